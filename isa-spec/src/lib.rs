@@ -1,0 +1,8 @@
+//! Everything about an ISA that needs neither code generation nor a running machine: the XML model and its loader,
+//! the pseudocode language from text to typed semantics, and the reference evaluator.
+#![forbid(unsafe_code)]
+
+pub mod diag;
+pub mod pcode;
+pub mod source;
+pub mod tables;

@@ -1,0 +1,3 @@
+//! The pseudocode language.
+pub mod ast;
+pub mod ir;

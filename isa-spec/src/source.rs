@@ -1,0 +1,66 @@
+//! Source files and positions: file ids, byte spans, line tables.
+
+/// A file in a [`SourceMap`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct FileId(pub u32);
+
+/// Bytes `start..end` of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Span {
+    pub file: FileId,
+    pub start: u32,
+    pub end: u32,
+}
+
+/// The files of one run, by id.
+#[derive(Debug, Default)]
+pub struct SourceMap {
+    files: Vec<SourceFile>,
+}
+
+#[derive(Debug)]
+pub struct SourceFile {
+    /// As shown in messages: relative to the workspace where possible.
+    pub name: String,
+    pub text: String,
+    line_starts: Vec<u32>,
+}
+
+impl Span {
+    pub fn new(file: FileId, start: usize, end: usize) -> Self {
+        Span { file, start: start as u32, end: end as u32 }
+    }
+
+    /// The smallest span over both.
+    pub fn to(self, other: Span) -> Span {
+        Span { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+impl SourceMap {
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
+        let text = text.into();
+        let line_starts =
+            std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at as u32 + 1)).collect();
+        self.files.push(SourceFile { name: name.into(), text, line_starts });
+        FileId(self.files.len() as u32 - 1)
+    }
+
+    pub fn file(&self, id: FileId) -> &SourceFile {
+        &self.files[id.0 as usize]
+    }
+
+    /// 1-based line and column; the column counts characters.
+    pub fn line_col(&self, file: FileId, offset: u32) -> (usize, usize) {
+        let file = self.file(file);
+        let line = file.line_starts.partition_point(|&start| start <= offset);
+        let start = file.line_starts[line - 1] as usize;
+        let end = (offset as usize).min(file.text.len());
+        let end = (start..=end).rev().find(|&at| file.text.is_char_boundary(at)).unwrap_or(start);
+        (line, file.text[start..end].chars().count() + 1)
+    }
+
+    pub fn text(&self, span: Span) -> &str {
+        self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or("")
+    }
+}
