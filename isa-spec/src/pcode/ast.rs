@@ -67,15 +67,38 @@ pub struct Stmt {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StmtKind {
     /// `declare x : 32'B;`, `declare x : 32'U[64];`
-    Declare { name: Name, ty: TypeName, len: Option<Expr> },
+    Declare {
+        name: Name,
+        ty: TypeName,
+        len: Option<Expr>,
+    },
     /// `place = value`, or `place op= value`.
-    Assign { place: Expr, op: Option<BinaryOp>, value: Expr },
+    Assign {
+        place: Expr,
+        op: Option<BinaryOp>,
+        value: Expr,
+    },
     /// `x++` style does not exist; `tmp += 1` is `Assign`.
-    If { arms: Vec<(Expr, Vec<Stmt>)>, otherwise: Option<Vec<Stmt>> },
-    For { var: Name, from: Expr, to: Expr, body: Vec<Stmt> },
-    While { cond: Expr, body: Vec<Stmt> },
+    If {
+        arms: Vec<(Expr, Vec<Stmt>)>,
+        otherwise: Option<Vec<Stmt>>,
+    },
+    For {
+        var: Name,
+        from: Expr,
+        to: Expr,
+        body: Vec<Stmt>,
+    },
+    While {
+        cond: Expr,
+        body: Vec<Stmt>,
+    },
     /// `NAME = lambda(a, b) ( expr )` or `lambda(a) ( stmts; return e )`.
-    Lambda { name: Name, parameters: Vec<Name>, body: Vec<Stmt> },
+    Lambda {
+        name: Name,
+        parameters: Vec<Name>,
+        body: Vec<Stmt>,
+    },
     Return(Option<Expr>),
     /// `s_nop(16'0U)`, `PrefetchScalarData(…)`: a call for its effect.
     Call(Expr),
@@ -93,9 +116,15 @@ pub struct Expr {
 pub enum ExprKind {
     Name(String),
     /// An integer: value, and what its spelling says of its type.
-    Int { value: u128, ty: LiteralType },
+    Int {
+        value: u128,
+        ty: LiteralType,
+    },
     /// A decimal float: value text kept exact, and `F` (f32), none (f64, adapts), `LF`.
-    Float { text: String, ty: LiteralType },
+    Float {
+        text: String,
+        ty: LiteralType,
+    },
     Str(String),
     /// `-x`, `~x`, `!x`, `+x`.
     Unary(UnaryOp, Box<Expr>),

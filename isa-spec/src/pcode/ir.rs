@@ -77,16 +77,40 @@ pub struct Uses {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stmt {
     /// The value's type has the place's width.
-    Assign { place: Place, value: Expr, span: Span },
+    Assign {
+        place: Place,
+        value: Expr,
+        span: Span,
+    },
     /// Conditions are `U(1)`.
-    If { arms: Vec<(Expr, Vec<Stmt>)>, otherwise: Vec<Stmt>, span: Span },
+    If {
+        arms: Vec<(Expr, Vec<Stmt>)>,
+        otherwise: Vec<Stmt>,
+        span: Span,
+    },
     /// `for var in from : to do`, both ends included; counts up; `var` is a local. Empty if `from > to` (signed).
-    For { var: LocalId, from: Expr, to: Expr, body: Vec<Stmt>, span: Span },
-    While { cond: Expr, body: Vec<Stmt>, span: Span },
+    For {
+        var: LocalId,
+        from: Expr,
+        to: Expr,
+        body: Vec<Stmt>,
+        span: Span,
+    },
+    While {
+        cond: Expr,
+        body: Vec<Stmt>,
+        span: Span,
+    },
     /// Ends the body (of this lane, in lane shape). Expanded calls never contain it.
-    Return { span: Span },
+    Return {
+        span: Span,
+    },
     /// A builtin called for its effect (`s_barrier`-like machine builtins, `nop`).
-    Call { builtin: Builtin, args: Vec<Expr>, span: Span },
+    Call {
+        builtin: Builtin,
+        args: Vec<Expr>,
+        span: Span,
+    },
 }
 
 /// Something that can be assigned. `ty` is the type of the value stored.
@@ -105,12 +129,23 @@ pub enum PlaceKind {
     Operand(Role),
     State(State),
     /// Bits `[lo + width - 1 : lo]` of `base` (`width` = `ty.width()`); the other bits keep their value.
-    Slice { base: Box<Place>, lo: Box<Expr> },
+    Slice {
+        base: Box<Place>,
+        lo: Box<Expr>,
+    },
     /// `VGPR[lane][reg]`, 32 bits.
-    Vgpr { lane: Box<Expr>, reg: Box<Expr> },
+    Vgpr {
+        lane: Box<Expr>,
+        reg: Box<Expr>,
+    },
     /// `SGPR[reg]`, 32 bits.
-    Sgpr { reg: Box<Expr> },
-    Mem { space: Space, addr: Box<Expr> },
+    Sgpr {
+        reg: Box<Expr>,
+    },
+    Mem {
+        space: Space,
+        addr: Box<Expr>,
+    },
     /// `{ hi, …, lo } = …`.
     Concat(Vec<Place>),
 }
@@ -135,12 +170,19 @@ pub enum ExprKind {
     /// (`VGPR[lane][SRC0.u32]`), for an SGPR its number.
     OperandIndex(Role),
     /// Dword `index` of a multi-register operand in `lane` (VGPR, or the constant/SGPR it is): `S2` of WMMA. `B(32)`.
-    OperandLane { role: Role, lane: Box<Expr>, index: Box<Expr> },
+    OperandLane {
+        role: Role,
+        lane: Box<Expr>,
+        index: Box<Expr>,
+    },
     /// A raw encoding field.
     Field(FieldName),
     State(State),
     /// Bits `[lo + ty.width() - 1 : lo]`; bits beyond the base read zero.
-    Slice { base: Box<Expr>, lo: Box<Expr> },
+    Slice {
+        base: Box<Expr>,
+        lo: Box<Expr>,
+    },
     Unary(UnOp, Box<Expr>),
     /// Operands have been converted: same type for arithmetic, bitwise and comparison; shift counts are `U(32)`.
     Binary(BinOp, Box<Expr>, Box<Expr>),
@@ -151,9 +193,17 @@ pub enum ExprKind {
     /// The same bits under another type; narrower: low bits; wider: zero-extended.
     Bits(Box<Expr>),
     Call(Builtin, Vec<Expr>),
-    Vgpr { lane: Box<Expr>, reg: Box<Expr> },
-    Sgpr { reg: Box<Expr> },
-    Mem { space: Space, addr: Box<Expr> },
+    Vgpr {
+        lane: Box<Expr>,
+        reg: Box<Expr>,
+    },
+    Sgpr {
+        reg: Box<Expr>,
+    },
+    Mem {
+        space: Space,
+        addr: Box<Expr>,
+    },
     /// Most significant first.
     Concat(Vec<Expr>),
 }

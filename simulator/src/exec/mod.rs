@@ -1,0 +1,3 @@
+//! Execution.
+
+pub mod program;

@@ -1,0 +1,88 @@
+//! Runtime faults: what stops a kernel, where, and on whose behalf.
+
+use std::fmt;
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultKind {
+    /// Access outside every buffer (or to a read-only one when `write`).
+    OutOfBounds {
+        size_bytes: u32,
+        write: bool,
+    },
+    Misaligned {
+        size_bytes: u32,
+    },
+    /// No semantics for this instruction (or for this use of it).
+    Unimplemented,
+    /// Words that decode to nothing.
+    IllegalInstruction,
+    /// The PC left the program.
+    PcOutOfRange,
+    InstructionLimit,
+    /// Waves wait at a barrier that can no longer complete.
+    BarrierDeadlock,
+    Trap,
+    /// A check found an error (missing wait, uninitialised read …).
+    Check,
+    Other,
+}
+
+impl FaultKind {
+    /// As in machine output.
+    pub fn name(&self) -> &'static str {
+        match self {
+            FaultKind::OutOfBounds { .. } => "out-of-bounds",
+            FaultKind::Misaligned { .. } => "misaligned",
+            FaultKind::Unimplemented => "unimplemented",
+            FaultKind::IllegalInstruction => "illegal-instruction",
+            FaultKind::PcOutOfRange => "pc-out-of-range",
+            FaultKind::InstructionLimit => "instruction-limit",
+            FaultKind::BarrierDeadlock => "barrier-deadlock",
+            FaultKind::Trap => "trap",
+            FaultKind::Check => "check",
+            FaultKind::Other => "other",
+        }
+    }
+}
+
+/// A fault with everything known of its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub kind: FaultKind,
+    pub message: String,
+    /// Source line (1-based) of the instruction; 0 if it has none.
+    pub line: u32,
+    /// Byte offset of the instruction in the program.
+    pub pc: u64,
+    /// The instruction as text.
+    pub instruction: String,
+    pub workgroup: [u32; 3],
+    /// Index of the wave in its workgroup.
+    pub wave: u32,
+    pub lane: Option<u32>,
+    pub address: Option<u64>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.workgroup;
+        write!(f, "{}: {}", self.kind.name(), self.message)?;
+        if self.line != 0 {
+            write!(f, "\n  at line {}", self.line)?;
+        } else {
+            write!(f, "\n  at pc 0x{:x}", self.pc)?;
+        }
+        write!(f, ": {}", self.instruction)?;
+        write!(f, "\n  workgroup ({x},{y},{z}), wave {}", self.wave)?;
+        if let Some(lane) = self.lane {
+            write!(f, ", lane {lane}")?;
+        }
+        if let Some(address) = self.address {
+            write!(f, "\n  address 0x{address:x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,3 @@
+//! From a dispatch to finished waves.
+
+pub mod dispatch;
