@@ -4,5 +4,7 @@
 
 pub mod diag;
 pub mod pcode;
+pub mod roles;
 pub mod source;
 pub mod tables;
+pub mod xml;

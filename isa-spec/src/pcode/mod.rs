@@ -1,3 +1,6 @@
 //! The pseudocode language.
 pub mod ast;
 pub mod ir;
+pub mod parse;
+mod template;
+pub mod token;

@@ -1,0 +1,109 @@
+//! Which name pseudocode gives each operand: one rule over the XML's operand lists.
+//!
+//! Data outputs are D0, D1 in assembly order and data inputs S0, S1, … likewise. A 64-bit lane mask (`FMT_NUM_M64`) beside
+//! vector data is the carry or condition and is called VCC, except a compare's, which is its D0. Immediates (SIMM16, LITERAL of
+//! fmaak …) are IMM. Memory operands are named by their field. Operands fixed to EXEC, SCC or M0 are state.
+
+use crate::tables::Role;
+use crate::xml::model::Operand;
+
+/// The role of each operand of `inst` in `encoding`, in the same order.
+pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
+    let memory = is_memory(encoding);
+    let vector = inst.starts_with("V_");
+    let compare = inst.starts_with("V_CMP_");
+    let has_data_output =
+        operands.iter().any(|o| o.output && !is_mask(o) && !matches!(fixed(o), Some("SCC" | "EXEC" | "M0")));
+    let mut outputs = [Role::D0, Role::D1].into_iter();
+    let mut inputs = [Role::S0, Role::S1, Role::S2, Role::S3].into_iter();
+    let vopd = encoding.starts_with("VOPD");
+    operands
+        .iter()
+        .map(|o| {
+            if vopd && let Some(role) = second_half(o.field.as_deref()) {
+                return role;
+            }
+            if let Some(name) = fixed(o) {
+                return match name {
+                    "VCC" if vector && o.output && !has_data_output => Role::D0,
+                    "VCC" if vector => Role::Vcc,
+                    _ => Role::State,
+                };
+            }
+            if memory {
+                return memory_role(o);
+            }
+            if matches!(o.ty.as_str(), "OPR_EXEC") {
+                return Role::State;
+            }
+            if is_immediate(o) {
+                return Role::Imm;
+            }
+            if vector && is_mask(o) && !(compare && o.output) {
+                return Role::Vcc;
+            }
+            if o.output {
+                outputs.next().unwrap_or(Role::Other)
+            } else {
+                inputs.next().unwrap_or(Role::Other)
+            }
+        })
+        .collect()
+}
+
+/// The state register of an operand that no field holds.
+fn fixed(o: &Operand) -> Option<&'static str> {
+    if o.field.is_some() {
+        return None;
+    }
+    Some(match o.ty.as_str() {
+        "OPR_VCC" => "VCC",
+        "OPR_EXEC" => "EXEC",
+        "OPR_SCC" => "SCC",
+        _ => "M0",
+    })
+}
+
+fn is_mask(o: &Operand) -> bool {
+    o.format == "FMT_NUM_M64"
+}
+
+fn is_immediate(o: &Operand) -> bool {
+    matches!(o.field.as_deref(), Some("SIMM16" | "SIMM32" | "LITERAL"))
+}
+
+fn second_half(field: Option<&str>) -> Option<Role> {
+    Some(match field? {
+        "VDSTY" => Role::Y0Dst,
+        "SRCY0" => Role::Y0Src0,
+        "VSRCY1" => Role::Y0Src1,
+        _ => return None,
+    })
+}
+
+/// Encodings whose operands address memory.
+pub fn is_memory(encoding: &str) -> bool {
+    [
+        "SMEM", "DS", "FLAT", "MUBUF", "MTBUF", "MIMG", "VDS", "VFLAT", "VGLOBAL", "VSCRATCH", "VBUFFER",
+        "VIMAGE", "VSAMPLE",
+    ]
+    .iter()
+    .any(|family| {
+        encoding
+            .strip_prefix("ENC_")
+            .is_some_and(|e| e == *family || e.strip_prefix(family).is_some_and(|rest| rest.starts_with('_')))
+    })
+}
+
+fn memory_role(o: &Operand) -> Role {
+    match o.field.as_deref().unwrap_or("") {
+        "VDST" | "VDATA" | "SDATA" if o.output => Role::D0,
+        "VDATA" | "SDATA" | "DATA" | "DATA0" | "VSRC" => Role::Data,
+        "DATA1" => Role::Data1,
+        "ADDR" | "VADDR" | "VADDR0" => Role::VAddr,
+        "SADDR" | "SBASE" | "SRSRC" | "RSRC" => Role::SAddr,
+        "SOFFSET" => Role::SOffset,
+        "OFFSET" | "IOFFSET" => Role::Imm,
+        _ => Role::Other,
+    }
+}

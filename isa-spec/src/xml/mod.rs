@@ -1,0 +1,10 @@
+//! AMD's machine-readable ISA description: XML text -> typed [`model::Spec`] -> [`ArchTable`](crate::tables::ArchTable).
+
+pub mod load;
+pub mod model;
+mod overlay;
+mod to_tables;
+
+pub use load::{load, load_into};
+pub use overlay::apply_overlay;
+pub use to_tables::to_tables;
