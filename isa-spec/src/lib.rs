@@ -2,6 +2,8 @@
 //! the pseudocode language from text to typed semantics, and the reference evaluator.
 #![forbid(unsafe_code)]
 
+pub mod canonical;
+pub mod data;
 pub mod diag;
 pub mod pcode;
 pub mod roles;

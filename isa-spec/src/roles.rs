@@ -17,10 +17,16 @@ pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
     let mut outputs = [Role::D0, Role::D1].into_iter();
     let mut inputs = [Role::S0, Role::S1, Role::S2, Role::S3].into_iter();
     let vopd = encoding.starts_with("VOPD");
+    // An operation that only the second half has lists that half alone: there it is D0, S0, S1.
+    let only_second =
+        vopd && operands.iter().all(|o| second_half(o.field.as_deref()).is_some() || o.field.is_none());
     operands
         .iter()
         .map(|o| {
-            if vopd && let Some(role) = second_half(o.field.as_deref()) {
+            if vopd
+                && !only_second
+                && let Some(role) = second_half(o.field.as_deref())
+            {
                 return role;
             }
             if let Some(name) = fixed(o) {
@@ -42,11 +48,11 @@ pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
             if vector && is_mask(o) && !(compare && o.output) {
                 return Role::Vcc;
             }
-            if o.output {
-                outputs.next().unwrap_or(Role::Other)
-            } else {
-                inputs.next().unwrap_or(Role::Other)
-            }
+            // V_SWAP's source is written too; it stays a source by name.
+            let source = o.input && o.field.as_deref().is_some_and(|f| f.starts_with("SRC") || f == "VSRC0");
+            let list: &mut dyn Iterator<Item = Role> =
+                if o.output && !source { &mut outputs } else { &mut inputs };
+            list.next().unwrap_or(Role::Other)
         })
         .collect()
 }

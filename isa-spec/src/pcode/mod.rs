@@ -1,6 +1,10 @@
 //! The pseudocode language.
 pub mod ast;
+pub mod builtins;
+pub mod check;
 pub mod ir;
 pub mod parse;
+pub mod shape;
+pub mod sig;
 mod template;
 pub mod token;

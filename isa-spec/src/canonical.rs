@@ -1,0 +1,186 @@
+//! Pseudocode files and architecture tables -> one deduplicated set of operations.
+
+use crate::diag::Diagnostic;
+use crate::pcode::ast::{File, Function, Instruction as Block, Item};
+use crate::pcode::check::{Library, check};
+use crate::pcode::ir::Semantics;
+use crate::pcode::parse::parse_file;
+use crate::pcode::sig::InstrSig;
+use crate::source::{FileId, SourceMap};
+use crate::tables::ArchTable;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One operation: a body checked against one operand signature.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// The name of the first instruction that uses it.
+    pub name: String,
+    pub sig: InstrSig,
+    pub sem: Semantics,
+    pub file: FileId,
+}
+
+/// The meaning of every instruction that has one.
+#[derive(Debug, Default)]
+pub struct SemanticsSet {
+    pub operations: Vec<Operation>,
+    /// Per table (in the order given): instruction index -> operation index.
+    pub by_arch: Vec<Vec<Option<u32>>>,
+}
+
+/// All parsed files.
+pub struct Parsed {
+    pub files: Vec<(FileId, File)>,
+}
+
+pub fn parse_all(sources: &SourceMap, files: &[FileId]) -> (Parsed, Vec<Diagnostic>) {
+    let mut errors = Vec::new();
+    let files = files
+        .iter()
+        .map(|&id| {
+            let (file, mut e) = parse_file(sources, id);
+            errors.append(&mut e);
+            (id, file)
+        })
+        .collect();
+    (Parsed { files }, errors)
+}
+
+impl Parsed {
+    /// Every instruction block, templates expanded.
+    pub fn blocks(&self) -> Vec<(FileId, &Block)> {
+        let mut out = Vec::new();
+        for (id, file) in &self.files {
+            collect(*id, &file.items, &mut out, &mut Vec::new());
+        }
+        out
+    }
+
+    fn functions(&self) -> Vec<&Function> {
+        let mut out = Vec::new();
+        for (id, file) in &self.files {
+            collect(*id, &file.items, &mut Vec::new(), &mut out);
+        }
+        out
+    }
+
+    /// What bodies may call, with diagnostics for names defined twice.
+    pub fn library(&self) -> (Library<'_>, Vec<Diagnostic>) {
+        let mut library = Library::default();
+        let mut errors = Vec::new();
+        for function in self.functions() {
+            if let Some(old) = library.functions.insert(function.name.text.clone(), function)
+                && old.span != function.span
+            {
+                errors.push(
+                    Diagnostic::error(
+                        function.name.span,
+                        format!("function `{}` is defined twice", function.name.text),
+                    )
+                    .also(old.name.span, "first here"),
+                );
+            }
+        }
+        for (_, block) in self.blocks() {
+            for name in &block.names {
+                let list = library.instructions.entry(name.text.to_uppercase()).or_default();
+                if let Some(other) = list.iter().find(|other| overlap(other, block)) {
+                    errors.push(
+                        Diagnostic::error(name.span, format!("instruction {} has two bodies", name.text))
+                            .also(other.span, "the other one")
+                            .help("limit each to its architectures: `instruction NAME for rdna4 { … }`"),
+                    );
+                }
+                list.push(block);
+            }
+        }
+        (library, errors)
+    }
+}
+
+fn overlap(a: &Block, b: &Block) -> bool {
+    a.archs.is_empty()
+        || b.archs.is_empty()
+        || a.archs.iter().any(|x| b.archs.iter().any(|y| x.text == y.text))
+}
+
+fn collect<'a>(
+    id: FileId,
+    items: &'a [Item],
+    blocks: &mut Vec<(FileId, &'a Block)>,
+    functions: &mut Vec<&'a Function>,
+) {
+    for item in items {
+        match item {
+            Item::Instruction(block) => blocks.push((id, block)),
+            Item::Function(function) => functions.push(function),
+            Item::Template(template) => collect(id, &template.items, blocks, functions),
+        }
+    }
+}
+
+/// Checks every block against every architecture that has its instruction.
+pub fn load_set(
+    sources: &SourceMap,
+    files: &[FileId],
+    tables: &[&'static ArchTable],
+) -> (SemanticsSet, Vec<Diagnostic>) {
+    let (parsed, mut diagnostics) = parse_all(sources, files);
+    let (library, mut errors) = parsed.library();
+    diagnostics.append(&mut errors);
+    let mut set = SemanticsSet {
+        operations: Vec::new(),
+        by_arch: tables.iter().map(|t| vec![None; t.instructions.len()]).collect(),
+    };
+    let index: Vec<BTreeMap<&str, usize>> = tables
+        .iter()
+        .map(|t| t.instructions.iter().enumerate().map(|(at, i)| (i.name, at)).collect())
+        .collect();
+    let mut seen_errors = BTreeSet::new();
+    for (file, block) in parsed.blocks() {
+        // (signature without its name, operation) of this block so far.
+        let mut done: Vec<(InstrSig, Option<u32>)> = Vec::new();
+        for name in &block.names {
+            let upper = name.text.to_uppercase();
+            let mut used = false;
+            for (at, table) in tables.iter().enumerate() {
+                if !block.archs.is_empty() && !block.archs.iter().any(|a| a.text == table.name) {
+                    continue;
+                }
+                let Some(&inst) = index[at].get(upper.as_str()) else { continue };
+                used = true;
+                let sig = InstrSig::from_table(table, &table.instructions[inst]);
+                let key = InstrSig { name: String::new(), ..sig.clone() };
+                let operation = match done.iter().find(|d| d.0 == key) {
+                    Some(d) => d.1,
+                    None => {
+                        let operation = match check(sources, &library, block, &sig, Some(table.name)) {
+                            Ok((sem, _)) => {
+                                set.operations.push(Operation { name: upper.clone(), sig, sem, file });
+                                Some(set.operations.len() as u32 - 1)
+                            }
+                            Err(errors) => {
+                                for e in errors {
+                                    if seen_errors.insert((e.span, e.message.clone())) {
+                                        diagnostics.push(e);
+                                    }
+                                }
+                                None
+                            }
+                        };
+                        done.push((key, operation));
+                        operation
+                    }
+                };
+                set.by_arch[at][inst] = operation;
+            }
+            if !used {
+                diagnostics.push(
+                    Diagnostic::warning(name.span, format!("no architecture has an instruction {upper}"))
+                        .label("unused"),
+                );
+            }
+        }
+    }
+    (set, diagnostics)
+}

@@ -1,0 +1,91 @@
+//! The data directory: which files describe which architecture, and reading them with their overlays and pseudocode.
+
+use crate::diag::Diagnostic;
+use crate::source::{FileId, SourceMap, Span};
+use crate::tables::ArchTable;
+use crate::xml;
+use std::path::{Path, PathBuf};
+
+/// Short name and XML file of each RDNA architecture.
+pub const RDNA: &[(&str, &str)] =
+    &[("rdna3", "isa_rdna3.xml"), ("rdna3.5", "isa_rdna35.xml"), ("rdna4", "isa_rdna4.xml")];
+
+/// Everything read, in order, with the messages it gave.
+#[derive(Default)]
+pub struct Loaded {
+    pub sources: SourceMap,
+    pub tables: Vec<&'static ArchTable>,
+    pub pcode: Vec<FileId>,
+    /// Each file read, for rebuild tracking.
+    pub paths: Vec<PathBuf>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads the architectures' XML from `isa_dir` (its `overlay/*.xml` too) and every `.pcode` below `pcode_dir`.
+/// `root` is cut off file names in messages.
+pub fn load(
+    archs: &[(&str, &str)],
+    isa_dir: &Path,
+    overlay_dir: &Path,
+    pcode_dir: &Path,
+    root: &Path,
+) -> Loaded {
+    let mut out = Loaded::default();
+    let overlays: Vec<FileId> =
+        files_below(overlay_dir, "xml").iter().filter_map(|p| out.read(p, root)).collect();
+    for (name, file) in archs {
+        let Some(id) = out.read(&isa_dir.join(file), root) else { continue };
+        match xml::load_into(&out.sources, id) {
+            Ok(mut spec) => {
+                for &overlay in &overlays {
+                    if let Err(mut e) = xml::apply_overlay(&out.sources, overlay, name, &mut spec) {
+                        out.diagnostics.append(&mut e);
+                    }
+                }
+                out.tables.push(xml::to_tables(&spec, name));
+            }
+            Err(mut e) => out.diagnostics.append(&mut e),
+        }
+    }
+    for path in files_below(pcode_dir, "pcode") {
+        if let Some(id) = out.read(&path, root) {
+            out.pcode.push(id);
+        }
+    }
+    out
+}
+
+impl Loaded {
+    fn read(&mut self, path: &Path, root: &Path) -> Option<FileId> {
+        let name = path.strip_prefix(root).unwrap_or(path).display().to_string();
+        self.paths.push(path.to_path_buf());
+        match std::fs::read_to_string(path) {
+            Ok(text) => Some(self.sources.add(name, text)),
+            Err(e) => {
+                let id = self.sources.add(name.clone(), String::new());
+                self.diagnostics
+                    .push(Diagnostic::error(Span::new(id, 0, 0), format!("cannot read {name}: {e}")));
+                None
+            }
+        }
+    }
+}
+
+/// Files with the extension in `dir` and below, sorted by path.
+pub fn files_below(dir: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    let mut pending = vec![dir.to_path_buf()];
+    while let Some(dir) = pending.pop() {
+        let Ok(entries) = std::fs::read_dir(&dir) else { continue };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                out.push(path);
+            }
+        }
+    }
+    out.sort();
+    out
+}

@@ -1,0 +1,374 @@
+//! Calls: builtins, functions, lambdas and other instructions, expanded in place.
+
+use super::{Binding, CallResult, Checker, Frame, R, TExpr};
+use crate::diag::{Diagnostic, nearest};
+use crate::pcode::ast;
+use crate::pcode::builtins::{self, BUILTINS, Param, Ret};
+use crate::pcode::ir::{Expr, ExprKind, Place, PlaceKind, Space, Stmt, Ty};
+use crate::pcode::sig::Family;
+use crate::source::Span;
+
+/// Names that the manual writes differently.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("isNaN", "isNAN"),
+    ("pow2", "exp2"),
+    ("signextFromBit", "signext_from_bit"),
+    ("isEven", "isEVEN"),
+    ("f16_to_f64", "f16_to_f32"),
+];
+
+impl<'a> Checker<'a> {
+    /// A call; `None` if it gives no value.
+    pub(super) fn call(
+        &mut self,
+        name: &'a ast::Name,
+        args: &'a [ast::Expr],
+        span: Span,
+    ) -> R<Option<TExpr>> {
+        let text = name.text.as_str();
+        if text == "operandLane" {
+            return self.operand_lane(args, span).map(Some);
+        }
+        if let Some(lambda) = self.frames.last().and_then(|f| f.lambdas.get(text).copied())
+            && let ast::StmtKind::Lambda { parameters, body, .. } = &lambda.kind
+        {
+            return self.expand(text, parameters, body, args, span, true).map(Some);
+        }
+        if let Some(function) = self.library.functions.get(text).copied() {
+            // Calc…Addr in pasted text carries names for the reader; ours take none.
+            let args = if text.starts_with("Calc") && function.parameters.is_empty() { &[] } else { args };
+            return self.expand(text, &function.parameters, &function.body, args, span, false).map(Some);
+        }
+        let canonical = SYNONYMS.iter().find(|s| s.0 == text).map_or(text, |s| s.1);
+        if let Some(builtin) = builtins::lookup(canonical) {
+            return self.builtin(builtin, name, args, span);
+        }
+        if let Some(block) = self.instruction_block(&text.to_uppercase()) {
+            return self.expand_instruction(text, block, args, span).map(Some);
+        }
+        let known = BUILTINS.iter().map(|b| b.name).chain(self.library.functions.keys().map(String::as_str));
+        let mut error =
+            Diagnostic::error(name.span, format!("there is no builtin or function called `{text}`"));
+        if let Some(near) = nearest(text, known) {
+            error = error.help(format!("did you mean `{near}`?"));
+        }
+        self.errors.push(error);
+        Err(())
+    }
+
+    fn instruction_block(&self, name: &str) -> Option<&'a ast::Instruction> {
+        let blocks = self.library.instructions.get(name)?;
+        blocks
+            .iter()
+            .find(|b| b.archs.is_empty() || self.arch.is_some_and(|a| b.archs.iter().any(|n| n.text == a)))
+            .or_else(|| blocks.first())
+            .copied()
+    }
+
+    fn builtin(
+        &mut self,
+        builtin: crate::pcode::ir::Builtin,
+        name: &ast::Name,
+        args: &'a [ast::Expr],
+        span: Span,
+    ) -> R<Option<TExpr>> {
+        let def = builtin.def();
+        if args.len() != def.params.len() {
+            return self.error(
+                span,
+                format!("`{}` takes {} arguments, not {}", name.text, def.params.len(), args.len()),
+            );
+        }
+        let values: Result<Vec<TExpr>, ()> = args.iter().map(|a| self.expr(a)).collect();
+        let values = values?;
+        // The float format of the call: that of its first typed float argument.
+        let float = values
+            .iter()
+            .zip(def.params)
+            .filter(|(v, p)| matches!(p, Param::Float) && v.lit.is_none() && v.ty().is_float())
+            .map(|(v, _)| v.ty())
+            .next();
+        let mut out = Vec::new();
+        for (value, param) in values.into_iter().zip(def.params) {
+            let at = value.expr.span;
+            let arg = match param {
+                Param::Float => {
+                    let ty = float.unwrap_or(Ty::F64);
+                    if value.lit.is_none() && !value.ty().is_float() {
+                        return self.error_help(
+                            at,
+                            format!("`{}` needs a float here", name.text),
+                            "view the operand as one: S0.f32",
+                        );
+                    }
+                    self.cast(value, ty)
+                }
+                Param::Int => {
+                    if value.ty().is_float() {
+                        return self.error_help(
+                            at,
+                            format!("`{}` needs an integer here", name.text),
+                            "view the bits: x.u32",
+                        );
+                    }
+                    match value.ty() {
+                        Ty::B(w) => self.cast(value, Ty::U(w)),
+                        _ => value.expr,
+                    }
+                }
+                Param::Any => match value.ty() {
+                    Ty::B(w) => self.cast(value, Ty::U(w)),
+                    _ => value.expr,
+                },
+                Param::Is(ty) if ty.is_float() => {
+                    let from = value.ty();
+                    if value.lit.is_some() {
+                        self.cast(value, *ty)
+                    } else if from == *ty {
+                        value.expr
+                    } else if !from.is_float() && from.width() == ty.width() {
+                        self.view(value, *ty).expr
+                    } else {
+                        return self.error_help(
+                            at,
+                            format!(
+                                "`{}` needs a value of type {} here",
+                                name.text,
+                                super::convert::show(*ty)
+                            ),
+                            format!("view it as one: x.{}", super::convert::show(*ty)),
+                        );
+                    }
+                }
+                Param::Is(ty) => {
+                    if value.ty().is_float() && value.lit.is_none() {
+                        return self.error_help(
+                            at,
+                            format!("`{}` needs an integer here", name.text),
+                            "view the bits: x.u32",
+                        );
+                    }
+                    self.cast(value, *ty)
+                }
+            };
+            out.push(arg);
+        }
+        let ty = match def.ret {
+            Ret::First => out[0].ty,
+            Ret::FirstUnsigned => Ty::U(out[0].ty.width() as u16),
+            Ret::Is(ty) => ty,
+            Ret::None => {
+                self.emit(Stmt::Call { builtin, args: out, span });
+                return Ok(None);
+            }
+        };
+        Ok(Some(TExpr::of(ExprKind::Call(builtin, out), ty, span)))
+    }
+
+    /// `operandLane(S2, lane, dword)`.
+    fn operand_lane(&mut self, args: &'a [ast::Expr], span: Span) -> R<TExpr> {
+        let [operand, lane, index] = args else {
+            return self.error(span, "`operandLane` takes an operand, a lane and a dword number");
+        };
+        let role = match &operand.kind {
+            ast::ExprKind::Name(name) => match self.operand_role(name, false) {
+                Some(role) => role,
+                None => return self.unknown(name, operand.span),
+            },
+            _ => return self.error(operand.span, "expected an operand's name"),
+        };
+        let lane = self.expr(lane)?;
+        let lane = self.cast(lane, Ty::U(32));
+        let index = self.expr(index)?;
+        let index = self.cast(index, Ty::U(32));
+        let kind = ExprKind::OperandLane { role, lane: Box::new(lane), index: Box::new(index) };
+        Ok(TExpr::of(kind, Ty::B(32), span))
+    }
+
+    fn enter(&mut self, name: &str, span: Span) -> R<()> {
+        if self.calls.iter().any(|c| c == name) {
+            return self.error(span, format!("`{name}` calls itself"));
+        }
+        if self.calls.len() > 32 {
+            return self.error(span, "calls are nested too deeply");
+        }
+        self.calls.push(name.to_string());
+        Ok(())
+    }
+
+    fn expand(
+        &mut self,
+        name: &str,
+        parameters: &'a [ast::Name],
+        body: &'a [ast::Stmt],
+        args: &'a [ast::Expr],
+        span: Span,
+        lambda: bool,
+    ) -> R<TExpr> {
+        if args.len() != parameters.len() {
+            return self
+                .error(span, format!("`{name}` takes {} arguments, not {}", parameters.len(), args.len()));
+        }
+        let mut frame = Frame { result: Some(CallResult::default()), ..Frame::default() };
+        if lambda && let Some(outer) = self.frames.last() {
+            frame.lambdas = outer.lambdas.clone();
+        }
+        for (parameter, arg) in parameters.iter().zip(args) {
+            let value = self.expr(arg)?;
+            let binding = self.parameter(&parameter.text, value, arg.span);
+            frame.names.insert(parameter.text.clone(), binding);
+        }
+        self.enter(name, span)?;
+        self.frames.push(frame);
+        let result = self.call_body(body, name, span);
+        self.frames.pop();
+        self.calls.pop();
+        result
+    }
+
+    /// The usual helper is one `return`: its expression takes the call's place. Longer bodies run before it.
+    fn call_body(&mut self, body: &'a [ast::Stmt], name: &str, span: Span) -> R<TExpr> {
+        let (last, before) = match body.split_last() {
+            Some((ast::Stmt { kind: ast::StmtKind::Return(Some(value)), .. }, before))
+                if !before.iter().any(has_return) =>
+            {
+                (Some(value), before)
+            }
+            _ => (None, body),
+        };
+        if last.is_none() && !tail_returns(body) {
+            return self.error_help(
+                span,
+                format!("`{name}` does not return a value on every path, or returns before its end"),
+                "put the return last in each branch",
+            );
+        }
+        self.stmts(before);
+        if let Some(value) = last {
+            return self.expr(value);
+        }
+        self.take_result(name, span)
+    }
+
+    fn take_result(&mut self, name: &str, span: Span) -> R<TExpr> {
+        let result = self.frames.last().and_then(|f| f.result.clone()).unwrap_or_default();
+        match (result.local, result.ty) {
+            (Some(id), Some(ty)) if result.returned => {
+                self.read_locals.insert(id);
+                Ok(TExpr::of(ExprKind::Local(id), ty, span))
+            }
+            // Its own errors have been reported.
+            _ if !self.errors.is_empty() => Err(()),
+            _ => self.error(span, format!("`{name}` gives no value")),
+        }
+    }
+
+    /// Binds an argument: simple values directly, others through a local.
+    fn parameter(&mut self, name: &str, value: TExpr, span: Span) -> Binding {
+        if value.lit.is_some() || Self::simple(&value.expr) {
+            return Binding::Value(value);
+        }
+        let ty = value.ty();
+        let id = self.new_local(&format!("{name}$"), ty, None);
+        self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Local(id), ty }, value: value.expr, span });
+        Binding::Local(id)
+    }
+
+    /// `v_max_u32(a, b)`: the other instruction's body with S0, S1, … bound and D0 as the result.
+    fn expand_instruction(
+        &mut self,
+        name: &str,
+        block: &'a ast::Instruction,
+        args: &'a [ast::Expr],
+        span: Span,
+    ) -> R<TExpr> {
+        let mut frame = Frame { result: Some(CallResult::default()), instruction: true, ..Frame::default() };
+        for (at, arg) in args.iter().enumerate() {
+            let value = self.expr(arg)?;
+            let value = if value.lit.is_some() {
+                let ty = value.ty();
+                TExpr { expr: self.cast(value, ty), lit: None }
+            } else {
+                value
+            };
+            let operand = format!("S{at}");
+            let binding = self.parameter(&operand, value, arg.span);
+            frame.names.insert(operand, binding);
+        }
+        self.enter(&name.to_uppercase(), span)?;
+        self.frames.push(frame);
+        self.stmts(&block.body);
+        let result = self.take_result(name, span);
+        self.frames.pop();
+        self.calls.pop();
+        result
+    }
+
+    /// `ADDR`: the address function of this instruction's family.
+    pub(super) fn effective_address(&mut self, span: Span) -> R<TExpr> {
+        let Family::Memory(space) = self.sig.family else { return self.unknown("ADDR", span) };
+        let name = match space {
+            Space::Lds => "CalcDsAddr",
+            Space::Global => "CalcGlobalAddr",
+            Space::Flat => "CalcFlatAddr",
+            Space::Scratch => "CalcScratchAddr",
+            Space::Buffer => "CalcBufferAddr",
+            Space::Scalar => "CalcSmemAddr",
+            Space::Word => "CalcWordAddr",
+        };
+        let Some(function) = self.library.functions.get(name).copied() else {
+            return self.error_help(
+                span,
+                format!("`ADDR` needs a function called `{name}`"),
+                "it is defined in pseudocode/memory/address.pcode",
+            );
+        };
+        // One address a body: computed at first use.
+        let key = format!("{name}$");
+        if let Some(found) = self.frames.first().and_then(|f| f.names.get(&key)).cloned() {
+            return Ok(match found {
+                Binding::Local(id) => TExpr::of(ExprKind::Local(id), self.locals[id as usize].ty, span),
+                Binding::Value(v) => v,
+            });
+        }
+        let value = self.expand(name, &function.parameters, &function.body, &[], span, false)?;
+        let ty = value.ty();
+        let id = self.new_local("addr$", ty, None);
+        let value: Expr = value.expr;
+        self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Local(id), ty }, value, span });
+        // Reused only if computed at the top level, where every later statement sees it.
+        if self.out.len() == 1
+            && let Some(frame) = self.frames.first_mut()
+        {
+            frame.names.insert(key, Binding::Local(id));
+        }
+        Ok(TExpr::of(ExprKind::Local(id), ty, span))
+    }
+}
+
+fn has_return(stmt: &ast::Stmt) -> bool {
+    match &stmt.kind {
+        ast::StmtKind::Return(_) => true,
+        ast::StmtKind::If { arms, otherwise } => {
+            arms.iter().any(|a| a.1.iter().any(has_return))
+                || otherwise.as_ref().is_some_and(|o| o.iter().any(has_return))
+        }
+        ast::StmtKind::For { body, .. } | ast::StmtKind::While { body, .. } => body.iter().any(has_return),
+        _ => false,
+    }
+}
+
+/// Every path ends in a return, and nothing follows one.
+fn tail_returns(body: &[ast::Stmt]) -> bool {
+    let Some((last, before)) = body.split_last() else { return false };
+    if before.iter().any(has_return) {
+        return false;
+    }
+    match &last.kind {
+        ast::StmtKind::Return(Some(_)) => true,
+        ast::StmtKind::If { arms, otherwise } => {
+            arms.iter().all(|a| tail_returns(&a.1)) && otherwise.as_ref().is_some_and(|o| tail_returns(o))
+        }
+        _ => false,
+    }
+}

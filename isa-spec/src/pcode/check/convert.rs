@@ -1,0 +1,256 @@
+//! Types and conversions.
+
+use super::{Checker, Lit, R, TExpr};
+use crate::pcode::ast::{TypeKind, TypeName};
+use crate::pcode::ir::{BinOp, Expr, ExprKind, Ty};
+use crate::source::Span;
+
+/// The type a name such as `f32` or `32'U` stands for.
+pub(super) fn ty_of(name: TypeName) -> Option<Ty> {
+    Some(match (name.kind, name.width) {
+        (TypeKind::B, w) => Ty::B(w),
+        (TypeKind::U, w) => Ty::U(w),
+        (TypeKind::I, w) => Ty::I(w),
+        (TypeKind::F, 16) => Ty::F16,
+        (TypeKind::F, 32) => Ty::F32,
+        (TypeKind::F, 64) => Ty::F64,
+        (TypeKind::BF, 16) => Ty::BF16,
+        (TypeKind::Fp8, 8) => Ty::FP8,
+        (TypeKind::Bf8, 8) => Ty::BF8,
+        _ => return None,
+    })
+}
+
+pub(super) fn mask(width: u32) -> u128 {
+    if width >= 128 { u128::MAX } else { (1 << width) - 1 }
+}
+
+/// A float literal as bits of `ty`, rounded to nearest even once.
+pub(super) fn float_bits(value: f64, ty: Ty) -> u128 {
+    match ty {
+        Ty::F64 => value.to_bits() as u128,
+        Ty::F32 => (value as f32).to_bits() as u128,
+        Ty::F16 => half::f16::from_f64(value).to_bits() as u128,
+        Ty::BF16 => half::bf16::from_f64(value).to_bits() as u128,
+        _ => 0,
+    }
+}
+
+impl TExpr {
+    pub fn ty(&self) -> Ty {
+        self.expr.ty
+    }
+
+    pub fn int(value: i128, span: Span) -> TExpr {
+        let ty = if i32::try_from(value).is_ok() {
+            Ty::I(32)
+        } else if i64::try_from(value).is_ok() {
+            Ty::I(64)
+        } else if u64::try_from(value).is_ok() {
+            Ty::U(64)
+        } else {
+            Ty::U(128)
+        };
+        TExpr { expr: constant(value as u128, ty, span), lit: Some(Lit::Int(value)) }
+    }
+
+    pub fn float(value: f64, span: Span) -> TExpr {
+        TExpr { expr: constant(value.to_bits() as u128, Ty::F64, span), lit: Some(Lit::Float(value)) }
+    }
+
+    pub fn of(kind: ExprKind, ty: Ty, span: Span) -> TExpr {
+        TExpr { expr: Expr { kind, ty, span }, lit: None }
+    }
+}
+
+pub(super) fn constant(bits: u128, ty: Ty, span: Span) -> Expr {
+    Expr { kind: ExprKind::Const(bits & mask(ty.width())), ty, span }
+}
+
+/// The type of integer arithmetic between two types: the wider width; unsigned if the operand of that width is.
+pub(super) fn common(a: Ty, b: Ty) -> Ty {
+    if a.is_float() || b.is_float() {
+        return match (a.is_float(), b.is_float()) {
+            (true, false) => a,
+            (false, true) => b,
+            _ if rank(a) >= rank(b) => a,
+            _ => b,
+        };
+    }
+    let width = a.width().max(b.width()) as u16;
+    let unsigned = |t: Ty| t.width() == width as u32 && !t.is_signed();
+    let both_bits = matches!((a, b), (Ty::B(_), Ty::B(_)));
+    if both_bits {
+        Ty::B(width)
+    } else if unsigned(a) || unsigned(b) {
+        Ty::U(width)
+    } else {
+        Ty::I(width)
+    }
+}
+
+fn rank(t: Ty) -> u32 {
+    match t {
+        Ty::F64 => 4,
+        Ty::F32 => 3,
+        Ty::F16 => 2,
+        Ty::BF16 => 1,
+        _ => 0,
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn ty_named(&mut self, name: TypeName, span: Span) -> R<Ty> {
+        match ty_of(name) {
+            Some(ty) if ty.width() <= 128 => Ok(ty),
+            Some(ty) => self.error(span, format!("a value of {} bits is too wide; at most 128", ty.width())),
+            None => self.error(span, "there is no such type"),
+        }
+    }
+
+    /// The value of `e` as a `ty`: numeric conversion (a cast).
+    pub(super) fn cast(&mut self, e: TExpr, ty: Ty) -> Expr {
+        if let Some(lit) = e.lit {
+            return self.literal(lit, ty, e.expr.span);
+        }
+        self.convert(e.expr, ty)
+    }
+
+    /// A literal taken as `ty`.
+    pub(super) fn literal(&mut self, lit: Lit, ty: Ty, span: Span) -> Expr {
+        match (lit, ty.is_float()) {
+            (Lit::Int(v), false) => constant(v as u128, ty, span),
+            (Lit::Int(v), true) => constant(float_bits(v as f64, ty), ty, span),
+            (Lit::Float(v), true) => constant(float_bits(v, ty), ty, span),
+            (Lit::Float(v), false) => constant(v as i128 as u128, ty, span),
+        }
+    }
+
+    pub(super) fn convert(&mut self, e: Expr, ty: Ty) -> Expr {
+        if e.ty == ty {
+            return e;
+        }
+        let span = e.span;
+        let same_width = e.ty.width() == ty.width();
+        let bits = matches!(e.ty, Ty::B(_)) || matches!(ty, Ty::B(_));
+        let integers = !e.ty.is_float() && !ty.is_float();
+        if let ExprKind::Const(value) = e.kind
+            && integers
+        {
+            let value = if e.ty.is_signed() { sign_extend(value, e.ty.width()) } else { value };
+            return constant(value, ty, span);
+        }
+        let kind = if same_width && (bits || integers) {
+            ExprKind::Bits(Box::new(e))
+        } else if bits && !integers {
+            // Bits of another width: through an integer of the float's width.
+            ExprKind::Bits(Box::new(e))
+        } else {
+            ExprKind::Convert(Box::new(e))
+        };
+        Expr { kind, ty, span }
+    }
+
+    /// The same bits under another type.
+    pub(super) fn view(&mut self, e: TExpr, ty: Ty) -> TExpr {
+        let span = e.expr.span;
+        if e.expr.ty == ty && e.lit.is_none() {
+            return e;
+        }
+        if let (Some(Lit::Int(v)), false) = (e.lit, ty.is_float()) {
+            return TExpr { expr: constant(v as u128, ty, span), lit: None };
+        }
+        if let ExprKind::Const(value) = e.expr.kind {
+            return TExpr { expr: constant(value & mask(e.expr.ty.width()), ty, span), lit: None };
+        }
+        // A view of an operand or field is that operand read as the type.
+        if let ExprKind::Operand(role) = e.expr.kind
+            && ty.width() <= e.expr.ty.width()
+        {
+            return TExpr::of(ExprKind::Operand(role), ty, span);
+        }
+        if let ExprKind::Bits(inner) = &e.expr.kind
+            && inner.ty.width() >= e.expr.ty.width()
+            && ty.width() <= e.expr.ty.width()
+        {
+            return TExpr::of(ExprKind::Bits(inner.clone()), ty, span);
+        }
+        TExpr::of(ExprKind::Bits(Box::new(e.expr)), ty, span)
+    }
+
+    /// The value stored into a place of type `ty`.
+    pub(super) fn stored(&mut self, e: TExpr, ty: Ty, span: Span) -> R<Expr> {
+        if e.lit.is_some() {
+            if let (Some(Lit::Float(_)), false) = (e.lit, ty.is_float()) {
+                return self.error_help(
+                    span,
+                    "a float literal is stored into an integer",
+                    "use a cast such as 32'I(…), or a float view of the destination",
+                );
+            }
+            return Ok(self.cast(e, ty));
+        }
+        let from = e.expr.ty;
+        if from == ty {
+            return Ok(e.expr);
+        }
+        match (from.is_float(), ty.is_float()) {
+            (false, false) => Ok(self.convert(e.expr, ty)),
+            (true, true) => self.error_help(
+                span,
+                format!("a value of type {} is stored into a place of type {}", show(from), show(ty)),
+                "convert it: 32'F(…), f16_to_f32(…) …",
+            ),
+            _ if from.width() == ty.width() => Ok(self.view(e, ty).expr),
+            (true, false) if from.width() < ty.width() && matches!(ty, Ty::B(_)) => Ok(self.view(e, ty).expr),
+            _ => self.error_help(
+                span,
+                format!("a value of type {} is stored into a place of type {}", show(from), show(ty)),
+                "cast it (32'F(…), 32'I(…)) or view its bits (.u32, .f32)",
+            ),
+        }
+    }
+
+    /// A condition: any integer, true if not zero.
+    pub(super) fn condition(&mut self, e: TExpr) -> R<Expr> {
+        let ty = e.ty();
+        let span = e.expr.span;
+        if ty == Ty::U(1) {
+            return Ok(e.expr);
+        }
+        if let Some(Lit::Int(v)) = e.lit {
+            return Ok(constant((v != 0) as u128, Ty::U(1), span));
+        }
+        if ty.is_float() {
+            return self.error_help(span, "a float is not a condition", "compare it: x != 0.0");
+        }
+        if ty.width() == 1 {
+            return Ok(self.view(e, Ty::U(1)).expr);
+        }
+        let zero = constant(0, ty, span);
+        Ok(Expr { kind: ExprKind::Binary(BinOp::Ne, Box::new(e.expr), Box::new(zero)), ty: Ty::U(1), span })
+    }
+}
+
+pub(super) fn sign_extend(value: u128, width: u32) -> u128 {
+    if width >= 128 {
+        return value;
+    }
+    let shift = 128 - width;
+    (((value << shift) as i128) >> shift) as u128
+}
+
+/// As written in a view.
+pub(super) fn show(ty: Ty) -> String {
+    match ty {
+        Ty::B(w) => format!("b{w}"),
+        Ty::U(w) => format!("u{w}"),
+        Ty::I(w) => format!("i{w}"),
+        Ty::F16 => "f16".into(),
+        Ty::BF16 => "bf16".into(),
+        Ty::F32 => "f32".into(),
+        Ty::F64 => "f64".into(),
+        Ty::FP8 => "fp8".into(),
+        Ty::BF8 => "bf8".into(),
+    }
+}

@@ -1,0 +1,84 @@
+//! What a body may name: an instruction's operands, merged over its encodings.
+
+use super::ir::Space;
+use crate::tables::{ArchTable, Instruction, Role};
+use std::collections::BTreeMap;
+
+/// Operands of an instruction by role, and where its memory is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InstrSig {
+    pub name: String,
+    pub operands: BTreeMap<Role, OperandInfo>,
+    pub family: Family,
+    /// In no XML: every operand name is accepted.
+    pub permissive: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperandInfo {
+    /// Largest width over the encodings, in bits.
+    pub width: u16,
+    pub input: bool,
+    pub output: bool,
+}
+
+/// The kind of instruction, which decides shape, address space and meaning of VCC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Family {
+    #[default]
+    Scalar,
+    Vector,
+    Memory(Space),
+}
+
+impl InstrSig {
+    pub fn from_table(table: &ArchTable, inst: &Instruction) -> InstrSig {
+        let mut sig = InstrSig { name: inst.name.to_string(), ..InstrSig::default() };
+        sig.family = family(inst.name, inst.group);
+        for entry in &table.entries[inst.entries.0 as usize..][..inst.entries.1 as usize] {
+            for operand in table.signatures[entry.sig as usize] {
+                let info = sig.operands.entry(operand.role).or_insert(OperandInfo {
+                    width: 0,
+                    input: false,
+                    output: false,
+                });
+                info.width = info.width.max(operand.size_bits);
+                info.input |= operand.input;
+                info.output |= operand.output;
+            }
+        }
+        sig
+    }
+
+    /// For an instruction that no XML describes.
+    pub fn permissive(name: &str) -> InstrSig {
+        let group = if name.starts_with("S_LOAD") || name.starts_with("S_BUFFER_LOAD") { "SMEM" } else { "" };
+        InstrSig {
+            name: name.to_string(),
+            operands: BTreeMap::new(),
+            family: family(name, group),
+            permissive: true,
+        }
+    }
+}
+
+fn family(name: &str, group: &str) -> Family {
+    let space = if group == "SMEM" {
+        Space::Scalar
+    } else if name.starts_with("DS_") || name.starts_with("LDS_") {
+        Space::Lds
+    } else if name.starts_with("GLOBAL_") {
+        Space::Global
+    } else if name.starts_with("FLAT_") {
+        Space::Flat
+    } else if name.starts_with("SCRATCH_") {
+        Space::Scratch
+    } else if name.starts_with("BUFFER_") || name.starts_with("TBUFFER_") {
+        Space::Buffer
+    } else if name.starts_with("V_") {
+        return Family::Vector;
+    } else {
+        return Family::Scalar;
+    };
+    Family::Memory(space)
+}
