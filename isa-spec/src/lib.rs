@@ -2,9 +2,11 @@
 //! the pseudocode language from text to typed semantics, and the reference evaluator.
 #![forbid(unsafe_code)]
 
+pub mod arith;
 pub mod canonical;
 pub mod data;
 pub mod diag;
+pub mod eval;
 pub mod pcode;
 pub mod roles;
 pub mod source;

@@ -1,0 +1,78 @@
+//! Integer operations on bit patterns of a width.
+
+pub fn mask(width: u32) -> u128 {
+    if width >= 128 { u128::MAX } else { (1 << width) - 1 }
+}
+
+pub fn sign_extend(value: u128, width: u32) -> u128 {
+    if width >= 128 || width == 0 {
+        return value;
+    }
+    let shift = 128 - width;
+    (((value << shift) as i128) >> shift) as u128
+}
+
+/// Left shift in `width` bits; beyond the width 0.
+pub fn shl(value: u128, count: u32, width: u32) -> u128 {
+    if count >= width { 0 } else { value << count & mask(width) }
+}
+
+/// Right shift, arithmetic if `signed`; beyond the width 0 or all sign bits.
+pub fn shr(value: u128, count: u32, width: u32, signed: bool) -> u128 {
+    if signed {
+        let wide = sign_extend(value, width) as i128;
+        (wide >> count.min(127)) as u128 & mask(width)
+    } else if count >= width {
+        0
+    } else {
+        value >> count
+    }
+}
+
+/// By zero gives all ones (-1 if signed).
+pub fn div(a: u128, b: u128, width: u32, signed: bool) -> u128 {
+    if b == 0 {
+        return mask(width);
+    }
+    if signed {
+        (sign_extend(a, width) as i128).wrapping_div(sign_extend(b, width) as i128) as u128 & mask(width)
+    } else {
+        a / b
+    }
+}
+
+/// By zero gives the dividend.
+pub fn rem(a: u128, b: u128, width: u32, signed: bool) -> u128 {
+    if b == 0 {
+        return a;
+    }
+    if signed {
+        (sign_extend(a, width) as i128).wrapping_rem(sign_extend(b, width) as i128) as u128 & mask(width)
+    } else {
+        a % b
+    }
+}
+
+/// The low `bits` bits as a signed number of `width` bits.
+pub fn signext_from_bit(value: u128, bits: u32, width: u32) -> u128 {
+    match bits {
+        0 => 0,
+        b if b >= width => value,
+        b => sign_extend(value & mask(b), b) & mask(width),
+    }
+}
+
+/// Wraps, or saturates if `clamp`, an integer of `from` bits into `width` bits.
+pub fn narrow(value: u128, from: u32, from_signed: bool, width: u32, signed: bool, clamp: bool) -> u128 {
+    if !clamp {
+        return value & mask(width);
+    }
+    let wide =
+        if from_signed { sign_extend(value, from) as i128 } else { value.min(i128::MAX as u128) as i128 };
+    let (low, high) = if signed {
+        (-(1i128 << (width - 1)), (1i128 << (width - 1)) - 1)
+    } else {
+        (0, (1i128 << width) - 1)
+    };
+    wide.clamp(low, high) as u128 & mask(width)
+}
