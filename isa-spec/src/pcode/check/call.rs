@@ -29,6 +29,9 @@ impl<'a> Checker<'a> {
         if text == "operandLane" {
             return self.operand_lane(args, span).map(Some);
         }
+        if text == "indexOf" {
+            return self.index_of(args, span).map(Some);
+        }
         if let Some(lambda) = self.frames.last().and_then(|f| f.lambdas.get(text).copied())
             && let ast::StmtKind::Lambda { parameters, body, .. } = &lambda.kind
         {
@@ -183,6 +186,17 @@ impl<'a> Checker<'a> {
         let index = self.cast(index, Ty::U(32));
         let kind = ExprKind::OperandLane { role, lane: Box::new(lane), index: Box::new(index) };
         Ok(TExpr::of(kind, Ty::B(32), span))
+    }
+
+    /// `indexOf(SADDR)`: the number in the operand's encoding field.
+    fn index_of(&mut self, args: &'a [ast::Expr], span: Span) -> R<TExpr> {
+        match args {
+            [ast::Expr { kind: ast::ExprKind::Name(name), span: at }] => match self.operand_role(name, false) {
+                Some(role) => Ok(TExpr::of(ExprKind::OperandIndex(role), Ty::U(32), span)),
+                None => self.unknown(name, *at),
+            },
+            _ => self.error(span, "`indexOf` takes an operand's name"),
+        }
     }
 
     fn enter(&mut self, name: &str, span: Span) -> R<()> {

@@ -324,6 +324,7 @@ impl<'a> Checker<'a> {
             "LDS" => Ok(Some(Space::Lds)),
             "SCRATCH" => Ok(Some(Space::Scratch)),
             "GLOBAL" => Ok(Some(Space::Global)),
+            "BUFFER" => Ok(Some(Space::Buffer)),
             "DMEM" => Ok(Some(Space::Word)),
             "MEM" => match self.sig.family {
                 Family::Memory(space) => Ok(Some(space)),

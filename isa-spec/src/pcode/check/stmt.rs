@@ -159,6 +159,10 @@ impl<'a> Checker<'a> {
         value: &'a ast::Expr,
         span: Span,
     ) -> R<()> {
+        // Atomics without return share the body of those with.
+        if self.no_return(place) {
+            return Ok(());
+        }
         let mut result = self.expr(value)?;
         if let Some(op) = op {
             let old = self.expr(place)?;
@@ -202,11 +206,23 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
+    /// A write to RETURN_DATA where the instruction returns nothing.
+    fn no_return(&self, place: &ast::Expr) -> bool {
+        match local_name(place) {
+            Some(("RETURN_DATA", _)) => {
+                matches!(self.sig.family, Family::Memory(_))
+                    && !self.sig.permissive
+                    && !self.sig.operands.contains_key(&Role::D0)
+            }
+            _ => false,
+        }
+    }
+
     fn known(&mut self, name: &str) -> bool {
         self.frames.last().is_some_and(|f| f.names.contains_key(name))
             || Self::state(name).is_some()
             || self.operand_role(name, true).is_some()
-            || matches!(name, "MEM" | "LDS" | "SCRATCH" | "VGPR" | "SGPR" | "DMEM" | "GLOBAL" | "ROUND_MODE")
+            || matches!(name, "MEM" | "BUFFER" | "LDS" | "SCRATCH" | "VGPR" | "SGPR" | "DMEM" | "GLOBAL" | "ROUND_MODE")
             || (self.sig.family == Family::Vector && name == "VCC")
             || matches!(
                 name,
