@@ -1,11 +1,33 @@
 //! The generated boundary: everything the macro makes of the XML and the pseudocode enters the crate here.
 
 use crate::arch::Arch;
+use isa_spec::canonical::{self, SemanticsSet};
+use isa_spec::data::{self, Loaded};
+use isa_spec::diag;
 use isa_spec::tables::ArchTable;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// The architecture's tables.
 pub fn table(arch: Arch) -> &'static ArchTable {
-    // Until the macro's tables are in place: built from the XML at first use.
-    let _ = arch;
-    unimplemented!("tables")
+    LOADED.tables[arch as usize]
 }
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
+    let root = root();
+    let isa = std::env::var_os("WAVESIM_ISA_DIR").map_or(root.join("data"), PathBuf::from);
+    data::load(data::RDNA, &isa, &root.join("data/overlay"), &root.join("pseudocode"), &root)
+});
+
+/// The checked semantics, for the reference executor and the listing commands.
+pub static SEMANTICS: LazyLock<SemanticsSet> = LazyLock::new(|| {
+    let (set, diagnostics) = canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables);
+    for d in &diagnostics {
+        eprintln!("{}", diag::render(&LOADED.sources, d));
+    }
+    set
+});

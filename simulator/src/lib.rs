@@ -1,9 +1,12 @@
 //! wavesim: a functional simulator for AMD RDNA GPUs.
 
 pub mod arch;
+pub mod codec;
+pub mod conform;
 pub mod exec;
 pub mod fault;
 pub mod inst;
 pub mod isa;
+pub mod machine;
 pub mod memory;
 pub mod sched;

@@ -1,10 +1,12 @@
 //! AMD's machine-readable ISA description: XML text -> typed [`model::Spec`] -> [`ArchTable`](crate::tables::ArchTable).
 
+mod errata;
 pub mod load;
 pub mod model;
 mod overlay;
 mod to_tables;
 
+pub use errata::add_scalar_literals;
 pub use load::{load, load_into};
 pub use overlay::apply_overlay;
 pub use to_tables::to_tables;

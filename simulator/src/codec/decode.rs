@@ -1,0 +1,204 @@
+//! Words -> [`Inst`].
+
+use crate::arch::Arch;
+use crate::inst::Inst;
+use isa_spec::tables::{ArchTable, Cond, CondOp, EntryId, MAX_FIELDS};
+use std::sync::LazyLock;
+
+/// Why words are no instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    #[error("0x{word:08x} is no instruction of {arch}")]
+    Unknown { word: u32, arch: &'static str },
+    #[error("the instruction starting with 0x{word:08x} needs {needed} words, {given} are given")]
+    Truncated { word: u32, needed: usize, given: usize },
+}
+
+const NONE: EntryId = EntryId::MAX;
+
+/// What decoding needs of one encoding.
+struct Enc {
+    index: u8,
+    words: usize,
+    /// Bits that every instruction of the encoding has, opcode aside.
+    mask: u128,
+    value: u128,
+    /// Opcode -> entry.
+    by_opcode: Vec<EntryId>,
+    /// Shift of each field's value: register fields narrower than 7 bits count register groups.
+    unit: [u8; MAX_FIELDS],
+    vopd: Option<Vopd>,
+}
+
+/// Field indices of VOPD's second half.
+#[derive(Clone, Copy)]
+struct Vopd {
+    op_y: usize,
+    dst_x: usize,
+    dst_y: usize,
+    literal: bool,
+}
+
+struct Index {
+    table: &'static ArchTable,
+    encs: Vec<Enc>,
+    /// By the top 9 bits of the first word: encodings to try, in order.
+    by_top: Vec<Vec<u16>>,
+}
+
+static INDEX: LazyLock<Vec<Index>> = LazyLock::new(|| Arch::ALL.into_iter().map(|a| build(a.table())).collect());
+
+fn build(table: &'static ArchTable) -> Index {
+    let mut order: Vec<usize> = (0..table.encodings.len()).collect();
+    order.sort_by_key(|&at| table.encodings[at].order);
+    let mut encs = Vec::new();
+    let mut by_top = vec![Vec::new(); 512];
+    for at in order {
+        let encoding = &table.encodings[at];
+        let op_width = encoding.op_field.map_or(0, |f| encoding.fields[f as usize].width());
+        let mut by_opcode = vec![NONE; 1 << op_width.min(16)];
+        for (id, entry) in table.entries.iter().enumerate().filter(|(_, e)| e.enc as usize == at) {
+            // VOPD's second half has more opcodes than the first.
+            if entry.opcode as usize >= by_opcode.len() {
+                by_opcode.resize(entry.opcode as usize + 1, NONE);
+            }
+            by_opcode[entry.opcode as usize] = id as EntryId;
+        }
+        let (mut mask, mut value) = (0, 0);
+        for field in encoding.fields {
+            if let Some(fixed) = field.fixed {
+                mask = field.insert(mask, u32::MAX);
+                value = field.insert(value, fixed);
+            }
+        }
+        let mut unit = [0; MAX_FIELDS];
+        for entry in table.entries.iter().filter(|e| e.enc as usize == at) {
+            for operand in table.signatures[entry.sig as usize] {
+                let Some(field) = operand.field else { continue };
+                let width = encoding.fields[field as usize].width();
+                if table.operand_types[operand.ty as usize].name.starts_with("OPR_SREG") && width < 7 {
+                    unit[field as usize] = 7 - width as u8;
+                }
+            }
+        }
+        let find = |name: &str| encoding.fields.iter().position(|f| f.name == name);
+        let vopd = match (find("OPY"), find("VDSTX"), find("VDSTY")) {
+            (Some(op_y), Some(dst_x), Some(dst_y)) => {
+                Some(Vopd { op_y, dst_x, dst_y, literal: find("LITERAL").is_some() })
+            }
+            _ => None,
+        };
+        let (top_mask, top_value) = ((mask >> 23) as u32 & 0x1ff, (value >> 23) as u32 & 0x1ff);
+        for (top, list) in by_top.iter_mut().enumerate() {
+            if top as u32 & top_mask == top_value {
+                list.push(encs.len() as u16);
+            }
+        }
+        let words = encoding.bits as usize / 32;
+        encs.push(Enc { index: at as u8, words, mask, value, by_opcode, unit, vopd });
+    }
+    Index { table, encs, by_top }
+}
+
+/// Decodes the instruction at the start of `words`.
+pub fn decode(arch: Arch, words: &[u32]) -> Result<Inst, DecodeError> {
+    let index = &INDEX[arch as usize];
+    let Some(&first) = words.first() else {
+        return Err(DecodeError::Truncated { word: 0, needed: 1, given: 0 });
+    };
+    let mut bits = 0u128;
+    for (at, &word) in words.iter().take(4).enumerate() {
+        bits |= (word as u128) << (32 * at);
+    }
+    let mut short = None;
+    for &at in &index.by_top[(first >> 23) as usize] {
+        let enc = &index.encs[at as usize];
+        if (bits as u32 ^ enc.value as u32) & enc.mask as u32 != 0 {
+            continue;
+        }
+        if let Some(inst) = try_encoding(index, enc, bits, words.len(), &mut short) {
+            return Ok(inst);
+        }
+    }
+    Err(match short {
+        Some(needed) => DecodeError::Truncated { word: first, needed, given: words.len() },
+        None => DecodeError::Unknown { word: first, arch: arch.name() },
+    })
+}
+
+fn try_encoding(index: &Index, enc: &Enc, bits: u128, given: usize, short: &mut Option<usize>) -> Option<Inst> {
+    let encoding = &index.table.encodings[enc.index as usize];
+    let opcode = encoding.op_field.map_or(0, |f| encoding.fields[f as usize].extract(bits));
+    let entry_id = *enc.by_opcode.get(opcode as usize)?;
+    if entry_id == NONE {
+        return None;
+    }
+    let entry = &index.table.entries[entry_id as usize];
+    let mut fields = [0; MAX_FIELDS];
+    for (value, field) in fields.iter_mut().zip(encoding.fields) {
+        *value = field.extract(bits);
+    }
+    let mut entry_y = NONE;
+    let mut holds = eval(&encoding.conditions.get(entry.cond as usize)?.expr, &fields) != 0;
+    if let Some(vopd) = enc.vopd {
+        entry_y = *enc.by_opcode.get(fields[vopd.op_y] as usize)?;
+        if entry_y == NONE {
+            return None;
+        }
+        // A half with a mandatory literal makes the literal form without any source naming it.
+        if vopd.literal && !holds {
+            let base = index.encs.iter().find(|e| e.vopd.is_some_and(|v| !v.literal));
+            let in_base =
+                |op: u32| base.is_some_and(|b| b.by_opcode.get(op as usize).is_some_and(|&e| e != NONE));
+            holds = !in_base(opcode) || !in_base(fields[vopd.op_y]);
+        }
+        fields[vopd.dst_y] = fields[vopd.dst_y] << 1 | (fields[vopd.dst_x] & 1 ^ 1);
+    }
+    if !holds {
+        return None;
+    }
+    if given < enc.words {
+        short.get_or_insert(enc.words);
+        return None;
+    }
+    if bits & enc.mask != enc.value {
+        return None;
+    }
+    for (value, shift) in fields.iter_mut().zip(enc.unit) {
+        *value <<= shift;
+    }
+    Some(Inst { entry: entry_id, entry_y, size: enc.words as u8 * 4, fields })
+}
+
+fn eval(cond: &Cond, fields: &[u32; MAX_FIELDS]) -> u64 {
+    match cond {
+        Cond::True => 1,
+        Cond::Lit(v) => *v,
+        Cond::Field(at) => fields.get(*at as usize).copied().unwrap_or(0) as u64,
+        Cond::Op(op, args) => {
+            let a = args.first().map_or(0, |x| eval(x, fields));
+            let b = || args.get(1).map_or(0, |x| eval(x, fields));
+            match op {
+                CondOp::And => (a != 0 && b() != 0) as u64,
+                CondOp::Or => (a != 0 || b() != 0) as u64,
+                CondOp::Not => (a == 0) as u64,
+                CondOp::Eq => (a == b()) as u64,
+                CondOp::Ne => (a != b()) as u64,
+                CondOp::Lt => (a < b()) as u64,
+                CondOp::Le => (a <= b()) as u64,
+                CondOp::Gt => (a > b()) as u64,
+                CondOp::Ge => (a >= b()) as u64,
+                CondOp::Add => a.wrapping_add(b()),
+                CondOp::Sub => a.wrapping_sub(b()),
+                CondOp::Mul => a.wrapping_mul(b()),
+                CondOp::Div => a.checked_div(b()).unwrap_or(0),
+                CondOp::Mod => a.checked_rem(b()).unwrap_or(0),
+                CondOp::BitAnd => a & b(),
+                CondOp::BitOr => a | b(),
+                CondOp::BitXor => a ^ b(),
+                CondOp::Shl => a.checked_shl(b() as u32).unwrap_or(0),
+                CondOp::Shr => a.checked_shr(b() as u32).unwrap_or(0),
+            }
+        }
+    }
+}

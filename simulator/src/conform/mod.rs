@@ -1,0 +1,8 @@
+//! Conformance vectors: one instruction (or a few), one start state, one end state.
+
+pub mod compare;
+pub mod record;
+pub mod run;
+
+pub use record::{Record, read_file};
+pub use run::{Engine, Outcome, run};

@@ -1,0 +1,151 @@
+//! One wave: registers, masks, program counter.
+
+/// One 32-lane half of a VGPR: the unit handlers work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub struct Row(pub [u32; 32]);
+
+impl Row {
+    pub const ZERO: Row = Row([0; 32]);
+
+    pub fn splat(value: u32) -> Row {
+        Row([value; 32])
+    }
+}
+
+/// Architectural VGPRs.
+pub const VGPRS: usize = 256;
+
+/// Rows of a half: the VGPRs, then hidden ones: [`DISCARD`] and temporaries of split instructions.
+pub const ROWS: usize = VGPRS + 16;
+
+/// Where results go that nothing keeps (an atomic without return): 4 rows.
+pub const DISCARD: usize = VGPRS;
+
+/// Temporaries for instructions that run as several operations (VOPD): 4 rows.
+pub const TEMP: usize = VGPRS + 4;
+
+/// SGPR file indices by operand code (RDNA manuals, *Scalar Source Operands*).
+pub const VCC_LO: usize = 106;
+pub const NULL: usize = 124;
+pub const M0: usize = 125;
+pub const EXEC_LO: usize = 126;
+
+/// A wave. VGPRs are structure-of-arrays; a wave64 has two halves, each a file of its own.
+#[derive(Clone)]
+pub struct Wave {
+    pub size: u32,
+    pub rows: Box<[Row]>,
+    /// By operand code: s0..s105, VCC, ttmp, null, M0, EXEC.
+    pub sgprs: [u32; 128],
+    pub scc: u32,
+    /// Byte offset of the next instruction in the program's code.
+    pub pc: u64,
+    /// MODE register.
+    pub mode: u32,
+    pub status: u32,
+    /// EXEC as lane masks (all ones or zero), one row a half; kept in step by [`Wave::set_exec`].
+    pub masks: [Row; 2],
+    /// Index in the workgroup.
+    pub id: u32,
+    pub workgroup: [u32; 3],
+    /// Base address of the code, as S_GETPC sees it.
+    pub code_base: u64,
+    /// Named barrier joined (RDNA 4), if any.
+    pub joined: u32,
+}
+
+impl Wave {
+    pub fn new(size: u32) -> Wave {
+        let halves = (size / 32).max(1) as usize;
+        let mut wave = Wave {
+            size,
+            rows: vec![Row::ZERO; ROWS * halves].into_boxed_slice(),
+            sgprs: [0; 128],
+            scc: 0,
+            pc: 0,
+            mode: 0xf0,
+            status: 0,
+            masks: [Row::ZERO; 2],
+            id: 0,
+            workgroup: [0; 3],
+            code_base: 0,
+            joined: 0,
+        };
+        wave.set_exec(u64::MAX);
+        wave
+    }
+
+    pub fn halves(&self) -> usize {
+        (self.size / 32) as usize
+    }
+
+    /// All lanes of the wave.
+    pub fn full_mask(&self) -> u64 {
+        if self.size == 64 { u64::MAX } else { 0xffff_ffff }
+    }
+
+    /// EXEC, upper half zero in wave32.
+    pub fn exec(&self) -> u64 {
+        let low = self.sgprs[EXEC_LO] as u64;
+        if self.size == 64 { low | (self.sgprs[EXEC_LO + 1] as u64) << 32 } else { low }
+    }
+
+    pub fn set_exec(&mut self, exec: u64) {
+        self.sgprs[EXEC_LO] = exec as u32;
+        if self.size == 64 {
+            self.sgprs[EXEC_LO + 1] = (exec >> 32) as u32;
+        }
+        self.rebuild_masks();
+    }
+
+    /// After a write to the EXEC registers.
+    pub fn rebuild_masks(&mut self) {
+        let exec = self.exec();
+        for half in 0..self.halves() {
+            let bits = (exec >> (32 * half)) as u32;
+            for (lane, mask) in self.masks[half].0.iter_mut().enumerate() {
+                *mask = 0u32.wrapping_sub(bits >> lane & 1);
+            }
+        }
+    }
+
+    pub fn vcc(&self) -> u64 {
+        let low = self.sgprs[VCC_LO] as u64;
+        if self.size == 64 { low | (self.sgprs[VCC_LO + 1] as u64) << 32 } else { low }
+    }
+
+    pub fn vgpr(&self, lane: u32, reg: u32) -> u32 {
+        let half = (lane / 32) as usize;
+        match self.rows.get(half * ROWS + reg as usize) {
+            Some(row) if (reg as usize) < ROWS => row.0[(lane % 32) as usize],
+            _ => 0,
+        }
+    }
+
+    pub fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
+        let half = (lane / 32) as usize;
+        if (reg as usize) < ROWS
+            && let Some(row) = self.rows.get_mut(half * ROWS + reg as usize)
+        {
+            row.0[(lane % 32) as usize] = value;
+        }
+    }
+
+    /// By operand code; null reads zero, codes beyond the file too.
+    pub fn sgpr(&self, code: u32) -> u32 {
+        if code as usize == NULL { 0 } else { self.sgprs.get(code as usize).copied().unwrap_or(0) }
+    }
+
+    /// By operand code; null and codes beyond the file are dropped.
+    pub fn set_sgpr(&mut self, code: u32, value: u32) {
+        let code = code as usize;
+        if code == NULL || code >= self.sgprs.len() {
+            return;
+        }
+        self.sgprs[code] = value;
+        if code >= EXEC_LO {
+            self.rebuild_masks();
+        }
+    }
+}
