@@ -42,7 +42,7 @@ pub fn load(
                         out.diagnostics.append(&mut e);
                     }
                 }
-                xml::add_scalar_literals(&mut spec);
+                xml::apply_errata(&mut spec);
                 out.tables.push(xml::to_tables(&spec, name));
             }
             Err(mut e) => out.diagnostics.append(&mut e),

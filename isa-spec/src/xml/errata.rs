@@ -6,7 +6,64 @@
 
 use super::model::*;
 
-pub fn add_scalar_literals(spec: &mut Spec) {
+/// Every rule, in order.
+pub fn apply_errata(spec: &mut Spec) {
+    add_scalar_literals(spec);
+    add_vector_literals(spec);
+    add_dpp(spec);
+}
+
+/// Vector instructions whose sources are 64 bits wide, and lane selects, take literals too (LLVM; the manuals list no exception).
+fn add_vector_literals(spec: &mut Spec) {
+    for (base, literal) in [
+        ("ENC_VOP1", "VOP1_INST_LITERAL"),
+        ("ENC_VOP2", "VOP2_INST_LITERAL"),
+        ("ENC_VOPC", "VOPC_INST_LITERAL"),
+        ("ENC_VOP3", "VOP3_INST_LITERAL"),
+        ("VOP3_SDST_ENC", "VOP3_SDST_ENC_INST_LITERAL"),
+    ] {
+        if !spec.encodings.iter().any(|e| e.name == literal) {
+            continue;
+        }
+        for inst in &mut spec.instructions {
+            let Some(entry) = inst.encodings.iter().find(|e| e.encoding == base) else { continue };
+            let takes = |o: &Operand| {
+                o.field.is_some() && matches!(o.ty.as_str(), "OPR_SRC" | "OPR_SSRC" | "OPR_SSRC_LANESEL")
+            };
+            if !entry.operands.iter().any(takes) || inst.encodings.iter().any(|e| e.encoding == literal) {
+                continue;
+            }
+            let mut copy = entry.clone();
+            copy.encoding = literal.to_string();
+            copy.condition = "has_lit".to_string();
+            inst.encodings.push(copy);
+        }
+    }
+}
+
+/// DPP forms that LLVM assembles and the documents lack.
+fn add_dpp(spec: &mut Spec) {
+    for name in ["V_PK_FMAC_F16"] {
+        let Some(inst) = spec.instructions.iter_mut().find(|i| i.name == name) else { continue };
+        for (encoding, condition) in [("VOP2_VOP_DPP16", "has_dpp16"), ("VOP2_VOP_DPP8", "has_dpp8")] {
+            if inst.encodings.iter().any(|e| e.encoding == encoding) {
+                continue;
+            }
+            let Some(mut copy) = inst.encodings.iter().find(|e| e.encoding == "ENC_VOP2").cloned() else { continue };
+            copy.encoding = encoding.to_string();
+            copy.condition = condition.to_string();
+            for operand in &mut copy.operands {
+                if operand.field.as_deref() == Some("SRC0") {
+                    operand.field = Some("VSRC0".to_string());
+                    operand.ty = "OPR_VGPR".to_string();
+                }
+            }
+            inst.encodings.push(copy);
+        }
+    }
+}
+
+fn add_scalar_literals(spec: &mut Spec) {
     for family in ["SOP1", "SOP2", "SOPC"] {
         let base_name = format!("ENC_{family}");
         let name = format!("{family}_INST_LITERAL");

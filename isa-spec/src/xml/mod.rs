@@ -6,7 +6,7 @@ pub mod model;
 mod overlay;
 mod to_tables;
 
-pub use errata::add_scalar_literals;
+pub use errata::apply_errata;
 pub use load::{load, load_into};
 pub use overlay::apply_overlay;
 pub use to_tables::to_tables;

@@ -25,6 +25,8 @@ struct Enc {
     value: u128,
     /// Opcode -> entry.
     by_opcode: Vec<EntryId>,
+    /// Opcodes whose every form is in this encoding: a mandatory literal, whatever the sources say.
+    only: Vec<bool>,
     /// Shift of each field's value: register fields narrower than 7 bits count register groups.
     unit: [u8; MAX_FIELDS],
     vopd: Option<Vopd>,
@@ -64,6 +66,15 @@ fn build(table: &'static ArchTable) -> Index {
             }
             by_opcode[entry.opcode as usize] = id as EntryId;
         }
+        let only = by_opcode
+            .iter()
+            .map(|&id| {
+                id != NONE && {
+                    let inst = &table.instructions[table.entries[id as usize].inst as usize];
+                    table.entries_of(inst).iter().all(|e| e.enc as usize == at)
+                }
+            })
+            .collect();
         let (mut mask, mut value) = (0, 0);
         for field in encoding.fields {
             if let Some(fixed) = field.fixed {
@@ -95,7 +106,7 @@ fn build(table: &'static ArchTable) -> Index {
             }
         }
         let words = encoding.bits as usize / 32;
-        encs.push(Enc { index: at as u8, words, mask, value, by_opcode, unit, vopd });
+        encs.push(Enc { index: at as u8, words, mask, value, by_opcode, only, unit, vopd });
     }
     Index { table, encs, by_top }
 }
@@ -139,7 +150,7 @@ fn try_encoding(index: &Index, enc: &Enc, bits: u128, given: usize, short: &mut 
         *value = field.extract(bits);
     }
     let mut entry_y = NONE;
-    let mut holds = eval(&encoding.conditions.get(entry.cond as usize)?.expr, &fields) != 0;
+    let mut holds = enc.vopd.is_none() && enc.only[opcode as usize] || eval(&encoding.conditions.get(entry.cond as usize)?.expr, &fields) != 0;
     if let Some(vopd) = enc.vopd {
         entry_y = *enc.by_opcode.get(fields[vopd.op_y] as usize)?;
         if entry_y == NONE {

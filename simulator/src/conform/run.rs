@@ -203,7 +203,7 @@ fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
         let actual = wave.sgpr(number);
         let tol = &record.tol;
         let mask = asserted as u32;
-        let same = if record.lanes.is_some() {
+        let same = if tol.is_none() && record.lanes.is_some() {
             expected & mask == actual & mask
         } else if dwords(tol) == 2 {
             expected == actual
@@ -216,8 +216,10 @@ fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
     }
     let span = dwords(&record.tol);
     let mut skip = None;
-    for (reg, expected) in &record.vgpr_out {
-        let Ok(number) = reg.parse::<u32>() else { continue };
+    let mut outputs: Vec<(u32, &String)> =
+        record.vgpr_out.iter().filter_map(|(reg, v)| Some((reg.parse().ok()?, v))).collect();
+    outputs.sort();
+    for (number, expected) in outputs {
         if skip == Some(number) {
             continue;
         }
@@ -244,7 +246,7 @@ fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
                 if high.is_some() { wave.vgpr(lane, number + 1) } else { 0 },
             );
             if !agrees(e, a, &record.tol) {
-                diff.push(format!("v{reg} lane {lane}: expected {}, got {}", show(e, span), show(a, span)));
+                diff.push(format!("v{number} lane {lane}: expected {}, got {}", show(e, span), show(a, span)));
                 break;
             }
         }

@@ -299,7 +299,6 @@ pub fn constant(code: Code, operand: &Operand, literal: u32) -> u128 {
         }
         Code::Literal => match operand.fmt {
             Fmt::F64 => (literal as u128) << 32,
-            Fmt::Signed if size == 64 => literal as i32 as i64 as u64 as u128,
             _ => literal as u128,
         },
         _ => 0,

@@ -272,6 +272,7 @@ impl RefMachine<'_, '_> {
             bits |= (self.dword(operand, from, index) as u128) << (32 * index);
         }
         if operand.size_bits == 16
+            && self.sem.shape != Shape::Scalar
             && !self.names("OPSEL")
             && let Some(value) = self.field_value(operand)
         {
@@ -484,6 +485,7 @@ impl Machine for RefMachine<'_, '_> {
             bits |= (dword as u128) << (32 * index);
         }
         if size == 16
+            && !self.plan.packed
             && let Code::Vgpr(reg) = plan::code(self.arch, &operand, value)
         {
             bits = bits >> self.plan.half_shift(self.inst, &operand, reg, true) & 0xffff;
@@ -511,7 +513,7 @@ impl Machine for RefMachine<'_, '_> {
             Code::Vgpr(reg) => {
                 let lane = lane.unwrap_or(0);
                 let base = self.plan.register(&operand, reg) as u32;
-                if size == 16 || width == 16 && size == 32 && operand.fmt == Fmt::F16 {
+                if size == 16 && width <= 16 {
                     let shift = self.plan.half_shift(self.inst, &operand, reg, true);
                     let old = self.writes.get(&(lane, base)).copied().unwrap_or(self.wave.vgpr(lane, base));
                     let new = old & !(0xffff << shift) | (value as u32 & 0xffff) << shift;
