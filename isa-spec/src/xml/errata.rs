@@ -5,9 +5,11 @@
 //! assembles it. So: each such encoding gets its literal form, and each instruction with an SSRC source an entry in it.
 
 use super::model::*;
+use super::normalize::normalize;
 
 /// Every rule, in order.
 pub fn apply_errata(spec: &mut Spec) {
+    normalize(spec);
     add_scalar_literals(spec);
     add_vector_literals(spec);
     add_dpp(spec);
@@ -49,7 +51,9 @@ fn add_dpp(spec: &mut Spec) {
             if inst.encodings.iter().any(|e| e.encoding == encoding) {
                 continue;
             }
-            let Some(mut copy) = inst.encodings.iter().find(|e| e.encoding == "ENC_VOP2").cloned() else { continue };
+            let Some(mut copy) = inst.encodings.iter().find(|e| e.encoding == "ENC_VOP2").cloned() else {
+                continue;
+            };
             copy.encoding = encoding.to_string();
             copy.condition = condition.to_string();
             for operand in &mut copy.operands {

@@ -1,11 +1,11 @@
 //! XML text -> [`Spec`]. Accepts AMD's genuine files and the forms of AMD's schema document where they differ.
 //! Collects errors; each names file, line, element and, where inside one, the instruction.
 
+use super::check::check;
 use super::model::*;
-use crate::diag::{Diagnostic, nearest};
+use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceMap, Span};
 use roxmltree::Node;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Parses and checks one document. `name` is the file's name in messages.
 pub fn load(name: &str, text: &str) -> Result<Spec, (SourceMap, Vec<Diagnostic>)> {
@@ -18,7 +18,7 @@ pub fn load(name: &str, text: &str) -> Result<Spec, (SourceMap, Vec<Diagnostic>)
 pub fn load_into(sources: &SourceMap, file: FileId) -> Result<Spec, Vec<Diagnostic>> {
     let text = &sources.file(file).text;
     let doc = parse(text, file).map_err(|e| vec![e])?;
-    let mut loader = Loader { file, errors: Vec::new(), context: String::new() };
+    let mut loader = Loader::new(file);
     let spec = loader.spec(doc.root_element());
     if loader.errors.is_empty() {
         check(&spec, &mut loader.errors);
@@ -27,34 +27,108 @@ pub fn load_into(sources: &SourceMap, file: FileId) -> Result<Spec, Vec<Diagnost
 }
 
 pub(super) fn parse(text: &str, file: FileId) -> Result<roxmltree::Document<'_>, Diagnostic> {
-    // Entities could grow without bound; the files use none of their own.
+    if let Some(at) = too_deep(text) {
+        let message = format!("elements nested deeper than {MAX_NESTING}");
+        return Err(Diagnostic::error(Span::new(file, at, at + 1), message));
+    }
+    // Without DTDs there are no entities that could grow without bound; the documents use none.
     let options = roxmltree::ParsingOptions { allow_dtd: false, nodes_limit: 4_000_000 };
     roxmltree::Document::parse_with_options(text, options).map_err(|e| {
-        let pos = e.pos();
-        let line_start: usize = text.split_inclusive('\n').take(pos.row as usize - 1).map(str::len).sum();
-        let at = (line_start + pos.col as usize - 1).min(text.len());
-        Diagnostic::error(Span::new(file, at, at), format!("not well-formed XML: {e}"))
+        let at = offset_of(text, e.pos());
+        let next = text[at..].chars().next().map_or(0, char::len_utf8);
+        Diagnostic::error(Span::new(file, at, at + next), format!("not well-formed XML: {e}"))
     })
 }
 
+/// AMD's files nest 20 deep.
+const MAX_NESTING: usize = 256;
+
+/// Where elements nest deeper than [`MAX_NESTING`]. The XML parser recurses without a limit of its own, so this runs first;
+/// text that is not well-formed may be misjudged here, but never as less deep than the parser would go.
+fn too_deep(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut at = 0;
+    while let Some(found) = text[at..].find('<') {
+        let start = at + found;
+        let rest = &text[start..];
+        let skip = |open: &str, close: &str| {
+            rest.strip_prefix(open)
+                .map(|r| r.find(close).map_or(rest.len(), |n| open.len() + n + close.len()))
+        };
+        let skipped = skip("<!--", "-->").or_else(|| skip("<![CDATA[", "]]>")).or_else(|| skip("<?", "?>"));
+        let (length, change) = match skipped {
+            Some(length) => (length, 0),
+            None if rest.starts_with("</") => (2, -1),
+            None => match tag_end(rest) {
+                Some((length, true)) => (length, 0),
+                Some((length, false)) => (length, 1),
+                None => (1, 1),
+            },
+        };
+        depth = depth.saturating_add_signed(change);
+        if depth > MAX_NESTING {
+            return Some(start);
+        }
+        at = start + length;
+    }
+    None
+}
+
+/// Length of the start tag at the start of `text`, and whether it closes itself.
+fn tag_end(text: &str) -> Option<(usize, bool)> {
+    let mut quote = None;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match (quote, byte) {
+            (Some(q), b) if q == b => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'>') => return Some((at + 1, text.as_bytes()[at - 1] == b'/')),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The byte that a row and column (1-based, in characters) name, on a character boundary.
+fn offset_of(text: &str, pos: roxmltree::TextPos) -> usize {
+    let line_start: usize =
+        text.split_inclusive('\n').take((pos.row as usize).saturating_sub(1)).map(str::len).sum();
+    let line = &text[line_start..];
+    line.char_indices()
+        .nth((pos.col as usize).saturating_sub(1))
+        .map_or(text.len(), |(at, _)| line_start + at)
+}
+
+/// Walks one document. Methods return what they could read and leave a message for what they could not.
 pub(super) struct Loader {
     pub file: FileId,
     pub errors: Vec<Diagnostic>,
-    /// ` in instruction X`, for messages.
-    pub context: String,
+    /// ` (instruction X)`, for messages.
+    context: String,
 }
 
 impl Loader {
+    pub fn new(file: FileId) -> Loader {
+        Loader { file, errors: Vec::new(), context: String::new() }
+    }
+
     pub fn span(&self, node: Node<'_, '_>) -> Span {
         let range = node.range();
         // The start tag is enough to point at.
         Span::new(self.file, range.start, range.start + 1 + node.tag_name().name().len())
     }
 
-    fn error(&mut self, node: Node<'_, '_>, message: String) {
+    pub fn error(&mut self, node: Node<'_, '_>, message: impl std::fmt::Display) {
         let span = self.span(node);
         let context = &self.context;
         self.errors.push(Diagnostic::error(span, format!("{message}{context}")));
+    }
+
+    /// The last error's advice.
+    pub fn help(&mut self, text: String) {
+        if let Some(last) = self.errors.pop() {
+            self.errors.push(last.help(text));
+        }
     }
 
     fn spec(&mut self, root: Node<'_, '_>) -> Spec {
@@ -76,8 +150,9 @@ impl Loader {
         let Some(isa) = self.need(root, "ISA") else { return spec };
         if let Some(arch) = self.need(isa, "Architecture") {
             spec.architecture.name = self.need_text(arch, &["ArchitectureName"]);
-            spec.architecture.id =
-                child(arch, "ArchitectureId").and_then(|n| self.number(n)).map(|v| v as u32);
+            spec.architecture.id = child(arch, "ArchitectureId")
+                .and_then(|n| self.number(n))
+                .and_then(|v| u32::try_from(v).ok());
         }
         spec.encodings = self.list(isa, "Encodings", "Encoding", Self::encoding);
         spec.instructions = self.list(isa, "Instructions", "Instruction", Self::instruction);
@@ -85,10 +160,7 @@ impl Loader {
         spec.operand_types = self.list(isa, "OperandTypes", "OperandType", Self::operand_type);
         if let Some(groups) = child(isa, "FunctionalGroups") {
             spec.functional_groups = elements(groups, "FunctionalGroup")
-                .map(|g| FunctionalGroup {
-                    name: self.need_text(g, &["Name"]),
-                    description: child(g, "Description").map(text_of).unwrap_or_default(),
-                })
+                .map(|g| FunctionalGroup { name: self.need_text(g, &["Name"]), description: description(g) })
                 .collect();
         }
         spec
@@ -97,8 +169,8 @@ impl Loader {
     fn list<T>(
         &mut self,
         parent: Node<'_, '_>,
-        list: &str,
-        item: &str,
+        list: &'static str,
+        item: &'static str,
         mut f: impl FnMut(&mut Self, Node<'_, '_>) -> Option<T>,
     ) -> Vec<T> {
         match self.need(parent, list) {
@@ -110,30 +182,36 @@ impl Loader {
     pub fn encoding(&mut self, node: Node<'_, '_>) -> Option<Encoding> {
         let name = self.need_text(node, &["EncodingName"]);
         let outer = std::mem::replace(&mut self.context, format!(" (encoding {name})"));
-        let order = node.attribute("Order").map_or(Some(0), |v| v.trim().parse().ok()).unwrap_or_else(|| {
-            self.error(
-                node,
-                format!("attribute Order=\"{}\" is not a number", node.attribute("Order").unwrap_or("")),
-            );
+        let order = node.attribute("Order").unwrap_or("0").trim().parse().unwrap_or_else(|_| {
+            let order = node.attribute("Order").unwrap_or_default();
+            self.error(node, format!("attribute Order=\"{order}\" is not a number"));
             0
         });
-        let bits = self.need_number(node, "BitCount") as u16;
-        if bits == 0 || bits > 128 {
-            self.error(node, format!("BitCount {bits} is not between 1 and 128"));
-        }
+        // After a message about it, no second one about what does not fit.
+        let bits = self.at_most(node, "BitCount", 128).unwrap_or(128) as u16;
+        let inside = low_bits(bits);
         let mask = match self.need(node, "EncodingIdentifierMask") {
-            Some(n) => self.wide_number(n, 2),
+            Some(n) => self.identifier(n, inside),
             None => 0,
         };
         let identifiers = match self.need(node, "EncodingIdentifiers") {
-            Some(list) => elements(list, "EncodingIdentifier").map(|n| self.wide_number(n, 2)).collect(),
+            Some(list) => elements(list, "EncodingIdentifier").map(|n| self.identifier(n, inside)).collect(),
             None => Vec::new(),
         };
-        let conditions = match child(node, "EncodingConditions") {
-            Some(list) => elements(list, "EncodingCondition").map(|n| self.condition(n)).collect(),
-            None => Vec::new(),
-        };
+        self.need(node, "MicrocodeFormat");
         let fields = self.bitmap(node);
+        for (field, at) in fields.iter().zip(bitmap_fields(node)) {
+            if field.ranges.iter().any(|r| r.bit_offset as u32 + r.bit_count as u32 > bits as u32) {
+                self.error(at, format!("field {} reaches past the encoding's {bits} bits", field.name));
+            }
+            if field.ranges.iter().map(|r| r.bit_count as u32).sum::<u32>() > 32 {
+                self.error(at, format!("field {} is wider than 32 bits", field.name));
+            }
+        }
+        let conditions = match child(node, "EncodingConditions") {
+            Some(list) => elements(list, "EncodingCondition").map(|n| self.condition(n, &fields)).collect(),
+            None => Vec::new(),
+        };
         self.context = outer;
         Some(Encoding {
             name,
@@ -142,87 +220,44 @@ impl Loader {
             mask,
             identifiers,
             conditions,
-            description: child(node, "Description").map(text_of).unwrap_or_default(),
+            description: description(node),
             fields,
             span: self.span(node),
         })
     }
 
-    fn condition(&mut self, node: Node<'_, '_>) -> Condition {
-        let name = self.need_text(node, &["ConditionName"]);
-        // AMD's files spell it `CondtionExpression`.
-        let tree = child(node, "ConditionExpression").or_else(|| child(node, "CondtionExpression"));
-        let expr = tree.and_then(|t| t.children().find(Node::is_element)).and_then(|e| self.cond_expr(e, 0));
-        Condition { name, expr }
-    }
-
-    fn cond_expr(&mut self, node: Node<'_, '_>, depth: u32) -> Option<CondExpr> {
-        if depth > 64 {
-            self.error(node, "condition nested deeper than 64".to_string());
-            return None;
+    /// A mask or identifier: `Radix` 2 unless it says otherwise.
+    fn identifier(&mut self, node: Node<'_, '_>, inside: u128) -> u128 {
+        let value = self.wide_number(node, 2);
+        if value & !inside != 0 {
+            self.error(node, format!("`{}` is wider than the encoding", node.tag_name().name()));
         }
-        let ty = child(node, "ty").and_then(|ty| child(ty, "t")).map(|t| TypeMark {
-            base: t.attribute("base").unwrap_or("").to_string(),
-            size: t.attribute("size").and_then(|s| s.parse().ok()),
-        });
-        match node.tag_name().name() {
-            "op" => {
-                let op = node.attribute("type").unwrap_or("").to_string();
-                let args = node
-                    .children()
-                    .filter(|n| n.is_element() && n.tag_name().name() != "ty")
-                    .filter_map(|n| self.cond_expr(n, depth + 1))
-                    .collect();
-                Some(CondExpr::Op { op, args, ty })
-            }
-            "id" => Some(CondExpr::Id { name: node.attribute("val").unwrap_or("").to_string(), ty }),
-            "lit" => {
-                let value = node.attribute("val").unwrap_or("");
-                let parsed = value.trim().parse::<u64>().ok().or_else(|| {
-                    value.trim().strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok())
-                });
-                if parsed.is_none() {
-                    self.error(node, format!("`{value}` is not a number"));
-                }
-                Some(CondExpr::Lit { value: parsed.unwrap_or(0), ty })
-            }
-            other => {
-                self.error(node, format!("unexpected element `{other}` in a condition"));
-                None
-            }
-        }
+        value
     }
 
     /// `MicrocodeFormat` (or `DataAttributes`) > `BitMap` > `Field`.
     fn bitmap(&mut self, node: Node<'_, '_>) -> Vec<Field> {
-        let outer = child(node, "MicrocodeFormat").or_else(|| child(node, "DataAttributes"));
-        let Some(map) = outer.and_then(|n| child(n, "BitMap")) else { return Vec::new() };
-        elements(map, "Field").map(|f| self.field(f)).collect()
+        bitmap_fields(node).map(|f| self.field(f)).collect()
     }
 
     fn field(&mut self, node: Node<'_, '_>) -> Field {
         let name = self.need_text(node, &["FieldName"]);
-        let mut ranges: Vec<(u32, Range)> = Vec::new();
+        let mut ranges: Vec<(u64, Range)> = Vec::new();
         if let Some(layout) = self.need(node, "BitLayout") {
-            let mut list: Vec<_> = elements(layout, "Range").collect();
-            if list.is_empty() {
-                list.push(layout);
+            let list: Vec<_> = elements(layout, "Range").collect();
+            if let Some(count) = layout.attribute("RangeCount")
+                && count.trim().parse() != Ok(list.len())
+            {
+                self.error(
+                    layout,
+                    format!("field {name}: RangeCount=\"{count}\", but {} ranges", list.len()),
+                );
             }
-            for range in list {
-                let order = range.attribute("Order").and_then(|v| v.parse().ok()).unwrap_or(0);
-                let bit_count = self.need_number(range, "BitCount").min(255) as u8;
-                let bit_offset = self.need_number(range, "BitOffset").min(255) as u8;
-                if bit_count as u32 + bit_offset as u32 > 256 {
-                    self.error(
-                        range,
-                        format!("field {name}: bits {bit_offset}+{bit_count} are out of range"),
-                    );
-                }
-                let padding = child(range, "Padding")
-                    .and_then(|p| child(p, "BitCount").or(Some(p)))
-                    .and_then(|n| text_of(n).trim().parse().ok())
-                    .unwrap_or(0);
-                ranges.push((order, Range { bit_count, bit_offset, padding }));
+            // The schema document says "bit count and bit offset" of BitLayout itself.
+            let list = if list.is_empty() { vec![layout] } else { list };
+            for (at, range) in list.into_iter().enumerate() {
+                let order = self.attribute_number(range, "Order").unwrap_or(at as u64);
+                ranges.push((order, self.range(range)));
             }
         }
         ranges.sort_by_key(|r| r.0);
@@ -232,13 +267,30 @@ impl Loader {
         };
         Field {
             name,
-            conditional: flag(node.attribute("IsConditional")),
-            description: child(node, "Description").map(text_of).unwrap_or_default(),
+            conditional: self.flag_attribute(node, "IsConditional").unwrap_or(false),
+            description: description(node),
             ranges: ranges.into_iter().map(|r| r.1).collect(),
             values,
             signedness: node.attribute("Signedness").map(str::to_string),
             span: self.span(node),
         }
+    }
+
+    fn range(&mut self, node: Node<'_, '_>) -> Range {
+        // Data formats reach 1024 bits; fields of encodings are held to the encoding's size by the caller.
+        let bit_count = self.at_most(node, "BitCount", 2048);
+        if bit_count == Some(0) {
+            self.error(node, "a range of no bits");
+        }
+        let bit_count = bit_count.unwrap_or(1) as u16;
+        let bit_offset = self.need_at_most(node, "BitOffset", 2048) as u16;
+        // `<Padding>1</Padding>`, or an element of its own with BitCount and Value.
+        let padding = match child(node, "Padding") {
+            Some(p) if child(p, "BitCount").is_some() => self.need_at_most(p, "BitCount", 64),
+            Some(_) => self.need_at_most(node, "Padding", 64),
+            None => 0,
+        };
+        Range { bit_count, bit_offset, padding: padding as u16 }
     }
 
     /// `PredefinedValue`, or `OperandPredefinedValue` as the schema document has it.
@@ -247,8 +299,8 @@ impl Loader {
             .filter(|n| n.is_element() && n.tag_name().name().ends_with("PredefinedValue"))
             .map(|n| PredefinedValue {
                 name: self.need_text(n, &["Name"]),
-                description: child(n, "Description").map(text_of).unwrap_or_default(),
-                value: self.need_number(n, "Value") as u32,
+                description: description(n),
+                value: self.need_at_most(n, "Value", u32::MAX as u64) as u32,
             })
             .collect()
     }
@@ -258,7 +310,7 @@ impl Loader {
         let outer = std::mem::replace(&mut self.context, format!(" (instruction {name})"));
         let mut flags = Flags::default();
         if let Some(list) = child(node, "InstructionFlags") {
-            let get = |tag| child(list, tag).is_some_and(|n| flag(Some(&text_of(n))));
+            let mut get = |tag| child(list, tag).is_some_and(|n| self.flag(n, &text_of(n)));
             flags = Flags {
                 branch: get("IsBranch"),
                 conditional_branch: get("IsConditionalBranch"),
@@ -288,7 +340,7 @@ impl Loader {
         Some(Instruction {
             name,
             aliases,
-            description: child(node, "Description").map(text_of).unwrap_or_default(),
+            description: description(node),
             flags,
             encodings,
             group,
@@ -301,7 +353,7 @@ impl Loader {
         let encoding = self.need_text(node, &["EncodingName"]);
         // The schema document calls it ConditionName.
         let condition = self.need_text(node, &["EncodingCondition", "ConditionName"]);
-        let opcode = self.need_number(node, "Opcode") as u32;
+        let opcode = self.need_at_most(node, "Opcode", u16::MAX as u64) as u32;
         let mut operands: Vec<Operand> = match child(node, "Operands") {
             Some(list) => {
                 elements(list, "Operand").enumerate().map(|(at, n)| self.operand(n, at as u32 + 1)).collect()
@@ -319,40 +371,52 @@ impl Loader {
             format: self.need_text(node, &["DataFormatName"]),
             // The schema document misspells it.
             ty: self.need_text(node, &["OperandType", "OperantType"]),
-            size: self.need_number(node, "OperandSize") as u16,
-            input: flag(node.attribute("Input")),
-            output: flag(node.attribute("Output")),
-            implicit: flag(node.attribute("IsImplicit")),
-            in_microcode: node.attribute("IsBinaryMicrocodeRequired").is_none_or(|v| flag(Some(v))),
-            order: node.attribute("Order").and_then(|v| v.parse().ok()).unwrap_or(at),
+            size: self.need_at_most(node, "OperandSize", u16::MAX as u64) as u16,
+            input: self.flag_attribute(node, "Input").unwrap_or(false),
+            output: self.flag_attribute(node, "Output").unwrap_or(false),
+            implicit: self.flag_attribute(node, "IsImplicit").unwrap_or(false),
+            in_microcode: self.flag_attribute(node, "IsBinaryMicrocodeRequired").unwrap_or(true),
+            order: self.attribute_number(node, "Order").and_then(|v| u32::try_from(v).ok()).unwrap_or(at),
             span: self.span(node),
         }
     }
 
-    fn format(&mut self, node: Node<'_, '_>) -> Option<DataFormat> {
+    pub(super) fn format(&mut self, node: Node<'_, '_>) -> Option<DataFormat> {
         Some(DataFormat {
             name: self.need_text(node, &["DataFormatName"]),
-            description: child(node, "Description").map(text_of).unwrap_or_default(),
-            data_type: child(node, "DataType").map(text_of).unwrap_or_default(),
-            components: child(node, "ComponentCount").and_then(|n| self.number(n)).unwrap_or(1) as u16,
+            description: description(node),
+            data_type: self.need_text(node, &["DataType"]),
+            bits: child(node, "BitCount").and_then(|n| self.number(n)).and_then(|v| u32::try_from(v).ok()),
+            components: match child(node, "ComponentCount") {
+                Some(_) => self.need_at_most(node, "ComponentCount", u16::MAX as u64) as u16,
+                None => 1,
+            },
             fields: self.bitmap(node),
+            span: self.span(node),
         })
     }
 
-    fn operand_type(&mut self, node: Node<'_, '_>) -> Option<OperandType> {
+    pub(super) fn operand_type(&mut self, node: Node<'_, '_>) -> Option<OperandType> {
         let values = match child(node, "OperandPredefinedValues") {
             Some(list) => self.values(list),
             None => Vec::new(),
         };
+        let fields = self.bitmap(node);
+        for (field, at) in fields.iter().zip(bitmap_fields(node)) {
+            if field.ranges.iter().any(|r| r.bit_offset as u32 + r.bit_count as u32 > 32) {
+                self.error(at, format!("field {} of an operand reaches past 32 bits", field.name));
+            }
+        }
         Some(OperandType {
             name: self.need_text(node, &["OperandTypeName"]),
-            partitioned: flag(node.attribute("IsPartitioned")),
+            partitioned: self.flag_attribute(node, "IsPartitioned").unwrap_or(false),
             values,
             subtypes: child(node, "Subtypes")
                 .map(|list| list.children().filter(Node::is_element).map(text_of).collect())
                 .unwrap_or_default(),
-            fields: self.bitmap(node),
-            description: child(node, "Description").map(text_of).unwrap_or_default(),
+            fields,
+            description: description(node),
+            span: self.span(node),
         })
     }
 
@@ -365,7 +429,7 @@ impl Loader {
     }
 
     /// Text of the first of `tags` that is there.
-    fn need_text(&mut self, node: Node<'_, '_>, tags: &[&str]) -> String {
+    pub(super) fn need_text(&mut self, node: Node<'_, '_>, tags: &[&str]) -> String {
         match tags.iter().find_map(|tag| child(node, tag)) {
             Some(n) if !text_of(n).is_empty() => text_of(n),
             Some(n) => {
@@ -379,13 +443,59 @@ impl Loader {
         }
     }
 
-    fn need_number(&mut self, node: Node<'_, '_>, tag: &str) -> u64 {
-        self.need(node, tag).and_then(|n| self.number(n)).unwrap_or(0)
+    /// The number in element `tag`, refused above `limit`.
+    fn at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> Option<u64> {
+        let found = self.need(node, tag)?;
+        let value = self.number(found)?;
+        if value > limit {
+            self.error(found, format!("{value} in `{tag}` is above {limit}"));
+            return None;
+        }
+        Some(value)
+    }
+
+    /// The same; 0 after a message.
+    fn need_at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> u64 {
+        self.at_most(node, tag, limit).unwrap_or(0)
+    }
+
+    fn attribute_number(&mut self, node: Node<'_, '_>, name: &str) -> Option<u64> {
+        let text = node.attribute(name)?;
+        let value = text.trim().parse().ok();
+        if value.is_none() {
+            self.error(node, format!("attribute {name}=\"{text}\" is not a number"));
+        }
+        value
+    }
+
+    pub(super) fn flag_attribute(&mut self, node: Node<'_, '_>, name: &str) -> Option<bool> {
+        node.attribute(name).map(|text| self.flag(node, text))
+    }
+
+    /// `TRUE` in elements, `true` in attributes, `True` in the schema document.
+    fn flag(&mut self, node: Node<'_, '_>, text: &str) -> bool {
+        let text = text.trim();
+        let yes = text.eq_ignore_ascii_case("true");
+        if !yes && !text.eq_ignore_ascii_case("false") {
+            self.error(node, format!("`{text}` in `{}` is neither TRUE nor FALSE", node.tag_name().name()));
+        }
+        yes
+    }
+
+    fn radix(&mut self, node: Node<'_, '_>, default: u32) -> u32 {
+        let Some(text) = node.attribute("Radix") else { return default };
+        match text.trim().parse() {
+            Ok(radix @ (2 | 8 | 10 | 16)) => radix,
+            _ => {
+                self.error(node, format!("Radix=\"{text}\" is not 2, 8, 10 or 16"));
+                default
+            }
+        }
     }
 
     fn number(&mut self, node: Node<'_, '_>) -> Option<u64> {
         let text = text_of(node);
-        let radix = node.attribute("Radix").and_then(|r| r.parse().ok()).unwrap_or(10);
+        let radix = self.radix(node, 10);
         let parsed = parse_radix(&text, radix).and_then(|v| u64::try_from(v).ok());
         if parsed.is_none() {
             self.error(
@@ -398,7 +508,7 @@ impl Loader {
 
     fn wide_number(&mut self, node: Node<'_, '_>, default_radix: u32) -> u128 {
         let text = text_of(node);
-        let radix = node.attribute("Radix").and_then(|r| r.parse().ok()).unwrap_or(default_radix);
+        let radix = self.radix(node, default_radix);
         parse_radix(&text, radix).unwrap_or_else(|| {
             self.error(
                 node,
@@ -410,119 +520,45 @@ impl Loader {
 }
 
 fn parse_radix(text: &str, radix: u32) -> Option<u128> {
-    if !(2..=36).contains(&radix) {
+    // `from_str_radix` takes a leading `+`; a number in these files has digits alone, or a prefix.
+    let (digits, radix) = match text.strip_prefix("0x") {
+        Some(hex) => (hex, 16),
+        None => (text, radix),
+    };
+    if !digits.starts_with(|c: char| c.is_ascii_hexdigit()) {
         return None;
     }
-    let digits = text.trim();
-    let digits = if radix == 16 { digits.trim_start_matches("0x") } else { digits };
     u128::from_str_radix(digits, radix).ok()
+}
+
+/// The `bits` lowest bits set.
+pub(super) fn low_bits(bits: u16) -> u128 {
+    if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
+}
+
+fn bitmap_fields<'a, 'd>(node: Node<'a, 'd>) -> impl Iterator<Item = Node<'a, 'd>> {
+    let outer = child(node, "MicrocodeFormat").or_else(|| child(node, "DataAttributes"));
+    outer.and_then(|n| child(n, "BitMap")).into_iter().flat_map(|map| elements(map, "Field"))
+}
+
+fn description(node: Node<'_, '_>) -> String {
+    child(node, "Description").map(text_of).unwrap_or_default()
 }
 
 pub(super) fn child<'a, 'd>(node: Node<'a, 'd>, tag: &str) -> Option<Node<'a, 'd>> {
     node.children().find(|n| n.is_element() && n.tag_name().name() == tag)
 }
 
-pub(super) fn elements<'a, 'd>(node: Node<'a, 'd>, tag: &str) -> impl Iterator<Item = Node<'a, 'd>> {
-    let tag = tag.to_string();
+pub(super) fn elements<'a, 'd>(node: Node<'a, 'd>, tag: &'static str) -> impl Iterator<Item = Node<'a, 'd>> {
     node.children().filter(move |n| n.is_element() && n.tag_name().name() == tag)
 }
 
 pub(super) fn text_of(node: Node<'_, '_>) -> String {
-    node.text().unwrap_or("").trim().to_string()
-}
-
-/// `TRUE`, `true`, `1`.
-fn flag(value: Option<&str>) -> bool {
-    value.is_some_and(|v| v.trim().eq_ignore_ascii_case("true") || v.trim() == "1")
-}
-
-/// References and uniqueness.
-pub(super) fn check(spec: &Spec, errors: &mut Vec<Diagnostic>) {
-    let encodings: BTreeMap<&str, &Encoding> = spec.encodings.iter().map(|e| (e.name.as_str(), e)).collect();
-    let formats: BTreeSet<&str> = spec.formats.iter().map(|f| f.name.as_str()).collect();
-    let types: BTreeSet<&str> = spec.operand_types.iter().map(|t| t.name.as_str()).collect();
-    let mut names: BTreeMap<&str, Span> = BTreeMap::new();
-    // VOPD's two halves share an opcode field with other instructions: keyed by condition too.
-    let mut opcodes: BTreeMap<(&str, &str, u32), (&str, Span)> = BTreeMap::new();
-    for inst in &spec.instructions {
-        if let Some(first) = names.insert(&inst.name, inst.span) {
-            errors.push(
-                Diagnostic::error(inst.span, format!("instruction {} is described twice", inst.name))
-                    .also(first, "first here"),
-            );
-        }
-        for enc in &inst.encodings {
-            let context = format!("(instruction {})", inst.name);
-            let Some(encoding) = encodings.get(enc.encoding.as_str()) else {
-                errors.push(dangling(
-                    enc.span,
-                    "encoding",
-                    &enc.encoding,
-                    encodings.keys().copied(),
-                    &context,
-                ));
-                continue;
-            };
-            if !encoding.conditions.is_empty() && !encoding.conditions.iter().any(|c| c.name == enc.condition)
-            {
-                let known = encoding.conditions.iter().map(|c| c.name.as_str());
-                errors.push(dangling(enc.span, "condition", &enc.condition, known, &context));
-            }
-            if let Some((other, span)) =
-                opcodes.insert((&enc.encoding, &enc.condition, enc.opcode), (&inst.name, enc.span))
-                && other != inst.name
-            {
-                errors.push(
-                    Diagnostic::error(
-                        enc.span,
-                        format!(
-                            "opcode {} of {} is used by {other} and {}",
-                            enc.opcode, enc.encoding, inst.name
-                        ),
-                    )
-                    .also(span, format!("{other} here")),
-                );
-            }
-            for operand in &enc.operands {
-                if let Some(field) = &operand.field
-                    && !encoding.fields.iter().any(|f| f.name == *field)
-                {
-                    let known = encoding.fields.iter().map(|f| f.name.as_str());
-                    errors.push(dangling(operand.span, "field", field, known, &context));
-                }
-                if !formats.contains(operand.format.as_str()) {
-                    errors.push(dangling(
-                        operand.span,
-                        "data format",
-                        &operand.format,
-                        formats.iter().copied(),
-                        &context,
-                    ));
-                }
-                if !types.contains(operand.ty.as_str()) {
-                    errors.push(dangling(
-                        operand.span,
-                        "operand type",
-                        &operand.ty,
-                        types.iter().copied(),
-                        &context,
-                    ));
-                }
-            }
-        }
-    }
-}
-
-fn dangling<'a>(
-    span: Span,
-    what: &str,
-    name: &str,
-    known: impl Iterator<Item = &'a str>,
-    context: &str,
-) -> Diagnostic {
-    let error = Diagnostic::error(span, format!("no {what} is called `{name}` {context}"));
-    match nearest(name, known) {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error,
+    // A comment splits text into several nodes.
+    let mut texts = node.children().filter(Node::is_text).filter_map(|n| n.text());
+    let first = texts.next().unwrap_or("");
+    match texts.next() {
+        None => first.trim().to_string(),
+        Some(second) => [first, second].into_iter().chain(texts).collect::<String>().trim().to_string(),
     }
 }

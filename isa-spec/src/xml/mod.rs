@@ -1,12 +1,16 @@
 //! AMD's machine-readable ISA description: XML text -> typed [`model::Spec`] -> [`ArchTable`](crate::tables::ArchTable).
 
+mod check;
+mod condition;
 mod errata;
 pub mod load;
 pub mod model;
+mod normalize;
 mod overlay;
 mod to_tables;
 
 pub use errata::apply_errata;
 pub use load::{load, load_into};
+pub use normalize::normalize;
 pub use overlay::apply_overlay;
 pub use to_tables::to_tables;

@@ -78,10 +78,11 @@ pub struct Field {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Range {
-    pub bit_count: u8,
-    pub bit_offset: u8,
-    /// Zero bits below the range within the value (XML `Padding`).
-    pub padding: u8,
+    pub bit_count: u16,
+    pub bit_offset: u16,
+    /// XML `Padding`: constant bits that the value has and the microcode has not (SBASE: an even SGPR without its low bit).
+    /// The tables leave it out: register fields count single registers by their width (see `Inst` in the simulator).
+    pub padding: u16,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -140,9 +141,13 @@ pub struct Operand {
 pub struct DataFormat {
     pub name: String,
     pub description: String,
+    /// `float`, `integer`, `bits`, `descriptor`.
     pub data_type: String,
+    /// `BitCount`; AMD's schema document does not have it.
+    pub bits: Option<u32>,
     pub components: u16,
     pub fields: Vec<Field>,
+    pub span: Span,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -151,8 +156,10 @@ pub struct OperandType {
     pub partitioned: bool,
     pub values: Vec<PredefinedValue>,
     pub subtypes: Vec<String>,
+    /// The parts of a partitioned type.
     pub fields: Vec<Field>,
     pub description: String,
+    pub span: Span,
 }
 
 #[derive(Debug, Clone, PartialEq)]

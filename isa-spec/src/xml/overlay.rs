@@ -4,15 +4,19 @@
 //! <Overlay Architectures="rdna3 rdna3.5">
 //!   <Instructions Reason="why"> <Instruction>…</Instruction> </Instructions>
 //!   <Encodings Reason="why"> <Encoding>…</Encoding> </Encodings>
+//!   <RemoveInstruction Name="V_X" Reason="why"/>
 //! </Overlay>
 //! ```
 //!
-//! An instruction or encoding whose name exists replaces the old one; others are added.
+//! Inside the lists stand the elements of the base document. A name that exists there is replaced, another added;
+//! `<Instruction Extend="true">` only adds its encodings to the instruction of that name.
 
-use super::load::{Loader, elements, parse};
-use super::model::Spec;
-use crate::diag::Diagnostic;
-use crate::source::{FileId, SourceMap, Span};
+use super::check::check;
+use super::load::{Loader, elements, low_bits, parse};
+use super::model::*;
+use crate::diag::{Diagnostic, nearest};
+use crate::source::{FileId, SourceMap};
+use roxmltree::Node;
 
 /// Applies the overlay in `file` to `spec` if it names architecture `arch` (its short name). Returns whether it did.
 pub fn apply_overlay(
@@ -23,7 +27,7 @@ pub fn apply_overlay(
 ) -> Result<bool, Vec<Diagnostic>> {
     let doc = parse(&sources.file(file).text, file).map_err(|e| vec![e])?;
     let root = doc.root_element();
-    let mut loader = Loader { file, errors: Vec::new(), context: String::new() };
+    let mut loader = Loader::new(file);
     let span = loader.span(root);
     if root.tag_name().name() != "Overlay" {
         return Err(vec![Diagnostic::error(span, "the root element of an overlay must be `Overlay`")]);
@@ -37,67 +41,97 @@ pub fn apply_overlay(
     if !archs.split([' ', ',']).any(|a| a == arch) {
         return Ok(false);
     }
-    for list in root.children().filter(|n| n.is_element()) {
-        if list.attribute("Reason").is_none_or(|r| r.trim().is_empty()) {
-            loader.errors.push(Diagnostic::error(
-                loader.span(list),
-                format!("`{}` lacks a `Reason`", list.tag_name().name()),
-            ));
-        }
-        match list.tag_name().name() {
-            "Instructions" => {
-                for node in elements(list, "Instruction") {
-                    if let Some(inst) = loader.instruction(node) {
-                        merge_encodings(spec, &inst);
-                        match spec.instructions.iter().position(|i| i.name == inst.name) {
-                            Some(at) => spec.instructions[at] = inst,
-                            None => spec.instructions.push(inst),
-                        }
-                    }
-                }
-            }
-            "Encodings" => {
-                for node in elements(list, "Encoding") {
-                    if let Some(enc) = loader.encoding(node) {
-                        match spec.encodings.iter().position(|e| e.name == enc.name) {
-                            Some(at) => spec.encodings[at] = enc,
-                            None => spec.encodings.push(enc),
-                        }
-                    }
-                }
-            }
-            "RemoveInstruction" => {
-                let name = list.attribute("Name").unwrap_or("");
-                spec.instructions.retain(|i| i.name != name);
-            }
-            other => {
-                let span: Span = loader.span(list);
-                loader.errors.push(
-                    Diagnostic::error(span, format!("unexpected element `{other}` in an overlay"))
-                        .help("expected `Instructions`, `Encodings` or `RemoveInstruction`"),
-                );
-            }
-        }
+    for list in root.children().filter(Node::is_element) {
+        apply_list(&mut loader, list, spec);
     }
     if loader.errors.is_empty() {
-        super::load::check(spec, &mut loader.errors);
+        check(spec, &mut loader.errors);
     }
     if loader.errors.is_empty() { Ok(true) } else { Err(loader.errors) }
 }
 
-/// A new instruction's opcode adds its identifier to each encoding it uses: the base XML lists only its own.
-fn merge_encodings(spec: &mut Spec, inst: &super::model::Instruction) {
-    for ie in &inst.encodings {
-        let Some(enc) = spec.encodings.iter_mut().find(|e| e.name == ie.encoding) else { continue };
+fn apply_list(loader: &mut Loader, list: Node<'_, '_>, spec: &mut Spec) {
+    let tag = list.tag_name().name();
+    if list.attribute("Reason").is_none_or(|r| r.trim().is_empty()) {
+        loader.error(list, format!("`{tag}` lacks a `Reason`"));
+    }
+    match tag {
+        "Encodings" => {
+            for new in elements(list, "Encoding").filter_map(|n| loader.encoding(n)) {
+                put(&mut spec.encodings, new, |e| &e.name);
+            }
+        }
+        "DataFormats" => {
+            for new in elements(list, "DataFormat").filter_map(|n| loader.format(n)) {
+                put(&mut spec.formats, new, |f| &f.name);
+            }
+        }
+        "OperandTypes" => {
+            for new in elements(list, "OperandType").filter_map(|n| loader.operand_type(n)) {
+                put(&mut spec.operand_types, new, |t| &t.name);
+            }
+        }
+        "Instructions" => {
+            for node in elements(list, "Instruction") {
+                let extend = loader.flag_attribute(node, "Extend").unwrap_or(false);
+                let Some(new) = loader.instruction(node) else { continue };
+                add_identifiers(spec, &new);
+                if !extend {
+                    put(&mut spec.instructions, new, |i| &i.name);
+                    continue;
+                }
+                match spec.instructions.iter_mut().find(|i| i.name == new.name) {
+                    Some(old) => old.encodings.extend(new.encodings),
+                    None => unknown_instruction(loader, node, &new.name, spec),
+                }
+            }
+        }
+        "RemoveInstruction" => {
+            let name = list.attribute("Name").unwrap_or("");
+            match spec.instructions.iter().position(|i| i.name == name) {
+                Some(at) => drop(spec.instructions.remove(at)),
+                None => unknown_instruction(loader, list, name, spec),
+            }
+        }
+        other => {
+            loader.error(list, format!("unexpected element `{other}` in an overlay"));
+            loader.help(
+                "expected `Instructions`, `Encodings`, `DataFormats`, `OperandTypes` or `RemoveInstruction`"
+                    .to_string(),
+            );
+        }
+    }
+}
+
+/// Replaces the item of the same name, in its place, or appends.
+fn put<T>(list: &mut Vec<T>, new: T, name: impl Fn(&T) -> &String) {
+    match list.iter().position(|old| name(old) == name(&new)) {
+        Some(at) => list[at] = new,
+        None => list.push(new),
+    }
+}
+
+fn unknown_instruction(loader: &mut Loader, node: Node<'_, '_>, name: &str, spec: &Spec) {
+    loader.error(node, format!("no instruction is called `{name}`"));
+    if let Some(near) = nearest(name, spec.instructions.iter().map(|i| i.name.as_str())) {
+        loader.help(format!("did you mean `{near}`?"));
+    }
+}
+
+/// A new instruction's opcode adds an identifier to each encoding it uses: the base document lists only those of its own.
+fn add_identifiers(spec: &mut Spec, inst: &Instruction) {
+    for form in &inst.encodings {
+        let Some(enc) = spec.encodings.iter_mut().find(|e| e.name == form.encoding) else { continue };
         let Some(op) = enc.fields.iter().find(|f| f.name == "OP") else { continue };
         let Some(&sample) = enc.identifiers.first() else { continue };
         let (mut identifier, mut at) = (sample, 0);
         for range in &op.ranges {
-            let mask = (1u128 << range.bit_count) - 1;
+            let mask = low_bits(range.bit_count);
             identifier &= !(mask << range.bit_offset);
-            identifier |= ((ie.opcode as u128 >> at) & mask) << range.bit_offset;
+            identifier |= ((form.opcode as u128 >> at) & mask) << range.bit_offset;
             at += range.bit_count;
         }
+        let identifier = identifier & enc.mask;
         if !enc.identifiers.contains(&identifier) {
             enc.identifiers.push(identifier);
         }

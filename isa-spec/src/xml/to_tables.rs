@@ -1,5 +1,6 @@
 //! [`Spec`] -> [`ArchTable`]: names resolved to indices, operand lists deduplicated, roles assigned.
 
+use super::load::low_bits;
 use super::model::{self, CondExpr, Spec};
 use crate::roles;
 use crate::tables::*;
@@ -98,7 +99,7 @@ fn encoding(e: &model::Encoding) -> Encoding {
         .map(|f| {
             let mut field = Field { name: leak(&f.name), ranges: ranges(&f.ranges), fixed: None };
             let inside = f.ranges.iter().all(|r| {
-                let bits = ((1u128 << r.bit_count) - 1) << r.bit_offset;
+                let bits = low_bits(r.bit_count).checked_shl(r.bit_offset as u32).unwrap_or(0);
                 e.mask & bits == bits
             });
             if inside && let Some(&first) = e.identifiers.first() {
@@ -132,7 +133,7 @@ fn encoding(e: &model::Encoding) -> Encoding {
     }
 }
 
-/// `INST.ENC.FIELD` chains become field indices; an unknown name makes the whole condition true (nothing to test).
+/// `INST.ENC.FIELD` chains become field indices. The loader has refused unknown names and operators.
 fn cond(e: &CondExpr, fields: &[model::Field]) -> Cond {
     match e {
         CondExpr::Lit { value, .. } => Cond::Lit(*value),
@@ -140,38 +141,10 @@ fn cond(e: &CondExpr, fields: &[model::Field]) -> Cond {
             Some(at) => Cond::Field(at as u8),
             None => Cond::True,
         },
-        CondExpr::Op { op, args, .. } if op == ".fieldderef" => {
-            args.last().map_or(Cond::True, |last| cond(last, fields))
-        }
-        CondExpr::Op { op, args, .. } => {
-            let op = match op.as_str() {
-                "==" => CondOp::Eq,
-                "!=" => CondOp::Ne,
-                "<" => CondOp::Lt,
-                "<=" => CondOp::Le,
-                ">" => CondOp::Gt,
-                ">=" => CondOp::Ge,
-                "&&" => CondOp::And,
-                "||" => CondOp::Or,
-                "!" => CondOp::Not,
-                "+" => CondOp::Add,
-                "-" => CondOp::Sub,
-                "*" => CondOp::Mul,
-                "/" => CondOp::Div,
-                "%" => CondOp::Mod,
-                "&" => CondOp::BitAnd,
-                "|" => CondOp::BitOr,
-                "^" => CondOp::BitXor,
-                "<<" => CondOp::Shl,
-                ">>" => CondOp::Shr,
-                _ => return Cond::True,
-            };
-            let args: Vec<Cond> = args.iter().map(|a| cond(a, fields)).collect();
-            if args.contains(&Cond::True) && !matches!(op, CondOp::And | CondOp::Or) {
-                return Cond::True;
-            }
-            Cond::Op(op, Vec::leak(args))
-        }
+        CondExpr::Op { op, args, .. } => match super::condition::operator(op) {
+            Some(op) => Cond::Op(op, args.iter().map(|a| cond(a, fields)).collect::<Vec<_>>().leak()),
+            None => args.last().map_or(Cond::True, |last| cond(last, fields)),
+        },
     }
 }
 
@@ -194,7 +167,8 @@ fn values(list: &[model::PredefinedValue]) -> &'static [(&'static str, u32)] {
 }
 
 fn ranges(list: &[model::Range]) -> &'static [(u8, u8)] {
-    Vec::leak(list.iter().map(|r| (r.bit_offset, r.bit_count)).collect())
+    // Fields of encodings and of partitioned operands lie within 128 bits; the loader has checked it.
+    Vec::leak(list.iter().map(|r| (r.bit_offset as u8, r.bit_count as u8)).collect())
 }
 
 fn leak(text: &str) -> &'static str {

@@ -1,0 +1,152 @@
+//! `EncodingCondition`: a named expression tree over an encoding's fields.
+//!
+//! AMD's form is `op type="…"` (operators, and `.fieldderef` for `INST.VOP3.SRC0`), `id val="…"` and `lit val="…"`, with
+//! `ty` > `t base size` beside the arguments.
+
+use super::load::{Loader, child, text_of};
+use super::model::*;
+use crate::diag::nearest;
+use crate::tables::CondOp;
+use roxmltree::Node;
+
+/// Deeper trees are refused rather than walked: the published ones nest 9 deep.
+const MAX_DEPTH: u32 = 64;
+
+impl Loader {
+    pub(super) fn condition(&mut self, node: Node<'_, '_>, fields: &[Field]) -> Condition {
+        let name = self.need_text(node, &["ConditionName"]);
+        // AMD's files spell it `CondtionExpression`.
+        let tree = child(node, "ConditionExpression").or_else(|| child(node, "CondtionExpression"));
+        if tree.is_none() {
+            self.error(node, format!("condition {name} lacks `ConditionExpression`"));
+        }
+        let expr = tree
+            .and_then(|t| t.children().find(Node::is_element))
+            .and_then(|e| self.condition_expr(e, fields, 0));
+        Condition { name, expr }
+    }
+
+    fn condition_expr(&mut self, node: Node<'_, '_>, fields: &[Field], depth: u32) -> Option<CondExpr> {
+        if depth > MAX_DEPTH {
+            self.error(node, format!("condition nested deeper than {MAX_DEPTH}"));
+            return None;
+        }
+        let ty = child(node, "ty").and_then(|ty| child(ty, "t")).map(|t| TypeMark {
+            base: t.attribute("base").unwrap_or("").to_string(),
+            size: t.attribute("size").and_then(|s| s.parse().ok()),
+        });
+        match node.tag_name().name() {
+            "op" => {
+                let op = node.attribute("type").unwrap_or("").to_string();
+                let nodes: Vec<_> =
+                    node.children().filter(|n| n.is_element() && n.tag_name().name() != "ty").collect();
+                let deref = op == ".fieldderef";
+                match operator(&op) {
+                    Some(op) if arity_fits(op, nodes.len()) => {}
+                    None if deref && nodes.len() == 2 => {}
+                    None if !deref => {
+                        self.error(node, format!("no operator is called `{op}`"));
+                        return None;
+                    }
+                    _ => {
+                        self.error(node, format!("operator `{op}` has {} arguments", nodes.len()));
+                        return None;
+                    }
+                }
+                if deref {
+                    self.known_field(nodes[1], fields);
+                    let args = nodes.iter().filter_map(|&n| path(n, depth)).collect();
+                    return Some(CondExpr::Op { op, args, ty });
+                }
+                let args = nodes.iter().filter_map(|&n| self.condition_expr(n, fields, depth + 1)).collect();
+                Some(CondExpr::Op { op, args, ty })
+            }
+            "id" => {
+                self.known_field(node, fields);
+                Some(CondExpr::Id { name: value_of(node), ty })
+            }
+            "lit" => {
+                let text = value_of(node);
+                let parsed = match text.strip_prefix("0x") {
+                    Some(hex) => u64::from_str_radix(hex, 16).ok(),
+                    None => text.parse().ok(),
+                };
+                if parsed.is_none() {
+                    self.error(node, format!("`{text}` is not a number"));
+                }
+                Some(CondExpr::Lit { value: parsed.unwrap_or(0), ty })
+            }
+            other => {
+                self.error(node, format!("unexpected element `{other}` in a condition"));
+                None
+            }
+        }
+    }
+
+    fn known_field(&mut self, node: Node<'_, '_>, fields: &[Field]) {
+        let name = value_of(node);
+        if fields.iter().all(|f| f.name != name) {
+            self.error(node, format!("the condition names `{name}`, which is no field"));
+            if let Some(near) = nearest(&name, fields.iter().map(|f| f.name.as_str())) {
+                self.help(format!("did you mean `{near}`?"));
+            }
+        }
+    }
+}
+
+/// `INST.VOP3.SRC0` as a tree of `.fieldderef`: only its last name matters, and it has been checked.
+fn path(node: Node<'_, '_>, depth: u32) -> Option<CondExpr> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    match node.tag_name().name() {
+        "op" => Some(CondExpr::Op {
+            op: node.attribute("type").unwrap_or("").to_string(),
+            args: node
+                .children()
+                .filter(|n| n.is_element() && n.tag_name().name() != "ty")
+                .filter_map(|n| path(n, depth + 1))
+                .collect(),
+            ty: None,
+        }),
+        _ => Some(CondExpr::Id { name: value_of(node), ty: None }),
+    }
+}
+
+fn value_of(node: Node<'_, '_>) -> String {
+    node.attribute("val").map_or_else(|| text_of(node), |v| v.trim().to_string())
+}
+
+fn arity_fits(op: CondOp, count: usize) -> bool {
+    match op {
+        CondOp::Not => count == 1,
+        CondOp::And | CondOp::Or => count >= 2,
+        _ => count == 2,
+    }
+}
+
+/// The operators of condition trees, by their XML spelling.
+pub(super) fn operator(text: &str) -> Option<CondOp> {
+    Some(match text {
+        "==" => CondOp::Eq,
+        "!=" => CondOp::Ne,
+        "<" => CondOp::Lt,
+        "<=" => CondOp::Le,
+        ">" => CondOp::Gt,
+        ">=" => CondOp::Ge,
+        "&&" => CondOp::And,
+        "||" => CondOp::Or,
+        "!" => CondOp::Not,
+        "+" => CondOp::Add,
+        "-" => CondOp::Sub,
+        "*" => CondOp::Mul,
+        "/" => CondOp::Div,
+        "%" => CondOp::Mod,
+        "&" => CondOp::BitAnd,
+        "|" => CondOp::BitOr,
+        "^" => CondOp::BitXor,
+        "<<" => CondOp::Shl,
+        ">>" => CondOp::Shr,
+        _ => return None,
+    })
+}

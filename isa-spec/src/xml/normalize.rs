@@ -1,0 +1,102 @@
+//! Two spellings of one fact in AMD's releases, brought to one form, so that everything after sees the same tables.
+//!
+//! **Literals.** A release may list a literal form once for each place of the literal (`has_lit_0`, `has_lit_1`,
+//! `has_lit_0_has_lit_1` …), with `LITERAL` instead of the source. Here there is one entry, under `has_lit`, whose operands are those
+//! of the form without literal: the source field itself says 255. A literal that is an operand of its own
+//! (`V_FMAMK_F32`) stays.
+//!
+//! **DPP.** The source in the DPP dword (`VSRC0`) may be listed second (`V_SUBREV_F32`). Sources come in the order of their numbers,
+//! which is the order of assembly and of S0, S1, S2.
+
+use super::model::*;
+
+/// Brings literal and DPP forms to one spelling.
+pub fn normalize(spec: &mut Spec) {
+    for encoding in &mut spec.encodings {
+        one_literal_condition(encoding);
+    }
+    for inst in &mut spec.instructions {
+        one_literal_form(inst, &spec.encodings);
+        for form in &mut inst.encodings {
+            dpp_source_first(form);
+        }
+    }
+}
+
+fn is_literal(condition: &str) -> bool {
+    condition == "has_lit" || condition.starts_with("has_lit_")
+}
+
+/// All `has_lit_*` conditions become one: any of them.
+fn one_literal_condition(encoding: &mut Encoding) {
+    if !encoding.conditions.iter().any(|c| c.name.starts_with("has_lit_")) {
+        return;
+    }
+    let (literal, mut rest): (Vec<_>, Vec<_>) =
+        encoding.conditions.drain(..).partition(|c| is_literal(&c.name));
+    let expr = literal
+        .into_iter()
+        .map(|c| c.expr)
+        .reduce(|a, b| Some(CondExpr::Op { op: "||".to_string(), args: vec![a?, b?], ty: None }))
+        .flatten();
+    rest.push(Condition { name: "has_lit".to_string(), expr });
+    encoding.conditions = rest;
+}
+
+fn one_literal_form(inst: &mut Instruction, encodings: &[Encoding]) {
+    let forms = std::mem::take(&mut inst.encodings);
+    for mut form in forms.iter().cloned() {
+        if is_literal(&form.condition) {
+            form.condition = "has_lit".to_string();
+            if let Some(plain) = plain_form(&forms, &form, encodings) {
+                form.operands.clone_from(&plain.operands);
+            }
+            let same =
+                |f: &&InstructionEncoding| f.encoding == form.encoding && f.condition == form.condition;
+            if inst.encodings.iter().any(|f| same(&f)) {
+                continue;
+            }
+        }
+        inst.encodings.push(form);
+    }
+}
+
+/// The form of the same instruction without literal, if `form` differs from it in having `LITERAL` for a source.
+fn plain_form<'a>(
+    forms: &'a [InstructionEncoding],
+    form: &InstructionEncoding,
+    encodings: &[Encoding],
+) -> Option<&'a InstructionEncoding> {
+    let literal = |o: &Operand| matches!(o.field.as_deref(), Some("LITERAL" | "SIMM32"));
+    if !form.operands.iter().any(literal) {
+        return None;
+    }
+    let family = form.encoding.strip_suffix("_INST_LITERAL")?;
+    let encoding = encodings.iter().find(|e| e.name == form.encoding)?;
+    forms.iter().find(|plain| {
+        plain.encoding.strip_prefix("ENC_").unwrap_or(&plain.encoding) == family
+            && plain.opcode == form.opcode
+            && plain.operands.len() == form.operands.len()
+            && plain.operands.iter().zip(&form.operands).all(|(a, b)| a.field == b.field || literal(b))
+            && plain
+                .operands
+                .iter()
+                .flat_map(|o| &o.field)
+                .all(|f| encoding.fields.iter().any(|x| x.name == *f))
+    })
+}
+
+fn dpp_source_first(form: &mut InstructionEncoding) {
+    if !form.condition.starts_with("has_dpp") {
+        return;
+    }
+    let number = |o: &Operand| o.field.as_ref().filter(|f| f.contains("SRC")).and_then(|f| f.chars().last());
+    let places: Vec<usize> =
+        (0..form.operands.len()).filter(|&at| number(&form.operands[at]).is_some()).collect();
+    let mut sources: Vec<Operand> = places.iter().map(|&at| form.operands[at].clone()).collect();
+    sources.sort_by_key(number);
+    for (at, source) in places.into_iter().zip(sources) {
+        let order = form.operands[at].order;
+        form.operands[at] = Operand { order, ..source };
+    }
+}
