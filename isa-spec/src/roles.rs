@@ -36,6 +36,13 @@ pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
                     _ => Role::State,
                 };
             }
+            if o.ty.starts_with("OPR_SIMM") {
+                return Role::Imm;
+            }
+            // An export's target and an interpolated attribute are numbers of no register.
+            if matches!(o.field.as_deref(), Some("TGT" | "ATTR")) {
+                return Role::Other;
+            }
             if memory {
                 return memory_role(o);
             }

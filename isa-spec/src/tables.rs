@@ -153,7 +153,8 @@ pub struct OperandSig {
 /// outputs are D0, D1 in order; inputs S0, S1, … in order, by *semantic* order; see each variant.
 #[derive(Debug, PartialEq, Eq, Hash, Clone, Copy, PartialOrd, Ord)]
 pub enum Role {
-    /// First data result (VDST, SDST, SDATA, VDATA of a load; the mask of a compare).
+    /// First data result (VDST, SDST, SDATA, VDATA of a load; the mask of a compare). Also an input where the instruction reads
+    /// it first (FMAC, S_ADDK); so is VDATA of a buffer or image atomic, which is the data and then the result.
     D0,
     /// Second data result (second half of VOPD is *not* this; SDST of VOP3SD is [`Role::Vcc`]).
     D1,
@@ -176,7 +177,7 @@ pub enum Role {
     Data,
     /// DATA1 of DS.
     Data1,
-    /// EXEC, SCC, M0 … fixed operands: pseudocode names them as state.
+    /// EXEC, SCC, M0 … fixed operands: pseudocode names them as state. V_CMPX writes EXEC so in all forms.
     State,
     /// Second half of VOPD (VDSTY, SRCY0, VSRCY1): handled as an instruction of its own.
     Y0Dst,
@@ -211,6 +212,42 @@ pub struct DataFormat {
     /// XML `DataType`: `float`, `integer`, `bits`, `descriptor`.
     pub data_type: &'static str,
     pub components: u16,
+}
+
+impl Cond {
+    /// Its value for an encoding's field values; a condition holds where it is not 0.
+    pub fn eval(&self, fields: &[u32]) -> u64 {
+        let (op, args) = match self {
+            Cond::True => return 1,
+            Cond::Lit(value) => return *value,
+            Cond::Field(at) => return fields.get(*at as usize).copied().unwrap_or(0) as u64,
+            Cond::Op(op, args) => (op, args),
+        };
+        let a = args.first().map_or(0, |x| x.eval(fields));
+        let b = || args.get(1).map_or(0, |x| x.eval(fields));
+        match op {
+            CondOp::And => (a != 0 && b() != 0) as u64,
+            CondOp::Or => (a != 0 || b() != 0) as u64,
+            CondOp::Not => (a == 0) as u64,
+            CondOp::Eq => (a == b()) as u64,
+            CondOp::Ne => (a != b()) as u64,
+            CondOp::Lt => (a < b()) as u64,
+            CondOp::Le => (a <= b()) as u64,
+            CondOp::Gt => (a > b()) as u64,
+            CondOp::Ge => (a >= b()) as u64,
+            CondOp::Add => a.wrapping_add(b()),
+            CondOp::Sub => a.wrapping_sub(b()),
+            CondOp::Mul => a.wrapping_mul(b()),
+            CondOp::Div => a.checked_div(b()).unwrap_or(0),
+            CondOp::Mod => a.checked_rem(b()).unwrap_or(0),
+            CondOp::BitAnd => a & b(),
+            CondOp::BitOr => a | b(),
+            CondOp::BitXor => a ^ b(),
+            // A count too great for the type shifts everything out.
+            CondOp::Shl => u32::try_from(b()).ok().and_then(|n| a.checked_shl(n)).unwrap_or(0),
+            CondOp::Shr => u32::try_from(b()).ok().and_then(|n| a.checked_shr(n)).unwrap_or(0),
+        }
+    }
 }
 
 impl Field {

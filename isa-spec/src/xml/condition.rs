@@ -120,7 +120,6 @@ fn value_of(node: Node<'_, '_>) -> String {
 fn arity_fits(op: CondOp, count: usize) -> bool {
     match op {
         CondOp::Not => count == 1,
-        CondOp::And | CondOp::Or => count >= 2,
         _ => count == 2,
     }
 }

@@ -6,6 +6,7 @@
 
 use super::model::*;
 use super::normalize::normalize;
+use super::overlay::add_identifiers;
 
 /// Every rule, in order.
 pub fn apply_errata(spec: &mut Spec) {
@@ -13,6 +14,15 @@ pub fn apply_errata(spec: &mut Spec) {
     add_scalar_literals(spec);
     add_vector_literals(spec);
     add_dpp(spec);
+    immediates_are_read(spec);
+}
+
+/// `S_PREFETCH_*` hold a length in SDATA (`OPR_SIMM5`), which the documents mark as written, as the field is elsewhere.
+fn immediates_are_read(spec: &mut Spec) {
+    let operands = spec.instructions.iter_mut().flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
+    for operand in operands.filter(|o| o.ty.starts_with("OPR_SIMM")) {
+        (operand.input, operand.output) = (true, false);
+    }
 }
 
 /// Vector instructions whose sources are 64 bits wide, and lane selects, take literals too (LLVM; the manuals list no exception).
@@ -38,6 +48,7 @@ fn add_vector_literals(spec: &mut Spec) {
             let mut copy = entry.clone();
             copy.encoding = literal.to_string();
             copy.condition = "has_lit".to_string();
+            add_identifiers(&mut spec.encodings, &copy);
             inst.encodings.push(copy);
         }
     }
@@ -62,6 +73,7 @@ fn add_dpp(spec: &mut Spec) {
                     operand.ty = "OPR_VGPR".to_string();
                 }
             }
+            add_identifiers(&mut spec.encodings, &copy);
             inst.encodings.push(copy);
         }
     }
@@ -99,7 +111,6 @@ fn add_scalar_literals(spec: &mut Spec) {
             }
         };
         spec.encodings[at].conditions = vec![condition];
-        spec.encodings[at].identifiers.clone_from(&base.identifiers);
         for inst in &mut spec.instructions {
             let Some(entry) = inst.encodings.iter().find(|e| e.encoding == base_name) else { continue };
             let literal_source = entry.operands.iter().any(|o| o.ty == "OPR_SSRC" && o.field.is_some());
@@ -109,6 +120,7 @@ fn add_scalar_literals(spec: &mut Spec) {
             let mut copy = entry.clone();
             copy.encoding.clone_from(&name);
             copy.condition = "has_lit".to_string();
+            add_identifiers(&mut spec.encodings, &copy);
             inst.encodings.push(copy);
         }
     }

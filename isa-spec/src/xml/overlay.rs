@@ -75,7 +75,9 @@ fn apply_list(loader: &mut Loader, list: Node<'_, '_>, spec: &mut Spec) {
             for node in elements(list, "Instruction") {
                 let extend = loader.flag_attribute(node, "Extend").unwrap_or(false);
                 let Some(new) = loader.instruction(node) else { continue };
-                add_identifiers(spec, &new);
+                for form in &new.encodings {
+                    add_identifiers(&mut spec.encodings, form);
+                }
                 if !extend {
                     put(&mut spec.instructions, new, |i| &i.name);
                     continue;
@@ -118,22 +120,20 @@ fn unknown_instruction(loader: &mut Loader, node: Node<'_, '_>, name: &str, spec
     }
 }
 
-/// A new instruction's opcode adds an identifier to each encoding it uses: the base document lists only those of its own.
-fn add_identifiers(spec: &mut Spec, inst: &Instruction) {
-    for form in &inst.encodings {
-        let Some(enc) = spec.encodings.iter_mut().find(|e| e.name == form.encoding) else { continue };
-        let Some(op) = enc.fields.iter().find(|f| f.name == "OP") else { continue };
-        let Some(&sample) = enc.identifiers.first() else { continue };
-        let (mut identifier, mut at) = (sample, 0);
-        for range in &op.ranges {
-            let mask = low_bits(range.bit_count);
-            identifier &= !(mask << range.bit_offset);
-            identifier |= ((form.opcode as u128 >> at) & mask) << range.bit_offset;
-            at += range.bit_count;
-        }
-        let identifier = identifier & enc.mask;
-        if !enc.identifiers.contains(&identifier) {
-            enc.identifiers.push(identifier);
-        }
+/// A new form's opcode adds an identifier to its encoding: the base document lists only those of its own instructions.
+pub(super) fn add_identifiers(encodings: &mut [Encoding], form: &InstructionEncoding) {
+    let Some(enc) = encodings.iter_mut().find(|e| e.name == form.encoding) else { return };
+    let Some(op) = enc.fields.iter().find(|f| f.name == "OP") else { return };
+    let Some(&sample) = enc.identifiers.first() else { return };
+    let (mut identifier, mut at) = (sample, 0);
+    for range in &op.ranges {
+        let mask = low_bits(range.bit_count);
+        identifier &= !(mask << range.bit_offset);
+        identifier |= ((form.opcode as u128 >> at) & mask) << range.bit_offset;
+        at += range.bit_count;
+    }
+    let identifier = identifier & enc.mask;
+    if !enc.identifiers.contains(&identifier) {
+        enc.identifiers.push(identifier);
     }
 }

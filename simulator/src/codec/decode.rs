@@ -2,7 +2,7 @@
 
 use crate::arch::Arch;
 use crate::inst::Inst;
-use isa_spec::tables::{ArchTable, Cond, CondOp, EntryId, MAX_FIELDS};
+use isa_spec::tables::{ArchTable, EntryId, MAX_FIELDS};
 use std::sync::LazyLock;
 
 /// Why words are no instruction.
@@ -150,7 +150,7 @@ fn try_encoding(index: &Index, enc: &Enc, bits: u128, given: usize, short: &mut 
         *value = field.extract(bits);
     }
     let mut entry_y = NONE;
-    let mut holds = enc.vopd.is_none() && enc.only[opcode as usize] || eval(&encoding.conditions.get(entry.cond as usize)?.expr, &fields) != 0;
+    let mut holds = enc.vopd.is_none() && enc.only[opcode as usize] || encoding.conditions.get(entry.cond as usize)?.expr.eval(&fields) != 0;
     if let Some(vopd) = enc.vopd {
         entry_y = *enc.by_opcode.get(fields[vopd.op_y] as usize)?;
         if entry_y == NONE {
@@ -179,37 +179,4 @@ fn try_encoding(index: &Index, enc: &Enc, bits: u128, given: usize, short: &mut 
         *value <<= shift;
     }
     Some(Inst { entry: entry_id, entry_y, size: enc.words as u8 * 4, fields })
-}
-
-fn eval(cond: &Cond, fields: &[u32; MAX_FIELDS]) -> u64 {
-    match cond {
-        Cond::True => 1,
-        Cond::Lit(v) => *v,
-        Cond::Field(at) => fields.get(*at as usize).copied().unwrap_or(0) as u64,
-        Cond::Op(op, args) => {
-            let a = args.first().map_or(0, |x| eval(x, fields));
-            let b = || args.get(1).map_or(0, |x| eval(x, fields));
-            match op {
-                CondOp::And => (a != 0 && b() != 0) as u64,
-                CondOp::Or => (a != 0 || b() != 0) as u64,
-                CondOp::Not => (a == 0) as u64,
-                CondOp::Eq => (a == b()) as u64,
-                CondOp::Ne => (a != b()) as u64,
-                CondOp::Lt => (a < b()) as u64,
-                CondOp::Le => (a <= b()) as u64,
-                CondOp::Gt => (a > b()) as u64,
-                CondOp::Ge => (a >= b()) as u64,
-                CondOp::Add => a.wrapping_add(b()),
-                CondOp::Sub => a.wrapping_sub(b()),
-                CondOp::Mul => a.wrapping_mul(b()),
-                CondOp::Div => a.checked_div(b()).unwrap_or(0),
-                CondOp::Mod => a.checked_rem(b()).unwrap_or(0),
-                CondOp::BitAnd => a & b(),
-                CondOp::BitOr => a | b(),
-                CondOp::BitXor => a ^ b(),
-                CondOp::Shl => a.checked_shl(b() as u32).unwrap_or(0),
-                CondOp::Shr => a.checked_shr(b() as u32).unwrap_or(0),
-            }
-        }
-    }
 }

@@ -1,0 +1,151 @@
+//! Overlays over the fixture: what they add and correct, and what they are refused for.
+
+use isa_spec::canonical;
+use isa_spec::diag::{Diagnostic, render};
+use isa_spec::source::SourceMap;
+use isa_spec::xml::model::Spec;
+use isa_spec::xml::{apply_overlay, load, to_tables};
+
+const AMD_FORM: &str = include_str!("fixtures/amd_form.xml");
+
+const TRIPLE: &str = r#"
+  <Instruction>
+   <InstructionName>V_TRIPLE_U32</InstructionName>
+   <InstructionEncodings>
+    <InstructionEncoding>
+     <EncodingName>ENC_VOP2</EncodingName>
+     <EncodingCondition>default</EncodingCondition>
+     <Opcode>60</Opcode>
+     <Operands>
+      <Operand Input="false" Output="true"><FieldName>VDST</FieldName><DataFormatName>FMT_NUM_B32</DataFormatName><OperandType>OPR_VGPR</OperandType><OperandSize>32</OperandSize></Operand>
+      <Operand Input="true" Output="false"><FieldName>SRC0</FieldName><DataFormatName>FMT_NUM_B32</DataFormatName><OperandType>OPR_SRC</OperandType><OperandSize>32</OperandSize></Operand>
+     </Operands>
+    </InstructionEncoding>
+   </InstructionEncodings>
+  </Instruction>"#;
+
+fn overlay(body: &str) -> String {
+    format!("<Overlay Architectures=\"rdna3 test\">\n{body}\n</Overlay>")
+}
+
+fn apply(text: &str) -> (Spec, SourceMap, Result<bool, Vec<Diagnostic>>) {
+    let mut spec = load("base.xml", AMD_FORM).unwrap_or_else(|_| panic!("the fixture is refused"));
+    let mut sources = SourceMap::default();
+    sources.add("base.xml", AMD_FORM);
+    let file = sources.add("overlay.xml", text);
+    let result = apply_overlay(&sources, file, "test", &mut spec);
+    (spec, sources, result)
+}
+
+fn applied(body: &str) -> Spec {
+    let (spec, sources, result) = apply(&overlay(body));
+    match result {
+        Ok(done) => assert!(done),
+        Err(errors) => panic!("{}", errors.iter().map(|e| render(&sources, e)).collect::<String>()),
+    }
+    spec
+}
+
+/// One message, in the overlay, with every part.
+fn refused(body: &str, parts: &[&str]) {
+    let (_, sources, result) = apply(&overlay(body));
+    let errors = result.expect_err("accepted");
+    let shown: Vec<String> = errors.iter().map(|e| render(&sources, e)).collect();
+    assert_eq!(shown.len(), 1, "{}", shown.join("\n"));
+    for part in ["overlay.xml:"].iter().chain(parts) {
+        assert!(shown[0].contains(part), "no `{part}` in\n{}", shown[0]);
+    }
+}
+
+/// What a user does: an overlay and a pseudocode block, and no Rust.
+#[test]
+fn an_added_instruction_has_encoding_operands_and_semantics() {
+    let spec = applied(&format!("<Instructions Reason=\"ours\">{TRIPLE}</Instructions>"));
+    let table = to_tables(&spec, "test");
+    let inst = table.instruction("V_TRIPLE_U32").unwrap();
+    let [entry] = table.entries_of(inst) else { panic!() };
+    assert_eq!((entry.opcode, inst.group), (60, "NOT_ASSIGNED"));
+    // The decoder knows the word by its identifier: ENCODING 0, OP 60.
+    let vop2 = &table.encodings[entry.enc as usize];
+    assert!(vop2.identifiers.contains(&(60 << 25)));
+
+    let mut sources = SourceMap::default();
+    let pcode = sources.add("triple.pcode", "instruction V_TRIPLE_U32 {\n  D0.u32 = S0.u32 * 3U;\n}\n");
+    let (set, diagnostics) = canonical::load_set(&sources, &[pcode], &[table]);
+    assert!(
+        diagnostics.is_empty(),
+        "{}",
+        diagnostics.iter().map(|d| render(&sources, d)).collect::<String>()
+    );
+    assert_eq!(set.operations[0].name, "V_TRIPLE_U32");
+}
+
+#[test]
+fn a_known_name_is_replaced_in_its_place() {
+    let new = TRIPLE.replace("V_TRIPLE_U32", "V_ADD3_U32");
+    let spec = applied(&format!("<Instructions Reason=\"wrong in the base\">{new}</Instructions>"));
+    assert_eq!(spec.instructions.len(), 7);
+    assert_eq!(spec.instructions[4].name, "V_ADD3_U32");
+    assert_eq!(spec.instructions[4].encodings.len(), 1);
+}
+
+#[test]
+fn extend_keeps_the_old_encodings() {
+    let new = TRIPLE
+        .replace("V_TRIPLE_U32", "V_ADD3_U32")
+        .replace("<Instruction>", "<Instruction Extend=\"true\">");
+    let spec = applied(&format!("<Instructions Reason=\"also in VOP2\">{new}</Instructions>"));
+    assert_eq!(spec.instructions[4].encodings.len(), 3);
+}
+
+#[test]
+fn formats_types_and_removal() {
+    let spec = applied(
+        "<DataFormats Reason=\"new\"><DataFormat><DataFormatName>FMT_NUM_F8</DataFormatName><DataType>float</DataType></DataFormat></DataFormats>
+         <OperandTypes Reason=\"new\"><OperandType><OperandTypeName>OPR_PC</OperandTypeName></OperandType></OperandTypes>
+         <RemoveInstruction Name=\"S_NOT_B32\" Reason=\"not on this machine\"/>",
+    );
+    assert!(spec.formats.iter().any(|f| f.name == "FMT_NUM_F8"));
+    assert!(spec.operand_types.iter().any(|t| t.name == "OPR_PC"));
+    assert!(spec.instructions.iter().all(|i| i.name != "S_NOT_B32"));
+}
+
+#[test]
+fn an_overlay_of_other_architectures_changes_nothing() {
+    let text = overlay(&format!("<Instructions Reason=\"r\">{TRIPLE}</Instructions>"))
+        .replace("rdna3 test", "rdna3,tests");
+    let (spec, _, result) = apply(&text);
+    assert_eq!(result, Ok(false));
+    assert_eq!(spec.instructions.len(), 7);
+}
+
+#[test]
+fn faults() {
+    refused(&format!("<Instructions>{TRIPLE}</Instructions>"), &["`Instructions` lacks a `Reason`"]);
+    refused(&format!("<Instructions Reason=\" \">{TRIPLE}</Instructions>"), &["lacks a `Reason`"]);
+    refused("<Instruction Reason=\"r\"/>", &["unexpected element `Instruction`", "expected `Instructions`"]);
+    refused(
+        "<RemoveInstruction Name=\"S_NOT_B23\" Reason=\"r\"/>",
+        &["no instruction is called `S_NOT_B23`", "did you mean `S_NOT_B32`?"],
+    );
+    let in_list =
+        |edit: &dyn Fn(&str) -> String| format!("<Instructions Reason=\"r\">{}</Instructions>", edit(TRIPLE));
+    refused(
+        &in_list(&|t| t.replace("<Instruction>", "<Instruction Extend=\"true\">")),
+        &["no instruction is called `V_TRIPLE_U32`"],
+    );
+    refused(
+        &in_list(&|t| t.replace("ENC_VOP2", "ENC_VOP9")),
+        &["no encoding is called `ENC_VOP9` (instruction V_TRIPLE_U32)"],
+    );
+    refused(
+        &in_list(&|t| t.replace(">60<", ">5<")),
+        &["opcode 5 of ENC_VOP2 under default is used by V_SUBREV_F32 and V_TRIPLE_U32"],
+    );
+    refused(
+        &in_list(&|t| t.replace(">60<", ">64<")),
+        &["opcode 64 does not fit the opcode field of ENC_VOP2"],
+    );
+    let (_, _, result) = apply("<Overlay/>");
+    assert!(result.unwrap_err()[0].message.contains("lacks the attribute `Architectures`"));
+}
