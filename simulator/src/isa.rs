@@ -31,3 +31,9 @@ pub static SEMANTICS: LazyLock<SemanticsSet> = LazyLock::new(|| {
     }
     set
 });
+
+/// `file:line` of a place in the pseudocode.
+pub fn place(span: isa_spec::source::Span) -> String {
+    let (line, _) = LOADED.sources.line_col(span.file, span.start);
+    format!("{}:{line}", LOADED.sources.file(span.file).name)
+}

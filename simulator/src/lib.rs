@@ -1,6 +1,7 @@
 //! wavesim: a functional simulator for AMD RDNA GPUs.
 
 pub mod arch;
+pub mod cli;
 pub mod codec;
 pub mod conform;
 pub mod exec;
