@@ -9,8 +9,28 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// The architecture's tables.
+///
+/// Panics where the ISA's files cannot be read or are wrong: a program asks [`problems`] first.
 pub fn table(arch: Arch) -> &'static ArchTable {
-    LOADED.tables[arch as usize]
+    match TABLES[arch as usize] {
+        Some(table) => table,
+        None => panic!("no ISA description of {}\n{}", arch.name(), problems().unwrap_or_default()),
+    }
+}
+
+/// By architecture; a description with errors has no table.
+static TABLES: LazyLock<Vec<Option<&'static ArchTable>>> = LazyLock::new(|| {
+    Arch::ALL.iter().map(|a| LOADED.tables.iter().copied().find(|t| t.name == a.name())).collect()
+});
+
+/// Everything wrong with the ISA's files (`WAVESIM_ISA_DIR` or the project's `data/`), as shown to a user; `None` if nothing is.
+pub fn problems() -> Option<String> {
+    let list = &LOADED.diagnostics;
+    // A file that is wrong all over says so in a screenful.
+    let shown: Vec<String> = list.iter().take(20).map(|d| diag::render(&LOADED.sources, d)).collect();
+    let more = list.len().saturating_sub(shown.len());
+    let rest = if more > 0 { format!("\nand {more} more") } else { String::new() };
+    (!list.is_empty()).then(|| format!("{}{rest}", shown.join("\n")))
 }
 
 fn root() -> PathBuf {

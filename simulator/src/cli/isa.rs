@@ -85,8 +85,12 @@ fn parse_mcpu(name: &str) -> Result<Arch, String> {
     })
 }
 
-/// Runs one command. The exit code: 0, or 2 for a name that is no instruction.
+/// Runs one command. The exit code: 0, or 2 for a name that is no instruction and for wrong ISA files.
 pub fn run(args: &IsaArgs, out: &mut dyn Write) -> io::Result<u8> {
+    if let Some(problems) = isa::problems() {
+        eprintln!("{problems}");
+        return Ok(2);
+    }
     let text = match &args.command {
         IsaCommand::List { target, group, json } => list(&target.archs(), group.as_deref(), *json),
         IsaCommand::Show { name, target, json } => show(&target.archs(), name, *json),
