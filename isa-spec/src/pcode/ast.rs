@@ -27,6 +27,8 @@ pub struct Instruction {
     /// From after `{` to before `}`.
     pub body_span: Span,
     pub span: Span,
+    /// The rows of the templates that it comes from, innermost first.
+    pub rows: Vec<Span>,
 }
 
 /// `template (T, OP) in (f32, +), (f64, -) { instruction V_${OP}_$T { … } … }`: the items, once a row, with `$NAME` (or `${NAME}`) replaced.
@@ -100,9 +102,11 @@ pub enum StmtKind {
         body: Vec<Stmt>,
     },
     Return(Option<Expr>),
-    /// `s_nop(16'0U)`, `PrefetchScalarData(…)`: a call for its effect.
+    /// Leaves the innermost loop.
+    Break,
+    /// `s_nop(16'0U)`, `PrefetchScalarData(…)`: a call for its effect. `eval "…"` is a call of `eval`.
     Call(Expr),
-    /// `eval "…"` and lone `;`.
+    /// Nothing; the parser drops lone `;`.
     Empty,
 }
 
@@ -137,6 +141,10 @@ pub enum ExprKind {
     Index(Box<Expr>, Box<Expr>),
     /// `x[hi : lo]`.
     Slice(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `x[lo +: width]`.
+    Part(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `x[i].field`; a field of a plain name is one name with a dot: `MODE.IEEE`.
+    Member(Box<Expr>, Name),
     /// `32'U(x)`.
     Cast(TypeName, Box<Expr>),
     /// `f(x, y)`.

@@ -4,7 +4,7 @@ pub mod builtins;
 pub mod check;
 pub mod ir;
 pub mod parse;
+pub mod print;
 pub mod shape;
 pub mod sig;
-mod template;
 pub mod token;

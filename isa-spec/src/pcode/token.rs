@@ -30,19 +30,46 @@ pub struct Token {
     pub span: Span,
 }
 
-/// Longest first.
+/// Longest first. `++` and `--` are no operators of the language; as tokens of their own they get a better message.
 const PUNCT: &[&str] = &[
-    ">>>=", "**=", "<<=", ">>=", ">>>", "**", "<<", ">>", "<>", "<=", ">=", "==", "!=", "&&", "||", "+=",
-    "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "(", ")", "[", "]", "{", "}", ",", ";", ":", "?",
-    ".", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=",
+    ">>>=", "**=", "<<=", ">>=", ">>>", "**", "<<", ">>", "<>", "<=", ">=", "==", "!=", "&&", "||", "+:",
+    "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "(", ")", "[", "]", "{", "}", ",", ";", ":",
+    "?", ".", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=",
 ];
+
+/// Spans are 32 bits; no family of instructions comes near this.
+const MAX_TEXT_BYTES: usize = 64 << 20;
+
+/// A width in bits; constants such as 2/pi need more than a register has.
+const MAX_WIDTH: u16 = 2048;
 
 /// Tokens of `text` (which starts at byte `base` of the file); comments are dropped.
 pub fn lex(file: FileId, text: &str, base: usize) -> (Vec<Token>, Vec<Diagnostic>) {
     let mut lexer =
         Lexer { file, text, bytes: text.as_bytes(), at: 0, base, out: Vec::new(), errors: Vec::new() };
+    if text.len() > MAX_TEXT_BYTES {
+        lexer.text = "";
+        lexer.bytes = b"";
+        let span = Span::new(file, 0, 0);
+        lexer.errors.push(Diagnostic::error(span, "this text is too large: at most 64 MiB"));
+    }
     lexer.run();
     (lexer.out, lexer.errors)
+}
+
+impl Tok {
+    /// As it would be written: what a message quotes, and what a template pastes into a word.
+    pub fn spelling(&self) -> String {
+        match self {
+            Tok::Ident(text) => text.clone(),
+            Tok::Int { value, ty } => super::print::int(*value, *ty),
+            Tok::Float { text, ty } => super::print::float(text, *ty),
+            Tok::Str(text) => format!("\"{text}\""),
+            Tok::Type(ty) => super::print::cast_type(*ty),
+            Tok::P(text) => (*text).to_string(),
+            Tok::Eof => String::new(),
+        }
+    }
 }
 
 struct Lexer<'a> {
@@ -70,6 +97,9 @@ impl Lexer<'_> {
     }
 
     fn run(&mut self) {
+        if self.text.starts_with('\u{feff}') {
+            self.at = '\u{feff}'.len_utf8();
+        }
         while self.at < self.bytes.len() {
             let start = self.at;
             let c = self.bytes[self.at];
@@ -88,17 +118,55 @@ impl Lexer<'_> {
                         self.at += p.len();
                         self.push(start, Tok::P(p));
                     }
-                    None => {
-                        let ch = self.text[self.at..].chars().next().unwrap_or(' ');
-                        self.at += ch.len_utf8();
-                        let span = self.span(start);
-                        self.errors.push(Diagnostic::error(span, format!("unexpected character `{ch}`")));
-                    }
+                    None => self.foreign(start),
                 },
             }
         }
         let end = self.at;
         self.push(end, Tok::Eof);
+    }
+
+    /// A run of characters that the language has no use for: one message.
+    fn foreign(&mut self, start: usize) {
+        let rest = &self.text[start..];
+        let Some(first) = rest.chars().next() else { return };
+        let len = rest
+            .char_indices()
+            .find(|&(_, c)| c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || "_$\"({[;".contains(c))
+            .map_or(rest.len(), |(at, _)| at)
+            .max(first.len_utf8());
+        // Punctuation in the run is lexed in its own right.
+        let len = rest[..len].find(|c: char| PUNCT.iter().any(|p| p.starts_with(c))).unwrap_or(len);
+        self.at = start + len.max(first.len_utf8());
+        let text = &self.text[start..self.at];
+        let shown: String = text.chars().take(20).flat_map(char::escape_debug).collect();
+        let message = if text.chars().nth(1).is_none() {
+            format!("unexpected character `{shown}`")
+        } else {
+            format!("unexpected characters `{shown}`")
+        };
+        let span = self.span(start);
+        let mut error = Diagnostic::error(span, message);
+        let instead = match first {
+            '\u{a0}' | '\u{2000}'..='\u{200b}' | '\u{202f}' | '\u{3000}' => {
+                Some("this is not an ordinary space")
+            }
+            '‘' | '’' | '`' | '´' => Some("write `'` between a width and a type: 32'U"),
+            '\'' => Some("a width stands before `'`: 32'U(x), 16'0x7fff"),
+            '“' | '”' => Some("write `\"`"),
+            '×' => Some("write `*`"),
+            '÷' => Some("write `/`"),
+            '≤' => Some("write `<=`"),
+            '≥' => Some("write `>=`"),
+            '≠' => Some("write `!=`, or `<>` for less or greater"),
+            '–' | '—' | '−' => Some("write `-`"),
+            '#' => Some("comments start with `//`"),
+            _ => None,
+        };
+        if let Some(instead) = instead {
+            error = error.help(instead);
+        }
+        self.errors.push(error);
     }
 
     fn string(&mut self, start: usize) {
@@ -118,37 +186,34 @@ impl Lexer<'_> {
     }
 
     fn ident(&mut self, start: usize) {
-        loop {
-            match self.peek(0) {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => self.at += 1,
-                b'$' if self.peek(1) == b'{' => {
-                    while self.at < self.bytes.len()
-                        && self.bytes[self.at] != b'}'
-                        && self.bytes[self.at] != b'\n'
-                    {
-                        self.at += 1;
-                    }
-                    self.at = (self.at + 1).min(self.bytes.len());
-                }
-                b'$' => self.at += 1,
-                _ => break,
-            }
-        }
+        self.ident_tail();
         // `$W'1U`: a width that a template fills in; kept whole and lexed again after expansion.
         if self.text[start..self.at].contains('$') && self.peek(0) == b'\'' {
             self.at += 1;
-            while self.peek(0).is_ascii_alphanumeric() || self.peek(0) == b'$' {
-                if self.peek(0) == b'$' && self.peek(1) == b'{' {
-                    while self.at < self.bytes.len() && self.bytes[self.at] != b'}' {
-                        self.at += 1;
-                    }
-                }
-                self.at += 1;
-            }
-            self.at = self.at.min(self.bytes.len());
+            self.ident_tail();
         }
-        let text = self.text[start..self.at].to_string();
-        self.push(start, Tok::Ident(text));
+        self.push(start, Tok::Ident(self.text[start..self.at].to_string()));
+    }
+
+    /// Letters, digits, `_` and template holes.
+    fn ident_tail(&mut self) {
+        loop {
+            match self.peek(0) {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' => self.at += 1,
+                b'{' if self.at > 0 && self.bytes[self.at - 1] == b'$' => {
+                    let Some(len) =
+                        self.bytes[self.at..].iter().take(64).position(|&c| matches!(c, b'}' | b'\n'))
+                    else {
+                        return;
+                    };
+                    if self.bytes[self.at + len] == b'\n' {
+                        return;
+                    }
+                    self.at += len + 1;
+                }
+                _ => return,
+            }
+        }
     }
 
     fn digits(&mut self) -> &str {
@@ -174,9 +239,43 @@ impl Lexer<'_> {
             self.sized(start, &text);
             return;
         }
-        let mut float = false;
+        if self.fraction() {
+            let text = self.text[start..self.at].to_string();
+            let ty = self.float_suffix();
+            self.no_letters_after(start);
+            self.push(start, Tok::Float { text, ty });
+            return;
+        }
+        let value = text.parse::<u128>().ok();
+        let ty = self.int_suffix();
+        self.finish_int(start, value, ty);
+    }
+
+    /// A number is followed by something else than a letter or digit.
+    fn no_letters_after(&mut self, start: usize) {
+        if !self.peek(0).is_ascii_alphanumeric() && self.peek(0) != b'_' {
+            return;
+        }
+        while self.peek(0).is_ascii_alphanumeric() || self.peek(0) == b'_' {
+            self.at += 1;
+        }
+        let span = self.span(start);
+        let text = &self.text[start..self.at];
+        let help = match text.strip_suffix(['f', 'u', 'l']) {
+            Some(number) if text.ends_with('f') => format!("write `{number}F`"),
+            Some(number) if text.ends_with('u') => format!("write `{number}U`"),
+            _ if text.starts_with("0b") => {
+                "write it in hexadecimal: 0x1f, or 8'0x1f with a width".to_string()
+            }
+            _ => "suffixes are U, LL and ULL for integers, F for floats".to_string(),
+        };
+        self.errors.push(Diagnostic::error(span, format!("`{text}` is not a number")).help(help));
+    }
+
+    /// `.5`, `.5e-3`, `e9` behind the digits of a float.
+    fn fraction(&mut self) -> bool {
+        let start = self.at;
         if self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
-            float = true;
             self.at += 1;
             self.digits();
         }
@@ -184,22 +283,10 @@ impl Lexer<'_> {
             && (self.peek(1).is_ascii_digit()
                 || (matches!(self.peek(1), b'-' | b'+') && self.peek(2).is_ascii_digit()))
         {
-            float = true;
             self.at += 2;
             self.digits();
         }
-        if float {
-            let text = self.text[start..self.at].to_string();
-            let ty = self.float_suffix();
-            self.push(start, Tok::Float { text, ty });
-            return;
-        }
-        let value = text.parse::<u128>();
-        let ty = self.int_suffix();
-        match value {
-            Ok(value) => self.finish_int(start, Some(value), ty),
-            Err(_) => self.finish_int(start, None, ty),
-        }
+        self.at > start
     }
 
     fn hex(&mut self) -> Option<u128> {
@@ -237,20 +324,18 @@ impl Lexer<'_> {
     }
 
     fn finish_int(&mut self, start: usize, value: Option<u128>, ty: LiteralType) {
-        if self.peek(0).is_ascii_alphanumeric() || self.peek(0) == b'_' {
-            while self.peek(0).is_ascii_alphanumeric() || self.peek(0) == b'_' {
-                self.at += 1;
-            }
-            let span = self.span(start);
-            let text = &self.text[start..self.at];
-            self.errors.push(
-                Diagnostic::error(span, format!("`{text}` is not a number"))
-                    .help("suffixes are U, LL and ULL for integers, F for floats"),
-            );
-        }
+        let before = self.errors.len();
+        self.no_letters_after(start);
         let value = value.unwrap_or_else(|| {
             let span = self.span(start);
-            self.errors.push(Diagnostic::error(span, "number does not fit 128 bits or has no digits"));
+            if self.errors.len() == before {
+                let message = if self.text[start..self.at].len() > 4 {
+                    "this number does not fit 128 bits"
+                } else {
+                    "this number has no digits"
+                };
+                self.errors.push(Diagnostic::error(span, message));
+            }
             0
         });
         match ty {
@@ -261,67 +346,92 @@ impl Lexer<'_> {
         }
     }
 
-    /// After `32'`: a literal (`1U`, `0xff`, `-1`-less), a float (`0.5`), or a type (`F`, `U`, `B`).
+    /// After `32'`: a literal (`1U`, `0xff`), a float (`0.5`), or a type (`F`, `U`, `B`).
     fn sized(&mut self, start: usize, width: &str) {
         let width: u16 = match width.parse() {
-            Ok(w) if (1..=2048).contains(&w) => w,
+            Ok(w) if (1..=MAX_WIDTH).contains(&w) => w,
             _ => {
                 let span = self.span(start);
-                self.errors.push(Diagnostic::error(span, format!("{width} is not a width in bits")));
+                self.errors.push(
+                    Diagnostic::error(span, format!("{width} is not a width in bits"))
+                        .help(format!("widths are 1 to {MAX_WIDTH}")),
+                );
                 32
             }
         };
-        let letter = |c: u8| match c {
-            b'U' => Some(TypeKind::U),
-            b'I' => Some(TypeKind::I),
-            b'B' => Some(TypeKind::B),
-            b'F' => Some(TypeKind::F),
-            _ => None,
-        };
-        if self.text[self.at..].starts_with("BF") {
-            self.at += 2;
-            self.push(start, Tok::Type(TypeName { kind: TypeKind::BF, width }));
-            return;
-        }
-        if let Some(kind) = letter(self.peek(0))
-            && !self.peek(1).is_ascii_alphanumeric()
+        let typed = |kind| LiteralType::Typed(TypeName { kind, width });
+        if let Some((len, kind)) = type_letters(&self.text[self.at..])
+            && !self.peek(len).is_ascii_alphanumeric()
         {
-            self.at += 1;
+            self.at += len;
             self.push(start, Tok::Type(TypeName { kind, width }));
             return;
         }
         if self.peek(0) == b'0' && matches!(self.peek(1), b'x' | b'X') {
             self.at += 2;
             let value = self.hex();
-            let kind = letter(self.peek(0)).inspect(|_| self.at += 1).unwrap_or(TypeKind::U);
-            self.finish_int(start, value, LiteralType::Typed(TypeName { kind, width }));
+            let kind = self.literal_kind();
+            self.finish_int(start, value, typed(kind));
             return;
         }
         if self.peek(0).is_ascii_digit() {
             let digits_at = self.at;
             self.digits();
-            if self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
-                self.at += 1;
-                self.digits();
+            if self.fraction() {
                 let text = self.text[digits_at..self.at].to_string();
                 if self.peek(0) == b'F' {
                     self.at += 1;
                 }
-                self.push(
-                    start,
-                    Tok::Float { text, ty: LiteralType::Typed(TypeName { kind: TypeKind::F, width }) },
-                );
+                self.no_letters_after(start);
+                self.push(start, Tok::Float { text, ty: typed(TypeKind::F) });
                 return;
             }
             let value = self.text[digits_at..self.at].parse::<u128>().ok();
-            let kind = letter(self.peek(0)).inspect(|_| self.at += 1).unwrap_or(TypeKind::U);
-            self.finish_int(start, value, LiteralType::Typed(TypeName { kind, width }));
+            let kind = self.literal_kind();
+            self.finish_int(start, value, typed(kind));
             return;
+        }
+        // `32'$T(x)`: a template fills in the type; lexed again after expansion.
+        if self.peek(0) == b'$' {
+            self.ident_tail();
+            self.push(start, Tok::Ident(self.text[start..self.at].to_string()));
+            return;
+        }
+        while self.peek(0).is_ascii_alphanumeric() {
+            self.at += 1;
         }
         let span = self.span(start);
         self.errors.push(
             Diagnostic::error(span, "expected a literal or a type after the width")
-                .help("for example 16'0xff, 1'1U, 32'F(x)"),
+                .help("for example 16'0xff, 1'1U, 32'F(x); the types are B, U, I, F and BF"),
         );
     }
+
+    /// `U`, `I`, `B` or `F` behind a sized literal; none is `U`.
+    fn literal_kind(&mut self) -> TypeKind {
+        let kind = match self.peek(0) {
+            b'U' => TypeKind::U,
+            b'I' => TypeKind::I,
+            b'B' => TypeKind::B,
+            b'F' => TypeKind::F,
+            _ => return TypeKind::U,
+        };
+        self.at += 1;
+        kind
+    }
+}
+
+/// The type at the start of `text`, and how many letters it takes.
+fn type_letters(text: &str) -> Option<(usize, TypeKind)> {
+    if text.starts_with("BF") {
+        return Some((2, TypeKind::BF));
+    }
+    let kind = match text.bytes().next()? {
+        b'U' => TypeKind::U,
+        b'I' => TypeKind::I,
+        b'B' => TypeKind::B,
+        b'F' => TypeKind::F,
+        _ => return None,
+    };
+    Some((1, kind))
 }

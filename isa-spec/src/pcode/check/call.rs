@@ -191,7 +191,8 @@ impl<'a> Checker<'a> {
     /// `indexOf(SADDR)`: the number in the operand's encoding field.
     fn index_of(&mut self, args: &'a [ast::Expr], span: Span) -> R<TExpr> {
         match args {
-            [ast::Expr { kind: ast::ExprKind::Name(name), span: at }] => match self.operand_role(name, false) {
+            [ast::Expr { kind: ast::ExprKind::Name(name), span: at }] => match self.operand_role(name, false)
+            {
                 Some(role) => Ok(TExpr::of(ExprKind::OperandIndex(role), Ty::U(32), span)),
                 None => self.unknown(name, *at),
             },

@@ -3,6 +3,7 @@
 use super::convert::{common, constant, show};
 use super::{Binding, Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, BinaryOp, LiteralType, UnaryOp};
+use crate::pcode::builtins;
 use crate::pcode::ir::{BinOp, Expr, ExprKind, Space, Ty, UnOp};
 use crate::pcode::sig::Family;
 use crate::source::Span;
@@ -79,9 +80,24 @@ impl<'a> Checker<'a> {
             }
             ast::ExprKind::Index(base, index) => self.index(base, index, span),
             ast::ExprKind::Slice(base, hi, lo) => {
+                // `x[0 : 31]`: the manual's way to write a reversal.
+                if let (ast::ExprKind::Int { value: first, .. }, ast::ExprKind::Int { value: last, .. }) =
+                    (&hi.kind, &lo.kind)
+                    && first < last
+                {
+                    return self.reversed(base, lo, hi, span);
+                }
                 let (lo, width) = self.slice_bounds(hi, lo, span)?;
                 let base = self.expr(base)?;
                 Ok(self.slice_of(base.expr, lo, width, span))
+            }
+            ast::ExprKind::Part(base, lo, width) => {
+                let (lo, width) = self.part_bounds(lo, width)?;
+                let base = self.expr(base)?;
+                Ok(self.slice_of(base.expr, lo, width, span))
+            }
+            ast::ExprKind::Member(_, name) => {
+                self.error(name.span, format!("there is no field called `{}`", name.text))
             }
             ast::ExprKind::Cast(name, inner) => {
                 let ty = self.ty_named(*name, span)?;
@@ -385,6 +401,41 @@ impl<'a> Checker<'a> {
         }
         let value = self.expr(e)?;
         Ok(self.cast(value, Ty::U(32)))
+    }
+
+    /// `x[lo : hi]` with the low bit first: the bits in reverse order.
+    fn reversed(
+        &mut self,
+        base: &'a ast::Expr,
+        hi: &'a ast::Expr,
+        lo: &'a ast::Expr,
+        span: Span,
+    ) -> R<TExpr> {
+        let (lo, width) = self.slice_bounds(hi, lo, span)?;
+        let base = self.expr(base)?;
+        let bits = self.slice_of(base.expr, lo, width, span);
+        let bits = self.cast(bits, Ty::U(width));
+        let Some(builtin) = builtins::lookup("reverse_bits") else { return Err(()) };
+        Ok(TExpr::of(ExprKind::Call(builtin, vec![bits]), Ty::U(width), span))
+    }
+
+    /// Low bound and width of `[lo +: width]`.
+    pub(super) fn part_bounds(&mut self, lo: &'a ast::Expr, width: &'a ast::Expr) -> R<(Expr, u16)> {
+        let count = match self.expr(width)?.expr.kind {
+            ExprKind::Const(bits) => bits,
+            _ => {
+                return self.error_help(
+                    width.span,
+                    "the width of this slice is not fixed",
+                    "write a number behind `+:`",
+                );
+            }
+        };
+        if !(1..=128).contains(&count) {
+            return self.error(width.span, format!("this slice has {count} bits; 1 to 128 are possible"));
+        }
+        let lo = self.expr(lo)?;
+        Ok((self.cast(lo, Ty::U(32)), count as u16))
     }
 
     /// Low bound and width of `[hi : lo]`; the width must not depend on values.

@@ -40,6 +40,7 @@ pub fn check(
         out: vec![Vec::new()],
         calls: Vec::new(),
         read_locals: BTreeSet::new(),
+        breaks: Vec::new(),
     };
     c.stmts(&block.body);
     let body = c.out.pop().unwrap_or_default();
@@ -124,6 +125,8 @@ struct Checker<'a> {
     /// Names being expanded, to refuse recursion.
     calls: Vec<String>,
     read_locals: BTreeSet<LocalId>,
+    /// The flags of the loops around the current statement that hold a `break`.
+    breaks: Vec<LocalId>,
 }
 
 type R<T> = Result<T, ()>;

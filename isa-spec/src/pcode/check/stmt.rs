@@ -4,17 +4,42 @@ use super::convert::constant;
 use super::expr::vgpr_parts;
 use super::{Binding, Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, StmtKind};
-use crate::pcode::ir::{Expr, ExprKind, Place, PlaceKind, Stmt, Ty};
+use crate::pcode::ir::{BinOp, Expr, ExprKind, LocalId, Place, PlaceKind, Stmt, Ty, UnOp};
 use crate::pcode::sig::Family;
 use crate::source::Span;
 use crate::tables::Role;
 
 impl<'a> Checker<'a> {
     pub(super) fn stmts(&mut self, list: &'a [ast::Stmt]) {
-        for stmt in list {
+        for (at, stmt) in list.iter().enumerate() {
             // An error in one statement does not hide those of the next.
             let _ = self.stmt(stmt);
+            // What follows a `break` happens only if it was not reached.
+            let rest = &list[at + 1..];
+            if let Some(&flag) = self.breaks.last()
+                && has_break(stmt)
+                && !rest.is_empty()
+            {
+                let body = self.block(rest);
+                self.emit(unless(flag, body, stmt.span));
+                return;
+            }
         }
+    }
+
+    /// A loop's body. `break` is a flag that the rest of the body, and all later turns, are skipped by; the second
+    /// result is the flag, cleared before the loop.
+    fn loop_body(&mut self, list: &'a [ast::Stmt], span: Span) -> (Vec<Stmt>, Option<LocalId>) {
+        if !list.iter().any(has_break) {
+            return (self.block(list), None);
+        }
+        let flag = self.new_local("break$", Ty::U(1), None);
+        let place = Place { kind: PlaceKind::Local(flag), ty: Ty::U(1) };
+        self.emit(Stmt::Assign { place, value: constant(0, Ty::U(1), span), span });
+        self.breaks.push(flag);
+        let body = self.block(list);
+        self.breaks.pop();
+        (vec![unless(flag, body, span)], Some(flag))
     }
 
     pub(super) fn block(&mut self, list: &'a [ast::Stmt]) -> Vec<Stmt> {
@@ -74,7 +99,7 @@ impl<'a> Checker<'a> {
                 let id = self.new_local(&format!("{}$", var.text), Ty::I(32), None);
                 let shadowed =
                     self.frames.last_mut().and_then(|f| f.names.insert(var.text.clone(), Binding::Local(id)));
-                let body = self.block(body);
+                let (body, _) = self.loop_body(body, span);
                 if let Some(frame) = self.frames.last_mut() {
                     match shadowed {
                         Some(old) => frame.names.insert(var.text.clone(), old),
@@ -94,10 +119,26 @@ impl<'a> Checker<'a> {
                     return self
                         .error(cond.span, "a loop's condition cannot call a function with statements");
                 }
-                let body = self.block(body);
-                self.emit(Stmt::While { cond: value, body, span });
+                let (body, flag) = self.loop_body(body, span);
+                let cond = match flag {
+                    Some(flag) => {
+                        let both =
+                            ExprKind::Binary(BinOp::LogicalAnd, Box::new(not(flag, span)), Box::new(value));
+                        Expr { kind: both, ty: Ty::U(1), span: cond.span }
+                    }
+                    None => value,
+                };
+                self.emit(Stmt::While { cond, body, span });
                 Ok(())
             }
+            StmtKind::Break => match self.breaks.last() {
+                Some(&flag) => {
+                    let place = Place { kind: PlaceKind::Local(flag), ty: Ty::U(1) };
+                    self.emit(Stmt::Assign { place, value: constant(1, Ty::U(1), span), span });
+                    Ok(())
+                }
+                None => self.error(span, "`break` outside of a loop"),
+            },
             StmtKind::Lambda { name, .. } => {
                 if let Some(frame) = self.frames.last_mut() {
                     frame.lambdas.insert(name.text.clone(), stmt);
@@ -188,7 +229,8 @@ impl<'a> Checker<'a> {
                 Some(name) => self.ty_named(name, place.span)?,
                 None => result.ty(),
             };
-            if let ast::ExprKind::Slice(..) | ast::ExprKind::Index(..) = place.kind {
+            if let ast::ExprKind::Slice(..) | ast::ExprKind::Part(..) | ast::ExprKind::Index(..) = place.kind
+            {
                 // `tmp[15:0] = …` on an undeclared name: 32 raw bits, as the manual means it.
                 let id = self.new_local(name, Ty::B(64), None);
                 self.bind(name, Binding::Local(id));
@@ -222,7 +264,10 @@ impl<'a> Checker<'a> {
         self.frames.last().is_some_and(|f| f.names.contains_key(name))
             || Self::state(name).is_some()
             || self.operand_role(name, true).is_some()
-            || matches!(name, "MEM" | "BUFFER" | "LDS" | "SCRATCH" | "VGPR" | "SGPR" | "DMEM" | "GLOBAL" | "ROUND_MODE")
+            || matches!(
+                name,
+                "MEM" | "BUFFER" | "LDS" | "SCRATCH" | "VGPR" | "SGPR" | "DMEM" | "GLOBAL" | "ROUND_MODE"
+            )
             || (self.sig.family == Family::Vector && name == "VCC")
             || matches!(
                 name,
@@ -255,6 +300,12 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Name(name) => self.named_place(name, ty, span),
             ast::ExprKind::Slice(base, hi, lo) => {
                 let (lo, width) = self.slice_bounds(hi, lo, span)?;
+                let base = self.place(base, None)?;
+                let ty = self.slice_ty(width, ty, span)?;
+                Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo: Box::new(lo) }, ty })
+            }
+            ast::ExprKind::Part(base, lo, width) => {
+                let (lo, width) = self.part_bounds(lo, width)?;
                 let base = self.place(base, None)?;
                 let ty = self.slice_ty(width, ty, span)?;
                 Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo: Box::new(lo) }, ty })
@@ -364,6 +415,26 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// Whether a statement may leave the loop around it.
+fn has_break(stmt: &ast::Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Break => true,
+        StmtKind::If { arms, otherwise } => {
+            arms.iter().any(|a| a.1.iter().any(has_break)) || otherwise.iter().flatten().any(has_break)
+        }
+        _ => false,
+    }
+}
+
+fn not(flag: LocalId, span: Span) -> Expr {
+    let read = Expr { kind: ExprKind::Local(flag), ty: Ty::U(1), span };
+    Expr { kind: ExprKind::Unary(UnOp::LogicalNot, Box::new(read)), ty: Ty::U(1), span }
+}
+
+fn unless(flag: LocalId, body: Vec<Stmt>, span: Span) -> Stmt {
+    Stmt::If { arms: vec![(not(flag, span), body)], otherwise: Vec::new(), span }
+}
+
 /// The bare name a place starts with, and its view's type.
 fn local_name(e: &ast::Expr) -> Option<(&str, Option<ast::TypeName>)> {
     match &e.kind {
@@ -372,7 +443,9 @@ fn local_name(e: &ast::Expr) -> Option<(&str, Option<ast::TypeName>)> {
             ast::ExprKind::Name(name) => Some((name, Some(*ty))),
             _ => local_name(inner),
         },
-        ast::ExprKind::Slice(base, ..) | ast::ExprKind::Index(base, _) => local_name(base),
+        ast::ExprKind::Slice(base, ..) | ast::ExprKind::Part(base, ..) | ast::ExprKind::Index(base, _) => {
+            local_name(base)
+        }
         _ => None,
     }
 }
