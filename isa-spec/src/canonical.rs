@@ -98,6 +98,13 @@ impl Parsed {
     }
 }
 
+/// Errors of a block that templates made, with the rows that it comes from.
+pub(crate) fn with_rows(errors: Vec<Diagnostic>, block: &Block) -> Vec<Diagnostic> {
+    let note =
+        |e: Diagnostic| block.rows.iter().fold(e, |e, row| e.also(*row, "in the expansion of this row"));
+    errors.into_iter().map(note).collect()
+}
+
 fn overlap(a: &Block, b: &Block) -> bool {
     a.archs.is_empty()
         || b.archs.is_empty()
@@ -160,7 +167,7 @@ pub fn load_set(
                                 Some(set.operations.len() as u32 - 1)
                             }
                             Err(errors) => {
-                                for e in errors {
+                                for e in with_rows(errors, block) {
                                     if seen_errors.insert((e.span, e.message.clone())) {
                                         diagnostics.push(e);
                                     }

@@ -65,9 +65,38 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
         .map(|(_, name)| name)
 }
 
-/// `error: headline` then the place, the line and carets, in the style of rustc.
+/// Diagnostics shown in one report; the rest is counted.
+const SHOWN: usize = 20;
+
+/// All messages of a run, by file and position, without repetitions: at most 20, then `and N more`. Errors come into
+/// the twenty before warnings.
+pub fn render_all(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
+    let place = |d: &Diagnostic| (sources.file(d.span.file).name.clone(), d.span, d.severity);
+    let mut list: Vec<&Diagnostic> = diagnostics.iter().collect();
+    list.sort_by_cached_key(|d| (place(d), d.message.clone()));
+    list.dedup_by(|a, b| a == b);
+    let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
+    let (mut error_room, mut warning_room) = (SHOWN, SHOWN.saturating_sub(errors));
+    let mut blocks = Vec::new();
+    for diagnostic in &list {
+        let room = match diagnostic.severity {
+            Severity::Error => &mut error_room,
+            Severity::Warning => &mut warning_room,
+        };
+        if *room > 0 {
+            *room -= 1;
+            blocks.push(render(sources, diagnostic));
+        }
+    }
+    if list.len() > blocks.len() {
+        blocks.push(format!("and {} more", list.len() - blocks.len()));
+    }
+    if blocks.is_empty() { String::new() } else { blocks.join("\n\n") + "\n" }
+}
+
+/// `error: headline` then the place, the line and carets, in the style of rustc. Columns count characters.
 pub fn render(sources: &SourceMap, diagnostic: &Diagnostic) -> String {
-    use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+    use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -78,31 +107,33 @@ pub fn render(sources: &SourceMap, diagnostic: &Diagnostic) -> String {
             files.push(span.file);
         }
     }
-    let mut group = level.primary_title(diagnostic.message.as_str());
-    let mut out = None;
+    let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()));
     for file in files {
         let source = sources.file(file);
-        let clip = |span: Span| {
-            let end = (span.end as usize).min(source.text.len());
-            (span.start as usize).min(end)..end
-        };
         let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str());
         if diagnostic.span.file == file {
-            snippet = snippet.annotation(
-                AnnotationKind::Primary.span(clip(diagnostic.span)).label(diagnostic.label.as_str()),
-            );
+            let span = clip(&source.text, diagnostic.span);
+            snippet = snippet.annotation(AnnotationKind::Primary.span(span).label(diagnostic.label.as_str()));
         }
         for (span, text) in diagnostic.also.iter().filter(|(span, _)| span.file == file) {
-            snippet = snippet.annotation(AnnotationKind::Context.span(clip(*span)).label(text.as_str()));
+            let span = clip(&source.text, *span);
+            snippet = snippet.annotation(AnnotationKind::Context.span(span).label(text.as_str()));
         }
-        out = Some(match out.take() {
-            None => std::mem::replace(&mut group, Level::NOTE.primary_title("")).element(snippet),
-            Some(g) => annotate_snippets::Group::element(g, snippet),
-        });
+        group = group.element(snippet);
     }
-    let mut group = out.expect("a diagnostic has at least one file");
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(help.as_str()));
     }
     Renderer::plain().render(&[group])
+}
+
+/// A span as the renderer can take it: inside the text, between characters, and not behind the last line's break.
+fn clip(text: &str, span: Span) -> std::ops::Range<usize> {
+    let last = text.trim_end_matches(['\r', '\n']).len();
+    let floor = |at: u32| {
+        let at = (at as usize).min(text.len());
+        (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+    };
+    let start = floor(span.start).min(last);
+    start..floor(span.end).min(last).max(start)
 }

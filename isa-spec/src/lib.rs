@@ -8,6 +8,7 @@ pub mod data;
 pub mod diag;
 pub mod eval;
 pub mod pcode;
+pub mod report;
 pub mod roles;
 pub mod source;
 pub mod tables;

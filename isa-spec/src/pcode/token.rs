@@ -37,6 +37,21 @@ const PUNCT: &[&str] = &[
     "?", ".", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=",
 ];
 
+/// Characters of word processors, and what they stand for.
+const MEANT: &[(char, &str)] = &[
+    ('×', "*"),
+    ('÷', "/"),
+    ('≤', "<="),
+    ('≥', ">="),
+    ('≠', "!="),
+    ('–', "-"),
+    ('—', "-"),
+    ('−', "-"),
+    ('∧', "&"),
+    ('∨', "|"),
+    ('¬', "!"),
+];
+
 /// Spans are 32 bits; no family of instructions comes near this.
 const MAX_TEXT_BYTES: usize = 64 << 20;
 
@@ -105,11 +120,7 @@ impl Lexer<'_> {
             let c = self.bytes[self.at];
             match c {
                 b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
-                b'/' if self.peek(1) == b'/' => {
-                    while self.at < self.bytes.len() && self.bytes[self.at] != b'\n' {
-                        self.at += 1;
-                    }
-                }
+                b'/' if self.peek(1) == b'/' => self.skip_line(),
                 b'"' => self.string(start),
                 b'0'..=b'9' => self.number(start),
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => self.ident(start),
@@ -122,51 +133,66 @@ impl Lexer<'_> {
                 },
             }
         }
-        let end = self.at;
-        self.push(end, Tok::Eof);
+        // Messages about the end point behind the last token rather than behind blank lines and comments.
+        let end = self.out.last().map_or(self.base as u32, |t| t.span.end);
+        self.out.push(Token { tok: Tok::Eof, span: Span { file: self.file, start: end, end } });
     }
 
-    /// A run of characters that the language has no use for: one message.
+    /// A run of characters that the language has no use for: one message. Where it is plain what was meant, the parser
+    /// gets that.
     fn foreign(&mut self, start: usize) {
         let rest = &self.text[start..];
+        let ours = |c: char| {
+            c.is_ascii_alphanumeric()
+                || c.is_ascii_whitespace()
+                || c == '_'
+                || c == '$'
+                || c == '"'
+                || PUNCT.iter().any(|p| p.starts_with(c))
+        };
         let Some(first) = rest.chars().next() else { return };
-        let len = rest
-            .char_indices()
-            .find(|&(_, c)| c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || "_$\"({[;".contains(c))
-            .map_or(rest.len(), |(at, _)| at)
-            .max(first.len_utf8());
-        // Punctuation in the run is lexed in its own right.
-        let len = rest[..len].find(|c: char| PUNCT.iter().any(|p| p.starts_with(c))).unwrap_or(len);
-        self.at = start + len.max(first.len_utf8());
+        let meant = MEANT.iter().find(|m| m.0 == first);
+        let run = rest.find(ours).unwrap_or(rest.len());
+        self.at = start + if meant.is_some() { first.len_utf8() } else { run };
         let text = &self.text[start..self.at];
-        let shown: String = text.chars().take(20).flat_map(char::escape_debug).collect();
-        let message = if text.chars().nth(1).is_none() {
-            format!("unexpected character `{shown}`")
-        } else {
-            format!("unexpected characters `{shown}`")
-        };
-        let span = self.span(start);
-        let mut error = Diagnostic::error(span, message);
-        let instead = match first {
-            '\u{a0}' | '\u{2000}'..='\u{200b}' | '\u{202f}' | '\u{3000}' => {
-                Some("this is not an ordinary space")
+        let shown: String = text
+            .chars()
+            .take(20)
+            .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+            .collect();
+        let plural = if text.chars().nth(1).is_some() { "s" } else { "" };
+        let error = Diagnostic::error(self.span(start), format!("unexpected character{plural} `{shown}`"));
+        self.errors.push(match (meant, first) {
+            (Some((_, instead)), _) => error.help(format!("write `{instead}`")),
+            (_, '\u{a0}' | '\u{2000}'..='\u{200b}' | '\u{202f}' | '\u{3000}') => {
+                error.help("this is not an ordinary space")
             }
-            '‘' | '’' | '`' | '´' => Some("write `'` between a width and a type: 32'U"),
-            '\'' => Some("a width stands before `'`: 32'U(x), 16'0x7fff"),
-            '“' | '”' => Some("write `\"`"),
-            '×' => Some("write `*`"),
-            '÷' => Some("write `/`"),
-            '≤' => Some("write `<=`"),
-            '≥' => Some("write `>=`"),
-            '≠' => Some("write `!=`, or `<>` for less or greater"),
-            '–' | '—' | '−' => Some("write `-`"),
-            '#' => Some("comments start with `//`"),
-            _ => None,
-        };
-        if let Some(instead) = instead {
-            error = error.help(instead);
+            (_, '‘' | '’' | '`' | '´') => error.help("write `'` between a width and a type: 32'U"),
+            (_, '\'') => error.help("a width stands before `'`: 32'U(x), 16'0x7fff"),
+            (_, '“' | '”') => error.help("write `\"`"),
+            (_, '#') => error.help("comments start with `//`"),
+            _ => error,
+        });
+        if let Some(&(_, instead)) = meant {
+            self.push(start, Tok::P(instead));
+        } else if first == '#' {
+            self.skip_line();
+        } else if matches!(first, '“' | '”') {
+            // To the other quote, if that is on this line.
+            let line = &self.text[self.at..];
+            let line = &line[..line.find('\n').unwrap_or(line.len())];
+            if let Some(end) = line.find(['“', '”']) {
+                let content = line[..end].to_string();
+                self.at += end + '”'.len_utf8();
+                self.push(start, Tok::Str(content));
+            }
         }
-        self.errors.push(error);
+    }
+
+    fn skip_line(&mut self) {
+        while self.at < self.bytes.len() && self.bytes[self.at] != b'\n' {
+            self.at += 1;
+        }
     }
 
     fn string(&mut self, start: usize) {
@@ -405,6 +431,11 @@ impl Lexer<'_> {
             Diagnostic::error(span, "expected a literal or a type after the width")
                 .help("for example 16'0xff, 1'1U, 32'F(x); the types are B, U, I, F and BF"),
         );
+        let kind = TypeKind::U;
+        let cast = self.peek(0) == b'(';
+        let tok =
+            if cast { Tok::Type(TypeName { kind, width }) } else { Tok::Int { value: 0, ty: typed(kind) } };
+        self.push(start, tok);
     }
 
     /// `U`, `I`, `B` or `F` behind a sized literal; none is `U`.

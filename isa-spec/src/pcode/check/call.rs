@@ -47,7 +47,7 @@ impl<'a> Checker<'a> {
             return self.builtin(builtin, name, args, span);
         }
         if let Some(block) = self.instruction_block(&text.to_uppercase()) {
-            return self.expand_instruction(text, block, args, span).map(Some);
+            return self.expand_instruction(text, block, args, span);
         }
         let known = BUILTINS.iter().map(|b| b.name).chain(self.library.functions.keys().map(String::as_str));
         let mut error =
@@ -289,14 +289,14 @@ impl<'a> Checker<'a> {
         Binding::Local(id)
     }
 
-    /// `v_max_u32(a, b)`: the other instruction's body with S0, S1, … bound and D0 as the result.
+    /// `v_max_u32(a, b)`: the other instruction's body with S0, S1, … bound and D0 as the result, if it has one.
     fn expand_instruction(
         &mut self,
         name: &str,
         block: &'a ast::Instruction,
         args: &'a [ast::Expr],
         span: Span,
-    ) -> R<TExpr> {
+    ) -> R<Option<TExpr>> {
         let mut frame = Frame { result: Some(CallResult::default()), instruction: true, ..Frame::default() };
         for (at, arg) in args.iter().enumerate() {
             let value = self.expr(arg)?;
@@ -313,7 +313,8 @@ impl<'a> Checker<'a> {
         self.enter(&name.to_uppercase(), span)?;
         self.frames.push(frame);
         self.stmts(&block.body);
-        let result = self.take_result(name, span);
+        let has_result = self.frames.last().and_then(|f| f.result.as_ref()).is_some_and(|r| r.returned);
+        let result = if has_result { self.take_result(name, span).map(Some) } else { Ok(None) };
         self.frames.pop();
         self.calls.pop();
         result

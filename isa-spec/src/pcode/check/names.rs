@@ -203,6 +203,9 @@ impl Checker<'_> {
 
     fn operand_names(&self) -> Vec<&'static str> {
         let all = ["D0", "D1", "S0", "S1", "S2", "S3", "VCC", "VADDR", "SADDR", "SOFFSET", "DATA", "DATA1"];
-        all.into_iter().filter(|n| self.sig.permissive || self.operand_role(n, false).is_some()).collect()
+        let mut roles = std::collections::BTreeSet::new();
+        // One name for each operand: `DATA` may be another word for `D0`.
+        let named = |n: &&str| self.operand_role(n, false).is_some_and(|role| roles.insert(role));
+        if self.sig.permissive { all.to_vec() } else { all.into_iter().filter(named).collect() }
     }
 }

@@ -16,6 +16,19 @@ const VIEWS: &[&str] = &[
     "b8", "fp8", "bf8", "u24", "i24", "b128", "u4", "i4", "u1",
 ];
 
+/// What other languages call them.
+const OTHER_VIEWS: &[(&str, &str)] = &[
+    ("float", "f32"),
+    ("half", "f16"),
+    ("double", "f64"),
+    ("int", "i32"),
+    ("uint", "u32"),
+    ("s8", "i8"),
+    ("s16", "i16"),
+    ("s32", "i32"),
+    ("s64", "i64"),
+];
+
 impl Parser<'_> {
     pub(super) fn expr(&mut self) -> R<Expr> {
         self.deeper(|p| p.select())
@@ -124,8 +137,8 @@ impl Parser<'_> {
         }
         if looks_like_view(&name.text) {
             let mut error = Diagnostic::error(name.span, format!("`.{}` is not a type", name.text));
-            // Transposed or wrong digits, before other widths of the same kind.
-            if let Some(near) = nearest(&name.text, VIEWS.iter().copied()) {
+            let other = OTHER_VIEWS.iter().find(|o| o.0 == name.text).map(|o| o.1);
+            if let Some(near) = other.or_else(|| nearest(&name.text, VIEWS.iter().copied())) {
                 error = error.help(format!("did you mean `.{near}`?"));
             }
             self.report(error);
@@ -214,7 +227,7 @@ fn looks_like_view(text: &str) -> bool {
     let letters = &text[..text.len() - digits.len()];
     let kind = ["f", "u", "i", "b", "bf", "fp", "s"].contains(&letters.to_ascii_lowercase().as_str());
     kind && !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit())
-        || ["float", "int", "uint", "half", "double"].contains(&text)
+        || OTHER_VIEWS.iter().any(|o| o.0 == text)
 }
 
 /// `f32`, `u8`, `b64`; `f`, `u`, `i`, `b` alone are 32 bits wide.

@@ -84,7 +84,7 @@ impl Parser<'_> {
     fn braced_body(&mut self) -> R<(Vec<Stmt>, Span)> {
         let open = self.span();
         self.expect("{")?;
-        self.open.push(Open { what: Block::Body, at: open });
+        self.open.push(Open::new(Block::Body, open));
         let body = self.stmts();
         self.open.pop();
         let body_end = self.span().start.max(open.end);
@@ -105,14 +105,20 @@ impl Parser<'_> {
 
     fn template(&mut self) -> R<Template> {
         let start = self.bump();
-        let parameters = self.parameters()?;
-        if !self.eat_word("in") {
-            return self.unexpected("`in` and the template's rows");
-        }
-        let mut rows = vec![self.row(parameters.len())?];
-        while self.eat(",") {
-            rows.push(self.row(parameters.len())?);
-        }
+        let (parameters, rows) = match self.template_head() {
+            Ok(head) => head,
+            Err(()) => {
+                // The body says nothing without its rows.
+                while !self.at_eof() && !self.is("{") && !ITEMS.contains(&self.word()) {
+                    self.bump();
+                }
+                if self.is("{") {
+                    let open = self.bump();
+                    self.template_body(open)?;
+                }
+                return Err(());
+            }
+        };
         let open = self.span();
         self.expect("{")?;
         let (first, last) = self.template_body(open)?;
@@ -132,6 +138,18 @@ impl Parser<'_> {
             text,
             span: start.to(self.prev_span()),
         })
+    }
+
+    fn template_head(&mut self) -> R<(Vec<Name>, Vec<Row>)> {
+        let parameters = self.parameters()?;
+        if !self.eat_word("in") {
+            return self.unexpected("`in` and the template's rows");
+        }
+        let mut rows = vec![self.row(parameters.len())?];
+        while self.eat(",") {
+            rows.push(self.row(parameters.len())?);
+        }
+        Ok((parameters, rows))
     }
 
     /// Token indices of what stands between the braces; moves behind the closing one.

@@ -84,6 +84,8 @@ struct Parser<'a> {
     /// Tokens that expansion may still make, over the whole file.
     budget: usize,
     errors: Vec<Diagnostic>,
+    /// Where the lexer dropped something: what is missing there has been reported.
+    dropped: Vec<Span>,
     /// Nothing after this error is worth a message.
     gave_up: bool,
 }
@@ -93,6 +95,14 @@ struct Parser<'a> {
 struct Open {
     what: Block,
     at: Span,
+    /// Opened by a `{`, as other languages do; reported, and closed by `}`.
+    braced: bool,
+}
+
+impl Open {
+    fn new(what: Block, at: Span) -> Open {
+        Open { what, at, braced: false }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -146,6 +156,7 @@ impl<'a> Parser<'a> {
             open: Vec::new(),
             templates: Vec::new(),
             budget: template::MAX_TOKENS,
+            dropped: errors.iter().map(|e| e.span).collect(),
             errors,
             gave_up: false,
         }
@@ -239,9 +250,16 @@ impl<'a> Parser<'a> {
     // ---- messages
 
     fn report(&mut self, error: Diagnostic) {
-        if !self.gave_up && self.errors.len() <= MAX_ERRORS {
+        if !self.gave_up && self.errors.len() <= MAX_ERRORS && !self.follows_dropped(error.span) {
             self.errors.push(error);
         }
+    }
+
+    /// Whether the lexer dropped something between the current token and the one before it, and `span` is about that.
+    fn follows_dropped(&self, span: Span) -> bool {
+        let (from, to) = (self.prev_span().end, self.span().start);
+        let next = self.dropped.partition_point(|d| d.start < from);
+        span == self.span() && self.dropped.get(next).is_some_and(|d| d.end <= to)
     }
 
     /// Too deep: jumps to the end, where nothing recurses any more.
@@ -279,30 +297,33 @@ impl<'a> Parser<'a> {
     }
 
     fn unexpected<T>(&mut self, wanted: &str) -> R<T> {
-        let mut error =
-            Diagnostic::error(self.span(), format!("expected {wanted}, found {}", self.describe()));
-        if let Some(hint) = self.hint() {
-            error = error.help(hint);
-        }
-        self.report(error);
+        let message = format!("expected {wanted}, found {}", self.describe());
+        self.report(Diagnostic { help: self.hint(), ..Diagnostic::error(self.span(), message) });
         Err(())
     }
 
     /// What a stray token was probably meant to be.
     fn hint(&self) -> Option<String> {
+        let before = match &self.tokens[self.at.saturating_sub(1)].tok {
+            Tok::Ident(word) if self.at > 0 => word.as_str(),
+            _ => "",
+        };
         let text = match self.tok() {
-            Tok::P("=") => "`=` assigns; use `==` to compare",
+            _ if matches!(before, "not" | "NOT") => "write `!` for `not`, or `~` for bits",
+            Tok::P("=") if !matches!(self.tokens[self.at.saturating_sub(1)].tok, Tok::P("=")) => {
+                "`=` assigns; use `==` to compare"
+            }
             Tok::P("++" | "--") => "there is no `++` or `--`: write `x += 1`",
-            Tok::P("{") => {
+            Tok::P("{") if !self.open.is_empty() => {
                 "braces enclose a whole body or a concatenation; blocks are `if … then … endif` and `for … do … endfor`"
             }
             Tok::Ident(word) => match word.as_str() {
                 "and" | "AND" => "write `&&`, or `&` for bits",
                 "or" | "OR" => "write `||`, or `|` for bits",
-                "not" | "NOT" => "write `!`, or `~` for bits",
                 "xor" | "XOR" => "write `^`",
                 "mod" | "MOD" => "write `%`",
                 word if word.contains('$') => return Some(self.hole_hint(word)),
+                word if RESERVED.contains(&word) => return None,
                 word => return nearest_word(word, RESERVED).map(|near| format!("did you mean `{near}`?")),
             },
             _ => return None,

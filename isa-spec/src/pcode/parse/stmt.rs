@@ -22,7 +22,7 @@ impl Parser<'_> {
                 return out;
             }
             let start = self.at;
-            if self.eat(";") || self.remark() || self.stray() {
+            if self.eat(";") || self.remark() || self.misspelt_closer() || self.stray() {
                 continue;
             }
             match self.stmt() {
@@ -62,6 +62,19 @@ impl Parser<'_> {
         remark
     }
 
+    /// `endfi;`: reported, and taken for what it must be.
+    fn misspelt_closer(&mut self) -> bool {
+        let alone = matches!(self.tok_after(), Tok::P(";") | Tok::Eof | Tok::P("}"));
+        let Some(near) = nearest_word(self.word(), CLOSERS) else { return false };
+        if !alone || self.is_reserved() {
+            return false;
+        }
+        let error = Diagnostic::error(self.span(), format!("`{}` starts no statement", self.word()));
+        self.report(error.help(format!("did you mean `{near}`?")));
+        self.tokens[self.at].tok = Tok::Ident(near.to_string());
+        true
+    }
+
     /// Reports and skips a token that closes nothing, or starts what a body cannot hold.
     fn stray(&mut self) -> bool {
         let message = match self.tok() {
@@ -86,6 +99,7 @@ impl Parser<'_> {
 
     fn closes_open(&self) -> bool {
         self.open.iter().any(|o| match o.what {
+            _ if o.braced && self.is("}") => true,
             Block::Body => self.is("}"),
             Block::Lambda => self.is(")"),
             Block::If => CLOSERS[..3].contains(&self.word()) || ELSIF.contains(&self.word()),
@@ -215,13 +229,20 @@ impl Parser<'_> {
 
     fn if_block(&mut self, start: Span) -> StmtKind {
         self.bump();
-        self.open.push(Open { what: Block::If, at: start });
+        self.open.push(Open::new(Block::If, start));
         let cond = self.head("then");
         let mut arms = vec![(cond, self.stmts())];
         let mut otherwise: Option<Vec<Stmt>> = None;
         let mut else_if = false;
         loop {
             let at = self.span();
+            if self.last_braced() && self.is("}") {
+                let more =
+                    matches!(self.tok_after(), Tok::Ident(w) if w == "else" || ELSIF.contains(&w.as_str()));
+                if more {
+                    self.bump();
+                }
+            }
             if ELSIF.contains(&self.word()) {
                 if !self.is_word("elsif") {
                     let message = format!("expected `elsif`, found {}", self.describe());
@@ -239,6 +260,10 @@ impl Parser<'_> {
                     self.report(Diagnostic::error(at, "a second `else`").also(start, "of this `if`"));
                 }
                 else_if = self.is_word("if") && !self.on_new_line();
+                // `else {`, after the brace of the `if` has been reported.
+                if self.last_braced() {
+                    self.eat("{");
+                }
                 otherwise = Some(self.stmts());
             } else {
                 break;
@@ -252,7 +277,7 @@ impl Parser<'_> {
 
     fn for_block(&mut self, start: Span) -> StmtKind {
         self.bump();
-        self.open.push(Open { what: Block::For, at: start });
+        self.open.push(Open::new(Block::For, start));
         let mut var = Name { text: String::new(), span: start };
         let mut from = missing(start);
         let mut to = missing(start);
@@ -271,6 +296,7 @@ impl Parser<'_> {
             )
             .help("write `for i in 0 : 31 do … endfor`; both ends are included");
             self.report(error);
+            self.skip_parenthesised();
             return Err(());
         }
         *var = self.name("a loop variable")?;
@@ -283,9 +309,28 @@ impl Parser<'_> {
         Ok(())
     }
 
+    fn skip_parenthesised(&mut self) {
+        let mut depth = 0;
+        while !self.at_eof() {
+            match self.tok() {
+                Tok::P("(") => depth += 1,
+                Tok::P(")") => depth -= 1,
+                _ => {}
+            }
+            self.bump();
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+
+    fn last_braced(&self) -> bool {
+        self.open.last().is_some_and(|o| o.braced)
+    }
+
     fn while_block(&mut self, start: Span) -> StmtKind {
         self.bump();
-        self.open.push(Open { what: Block::While, at: start });
+        self.open.push(Open::new(Block::While, start));
         let cond = self.head("do");
         let body = self.stmts();
         self.close(None);
@@ -325,6 +370,13 @@ impl Parser<'_> {
             if self.eat_word(word) {
                 return;
             }
+            if self.is("{")
+                && let Some(open) = self.open.last_mut()
+            {
+                open.braced = true;
+                self.bump();
+                return;
+            }
             if self.is(";") || self.is("}") || self.is_reserved() || self.at_item() || self.on_new_line() {
                 return;
             }
@@ -340,7 +392,7 @@ impl Parser<'_> {
     fn close(&mut self, help: Option<&str>) {
         let Some(block) = self.open.pop() else { return };
         let closer = block.what.closer();
-        if self.eat_word(closer) {
+        if self.eat_word(closer) || (block.braced && self.eat("}")) {
             return;
         }
         let mut error =
@@ -392,11 +444,7 @@ impl Parser<'_> {
                 error.message = format!("`{word}` starts no statement");
                 error = error.help(format!("did you mean `{near}`?"));
             }
-            _ => {
-                if let Some(hint) = self.hint() {
-                    error = error.help(hint);
-                }
-            }
+            _ => error.help = self.hint(),
         }
         self.report(error);
         Err(())
@@ -418,7 +466,7 @@ impl Parser<'_> {
             let body = vec![Stmt { kind: StmtKind::Return(Some(value)), span }];
             return Ok(StmtKind::Lambda { name, parameters, body });
         }
-        self.open.push(Open { what: Block::Lambda, at: start });
+        self.open.push(Open::new(Block::Lambda, start));
         let body = self.stmts();
         self.open.pop();
         self.expect_close(")", open)?;

@@ -3,7 +3,7 @@
 //! A hole takes the longest parameter name that its letters begin with, so `$TO` is `TO` where there is one and `T`
 //! followed by an `O` where there is not. Holes of a template nested in the body stay for its own expansion.
 
-use super::super::ast::Name;
+use super::super::ast::{LiteralType, Name};
 use super::super::token::{Tok, Token, lex};
 use crate::diag::Diagnostic;
 use crate::source::{FileId, Span};
@@ -148,6 +148,8 @@ fn push_lexed(file: FileId, text: &str, span: Span, out: &mut Vec<Token>, errors
         let mut error = Diagnostic::error(span, format!("this becomes `{text}`: {}", first.message));
         error.help = first.help;
         errors.push(error);
+        // Something stands here, so that no second message asks for it.
+        out.push(Token { tok: Tok::Int { value: 0, ty: LiteralType::None }, span });
         return;
     }
     out.extend(tokens.into_iter().filter(|t| t.tok != Tok::Eof).map(|t| Token { tok: t.tok, span }));

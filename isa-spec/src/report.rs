@@ -1,0 +1,132 @@
+//! What `wavesim pcode check` and the tests say of single pseudocode files: one verdict an instruction.
+
+use crate::canonical::{self, Parsed};
+use crate::diag::{Diagnostic, Severity, nearest};
+use crate::pcode::ast::Instruction as Block;
+use crate::pcode::check::{Library, check};
+use crate::pcode::ir::Shape;
+use crate::pcode::sig::InstrSig;
+use crate::source::{FileId, SourceMap};
+use crate::tables::ArchTable;
+
+/// The verdict on one name of one block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockReport {
+    /// Upper case.
+    pub instruction: String,
+    /// Of the first signature that it was checked against; `None` if there are errors.
+    pub shape: Option<Shape>,
+    pub errors: Vec<Diagnostic>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Report {
+    /// In the files' order, templates expanded.
+    pub blocks: Vec<BlockReport>,
+    /// Every error and warning once, those outside of blocks too.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Report {
+    pub fn ok(&self) -> bool {
+        self.diagnostics.iter().all(|d| d.severity != Severity::Error)
+    }
+}
+
+/// Checks `files` against every architecture that has their instructions, with the functions and instructions of `base`
+/// to call. A name that no architecture has is checked without knowledge of its operands.
+pub fn check_files(
+    sources: &SourceMap,
+    files: &[FileId],
+    base: &[FileId],
+    tables: &[&'static ArchTable],
+) -> Report {
+    let (parsed, syntax) = canonical::parse_all(sources, files);
+    let (base_parsed, _) = canonical::parse_all(sources, base);
+    let (mut library, mut diagnostics) = parsed.library();
+    lend(&mut library, &base_parsed);
+    diagnostics.extend(syntax.iter().cloned());
+    let mut blocks = Vec::new();
+    for (_, block) in parsed.blocks() {
+        let own: Vec<Diagnostic> = syntax
+            .iter()
+            .filter(|e| e.span.start >= block.span.start && e.span.end <= block.span.end)
+            .cloned()
+            .collect();
+        unknown_archs(block, tables, &mut diagnostics);
+        for name in &block.names {
+            let mut report =
+                BlockReport { instruction: name.text.to_uppercase(), shape: None, errors: own.clone() };
+            // A body that could not be read means nothing.
+            if own.is_empty() {
+                for (sig, arch) in signatures(block, &report.instruction, tables) {
+                    match check(sources, &library, block, &sig, arch) {
+                        Ok((sem, warnings)) => {
+                            report.shape.get_or_insert(sem.shape);
+                            diagnostics.extend(canonical::with_rows(warnings, block));
+                        }
+                        Err(errors) => report.errors.extend(canonical::with_rows(errors, block)),
+                    }
+                }
+            }
+            report.errors.dedup();
+            if !report.errors.is_empty() {
+                report.shape = None;
+                diagnostics.extend(report.errors.iter().cloned());
+            }
+            blocks.push(report);
+        }
+    }
+    // One broken body is checked once for each signature and row: each message once.
+    let mut seen = std::collections::BTreeSet::new();
+    diagnostics.retain(|d| seen.insert((d.span, d.message.clone())));
+    Report { blocks, diagnostics }
+}
+
+/// What `base` has and the checked files do not define themselves.
+fn lend<'a>(library: &mut Library<'a>, base: &'a Parsed) {
+    let (lent, _) = base.library();
+    for (name, function) in lent.functions {
+        library.functions.entry(name).or_insert(function);
+    }
+    for (name, blocks) in lent.instructions {
+        library.instructions.entry(name).or_insert(blocks);
+    }
+}
+
+/// The operands of an instruction, where the architectures differ in them.
+fn signatures(
+    block: &Block,
+    name: &str,
+    tables: &[&'static ArchTable],
+) -> Vec<(InstrSig, Option<&'static str>)> {
+    let mut out: Vec<(InstrSig, Option<&'static str>)> = Vec::new();
+    for table in tables {
+        if !block.archs.is_empty() && !block.archs.iter().any(|a| a.text == table.name) {
+            continue;
+        }
+        let Some(inst) = table.instructions.iter().find(|i| i.name == name) else { continue };
+        let sig = InstrSig::from_table(table, inst);
+        if !out.iter().any(|(s, _)| *s == sig) {
+            out.push((sig, Some(table.name)));
+        }
+    }
+    if out.is_empty() {
+        out.push((InstrSig::permissive(name), None));
+    }
+    out
+}
+
+fn unknown_archs(block: &Block, tables: &[&'static ArchTable], out: &mut Vec<Diagnostic>) {
+    for arch in &block.archs {
+        if !tables.is_empty() && !tables.iter().any(|t| t.name == arch.text) {
+            let known: Vec<&str> = tables.iter().map(|t| t.name).collect();
+            let mut error = Diagnostic::error(arch.span, format!("there is no architecture `{}`", arch.text));
+            error = match nearest(&arch.text, known.iter().copied()) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!("the architectures are {}", known.join(", "))),
+            };
+            out.push(error);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Tests that are files: one named test a file, `cargo test -p wavesim-tests --test filetests -- NAME`.
+//!
+//! - `filetests/pcode/ok/x.pcode`: parses and checks without a message, and prints to the same tree;
+//! - `filetests/pcode/fail/x.pcode`: its messages are `x.stderr`. `BLESS=1` rewrites the expectations; read the diff.
+
+use isa_spec::pcode::{parse, print};
+use isa_spec::source::{FileId, SourceMap};
+use isa_spec::{data, diag, report, tables::ArchTable};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+fn main() {
+    let args = Arguments::from_args();
+    let mut trials = Vec::new();
+    for (folder, run) in [("ok", pcode_ok as fn(&Path) -> Result<(), Failed>), ("fail", pcode_fail)] {
+        for path in data::files_below(&filetests().join("pcode").join(folder), "pcode") {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            trials.push(Trial::test(format!("pcode::{folder}::{name}"), move || run(&path)));
+        }
+    }
+    libtest_mimic::run(&args, trials).exit();
+}
+
+fn filetests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests")
+}
+
+/// The RDNA tables and the helper functions that memory instructions call.
+static ISA: LazyLock<(Vec<&'static ArchTable>, String)> = LazyLock::new(|| {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let none = root.join("tests/filetests/none");
+    let loaded = data::load(data::RDNA, &root.join("data"), &root.join("data/overlay"), &none, &root);
+    let address = std::fs::read_to_string(root.join("pseudocode/memory/address.pcode")).unwrap_or_default();
+    (loaded.tables, address)
+});
+
+/// The file under its plain name, checked.
+fn load(path: &Path) -> Result<(SourceMap, FileId, report::Report), Failed> {
+    let mut sources = SourceMap::default();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let file = sources.add(name, std::fs::read_to_string(path)?);
+    let base = sources.add("address.pcode", ISA.1.as_str());
+    let report = report::check_files(&sources, &[file], &[base], &ISA.0);
+    Ok((sources, file, report))
+}
+
+fn pcode_ok(path: &Path) -> Result<(), Failed> {
+    let (sources, file, report) = load(path)?;
+    if !report.diagnostics.is_empty() {
+        return Err(diag::render_all(&sources, &report.diagnostics).into());
+    }
+    if report.blocks.is_empty() {
+        return Err("there is no instruction in this file".into());
+    }
+    let (tree, _) = parse::parse_file(&sources, file);
+    let printed = print::file(&tree);
+    let mut again = SourceMap::default();
+    let file = again.add("printed", printed.as_str());
+    let (tree, errors) = parse::parse_file(&again, file);
+    if !errors.is_empty() {
+        return Err(format!("printed:\n{printed}\n{}", diag::render_all(&again, &errors)).into());
+    }
+    same("printed twice", &printed, &print::file(&tree))
+}
+
+fn pcode_fail(path: &Path) -> Result<(), Failed> {
+    let (sources, _, report) = load(path)?;
+    if report.ok() {
+        return Err("there is no error in this file".into());
+    }
+    let found = diag::render_all(&sources, &report.diagnostics);
+    let expected = path.with_extension("stderr");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&expected, &found)?;
+        return Ok(());
+    }
+    let wanted = std::fs::read_to_string(&expected)
+        .map_err(|e| format!("{}: {e}; BLESS=1 writes it:\n{found}", expected.display()))?;
+    same("messages differ from the .stderr file (BLESS=1 rewrites it)", &wanted, &found)
+}
+
+fn same(what: &str, wanted: &str, found: &str) -> Result<(), Failed> {
+    if wanted.replace("\r\n", "\n") == found {
+        return Ok(());
+    }
+    Err(format!("{what}\n--- wanted\n{wanted}\n--- found\n{found}").into())
+}
