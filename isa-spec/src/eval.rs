@@ -3,7 +3,7 @@
 //! It decides what a body means; what registers, memory and barriers are is the [`Machine`]'s business. The driver runs a
 //! lane-shaped body once per active lane.
 
-use crate::arith::{self, FloatEnv};
+use crate::arith::{self, FloatEnv, Round};
 use crate::pcode::builtins::Bi;
 use crate::pcode::ir::*;
 
@@ -317,7 +317,7 @@ pub fn binary(op: BinOp, x: u128, y: u128, ty: Ty, right: Ty, env: &FloatEnv) ->
             BinOp::Sub => arith::sub(x, y, ty, env),
             BinOp::Mul => arith::mul(x, y, ty, env),
             BinOp::Div => arith::div_float(x, y, ty, env),
-            BinOp::Pow => pow(x, y, ty, right, env),
+            BinOp::Pow => arith::pow(x, y, ty, right, env),
             BinOp::Eq => (order() == Some(Equal)) as u128,
             BinOp::Ne => (order() != Some(Equal)) as u128,
             BinOp::Lt => (order() == Some(Less)) as u128,
@@ -357,16 +357,6 @@ pub fn binary(op: BinOp, x: u128, y: u128, ty: Ty, right: Ty, env: &FloatEnv) ->
     }
 }
 
-/// `a ** b`: a power of two scales exactly; anything else through f64.
-fn pow(x: u128, y: u128, ty: Ty, right: Ty, env: &FloatEnv) -> u128 {
-    if !right.is_float() && x == arith::constant(2.0, ty) {
-        return arith::ldexp(arith::constant(1.0, ty), y as u32 as i32, ty, env);
-    }
-    let as_f64 = |v, t| f64::from_bits(arith::convert_float(v, t, Ty::F64, arith::Round::NearestEven) as u64);
-    let power = if right.is_float() { as_f64(y, right) } else { y as u32 as i32 as f64 };
-    arith::constant(as_f64(x, ty).powf(power), ty)
-}
-
 /// Value conversion between types.
 pub fn convert(v: u128, from: Ty, to: Ty, env: &FloatEnv) -> u128 {
     let width = from.width();
@@ -375,10 +365,8 @@ pub fn convert(v: u128, from: Ty, to: Ty, env: &FloatEnv) -> u128 {
             let v = if from.is_signed() { arith::sign_extend(v, width) } else { v };
             v & arith::mask(to.width())
         }
-        (true, true) => arith::convert(v, from, to, env),
-        (true, false) => {
-            arith::to_int(v, from, env, to.width(), to.is_signed(), rustc_apfloat::Round::TowardZero)
-        }
+        (true, true) => arith::cast(v, from, to, env),
+        (true, false) => arith::to_int(v, from, env, to.width(), to.is_signed(), Round::Zero),
         (false, true) => {
             let signed = from.is_signed();
             let v = if signed { arith::sign_extend(v, width) } else { v };
@@ -394,8 +382,7 @@ pub fn pure(bi: Bi, args: &[u128], types: &[Ty], env: &FloatEnv, clamp: bool) ->
     let c = args.get(2).copied().unwrap_or(0);
     let ty = types.first().copied().unwrap_or(Ty::U(32));
     let width = ty.width();
-    let near = rustc_apfloat::Round::NearestTiesToEven;
-    let zero = rustc_apfloat::Round::TowardZero;
+    let zero = Round::Zero;
     let to_int = |w, signed, round| arith::to_int(a, ty, env, w, signed, round);
     let narrow = |w, signed| arith::narrow(a, width, ty.is_signed(), w, signed, clamp);
     let cvt = |to| arith::convert(a, ty, to, env);
@@ -424,7 +411,7 @@ pub fn pure(bi: Bi, args: &[u128], types: &[Ty], env: &FloatEnv, clamp: bool) ->
         Bi::Sign => a >> (width - 1) & 1,
         Bi::IsNan => arith::is_nan(a, ty) as u128,
         Bi::IsSignalNan => arith::is_signal_nan(a, ty) as u128,
-        Bi::IsQuietNan => (arith::is_nan(a, ty) && !arith::is_signal_nan(a, ty)) as u128,
+        Bi::IsQuietNan => arith::is_quiet_nan(a, ty) as u128,
         Bi::IsInf => arith::is_inf(a, ty) as u128,
         Bi::IsDenorm => arith::is_denorm(a, ty) as u128,
         Bi::CvtToQuietNan => arith::quiet(a, ty),
@@ -442,19 +429,16 @@ pub fn pure(bi: Bi, args: &[u128], types: &[Ty], env: &FloatEnv, clamp: bool) ->
         Bi::F16ToF32 | Bi::F64ToF32 | Bi::Bf16ToF32 | Bi::Fp8ToF32 | Bi::Bf8ToF32 => cvt(Ty::F32),
         Bi::F32ToF64 => cvt(Ty::F64),
         Bi::F32ToBf16 => cvt(Ty::BF16),
-        Bi::F32ToF16Rtz => {
-            let env = FloatEnv { round64: arith::Round::Zero, ..*env };
-            arith::convert(a, ty, Ty::F16, &env)
-        }
-        Bi::F32ToFp8 => arith::convert_float(a, ty, Ty::FP8, arith::Round::NearestEven),
-        Bi::F32ToBf8 => arith::convert_float(a, ty, Ty::BF8, arith::Round::NearestEven),
-        Bi::F32ToFp8Sr => arith::stochastic_8(a, b as u32, Ty::FP8),
-        Bi::F32ToBf8Sr => arith::stochastic_8(a, b as u32, Ty::BF8),
+        Bi::F32ToF16Rtz => arith::convert(a, ty, Ty::F16, &env.with_round(Round::Zero)),
+        Bi::F32ToFp8 => cvt(Ty::FP8),
+        Bi::F32ToBf8 => cvt(Ty::BF8),
+        Bi::F32ToFp8Sr => arith::stochastic_8(a, b as u32, Ty::FP8, env),
+        Bi::F32ToBf8Sr => arith::stochastic_8(a, b as u32, Ty::BF8, env),
         Bi::F32ToI32 | Bi::F64ToI32 => to_int(32, true, zero),
         Bi::F32ToU32 | Bi::F64ToU32 => to_int(32, false, zero),
         Bi::F16ToI16 => to_int(16, true, zero),
         Bi::F16ToU16 => to_int(16, false, zero),
-        Bi::F32ToU8 => to_int(8, false, near),
+        Bi::F32ToU8 => to_int(8, false, env.round(ty)),
         Bi::I32ToF32 | Bi::U32ToF32 => int_to(Ty::F32),
         Bi::I32ToF64 | Bi::U32ToF64 => int_to(Ty::F64),
         Bi::I16ToF16 | Bi::U16ToF16 => int_to(Ty::F16),
@@ -469,7 +453,7 @@ pub fn pure(bi: Bi, args: &[u128], types: &[Ty], env: &FloatEnv, clamp: bool) ->
         Bi::ClampI32 => narrow(32, true),
         Bi::ClampU64 => narrow(64, false),
         Bi::ClampI64 => narrow(64, true),
-        Bi::TrigPreop => arith::trig_preop(a, b as u32),
+        Bi::TrigPreop => arith::trig_preop(a, b as u32, env),
         Bi::FormatBytes => arith::format_bytes(a as u32) as u128,
         Bi::FromFormat => arith::from_format(a as u32, b, c as u32) as u128,
         Bi::ToFormat => arith::to_format(a as u32, b),

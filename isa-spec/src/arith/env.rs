@@ -1,57 +1,60 @@
-//! The float part of the MODE register.
+//! The floating-point environment: what the MODE register says about rounding and denormals.
 
+use super::format::{Format, ModeClass};
 use crate::pcode::ir::Ty;
 
-/// Round modes by their encoding in MODE.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How a result that is not representable is rounded. The discriminants are MODE's encoding
+/// (RDNA4 ISA manual, *Round and Denormal Modes*).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Round {
     #[default]
-    NearestEven,
-    Up,
-    Down,
-    Zero,
+    NearestEven = 0,
+    /// Toward plus infinity.
+    Up = 1,
+    /// Toward minus infinity.
+    Down = 2,
+    /// Toward zero.
+    Zero = 3,
 }
 
 impl Round {
-    fn from_bits(bits: u32) -> Round {
-        [Round::NearestEven, Round::Up, Round::Down, Round::Zero][(bits & 3) as usize]
-    }
+    /// All of them, in MODE's order.
+    pub const ALL: [Round; 4] = [Round::NearestEven, Round::Up, Round::Down, Round::Zero];
 
-    pub(super) fn ap(self) -> rustc_apfloat::Round {
-        match self {
-            Round::NearestEven => rustc_apfloat::Round::NearestTiesToEven,
-            Round::Up => rustc_apfloat::Round::TowardPositive,
-            Round::Down => rustc_apfloat::Round::TowardNegative,
-            Round::Zero => rustc_apfloat::Round::TowardZero,
-        }
+    /// From the low two bits of `bits`.
+    pub const fn from_bits(bits: u32) -> Round {
+        Round::ALL[(bits & 3) as usize]
     }
 }
 
-/// How float operations round and what they do with denormals (RDNA manuals, *Mode Register*).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The MODE register, decoded as far as arithmetic needs it. A denormal operand or result that is flushed becomes the zero
+/// of its sign; results are tested after rounding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FloatEnv {
+    /// f32 and bf16: MODE[1:0].
     pub round32: Round,
-    /// f16 and f64.
+    /// f16 and f64: MODE[3:2].
     pub round64: Round,
+    /// f32 and bf16, MODE[4] clear: denormal operands count as zeros.
     pub flush_in32: bool,
+    /// f32 and bf16, MODE[5] clear: denormal results become zeros.
     pub flush_out32: bool,
+    /// f16 and f64, MODE[6] clear.
     pub flush_in64: bool,
+    /// f16 and f64, MODE[7] clear.
     pub flush_out64: bool,
+    /// MODE[23], `FP16_OVFL`: a 16- or 8-bit float result that overflows becomes the largest finite number.
+    pub overflow_clamps: bool,
+}
+
+impl Default for FloatEnv {
+    fn default() -> FloatEnv {
+        FloatEnv::KEEP
+    }
 }
 
 impl FloatEnv {
-    /// MODE bits: 1:0 round f32, 3:2 round f16/f64, 5:4 denormals of f32, 7:6 of f16/f64 (bit 0 keeps sources, bit 1 results).
-    pub fn from_mode(mode: u32) -> FloatEnv {
-        FloatEnv {
-            round32: Round::from_bits(mode),
-            round64: Round::from_bits(mode >> 2),
-            flush_in32: mode & 0x10 == 0,
-            flush_out32: mode & 0x20 == 0,
-            flush_in64: mode & 0x40 == 0,
-            flush_out64: mode & 0x80 == 0,
-        }
-    }
-
+    /// Nearest even, all denormals kept.
     pub const KEEP: FloatEnv = FloatEnv {
         round32: Round::NearestEven,
         round64: Round::NearestEven,
@@ -59,28 +62,72 @@ impl FloatEnv {
         flush_out32: false,
         flush_in64: false,
         flush_out64: false,
+        overflow_clamps: false,
     };
 
-    pub fn round(&self, ty: Ty) -> Round {
-        match ty {
-            Ty::F32 | Ty::BF16 => self.round32,
-            _ => self.round64,
+    /// Decodes a MODE register value. Of each denormal field bit 0 keeps operands and bit 1 keeps results.
+    pub const fn from_mode(mode: u32) -> FloatEnv {
+        FloatEnv {
+            round32: Round::from_bits(mode),
+            round64: Round::from_bits(mode >> 2),
+            flush_in32: mode & 1 << 4 == 0,
+            flush_out32: mode & 1 << 5 == 0,
+            flush_in64: mode & 1 << 6 == 0,
+            flush_out64: mode & 1 << 7 == 0,
+            overflow_clamps: mode & 1 << 23 != 0,
         }
+    }
+
+    /// The same environment with another rounding mode for every format that has one.
+    pub const fn with_round(self, round: Round) -> FloatEnv {
+        FloatEnv { round32: round, round64: round, ..self }
+    }
+
+    pub fn round(&self, ty: Ty) -> Round {
+        Format::of(ty).map_or(Round::NearestEven, |f| self.of(f).round)
     }
 
     pub fn flush_in(&self, ty: Ty) -> bool {
-        match ty {
-            Ty::F32 => self.flush_in32,
-            Ty::F16 | Ty::F64 => self.flush_in64,
-            _ => false,
-        }
+        Format::of(ty).is_some_and(|f| self.of(f).flush_in)
     }
 
     pub fn flush_out(&self, ty: Ty) -> bool {
-        match ty {
-            Ty::F32 => self.flush_out32,
-            Ty::F16 | Ty::F64 => self.flush_out64,
-            _ => false,
+        Format::of(ty).is_some_and(|f| self.of(f).flush_out)
+    }
+
+    /// Rounding and flushing for one format. 8-bit floats always round to nearest even and keep denormals
+    /// (RDNA4 ISA manual, *Data Conversion Operations*).
+    #[inline]
+    pub(super) const fn of(&self, format: Format) -> FloatMode {
+        match format.class {
+            ModeClass::Single => FloatMode {
+                round: self.round32,
+                flush_in: self.flush_in32,
+                flush_out: self.flush_out32,
+                saturate: self.overflow_clamps && format.overflow_clamps,
+            },
+            ModeClass::HalfDouble => FloatMode {
+                round: self.round64,
+                flush_in: self.flush_in64,
+                flush_out: self.flush_out64,
+                saturate: self.overflow_clamps && format.overflow_clamps,
+            },
+            ModeClass::Fixed => FloatMode {
+                round: Round::NearestEven,
+                flush_in: false,
+                flush_out: false,
+                saturate: self.overflow_clamps && format.overflow_clamps,
+            },
         }
     }
+}
+
+/// The part of the environment that governs one format.
+#[derive(Clone, Copy)]
+pub(super) struct FloatMode {
+    pub round: Round,
+    pub flush_in: bool,
+    pub flush_out: bool,
+    /// Overflow gives the largest finite number.
+    pub saturate: bool,
 }

@@ -48,7 +48,8 @@ struct Index {
     by_top: Vec<Vec<u16>>,
 }
 
-static INDEX: LazyLock<Vec<Index>> = LazyLock::new(|| Arch::ALL.into_iter().map(|a| build(a.table())).collect());
+static INDEX: LazyLock<Vec<Index>> =
+    LazyLock::new(|| Arch::ALL.into_iter().map(|a| build(a.table())).collect());
 
 fn build(table: &'static ArchTable) -> Index {
     let mut order: Vec<usize> = (0..table.encodings.len()).collect();
@@ -137,7 +138,13 @@ pub fn decode(arch: Arch, words: &[u32]) -> Result<Inst, DecodeError> {
     })
 }
 
-fn try_encoding(index: &Index, enc: &Enc, bits: u128, given: usize, short: &mut Option<usize>) -> Option<Inst> {
+fn try_encoding(
+    index: &Index,
+    enc: &Enc,
+    bits: u128,
+    given: usize,
+    short: &mut Option<usize>,
+) -> Option<Inst> {
     let encoding = &index.table.encodings[enc.index as usize];
     let opcode = encoding.op_field.map_or(0, |f| encoding.fields[f as usize].extract(bits));
     let entry_id = *enc.by_opcode.get(opcode as usize)?;
@@ -150,7 +157,8 @@ fn try_encoding(index: &Index, enc: &Enc, bits: u128, given: usize, short: &mut 
         *value = field.extract(bits);
     }
     let mut entry_y = NONE;
-    let mut holds = enc.vopd.is_none() && enc.only[opcode as usize] || encoding.conditions.get(entry.cond as usize)?.expr.eval(&fields) != 0;
+    let mut holds = enc.vopd.is_none() && enc.only[opcode as usize]
+        || encoding.conditions.get(entry.cond as usize)?.expr.eval(&fields) != 0;
     if let Some(vopd) = enc.vopd {
         entry_y = *enc.by_opcode.get(fields[vopd.op_y] as usize)?;
         if entry_y == NONE {

@@ -36,12 +36,7 @@ pub enum Outcome {
 const MODE: u32 = 0x3c0 | 0x100;
 
 /// `overrides`: semantics by upper-case instruction name that replace the built-in ones.
-pub fn run(
-    record: &Record,
-    arch: Arch,
-    engine: Engine,
-    overrides: &BTreeMap<String, Semantics>,
-) -> Outcome {
+pub fn run(record: &Record, arch: Arch, engine: Engine, overrides: &BTreeMap<String, Semantics>) -> Outcome {
     match try_run(record, arch, engine, overrides) {
         Ok(outcome) => outcome,
         Err(message) => Outcome::Failed(vec![message]),
@@ -115,9 +110,21 @@ fn try_run(
         let offset = base - before_mem[0].0;
         changed(old, new).into_iter().map(move |(at, v)| (at + offset, v))
     });
-    words_out("mem", record.mem_out.as_ref(), changed_mem.collect(), &mapped.first().map(|m| m.1.clone()), &mut diff);
+    words_out(
+        "mem",
+        record.mem_out.as_ref(),
+        changed_mem.collect(),
+        &mapped.first().map(|m| m.1.clone()),
+        &mut diff,
+    );
     words_out("lds", record.lds_out.as_ref(), changed(&before_lds, &lds), &Some(lds), &mut diff);
-    words_out("scratch", record.scratch_out.as_ref(), changed(&before_scratch, &scratch), &Some(scratch), &mut diff);
+    words_out(
+        "scratch",
+        record.scratch_out.as_ref(),
+        changed(&before_scratch, &scratch),
+        &Some(scratch),
+        &mut diff,
+    );
     if let Some(pc) = record.pc_out
         && wave.pc as i64 != pc
     {
@@ -241,12 +248,14 @@ fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
                 expected.get(lane as usize).copied().unwrap_or(0),
                 high.as_ref().and_then(|h| h.get(lane as usize)).copied().unwrap_or(0),
             );
-            let a = value(
-                wave.vgpr(lane, number),
-                if high.is_some() { wave.vgpr(lane, number + 1) } else { 0 },
-            );
+            let a =
+                value(wave.vgpr(lane, number), if high.is_some() { wave.vgpr(lane, number + 1) } else { 0 });
             if !agrees(e, a, &record.tol) {
-                diff.push(format!("v{number} lane {lane}: expected {}, got {}", show(e, span), show(a, span)));
+                diff.push(format!(
+                    "v{number} lane {lane}: expected {}, got {}",
+                    show(e, span),
+                    show(a, span)
+                ));
                 break;
             }
         }

@@ -12,7 +12,12 @@ pub enum Event {
     Barrier,
     /// S_BARRIER_WAIT on this barrier: continue when it completes.
     BarrierWait(i32),
-    Fault { kind: FaultKind, message: String, lane: Option<u32>, address: Option<u64> },
+    Fault {
+        kind: FaultKind,
+        message: String,
+        lane: Option<u32>,
+        address: Option<u64>,
+    },
 }
 
 impl Event {
@@ -124,10 +129,15 @@ pub fn control(
         Bi::SendMsg => {}
         Bi::EndPgm => return Err(Event::EndPgm),
         Bi::Illegal => {
-            return Err(Event::fault(FaultKind::IllegalInstruction, "reached padding after the program's end"));
+            return Err(Event::fault(
+                FaultKind::IllegalInstruction,
+                "reached padding after the program's end",
+            ));
         }
         Bi::Trap => return Err(Event::fault(FaultKind::Trap, format!("trap {a}: there is no trap handler"))),
-        Bi::Halt => return Err(Event::fault(FaultKind::Trap, "the wave halted itself; nothing would resume it")),
+        Bi::Halt => {
+            return Err(Event::fault(FaultKind::Trap, "the wave halted itself; nothing would resume it"));
+        }
         Bi::GwsUnsupported => {
             return Err(Event::fault(FaultKind::Unimplemented, "global wave sync is not supported"));
         }

@@ -243,7 +243,8 @@ pub const FLOATS: [(u16, u16, u32, u64); 9] = [
 ];
 
 /// Source codes 0..511 by the names the XML gives them in `OPR_SRC`.
-static CODES: LazyLock<Vec<[Code; 512]>> = LazyLock::new(|| Arch::ALL.into_iter().map(|a| codes(a.table())).collect());
+static CODES: LazyLock<Vec<[Code; 512]>> =
+    LazyLock::new(|| Arch::ALL.into_iter().map(|a| codes(a.table())).collect());
 
 fn codes(table: &ArchTable) -> [Code; 512] {
     let mut out = [Code::Invalid; 512];
@@ -326,7 +327,11 @@ impl Plan {
                 Some(at) => {
                     let value = inst.fields[at as usize];
                     let width = inst.encoding(table).fields[at as usize].width();
-                    if self.signed_offset { ((value << (32 - width)) as i32 >> (32 - width)) as u32 } else { value }
+                    if self.signed_offset {
+                        ((value << (32 - width)) as i32 >> (32 - width)) as u32
+                    } else {
+                        value
+                    }
                 }
                 // DS: one 16-bit offset out of two.
                 None => self.get(inst, m.offset1) << 8 | self.get(inst, m.offset0),

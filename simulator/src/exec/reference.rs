@@ -108,7 +108,9 @@ impl RefMachine<'_, '_> {
         match self.sem.shape {
             Shape::Lane => {
                 let uses = &self.sem.uses;
-                if uses.writes.contains(&Role::D0) && self.operand_of(Role::D0).is_some_and(|o| o.fmt == Fmt::Mask) {
+                if uses.writes.contains(&Role::D0)
+                    && self.operand_of(Role::D0).is_some_and(|o| o.fmt == Fmt::Mask)
+                {
                     self.masks.insert(MaskTarget::D0, 0);
                 }
                 if uses.writes.contains(&Role::Vcc) {
@@ -204,10 +206,22 @@ impl RefMachine<'_, '_> {
                 self.wave.vgpr(lane, reg)
             }
             Code::Sgpr(code) => self.wave.sgpr(code as u32 + index),
-            Code::Scc => if index == 0 { self.wave.scc } else { 0 },
+            Code::Scc => {
+                if index == 0 {
+                    self.wave.scc
+                } else {
+                    0
+                }
+            }
             Code::SharedBase => [0, (SHARED_BASE >> 32) as u32][index.min(1) as usize],
             Code::PrivateBase => [0, (PRIVATE_BASE >> 32) as u32][index.min(1) as usize],
-            Code::SharedLimit | Code::PrivateLimit => if index == 0 { u32::MAX } else { 0 },
+            Code::SharedLimit | Code::PrivateLimit => {
+                if index == 0 {
+                    u32::MAX
+                } else {
+                    0
+                }
+            }
             code @ (Code::Int(_) | Code::Float(_) | Code::Literal) => {
                 let bits = plan::constant(code, operand, self.literal());
                 // A matrix repeats its constant in every register.
@@ -380,7 +394,8 @@ impl RefMachine<'_, '_> {
     fn memory_fault<T>(&mut self, e: MemError, lane: Option<u32>) -> Result<T, Stop> {
         let what = if e.write { "store" } else { "load" };
         let near = self.context.memory.describe(e.address).map(|d| format!(" ({d})")).unwrap_or_default();
-        let message = format!("{what} of {} bytes at 0x{:x}{near} is outside every buffer", e.size_bytes, e.address);
+        let message =
+            format!("{what} of {} bytes at 0x{:x}{near} is outside every buffer", e.size_bytes, e.address);
         self.stop(Event::Fault {
             kind: FaultKind::OutOfBounds { size_bytes: e.size_bytes, write: e.write },
             message,
@@ -623,7 +638,8 @@ impl Machine for RefMachine<'_, '_> {
             State::Mode => wave.mode = value as u32,
             State::Pc => self.jump = Some((value as u64).wrapping_sub(wave.code_base)),
             _ => {
-                return self.stop(Event::fault(FaultKind::Other, "the pseudocode writes state that is read-only"));
+                return self
+                    .stop(Event::fault(FaultKind::Other, "the pseudocode writes state that is read-only"));
             }
         }
         Ok(())
@@ -664,7 +680,14 @@ impl Machine for RefMachine<'_, '_> {
         }
     }
 
-    fn store(&mut self, space: Space, addr: u64, size: u32, value: u128, lane: Option<u32>) -> Result<(), Stop> {
+    fn store(
+        &mut self,
+        space: Space,
+        addr: u64,
+        size: u32,
+        value: u128,
+        lane: Option<u32>,
+    ) -> Result<(), Stop> {
         let place = self.place(space, addr, lane);
         let result = match place {
             Place::Nowhere => return Ok(()),

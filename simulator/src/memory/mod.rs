@@ -22,7 +22,9 @@ pub struct MemError {
 /// Why an allocation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllocError {
-    #[error("{name} needs {wanted} bytes but {left} of {total} bytes of global memory are free (--global-memsize MB sets the size)")]
+    #[error(
+        "{name} needs {wanted} bytes but {left} of {total} bytes of global memory are free (--global-memsize MB sets the size)"
+    )]
     Full { name: String, wanted: u64, left: u64, total: u64 },
 }
 
@@ -111,7 +113,8 @@ impl Memory {
         if offset < region.len {
             return Some(format!("{}+0x{offset:x}", region.name));
         }
-        (offset < region.len + 4096).then(|| format!("{} bytes beyond the end of {}", offset - region.len, region.name))
+        (offset < region.len + 4096)
+            .then(|| format!("{} bytes beyond the end of {}", offset - region.len, region.name))
     }
 
     #[inline(always)]

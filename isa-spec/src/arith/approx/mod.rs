@@ -1,0 +1,132 @@
+//! The instructions that hardware approximates (exp2, log2, sin, cos), correctly rounded to nearest even whatever
+//! MODE.round says: hardware's result does not follow it either. rcp, rsq and sqrt are exact arithmetic in
+//! [`soft`](super::soft).
+//!
+//! Each function is first computed quickly in f64; if all values within the error bound round to the same result, that
+//! is the correctly rounded one. Otherwise (about one argument in 2^20 for f32) 128-bit fixed point decides.
+//!
+//! Denormals: the f32 forms flush them on both sides regardless of MODE (RDNA4 ISA manual, *Round and Denormal
+//! Modes* and the notes of each instruction), except sine, whose denormals are supported; f16 forms follow MODE.
+
+mod quick;
+mod wide;
+
+use super::env::{FloatEnv, Round};
+use super::format::{Exact, Format, Value, pack, unpack};
+use super::soft::{flush_input, flush_output};
+
+/// The functions, as data: their tests and the accuracy table go over all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Function {
+    Exp2,
+    Log2,
+    /// Argument in turns.
+    Sin,
+    Cos,
+}
+
+/// `function` of `a`, correctly rounded.
+pub fn evaluate(function: Function, format: Format, a: u64, env: &FloatEnv) -> u64 {
+    let flush = format == Format::F32 && function != Function::Sin;
+    let a = if flush { format.flush(a) } else { flush_input(format, a, env) };
+    let result = match special(function, format, a) {
+        Some(result) => result,
+        None => finite(function, format, a),
+    };
+    if flush { format.flush(result) } else { flush_output(format, result, env) }
+}
+
+/// Results that need no computation.
+fn special(function: Function, format: Format, a: u64) -> Option<u64> {
+    let value = unpack(format, a);
+    Some(match (function, value) {
+        (_, Value::Nan) => format.quiet(a),
+        (Function::Exp2, Value::Infinite { negative: true }) => 0,
+        (Function::Exp2 | Function::Log2, Value::Infinite { negative: false }) => format.infinity(),
+        (Function::Exp2 | Function::Cos, Value::Zero { .. }) => format.one(),
+        // Beyond any format's range in either direction.
+        (Function::Exp2, Value::Finite(x)) if magnitude_exceeds_2_14(x) => {
+            if x.negative {
+                0
+            } else {
+                format.infinity()
+            }
+        }
+        (Function::Log2, Value::Zero { .. }) => format.sign_bit() | format.infinity(),
+        (Function::Log2, Value::Infinite { .. } | Value::Finite(Exact { negative: true, .. })) => {
+            format.default_nan()
+        }
+        (Function::Sin, Value::Zero { .. }) => a,
+        (Function::Sin | Function::Cos, Value::Infinite { .. }) => format.default_nan(),
+        _ => return None,
+    })
+}
+
+fn magnitude_exceeds_2_14(x: Exact) -> bool {
+    x.exp + (127 - x.sig.leading_zeros() as i32) >= 14
+}
+
+fn finite(function: Function, format: Format, a: u64) -> u64 {
+    if format.frac_bits <= 23
+        && let Some(result) = quickly(function, format, a)
+    {
+        return result;
+    }
+    exactly(function, format, a)
+}
+
+/// By the wide series alone; also the reference in tests.
+fn exactly(function: Function, format: Format, a: u64) -> u64 {
+    let Value::Finite(x) = unpack(format, a) else {
+        return format.default_nan();
+    };
+    let exact = match function {
+        Function::Exp2 => Some(wide::exp2(x)),
+        Function::Log2 => wide::log2(x),
+        Function::Sin => wide::sin(x),
+        Function::Cos => wide::cos(x),
+    };
+    // An exact zero is +0 (`V_SIN_F32(-MaxFloat) => 0x00000000`, RDNA4 ISA manual).
+    exact.map_or(0, |x| pack(format, x, Round::NearestEven, false))
+}
+
+fn quickly(function: Function, format: Format, a: u64) -> Option<u64> {
+    let x = small_to_f64(format, a);
+    let y = match function {
+        Function::Exp2 if x.abs() < 1000.0 => quick::exp2(x),
+        Function::Exp2 => return None,
+        Function::Log2 => quick::log2(x),
+        // Beyond 2^24 every f32 is an integer.
+        Function::Sin | Function::Cos if x.abs() >= (1 << 24) as f64 => return None,
+        Function::Sin => quick::sin_cos(x).0,
+        Function::Cos => quick::sin_cos(x).1,
+    };
+    if y == 0.0 {
+        return Some(0);
+    }
+    let error = y * quick::MARGIN;
+    let (low, high) = (round_f64(format, y - error), round_f64(format, y + error));
+    (low == high).then_some(low)
+}
+
+/// The value of a number of a format not wider than f32.
+fn small_to_f64(format: Format, a: u64) -> f64 {
+    match format {
+        Format::F32 => f32::from_bits(a as u32) as f64,
+        _ => f64::from_bits(super::integral::to_float(format, Format::F64, a, true, &FloatEnv::KEEP)),
+    }
+}
+
+/// A finite, non-zero f64 rounded to nearest even.
+fn round_f64(format: Format, y: f64) -> u64 {
+    match format {
+        Format::F32 => (y as f32).to_bits() as u64,
+        _ => match unpack(Format::F64, y.to_bits()) {
+            Value::Finite(y) => pack(format, y, Round::NearestEven, false),
+            _ => format.default_nan(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

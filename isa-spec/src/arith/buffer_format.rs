@@ -1,0 +1,253 @@
+//! Formats of typed buffer accesses: the `FORMAT` field of MTBUF and of buffer descriptors, and the conversion between
+//! memory components and register components (*Data Formats* in the RDNA3 and RDNA4 ISA manuals).
+//!
+//! Only the formats a buffer can have are here (1..=63); image formats (sRGB, shared exponent, block-compressed) are absent.
+
+use super::env::{FloatEnv, Round};
+use super::format::{Format, ModeClass, Value, pack, unpack};
+use super::integral;
+
+/// How one component's bits are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Number {
+    Unorm,
+    Snorm,
+    /// Unsigned integer read as a float.
+    Uscaled,
+    Sscaled,
+    Uint,
+    Sint,
+    Float,
+}
+
+/// A buffer format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferFormat {
+    /// As in the manual: `10_10_10_2_UNORM`. Names list the component in the high bits first.
+    pub name: &'static str,
+    /// Component widths in bits, X (the low bits) first.
+    pub widths: &'static [u8],
+    pub number: Number,
+}
+
+/// Bytes of an element of format `number`; 0 for an invalid one.
+pub fn format_bytes(number: u32) -> u32 {
+    by_number(number).map_or(0, BufferFormat::size_bytes)
+}
+
+/// Component `index` (0 = X) of an element, converted to 32 bits: an integer format's integer, else an f32. A missing Y or
+/// Z is 0, a missing W is one. Invalid formats read 0.
+pub fn from_format(number: u32, element: u128, index: u32) -> u32 {
+    by_number(number).map_or(0, |f| f.read(element, index, Format::F32))
+}
+
+/// The same for D16 forms: the low half of an integer, else an f16. A 32-bit float is truncated, everything else rounded to
+/// nearest even (RDNA3 ISA manual, *D16 Instructions*).
+pub fn from_format16(number: u32, element: u128, index: u32) -> u16 {
+    by_number(number).map_or(0, |f| f.read(element, index, Format::F16) as u16)
+}
+
+/// The element for four 32-bit components, X lowest.
+pub fn to_format(number: u32, components: u128) -> u128 {
+    let Some(format) = by_number(number) else { return 0 };
+    format.write(|index| format.encode((components >> (32 * index)) as u32, Format::F32, index))
+}
+
+/// The element for four 16-bit components, X lowest: integers (extended by the format's sign) or f16.
+pub fn to_format16(number: u32, components: u64) -> u128 {
+    let Some(format) = by_number(number) else { return 0 };
+    format.write(|index| {
+        let half = (components >> (16 * index)) as u16;
+        let value = if format.number == Number::Sint { half as i16 as u32 } else { half as u32 };
+        format.encode(value, Format::F16, index)
+    })
+}
+
+impl BufferFormat {
+    /// Size of an element in bytes.
+    pub fn size_bytes(&self) -> u32 {
+        self.widths.iter().map(|&w| w as u32).sum::<u32>() / 8
+    }
+
+    /// One component in a register: floats in the format `register`, integers as they are.
+    fn read(&self, element: u128, index: u32, register: Format) -> u32 {
+        let Some(&width) = self.widths.get(index as usize) else {
+            return match (index, self.number) {
+                (3, Number::Uint | Number::Sint) => 1,
+                (3, _) => register.one() as u32,
+                _ => 0,
+            };
+        };
+        let bits = (element >> self.offset(index)) as u32 & mask(width);
+        let signed = sign_extend(bits, width);
+        let env = &FloatEnv::KEEP;
+        match self.number {
+            Number::Uint => bits,
+            Number::Sint => signed as u32,
+            Number::Uscaled => integral::from_int(register, bits as i128, env) as u32,
+            Number::Sscaled => integral::from_int(register, signed as i128, env) as u32,
+            Number::Unorm => integral::from_norm(register, bits as i64, mask(width) as i64) as u32,
+            Number::Snorm => integral::from_norm(register, signed as i64, mask(width - 1) as i64) as u32,
+            Number::Float => {
+                let from = float_format(width);
+                let env = if width == 32 { &env.with_round(Round::Zero) } else { env };
+                // Loads of the same format move bits.
+                if from == register { bits } else { convert(from, register, bits, env) }
+            }
+        }
+    }
+
+    /// All components, each given by `component`, packed.
+    fn write(&self, component: impl Fn(u32) -> u32) -> u128 {
+        (0..self.widths.len() as u32)
+            .map(|index| (component(index) as u128) << self.offset(index))
+            .fold(0, |element, bits| element | bits)
+    }
+
+    /// A register's component in memory: integers saturate, floats round to nearest even (10 and 11 bits: toward zero).
+    fn encode(&self, value: u32, register: Format, index: u32) -> u32 {
+        let Some(&width) = self.widths.get(index as usize) else { return 0 };
+        let (env, w) = (&FloatEnv::KEEP, width as u32);
+        let (x, near) = (value as u64, Round::NearestEven);
+        let bits = match self.number {
+            Number::Uint => value.min(mask(width)),
+            Number::Sint => {
+                let max = mask(width - 1) as i64;
+                (value as i32 as i64).clamp(-max - 1, max) as u32
+            }
+            Number::Uscaled => integral::to_int(register, x, w, false, near, env) as u32,
+            Number::Sscaled => integral::to_int(register, x, w, true, near, env) as u32,
+            Number::Unorm => integral::to_unorm(register, x, w, env) as u32,
+            Number::Snorm => integral::to_snorm(register, x, w, env) as u32,
+            Number::Float if width < 16 => unsigned_small_float(register, value, width),
+            Number::Float => {
+                let to = float_format(width);
+                if to == register { value } else { convert(register, to, value, env) }
+            }
+        };
+        bits & mask(width)
+    }
+
+    /// Bit offset of a component.
+    fn offset(&self, index: u32) -> u32 {
+        self.widths[..index as usize].iter().map(|&w| w as u32).sum()
+    }
+}
+
+fn convert(from: Format, to: Format, bits: u32, env: &FloatEnv) -> u32 {
+    integral::to_float(from, to, bits as u64, true, env) as u32
+}
+
+fn mask(width: u8) -> u32 {
+    if width >= 32 { u32::MAX } else { (1 << width) - 1 }
+}
+
+fn sign_extend(bits: u32, width: u8) -> i32 {
+    let unused = 32 - width as u32;
+    ((bits << unused) as i32) >> unused
+}
+
+/// 16 bits: f16. 10 and 11 bits: a 5-bit exponent and no sign; the sign bit of the format lies above the component and
+/// is never set on reading.
+fn float_format(width: u8) -> Format {
+    match width {
+        32 => Format::F32,
+        16 => Format::F16,
+        _ => Format {
+            frac_bits: width as u32 - 5,
+            class: ModeClass::Fixed,
+            overflow_clamps: false,
+            ..Format::F16
+        },
+    }
+}
+
+/// A float as an unsigned 10- or 11-bit float, toward zero: negative numbers become zero, too large ones the largest finite
+/// number.
+fn unsigned_small_float(register: Format, value: u32, width: u8) -> u32 {
+    let format = float_format(width);
+    (match unpack(register, value as u64) {
+        Value::Nan => format.infinity() | format.quiet_bit(),
+        Value::Infinite { negative: false } => format.infinity(),
+        Value::Finite(x) if !x.negative => pack(format, x, Round::Zero, false),
+        Value::Infinite { .. } | Value::Zero { .. } | Value::Finite(_) => 0,
+    }) as u32
+}
+
+/// The format with this number in the `FORMAT` field, the same on RDNA 3, 3.5 and 4. `None`: invalid, or no buffer format.
+pub fn by_number(format: u32) -> Option<&'static BufferFormat> {
+    FORMATS.get((format as usize).checked_sub(1)?)
+}
+
+use Number::*;
+
+const fn row(name: &'static str, widths: &'static [u8], number: Number) -> BufferFormat {
+    BufferFormat { name, widths, number }
+}
+
+/// Number 1 first.
+const FORMATS: [BufferFormat; 63] = [
+    row("8_UNORM", &[8], Unorm),
+    row("8_SNORM", &[8], Snorm),
+    row("8_USCALED", &[8], Uscaled),
+    row("8_SSCALED", &[8], Sscaled),
+    row("8_UINT", &[8], Uint),
+    row("8_SINT", &[8], Sint),
+    row("16_UNORM", &[16], Unorm),
+    row("16_SNORM", &[16], Snorm),
+    row("16_USCALED", &[16], Uscaled),
+    row("16_SSCALED", &[16], Sscaled),
+    row("16_UINT", &[16], Uint),
+    row("16_SINT", &[16], Sint),
+    row("16_FLOAT", &[16], Float),
+    row("8_8_UNORM", &[8, 8], Unorm),
+    row("8_8_SNORM", &[8, 8], Snorm),
+    row("8_8_USCALED", &[8, 8], Uscaled),
+    row("8_8_SSCALED", &[8, 8], Sscaled),
+    row("8_8_UINT", &[8, 8], Uint),
+    row("8_8_SINT", &[8, 8], Sint),
+    row("32_UINT", &[32], Uint),
+    row("32_SINT", &[32], Sint),
+    row("32_FLOAT", &[32], Float),
+    row("16_16_UNORM", &[16, 16], Unorm),
+    row("16_16_SNORM", &[16, 16], Snorm),
+    row("16_16_USCALED", &[16, 16], Uscaled),
+    row("16_16_SSCALED", &[16, 16], Sscaled),
+    row("16_16_UINT", &[16, 16], Uint),
+    row("16_16_SINT", &[16, 16], Sint),
+    row("16_16_FLOAT", &[16, 16], Float),
+    row("10_11_11_FLOAT", &[11, 11, 10], Float),
+    row("11_11_10_FLOAT", &[10, 11, 11], Float),
+    row("10_10_10_2_UNORM", &[2, 10, 10, 10], Unorm),
+    row("10_10_10_2_SNORM", &[2, 10, 10, 10], Snorm),
+    row("10_10_10_2_UINT", &[2, 10, 10, 10], Uint),
+    row("10_10_10_2_SINT", &[2, 10, 10, 10], Sint),
+    row("2_10_10_10_UNORM", &[10, 10, 10, 2], Unorm),
+    row("2_10_10_10_SNORM", &[10, 10, 10, 2], Snorm),
+    row("2_10_10_10_USCALED", &[10, 10, 10, 2], Uscaled),
+    row("2_10_10_10_SSCALED", &[10, 10, 10, 2], Sscaled),
+    row("2_10_10_10_UINT", &[10, 10, 10, 2], Uint),
+    row("2_10_10_10_SINT", &[10, 10, 10, 2], Sint),
+    row("8_8_8_8_UNORM", &[8, 8, 8, 8], Unorm),
+    row("8_8_8_8_SNORM", &[8, 8, 8, 8], Snorm),
+    row("8_8_8_8_USCALED", &[8, 8, 8, 8], Uscaled),
+    row("8_8_8_8_SSCALED", &[8, 8, 8, 8], Sscaled),
+    row("8_8_8_8_UINT", &[8, 8, 8, 8], Uint),
+    row("8_8_8_8_SINT", &[8, 8, 8, 8], Sint),
+    row("32_32_UINT", &[32, 32], Uint),
+    row("32_32_SINT", &[32, 32], Sint),
+    row("32_32_FLOAT", &[32, 32], Float),
+    row("16_16_16_16_UNORM", &[16, 16, 16, 16], Unorm),
+    row("16_16_16_16_SNORM", &[16, 16, 16, 16], Snorm),
+    row("16_16_16_16_USCALED", &[16, 16, 16, 16], Uscaled),
+    row("16_16_16_16_SSCALED", &[16, 16, 16, 16], Sscaled),
+    row("16_16_16_16_UINT", &[16, 16, 16, 16], Uint),
+    row("16_16_16_16_SINT", &[16, 16, 16, 16], Sint),
+    row("16_16_16_16_FLOAT", &[16, 16, 16, 16], Float),
+    row("32_32_32_UINT", &[32, 32, 32], Uint),
+    row("32_32_32_SINT", &[32, 32, 32], Sint),
+    row("32_32_32_FLOAT", &[32, 32, 32], Float),
+    row("32_32_32_32_UINT", &[32, 32, 32, 32], Uint),
+    row("32_32_32_32_SINT", &[32, 32, 32, 32], Sint),
+    row("32_32_32_32_FLOAT", &[32, 32, 32, 32], Float),
+];

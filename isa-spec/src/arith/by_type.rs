@@ -1,0 +1,233 @@
+//! The same operations on `u128` bit patterns of a [`Ty`]: what the evaluator calls, and compiled code for the rare types.
+//!
+//! A type that is no float has no arithmetic here: results are then 0. The checker lets no such call through.
+
+use std::cmp::Ordering;
+
+use super::approx::{self, Function};
+use super::env::{FloatEnv, Round};
+use super::format::{Format, Value, unpack};
+use super::{integral, soft, trig_preop as preop};
+use crate::pcode::ir::Ty;
+
+/// Functions of floats of one type, result of the same type.
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident),+) = $path:path;)+) => {
+        $($(#[$doc])*
+        pub fn $name($($arg: u128),+, ty: Ty, env: &FloatEnv) -> u128 {
+            Format::of(ty).map_or(0, |f| $path(f, $($arg as u64),+, env) as u128)
+        })+
+    };
+}
+
+operations! {
+    add(a, b) = soft::add;
+    sub(a, b) = soft::sub;
+    mul(a, b) = soft::mul;
+    /// IEEE division.
+    div_float(a, b) = soft::div;
+    /// `a * b + c`, rounded once.
+    fma(a, b, c) = soft::fma;
+    sqrt(x) = soft::sqrt;
+    /// `1 / x`, rounded once.
+    rcp(x) = soft::rcp;
+    /// `1 / sqrt(x)`, rounded once.
+    rsq(x) = soft::rsq;
+    /// `x - floor(x)`, below one.
+    fract(x) = integral::fract;
+    /// Significand of `frexp`; zeros, infinities and NaNs are returned.
+    frexp_mant(x) = integral::frexp_mant;
+}
+
+macro_rules! roundings {
+    ($($name:ident = $round:ident;)+) => {
+        $(#[doc = concat!("To an integral value, ", stringify!($round), ".")]
+        pub fn $name(x: u128, ty: Ty, env: &FloatEnv) -> u128 {
+            Format::of(ty).map_or(0, |f| {
+                integral::round_to_integral(f, x as u64, Round::$round, env) as u128
+            })
+        })+
+    };
+}
+
+roundings! { floor = Down; ceil = Up; trunc = Zero; rndne = NearestEven; }
+
+macro_rules! approximated {
+    ($($(#[$doc:meta])* $name:ident = $function:ident;)+) => {
+        $($(#[$doc])*
+        pub fn $name(x: u128, ty: Ty, env: &FloatEnv) -> u128 {
+            Format::of(ty).map_or(0, |f| approx::evaluate(Function::$function, f, x as u64, env) as u128)
+        })+
+    };
+}
+
+approximated! {
+    /// 2 to the `x`.
+    exp2 = Exp2;
+    log2 = Log2;
+    /// Sine of `x` turns.
+    sin = Sin;
+    /// Cosine of `x` turns.
+    cos = Cos;
+}
+
+macro_rules! tests {
+    ($($(#[$doc:meta])* $name:ident = $method:ident;)+) => {
+        $($(#[$doc])*
+        pub fn $name(x: u128, ty: Ty) -> bool {
+            Format::of(ty).is_some_and(|f| f.$method(x as u64))
+        })+
+    };
+}
+
+tests! {
+    is_nan = is_nan;
+    is_signal_nan = is_signal_nan;
+    is_quiet_nan = is_quiet_nan;
+    is_inf = is_infinite;
+    is_denorm = is_denormal;
+    is_zero = is_zero;
+}
+
+/// A NaN made quiet; anything else unchanged.
+pub fn quiet(x: u128, ty: Ty) -> u128 {
+    Format::of(ty).map_or(x, |f| f.quiet(x as u64) as u128)
+}
+
+/// The NaN that invalid operations make.
+pub fn quiet_nan(ty: Ty) -> u128 {
+    Format::of(ty).map_or(0, |f| f.default_nan() as u128)
+}
+
+/// Positive infinity (NaN in E4M3, which has none).
+pub fn infinity(ty: Ty) -> u128 {
+    Format::of(ty).map_or(0, |f| f.infinity() as u128)
+}
+
+/// A zero of the same sign for a denormal; anything else unchanged.
+pub fn flush(x: u128, ty: Ty) -> u128 {
+    Format::of(ty).map_or(x, |f| f.flush(x as u64) as u128)
+}
+
+/// Numeric order, `None` with a NaN. Denormals count as zeros where inputs flush.
+pub fn compare(a: u128, b: u128, ty: Ty, env: &FloatEnv) -> Option<Ordering> {
+    soft::compare(Format::of(ty)?, a as u64, b as u64, env)
+}
+
+/// `propagate`: IEEE minimum and maximum, where a NaN wins; else minimumNumber and maximumNumber. `-0 < +0`.
+pub fn min_max(a: u128, b: u128, ty: Ty, env: &FloatEnv, max: bool, propagate: bool) -> u128 {
+    let Some(format) = Format::of(ty) else { return 0 };
+    let choose = match (max, propagate) {
+        (false, false) => soft::min_num,
+        (true, false) => soft::max_num,
+        (false, true) => soft::minimum,
+        (true, true) => soft::maximum,
+    };
+    choose(format, a as u64, b as u64, env) as u128
+}
+
+/// `x · 2^n`, rounded once.
+pub fn ldexp(x: u128, n: i32, ty: Ty, env: &FloatEnv) -> u128 {
+    Format::of(ty).map_or(0, |f| integral::ldexp(f, x as u64, n, env) as u128)
+}
+
+/// Exponent `e` with `|x| = m · 2^e`, `m` in [0.5, 1); 0 for zeros, infinities and NaNs.
+pub fn frexp_exp(x: u128, ty: Ty, env: &FloatEnv) -> i32 {
+    Format::of(ty).map_or(0, |f| integral::frexp_exp(f, x as u64, env))
+}
+
+/// The biased exponent field.
+pub fn exponent(x: u128, ty: Ty) -> i32 {
+    Format::of(ty).map_or(0, |f| integral::exponent_field(f, x as u64) as i32)
+}
+
+/// `base ** power`. Two to a power is exact or rounded once; otherwise a correctly rounded product for small integer
+/// powers, through f64 for the rest (no instruction needs more).
+pub fn pow(base: u128, power: u128, ty: Ty, power_ty: Ty, env: &FloatEnv) -> u128 {
+    let two = base == constant(2.0, ty);
+    if !power_ty.is_float() {
+        let n = power as u32 as i32;
+        return match n {
+            _ if two => ldexp(constant(1.0, ty), n, ty, env),
+            0 => constant(1.0, ty),
+            1 => base,
+            2 => mul(base, base, ty, env),
+            _ => constant(as_f64(base, ty).powi(n), ty),
+        };
+    }
+    if two && power_ty == ty {
+        return exp2(power, ty, env);
+    }
+    constant(as_f64(base, ty).powf(as_f64(power, power_ty)), ty)
+}
+
+/// `value` rounded to nearest even.
+pub fn constant(value: f64, ty: Ty) -> u128 {
+    convert_float(value.to_bits() as u128, Ty::F64, ty, Round::NearestEven)
+}
+
+/// The value as an f64, exact except for f64's own NaNs.
+fn as_f64(x: u128, ty: Ty) -> f64 {
+    f64::from_bits(convert_float(x, ty, Ty::F64, Round::NearestEven) as u64)
+}
+
+/// Format conversion with one rounding in a given mode and no flushing; NaNs become quiet.
+pub fn convert_float(x: u128, from: Ty, into: Ty, round: Round) -> u128 {
+    let (Some(from), Some(into)) = (Format::of(from), Format::of(into)) else { return 0 };
+    match unpack(from, x as u64) {
+        Value::Finite(exact) => super::format::pack(into, exact, round, false) as u128,
+        _ => integral::to_float(from, into, x as u64, true, &FloatEnv::KEEP) as u128,
+    }
+}
+
+/// Format conversion as an instruction does it: flushing by both formats' modes, rounded by the mode of `into`, NaNs quiet.
+pub fn convert(x: u128, from: Ty, into: Ty, env: &FloatEnv) -> u128 {
+    convert_nan(x, from, into, true, env)
+}
+
+/// Format conversion as a cast in pseudocode does it: as [`convert`], but widening keeps a NaN signalling, so that
+/// `isSignalNAN(64'F(S0.f32))` tells what S0 is.
+pub fn cast(x: u128, from: Ty, into: Ty, env: &FloatEnv) -> u128 {
+    convert_nan(x, from, into, into.width() <= from.width(), env)
+}
+
+fn convert_nan(x: u128, from: Ty, into: Ty, quiet: bool, env: &FloatEnv) -> u128 {
+    let (Some(from), Some(into)) = (Format::of(from), Format::of(into)) else { return 0 };
+    integral::to_float(from, into, x as u64, quiet, env) as u128
+}
+
+/// Float to integer of `width` bits (at most 64; wider saturates at 64): rounded by `round`, saturating, NaN gives 0.
+pub fn to_int(x: u128, ty: Ty, env: &FloatEnv, width: u32, signed: bool, round: Round) -> u128 {
+    let Some(format) = Format::of(ty) else { return 0 };
+    let value = integral::to_int(format, x as u64, width.clamp(1, 64), signed, round, env) as u128;
+    super::sign_extend(value, if signed { 64 } else { 128 }) & super::mask(width)
+}
+
+/// Integer to float. `value` is extended to 128 bits by its sign if `signed`.
+pub fn from_int(value: u128, signed: bool, ty: Ty, env: &FloatEnv) -> u128 {
+    let Some(format) = Format::of(ty) else { return 0 };
+    let negative = signed && value >> 127 == 1;
+    let magnitude = if negative { value.wrapping_neg() } else { value };
+    integral::from_magnitude(format, negative, magnitude, env) as u128
+}
+
+/// To a normalised integer of `bits` bits: clamped to [-1, 1] or [0, 1], scaled by the largest value, nearest even.
+pub fn to_norm(x: u128, ty: Ty, signed: bool, bits: u32, env: &FloatEnv) -> u128 {
+    let Some(format) = Format::of(ty) else { return 0 };
+    let value = if signed {
+        integral::to_snorm(format, x as u64, bits, env) as u128
+    } else {
+        integral::to_unorm(format, x as u64, bits, env) as u128
+    };
+    value & super::mask(bits)
+}
+
+/// An f32 as an 8-bit float with stochastic rounding; see [`integral::to_float8_stochastic`].
+pub fn stochastic_8(x: u128, seed: u32, ty: Ty, env: &FloatEnv) -> u128 {
+    Format::of(ty).map_or(0, |f| integral::to_float8_stochastic(f, x as u32, seed, env) as u128)
+}
+
+/// See [`preop::trig_preop`].
+pub fn trig_preop(x: u128, segment: u32, env: &FloatEnv) -> u128 {
+    preop::trig_preop(x as u64, segment, env) as u128
+}

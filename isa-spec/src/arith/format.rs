@@ -1,0 +1,305 @@
+//! Floating-point formats as data, and the two conversions everything else is made of: a bit pattern to an exact
+//! value ([`unpack`]) and an exact value to the nearest bit pattern ([`pack`]), the only place that rounds.
+
+use super::env::Round;
+use crate::pcode::ir::Ty;
+
+/// Which MODE bits govern a format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ModeClass {
+    Single,
+    HalfDouble,
+    /// No MODE bits: nearest even, denormals kept.
+    Fixed,
+}
+
+/// A binary floating-point format: sign, exponent, fraction from the top.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Format {
+    pub exp_bits: u32,
+    pub frac_bits: u32,
+    pub bias: i32,
+    /// E4M3: no infinities; exponent and fraction all ones is the only NaN.
+    pub finite_only: bool,
+    pub class: ModeClass,
+    /// MODE.FP16_OVFL applies.
+    pub overflow_clamps: bool,
+}
+
+impl Format {
+    pub const F16: Format = Format::ieee(5, 10, ModeClass::HalfDouble, true);
+    pub const BF16: Format = Format::ieee(8, 7, ModeClass::Single, true);
+    pub const F32: Format = Format::ieee(8, 23, ModeClass::Single, false);
+    pub const F64: Format = Format::ieee(11, 52, ModeClass::HalfDouble, false);
+    /// OCP E4M3.
+    pub const FP8: Format = Format { finite_only: true, ..Format::ieee(4, 3, ModeClass::Fixed, true) };
+    /// OCP E5M2.
+    pub const BF8: Format = Format::ieee(5, 2, ModeClass::Fixed, true);
+
+    const fn ieee(exp_bits: u32, frac_bits: u32, class: ModeClass, overflow_clamps: bool) -> Format {
+        Format {
+            exp_bits,
+            frac_bits,
+            bias: (1 << (exp_bits - 1)) - 1,
+            finite_only: false,
+            class,
+            overflow_clamps,
+        }
+    }
+
+    /// The format of a float type.
+    #[inline]
+    pub const fn of(ty: Ty) -> Option<Format> {
+        Some(match ty {
+            Ty::F16 => Format::F16,
+            Ty::BF16 => Format::BF16,
+            Ty::F32 => Format::F32,
+            Ty::F64 => Format::F64,
+            Ty::FP8 => Format::FP8,
+            Ty::BF8 => Format::BF8,
+            Ty::B(_) | Ty::U(_) | Ty::I(_) => return None,
+        })
+    }
+
+    /// In bits.
+    #[inline]
+    pub const fn width(self) -> u32 {
+        1 + self.exp_bits + self.frac_bits
+    }
+
+    #[inline]
+    pub const fn sign_bit(self) -> u64 {
+        1 << (self.exp_bits + self.frac_bits)
+    }
+
+    /// All bits but the sign.
+    #[inline]
+    pub const fn magnitude_mask(self) -> u64 {
+        self.sign_bit() - 1
+    }
+
+    #[inline]
+    pub const fn fraction_mask(self) -> u64 {
+        (1 << self.frac_bits) - 1
+    }
+
+    #[inline]
+    pub const fn exponent_mask(self) -> u64 {
+        self.magnitude_mask() & !self.fraction_mask()
+    }
+
+    /// Largest finite number.
+    #[inline]
+    pub const fn max_finite(self) -> u64 {
+        if self.finite_only { self.magnitude_mask() - 1 } else { self.exponent_mask() - 1 }
+    }
+
+    /// Infinity; NaN where the format has none.
+    #[inline]
+    pub const fn infinity(self) -> u64 {
+        if self.finite_only { self.magnitude_mask() } else { self.exponent_mask() }
+    }
+
+    /// The NaN an invalid operation makes: quiet, sign set (`V_LOG_F32(-1.0) => 0xffc00000`, RDNA4 ISA manual).
+    #[inline]
+    pub const fn default_nan(self) -> u64 {
+        self.sign_bit() | self.infinity() | self.quiet_bit()
+    }
+
+    #[inline]
+    pub const fn quiet_bit(self) -> u64 {
+        if self.finite_only { 0 } else { 1 << (self.frac_bits - 1) }
+    }
+
+    #[inline]
+    pub const fn one(self) -> u64 {
+        (self.bias as u64) << self.frac_bits
+    }
+
+    #[inline]
+    pub const fn is_nan(self, bits: u64) -> bool {
+        if self.finite_only {
+            bits & self.magnitude_mask() == self.magnitude_mask()
+        } else {
+            bits & self.magnitude_mask() > self.exponent_mask()
+        }
+    }
+
+    #[inline]
+    pub const fn is_infinite(self, bits: u64) -> bool {
+        !self.finite_only && bits & self.magnitude_mask() == self.exponent_mask()
+    }
+
+    #[inline]
+    pub const fn is_quiet_nan(self, bits: u64) -> bool {
+        self.is_nan(bits) && (self.finite_only || bits & self.quiet_bit() != 0)
+    }
+
+    #[inline]
+    pub const fn is_signal_nan(self, bits: u64) -> bool {
+        self.is_nan(bits) && !self.is_quiet_nan(bits)
+    }
+
+    #[inline]
+    pub const fn is_zero(self, bits: u64) -> bool {
+        bits & self.magnitude_mask() == 0
+    }
+
+    #[inline]
+    pub const fn is_denormal(self, bits: u64) -> bool {
+        bits & self.exponent_mask() == 0 && bits & self.fraction_mask() != 0
+    }
+
+    #[inline]
+    pub const fn is_negative(self, bits: u64) -> bool {
+        bits & self.sign_bit() != 0
+    }
+
+    /// A NaN made quiet; anything else unchanged.
+    #[inline]
+    pub const fn quiet(self, bits: u64) -> u64 {
+        if self.is_nan(bits) { bits | self.quiet_bit() } else { bits }
+    }
+
+    /// A denormal becomes the zero of its sign; anything else unchanged.
+    #[inline]
+    pub const fn flush(self, bits: u64) -> u64 {
+        if bits & self.exponent_mask() == 0 { bits & self.sign_bit() } else { bits }
+    }
+}
+
+/// What a bit pattern stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    Nan,
+    Infinite { negative: bool },
+    Zero { negative: bool },
+    Finite(Exact),
+}
+
+/// `±sig · 2^exp`, `sig` not zero. Before rounding the lowest bit may be *sticky*: it also stands for everything
+/// below it that was not zero. That keeps rounding exact as long as two bits or more are dropped with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exact {
+    pub negative: bool,
+    pub exp: i32,
+    /// Below 2^127.
+    pub sig: u128,
+}
+
+impl Exact {
+    /// The same value with its leading bit at position `top`; bits shifted out become sticky.
+    #[inline]
+    pub fn with_top(self, top: u32) -> Exact {
+        let have = 127 - self.sig.leading_zeros();
+        if have <= top {
+            let up = top - have;
+            Exact { sig: self.sig << up, exp: self.exp - up as i32, ..self }
+        } else {
+            let down = have - top;
+            Exact { sig: shift_right_sticky(self.sig, down), exp: self.exp + down as i32, ..self }
+        }
+    }
+}
+
+/// `sig >> count` with every bit lost gathered in bit 0.
+#[inline]
+pub fn shift_right_sticky(sig: u128, count: u32) -> u128 {
+    if count == 0 {
+        sig
+    } else if count >= 128 {
+        (sig != 0) as u128
+    } else {
+        sig >> count | (sig << (128 - count) != 0) as u128
+    }
+}
+
+/// The exact value of a bit pattern of `format`; higher bits are ignored.
+#[inline]
+pub fn unpack(format: Format, bits: u64) -> Value {
+    let negative = format.is_negative(bits);
+    let fraction = bits & format.fraction_mask();
+    let biased = (bits & format.exponent_mask()) >> format.frac_bits;
+    if format.is_nan(bits) {
+        Value::Nan
+    } else if format.is_infinite(bits) {
+        Value::Infinite { negative }
+    } else if biased != 0 {
+        let sig = fraction | 1 << format.frac_bits;
+        Value::Finite(Exact {
+            negative,
+            exp: biased as i32 - format.bias - format.frac_bits as i32,
+            sig: sig as u128,
+        })
+    } else if fraction != 0 {
+        Value::Finite(Exact {
+            negative,
+            exp: 1 - format.bias - format.frac_bits as i32,
+            sig: fraction as u128,
+        })
+    } else {
+        Value::Zero { negative }
+    }
+}
+
+/// `sig` without its `drop` low bits, rounded; exact if `drop` is 0.
+#[inline]
+pub fn round_off(negative: bool, sig: u128, drop: u32, round: Round) -> u128 {
+    if drop == 0 {
+        return sig;
+    }
+    let (kept, rest_is_zero, half) = if drop > 127 {
+        // All of `sig` (below 2^127) is less than half a unit.
+        (0, sig == 0, std::cmp::Ordering::Less)
+    } else {
+        let rest = sig & ((1 << drop) - 1);
+        (sig >> drop, rest == 0, rest.cmp(&(1 << (drop - 1))))
+    };
+    let up = match round {
+        Round::NearestEven => half.is_gt() || half.is_eq() && kept & 1 == 1,
+        Round::Up => !negative && !rest_is_zero,
+        Round::Down => negative && !rest_is_zero,
+        Round::Zero => false,
+    };
+    kept + up as u128
+}
+
+/// The bit pattern of `format` for an exact value, rounded once. `saturate`: an overflow gives the largest finite
+/// number whatever the rounding mode. Denormal results are kept.
+#[inline]
+pub fn pack(format: Format, value: Exact, round: Round, saturate: bool) -> u64 {
+    let Exact { negative, exp, sig } = value;
+    debug_assert!(sig != 0 && sig >> 127 == 0);
+    let sign = if negative { format.sign_bit() } else { 0 };
+    // Exponent of the leading bit, and of the last bit the format can hold there.
+    let leading = exp + (127 - sig.leading_zeros() as i32);
+    let last = (leading.max(1 - format.bias)) - format.frac_bits as i32;
+    let rounded = if last > exp {
+        round_off(negative, sig, (last - exp) as u32, round) as u64
+    } else {
+        (sig << (exp - last)) as u64
+    };
+    let hidden = 1 << format.frac_bits;
+    let magnitude = if rounded < hidden {
+        rounded
+    } else {
+        // `rounded` may be 2·hidden after a carry: the addition then moves on to the next exponent.
+        let biased = (last + format.frac_bits as i32 + format.bias) as u64;
+        if biased >> format.exp_bits != 0 {
+            format.infinity()
+        } else {
+            (biased << format.frac_bits) + (rounded - hidden)
+        }
+    };
+    if magnitude <= format.max_finite() {
+        return sign | magnitude;
+    }
+    let finite = saturate
+        || match round {
+            Round::NearestEven => false,
+            Round::Up => negative,
+            Round::Down => !negative,
+            Round::Zero => true,
+        };
+    sign | if finite { format.max_finite() } else { format.infinity() }
+}
