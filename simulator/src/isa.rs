@@ -8,20 +8,12 @@ use isa_spec::tables::ArchTable;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// The architecture's tables.
-///
-/// Panics where the ISA's files cannot be read or are wrong: a program asks [`problems`] first.
-pub fn table(arch: Arch) -> &'static ArchTable {
-    match TABLES[arch as usize] {
-        Some(table) => table,
-        None => panic!("no ISA description of {}\n{}", arch.name(), problems().unwrap_or_default()),
-    }
-}
+isa_macros::isa!();
 
-/// By architecture; a description with errors has no table.
-static TABLES: LazyLock<Vec<Option<&'static ArchTable>>> = LazyLock::new(|| {
-    Arch::ALL.iter().map(|a| LOADED.tables.iter().copied().find(|t| t.name == a.name())).collect()
-});
+/// The architecture's tables.
+pub fn table(arch: Arch) -> &'static ArchTable {
+    TABLES[arch as usize]
+}
 
 /// Everything wrong with the ISA's files (`WAVESIM_ISA_DIR` or the project's `data/`), as shown to a user; `None` if nothing is.
 pub fn problems() -> Option<String> {

@@ -1,6 +1,8 @@
 //! A decoded program: instructions, their places, and the dense operations the interpreter runs.
 
+use super::lower::Lowered;
 use crate::arch::Arch;
+use crate::codec::decode;
 use crate::inst::Inst;
 
 /// Code, decoded once.
@@ -11,4 +13,82 @@ pub struct Program {
     pub pcs: Vec<u64>,
     /// Source line of each instruction (1-based; 0: none).
     pub lines: Vec<u32>,
+    pub lowered: Lowered,
+    /// Byte offset of the instruction behind each operation.
+    pub op_pcs: Vec<u64>,
+    /// Operation by dword of the code; `u32::MAX` inside an instruction.
+    by_dword: Vec<u32>,
+}
+
+impl Program {
+    /// `(instruction, source line)` in order.
+    pub fn new(arch: Arch, list: Vec<(Inst, u32)>) -> Program {
+        let mut p = Program {
+            arch,
+            insts: Vec::new(),
+            pcs: Vec::new(),
+            lines: Vec::new(),
+            lowered: Lowered::default(),
+            op_pcs: Vec::new(),
+            by_dword: Vec::new(),
+        };
+        let mut pc = 0;
+        for (inst, line) in list {
+            p.by_dword.push(p.lowered.ops.len() as u32);
+            p.by_dword.resize(p.by_dword.len() + inst.size as usize / 4 - 1, u32::MAX);
+            p.lowered.push(arch, &inst);
+            p.op_pcs.resize(p.lowered.ops.len(), pc);
+            p.pcs.push(pc);
+            p.lines.push(line);
+            pc += inst.size as u64;
+            p.insts.push(inst);
+        }
+        p
+    }
+
+    /// Machine code from its first instruction on. Words that decode to nothing become one-dword holes that fault when reached:
+    /// padding and data between functions are legal.
+    pub fn from_words(arch: Arch, words: &[u32]) -> Program {
+        let mut p = Program::new(arch, Vec::new());
+        let mut at = 0;
+        while at < words.len() {
+            let pc = at as u64 * 4;
+            match decode(arch, &words[at..]) {
+                Ok(inst) => {
+                    p.by_dword.push(p.lowered.ops.len() as u32);
+                    p.by_dword.resize(p.by_dword.len() + inst.size as usize / 4 - 1, u32::MAX);
+                    p.lowered.push(arch, &inst);
+                    p.op_pcs.resize(p.lowered.ops.len(), pc);
+                    p.pcs.push(pc);
+                    p.lines.push(0);
+                    at += inst.size as usize / 4;
+                    p.insts.push(inst);
+                }
+                Err(_) => {
+                    p.by_dword.push(u32::MAX);
+                    at += 1;
+                }
+            }
+        }
+        p
+    }
+
+    /// Byte offset behind the last instruction.
+    pub fn end(&self) -> u64 {
+        self.by_dword.len() as u64 * 4
+    }
+
+    /// Operation at a byte offset.
+    pub fn op_at(&self, pc: u64) -> Option<usize> {
+        if pc % 4 != 0 {
+            return None;
+        }
+        let at = *self.by_dword.get((pc / 4) as usize)?;
+        (at != u32::MAX).then_some(at as usize)
+    }
+
+    /// Index of the instruction at a byte offset.
+    pub fn inst_at(&self, pc: u64) -> Option<usize> {
+        self.pcs.binary_search(&pc).ok()
+    }
 }

@@ -1,0 +1,515 @@
+//! One operation's handler: operands staged, the body in a loop over lanes or once a wave, results written back.
+
+use super::expr::{Emit, holder, local, role_name};
+use isa_spec::canonical::Operation;
+use isa_spec::pcode::builtins::Bi;
+use isa_spec::pcode::ir::*;
+use isa_spec::pcode::sig::Family;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+thread_local! {
+    /// Widths of the operation being emitted, by role: what the operands' registers hold.
+    static WIDTHS: RefCell<BTreeMap<Role, u32>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// The `Op` slot of a role.
+pub fn slot(role: Role) -> TokenStream {
+    match role {
+        Role::D0 | Role::D1 => quote! { op.d },
+        Role::Vcc => quote! { op.src[3] },
+        Role::S0 | Role::VAddr => quote! { op.src[0] },
+        Role::S1 | Role::SAddr => quote! { op.src[1] },
+        Role::S2 | Role::Data => quote! { op.src[2] },
+        _ => quote! { op.src[3] },
+    }
+}
+
+/// Width in bits of the variable that holds a role's value in a lane body.
+pub fn role_width(_sem: &Semantics, role: Role) -> u32 {
+    WIDTHS.with(|w| w.borrow().get(&role).copied().unwrap_or(32))
+}
+
+/// The widest view of each role in the body, and of D0 also what is assigned.
+fn widths(op: &Operation) -> BTreeMap<Role, u32> {
+    let mut out: BTreeMap<Role, u32> = BTreeMap::new();
+    visit(&op.sem.body, &mut |role, width| {
+        if width == 0 {
+            return;
+        }
+        let slot = out.entry(role).or_insert(0);
+        *slot = (*slot).max(width);
+    });
+    for (role, width) in &mut out {
+        if let Some(info) = op.sig.operands.get(role)
+            && *role == Role::D0
+        {
+            // Writes of part of a wide result still own all of it.
+            *width = (*width).max((info.width as u32).min(128));
+            if op.name.starts_with("V_FMA_MIX") {
+                *width = 32;
+            }
+        }
+    }
+    out
+}
+
+fn visit(list: &[Stmt], f: &mut dyn FnMut(Role, u32)) {
+    for stmt in list {
+        match stmt {
+            Stmt::Assign { place, value, .. } => {
+                visit_place(place, f);
+                visit_expr(value, f);
+            }
+            Stmt::If { arms, otherwise, .. } => {
+                for (cond, body) in arms {
+                    visit_expr(cond, f);
+                    visit(body, f);
+                }
+                visit(otherwise, f);
+            }
+            Stmt::For { from, to, body, .. } => {
+                visit_expr(from, f);
+                visit_expr(to, f);
+                visit(body, f);
+            }
+            Stmt::While { cond, body, .. } => {
+                visit_expr(cond, f);
+                visit(body, f);
+            }
+            Stmt::Return { .. } => {}
+            Stmt::Call { args, .. } => args.iter().for_each(|a| visit_expr(a, f)),
+        }
+    }
+}
+
+fn visit_place(place: &Place, f: &mut dyn FnMut(Role, u32)) {
+    match &place.kind {
+        PlaceKind::Operand(role) => f(*role, place.ty.width()),
+        PlaceKind::Slice { base, lo } => {
+            visit_place(base, f);
+            visit_expr(lo, f);
+        }
+        PlaceKind::Element(_, e) | PlaceKind::Sgpr { reg: e } | PlaceKind::Mem { addr: e, .. } => visit_expr(e, f),
+        PlaceKind::Vgpr { lane, reg } => {
+            visit_expr(lane, f);
+            visit_expr(reg, f);
+        }
+        PlaceKind::Concat(parts) => parts.iter().for_each(|p| visit_place(p, f)),
+        PlaceKind::Local(_) | PlaceKind::State(_) => {}
+    }
+}
+
+fn visit_expr(e: &Expr, f: &mut dyn FnMut(Role, u32)) {
+    match &e.kind {
+        ExprKind::Operand(role) => f(*role, e.ty.width()),
+        ExprKind::OperandLane { role, lane, index } => {
+            f(*role, 32);
+            visit_expr(lane, f);
+            visit_expr(index, f);
+        }
+        ExprKind::Slice { base, lo } => {
+            // Only as much of an operand as a constant slice reaches.
+            if let (ExprKind::Operand(role), ExprKind::Const(at)) = (&base.kind, &lo.kind) {
+                f(*role, (*at as u32 + e.ty.width()).min(base.ty.width()));
+            } else {
+                visit_expr(base, f);
+            }
+            visit_expr(lo, f);
+        }
+        ExprKind::Element(_, a) | ExprKind::Unary(_, a) | ExprKind::Convert(a) | ExprKind::Sgpr { reg: a } => {
+            visit_expr(a, f)
+        }
+        ExprKind::Bits(a) => match &a.kind {
+            ExprKind::Operand(role) => f(*role, e.ty.width().min(a.ty.width())),
+            _ => visit_expr(a, f),
+        },
+        ExprKind::Mem { addr, .. } => visit_expr(addr, f),
+        ExprKind::Binary(_, a, b) => {
+            visit_expr(a, f);
+            visit_expr(b, f);
+        }
+        ExprKind::Vgpr { lane, reg } => {
+            visit_expr(lane, f);
+            visit_expr(reg, f);
+        }
+        ExprKind::Select(a, b, c) => {
+            visit_expr(a, f);
+            visit_expr(b, f);
+            visit_expr(c, f);
+        }
+        ExprKind::Call(_, args) | ExprKind::Concat(args) => args.iter().for_each(|a| visit_expr(a, f)),
+        // Width 0: the number, not the value.
+        ExprKind::OperandIndex(role) => f(*role, 0),
+        ExprKind::Const(_) | ExprKind::Local(_) | ExprKind::Field(_) | ExprKind::State(_) => {}
+    }
+}
+
+/// Whether some statement at the top level assigns all of D0.
+fn assigns_whole(op: &Operation, width: u32) -> bool {
+    op.sem.body.iter().any(|s| match s {
+        Stmt::Assign { place: Place { kind: PlaceKind::Operand(Role::D0), ty }, .. } => ty.width() >= width,
+        Stmt::If { arms, otherwise, .. } => {
+            let whole = |list: &[Stmt]| {
+                list.iter().any(|s| {
+                    matches!(s, Stmt::Assign { place: Place { kind: PlaceKind::Operand(Role::D0), ty }, .. }
+                        if ty.width() >= width)
+                })
+            };
+            !otherwise.is_empty() && whole(otherwise) && arms.iter().all(|a| whole(&a.1))
+        }
+        _ => false,
+    })
+}
+
+fn has_return(list: &[Stmt]) -> bool {
+    list.iter().any(|s| match s {
+        Stmt::Return { .. } => true,
+        Stmt::If { arms, otherwise, .. } => arms.iter().any(|a| has_return(&a.1)) || has_return(otherwise),
+        Stmt::For { body, .. } | Stmt::While { body, .. } => has_return(body),
+        _ => false,
+    })
+}
+
+pub fn handler(at: usize, op: &Operation) -> TokenStream {
+    let widths = widths(op);
+    WIDTHS.with(|w| *w.borrow_mut() = widths.clone());
+    let sem = &op.sem;
+    let mask_d0 = op.sig.family == Family::Vector
+        && op.name.starts_with("V_CMP_")
+        && sem.uses.writes.contains(&Role::D0);
+    let emit = Emit {
+        sem,
+        lane: sem.shape == Shape::Lane,
+        mask_d0,
+        returns: has_return(&sem.body),
+    };
+    let body = match sem.shape {
+        Shape::Lane => lane(op, &emit, &widths),
+        _ => once(&emit),
+    };
+    let general = format_ident!("op{at}");
+    let (fast, base) = (format_ident!("op{at}_fast"), format_ident!("op{at}_base"));
+    let float = !sem.uses.float.is_empty();
+    let flush = sem.uses.float.contains(&Ty::F32);
+    let call = |wide: bool| {
+        if !float {
+            return quote! { #general(cx, op, &Keep) };
+        }
+        // Hosts without vector instructions take the general path for all but the plain mode.
+        let flush_arm = if flush && wide { quote! { 1 => #general(cx, op, &Flush), } } else { quote! {} };
+        quote! {
+            match cx.mode_kind {
+                0 => #general(cx, op, &Keep),
+                #flush_arm
+                _ => { let m = cx.general; #general(cx, op, &m) }
+            }
+        }
+    };
+    let (fast_call, base_call) = (call(true), call(false));
+    let doc = format!("{} ({:?}).", op.name, sem.shape);
+    quote! {
+        #[doc = #doc]
+        #[inline(always)]
+        unsafe fn #general<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow { #body }
+        #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
+        pub unsafe fn #fast(cx: &mut Cx<'_>, op: &Op) -> Flow { unsafe { #fast_call } }
+        pub unsafe fn #base(cx: &mut Cx<'_>, op: &Op) -> Flow { unsafe { #base_call } }
+    }
+}
+
+fn declare_locals(sem: &Semantics) -> TokenStream {
+    sem.locals
+        .iter()
+        .enumerate()
+        .map(|(id, l)| {
+            let name = local(id as LocalId);
+            let hold = holder(l.ty.width());
+            match l.len {
+                Some(n) => {
+                    let n = n as usize;
+                    quote! { let mut #name: [#hold; #n] = [0; #n]; }
+                }
+                None => quote! { let mut #name: #hold = 0; },
+            }
+        })
+        .collect()
+}
+
+/// Once a wave.
+fn once(emit: &Emit<'_>) -> TokenStream {
+    let locals = declare_locals(emit.sem);
+    let body = emit.stmts(&emit.sem.body);
+    let refresh = if uses_setreg(&emit.sem.body) { quote! { cx.refresh_mode(); } } else { quote! {} };
+    quote! {
+        let mut flow = Flow::NEXT;
+        let clamp = rt::clamp(op);
+        #locals
+        'body: { #body }
+        #refresh
+        flow
+    }
+}
+
+fn uses_setreg(list: &[Stmt]) -> bool {
+    list.iter().any(|s| matches!(s, Stmt::Call { builtin, .. } if builtin.id() == Bi::SetReg))
+}
+
+/// Per lane.
+fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenStream {
+    let sem = emit.sem;
+    let memory = sem.uses.memory_read || sem.uses.memory_write || sem.uses.control;
+    let writes_d0 = sem.uses.writes.contains(&Role::D0) && !emit.mask_d0;
+    let writes_vcc = sem.uses.writes.contains(&Role::Vcc);
+    let writes_exec = sem.uses.state_writes.contains(&State::Exec);
+    let d_width = widths.get(&Role::D0).copied().unwrap_or(32);
+    // A 16-bit result is merged into its half by the write-back.
+    let half = writes_d0 && d_width <= 16;
+    let whole = assigns_whole(op, d_width);
+    let preload = writes_d0 && (!whole || sem.uses.reads.contains(&Role::D0)) || sem.uses.reads.contains(&Role::D0);
+    // Sources.
+    let mut stage = TokenStream::new();
+    let mut read = TokenStream::new();
+    for (&role, &width) in widths {
+        if matches!(role, Role::D0 | Role::Vcc | Role::D1) {
+            continue;
+        }
+        let rows = format_ident!("r_{}", role_name(role));
+        let slot = slot(role);
+        let index = match role {
+            Role::S0 | Role::VAddr => 0usize,
+            Role::S1 | Role::SAddr => 1,
+            Role::S2 | Role::Data => 2,
+            _ => 3,
+        };
+        let dwords = width.div_ceil(32) as usize;
+        stage.extend(quote! { let #rows = rt::stage::<#dwords>(cx, #slot, #index, half); });
+        let name = role_name(role);
+        let value = read_rows(&rows, width);
+        read.extend(quote! { let #name = #value; });
+    }
+    let sources: Vec<_> = widths
+        .keys()
+        .filter(|r| matches!(r, Role::S0 | Role::S1 | Role::S2 | Role::S3))
+        .map(|r| {
+            let rows = format_ident!("r_{}", role_name(*r));
+            let index = match r {
+                Role::S0 => 0usize,
+                Role::S1 => 1,
+                Role::S2 => 2,
+                _ => 3,
+            };
+            quote! { (#index, &mut #rows) }
+        })
+        .collect();
+    let modify = if sources.is_empty() || op.sig.family != Family::Vector {
+        quote! {}
+    } else {
+        let names = widths
+            .keys()
+            .filter(|r| matches!(r, Role::S0 | Role::S1 | Role::S2 | Role::S3))
+            .map(|r| format_ident!("r_{}", role_name(*r)));
+        let rebind = names.map(|n| quote! { let mut #n = #n; });
+        quote! {
+            #(#rebind)*
+            if op.flags & Op::MODIFY != 0 { exec = rt::modify(cx, op, half, exec, &mut [#(#sources),*]); }
+        }
+    };
+    let d_rows = d_width.div_ceil(32) as usize;
+    let d_hold = holder(d_width);
+    let old = if preload {
+        let value = read_rows(&format_ident!("r_old"), d_width);
+        if half {
+            quote! { let mut d0: #d_hold = rt::old_half(op, (*r_old.add(0)).0[l]); }
+        } else {
+            quote! { let mut d0: #d_hold = #value as #d_hold; }
+        }
+    } else if writes_d0 {
+        quote! { let mut d0: #d_hold = 0; }
+    } else {
+        quote! {}
+    };
+    let old_rows = if preload { quote! { let r_old = rt::old_rows(cx, op, half); } } else { quote! {} };
+    let locals = declare_locals(sem);
+    let body = emit.stmts(&sem.body);
+    let body = if emit.returns { quote! { 'body: { #body } } } else { body };
+    let results = (0..d_rows).map(|k| {
+        let shift = 32 * k as u32;
+        let name = format_ident!("o{k}");
+        quote! { #name.0[l] = (d0 >> #shift) as u32; }
+    });
+    let results = if writes_d0 { quote! { #(#results)* } } else { quote! {} };
+    let declare_results = if writes_d0 {
+        let names = (0..d_rows).map(|k| format_ident!("o{k}"));
+        quote! { #(let mut #names = Row::ZERO;)* }
+    } else {
+        quote! {}
+    };
+    let mut masks = TokenStream::new();
+    let mut mask_start = TokenStream::new();
+    let mut mask_lane = TokenStream::new();
+    let mut mask_end = TokenStream::new();
+    let mut mask = |name: &str, end: TokenStream| {
+        let (var, row) = (format_ident!("m_{name}"), format_ident!("k_{name}"));
+        masks.extend(quote! { let mut #row = Row::ZERO; });
+        mask_start.extend(quote! { let mut #var: u32 = 0; });
+        mask_lane.extend(quote! { #row.0[l] = (#var & 1) << l; });
+        mask_end.extend(quote! { let bits = rt::gather(&#row) & exec; #end });
+    };
+    if emit.mask_d0 {
+        mask("d0", quote! { all_d0 |= (bits as u64) << lane_base; });
+    }
+    if writes_vcc {
+        mask("vcc", quote! { all_vcc |= (bits as u64) << lane_base; });
+    }
+    if writes_exec {
+        mask("exec", quote! { new_exec |= (bits as u64) << lane_base; });
+    }
+    let vcc_in = if sem.uses.reads.contains(&Role::Vcc) {
+        quote! { let vcc_in = rt::read_mask_half(cx, op.src[3], half); }
+    } else {
+        quote! {}
+    };
+    let write = if writes_d0 {
+        let names = (0..d_rows).map(|k| format_ident!("o{k}"));
+        let fmt = out_fmt(op, sem, d_width);
+        if half {
+            quote! { rt::write_half(cx, op, half, exec, #fmt, [#(#names),*]); }
+        } else {
+            quote! { rt::write::<#d_rows>(cx, op, half, exec, #fmt, [#(#names),*]); }
+        }
+    } else {
+        quote! {}
+    };
+    // Memory is touched lane by lane, active lanes only; so are bodies too heavy to vectorise.
+    let skip = memory || heavy(sem);
+    let guard = if skip { quote! { if exec >> l & 1 == 0 { continue; } } } else { quote! {} };
+    let mut exec_end = if writes_exec { quote! { cx.wave.set_exec(new_exec); } } else { quote! {} };
+    // Masks are written when both halves have read: a source may be the same register.
+    if emit.mask_d0 {
+        exec_end.extend(quote! { rt::set_mask(cx, op.d, all_d0); });
+    }
+    if writes_vcc {
+        exec_end.extend(quote! { rt::set_mask(cx, op.d1, all_vcc); });
+    }
+    quote! {
+        let mut flow = Flow::NEXT;
+        let clamp = rt::clamp(op);
+        let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
+        for half in 0..cx.wave.halves() {
+            let lane_base: u32 = 32 * half as u32;
+            let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
+            #stage
+            #old_rows
+            #modify
+            #vcc_in
+            #declare_results
+            #masks
+            for l in 0..32usize {
+                #guard
+                let lane: u32 = lane_base + l as u32;
+                #read
+                #old
+                #mask_start
+                #locals
+                #body
+                #results
+                #mask_lane
+            }
+            #mask_end
+            #write
+        }
+        #exec_end
+        flow
+    }
+}
+
+/// The value of a lane out of consecutive rows.
+fn read_rows(rows: &proc_macro2::Ident, width: u32) -> TokenStream {
+    match width.div_ceil(32) {
+        0 | 1 => quote! { (*#rows.add(0)).0[l] },
+        2 => quote! { ((*#rows.add(0)).0[l] as u64 | ((*#rows.add(1)).0[l] as u64) << 32) },
+        n => {
+            let parts = (0..n as usize).map(|k| {
+                let shift = 32 * k as u32;
+                quote! { ((*#rows.add(#k)).0[l] as u128) << #shift }
+            });
+            quote! { (#(#parts)|*) }
+        }
+    }
+}
+
+/// Which output modifiers a result can take.
+fn out_fmt(op: &Operation, sem: &Semantics, width: u32) -> TokenStream {
+    let mut ty = None;
+    find_d0_type(&sem.body, &mut ty);
+    // Packed results clamp each half.
+    if op.name.starts_with("V_PK_") && op.name.ends_with("F16") {
+        return quote! { rt::Out::PackedF16 };
+    }
+    match ty {
+        Some(Ty::F32) if width == 32 => quote! { rt::Out::F32 },
+        Some(Ty::F64) => quote! { rt::Out::F64 },
+        Some(Ty::F16) if width <= 16 => quote! { rt::Out::F16 },
+        Some(Ty::BF16) if width <= 16 => quote! { rt::Out::BF16 },
+        _ => quote! { rt::Out::Bits },
+    }
+}
+
+fn find_d0_type(list: &[Stmt], out: &mut Option<Ty>) {
+    for s in list {
+        match s {
+            Stmt::Assign { place: Place { kind: PlaceKind::Operand(Role::D0), ty }, .. } => {
+                if ty.is_float() || out.is_none() {
+                    *out = Some(*ty);
+                }
+            }
+            Stmt::If { arms, otherwise, .. } => {
+                arms.iter().for_each(|a| find_d0_type(&a.1, out));
+                find_d0_type(otherwise, out);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Operands whose number the body reads.
+pub fn indexed(sem: &Semantics) -> std::collections::BTreeSet<Role> {
+    let mut out = std::collections::BTreeSet::new();
+    visit(&sem.body, &mut |role, width| {
+        if width == 0 {
+            out.insert(role);
+        }
+    });
+    out
+}
+
+/// Bodies that call out of line per lane.
+fn heavy(sem: &Semantics) -> bool {
+    fn expr(e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Call(b, args) => {
+                let slow = matches!(
+                    b.id(),
+                    Bi::Exp2 | Bi::Log2 | Bi::Sin | Bi::Cos | Bi::TrigPreop | Bi::FromFormat | Bi::ToFormat
+                );
+                slow || args.iter().any(expr)
+            }
+            ExprKind::Binary(_, a, b) => expr(a) || expr(b),
+            ExprKind::Unary(_, a) | ExprKind::Convert(a) | ExprKind::Bits(a) => expr(a),
+            ExprKind::Select(a, b, c) => expr(a) || expr(b) || expr(c),
+            _ => false,
+        }
+    }
+    fn stmts(list: &[Stmt]) -> bool {
+        list.iter().any(|s| match s {
+            Stmt::Assign { value, .. } => expr(value),
+            Stmt::If { arms, otherwise, .. } => arms.iter().any(|a| stmts(&a.1)) || stmts(otherwise),
+            Stmt::For { .. } | Stmt::While { .. } => true,
+            _ => false,
+        })
+    }
+    stmts(&sem.body)
+}

@@ -1,0 +1,142 @@
+//! Typed semantics and tables -> tokens.
+
+mod expr;
+mod handler;
+mod tables;
+
+use isa_spec::canonical::SemanticsSet;
+use isa_spec::data::Loaded;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote};
+
+/// Handlers a module: enough modules for codegen units to share the work.
+const PER_MODULE: usize = 48;
+
+pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
+    let tables = tables::tables(&loaded.tables);
+    let tracked = loaded.paths.iter().map(|path| {
+        let path = path.display().to_string();
+        quote! { const _: &[u8] = ::core::include_bytes!(#path); }
+    });
+    let infos = set.operations.iter().map(|op| {
+        let name = &op.name;
+        let text = &op.sem.text;
+        let (line, _) = loaded.sources.line_col(op.file, op.sem.span.start);
+        let file = &loaded.sources.file(op.file).name;
+        let shape = format_ident!("{}", format!("{:?}", op.sem.shape));
+        let fields = op.sem.uses.fields.iter();
+        let indexed = handler::indexed(&op.sem).into_iter().map(|role| {
+            let role = format_ident!("{}", format!("{role:?}"));
+            quote! { ::isa_spec::tables::Role::#role }
+        });
+        quote! {
+            OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
+                indexed: &[#(#indexed),*], text: #text, file: #file, line: #line as u32 }
+        }
+    });
+    let by_arch = set.by_arch.iter().map(|list| {
+        let codes = list.iter().map(|op| op.map_or(u16::MAX, |op| op as u16));
+        quote! { &[#(#codes),*] }
+    });
+    let variants = set.operations.iter().enumerate().map(|(at, op)| {
+        let name = variant(&op.name, at, set);
+        let doc = format!("```text\n{}\n```", op.sem.text);
+        let value = at as u16;
+        quote! { #[doc = #doc] #name = #value }
+    });
+    let mut modules = TokenStream::new();
+    for (number, chunk) in set.operations.chunks(PER_MODULE).enumerate() {
+        let name = format_ident!("h{number}");
+        let handlers =
+            chunk.iter().enumerate().map(|(at, op)| handler::handler(number * PER_MODULE + at, op));
+        modules.extend(quote! {
+            pub mod #name {
+                use crate::exec::rt::{self, Cx, Flow, Keep, Flush, General, Mode};
+                use crate::exec::op::Op;
+                use crate::machine::Row;
+                #(#handlers)*
+            }
+        });
+    }
+    let arms = |suffix: &str| -> Vec<TokenStream> {
+        (0..set.operations.len())
+            .map(|at| {
+                let module = format_ident!("h{}", at / PER_MODULE);
+                let name = format_ident!("op{at}_{suffix}");
+                let code = at as u16;
+                // SAFETY of the emitted call: see `dispatch`.
+                quote! { #code => unsafe { #module::#name(cx, op) } }
+            })
+            .collect()
+    };
+    let fast = arms("fast");
+    let base = arms("base");
+    let rebuild = quote! { const _: ::core::option::Option<&str> = ::core::option_env!("WAVESIM_ISA_DIR"); };
+    quote! {
+        #(#tracked)*
+        #rebuild
+        #tables
+        /// What an operation is and where its pseudocode stands.
+        pub struct OpInfo {
+            pub name: &'static str,
+            pub shape: ::isa_spec::pcode::ir::Shape,
+            /// Encoding fields that the body names.
+            pub fields: &'static [&'static str],
+            /// Operands whose number, not value, the body reads.
+            pub indexed: &'static [::isa_spec::tables::Role],
+            /// The body as written.
+            pub text: &'static str,
+            pub file: &'static str,
+            pub line: u32,
+        }
+        /// One canonical operation each: an instruction's meaning, deduplicated over encodings and architectures.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u16)]
+        #[allow(clippy::enum_variant_names)]
+        pub enum Operation { #(#variants),* }
+        pub static OPERATIONS: &[OpInfo] = &[#(#infos),*];
+        /// Per architecture: instruction index -> operation code; `u16::MAX` for none.
+        pub static BY_ARCH: [&[u16]; 3] = [#(#by_arch),*];
+        #[allow(unused_variables, unused_mut, unused_assignments, unused_parens, unused_labels, unused_imports,
+            unused_unsafe, unused_must_use, unreachable_code, dead_code, unsafe_op_in_unsafe_fn, clippy::all,
+            clippy::undocumented_unsafe_blocks)]
+        pub mod handlers {
+            use crate::exec::op::Op;
+            use crate::exec::rt::{Cx, Flow};
+            #modules
+            /// Runs one operation with the host's vector instructions.
+            ///
+            /// # Safety
+            /// The host has AVX2, FMA and BMI (x86-64), and `op` was lowered for the program and wave that `cx` holds.
+            #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
+            #[inline]
+            pub unsafe fn dispatch_fast(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                match op.code { #(#fast,)* _ => Flow::UNKNOWN }
+            }
+            /// Runs one operation on any host.
+            ///
+            /// # Safety
+            /// `op` was lowered for the program and wave that `cx` holds.
+            #[inline]
+            pub unsafe fn dispatch_base(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                match op.code { #(#base,)* _ => Flow::UNKNOWN }
+            }
+        }
+    }
+}
+
+/// `V_ADD3_U32` -> `VAdd3U32`; a second operation of the same instruction gets its number.
+fn variant(name: &str, at: usize, set: &SemanticsSet) -> Ident {
+    let mut out = String::new();
+    for part in name.split('_') {
+        let mut chars = part.chars();
+        if let Some(first) = chars.next() {
+            out.push(first);
+            out.extend(chars.map(|c| c.to_ascii_lowercase()));
+        }
+    }
+    if set.operations[..at].iter().any(|o| o.name == name) {
+        out.push_str(&format!("_{at}"));
+    }
+    Ident::new(&out, Span::call_site())
+}

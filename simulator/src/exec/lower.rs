@@ -1,0 +1,358 @@
+//! Instructions -> dense operations: operands resolved, constants broadcast into rows, modifiers put aside.
+
+use super::op::{Dpp, Ext, Op};
+use super::plan::{self, Code, Fmt, Half, Operand, Plan};
+use crate::arch::Arch;
+use crate::inst::Inst;
+use crate::isa::{self, OpInfo};
+use crate::machine::Row;
+use crate::machine::wave::{DISCARD, NULL, TEMP, VCC_LO};
+use isa_spec::pcode::ir::Shape;
+use isa_spec::tables::Role;
+use std::collections::HashMap;
+
+/// Operations of a program and the tables they index.
+pub struct Lowered {
+    pub ops: Vec<Op>,
+    pub consts: Vec<Row>,
+    pub exts: Vec<Ext>,
+    seen_consts: HashMap<Vec<u32>, u16>,
+    seen_exts: HashMap<Ext, u32>,
+}
+
+impl Default for Lowered {
+    fn default() -> Lowered {
+        Lowered {
+            ops: Vec::new(),
+            consts: Vec::new(),
+            // Index 0: no modifiers.
+            exts: vec![Ext::default()],
+            seen_consts: HashMap::new(),
+            seen_exts: HashMap::from([(Ext::default(), 0)]),
+        }
+    }
+}
+
+/// Canonical operation of an instruction, `None` without semantics.
+pub fn operation(arch: Arch, entry: u16) -> Option<u16> {
+    let inst = arch.table().entries[entry as usize].inst as usize;
+    isa::BY_ARCH[arch as usize].get(inst).copied().filter(|code| *code != u16::MAX)
+}
+
+/// The operation number that runs as "no semantics".
+const UNKNOWN: u16 = u16::MAX;
+
+impl Lowered {
+    /// Appends the operations of `inst`.
+    pub fn push(&mut self, arch: Arch, inst: &Inst) {
+        let plan = plan::plan(arch, inst.entry);
+        let first = self.ops.len();
+        if plan.y.is_empty() {
+            let op = self.one(arch, inst, inst.entry, plan, &plan.operands);
+            self.ops.push(op);
+            return;
+        }
+        let x = self.one(arch, inst, inst.entry, plan, &plan.operands);
+        let y_plan = plan::plan(arch, inst.entry_y);
+        let mut y = self.one(arch, inst, inst.entry_y, y_plan, &y_plan.y);
+        // Both halves read before either writes: Y reads X's destination from a copy.
+        let target = Op::VGPR | x.d;
+        if y.src.contains(&target)
+            && let Some(mov) = mov(arch)
+        {
+            let save = Op { code: mov, flags: 0, d: TEMP as u16, d1: 0, src: [target, 0, 0, 0], imm: 0, ext: 0 };
+            self.ops.push(save);
+            for src in y.src.iter_mut().filter(|s| **s == target) {
+                *src = Op::VGPR | TEMP as u16;
+            }
+        }
+        self.ops.push(x);
+        self.ops.push(y);
+        let last = self.ops.len() - 1;
+        self.ops[first..last].iter_mut().for_each(|op| op.flags |= Op::MORE);
+    }
+
+    fn one(&mut self, arch: Arch, inst: &Inst, entry: u16, plan: &'static Plan, operands: &[Operand]) -> Op {
+        let mut op = Op {
+            code: UNKNOWN,
+            flags: 0,
+            d: DISCARD as u16,
+            d1: VCC_LO as u16,
+            src: [NULL as u16, NULL as u16, NULL as u16, VCC_LO as u16],
+            imm: 0,
+            ext: 0,
+        };
+        let Some(code) = operation(arch, entry) else { return op };
+        op.code = code;
+        let info = &isa::OPERATIONS[code as usize];
+        let mut ext = Ext::default();
+        for operand in operands {
+            match operand.role {
+                Role::D0 | Role::D1 => self.destination(arch, inst, plan, operand, info, &mut op, &mut ext),
+                Role::Vcc => {
+                    let register = operand.field.map_or(VCC_LO as u16, |f| inst.fields[f as usize] as u16);
+                    if operand.input {
+                        op.src[3] = register;
+                    }
+                    if operand.output {
+                        op.d1 = register;
+                    }
+                }
+                _ => self.source(arch, inst, plan, operand, info, &mut op, &mut ext),
+            }
+        }
+        let table = arch.table();
+        let field = |name| plan.named_field(inst, table, name);
+        op.imm = if plan.mods.simm16.is_some() { field("SIMM16") } else { field("OFFSET") };
+        if plan.get(inst, plan.mods.clamp) != 0 {
+            op.flags |= Op::CLAMP;
+        }
+        ext.dpp = dpp(plan, inst);
+        if ext != Ext::default() {
+            op.flags |= Op::MODIFY;
+        }
+        ext.omod = plan.get(inst, plan.mods.omod) as u8;
+        if !info.fields.is_empty() {
+            ext.neg = field("NEG");
+            ext.neg_hi = field("NEG_HI");
+            ext.abs = field("ABS");
+            ext.op_sel = field("OPSEL");
+            ext.op_sel_hi = field("OPSEL_HI");
+            ext.simm32 = field("SIMM32");
+            ext.idxen = field("IDXEN");
+            ext.offen = field("OFFEN");
+            ext.format = field("FORMAT");
+            ext.sve = field("SVE");
+            ext.glc = field("GLC");
+        }
+        op.ext = self.ext(ext);
+        op
+    }
+
+    fn ext(&mut self, ext: Ext) -> u32 {
+        let next = self.exts.len() as u32;
+        let at = *self.seen_exts.entry(ext).or_insert(next);
+        if at == next {
+            self.exts.push(ext);
+        }
+        at
+    }
+
+    fn rows(&mut self, dwords: Vec<u32>) -> u16 {
+        if let Some(at) = self.seen_consts.get(&dwords) {
+            return *at;
+        }
+        let at = self.consts.len() as u16;
+        self.consts.extend(dwords.iter().map(|v| Row::splat(*v)));
+        self.seen_consts.insert(dwords, at);
+        at
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn destination(
+        &mut self,
+        arch: Arch,
+        inst: &Inst,
+        plan: &'static Plan,
+        operand: &Operand,
+        info: &OpInfo,
+        op: &mut Op,
+        _ext: &mut Ext,
+    ) {
+        let Some(field) = operand.field else {
+            if operand.fmt == Fmt::Mask {
+                op.d = VCC_LO as u16;
+            }
+            return;
+        };
+        let value = inst.fields[field as usize];
+        if operand.fmt == Fmt::Mask {
+            op.d = value as u16;
+            return;
+        }
+        match plan::code(arch, operand, value) {
+            Code::Vgpr(reg) => {
+                op.d = plan.register(operand, reg);
+                if plan.half_shift(inst, operand, reg, true) != 0 {
+                    op.flags |= Op::HIGH;
+                }
+                if !plan.returns(inst) {
+                    op.d = DISCARD as u16;
+                    // A compare-and-swap still needs nothing of its old value.
+                }
+            }
+            Code::Sgpr(sgpr) => {
+                op.d = sgpr;
+                op.flags |= Op::SCALAR_DEST;
+            }
+            _ => op.d = NULL as u16,
+        }
+        let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64)
+            || operand.fmt == Fmt::Packed(Half::F16) && operand.size_bits == 32;
+        let clamp = plan.get(inst, plan.mods.clamp) != 0 && !info.fields.contains(&"CLAMP");
+        if float && (clamp || plan.get(inst, plan.mods.omod) != 0) {
+            op.flags |= Op::OUTPUT;
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn source(
+        &mut self,
+        arch: Arch,
+        inst: &Inst,
+        plan: &'static Plan,
+        operand: &Operand,
+        info: &OpInfo,
+        op: &mut Op,
+        ext: &mut Ext,
+    ) {
+        let Some(slot) = slot(operand.role) else { return };
+        let Some(field) = operand.field else { return };
+        let value = inst.fields[field as usize];
+        if operand.fmt == Fmt::Mask {
+            op.src[slot] = value as u16;
+            return;
+        }
+        let code = plan::code(arch, operand, value);
+        let mut reg = 0;
+        op.src[slot] = match code {
+            Code::Vgpr(r) => {
+                reg = r;
+                Op::VGPR | plan.register(operand, r)
+            }
+            Code::Sgpr(sgpr) => sgpr,
+            _ if info.indexed.contains(&operand.role) => value as u16,
+            Code::Int(_) | Code::Float(_) | Code::Literal => {
+                let literal = plan.get(inst, plan.mods.literal);
+                Op::CONST | self.rows(constant_dwords(code, operand, literal))
+            }
+            Code::Scc => Op::SCC,
+            Code::SharedBase => Op::SHARED_BASE,
+            Code::PrivateBase => Op::PRIVATE_BASE,
+            Code::SharedLimit | Code::PrivateLimit => Op::LIMIT,
+            Code::Invalid => NULL as u16,
+        };
+        if matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3) && info.shape == Shape::Lane {
+            modifiers(arch, inst, plan, operand, info, slot, reg, ext);
+        }
+    }
+}
+
+fn slot(role: Role) -> Option<usize> {
+    Some(match role {
+        Role::S0 | Role::VAddr => 0,
+        Role::S1 | Role::SAddr => 1,
+        Role::S2 | Role::Data => 2,
+        Role::Imm | Role::Other => return None,
+        _ => 3,
+    })
+}
+
+/// A constant's registers, as the operand sees them.
+fn constant_dwords(code: Code, operand: &Operand, literal: u32) -> Vec<u32> {
+    let bits = plan::constant(code, operand, literal);
+    if operand.size_bits > 64 {
+        let low = bits as u32;
+        let dword = if matches!(operand.fmt, Fmt::Packed(_)) { low & 0xffff | low << 16 } else { low };
+        // As many rows as the widest body looks at.
+        return vec![dword; (operand.size_bits as usize).div_ceil(32).max(4)];
+    }
+    (0..4).map(|k| (bits >> (32 * k)) as u32).collect()
+}
+
+#[allow(clippy::too_many_arguments)]
+fn modifiers(
+    arch: Arch,
+    inst: &Inst,
+    plan: &'static Plan,
+    operand: &Operand,
+    info: &OpInfo,
+    slot: usize,
+    reg: u16,
+    ext: &mut Ext,
+) {
+    let m = &plan.mods;
+    let i = operand.source as u32;
+    let names = |field: &str| info.fields.contains(&field);
+    let on = 1u8 << slot;
+    ext.sign_at[slot] = 0;
+    let sign = (operand.size_bits.min(64) - 1) as u8;
+    if plan.packed {
+        let field = |name| plan.named_field(inst, arch.table(), name) >> i & 1 == 1;
+        let Fmt::Packed(half) = operand.fmt else {
+            if operand.fmt == Fmt::F32 && field("NEG") && !names("NEG") {
+                ext.neg_bits |= on;
+                ext.sign_at[slot] = 31;
+            }
+            return;
+        };
+        if operand.size_bits > 32 {
+            return;
+        }
+        let (lo, hi) = if names("OPSEL") { (false, true) } else { (field("OPSEL"), field("OPSEL_HI")) };
+        let signs = half != Half::Int && !names("NEG");
+        let (neg_lo, neg_hi) = (signs && field("NEG"), signs && field("NEG_HI"));
+        if (lo, hi, neg_lo, neg_hi) != (false, true, false, false) {
+            ext.packed_bits |= on;
+            ext.packed_sel |= on * lo as u8;
+            ext.packed_sel_hi |= on * hi as u8;
+            ext.packed_neg |= on * neg_lo as u8;
+            ext.packed_neg_hi |= on * neg_hi as u8;
+        }
+        return;
+    }
+    if operand.size_bits == 16 && !names("OPSEL") && plan.half_shift(inst, operand, reg, false) != 0 {
+        ext.high_bits |= on;
+        ext.narrow_bits |= on;
+    }
+    let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64 | Fmt::Bits);
+    if !float {
+        return;
+    }
+    let bit = |field| plan.get(inst, field) >> i & 1 == 1;
+    let (dpp_abs, dpp_neg) = match i {
+        0 => (m.src0_abs, m.src0_neg),
+        1 => (m.src1_abs, m.src1_neg),
+        _ => (None, None),
+    };
+    // VOP3 with DPP has the bits twice; the DPP word's are unused there.
+    let in_dpp = m.neg.is_none() && m.abs.is_none();
+    let abs = (bit(m.abs) || in_dpp && plan.get(inst, dpp_abs) == 1) && !names("ABS");
+    let neg = (bit(m.neg) || in_dpp && plan.get(inst, dpp_neg) == 1) && !names("NEG");
+    if abs {
+        ext.abs_bits |= on;
+    }
+    if neg {
+        ext.neg_bits |= on;
+    }
+    if abs || neg {
+        ext.sign_at[slot] = sign;
+    }
+}
+
+fn dpp(plan: &Plan, inst: &Inst) -> Dpp {
+    let m = &plan.mods;
+    let get = |field| plan.get(inst, field);
+    if let Some(first) = m.lane_sel {
+        let lanes = std::array::from_fn(|k| inst.fields[first as usize + k] as u8);
+        // SRC0 is 233 without and 234 with fetch-inactive.
+        return Dpp::Dpp8 { lanes, fetch: get(m.src0) == 234 };
+    }
+    if m.dpp_ctrl.is_none() {
+        return Dpp::None;
+    }
+    Dpp::Dpp16 {
+        ctrl: get(m.dpp_ctrl) as u16,
+        row_mask: get(m.row_mask) as u8,
+        bank_mask: get(m.bank_mask) as u8,
+        bound: get(m.bound_ctrl) != 0,
+        fetch: get(m.fi) != 0,
+    }
+}
+
+/// The plain move, for copies.
+fn mov(arch: Arch) -> Option<u16> {
+    let table = arch.table();
+    let at = table.instructions.iter().position(|i| i.name == "V_MOV_B32")?;
+    isa::BY_ARCH[arch as usize].get(at).copied().filter(|c| *c != UNKNOWN)
+}

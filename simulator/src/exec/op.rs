@@ -1,0 +1,86 @@
+//! The dense operation that the interpreter runs: what an instruction becomes once its operands are resolved.
+
+/// One operation. Sources are codes: below 128 an index in the SGPR file, [`Op::VGPR`] a VGPR row, [`Op::CONST`] a row of the
+/// program's constants, [`Op::SPECIAL`] the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Op {
+    /// Canonical operation.
+    pub code: u16,
+    pub flags: u16,
+    /// First result: VGPR row, or SGPR index.
+    pub d: u16,
+    /// SGPR of the mask result (carry-out).
+    pub d1: u16,
+    /// S0 or the vector address; S1 or the scalar address; S2 or the data; S3, the mask source, DATA1 or SOFFSET.
+    pub src: [u16; 4],
+    /// SIMM16, offset, or both DS offsets.
+    pub imm: u32,
+    /// Index in the program's table of modifiers and raw fields.
+    pub ext: u32,
+}
+
+impl Op {
+    /// Sources or results have modifiers: the slow staging path.
+    pub const MODIFY: u16 = 1;
+    /// The clamp bit.
+    pub const CLAMP: u16 = 2;
+    /// A 16-bit result goes to the upper half.
+    pub const HIGH: u16 = 4;
+    /// Float results need the output pass (omod, float clamp).
+    pub const OUTPUT: u16 = 8;
+    /// `d` is an SGPR.
+    pub const SCALAR_DEST: u16 = 16;
+    /// The instruction goes on with the next operation (VOPD).
+    pub const MORE: u16 = 32;
+
+    pub const VGPR: u16 = 0x400;
+    pub const CONST: u16 = 0x8000;
+    pub const SPECIAL: u16 = 0x4000;
+    pub const SCC: u16 = Op::SPECIAL;
+    pub const SHARED_BASE: u16 = Op::SPECIAL + 1;
+    pub const PRIVATE_BASE: u16 = Op::SPECIAL + 2;
+    pub const LIMIT: u16 = Op::SPECIAL + 3;
+}
+
+/// Modifiers and fields that only some operations have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Ext {
+    /// Applied in staging, a bit a source.
+    pub abs_bits: u8,
+    pub neg_bits: u8,
+    /// Bit that abs and neg work on (15, 31 or 63), by source.
+    pub sign_at: [u8; 4],
+    /// 16-bit sources in the upper half, a bit a source.
+    pub high_bits: u8,
+    /// Sources narrowed to 16 bits.
+    pub narrow_bits: u8,
+    /// VOP3P sources to be rearranged: a bit a source.
+    pub packed_bits: u8,
+    pub packed_sel: u8,
+    pub packed_sel_hi: u8,
+    pub packed_neg: u8,
+    pub packed_neg_hi: u8,
+    pub omod: u8,
+    pub dpp: Dpp,
+    // Raw fields for bodies that name them.
+    pub neg: u32,
+    pub neg_hi: u32,
+    pub abs: u32,
+    pub op_sel: u32,
+    pub op_sel_hi: u32,
+    pub simm32: u32,
+    pub idxen: u32,
+    pub offen: u32,
+    pub format: u32,
+    pub sve: u32,
+    pub glc: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Dpp {
+    #[default]
+    None,
+    Dpp16 { ctrl: u16, row_mask: u8, bank_mask: u8, bound: bool, fetch: bool },
+    Dpp8 { lanes: [u8; 8], fetch: bool },
+}

@@ -1,0 +1,117 @@
+//! What a handler sees of the machine.
+
+use super::float::General;
+use crate::arch::Arch;
+use crate::exec::machine_ops::{self, Event, Workgroup};
+use crate::exec::op::{Ext, Op};
+use crate::fault::FaultKind;
+use crate::machine::{Row, Wave};
+use crate::memory::{MemError, Memory};
+use isa_spec::arith::FloatEnv;
+use isa_spec::pcode::builtins::Bi;
+
+/// What a handler tells the run loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow(pub u32);
+
+impl Flow {
+    pub const NEXT: Flow = Flow(0);
+    /// `Cx::jump` holds the new PC.
+    pub const JUMP: Flow = Flow(1);
+    /// `Cx::event` says what happened.
+    pub const EVENT: Flow = Flow(2);
+    pub const UNKNOWN: Flow = Flow(3);
+}
+
+/// Rows for sources that are not registers as they stand: broadcast scalars, modified values.
+#[derive(Clone)]
+#[repr(C, align(64))]
+pub struct Stage(pub [[Row; 4]; 4]);
+
+/// The machine as a handler sees it.
+pub struct Cx<'a> {
+    pub wave: &'a mut Wave,
+    pub memory: &'a Memory,
+    pub lds: &'a mut [u8],
+    pub scratch: &'a mut [u8],
+    pub scratch_stride: u32,
+    pub workgroup: &'a mut Workgroup,
+    pub arch: Arch,
+    pub consts: &'a [Row],
+    pub exts: &'a [Ext],
+    pub stage: Box<Stage>,
+    /// 0: nearest even, denormals kept; 1: the same with f32 denormals flushed; 2: anything else.
+    pub mode_kind: u32,
+    pub general: General,
+    pub jump: u64,
+    pub event: Option<Event>,
+    /// PC of the running instruction.
+    pub op_pc: u64,
+    /// Executed so far, for the clock.
+    pub instructions: u64,
+}
+
+impl<'a> Cx<'a> {
+    /// After MODE changed.
+    pub fn refresh_mode(&mut self) {
+        let env = FloatEnv::from_mode(self.wave.mode);
+        self.general = General(env);
+        self.mode_kind = match self.wave.mode & 0xff {
+            0xf0 => 0,
+            0xc0 => 1,
+            _ => 2,
+        };
+    }
+
+    pub fn pc(&self) -> u64 {
+        self.op_pc
+    }
+
+    pub fn raw(&self, op: &Op) -> Ext {
+        self.exts.get(op.ext as usize).copied().unwrap_or_default()
+    }
+
+    pub fn fault(&mut self, event: Event) -> Flow {
+        self.event = Some(event);
+        Flow::EVENT
+    }
+
+    #[cold]
+    pub fn memory_fault(&mut self, e: MemError, lane: Option<u32>) -> Flow {
+        let event = memory_event(self.memory, e, lane);
+        self.fault(event)
+    }
+}
+
+/// The fault for a failed access.
+pub fn memory_event(memory: &Memory, e: MemError, lane: Option<u32>) -> Event {
+    let what = if e.write { "store" } else { "load" };
+    let near = memory.describe(e.address).map(|d| format!(" ({d})")).unwrap_or_default();
+    Event::Fault {
+        kind: FaultKind::OutOfBounds { size_bytes: e.size_bytes, write: e.write },
+        message: format!("{what} of {} bytes at 0x{:x}{near} is outside every buffer", e.size_bytes, e.address),
+        lane,
+        address: Some(e.address),
+    }
+}
+
+/// A control builtin.
+pub fn control(cx: &mut Cx<'_>, bi: Bi, args: &[u128]) -> Result<u128, Flow> {
+    match machine_ops::control(cx.wave, cx.workgroup, cx.instructions, bi, args) {
+        Ok(value) => {
+            if bi == Bi::SetReg {
+                cx.refresh_mode();
+            }
+            Ok(value)
+        }
+        Err(event) => Err(cx.fault(event)),
+    }
+}
+
+pub fn read_only(cx: &mut Cx<'_>) -> Flow {
+    cx.fault(Event::fault(FaultKind::Other, "the pseudocode writes state that is read-only"))
+}
+
+pub fn status(cx: &Cx<'_>) -> u32 {
+    machine_ops::status(cx.wave)
+}

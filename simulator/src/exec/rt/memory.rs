@@ -1,0 +1,97 @@
+//! Loads and stores of one lane (or of the wave, for scalar memory).
+
+use super::context::{Cx, Flow};
+use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE};
+use isa_spec::pcode::ir::Space;
+
+enum Place {
+    Global,
+    Lds(u64),
+    Scratch(u64),
+    Nowhere,
+}
+
+#[inline(always)]
+fn place(space: Space, addr: u64) -> Place {
+    match space {
+        Space::Lds => Place::Lds(addr),
+        Space::Scratch => Place::Scratch(addr),
+        Space::Flat if addr >> 32 == SHARED_BASE >> 32 => Place::Lds(addr & 0xffff_ffff),
+        Space::Flat if addr >> 32 == PRIVATE_BASE >> 32 => Place::Scratch(addr & 0xffff_ffff),
+        Space::Buffer if addr == u64::MAX => Place::Nowhere,
+        _ => Place::Global,
+    }
+}
+
+/// `BYTES` bytes as a number.
+#[inline(always)]
+pub fn load<const BYTES: usize>(cx: &mut Cx<'_>, space: Space, addr: u64, lane: Option<u32>) -> Result<u128, Flow> {
+    let bytes: [u8; BYTES] = match place(space, addr) {
+        Place::Global => match cx.memory.load::<BYTES>(addr) {
+            Ok(bytes) => bytes,
+            Err(e) => return Err(cx.memory_fault(e, lane)),
+        },
+        // Beyond the allocation LDS reads zero.
+        Place::Lds(at) => lds(cx, at, BYTES).map_or([0; BYTES], |s| s.try_into().unwrap_or([0; BYTES])),
+        Place::Scratch(at) => match scratch(cx, at, BYTES, lane) {
+            Some(s) => s.try_into().unwrap_or([0; BYTES]),
+            None => return Err(scratch_fault(cx, at, BYTES, lane, false)),
+        },
+        Place::Nowhere => return Ok(0),
+    };
+    let mut wide = [0; 16];
+    wide[..BYTES].copy_from_slice(&bytes);
+    Ok(u128::from_le_bytes(wide))
+}
+
+#[inline(always)]
+pub fn store<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    value: u128,
+    lane: Option<u32>,
+) -> Result<(), Flow> {
+    let wide = value.to_le_bytes();
+    let mut bytes = [0; BYTES];
+    bytes.copy_from_slice(&wide[..BYTES]);
+    match place(space, addr) {
+        Place::Global => {
+            if let Err(e) = cx.memory.store(addr, bytes) {
+                return Err(cx.memory_fault(e, lane));
+            }
+        }
+        Place::Lds(at) => {
+            if let Some(s) = lds(cx, at, BYTES) {
+                s.copy_from_slice(&bytes);
+            }
+        }
+        Place::Scratch(at) => match scratch(cx, at, BYTES, lane) {
+            Some(s) => s.copy_from_slice(&bytes),
+            None => return Err(scratch_fault(cx, at, BYTES, lane, true)),
+        },
+        Place::Nowhere => {}
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn lds<'c>(cx: &'c mut Cx<'_>, at: u64, len: usize) -> Option<&'c mut [u8]> {
+    let at = at as usize;
+    cx.lds.get_mut(at..at.wrapping_add(len))
+}
+
+#[inline(always)]
+fn scratch<'c>(cx: &'c mut Cx<'_>, at: u64, len: usize, lane: Option<u32>) -> Option<&'c mut [u8]> {
+    let stride = cx.scratch_stride as u64;
+    if at > stride || len as u64 > stride - at {
+        return None;
+    }
+    let at = (lane.unwrap_or(0) as u64 * stride + at) as usize;
+    cx.scratch.get_mut(at..at + len)
+}
+
+#[cold]
+fn scratch_fault(cx: &mut Cx<'_>, at: u64, len: usize, lane: Option<u32>, write: bool) -> Flow {
+    cx.memory_fault(MemError { address: at, size_bytes: len as u32, write }, lane)
+}

@@ -1,0 +1,28 @@
+//! What generated handlers call: operands in, results out, memory, control, float arithmetic by mode.
+
+mod context;
+mod float;
+mod int;
+mod memory;
+mod operands;
+
+pub use context::{Cx, Flow, Stage, control, read_only, status};
+pub use float::*;
+pub use int::*;
+pub use isa_spec::pcode::builtins::Bi;
+pub use isa_spec::pcode::ir::{Space, Ty};
+pub use memory::{load, store};
+pub use operands::*;
+
+/// A builtin by the evaluator's definition.
+pub fn pure(bi: Bi, args: &[u128], types: &[Ty], env: &isa_spec::arith::FloatEnv) -> u128 {
+    isa_spec::eval::pure(bi, args, types, env, false).unwrap_or(0)
+}
+
+pub fn pow(x: u128, y: u128, ty: Ty, right: Ty, env: &isa_spec::arith::FloatEnv) -> u128 {
+    isa_spec::eval::binary(isa_spec::pcode::ir::BinOp::Pow, x, y, ty, right, env)
+}
+
+pub fn convert(v: u128, from: Ty, to: Ty, env: &isa_spec::arith::FloatEnv) -> u128 {
+    isa_spec::eval::convert(v, from, to, env)
+}

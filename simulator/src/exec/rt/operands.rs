@@ -1,0 +1,340 @@
+//! Operands: source rows in, modifiers applied, results and masks out.
+
+use super::context::Cx;
+use crate::exec::op::{Dpp, Op};
+use crate::exec::plan::dpp16_source;
+use crate::exec::reference::clamp_float;
+use crate::machine::Row;
+use crate::machine::wave::ROWS;
+use crate::memory::{PRIVATE_BASE, SHARED_BASE};
+use isa_spec::arith;
+use isa_spec::pcode::ir::Ty;
+
+/// Kind of a float result, for the output modifiers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Out {
+    Bits,
+    F16,
+    BF16,
+    F32,
+    F64,
+    PackedF16,
+}
+
+#[inline(always)]
+pub fn clamp(op: &Op) -> bool {
+    op.flags & Op::CLAMP != 0
+}
+
+#[inline(always)]
+pub fn clamp_bit(op: &Op) -> u32 {
+    clamp(op) as u32
+}
+
+/// Register number behind a source code.
+#[inline(always)]
+pub fn register(code: u16) -> u32 {
+    (code & 0x1ff) as u32
+}
+
+/// Rows of a source for one half: registers and constants where they are, scalars broadcast.
+///
+/// The rows are valid until the next call for the same slot; VGPR codes are below the number of rows (lowering checks).
+#[inline(always)]
+pub fn stage<const DWORDS: usize>(cx: &mut Cx<'_>, code: u16, slot: usize, half: usize) -> *const Row {
+    if code & Op::VGPR != 0 && code < Op::SPECIAL {
+        let at = half * ROWS + (code & 0x1ff) as usize;
+        return cx.wave.rows[at..].as_ptr();
+    }
+    if code & Op::CONST != 0 {
+        return cx.consts[(code & 0x7fff) as usize..].as_ptr();
+    }
+    for k in 0..DWORDS {
+        cx.stage.0[slot][k] = Row::splat(scalar_dword(cx, code, k as u32));
+    }
+    cx.stage.0[slot].as_ptr()
+}
+
+/// Dword `k` of a scalar source.
+#[inline(always)]
+fn scalar_dword(cx: &Cx<'_>, code: u16, k: u32) -> u32 {
+    if code < Op::VGPR { cx.wave.sgpr(code as u32 + k) } else { special_dword(cx, code, k) }
+}
+
+#[inline(never)]
+fn special_dword(cx: &Cx<'_>, code: u16, k: u32) -> u32 {
+    match code {
+        Op::SCC if k == 0 => cx.wave.scc,
+        Op::SHARED_BASE if k > 0 => (SHARED_BASE >> 32) as u32,
+        Op::PRIVATE_BASE if k > 0 => (PRIVATE_BASE >> 32) as u32,
+        Op::LIMIT if k == 0 => u32::MAX,
+        c if c & Op::CONST != 0 => cx.consts.get((c & 0x7fff) as usize + k as usize).map_or(0, |r| r.0[0]),
+        _ => 0,
+    }
+}
+
+#[inline(always)]
+pub fn scalar1(cx: &Cx<'_>, code: u16) -> u32 {
+    scalar_dword(cx, code, 0)
+}
+
+#[inline(always)]
+pub fn scalar2(cx: &Cx<'_>, code: u16) -> u64 {
+    scalar_dword(cx, code, 0) as u64 | (scalar_dword(cx, code, 1) as u64) << 32
+}
+
+#[inline(always)]
+pub fn scalar4(cx: &Cx<'_>, code: u16) -> u128 {
+    (0..4).fold(0, |v, k| v | (scalar_dword(cx, code, k) as u128) << (32 * k))
+}
+
+/// A scalar result of `DWORDS` registers.
+#[inline(always)]
+pub fn set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, value: u128) {
+    let value = if op.flags & Op::OUTPUT != 0 { scalar_output(cx, op, value) } else { value };
+    for k in 0..DWORDS {
+        cx.wave.set_sgpr(op.d as u32 + k as u32, (value >> (32 * k)) as u32);
+    }
+}
+
+/// Output modifiers of the few vector instructions that write a scalar.
+#[inline(never)]
+fn scalar_output(cx: &Cx<'_>, _op: &Op, value: u128) -> u128 {
+    clamp_float(value, Ty::F32, cx.wave.mode, cx.arch)
+}
+
+#[inline(always)]
+pub fn set_mask(cx: &mut Cx<'_>, code: u16, value: u64) {
+    cx.wave.set_sgpr(code as u32, value as u32);
+    if cx.wave.size == 64 {
+        cx.wave.set_sgpr(code as u32 + 1, (value >> 32) as u32);
+    }
+}
+
+#[inline(always)]
+pub fn read_mask_half(cx: &Cx<'_>, code: u16, half: usize) -> u32 {
+    scalar_dword(cx, code, half as u32)
+}
+
+#[inline(always)]
+pub fn vgpr(cx: &Cx<'_>, lane: u32, reg: u32) -> u32 {
+    cx.wave.vgpr(lane, reg)
+}
+
+#[inline(always)]
+pub fn set_vgpr(cx: &mut Cx<'_>, lane: u32, reg: u32, value: u32) {
+    cx.wave.set_vgpr(lane, reg, value);
+}
+
+/// Dword `index` of an operand in any lane of the wave.
+#[inline(always)]
+pub fn operand_lane(cx: &Cx<'_>, code: u16, lane: u32, index: u32) -> u32 {
+    if code & Op::VGPR != 0 && code < Op::SPECIAL {
+        if lane < cx.wave.size { cx.wave.vgpr(lane, (code & 0x1ff) as u32 + index) } else { 0 }
+    } else {
+        scalar_dword(cx, code, index)
+    }
+}
+
+/// Another lane of staged rows, in the same half.
+///
+/// # Safety
+/// `rows` came from [`stage`].
+#[inline(always)]
+pub unsafe fn staged_lane(rows: *const Row, lane: u32, lane_base: u32) -> u32 {
+    // SAFETY: by the contract; the index is masked.
+    unsafe { (*rows).0[(lane.wrapping_sub(lane_base) & 31) as usize] }
+}
+
+/// The destination's present rows.
+#[inline(always)]
+pub fn old_rows(cx: &Cx<'_>, op: &Op, half: usize) -> *const Row {
+    if op.flags & Op::SCALAR_DEST != 0 {
+        static ZEROS: [Row; 4] = [Row::ZERO; 4];
+        return ZEROS.as_ptr();
+    }
+    cx.wave.rows[half * ROWS + (op.d & 0x1ff) as usize..].as_ptr()
+}
+
+/// The half of a 16-bit destination.
+#[inline(always)]
+pub fn old_half(op: &Op, dword: u32) -> u32 {
+    if op.flags & Op::HIGH != 0 { dword >> 16 } else { dword & 0xffff }
+}
+
+/// OR of all lanes.
+#[inline(always)]
+pub fn gather(row: &Row) -> u32 {
+    row.0.iter().fold(0, |a, b| a | b)
+}
+
+/// Writes result rows to active lanes.
+#[inline(always)]
+pub fn write<const N: usize>(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, fmt: Out, mut rows: [Row; N]) {
+    if op.flags & Op::OUTPUT != 0 {
+        output(cx, op, fmt, &mut rows);
+    }
+    let at = half * ROWS + (op.d & 0x1ff) as usize;
+    let target = &mut cx.wave.rows[at..at + N];
+    if exec == u32::MAX {
+        target.copy_from_slice(&rows);
+        return;
+    }
+    let mask = if exec == cx.wave.sgprs[126 + half] { cx.wave.masks[half] } else { lanes_of(exec) };
+    for (old, new) in target.iter_mut().zip(&rows) {
+        for l in 0..32 {
+            old.0[l] = old.0[l] & !mask.0[l] | new.0[l] & mask.0[l];
+        }
+    }
+}
+
+/// Writes a 16-bit result to its half of the register.
+#[inline(always)]
+pub fn write_half(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, fmt: Out, mut rows: [Row; 1]) {
+    if op.flags & Op::OUTPUT != 0 {
+        output(cx, op, fmt, &mut rows);
+    }
+    let mask = if exec == cx.wave.sgprs[126 + half] { cx.wave.masks[half] } else { lanes_of(exec) };
+    let (shift, keep) = if op.flags & Op::HIGH != 0 { (16, 0xffff) } else { (0, 0xffff_0000) };
+    let old = &mut cx.wave.rows[half * ROWS + (op.d & 0x1ff) as usize];
+    for l in 0..32 {
+        let new = old.0[l] & keep | (rows[0].0[l] & 0xffff) << shift;
+        old.0[l] = old.0[l] & !mask.0[l] | new & mask.0[l];
+    }
+}
+
+#[inline(never)]
+fn lanes_of(exec: u32) -> Row {
+    let mut row = Row::ZERO;
+    for (lane, mask) in row.0.iter_mut().enumerate() {
+        *mask = 0u32.wrapping_sub(exec >> lane & 1);
+    }
+    row
+}
+
+/// omod and float clamp.
+#[inline(never)]
+fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [Row]) {
+    let ext = cx.raw(op);
+    let ty = match fmt {
+        Out::Bits => return,
+        Out::F16 => Ty::F16,
+        Out::BF16 => Ty::BF16,
+        Out::F32 => Ty::F32,
+        Out::F64 => Ty::F64,
+        Out::PackedF16 => {
+            for v in rows[0].0.iter_mut() {
+                let half = |h: u32| clamp_float(h as u128 & 0xffff, Ty::F16, cx.wave.mode, cx.arch) as u32;
+                if clamp(op) {
+                    *v = half(*v) | half(*v >> 16) << 16;
+                }
+            }
+            return;
+        }
+    };
+    let env = cx.general.0;
+    let scale = (ext.omod != 0 && env.flush_out(ty) && cx.wave.mode & 0x200 == 0)
+        .then(|| arith::constant([1.0, 2.0, 4.0, 0.5][ext.omod as usize & 3], ty));
+    for l in 0..32 {
+        let mut v = rows[0].0[l] as u128;
+        if ty == Ty::F64 {
+            v |= (rows[1].0[l] as u128) << 32;
+        }
+        if let Some(scale) = scale {
+            v = arith::mul(v, scale, ty, &env);
+        }
+        if clamp(op) {
+            v = clamp_float(v, ty, cx.wave.mode, cx.arch);
+        }
+        rows[0].0[l] = v as u32;
+        if ty == Ty::F64 {
+            rows[1].0[l] = (v >> 32) as u32;
+        }
+    }
+}
+
+/// Applies modifiers and DPP to staged sources; gives the lanes that still execute.
+#[inline(never)]
+pub fn modify(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, sources: &mut [(usize, &mut *const Row)]) -> u32 {
+    let ext = cx.raw(op);
+    let mut active = exec;
+    for (index, rows) in sources.iter_mut() {
+        let i = *index;
+        let bit = |bits: u8| bits >> i & 1 == 1;
+        let wide = ext.sign_at[i] == 63;
+        let dwords = if wide { 2 } else { 1 };
+        let moved = i == 0 && ext.dpp != Dpp::None;
+        let touched = bit(ext.abs_bits | ext.neg_bits | ext.high_bits | ext.narrow_bits | ext.packed_bits) || moved;
+        if !touched {
+            continue;
+        }
+        let mut values = [Row::ZERO; 2];
+        for (k, row) in values.iter_mut().enumerate().take(dwords) {
+            // SAFETY: `rows` came from `stage` with at least as many rows as the operand has dwords.
+            *row = unsafe { *rows.add(k) };
+        }
+        if moved {
+            let (lanes, invalid) = dpp_lanes(ext.dpp, half, exec, cx.wave.exec());
+            let before = values;
+            for k in 0..dwords {
+                for l in 0..32 {
+                    values[k].0[l] = lanes[l].map_or(0, |from| before[k].0[from as usize]);
+                }
+            }
+            active &= !invalid;
+        }
+        if bit(ext.narrow_bits) {
+            let shift = if bit(ext.high_bits) { 16 } else { 0 };
+            values[0].0.iter_mut().for_each(|v| *v = *v >> shift & 0xffff);
+        }
+        if bit(ext.packed_bits) {
+            let pick = |v: u32, high: bool| if high { v >> 16 } else { v & 0xffff };
+            for v in values[0].0.iter_mut() {
+                let lo = pick(*v, bit(ext.packed_sel)) ^ (bit(ext.packed_neg) as u32) << 15;
+                let hi = pick(*v, bit(ext.packed_sel_hi)) ^ (bit(ext.packed_neg_hi) as u32) << 15;
+                *v = hi << 16 | lo;
+            }
+        }
+        let (at, row) = (ext.sign_at[i] as u32 & 31, if wide { 1 } else { 0 });
+        if bit(ext.abs_bits) {
+            values[row].0.iter_mut().for_each(|v| *v &= !(1 << at));
+        }
+        if bit(ext.neg_bits) {
+            values[row].0.iter_mut().for_each(|v| *v ^= 1 << at);
+        }
+        for k in 0..dwords {
+            cx.stage.0[i][k] = values[k];
+        }
+        **rows = cx.stage.0[i].as_ptr();
+    }
+    active
+}
+
+/// Source lane of each lane (within the half), and lanes that must not write.
+fn dpp_lanes(dpp: Dpp, half: usize, exec: u32, _all: u64) -> ([Option<u8>; 32], u32) {
+    let mut lanes = [None; 32];
+    let mut off = 0;
+    for l in 0..32u32 {
+        let lane = l + 32 * half as u32;
+        match dpp {
+            Dpp::Dpp8 { lanes: sel, fetch } => {
+                let from = l & !7 | sel[(l & 7) as usize] as u32;
+                if fetch || exec >> from & 1 == 1 {
+                    lanes[l as usize] = Some(from as u8);
+                }
+            }
+            Dpp::Dpp16 { ctrl, row_mask, bank_mask, bound, fetch } => {
+                // Rows are 16 lanes: never across the half.
+                let from = dpp16_source(ctrl as u32, lane).map(|f| f & 31);
+                let valid = from.filter(|f| fetch || exec >> f & 1 == 1);
+                lanes[l as usize] = valid.map(|f| f as u8);
+                let enabled = row_mask >> (lane / 16 & 3) & 1 == 1 && bank_mask >> (lane / 4 & 3) & 1 == 1;
+                if !enabled || valid.is_none() && !bound {
+                    off |= 1 << l;
+                }
+            }
+            Dpp::None => {}
+        }
+    }
+    (lanes, off)
+}
