@@ -8,6 +8,7 @@ pub mod exec;
 pub mod fault;
 pub mod inst;
 pub mod isa;
+pub mod loader;
 pub mod machine;
 pub mod memory;
 pub mod sched;

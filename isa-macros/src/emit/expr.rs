@@ -19,11 +19,26 @@ pub struct Emit<'a> {
 
 /// The Rust integer that holds `width` bits.
 pub fn holder(width: u32) -> Ident {
-    format_ident!("{}", if width <= 32 { "u32" } else if width <= 64 { "u64" } else { "u128" })
+    format_ident!(
+        "{}",
+        if width <= 32 {
+            "u32"
+        } else if width <= 64 {
+            "u64"
+        } else {
+            "u128"
+        }
+    )
 }
 
 fn bits_of(width: u32) -> u32 {
-    if width <= 32 { 32 } else if width <= 64 { 64 } else { 128 }
+    if width <= 32 {
+        32
+    } else if width <= 64 {
+        64
+    } else {
+        128
+    }
 }
 
 pub fn local(id: LocalId) -> Ident {
@@ -231,7 +246,11 @@ impl Emit<'_> {
     }
 
     fn lane_token(&self) -> TokenStream {
-        if self.lane { quote! { Some(lane) } } else { quote! { None } }
+        if self.lane {
+            quote! { Some(lane) }
+        } else {
+            quote! { None }
+        }
     }
 
     fn assign_operand(&self, role: Role, value: TokenStream, width: u32) -> TokenStream {
@@ -269,7 +288,9 @@ impl Emit<'_> {
             State::Scc => quote! { cx.wave.scc = #value; },
             State::M0 => quote! { cx.wave.sgprs[125] = #value; },
             State::Mode => quote! { { cx.wave.mode = #value; cx.refresh_mode(); } },
-            State::Pc => quote! { { cx.jump = (#value).wrapping_sub(cx.wave.code_base); flow = Flow::JUMP; } },
+            State::Pc => {
+                quote! { { cx.jump = (#value).wrapping_sub(cx.wave.code_base); flow = Flow::JUMP; } }
+            }
             _ => quote! { return rt::read_only(cx); },
         }
     }
@@ -577,7 +598,11 @@ impl Emit<'_> {
             BinOp::Shr => {
                 if let ExprKind::Const(n) = b.kind {
                     let n = n as u32;
-                    return if n >= w { literal(0, w) } else { quote! { ((#x) >> #n) } };
+                    return if n >= w {
+                        literal(0, w)
+                    } else {
+                        quote! { ((#x) >> #n) }
+                    };
                 }
                 let f = format_ident!("shr{bits}");
                 quote! { rt::#f(#x, #y) }
@@ -650,8 +675,16 @@ impl Emit<'_> {
                 let f = format_ident!("{name}_{suffix}");
                 return quote! { rt::#f(#x) };
             }
-            Bi::MinimumNumber | Bi::MaximumNumber | Bi::Floor | Bi::Ceil | Bi::Trunc | Bi::Rndne | Bi::Sqrt | Bi::Rcp
-            | Bi::Rsq | Bi::Fract
+            Bi::MinimumNumber
+            | Bi::MaximumNumber
+            | Bi::Floor
+            | Bi::Ceil
+            | Bi::Trunc
+            | Bi::Rndne
+            | Bi::Sqrt
+            | Bi::Rcp
+            | Bi::Rsq
+            | Bi::Fract
                 if first == Ty::F32 =>
             {
                 let name = match bi {

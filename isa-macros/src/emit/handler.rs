@@ -92,7 +92,9 @@ fn visit_place(place: &Place, f: &mut dyn FnMut(Role, u32)) {
             visit_place(base, f);
             visit_expr(lo, f);
         }
-        PlaceKind::Element(_, e) | PlaceKind::Sgpr { reg: e } | PlaceKind::Mem { addr: e, .. } => visit_expr(e, f),
+        PlaceKind::Element(_, e) | PlaceKind::Sgpr { reg: e } | PlaceKind::Mem { addr: e, .. } => {
+            visit_expr(e, f)
+        }
         PlaceKind::Vgpr { lane, reg } => {
             visit_expr(lane, f);
             visit_expr(reg, f);
@@ -119,9 +121,10 @@ fn visit_expr(e: &Expr, f: &mut dyn FnMut(Role, u32)) {
             }
             visit_expr(lo, f);
         }
-        ExprKind::Element(_, a) | ExprKind::Unary(_, a) | ExprKind::Convert(a) | ExprKind::Sgpr { reg: a } => {
-            visit_expr(a, f)
-        }
+        ExprKind::Element(_, a)
+        | ExprKind::Unary(_, a)
+        | ExprKind::Convert(a)
+        | ExprKind::Sgpr { reg: a } => visit_expr(a, f),
         ExprKind::Bits(a) => match &a.kind {
             ExprKind::Operand(role) => f(*role, e.ty.width().min(a.ty.width())),
             _ => visit_expr(a, f),
@@ -180,12 +183,7 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
     let mask_d0 = op.sig.family == Family::Vector
         && op.name.starts_with("V_CMP_")
         && sem.uses.writes.contains(&Role::D0);
-    let emit = Emit {
-        sem,
-        lane: sem.shape == Shape::Lane,
-        mask_d0,
-        returns: has_return(&sem.body),
-    };
+    let emit = Emit { sem, lane: sem.shape == Shape::Lane, mask_d0, returns: has_return(&sem.body) };
     let body = match sem.shape {
         Shape::Lane => lane(op, &emit, &widths),
         _ => once(&emit),
@@ -199,7 +197,11 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
             return quote! { #general(cx, op, &Keep) };
         }
         // Hosts without vector instructions take the general path for all but the plain mode.
-        let flush_arm = if flush && wide { quote! { 1 => #general(cx, op, &Flush), } } else { quote! {} };
+        let flush_arm = if flush && wide {
+            quote! { 1 => #general(cx, op, &Flush), }
+        } else {
+            quote! {}
+        };
         quote! {
             match cx.mode_kind {
                 0 => #general(cx, op, &Keep),
@@ -242,7 +244,11 @@ fn declare_locals(sem: &Semantics) -> TokenStream {
 fn once(emit: &Emit<'_>) -> TokenStream {
     let locals = declare_locals(emit.sem);
     let body = emit.stmts(&emit.sem.body);
-    let refresh = if uses_setreg(&emit.sem.body) { quote! { cx.refresh_mode(); } } else { quote! {} };
+    let refresh = if uses_setreg(&emit.sem.body) {
+        quote! { cx.refresh_mode(); }
+    } else {
+        quote! {}
+    };
     quote! {
         let mut flow = Flow::NEXT;
         let clamp = rt::clamp(op);
@@ -268,7 +274,8 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenS
     // A 16-bit result is merged into its half by the write-back.
     let half = writes_d0 && d_width <= 16;
     let whole = assigns_whole(op, d_width);
-    let preload = writes_d0 && (!whole || sem.uses.reads.contains(&Role::D0)) || sem.uses.reads.contains(&Role::D0);
+    let preload =
+        writes_d0 && (!whole || sem.uses.reads.contains(&Role::D0)) || sem.uses.reads.contains(&Role::D0);
     // Sources.
     let mut stage = TokenStream::new();
     let mut read = TokenStream::new();
@@ -331,16 +338,28 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenS
     } else {
         quote! {}
     };
-    let old_rows = if preload { quote! { let r_old = rt::old_rows(cx, op, half); } } else { quote! {} };
+    let old_rows = if preload {
+        quote! { let r_old = rt::old_rows(cx, op, half); }
+    } else {
+        quote! {}
+    };
     let locals = declare_locals(sem);
     let body = emit.stmts(&sem.body);
-    let body = if emit.returns { quote! { 'body: { #body } } } else { body };
+    let body = if emit.returns {
+        quote! { 'body: { #body } }
+    } else {
+        body
+    };
     let results = (0..d_rows).map(|k| {
         let shift = 32 * k as u32;
         let name = format_ident!("o{k}");
         quote! { #name.0[l] = (d0 >> #shift) as u32; }
     });
-    let results = if writes_d0 { quote! { #(#results)* } } else { quote! {} };
+    let results = if writes_d0 {
+        quote! { #(#results)* }
+    } else {
+        quote! {}
+    };
     let declare_results = if writes_d0 {
         let names = (0..d_rows).map(|k| format_ident!("o{k}"));
         quote! { #(let mut #names = Row::ZERO;)* }
@@ -385,8 +404,16 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenS
     };
     // Memory is touched lane by lane, active lanes only; so are bodies too heavy to vectorise.
     let skip = memory || heavy(sem);
-    let guard = if skip { quote! { if exec >> l & 1 == 0 { continue; } } } else { quote! {} };
-    let mut exec_end = if writes_exec { quote! { cx.wave.set_exec(new_exec); } } else { quote! {} };
+    let guard = if skip {
+        quote! { if exec >> l & 1 == 0 { continue; } }
+    } else {
+        quote! {}
+    };
+    let mut exec_end = if writes_exec {
+        quote! { cx.wave.set_exec(new_exec); }
+    } else {
+        quote! {}
+    };
     // Masks are written when both halves have read: a source may be the same register.
     if emit.mask_d0 {
         exec_end.extend(quote! { rt::set_mask(cx, op.d, all_d0); });

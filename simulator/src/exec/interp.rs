@@ -93,7 +93,9 @@ pub fn step(
     let mut result = Ok(());
     for op in &lowered.ops {
         // SAFETY: the host's features were asked for; the operation was lowered just now for this wave.
-        let flow = unsafe { if fast { handlers::dispatch_fast(&mut cx, op) } else { handlers::dispatch_base(&mut cx, op) } };
+        let flow = unsafe {
+            if fast { handlers::dispatch_fast(&mut cx, op) } else { handlers::dispatch_base(&mut cx, op) }
+        };
         match flow {
             Flow::NEXT => {}
             Flow::JUMP => next = cx.jump,
@@ -164,7 +166,11 @@ fn run_loop(
             _ => {
                 let event = cx.take_event(op);
                 let fault = matches!(event, Event::Fault { .. });
-                cx.wave.pc = if fault { cx.op_pc } else { program.op_pcs.get(at + 1).copied().unwrap_or(program.end()) };
+                cx.wave.pc = if fault {
+                    cx.op_pc
+                } else {
+                    program.op_pcs.get(at + 1).copied().unwrap_or(program.end())
+                };
                 return Err(event);
             }
         }

@@ -60,7 +60,8 @@ impl Lowered {
         if y.src.contains(&target)
             && let Some(mov) = mov(arch)
         {
-            let save = Op { code: mov, flags: 0, d: TEMP as u16, d1: 0, src: [target, 0, 0, 0], imm: 0, ext: 0 };
+            let save =
+                Op { code: mov, flags: 0, d: TEMP as u16, d1: 0, src: [target, 0, 0, 0], imm: 0, ext: 0 };
             self.ops.push(save);
             for src in y.src.iter_mut().filter(|s| **s == target) {
                 *src = Op::VGPR | TEMP as u16;
@@ -110,6 +111,12 @@ impl Lowered {
         ext.dpp = dpp(plan, inst);
         if ext != Ext::default() {
             op.flags |= Op::MODIFY;
+        }
+        // Scalar float instructions in VOP3 take their operands without staging: a modifier must not be lost silently.
+        let signs = plan.get(inst, plan.mods.neg) | plan.get(inst, plan.mods.abs);
+        if info.shape == Shape::Scalar && signs != 0 {
+            op.code = UNKNOWN;
+            return op;
         }
         ext.omod = plan.get(inst, plan.mods.omod) as u8;
         if !info.fields.is_empty() {

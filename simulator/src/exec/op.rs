@@ -81,6 +81,15 @@ pub struct Ext {
 pub enum Dpp {
     #[default]
     None,
-    Dpp16 { ctrl: u16, row_mask: u8, bank_mask: u8, bound: bool, fetch: bool },
-    Dpp8 { lanes: [u8; 8], fetch: bool },
+    Dpp16 {
+        ctrl: u16,
+        row_mask: u8,
+        bank_mask: u8,
+        bound: bool,
+        fetch: bool,
+    },
+    Dpp8 {
+        lanes: [u8; 8],
+        fetch: bool,
+    },
 }

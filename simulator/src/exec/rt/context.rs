@@ -89,7 +89,10 @@ pub fn memory_event(memory: &Memory, e: MemError, lane: Option<u32>) -> Event {
     let near = memory.describe(e.address).map(|d| format!(" ({d})")).unwrap_or_default();
     Event::Fault {
         kind: FaultKind::OutOfBounds { size_bytes: e.size_bytes, write: e.write },
-        message: format!("{what} of {} bytes at 0x{:x}{near} is outside every buffer", e.size_bytes, e.address),
+        message: format!(
+            "{what} of {} bytes at 0x{:x}{near} is outside every buffer",
+            e.size_bytes, e.address
+        ),
         lane,
         address: Some(e.address),
     }

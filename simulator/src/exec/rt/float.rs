@@ -331,7 +331,13 @@ one32! {
 fn fract(x: f32) -> f32 {
     let r = x - x.floor();
     let below_one = f(0x3f7f_ffff);
-    if r > below_one { below_one } else if r == 0.0 { 0.0 } else { r }
+    if r > below_one {
+        below_one
+    } else if r == 0.0 {
+        0.0
+    } else {
+        r
+    }
 }
 
 #[inline(always)]
@@ -385,7 +391,11 @@ mod tests {
     fn every_half_converts_exactly_and_back() {
         for h in 0..=0xffffu32 {
             let single = half_to_single(h);
-            assert_eq!(f(single).to_bits(), half::f16::from_bits(h as u16).to_f32_const().to_bits(), "{h:04x}");
+            assert_eq!(
+                f(single).to_bits(),
+                half::f16::from_bits(h as u16).to_f32_const().to_bits(),
+                "{h:04x}"
+            );
             if h & 0x7fff <= 0x7c00 {
                 assert_eq!(single_to_half(single), h);
             }
@@ -399,7 +409,8 @@ mod tests {
             x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             for y in [x, x & 0x8fff_ffff | 0x3000_0000, (x & 0xffff_e000) | 0x1000] {
                 let ours = single_to_half(y);
-                let theirs = arith::convert_float(y as u128, Ty::F32, Ty::F16, arith::Round::NearestEven) as u32;
+                let theirs =
+                    arith::convert_float(y as u128, Ty::F32, Ty::F16, arith::Round::NearestEven) as u32;
                 if arith::is_nan(y as u128, Ty::F32) {
                     assert!(arith::is_nan(ours as u128, Ty::F16));
                 } else {

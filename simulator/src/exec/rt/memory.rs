@@ -25,7 +25,12 @@ fn place(space: Space, addr: u64) -> Place {
 
 /// `BYTES` bytes as a number.
 #[inline(always)]
-pub fn load<const BYTES: usize>(cx: &mut Cx<'_>, space: Space, addr: u64, lane: Option<u32>) -> Result<u128, Flow> {
+pub fn load<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    lane: Option<u32>,
+) -> Result<u128, Flow> {
     let bytes: [u8; BYTES] = match place(space, addr) {
         Place::Global => match cx.memory.load::<BYTES>(addr) {
             Ok(bytes) => bytes,

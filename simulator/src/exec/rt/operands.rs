@@ -255,7 +255,13 @@ fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [Row]) {
 
 /// Applies modifiers and DPP to staged sources; gives the lanes that still execute.
 #[inline(never)]
-pub fn modify(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, sources: &mut [(usize, &mut *const Row)]) -> u32 {
+pub fn modify(
+    cx: &mut Cx<'_>,
+    op: &Op,
+    half: usize,
+    exec: u32,
+    sources: &mut [(usize, &mut *const Row)],
+) -> u32 {
     let ext = cx.raw(op);
     let mut active = exec;
     for (index, rows) in sources.iter_mut() {
@@ -264,7 +270,8 @@ pub fn modify(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, sources: &mut [(
         let wide = ext.sign_at[i] == 63;
         let dwords = if wide { 2 } else { 1 };
         let moved = i == 0 && ext.dpp != Dpp::None;
-        let touched = bit(ext.abs_bits | ext.neg_bits | ext.high_bits | ext.narrow_bits | ext.packed_bits) || moved;
+        let touched =
+            bit(ext.abs_bits | ext.neg_bits | ext.high_bits | ext.narrow_bits | ext.packed_bits) || moved;
         if !touched {
             continue;
         }

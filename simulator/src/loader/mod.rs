@@ -1,0 +1,4 @@
+//! From files to dispatches.
+
+pub mod code_object;
+pub mod launch;
