@@ -41,6 +41,7 @@ pub fn check(
         calls: Vec::new(),
         read_locals: BTreeSet::new(),
         breaks: Vec::new(),
+        unreadable: BTreeSet::new(),
     };
     c.stmts(&block.body);
     let body = c.out.pop().unwrap_or_default();
@@ -127,6 +128,8 @@ struct Checker<'a> {
     read_locals: BTreeSet<LocalId>,
     /// The flags of the loops around the current statement that hold a `break`.
     breaks: Vec<LocalId>,
+    /// Names whose only assignments have been reported as wrong.
+    unreadable: BTreeSet<String>,
 }
 
 type R<T> = Result<T, ()>;

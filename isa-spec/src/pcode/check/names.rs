@@ -174,6 +174,9 @@ impl Checker<'_> {
     }
 
     pub(super) fn unknown<T>(&mut self, name: &str, span: Span) -> R<T> {
+        if self.unreadable.contains(name) {
+            return Err(());
+        }
         let operand_like = matches!(name, "D0" | "D1" | "S0" | "S1" | "S2" | "S3" | "SRC0" | "SRC1" | "SRC2")
             || (name.starts_with('S') && name.len() == 2 && name.as_bytes()[1].is_ascii_digit());
         let operands = self.operand_names();

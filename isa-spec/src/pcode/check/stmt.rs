@@ -204,7 +204,15 @@ impl<'a> Checker<'a> {
         if self.no_return(place) {
             return Ok(());
         }
-        let mut result = self.expr(value)?;
+        let result = self.expr(value);
+        if result.is_err()
+            && let Some((name, _)) = local_name(place)
+            && !self.known(name)
+        {
+            // Its value is wrong, and said to be; that its name is known spares more of the same.
+            self.unreadable.insert(name.to_string());
+        }
+        let mut result = result?;
         if let Some(op) = op {
             let old = self.expr(place)?;
             result = self.binary_values(op, old, result, span)?;

@@ -28,7 +28,7 @@ const MAX_ERRORS: usize = 200;
 /// Words that are no names inside a body.
 const RESERVED: &[&str] = &[
     "if", "then", "elsif", "else", "endif", "for", "do", "endfor", "while", "endwhile", "declare", "return",
-    "break",
+    "break", "lambda",
 ];
 
 /// Words that start an item of a file.

@@ -481,7 +481,6 @@ impl Parser<'_> {
         }
         let (at, errors) = (self.at, self.errors.len());
         let value = self.expr();
-        self.eat(";");
         if let Ok(value) = value
             && self.eat(")")
         {
