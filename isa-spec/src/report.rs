@@ -4,10 +4,11 @@ use crate::canonical::{self, Parsed};
 use crate::diag::{Diagnostic, Severity, nearest};
 use crate::pcode::ast::Instruction as Block;
 use crate::pcode::check::{Library, check};
-use crate::pcode::ir::Shape;
+use crate::pcode::ir::{Semantics, Shape};
 use crate::pcode::sig::InstrSig;
 use crate::source::{FileId, SourceMap};
 use crate::tables::ArchTable;
+use std::collections::BTreeMap;
 
 /// The verdict on one name of one block.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +82,33 @@ pub fn check_files(
     let mut seen = std::collections::BTreeSet::new();
     diagnostics.retain(|d| seen.insert((d.span, d.message.clone())));
     Report { blocks, diagnostics }
+}
+
+/// The semantics that `files` give to one architecture's instructions, by upper-case name. Blocks with errors are left out.
+pub fn semantics_of(
+    sources: &SourceMap,
+    files: &[FileId],
+    base: &[FileId],
+    table: &'static ArchTable,
+) -> BTreeMap<String, Semantics> {
+    let (parsed, _) = canonical::parse_all(sources, files);
+    let (base_parsed, _) = canonical::parse_all(sources, base);
+    let (mut library, _) = parsed.library();
+    lend(&mut library, &base_parsed);
+    let mut out = BTreeMap::new();
+    for (_, block) in parsed.blocks() {
+        if !block.archs.is_empty() && !block.archs.iter().any(|a| a.text == table.name) {
+            continue;
+        }
+        for name in &block.names {
+            let Some(inst) = table.instruction(&name.text.to_uppercase()) else { continue };
+            let sig = InstrSig::from_table(table, inst);
+            if let Ok((sem, _)) = check(sources, &library, block, &sig, Some(table.name)) {
+                out.insert(inst.name.to_string(), sem);
+            }
+        }
+    }
+    out
 }
 
 /// What `base` has and the checked files do not define themselves.

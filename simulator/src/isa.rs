@@ -44,6 +44,12 @@ pub static SEMANTICS: LazyLock<SemanticsSet> = LazyLock::new(|| {
     set
 });
 
+/// Name and text of every pseudocode file of the project.
+pub fn pseudocode() -> Vec<(String, String)> {
+    let file = |&id| LOADED.sources.file(id);
+    LOADED.pcode.iter().map(file).map(|f| (f.name.clone(), f.text.clone())).collect()
+}
+
 /// `file:line` of a place in the pseudocode.
 pub fn place(span: isa_spec::source::Span) -> String {
     let (line, _) = LOADED.sources.line_col(span.file, span.start);

@@ -2,6 +2,7 @@
 //!
 //! [`run`] is the entry point; each command has a function that gives its text or JSON, so that tests need no process.
 
+use super::target::Target;
 use crate::arch::Arch;
 use crate::isa;
 use isa_spec::canonical::Operation;
@@ -49,40 +50,6 @@ pub enum IsaCommand {
         #[arg(long)]
         json: bool,
     },
-}
-
-/// Which architecture, named either way.
-#[derive(Debug, Default, Clone, clap::Args)]
-pub struct Target {
-    /// rdna3, rdna3.5 or rdna4
-    #[arg(long, value_parser = parse_arch)]
-    pub arch: Option<Arch>,
-    /// gfx1100 … gfx1103, gfx1150 … gfx1153, gfx1200, gfx1201
-    #[arg(long, value_parser = parse_mcpu, conflicts_with = "arch")]
-    pub mcpu: Option<Arch>,
-}
-
-impl Target {
-    pub fn arch(&self) -> Option<Arch> {
-        self.arch.or(self.mcpu)
-    }
-
-    fn archs(&self) -> Vec<Arch> {
-        self.arch().map_or(Arch::ALL.to_vec(), |a| vec![a])
-    }
-}
-
-fn parse_arch(name: &str) -> Result<Arch, String> {
-    Arch::from_name(name).ok_or_else(|| {
-        let known: Vec<&str> = Arch::ALL.iter().map(|a| a.name()).collect();
-        format!("the architectures are {}", known.join(", "))
-    })
-}
-
-fn parse_mcpu(name: &str) -> Result<Arch, String> {
-    Arch::from_mcpu(name).ok_or_else(|| {
-        "the processors are gfx1100 … gfx1103, gfx1150 … gfx1153, gfx1200 and gfx1201".to_string()
-    })
 }
 
 /// Runs one command. The exit code: 0, or 2 for a name that is no instruction and for wrong ISA files.

@@ -1,0 +1,212 @@
+//! `wavesim pcode check | eval`: single pseudocode files, without a rebuild.
+
+use super::conform::Tally;
+use super::{BAD_INPUT, FAILED, OK, input_name, read_input};
+use crate::arch::Arch;
+use crate::conform::{self, Engine};
+use crate::isa;
+use anyhow::bail;
+use isa_spec::diag::{self, Diagnostic};
+use isa_spec::pcode::ir::{Semantics, Shape};
+use isa_spec::report::{self, Report};
+use isa_spec::source::{FileId, SourceMap};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Check pseudocode files, and run them on conformance vectors
+#[derive(Debug, clap::Args)]
+pub struct PcodeArgs {
+    #[command(subcommand)]
+    pub command: PcodeCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum PcodeCommand {
+    /// Parse and type-check every instruction block of the files
+    #[command(after_long_help = "\
+Examples:
+  wavesim pcode check my.pcode
+  wavesim pcode check pseudocode/vector/*.pcode --json
+
+Exit code 1 if a block has an error; warnings alone are success.")]
+    Check {
+        /// Pseudocode files, or `-`
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// JSON Lines, one an instruction
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run the reference evaluator with a file's semantics on conformance vectors of one instruction
+    #[command(after_long_help = "\
+Example:
+  wavesim pcode eval --instruction v_add_f32 --file my.pcode --vector vectors/rdna3/vop2.jsonl.gz")]
+    Eval {
+        /// The instruction, in any case
+        #[arg(long)]
+        instruction: String,
+        /// The pseudocode file that defines it
+        #[arg(long)]
+        file: PathBuf,
+        /// Vectors; records of other instructions are passed over
+        #[arg(long, required = true)]
+        vector: Vec<PathBuf>,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+        /// Show what differs, in this many records
+        #[arg(long, default_value_t = 5)]
+        show: u32,
+    },
+}
+
+pub fn run(args: &PcodeArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    if let Some(problems) = isa::problems() {
+        eprintln!("{problems}");
+        return Ok(BAD_INPUT);
+    }
+    match &args.command {
+        PcodeCommand::Check { files, json } => check(files, *json, out),
+        PcodeCommand::Eval { instruction, file, vector, json, show } => {
+            eval(instruction, file, vector, *json, *show, out)
+        }
+    }
+}
+
+/// Files to check, and the project's own pseudocode for them to call.
+struct Loaded {
+    sources: SourceMap,
+    files: Vec<FileId>,
+    base: Vec<FileId>,
+    report: Report,
+}
+
+fn load(files: &[PathBuf]) -> anyhow::Result<Loaded> {
+    let mut sources = SourceMap::default();
+    let mut ids = Vec::new();
+    for path in files {
+        let text = String::from_utf8_lossy(&read_input(path)?).into_owned();
+        ids.push(sources.add(input_name(path), text));
+    }
+    let base: Vec<FileId> =
+        isa::pseudocode().into_iter().map(|(name, text)| sources.add(name, text)).collect();
+    let tables: Vec<_> = Arch::ALL.iter().map(|a| a.table()).collect();
+    let report = report::check_files(&sources, &ids, &base, &tables);
+    Ok(Loaded { sources, files: ids, base, report })
+}
+
+fn check(files: &[PathBuf], json: bool, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let Loaded { sources, report, .. } = load(files)?;
+    if json {
+        for block in &report.blocks {
+            let name = &block.instruction;
+            let line = match block.shape {
+                Some(shape) if block.errors.is_empty() => {
+                    json!({"instruction": name, "ok": true, "shape": shape_name(shape)})
+                }
+                _ => {
+                    json!({"instruction": name, "ok": false, "errors": errors_json(&sources, &block.errors)})
+                }
+            };
+            writeln!(out, "{line}")?;
+        }
+        // A file too broken for blocks still says so.
+        if !report.ok() && report.blocks.iter().all(|b| b.errors.is_empty()) {
+            let errors = errors_json(&sources, &report.diagnostics);
+            writeln!(out, "{}", json!({"instruction": null, "ok": false, "errors": errors}))?;
+        }
+    } else {
+        for block in report.blocks.iter().filter(|b| b.errors.is_empty()) {
+            let shape = block.shape.map_or("", shape_name);
+            writeln!(out, "{}: ok, {shape} shape", block.instruction)?;
+        }
+    }
+    eprint!("{}", diag::render_all(&sources, &report.diagnostics));
+    Ok(if report.ok() { OK } else { FAILED })
+}
+
+fn errors_json(sources: &SourceMap, errors: &[Diagnostic]) -> Vec<serde_json::Value> {
+    errors
+        .iter()
+        .map(|d| {
+            let (line, column) = sources.line_col(d.span.file, d.span.start);
+            let file = &sources.file(d.span.file).name;
+            json!({"file": file, "line": line, "column": column, "message": d.message})
+        })
+        .collect()
+}
+
+fn shape_name(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Scalar => "scalar",
+        Shape::Lane => "lane",
+        Shape::Wave => "wave",
+    }
+}
+
+fn eval(
+    instruction: &str,
+    file: &PathBuf,
+    vectors: &[PathBuf],
+    json: bool,
+    show: u32,
+    out: &mut dyn Write,
+) -> anyhow::Result<u8> {
+    let wanted = instruction.to_uppercase();
+    let mut tally = Tally::default();
+    let mut by_arch: BTreeMap<Arch, BTreeMap<String, Semantics>> = BTreeMap::new();
+    for path in vectors {
+        let mut records = conform::read_file(path)?;
+        records.retain(|r| plain_name(&r.op) == plain_name(&wanted));
+        let mut groups: BTreeMap<Option<Arch>, Vec<conform::Record>> = BTreeMap::new();
+        for record in records {
+            groups.entry(record.architecture()).or_default().push(record);
+        }
+        for (arch, records) in groups {
+            let overrides = match arch {
+                None => &BTreeMap::new(),
+                Some(arch) => match by_arch.entry(arch) {
+                    std::collections::btree_map::Entry::Occupied(e) => &*e.into_mut(),
+                    std::collections::btree_map::Entry::Vacant(e) => {
+                        let all = semantics(std::slice::from_ref(file), arch)?;
+                        if !all.contains_key(plain_name(&wanted)) && !all.contains_key(&wanted) {
+                            let has: Vec<&str> = all.keys().map(String::as_str).collect();
+                            bail!(
+                                "{}: no block for {wanted} on {}; there is {}",
+                                file.display(),
+                                arch.name(),
+                                has.join(", ")
+                            );
+                        }
+                        &*e.insert(all)
+                    }
+                },
+            };
+            let name = arch.map_or("other", |a| a.name());
+            tally.add(&format!("{name}/{}", wanted.to_lowercase()), &records, Engine::Reference, overrides);
+        }
+    }
+    tally.report(json, show, out)?;
+    Ok(tally.code())
+}
+
+/// Without the suffix that names an encoding.
+fn plain_name(name: &str) -> &str {
+    let name = name.trim();
+    ["_E64_DPP", "_DPP16", "_DPP8", "_DPP", "_E32", "_E64"]
+        .iter()
+        .find_map(|s| name.strip_suffix(s))
+        .unwrap_or(name)
+}
+
+/// The checked semantics of pseudocode files for one architecture, by upper-case instruction name. What is wrong
+/// with the files goes to stderr.
+pub fn semantics(files: &[PathBuf], arch: Arch) -> anyhow::Result<BTreeMap<String, Semantics>> {
+    let Loaded { sources, files, base, report } = load(files)?;
+    if !report.ok() {
+        bail!("errors in the pseudocode\n{}", diag::render_all(&sources, &report.diagnostics));
+    }
+    Ok(report::semantics_of(&sources, &files, &base, arch.table()))
+}

@@ -1,0 +1,77 @@
+//! `--arch`, `--mcpu`, `--wave`: which machine, said the same way in every command.
+
+use crate::arch::Arch;
+
+/// Which architecture, named either way.
+#[derive(Debug, Default, Clone, clap::Args)]
+pub struct Target {
+    /// rdna3, rdna3.5 or rdna4
+    #[arg(long, value_parser = parse_arch)]
+    pub arch: Option<Arch>,
+    /// gfx1100 … gfx1103, gfx1150 … gfx1153, gfx1200, gfx1201
+    #[arg(long, value_parser = parse_mcpu, conflicts_with = "arch")]
+    pub mcpu: Option<Arch>,
+}
+
+impl Target {
+    /// What was asked for, if anything.
+    pub fn arch(&self) -> Option<Arch> {
+        self.arch.or(self.mcpu)
+    }
+
+    /// What was asked for, or RDNA 3.
+    pub fn arch_or_default(&self) -> Arch {
+        self.arch().unwrap_or(Arch::Rdna3)
+    }
+
+    /// What was asked for, or all.
+    pub fn archs(&self) -> Vec<Arch> {
+        self.arch().map_or(Arch::ALL.to_vec(), |a| vec![a])
+    }
+}
+
+/// Waves of 32 or 64 lanes.
+#[derive(Debug, Default, Clone, clap::Args)]
+pub struct WaveSize {
+    /// Lanes of a wave, 32 or 64
+    #[arg(long, value_name = "LANES", value_parser = parse_wave)]
+    pub wave: Option<u32>,
+}
+
+pub fn parse_arch(name: &str) -> Result<Arch, String> {
+    Arch::from_name(name).ok_or_else(|| {
+        let known: Vec<&str> = Arch::ALL.iter().map(|a| a.name()).collect();
+        format!("the architectures are {}", known.join(", "))
+    })
+}
+
+pub fn parse_mcpu(name: &str) -> Result<Arch, String> {
+    Arch::from_mcpu(name).ok_or_else(|| format!("the processors are {}", PROCESSORS.join(", ")))
+}
+
+/// Every processor name that [`Arch::from_mcpu`] knows.
+pub const PROCESSORS: [&str; 10] = [
+    "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1200",
+    "gfx1201",
+];
+
+fn parse_wave(text: &str) -> Result<u32, String> {
+    match text {
+        "32" => Ok(32),
+        "64" => Ok(64),
+        _ => Err("a wave has 32 or 64 lanes".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_processor_is_known() {
+        for name in PROCESSORS {
+            assert!(Arch::from_mcpu(name).is_some(), "{name}");
+        }
+        assert!(parse_mcpu("gfx942").is_err_and(|e| e.contains("gfx1100") && e.contains("gfx1201")));
+    }
+}
