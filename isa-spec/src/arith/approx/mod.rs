@@ -94,7 +94,9 @@ fn quickly(function: Function, format: Format, a: u64) -> Option<u64> {
     let x = small_to_f64(format, a);
     let y = match function {
         Function::Exp2 if x.abs() < 1000.0 => quick::exp2(x),
-        Function::Exp2 => return None,
+        // Far beyond f32's range.
+        Function::Exp2 if x < 0.0 => return Some(0),
+        Function::Exp2 => return Some(format.infinity()),
         Function::Log2 => quick::log2(x),
         // Beyond 2^24 every f32 is an integer.
         Function::Sin | Function::Cos if x.abs() >= (1 << 24) as f64 => return None,

@@ -111,6 +111,7 @@ fn wide_identities() {
 /// Series in big-integer arithmetic, 320 bits: no code or constant in common with the wide path.
 mod big {
     use num_bigint::BigInt;
+    use std::sync::LazyLock;
 
     pub const BITS: u32 = 320;
 
@@ -135,13 +136,10 @@ mod big {
         sum * 2
     }
 
-    pub fn ln_2() -> BigInt {
-        ln_ratio(&BigInt::from(2), &BigInt::from(1))
-    }
+    pub static LN_2: LazyLock<BigInt> = LazyLock::new(|| ln_ratio(&BigInt::from(2), &BigInt::from(1)));
 
-    pub fn pi() -> BigInt {
-        BigInt::from(crate::arith::trig_preop::tests::pi(BITS))
-    }
+    pub static PI: LazyLock<BigInt> =
+        LazyLock::new(|| BigInt::from(crate::arith::trig_preop::tests::pi(BITS)));
 
     fn series(t: &BigInt, step: u32, mut k: u32, start: BigInt, minus: bool) -> BigInt {
         let power = if step == 2 { multiply(t, t) } else { t.clone() };
@@ -191,18 +189,18 @@ fn big_value(function: Function, a: u32) -> Option<(num_bigint::BigInt, i32)> {
             let whole: BigInt = &x_fixed >> big::BITS;
             let rest = &x_fixed - (&whole << big::BITS);
             let n: i32 = whole.try_into().ok()?;
-            (big::exp(&((rest * big::ln_2()) >> big::BITS)), unit + n)
+            (big::exp(&((rest * &*big::LN_2) >> big::BITS)), unit + n)
         }
         Function::Log2 => {
             let top = 127 - x.sig.leading_zeros() as i32;
             let ln = big::ln_ratio(&BigInt::from(x.sig), &(BigInt::from(1) << top));
             let whole = BigInt::from(x.exp + top) << big::BITS;
-            (whole + (ln << big::BITS) / big::ln_2(), unit)
+            (whole + (ln << big::BITS) / &*big::LN_2, unit)
         }
         Function::Sin | Function::Cos => {
             // Modulo one turn, then radians.
             let turns = &x_fixed & ((BigInt::from(1) << big::BITS) - 1);
-            let radians = (turns * big::pi() * 2) >> big::BITS;
+            let radians = (turns * &*big::PI * 2) >> big::BITS;
             (if function == Function::Sin { big::sin(&radians) } else { big::cos(&radians) }, unit)
         }
     })

@@ -27,13 +27,7 @@ pub(super) fn mask(width: u32) -> u128 {
 
 /// A float literal as bits of `ty`, rounded to nearest even once.
 pub(super) fn float_bits(value: f64, ty: Ty) -> u128 {
-    match ty {
-        Ty::F64 => value.to_bits() as u128,
-        Ty::F32 => (value as f32).to_bits() as u128,
-        Ty::F16 => half::f16::from_f64(value).to_bits() as u128,
-        Ty::BF16 => half::bf16::from_f64(value).to_bits() as u128,
-        _ => 0,
-    }
+    crate::arith::constant(value, ty)
 }
 
 impl TExpr {
