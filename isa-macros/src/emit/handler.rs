@@ -488,10 +488,10 @@ fn out_fmt(op: &Operation, sem: &Semantics, width: u32) -> TokenStream {
 fn find_d0_type(list: &[Stmt], out: &mut Option<Ty>) {
     for s in list {
         match s {
-            Stmt::Assign { place: Place { kind: PlaceKind::Operand(Role::D0), ty }, .. } => {
-                if ty.is_float() || out.is_none() {
-                    *out = Some(*ty);
-                }
+            Stmt::Assign { place: Place { kind: PlaceKind::Operand(Role::D0), ty }, .. }
+                if ty.is_float() || out.is_none() =>
+            {
+                *out = Some(*ty);
             }
             Stmt::If { arms, otherwise, .. } => {
                 arms.iter().for_each(|a| find_d0_type(&a.1, out));

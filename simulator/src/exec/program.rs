@@ -80,7 +80,7 @@ impl Program {
 
     /// Operation at a byte offset.
     pub fn op_at(&self, pc: u64) -> Option<usize> {
-        if pc % 4 != 0 {
+        if !pc.is_multiple_of(4) {
             return None;
         }
         let at = *self.by_dword.get((pc / 4) as usize)?;

@@ -266,8 +266,8 @@ impl RefMachine<'_, '_> {
         let bound = self.plan.get(self.inst, m.bound_ctrl) != 0;
         let s0 = self.operand_of(Role::S0);
         for lane in 0..self.wave.size {
-            let row = row_mask >> (lane / 16 & 3) & 1;
-            let bank = bank_mask >> (lane / 4 & 3) & 1;
+            let row = row_mask >> ((lane / 16) & 3) & 1;
+            let bank = bank_mask >> ((lane / 4) & 3) & 1;
             let invalid = !bound && s0.is_some_and(|o| self.source_lane(&o, lane).is_none());
             if row == 0 || bank == 0 || invalid {
                 self.disabled |= 1 << lane;

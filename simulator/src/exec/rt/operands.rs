@@ -283,9 +283,9 @@ pub fn modify(
         if moved {
             let (lanes, invalid) = dpp_lanes(ext.dpp, half, exec, cx.wave.exec());
             let before = values;
-            for k in 0..dwords {
-                for l in 0..32 {
-                    values[k].0[l] = lanes[l].map_or(0, |from| before[k].0[from as usize]);
+            for (to, from) in values.iter_mut().zip(&before).take(dwords) {
+                for (value, lane) in to.0.iter_mut().zip(&lanes) {
+                    *value = lane.map_or(0, |l| from.0[l as usize]);
                 }
             }
             active &= !invalid;
@@ -309,9 +309,7 @@ pub fn modify(
         if bit(ext.neg_bits) {
             values[row].0.iter_mut().for_each(|v| *v ^= 1 << at);
         }
-        for k in 0..dwords {
-            cx.stage.0[i][k] = values[k];
-        }
+        cx.stage.0[i][..dwords].copy_from_slice(&values[..dwords]);
         **rows = cx.stage.0[i].as_ptr();
     }
     active
@@ -335,7 +333,8 @@ fn dpp_lanes(dpp: Dpp, half: usize, exec: u32, _all: u64) -> ([Option<u8>; 32], 
                 let from = dpp16_source(ctrl as u32, lane).map(|f| f & 31);
                 let valid = from.filter(|f| fetch || exec >> f & 1 == 1);
                 lanes[l as usize] = valid.map(|f| f as u8);
-                let enabled = row_mask >> (lane / 16 & 3) & 1 == 1 && bank_mask >> (lane / 4 & 3) & 1 == 1;
+                let enabled =
+                    row_mask >> ((lane / 16) & 3) & 1 == 1 && bank_mask >> ((lane / 4) & 3) & 1 == 1;
                 if !enabled || valid.is_none() && !bound {
                     off |= 1 << l;
                 }
