@@ -391,11 +391,13 @@ mod tests {
     fn every_half_converts_exactly_and_back() {
         for h in 0..=0xffffu32 {
             let single = half_to_single(h);
-            assert_eq!(
-                f(single).to_bits(),
-                half::f16::from_bits(h as u16).to_f32_const().to_bits(),
-                "{h:04x}"
-            );
+            let value = half::f16::from_bits(h as u16);
+            if value.is_nan() {
+                // The library makes signalling NaNs quiet; here that is the operation's business.
+                assert_eq!(single, (h & 0x8000) << 16 | 0x7f80_0000 | (h & 0x3ff) << 13, "{h:04x}");
+            } else {
+                assert_eq!(single, value.to_f32_const().to_bits(), "{h:04x}");
+            }
             if h & 0x7fff <= 0x7c00 {
                 assert_eq!(single_to_half(single), h);
             }
