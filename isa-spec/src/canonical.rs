@@ -191,3 +191,57 @@ pub fn load_set(
     }
     (set, diagnostics)
 }
+
+/// What `file`, read over the project's `files`, says of each table's instructions: by table (in the order given) and instruction name.
+/// Its blocks and functions stand before the project's where both define a name.
+pub fn replacements(
+    sources: &SourceMap,
+    files: &[FileId],
+    file: FileId,
+    tables: &[&'static ArchTable],
+) -> (Vec<BTreeMap<String, Semantics>>, Vec<Diagnostic>) {
+    let (standard, _) = parse_all(sources, files);
+    let (own, mut diagnostics) = parse_all(sources, &[file]);
+    let (mut library, _) = standard.library();
+    let (own_library, mut errors) = own.library();
+    diagnostics.append(&mut errors);
+    library.functions.extend(own_library.functions);
+    for (name, blocks) in own_library.instructions {
+        let list = library.instructions.entry(name).or_default();
+        list.retain(|old| !blocks.iter().any(|new| overlap(old, new)));
+        list.extend(blocks);
+    }
+    let mut out = vec![BTreeMap::new(); tables.len()];
+    for (_, block) in own.blocks() {
+        for name in &block.names {
+            let upper = name.text.to_uppercase();
+            let mut used = false;
+            for (table, out) in tables.iter().zip(&mut out) {
+                if !block.archs.is_empty() && !block.archs.iter().any(|a| a.text == table.name) {
+                    continue;
+                }
+                let Some(inst) = table.instructions.iter().find(|i| i.name == upper) else { continue };
+                used = true;
+                match check(sources, &library, block, &InstrSig::from_table(table, inst), Some(table.name)) {
+                    Ok((sem, _)) => {
+                        out.insert(upper.clone(), sem);
+                    }
+                    Err(errors) => {
+                        for e in with_rows(errors, block) {
+                            if !diagnostics.contains(&e) {
+                                diagnostics.push(e);
+                            }
+                        }
+                    }
+                }
+            }
+            if !used {
+                diagnostics.push(
+                    Diagnostic::warning(name.span, format!("no architecture has an instruction {upper}"))
+                        .label("unused"),
+                );
+            }
+        }
+    }
+    (out, diagnostics)
+}

@@ -13,12 +13,12 @@ pub struct Span {
 }
 
 /// The files of one run, by id.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SourceMap {
     files: Vec<SourceFile>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SourceFile {
     /// As shown in messages: relative to the workspace where possible.
     pub name: String,

@@ -35,6 +35,11 @@ static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
     data::load(data::RDNA, &isa, &root.join("data/overlay"), &root.join("pseudocode"), &root)
 });
 
+/// Everything that was read, with its sources.
+pub fn loaded() -> &'static Loaded {
+    &LOADED
+}
+
 /// The checked semantics, for the reference executor and the listing commands.
 pub static SEMANTICS: LazyLock<SemanticsSet> = LazyLock::new(|| {
     let (set, diagnostics) = canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables);

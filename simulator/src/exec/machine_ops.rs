@@ -1,17 +1,18 @@
 //! Control builtins: what reaches beyond registers and memory. One implementation for the interpreter and the reference executor.
 
+use super::hwreg;
+use crate::arch::Arch;
 use crate::fault::FaultKind;
-use crate::machine::Wave;
+use crate::machine::{Wave, Workgroup};
+use crate::memory::{MemError, Memory};
 use isa_spec::pcode::builtins::Bi;
 
 /// Why a wave stops running for now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     EndPgm,
-    /// S_BARRIER: continue when all waves of the workgroup have arrived.
-    Barrier,
-    /// S_BARRIER_WAIT on this barrier: continue when it completes.
-    BarrierWait(i32),
+    /// Continue when the barrier with this index (`Workgroup::index`) has completed more often than the wave has passed it.
+    BarrierWait(usize),
     Fault {
         kind: FaultKind,
         message: String,
@@ -24,95 +25,54 @@ impl Event {
     pub fn fault(kind: FaultKind, message: impl Into<String>) -> Event {
         Event::Fault { kind, message: message.into(), lane: None, address: None }
     }
-}
 
-/// Barrier state of a workgroup (RDNA 4 ISA manual, *Barriers*; RDNA 3 has the first only).
-#[derive(Debug, Clone, Default)]
-pub struct Workgroup {
-    /// -1 at index 0, named barriers 1..=16.
-    pub barriers: [BarrierState; 17],
-    /// Waves that have not ended.
-    pub live: u32,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct BarrierState {
-    pub members: u32,
-    pub signals: u32,
-    /// Completions so far: a waiter continues when this passes what it saw on its signal.
-    pub generation: u32,
-}
-
-impl Workgroup {
-    fn index(barrier: i32) -> Option<usize> {
-        match barrier {
-            -1 => Some(0),
-            1..=16 => Some(barrier as usize),
-            _ => None,
+    /// An access to global memory that failed.
+    pub fn out_of_bounds(memory: &Memory, e: MemError, lane: Option<u32>) -> Event {
+        Event::Fault {
+            kind: FaultKind::OutOfBounds { size_bytes: e.size_bytes, write: e.write },
+            message: memory.explain(&e),
+            lane,
+            address: Some(e.address),
         }
     }
 
-    pub fn state(&self, barrier: i32) -> BarrierState {
-        Self::index(barrier).map_or(BarrierState::default(), |at| {
-            let mut state = self.barriers[at];
-            if at == 0 {
-                state.members = self.live;
-            }
-            state
-        })
-    }
-
-    /// One arrival; true if the first since the last completion.
-    pub fn signal(&mut self, barrier: i32) -> bool {
-        let Some(at) = Self::index(barrier) else { return false };
-        let members = self.state(barrier).members;
-        let state = &mut self.barriers[at];
-        let first = state.signals == 0;
-        state.signals += 1;
-        if state.signals >= members {
-            state.signals = 0;
-            state.generation += 1;
-        }
-        first
-    }
-
-    /// A wave ended: barriers waiting for it may complete.
-    pub fn leave(&mut self) {
-        self.live = self.live.saturating_sub(1);
-        let state = &mut self.barriers[0];
-        if state.signals > 0 && state.signals >= self.live {
-            state.signals = 0;
-            state.generation += 1;
+    /// An access beyond the lane's private memory; `e.address` is the offset in it.
+    pub fn scratch_overflow(e: MemError, lane_bytes: u32, lane: Option<u32>) -> Event {
+        let what = if e.write { "store" } else { "load" };
+        let MemError { address, size_bytes, write } = e;
+        Event::Fault {
+            kind: FaultKind::OutOfBounds { size_bytes, write },
+            message: format!(
+                "{what} of {size_bytes} bytes at scratch offset 0x{address:x} is beyond the lane's {lane_bytes} bytes of scratch"
+            ),
+            lane,
+            address: Some(address),
         }
     }
-}
 
-/// Hardware register numbers of S_GETREG and S_SETREG (LLVM AMDGPUUsage and the ISA manuals).
-mod hwreg {
-    pub const MODE: u32 = 1;
-    pub const STATUS: u32 = 2;
-    pub const GPR_ALLOC: u32 = 5;
-    pub const LDS_ALLOC: u32 = 6;
-    pub const IB_STS: u32 = 7;
-    pub const SH_MEM_BASES: u32 = 15;
-    pub const FLAT_SCR_LO: u32 = 20;
-    pub const FLAT_SCR_HI: u32 = 21;
-    pub const HW_ID1: u32 = 23;
-    pub const HW_ID2: u32 = 24;
-    pub const SHADER_CYCLES: u32 = 29;
+    /// An atomic whose address is no multiple of its size.
+    pub fn misaligned(e: MemError, lane: Option<u32>) -> Event {
+        let MemError { address, size_bytes, .. } = e;
+        Event::Fault {
+            kind: FaultKind::Misaligned { size_bytes },
+            message: format!("atomic of {size_bytes} bytes at 0x{address:x}, which is no multiple of {size_bytes}"),
+            lane,
+            address: Some(address),
+        }
+    }
 }
 
 /// Runs a control builtin. `instructions`: executed so far, which stands for time.
 pub fn control(
+    arch: Arch,
     wave: &mut Wave,
-    workgroup: &mut Workgroup,
+    group: &mut Workgroup,
     instructions: u64,
     bi: Bi,
     args: &[u128],
 ) -> Result<u128, Event> {
     let a = args.first().copied().unwrap_or(0);
     let b = args.get(1).copied().unwrap_or(0);
-    let barrier = a as u32 as i32;
     match bi {
         Bi::Nop => {}
         // Memory operations are complete when they return: every counter is zero.
@@ -126,6 +86,7 @@ pub fn control(
         | Bi::WaitBvhcnt
         | Bi::WaitDscnt
         | Bi::WaitKmcnt => {}
+        // Nobody listens: interrupts and the release of registers have no effect on results.
         Bi::SendMsg => {}
         Bi::EndPgm => return Err(Event::EndPgm),
         Bi::Illegal => {
@@ -141,78 +102,135 @@ pub fn control(
         Bi::GwsUnsupported => {
             return Err(Event::fault(FaultKind::Unimplemented, "global wave sync is not supported"));
         }
-        Bi::SendMsgRtn => {
-            // Message numbers: 131 REALTIME, 133 TBA; others answer 0.
-            return Ok(if a == 131 { instructions as u128 } else { 0 });
-        }
-        Bi::Barrier => return Err(Event::Barrier),
-        Bi::BarrierSignal => {
-            workgroup.signal(barrier);
-        }
-        Bi::BarrierSignalIsFirst => return Ok(workgroup.signal(barrier) as u128),
-        Bi::BarrierWait => return Err(Event::BarrierWait(barrier)),
-        Bi::BarrierInit => {
-            if let 1..=16 = barrier {
-                workgroup.barriers[barrier as usize] =
-                    BarrierState { members: b as u32, ..BarrierState::default() };
-            }
-        }
-        Bi::BarrierJoin => wave.joined = if (1..=16).contains(&barrier) { barrier as u32 } else { 0 },
+        Bi::SendMsgRtn => return Ok(message(a as u32, instructions)),
+        Bi::GetReg => return Ok(hwreg::get(arch, wave, group, instructions, a as u32) as u128),
+        Bi::SetReg => hwreg::set(arch, wave, a as u32, b as u32),
+        Bi::BarrierState => return Ok(hwreg::barrier_state(group, a as u32 as i32) as u128),
+        Bi::Barrier => return s_barrier(wave, group),
         Bi::BarrierLeave => {
-            let named = wave.joined as usize;
-            wave.joined = 0;
-            if named == 0 {
-                return Ok(0);
+            let joined = std::mem::take(&mut wave.joined) as usize;
+            if joined != 0 {
+                group.leave(joined);
             }
-            let state = &mut workgroup.barriers[named.min(16)];
-            state.members = state.members.saturating_sub(1);
-            if state.signals > 0 && state.signals >= state.members {
-                state.signals = 0;
-                state.generation += 1;
-            }
-            return Ok(1);
+            return Ok((joined != 0) as u128);
         }
-        Bi::BarrierState => {
-            let state = workgroup.state(barrier);
-            let valid = (state.members > 0) as u128;
-            return Ok(valid | (state.members as u128 & 0x7f) << 4 | (state.signals as u128 & 0x7f) << 16);
+        Bi::BarrierSignal
+        | Bi::BarrierSignalIsFirst
+        | Bi::BarrierWait
+        | Bi::BarrierInit
+        | Bi::BarrierJoin => {
+            return split_barrier(wave, group, bi, a as u32 as i32, b as u32);
         }
-        Bi::GetReg => return Ok(getreg(wave, instructions, a as u32) as u128),
-        Bi::SetReg => setreg(wave, a as u32, b as u32),
         _ => {}
     }
     Ok(0)
 }
 
-fn getreg(wave: &Wave, instructions: u64, number: u32) -> u32 {
-    match number {
-        hwreg::MODE => wave.mode,
-        hwreg::STATUS => status(wave),
-        hwreg::GPR_ALLOC | hwreg::LDS_ALLOC | hwreg::IB_STS => 0,
-        hwreg::SH_MEM_BASES => {
-            (crate::memory::SHARED_BASE >> 48) as u32 | ((crate::memory::PRIVATE_BASE >> 48) as u32) << 16
-        }
-        hwreg::FLAT_SCR_LO | hwreg::FLAT_SCR_HI => 0,
-        // Wave slot and unit: the wave's number in its workgroup stands for both.
-        hwreg::HW_ID1 => wave.id & 0x1f,
-        hwreg::HW_ID2 => 0,
-        hwreg::SHADER_CYCLES => instructions as u32,
-        _ => 0,
+/// S_SENDMSG_RTN: what comes back (RDNA4 manual, *Send Message Types*). There is no doorbell, trap handler or second shader engine.
+fn message(number: u32, instructions: u64) -> u128 {
+    const RTN_GET_REALTIME: u32 = 0x83;
+    if number == RTN_GET_REALTIME { instructions as u128 } else { 0 }
+}
+
+/// S_BARRIER: arrive, then wait for the completion that this arrival counts towards.
+fn s_barrier(wave: &mut Wave, group: &mut Workgroup) -> Result<u128, Event> {
+    if !group.in_group() {
+        return Ok(0);
     }
+    wave.passed[0] = group.barrier(0).completed;
+    group.signal(0);
+    Err(Event::BarrierWait(0))
 }
 
-/// STATUS with the bits that are state elsewhere.
-pub fn status(wave: &Wave) -> u32 {
-    let execz = (wave.exec() == 0) as u32;
-    let vccz = (wave.vcc() == 0) as u32;
-    wave.status & !0x601 | wave.scc | execz << 9 | vccz << 10
-}
-
-fn setreg(wave: &mut Wave, number: u32, value: u32) {
-    match number {
-        hwreg::MODE => wave.mode = value,
-        // Only the trap handler may write the rest.
-        hwreg::STATUS => wave.scc = value & 1,
+fn split_barrier(
+    wave: &mut Wave,
+    group: &mut Workgroup,
+    bi: Bi,
+    number: i32,
+    members: u32,
+) -> Result<u128, Event> {
+    let Some(index) = Workgroup::index(number) else { return Ok(0) };
+    if !group.in_group() {
+        return Ok(0);
+    }
+    match bi {
+        Bi::BarrierInit if index != 0 => group.init(index, members),
+        Bi::BarrierJoin if index != 0 => {
+            wave.joined = index as u32;
+            wave.passed[index] = group.barrier(index).completed;
+        }
+        Bi::BarrierSignal | Bi::BarrierSignalIsFirst => {
+            if group.barrier(index).members == 0 {
+                let message = format!("barrier {number} has no members: S_BARRIER_INIT gives it some");
+                return Err(Event::fault(FaultKind::Other, message));
+            }
+            return Ok(group.signal(index) as u128);
+        }
+        Bi::BarrierWait => return Err(Event::BarrierWait(index)),
         _ => {}
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(wave: &mut Wave, group: &mut Workgroup, bi: Bi, number: i32) -> Result<u128, Event> {
+        control(Arch::Rdna4, wave, group, 0, bi, &[number as u32 as u128, 2])
+    }
+
+    /// A fast wave signals the next phase before a slow one has waited for this phase: the slow one must pass.
+    #[test]
+    fn a_wait_is_for_the_completion_before_it() {
+        let mut group = Workgroup::new(2);
+        let (mut fast, mut slow) = (Wave::new(32), Wave::new(32));
+        call(&mut fast, &mut group, Bi::BarrierSignal, -1).unwrap();
+        call(&mut slow, &mut group, Bi::BarrierSignal, -1).unwrap();
+        let passes = |wave: &mut Wave, group: &Workgroup| {
+            let now = group.barrier(0).completed;
+            std::mem::replace(&mut wave.passed[0], now) != now
+        };
+        assert_eq!(call(&mut fast, &mut group, Bi::BarrierWait, -1), Err(Event::BarrierWait(0)));
+        assert!(passes(&mut fast, &group));
+        call(&mut fast, &mut group, Bi::BarrierSignal, -1).unwrap();
+        assert!(passes(&mut slow, &group));
+        assert!(!passes(&mut slow, &group));
+    }
+
+    #[test]
+    fn one_wave_has_no_barriers() {
+        let mut group = Workgroup::new(1);
+        let mut wave = Wave::new(32);
+        for bi in [Bi::Barrier, Bi::BarrierWait, Bi::BarrierSignalIsFirst] {
+            assert_eq!(call(&mut wave, &mut group, bi, -1), Ok(0), "{bi:?}");
+        }
+    }
+
+    #[test]
+    fn the_trap_barrier_is_not_a_programs() {
+        let mut group = Workgroup::new(2);
+        let mut wave = Wave::new(32);
+        assert_eq!(call(&mut wave, &mut group, Bi::BarrierWait, -2), Ok(0));
+        assert_eq!(call(&mut wave, &mut group, Bi::BarrierSignalIsFirst, 0), Ok(0));
+    }
+
+    #[test]
+    fn named_barriers_are_set_up_first() {
+        let mut group = Workgroup::new(2);
+        let mut wave = Wave::new(32);
+        assert!(matches!(call(&mut wave, &mut group, Bi::BarrierSignal, 3), Err(Event::Fault { .. })));
+        call(&mut wave, &mut group, Bi::BarrierInit, 3).unwrap();
+        call(&mut wave, &mut group, Bi::BarrierJoin, 3).unwrap();
+        assert_eq!(call(&mut wave, &mut group, Bi::BarrierSignalIsFirst, 3), Ok(1));
+        assert_eq!(call(&mut wave, &mut group, Bi::BarrierLeave, 0), Ok(1));
+        assert_eq!(call(&mut wave, &mut group, Bi::BarrierLeave, 0), Ok(0));
+        assert_eq!(group.barrier(3).completed, 1, "the one left has signalled");
+    }
+
+    #[test]
+    fn messages_answer() {
+        assert_eq!(message(0x83, 42), 42);
+        assert_eq!(message(0x80, 42), 0);
     }
 }

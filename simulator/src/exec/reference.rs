@@ -1,12 +1,13 @@
 //! The reference executor: one instruction on one wave through the evaluator, operands read lane by lane straight from the
 //! instruction's fields. Slow, obvious, and independent of the interpreter's staging and handlers.
 
-use super::machine_ops::{self, Event, Workgroup, status};
+use super::hwreg;
+use super::machine_ops::{self, Event};
 use super::plan::{self, Code, Fmt, Half, Operand, Plan};
 use crate::arch::Arch;
 use crate::fault::FaultKind;
 use crate::inst::Inst;
-use crate::machine::Wave;
+use crate::machine::{Wave, Workgroup};
 use crate::machine::wave::{EXEC_LO, M0, VCC_LO};
 use crate::memory::{MemError, Memory, PRIVATE_BASE, SHARED_BASE};
 use isa_spec::arith::FloatEnv;
@@ -391,17 +392,12 @@ impl RefMachine<'_, '_> {
         clamp_float(value, ty, self.wave.mode, self.arch)
     }
 
-    fn memory_fault<T>(&mut self, e: MemError, lane: Option<u32>) -> Result<T, Stop> {
-        let what = if e.write { "store" } else { "load" };
-        let near = self.context.memory.describe(e.address).map(|d| format!(" ({d})")).unwrap_or_default();
-        let message =
-            format!("{what} of {} bytes at 0x{:x}{near} is outside every buffer", e.size_bytes, e.address);
-        self.stop(Event::Fault {
-            kind: FaultKind::OutOfBounds { size_bytes: e.size_bytes, write: e.write },
-            message,
-            lane,
-            address: Some(e.address),
-        })
+    fn memory_fault<T>(&mut self, place: &Place, e: MemError, lane: Option<u32>) -> Result<T, Stop> {
+        let event = match place {
+            Place::Scratch(..) => Event::scratch_overflow(e, self.context.scratch_stride, lane),
+            _ => Event::out_of_bounds(self.context.memory, e, lane),
+        };
+        self.stop(event)
     }
 
     /// Where an address goes: LDS, scratch or global memory.
@@ -595,7 +591,7 @@ impl Machine for RefMachine<'_, '_> {
             State::Pc => wave.code_base.wrapping_add(wave.pc),
             State::InstSize => self.inst.size as u64,
             State::Mode => wave.mode as u64,
-            State::Status => status(wave) as u64,
+            State::Status => hwreg::status(self.arch, wave, self.context.workgroup) as u64,
             State::LaneId => lane.unwrap_or(0) as u64,
             State::Wave32 => (wave.size == 32) as u64,
             State::Wave64 => (wave.size == 64) as u64,
@@ -676,7 +672,7 @@ impl Machine for RefMachine<'_, '_> {
             Ok(value) => Ok(value),
             // LDS reads beyond the allocation give zero, as the hardware has it.
             Err(_) if matches!(place, Place::Lds(_)) => Ok(0),
-            Err(e) => self.memory_fault(e, lane),
+            Err(e) => self.memory_fault(&place, e, lane),
         }
     }
 
@@ -702,14 +698,14 @@ impl Machine for RefMachine<'_, '_> {
             Err(_) if matches!(place, Place::Lds(_)) => Ok(()),
             Err(mut e) => {
                 e.write = true;
-                self.memory_fault(e, lane)
+                self.memory_fault(&place, e, lane)
             }
         }
     }
 
     fn control(&mut self, builtin: Bi, args: &[u128]) -> Result<u128, Stop> {
         let instructions = self.context.instructions;
-        match machine_ops::control(self.wave, self.context.workgroup, instructions, builtin, args) {
+        match machine_ops::control(self.arch, self.wave, self.context.workgroup, instructions, builtin, args) {
             Ok(value) => Ok(value),
             Err(event) => self.stop(event),
         }

@@ -1,5 +1,7 @@
-//! The state of a wave.
+//! The state of a wave and of its workgroup.
 
+pub mod barrier;
 pub mod wave;
 
+pub use barrier::Workgroup;
 pub use wave::{Row, VGPRS, Wave};

@@ -1,5 +1,7 @@
 //! One wave: registers, masks, program counter.
 
+use super::barrier::NAMED;
+
 /// One 32-lane half of a VGPR: the unit handlers work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(64))]
@@ -43,7 +45,6 @@ pub struct Wave {
     pub pc: u64,
     /// MODE register.
     pub mode: u32,
-    pub status: u32,
     /// EXEC as lane masks (all ones or zero), one row a half; kept in step by [`Wave::set_exec`].
     pub masks: [Row; 2],
     /// Index in the workgroup.
@@ -51,8 +52,10 @@ pub struct Wave {
     pub workgroup: [u32; 3],
     /// Base address of the code, as S_GETPC sees it.
     pub code_base: u64,
-    /// Named barrier joined (RDNA 4), if any.
+    /// Named barrier joined, 0 for none.
     pub joined: u32,
+    /// Completions of each barrier that this wave has waited for (`machine::barrier`).
+    pub passed: [u32; NAMED + 1],
 }
 
 impl Wave {
@@ -65,15 +68,30 @@ impl Wave {
             scc: 0,
             pc: 0,
             mode: 0xf0,
-            status: 0,
             masks: [Row::ZERO; 2],
             id: 0,
             workgroup: [0; 3],
             code_base: 0,
             joined: 0,
+            passed: [0; NAMED + 1],
         };
         wave.set_exec(u64::MAX);
         wave
+    }
+
+    /// Back to the state of [`Wave::new`]. Only the first `vgprs` registers are cleared: the caller knows that nothing wrote the others.
+    pub fn reset(&mut self, vgprs: usize) {
+        let used = vgprs.min(ROWS);
+        for half in self.rows.chunks_exact_mut(ROWS) {
+            half[..used].fill(Row::ZERO);
+        }
+        self.sgprs = [0; 128];
+        self.scc = 0;
+        self.pc = 0;
+        self.mode = 0xf0;
+        self.joined = 0;
+        self.passed = [0; NAMED + 1];
+        self.set_exec(u64::MAX);
     }
 
     pub fn halves(&self) -> usize {

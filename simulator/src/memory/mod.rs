@@ -1,8 +1,16 @@
 //! Global memory: address ranges with access rights, over owned bytes or borrowed host memory.
 //!
-//! One concrete type rather than a trait: a guest address is looked up in a short sorted list of ranges, the first range first;
-//! owned spaces and host ranges differ only in who frees the bytes. So the memory handlers exist once.
+//! One concrete type rather than a trait: a guest address is looked up in a short sorted list of ranges; owned spaces and host
+//! ranges differ only in who frees the bytes. So the memory handlers exist once.
+//!
+//! Absent on purpose: LDS and scratch. They belong to a workgroup, not to the device, and live in the scheduler's buffers.
 
+mod owned;
+
+#[cfg(test)]
+mod tests;
+
+use owned::Owned;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Base of the owned space: far from zero and from the apertures.
@@ -10,9 +18,12 @@ pub const OWNED_BASE: u64 = 0x7000_0000_0000;
 /// Apertures of FLAT addressing: 2^32 bytes each, outside global memory (LLVM AMDGPUUsage, *Memory Spaces*).
 pub const SHARED_BASE: u64 = 0x0001_0000_0000_0000;
 pub const PRIVATE_BASE: u64 = 0x0002_0000_0000_0000;
+/// Bytes of an aperture.
+const APERTURE: u64 = 1 << 32;
 
 /// Where an access failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{} of {size_bytes} bytes at 0x{address:x} is outside every buffer", if *write { "store" } else { "load" })]
 pub struct MemError {
     pub address: u64,
     pub size_bytes: u32,
@@ -26,6 +37,19 @@ pub enum AllocError {
         "{name} needs {wanted} bytes but {left} of {total} bytes of global memory are free (--global-memsize MB sets the size)"
     )]
     Full { name: String, wanted: u64, left: u64, total: u64 },
+    #[error("{name}: an alignment of {align} bytes is beyond what memory has")]
+    Alignment { name: String, align: u64 },
+    #[error("the host has no {bytes} bytes for global memory")]
+    Host { bytes: u64 },
+}
+
+/// Why a host range cannot be added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MapError {
+    #[error("{len} bytes at 0x{base:x} run beyond the end of the address space")]
+    Wraps { base: u64, len: u64 },
+    #[error("{len} bytes at 0x{base:x} overlap the {other_len} bytes at 0x{other:x}")]
+    Overlap { base: u64, len: u64, other: u64, other_len: u64 },
 }
 
 /// A named allocation, for messages.
@@ -39,14 +63,16 @@ pub struct Region {
 /// Global memory. Shared by the threads that run workgroups: guest races are guest errors, so accesses go through raw pointers
 /// and never create references to guest bytes.
 pub struct Memory {
+    /// By base; they do not overlap.
     ranges: Vec<Range>,
-    owned: Option<Box<[u64]>>,
+    owned: Option<Owned>,
     /// Bump allocator of the owned space: next free address.
     next: u64,
+    /// By base, as the allocator made them.
     regions: Vec<Region>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Range {
     base: u64,
     len: u64,
@@ -61,12 +87,11 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// An owned space of `bytes`, zeroed.
-    pub fn new(bytes: u64) -> Memory {
-        let mut owned = vec![0u64; bytes.div_ceil(8) as usize].into_boxed_slice();
-        let host = owned.as_mut_ptr().cast::<u8>();
-        let range = Range { base: OWNED_BASE, len: bytes, host, writable: true };
-        Memory { ranges: vec![range], owned: Some(owned), next: OWNED_BASE, regions: Vec::new() }
+    /// An owned space of `bytes`, zeroed. Guest programs reach only what [`Memory::alloc`] has given out.
+    pub fn new(bytes: u64) -> Result<Memory, AllocError> {
+        let owned = Owned::zeroed(bytes).ok_or(AllocError::Host { bytes })?;
+        let range = Range { base: OWNED_BASE, len: 0, host: owned.as_ptr(), writable: true };
+        Ok(Memory { ranges: vec![range], owned: Some(owned), next: OWNED_BASE, regions: Vec::new() })
     }
 
     /// No memory at all; `map_host` adds ranges.
@@ -78,58 +103,117 @@ impl Memory {
     ///
     /// # Safety
     /// `host..host+len` must stay valid for reads (and writes if `writable`) as long as this `Memory` lives.
-    pub unsafe fn map_host(&mut self, base: u64, host: *mut u8, len: u64, writable: bool) {
-        self.ranges.push(Range { base, len, host, writable });
-        self.ranges.sort_by_key(|r| r.base);
+    pub unsafe fn map_host(
+        &mut self,
+        base: u64,
+        host: *mut u8,
+        len: u64,
+        writable: bool,
+    ) -> Result<(), MapError> {
+        if len == 0 {
+            return Ok(());
+        }
+        // The last byte may be the address space's last.
+        let last = base.checked_add(len - 1).ok_or(MapError::Wraps { base, len })?;
+        let reserved = self.owned.as_ref().map(|o| (OWNED_BASE, o.len()));
+        let taken = self.ranges.iter().map(|r| (r.base, r.len)).chain(reserved);
+        for (other, other_len) in taken.filter(|t| t.1 != 0) {
+            if base <= other + (other_len - 1) && other <= last {
+                return Err(MapError::Overlap { base, len, other, other_len });
+            }
+        }
+        let at = self.ranges.partition_point(|r| r.base < base);
+        self.ranges.insert(at, Range { base, len, host, writable });
+        Ok(())
     }
 
-    /// Reserves `len` bytes of the owned space.
+    /// Reserves `len` bytes of the owned space. `align` is rounded up to a power of two.
     pub fn alloc(&mut self, len: u64, align: u64, name: &str) -> Result<u64, AllocError> {
-        let total = self.owned.as_ref().map_or(0, |o| o.len() as u64 * 8);
+        let bad_align = || AllocError::Alignment { name: name.to_string(), align };
+        let step = align.max(1).checked_next_power_of_two().ok_or_else(bad_align)?;
+        let total = self.owned.as_ref().map_or(0, Owned::len);
         let end = OWNED_BASE + total;
-        let align = align.max(1).next_power_of_two();
-        let base = self.next.checked_next_multiple_of(align).unwrap_or(u64::MAX);
+        let base = self.next.checked_next_multiple_of(step).ok_or_else(bad_align)?;
         if base > end || len > end - base {
-            return Err(AllocError::Full {
-                name: name.to_string(),
-                wanted: len,
-                left: end.saturating_sub(self.next),
-                total,
-            });
+            let left = end - self.next;
+            return Err(AllocError::Full { name: name.to_string(), wanted: len, left, total });
         }
         self.next = base + len;
         self.regions.push(Region { name: name.to_string(), base, len });
+        if let Some(range) = self.ranges.iter_mut().find(|r| r.base == OWNED_BASE) {
+            range.len = self.next - OWNED_BASE;
+        }
         Ok(base)
     }
 
+    /// Allocations, by address.
     pub fn regions(&self) -> &[Region] {
         &self.regions
     }
 
-    /// `name+0x10` for an address in or near an allocation.
+    /// `name+0x10` for an address in or shortly behind an allocation.
     pub fn describe(&self, address: u64) -> Option<String> {
-        let region = self.regions.iter().rev().find(|r| r.base <= address)?;
+        let at = self.regions.partition_point(|r| r.base <= address);
+        let region = self.regions.get(at.checked_sub(1)?)?;
         let offset = address - region.base;
         if offset < region.len {
             return Some(format!("{}+0x{offset:x}", region.name));
         }
-        (offset < region.len + 4096)
-            .then(|| format!("{} bytes beyond the end of {}", offset - region.len, region.name))
+        let beyond = offset - region.len;
+        (beyond < 4096).then(|| match beyond {
+            0 => format!("just beyond the end of {}", region.name),
+            _ => format!("{beyond} bytes beyond the end of {}", region.name),
+        })
     }
 
+    /// What a failed access tried, and the likeliest reason, for a message.
+    pub fn explain(&self, e: &MemError) -> String {
+        let what = format!("{} of {} bytes at 0x{:x}", if e.write { "store" } else { "load" }, e.size_bytes, e.address);
+        if e.write && self.locate(e.address, e.size_bytes as u64, false).is_ok() {
+            return format!("{what} goes to read-only memory");
+        }
+        let near = self.describe(e.address).map(|d| format!(" ({d})")).unwrap_or_default();
+        let hint = match e.address {
+            0..4096 => "; the pointer is null",
+            a if a.wrapping_sub(SHARED_BASE) < APERTURE => {
+                "; it is an LDS address, which only FLAT and DS instructions reach"
+            }
+            a if a.wrapping_sub(PRIVATE_BASE) < APERTURE => {
+                "; it is a scratch address, which only FLAT and SCRATCH instructions reach"
+            }
+            _ => "",
+        };
+        format!("{what}{near} is outside every buffer{hint}")
+    }
+
+    /// The one bounds check: host address of `size` bytes at `address`.
     #[inline(always)]
     fn locate(&self, address: u64, size: u64, write: bool) -> Result<*mut u8, MemError> {
-        for range in &self.ranges {
+        // Programs have one range, hosts a handful; `search` is for the others.
+        if let Some(range) = self.ranges.first() {
             let offset = address.wrapping_sub(range.base);
             if offset < range.len && size <= range.len - offset && (range.writable || !write) {
                 // SAFETY: offset is inside the range.
                 return Ok(unsafe { range.host.add(offset as usize) });
             }
         }
-        Err(MemError { address, size_bytes: size as u32, write })
+        self.search(address, size, write)
     }
 
-    /// `N` bytes, little-endian value's bytes.
+    #[inline(never)]
+    fn search(&self, address: u64, size: u64, write: bool) -> Result<*mut u8, MemError> {
+        let error = MemError { address, size_bytes: size.min(u32::MAX as u64) as u32, write };
+        let at = self.ranges.partition_point(|r| r.base <= address).checked_sub(1).ok_or(error)?;
+        let range = &self.ranges[at];
+        let offset = address - range.base;
+        if offset < range.len && size <= range.len - offset && (range.writable || !write) {
+            // SAFETY: offset is inside the range.
+            return Ok(unsafe { range.host.add(offset as usize) });
+        }
+        Err(error)
+    }
+
+    /// `N` bytes.
     #[inline(always)]
     pub fn load<const N: usize>(&self, address: u64) -> Result<[u8; N], MemError> {
         let at = self.locate(address, N as u64, false)?;
@@ -145,25 +229,32 @@ impl Memory {
         Ok(())
     }
 
-    /// Up to 16 bytes as a number.
+    /// 1 to 16 bytes as a number.
     pub fn load_value(&self, address: u64, size: u32) -> Result<u128, MemError> {
         let mut bytes = [0; 16];
-        self.read(address, &mut bytes[..size as usize])?;
+        self.read(address, &mut bytes[..(size as usize).min(16)])?;
         Ok(u128::from_le_bytes(bytes))
     }
 
+    /// The low `size` (1 to 16) bytes of `value`.
     pub fn store_value(&self, address: u64, size: u32, value: u128) -> Result<(), MemError> {
-        self.write(address, &value.to_le_bytes()[..size as usize])
+        self.write(address, &value.to_le_bytes()[..(size as usize).min(16)])
     }
 
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), MemError> {
+        if out.is_empty() {
+            return Ok(());
+        }
         let at = self.locate(address, out.len() as u64, false)?;
-        // SAFETY: `out.len()` bytes at `at` are inside a range; `out` is ours.
+        // SAFETY: `out.len()` bytes at `at` are inside a range; `out` is ours. `copy`, as a host range may be `out` itself.
         unsafe { std::ptr::copy(at, out.as_mut_ptr(), out.len()) };
         Ok(())
     }
 
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), MemError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let at = self.locate(address, bytes.len() as u64, true)?;
         // SAFETY: as many bytes at `at` are inside a writable range.
         unsafe { std::ptr::copy(bytes.as_ptr(), at, bytes.len()) };
@@ -176,24 +267,28 @@ impl Memory {
         self.locate(address, len, write)
     }
 
-    /// Compare-and-exchange on an aligned word: the old value if it was `old`, else the present one.
+    /// Compare-and-exchange on a naturally aligned word: `Ok(Ok(old))` if it was `old`, else the present one.
     pub fn cas32(&self, address: u64, old: u32, new: u32) -> Result<Result<u32, u32>, MemError> {
-        let at = self.locate(address, 4, true)?;
-        if !(at as usize).is_multiple_of(4) {
-            return Err(MemError { address, size_bytes: 4, write: true });
-        }
+        let at = self.aligned(address, 4)?;
         // SAFETY: aligned, inside a writable range; other threads access it as plain words or atomics.
         let cell = unsafe { AtomicU32::from_ptr(at.cast()) };
         Ok(cell.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst))
     }
 
+    /// As [`Memory::cas32`], 64 bits.
     pub fn cas64(&self, address: u64, old: u64, new: u64) -> Result<Result<u64, u64>, MemError> {
-        let at = self.locate(address, 8, true)?;
-        if !(at as usize).is_multiple_of(8) {
-            return Err(MemError { address, size_bytes: 8, write: true });
-        }
+        let at = self.aligned(address, 8)?;
         // SAFETY: as in `cas32`.
         let cell = unsafe { AtomicU64::from_ptr(at.cast()) };
         Ok(cell.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst))
+    }
+
+    /// The host's alignment counts, as it is what the host's atomics need; [`owned`] and sensible hosts keep the guest's.
+    fn aligned(&self, address: u64, size: u32) -> Result<*mut u8, MemError> {
+        let at = self.locate(address, size as u64, true)?;
+        if (at as usize).is_multiple_of(size as usize) {
+            return Ok(at);
+        }
+        Err(MemError { address, size_bytes: size, write: true })
     }
 }

@@ -1,13 +1,12 @@
-//! What is launched: program, shape, initial state. Waves of a workgroup run round-robin, workgroups one after another
-//! (or on threads).
+//! What is launched: program, shape, initial state; and running it. Waves of a workgroup take turns (`group`), workgroups run one
+//! after another, or on threads.
 
-use crate::exec::interp;
-use crate::exec::machine_ops::{Event, Workgroup};
+use super::group::Group;
 use crate::exec::program::Program;
-use crate::exec::reference::Context;
 use crate::fault::{Fault, FaultKind};
-use crate::machine::Wave;
 use crate::memory::Memory;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A launch.
 pub struct Dispatch<'a> {
@@ -30,6 +29,7 @@ pub struct Dispatch<'a> {
     /// Fault after this many wave-instructions in total.
     pub max_instructions: u64,
     pub schedule: Schedule,
+    /// Host threads that run workgroups; 0 counts as 1.
     pub threads: usize,
 }
 
@@ -53,12 +53,13 @@ pub enum Layout {
     Hsa { first_system_sgpr: u16, group_ids: [bool; 3], architected: bool, item_id_dims: u8 },
 }
 
-/// Order in which the waves of a workgroup take turns.
+/// Order in which the waves of a workgroup take turns. Workgroups always start in order: programs may count on earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
     #[default]
     RoundRobin,
     Reverse,
+    /// By this seed: another order every round, and turns of random length.
     Random(u64),
 }
 
@@ -70,219 +71,165 @@ pub struct RunStats {
     pub waves: u64,
 }
 
-/// A wave's slot in its workgroup.
-struct Slot {
-    wave: Wave,
-    waits: Option<Wait>,
-    done: bool,
+/// Why a dispatch cannot run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DispatchError {
+    #[error("waves have 32 or 64 lanes, not {0}")]
+    WaveSize(u32),
+    #[error("a workgroup of {0:?} work-items: 1 to {MAX_ITEMS} are possible")]
+    Block([u32; 3]),
+    #[error("{0} bytes of LDS: a workgroup has at most {MAX_LDS}")]
+    Lds(u32),
+    #[error("{bytes} bytes of scratch for each of {items} work-items: a workgroup has at most {MAX_SCRATCH}")]
+    Scratch { bytes: u32, items: u32 },
 }
 
-/// Barrier index and the generation that must be passed.
-struct Wait {
-    barrier: usize,
-    generation: u32,
+/// Work-items of a workgroup (RDNA4 manual, *Work-groups and Barriers*).
+pub const MAX_ITEMS: u64 = 1024;
+/// Bytes of LDS, in WGP mode.
+pub const MAX_LDS: u32 = 128 << 10;
+/// Bytes of scratch of a workgroup: a bound of ours, so that no header makes us take all of the host's memory.
+pub const MAX_SCRATCH: u64 = 1 << 31;
+
+impl Dispatch<'_> {
+    /// Work-items of a workgroup.
+    pub fn items(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Waves of a workgroup, the last one perhaps partial.
+    pub fn waves(&self) -> u32 {
+        self.items().div_ceil(self.wave_size)
+    }
+
+    /// Whether this can run at all; [`run`] asks it.
+    pub fn check(&self) -> Result<(), DispatchError> {
+        if !matches!(self.wave_size, 32 | 64) {
+            return Err(DispatchError::WaveSize(self.wave_size));
+        }
+        let items = self.block.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64));
+        if !items.is_some_and(|n| (1..=MAX_ITEMS).contains(&n)) {
+            return Err(DispatchError::Block(self.block));
+        }
+        if self.lds_bytes > MAX_LDS {
+            return Err(DispatchError::Lds(self.lds_bytes));
+        }
+        let lanes = self.waves() * self.wave_size;
+        if self.scratch_bytes as u64 * lanes as u64 > MAX_SCRATCH {
+            return Err(DispatchError::Scratch { bytes: self.scratch_bytes, items: self.items() });
+        }
+        Ok(())
+    }
+
+    /// Coordinates of the `index`-th workgroup, x fastest.
+    fn workgroup(&self, index: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(u64::from);
+        [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
+    }
 }
 
-/// Instructions a wave runs before the next one's turn.
-const QUANTUM: u64 = 4096;
+/// Instructions left to the dispatch, shared by its threads.
+pub struct Budget {
+    left: AtomicU64,
+    pub limit: u64,
+}
 
-/// Runs the dispatch to its end, workgroup by workgroup, x fastest.
+impl Budget {
+    pub fn new(limit: u64) -> Budget {
+        Budget { left: AtomicU64::new(limit), limit }
+    }
+
+    /// Up to `wanted` instructions, 0 when none are left.
+    pub fn take(&self, wanted: u64) -> u64 {
+        let mut left = self.left.load(Ordering::Relaxed);
+        loop {
+            let granted = left.min(wanted);
+            match self.left.compare_exchange_weak(left, left - granted, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return granted,
+                Err(now) => left = now,
+            }
+        }
+    }
+
+    pub fn give_back(&self, unused: u64) {
+        self.left.fetch_add(unused, Ordering::Relaxed);
+    }
+}
+
+/// Runs the dispatch to its end, or to the first fault in the order of workgroups.
 pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fault>> {
-    let mut stats = RunStats::default();
-    let [gx, gy, gz] = dispatch.grid;
-    for z in 0..gz {
-        for y in 0..gy {
-            for x in 0..gx {
-                workgroup(dispatch, memory, [x, y, z], &mut stats)?;
-            }
-        }
-    }
-    Ok(stats)
-}
-
-fn workgroup(
-    d: &Dispatch<'_>,
-    memory: &Memory,
-    id: [u32; 3],
-    stats: &mut RunStats,
-) -> Result<(), Box<Fault>> {
-    let items = d.block.iter().product::<u32>();
-    let count = items.div_ceil(d.wave_size).max(1);
-    let mut lds = vec![0u8; d.lds_bytes as usize];
-    let per_wave = d.scratch_bytes as usize * d.wave_size as usize;
-    let mut scratch = vec![0u8; per_wave * count as usize];
-    let mut group = Workgroup { live: count, ..Workgroup::default() };
-    let mut slots: Vec<Slot> =
-        (0..count).map(|w| Slot { wave: start(d, id, w, items), waits: None, done: false }).collect();
-    stats.waves += count as u64;
-    let mut random = match d.schedule {
-        Schedule::Random(seed) => seed | 1,
-        _ => 1,
+    dispatch.check().map_err(refused)?;
+    let total = dispatch.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).unwrap_or(u64::MAX);
+    let work = Work {
+        dispatch,
+        memory,
+        total,
+        budget: Budget::new(dispatch.max_instructions),
+        next: AtomicU64::new(0),
+        stop_behind: AtomicU64::new(u64::MAX),
+        fault: Mutex::new(None),
     };
-    loop {
-        let mut progress = false;
-        for turn in 0..slots.len() {
-            let at = match d.schedule {
-                Schedule::RoundRobin => turn,
-                Schedule::Reverse => slots.len() - 1 - turn,
-                Schedule::Random(_) => {
-                    // xorshift64: any order will do, so that the order is the seed's.
-                    random ^= random << 13;
-                    random ^= random >> 7;
-                    random ^= random << 17;
-                    (random % slots.len() as u64) as usize
-                }
-            };
-            let slot = &mut slots[at];
-            if slot.done {
-                continue;
-            }
-            if let Some(wait) = &slot.waits {
-                if group.barriers[wait.barrier].generation == wait.generation {
-                    continue;
-                }
-                slot.waits = None;
-            }
-            progress = true;
-            let left = d.max_instructions.saturating_sub(stats.instructions);
-            if left == 0 {
-                let message = format!("{} instructions executed without an end", d.max_instructions);
-                return Err(place(d, &slot.wave, id, Event::fault(FaultKind::InstructionLimit, message)));
-            }
-            let mut context = Context {
-                memory,
-                lds: &mut lds,
-                scratch: &mut scratch[at * per_wave..(at + 1) * per_wave],
-                scratch_stride: d.scratch_bytes,
-                workgroup: &mut group,
-                instructions: stats.instructions,
-            };
-            let budget = QUANTUM.min(left);
-            match interp::run(d.program, &mut slot.wave, &mut context, budget, &mut stats.instructions) {
-                Ok(()) => {}
-                Err(Event::EndPgm) => {
-                    slot.done = true;
-                    group.leave();
-                }
-                Err(Event::Barrier) => {
-                    // The generation before the arrival, which may be the last one.
-                    let generation = group.barriers[0].generation;
-                    group.signal(-1);
-                    slot.waits = Some(Wait { barrier: 0, generation });
-                }
-                Err(Event::BarrierWait(barrier)) => {
-                    let index = if barrier == -1 { 0 } else { barrier.clamp(0, 16) as usize };
-                    let state = group.barriers[index];
-                    // Nothing outstanding: the barrier has completed since this wave's signal.
-                    if state.signals > 0 {
-                        slot.waits = Some(Wait { barrier: index, generation: state.generation });
-                    }
-                }
-                Err(fault) => return Err(place(d, &slot.wave, id, fault)),
-            }
-        }
-        if slots.iter().all(|s| s.done) {
-            return Ok(());
-        }
-        let stuck = slots.iter().all(|s| {
-            s.done || s.waits.as_ref().is_some_and(|w| group.barriers[w.barrier].generation == w.generation)
-        });
-        if !progress && stuck {
-            let waiting = slots.iter().find(|s| !s.done).map_or(&slots[0].wave, |s| &s.wave);
-            let message = "every wave left waits at a barrier that cannot complete";
-            return Err(place(d, waiting, id, Event::fault(FaultKind::BarrierDeadlock, message)));
-        }
-    }
-}
-
-/// A wave in its initial state (LLVM AMDGPUUsage, *Initial Kernel Execution State*).
-fn start(d: &Dispatch<'_>, id: [u32; 3], index: u32, items: u32) -> Wave {
-    let mut wave = Wave::new(d.wave_size);
-    wave.id = index;
-    wave.workgroup = id;
-    wave.pc = d.entry_pc;
-    wave.code_base = d.code_base;
-    wave.mode = d.init.mode;
-    for (first, values) in &d.init.sgprs {
-        for (k, value) in values.iter().enumerate() {
-            wave.set_sgpr(*first as u32 + k as u32, *value);
-        }
-    }
-    let mut exec = 0u64;
-    for lane in 0..d.wave_size {
-        let item = index * d.wave_size + lane;
-        if item >= items {
-            break;
-        }
-        exec |= 1 << lane;
-        let [bx, by, _] = d.block;
-        let at = [item % bx, item / bx % by, item / bx / by];
-        match &d.init.layout {
-            Layout::Text { item_ids, .. } => {
-                for k in 0..3 {
-                    if item_ids[k] {
-                        wave.set_vgpr(lane, k as u32, at[k]);
-                    }
-                }
-            }
-            Layout::Hsa { item_id_dims, .. } => {
-                let mut packed = at[0];
-                if *item_id_dims >= 1 {
-                    packed |= at[1] << 10;
-                }
-                if *item_id_dims >= 2 {
-                    packed |= at[2] << 20;
-                }
-                wave.set_vgpr(lane, 0, packed);
-            }
-        }
-    }
-    match &d.init.layout {
-        Layout::Text { group_ids, .. } => {
-            for k in 0..3 {
-                if group_ids[k] {
-                    wave.set_sgpr(k as u32, id[k]);
-                }
-            }
-        }
-        Layout::Hsa { architected: true, .. } => {
-            wave.set_sgpr(TTMP0 + 9, id[0]);
-            wave.set_sgpr(TTMP0 + 7, id[1] | id[2] << 16);
-        }
-        Layout::Hsa { first_system_sgpr, group_ids, .. } => {
-            let mut next = *first_system_sgpr as u32;
-            for k in 0..3 {
-                if group_ids[k] {
-                    wave.set_sgpr(next, id[k]);
-                    next += 1;
-                }
-            }
-        }
-    }
-    wave.set_exec(exec);
-    wave
-}
-
-/// Operand code of ttmp0.
-const TTMP0: u32 = 108;
-
-fn place(d: &Dispatch<'_>, wave: &Wave, workgroup: [u32; 3], event: Event) -> Box<Fault> {
-    let (kind, message, lane, address) = match event {
-        Event::Fault { kind, message, lane, address } => (kind, message, lane, address),
-        other => (FaultKind::Other, format!("{other:?}"), None, None),
+    let threads = (dispatch.threads.max(1) as u64).min(total.max(1)) as usize;
+    let instructions = if threads == 1 {
+        work.run()
+    } else {
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work.run())).collect();
+            workers.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).sum()
+        })
     };
-    let at = d.program.inst_at(wave.pc);
-    let table = d.program.arch.table();
-    let instruction = at.map_or("(no instruction)", |at| d.program.insts[at].instruction(table).name);
+    match work.fault.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+        Some((_, fault)) => Err(fault),
+        None => Ok(RunStats { instructions, waves: total * dispatch.waves() as u64 }),
+    }
+}
+
+fn refused(e: DispatchError) -> Box<Fault> {
     Box::new(Fault {
-        kind,
-        message,
-        line: at.map_or(0, |at| d.program.lines[at]),
-        pc: wave.pc,
-        instruction: instruction.to_lowercase(),
-        workgroup,
-        wave: wave.id,
-        lane,
-        address,
+        kind: FaultKind::Other,
+        message: e.to_string(),
+        line: 0,
+        pc: 0,
+        instruction: "(not started)".to_string(),
+        workgroup: [0; 3],
+        wave: 0,
+        lane: None,
+        address: None,
     })
+}
+
+/// What the threads share.
+struct Work<'a> {
+    dispatch: &'a Dispatch<'a>,
+    memory: &'a Memory,
+    /// Workgroups.
+    total: u64,
+    budget: Budget,
+    /// The next workgroup to start.
+    next: AtomicU64,
+    /// Index of the first faulty workgroup so far: those before it still finish, so that the fault told is the same whatever the
+    /// number of threads.
+    stop_behind: AtomicU64,
+    fault: Mutex<Option<(u64, Box<Fault>)>>,
+}
+
+impl Work<'_> {
+    /// Takes workgroups until none are left; gives the instructions executed.
+    fn run(&self) -> u64 {
+        let mut group = Group::new(self.dispatch, self.memory);
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= self.total || index > self.stop_behind.load(Ordering::Relaxed) {
+                return group.executed;
+            }
+            group.start(self.dispatch.workgroup(index));
+            if let Err(fault) = group.run(&self.budget) {
+                self.stop_behind.fetch_min(index, Ordering::Relaxed);
+                let mut first = self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                if first.as_ref().is_none_or(|f| index < f.0) {
+                    *first = Some((index, fault));
+                }
+            }
+        }
+    }
 }

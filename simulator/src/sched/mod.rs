@@ -1,3 +1,8 @@
 //! From a dispatch to finished waves.
 
 pub mod dispatch;
+pub mod group;
+pub mod start;
+
+#[cfg(test)]
+mod tests;

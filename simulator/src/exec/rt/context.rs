@@ -2,10 +2,11 @@
 
 use super::float::General;
 use crate::arch::Arch;
-use crate::exec::machine_ops::{self, Event, Workgroup};
+use crate::exec::hwreg;
+use crate::exec::machine_ops::{self, Event};
 use crate::exec::op::{Ext, Op};
 use crate::fault::FaultKind;
-use crate::machine::{Row, Wave};
+use crate::machine::{Row, Wave, Workgroup};
 use crate::memory::{MemError, Memory};
 use isa_spec::arith::FloatEnv;
 use isa_spec::pcode::builtins::Bi;
@@ -78,29 +79,14 @@ impl<'a> Cx<'a> {
 
     #[cold]
     pub fn memory_fault(&mut self, e: MemError, lane: Option<u32>) -> Flow {
-        let event = memory_event(self.memory, e, lane);
+        let event = Event::out_of_bounds(self.memory, e, lane);
         self.fault(event)
-    }
-}
-
-/// The fault for a failed access.
-pub fn memory_event(memory: &Memory, e: MemError, lane: Option<u32>) -> Event {
-    let what = if e.write { "store" } else { "load" };
-    let near = memory.describe(e.address).map(|d| format!(" ({d})")).unwrap_or_default();
-    Event::Fault {
-        kind: FaultKind::OutOfBounds { size_bytes: e.size_bytes, write: e.write },
-        message: format!(
-            "{what} of {} bytes at 0x{:x}{near} is outside every buffer",
-            e.size_bytes, e.address
-        ),
-        lane,
-        address: Some(e.address),
     }
 }
 
 /// A control builtin.
 pub fn control(cx: &mut Cx<'_>, bi: Bi, args: &[u128]) -> Result<u128, Flow> {
-    match machine_ops::control(cx.wave, cx.workgroup, cx.instructions, bi, args) {
+    match machine_ops::control(cx.arch, cx.wave, cx.workgroup, cx.instructions, bi, args) {
         Ok(value) => {
             if bi == Bi::SetReg {
                 cx.refresh_mode();
@@ -116,5 +102,5 @@ pub fn read_only(cx: &mut Cx<'_>) -> Flow {
 }
 
 pub fn status(cx: &Cx<'_>) -> u32 {
-    machine_ops::status(cx.wave)
+    hwreg::status(cx.arch, cx.wave, cx.workgroup)
 }

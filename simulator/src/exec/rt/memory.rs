@@ -1,6 +1,7 @@
 //! Loads and stores of one lane (or of the wave, for scalar memory).
 
 use super::context::{Cx, Flow};
+use crate::exec::machine_ops::Event;
 use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE};
 use isa_spec::pcode::ir::Space;
 
@@ -98,5 +99,6 @@ fn scratch<'c>(cx: &'c mut Cx<'_>, at: u64, len: usize, lane: Option<u32>) -> Op
 
 #[cold]
 fn scratch_fault(cx: &mut Cx<'_>, at: u64, len: usize, lane: Option<u32>, write: bool) -> Flow {
-    cx.memory_fault(MemError { address: at, size_bytes: len as u32, write }, lane)
+    let e = MemError { address: at, size_bytes: len as u32, write };
+    cx.fault(Event::scratch_overflow(e, cx.scratch_stride, lane))
 }

@@ -1,0 +1,320 @@
+//! One workgroup: its waves, LDS and scratch, and whose turn it is. The objects are made once and used for workgroup after workgroup.
+
+use super::dispatch::{Budget, Dispatch, Schedule};
+use super::start::start;
+use crate::exec::interp;
+use crate::exec::machine_ops::Event;
+use crate::exec::plan::{self, Code};
+use crate::exec::program::Program;
+use crate::exec::reference::Context;
+use crate::fault::{Fault, FaultKind};
+use crate::machine::{VGPRS, Wave, Workgroup};
+use crate::memory::Memory;
+use std::collections::BTreeMap;
+
+/// Instructions a wave runs before the next one's turn.
+const TURN: u64 = 4096;
+/// The same at most, where the schedule is random.
+const RANDOM_TURN: u64 = 64;
+
+/// What a wave is doing between its turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Running,
+    /// At the barrier with this index.
+    Waiting(usize),
+    Ended,
+}
+
+/// A wave's place in its workgroup.
+pub struct Slot {
+    pub wave: Wave,
+    pub status: Status,
+}
+
+/// A workgroup in progress.
+pub struct Group<'a> {
+    dispatch: &'a Dispatch<'a>,
+    memory: &'a Memory,
+    id: [u32; 3],
+    pub slots: Vec<Slot>,
+    pub shared: Workgroup,
+    pub lds: Vec<u8>,
+    /// Of all waves, lane by lane.
+    pub scratch: Vec<u8>,
+    /// VGPRs that the program can have written.
+    vgprs: usize,
+    /// Whose turn it is, in order, this round.
+    order: Vec<usize>,
+    random: u64,
+    /// Instructions of all workgroups that this object ran.
+    pub executed: u64,
+}
+
+impl<'a> Group<'a> {
+    /// `dispatch` has passed its [`Dispatch::check`].
+    pub fn new(dispatch: &'a Dispatch<'a>, memory: &'a Memory) -> Group<'a> {
+        let waves = dispatch.waves() as usize;
+        let slot = || Slot { wave: Wave::new(dispatch.wave_size), status: Status::Ended };
+        Group {
+            dispatch,
+            memory,
+            id: [0; 3],
+            slots: std::iter::repeat_with(slot).take(waves).collect(),
+            shared: Workgroup::default(),
+            lds: vec![0; dispatch.lds_bytes as usize],
+            scratch: vec![0; wave_scratch(dispatch) * waves],
+            vgprs: vgprs_used(dispatch.program),
+            order: (0..waves).collect(),
+            random: 0,
+            executed: 0,
+        }
+    }
+
+    /// Begins the workgroup with these coordinates. Registers and memory of the last one are cleared: results never depend on what ran before.
+    pub fn start(&mut self, id: [u32; 3]) {
+        self.id = id;
+        self.shared = Workgroup::new(self.slots.len() as u32);
+        self.lds.fill(0);
+        self.scratch.fill(0);
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            slot.wave.reset(self.vgprs);
+            slot.status = Status::Running;
+            start(self.dispatch, &mut slot.wave, id, index as u32);
+        }
+        if let Schedule::Random(seed) = self.dispatch.schedule {
+            let [x, y, z] = id.map(u64::from);
+            self.random = seed ^ x ^ y << 20 ^ z << 40;
+        }
+    }
+
+    /// Runs the workgroup to its end.
+    pub fn run(&mut self, budget: &Budget) -> Result<(), Box<Fault>> {
+        loop {
+            self.arrange();
+            let mut progress = false;
+            for turn in 0..self.order.len() {
+                let at = self.order[turn];
+                if !self.ready(at) {
+                    continue;
+                }
+                progress = true;
+                let wanted = match self.dispatch.schedule {
+                    Schedule::Random(_) => 1 + self.next_random() % RANDOM_TURN,
+                    _ => TURN,
+                };
+                let granted = budget.take(wanted);
+                if granted == 0 {
+                    let message = format!("{} instructions executed without an end", budget.limit);
+                    let event = Event::fault(FaultKind::InstructionLimit, message);
+                    return Err(self.fault(at, self.slots[at].wave.pc, event));
+                }
+                let before = self.executed;
+                let result = self.advance(at, granted);
+                budget.give_back(granted.saturating_sub(self.executed - before));
+                result?;
+            }
+            if self.slots.iter().all(|s| s.status == Status::Ended) {
+                return Ok(());
+            }
+            if !progress {
+                return Err(self.deadlock());
+            }
+        }
+    }
+
+    /// Whether the wave can run; one whose barrier has completed goes on.
+    pub fn ready(&mut self, at: usize) -> bool {
+        let slot = &mut self.slots[at];
+        if let Status::Waiting(barrier) = slot.status {
+            let completed = self.shared.barrier(barrier).completed;
+            if slot.wave.passed[barrier] == completed {
+                return false;
+            }
+            slot.wave.passed[barrier] = completed;
+            slot.status = Status::Running;
+        }
+        slot.status == Status::Running
+    }
+
+    /// Runs a ready wave for at most `instructions`.
+    pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
+        let per_wave = wave_scratch(self.dispatch);
+        let slot = &mut self.slots[at];
+        let mut context = Context {
+            memory: self.memory,
+            lds: &mut self.lds,
+            scratch: &mut self.scratch[at * per_wave..(at + 1) * per_wave],
+            scratch_stride: self.dispatch.scratch_bytes,
+            workgroup: &mut self.shared,
+            instructions: self.executed,
+        };
+        let program = self.dispatch.program;
+        match interp::run(program, &mut slot.wave, &mut context, instructions, &mut self.executed) {
+            Ok(()) => Ok(()),
+            Err(Event::EndPgm) => {
+                slot.status = Status::Ended;
+                self.shared.end_wave(slot.wave.joined);
+                Ok(())
+            }
+            Err(Event::BarrierWait(barrier)) => {
+                slot.status = Status::Waiting(barrier);
+                Ok(())
+            }
+            Err(event) => {
+                let pc = slot.wave.pc;
+                Err(self.fault(at, pc, event))
+            }
+        }
+    }
+
+    /// Decides this round's order.
+    fn arrange(&mut self) {
+        let count = self.order.len();
+        match self.dispatch.schedule {
+            Schedule::RoundRobin => {}
+            Schedule::Reverse => self.order.iter_mut().enumerate().for_each(|(turn, at)| *at = count - 1 - turn),
+            Schedule::Random(_) => {
+                for last in (1..count).rev() {
+                    let other = self.next_random() % (last as u64 + 1);
+                    self.order.swap(last, other as usize);
+                }
+            }
+        }
+    }
+
+    /// SplitMix64: any generator will do, so that the order is the seed's.
+    fn next_random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// No wave can go on: says which wait where.
+    fn deadlock(&self) -> Box<Fault> {
+        let mut places: BTreeMap<(u64, usize), Vec<usize>> = BTreeMap::new();
+        let mut ended = Vec::new();
+        for (at, slot) in self.slots.iter().enumerate() {
+            match slot.status {
+                Status::Waiting(barrier) => {
+                    places.entry((self.before(slot.wave.pc), barrier)).or_default().push(at)
+                }
+                _ => ended.push(at),
+            }
+        }
+        let mut parts: Vec<String> = places
+            .iter()
+            .map(|(&(pc, barrier), waves)| {
+                let state = self.shared.barrier(barrier);
+                let verb = if waves.len() == 1 { "waits" } else { "wait" };
+                let name = match barrier {
+                    0 => "the workgroup's barrier".to_string(),
+                    n => format!("barrier {n}"),
+                };
+                format!(
+                    "{} {verb} at {} ({name}: {} of {} waves have signalled)",
+                    numbers(waves),
+                    self.location(pc),
+                    state.signals,
+                    state.members
+                )
+            })
+            .collect();
+        if !ended.is_empty() {
+            let verb = if ended.len() == 1 { "has" } else { "have" };
+            parts.push(format!("{} {verb} ended", numbers(&ended)));
+        }
+        let first = places.first_key_value().map_or((0, 0), |(&(pc, _), waves)| (waves[0], pc));
+        let event = Event::fault(FaultKind::BarrierDeadlock, parts.join("; "));
+        self.fault(first.0, first.1, event)
+    }
+
+    /// The instruction before `pc` in the code: barriers do not jump.
+    fn before(&self, pc: u64) -> u64 {
+        let pcs = &self.dispatch.program.pcs;
+        let at = pcs.partition_point(|&p| p < pc);
+        at.checked_sub(1).map_or(pc, |at| pcs[at])
+    }
+
+    /// `line 12` or, without source, `pc 0x30`.
+    fn location(&self, pc: u64) -> String {
+        let program = self.dispatch.program;
+        match program.inst_at(pc).map(|at| program.lines[at]) {
+            Some(line) if line != 0 => format!("line {line}"),
+            _ => format!("pc 0x{pc:x}"),
+        }
+    }
+
+    /// The fault of a wave at `pc`.
+    fn fault(&self, at: usize, pc: u64, event: Event) -> Box<Fault> {
+        let (kind, message, lane, address) = match event {
+            Event::Fault { kind, message, lane, address } => (kind, message, lane, address),
+            Event::EndPgm | Event::BarrierWait(_) => (FaultKind::Other, "stopped".to_string(), None, None),
+        };
+        let program = self.dispatch.program;
+        let index = program.inst_at(pc);
+        let instruction = match index {
+            Some(index) => program.insts[index].instruction(program.arch.table()).name.to_lowercase(),
+            None => "(no instruction)".to_string(),
+        };
+        Box::new(Fault {
+            kind,
+            message,
+            line: index.map_or(0, |index| program.lines[index]),
+            pc,
+            instruction,
+            workgroup: self.id,
+            wave: at as u32,
+            lane,
+            address,
+        })
+    }
+}
+
+/// Bytes of scratch of a wave.
+fn wave_scratch(d: &Dispatch<'_>) -> usize {
+    d.scratch_bytes as usize * d.wave_size as usize
+}
+
+/// `waves 0-3, 7`.
+fn numbers(waves: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &at in waves {
+        match ranges.last_mut() {
+            Some(last) if last.1 + 1 == at => last.1 = at,
+            _ => ranges.push((at, at)),
+        }
+    }
+    let list: Vec<String> = ranges
+        .iter()
+        .map(|&(a, b)| match b - a {
+            0 => a.to_string(),
+            1 => format!("{a}, {b}"),
+            _ => format!("{a}-{b}"),
+        })
+        .collect();
+    format!("{} {}", if waves.len() == 1 { "wave" } else { "waves" }, list.join(", "))
+}
+
+/// An upper bound of the VGPRs that a program can write: clearing all 256 for every wave would dominate short kernels.
+fn vgprs_used(program: &Program) -> usize {
+    /// Registers that an instruction may reach beyond what its operands' sizes say (block transfers move up to 32).
+    const MARGIN: usize = 32;
+    let table = program.arch.table();
+    let mut used = 1;
+    for inst in &program.insts {
+        let name = inst.instruction(table).name;
+        if name.contains("MOVREL") || name.contains("SWAPREL") {
+            return VGPRS;
+        }
+        let plan = plan::plan(program.arch, inst.entry);
+        for operand in plan.operands.iter().chain(&plan.y) {
+            let Some(field) = operand.field else { continue };
+            if let Code::Vgpr(reg) = plan::code(program.arch, operand, inst.fields[field as usize]) {
+                used = used.max(reg as usize + 1 + (operand.size_bits as usize).div_ceil(32));
+            }
+        }
+    }
+    (used + MARGIN).min(VGPRS)
+}
