@@ -5,11 +5,11 @@ use super::record::{Record, hex_bytes, hex64, lanes};
 use crate::arch::Arch;
 use crate::codec::decode;
 use crate::exec::machine_ops::Event;
-use crate::machine::Workgroup;
 use crate::exec::reference::{self, Context};
 use crate::inst::Inst;
 use crate::isa;
 use crate::machine::Wave;
+use crate::machine::Workgroup;
 use crate::machine::wave::{M0, VCC_LO};
 use crate::memory::Memory;
 use isa_spec::pcode::ir::Semantics;
@@ -67,12 +67,13 @@ fn try_run(
     let mut memory = Memory::empty();
     for (base, bytes) in &mut mapped {
         // SAFETY: `mapped` outlives `memory`, which is dropped at the end of this function.
-        unsafe { memory.map_host(*base, bytes.as_mut_ptr(), bytes.len() as u64, true) };
+        let mapping = unsafe { memory.map_host(*base, bytes.as_mut_ptr(), bytes.len() as u64, true) };
+        mapping.map_err(|e| e.to_string())?;
     }
     let before_lds = lds.clone();
     let before_scratch = scratch.clone();
     let before_mem: Vec<(u64, Vec<u8>)> = mapped.clone();
-    let mut workgroup = Workgroup { live: 1, ..Workgroup::default() };
+    let mut workgroup = Workgroup::new(1);
     let mut steps = 0;
     let end = words.len() as u64 * 4;
     while wave.pc < end && steps < 100_000 {

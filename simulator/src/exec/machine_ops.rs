@@ -55,7 +55,9 @@ impl Event {
         let MemError { address, size_bytes, .. } = e;
         Event::Fault {
             kind: FaultKind::Misaligned { size_bytes },
-            message: format!("atomic of {size_bytes} bytes at 0x{address:x}, which is no multiple of {size_bytes}"),
+            message: format!(
+                "atomic of {size_bytes} bytes at 0x{address:x}, which is no multiple of {size_bytes}"
+            ),
             lane,
             address: Some(address),
         }

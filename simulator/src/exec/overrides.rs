@@ -91,7 +91,9 @@ mod tests {
 
     #[test]
     fn errors_show_the_place() {
-        let Err(OverrideError::Wrong(text)) = parse("instruction V_ADD_F32 {\n  D0.f32 = S0.f32 + S9.f32;\n}") else {
+        let Err(OverrideError::Wrong(text)) =
+            parse("instruction V_ADD_F32 {\n  D0.f32 = S0.f32 + S9.f32;\n}")
+        else {
             panic!("accepted");
         };
         assert!(text.contains("mine.pcode:2:21"), "{text}");

@@ -7,8 +7,8 @@ use super::plan::{self, Code, Fmt, Half, Operand, Plan};
 use crate::arch::Arch;
 use crate::fault::FaultKind;
 use crate::inst::Inst;
-use crate::machine::{Wave, Workgroup};
 use crate::machine::wave::{EXEC_LO, M0, VCC_LO};
+use crate::machine::{Wave, Workgroup};
 use crate::memory::{MemError, Memory, PRIVATE_BASE, SHARED_BASE};
 use isa_spec::arith::FloatEnv;
 use isa_spec::eval::{self, Machine, Stop};
@@ -705,7 +705,8 @@ impl Machine for RefMachine<'_, '_> {
 
     fn control(&mut self, builtin: Bi, args: &[u128]) -> Result<u128, Stop> {
         let instructions = self.context.instructions;
-        match machine_ops::control(self.arch, self.wave, self.context.workgroup, instructions, builtin, args) {
+        match machine_ops::control(self.arch, self.wave, self.context.workgroup, instructions, builtin, args)
+        {
             Ok(value) => Ok(value),
             Err(event) => self.stop(event),
         }

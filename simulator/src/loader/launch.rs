@@ -135,7 +135,7 @@ pub fn run(path: &Path, target: &str, max_instructions: u64) -> Result<Report> {
     })?;
     let object = std::fs::read(folder.join(file)).with_context(|| format!("reading {file}"))?;
     let kernel = code_object::load(&object, &launch.kernel).with_context(|| file.clone())?;
-    let mut memory = Memory::new(1 << 30);
+    let mut memory = Memory::new(1 << 30)?;
     let code_base = map_image(&kernel, &mut memory)?;
     let mut buffers = BTreeMap::new();
     let mut kernarg = vec![0u8; kernel.kernarg_size as usize];
@@ -147,7 +147,7 @@ pub fn run(path: &Path, target: &str, max_instructions: u64) -> Result<Report> {
                 let count = shape.iter().product::<u64>() as usize;
                 let data = initial(folder, dtype, count, init).with_context(|| arg.name.clone())?;
                 let at = memory.alloc(data.len() as u64, 256, &arg.name)?;
-                memory.write(at, &data).map_err(|e| anyhow!("{e:?}"))?;
+                memory.write(at, &data)?;
                 buffers.insert(arg.name.clone(), (at, dtype.clone(), data.len()));
                 at.to_le_bytes().to_vec()
             }
@@ -164,7 +164,7 @@ pub fn run(path: &Path, target: &str, max_instructions: u64) -> Result<Report> {
     let dynamic = launch.dynamic_lds;
     hidden(&kernel, &launch, dynamic, &mut kernarg);
     let kernarg_at = memory.alloc(kernarg.len().max(1) as u64, 64, "kernarg")?;
-    memory.write(kernarg_at, &kernarg).map_err(|e| anyhow!("{e:?}"))?;
+    memory.write(kernarg_at, &kernarg)?;
     let packet_at = packet(&mut memory, &launch, &kernel, kernarg_at)?;
     let words: Vec<u32> =
         kernel.text.1.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
@@ -191,7 +191,7 @@ pub fn run(path: &Path, target: &str, max_instructions: u64) -> Result<Report> {
         let (at, dtype, len) =
             buffers.get(&e.arg).ok_or_else(|| anyhow!("expected: no buffer `{}`", e.arg))?;
         let mut actual = vec![0; *len];
-        memory.read(*at, &mut actual).map_err(|e| anyhow!("{e:?}"))?;
+        memory.read(*at, &mut actual)?;
         if let Some(line) = compare(&actual, &npy(&folder.join(&e.file), *len)?, dtype, e)? {
             mismatches.push(line);
         }
@@ -204,7 +204,7 @@ fn map_image(kernel: &Kernel, memory: &mut Memory) -> Result<u64> {
     let end = kernel.segments.iter().map(|(base, data)| base + data.len() as u64).max().unwrap_or(0);
     let base = memory.alloc(end, 4096, "code object")?;
     for (at, data) in &kernel.segments {
-        memory.write(base + at, data).map_err(|e| anyhow!("{e:?}"))?;
+        memory.write(base + at, data)?;
     }
     Ok(base + kernel.text.0)
 }
@@ -280,7 +280,7 @@ fn packet(memory: &mut Memory, launch: &Launch, kernel: &Kernel, kernarg: u64) -
     p[28..32].copy_from_slice(&(kernel.group_segment + launch.dynamic_lds).to_le_bytes());
     p[40..48].copy_from_slice(&kernarg.to_le_bytes());
     let at = memory.alloc(64, 64, "dispatch packet")?;
-    memory.write(at, &p).map_err(|e| anyhow!("{e:?}"))?;
+    memory.write(at, &p)?;
     Ok(at)
 }
 

@@ -168,7 +168,12 @@ impl Memory {
 
     /// What a failed access tried, and the likeliest reason, for a message.
     pub fn explain(&self, e: &MemError) -> String {
-        let what = format!("{} of {} bytes at 0x{:x}", if e.write { "store" } else { "load" }, e.size_bytes, e.address);
+        let what = format!(
+            "{} of {} bytes at 0x{:x}",
+            if e.write { "store" } else { "load" },
+            e.size_bytes,
+            e.address
+        );
         if e.write && self.locate(e.address, e.size_bytes as u64, false).is_ok() {
             return format!("{what} goes to read-only memory");
         }

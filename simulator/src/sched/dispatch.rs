@@ -144,7 +144,8 @@ impl Budget {
         let mut left = self.left.load(Ordering::Relaxed);
         loop {
             let granted = left.min(wanted);
-            match self.left.compare_exchange_weak(left, left - granted, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.left.compare_exchange_weak(left, left - granted, Ordering::Relaxed, Ordering::Relaxed)
+            {
                 Ok(_) => return granted,
                 Err(now) => left = now,
             }
@@ -175,7 +176,10 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
     } else {
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work.run())).collect();
-            workers.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).sum()
+            workers
+                .into_iter()
+                .map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .sum()
         })
     };
     match work.fault.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {

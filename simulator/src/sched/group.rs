@@ -173,7 +173,9 @@ impl<'a> Group<'a> {
         let count = self.order.len();
         match self.dispatch.schedule {
             Schedule::RoundRobin => {}
-            Schedule::Reverse => self.order.iter_mut().enumerate().for_each(|(turn, at)| *at = count - 1 - turn),
+            Schedule::Reverse => {
+                self.order.iter_mut().enumerate().for_each(|(turn, at)| *at = count - 1 - turn)
+            }
             Schedule::Random(_) => {
                 for last in (1..count).rev() {
                     let other = self.next_random() % (last as u64 + 1);

@@ -3,6 +3,3 @@
 pub mod dispatch;
 pub mod group;
 pub mod start;
-
-#[cfg(test)]
-mod tests;
