@@ -1,14 +1,15 @@
 //! Launch descriptions (`wavesim-launch-1`): arguments in, expected outputs compared.
 
 use super::code_object::{self, Kernel};
+use super::prepared::{Buffer, Prepared, Shape};
 use crate::arch::Arch;
 use crate::exec::program::Program;
 use crate::memory::Memory;
-use crate::sched::dispatch::{self, Dispatch, InitialState, Layout, RunStats, Schedule};
+use crate::sched::dispatch::{self, InitialState, Layout, RunStats};
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Deserialize)]
 pub struct Launch {
@@ -119,14 +120,50 @@ fn npy(path: &Path, len: usize) -> Result<Vec<u8>> {
     Ok(bytes[start..].to_vec())
 }
 
+/// A launch file read, its kernel ready to run.
+pub struct Loaded {
+    pub launch: Launch,
+    /// Where the files it names are.
+    folder: PathBuf,
+    pub prepared: Prepared,
+}
+
 /// Runs `launch.json` for a target and compares what it expects.
 pub fn run(path: &Path, target: &str, max_instructions: u64) -> Result<Report> {
+    let loaded = load(path, target)?;
+    let started = std::time::Instant::now();
+    let dispatch = loaded.prepared.dispatch(max_instructions);
+    let stats = dispatch::run(&dispatch, &loaded.prepared.memory).map_err(|fault| anyhow!("{fault}"))?;
+    let seconds = started.elapsed().as_secs_f64();
+    Ok(Report { stats, seconds, mismatches: loaded.mismatches()?, compared: loaded.launch.expected.len() })
+}
+
+impl Loaded {
+    /// One line per expected buffer that memory does not hold.
+    pub fn mismatches(&self) -> Result<Vec<String>> {
+        let mut mismatches = Vec::new();
+        for e in &self.launch.expected {
+            let buffer =
+                self.prepared.buffer(&e.arg).ok_or_else(|| anyhow!("expected: no buffer `{}`", e.arg))?;
+            let len = buffer.len_bytes as usize;
+            let mut actual = vec![0; len];
+            self.prepared.memory.read(buffer.address, &mut actual)?;
+            if let Some(line) = compare(&actual, &npy(&self.folder.join(&e.file), len)?, &buffer.dtype, e)? {
+                mismatches.push(line);
+            }
+        }
+        Ok(mismatches)
+    }
+}
+
+/// Reads `launch.json`, loads the target's code object and fills memory.
+pub fn load(path: &Path, target: &str) -> Result<Loaded> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     let launch: Launch = serde_json::from_str(&text).with_context(|| format!("in {}", path.display()))?;
     if launch.schema != "wavesim-launch-1" {
         bail!("{}: schema `{}` is not `wavesim-launch-1`", path.display(), launch.schema);
     }
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
     let file = launch.code.get(target).ok_or_else(|| {
         anyhow!(
             "no code for {target}; there is {}",
@@ -135,9 +172,14 @@ pub fn run(path: &Path, target: &str, max_instructions: u64) -> Result<Report> {
     })?;
     let object = std::fs::read(folder.join(file)).with_context(|| format!("reading {file}"))?;
     let kernel = code_object::load(&object, &launch.kernel).with_context(|| file.clone())?;
+    let prepared = prepare(&kernel, &launch, &folder)?;
+    Ok(Loaded { launch, folder, prepared })
+}
+
+fn prepare(kernel: &Kernel, launch: &Launch, folder: &Path) -> Result<Prepared> {
     let mut memory = Memory::new(1 << 30)?;
-    let code_base = map_image(&kernel, &mut memory)?;
-    let mut buffers = BTreeMap::new();
+    let code_base = map_image(kernel, &mut memory)?;
+    let mut buffers = Vec::new();
     let mut kernarg = vec![0u8; kernel.kernarg_size as usize];
     let mut lds = kernel.group_segment.next_multiple_of(16);
     let explicit = kernel.args.iter().filter(|a| !a.kind.starts_with("hidden_"));
@@ -146,10 +188,16 @@ pub fn run(path: &Path, target: &str, max_instructions: u64) -> Result<Report> {
             Kind::Buffer { dtype, shape, init } => {
                 let count = shape.iter().product::<u64>() as usize;
                 let data = initial(folder, dtype, count, init).with_context(|| arg.name.clone())?;
-                let at = memory.alloc(data.len() as u64, 256, &arg.name)?;
-                memory.write(at, &data)?;
-                buffers.insert(arg.name.clone(), (at, dtype.clone(), data.len()));
-                at.to_le_bytes().to_vec()
+                let address = memory.alloc(data.len() as u64, 256, &arg.name)?;
+                memory.write(address, &data)?;
+                buffers.push(Buffer {
+                    name: arg.name.clone(),
+                    address,
+                    len_bytes: data.len() as u64,
+                    dtype: dtype.clone(),
+                    shape: shape.clone(),
+                });
+                address.to_le_bytes().to_vec()
             }
             Kind::Scalar { dtype, value } => encode(dtype, value)?,
             Kind::Struct { bytes } => hex(bytes).ok_or_else(|| anyhow!("{}: bad hex", arg.name))?,
@@ -162,41 +210,28 @@ pub fn run(path: &Path, target: &str, max_instructions: u64) -> Result<Report> {
         put(&mut kernarg, slot.offset, slot.size, &value);
     }
     let dynamic = launch.dynamic_lds;
-    hidden(&kernel, &launch, dynamic, &mut kernarg);
+    hidden(kernel, launch, dynamic, &mut kernarg);
     let kernarg_at = memory.alloc(kernarg.len().max(1) as u64, 64, "kernarg")?;
     memory.write(kernarg_at, &kernarg)?;
-    let packet_at = packet(&mut memory, &launch, &kernel, kernarg_at)?;
+    let packet_at = packet(&mut memory, launch, kernel, kernarg_at)?;
     let words: Vec<u32> =
         kernel.text.1.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
-    let program = Program::from_words(kernel.arch, &words);
-    let dispatch = Dispatch {
-        program: &program,
-        grid: launch.grid,
-        block: launch.block,
-        wave_size: if kernel.properties >> 10 & 1 == 1 { 32 } else { 64 },
-        lds_bytes: kernel.group_segment.next_multiple_of(16) + dynamic,
-        scratch_bytes: kernel.private_segment.next_multiple_of(4),
-        init: initial_state(&kernel, kernarg_at, packet_at),
-        entry_pc: kernel.entry - kernel.text.0,
-        code_base,
-        max_instructions,
-        schedule: Schedule::RoundRobin,
-        threads: 1,
-    };
-    let started = std::time::Instant::now();
-    let stats = dispatch::run(&dispatch, &memory).map_err(|fault| anyhow!("{fault}"))?;
-    let seconds = started.elapsed().as_secs_f64();
-    let mut mismatches = Vec::new();
-    for e in &launch.expected {
-        let (at, dtype, len) =
-            buffers.get(&e.arg).ok_or_else(|| anyhow!("expected: no buffer `{}`", e.arg))?;
-        let mut actual = vec![0; *len];
-        memory.read(*at, &mut actual)?;
-        if let Some(line) = compare(&actual, &npy(&folder.join(&e.file), *len)?, dtype, e)? {
-            mismatches.push(line);
-        }
-    }
-    Ok(Report { stats, seconds, mismatches, compared: launch.expected.len() })
+    Ok(Prepared {
+        program: Program::from_words(kernel.arch, &words),
+        memory,
+        shape: Shape {
+            grid: launch.grid,
+            block: launch.block,
+            wave_size: if kernel.properties >> 10 & 1 == 1 { 32 } else { 64 },
+            lds_bytes: kernel.group_segment.next_multiple_of(16) + dynamic,
+            scratch_bytes: kernel.private_segment.next_multiple_of(4),
+            init: initial_state(kernel, kernarg_at, packet_at),
+            entry_pc: kernel.entry - kernel.text.0,
+            code_base,
+        },
+        buffers,
+        source: None,
+    })
 }
 
 /// The image at one base, so that code reaches its constants; gives the address of `.text`.
