@@ -12,3 +12,4 @@ pub mod loader;
 pub mod machine;
 pub mod memory;
 pub mod sched;
+pub mod trace;

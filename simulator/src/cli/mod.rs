@@ -10,6 +10,7 @@ pub mod conform;
 pub mod disasm;
 pub mod isa;
 pub mod launch;
+pub mod observe;
 pub mod pcode;
 pub mod run;
 pub mod target;

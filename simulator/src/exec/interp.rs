@@ -54,13 +54,14 @@ impl<'a> Cx<'a> {
             event: None,
             op_pc: 0,
             instructions: context.instructions,
+            watch: None,
         };
         cx.refresh_mode();
         cx
     }
 
     #[cold]
-    fn take_event(&mut self, op: &Op) -> Event {
+    pub(super) fn take_event(&mut self, op: &Op) -> Event {
         match self.event.take() {
             Some(event) => event,
             None => unknown(op),

@@ -1,9 +1,11 @@
 //! Execution.
 
+pub mod effects;
 pub mod hwreg;
 pub mod interp;
 pub mod lower;
 pub mod machine_ops;
+pub mod observe;
 pub mod op;
 pub mod overrides;
 pub mod plan;

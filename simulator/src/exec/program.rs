@@ -91,4 +91,23 @@ impl Program {
     pub fn inst_at(&self, pc: u64) -> Option<usize> {
         self.pcs.binary_search(&pc).ok()
     }
+
+    /// The instruction as text.
+    pub fn text(&self, index: usize) -> String {
+        let table = self.arch.table();
+        let inst = &self.insts[index];
+        let name = inst.instruction(table).name.to_lowercase();
+        match table.entries.get(inst.entry_y as usize) {
+            Some(y) => format!("{name} :: {}", table.instructions[y.inst as usize].name.to_lowercase()),
+            None => name,
+        }
+    }
+
+    /// `line 12` or, without source, `pc 0x30`.
+    pub fn place(&self, pc: u64) -> String {
+        match self.inst_at(pc).map(|at| self.lines[at]) {
+            Some(line) if line != 0 => format!("line {line}"),
+            _ => format!("pc 0x{pc:x}"),
+        }
+    }
 }

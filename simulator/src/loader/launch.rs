@@ -5,7 +5,7 @@ use super::prepared::{Buffer, Prepared, Shape};
 use crate::arch::Arch;
 use crate::exec::program::Program;
 use crate::memory::Memory;
-use crate::sched::dispatch::{self, InitialState, Layout, RunStats};
+use crate::sched::dispatch::{InitialState, Layout};
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -57,15 +57,6 @@ pub struct Expected {
     pub file: String,
     pub rtol: f64,
     pub atol: f64,
-}
-
-/// What a launch came to.
-pub struct Report {
-    pub stats: RunStats,
-    pub seconds: f64,
-    /// One line per expected buffer that differs.
-    pub mismatches: Vec<String>,
-    pub compared: usize,
 }
 
 fn size_of(dtype: &str) -> Result<usize> {
@@ -126,16 +117,6 @@ pub struct Loaded {
     /// Where the files it names are.
     folder: PathBuf,
     pub prepared: Prepared,
-}
-
-/// Runs `launch.json` for a target and compares what it expects.
-pub fn run(path: &Path, target: &str, max_instructions: u64) -> Result<Report> {
-    let loaded = load(path, target)?;
-    let started = std::time::Instant::now();
-    let dispatch = loaded.prepared.dispatch(max_instructions);
-    let stats = dispatch::run(&dispatch, &loaded.prepared.memory).map_err(|fault| anyhow!("{fault}"))?;
-    let seconds = started.elapsed().as_secs_f64();
-    Ok(Report { stats, seconds, mismatches: loaded.mismatches()?, compared: loaded.launch.expected.len() })
 }
 
 impl Loaded {

@@ -2,6 +2,7 @@
 //! after another, or on threads.
 
 use super::group::Group;
+use crate::exec::observe::Observer;
 use crate::exec::program::Program;
 use crate::fault::{Fault, FaultKind};
 use crate::memory::Memory;
@@ -121,8 +122,13 @@ impl Dispatch<'_> {
         Ok(())
     }
 
+    /// Workgroups of the grid.
+    pub fn workgroups(&self) -> u64 {
+        self.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).unwrap_or(u64::MAX)
+    }
+
     /// Coordinates of the `index`-th workgroup, x fastest.
-    fn workgroup(&self, index: u64) -> [u32; 3] {
+    pub fn workgroup(&self, index: u64) -> [u32; 3] {
         let [x, y, _] = self.grid.map(u64::from);
         [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
     }
@@ -160,7 +166,7 @@ impl Budget {
 /// Runs the dispatch to its end, or to the first fault in the order of workgroups.
 pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fault>> {
     dispatch.check().map_err(refused)?;
-    let total = dispatch.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).unwrap_or(u64::MAX);
+    let total = dispatch.workgroups();
     let work = Work {
         dispatch,
         memory,
@@ -186,6 +192,31 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
         Some((_, fault)) => Err(fault),
         None => Ok(RunStats { instructions, waves: total * dispatch.waves() as u64 }),
     }
+}
+
+/// As [`run`] on one thread, with an observer of every instruction. The count of instructions is given on a fault too.
+pub fn run_observed(
+    dispatch: &Dispatch<'_>,
+    memory: &Memory,
+    observer: &mut dyn Observer,
+) -> (RunStats, Result<(), Box<Fault>>) {
+    let mut stats = RunStats::default();
+    if let Err(e) = dispatch.check() {
+        return (stats, Err(refused(e)));
+    }
+    let budget = Budget::new(dispatch.max_instructions);
+    let mut group = Group::new(dispatch, memory);
+    let mut result = Ok(());
+    for index in 0..dispatch.workgroups() {
+        group.start(dispatch.workgroup(index));
+        stats.waves += dispatch.waves() as u64;
+        result = group.run_observed(&budget, observer);
+        if result.is_err() {
+            break;
+        }
+    }
+    stats.instructions = group.executed;
+    (stats, result)
 }
 
 fn refused(e: DispatchError) -> Box<Fault> {

@@ -4,6 +4,7 @@ use super::dispatch::{Budget, Dispatch, Schedule};
 use super::start::start;
 use crate::exec::interp;
 use crate::exec::machine_ops::Event;
+use crate::exec::observe::{self, Observer};
 use crate::exec::plan::{self, Code};
 use crate::exec::program::Program;
 use crate::exec::reference::Context;
@@ -90,6 +91,22 @@ impl<'a> Group<'a> {
 
     /// Runs the workgroup to its end.
     pub fn run(&mut self, budget: &Budget) -> Result<(), Box<Fault>> {
+        self.run_with(budget, None)
+    }
+
+    /// As [`Group::run`], with an observer of every instruction.
+    pub fn run_observed(&mut self, budget: &Budget, observer: &mut dyn Observer) -> Result<(), Box<Fault>> {
+        observer.group_started(self.id, self.slots.len());
+        self.run_with(budget, Some(&mut *observer))?;
+        observer.group_ended(self.id);
+        Ok(())
+    }
+
+    fn run_with(
+        &mut self,
+        budget: &Budget,
+        mut observer: Option<&mut dyn Observer>,
+    ) -> Result<(), Box<Fault>> {
         loop {
             self.arrange();
             let mut progress = false;
@@ -110,7 +127,10 @@ impl<'a> Group<'a> {
                     return Err(self.fault(at, self.slots[at].wave.pc, event));
                 }
                 let before = self.executed;
-                let result = self.advance(at, granted);
+                let result = match &mut observer {
+                    None => self.advance(at, granted),
+                    Some(observer) => self.advance_observed(at, granted, &mut **observer),
+                };
                 budget.give_back(granted.saturating_sub(self.executed - before));
                 result?;
             }
@@ -139,9 +159,29 @@ impl<'a> Group<'a> {
 
     /// Runs a ready wave for at most `instructions`.
     pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
+        let program = self.dispatch.program;
+        let (slot, mut context, executed) = self.parts(at);
+        let result = interp::run(program, &mut slot.wave, &mut context, instructions, executed);
+        self.stopped(at, result)
+    }
+
+    /// As [`Group::advance`], observed.
+    pub fn advance_observed(
+        &mut self,
+        at: usize,
+        instructions: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Box<Fault>> {
+        let dispatch = self.dispatch;
+        let (slot, mut context, executed) = self.parts(at);
+        let result = observe::run(dispatch, &mut slot.wave, &mut context, instructions, executed, observer);
+        self.stopped(at, result)
+    }
+
+    /// What running a wave needs: it, what it reaches, and the count of instructions.
+    fn parts(&mut self, at: usize) -> (&mut Slot, Context<'_>, &mut u64) {
         let per_wave = wave_scratch(self.dispatch);
-        let slot = &mut self.slots[at];
-        let mut context = Context {
+        let context = Context {
             memory: self.memory,
             lds: &mut self.lds,
             scratch: &mut self.scratch[at * per_wave..(at + 1) * per_wave],
@@ -149,8 +189,13 @@ impl<'a> Group<'a> {
             workgroup: &mut self.shared,
             instructions: self.executed,
         };
-        let program = self.dispatch.program;
-        match interp::run(program, &mut slot.wave, &mut context, instructions, &mut self.executed) {
+        (&mut self.slots[at], context, &mut self.executed)
+    }
+
+    /// Takes note of why a wave stopped.
+    fn stopped(&mut self, at: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
+        let slot = &mut self.slots[at];
+        match result {
             Ok(()) => Ok(()),
             Err(Event::EndPgm) => {
                 slot.status = Status::Ended;
@@ -217,7 +262,7 @@ impl<'a> Group<'a> {
                 format!(
                     "{} {verb} at {} ({name}: {} of {} waves have signalled)",
                     numbers(waves),
-                    self.location(pc),
+                    self.dispatch.program.place(pc),
                     state.signals,
                     state.members
                 )
@@ -239,15 +284,6 @@ impl<'a> Group<'a> {
         at.checked_sub(1).map_or(pc, |at| pcs[at])
     }
 
-    /// `line 12` or, without source, `pc 0x30`.
-    fn location(&self, pc: u64) -> String {
-        let program = self.dispatch.program;
-        match program.inst_at(pc).map(|at| program.lines[at]) {
-            Some(line) if line != 0 => format!("line {line}"),
-            _ => format!("pc 0x{pc:x}"),
-        }
-    }
-
     /// The fault of a wave at `pc`.
     fn fault(&self, at: usize, pc: u64, event: Event) -> Box<Fault> {
         let (kind, message, lane, address) = match event {
@@ -257,7 +293,7 @@ impl<'a> Group<'a> {
         let program = self.dispatch.program;
         let index = program.inst_at(pc);
         let instruction = match index {
-            Some(index) => program.insts[index].instruction(program.arch.table()).name.to_lowercase(),
+            Some(index) => program.text(index),
             None => "(no instruction)".to_string(),
         };
         Box::new(Fault {

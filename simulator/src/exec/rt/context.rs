@@ -1,6 +1,7 @@
 //! What a handler sees of the machine.
 
 use super::float::General;
+use super::watch::Watch;
 use crate::arch::Arch;
 use crate::exec::hwreg;
 use crate::exec::machine_ops::{self, Event};
@@ -50,6 +51,8 @@ pub struct Cx<'a> {
     pub op_pc: u64,
     /// Executed so far, for the clock.
     pub instructions: u64,
+    /// Of an observed run.
+    pub watch: Option<Box<Watch<'a>>>,
 }
 
 impl<'a> Cx<'a> {
@@ -86,6 +89,9 @@ impl<'a> Cx<'a> {
 
 /// A control builtin.
 pub fn control(cx: &mut Cx<'_>, bi: Bi, args: &[u128]) -> Result<u128, Flow> {
+    if let Some(watch) = &mut cx.watch {
+        watch.calls.push((bi, args.first().map_or(0, |a| *a as u32)));
+    }
     match machine_ops::control(cx.arch, cx.wave, cx.workgroup, cx.instructions, bi, args) {
         Ok(value) => {
             if bi == Bi::SetReg {

@@ -1,6 +1,7 @@
 //! Loads and stores of one lane (or of the wave, for scalar memory).
 
 use super::context::{Cx, Flow};
+use super::watch;
 use crate::exec::machine_ops::Event;
 use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE};
 use isa_spec::pcode::ir::Space;
@@ -35,13 +36,15 @@ pub fn load<const BYTES: usize>(
     let bytes: [u8; BYTES] = match place(space, addr) {
         Place::Global => match cx.memory.load::<BYTES>(addr) {
             Ok(bytes) => bytes,
-            Err(e) => return Err(cx.memory_fault(e, lane)),
+            Err(e) => missed_load(cx, space, e, addr, lane)?,
         },
-        // Beyond the allocation LDS reads zero.
-        Place::Lds(at) => lds(cx, at, BYTES).map_or([0; BYTES], |s| s.try_into().unwrap_or([0; BYTES])),
+        Place::Lds(at) => match lds(cx, at, BYTES) {
+            Some(s) => s.try_into().unwrap_or([0; BYTES]),
+            None => missed_lds_load(cx, at, lane)?,
+        },
         Place::Scratch(at) => match scratch(cx, at, BYTES, lane) {
             Some(s) => s.try_into().unwrap_or([0; BYTES]),
-            None => return Err(scratch_fault(cx, at, BYTES, lane, false)),
+            None => missed_scratch_load(cx, at, lane)?,
         },
         Place::Nowhere => return Ok(0),
     };
@@ -64,17 +67,16 @@ pub fn store<const BYTES: usize>(
     match place(space, addr) {
         Place::Global => {
             if let Err(e) = cx.memory.store(addr, bytes) {
-                return Err(cx.memory_fault(e, lane));
+                return missed_store(cx, space, e, lane, &bytes);
             }
         }
-        Place::Lds(at) => {
-            if let Some(s) = lds(cx, at, BYTES) {
-                s.copy_from_slice(&bytes);
-            }
-        }
+        Place::Lds(at) => match lds(cx, at, BYTES) {
+            Some(s) => s.copy_from_slice(&bytes),
+            None => return missed_lds_store(cx, at, lane, &bytes),
+        },
         Place::Scratch(at) => match scratch(cx, at, BYTES, lane) {
             Some(s) => s.copy_from_slice(&bytes),
-            None => return Err(scratch_fault(cx, at, BYTES, lane, true)),
+            None => return missed_scratch_store(cx, at, lane, &bytes),
         },
         Place::Nowhere => {}
     }
@@ -95,6 +97,73 @@ fn scratch<'c>(cx: &'c mut Cx<'_>, at: u64, len: usize, lane: Option<u32>) -> Op
     }
     let at = (lane.unwrap_or(0) as u64 * stride + at) as usize;
     cx.scratch.get_mut(at..at + len)
+}
+
+// Accesses that are out of bounds, or watched: out of line, so that the others stay short.
+
+#[cold]
+fn missed_load<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    e: MemError,
+    addr: u64,
+    lane: Option<u32>,
+) -> Result<[u8; BYTES], Flow> {
+    let mut bytes = [0; BYTES];
+    match watch::load(cx, space, addr, lane, &mut bytes) {
+        Some(result) => result.map(|()| bytes),
+        None => Err(cx.memory_fault(e, lane)),
+    }
+}
+
+/// Beyond the allocation LDS reads zero.
+#[cold]
+fn missed_lds_load<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    at: u64,
+    lane: Option<u32>,
+) -> Result<[u8; BYTES], Flow> {
+    let mut bytes = [0; BYTES];
+    match watch::load(cx, Space::Lds, at, lane, &mut bytes) {
+        Some(result) => result.map(|()| bytes),
+        None => Ok(bytes),
+    }
+}
+
+#[cold]
+fn missed_scratch_load<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    at: u64,
+    lane: Option<u32>,
+) -> Result<[u8; BYTES], Flow> {
+    let mut bytes = [0; BYTES];
+    match watch::load(cx, Space::Scratch, at, lane, &mut bytes) {
+        Some(result) => result.map(|()| bytes),
+        None => Err(scratch_fault(cx, at, BYTES, lane, false)),
+    }
+}
+
+#[cold]
+fn missed_store(
+    cx: &mut Cx<'_>,
+    space: Space,
+    e: MemError,
+    lane: Option<u32>,
+    bytes: &[u8],
+) -> Result<(), Flow> {
+    watch::store(cx, space, e.address, lane, bytes).unwrap_or_else(|| Err(cx.memory_fault(e, lane)))
+}
+
+/// Beyond the allocation LDS drops stores.
+#[cold]
+fn missed_lds_store(cx: &mut Cx<'_>, at: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Flow> {
+    watch::store(cx, Space::Lds, at, lane, bytes).unwrap_or(Ok(()))
+}
+
+#[cold]
+fn missed_scratch_store(cx: &mut Cx<'_>, at: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Flow> {
+    let missed = watch::store(cx, Space::Scratch, at, lane, bytes);
+    missed.unwrap_or_else(|| Err(scratch_fault(cx, at, bytes.len(), lane, true)))
 }
 
 #[cold]

@@ -5,6 +5,7 @@ mod float;
 mod int;
 mod memory;
 mod operands;
+pub mod watch;
 
 pub use context::{Cx, Flow, Stage, control, read_only, status};
 pub use float::*;

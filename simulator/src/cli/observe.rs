@@ -1,0 +1,149 @@
+//! `--trace`, `--stats`, `--profile-lines`: what `run` and `launch` tell of an execution beside its outputs.
+
+use crate::exec::observe::{Many, Observer};
+use crate::fault::Fault;
+use crate::loader::prepared::Prepared;
+use crate::sched::dispatch::{self, Dispatch, RunStats};
+use crate::trace::Filter;
+use crate::trace::chrome::Chrome;
+use crate::trace::jsonl::Jsonl;
+use crate::trace::profile::Profile;
+use crate::trace::stats::Stats;
+use anyhow::Context as _;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+/// Flags of commands that run a kernel.
+#[derive(Debug, Default, Clone, clap::Args)]
+#[command(next_help_heading = "Observation")]
+pub struct ObserveArgs {
+    /// Write one line of JSON for each executed instruction to FILE (`-`: standard output)
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// `jsonl`, or `chrome`: a timeline that ui.perfetto.dev opens
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "chrome"])]
+    pub trace_format: String,
+    /// Trace only this wave (index in its workgroup; may be given again)
+    #[arg(long, value_name = "N")]
+    pub trace_wave: Vec<u32>,
+    /// Trace only this workgroup
+    #[arg(long, value_name = "X,Y,Z", value_parser = parse_group)]
+    pub trace_group: Option<[u32; 3]>,
+    /// Trace only instructions at these byte offsets (hexadecimal, both ends included)
+    #[arg(long, value_name = "FIRST..LAST", value_parser = parse_pcs)]
+    pub trace_pc: Option<(u64, u64)>,
+    /// Print counts by class and opcode, lane utilisation, divergence, memory traffic, bank conflicts
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "table", value_parser = ["table", "json"])]
+    pub stats: Option<String>,
+    /// Print the program with how often each line ran
+    #[arg(long)]
+    pub profile_lines: bool,
+}
+
+impl ObserveArgs {
+    pub fn any(&self) -> bool {
+        self.trace.is_some() || self.stats.is_some() || self.profile_lines
+    }
+
+    fn filter(&self) -> Filter {
+        Filter { waves: self.trace_wave.clone(), workgroup: self.trace_group, pcs: self.trace_pc }
+    }
+}
+
+/// Why a run has no result.
+pub enum RunError {
+    /// The kernel's.
+    Fault(Box<Fault>),
+    /// The trace cannot be written.
+    Other(anyhow::Error),
+}
+
+/// Runs the dispatch, observed where the flags want it. Listings and figures go to `out`, after a fault too.
+pub fn run(
+    args: &ObserveArgs,
+    prepared: &Prepared,
+    dispatch: &Dispatch<'_>,
+    out: &mut dyn Write,
+) -> Result<RunStats, RunError> {
+    if !args.any() {
+        return dispatch::run(dispatch, &prepared.memory).map_err(RunError::Fault);
+    }
+    let result = observed(args, prepared, dispatch, out).map_err(RunError::Other)?;
+    result.map_err(RunError::Fault)
+}
+
+fn observed(
+    args: &ObserveArgs,
+    prepared: &Prepared,
+    dispatch: &Dispatch<'_>,
+    out: &mut dyn Write,
+) -> anyhow::Result<Result<RunStats, Box<Fault>>> {
+    let program = &prepared.program;
+    let mut stats = args.stats.is_some().then(|| Stats::new(program, dispatch.wave_size));
+    let mut profile = args.profile_lines.then(|| Profile::new(program));
+    let mut jsonl = None;
+    let mut chrome = None;
+    if let Some(path) = &args.trace {
+        let to: Box<dyn Write> = if path.as_os_str() == "-" {
+            Box::new(std::io::stdout())
+        } else {
+            Box::new(File::create(path).with_context(|| path.display().to_string())?)
+        };
+        let to = BufWriter::new(to);
+        match args.trace_format.as_str() {
+            "chrome" => chrome = Some(Chrome::new(to, program, dispatch.wave_size, args.filter())),
+            _ => jsonl = Some(Jsonl::new(to, program, dispatch.wave_size, args.filter())),
+        }
+    }
+    let mut all = Many::default();
+    let list: [Option<&mut dyn Observer>; 4] = [
+        stats.as_mut().map(|o| o as _),
+        profile.as_mut().map(|o| o as _),
+        jsonl.as_mut().map(|o| o as _),
+        chrome.as_mut().map(|o| o as _),
+    ];
+    all.0.extend(list.into_iter().flatten());
+    let (run_stats, result) = dispatch::run_observed(dispatch, &prepared.memory, &mut all);
+    let name = || args.trace.as_ref().map_or(String::new(), |p| p.display().to_string());
+    if let Some(trace) = jsonl {
+        trace.finish().with_context(name)?;
+    }
+    if let Some(trace) = chrome {
+        trace.finish().with_context(name)?;
+    }
+    if let Some(profile) = profile {
+        let source = prepared.source.as_ref().map(|s| s.text.as_str());
+        write!(out, "{}", profile.listing(program, source))?;
+    }
+    match (&stats, args.stats.as_deref()) {
+        (Some(stats), Some("json")) => writeln!(out, "{}", stats.json())?,
+        (Some(stats), _) => write!(out, "{}", stats.table())?,
+        _ => {}
+    }
+    Ok(result.map(|()| run_stats))
+}
+
+/// `x`, `x,y` or `x,y,z`.
+pub fn parse_group(text: &str) -> Result<[u32; 3], String> {
+    let mut out = [0; 3];
+    let parts: Vec<&str> = text.trim_matches(['(', ')']).split(',').map(str::trim).collect();
+    if parts.len() > 3 {
+        return Err("a workgroup has three coordinates: x,y,z".to_string());
+    }
+    for (slot, part) in out.iter_mut().zip(&parts) {
+        *slot = part.parse().map_err(|_| format!("`{part}` is no coordinate"))?;
+    }
+    Ok(out)
+}
+
+fn parse_pcs(text: &str) -> Result<(u64, u64), String> {
+    let hex = |t: &str| {
+        let t = t.trim().trim_start_matches("0x");
+        u64::from_str_radix(t, 16).map_err(|_| format!("`{t}` is no hexadecimal offset"))
+    };
+    match text.split_once("..") {
+        Some((first, last)) => Ok((hex(first)?, hex(last)?)),
+        None => hex(text).map(|pc| (pc, pc)),
+    }
+}

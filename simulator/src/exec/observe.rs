@@ -1,0 +1,182 @@
+//! The observed run: the same operations by the same handlers, one instruction at a time, with an [`Observer`] told before and
+//! after each. A loop of its own, so that the plain one ([`super::interp::run`]) knows nothing of it.
+
+use super::interp::host_is_fast;
+use super::machine_ops::Event;
+use super::program::Program;
+use super::reference::Context;
+use super::rt::watch::{Access, Watch};
+use super::rt::{Cx, Flow};
+use crate::fault::FaultKind;
+use crate::isa::handlers;
+use crate::machine::{Wave, Workgroup};
+use crate::memory::Memory;
+use crate::sched::dispatch::Dispatch;
+use isa_spec::pcode::builtins::Bi;
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+
+/// An instruction about to run, or just run, on a wave.
+pub struct Step<'s> {
+    pub program: &'s Program,
+    /// Of the instruction, in `Program::insts`.
+    pub index: usize,
+    pub pc: u64,
+    /// Its registers: before the instruction, or after it. Index and workgroup are `wave.id` and `wave.workgroup`.
+    pub wave: &'s Wave,
+    pub group: &'s Workgroup,
+    /// Wave-instructions of the dispatch so far.
+    pub time: u64,
+}
+
+/// What an instruction did beside registers.
+pub struct Done<'s> {
+    pub accesses: &'s [Access],
+    /// Control builtins called, each with its first argument.
+    pub calls: &'s [(Bi, u32)],
+    /// Why the wave stops here, if it does.
+    pub event: Option<&'s Event>,
+    /// The PC goes on elsewhere than behind the instruction.
+    pub jumped: bool,
+}
+
+/// Told of everything that happens. Every method has an empty default.
+pub trait Observer {
+    /// A workgroup starts; its waves are in their initial state.
+    fn group_started(&mut self, _workgroup: [u32; 3], _waves: usize) {}
+
+    /// Before an instruction; `Break` ends the wave's turn in front of it.
+    fn before(&mut self, _step: &Step<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn after(&mut self, _step: &Step<'_>, _done: &Done<'_>) {}
+
+    /// The workgroup's waves have all ended.
+    fn group_ended(&mut self, _workgroup: [u32; 3]) {}
+
+    /// Whether accesses outside of all memory are to be seen and passed over instead of ending the run.
+    fn keeps_going(&self) -> bool {
+        false
+    }
+}
+
+/// Several observers at once.
+#[derive(Default)]
+pub struct Many<'a>(pub Vec<&'a mut dyn Observer>);
+
+impl Observer for Many<'_> {
+    fn group_started(&mut self, workgroup: [u32; 3], waves: usize) {
+        self.0.iter_mut().for_each(|o| o.group_started(workgroup, waves));
+    }
+
+    fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        for observer in &mut self.0 {
+            if observer.before(step).is_break() {
+                flow = ControlFlow::Break(());
+            }
+        }
+        flow
+    }
+
+    fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        self.0.iter_mut().for_each(|o| o.after(step, done));
+    }
+
+    fn group_ended(&mut self, workgroup: [u32; 3]) {
+        self.0.iter_mut().for_each(|o| o.group_ended(workgroup));
+    }
+
+    fn keeps_going(&self) -> bool {
+        self.0.iter().any(|o| o.keeps_going())
+    }
+}
+
+/// What waves see in the place of global memory; see [`super::rt::watch`].
+static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
+
+/// As [`super::interp::run`], observed.
+pub fn run(
+    dispatch: &Dispatch<'_>,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+    budget: u64,
+    executed: &mut u64,
+    observer: &mut dyn Observer,
+) -> Result<(), Event> {
+    let program = dispatch.program;
+    let mut nothing = ([0u8; 0], [0u8; 0]);
+    let watch = Watch {
+        memory: context.memory,
+        lds: &mut *context.lds,
+        scratch: &mut *context.scratch,
+        scratch_stride: context.scratch_stride,
+        log: Vec::new(),
+        calls: Vec::new(),
+        keep_going: observer.keeps_going(),
+    };
+    let mut blind = Context {
+        memory: &NO_MEMORY,
+        lds: &mut nothing.0,
+        scratch: &mut nothing.1,
+        scratch_stride: 0,
+        workgroup: &mut *context.workgroup,
+        instructions: context.instructions,
+    };
+    let mut cx = Cx::new(program.arch, wave, &mut blind, &program.lowered.consts, &program.lowered.exts);
+    cx.watch = Some(Box::new(watch));
+    let fast = host_is_fast();
+    let mut log = Vec::new();
+    let mut calls = Vec::new();
+    for _ in 0..budget {
+        let pc = cx.wave.pc;
+        let found = program.op_at(pc).zip(program.inst_at(pc));
+        let Some((mut at, index)) = found else {
+            return Err(Event::fault(FaultKind::PcOutOfRange, "the program counter left the program"));
+        };
+        let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
+        if observer.before(&step).is_break() {
+            return Ok(());
+        }
+        *executed += 1;
+        cx.op_pc = pc;
+        let mut next = pc + program.insts[index].size as u64;
+        let mut event = None;
+        loop {
+            let op = &program.lowered.ops[at];
+            cx.instructions += 1;
+            // SAFETY: the host's features were asked for; the program's operations were lowered with its tables.
+            let flow = unsafe {
+                if fast { handlers::dispatch_fast(&mut cx, op) } else { handlers::dispatch_base(&mut cx, op) }
+            };
+            match flow {
+                Flow::NEXT => {}
+                Flow::JUMP => next = cx.jump,
+                _ => {
+                    event = Some(cx.take_event(op));
+                    break;
+                }
+            }
+            if op.flags & super::op::Op::MORE == 0 {
+                break;
+            }
+            at += 1;
+        }
+        let jumped = next != pc + program.insts[index].size as u64;
+        // A faulting instruction is where the wave stays.
+        cx.wave.pc = if matches!(event, Some(Event::Fault { .. })) { pc } else { next };
+        if let Some(watch) = &mut cx.watch {
+            std::mem::swap(&mut log, &mut watch.log);
+            std::mem::swap(&mut calls, &mut watch.calls);
+        }
+        let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
+        observer.after(&step, &Done { accesses: &log, calls: &calls, event: event.as_ref(), jumped });
+        log.clear();
+        calls.clear();
+        if let Some(event) = event {
+            return Err(event);
+        }
+    }
+    Ok(())
+}
