@@ -71,12 +71,17 @@ const SHOWN: usize = 20;
 /// All messages of a run, by file and position, without repetitions: at most 20, then `and N more`. Errors come into
 /// the twenty before warnings.
 pub fn render_all(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
+    render_first(sources, diagnostics, SHOWN)
+}
+
+/// As [`render_all`], with another bound.
+pub fn render_first(sources: &SourceMap, diagnostics: &[Diagnostic], shown: usize) -> String {
     let place = |d: &Diagnostic| (sources.file(d.span.file).name.clone(), d.span, d.severity);
     let mut list: Vec<&Diagnostic> = diagnostics.iter().collect();
     list.sort_by_cached_key(|d| (place(d), d.message.clone()));
     list.dedup_by(|a, b| a == b);
     let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
-    let (mut error_room, mut warning_room) = (SHOWN, SHOWN.saturating_sub(errors));
+    let (mut error_room, mut warning_room) = (shown, shown.saturating_sub(errors));
     let mut blocks = Vec::new();
     for diagnostic in &list {
         let room = match diagnostic.severity {

@@ -1,6 +1,7 @@
 //! wavesim: a functional simulator for AMD RDNA GPUs.
 
 pub mod arch;
+pub mod array;
 pub mod cli;
 pub mod codec;
 pub mod conform;
@@ -12,4 +13,5 @@ pub mod loader;
 pub mod machine;
 pub mod memory;
 pub mod sched;
+pub mod text;
 pub mod trace;

@@ -1,72 +1,164 @@
-//! `wavesim launch`: a compiled kernel, run as its launch description says.
+//! `wavesim launch`: compiled kernels, run as a launch description or the command line says.
 
-use super::observe::{self, ObserveArgs, RunError};
-use super::{FAILED, OK};
-use crate::loader::launch;
+use super::OK;
+use super::execute::Execution;
+use super::target::{Target, WaveSize};
+use crate::loader::code_object;
+use crate::loader::launch::{self, Wanted};
+use crate::loader::prepared::Prepared;
+use crate::loader::request::{self, Request};
+use crate::memory::Memory;
+use anyhow::{Context as _, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-/// Run a compiled kernel as its launch.json says and compare the expected outputs
+/// Run compiled kernels: launch.json descriptions, or a code object with its arguments
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  wavesim launch vadd/launch.json --target gfx1201 --check
+  wavesim launch vadd.co --grid 4 --block 64 --arg 'a:f32[256]=arange(256)' --arg 'b:f32[256]=repeat(1)' \\
+      --arg 'c:f32[256]' --arg 256
+
+An argument is [NAME:]SPEC with SPEC one of
+  f32[16,4]=arange(64)   a buffer, initialised as in a text kernel's header (zeros without =)
+  file:x.npy             a buffer from a file
+  i32=-1, 2.5, 1000      a scalar, by value; without a type, in the parameter's size
+  local:4096             so many bytes of LDS")]
 pub struct LaunchArgs {
-    /// launch.json files
+    /// launch.json files, or one code object
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Key of the launch's `code`
-    #[arg(long, default_value = "gfx1100")]
-    pub target: String,
-    /// Compare with the expected outputs
+    /// Key of the launch's `code` (gfx1201, gfx1100.w64); by default the first that fits --arch and --wave
+    #[arg(long, conflicts_with_all = ["arch", "mcpu", "wave"])]
+    pub target: Option<String>,
+    #[command(flatten)]
+    pub machine: Target,
+    #[command(flatten)]
+    pub wave: WaveSize,
+    /// Compare with the expected outputs; exit with 1 where they differ
     #[arg(long)]
     pub check: bool,
-    /// Stop with a fault after this many wave-instructions
-    #[arg(long, default_value_t = 10_000_000_000)]
-    pub max_instructions: u64,
+    /// The code object's kernel, where it has several
+    #[arg(long)]
+    pub kernel: Option<String>,
+    /// Workgroups, X[,Y[,Z]]
+    #[arg(long, value_parser = parse_dimensions)]
+    pub grid: Option<Dimensions>,
+    /// Work-items of a workgroup, X[,Y[,Z]]
+    #[arg(long, value_parser = parse_dimensions)]
+    pub block: Option<Dimensions>,
+    /// An argument of the kernel, in order
+    #[arg(long = "arg", value_name = "SPEC")]
+    pub args: Vec<String>,
+    /// Megabytes of global memory
+    #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub global_memsize: u64,
     #[command(flatten)]
-    pub observe: ObserveArgs,
+    pub execution: Execution,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dimensions(pub [u32; 3]);
+
+fn parse_dimensions(text: &str) -> Result<Dimensions, String> {
+    let mut out = [1; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err("there are three dimensions: X,Y,Z".to_string());
+    }
+    for (slot, part) in out.iter_mut().zip(parts) {
+        let value = part.trim().parse().ok().filter(|v| *v > 0);
+        *slot = value.ok_or_else(|| format!("`{part}` is no positive number"))?;
+    }
+    Ok(Dimensions(out))
 }
 
 pub fn run(args: &LaunchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let described = |path: &PathBuf| path.extension().is_some_and(|e| e == "json");
     let mut code = OK;
     for file in &args.files {
-        let name = file.display();
-        match one(args, file, out) {
-            Ok(Outcome { mismatches, summary }) if mismatches.is_empty() => {
-                writeln!(out, "{name}: ok, {summary}")?;
-            }
-            Ok(Outcome { mismatches, .. }) => {
-                code = FAILED;
-                writeln!(out, "{name}: MISMATCH\n  {}", mismatches.join("\n  "))?;
-            }
-            Err(e) => {
-                code = FAILED;
-                writeln!(out, "{name}: FAULT\n  {e:#}")?;
-            }
-        }
+        let result = if described(file) { description(args, file, out) } else { object(args, file, out) };
+        code = code.max(result.with_context(|| file.display().to_string())?);
     }
     Ok(code)
 }
 
-struct Outcome {
-    /// One line per expected buffer that differs.
-    mismatches: Vec<String>,
-    summary: String,
+fn description(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
+    if args.kernel.is_some() || args.grid.is_some() || args.block.is_some() || !args.args.is_empty() {
+        bail!("--kernel, --grid, --block and --arg go with a code object, not with a launch description");
+    }
+    let processor = args.machine.mcpu_name();
+    let wanted =
+        Wanted { target: args.target.clone().or(processor), arch: args.machine.arch(), wave: args.wave.wave };
+    let mut loaded = launch::load(file, &wanted, args.global_memsize << 20)?;
+    let result = args.execution.run(&mut loaded.prepared, out)?;
+    let mismatches = if args.check && result.is_ok() { Some(loaded.mismatches()?) } else { None };
+    let code = args.execution.report(&loaded.prepared, &result, mismatches.as_deref(), out)?;
+    match (&result, &mismatches) {
+        _ if args.execution.json => {}
+        (Ok(finished), Some(list)) if list.is_empty() => writeln!(
+            out,
+            "{}: ok, {1} of {1} outputs as expected; {2} wave-instructions, {3} waves, {4:.3} s",
+            file.display(),
+            loaded.launch.expected.len(),
+            finished.stats.instructions,
+            finished.stats.waves,
+            finished.seconds
+        )?,
+        (Ok(_), Some(list)) => {
+            writeln!(out, "{}: MISMATCH", file.display())?;
+            for mismatch in list {
+                writeln!(out, "{mismatch}")?;
+            }
+        }
+        (Err(_), _) => eprintln!("in {}", file.display()),
+        _ => {}
+    }
+    Ok(code)
 }
 
-fn one(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let loaded = launch::load(file, &args.target)?;
-    let dispatch = loaded.prepared.dispatch(args.max_instructions);
-    let started = Instant::now();
-    let stats = match observe::run(&args.observe, &loaded.prepared, &dispatch, out) {
-        Ok(stats) => stats,
-        Err(RunError::Fault(fault)) => anyhow::bail!("{fault}"),
-        Err(RunError::Other(e)) => return Err(e),
+fn object(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
+    if args.check {
+        bail!("--check needs a launch description: a code object says nothing of its outputs");
+    }
+    let mut prepared = prepare(args, &super::read_input(file)?)?;
+    let result = args.execution.run(&mut prepared, out)?;
+    args.execution.report(&prepared, &result, None, out)
+}
+
+/// A code object's kernel with the command line's arguments.
+fn prepare(args: &LaunchArgs, bytes: &[u8]) -> anyhow::Result<Prepared> {
+    let names = code_object::kernels(bytes)?;
+    let kernel = match (&args.kernel, &names[..]) {
+        (Some(name), _) => name,
+        (None, [only]) => only,
+        (None, []) => bail!("no kernel in this code object"),
+        (None, many) => bail!("--kernel is needed: there are {}", many.join(", ")),
     };
-    let seconds = started.elapsed().as_secs_f64();
-    let compared = loaded.launch.expected.len();
-    let summary = format!(
-        "{compared} of {compared} outputs as expected; {} wave-instructions, {} waves, {seconds:.3} s",
-        stats.instructions, stats.waves
-    );
-    Ok(Outcome { mismatches: loaded.mismatches()?, summary })
+    let kernel = code_object::load(bytes, kernel)?;
+    if let Some(wanted) = args.machine.arch().filter(|a| *a != kernel.arch) {
+        bail!("the code object is for {}, not {}", kernel.arch.name(), wanted.name());
+    }
+    let global_bytes = args.global_memsize << 20;
+    let mut list = Vec::new();
+    for (index, text) in args.args.iter().enumerate() {
+        list.push(request::argument(text, index, global_bytes)?);
+    }
+    let explicit = kernel.args.iter().filter(|a| !a.kind.starts_with("hidden_"));
+    for (index, (entry, parameter)) in list.iter_mut().zip(explicit).enumerate() {
+        // A name that nobody gave is the parameter's own.
+        if let Some(name) = parameter.name.as_ref().filter(|_| entry.0 == format!("arg{index}")) {
+            entry.0 = name.clone();
+        }
+    }
+    let named = list.iter().map(|(name, _)| name.clone()).filter(|n| n.starts_with("out_")).collect();
+    let request = Request {
+        grid: args.grid.map_or([1; 3], |d| d.0),
+        block: args.block.map_or([1; 3], |d| d.0),
+        dynamic_lds: 0,
+        args: list,
+        outputs: named,
+    };
+    request.prepare(&kernel, Memory::new(global_bytes)?)
 }

@@ -8,6 +8,7 @@ pub mod bench;
 pub mod completions;
 pub mod conform;
 pub mod disasm;
+pub mod execute;
 pub mod isa;
 pub mod launch;
 pub mod observe;

@@ -10,13 +10,25 @@ pub struct Target {
     pub arch: Option<Arch>,
     /// gfx1100 … gfx1103, gfx1150 … gfx1153, gfx1200, gfx1201
     #[arg(long, value_parser = parse_mcpu, conflicts_with = "arch")]
-    pub mcpu: Option<Arch>,
+    pub mcpu: Option<Processor>,
+}
+
+/// A processor by LLVM's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Processor {
+    pub name: &'static str,
+    pub arch: Arch,
 }
 
 impl Target {
     /// What was asked for, if anything.
     pub fn arch(&self) -> Option<Arch> {
-        self.arch.or(self.mcpu)
+        self.arch.or(self.mcpu.map(|p| p.arch))
+    }
+
+    /// The processor, if that is what was asked for.
+    pub fn mcpu_name(&self) -> Option<String> {
+        self.mcpu.map(|p| p.name.to_string())
     }
 
     /// What was asked for, or RDNA 3.
@@ -45,8 +57,10 @@ pub fn parse_arch(name: &str) -> Result<Arch, String> {
     })
 }
 
-pub fn parse_mcpu(name: &str) -> Result<Arch, String> {
-    Arch::from_mcpu(name).ok_or_else(|| format!("the processors are {}", PROCESSORS.join(", ")))
+pub fn parse_mcpu(name: &str) -> Result<Processor, String> {
+    let known = PROCESSORS.into_iter().find(|p| *p == name);
+    let found = known.and_then(|name| Arch::from_mcpu(name).map(|arch| Processor { name, arch }));
+    found.ok_or_else(|| format!("the processors are {}", PROCESSORS.join(", ")))
 }
 
 /// Every processor name that [`Arch::from_mcpu`] knows.

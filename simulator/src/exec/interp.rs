@@ -4,7 +4,7 @@ use super::lower::Lowered;
 use super::machine_ops::Event;
 use super::op::Op;
 use super::program::Program;
-use super::reference::Context;
+use super::reference::{self, Context};
 use super::rt::{Cx, Flow, Stage};
 use crate::arch::Arch;
 use crate::fault::FaultKind;
@@ -129,6 +129,40 @@ pub fn run(
     }
 }
 
+/// Runs the instruction at `op_pc` through the evaluator if its meaning was replaced at run time. The wave's PC is then behind it, or
+/// at it after a fault.
+#[cold]
+pub(super) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), Event>> {
+    let (inst, sem, sem_y) = program.replaced(cx.op_pc)?;
+    cx.wave.pc = cx.op_pc;
+    let (workgroup, instructions) = (&mut *cx.workgroup, cx.instructions);
+    // An observed run keeps the memories to itself.
+    let mut context = match &mut cx.watch {
+        Some(w) => Context {
+            memory: w.memory,
+            lds: &mut *w.lds,
+            scratch: &mut *w.scratch,
+            scratch_stride: w.scratch_stride,
+            workgroup,
+            instructions,
+        },
+        None => Context {
+            memory: cx.memory,
+            lds: &mut *cx.lds,
+            scratch: &mut *cx.scratch,
+            scratch_stride: cx.scratch_stride,
+            workgroup,
+            instructions,
+        },
+    };
+    let result = reference::step(cx.arch, inst, sem, sem_y, cx.wave, &mut context);
+    cx.refresh_mode();
+    if matches!(result, Err(Event::Fault { .. })) {
+        cx.wave.pc = cx.op_pc;
+    }
+    Some(result)
+}
+
 #[inline(always)]
 fn run_loop(
     program: &Program,
@@ -164,7 +198,17 @@ fn run_loop(
                     return Err(outside());
                 }
             },
-            _ => {
+            flow => {
+                if flow == Flow::UNKNOWN
+                    && let Some(result) = evaluate(program, cx)
+                {
+                    result?;
+                    match program.op_at(cx.wave.pc) {
+                        Some(next) => at = next,
+                        None => return Err(outside()),
+                    }
+                    continue;
+                }
                 let event = cx.take_event(op);
                 let fault = matches!(event, Event::Fault { .. });
                 cx.wave.pc = if fault {

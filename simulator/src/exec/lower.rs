@@ -40,7 +40,7 @@ pub fn operation(arch: Arch, entry: u16) -> Option<u16> {
 }
 
 /// The operation number that runs as "no semantics".
-const UNKNOWN: u16 = u16::MAX;
+pub const UNKNOWN: u16 = u16::MAX;
 
 impl Lowered {
     /// Appends the operations of `inst`.

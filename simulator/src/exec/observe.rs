@@ -1,7 +1,7 @@
 //! The observed run: the same operations by the same handlers, one instruction at a time, with an [`Observer`] told before and
 //! after each. A loop of its own, so that the plain one ([`super::interp::run`]) knows nothing of it.
 
-use super::interp::host_is_fast;
+use super::interp::{self, host_is_fast};
 use super::machine_ops::Event;
 use super::program::Program;
 use super::reference::Context;
@@ -153,8 +153,16 @@ pub fn run(
             match flow {
                 Flow::NEXT => {}
                 Flow::JUMP => next = cx.jump,
-                _ => {
-                    event = Some(cx.take_event(op));
+                flow => {
+                    let unknown = flow == Flow::UNKNOWN;
+                    let replaced = if unknown { interp::evaluate(program, &mut cx) } else { None };
+                    event = match replaced {
+                        Some(result) => {
+                            next = cx.wave.pc;
+                            result.err()
+                        }
+                        None => Some(cx.take_event(op)),
+                    };
                     break;
                 }
             }

@@ -1,9 +1,14 @@
 //! A decoded program: instructions, their places, and the dense operations the interpreter runs.
 
-use super::lower::Lowered;
+use super::lower::{self, Lowered};
+use super::op::Op;
+use super::overrides::Overrides;
 use crate::arch::Arch;
 use crate::codec::decode;
 use crate::inst::Inst;
+use isa_spec::pcode::ir::Semantics;
+use isa_spec::tables::EntryId;
+use std::sync::Arc;
 
 /// Code, decoded once.
 pub struct Program {
@@ -18,6 +23,8 @@ pub struct Program {
     pub op_pcs: Vec<u64>,
     /// Operation by dword of the code; `u32::MAX` inside an instruction.
     by_dword: Vec<u32>,
+    /// Meanings that replace the compiled ones.
+    overrides: Option<Arc<Overrides>>,
 }
 
 impl Program {
@@ -31,6 +38,7 @@ impl Program {
             lowered: Lowered::default(),
             op_pcs: Vec::new(),
             by_dword: Vec::new(),
+            overrides: None,
         };
         let mut pc = 0;
         for (inst, line) in list {
@@ -71,6 +79,38 @@ impl Program {
             }
         }
         p
+    }
+
+    /// From now on, the instructions that `overrides` names run through the evaluator.
+    pub fn replace_semantics(&mut self, overrides: Arc<Overrides>) {
+        self.overrides = Some(overrides);
+        for at in 0..self.insts.len() {
+            let pc = self.pcs[at];
+            if let (Some(_), Some(op)) = (self.replaced(pc), self.op_at(pc)) {
+                // The instruction is evaluated as a whole: its first operation stands for all of them.
+                self.lowered.ops[op].code = lower::UNKNOWN;
+                self.lowered.ops[op].flags &= !Op::MORE;
+            }
+        }
+    }
+
+    /// The instruction at `pc` and its meaning (VOPD: those of both halves), if that is not, or not all, the compiled one.
+    pub fn replaced(&self, pc: u64) -> Option<(&Inst, &Semantics, Option<&Semantics>)> {
+        let overrides = self.overrides.as_deref()?;
+        let inst = &self.insts[self.inst_at(pc)?];
+        let table = self.arch.table();
+        let own = |entry: EntryId| {
+            let entry = table.entries.get(entry as usize)?;
+            overrides.get(self.arch, table.instructions[entry.inst as usize].name)
+        };
+        own(inst.entry).or(own(inst.entry_y))?;
+        let sem = overrides.semantics(self.arch, inst.entry)?;
+        let sem_y = if inst.entry_y == EntryId::MAX {
+            None
+        } else {
+            Some(overrides.semantics(self.arch, inst.entry_y)?)
+        };
+        Some((inst, sem, sem_y))
     }
 
     /// Byte offset behind the last instruction.

@@ -37,6 +37,8 @@ pub struct Kernel {
 /// An argument of the metadata.
 #[derive(Debug, Clone)]
 pub struct Arg {
+    /// `.name`, which compilers may leave out.
+    pub name: Option<String>,
     pub kind: String,
     pub offset: u32,
     pub size: u32,
@@ -52,6 +54,22 @@ fn processor(mach: u32) -> Option<Arch> {
     })
 }
 
+/// Bytes of a loaded image at most: nothing real comes near, and a damaged size must not take the host's memory.
+const MAX_IMAGE: u64 = 1 << 30;
+
+/// Names of the kernels in a code object.
+pub fn kernels(bytes: &[u8]) -> Result<Vec<String>, LoadError> {
+    let file = object::File::parse(bytes)?;
+    let mut names: Vec<String> = file
+        .dynamic_symbols()
+        .chain(file.symbols())
+        .filter_map(|s| s.name().ok().and_then(|n| n.strip_suffix(".kd")).map(str::to_string))
+        .collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
 pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let file = object::File::parse(bytes)?;
     let flags = match file.flags() {
@@ -62,20 +80,24 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let descriptor = format!("{kernel}.kd");
     let symbol = file.dynamic_symbols().chain(file.symbols()).find(|s| s.name() == Ok(descriptor.as_str()));
     let Some(symbol) = symbol else {
-        let names: Vec<String> = file
-            .dynamic_symbols()
-            .filter_map(|s| s.name().ok().and_then(|n| n.strip_suffix(".kd")).map(|n| format!("`{n}`")))
-            .collect();
+        let names: Vec<String> = kernels(bytes)?.iter().map(|n| format!("`{n}`")).collect();
         return Err(LoadError::NoKernel { name: kernel.into(), has: names.join(", ") });
     };
     let segments: Vec<(u64, Vec<u8>)> = file
         .segments()
         .map(|s| {
             let mut data = s.data()?.to_vec();
+            if s.size() > MAX_IMAGE || s.address() > MAX_IMAGE {
+                return Err(LoadError::Bad(format!(
+                    "a segment of {} bytes at 0x{:x}",
+                    s.size(),
+                    s.address()
+                )));
+            }
             data.resize(s.size() as usize, 0);
             Ok((s.address(), data))
         })
-        .collect::<Result<_, object::Error>>()?;
+        .collect::<Result<_, LoadError>>()?;
     let at = symbol.address();
     let kd = segments
         .iter()
@@ -85,6 +107,10 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let entry = at.wrapping_add(u32_at(16) as u64 | (u32_at(20) as u64) << 32);
     let text = file.section_by_name(".text").ok_or_else(|| LoadError::Bad("no .text".into()))?;
     let note = file.section_by_name(".note").ok_or_else(|| LoadError::Bad("no .note".into()))?;
+    let within = entry.checked_sub(text.address()).is_some_and(|at| at < text.size());
+    if !within {
+        return Err(LoadError::Bad(format!("the entry at 0x{entry:x} is not in .text")));
+    }
     let args =
         arguments(note.data()?, kernel).ok_or_else(|| LoadError::Bad("metadata of the kernel".into()))?;
     Ok(Kernel {
@@ -119,6 +145,7 @@ fn arguments(note: &[u8], kernel: &str) -> Option<Vec<Arg>> {
         .iter()
         .map(|a| {
             Some(Arg {
+                name: get(a, ".name").and_then(|n| n.as_str().map(str::to_string)),
                 kind: get(a, ".value_kind")?.as_str()?.to_string(),
                 offset: get(a, ".offset")?.as_u64()? as u32,
                 size: get(a, ".size")?.as_u64()? as u32,

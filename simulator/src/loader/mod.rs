@@ -1,5 +1,12 @@
-//! From files to dispatches.
+//! From files to kernels ready to run.
+//!
+//! - [`code_object`]: ELF files; [`abi`]: what a compiled kernel finds when it starts
+//! - [`launch`]: `launch.json`; [`request`]: a launch, from there or the command line; [`compare`]: expected outputs
+//! - [`prepared`]: what all of these, and the text format, come to
 
+pub mod abi;
 pub mod code_object;
+pub mod compare;
 pub mod launch;
 pub mod prepared;
+pub mod request;

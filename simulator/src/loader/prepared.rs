@@ -1,9 +1,11 @@
 //! A kernel ready to run: what every front end (text kernels, launch files) makes, and what running, checking, tracing and
 //! debugging start from.
 
+use crate::array::{Array, DType};
 use crate::exec::program::Program;
-use crate::memory::Memory;
+use crate::memory::{AllocError, MemError, Memory};
 use crate::sched::dispatch::{Dispatch, InitialState, Schedule};
+use crate::text::print::Print;
 
 /// A program with its memory filled and its launch described.
 pub struct Prepared {
@@ -14,6 +16,10 @@ pub struct Prepared {
     pub buffers: Vec<Buffer>,
     /// The program's text, where it has one; `Program::lines` counts its lines.
     pub source: Option<Source>,
+    /// Names of places in the program, by byte offset.
+    pub labels: Vec<(String, u64)>,
+    /// `print` directives, by byte offset.
+    pub prints: Vec<Print>,
 }
 
 /// What a launch says beside program and memory; see [`Dispatch`].
@@ -35,10 +41,37 @@ pub struct Buffer {
     pub name: String,
     pub address: u64,
     pub len_bytes: u64,
-    /// `f32`, `u8` …, as launch files and headers name them.
-    pub dtype: String,
+    pub dtype: DType,
     /// Empty for a scalar.
     pub shape: Vec<u64>,
+    /// Shown after the run.
+    pub output: bool,
+}
+
+impl Buffer {
+    /// Allocates and writes `array`.
+    pub fn place(
+        name: &str,
+        array: &Array,
+        output: bool,
+        align: u64,
+        memory: &mut Memory,
+    ) -> Result<Buffer, AllocError> {
+        let len_bytes = array.bytes.len() as u64;
+        let address = memory.alloc(len_bytes, align, name)?;
+        // Just allocated: the write cannot miss.
+        let written = memory.write(address, &array.bytes);
+        debug_assert!(written.is_ok(), "{name}");
+        let (name, shape) = (name.to_string(), array.shape.clone());
+        Ok(Buffer { name, dtype: array.dtype, shape, address, len_bytes, output })
+    }
+
+    /// Its present content.
+    pub fn read(&self, memory: &Memory) -> Result<Array, MemError> {
+        let mut bytes = vec![0; self.len_bytes as usize];
+        memory.read(self.address, &mut bytes)?;
+        Ok(Array { dtype: self.dtype, shape: self.shape.clone(), bytes })
+    }
 }
 
 /// A text, for messages and listings.
@@ -66,6 +99,12 @@ impl Prepared {
             schedule: Schedule::RoundRobin,
             threads: 1,
         }
+    }
+
+    /// The outputs' present contents.
+    pub fn outputs(&self) -> Result<Vec<(&str, Array)>, MemError> {
+        let outputs = self.buffers.iter().filter(|b| b.output);
+        outputs.map(|b| Ok((b.name.as_str(), b.read(&self.memory)?))).collect()
     }
 
     pub fn buffer(&self, name: &str) -> Option<&Buffer> {

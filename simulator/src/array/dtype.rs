@@ -1,0 +1,234 @@
+//! Element types.
+
+use super::ArrayError;
+use half::{bf16, f16};
+use std::fmt;
+
+/// Type of an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DType {
+    U8,
+    U16,
+    U32,
+    U64,
+    I8,
+    I16,
+    I32,
+    I64,
+    F16,
+    BF16,
+    F32,
+    F64,
+}
+
+/// A number as written or read: exact where it is an integer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Num {
+    Int(i128),
+    /// Written in hexadecimal or binary: also a signed type's bit pattern.
+    Bits(u64),
+    Float(f64),
+}
+
+impl Num {
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Num::Int(v) => v as f64,
+            Num::Bits(v) => v as f64,
+            Num::Float(v) => v,
+        }
+    }
+
+    /// Its value where that is a whole number.
+    pub fn as_int(self) -> Option<i128> {
+        match self {
+            Num::Int(v) => Some(v),
+            Num::Bits(v) => Some(v as i128),
+            Num::Float(v) => (v.fract() == 0.0 && v.abs() < 1e30).then_some(v as i128),
+        }
+    }
+}
+
+impl fmt::Display for Num {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Num::Int(v) => write!(f, "{v}"),
+            Num::Bits(v) => write!(f, "0x{v:x}"),
+            Num::Float(v) => write!(f, "{v:?}"),
+        }
+    }
+}
+
+impl DType {
+    pub const ALL: [DType; 12] = [
+        DType::U8,
+        DType::U16,
+        DType::U32,
+        DType::U64,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::F16,
+        DType::BF16,
+        DType::F32,
+        DType::F64,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            DType::U8 => "u8",
+            DType::U16 => "u16",
+            DType::U32 => "u32",
+            DType::U64 => "u64",
+            DType::I8 => "i8",
+            DType::I16 => "i16",
+            DType::I32 => "i32",
+            DType::I64 => "i64",
+            DType::F16 => "f16",
+            DType::BF16 => "bf16",
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<DType> {
+        DType::ALL.into_iter().find(|t| t.name() == name)
+    }
+
+    /// All names, for messages.
+    pub fn names() -> String {
+        DType::ALL.map(DType::name).join(", ")
+    }
+
+    /// In bytes.
+    pub fn size(self) -> usize {
+        match self {
+            DType::U8 | DType::I8 => 1,
+            DType::U16 | DType::I16 | DType::F16 | DType::BF16 => 2,
+            DType::U32 | DType::I32 | DType::F32 => 4,
+            DType::U64 | DType::I64 | DType::F64 => 8,
+        }
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
+    }
+
+    pub fn is_signed(self) -> bool {
+        matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)
+    }
+
+    /// Smallest and largest value of an integer type.
+    fn range(self) -> (i128, i128) {
+        let bits = self.size() as u32 * 8;
+        if self.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
+    }
+
+    /// Appends `n` as this type's bytes. Floats round to nearest even; integers must fit.
+    pub fn encode(self, n: Num, out: &mut Vec<u8>) -> Result<(), ArrayError> {
+        match self {
+            DType::F16 => out.extend(f16::from_f64(n.as_f64()).to_le_bytes()),
+            DType::BF16 => out.extend(bf16::from_f64(n.as_f64()).to_le_bytes()),
+            DType::F32 => out.extend(self.single(n).to_le_bytes()),
+            DType::F64 => out.extend(n.as_f64().to_le_bytes()),
+            _ => {
+                let (low, high) = self.range();
+                let fits = |v: &i128| match n {
+                    // A bit pattern: what fits the width.
+                    Num::Bits(v) => (v as i128) < 1 << (self.size() * 8),
+                    _ => (low..=high).contains(v),
+                };
+                let value = n.as_int().filter(fits).ok_or_else(|| ArrayError::Range {
+                    value: n.to_string(),
+                    dtype: self,
+                    range: format!("{low} to {high}"),
+                })?;
+                out.extend(&value.to_le_bytes()[..self.size()]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Integers round once, not by way of f64.
+    fn single(self, n: Num) -> f32 {
+        match n {
+            Num::Int(v) => v as f32,
+            Num::Bits(v) => v as f32,
+            Num::Float(v) => v as f32,
+        }
+    }
+
+    /// The first [`DType::size`] bytes as a number.
+    pub fn decode(self, bytes: &[u8]) -> Num {
+        let mut wide = [0; 8];
+        let size = self.size().min(bytes.len());
+        wide[..size].copy_from_slice(&bytes[..size]);
+        let bits = u64::from_le_bytes(wide);
+        match self {
+            DType::F16 => Num::Float(f16::from_bits(bits as u16).to_f64()),
+            DType::BF16 => Num::Float(bf16::from_bits(bits as u16).to_f64()),
+            DType::F32 => Num::Float(f32::from_bits(bits as u32) as f64),
+            DType::F64 => Num::Float(f64::from_bits(bits)),
+            DType::I8 => Num::Int(bits as i8 as i128),
+            DType::I16 => Num::Int(bits as i16 as i128),
+            DType::I32 => Num::Int(bits as i32 as i128),
+            DType::I64 => Num::Int(bits as i64 as i128),
+            _ => Num::Int(bits as i128),
+        }
+    }
+
+    /// Significand bits, the hidden one included.
+    pub fn precision(self) -> u32 {
+        match self {
+            DType::F16 => 11,
+            DType::BF16 => 8,
+            DType::F32 => 24,
+            _ => 53,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(t: DType, n: Num) -> Result<Vec<u8>, ArrayError> {
+        let mut out = Vec::new();
+        t.encode(n, &mut out).map(|()| out)
+    }
+
+    #[test]
+    fn integers_must_fit_but_patterns_may_fill_the_width() {
+        assert_eq!(bytes(DType::I8, Num::Int(-128)).unwrap(), [0x80]);
+        assert!(bytes(DType::I8, Num::Int(128)).is_err());
+        assert_eq!(bytes(DType::I8, Num::Bits(0xff)).unwrap(), [0xff]);
+        assert!(bytes(DType::I8, Num::Bits(0x100)).is_err());
+        assert!(bytes(DType::U32, Num::Int(-1)).is_err());
+        assert_eq!(bytes(DType::U64, Num::Int(u64::MAX as i128)).unwrap(), [0xff; 8]);
+        assert_eq!(bytes(DType::I64, Num::Bits(u64::MAX)).unwrap(), [0xff; 8]);
+        assert!(bytes(DType::I32, Num::Float(3.5)).is_err());
+        assert_eq!(bytes(DType::I32, Num::Float(3.0)).unwrap(), [3, 0, 0, 0]);
+    }
+
+    #[test]
+    fn floats_round_to_nearest_even() {
+        // 1 + 2^-8 lies half way between two bf16 values.
+        assert_eq!(bytes(DType::BF16, Num::Float(1.00390625)).unwrap(), 0x3f80u16.to_le_bytes());
+        assert_eq!(bytes(DType::BF16, Num::Float(1.01171875)).unwrap(), 0x3f82u16.to_le_bytes());
+        assert_eq!(bytes(DType::F32, Num::Int(16_777_217)).unwrap(), 16_777_216f32.to_le_bytes());
+    }
+
+    #[test]
+    fn every_value_of_the_small_types_survives() {
+        for t in DType::ALL.into_iter().filter(|t| t.size() <= 2) {
+            for bits in 0..1u32 << (t.size() * 8) {
+                let b = &bits.to_le_bytes()[..t.size()];
+                let n = t.decode(b);
+                if !n.as_f64().is_nan() {
+                    assert_eq!(bytes(t, n).unwrap(), b, "{} {bits:x}", t.name());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Arrays as text, as NumPy prints them: columns aligned, floats in the fewest digits that tell them apart (at most 8 after the
+//! point), long axes elided to their first and last three entries where an array has more than 1000 elements.
+
+use super::{Array, DType, Num};
+
+/// Elements beyond which an array is elided (NumPy's `threshold`).
+const THRESHOLD: usize = 1000;
+/// Entries kept at either end of an elided axis (NumPy's `edgeitems`).
+const EDGE: usize = 3;
+/// Columns of a line (NumPy's `linewidth`).
+const WIDTH: usize = 75;
+/// Digits after the point (NumPy's `precision`).
+const PRECISION: usize = 8;
+
+/// The array's text; `full` keeps every element.
+pub fn show(array: &Array, full: bool) -> String {
+    let elide = !full && array.len() > THRESHOLD;
+    let shape: Vec<usize> = array.shape.iter().map(|&d| d as usize).collect();
+    let mut shown = Vec::new();
+    visible(&shape, 0, elide, &mut |at| shown.push(at));
+    let values: Vec<Num> = shown.iter().filter_map(|&at| array.get(at)).collect();
+    let texts = if array.dtype.is_float() { floats(array.dtype, &values) } else { integers(&values) };
+    if shape.is_empty() {
+        return scalar(array.dtype, values.first().copied());
+    }
+    let mut next = texts.into_iter();
+    let mut printer = Printer { shape: &shape, elide, next: &mut next };
+    printer.axis(0)
+}
+
+/// Row-major indices of the elements shown, in order.
+fn visible(shape: &[usize], base: usize, elide: bool, out: &mut impl FnMut(usize)) {
+    let Some((&len, rest)) = shape.split_first() else {
+        return out(base);
+    };
+    for at in kept(len, elide).into_iter().flatten() {
+        visible(rest, base * len + at, elide, out);
+    }
+}
+
+/// Entries shown of an axis; `None` stands for the dots.
+fn kept(len: usize, elide: bool) -> Vec<Option<usize>> {
+    if !elide || len <= 2 * EDGE {
+        return (0..len).map(Some).collect();
+    }
+    (0..EDGE).map(Some).chain([None]).chain((len - EDGE..len).map(Some)).collect()
+}
+
+struct Printer<'a> {
+    shape: &'a [usize],
+    elide: bool,
+    next: &'a mut dyn Iterator<Item = String>,
+}
+
+impl Printer<'_> {
+    /// One axis in brackets, as it stands behind `axis + 1` columns of indent.
+    fn axis(&mut self, axis: usize) -> String {
+        let Some(&len) = self.shape.get(axis) else { return String::new() };
+        let entries = kept(len, self.elide);
+        let indent = " ".repeat(axis + 1);
+        if axis + 1 == self.shape.len() {
+            return self.row(&entries, &indent, WIDTH - WIDTH.min(axis + 1));
+        }
+        // One line break between rows, another for every axis further in.
+        let gap = "\n".repeat(self.shape.len() - axis - 1) + &indent;
+        let parts: Vec<String> = entries
+            .iter()
+            .map(|entry| match entry {
+                Some(_) => self.axis(axis + 1),
+                None => "...".to_string(),
+            })
+            .collect();
+        format!("[{}]", parts.join(&gap))
+    }
+
+    /// The last axis, wrapped so that no entry ends beyond `room` columns.
+    fn row(&mut self, entries: &[Option<usize>], indent: &str, room: usize) -> String {
+        let (mut text, mut line) = (String::new(), indent.to_string());
+        for (at, entry) in entries.iter().enumerate() {
+            let word = match entry {
+                Some(_) => self.next.next().unwrap_or_default(),
+                None => "...".to_string(),
+            };
+            if line.len() > indent.len() && line.len() + word.len() > room {
+                text += line.trim_end();
+                text += "\n";
+                line = indent.to_string();
+            }
+            line += &word;
+            if at + 1 < entries.len() {
+                line.push(' ');
+            }
+        }
+        text += &line;
+        format!("[{}]", &text[indent.len()..])
+    }
+}
+
+/// A single number, as Python prints one.
+fn scalar(dtype: DType, value: Option<Num>) -> String {
+    match value {
+        Some(Num::Float(v)) if v.is_finite() => {
+            if v == 0.0 || (1e-4..1e16).contains(&v.abs()) {
+                let text = positional(dtype, v);
+                return if text.contains('.') { text } else { text + ".0" };
+            }
+            let (digits, exponent) = scientific(dtype, v);
+            let digits = digits.strip_suffix('.').unwrap_or(&digits);
+            format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
+        }
+        Some(Num::Float(v)) => special(v).to_string(),
+        Some(v) => v.to_string(),
+        None => String::new(),
+    }
+}
+
+/// Right-aligned.
+fn integers(values: &[Num]) -> Vec<String> {
+    let texts: Vec<String> = values.iter().map(Num::to_string).collect();
+    let width = texts.iter().map(String::len).max().unwrap_or(0);
+    texts.into_iter().map(|t| format!("{t:>width$}")).collect()
+}
+
+/// Aligned at the point; all in scientific notation where one would be long without.
+fn floats(dtype: DType, values: &[Num]) -> Vec<String> {
+    let values: Vec<f64> = values.iter().map(|n| n.as_f64()).collect();
+    let sizes = || values.iter().map(|v| v.abs()).filter(|v| v.is_finite() && *v != 0.0);
+    let (low, high) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
+    let long = sizes().next().is_some() && (high >= 1e8 || low < 1e-4 || high / low > 1000.0);
+    let texts = if long { in_scientific(dtype, &values) } else { in_positional(dtype, &values) };
+    let width = texts.iter().map(String::len).max().unwrap_or(0);
+    texts.into_iter().map(|t| format!("{t:>width$}")).collect()
+}
+
+fn in_scientific(dtype: DType, values: &[f64]) -> Vec<String> {
+    let parts: Vec<Option<(String, i32)>> =
+        values.iter().map(|v| v.is_finite().then(|| scientific(dtype, *v))).collect();
+    // Digits behind the point: to the end of the text, which begins with a digit and a point, or a sign before them.
+    let fraction = |digits: &str| digits.len() - digits.find('.').map_or(digits.len(), |at| at + 1);
+    let longest = parts.iter().flatten().map(|(digits, _)| fraction(digits)).max().unwrap_or(0);
+    let exponent_digits =
+        parts.iter().flatten().map(|(_, e)| e.unsigned_abs().to_string().len()).max().unwrap_or(0).max(2);
+    parts
+        .into_iter()
+        .zip(values)
+        .map(|(part, v)| match part {
+            Some((digits, e)) => {
+                let zeros = "0".repeat(longest - fraction(&digits));
+                format!("{digits}{zeros}e{}{:0exponent_digits$}", if e < 0 { '-' } else { '+' }, e.abs())
+            }
+            None => special(*v).to_string(),
+        })
+        .collect()
+}
+
+fn in_positional(dtype: DType, values: &[f64]) -> Vec<String> {
+    let texts: Vec<Option<String>> =
+        values.iter().map(|v| v.is_finite().then(|| positional(dtype, *v))).collect();
+    let fraction = |t: &str| t.len() - t.find('.').map_or(t.len(), |at| at + 1);
+    let longest = texts.iter().flatten().map(|t| fraction(t)).max();
+    texts
+        .into_iter()
+        .zip(values)
+        .map(|(text, v)| match (text, longest) {
+            (Some(text), Some(longest)) => {
+                let point = if text.contains('.') { "" } else { "." };
+                format!("{text}{point}{}", " ".repeat(longest - fraction(&text)))
+            }
+            _ => special(*v).to_string(),
+        })
+        .collect()
+}
+
+fn special(v: f64) -> &'static str {
+    match v {
+        f64::INFINITY => "inf",
+        f64::NEG_INFINITY => "-inf",
+        _ => "nan",
+    }
+}
+
+/// Digits and exponent, `1.5` and -3; always with a point. The fewest digits that give the value back in its type, at most
+/// [`PRECISION`] after the point.
+fn scientific(dtype: DType, v: f64) -> (String, i32) {
+    let mut text = shortest(dtype, v);
+    let digits = |t: &str| t.split('e').next().unwrap_or_default().trim_start_matches('-').len();
+    if digits(&text) > PRECISION + 2 {
+        text = format!("{v:.PRECISION$e}");
+    }
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let trimmed = if digits.contains('.') { digits.trim_end_matches('0') } else { digits };
+    let point = if trimmed.contains('.') { "" } else { "." };
+    (format!("{trimmed}{point}"), exponent.parse().unwrap_or(0))
+}
+
+/// Without an exponent; no point where the value is whole.
+fn positional(dtype: DType, v: f64) -> String {
+    let text = match dtype {
+        DType::F32 => (v as f32).to_string(),
+        DType::F64 => v.to_string(),
+        // A decimal this short is printed by f64 as it stands.
+        _ => shortest(dtype, v).parse().unwrap_or(v).to_string(),
+    };
+    let fraction = text.len() - text.find('.').map_or(text.len(), |at| at + 1);
+    if fraction <= PRECISION {
+        return text;
+    }
+    let cut = format!("{v:.PRECISION$}");
+    cut.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// As Rust's `{:e}`: the fewest digits that give the value back in its type.
+fn shortest(dtype: DType, v: f64) -> String {
+    match dtype {
+        DType::F32 => format!("{:e}", v as f32),
+        DType::F64 => format!("{v:e}"),
+        _ => (0..=5)
+            .map(|digits| format!("{v:.digits$e}"))
+            .find(|text| {
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                let back = text.parse().map_or(Num::Int(0), Num::Float);
+                dtype.encode(back, &mut a).is_ok() && dtype.encode(Num::Float(v), &mut b).is_ok() && a == b
+            })
+            .unwrap_or_else(|| format!("{v:e}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn f32s(values: &[f64]) -> String {
+        let mut bytes = Vec::new();
+        values.iter().for_each(|v| DType::F32.encode(Num::Float(*v), &mut bytes).unwrap());
+        show(&Array { dtype: DType::F32, shape: vec![values.len() as u64], bytes }, false)
+    }
+
+    /// What NumPy 2.4 prints.
+    #[test]
+    fn floats_as_numpy() {
+        let nan = f64::NAN;
+        let inf = f64::INFINITY;
+        for (values, text) in [
+            (&[1e10, 1.5, -3e-5][..], "[ 1.0e+10  1.5e+00 -3.0e-05]"),
+            (&[1e10, nan, -3e-5], "[ 1.e+10     nan -3.e-05]"),
+            (&[1.5, nan, -3.0, inf, -inf], "[ 1.5  nan -3.   inf -inf]"),
+            (&[nan, inf, -inf], "[ nan  inf -inf]"),
+            (&[0.0, 0.0], "[0. 0.]"),
+            (&[0.1, 0.25, 100.0], "[  0.1    0.25 100.  ]"),
+            (&[0.1, 0.25, 1000.0], "[1.0e-01 2.5e-01 1.0e+03]"),
+            (&[1.0 / 3.0, -0.0], "[ 0.33333334 -0.        ]"),
+        ] {
+            assert_eq!(f32s(values), text);
+        }
+    }
+
+    #[test]
+    fn long_arrays_are_elided_and_rows_wrap() {
+        let mut bytes = Vec::new();
+        (0..2000).for_each(|v| DType::I32.encode(Num::Int(v), &mut bytes).unwrap());
+        let a = Array { dtype: DType::I32, shape: vec![20, 100], bytes };
+        let text = show(&a, false);
+        assert!(text.starts_with("[[   0    1    2 ...   97   98   99]\n [ 100"), "{text}");
+        assert!(text.contains("\n ...\n"), "{text}");
+        let numbers = |t: &str| t.split(|c: char| !c.is_ascii_digit()).filter(|w| !w.is_empty()).count();
+        assert_eq!((numbers(&show(&a, true)), numbers(&text)), (2000, 36));
+        let row = Array { dtype: DType::I32, shape: vec![25], bytes: a.bytes[..100].to_vec() };
+        assert_eq!(
+            show(&row, false),
+            "[ 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23\n 24]"
+        );
+    }
+
+    #[test]
+    fn scalars_as_python() {
+        let one = |v: f64| {
+            let mut bytes = Vec::new();
+            DType::F32.encode(Num::Float(v), &mut bytes).unwrap();
+            show(&Array { dtype: DType::F32, shape: vec![], bytes }, false)
+        };
+        assert_eq!([one(1.0), one(0.1), one(-2.5e20)], ["1.0", "0.1", "-2.5e+20"]);
+    }
+}

@@ -1,0 +1,175 @@
+//! What `run` and `launch` share: how to execute, and how results are told.
+
+use super::observe::{self, ObserveArgs, RunError};
+use super::{FAILED, OK};
+use crate::array::{Array, file, json, show};
+use crate::exec::overrides::Overrides;
+use crate::fault::Fault;
+use crate::loader::compare::Mismatch;
+use crate::loader::prepared::Prepared;
+use crate::sched::dispatch::{RunStats, Schedule};
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How to execute, and what to do with the outputs
+#[derive(Debug, Clone, clap::Args)]
+pub struct Execution {
+    /// Stop with a fault after this many wave-instructions
+    #[arg(long, value_name = "N", default_value_t = 10_000_000_000)]
+    pub max_instructions: u64,
+    /// Order of a workgroup's waves: round-robin, reverse or random:SEED
+    #[arg(long, value_name = "ORDER", default_value = "round-robin", value_parser = parse_schedule)]
+    pub schedule: Schedule,
+    /// Host threads that run workgroups
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: u16,
+    /// Pseudocode whose instructions replace the built-in ones in this run (slow: they are interpreted)
+    #[arg(long, value_name = "FILE.pcode")]
+    pub semantics: Option<PathBuf>,
+    /// Print every element of long arrays
+    #[arg(long)]
+    pub full: bool,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Write each output to DIR/NAME.npy
+    #[arg(long, value_name = "DIR")]
+    pub out_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub observe: ObserveArgs,
+}
+
+fn parse_schedule(text: &str) -> Result<Schedule, String> {
+    match text.split_once(':') {
+        None if text == "round-robin" => return Ok(Schedule::RoundRobin),
+        None if text == "reverse" => return Ok(Schedule::Reverse),
+        Some(("random", seed)) => {
+            return seed.parse().map(Schedule::Random).map_err(|_| format!("`{seed}` is no seed"));
+        }
+        _ => {}
+    }
+    Err("the orders are round-robin, reverse and random:SEED".to_string())
+}
+
+/// A finished run.
+pub struct Finished {
+    pub stats: RunStats,
+    pub seconds: f64,
+}
+
+impl Execution {
+    /// Runs the kernel. The outer error is bad input (a wrong pseudocode file), the inner one the kernel's fault.
+    pub fn run(
+        &self,
+        prepared: &mut Prepared,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<Result<Finished, Box<Fault>>> {
+        if let Some(path) = &self.semantics {
+            let (overrides, warnings) = Overrides::load(path)?;
+            if let Some(text) = warnings {
+                eprint!("{text}");
+            }
+            prepared.program.replace_semantics(Arc::new(overrides));
+        }
+        let mut dispatch = prepared.dispatch(self.max_instructions);
+        dispatch.schedule = self.schedule;
+        dispatch.threads = self.threads as usize;
+        // A launch that no device takes is bad input, not a fault of the kernel.
+        dispatch.check()?;
+        let started = std::time::Instant::now();
+        match observe::run(&self.observe, prepared, &dispatch, out) {
+            Ok(stats) => Ok(Ok(Finished { stats, seconds: started.elapsed().as_secs_f64() })),
+            Err(RunError::Fault(fault)) => Ok(Err(fault)),
+            Err(RunError::Other(e)) => Err(e),
+        }
+    }
+
+    /// Tells what a run came to: outputs or the fault, as text or JSON; writes the output files. `check`: what was compared.
+    pub fn report(
+        &self,
+        prepared: &Prepared,
+        result: &Result<Finished, Box<Fault>>,
+        check: Option<&[Mismatch]>,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<u8> {
+        let finished = match result {
+            Ok(finished) => finished,
+            Err(fault) => {
+                if self.json {
+                    writeln!(out, "{}", json!({ "schema": "wavesim-run-1", "fault": fault_json(fault) }))?;
+                }
+                eprintln!("{fault}");
+                return Ok(FAILED);
+            }
+        };
+        let outputs = prepared.outputs()?;
+        if let Some(dir) = &self.out_dir {
+            file::write_all(dir, outputs.iter().map(|(name, array)| (*name, array)))
+                .with_context(|| format!("writing to {}", dir.display()))?;
+        }
+        let passed = check.is_none_or(<[Mismatch]>::is_empty);
+        if self.json {
+            let mut object = success_json(&outputs, finished);
+            if let Some(mismatches) = check {
+                object["check"] =
+                    json!({ "passed": passed, "mismatches": mismatches_json(prepared, mismatches) });
+            }
+            writeln!(out, "{object}")?;
+        } else if check.is_none() {
+            show_outputs(&outputs, self.full, out)?;
+        }
+        Ok(if passed { OK } else { FAILED })
+    }
+}
+
+fn show_outputs(outputs: &[(&str, Array)], full: bool, out: &mut dyn Write) -> io::Result<()> {
+    for (name, array) in outputs {
+        writeln!(out, "{name}: {} =\n{}", array.type_name(), show::show(array, full))?;
+    }
+    Ok(())
+}
+
+fn success_json(outputs: &[(&str, Array)], finished: &Finished) -> Value {
+    let outputs: serde_json::Map<String, Value> =
+        outputs.iter().map(|(name, array)| (name.to_string(), json::array(array))).collect();
+    json!({
+        "schema": "wavesim-run-1",
+        "outputs": outputs,
+        "instructions": finished.stats.instructions,
+        "waves": finished.stats.waves,
+    })
+}
+
+/// The fault as machine output has it; addresses in hex.
+pub fn fault_json(fault: &Fault) -> Value {
+    json!({
+        "kind": fault.kind.name(),
+        "message": fault.message,
+        "line": fault.line,
+        "pc": fault.pc,
+        "instruction": fault.instruction,
+        "workgroup": fault.workgroup,
+        "wave": fault.wave,
+        "lane": fault.lane,
+        "address": fault.address.map(|a| format!("{a:x}")),
+    })
+}
+
+fn mismatches_json(prepared: &Prepared, mismatches: &[Mismatch]) -> Vec<Value> {
+    let mut list = Vec::new();
+    for mismatch in mismatches {
+        let Some(buffer) = prepared.buffer(&mismatch.output) else { continue };
+        for (index, expected, actual) in &mismatch.first {
+            list.push(json!({
+                "output": mismatch.output,
+                "index": index,
+                "expected": json::number(buffer.dtype, *expected),
+                "actual": json::number(buffer.dtype, *actual),
+            }));
+        }
+    }
+    list
+}

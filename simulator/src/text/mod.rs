@@ -1,0 +1,159 @@
+//! The text kernel format (`docs/text-format.md`): a header between two `---` lines, then instructions.
+//!
+//! [`parse`] reads a file and gives everything that is wrong with it; [`layout::load`] puts the arguments into memory and makes the
+//! launch.
+//!
+//! - [`lex`], [`constant`]: header lines in tokens; numbers and named constants
+//! - [`header`]: arguments, initialisers, launch configuration
+//! - [`body`], [`print`]: statements of the instruction block
+//! - [`layout`]: kernarg table and the registers a wave starts with
+
+pub mod body;
+pub mod constant;
+pub mod header;
+pub mod layout;
+pub mod lex;
+pub mod print;
+
+use crate::arch::Arch;
+use crate::inst::Inst;
+use body::Placed;
+use constant::{Constants, Wrong};
+use header::{Header, HeaderParser};
+use isa_spec::diag::{self, Diagnostic};
+use isa_spec::source::{FileId, SourceMap, Span};
+use print::Print;
+use std::path::PathBuf;
+
+/// What the command line adds to a file.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// `-D NAME=VALUE`.
+    pub constants: Constants,
+    /// Instead of the header's.
+    pub arch: Option<Arch>,
+    pub wave: Option<u32>,
+    /// Of `rand()`.
+    pub seed: u64,
+    /// Where relative file names begin: the input file's folder.
+    pub folder: PathBuf,
+    /// Size of global memory.
+    pub global_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            constants: Constants::default(),
+            arch: None,
+            wave: None,
+            seed: 0,
+            folder: PathBuf::new(),
+            global_bytes: 32 << 20,
+        }
+    }
+}
+
+/// A kernel, checked.
+#[derive(Debug, Clone)]
+pub struct TextKernel {
+    pub header: Header,
+    pub arch: Arch,
+    pub wave: u32,
+    /// With their source lines.
+    pub instructions: Vec<(Inst, u32)>,
+    /// Name and byte offset, in the order of the file.
+    pub labels: Vec<(String, u64)>,
+    /// By offset.
+    pub prints: Vec<Print>,
+}
+
+/// Reads a kernel; on errors, all of them.
+pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<TextKernel, Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    let (header, statements) = split(sources, file, options, &mut diagnostics);
+    let arch = options.arch.or(header.arch).unwrap_or(Arch::Rdna3);
+    let wave = options.wave.unwrap_or(header.wave);
+    if let Some(first) = statements.first() {
+        let wrong = Wrong::new(first.at.clone(), "this build has no assembler");
+        diagnostics.push(diagnostic(file, first.line, wrong));
+    }
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
+    }
+    Ok(TextKernel { header, arch, wave, instructions: Vec::new(), labels: Vec::new(), prints: Vec::new() })
+}
+
+/// Messages that a report shows: all of any file that was meant to be a kernel.
+const SHOWN: usize = 200;
+
+/// The messages as shown to a user, in the order of the file.
+pub fn render(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
+    diag::render_first(sources, diagnostics, SHOWN)
+}
+
+/// Where in a file we are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Before anything but blank lines and comments.
+    Start,
+    /// With the place of the opening line.
+    Header(Span),
+    Body,
+}
+
+fn split(
+    sources: &SourceMap,
+    file: FileId,
+    options: &Options,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Header, Vec<Placed>) {
+    let mut parser = HeaderParser::new(options);
+    let mut statements = Vec::new();
+    let mut part = Part::Start;
+    let mut base = 0;
+    for (number, line) in (1..).zip(sources.file(file).text.split_inclusive('\n')) {
+        let code = lex::without_comment(line);
+        let span = Span::new(file, base, base + code.trim_end().len());
+        let fence = code.trim() == "---";
+        let result = match part {
+            _ if code.trim().is_empty() => Ok(()),
+            Part::Start if fence => {
+                part = Part::Header(span);
+                Ok(())
+            }
+            Part::Header(_) if fence => {
+                part = Part::Body;
+                Ok(())
+            }
+            Part::Header(_) => parser.line(line, base, number),
+            Part::Start | Part::Body if fence => {
+                Err(Wrong::new(base..base + code.trim_end().len(), "the header has already ended"))
+            }
+            Part::Start | Part::Body => {
+                part = Part::Body;
+                body::statements(line, base, number, &mut statements)
+            }
+        };
+        if let Err(wrong) = result {
+            diagnostics.push(diagnostic(file, number, wrong));
+        }
+        base += line.len();
+    }
+    if let Part::Header(span) = part {
+        let (line, _) = sources.line_col(file, span.start);
+        let message = format!("line {line}: the header that begins here has no closing `---`");
+        diagnostics.push(Diagnostic::error(span, message));
+    }
+    (parser.finish(), statements)
+}
+
+/// In the words of the format's specification: `line 19: unknown instruction 's_mov_b33'`.
+fn diagnostic(file: FileId, line: u32, wrong: Wrong) -> Diagnostic {
+    let span = Span::new(file, wrong.at.start, wrong.at.end);
+    let d = Diagnostic::error(span, format!("line {line}: {}", wrong.message));
+    match wrong.help {
+        Some(help) => d.help(help),
+        None => d,
+    }
+}
