@@ -32,6 +32,11 @@ impl Inst {
         &table.instructions[self.entry(table).inst as usize]
     }
 
+    /// Index of the second half's instruction; of the instruction itself where there is no second half.
+    pub fn instruction_y(&self, table: &'static ArchTable) -> usize {
+        table.entries.get(self.entry_y as usize).unwrap_or(self.entry(table)).inst as usize
+    }
+
     /// Value of the field called `name`, if the encoding has it.
     pub fn field(&self, table: &'static ArchTable, name: &str) -> Option<u32> {
         let at = self.encoding(table).fields.iter().position(|f| f.name == name)?;

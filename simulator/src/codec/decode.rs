@@ -34,11 +34,26 @@ struct Enc {
 
 /// Field indices of VOPD's second half.
 #[derive(Clone, Copy)]
-struct Vopd {
-    op_y: usize,
-    dst_x: usize,
-    dst_y: usize,
+pub(super) struct Vopd {
+    pub op_y: usize,
+    pub dst_x: usize,
+    pub dst_y: usize,
     literal: bool,
+}
+
+/// Shifts of the entry's field values: see [`Inst`].
+pub(super) fn entry_units(arch: Arch, entry: EntryId) -> [u8; MAX_FIELDS] {
+    encoding_of(arch, entry).map_or([0; MAX_FIELDS], |e| e.unit)
+}
+
+pub(super) fn vopd_fields(arch: Arch, entry: EntryId) -> Option<Vopd> {
+    encoding_of(arch, entry)?.vopd
+}
+
+fn encoding_of(arch: Arch, entry: EntryId) -> Option<&'static Enc> {
+    let index = &INDEX[arch as usize];
+    let enc = index.table.entries.get(entry as usize)?.enc;
+    index.encs.iter().find(|e| e.index == enc)
 }
 
 struct Index {

@@ -1,0 +1,193 @@
+//! [`Inst`] -> words.
+
+use super::decode::{decode, entry_units, vopd_fields};
+use crate::arch::Arch;
+use crate::inst::Inst;
+use std::ops::Deref;
+
+/// The words of one instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    words: [u32; 4],
+    len: u8,
+}
+
+impl Deref for Words {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.words[..self.len as usize]
+    }
+}
+
+/// Why field values are no instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    #[error("there is no entry {0} in the tables")]
+    NoEntry(u16),
+    #[error("{field} holds {bits} bits; {value} (0x{value:x}) does not fit")]
+    TooGreat { field: &'static str, value: u32, bits: u32 },
+    #[error("{field} names registers in groups of {group}; {value} does not start one")]
+    Unaligned { field: &'static str, value: u32, group: u32 },
+    #[error(
+        "the two results of a dual instruction need one even and one odd register; these are v{x} and v{y}"
+    )]
+    SameParity { x: u32, y: u32 },
+    #[error("{name} is no second half of a dual instruction")]
+    NoSecondHalf { name: &'static str },
+    #[error("these fields are another instruction: {found} instead of {name}")]
+    Other { name: &'static str, found: &'static str },
+    #[error("a source names a literal, and {encoding} has none")]
+    NoLiteral { encoding: &'static str },
+}
+
+/// Encodes `inst`. What comes back decodes to the same entry: field values that would be read as another one are refused.
+pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
+    let table = arch.table();
+    let entry = table.entries.get(inst.entry as usize).ok_or(EncodeError::NoEntry(inst.entry))?;
+    let encoding = &table.encodings[entry.enc as usize];
+    let name = table.instructions[entry.inst as usize].name;
+    let units = entry_units(arch, inst.entry);
+    let vopd = vopd_fields(arch, inst.entry);
+    let mut bits = 0u128;
+    for (at, field) in encoding.fields.iter().enumerate() {
+        let mut value = inst.fields[at];
+        if let Some(fixed) = field.fixed {
+            value = fixed;
+        }
+        if encoding.op_field == Some(at as u8) {
+            value = entry.opcode as u32;
+        }
+        if let Some(vopd) = &vopd {
+            if at == vopd.op_y {
+                let y = table.entries.get(inst.entry_y as usize);
+                value = y.ok_or(EncodeError::NoEntry(inst.entry_y))?.opcode as u32;
+            }
+            // The second result's low bit is not stored: it is the opposite of the first's.
+            if at == vopd.dst_y {
+                let x = inst.fields[vopd.dst_x];
+                if (x ^ value) & 1 == 0 {
+                    return Err(EncodeError::SameParity { x, y: value });
+                }
+                value >>= 1;
+            }
+        }
+        let unit = units[at];
+        if value & ((1 << unit) - 1) != 0 {
+            return Err(EncodeError::Unaligned { field: field.name, value, group: 1 << unit });
+        }
+        value >>= unit;
+        let width = field.width();
+        if width < 32 && value >> width != 0 {
+            return Err(EncodeError::TooGreat { field: field.name, value, bits: width });
+        }
+        bits = field.insert(bits, value);
+    }
+    let mut words = [0; 4];
+    for (at, word) in words.iter_mut().enumerate() {
+        *word = (bits >> (32 * at)) as u32;
+    }
+    let words = Words { words, len: (encoding.bits / 32) as u8 };
+    match decode(arch, &words) {
+        Ok(back) if back.entry == inst.entry && back.entry_y == inst.entry_y => Ok(words),
+        Ok(back) if back.entry == inst.entry => {
+            Err(EncodeError::NoSecondHalf { name: table.instructions[back.instruction_y(table)].name })
+        }
+        Ok(back) => Err(EncodeError::Other { name, found: back.instruction(table).name }),
+        // A word that asks for more words, or for none that exist: the literal's code in an encoding without.
+        Err(_) => Err(EncodeError::NoLiteral { encoding: encoding.name }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::DecodeError;
+    use isa_spec::tables::{ArchTable, EntryId, MAX_FIELDS};
+    use proptest::prelude::*;
+
+    /// An instruction of `entry` whose free fields come from `random`, as near to legal as field widths say.
+    fn arbitrary(arch: Arch, entry: EntryId, random: &[u32; MAX_FIELDS]) -> Inst {
+        let table = arch.table();
+        let e = &table.entries[entry as usize];
+        let encoding = &table.encodings[e.enc as usize];
+        let mut bits = 0u128;
+        for (at, field) in encoding.fields.iter().enumerate() {
+            let value = match field.fixed {
+                Some(value) => value,
+                None if encoding.op_field == Some(at as u8) => e.opcode as u32,
+                None => random[at],
+            };
+            bits = field.insert(bits, value);
+        }
+        let words: Vec<u32> = (0..4).map(|at| (bits >> (32 * at)) as u32).collect();
+        decode(arch, &words).unwrap_or(Inst {
+            entry,
+            entry_y: EntryId::MAX,
+            size: 0,
+            fields: [0; MAX_FIELDS],
+        })
+    }
+
+    fn name(table: &ArchTable, entry: EntryId) -> String {
+        let e = &table.entries[entry as usize];
+        format!("{} {}", table.encodings[e.enc as usize].name, table.instructions[e.inst as usize].name)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(8))]
+
+        /// Every entry, each with random fields: what decodes, encodes to the same bits of every field.
+        #[test]
+        fn decoded_instructions_encode_to_themselves(random in any::<[u32; MAX_FIELDS]>()) {
+            for arch in Arch::ALL {
+                for entry in 0..arch.table().entries.len() as EntryId {
+                    let inst = arbitrary(arch, entry, &random);
+                    if inst.size == 0 {
+                        continue;
+                    }
+                    let words = encode(arch, &inst);
+                    let words = words.unwrap_or_else(|e| panic!("{}: {e}", name(arch.table(), inst.entry)));
+                    prop_assert_eq!(decode(arch, &words), Ok(inst), "{}", name(arch.table(), inst.entry));
+                }
+            }
+        }
+
+        #[test]
+        fn any_words_decode_or_say_why(words in prop::collection::vec(any::<u32>(), 0..5)) {
+            for arch in Arch::ALL {
+                match decode(arch, &words) {
+                    Ok(inst) => prop_assert!(inst.size as usize <= words.len() * 4),
+                    Err(DecodeError::Truncated { needed, given, .. }) => prop_assert!(given < needed),
+                    Err(DecodeError::Unknown { .. }) => {}
+                }
+            }
+        }
+
+        #[test]
+        fn any_fields_encode_or_say_why(
+            entry in any::<u16>(),
+            entry_y in any::<u16>(),
+            fields in any::<[u32; MAX_FIELDS]>(),
+        ) {
+            for arch in Arch::ALL {
+                let entries = arch.table().entries.len() as u16;
+                let inst = Inst { entry: entry % (entries + 1), entry_y, size: 4, fields };
+                if let Ok(words) = encode(arch, &inst) {
+                    prop_assert!(decode(arch, &words).is_ok());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn groups_and_widths_are_checked() {
+        let arch = Arch::Rdna3;
+        let mut inst = decode(arch, &[0xf400_0000, 0xf800_0000]).unwrap();
+        let at = inst.encoding(arch.table()).fields.iter().position(|f| f.name == "SBASE").unwrap();
+        inst.fields[at] = 3;
+        assert_eq!(encode(arch, &inst), Err(EncodeError::Unaligned { field: "SBASE", value: 3, group: 2 }));
+        inst.fields[at] = 200;
+        assert_eq!(encode(arch, &inst), Err(EncodeError::TooGreat { field: "SBASE", value: 100, bits: 6 }));
+    }
+}
