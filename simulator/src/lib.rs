@@ -2,6 +2,7 @@
 
 pub mod arch;
 pub mod array;
+pub mod asm;
 pub mod cli;
 pub mod codec;
 pub mod conform;

@@ -1,6 +1,10 @@
 //! `wavesim asm`: text to machine words.
 
 use super::target::{Target, WaveSize};
+use crate::asm::{self, NoSymbols, Options, scan::without_comment};
+use crate::codec::encode;
+use anyhow::Context as _;
+use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -28,6 +32,28 @@ pub struct AsmArgs {
     pub json: bool,
 }
 
-pub fn run(_args: &AsmArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
-    anyhow::bail!("this build has no assembler")
+pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let text = String::from_utf8(super::read_input(&args.file)?).context("the input is not text")?;
+    let options = Options::new(args.target.arch_or_default()).wave(args.wave.wave.unwrap_or(32));
+    let mut code = super::OK;
+    for (at, line) in text.lines().enumerate() {
+        let stripped = without_comment(line);
+        if stripped.trim().is_empty() {
+            continue;
+        }
+        let result = asm::parse(&stripped, &options, &NoSymbols)
+            .map_err(|e| (e.column(line), e.to_string()))
+            .and_then(|p| encode(options.arch, &p.inst).map_err(|e| (1, e.to_string())));
+        match result {
+            Ok(words) => {
+                let words: Vec<String> = words.iter().map(|w| format!("{w:08x}")).collect();
+                writeln!(out, "{}", json!({"line": at + 1, "text": stripped.trim(), "words": words}))?;
+            }
+            Err((column, error)) => {
+                code = super::BAD_INPUT;
+                writeln!(out, "{}", json!({"line": at + 1, "error": error, "column": column}))?;
+            }
+        }
+    }
+    Ok(code)
 }

@@ -1,0 +1,172 @@
+//! Numbers as operands: which are inline constants, and what a literal's 32 bits are.
+//!
+//! What LLVM's assembler accepts: an integer that is an inline integer or the bits of an inline float in the operand's
+//! type; a float that is one once rounded to that type; else a literal.
+
+use super::form::Constant;
+use super::operand::Value;
+use half::{bf16, f16};
+
+/// How a number is encoded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Encoded {
+    Integer(i32),
+    /// Index in [`FLOATS`].
+    Float(usize),
+    Literal(u32),
+}
+
+/// Inline floats by the names that the ISA description gives them, with their value.
+pub const FLOATS: [(&str, f64); 9] = [
+    ("0.5", 0.5),
+    ("-0.5", -0.5),
+    ("1.0", 1.0),
+    ("-1.0", -1.0),
+    ("2.0", 2.0),
+    ("-2.0", -2.0),
+    ("4.0", 4.0),
+    ("-4.0", -4.0),
+    ("0.15915494", std::f64::consts::FRAC_1_PI / 2.0),
+];
+
+/// Bits of an inline float in a type. 1/(2π) is rounded differently in each.
+fn bits(at: usize, constant: Constant) -> u64 {
+    let value = FLOATS[at].1;
+    match constant {
+        Constant::F64 | Constant::Int64 => {
+            if at == 8 {
+                0x3fc4_5f30_6dc9_c882
+            } else {
+                value.to_bits()
+            }
+        }
+        Constant::F16 | Constant::PackedF16 | Constant::Int16 | Constant::PackedInt => {
+            f16::from_f64(value).to_bits() as u64
+        }
+        Constant::Bf16 | Constant::PackedBf16 => {
+            if at == 8 {
+                0x3e22
+            } else {
+                bf16::from_f64(value).to_bits() as u64
+            }
+        }
+        _ => (value as f32).to_bits() as u64,
+    }
+}
+
+fn inline_float(pattern: u64, constant: Constant) -> Option<Encoded> {
+    (0..FLOATS.len()).find(|&at| bits(at, constant) == pattern).map(Encoded::Float)
+}
+
+fn inline_integer(value: i64) -> Option<Encoded> {
+    (-16..=64).contains(&value).then_some(Encoded::Integer(value as i32))
+}
+
+/// The value fits `width` bits as a signed or an unsigned number.
+fn fits(value: i64, width: u32) -> bool {
+    width >= 64 || (-(1i64 << (width - 1))..1i64 << width).contains(&value)
+}
+
+/// Encodes a number; the error says what the operand takes.
+pub fn encode(value: &Value, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
+    match value {
+        Value::Int(value) => integer(*value, constant, forced),
+        Value::Float(value) => float(*value, constant, forced),
+        _ => Err("a number belongs here"),
+    }
+}
+
+fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
+    let narrow = match constant {
+        Constant::Int16 | Constant::F16 | Constant::Bf16 => 16,
+        Constant::Int64 | Constant::F64 => 64,
+        _ => 32,
+    };
+    // Literals have 32 bits at most, whatever the operand.
+    let width = narrow.min(32);
+    if !forced {
+        let inline = match narrow {
+            64 => inline_integer(value).or_else(|| inline_float(value as u64, constant)),
+            _ if !fits(value, width) => None,
+            16 => inline_integer(value as i16 as i64).or_else(|| {
+                (constant != Constant::Int16).then(|| inline_float(value as u64 & 0xffff, constant))?
+            }),
+            _ => inline_integer(value as i32 as i64).or_else(|| {
+                inline_float(value as u64 & 0xffff_ffff, constant).filter(|_| constant != Constant::PackedInt)
+            }),
+        };
+        if let Some(inline) = inline {
+            return Ok(inline);
+        }
+    }
+    if !fits(value, width) {
+        return Err(if width == 16 {
+            "this number does not fit 16 bits"
+        } else {
+            "this number does not fit 32 bits"
+        });
+    }
+    Ok(Encoded::Literal(if width == 16 { value as u32 & 0xffff } else { value as u32 }))
+}
+
+fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
+    let pattern = match constant {
+        Constant::F64 | Constant::Int64 => {
+            let pattern = value.to_bits();
+            // 0.15915494 and its digits in full mean the same constant.
+            if let Some(inline) = inline_float(pattern, constant)
+                .or_else(|| inline_integer(pattern as i64))
+                .or_else(|| (value as f32 == FLOATS[8].1 as f32).then_some(Encoded::Float(8)))
+                && !forced
+            {
+                return Ok(inline);
+            }
+            if constant == Constant::Int64 {
+                return Err("a 64-bit integer operand takes no float literal");
+            }
+            return Ok(Encoded::Literal((pattern >> 32) as u32));
+        }
+        Constant::F16 | Constant::PackedF16 | Constant::Int16 => {
+            let rounded = f16::from_f64(value);
+            if rounded.is_infinite() != value.is_infinite() || (rounded == f16::ZERO && value != 0.0) {
+                return Err("this number does not fit 16 bits");
+            }
+            rounded.to_bits() as u64
+        }
+        Constant::Bf16 | Constant::PackedBf16 => bf16::from_f64(value).to_bits() as u64,
+        Constant::Int32 | Constant::F32 | Constant::PackedInt => {
+            let rounded = value as f32;
+            if rounded.is_infinite() != value.is_infinite() || (rounded == 0.0 && value != 0.0) {
+                return Err("this number does not fit 32 bits");
+            }
+            rounded.to_bits() as u64
+        }
+    };
+    if !forced {
+        let signed = match constant {
+            Constant::F16 | Constant::PackedF16 | Constant::Int16 | Constant::Bf16 => pattern as i16 as i64,
+            _ => pattern as u32 as i32 as i64,
+        };
+        let float = inline_float(pattern, constant).filter(|_| constant != Constant::Int16);
+        if let Some(inline) = inline_integer(signed).or(float) {
+            return Ok(inline);
+        }
+    }
+    Ok(Encoded::Literal(pattern as u32))
+}
+
+/// The literal's 32 bits as an operand of this type shows them.
+pub fn literal_text(literal: u32, constant: Constant) -> String {
+    match constant {
+        Constant::Int16 | Constant::F16 | Constant::Bf16 => format!("0x{:x}", literal & 0xffff),
+        _ => format!("0x{literal:x}"),
+    }
+}
+
+/// An inline float as text: in f64 the constant 1/(2π) has more digits.
+pub fn inline_text(name: &str, constant: Constant) -> &str {
+    match (name, constant) {
+        ("0.15915494", Constant::F64 | Constant::Int64) => "0.15915494309189532",
+        _ => name,
+    }
+}

@@ -1,0 +1,55 @@
+//! Where in a line something is wrong, what, and what may have been meant.
+
+/// Bytes of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Span {
+    pub fn new(start: usize, end: usize) -> Span {
+        Span { start, end }
+    }
+
+    /// The smallest span that holds both.
+    pub fn to(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+/// A fault of an assembly line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}{}", help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
+pub struct AsmError {
+    pub span: Span,
+    pub message: String,
+    /// A suggestion: `did you mean …?`, or the rule in full.
+    pub help: Option<String>,
+}
+
+impl AsmError {
+    pub fn new(span: Span, message: impl Into<String>) -> AsmError {
+        AsmError { span, message: message.into(), help: None }
+    }
+
+    pub fn help(mut self, help: impl Into<String>) -> AsmError {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// From 1, in characters, as editors count.
+    pub fn column(&self, line: &str) -> usize {
+        line.char_indices().take_while(|(at, _)| *at < self.span.start).count() + 1
+    }
+}
+
+/// `did you mean …?` for a name near one of `known`.
+pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    known
+        .into_iter()
+        .map(|k| (strsim::damerau_levenshtein(name, k), k))
+        .filter(|(distance, k)| *distance <= 1 + k.len() / 5)
+        .min()
+        .map(|(_, k)| format!("did you mean `{k}`?"))
+}

@@ -1,0 +1,166 @@
+//! Integer expressions over symbols, in the precedence of C.
+
+use super::error::{AsmError, Span};
+use super::scan::Scanner;
+
+/// What symbols stand for.
+pub trait Symbols {
+    /// The absolute value of a symbol, where it is known already.
+    fn value(&self, name: &str) -> Option<i64>;
+}
+
+/// No symbol is known.
+pub struct NoSymbols;
+
+impl Symbols for NoSymbols {
+    fn value(&self, _: &str) -> Option<i64> {
+        None
+    }
+}
+
+impl<F: Fn(&str) -> Option<i64>> Symbols for F {
+    fn value(&self, name: &str) -> Option<i64> {
+        self(name)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expr {
+    Int(i64),
+    Symbol(String, Span),
+    Unary(char, Box<Expr>),
+    Binary(&'static str, Box<Expr>, Box<Expr>),
+}
+
+/// Binary operators by how tightly they bind; longer spellings first.
+const OPERATORS: [(&str, u8); 19] = [
+    ("||", 1),
+    ("&&", 2),
+    ("==", 3),
+    ("!=", 3),
+    ("<>", 3),
+    ("<<", 6),
+    (">>", 6),
+    ("<=", 3),
+    (">=", 3),
+    ("<", 3),
+    (">", 3),
+    ("+", 5),
+    ("-", 5),
+    ("|", 4),
+    ("^", 4),
+    ("&", 4),
+    ("*", 6),
+    ("/", 6),
+    ("%", 6),
+];
+
+/// Nesting deeper than this is an error, not a stack overflow.
+const MAX_DEPTH: u32 = 64;
+
+impl Expr {
+    /// Its value, or the first symbol that has none.
+    pub fn eval(&self, symbols: &dyn Symbols) -> Result<i64, AsmError> {
+        Ok(match self {
+            Expr::Int(value) => *value,
+            Expr::Symbol(name, span) => symbols.value(name).ok_or_else(|| {
+                AsmError::new(*span, format!("`{name}` is no register, and no symbol that is defined"))
+            })?,
+            Expr::Unary(op, a) => {
+                let a = a.eval(symbols)?;
+                match op {
+                    '-' => a.wrapping_neg(),
+                    '~' => !a,
+                    '!' => (a == 0) as i64,
+                    _ => a,
+                }
+            }
+            Expr::Binary(op, a, b) => binary(op, a.eval(symbols)?, b.eval(symbols)?),
+        })
+    }
+
+    /// A symbol in it, if any.
+    pub fn symbol(&self) -> Option<(&str, Span)> {
+        match self {
+            Expr::Int(_) => None,
+            Expr::Symbol(name, span) => Some((name, *span)),
+            Expr::Unary(_, a) => a.symbol(),
+            Expr::Binary(_, a, b) => a.symbol().or_else(|| b.symbol()),
+        }
+    }
+}
+
+fn binary(op: &str, a: i64, b: i64) -> i64 {
+    let shift = u32::try_from(b).ok();
+    match op {
+        "||" => (a != 0 || b != 0) as i64,
+        "&&" => (a != 0 && b != 0) as i64,
+        // Comparisons give all ones, as LLVM's assembler does.
+        "==" => -((a == b) as i64),
+        "!=" | "<>" => -((a != b) as i64),
+        "<" => -((a < b) as i64),
+        ">" => -((a > b) as i64),
+        "<=" => -((a <= b) as i64),
+        ">=" => -((a >= b) as i64),
+        "<<" => shift.and_then(|n| a.checked_shl(n)).unwrap_or(0),
+        ">>" => shift.and_then(|n| (a as u64).checked_shr(n)).unwrap_or(0) as i64,
+        "+" => a.wrapping_add(b),
+        "-" => a.wrapping_sub(b),
+        "*" => a.wrapping_mul(b),
+        "/" => a.checked_div(b).unwrap_or(0),
+        "%" => a.checked_rem(b).unwrap_or(0),
+        "|" => a | b,
+        "^" => a ^ b,
+        _ => a & b,
+    }
+}
+
+/// Reads an expression. In `|v|` brackets the operator `|` would end the operand: `bar` says whether it may be used.
+pub fn parse(s: &mut Scanner, bar: bool) -> Result<Expr, AsmError> {
+    binary_expr(s, 0, bar, 0)
+}
+
+fn binary_expr(s: &mut Scanner, min: u8, bar: bool, depth: u32) -> Result<Expr, AsmError> {
+    let mut left = unary(s, depth)?;
+    loop {
+        s.space();
+        let rest = s.rest();
+        let found = OPERATORS.iter().find(|(op, _)| rest.starts_with(op));
+        let Some(&(op, binds)) = found else { return Ok(left) };
+        if binds <= min || (!bar && op.starts_with('|')) {
+            return Ok(left);
+        }
+        s.skip(op.len());
+        let right = binary_expr(s, binds, bar, depth + 1)?;
+        left = Expr::Binary(op, Box::new(left), Box::new(right));
+    }
+}
+
+fn unary(s: &mut Scanner, depth: u32) -> Result<Expr, AsmError> {
+    if depth > MAX_DEPTH {
+        return Err(AsmError::new(s.here(), "this expression nests too deeply"));
+    }
+    s.space();
+    match s.peek() {
+        Some(op @ ('-' | '+' | '~' | '!')) => {
+            s.skip(1);
+            Ok(match (op, unary(s, depth + 1)?) {
+                ('-', Expr::Int(value)) => Expr::Int(value.wrapping_neg()),
+                (op, e) => Expr::Unary(op, Box::new(e)),
+            })
+        }
+        Some('(') => {
+            s.skip(1);
+            let e = binary_expr(s, 0, true, depth + 1)?;
+            s.expect(')')?;
+            Ok(e)
+        }
+        Some(c) if c.is_ascii_digit() => Ok(Expr::Int(s.integer()?)),
+        _ => {
+            let (name, span) = s.ident().ok_or_else(|| {
+                AsmError::new(s.here(), "a register, a number or an expression belongs here")
+            })?;
+            Ok(Expr::Symbol(name.to_string(), span))
+        }
+    }
+}

@@ -1,0 +1,473 @@
+//! How each entry of the tables is written: its mnemonic, its operands in order, its modifiers in the order in which they are printed.
+//!
+//! One description for both ways: the parser matches a line against it, the printer walks it. Operands, sizes and registers come from
+//! the ISA description; what is written here is LLVM's syntax: which operands of a memory instruction share a place, and how
+//! fields that are no operands are spelt.
+
+use super::modifier::Mod;
+use crate::arch::Arch;
+use isa_spec::tables::{ArchTable, EntryId, OperandSig};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// How one entry is written.
+#[derive(Debug)]
+pub struct Form {
+    pub entry: EntryId,
+    pub class: Class,
+    /// As printed, with its suffix.
+    pub mnemonic: String,
+    pub slots: Vec<Slot>,
+    pub mods: Vec<Mod>,
+    /// Fields that do not start as 0.
+    pub defaults: Vec<(u8, u32)>,
+    /// The field of the literal, if the encoding has one.
+    pub literal: Option<u8>,
+    /// The literal is an operand of its own (`v_fmaak_f32`), not a source's.
+    pub own_literal: bool,
+    /// GLC or TH of an atomic: bit 0 says that the first slot is written.
+    pub returns: Option<u8>,
+}
+
+/// Which of an instruction's encodings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    Plain,
+    E32,
+    E64,
+    Dpp,
+    E64Dpp,
+    Dual,
+}
+
+/// A place for an operand.
+#[derive(Debug, Clone)]
+pub struct Slot {
+    pub kind: Kind,
+    pub field: Option<u8>,
+    /// Operand type of the field.
+    pub ty: u8,
+    pub size: Size,
+    pub constant: Constant,
+    /// Position among the sources: bit of NEG, ABS, OP_SEL. `Some(3)` is the destination.
+    pub source: Option<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Anything that the operand type names: registers, constants, a literal.
+    Value,
+    /// VCC, fixed by the instruction but written.
+    Vcc,
+    /// The literal itself.
+    Literal,
+    /// An immediate of 16 bits, or of the field's width.
+    Imm(Imm),
+    /// Offset of scalar memory: a register, a number or both.
+    ScalarOffset,
+    /// Vector address of flat and global: 64 bits, or 32 beside a scalar base.
+    FlatAddr,
+    /// Scalar base, `off` if null. Flat instructions do not write it.
+    FlatBase,
+    /// Vector address of scratch: `off` unless SVE.
+    ScratchAddr,
+    ScratchBase,
+    /// Vector address of a buffer: `off` unless IDXEN or OFFEN.
+    BufferAddr,
+    /// Data of buffers: one register more with TFE.
+    BufferData,
+    /// Addresses of an image instruction; the field is that of the first.
+    ImageAddr,
+    /// Data of an image instruction: as DMASK, D16 and TFE say.
+    ImageData,
+    /// Export target.
+    Target,
+    /// Exported value `n`: `off` unless EN has the bit.
+    Export(u8),
+    /// `attr3.x`: ATTR and ATTR_CHAN.
+    Attribute,
+}
+
+/// How an immediate is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Imm {
+    /// In hex.
+    Hex,
+    /// In hex, but decimal where it is an inline constant.
+    Small,
+    Label,
+    Hwreg,
+    Sendmsg,
+    Waitcnt,
+    Depctr,
+    Delay,
+    Version,
+    /// Offset of a prefetch: signed, hex.
+    Offset,
+}
+
+/// Registers that an operand takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    Bits(u16),
+    /// One bit a lane.
+    Mask,
+    /// Halved in wave64: matrices that the wave's lanes share.
+    Matrix(u16),
+}
+
+impl Size {
+    pub fn registers(self, wave: u32) -> u16 {
+        match self {
+            Size::Bits(bits) => bits.div_ceil(32).max(1),
+            Size::Mask => (wave / 32) as u16,
+            Size::Matrix(bits) => (bits / (wave / 32) as u16).div_ceil(32).max(1),
+        }
+    }
+}
+
+/// How constants and literals of an operand are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Constant {
+    Int16,
+    F16,
+    Bf16,
+    Int32,
+    F32,
+    Int64,
+    F64,
+    /// Two 16-bit halves.
+    PackedInt,
+    PackedF16,
+    PackedBf16,
+}
+
+impl Constant {
+    fn of(format: &str, size: u16) -> Constant {
+        match format.trim_start_matches("FMT_NUM_").trim_start_matches("FMT_") {
+            "F16" => Constant::F16,
+            "BF16" => Constant::Bf16,
+            "F32" => Constant::F32,
+            "F64" => Constant::F64,
+            "PK2_F16" | "WMMA_DC_F16" => Constant::PackedF16,
+            "PK2_BF16" | "WMMA_DC_BF16" => Constant::PackedBf16,
+            "PK2_I16" | "PK2_U16" | "PK2_B16" => Constant::PackedInt,
+            f if f.contains("WMMA_DC") && f.ends_with("BF16") => Constant::PackedBf16,
+            f if f.contains("WMMA_DC") && f.ends_with("_F16") => Constant::PackedF16,
+            f if f.contains("WMMA_DC") && f.ends_with("_F32") => Constant::F32,
+            f if f.contains("WMMA") => Constant::Int32,
+            _ if size == 64 => Constant::Int64,
+            _ if size <= 16 => Constant::Int16,
+            _ => Constant::Int32,
+        }
+    }
+}
+
+/// All forms of an architecture.
+pub struct Forms {
+    /// By entry.
+    forms: Vec<Form>,
+    /// Entries by the lower-case name of their instruction, in the order in which they are tried.
+    by_name: HashMap<String, Vec<EntryId>>,
+}
+
+impl Forms {
+    pub fn of(&self, entry: EntryId) -> &Form {
+        &self.forms[entry as usize]
+    }
+
+    /// Entries of the instruction that is called `name`, lower case.
+    pub fn called(&self, name: &str) -> Option<&[EntryId]> {
+        self.by_name.get(name).map(Vec::as_slice)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+}
+
+static FORMS: LazyLock<Vec<Forms>> = LazyLock::new(|| Arch::ALL.into_iter().map(build).collect());
+
+pub fn forms(arch: Arch) -> &'static Forms {
+    &FORMS[arch as usize]
+}
+
+fn build(arch: Arch) -> Forms {
+    let table = arch.table();
+    let forms: Vec<Form> =
+        (0..table.entries.len()).map(|id| Builder::new(arch, id as EntryId).form()).collect();
+    let mut by_name: HashMap<String, Vec<EntryId>> = HashMap::new();
+    for inst in table.instructions {
+        let mut entries: Vec<EntryId> = (inst.entries.0..inst.entries.0 + inst.entries.1).collect();
+        // The shortest first: without literal, then with; e32, then e64.
+        entries.sort_by_key(|&e| {
+            let encoding = &table.encodings[table.entries[e as usize].enc as usize];
+            (forms[e as usize].class, encoding.bits, encoding.order)
+        });
+        for name in std::iter::once(inst.name).chain(inst.aliases.iter().copied()) {
+            by_name.entry(name.to_lowercase()).or_default().extend(&entries);
+        }
+    }
+    Forms { forms, by_name }
+}
+
+struct Builder {
+    arch: Arch,
+    table: &'static ArchTable,
+    entry: EntryId,
+    name: &'static str,
+    encoding: &'static str,
+    sig: &'static [OperandSig],
+}
+
+impl Builder {
+    fn new(arch: Arch, entry: EntryId) -> Builder {
+        let table = arch.table();
+        let e = &table.entries[entry as usize];
+        Builder {
+            arch,
+            table,
+            entry,
+            name: table.instructions[e.inst as usize].name,
+            encoding: table.encodings[e.enc as usize].name,
+            sig: table.signatures[e.sig as usize],
+        }
+    }
+
+    fn form(&self) -> Form {
+        let class = self.class();
+        let mut slots = self.slots();
+        let literal = self.field("LITERAL").or(self.field("SIMM32"));
+        // Atomics of flat addresses write their result only if they return one; the data of buffer and image atomics is both.
+        let returning = self.name.contains("_ATOMIC_") && self.field_name(slots.first()) == Some("VDST");
+        let returns = if returning { self.field("GLC").or(self.field("TH")) } else { None };
+        if self.name == "S_SETREG_B32" {
+            slots.reverse();
+        }
+        Form {
+            entry: self.entry,
+            class,
+            mnemonic: self.mnemonic(class, slots.is_empty()),
+            own_literal: slots.iter().any(|s| s.kind == Kind::Literal),
+            slots,
+            mods: Mod::of(self.table, self.entry),
+            defaults: self.defaults(),
+            literal,
+            returns,
+        }
+    }
+
+    fn field(&self, name: &str) -> Option<u8> {
+        let encoding = &self.table.encodings[self.table.entries[self.entry as usize].enc as usize];
+        encoding.fields.iter().position(|f| f.name == name).map(|at| at as u8)
+    }
+
+    fn field_name(&self, slot: Option<&Slot>) -> Option<&'static str> {
+        let encoding = &self.table.encodings[self.table.entries[self.entry as usize].enc as usize];
+        Some(encoding.fields[slot?.field? as usize].name)
+    }
+
+    fn class(&self) -> Class {
+        let dpp = self.encoding.contains("_DPP");
+        match self.encoding.strip_prefix("ENC_").unwrap_or(self.encoding) {
+            e if e.starts_with("VOPD") => Class::Dual,
+            e if e.starts_with("VOP3") => {
+                if dpp {
+                    Class::E64Dpp
+                } else {
+                    Class::E64
+                }
+            }
+            e if e.starts_with("VOP") => {
+                if dpp {
+                    Class::Dpp
+                } else {
+                    Class::E32
+                }
+            }
+            _ => Class::Plain,
+        }
+    }
+
+    /// LLVM's suffix tells encodings apart where an instruction has several.
+    fn mnemonic(&self, class: Class, bare: bool) -> String {
+        let name = self.name.to_lowercase();
+        let inst = &self.table.instructions[self.table.entries[self.entry as usize].inst as usize];
+        let has = |prefix: &str| {
+            self.table.entries_of(inst).iter().any(|e| {
+                let encoding = self.table.encodings[e.enc as usize].name;
+                encoding.strip_prefix("ENC_").unwrap_or(encoding).starts_with(prefix)
+            })
+        };
+        let short = has("VOP1") || has("VOP2") || has("VOPC");
+        // LLVM has no 64-bit form of it, so the short one has no suffix.
+        let long = has("VOP3") && self.name != "V_READFIRSTLANE_B32";
+        let suffix = match class {
+            _ if bare => "",
+            Class::E32 if long => "_e32",
+            Class::E64 if short => "_e64",
+            Class::Dpp if !self.encoding.starts_with("VOPC") => "_dpp",
+            Class::E64Dpp => "_e64_dpp",
+            _ => "",
+        };
+        name + suffix
+    }
+
+    fn slots(&self) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = self.sig.iter().filter_map(|o| self.slot(o)).collect();
+        let family = self.family();
+        if family == "EXP" {
+            for (n, slot) in slots.iter_mut().skip(1).enumerate() {
+                slot.kind = Kind::Export(n as u8);
+            }
+        }
+        // Where addresses are not listed, there are as many as the dimension says.
+        if matches!(family, "VIMAGE" | "VSAMPLE") {
+            let slot = Slot {
+                kind: Kind::ImageAddr,
+                field: self.field("VADDR0"),
+                ty: slots.first().map_or(0, |s| s.ty),
+                size: Size::Bits(32),
+                constant: Constant::Int32,
+                source: None,
+            };
+            slots.insert(1.min(slots.len()), slot);
+        }
+        if family == "SMEM" && self.name.contains("PREFETCH") {
+            // Base, offset, scalar offset, length.
+            slots.sort_by_key(|s| match self.field_name(Some(s)) {
+                Some("SBASE") => 0,
+                Some("IOFFSET") => 1,
+                Some("SOFFSET") => 2,
+                _ => 3,
+            });
+        }
+        slots
+    }
+
+    /// The encoding without prefix, the older and newer name of a family as one.
+    fn family(&self) -> &'static str {
+        match self.encoding.strip_prefix("ENC_").unwrap_or(self.encoding) {
+            "EXP" | "VEXPORT" => "EXP",
+            "FLAT" | "VFLAT" => "FLAT",
+            "FLAT_GLOBAL" | "VGLOBAL" => "GLOBAL",
+            "FLAT_SCRATCH" | "VSCRATCH" => "SCRATCH",
+            "MUBUF" | "MTBUF" | "VBUFFER" => "BUFFER",
+            e if e.starts_with("MIMG") => "MIMG",
+            other => other,
+        }
+    }
+
+    fn slot(&self, o: &OperandSig) -> Option<Slot> {
+        let ty = self.table.operand_types[o.ty as usize].name;
+        let format = self.table.formats[o.format as usize].name;
+        let encoding = &self.table.encodings[self.table.entries[self.entry as usize].enc as usize];
+        let field = o.field.map(|f| encoding.fields[f as usize].name);
+        let kind = match (self.family(), ty, field) {
+            // State that the instruction fixes is not written, but for the carry and the result of a compare.
+            (_, "OPR_VCC", None) if !o.implicit && !self.encoding.starts_with("VOPD") => Kind::Vcc,
+            (_, _, None) | (_, "OPR_EXEC", _) => return None,
+            (_, _, Some("LITERAL" | "SIMM32")) => Kind::Literal,
+            ("SMEM", _, Some("IOFFSET")) => Kind::Imm(Imm::Offset),
+            ("SMEM", _, Some("SOFFSET")) if !self.name.contains("PREFETCH") => Kind::ScalarOffset,
+            ("SMEM", "OPR_SIMM5" | "OPR_SIMM8", _) => Kind::Imm(Imm::Small),
+            ("FLAT" | "GLOBAL", _, Some("ADDR" | "VADDR")) => Kind::FlatAddr,
+            ("GLOBAL", _, Some("SADDR")) => Kind::FlatBase,
+            ("SCRATCH", _, Some("ADDR" | "VADDR")) => Kind::ScratchAddr,
+            ("SCRATCH", _, Some("SADDR")) => Kind::ScratchBase,
+            ("BUFFER", _, Some("VADDR")) => Kind::BufferAddr,
+            ("BUFFER", _, Some("VDATA")) => Kind::BufferData,
+            ("MIMG", _, Some("VADDR")) => Kind::ImageAddr,
+            ("MIMG" | "VIMAGE" | "VSAMPLE", _, Some("VDATA")) => Kind::ImageData,
+            (_, "OPR_TGT", _) => Kind::Target,
+            (_, "OPR_ATTR", _) => Kind::Attribute,
+            (_, "OPR_LABEL", _) => Kind::Imm(Imm::Label),
+            (_, "OPR_HWREG", _) => Kind::Imm(Imm::Hwreg),
+            (_, "OPR_SENDMSG" | "OPR_SENDMSG_RTN", _) => Kind::Imm(Imm::Sendmsg),
+            (_, "OPR_WAITCNT", _) => Kind::Imm(Imm::Waitcnt),
+            (_, "OPR_WAITCNT_DEPCTR" | "OPR_WAIT_ALU", _) => Kind::Imm(Imm::Depctr),
+            (_, "OPR_DELAY", _) => Kind::Imm(Imm::Delay),
+            (_, "OPR_VERSION", _) => Kind::Imm(Imm::Version),
+            (_, _, Some("SIMM16")) => Kind::Imm(self.simm16()),
+            _ => Kind::Value,
+        };
+        let mask = format.ends_with("_M64");
+        let matrix = format.contains("WMMA_DC")
+            || format.contains("WMMA_AB") && self.arch == Arch::Rdna4 && self.name.starts_with("V_");
+        let size = match o.size_bits {
+            _ if mask => Size::Mask,
+            bits if matrix => Size::Matrix(bits),
+            bits => Size::Bits(bits),
+        };
+        let source = match field {
+            Some("SRC0" | "VSRC0" | "SRCX0" | "SRCY0") => Some(0),
+            Some("SRC1" | "VSRC1" | "VSRCX1" | "VSRCY1") => Some(1),
+            Some("SRC2") => Some(2),
+            Some("VDST") if self.encoding.contains("VOP") || self.encoding.contains("VINTERP") => Some(3),
+            _ => None,
+        };
+        let constant = Constant::of(format, o.size_bits);
+        Some(Slot { kind, field: o.field, ty: o.ty, size, constant, source })
+    }
+
+    /// LLVM writes some 16-bit immediates in decimal while they are small, others always in hex.
+    fn simm16(&self) -> Imm {
+        const SMALL: [&str; 14] = [
+            "S_NOP",
+            "S_SETKILL",
+            "S_SETHALT",
+            "S_SLEEP",
+            "S_SETPRIO",
+            "S_TRAP",
+            "S_INCPERFLEVEL",
+            "S_DECPERFLEVEL",
+            "S_DENORM_MODE",
+            "S_BARRIER_WAIT",
+            "S_BARRIER_LEAVE",
+            "S_SET_GPR_IDX_MODE",
+            "S_ICACHE_INV",
+            "S_ENDPGM",
+        ];
+        if SMALL.contains(&self.name) { Imm::Small } else { Imm::Hex }
+    }
+
+    /// Values of fields that no operand and no modifier sets.
+    fn defaults(&self) -> Vec<(u8, u32)> {
+        let mut out = Vec::new();
+        let mut set = |name: &str, value: u32| out.extend(self.field(name).map(|f| (f, value)));
+        let null = 124;
+        match self.family() {
+            "FLAT" | "GLOBAL" | "SCRATCH" => set("SADDR", null),
+            "SMEM" if !self.sig.is_empty() => set("SOFFSET", null),
+            _ => {}
+        }
+        if self.encoding.contains("DPP16") {
+            set("SRC0", 250);
+            set("ROW_MASK", 15);
+            set("BANK_MASK", 15);
+        }
+        if self.encoding.contains("DPP8") {
+            set("SRC0", 233);
+        }
+        if super::modifier::packed_default(self.name) && self.encoding.contains("VOP3P") {
+            set("OP_SEL_HI", 3);
+            set("OP_SEL_HI_2", 1);
+        }
+        for o in self.sig {
+            // LLVM sets the destination of V_CMPX_*, which is EXEC, to its number.
+            if self.table.operand_types[o.ty as usize].name == "OPR_EXEC"
+                && let (Some(field), Some(&(_, value))) =
+                    (o.field, self.table.operand_types[o.ty as usize].values.first())
+            {
+                out.push((field, value));
+            }
+        }
+        if self.name.starts_with("IMAGE_BVH") {
+            let mut set = |name: &str, value: u32| out.extend(self.field(name).map(|f| (f, value)));
+            set("DMASK", 15);
+            set("UNORM", 1);
+            set("R128", 1);
+        }
+        out
+    }
+}

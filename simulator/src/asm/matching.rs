@@ -1,0 +1,897 @@
+//! A line against the forms of its instruction: what each operand is, and the instruction that comes of it.
+
+use super::constant::{self, Encoded};
+use super::error::{AsmError, Span, suggest};
+use super::expr::Expr;
+use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
+use super::modifier::{self, Mod};
+use super::names::{TypeNames, names};
+use super::operand::{Half, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Value};
+use super::{Fixup, FixupKind, Options, Parsed, image, symbolic};
+use crate::inst::Inst;
+use isa_spec::tables::{EntryId, MAX_FIELDS};
+
+/// The instruction that `line` says.
+pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
+    if let Some(second) = &line.second {
+        return dual(line, second, options);
+    }
+    let name = line.mnemonic.to_lowercase();
+    let (entries, class) =
+        find(&name, options).ok_or_else(|| unknown_mnemonic(&name, line.mnemonic_span, options))?;
+    let dpp = line.modifiers.iter().any(|m| modifier::is_dpp(&m.name));
+    let mut worst: Option<(usize, AsmError)> = None;
+    for &entry in entries {
+        let form = forms(options.arch).of(entry);
+        let wanted = match class {
+            Some(class) => form.class == class,
+            // A lane movement asks for the forms that have one.
+            None => matches!(form.class, Class::Dpp | Class::E64Dpp) == dpp || form.class == Class::Plain,
+        };
+        if !wanted || form.class == Class::Dual {
+            continue;
+        }
+        let mut m = Matcher::new(form, line, options);
+        match m.run() {
+            Ok(parsed) => return Ok(parsed),
+            // The form that got furthest knows best what is wrong.
+            Err(e) if worst.as_ref().is_none_or(|(progress, _)| m.progress > *progress) => {
+                worst = Some((m.progress, e));
+            }
+            Err(_) => {}
+        }
+    }
+    Err(worst.map_or_else(|| no_such_form(&name, line.mnemonic_span, dpp), |w| w.1))
+}
+
+/// Entries of a mnemonic, and the class that its suffix asks for.
+fn find(name: &str, options: &Options) -> Option<(&'static [EntryId], Option<Class>)> {
+    let forms = forms(options.arch);
+    if let Some(entries) = forms.called(name) {
+        return Some((entries, None));
+    }
+    let suffixes =
+        [("_e64_dpp", Class::E64Dpp), ("_dpp", Class::Dpp), ("_e32", Class::E32), ("_e64", Class::E64)];
+    let (base, class) = suffixes.iter().find_map(|(s, c)| Some((name.strip_suffix(s)?, *c)))?;
+    let entries = forms.called(base)?;
+    entries.iter().any(|e| forms.of(*e).class == class).then_some((entries, Some(class)))
+}
+
+fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
+    let arch = options.arch.name();
+    let bare = ["_e64_dpp", "_dpp", "_e32", "_e64"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
+    if forms(options.arch).called(bare).is_some() {
+        return AsmError::new(span, format!("`{bare}` has no such form in {arch}"));
+    }
+    let elsewhere: Vec<&str> = crate::arch::Arch::ALL
+        .into_iter()
+        .filter(|a| forms(*a).called(bare).is_some())
+        .map(|a| a.name())
+        .collect();
+    let error = AsmError::new(span, format!("{arch} has no instruction `{name}`"));
+    if !elsewhere.is_empty() {
+        return error.help(format!("{} has it", elsewhere.join(" and ")));
+    }
+    match suggest(bare, forms(options.arch).names()) {
+        Some(help) => error.help(help),
+        None => error,
+    }
+}
+
+fn no_such_form(name: &str, span: Span, dpp: bool) -> AsmError {
+    let what = if dpp { "takes no lane movement (DPP)" } else { "needs its lane movement (DPP)" };
+    AsmError::new(span, format!("`{name}` {what}"))
+}
+
+/// `v_dual_… :: v_dual_…`
+fn dual(line: &Line, second: &Line, options: &Options) -> Result<Parsed, AsmError> {
+    let forms = forms(options.arch);
+    let table = options.arch.table();
+    let entries = |l: &Line| {
+        let name = l.mnemonic.to_lowercase();
+        forms.called(&name).ok_or_else(|| unknown_mnemonic(&name, l.mnemonic_span, options))
+    };
+    let (xs, ys) = (entries(line)?, entries(second)?);
+    let mut worst: Option<(usize, AsmError)> = None;
+    for &x in xs {
+        let form = forms.of(x);
+        let enc = table.entries[x as usize].enc;
+        let Some(&y) = ys.iter().find(|y| table.entries[**y as usize].enc == enc) else { continue };
+        let Some(x_slots) = half_slots(options, x, false) else {
+            return Err(AsmError::new(
+                line.mnemonic_span,
+                format!("`{}` can only be the second half", line.mnemonic),
+            ));
+        };
+        let Some(y_slots) = half_slots(options, y, true) else { continue };
+        let mut m = Matcher::new(form, line, options);
+        let literal_needed = m.form.literal.is_some();
+        let result = m.operands(&x_slots, &line.operands, line).and_then(|()| {
+            m.fixups_from(second);
+            m.operands(&y_slots, &second.operands, second)
+        });
+        let own = x_slots.iter().chain(&y_slots).any(|s| s.kind == Kind::Literal);
+        let result = result.and_then(|()| {
+            if let Some(extra) = line.modifiers.first().or(second.modifiers.first()) {
+                return Err(AsmError::new(extra.span, "dual instructions take no modifiers"));
+            }
+            if literal_needed && m.literal.is_none() && !own {
+                return Err(AsmError::new(line.span, "no operand is a literal"));
+            }
+            m.inst.entry_y = y;
+            let parity = |name: &str| m.inst.field(table, name).unwrap_or(0) & 1;
+            if parity("VDSTX") == parity("VDSTY") {
+                let span = second.operands.first().map_or(second.span, |o| o.span);
+                return Err(AsmError::new(
+                    span,
+                    "one of the two results needs an even register, the other an odd one",
+                ));
+            }
+            m.finish(table.entries[y as usize].opcode as u32)
+        });
+        match result {
+            Ok(parsed) => return Ok(parsed),
+            Err(e) if worst.as_ref().is_none_or(|(progress, _)| m.progress > *progress) => {
+                worst = Some((m.progress, e));
+            }
+            Err(_) => {}
+        }
+    }
+    Err(worst
+        .map_or_else(|| AsmError::new(line.span, "these two instructions cannot issue together"), |w| w.1))
+}
+
+/// Operands of one half of a dual instruction, with the fields of that half. `None` if it cannot be that half.
+pub fn half_slots(options: &Options, entry: EntryId, second: bool) -> Option<Vec<Slot>> {
+    const FIELDS: [(&str, &str); 3] = [("VDSTX", "VDSTY"), ("SRCX0", "SRCY0"), ("VSRCX1", "VSRCY1")];
+    let table = options.arch.table();
+    let form = forms(options.arch).of(entry);
+    let encoding = &table.encodings[table.entries[entry as usize].enc as usize];
+    let name = |s: &Slot| s.field.map(|f| encoding.fields[f as usize].name);
+    let only_second = !form.slots.iter().any(|s| name(s) == Some("VDSTX"));
+    if only_second {
+        return second.then(|| form.slots.clone());
+    }
+    let position = |wanted: &str| encoding.fields.iter().position(|f| f.name == wanted).map(|at| at as u8);
+    let first: Vec<Slot> =
+        form.slots.iter().filter(|s| !FIELDS.iter().any(|f| name(s) == Some(f.1))).cloned().collect();
+    if !second {
+        return Some(first);
+    }
+    let moved = |s: &Slot| {
+        let y = FIELDS.iter().find(|f| name(s) == Some(f.0)).map(|f| f.1);
+        Slot { field: y.map_or(s.field, position), ..s.clone() }
+    };
+    Some(first.iter().map(moved).collect())
+}
+
+struct Matcher<'a> {
+    form: &'static Form,
+    line: &'a Line,
+    options: &'a Options,
+    inst: Inst,
+    literal: Option<u32>,
+    fixups: Vec<Fixup>,
+    /// Modifiers that an operand took.
+    taken: Vec<usize>,
+    /// How far the line matched, to tell which form's error to show.
+    progress: usize,
+}
+
+impl<'a> Matcher<'a> {
+    fn new(form: &'static Form, line: &'a Line, options: &'a Options) -> Matcher<'a> {
+        let mut fields = [0; MAX_FIELDS];
+        for &(field, value) in &form.defaults {
+            fields[field as usize] = value;
+        }
+        let table = options.arch.table();
+        let inst = Inst { entry: form.entry, entry_y: EntryId::MAX, size: 0, fields };
+        let size = (inst.encoding(table).bits / 8) as u8;
+        Matcher {
+            form,
+            line,
+            options,
+            inst: Inst { size, ..inst },
+            literal: None,
+            fixups: Vec::new(),
+            taken: Vec::new(),
+            progress: 0,
+        }
+    }
+
+    fn fixups_from(&mut self, line: &'a Line) {
+        self.line = line;
+    }
+
+    fn run(&mut self) -> Result<Parsed, AsmError> {
+        let form = self.form;
+        self.preset()?;
+        let mut slots = form.slots.as_slice();
+        let given = self.line.operands.len();
+        if form.returns.is_some() && given + 1 == slots.len() {
+            slots = &slots[1..];
+        }
+        let line = self.line;
+        self.operands(slots, &line.operands, line)?;
+        self.progress += 1;
+        self.modifiers()?;
+        if let Some(field) = form.returns {
+            let returns = self.inst.fields[field as usize] & 1 != 0;
+            if returns != (slots.len() == form.slots.len()) {
+                return Err(self.wrong_return(returns));
+            }
+        }
+        if form.literal.is_some() && self.literal.is_none() && !form.own_literal {
+            return Err(AsmError::new(line.span, "no operand is a literal"));
+        }
+        self.finish(0)
+    }
+
+    fn wrong_return(&self, returns: bool) -> AsmError {
+        let hint = if self.options.arch == crate::arch::Arch::Rdna4 { "th:TH_ATOMIC_RETURN" } else { "glc" };
+        let what = if returns {
+            format!("with `{hint}` the atomic returns the old value: a register for it belongs first")
+        } else {
+            format!("an atomic that returns the old value needs `{hint}`")
+        };
+        AsmError::new(self.line.span, what)
+    }
+
+    /// Modifiers that say how large operands are, before the operands.
+    fn preset(&mut self) -> Result<(), AsmError> {
+        for name in ["dmask", "dim", "a16", "d16", "tfe", "idxen", "offen"] {
+            let Some(m) = self.line.modifiers.iter().find(|m| m.name == name) else { continue };
+            if let Some(own) = self.form.mods.iter().find(|own| own.accepts(name)) {
+                own.apply(m, &mut self.inst, self.options.arch, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, opcode_y: u32) -> Result<Parsed, AsmError> {
+        let table = self.options.arch.table();
+        let entry = self.inst.entry(table);
+        let encoding = self.inst.encoding(table);
+        for (at, field) in encoding.fields.iter().enumerate() {
+            if let Some(value) = field.fixed {
+                self.inst.fields[at] = value;
+            }
+            if encoding.op_field == Some(at as u8) {
+                self.inst.fields[at] = entry.opcode as u32;
+            }
+            if field.name == "OPY" {
+                self.inst.fields[at] = opcode_y;
+            }
+        }
+        if let (Some(field), Some(value)) = (self.form.literal, self.literal) {
+            self.inst.fields[field as usize] = value;
+        }
+        Ok(Parsed { inst: self.inst, fixups: std::mem::take(&mut self.fixups) })
+    }
+
+    fn operands(&mut self, slots: &[Slot], operands: &'a [Operand], line: &Line) -> Result<(), AsmError> {
+        let mut at = 0;
+        for slot in slots {
+            let rest = operands.get(at..).unwrap_or(&[]);
+            let used = self.slot(slot, rest, line)?;
+            at += used;
+            self.progress += 2 * used;
+        }
+        match operands.get(at) {
+            None => Ok(()),
+            Some(extra) => {
+                self.progress += 1;
+                let count = slots.len();
+                let s = if count == 1 { "" } else { "s" };
+                Err(AsmError::new(
+                    extra.span,
+                    format!("`{}` takes {count} operand{s}; this is one too many", line.mnemonic),
+                ))
+            }
+        }
+    }
+
+    /// Matches a slot; how many operands it took.
+    fn slot(&mut self, slot: &Slot, operands: &'a [Operand], line: &Line) -> Result<usize, AsmError> {
+        let Some(operand) = operands.first() else {
+            let end = Span::new(line.span.end, line.span.end);
+            return Err(AsmError::new(
+                end,
+                format!("`{}` needs another operand: {}", line.mnemonic, self.wanted(slot)),
+            ));
+        };
+        let wave = self.options.wave;
+        match slot.kind {
+            Kind::Imm(imm) => return self.immediate(slot, imm, operands),
+            Kind::Value => self.value(slot, operand, slot.size.registers(wave))?,
+            Kind::Vcc => {
+                let vcc = matches!(&operand.value, Value::Reg(r)
+                    if r.base == RegBase::Special("vcc_lo") && r.count as u32 == wave / 32);
+                if !vcc || operand.neg || operand.abs {
+                    let name = if wave == 64 { "vcc" } else { "vcc_lo" };
+                    return Err(AsmError::new(
+                        operand.span,
+                        format!("this operand is {name}, the wave's mask"),
+                    ));
+                }
+            }
+            Kind::Literal => {
+                let bits = match &operand.value {
+                    Value::Expr(_) | Value::Word(_) => {
+                        self.symbol_literal(slot, operand)?;
+                        0
+                    }
+                    value => match constant::encode(value, slot.constant, true) {
+                        Ok(Encoded::Literal(bits)) => bits,
+                        Ok(_) => 0,
+                        Err(what) => return Err(AsmError::new(operand.span, what)),
+                    },
+                };
+                self.set_literal(bits, operand.span)?;
+            }
+            Kind::ScalarOffset => self.scalar_offset(slot, operand)?,
+            Kind::FlatAddr => {
+                // Beside a scalar base the address is an offset of 32 bits.
+                let base = operands[1..].iter().any(|o| match &o.value {
+                    Value::Reg(r) => {
+                        matches!(r.base, RegBase::Sgpr(_) | RegBase::Ttmp(_) | RegBase::Special(_))
+                    }
+                    _ => false,
+                });
+                let narrow = base && self.form.slots.iter().any(|s| s.kind == Kind::FlatBase);
+                self.value(slot, operand, if narrow { 1 } else { 2 })?;
+            }
+            Kind::FlatBase | Kind::ScratchBase => {
+                if !is_off(operand) {
+                    self.value(slot, operand, slot.size.registers(wave))?;
+                }
+            }
+            Kind::ScratchAddr => {
+                if !is_off(operand) {
+                    self.value(slot, operand, 1)?;
+                    self.set("SVE", 1);
+                }
+            }
+            Kind::BufferAddr => {
+                let wide = self.get("IDXEN") + self.get("OFFEN");
+                if wide == 0 {
+                    if !is_off(operand) {
+                        return Err(AsmError::new(
+                            operand.span,
+                            "without `idxen` or `offen` the address is `off`",
+                        ));
+                    }
+                } else {
+                    self.value(slot, operand, wide as u16)?;
+                }
+            }
+            Kind::BufferData => {
+                let count = slot.size.registers(wave) + self.get("TFE") as u16;
+                self.value(slot, operand, count)?;
+            }
+            Kind::ImageData => {
+                let name = self.inst.instruction(self.options.arch.table()).name;
+                let listed = slot.size.registers(wave);
+                let (dmask, d16, tfe) = (self.get("DMASK"), self.get("D16") != 0, self.get("TFE") != 0);
+                self.value(slot, operand, image::data_registers(name, listed, dmask, d16, tfe))?;
+            }
+            Kind::ImageAddr => self.image_address(slot, operand)?,
+            Kind::Target => {
+                let Value::Word(word) = &operand.value else {
+                    return Err(self.wrong(slot, operand));
+                };
+                let types = names(self.options.arch, slot.ty);
+                let value = types
+                    .value(word)
+                    .or_else(|| word.strip_prefix("invalid_target_").and_then(|n| n.parse().ok()));
+                let Some(value) = value else {
+                    let error = AsmError::new(operand.span, format!("`{word}` is no export target"));
+                    return Err(match suggest(word, types.all()) {
+                        Some(help) => error.help(help),
+                        None => error,
+                    });
+                };
+                self.put(slot, value);
+            }
+            Kind::Export(n) => {
+                if !is_off(operand) {
+                    self.value(slot, operand, 1)?;
+                    let en = self.get("EN");
+                    self.set("EN", en | 1 << n);
+                }
+            }
+            Kind::Attribute => self.attribute(slot, operand)?,
+        }
+        Ok(1)
+    }
+
+    fn get(&self, field: &str) -> u32 {
+        self.inst.field(self.options.arch.table(), field).unwrap_or(0)
+    }
+
+    fn set(&mut self, field: &str, value: u32) {
+        let fields = self.inst.encoding(self.options.arch.table()).fields;
+        if let Some(at) = fields.iter().position(|f| f.name == field) {
+            self.inst.fields[at] = value;
+        }
+    }
+
+    fn put(&mut self, slot: &Slot, value: u32) {
+        if let Some(field) = slot.field {
+            self.inst.fields[field as usize] = value;
+        }
+    }
+
+    fn has(&self, field: &str) -> bool {
+        self.inst.encoding(self.options.arch.table()).fields.iter().any(|f| f.name == field)
+    }
+
+    /// What belongs in a slot, in words.
+    fn wanted(&self, slot: &Slot) -> String {
+        let ty = self.options.arch.table().operand_types[slot.ty as usize].name;
+        let count = slot.size.registers(self.options.wave);
+        let registers = |what: &str| match count {
+            1 => format!("a {what} register"),
+            n => format!("{n} {what} registers"),
+        };
+        match slot.kind {
+            Kind::Imm(Imm::Label) => "a label".to_string(),
+            Kind::Imm(_) => "a number of 16 bits".to_string(),
+            Kind::Vcc => if self.options.wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
+            Kind::Literal => "a 32-bit number".to_string(),
+            Kind::Target => "an export target, as in mrt0 or pos0".to_string(),
+            Kind::Attribute => "an attribute, as in attr0.x".to_string(),
+            Kind::FlatBase | Kind::ScratchBase => format!("{} or `off`", registers("scalar")),
+            Kind::ScratchAddr | Kind::BufferAddr | Kind::Export(_) => {
+                "a vector register or `off`".to_string()
+            }
+            _ if ty.contains("VGPR") => registers("vector"),
+            _ if ty.starts_with("OPR_SSRC") => format!("{} or a constant", registers("scalar")),
+            _ if ty == "OPR_SRC" => {
+                if count == 1 {
+                    "a register or a constant".to_string()
+                } else {
+                    format!("{count} registers or a constant")
+                }
+            }
+            _ => registers("scalar"),
+        }
+    }
+
+    fn wrong(&self, slot: &Slot, operand: &Operand) -> AsmError {
+        AsmError::new(operand.span, format!("{} belongs here", self.wanted(slot)))
+    }
+
+    /// A register or a constant in an ordinary field.
+    fn value(&mut self, slot: &Slot, operand: &Operand, count: u16) -> Result<(), AsmError> {
+        self.signs(slot, operand)?;
+        let types = names(self.options.arch, slot.ty);
+        if let Value::Reg(reg) = &operand.value {
+            let code = self.register(types, slot, reg, count, operand.span)?;
+            self.put(slot, code);
+            return Ok(());
+        }
+        if matches!(operand.value, Value::Expr(_) | Value::Word(_)) {
+            let literal =
+                types.value("src_literal").filter(|_| self.form.literal.is_some() && !self.form.own_literal);
+            let Some(code) = literal else { return Err(self.unknown_word(slot, operand)) };
+            self.symbol_literal(slot, operand)?;
+            self.put(slot, code);
+            return self.set_literal(0, operand.span);
+        }
+        if !matches!(operand.value, Value::Int(_) | Value::Float(_)) {
+            return Err(self.wrong(slot, operand));
+        }
+        if !types.all().any(|n| n == "1" || n == "src_literal") {
+            return Err(self.wrong(slot, operand));
+        }
+        let encoded = constant::encode(&operand.value, slot.constant, operand.literal)
+            .map_err(|what| AsmError::new(operand.span, what))?;
+        let code = match encoded {
+            Encoded::Integer(value) => types.value(&value.to_string()),
+            Encoded::Float(at) => types.value(constant::FLOATS[at].0),
+            Encoded::Literal(bits) => {
+                let code = types.value("src_literal").filter(|_| self.form.literal.is_some());
+                if code.is_some() {
+                    self.set_literal(bits, operand.span)?;
+                }
+                code
+            }
+        };
+        match code {
+            Some(code) => self.put(slot, code),
+            None if matches!(encoded, Encoded::Literal(_)) => {
+                return Err(AsmError::new(
+                    operand.span,
+                    "this form takes no literal; inline constants are -16 to 64 and ±0.5, ±1.0, ±2.0, ±4.0",
+                ));
+            }
+            None => return Err(self.wrong(slot, operand)),
+        }
+        Ok(())
+    }
+
+    fn unknown_word(&self, slot: &Slot, operand: &Operand) -> AsmError {
+        match &operand.value {
+            Value::Word(word) => {
+                let error = AsmError::new(
+                    operand.span,
+                    format!("`{word}` is no register; {} belongs here", self.wanted(slot)),
+                );
+                match suggest(
+                    word,
+                    ["vcc", "vcc_lo", "vcc_hi", "exec", "exec_lo", "exec_hi", "m0", "null", "scc", "off"],
+                ) {
+                    Some(help) => error.help(help),
+                    None => error,
+                }
+            }
+            _ => self.wrong(slot, operand),
+        }
+    }
+
+    fn symbol_literal(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        let expr = expression(operand).ok_or_else(|| self.wrong(slot, operand))?;
+        let Some(field) = self.form.literal else { return Err(self.wrong(slot, operand)) };
+        self.fixups.push(Fixup { field, kind: FixupKind::Literal, expr, span: operand.span });
+        Ok(())
+    }
+
+    fn set_literal(&mut self, bits: u32, span: Span) -> Result<(), AsmError> {
+        if self.literal.is_some_and(|l| l != bits) {
+            return Err(AsmError::new(
+                span,
+                "an instruction holds one literal; this is a second, different one",
+            ));
+        }
+        self.literal = Some(bits);
+        Ok(())
+    }
+
+    /// NEG and ABS of the operand, where the encoding has them.
+    fn signs(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        if !operand.neg && !operand.abs {
+            return Ok(());
+        }
+        let Some(source) = slot.source.filter(|s| *s < 3) else {
+            return Err(AsmError::new(operand.span, "this operand takes no sign and no absolute value"));
+        };
+        let mixed = self.inst.instruction(self.options.arch.table()).name.starts_with("V_FMA_MIX");
+        let packed = self.has("NEG_HI");
+        // Mixed precision keeps the absolute values where packed operations negate the high halves.
+        let abs = if packed { "NEG_HI" } else { "ABS" };
+        let fields = [
+            (operand.neg, "NEG", format!("SRC{source}_NEG")),
+            (operand.abs, abs, format!("SRC{source}_ABS")),
+        ];
+        for (wanted, field, single) in fields {
+            if !wanted {
+                continue;
+            }
+            if self.has(field) && (!packed || mixed) {
+                let value = self.get(field);
+                self.set(field, value | 1 << source);
+            } else if self.has(&single) && !packed {
+                self.set(&single, 1);
+            } else {
+                return Err(AsmError::new(
+                    operand.span,
+                    "this form takes no sign and no absolute value of operands",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn register(
+        &mut self,
+        types: &TypeNames,
+        slot: &Slot,
+        reg: &Reg,
+        count: u16,
+        span: Span,
+    ) -> Result<u32, AsmError> {
+        let wrong = |m: &Self| {
+            AsmError::new(
+                span,
+                format!("{} belongs here", m.wanted(&Slot { size: Size::Bits(32 * count), ..slot.clone() })),
+            )
+        };
+        let first = reg.first_name();
+        let Some(code) = types.value(&first) else {
+            // A name that the type lacks: a register of another kind, or none at all.
+            let limit = match reg.base {
+                RegBase::Sgpr(n) if n > 105 => Some("scalar registers are s0 to s105"),
+                RegBase::Ttmp(n) if n > 15 => Some("trap registers are ttmp0 to ttmp15"),
+                RegBase::Vgpr(n) if n > 255 => Some("vector registers are v0 to v255"),
+                _ => None,
+            };
+            return Err(match limit {
+                Some(limit) => AsmError::new(span, format!("there is no {first}")).help(limit),
+                None => wrong(self),
+            });
+        };
+        // These are as wide as asked for.
+        let any = matches!(reg.base, RegBase::Special(name) if name == "null" || name.starts_with("src_"));
+        if reg.count != count && !any {
+            return Err(wrong(self));
+        }
+        let last = |n: u16| n as u32 + count as u32 - 1;
+        let beyond = match reg.base {
+            RegBase::Sgpr(n) => last(n) > 105,
+            RegBase::Vgpr(n) => last(n) > 255,
+            RegBase::Ttmp(n) => last(n) > 15,
+            RegBase::Special(_) => false,
+        };
+        if beyond {
+            return Err(AsmError::new(
+                span,
+                format!("this range goes beyond the last register; it starts at {first}"),
+            ));
+        }
+        let step = match count {
+            1 => 1,
+            2 => 2,
+            _ => 4,
+        };
+        if let RegBase::Sgpr(n) | RegBase::Ttmp(n) = reg.base
+            && n % step != 0
+            && !self.options.any_alignment
+        {
+            return Err(AsmError::new(
+                span,
+                format!("{count} scalar registers start at a multiple of {step}"),
+            ));
+        }
+        self.half(slot, reg, code, span)
+    }
+
+    /// Which half of the register: a bit of OP_SEL, or in the short encodings of the register's number.
+    fn half(&mut self, slot: &Slot, reg: &Reg, code: u32, span: Span) -> Result<u32, AsmError> {
+        let sixteen = slot.size == Size::Bits(16);
+        let Some(half) = reg.half else {
+            return Ok(code);
+        };
+        if !sixteen {
+            return Err(AsmError::new(
+                span,
+                "this operand is no 16-bit value: it takes no half of a register",
+            ));
+        }
+        let high = half == Half::High;
+        let source = slot.source.unwrap_or(0);
+        if matches!(self.form.class, Class::E32 | Class::Dpp) {
+            if let RegBase::Vgpr(n) = reg.base
+                && n > 127
+            {
+                return Err(AsmError::new(span, "short encodings reach halves of v0 to v127"));
+            }
+            return Ok(if high { code | 128 } else { code });
+        }
+        if high {
+            if !self.has("OP_SEL") {
+                return Err(AsmError::new(span, "this encoding does not choose halves of registers"));
+            }
+            let value = self.get("OP_SEL");
+            self.set("OP_SEL", value | 1 << source);
+        }
+        Ok(code)
+    }
+
+    fn immediate(&mut self, slot: &Slot, imm: Imm, operands: &'a [Operand]) -> Result<usize, AsmError> {
+        let arch = self.options.arch;
+        let operand = &operands[0];
+        // Symbolic immediates go on to the end of the operands, but for the one that a register follows.
+        let calls = operands.iter().take_while(|o| matches!(o.value, Value::Call(_))).count().max(1);
+        let list = &operands[..calls];
+        let value = match imm {
+            Imm::Waitcnt => symbolic::parse_waitcnt(arch, slot.ty, list)?,
+            Imm::Depctr => symbolic::parse_depctr(arch, slot.ty, list)?,
+            Imm::Delay => symbolic::parse_delay(arch, slot.ty, list)?,
+            Imm::Hwreg => symbolic::parse_hwreg(arch, slot.ty, &operands[..1])?,
+            Imm::Sendmsg => symbolic::parse_sendmsg(arch, &operands[..1])?,
+            Imm::Label | Imm::Hex | Imm::Small | Imm::Version | Imm::Offset => {
+                self.number(slot, imm, operand)?;
+                return Ok(1);
+            }
+        };
+        self.put(slot, value);
+        Ok(match imm {
+            Imm::Hwreg | Imm::Sendmsg => 1,
+            _ => calls,
+        })
+    }
+
+    fn number(&mut self, slot: &Slot, imm: Imm, operand: &Operand) -> Result<(), AsmError> {
+        let Some(field) = slot.field else { return Ok(()) };
+        let width = self.inst.encoding(self.options.arch.table()).fields[field as usize].width();
+        match &operand.value {
+            Value::Int(value) => {
+                let (min, max) = (-(1i64 << (width - 1)), (1i64 << width) - 1);
+                let max = if imm == Imm::Offset { -min - 1 } else { max };
+                if !(min..=max).contains(value) || operand.neg || operand.abs {
+                    return Err(AsmError::new(operand.span, format!("{value} does not fit {width} bits")));
+                }
+                self.put(slot, *value as u32 & ((1u64 << width) - 1) as u32);
+                Ok(())
+            }
+            Value::Expr(_) | Value::Word(_) => {
+                let expr = expression(operand).ok_or_else(|| self.wrong(slot, operand))?;
+                let predefined = |name: &str| symbolic::predefined(name);
+                if let Ok(value) = expr.eval(&predefined) {
+                    self.put(slot, value as u32 & 0xffff);
+                    return Ok(());
+                }
+                let kind = if imm == Imm::Label { FixupKind::Branch } else { FixupKind::Absolute };
+                self.fixups.push(Fixup { field, kind, expr, span: operand.span });
+                Ok(())
+            }
+            _ => Err(self.wrong(slot, operand)),
+        }
+    }
+
+    fn scalar_offset(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        let (name, field) = if self.has("IOFFSET") { ("IOFFSET", "IOFFSET") } else { ("OFFSET", "OFFSET") };
+        let fields = self.inst.encoding(self.options.arch.table()).fields;
+        let width = fields.iter().find(|f| f.name == name).map_or(21, |f| f.width());
+        let line = self.line;
+        let check = |value: i64, span: Span| {
+            let (min, max) = (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1);
+            if (min..=max).contains(&value) {
+                Ok(value as u32 & ((1 << width) - 1))
+            } else {
+                Err(AsmError::new(span, format!("{value} is no offset of {width} bits"))
+                    .help(format!("from {min} to {max}")))
+            }
+        };
+        if let Value::Int(value) = operand.value {
+            let value = check(value, operand.span)?;
+            self.set(field, value);
+        } else {
+            self.value(slot, operand, 1)?;
+        }
+        if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset") {
+            let m = &line.modifiers[at];
+            let ModifierValue::Int(value) = m.value else {
+                return Err(AsmError::new(m.value_span, "`offset:` takes a number"));
+            };
+            let value = check(value, m.value_span)?;
+            self.set(field, value);
+            self.taken.push(at);
+        }
+        Ok(())
+    }
+
+    fn image_address(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        let table = self.options.arch.table();
+        let name = self.inst.instruction(table).name;
+        let a16 = self.get("A16") != 0;
+        let total = image::address_registers(name, self.get("DIM"), a16);
+        // Where each address has a field of its own, the last may be a range that holds the rest.
+        let fields = self.inst.encoding(table).fields;
+        let mut places: Vec<u8> = Vec::new();
+        for n in 0..5 {
+            let wanted = if n == 0 {
+                vec!["VADDR0".to_string(), "VADDR".to_string()]
+            } else {
+                vec![format!("VADDR{n}")]
+            };
+            places.extend(fields.iter().position(|f| wanted.iter().any(|w| f.name == w)).map(|at| at as u8));
+        }
+        let regs: Vec<Reg> = match &operand.value {
+            Value::Reg(reg) => vec![*reg],
+            Value::List(regs) => regs.clone(),
+            _ => return Err(self.wrong(slot, operand)),
+        };
+        let sizes = if name.starts_with("IMAGE_BVH") {
+            image::ray_addresses(name, a16)
+        } else {
+            vec![1; total as usize]
+        };
+        let wrong = |want: String| AsmError::new(operand.span, format!("the addresses are {want}"));
+        if places.len() == 1 {
+            let [reg] = regs.as_slice() else {
+                return Err(wrong(format!("{total} vector registers that follow each other")));
+            };
+            return self.address(slot, slot.field, reg, total, operand.span);
+        }
+        let own = sizes.len().min(places.len());
+        let mut left = total;
+        if regs.len() != own {
+            return Err(wrong(format!("{own} registers or ranges in brackets, {total} registers in all")));
+        }
+        for (at, reg) in regs.iter().enumerate() {
+            let count = if at + 1 == own { left } else { sizes[at] };
+            self.address(slot, Some(places[at]), reg, count, operand.span)?;
+            left -= count.min(left);
+        }
+        Ok(())
+    }
+
+    fn address(
+        &mut self,
+        slot: &Slot,
+        field: Option<u8>,
+        reg: &Reg,
+        count: u16,
+        span: Span,
+    ) -> Result<(), AsmError> {
+        let slot = Slot { field, size: Size::Bits(32 * count), ..slot.clone() };
+        let code = self.register(names(self.options.arch, slot.ty), &slot, reg, count, span)?;
+        self.put(&slot, code);
+        Ok(())
+    }
+
+    fn attribute(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        let word = match &operand.value {
+            Value::Word(word) => word.as_str(),
+            _ => "",
+        };
+        let parsed = word.rsplit_once('.').and_then(|(name, channel)| {
+            let number = name.strip_prefix("attr")?.parse::<u32>().ok()?;
+            Some((number, "xyzw".find(channel).filter(|_| channel.len() == 1)? as u32))
+        });
+        let Some((number, channel)) = parsed.filter(|p| p.0 <= 63) else {
+            return Err(self.wrong(slot, operand));
+        };
+        self.put(slot, number);
+        self.set("ATTR_CHAN", channel);
+        Ok(())
+    }
+
+    fn modifiers(&mut self) -> Result<(), AsmError> {
+        let line = self.line;
+        let sources = sources(&self.form.slots);
+        let mut seen: Vec<&str> = Vec::new();
+        for (at, m) in line.modifiers.iter().enumerate() {
+            if self.taken.contains(&at) {
+                continue;
+            }
+            let Some(own) = self.form.mods.iter().find(|own| own.accepts(&m.name)) else {
+                return Err(self.unknown_modifier(m));
+            };
+            if seen.contains(&m.name.as_str()) {
+                return Err(AsmError::new(m.span, format!("`{}` is given twice", m.name)));
+            }
+            seen.push(&m.name);
+            own.apply(m, &mut self.inst, self.options.arch, sources)?;
+            self.progress += 1;
+        }
+        if let Some(Mod::Format { field }) = self.form.mods.iter().find(|m| matches!(m, Mod::Format { .. }))
+            && !seen.contains(&"format")
+        {
+            self.inst.fields[*field as usize] = modifier::DEFAULT_FORMAT;
+        }
+        Ok(())
+    }
+
+    fn unknown_modifier(&self, m: &Modifier) -> AsmError {
+        let error = AsmError::new(m.span, format!("`{}` takes no `{}`", self.line.mnemonic, m.name));
+        let known: Vec<&str> = self.form.mods.iter().map(Mod::name).collect();
+        match suggest(&m.name, known.iter().copied()) {
+            Some(help) => error.help(help),
+            None if known.is_empty() => error.help("it has no modifiers"),
+            None => error.help(format!("it has {}", known.join(", "))),
+        }
+    }
+}
+
+/// Sources that modifiers with a bit for each count.
+pub fn sources(slots: &[Slot]) -> u8 {
+    slots.iter().filter_map(|s| s.source.filter(|n| *n < 3)).map(|n| n + 1).max().unwrap_or(0)
+}
+
+fn is_off(operand: &Operand) -> bool {
+    matches!(&operand.value, Value::Word(word) if word == "off")
+}
+
+fn expression(operand: &Operand) -> Option<Expr> {
+    if operand.neg || operand.abs {
+        return None;
+    }
+    match &operand.value {
+        Value::Expr(e) => Some(e.clone()),
+        Value::Word(word) => Some(Expr::Symbol(word.clone(), operand.span)),
+        _ => None,
+    }
+}

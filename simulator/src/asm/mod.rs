@@ -1,0 +1,128 @@
+//! Assembly text <-> [`Inst`], in LLVM's AMDGPU syntax.
+//!
+//! ```text
+//! text --operand::parse_line--> Line --matching::assemble--> Parsed { Inst, fixups } --codec::encode--> words
+//! words --codec::decode--> Inst --print::instruction--> text
+//! ```
+//!
+//! [`parse`] does the first row at once. A front end with rules of its own calls the two steps apart: it may change the [`operand::Line`]
+//! between them (another spelling of an operand, a default), or read operands one by one with
+//! [`operand::parse_operand`], [`operand::parse_register`] and [`operand::parse_modifier`] on a [`scan::Scanner`].
+//!
+//! ```
+//! use wavesim::{arch::Arch, asm, codec};
+//! let options = asm::Options::new(Arch::Rdna3);
+//! let parsed = asm::parse("v_add_f32 v0, 1.0, v1", &options, &asm::expr::NoSymbols).unwrap();
+//! assert_eq!(codec::encode(Arch::Rdna3, &parsed.inst).unwrap()[..], [0x0600_02f2]);
+//! assert_eq!(asm::print::instruction(&parsed.inst, &options), "v_add_f32_e32 v0, 1.0, v1");
+//! ```
+//!
+//! Symbols: what `symbols` knows is a number at once. What it does not know (a label further down) becomes a [`Fixup`]: the
+//! instruction's size is already final, and [`Fixup::apply`] fills the field in when addresses are known.
+//!
+//! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here knows where a field's bits lie.
+
+pub mod constant;
+pub mod error;
+pub mod expr;
+pub mod form;
+pub mod image;
+pub mod matching;
+pub mod modifier;
+pub mod names;
+pub mod operand;
+pub mod print;
+pub mod scan;
+pub mod swizzle;
+pub mod symbolic;
+
+pub use error::{AsmError, Span};
+pub use expr::{Expr, NoSymbols, Symbols};
+
+use crate::arch::Arch;
+use crate::inst::Inst;
+
+/// For which machine, and how strictly.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    pub arch: Arch,
+    /// 32 or 64: how many registers a lane mask takes, and the registers of matrices.
+    pub wave: u32,
+    /// Accept ranges of scalar registers that start anywhere (`s[3:4]`). The encoder may refuse what comes of it.
+    pub any_alignment: bool,
+}
+
+impl Options {
+    /// Wave32, aligned ranges: what LLVM accepts.
+    pub fn new(arch: Arch) -> Options {
+        Options { arch, wave: 32, any_alignment: false }
+    }
+
+    pub fn wave(self, wave: u32) -> Options {
+        Options { wave, ..self }
+    }
+}
+
+/// An instruction, and what of it waits for symbols.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    pub inst: Inst,
+    pub fixups: Vec<Fixup>,
+}
+
+/// A field whose value is an expression over symbols that were not known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fixup {
+    /// Index in the encoding's fields.
+    pub field: u8,
+    pub kind: FixupKind,
+    pub expr: Expr,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FixupKind {
+    /// Words from the next instruction.
+    Branch,
+    /// 32 bits of a literal.
+    Literal,
+    /// A small immediate.
+    Absolute,
+}
+
+impl Fixup {
+    /// Sets the field. `next` is the address of the next instruction, in the same unit as labels: bytes.
+    pub fn apply(&self, inst: &mut Inst, next: i64, symbols: &dyn Symbols) -> Result<(), AsmError> {
+        let value = self.expr.eval(symbols)?;
+        let value = match self.kind {
+            FixupKind::Literal if (-(1i64 << 31)..1 << 32).contains(&value) => value as u32,
+            FixupKind::Literal => {
+                return Err(AsmError::new(self.span, format!("{value} does not fit 32 bits")));
+            }
+            FixupKind::Absolute if (-0x8000..=0xffff).contains(&value) => value as u32 & 0xffff,
+            FixupKind::Absolute => {
+                return Err(AsmError::new(self.span, format!("{value} does not fit 16 bits")));
+            }
+            FixupKind::Branch => {
+                let distance = value.wrapping_sub(next);
+                if distance % 4 != 0 {
+                    return Err(AsmError::new(
+                        self.span,
+                        "the target is no instruction: it is not aligned to 4 bytes",
+                    ));
+                }
+                if !(-0x8000..=0x7fff).contains(&(distance / 4)) {
+                    return Err(AsmError::new(self.span, format!("the target is too far: {distance} bytes")));
+                }
+                (distance / 4) as u32 & 0xffff
+            }
+        };
+        inst.fields[self.field as usize] = value;
+        Ok(())
+    }
+}
+
+/// One instruction from a line without label and comment.
+pub fn parse(text: &str, options: &Options, symbols: &dyn Symbols) -> Result<Parsed, AsmError> {
+    matching::assemble(&operand::parse_line(text, symbols)?, options)
+}

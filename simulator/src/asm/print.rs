@@ -1,0 +1,300 @@
+//! [`Inst`] -> text, as LLVM's disassembler writes it.
+
+use super::Options;
+use super::constant;
+use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
+use super::matching::{half_slots, sources};
+use super::names::names;
+use super::symbolic;
+use super::{image, modifier::Mod};
+use crate::inst::Inst;
+use isa_spec::tables::EntryId;
+use std::fmt::Write as _;
+
+/// The instruction as text.
+pub fn instruction(inst: &Inst, options: &Options) -> String {
+    with_label(inst, options, None)
+}
+
+/// As [`instruction`], a branch's target written as `label`.
+pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String {
+    let form = forms(options.arch).of(inst.entry);
+    let p = Printer { form, inst, options, label };
+    if form.class == Class::Dual && inst.entry_y != EntryId::MAX {
+        return p.dual();
+    }
+    let mut out = form.mnemonic.clone();
+    let silent = form.returns.is_some_and(|f| inst.fields[f as usize] & 1 == 0);
+    let slots = if silent { &form.slots[1..] } else { &form.slots[..] };
+    p.operands(slots, &mut out);
+    let sources = sources(&form.slots);
+    for m in &form.mods {
+        p.modifier(m, sources, &mut out);
+    }
+    out
+}
+
+/// Whether the instruction branches by its immediate, and how many words from its end.
+pub fn branch_words(inst: &Inst, options: &Options) -> Option<i64> {
+    let form = forms(options.arch).of(inst.entry);
+    let slot = form.slots.iter().find(|s| s.kind == Kind::Imm(Imm::Label))?;
+    Some(inst.fields[slot.field? as usize] as u16 as i16 as i64)
+}
+
+struct Printer<'a> {
+    form: &'static Form,
+    inst: &'a Inst,
+    options: &'a Options,
+    label: Option<&'a str>,
+}
+
+impl Printer<'_> {
+    fn dual(&self) -> String {
+        let y = forms(self.options.arch).of(self.inst.entry_y);
+        let mut out = self.form.mnemonic.clone();
+        self.operands(&half_slots(self.options, self.inst.entry, false).unwrap_or_default(), &mut out);
+        let _ = write!(out, " :: {}", y.mnemonic);
+        self.operands(&half_slots(self.options, self.inst.entry_y, true).unwrap_or_default(), &mut out);
+        out
+    }
+
+    fn operands(&self, slots: &[Slot], out: &mut String) {
+        let mut first = true;
+        for slot in slots {
+            let Some(text) = self.slot(slot) else { continue };
+            // An export's target stands apart without a comma.
+            let comma = !first && !matches!(slot.kind, Kind::Export(0));
+            out.push_str(if comma { ", " } else { " " });
+            out.push_str(&text);
+            first = false;
+        }
+    }
+
+    fn get(&self, field: &str) -> u32 {
+        self.inst.field(self.options.arch.table(), field).unwrap_or(0)
+    }
+
+    fn raw(&self, slot: &Slot) -> u32 {
+        slot.field.map_or(0, |f| self.inst.fields[f as usize])
+    }
+
+    /// The operand's text; `None` where it is not written.
+    fn slot(&self, slot: &Slot) -> Option<String> {
+        let wave = self.options.wave;
+        let registers = slot.size.registers(wave);
+        let null = |slot: &Slot| names(self.options.arch, slot.ty).name(self.raw(slot)) == Some("null");
+        let off = || "off".to_string();
+        Some(match slot.kind {
+            Kind::Value => self.value(slot, registers),
+            Kind::Vcc => if wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
+            Kind::Literal => format!("0x{:x}", self.raw(slot)),
+            Kind::Imm(imm) => self.immediate(slot, imm),
+            Kind::ScalarOffset => self.scalar_offset(slot),
+            Kind::FlatAddr => {
+                let base = self.form.slots.iter().find(|s| s.kind == Kind::FlatBase);
+                let narrow = base.is_some_and(|b| !null(b));
+                self.value(slot, if narrow { 1 } else { 2 })
+            }
+            Kind::FlatBase | Kind::ScratchBase => {
+                if null(slot) {
+                    off()
+                } else {
+                    self.value(slot, registers)
+                }
+            }
+            Kind::ScratchAddr => {
+                if self.get("SVE") == 0 {
+                    off()
+                } else {
+                    self.value(slot, 1)
+                }
+            }
+            Kind::BufferAddr => match self.get("IDXEN") + self.get("OFFEN") {
+                0 => off(),
+                n => self.value(slot, n as u16),
+            },
+            Kind::BufferData => self.value(slot, registers + self.get("TFE") as u16),
+            Kind::ImageData => {
+                let (dmask, d16, tfe) = (self.get("DMASK"), self.get("D16") != 0, self.get("TFE") != 0);
+                self.value(slot, image::data_registers(self.name(), registers, dmask, d16, tfe))
+            }
+            Kind::ImageAddr => self.addresses(slot),
+            Kind::Target => {
+                let value = self.raw(slot);
+                let name = names(self.options.arch, slot.ty).name(value);
+                name.map_or_else(|| format!("invalid_target_{value}"), str::to_string)
+            }
+            Kind::Export(n) => {
+                if self.get("EN") >> n & 1 == 0 {
+                    off()
+                } else {
+                    self.value(slot, 1)
+                }
+            }
+            Kind::Attribute => {
+                let channel = ['x', 'y', 'z', 'w'][self.get("ATTR_CHAN") as usize & 3];
+                format!("attr{}.{channel}", self.raw(slot))
+            }
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        self.inst.instruction(self.options.arch.table()).name
+    }
+
+    fn value(&self, slot: &Slot, registers: u16) -> String {
+        let mut text = self.unsigned(slot, registers, self.raw(slot));
+        let Some(source) = slot.source.filter(|s| *s < 3) else { return text };
+        let has = |field: &str| self.inst.field(self.options.arch.table(), field);
+        let packed = has("NEG_HI").is_some();
+        let mixed = packed && self.name().starts_with("V_FMA_MIX");
+        let bit = |whole: &str, single: &str| {
+            let whole = has(whole).filter(|_| !packed || mixed).map(|v| v >> source & 1 != 0);
+            whole
+                .or(has(&format!("SRC{source}_{single}")).filter(|_| !packed).map(|v| v != 0))
+                .unwrap_or(false)
+        };
+        if bit(if packed { "NEG_HI" } else { "ABS" }, "ABS") {
+            text = format!("|{text}|");
+        }
+        if bit("NEG", "NEG") {
+            // A sign before a number would be the number's.
+            let number = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            text = if number { format!("neg({text})") } else { format!("-{text}") };
+        }
+        text
+    }
+
+    fn unsigned(&self, slot: &Slot, registers: u16, value: u32) -> String {
+        let types = names(self.options.arch, slot.ty);
+        let short = matches!(self.form.class, Class::E32 | Class::Dpp);
+        let sixteen = slot.size == Size::Bits(16);
+        // Short encodings keep the half of a 16-bit register in bit 7 of its number.
+        let (value, half) = match types.name(value) {
+            Some(name) if sixteen && short && name.starts_with('v') && value & 128 != 0 => {
+                (value & !128, Some(".h"))
+            }
+            Some(name) if sixteen && self.high_half(slot) && name.starts_with('v') => (value, Some(".h")),
+            _ => (value, None),
+        };
+        match types.name(value) {
+            Some("src_literal") => {
+                let literal = self.form.literal.map_or(0, |f| self.inst.fields[f as usize]);
+                constant::literal_text(literal, slot.constant)
+            }
+            Some(name) => {
+                let text = range(name, registers);
+                match half {
+                    Some(half) => text + half,
+                    None => constant::inline_text(&text, slot.constant).to_string(),
+                }
+            }
+            // A code that the type does not name.
+            None => format!("{value}"),
+        }
+    }
+
+    /// OP_SEL says the high half, and LLVM has no modifier that does.
+    fn high_half(&self, slot: &Slot) -> bool {
+        let modifier = self.form.mods.iter().any(|m| matches!(m, Mod::Bits { name: "op_sel", .. }));
+        let packed = self.inst.field(self.options.arch.table(), "NEG_HI").is_some();
+        !modifier && !packed && slot.source.is_some_and(|s| self.get("OP_SEL") >> s & 1 != 0)
+    }
+
+    fn immediate(&self, slot: &Slot, imm: Imm) -> String {
+        let value = self.raw(slot);
+        let arch = self.options.arch;
+        match imm {
+            Imm::Hex => format!("0x{value:x}"),
+            Imm::Small if value <= 64 => value.to_string(),
+            Imm::Small => format!("0x{value:x}"),
+            Imm::Label => self.label.map_or_else(|| value.to_string(), str::to_string),
+            Imm::Hwreg => symbolic::print_hwreg(arch, slot.ty, value),
+            Imm::Sendmsg => symbolic::print_sendmsg(arch, value),
+            Imm::Waitcnt => symbolic::print_waitcnt(arch, slot.ty, value),
+            Imm::Depctr => symbolic::print_depctr(arch, slot.ty, value),
+            Imm::Delay => symbolic::print_delay(arch, slot.ty, value),
+            Imm::Version => symbolic::print_version(value),
+            Imm::Offset => signed_hex(value, self.width(slot.field)),
+        }
+    }
+
+    fn width(&self, field: Option<u8>) -> u32 {
+        let encoding = self.inst.encoding(self.options.arch.table());
+        field.map_or(32, |f| encoding.fields[f as usize].width())
+    }
+
+    /// A number alone, or a register with its `offset:`.
+    fn scalar_offset(&self, slot: &Slot) -> String {
+        let encoding = self.inst.encoding(self.options.arch.table());
+        let at = encoding.fields.iter().position(|f| f.name.ends_with("OFFSET") && f.name != "SOFFSET");
+        let offset = at.map_or(0, |at| self.inst.fields[at]);
+        let text = signed_hex(offset, self.width(at.map(|at| at as u8)));
+        let register = self.unsigned(slot, 1, self.raw(slot));
+        // The wider offset of the newer encoding is always written.
+        let newer = encoding.fields.iter().any(|f| f.name == "IOFFSET");
+        match (register.as_str(), offset) {
+            ("null", _) => text,
+            (_, 0) if !newer => register,
+            _ => format!("{register} offset:{text}"),
+        }
+    }
+
+    fn addresses(&self, slot: &Slot) -> String {
+        let table = self.options.arch.table();
+        let a16 = self.get("A16") != 0;
+        let total = image::address_registers(self.name(), self.get("DIM"), a16);
+        let places = (1..5).filter(|n| self.inst.field(table, &format!("VADDR{n}")).is_some()).count() + 1;
+        if places == 1 {
+            return self.unsigned(slot, total, self.raw(slot));
+        }
+        let sizes = if self.name().starts_with("IMAGE_BVH") {
+            image::ray_addresses(self.name(), a16)
+        } else {
+            vec![1; total as usize]
+        };
+        let own = sizes.len().min(places);
+        let mut left = total;
+        let mut list = Vec::new();
+        for (at, &size) in sizes.iter().enumerate().take(own) {
+            let count = if at + 1 == own { left } else { size };
+            let value = self.inst.field(table, &format!("VADDR{at}"));
+            let value = value.or(if at == 0 { Some(self.raw(slot)) } else { None }).unwrap_or(0);
+            list.push(self.unsigned(slot, count, value));
+            left -= count.min(left);
+        }
+        match list.as_slice() {
+            [one] => one.clone(),
+            _ => format!("[{}]", list.join(", ")),
+        }
+    }
+
+    fn modifier(&self, m: &Mod, sources: u8, out: &mut String) {
+        m.print(self.inst, self.options.arch, sources, out);
+    }
+}
+
+fn signed_hex(value: u32, width: u32) -> String {
+    let value = (value << (32 - width)) as i32 >> (32 - width);
+    if value < 0 { format!("-0x{:x}", value.unsigned_abs()) } else { format!("0x{value:x}") }
+}
+
+/// A register and the ones after it: `v[4:7]`, `vcc`, `ttmp[2:3]`; other names as they are.
+fn range(name: &str, registers: u16) -> String {
+    if registers <= 1 {
+        return name.to_string();
+    }
+    match name {
+        "vcc_lo" if registers == 2 => return "vcc".to_string(),
+        "exec_lo" if registers == 2 => return "exec".to_string(),
+        _ => {}
+    }
+    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let file = &name[..name.len() - digits.len()];
+    match (file, digits.parse::<u16>()) {
+        ("v" | "s" | "ttmp", Ok(first)) => {
+            format!("{file}[{first}:{}]", first + registers - 1)
+        }
+        _ => name.to_string(),
+    }
+}
