@@ -42,7 +42,7 @@ pub struct Execution {
     pub observe: ObserveArgs,
 }
 
-fn parse_schedule(text: &str) -> Result<Schedule, String> {
+pub fn parse_schedule(text: &str) -> Result<Schedule, String> {
     match text.split_once(':') {
         None if text == "round-robin" => return Ok(Schedule::RoundRobin),
         None if text == "reverse" => return Ok(Schedule::Reverse),

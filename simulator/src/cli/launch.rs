@@ -91,7 +91,7 @@ fn description(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::R
     let processor = args.machine.mcpu_name();
     let wanted =
         Wanted { target: args.target.clone().or(processor), arch: args.machine.arch(), wave: args.wave.wave };
-    let mut loaded = launch::load(file, &wanted, args.global_memsize << 20)?;
+    let mut loaded = launch::load(file, &wanted, args.global_memsize << 20, 0)?;
     let result = args.execution.run(&mut loaded.prepared, out)?;
     let mismatches = if args.check && result.is_ok() { Some(loaded.mismatches()?) } else { None };
     let code = args.execution.report(&loaded.prepared, &result, mismatches.as_deref(), out)?;

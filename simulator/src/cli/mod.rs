@@ -5,10 +5,12 @@
 
 pub mod asm;
 pub mod bench;
+pub mod check;
 pub mod completions;
 pub mod conform;
 pub mod disasm;
 pub mod execute;
+pub mod input;
 pub mod isa;
 pub mod launch;
 pub mod observe;
@@ -48,6 +50,7 @@ Exit codes: 0 success; 1 the kernel faulted, outputs differ or vectors failed; 2
 pub enum Command {
     Run(run::RunArgs),
     Launch(launch::LaunchArgs),
+    Check(check::CheckArgs),
     Asm(asm::AsmArgs),
     Disasm(disasm::DisasmArgs),
     /// What the ISA description and the pseudocode say about instructions
@@ -80,6 +83,7 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
     match command {
         Command::Run(args) => run::run(args, out),
         Command::Launch(args) => launch::run(args, out),
+        Command::Check(args) => check::run(args, out),
         Command::Asm(args) => asm::run(args, out),
         Command::Disasm(args) => disasm::run(args, out),
         Command::Isa(args) => Ok(isa::run(args, out)?),

@@ -49,6 +49,11 @@ pub struct KernelArgs {
 impl KernelArgs {
     /// Reads a text kernel and makes it ready; what is wrong with it is the error's text, as shown to a user.
     pub fn prepare(&self, path: &Path) -> anyhow::Result<Result<Prepared, String>> {
+        self.prepare_guarded(path, 0)
+    }
+
+    /// As [`KernelArgs::prepare`], with `guard` bytes between arguments.
+    pub fn prepare_guarded(&self, path: &Path, guard: u64) -> anyhow::Result<Result<Prepared, String>> {
         let bytes = super::read_input(path)?;
         let name = super::input_name(path);
         let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;
@@ -70,7 +75,7 @@ impl KernelArgs {
             Ok(kernel) => kernel,
             Err(diagnostics) => return Ok(Err(text::render(&sources, &diagnostics))),
         };
-        let memory = Memory::new(options.global_bytes)?;
+        let memory = Memory::with_guard(options.global_bytes, guard)?;
         let prepared = text::layout::load(kernel, Source { name: name.clone(), text }, memory);
         prepared.map(Ok).with_context(|| name)
     }

@@ -129,8 +129,8 @@ impl Loaded {
     }
 }
 
-/// Reads `launch.json`, loads the target's code object and fills memory.
-pub fn load(path: &Path, wanted: &Wanted, global_bytes: u64) -> Result<Loaded> {
+/// Reads `launch.json`, loads the target's code object and fills memory of `global_bytes`, with `guard` bytes between allocations.
+pub fn load(path: &Path, wanted: &Wanted, global_bytes: u64, guard: u64) -> Result<Loaded> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     let (launch, target) = parse(&text, wanted).with_context(|| format!("in {}", path.display()))?;
     let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
@@ -138,7 +138,7 @@ pub fn load(path: &Path, wanted: &Wanted, global_bytes: u64) -> Result<Loaded> {
     let object = std::fs::read(folder.join(code)).with_context(|| format!("reading {code}"))?;
     let kernel = code_object::load(&object, &launch.kernel).with_context(|| code.clone())?;
     let request = request(&launch, &folder, global_bytes)?;
-    let prepared = request.prepare(&kernel, Memory::new(global_bytes)?)?;
+    let prepared = request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?;
     Ok(Loaded { launch, folder, prepared })
 }
 

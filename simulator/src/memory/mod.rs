@@ -70,6 +70,8 @@ pub struct Memory {
     next: u64,
     /// By base, as the allocator made them.
     regions: Vec<Region>,
+    /// Bytes that the allocator leaves free behind each allocation.
+    guard: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -91,12 +93,24 @@ impl Memory {
     pub fn new(bytes: u64) -> Result<Memory, AllocError> {
         let owned = Owned::zeroed(bytes).ok_or(AllocError::Host { bytes })?;
         let range = Range { base: OWNED_BASE, len: 0, host: owned.as_ptr(), writable: true };
-        Ok(Memory { ranges: vec![range], owned: Some(owned), next: OWNED_BASE, regions: Vec::new() })
+        Ok(Memory {
+            ranges: vec![range],
+            owned: Some(owned),
+            next: OWNED_BASE,
+            regions: Vec::new(),
+            guard: 0,
+        })
+    }
+
+    /// As [`Memory::new`], with at least `guard` bytes between allocations: a checked run tells an access beyond one from an access
+    /// to the next.
+    pub fn with_guard(bytes: u64, guard: u64) -> Result<Memory, AllocError> {
+        Ok(Memory { guard, ..Memory::new(bytes)? })
     }
 
     /// No memory at all; `map_host` adds ranges.
     pub fn empty() -> Memory {
-        Memory { ranges: Vec::new(), owned: None, next: OWNED_BASE, regions: Vec::new() }
+        Memory { ranges: Vec::new(), owned: None, next: OWNED_BASE, regions: Vec::new(), guard: 0 }
     }
 
     /// Adds host memory at guest address `base`.
@@ -133,7 +147,9 @@ impl Memory {
         let step = align.max(1).checked_next_power_of_two().ok_or_else(bad_align)?;
         let total = self.owned.as_ref().map_or(0, Owned::len);
         let end = OWNED_BASE + total;
-        let base = self.next.checked_next_multiple_of(step).ok_or_else(bad_align)?;
+        let guard = if self.regions.is_empty() { 0 } else { self.guard };
+        let from = self.next.checked_add(guard).ok_or_else(bad_align)?;
+        let base = from.checked_next_multiple_of(step).ok_or_else(bad_align)?;
         if base > end || len > end - base {
             let left = end - self.next;
             return Err(AllocError::Full { name: name.to_string(), wanted: len, left, total });

@@ -5,8 +5,9 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 /// An aligned block of zeroed bytes.
 pub struct Owned {
+    /// The first aligned byte of the allocation.
     ptr: *mut u8,
-    layout: Option<Layout>,
+    allocation: Option<(*mut u8, Layout)>,
     len: u64,
 }
 
@@ -17,12 +18,18 @@ impl Owned {
     /// `None` if the host has no such memory.
     pub fn zeroed(len: u64) -> Option<Owned> {
         if len == 0 {
-            return Some(Owned { ptr: std::ptr::without_provenance_mut(ALIGN), layout: None, len });
+            return Some(Owned { ptr: std::ptr::without_provenance_mut(ALIGN), allocation: None, len });
         }
-        let layout = Layout::from_size_align(usize::try_from(len).ok()?, ALIGN).ok()?;
+        // Aligned by hand: the allocator clears what it aligns by touching every page, and fresh pages are zero already.
+        let layout = Layout::from_size_align(usize::try_from(len).ok()?.checked_add(ALIGN)?, 1).ok()?;
         // SAFETY: the size is not zero.
-        let ptr = unsafe { alloc_zeroed(layout) };
-        (!ptr.is_null()).then_some(Owned { ptr, layout: Some(layout), len })
+        let start = unsafe { alloc_zeroed(layout) };
+        if start.is_null() {
+            return None;
+        }
+        // SAFETY: at most ALIGN - 1 bytes on, and there are ALIGN more than `len`.
+        let ptr = unsafe { start.add(start.align_offset(ALIGN)) };
+        Some(Owned { ptr, allocation: Some((start, layout)), len })
     }
 
     pub fn as_ptr(&self) -> *mut u8 {
@@ -36,9 +43,9 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        if let Some(layout) = self.layout {
+        if let Some((start, layout)) = self.allocation {
             // SAFETY: allocated by `zeroed` with this layout.
-            unsafe { dealloc(self.ptr, layout) };
+            unsafe { dealloc(start, layout) };
         }
     }
 }

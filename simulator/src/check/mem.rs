@@ -1,0 +1,240 @@
+//! `mem`: accesses outside of every argument, misaligned ones, and loads of LDS or scratch that nothing has written.
+//!
+//! Global memory counts as written from the start: arguments without an initialiser are zero. An allocation is the bound, and a checked
+//! run has gaps between allocations ([`super::GUARD_BYTES`]), so that an index a little too large is seen.
+
+use super::Check;
+use super::report::{Finding, Report, Site, describe};
+use crate::exec::effects::{Class, Effects};
+use crate::exec::observe::{Done, Step};
+use crate::exec::rt::watch::{Access, Place};
+use crate::loader::prepared::{Prepared, Shape};
+use crate::memory::Region;
+
+/// Bytes of a line of the scalar cache (RDNA manuals).
+const SCALAR_LINE: u64 = 64;
+
+/// Which bytes have been written.
+pub struct Shadow {
+    lds: Bits,
+    /// Of all waves, lane by lane, as the scheduler lays it out.
+    scratch: Bits,
+    scratch_bytes: u64,
+    wave_size: u64,
+    /// Loads of the running instruction that met unwritten bytes, by index in the log, with the byte.
+    unwritten: Vec<(Access, u64)>,
+}
+
+/// A bit a byte.
+#[derive(Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn set(&mut self, at: u64, len: u64, on: bool) {
+        for byte in at..at + len {
+            if let Some(word) = self.0.get_mut((byte / 64) as usize) {
+                let bit = 1 << (byte % 64);
+                *word = if on { *word | bit } else { *word & !bit };
+            }
+        }
+    }
+
+    /// First byte of the range that is not set, relative to its start.
+    fn clear(&self, at: u64, len: u64) -> Option<u64> {
+        (0..len).find(|k| {
+            let byte = at + k;
+            self.0.get((byte / 64) as usize).is_some_and(|word| word >> (byte % 64) & 1 == 0)
+        })
+    }
+}
+
+impl Shadow {
+    pub fn new(shape: &Shape) -> Shadow {
+        let items: u64 = shape.block.iter().map(|d| *d as u64).product();
+        let lanes = items.div_ceil(shape.wave_size as u64) * shape.wave_size as u64;
+        let words = |bytes: u64| vec![0; bytes.div_ceil(64) as usize];
+        Shadow {
+            lds: Bits(words(shape.lds_bytes as u64)),
+            scratch: Bits(words(shape.scratch_bytes as u64 * lanes)),
+            scratch_bytes: shape.scratch_bytes as u64,
+            wave_size: shape.wave_size as u64,
+            unwritten: Vec::new(),
+        }
+    }
+
+    pub fn start(&mut self) {
+        self.lds.0.fill(0);
+        self.scratch.0.fill(0);
+    }
+
+    pub fn before(&mut self, _step: &Step<'_>) {
+        self.unwritten.clear();
+    }
+
+    /// Bits and place of a local access.
+    fn local(&mut self, wave: usize, a: &Access) -> Option<(&mut Bits, u64)> {
+        match a.place {
+            Place::Lds => Some((&mut self.lds, a.address)),
+            Place::Scratch => {
+                let lane = wave as u64 * self.wave_size + a.lane.unwrap_or(0) as u64;
+                Some((&mut self.scratch, lane * self.scratch_bytes + a.address))
+            }
+            _ => None,
+        }
+    }
+
+    /// The first byte of a load that nothing wrote.
+    pub fn unwritten(&mut self, _wave: usize, a: &Access) -> Option<u64> {
+        self.unwritten.iter().find(|u| u.0 == *a).map(|u| u.1)
+    }
+
+    /// Marks bytes as unwritten: what was stored there was never written either.
+    pub fn forget(&mut self, wave: usize, a: &Access) {
+        if let Some((bits, at)) = self.local(wave, a) {
+            bits.set(at, a.size_bytes as u64, false);
+        }
+    }
+
+    pub fn after(
+        &mut self,
+        step: &Step<'_>,
+        done: &Done<'_>,
+        effects: &Effects,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) {
+        let wave = step.wave.id as usize;
+        let mut last: Option<&Region> = None;
+        for a in done.accesses {
+            match a.place {
+                Place::Global => bounds(step, a, effects, prepared, &mut last, report),
+                Place::Lds | Place::Scratch if a.outside => outside(step, a, prepared, report),
+                Place::Lds | Place::Scratch => {
+                    let size = a.size_bytes as u64;
+                    let Some((bits, at)) = self.local(wave, a) else { continue };
+                    if a.write {
+                        bits.set(at, size, true);
+                    } else if let Some(byte) = bits.clear(at, size) {
+                        self.unwritten.push((*a, byte));
+                        if effects.atomic {
+                            uninitialised(step, a, prepared, report);
+                        }
+                    }
+                }
+                Place::Nowhere => {}
+            }
+            if a.place != Place::Nowhere {
+                alignment(step, a, effects, prepared, report);
+            }
+        }
+    }
+}
+
+fn name(a: &Access) -> &'static str {
+    if a.write { "store" } else { "load" }
+}
+
+fn lane(a: &Access) -> Option<u32> {
+    a.lane.map(u32::from)
+}
+
+/// Global accesses lie in one allocation.
+fn bounds<'p>(
+    step: &Step<'_>,
+    a: &Access,
+    effects: &Effects,
+    prepared: &'p Prepared,
+    last: &mut Option<&'p Region>,
+    report: &mut Report,
+) {
+    let size = a.size_bytes as u64;
+    // Compilers fetch more kernel arguments than there are: scalar loads stay within a line of the scalar cache.
+    let scalar = effects.class == Class::Smem;
+    let len = |r: &Region| if scalar { r.len.next_multiple_of(SCALAR_LINE) } else { r.len };
+    let holds = |r: &Region| a.address >= r.base && a.address - r.base + size <= len(r);
+    if last.is_some_and(holds) {
+        return;
+    }
+    let regions = prepared.memory.regions();
+    let at = regions.partition_point(|r| r.base <= a.address);
+    let region = at.checked_sub(1).map(|at| &regions[at]);
+    if region.is_some_and(holds) {
+        *last = region;
+        return;
+    }
+    let kind = "out of bounds";
+    if !report.is_new(Check::Mem, kind, step.pc, None) {
+        return;
+    }
+    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
+    let mut finding = Finding::new(
+        Check::Mem,
+        kind,
+        format!("{} of {what} is outside of every argument", name(a)),
+        Site::new(step, lane(a)),
+    )
+    .address(a.address);
+    // The nearest argument below is the likeliest to be meant.
+    if let Some(r) = region {
+        let offset = a.address - r.base;
+        let text = if offset < r.len {
+            format!("`{}` ends {} bytes into the access: it has {} bytes", r.name, r.len - offset, r.len)
+        } else {
+            format!(
+                "`{}` has {} bytes; the access starts {} bytes beyond its end",
+                r.name,
+                r.len,
+                offset - r.len
+            )
+        };
+        if offset < r.len + super::GUARD_BYTES {
+            finding = finding.hint(text);
+        }
+    }
+    report.add(finding);
+}
+
+fn outside(step: &Step<'_>, a: &Access, prepared: &Prepared, report: &mut Report) {
+    let (kind, has, of) = match a.place {
+        Place::Lds => ("out of LDS", prepared.shape.lds_bytes, "the workgroup's"),
+        _ => ("out of scratch", prepared.shape.scratch_bytes, "the lane's"),
+    };
+    if !report.is_new(Check::Mem, kind, step.pc, None) {
+        return;
+    }
+    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
+    let message = format!("{} of {what} is beyond {of} {has} bytes of {}", name(a), a.place.name());
+    let mut finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
+    if a.place == Place::Lds {
+        finding = finding.hint("hardware says nothing: such loads give zero and such stores are dropped");
+    }
+    report.add(finding);
+}
+
+/// An atomic on bytes that nothing wrote: no register shows it.
+fn uninitialised(step: &Step<'_>, a: &Access, prepared: &Prepared, report: &mut Report) {
+    let kind = "unwritten bytes";
+    if !report.is_new(Check::Mem, kind, step.pc, None) {
+        return;
+    }
+    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
+    let message = format!("atomic on {what}, which nothing has written");
+    let finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
+    report.add(finding.hint(format!("{} has no defined content at the start", a.place.name())));
+}
+
+/// Atomics need their size; dwords and more need dwords, smaller ones themselves (unaligned modes of the hardware aside).
+fn alignment(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, report: &mut Report) {
+    let size = a.size_bytes as u64;
+    let needed = if effects.atomic { size.next_power_of_two() } else { size.next_power_of_two().min(4) };
+    if needed <= 1 || a.address.is_multiple_of(needed) || effects.class == Class::Smem {
+        return;
+    }
+    let kind = "misaligned";
+    if !report.is_new(Check::Mem, kind, step.pc, None) {
+        return;
+    }
+    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
+    let message = format!("{} of {what} is not aligned to {needed} bytes", name(a));
+    report.add(Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address));
+}

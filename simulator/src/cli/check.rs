@@ -1,0 +1,109 @@
+//! `wavesim check`: a run with the checks that hardware does not make.
+
+use super::{BAD_INPUT, FAILED, OK};
+use crate::check::{Check, Checker, Finding};
+use crate::fault::{Fault, FaultKind};
+use crate::loader::prepared::Prepared;
+use crate::sched::dispatch::{self, RunStats};
+use std::io::Write;
+
+/// Run a kernel with every check on: bounds, uninitialised registers and memory, races, missing waits, barriers, hazards
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub input: super::input::InputArgs,
+    /// Only these checks: mem, init, race, waits, barrier, hazard (several by commas)
+    #[arg(long = "check", value_name = "NAME[,NAME]", value_delimiter = ',', value_parser = parse_check)]
+    pub checks: Vec<Check>,
+    /// One JSON object a finding instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  wavesim check kernel.rdna
+  wavesim check vadd/launch.json --target gfx1201 --check mem,waits
+  wavesim check kernel.rdna --json | jq .message
+
+Exit codes: 0 nothing found; 1 findings, or the kernel faulted; 2 bad usage or input.";
+
+pub fn parse_check(name: &str) -> Result<Check, String> {
+    Check::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Check::ALL.iter().map(|c| c.name()).collect();
+        format!("the checks are {}", names.join(", "))
+    })
+}
+
+/// Runs the kernel with checks; none named are all.
+pub fn checked(
+    prepared: &Prepared,
+    dispatch: &dispatch::Dispatch<'_>,
+    checks: &[Check],
+) -> (Vec<Finding>, RunStats, Option<Box<Fault>>) {
+    let checks = if checks.is_empty() { &Check::ALL[..] } else { checks };
+    let mut checker = Checker::new(prepared, checks);
+    let (stats, result) = dispatch::run_observed(dispatch, &prepared.memory, &mut checker);
+    let fault = result.err();
+    let findings = checker.finish(fault.as_deref());
+    // What the barrier check has told already.
+    let told = checks.contains(&Check::Barrier);
+    let fault = fault.filter(|f| !(told && f.kind == FaultKind::BarrierDeadlock));
+    (findings, stats, fault)
+}
+
+pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let prepared = match args.input.prepare(crate::check::GUARD_BYTES)? {
+        Ok(prepared) => prepared,
+        Err(messages) => {
+            eprint!("{messages}");
+            return Ok(BAD_INPUT);
+        }
+    };
+    let dispatch = args.input.dispatch(&prepared);
+    let (findings, stats, fault) = checked(&prepared, &dispatch, &args.checks);
+    for finding in &findings {
+        if args.json {
+            writeln!(out, "{}", finding.json())?;
+        } else {
+            writeln!(out, "{finding}\n")?;
+        }
+    }
+    if let Some(fault) = &fault {
+        if args.json {
+            writeln!(out, "{}", fault_json(fault))?;
+        } else {
+            writeln!(out, "{fault}\n")?;
+        }
+    }
+    if !args.json {
+        let waves = stats.waves;
+        match (findings.len(), &fault) {
+            (0, None) => writeln!(out, "clean: {} wave-instructions, {waves} waves", stats.instructions)?,
+            (0, Some(_)) => writeln!(out, "the kernel faulted")?,
+            (n, fault) => {
+                let s = if n == 1 { "" } else { "s" };
+                let end = if fault.is_some() { "; then the kernel faulted" } else { "" };
+                writeln!(out, "{n} finding{s}{end}")?;
+            }
+        }
+    }
+    Ok(if findings.is_empty() && fault.is_none() { OK } else { FAILED })
+}
+
+/// A fault in the form of a finding.
+fn fault_json(fault: &Fault) -> serde_json::Value {
+    serde_json::json!({
+        "check": "fault",
+        "kind": fault.kind.name(),
+        "message": fault.message,
+        "line": fault.line,
+        "pc": fault.pc,
+        "text": fault.instruction,
+        "workgroup": fault.workgroup,
+        "wave": fault.wave,
+        "lane": fault.lane,
+        "address": fault.address.map(|a| format!("{a:x}")),
+    })
+}
