@@ -63,7 +63,7 @@ impl Shadow {
         let table = program.arch.table();
         let passes = program.insts.iter().map(|inst| match inst.instruction(table).name {
             "S_MOV_B32" | "S_MOV_B64" | "V_MOV_B32" => Passes::Moves,
-            "V_MAD_U64_U32" | "V_MAD_I64_I32" => Passes::Upwards,
+            "V_MAD_U64_U32" | "V_MAD_I64_I32" | "V_MAD_CO_U64_U32" | "V_MAD_CO_I64_I32" => Passes::Upwards,
             _ => Passes::Nothing,
         });
         Shadow { waves: Vec::new(), sgprs, vgprs, passes: passes.collect() }
@@ -293,7 +293,7 @@ fn initial(shape: &Shape) -> (u128, usize) {
         }
         Layout::Hsa { first_system_sgpr, group_ids, .. } => {
             let count = group_ids.iter().filter(|on| **on).count();
-            (0..count).for_each(|d| sgprs |= 1 << (*first_system_sgpr as usize + d & 127));
+            (0..count).for_each(|d| sgprs |= 1 << ((*first_system_sgpr as usize + d) & 127));
             (sgprs, 1)
         }
     }

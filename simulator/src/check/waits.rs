@@ -90,22 +90,22 @@ struct Wave {
 pub struct Shadow {
     waves: Vec<Wave>,
     arch: Arch,
-    /// By instruction: what it counts in, if anything.
+    /// By instruction: waits for everything.
     idle: Vec<bool>,
-    flushes: Vec<bool>,
+    /// Invalidates or writes back caches.
+    caches: Vec<Option<&'static str>>,
 }
 
 impl Shadow {
     pub fn new(program: &Program) -> Shadow {
         let table = program.arch.table();
-        let name = |at: usize| program.insts[at].instruction(table).name;
-        let is = |names: &[&str]| (0..program.insts.len()).map(|at| names.contains(&name(at))).collect();
+        let all = program.insts.iter().map(|inst| inst.instruction(table));
+        let cache = |i: &isa_spec::tables::Instruction| i.group == "VMEM" && i.subgroup == "NOT_ASSIGNED";
         Shadow {
             waves: Vec::new(),
             arch: program.arch,
-            idle: is(&["S_WAIT_IDLE"]),
-            // Cache maintenance that counts as a load or a store (RDNA4 manual, *Memory Scopes*).
-            flushes: is(&["GLOBAL_INV", "GLOBAL_WB", "GLOBAL_WBINV"]),
+            idle: all.clone().map(|i| i.name == "S_WAIT_IDLE").collect(),
+            caches: all.map(|i| cache(i).then_some(i.name)).collect(),
         }
     }
 
@@ -151,7 +151,7 @@ impl Shadow {
     }
 
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>, effects: &Effects) {
-        let counters = self.counters(step, effects, done);
+        let counters = self.counters(step, effects);
         let order = self.order(step, effects);
         let idle = self.idle[step.index];
         let wave = &mut self.waves[step.wave.id as usize];
@@ -193,17 +193,17 @@ impl Shadow {
         })
     }
 
-    fn counters(&self, step: &Step<'_>, effects: &Effects, done: &Done<'_>) -> Vec<Counter> {
+    fn counters(&self, step: &Step<'_>, effects: &Effects) -> Vec<Counter> {
         use Counter::{Ds, Km, Lgkm, Load, Store, Vm, Vs};
         let new = self.arch == Arch::Rdna4;
         let (load, store, lds, scalar) = if new { (Load, Store, Ds, Km) } else { (Vm, Vs, Lgkm, Lgkm) };
-        let moves = !done.accesses.is_empty() || effects.returns;
         match effects.class {
-            Class::Vmem if !moves && !(new && self.flushes[step.index]) && step.wave.exec() != 0 => vec![],
-            Class::Vmem if self.flushes[step.index] => {
-                let name = step.program.insts[step.index].instruction(step.program.arch.table()).name;
-                vec![if name == "GLOBAL_INV" { load } else { store }]
-            }
+            // Cache maintenance counts on RDNA 4: invalidation as a load, write-back as a store (RDNA4 manual, *Memory Scopes*).
+            Class::Vmem if self.caches[step.index].is_some() => match self.caches[step.index] {
+                Some("GLOBAL_INV") => vec![load],
+                Some("GLOBAL_WB" | "GLOBAL_WBINV") => vec![store],
+                _ => vec![],
+            },
             Class::Vmem | Class::Scratch if effects.returns => vec![load],
             Class::Vmem | Class::Scratch => vec![store],
             Class::Flat if effects.returns => vec![load, lds],
