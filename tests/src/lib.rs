@@ -1,1 +1,100 @@
+//! What the tests share: running the command line in this process, and text kernels as values.
 
+use clap::Parser;
+use isa_spec::source::SourceMap;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use wavesim::arch::Arch;
+use wavesim::array::Array;
+use wavesim::cli::{self, Cli};
+use wavesim::fault::Fault;
+use wavesim::loader::prepared::{Prepared, Source};
+use wavesim::memory::Memory;
+use wavesim::sched::dispatch::{self, Schedule};
+use wavesim::text::{self, Options, TextKernel};
+
+/// The workspace.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A file or folder outside the repository that holds big test sets: below `WAVESIM_SHARED`, or `../shared` beside the workspace.
+pub fn shared(name: &str) -> Option<PathBuf> {
+    let base = std::env::var_os("WAVESIM_SHARED").map_or(root().join("../shared"), PathBuf::from);
+    Some(base.join(name)).filter(|path| path.exists())
+}
+
+/// A command's exit code and standard output.
+pub fn wavesim(args: &[&str]) -> (u8, String) {
+    let cli = Cli::try_parse_from(std::iter::once("wavesim").chain(args.iter().copied()))
+        .unwrap_or_else(|e| panic!("{args:?}: {e}"));
+    let mut out = Vec::new();
+    let code = cli::dispatch(&cli.command, &mut out).unwrap_or_else(|e| {
+        out.extend(format!("error: {e:#}").bytes());
+        cli::BAD_INPUT
+    });
+    (code, String::from_utf8(out).expect("text"))
+}
+
+/// How to run a text kernel.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    pub arch: Arch,
+    pub wave: Option<u32>,
+    pub schedule: Schedule,
+    pub threads: usize,
+    pub seed: u64,
+    pub defines: Vec<String>,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup {
+            arch: Arch::Rdna3,
+            wave: None,
+            schedule: Schedule::RoundRobin,
+            threads: 1,
+            seed: 0,
+            defines: Vec::new(),
+        }
+    }
+}
+
+/// Reads a text kernel; the error is the report a user sees, the file being called `kernel.rdna`.
+pub fn parse(source: &str, setup: &Setup) -> Result<TextKernel, String> {
+    let mut options = Options { arch: Some(setup.arch), wave: setup.wave, seed: setup.seed, ..Options::default() };
+    for definition in &setup.defines {
+        options.constants.define(definition)?;
+    }
+    let mut sources = SourceMap::default();
+    let file = sources.add("kernel.rdna", source);
+    text::parse(&sources, file, &options).map_err(|d| text::render(&sources, &d))
+}
+
+/// A text kernel ready to run.
+pub fn prepare(source: &str, setup: &Setup) -> Result<Prepared, String> {
+    let kernel = parse(source, setup)?;
+    let memory = Memory::new(32 << 20).map_err(|e| e.to_string())?;
+    let source = Source { name: "kernel.rdna".to_string(), text: source.to_string() };
+    text::layout::load(kernel, source, memory).map_err(|e| e.to_string())
+}
+
+/// Runs a text kernel; its outputs by name.
+pub fn run(source: &str, setup: &Setup) -> Result<BTreeMap<String, Array>, Box<Fault>> {
+    let prepared = prepare(source, setup).unwrap_or_else(|e| panic!("{e}"));
+    let mut dispatch = prepared.dispatch(10_000_000);
+    dispatch.schedule = setup.schedule;
+    dispatch.threads = setup.threads;
+    dispatch::run(&dispatch, &prepared.memory)?;
+    let outputs = prepared.outputs().expect("outputs are in memory");
+    Ok(outputs.into_iter().map(|(name, array)| (name.to_string(), array)).collect())
+}
+
+/// Elements as f32 bit patterns, or of any other 32-bit type.
+pub fn words(array: &Array) -> Vec<u32> {
+    array.bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+pub fn f32s(array: &Array) -> Vec<f32> {
+    words(array).into_iter().map(f32::from_bits).collect()
+}

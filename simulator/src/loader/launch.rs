@@ -166,7 +166,8 @@ pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
     Ok((launch, target))
 }
 
-fn request(launch: &Launch, folder: &Path, global_bytes: u64) -> Result<Request> {
+/// The launch that a description asks for; the files it names are in `folder`.
+pub fn request(launch: &Launch, folder: &Path, global_bytes: u64) -> Result<Request> {
     let mut args = Vec::new();
     for arg in &launch.args {
         let given =

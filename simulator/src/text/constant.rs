@@ -30,8 +30,12 @@ impl Wrong {
         Wrong { at, message: message.into(), help: None }
     }
 
-    pub fn help(mut self, text: impl Into<String>) -> Wrong {
-        self.help = Some(text.into());
+    pub fn help(self, text: impl Into<String>) -> Wrong {
+        self.maybe_help(Some(text.into()))
+    }
+
+    pub fn maybe_help(mut self, text: Option<String>) -> Wrong {
+        self.help = text;
         self
     }
 }

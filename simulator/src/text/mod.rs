@@ -5,21 +5,25 @@
 //!
 //! - [`lex`], [`constant`]: header lines in tokens; numbers and named constants
 //! - [`header`]: arguments, initialisers, launch configuration
-//! - [`body`], [`print`]: statements of the instruction block
+//! - [`body`], [`print`]: statements of the instruction block; [`instruction`], [`rules`]: its instructions, on the assembler's operands
 //! - [`layout`]: kernarg table and the registers a wave starts with
 
 pub mod body;
 pub mod constant;
 pub mod header;
+pub mod instruction;
 pub mod layout;
 pub mod lex;
 pub mod print;
+pub mod rules;
 
 use crate::arch::Arch;
 use crate::inst::Inst;
-use body::Placed;
+use crate::asm::Fixup;
+use body::{Placed, Statement};
 use constant::{Constants, Wrong};
 use header::{Header, HeaderParser};
+use instruction::Machine;
 use isa_spec::diag::{self, Diagnostic};
 use isa_spec::source::{FileId, SourceMap, Span};
 use print::Print;
@@ -74,14 +78,75 @@ pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<Tex
     let (header, statements) = split(sources, file, options, &mut diagnostics);
     let arch = options.arch.or(header.arch).unwrap_or(Arch::Rdna3);
     let wave = options.wave.unwrap_or(header.wave);
-    if let Some(first) = statements.first() {
-        let wrong = Wrong::new(first.at.clone(), "this build has no assembler");
-        diagnostics.push(diagnostic(file, first.line, wrong));
+    let machine = Machine { arch, wave, constants: &header.constants };
+    let mut block = Block::default();
+    for placed in statements {
+        let line = placed.line;
+        if let Err(wrong) = block.push(&machine, placed) {
+            diagnostics.push(diagnostic(file, line, wrong));
+        }
+    }
+    for (line, wrong) in block.resolve(&header.constants) {
+        diagnostics.push(diagnostic(file, line, wrong));
     }
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }
-    Ok(TextKernel { header, arch, wave, instructions: Vec::new(), labels: Vec::new(), prints: Vec::new() })
+    let Block { instructions, labels, prints, .. } = block;
+    Ok(TextKernel { header, arch, wave, instructions, labels, prints })
+}
+
+/// The instruction block as it is assembled.
+#[derive(Default)]
+struct Block {
+    instructions: Vec<(Inst, u32)>,
+    labels: Vec<(String, u64)>,
+    prints: Vec<Print>,
+    /// Of instructions by index: what waits for labels, and where the text begins.
+    fixups: Vec<(usize, u64, usize, Fixup)>,
+    /// Byte offset of what comes next.
+    pc: u64,
+}
+
+impl Block {
+    fn push(&mut self, machine: &Machine<'_>, placed: Placed) -> Result<(), Wrong> {
+        match placed.statement {
+            Statement::Label(name) => {
+                if self.labels.iter().any(|(known, _)| *known == name) {
+                    return Err(Wrong::new(placed.at, format!("the label '{name}' is already there")));
+                }
+                self.labels.push((name, self.pc));
+            }
+            Statement::Print(print) => self.prints.push(Print { pc: self.pc, ..print }),
+            Statement::Instruction(text) => {
+                for parsed in machine.assemble(&text, placed.at.start)? {
+                    self.pc += parsed.inst.size as u64;
+                    let at = self.instructions.len();
+                    let fixups = parsed.fixups.into_iter().map(|f| (at, self.pc, placed.at.start, f));
+                    self.fixups.extend(fixups);
+                    self.instructions.push((parsed.inst, placed.line));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills in what waited for labels; gives what is wrong, by line.
+    fn resolve(&mut self, constants: &Constants) -> Vec<(u32, Wrong)> {
+        let labels = &self.labels;
+        let value = |name: &str| {
+            let label = labels.iter().find(|(label, _)| label == name).map(|(_, pc)| *pc as i64);
+            label.or_else(|| constants.get(name)?.as_int()?.try_into().ok())
+        };
+        let mut errors = Vec::new();
+        for (at, next, base, fixup) in &self.fixups {
+            let (inst, line) = &mut self.instructions[*at];
+            if let Err(error) = fixup.apply(inst, *next as i64, &value) {
+                errors.push((*line, instruction::unresolved(&fixup.expr, error, labels, *base)));
+            }
+        }
+        errors
+    }
 }
 
 /// Messages that a report shows: all of any file that was meant to be a kernel.

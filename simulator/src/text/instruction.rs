@@ -1,0 +1,343 @@
+//! Instructions of the block: the assembler's operands and tables, and on top of them what this format has of its own.
+//!
+//! - modifiers only where [`rules`] allows them;
+//! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, without effect on instructions that have no such bit;
+//! - `vcc` for the wave's mask whatever its size, ranges of SGPRs that start anywhere;
+//! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions, and RDNA 3's names of instructions that
+//!   it has renamed.
+
+use super::constant::{Constants, Wrong};
+use super::rules;
+use crate::arch::Arch;
+use crate::array::Num;
+use crate::asm::error::{AsmError, Span};
+use crate::asm::form::{self, Imm, Kind, forms};
+use crate::asm::operand::{self, ArgValue, Line, Modifier, ModifierValue, Operand, RegBase, Value};
+use crate::asm::{Expr, Options, Parsed, matching};
+use isa_spec::diag;
+use isa_spec::tables::EntryId;
+
+/// Flags that may stand anywhere and count as no operand.
+pub const FLAGS: [&str; 15] = [
+    "glc", "slc", "dlc", "nt", "scc", "offen", "idxen", "clamp", "omod", "tfe", "lwe", "gds", "lds", "unorm", "a16",
+];
+
+/// What an instruction's text is read for.
+#[derive(Clone, Copy)]
+pub struct Machine<'a> {
+    pub arch: Arch,
+    pub wave: u32,
+    pub constants: &'a Constants,
+}
+
+impl Machine<'_> {
+    fn options(&self) -> Options {
+        Options { arch: self.arch, wave: self.wave, any_alignment: true }
+    }
+
+    /// The instructions of one statement, at byte `base` of the file: one, but for those that the architecture has split.
+    pub fn assemble(&self, text: &str, base: usize) -> Result<Vec<Parsed>, Wrong> {
+        if let Some(parts) = self.portable(text, base)? {
+            return parts.iter().map(|part| self.one(part, base)).collect();
+        }
+        self.one(text, base).map(|parsed| vec![parsed])
+    }
+
+    fn one(&self, text: &str, base: usize) -> Result<Parsed, Wrong> {
+        rules::spelling(text, base)?;
+        let symbols = |name: &str| self.constants.get(name).and_then(whole);
+        let mut line = operand::parse_line(text, &symbols).map_err(|e| wrong(e, base))?;
+        rules::operands(&line, base)?;
+        if let Some(name) = renamed(&line.mnemonic.to_lowercase(), self.arch) {
+            line.mnemonic = name;
+        }
+        let Some(entries) = rules::entries(&line.mnemonic.to_lowercase(), self.arch) else {
+            return Err(self.unknown(&line, base));
+        };
+        rules::encodings(&line, base, self.arch)?;
+        self.adapt(&mut line, entries);
+        self.float_constants(&mut line);
+        let error = match matching::assemble(&line, &self.options()) {
+            Ok(parsed) => return Ok(parsed),
+            Err(error) => error,
+        };
+        if self.wave == 32
+            && let Some(narrow) = narrow_masks(&line)
+            && let Ok(parsed) = matching::assemble(&narrow, &self.options())
+        {
+            return Ok(parsed);
+        }
+        Err(self.refused(&line, text, entries, error, base))
+    }
+
+    /// `unknown instruction 's_mov_b33'`
+    fn unknown(&self, line: &Line, base: usize) -> Wrong {
+        let span = base + line.mnemonic_span.start..base + line.mnemonic_span.end;
+        let wrong = Wrong::new(span, format!("unknown instruction '{}'", line.mnemonic));
+        let name = line.mnemonic.to_lowercase();
+        let elsewhere: Vec<&str> =
+            Arch::ALL.into_iter().filter(|a| rules::entries(&name, *a).is_some()).map(Arch::name).collect();
+        if !elsewhere.is_empty() {
+            return wrong.help(format!("it is in {}, not in {}", elsewhere.join(" and "), self.arch.name()));
+        }
+        match diag::nearest(&name, forms(self.arch).names()) {
+            Some(near) => wrong.help(format!("did you mean `{near}`?")),
+            None => wrong,
+        }
+    }
+
+    /// Flags that no form of the instruction takes are dropped; cache flags that RDNA 4 says in other words are translated.
+    fn adapt(&self, line: &mut Line, entries: &[EntryId]) {
+        let accepts = |name: &str| forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts(name)));
+        // A label may be called like a flag: `done`.
+        let label = forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::Imm(Imm::Label)));
+        if label && line.operands.is_empty() && line.modifiers.len() == 1 && line.modifiers[0].value == ModifierValue::None {
+            let Modifier { name, span, .. } = line.modifiers.remove(0);
+            line.operands.push(plain(Value::Word(name), span));
+        }
+        let counts = slot_counts(self.arch, entries);
+        let most = counts.iter().max().copied().unwrap_or(0);
+        let mut flags = Vec::new();
+        while line.operands.len() > most
+            && let Some(Value::Word(word)) = line.operands.last().map(|o| &o.value)
+            && FLAGS.contains(&word.as_str())
+        {
+            flags.extend(line.operands.pop());
+        }
+        for flag in flags {
+            if let Value::Word(name) = flag.value
+                && accepts(&name)
+            {
+                let (span, value_span) = (flag.span, flag.span);
+                line.modifiers.push(Modifier { name, value: ModifierValue::None, span, value_span });
+            }
+        }
+        let returns = line.operands.len() == most && forms_of(self.arch, entries).any(|f| f.returns.is_some());
+        for m in &mut line.modifiers {
+            if m.name == "glc" && !accepts("glc") && accepts("th") && returns {
+                m.name = "th".to_string();
+                m.value = ModifierValue::Word("TH_ATOMIC_RETURN".to_string());
+            }
+        }
+        line.modifiers.retain(|m| !FLAGS.contains(&m.name.as_str()) || accepts(&m.name));
+        // `s_load_b32 s0, s[2:3], offset:8`: the offset alone in its operand's place.
+        let scalar_offset = forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::ScalarOffset));
+        if scalar_offset && line.operands.len() + 1 == most
+            && let Some(at) = line.modifiers.iter().position(|m| m.name == "offset")
+            && let ModifierValue::Int(value) = line.modifiers[at].value
+        {
+            let span = line.modifiers.remove(at).value_span;
+            line.operands.push(plain(Value::Int(value), span));
+        }
+        for operand in &mut line.operands {
+            if let Some(value) = old_message(&operand.value) {
+                operand.value = Value::Int(value);
+            }
+        }
+    }
+
+    /// Names of constants that are no whole numbers.
+    fn float_constants(&self, line: &mut Line) {
+        for operand in &mut line.operands {
+            if let Value::Word(word) = &operand.value
+                && let Some(Num::Float(v)) = self.constants.get(word)
+            {
+                operand.value = Value::Float(v);
+            }
+        }
+    }
+
+    /// A refusal in the specification's words, the assembler's beside it.
+    fn refused(&self, line: &Line, text: &str, entries: &[EntryId], error: AsmError, base: usize) -> Wrong {
+        let name = &line.mnemonic;
+        let counts = slot_counts(self.arch, entries);
+        let symbolic = line.operands.iter().any(|o| matches!(o.value, Value::Call(_)));
+        let given = line.operands.len();
+        let detail = match &error.help {
+            Some(help) => format!("{} ({help})", error.message),
+            None => error.message.clone(),
+        };
+        // A flag in an operand's place: behind a comma, and one operand short.
+        let misplaced = line.modifiers.iter().find(|m| {
+            m.value == ModifierValue::None && text[..m.span.start].trim_end().ends_with(',')
+        });
+        if let Some(flag) = misplaced.filter(|_| counts.contains(&(given + 1))) {
+            let index = line.operands.iter().filter(|o| o.span.start < flag.span.start).count();
+            let kind = self.expects(entries, given + 1, index);
+            let message = format!("instruction '{name}' operand {} expects {kind}, got Flag({:?})", index + 1, flag.name);
+            return Wrong::new(base + flag.span.start..base + flag.span.end, message);
+        }
+        if !counts.contains(&given) && !symbolic {
+            let expected: Vec<String> = counts.iter().map(usize::to_string).collect();
+            let message = format!("instruction '{name}' expects {} operands, got {given}", expected.join(" or "));
+            return Wrong::new(base + line.span.start..base + line.span.end, message).help(detail);
+        }
+        let at = line.operands.iter().position(|o| o.span.start <= error.span.start && error.span.end <= o.span.end);
+        match at {
+            Some(at) if !symbolic => {
+                let kind = self.expects(entries, given, at);
+                let got = rules::shown(&line.operands[at]);
+                let message = format!("instruction '{name}' operand {} expects {kind}, got {got}", at + 1);
+                Wrong::new(base + error.span.start..base + error.span.end, message).help(detail)
+            }
+            _ => Wrong::new(base + error.span.start..base + error.span.end, format!("instruction '{name}': {}", error.message))
+                .maybe_help(error.help),
+        }
+    }
+
+    /// The kind of operand that belongs at `index`, as the specification calls them.
+    fn expects(&self, entries: &[EntryId], count: usize, index: usize) -> &'static str {
+        let Some(form) = forms_of(self.arch, entries).find(|f| f.slots.len() == count) else { return "another operand" };
+        let Some(slot) = form.slots.get(index) else { return "another operand" };
+        let ty = self.arch.table().operand_types[slot.ty as usize].name;
+        match slot.kind {
+            Kind::Imm(_) | Kind::Literal => "Imm",
+            Kind::Vcc => "Special",
+            Kind::ScalarOffset => "RegOrImm",
+            _ if ty.contains("VGPR") => "Vgpr",
+            _ if ty.starts_with("OPR_SDST") || ty.starts_with("OPR_SREG") => "Sgpr",
+            _ => "RegOrImm",
+        }
+    }
+
+    /// `s_waitcnt` and `s_barrier` in RDNA 4's words.
+    fn portable(&self, text: &str, base: usize) -> Result<Option<Vec<String>>, Wrong> {
+        let mnemonic = text.split_whitespace().next().unwrap_or_default().to_lowercase();
+        if rules::entries(&mnemonic, self.arch).is_some() {
+            return Ok(None);
+        }
+        // What the waits mean is read with the tables of an architecture that has them.
+        let old = Machine { arch: Arch::Rdna3, ..*self };
+        let table = Arch::Rdna3.table();
+        let simm16 = |text: &str| old.one(text, base).map(|p| p.inst.field(table, "SIMM16").unwrap_or(0));
+        Ok(Some(match mnemonic.as_str() {
+            "s_waitcnt" => {
+                let value = simm16(text)?;
+                // RDNA 3 manual, *S_WAITCNT*: vmcnt in bits 15:10, lgkmcnt in 9:4, expcnt in 2:0; all ones wait for nothing.
+                let (vm, lgkm, exp) = (value >> 10 & 63, value >> 4 & 63, value & 7);
+                let mut parts = Vec::new();
+                if vm != 63 {
+                    parts.extend(["load", "sample", "bvh"].map(|kind| format!("s_wait_{kind}cnt {}", vm.min(if kind == "bvh" { 7 } else { 63 }))));
+                }
+                if lgkm != 63 {
+                    parts.extend(["ds", "km"].map(|kind| format!("s_wait_{kind}cnt {}", lgkm.min(if kind == "km" { 31 } else { 63 }))));
+                }
+                if exp != 7 {
+                    parts.push(format!("s_wait_expcnt {exp}"));
+                }
+                if parts.is_empty() { vec!["s_nop 0".to_string()] } else { parts }
+            }
+            "s_waitcnt_vscnt" => vec![format!("s_wait_storecnt {}", simm16(text)? & 63)],
+            "s_barrier" => {
+                old.one(text, base)?;
+                vec!["s_barrier_signal -1".to_string(), "s_barrier_wait -1".to_string()]
+            }
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// The error of a fixup: most often a label that is not there.
+pub fn unresolved(expr: &Expr, error: AsmError, labels: &[(String, u64)], base: usize) -> Wrong {
+    match expr.symbol() {
+        Some((name, span)) if !labels.iter().any(|(label, _)| label == name) => {
+            let wrong = Wrong::new(base + span.start..base + span.end, format!("there is no label or constant '{name}'"));
+            match diag::nearest(name, labels.iter().map(|(label, _)| label.as_str())) {
+                Some(near) => wrong.help(format!("did you mean `{near}`?")),
+                None => wrong,
+            }
+        }
+        _ => wrong(error, base),
+    }
+}
+
+fn wrong(e: AsmError, base: usize) -> Wrong {
+    Wrong::new(base + e.span.start..base + e.span.end, e.message).maybe_help(e.help)
+}
+
+fn whole(n: Num) -> Option<i64> {
+    match n {
+        Num::Float(_) => None,
+        n => n.as_int().and_then(|v| i64::try_from(v).ok()),
+    }
+}
+
+fn forms_of(arch: Arch, entries: &[EntryId]) -> impl Iterator<Item = &'static form::Form> {
+    entries.iter().map(move |e| forms(arch).of(*e))
+}
+
+fn plain(value: Value, span: Span) -> Operand {
+    Operand { value, neg: false, abs: false, literal: false, span }
+}
+
+/// The name that RDNA 4 has for an instruction of RDNA 3 with the same meaning; LLVM's assembler takes the old names too.
+fn renamed(name: &str, arch: Arch) -> Option<String> {
+    if rules::entries(name, arch).is_some() {
+        return None;
+    }
+    let new = match name {
+        "s_add_u32" => "s_add_co_u32".to_string(),
+        "s_sub_u32" => "s_sub_co_u32".to_string(),
+        "s_addc_u32" => "s_add_co_ci_u32".to_string(),
+        "s_subb_u32" => "s_sub_co_ci_u32".to_string(),
+        "s_add_i32" => "s_add_co_i32".to_string(),
+        "s_sub_i32" => "s_sub_co_i32".to_string(),
+        // Minimum and maximum of numbers: `v_min_num_f32`.
+        _ => {
+            let at = name.rfind("_f16").or(name.rfind("_f32")).or(name.rfind("_f64"))?;
+            format!("{}_num{}", &name[..at], &name[at..])
+        }
+    };
+    rules::entries(&new, arch).is_some().then_some(new)
+}
+
+/// How many operands the instruction may be written with, ascending.
+fn slot_counts(arch: Arch, entries: &[EntryId]) -> Vec<usize> {
+    let mut counts: Vec<usize> = forms_of(arch, entries)
+        .flat_map(|f| [Some(f.slots.len()), f.returns.map(|_| f.slots.len().saturating_sub(1))])
+        .flatten()
+        .collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// The line with `vcc` written as `vcc_lo`: the mask of a wave of 32.
+fn narrow_masks(line: &Line) -> Option<Line> {
+    let mut narrow = line.clone();
+    let mut changed = false;
+    for operand in &mut narrow.operands {
+        if let Value::Reg(reg) = &mut operand.value
+            && reg.base == RegBase::Special("vcc_lo")
+            && reg.count == 2
+        {
+            reg.count = 1;
+            changed = true;
+        }
+    }
+    changed.then_some(narrow)
+}
+
+/// `sendmsg(MSG_GS_DONE, GS_OP_NOP)`: messages of earlier processors by their numbers (RDNA 2 manual, *S_SENDMSG*: the message in
+/// bits 3:0, a geometry operation in 5:4), which the assembler no longer knows by name.
+fn old_message(value: &Value) -> Option<i64> {
+    let Value::Call(call) = value else { return None };
+    let [message, operation, stream @ ..] = &call.args[..] else { return None };
+    let index = |value: &ArgValue, names: &[&str]| match value {
+        ArgValue::Int(v) => Some(*v),
+        ArgValue::Word(word) => names.iter().position(|n| n == word).map(|at| at as i64),
+    };
+    let message = match &message.value {
+        ArgValue::Word(word) if word == "MSG_GS" => 2,
+        ArgValue::Word(word) if word == "MSG_GS_DONE" => 3,
+        _ => return None,
+    };
+    let operation = index(&operation.value, &["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"])?;
+    let stream = match stream {
+        [] => 0,
+        [only] => index(&only.value, &[])?,
+        _ => return None,
+    };
+    let fits = call.name == "sendmsg" && (0..4).contains(&operation) && (0..4).contains(&stream);
+    fits.then_some(message | operation << 4 | stream << 8)
+}

@@ -1,0 +1,174 @@
+//! What the format allows of operand modifiers, and how its specification words a refusal.
+//!
+//! RDNA has two modifier bits a source, absolute value first and then negation, so `v0`, `|v0|`, `-v0` and `-|v0|` are all there is. The
+//! format allows them on single VGPRs only (the hardware also on SGPRs; assembly files, `.s`, may write that). [`spelling`] refuses by
+//! the text alone, [`operands`] by what the operands are, [`encodings`] by what the instruction's encodings hold.
+
+use super::constant::Wrong;
+use crate::arch::Arch;
+use crate::asm::form::forms;
+use crate::asm::operand::{Line, Operand, Reg, RegBase, Value};
+use isa_spec::tables::{ArchTable, EntryId, Role};
+use std::ops::Range;
+
+/// Combinations for which there are no bits. `text` is an instruction that begins at byte `base`.
+pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
+    for (piece, at) in pieces(text) {
+        let start = base + at;
+        let signs: String = piece.chars().filter(|c| !c.is_whitespace()).take_while(|c| matches!(c, '-' | '|')).collect();
+        let message = if signs.contains("--") {
+            "double negation is not allowed (only one NEG bit exists)"
+        } else if signs.starts_with("|-") || signs.starts_with("-|-") {
+            match piece.trim_start_matches(['-', '|', ' ']).starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+                true => "absolute value is not allowed on immediates",
+                false => "absolute value after negation is not allowed (hardware does abs→neg, not neg→abs)",
+            }
+        } else if signs.contains("||") {
+            "double absolute value is not allowed (only one ABS bit exists)"
+        } else {
+            continue;
+        };
+        let wrong = Wrong::new(start..start + piece.len(), message);
+        return Err(wrong.help("the modifiers of a VGPR are -v0, |v0| and -|v0|"));
+    }
+    Ok(())
+}
+
+/// Operands of an instruction, trimmed, with their places in it.
+fn pieces(text: &str) -> Vec<(&str, usize)> {
+    let first = text.find(char::is_whitespace).unwrap_or(text.len());
+    let mut out = Vec::new();
+    let mut at = first;
+    for piece in text[first..].split(',') {
+        let lead = piece.len() - piece.trim_start().len();
+        out.push((piece.trim(), at + lead));
+        at += piece.len() + 1;
+    }
+    out
+}
+
+/// Modifiers on operands that cannot have any.
+pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
+    for operand in operands_of(line).filter(|o| o.neg || o.abs) {
+        let message = match &operand.value {
+            Value::Reg(Reg { base: RegBase::Vgpr(_), count: 1, .. }) => continue,
+            Value::Reg(Reg { count: 2.., base: RegBase::Vgpr(_) | RegBase::Sgpr(_) | RegBase::Ttmp(_), .. }) => {
+                "modifiers are not allowed on ranges"
+            }
+            Value::Reg(Reg { base: RegBase::Sgpr(_) | RegBase::Ttmp(_), .. }) => "modifiers are not allowed on SGPRs",
+            Value::Reg(_) => "modifiers are not allowed on special registers",
+            _ if operand.abs => "absolute value is not allowed on immediates",
+            _ => continue,
+        };
+        return Err(Wrong::new(place(operand, base), message).help("modifiers are for single VGPRs: -v0, |v0|, -|v0|"));
+    }
+    Ok(())
+}
+
+/// Modifiers that the instruction has no bits, or no use, for.
+pub fn encodings(line: &Line, base: usize, arch: Arch) -> Result<(), Wrong> {
+    let table = arch.table();
+    let name = line.mnemonic.to_lowercase();
+    let Some(entries) = entries(&name, arch) else { return Ok(()) };
+    for (index, operand) in line.operands.iter().enumerate().filter(|(_, o)| o.neg || o.abs) {
+        let modifier = if operand.abs { "abs" } else { "neg" };
+        let refuse = |why: String| Err(Wrong::new(place(operand, base), format!("instruction '{name}': {why}")));
+        let has = |fields: &[&str]| entries.iter().any(|e| has_field(table, *e, fields));
+        if !has(&["NEG", "SRC0_NEG"]) {
+            let what = if name.starts_with("s_") { "scalar instruction" } else { "its encodings" };
+            let verb = if name.starts_with("s_") { "doesn't" } else { "don't" };
+            return refuse(format!("{what} {verb} support modifiers"));
+        }
+        if operand.abs && !has(&["ABS", "SRC0_ABS"]) && !name.starts_with("v_fma_mix") {
+            let holds = if has(&["NEG_HI"]) { "packed instructions have bits for" } else { "VINTERP supports" };
+            return refuse(format!("{holds} neg only"));
+        }
+        if entries.iter().all(|e| integer(table, *e, index)) {
+            return refuse(format!("integer operation doesn't support {modifier} modifier"));
+        }
+    }
+    Ok(())
+}
+
+/// Entries of a mnemonic with or without its suffix.
+pub fn entries(name: &str, arch: Arch) -> Option<&'static [EntryId]> {
+    let forms = forms(arch);
+    let bare = ["_e64_dpp", "_dpp", "_e32", "_e64"].iter().find_map(|s| name.strip_suffix(s));
+    forms.called(name).or_else(|| forms.called(bare?))
+}
+
+fn has_field(table: &'static ArchTable, entry: EntryId, names: &[&str]) -> bool {
+    let encoding = &table.encodings[table.entries[entry as usize].enc as usize];
+    encoding.fields.iter().any(|f| names.contains(&f.name))
+}
+
+/// Whether the operand written at `index` is no float. Moves and selects of untyped bits are for floats too (RDNA manuals, V_MOV_B32,
+/// V_CNDMASK_B32: "floating-point modifiers are valid …").
+fn integer(table: &'static ArchTable, entry: EntryId, index: usize) -> bool {
+    let entry = &table.entries[entry as usize];
+    let name = table.instructions[entry.inst as usize].name;
+    if name.starts_with("V_MOV_B") || name.starts_with("V_CNDMASK_B") {
+        return false;
+    }
+    let written = table.signatures[entry.sig as usize].iter().filter(|o| !o.implicit && o.role != Role::State);
+    let Some(operand) = written.clone().nth(index) else { return false };
+    let format = table.formats[operand.format as usize].name;
+    !(format.contains('F') && format.trim_start_matches("FMT").contains('F'))
+}
+
+fn place(operand: &Operand, base: usize) -> Range<usize> {
+    base + operand.span.start..base + operand.span.end
+}
+
+/// Of both halves of a dual instruction.
+fn operands_of(line: &Line) -> impl Iterator<Item = &Operand> {
+    line.operands.iter().chain(line.second.iter().flat_map(|l| &l.operands))
+}
+
+/// An operand as the specification's messages show it: `Sgpr(1)`, `VgprRange(0, 3)`, `ImmI32(-42)`, `Flag("omod")`.
+pub fn shown(operand: &Operand) -> String {
+    let plain = match &operand.value {
+        Value::Reg(Reg { base, count, .. }) => {
+            let numbered = |kind: &str, n: u16| match count {
+                1 => format!("{kind}({n})"),
+                _ => format!("{kind}Range({n}, {})", n as u32 + *count as u32 - 1),
+            };
+            match base {
+                RegBase::Sgpr(n) => numbered("Sgpr", *n),
+                RegBase::Vgpr(n) => numbered("Vgpr", *n),
+                RegBase::Ttmp(n) => numbered("Ttmp", *n),
+                RegBase::Special(name) => format!("SpecialReg({name})"),
+            }
+        }
+        Value::Int(v) if *v < 0 => format!("ImmI32({v})"),
+        Value::Int(v) => format!("ImmU32({v})"),
+        Value::Float(v) => format!("ImmF32({v:?})"),
+        Value::Word(word) if super::instruction::FLAGS.contains(&word.as_str()) => format!("Flag({word:?})"),
+        Value::Word(word) => format!("`{word}`"),
+        Value::Call(call) => format!("`{}(…)`", call.name),
+        Value::Expr(_) => "an expression".to_string(),
+        Value::List(_) => "a list of registers".to_string(),
+    };
+    match (operand.neg, operand.abs) {
+        (true, true) => format!("Negate(Abs({plain}))"),
+        (true, false) => format!("Negate({plain})"),
+        (false, true) => format!("Abs({plain})"),
+        (false, false) => plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spelling_is_checked_on_every_operand() {
+        for text in ["v_add_f32 v0, --v1, v2", "v_add_f32 v0, |-v1|, v2", "v_add_f32 v0, ||v1||, v2", "v_x v0, v1, - -v2"] {
+            assert!(spelling(text, 0).is_err(), "{text}");
+        }
+        for text in ["v_add_f32 v0, -v1, |v2|", "v_mul_f32 v0, -|v1|, v2", "v_add_f32 v0, -1.0, v1", "s_nop"] {
+            assert_eq!(spelling(text, 0), Ok(()), "{text}");
+        }
+        assert_eq!(spelling("v_add_f32 v0,  --v1, v2", 100).unwrap_err().at, 115..119);
+    }
+}
