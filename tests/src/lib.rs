@@ -62,7 +62,8 @@ impl Default for Setup {
 
 /// Reads a text kernel; the error is the report a user sees, the file being called `kernel.rdna`.
 pub fn parse(source: &str, setup: &Setup) -> Result<TextKernel, String> {
-    let mut options = Options { arch: Some(setup.arch), wave: setup.wave, seed: setup.seed, ..Options::default() };
+    let mut options =
+        Options { arch: Some(setup.arch), wave: setup.wave, seed: setup.seed, ..Options::default() };
     for definition in &setup.defines {
         options.constants.define(definition)?;
     }

@@ -103,7 +103,7 @@ fn collatz() {
     let steps = |mut n: u64| {
         let mut steps = 0;
         while n != 1 {
-            n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+            n = if n.is_multiple_of(2) { n / 2 } else { 3 * n + 1 };
             steps += 1;
         }
         steps
@@ -132,7 +132,7 @@ fn every_example_has_a_test_and_a_comment() {
 
 #[test]
 fn the_command_prints_what_the_readme_shows() {
-    let path = root().join("examples/saxpy.rdna");
+    let path = root().join("examples/collatz.rdna");
     let (code, text) = wavesim(&["run", &path.to_string_lossy()]);
     assert_eq!(code, 0);
     let readme = std::fs::read_to_string(root().join("README.md")).expect("README.md");

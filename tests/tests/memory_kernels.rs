@@ -42,9 +42,8 @@ fn everywhere<T: PartialEq + std::fmt::Debug>(
 fn matmul_lds() {
     everywhere("matmul_lds.rdna", &Arch::ALL, f32s, |input| {
         let (a, b) = (f32s(&input("arg_a")), f32s(&input("arg_b")));
-        let element = |at: usize| {
-            (0..32).fold(0f32, |sum, k| a[at / 32 * 32 + k].mul_add(b[k * 32 + at % 32], sum))
-        };
+        let element =
+            |at: usize| (0..32).fold(0f32, |sum, k| a[at / 32 * 32 + k].mul_add(b[k * 32 + at % 32], sum));
         (0..1024).map(element).collect()
     });
 }

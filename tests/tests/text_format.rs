@@ -73,8 +73,14 @@ fn errors_in_the_specifications_words() {
     refused("s_mov_b33 s0, s1", "line 5: unknown instruction 's_mov_b33'");
     let report = parse(&body("s_waitcnt 0, 0"), &Setup::default()).unwrap_err();
     assert!(report.contains("line 5: instruction 's_waitcnt' expects 1 operands, got 2"), "{report}");
-    refused("s_mov_b32 s0, omod", "line 5: instruction 's_mov_b32' operand 2 expects RegOrImm, got Flag(\"omod\")");
-    refused("s_mov_b32 s0, glc", "line 5: instruction 's_mov_b32' operand 2 expects RegOrImm, got Flag(\"glc\")");
+    refused(
+        "s_mov_b32 s0, omod",
+        "line 5: instruction 's_mov_b32' operand 2 expects RegOrImm, got Flag(\"omod\")",
+    );
+    refused(
+        "s_mov_b32 s0, glc",
+        "line 5: instruction 's_mov_b32' operand 2 expects RegOrImm, got Flag(\"glc\")",
+    );
     refused("s_mov_b32 s0", "line 5: instruction 's_mov_b32' expects 2 operands, got 1");
     refused("s_mov_b32 v0, s1", "line 5: instruction 's_mov_b32' operand 1 expects Sgpr, got Vgpr(0)");
     refused("v_mov_b32 s0, v1", "line 5: instruction 'v_mov_b32' operand 1 expects Vgpr, got Sgpr(0)");
@@ -166,7 +172,8 @@ fn immediates_are_folded() {
         s_endpgm";
     for arch in Arch::ALL {
         let out = run(kernel, &setup(arch)).unwrap();
-        let expected = [(-42i32) as u32, (-255i32) as u32, (-1f32).to_bits(), (-3.5f32).to_bits(), 5, 0.5f32.to_bits()];
+        let expected =
+            [(-42i32) as u32, (-255i32) as u32, (-1f32).to_bits(), (-3.5f32).to_bits(), 5, 0.5f32.to_bits()];
         assert_eq!(words(&out["out_x"]), expected);
     }
 }
@@ -221,7 +228,12 @@ fn ids_and_table() {
     for arch in Arch::ALL {
         for wave in [32, 64] {
             let out = run(kernel, &Setup { arch, wave: Some(wave), ..Setup::default() }).unwrap();
-            assert_eq!(words(&out["out_b"]), (1_000_000..1_000_240).collect::<Vec<_>>(), "{} {wave}", arch.name());
+            assert_eq!(
+                words(&out["out_b"]),
+                (1_000_000..1_000_240).collect::<Vec<_>>(),
+                "{} {wave}",
+                arch.name()
+            );
         }
     }
 }
@@ -326,11 +338,13 @@ fn files_are_relative_to_the_kernel() {
     let bytes: Vec<u8> = [1.5f32, -2.0].iter().flat_map(|v| v.to_le_bytes()).collect();
     std::fs::write(dir.join("x.bin"), bytes).unwrap();
     let kernel = dir.join("kernel.rdna");
-    std::fs::write(&kernel, "---\nout_x: f64[2] = file(\"x.bin\", f32)\nout_y: i64 = -1\n---\ns_endpgm\n").unwrap();
+    std::fs::write(&kernel, "---\nout_x: f64[2] = file(\"x.bin\", f32)\nout_y: i64 = -1\n---\ns_endpgm\n")
+        .unwrap();
     let path = kernel.to_string_lossy();
     let (code, text) = wavesim_tests::wavesim(&["run", &path]);
     assert_eq!((code, text.as_str()), (0, "out_x: f64[2] =\n[ 1.5 -2. ]\nout_y: i64 =\n-1\n"));
-    let (code, text) = wavesim_tests::wavesim(&["run", &path, "--json", "--out-dir", &dir.join("o").to_string_lossy()]);
+    let (code, text) =
+        wavesim_tests::wavesim(&["run", &path, "--json", "--out-dir", &dir.join("o").to_string_lossy()]);
     assert_eq!(code, 0);
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
@@ -409,7 +423,9 @@ fn semantics_replaced_at_run_time() {
 
 #[test]
 fn prints_are_kept_with_their_place() {
-    let kernel = prepare("---\n---\ns_nop 0\nprint v0\nprint s[0:1]\ns_nop 0\nprint exec\n", &Setup::default()).unwrap();
+    let kernel =
+        prepare("---\n---\ns_nop 0\nprint v0\nprint s[0:1]\ns_nop 0\nprint exec\n", &Setup::default())
+            .unwrap();
     let places: Vec<(u64, u32)> = kernel.prints.iter().map(|p| (p.pc, p.line)).collect();
     assert_eq!(places, [(4, 4), (4, 5), (8, 7)]);
 }

@@ -12,14 +12,15 @@ use crate::arch::Arch;
 use crate::array::Num;
 use crate::asm::error::{AsmError, Span};
 use crate::asm::form::{self, Imm, Kind, forms};
-use crate::asm::operand::{self, ArgValue, Line, Modifier, ModifierValue, Operand, RegBase, Value};
+use crate::asm::operand::{self, ArgValue, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Value};
 use crate::asm::{Expr, Options, Parsed, matching};
 use isa_spec::diag;
 use isa_spec::tables::EntryId;
 
 /// Flags that may stand anywhere and count as no operand.
 pub const FLAGS: [&str; 15] = [
-    "glc", "slc", "dlc", "nt", "scc", "offen", "idxen", "clamp", "omod", "tfe", "lwe", "gds", "lds", "unorm", "a16",
+    "glc", "slc", "dlc", "nt", "scc", "offen", "idxen", "clamp", "omod", "tfe", "lwe", "gds", "lds", "unorm",
+    "a16",
 ];
 
 /// What an instruction's text is read for.
@@ -57,6 +58,7 @@ impl Machine<'_> {
         rules::encodings(&line, base, self.arch)?;
         self.adapt(&mut line, entries);
         self.float_constants(&mut line);
+        self.flag_operands(&line, entries, base)?;
         let error = match matching::assemble(&line, &self.options()) {
             Ok(parsed) => return Ok(parsed),
             Err(error) => error,
@@ -88,10 +90,14 @@ impl Machine<'_> {
 
     /// Flags that no form of the instruction takes are dropped; cache flags that RDNA 4 says in other words are translated.
     fn adapt(&self, line: &mut Line, entries: &[EntryId]) {
-        let accepts = |name: &str| forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts(name)));
+        let accepts =
+            |name: &str| forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts(name)));
         // A label may be called like a flag: `done`.
-        let label = forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::Imm(Imm::Label)));
-        if label && line.operands.is_empty() && line.modifiers.len() == 1 && line.modifiers[0].value == ModifierValue::None {
+        if takes_label(self.arch, entries)
+            && line.operands.is_empty()
+            && line.modifiers.len() == 1
+            && line.modifiers[0].value == ModifierValue::None
+        {
             let Modifier { name, span, .. } = line.modifiers.remove(0);
             line.operands.push(plain(Value::Word(name), span));
         }
@@ -112,7 +118,8 @@ impl Machine<'_> {
                 line.modifiers.push(Modifier { name, value: ModifierValue::None, span, value_span });
             }
         }
-        let returns = line.operands.len() == most && forms_of(self.arch, entries).any(|f| f.returns.is_some());
+        let returns =
+            line.operands.len() == most && forms_of(self.arch, entries).any(|f| f.returns.is_some());
         for m in &mut line.modifiers {
             if m.name == "glc" && !accepts("glc") && accepts("th") && returns {
                 m.name = "th".to_string();
@@ -121,19 +128,47 @@ impl Machine<'_> {
         }
         line.modifiers.retain(|m| !FLAGS.contains(&m.name.as_str()) || accepts(&m.name));
         // `s_load_b32 s0, s[2:3], offset:8`: the offset alone in its operand's place.
-        let scalar_offset = forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::ScalarOffset));
-        if scalar_offset && line.operands.len() + 1 == most
+        let scalar_offset =
+            forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::ScalarOffset));
+        if scalar_offset
+            && line.operands.len() + 1 == most
             && let Some(at) = line.modifiers.iter().position(|m| m.name == "offset")
             && let ModifierValue::Int(value) = line.modifiers[at].value
         {
             let span = line.modifiers.remove(at).value_span;
             line.operands.push(plain(Value::Int(value), span));
         }
+        // RDNA 4 has no constants for a buffer's scalar offset; `null` is its 0.
+        let buffer = line.mnemonic.starts_with("buffer_") || line.mnemonic.starts_with("tbuffer_");
+        if let Some(last) = line.operands.last_mut().filter(|o| o.value == Value::Int(0))
+            && buffer
+            && self.arch == Arch::Rdna4
+        {
+            last.value = Value::Reg(Reg { base: RegBase::Special("null"), count: 1, half: None });
+        }
         for operand in &mut line.operands {
             if let Some(value) = old_message(&operand.value) {
                 operand.value = Value::Int(value);
             }
         }
+    }
+
+    /// Flags in the place of operands: the assembler would take them for labels.
+    fn flag_operands(&self, line: &Line, entries: &[EntryId], base: usize) -> Result<(), Wrong> {
+        let flag = |o: &Operand| matches!(&o.value, Value::Word(word) if FLAGS.contains(&word.as_str()));
+        let Some(at) = line.operands.iter().position(flag) else { return Ok(()) };
+        let operand = &line.operands[at];
+        if takes_label(self.arch, entries) {
+            return Ok(());
+        }
+        let kind = self.expects(entries, line.operands.len(), at);
+        let message = format!(
+            "instruction '{}' operand {} expects {kind}, got {}",
+            line.mnemonic,
+            at + 1,
+            rules::shown(operand)
+        );
+        Err(Wrong::new(base + operand.span.start..base + operand.span.end, message))
     }
 
     /// Names of constants that are no whole numbers.
@@ -158,21 +193,30 @@ impl Machine<'_> {
             None => error.message.clone(),
         };
         // A flag in an operand's place: behind a comma, and one operand short.
-        let misplaced = line.modifiers.iter().find(|m| {
-            m.value == ModifierValue::None && text[..m.span.start].trim_end().ends_with(',')
-        });
+        let misplaced = line
+            .modifiers
+            .iter()
+            .find(|m| m.value == ModifierValue::None && text[..m.span.start].trim_end().ends_with(','));
         if let Some(flag) = misplaced.filter(|_| counts.contains(&(given + 1))) {
             let index = line.operands.iter().filter(|o| o.span.start < flag.span.start).count();
             let kind = self.expects(entries, given + 1, index);
-            let message = format!("instruction '{name}' operand {} expects {kind}, got Flag({:?})", index + 1, flag.name);
+            let message = format!(
+                "instruction '{name}' operand {} expects {kind}, got Flag({:?})",
+                index + 1,
+                flag.name
+            );
             return Wrong::new(base + flag.span.start..base + flag.span.end, message);
         }
         if !counts.contains(&given) && !symbolic {
             let expected: Vec<String> = counts.iter().map(usize::to_string).collect();
-            let message = format!("instruction '{name}' expects {} operands, got {given}", expected.join(" or "));
+            let message =
+                format!("instruction '{name}' expects {} operands, got {given}", expected.join(" or "));
             return Wrong::new(base + line.span.start..base + line.span.end, message).help(detail);
         }
-        let at = line.operands.iter().position(|o| o.span.start <= error.span.start && error.span.end <= o.span.end);
+        let at = line
+            .operands
+            .iter()
+            .position(|o| o.span.start <= error.span.start && error.span.end <= o.span.end);
         match at {
             Some(at) if !symbolic => {
                 let kind = self.expects(entries, given, at);
@@ -180,14 +224,19 @@ impl Machine<'_> {
                 let message = format!("instruction '{name}' operand {} expects {kind}, got {got}", at + 1);
                 Wrong::new(base + error.span.start..base + error.span.end, message).help(detail)
             }
-            _ => Wrong::new(base + error.span.start..base + error.span.end, format!("instruction '{name}': {}", error.message))
-                .maybe_help(error.help),
+            _ => Wrong::new(
+                base + error.span.start..base + error.span.end,
+                format!("instruction '{name}': {}", error.message),
+            )
+            .maybe_help(error.help),
         }
     }
 
     /// The kind of operand that belongs at `index`, as the specification calls them.
     fn expects(&self, entries: &[EntryId], count: usize, index: usize) -> &'static str {
-        let Some(form) = forms_of(self.arch, entries).find(|f| f.slots.len() == count) else { return "another operand" };
+        let Some(form) = forms_of(self.arch, entries).find(|f| f.slots.len() == count) else {
+            return "another operand";
+        };
         let Some(slot) = form.slots.get(index) else { return "another operand" };
         let ty = self.arch.table().operand_types[slot.ty as usize].name;
         match slot.kind {
@@ -217,10 +266,14 @@ impl Machine<'_> {
                 let (vm, lgkm, exp) = (value >> 10 & 63, value >> 4 & 63, value & 7);
                 let mut parts = Vec::new();
                 if vm != 63 {
-                    parts.extend(["load", "sample", "bvh"].map(|kind| format!("s_wait_{kind}cnt {}", vm.min(if kind == "bvh" { 7 } else { 63 }))));
+                    parts.extend(["load", "sample", "bvh"].map(|kind| {
+                        format!("s_wait_{kind}cnt {}", vm.min(if kind == "bvh" { 7 } else { 63 }))
+                    }));
                 }
                 if lgkm != 63 {
-                    parts.extend(["ds", "km"].map(|kind| format!("s_wait_{kind}cnt {}", lgkm.min(if kind == "km" { 31 } else { 63 }))));
+                    parts.extend(["ds", "km"].map(|kind| {
+                        format!("s_wait_{kind}cnt {}", lgkm.min(if kind == "km" { 31 } else { 63 }))
+                    }));
                 }
                 if exp != 7 {
                     parts.push(format!("s_wait_expcnt {exp}"));
@@ -241,7 +294,10 @@ impl Machine<'_> {
 pub fn unresolved(expr: &Expr, error: AsmError, labels: &[(String, u64)], base: usize) -> Wrong {
     match expr.symbol() {
         Some((name, span)) if !labels.iter().any(|(label, _)| label == name) => {
-            let wrong = Wrong::new(base + span.start..base + span.end, format!("there is no label or constant '{name}'"));
+            let wrong = Wrong::new(
+                base + span.start..base + span.end,
+                format!("there is no label or constant '{name}'"),
+            );
             match diag::nearest(name, labels.iter().map(|(label, _)| label.as_str())) {
                 Some(near) => wrong.help(format!("did you mean `{near}`?")),
                 None => wrong,
@@ -289,6 +345,10 @@ fn renamed(name: &str, arch: Arch) -> Option<String> {
         }
     };
     rules::entries(&new, arch).is_some().then_some(new)
+}
+
+fn takes_label(arch: Arch, entries: &[EntryId]) -> bool {
+    forms_of(arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::Imm(Imm::Label)))
 }
 
 /// How many operands the instruction may be written with, ascending.

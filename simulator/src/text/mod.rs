@@ -18,8 +18,8 @@ pub mod print;
 pub mod rules;
 
 use crate::arch::Arch;
-use crate::inst::Inst;
 use crate::asm::Fixup;
+use crate::inst::Inst;
 use body::{Placed, Statement};
 use constant::{Constants, Wrong};
 use header::{Header, HeaderParser};

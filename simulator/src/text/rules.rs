@@ -15,11 +15,15 @@ use std::ops::Range;
 pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
     for (piece, at) in pieces(text) {
         let start = base + at;
-        let signs: String = piece.chars().filter(|c| !c.is_whitespace()).take_while(|c| matches!(c, '-' | '|')).collect();
+        let signs: String =
+            piece.chars().filter(|c| !c.is_whitespace()).take_while(|c| matches!(c, '-' | '|')).collect();
         let message = if signs.contains("--") {
             "double negation is not allowed (only one NEG bit exists)"
         } else if signs.starts_with("|-") || signs.starts_with("-|-") {
-            match piece.trim_start_matches(['-', '|', ' ']).starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+            match piece
+                .trim_start_matches(['-', '|', ' '])
+                .starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            {
                 true => "absolute value is not allowed on immediates",
                 false => "absolute value after negation is not allowed (hardware does abs→neg, not neg→abs)",
             }
@@ -52,15 +56,20 @@ pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
     for operand in operands_of(line).filter(|o| o.neg || o.abs) {
         let message = match &operand.value {
             Value::Reg(Reg { base: RegBase::Vgpr(_), count: 1, .. }) => continue,
-            Value::Reg(Reg { count: 2.., base: RegBase::Vgpr(_) | RegBase::Sgpr(_) | RegBase::Ttmp(_), .. }) => {
-                "modifiers are not allowed on ranges"
+            Value::Reg(Reg {
+                count: 2..,
+                base: RegBase::Vgpr(_) | RegBase::Sgpr(_) | RegBase::Ttmp(_),
+                ..
+            }) => "modifiers are not allowed on ranges",
+            Value::Reg(Reg { base: RegBase::Sgpr(_) | RegBase::Ttmp(_), .. }) => {
+                "modifiers are not allowed on SGPRs"
             }
-            Value::Reg(Reg { base: RegBase::Sgpr(_) | RegBase::Ttmp(_), .. }) => "modifiers are not allowed on SGPRs",
             Value::Reg(_) => "modifiers are not allowed on special registers",
             _ if operand.abs => "absolute value is not allowed on immediates",
             _ => continue,
         };
-        return Err(Wrong::new(place(operand, base), message).help("modifiers are for single VGPRs: -v0, |v0|, -|v0|"));
+        return Err(Wrong::new(place(operand, base), message)
+            .help("modifiers are for single VGPRs: -v0, |v0|, -|v0|"));
     }
     Ok(())
 }
@@ -72,7 +81,8 @@ pub fn encodings(line: &Line, base: usize, arch: Arch) -> Result<(), Wrong> {
     let Some(entries) = entries(&name, arch) else { return Ok(()) };
     for (index, operand) in line.operands.iter().enumerate().filter(|(_, o)| o.neg || o.abs) {
         let modifier = if operand.abs { "abs" } else { "neg" };
-        let refuse = |why: String| Err(Wrong::new(place(operand, base), format!("instruction '{name}': {why}")));
+        let refuse =
+            |why: String| Err(Wrong::new(place(operand, base), format!("instruction '{name}': {why}")));
         let has = |fields: &[&str]| entries.iter().any(|e| has_field(table, *e, fields));
         if !has(&["NEG", "SRC0_NEG"]) {
             let what = if name.starts_with("s_") { "scalar instruction" } else { "its encodings" };
@@ -80,7 +90,8 @@ pub fn encodings(line: &Line, base: usize, arch: Arch) -> Result<(), Wrong> {
             return refuse(format!("{what} {verb} support modifiers"));
         }
         if operand.abs && !has(&["ABS", "SRC0_ABS"]) && !name.starts_with("v_fma_mix") {
-            let holds = if has(&["NEG_HI"]) { "packed instructions have bits for" } else { "VINTERP supports" };
+            let holds =
+                if has(&["NEG_HI"]) { "packed instructions have bits for" } else { "VINTERP supports" };
             return refuse(format!("{holds} neg only"));
         }
         if entries.iter().all(|e| integer(table, *e, index)) {
@@ -110,7 +121,8 @@ fn integer(table: &'static ArchTable, entry: EntryId, index: usize) -> bool {
     if name.starts_with("V_MOV_B") || name.starts_with("V_CNDMASK_B") {
         return false;
     }
-    let written = table.signatures[entry.sig as usize].iter().filter(|o| !o.implicit && o.role != Role::State);
+    let written =
+        table.signatures[entry.sig as usize].iter().filter(|o| !o.implicit && o.role != Role::State);
     let Some(operand) = written.clone().nth(index) else { return false };
     let format = table.formats[operand.format as usize].name;
     !(format.contains('F') && format.trim_start_matches("FMT").contains('F'))
@@ -163,10 +175,16 @@ mod tests {
 
     #[test]
     fn spelling_is_checked_on_every_operand() {
-        for text in ["v_add_f32 v0, --v1, v2", "v_add_f32 v0, |-v1|, v2", "v_add_f32 v0, ||v1||, v2", "v_x v0, v1, - -v2"] {
+        for text in [
+            "v_add_f32 v0, --v1, v2",
+            "v_add_f32 v0, |-v1|, v2",
+            "v_add_f32 v0, ||v1||, v2",
+            "v_x v0, v1, - -v2",
+        ] {
             assert!(spelling(text, 0).is_err(), "{text}");
         }
-        for text in ["v_add_f32 v0, -v1, |v2|", "v_mul_f32 v0, -|v1|, v2", "v_add_f32 v0, -1.0, v1", "s_nop"] {
+        for text in ["v_add_f32 v0, -v1, |v2|", "v_mul_f32 v0, -|v1|, v2", "v_add_f32 v0, -1.0, v1", "s_nop"]
+        {
             assert_eq!(spelling(text, 0), Ok(()), "{text}");
         }
         assert_eq!(spelling("v_add_f32 v0,  --v1, v2", 100).unwrap_err().at, 115..119);
