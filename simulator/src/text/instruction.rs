@@ -56,6 +56,7 @@ impl Machine<'_> {
             return Err(self.unknown(&line, base));
         };
         rules::encodings(&line, base, self.arch)?;
+        let written = line.modifiers.clone();
         self.adapt(&mut line, entries);
         self.float_constants(&mut line);
         self.flag_operands(&line, entries, base)?;
@@ -69,7 +70,7 @@ impl Machine<'_> {
         {
             return Ok(parsed);
         }
-        Err(self.refused(&line, text, entries, error, base))
+        Err(self.refused(&line, text, &written, entries, error, base))
     }
 
     /// `unknown instruction 's_mov_b33'`
@@ -182,8 +183,16 @@ impl Machine<'_> {
         }
     }
 
-    /// A refusal in the specification's words, the assembler's beside it.
-    fn refused(&self, line: &Line, text: &str, entries: &[EntryId], error: AsmError, base: usize) -> Wrong {
+    /// A refusal in the specification's words, the assembler's beside it. `written`: the modifiers before any was dropped.
+    fn refused(
+        &self,
+        line: &Line,
+        text: &str,
+        written: &[Modifier],
+        entries: &[EntryId],
+        error: AsmError,
+        base: usize,
+    ) -> Wrong {
         let name = &line.mnemonic;
         let counts = slot_counts(self.arch, entries);
         let symbolic = line.operands.iter().any(|o| matches!(o.value, Value::Call(_)));
@@ -193,8 +202,7 @@ impl Machine<'_> {
             None => error.message.clone(),
         };
         // A flag in an operand's place: behind a comma, and one operand short.
-        let misplaced = line
-            .modifiers
+        let misplaced = written
             .iter()
             .find(|m| m.value == ModifierValue::None && text[..m.span.start].trim_end().ends_with(','));
         if let Some(flag) = misplaced.filter(|_| counts.contains(&(given + 1))) {
