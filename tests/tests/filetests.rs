@@ -2,6 +2,8 @@
 //!
 //! - `filetests/pcode/ok/x.pcode`: parses and checks without a message, and prints to the same tree;
 //! - `filetests/pcode/fail/x.pcode`: its messages are `x.stderr`. `BLESS=1` rewrites the expectations; read the diff.
+//! - `filetests/text/fail/x.rdna`: a text kernel with errors, its report `x.stderr`;
+//! - `filetests/text/fault/x.rdna`: a text kernel that faults, what the user sees `x.stderr`.
 
 use isa_spec::pcode::{parse, print};
 use isa_spec::source::{FileId, SourceMap};
@@ -9,6 +11,8 @@ use isa_spec::{data, diag, report, tables::ArchTable};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use wavesim::arch::Arch;
+use wavesim_tests::Setup;
 
 fn main() {
     let args = Arguments::from_args();
@@ -17,6 +21,12 @@ fn main() {
         for path in data::files_below(&filetests().join("pcode").join(folder), "pcode") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             trials.push(Trial::test(format!("pcode::{folder}::{name}"), move || run(&path)));
+        }
+    }
+    for (folder, run) in [("fail", text_fail as fn(&Path) -> Result<(), Failed>), ("fault", text_fault)] {
+        for path in data::files_below(&filetests().join("text").join(folder), "rdna") {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            trials.push(Trial::test(format!("text::{folder}::{name}"), move || run(&path)));
         }
     }
     libtest_mimic::run(&args, trials).exit();
@@ -69,15 +79,41 @@ fn pcode_fail(path: &Path) -> Result<(), Failed> {
     if report.ok() {
         return Err("there is no error in this file".into());
     }
-    let found = diag::render_all(&sources, &report.diagnostics);
+    expect(path, &diag::render_all(&sources, &report.diagnostics))
+}
+
+/// The machine that the header asks for.
+fn as_written(source: &str) -> Setup {
+    let arch = source.lines().find_map(|l| Arch::from_name(l.strip_prefix("arch = ")?));
+    Setup { arch: arch.unwrap_or(Arch::Rdna3), ..Setup::default() }
+}
+
+fn text_fail(path: &Path) -> Result<(), Failed> {
+    let source = std::fs::read_to_string(path)?;
+    match wavesim_tests::parse(&source, &as_written(&source)) {
+        Ok(_) => Err("there is no error in this file".into()),
+        Err(report) => expect(path, &report),
+    }
+}
+
+fn text_fault(path: &Path) -> Result<(), Failed> {
+    let source = std::fs::read_to_string(path)?;
+    match wavesim_tests::run(&source, &as_written(&source)) {
+        Ok(_) => Err("this kernel runs to its end".into()),
+        Err(fault) => expect(path, &format!("{fault}\n")),
+    }
+}
+
+/// Compares with the `.stderr` file beside `path`.
+fn expect(path: &Path, found: &str) -> Result<(), Failed> {
     let expected = path.with_extension("stderr");
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&expected, &found)?;
+        std::fs::write(&expected, found)?;
         return Ok(());
     }
     let wanted = std::fs::read_to_string(&expected)
         .map_err(|e| format!("{}: {e}; BLESS=1 writes it:\n{found}", expected.display()))?;
-    same("messages differ from the .stderr file (BLESS=1 rewrites it)", &wanted, &found)
+    same("messages differ from the .stderr file (BLESS=1 rewrites it)", &wanted, found)
 }
 
 fn same(what: &str, wanted: &str, found: &str) -> Result<(), Failed> {

@@ -86,7 +86,7 @@ fn errors_in_the_specifications_words() {
     refused("v_mov_b32 s0, v1", "line 5: instruction 'v_mov_b32' operand 1 expects Vgpr, got Sgpr(0)");
     refused("v_mov_b32 v256, v1", "v256");
     refused("s_branch nowhere", "there is no label or constant 'nowhere'");
-    refused("a:\na:", "already there");
+    refused("a: a:", "already there");
 }
 
 #[test]
