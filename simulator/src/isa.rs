@@ -55,8 +55,45 @@ pub fn pseudocode() -> Vec<(String, String)> {
     LOADED.pcode.iter().map(file).map(|f| (f.name.clone(), f.text.clone())).collect()
 }
 
+/// Lines of `pseudocode/unsupported.txt`: name, or prefix with `*`, and reason.
+fn unsupported() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../pseudocode/unsupported.txt"));
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(':')).map(|(name, reason)| (name.trim(), reason.trim()))
+}
+
+/// Why an instruction has no semantics.
+pub fn unsupported_reason(name: &str) -> Option<&'static str> {
+    let matches = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => name == pattern,
+    };
+    unsupported().find(|(pattern, _)| matches(pattern)).map(|(_, reason)| reason)
+}
+
 /// `file:line` of a place in the pseudocode.
 pub fn place(span: isa_spec::source::Span) -> String {
     let (line, _) = LOADED.sources.line_col(span.file, span.start);
     format!("{}:{line}", LOADED.sources.file(span.file).name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Instructions without semantics have a reason, and every reason is needed.
+    #[test]
+    fn what_is_unsupported_says_why() {
+        let mut used = BTreeSet::new();
+        for arch in Arch::ALL {
+            for (inst, code) in table(arch).instructions.iter().zip(BY_ARCH[arch as usize]) {
+                let reason = unsupported_reason(inst.name);
+                assert_eq!(*code == u16::MAX, reason.is_some(), "{}: {}: {reason:?}", arch.name(), inst.name);
+                used.extend(reason);
+            }
+        }
+        let unused: Vec<_> = unsupported().filter(|(_, reason)| !used.contains(reason)).collect();
+        assert_eq!(unused, [], "lines of unsupported.txt that nothing needs");
+    }
 }

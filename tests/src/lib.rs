@@ -1,5 +1,7 @@
 //! What the tests share: running the command line in this process, and text kernels as values.
 
+pub mod random;
+
 use clap::Parser;
 use isa_spec::source::SourceMap;
 use std::collections::BTreeMap;

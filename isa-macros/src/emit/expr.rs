@@ -15,6 +15,8 @@ pub struct Emit<'a> {
     /// Masks that the body builds a lane's bit of.
     pub mask_d0: bool,
     pub returns: bool,
+    /// A vector instruction that runs once a wave: its sources may have modifiers.
+    pub once_modified: bool,
 }
 
 /// The Rust integer that holds `width` bits.
@@ -468,6 +470,11 @@ impl Emit<'_> {
             1 => quote! { rt::scalar1(cx, #slot) },
             2 => quote! { rt::scalar2(cx, #slot) },
             _ => quote! { rt::scalar4(cx, #slot) },
+        };
+        let numbered = [Role::S0, Role::S1, Role::S2, Role::S3].iter().position(|r| *r == role);
+        let value = match numbered {
+            Some(source) if self.once_modified => quote! { rt::once_source(cx, op, #source, #value as u128) },
+            _ => value,
         };
         masked(quote! { (#value as #hold) }, width)
     }

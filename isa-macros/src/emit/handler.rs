@@ -183,7 +183,13 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
     let mask_d0 = op.sig.family == Family::Vector
         && op.name.starts_with("V_CMP_")
         && sem.uses.writes.contains(&Role::D0);
-    let emit = Emit { sem, lane: sem.shape == Shape::Lane, mask_d0, returns: has_return(&sem.body) };
+    let emit = Emit {
+        sem,
+        lane: sem.shape == Shape::Lane,
+        mask_d0,
+        returns: has_return(&sem.body),
+        once_modified: sem.shape == Shape::Wave && op.sig.family == Family::Vector,
+    };
     let body = match sem.shape {
         Shape::Lane => lane(op, &emit, &widths),
         _ => once(&emit),
@@ -311,7 +317,8 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenS
             quote! { (#index, &mut #rows) }
         })
         .collect();
-    let modify = if sources.is_empty() || op.sig.family != Family::Vector {
+    // Also without sources: DPP's masks switch lanes off.
+    let modify = if op.sig.family != Family::Vector {
         quote! {}
     } else {
         let names = widths
@@ -402,8 +409,8 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenS
     } else {
         quote! {}
     };
-    // Memory is touched lane by lane, active lanes only; so are bodies too heavy to vectorise.
-    let skip = memory || heavy(sem);
+    // Memory and registers by number are touched lane by lane, active lanes only; so are bodies too heavy to vectorise.
+    let skip = memory || sem.uses.registers || heavy(sem);
     let guard = if skip {
         quote! { if exec >> l & 1 == 0 { continue; } }
     } else {
@@ -473,7 +480,7 @@ fn out_fmt(op: &Operation, sem: &Semantics, width: u32) -> TokenStream {
     let mut ty = None;
     find_d0_type(&sem.body, &mut ty);
     // Packed results clamp each half.
-    if op.name.starts_with("V_PK_") && op.name.ends_with("F16") {
+    if op.name.starts_with("V_PK_") && op.name.ends_with("F16") || op.name == "V_CVT_PK_RTZ_F16_F32" {
         return quote! { rt::Out::PackedF16 };
     }
     match ty {

@@ -83,6 +83,11 @@ impl FloatEnv {
         FloatEnv { round32: round, round64: round, ..self }
     }
 
+    /// For what hardware approximates: nearest even, and f32 denormals flushed (RDNA manuals, notes of V_RCP_F32, V_SQRT_F32 …).
+    pub const fn approximated(self) -> FloatEnv {
+        FloatEnv { flush_in32: true, flush_out32: true, ..self.with_round(Round::NearestEven) }
+    }
+
     pub fn round(&self, ty: Ty) -> Round {
         Format::of(ty).map_or(Round::NearestEven, |f| self.of(f).round)
     }

@@ -88,15 +88,16 @@ const fn to(ty: Ty) -> Ret {
 
 builtins! {
     Fma "fma" (Float, Float, Float) -> Ret::First, Pure, "a * b + c, rounded once";
+    FmaRtz "fma_rtz" (Float, Float, Float) -> Ret::First, Pure, "a * b + c, rounded once, toward zero whatever MODE says";
     Abs "abs" (Any) -> Ret::First, Pure, "clears the sign of a float; absolute value of an integer";
     Floor "floor" (Float) -> Ret::First, Pure, "toward -infinity to an integral value";
     Ceil "ceil" (Float) -> Ret::First, Pure, "toward +infinity to an integral value";
     Trunc "trunc" (Float) -> Ret::First, Pure, "toward zero to an integral value";
     Rndne "rndne" (Float) -> Ret::First, Pure, "to the nearest integral value, ties to even";
     Fract "fract" (Float) -> Ret::First, Pure, "x - floor(x), below 1";
-    Sqrt "sqrt" (Float) -> Ret::First, Pure, "square root, correctly rounded";
-    Rcp "rcp" (Float) -> Ret::First, Pure, "1 / x, correctly rounded";
-    Rsq "rsq" (Float) -> Ret::First, Pure, "1 / sqrt(x), correctly rounded";
+    Sqrt "sqrt" (Float) -> Ret::First, Pure, "square root, to nearest even; f32 denormals flushed";
+    Rcp "rcp" (Float) -> Ret::First, Pure, "1 / x, to nearest even; f32 denormals flushed";
+    Rsq "rsq" (Float) -> Ret::First, Pure, "1 / sqrt(x), to nearest even; f32 denormals flushed";
     Exp2 "exp2" (Float) -> Ret::First, Pure, "2 to the x";
     Log2 "log2" (Float) -> Ret::First, Pure, "logarithm to base 2";
     Sin "sin" (Float) -> Ret::First, Pure, "sine of x turns";

@@ -62,10 +62,14 @@ pub struct Local {
 pub struct Uses {
     pub reads: std::collections::BTreeSet<Role>,
     pub writes: std::collections::BTreeSet<Role>,
+    /// Operands whose number, not value, the body reads (`SRC0`, `VDST`, `indexOf(SADDR)`).
+    pub indexed: std::collections::BTreeSet<Role>,
     pub state_reads: std::collections::BTreeSet<State>,
     pub state_writes: std::collections::BTreeSet<State>,
     /// Encoding fields read as raw values (`OFFSET`, `NEG`, `OPSEL` …).
     pub fields: std::collections::BTreeSet<FieldName>,
+    /// Assigns registers by number (`VGPR[lane][reg]`).
+    pub registers: bool,
     pub memory_read: bool,
     pub memory_write: bool,
     /// Any float arithmetic, rounding or conversion that depends on MODE, by format.

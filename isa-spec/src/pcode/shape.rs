@@ -122,7 +122,8 @@ impl Walk {
                 self.place(base, true);
             }
             PlaceKind::Vgpr { lane, reg } => {
-                self.wave = true;
+                self.uses.registers = true;
+                self.register_of(lane);
                 self.expr(lane);
                 self.expr(reg);
             }
@@ -142,7 +143,9 @@ impl Walk {
             ExprKind::Operand(role) => {
                 self.uses.reads.insert(*role);
             }
-            ExprKind::OperandIndex(_) => {}
+            ExprKind::OperandIndex(role) => {
+                self.uses.indexed.insert(*role);
+            }
             ExprKind::OperandLane { role, lane, index } => {
                 self.uses.reads.insert(*role);
                 // In lane shape another lane of the staged sources can be read (interpolation).
@@ -194,7 +197,7 @@ impl Walk {
                 self.float(e.ty);
             }
             ExprKind::Vgpr { lane, reg } => {
-                self.wave = true;
+                self.register_of(lane);
                 self.expr(lane);
                 self.expr(reg);
             }
@@ -204,6 +207,15 @@ impl Walk {
                 self.expr(addr);
             }
             ExprKind::Concat(parts) => parts.iter().for_each(|p| self.expr(p)),
+        }
+    }
+
+    /// A register of the own lane leaves the body lane-shaped.
+    fn register_of(&mut self, lane: &Expr) {
+        if is_lane_id(lane) {
+            self.lane = true;
+        } else {
+            self.wave = true;
         }
     }
 

@@ -1,8 +1,11 @@
 //! `wavesim conform`: instruction conformance vectors, compared output by output.
 
 use super::{FAILED, OK};
+use crate::arch::Arch;
 use crate::conform::{self, Engine, Outcome, Record};
 use isa_spec::pcode::ir::Semantics;
+use rayon::prelude::*;
+use regex::Regex;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -13,28 +16,66 @@ use std::path::{Path, PathBuf};
 #[command(after_long_help = "\
 Examples:
   wavesim conform vectors/rdna3
-  wavesim conform vectors/rdna4/vop2.jsonl.gz --reference --show 5")]
+  wavesim conform vectors --arch rdna4 --filter 'v_(add|sub)_f(16|32)' --json
+  wavesim conform vectors/rdna4/vop2.jsonl.gz --reference --show 5
+
+Exit code 1 if a record fails. A list of disputed records (--disputed) is a text file with their names in blocks fenced by
+```disputed and ```: they are counted apart, and one that passes is pointed out.")]
 pub struct ConformArgs {
     /// Vector files, or folders of them
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
+    /// Only records of one architecture; the vectors named rdna3 run as rdna3.5 too
+    #[arg(long, value_parser = parse_arch)]
+    pub arch: Option<Arch>,
+    /// Only instructions whose name matches this regular expression
+    #[arg(long, value_name = "REGEX")]
+    pub filter: Option<Regex>,
     /// Execute with the evaluator in place of the compiled handlers
     #[arg(long)]
     pub reference: bool,
+    /// Records known to be wrong, counted apart
+    #[arg(long, value_name = "FILE")]
+    pub disputed: Option<PathBuf>,
     /// Show what differs, in this many records per instruction
     #[arg(long, default_value_t = 1)]
     pub show: u32,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
+    /// Threads [default: all processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+}
+
+fn parse_arch(name: &str) -> Result<Arch, String> {
+    Arch::from_name(name).or_else(|| Arch::from_mcpu(name)).ok_or_else(|| {
+        let names: Vec<&str> = Arch::ALL.iter().map(|a| a.name()).collect();
+        format!("the architectures are {}", names.join(", "))
+    })
 }
 
 pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let engine = if args.reference { Engine::Reference } else { Engine::Interpreter };
+    let mut pool = rayon::ThreadPoolBuilder::new();
+    if let Some(jobs) = args.jobs {
+        pool = pool.num_threads(jobs.into());
+    }
+    let pool = pool.build()?;
     let mut tally = Tally::default();
+    if let Some(path) = &args.disputed {
+        let text = std::fs::read_to_string(path).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+        tally.disputed = conform::disputed(&text).map(|id| (id.to_string(), false)).collect();
+    }
     for path in files(&args.paths)? {
-        let records = conform::read_file(&path)?;
-        tally.add(&family(&path), &records, engine, &BTreeMap::new());
+        let mut records = conform::read_file(&path)?;
+        if let Some(filter) = &args.filter {
+            records.retain(|r| filter.is_match(&r.op));
+        }
+        if let Some(arch) = args.arch {
+            records.retain_mut(|r| r.choose(arch));
+        }
+        pool.install(|| tally.add(&family(&path), &records, engine, &BTreeMap::new()));
     }
     tally.report(args.json, args.show, out)?;
     Ok(tally.code())
@@ -44,9 +85,21 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
 #[derive(Debug, Default)]
 pub struct Tally {
     families: BTreeMap<String, Counts>,
-    /// `(record, instruction, what differs)`.
-    failures: Vec<(String, String, Vec<String>)>,
+    failures: Vec<Failure>,
     unsupported: BTreeMap<String, BTreeSet<String>>,
+    /// Records that are held to be wrong, and whether they were met and failed.
+    disputed: BTreeMap<String, bool>,
+    /// Of those, the ones that passed.
+    settled: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Failure {
+    id: String,
+    /// Architecture, encoding and operation.
+    what: String,
+    asm: String,
+    diffs: Vec<String>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -65,22 +118,38 @@ impl Tally {
         engine: Engine,
         overrides: &BTreeMap<String, Semantics>,
     ) {
-        let counts = self.families.entry(family.to_string()).or_default();
-        for record in records {
-            let outcome = match record.architecture() {
+        let outcomes: Vec<Outcome> = records
+            .par_iter()
+            .map(|record| match record.architecture() {
                 Some(arch) => conform::run(record, arch, engine, overrides),
                 None => Outcome::Unsupported(record.op.clone()),
-            };
+            })
+            .collect();
+        let counts = self.families.entry(family.to_string()).or_default();
+        for (record, outcome) in records.iter().zip(outcomes) {
             match outcome {
-                Outcome::Passed => counts.passed += 1,
+                Outcome::Passed => {
+                    counts.passed += 1;
+                    if self.disputed.contains_key(&record.id) {
+                        self.settled.push(record.id.clone());
+                    }
+                }
                 Outcome::Unsupported(_) => {
                     counts.unsupported += 1;
                     self.unsupported.entry(record.arch.clone()).or_default().insert(record.op.clone());
                 }
                 Outcome::Failed(diffs) => {
+                    if let Some(met) = self.disputed.get_mut(&record.id) {
+                        *met = true;
+                        continue;
+                    }
                     counts.failed += 1;
-                    let what = format!("{} {} {}", record.arch, record.enc, record.op);
-                    self.failures.push((record.id.clone(), what, diffs));
+                    self.failures.push(Failure {
+                        id: record.id.clone(),
+                        what: format!("{} {} {}", record.arch, record.enc, record.op),
+                        asm: record.asm.clone().unwrap_or_else(|| record.words.join(" ")),
+                        diffs,
+                    });
                 }
             }
         }
@@ -98,14 +167,20 @@ impl Tally {
         if self.failures.is_empty() { OK } else { FAILED }
     }
 
+    /// Disputed records that were run and failed, as the list expects.
+    fn disputed_met(&self) -> Vec<&str> {
+        self.disputed.iter().filter(|(_, met)| **met).map(|(id, _)| id.as_str()).collect()
+    }
+
     pub fn report(&self, json: bool, show: u32, out: &mut dyn Write) -> anyhow::Result<()> {
         let total = self.total();
+        let disputed = self.disputed_met();
         if json {
             let counts =
                 |c: &Counts| json!({"passed": c.passed, "failed": c.failed, "unsupported": c.unsupported});
             let families: BTreeMap<&str, _> =
                 self.families.iter().map(|(name, c)| (name.as_str(), counts(c))).collect();
-            let failures: Vec<&str> = self.failures.iter().map(|(id, ..)| id.as_str()).collect();
+            let failures: Vec<&str> = self.failures.iter().map(|f| f.id.as_str()).collect();
             let value = json!({
                 "schema": "wavesim-conform-1",
                 "passed": total.passed,
@@ -113,17 +188,19 @@ impl Tally {
                 "unsupported": total.unsupported,
                 "families": families,
                 "failures": failures,
+                "disputed": disputed,
+                "disputed_but_passed": self.settled,
                 "unsupported_ops": self.unsupported,
             });
             writeln!(out, "{value}")?;
             return Ok(());
         }
         let mut shown: BTreeMap<&str, u32> = BTreeMap::new();
-        for (id, what, diffs) in &self.failures {
+        for Failure { id, what, asm, diffs } in &self.failures {
             let seen = shown.entry(what).or_default();
             *seen += 1;
             if *seen <= show {
-                writeln!(out, "{id} {what}\n    {}", diffs.join("\n    "))?;
+                writeln!(out, "{id} {what}\n    {asm}\n    {}", diffs.join("\n    "))?;
             }
         }
         for (name, c) in &self.families {
@@ -134,6 +211,12 @@ impl Tally {
             )?;
         }
         writeln!(out, "{} passed, {} failed, {} unsupported", total.passed, total.failed, total.unsupported)?;
+        if !self.disputed.is_empty() {
+            writeln!(out, "{} disputed", disputed.len())?;
+        }
+        if !self.settled.is_empty() {
+            writeln!(out, "disputed, but these pass: {}", self.settled.join(" "))?;
+        }
         Ok(())
     }
 }

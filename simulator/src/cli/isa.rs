@@ -434,7 +434,11 @@ pub fn coverage(archs: &[Arch], json: bool) -> String {
                 let groups: serde_json::Map<String, Value> = groups
                     .iter()
                     .map(|(name, c)| {
-                        let value = json!({"total": c.total, "semantics": c.semantics, "missing": c.missing});
+                        let reasons: BTreeMap<&str, &str> =
+                            c.missing.iter().map(|name| (name.as_str(), reason(name))).collect();
+                        let value = json!({
+                            "total": c.total, "semantics": c.semantics, "missing": c.missing, "reasons": reasons
+                        });
                         (name.to_string(), value)
                     })
                     .collect();
@@ -463,10 +467,21 @@ pub fn coverage(archs: &[Arch], json: bool) -> String {
     }
     for (arch, groups) in &counts {
         for (name, c) in groups.iter().filter(|(_, c)| !c.missing.is_empty()) {
-            let _ = writeln!(out, "{} {name} without semantics: {}", arch.name(), c.missing.join(" "));
+            let _ = writeln!(out, "{} {name} without semantics:", arch.name());
+            let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for name in &c.missing {
+                by_reason.entry(reason(name)).or_default().push(name);
+            }
+            for (reason, names) in by_reason {
+                let _ = writeln!(out, "  {reason}:\n    {}", names.join(" "));
+            }
         }
     }
     out
+}
+
+fn reason(name: &str) -> &'static str {
+    isa::unsupported_reason(&name.to_uppercase()).unwrap_or("no reason is on record")
 }
 
 fn count(arch: Arch) -> BTreeMap<&'static str, Count> {

@@ -1,8 +1,10 @@
 //! Conformance vectors: one instruction (or a few), one start state, one end state.
 
 pub mod compare;
+pub mod disputed;
 pub mod record;
 pub mod run;
 
+pub use disputed::disputed;
 pub use record::{Record, read_file};
 pub use run::{Engine, Outcome, run};

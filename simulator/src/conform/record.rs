@@ -144,6 +144,16 @@ impl Record {
         Arch::from_name(&self.arch)
     }
 
+    /// Makes the record one of `arch` if it can be: records of RDNA 3 serve RDNA 3.5 as well.
+    pub fn choose(&mut self, arch: Arch) -> bool {
+        let own = self.architecture();
+        if own == Some(Arch::Rdna3) && arch == Arch::Rdna35 {
+            self.target = Some("gfx1150".to_string());
+            return true;
+        }
+        own == Some(arch)
+    }
+
     pub fn mem_in(&self) -> &[Region] {
         match &self.mem_in {
             None => &[],

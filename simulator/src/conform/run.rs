@@ -36,6 +36,9 @@ pub enum Outcome {
 /// MODE of the vectors unless a record says otherwise: nearest even, f32 denormals flushed, f16/f64 kept, DX10_CLAMP, IEEE.
 const MODE: u32 = 0x3c0 | 0x100;
 
+/// LDS, and scratch per lane, unless a record says otherwise.
+const DEFAULT_BYTES: u32 = 65536;
+
 /// `overrides`: semantics by upper-case instruction name that replace the built-in ones.
 pub fn run(record: &Record, arch: Arch, engine: Engine, overrides: &BTreeMap<String, Semantics>) -> Outcome {
     match try_run(record, arch, engine, overrides) {
@@ -59,9 +62,23 @@ fn try_run(
         insts.push((at as u64 * 4, inst));
         at += inst.size as usize / 4;
     }
+    if record.wave != 32 && record.wave != 64 {
+        return Ok(Outcome::Unsupported(record.op.clone()));
+    }
     let mut wave = Wave::new(record.wave);
-    let mut lds = vec![0u8; record.lds_bytes.unwrap_or(65536) as usize];
-    let stride = record.scratch_in.as_ref().map_or(record.scratch_bytes.unwrap_or(65536), |s| s.stride);
+    // Most instructions reach no memory: theirs need not be laid out and compared.
+    let reaches = |inst: &Inst| match semantics(arch, inst, overrides) {
+        Some((x, y)) => [Some(x), y].into_iter().flatten().any(|s| s.uses.memory_read || s.uses.memory_write),
+        None => false,
+    };
+    let memory = insts.iter().any(|(_, inst)| reaches(inst));
+    let given =
+        |bytes: Option<u32>, region: bool| if memory || region { bytes.unwrap_or(DEFAULT_BYTES) } else { 0 };
+    let mut lds = vec![0u8; given(record.lds_bytes, record.lds_in.is_some()) as usize];
+    let stride = match &record.scratch_in {
+        Some(s) => s.stride,
+        None => given(record.scratch_bytes, false),
+    };
     let mut scratch = vec![0u8; stride as usize * record.wave as usize];
     let mut mapped = start(record, &mut wave, &mut lds, &mut scratch)?;
     let mut memory = Memory::empty();
@@ -70,8 +87,9 @@ fn try_run(
         let mapping = unsafe { memory.map_host(*base, bytes.as_mut_ptr(), bytes.len() as u64, true) };
         mapping.map_err(|e| e.to_string())?;
     }
-    let before_lds = lds.clone();
-    let before_scratch = scratch.clone();
+    let before = |hex: Option<&String>| hex.and_then(|hex| hex_bytes(hex)).unwrap_or_default();
+    let before_lds = before(record.lds_in.as_ref().map(|m| &m.hex));
+    let before_scratch = before(record.scratch_in.as_ref().map(|m| &m.hex));
     let before_mem: Vec<(u64, Vec<u8>)> = mapped.clone();
     let mut workgroup = Workgroup::new(1);
     let mut steps = 0;
@@ -205,14 +223,15 @@ fn start(record: &Record, wave: &mut Wave, lds: &mut [u8], scratch: &mut [u8]) -
 
 fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
     let asserted = record.lanes.as_deref().and_then(hex64).unwrap_or(u64::MAX);
-    // Masks in SGPRs carry lane bits; ordinary scalars do not, and then `lanes` is absent.
+    let first = record.sgpr_out.keys().filter_map(|reg| reg.parse::<u32>().ok()).min().unwrap_or(0);
     for (reg, expected) in &record.sgpr_out {
         let Ok(number) = reg.parse::<u32>() else { continue };
         let expected = hex64(expected).unwrap_or(0) as u32;
         let actual = wave.sgpr(number);
         let tol = &record.tol;
-        let mask = asserted as u32;
-        let same = if tol.is_none() && record.lanes.is_some() {
+        let same = if record.lanes.is_some() {
+            // An instruction with lanes writes a mask of them, or nothing, to SGPRs: one bit a lane, 32 a register.
+            let mask = (asserted >> (32 * (number - first).min(1))) as u32;
             expected & mask == actual & mask
         } else if dwords(tol) == 2 {
             expected == actual
@@ -220,7 +239,11 @@ fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
             agrees(expected as u64, actual as u64, tol)
         };
         if !same {
-            diff.push(format!("s{reg}: expected {expected:08x}, got {actual:08x}"));
+            diff.push(format!(
+                "s{reg}: expected {}, got {}",
+                show(expected as u64, 1),
+                show(actual as u64, 1)
+            ));
         }
     }
     let span = dwords(&record.tol);
@@ -253,11 +276,9 @@ fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
             let a =
                 value(wave.vgpr(lane, number), if high.is_some() { wave.vgpr(lane, number + 1) } else { 0 });
             if !agrees(e, a, &record.tol) {
-                diff.push(format!(
-                    "v{number} lane {lane}: expected {}, got {}",
-                    show(e, span),
-                    show(a, span)
-                ));
+                let what =
+                    format!("v{number} lane {lane}: expected {}, got {}", show(e, span), show(a, span));
+                diff.push(what + &inputs(record, lane as usize));
                 break;
             }
         }
@@ -298,18 +319,41 @@ fn show(value: u64, dwords: usize) -> String {
     }
 }
 
-/// Words that differ: byte offset -> new value.
+/// The register inputs of a lane, as a line of their own.
+fn inputs(record: &Record, lane: usize) -> String {
+    let vector = record.vgpr_in.iter().filter_map(|(reg, values)| {
+        let value = *lanes(values)?.get(lane)?;
+        Some(format!("v{reg} = {}", show(value as u64, 1)))
+    });
+    let scalar =
+        record.sgpr_in.iter().filter_map(|(reg, value)| Some(format!("s{reg} = {}", show(hex64(value)?, 1))));
+    let list: Vec<String> = vector.chain(scalar).take(8).collect();
+    if list.is_empty() { String::new() } else { format!("\n        with {}", list.join(", ")) }
+}
+
+/// Words that differ: byte offset -> new value. Beyond `old` everything was zero.
 fn changed(old: &[u8], new: &[u8]) -> BTreeMap<u64, u32> {
-    old.chunks(4)
-        .zip(new.chunks(4))
-        .enumerate()
-        .filter(|(_, (a, b))| a != b)
-        .map(|(at, (_, b))| {
-            let mut word = [0; 4];
-            word[..b.len()].copy_from_slice(b);
-            (at as u64 * 4, u32::from_le_bytes(word))
-        })
-        .collect()
+    const BLOCK: usize = 4096;
+    static ZEROS: [u8; BLOCK] = [0; BLOCK];
+    let mut out = BTreeMap::new();
+    for (number, now) in new.chunks(BLOCK).enumerate() {
+        let start = number * BLOCK;
+        let mut before = ZEROS;
+        let known = old.get(start..).unwrap_or_default();
+        let known = &known[..known.len().min(BLOCK)];
+        before[..known.len()].copy_from_slice(known);
+        if before[..now.len()] == *now {
+            continue;
+        }
+        for (at, (a, b)) in before.chunks(4).zip(now.chunks(4)).enumerate() {
+            if a[..b.len()] != *b {
+                let mut word = [0; 4];
+                word[..b.len()].copy_from_slice(b);
+                out.insert((start + at * 4) as u64, u32::from_le_bytes(word));
+            }
+        }
+    }
+    out
 }
 
 fn words_out(

@@ -60,18 +60,23 @@ impl<'a> Cx<'a> {
         cx
     }
 
+    /// `name` is the instruction's.
     #[cold]
-    pub(super) fn take_event(&mut self, op: &Op) -> Event {
+    pub(super) fn take_event(&mut self, op: &Op, name: Option<&str>) -> Event {
         match self.event.take() {
             Some(event) => event,
-            None => unknown(op),
+            None => unknown(op, name),
         }
     }
 }
 
-fn unknown(op: &Op) -> Event {
-    let name = isa::OPERATIONS.get(op.code as usize).map_or("this instruction", |o| o.name);
-    Event::fault(FaultKind::Unimplemented, format!("{name} has no semantics"))
+fn unknown(op: &Op, name: Option<&str>) -> Event {
+    if op.flags & Op::HOLE != 0 {
+        return Event::fault(FaultKind::IllegalInstruction, "the bytes here are no instruction");
+    }
+    let name = name.unwrap_or("this instruction");
+    let reason = isa::unsupported_reason(name).map_or(String::new(), |reason| format!(" ({reason})"));
+    Event::fault(FaultKind::Unimplemented, format!("{} is not supported{reason}", name.to_lowercase()))
 }
 
 /// Executes one instruction by compiled handlers; `None` if it has none. The PC moves on, or jumps.
@@ -101,7 +106,7 @@ pub fn step(
             Flow::NEXT => {}
             Flow::JUMP => next = cx.jump,
             _ => {
-                result = Err(cx.take_event(op));
+                result = Err(cx.take_event(op, None));
                 break;
             }
         }
@@ -209,7 +214,8 @@ fn run_loop(
                     }
                     continue;
                 }
-                let event = cx.take_event(op);
+                let name = program.name_at(cx.op_pc);
+                let event = cx.take_event(op, name);
                 let fault = matches!(event, Event::Fault { .. });
                 cx.wave.pc = if fault {
                     cx.op_pc

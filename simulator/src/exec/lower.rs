@@ -73,6 +73,12 @@ impl Lowered {
         self.ops[first..last].iter_mut().for_each(|op| op.flags |= Op::MORE);
     }
 
+    /// Appends an operation that faults: words that decode to nothing.
+    pub fn push_hole(&mut self) {
+        let hole = Op { code: UNKNOWN, flags: Op::HOLE, d: 0, d1: 0, src: [0; 4], imm: 0, ext: 0 };
+        self.ops.push(hole);
+    }
+
     fn one(&mut self, arch: Arch, inst: &Inst, entry: u16, plan: &'static Plan, operands: &[Operand]) -> Op {
         let mut op = Op {
             code: UNKNOWN,
@@ -111,12 +117,6 @@ impl Lowered {
         ext.dpp = dpp(plan, inst);
         if ext != Ext::default() {
             op.flags |= Op::MODIFY;
-        }
-        // Scalar float instructions in VOP3 take their operands without staging: a modifier must not be lost silently.
-        let signs = plan.get(inst, plan.mods.neg) | plan.get(inst, plan.mods.abs);
-        if info.shape == Shape::Scalar && signs != 0 {
-            op.code = UNKNOWN;
-            return op;
         }
         ext.omod = plan.get(inst, plan.mods.omod) as u8;
         if !info.fields.is_empty() {
@@ -164,7 +164,7 @@ impl Lowered {
         operand: &Operand,
         info: &OpInfo,
         op: &mut Op,
-        _ext: &mut Ext,
+        ext: &mut Ext,
     ) {
         let Some(field) = operand.field else {
             if operand.fmt == Fmt::Mask {
@@ -178,19 +178,26 @@ impl Lowered {
             return;
         }
         match plan::code(arch, operand, value) {
+            // A body that reads the number itself gets all of it.
+            Code::Vgpr(reg) if info.indexed.contains(&operand.role) => op.d = reg,
             Code::Vgpr(reg) => {
                 op.d = plan.register(operand, reg);
                 if plan.half_shift(inst, operand, reg, true) != 0 {
                     op.flags |= Op::HIGH;
                 }
                 if !plan.returns(inst) {
-                    op.d = DISCARD as u16;
-                    // A compare-and-swap still needs nothing of its old value.
+                    if operand.input {
+                        op.flags |= Op::OUTPUT | Op::NO_RESULT;
+                    } else {
+                        op.d = DISCARD as u16;
+                    }
                 }
             }
             Code::Sgpr(sgpr) => {
                 op.d = sgpr;
                 op.flags |= Op::SCALAR_DEST;
+                ext.half_result = operand.fmt == Fmt::F16
+                    && plan.get(inst, plan.mods.omod) + plan.get(inst, plan.mods.clamp) != 0;
             }
             _ => op.d = NULL as u16,
         }
@@ -223,6 +230,7 @@ impl Lowered {
         let code = plan::code(arch, operand, value);
         let mut reg = 0;
         op.src[slot] = match code {
+            Code::Vgpr(r) if info.indexed.contains(&operand.role) => Op::VGPR | r,
             Code::Vgpr(r) => {
                 reg = r;
                 Op::VGPR | plan.register(operand, r)
@@ -239,7 +247,7 @@ impl Lowered {
             Code::SharedLimit | Code::PrivateLimit => Op::LIMIT,
             Code::Invalid => NULL as u16,
         };
-        if matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3) && info.shape == Shape::Lane {
+        if matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3) && info.shape != Shape::Scalar {
             modifiers(arch, inst, plan, operand, info, slot, reg, ext);
         }
     }
@@ -313,7 +321,7 @@ fn modifiers(
         ext.narrow_bits |= on;
     }
     let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64 | Fmt::Bits);
-    if !float {
+    if !float || operand.size_bits > 64 {
         return;
     }
     let bit = |field| plan.get(inst, field) >> i & 1 == 1;

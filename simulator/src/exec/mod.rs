@@ -7,6 +7,7 @@ pub mod lower;
 pub mod machine_ops;
 pub mod observe;
 pub mod op;
+pub mod output;
 pub mod overrides;
 pub mod plan;
 pub mod program;

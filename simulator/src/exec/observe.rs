@@ -161,7 +161,7 @@ pub fn run(
                             next = cx.wave.pc;
                             result.err()
                         }
-                        None => Some(cx.take_event(op)),
+                        None => Some(cx.take_event(op, program.name_at(cx.op_pc))),
                     };
                     break;
                 }

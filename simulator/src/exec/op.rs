@@ -33,6 +33,11 @@ impl Op {
     pub const SCALAR_DEST: u16 = 16;
     /// The instruction goes on with the next operation (VOPD).
     pub const MORE: u16 = 32;
+    /// The result is dropped, though the destination is read: a buffer atomic without return. With [`Op::OUTPUT`], so that only
+    /// the slow path looks.
+    pub const NO_RESULT: u16 = 128;
+    /// Stands for words that are no instruction.
+    pub const HOLE: u16 = 64;
 
     pub const VGPR: u16 = 0x400;
     pub const CONST: u16 = 0x8000;
@@ -62,6 +67,8 @@ pub struct Ext {
     pub packed_neg: u8,
     pub packed_neg_hi: u8,
     pub omod: u8,
+    /// A scalar float result is f16, not f32.
+    pub half_result: bool,
     pub dpp: Dpp,
     // Raw fields for bodies that name them.
     pub neg: u32,

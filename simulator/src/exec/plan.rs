@@ -178,11 +178,17 @@ fn operand(table: &ArchTable, o: &OperandSig, sources: &mut u8) -> Operand {
     if numbered {
         *sources += 1;
     }
+    let ty = table.operand_types[o.ty as usize].name;
+    let fmt = match fmt(table.formats[o.format as usize].name, ty) {
+        // One half with zeros above: the result of V_S_EXP_F16 and its like.
+        Fmt::Packed(Half::F16) if o.output && ty.starts_with("OPR_SREG") => Fmt::F16,
+        fmt => fmt,
+    };
     Operand {
         role: o.role,
         field: o.field,
         size_bits: o.size_bits,
-        fmt: fmt(table.formats[o.format as usize].name, table.operand_types[o.ty as usize].name),
+        fmt,
         vgpr: table.operand_types[o.ty as usize].name == "OPR_VGPR",
         source,
         output: o.output,
@@ -341,6 +347,7 @@ impl Plan {
             "NEG" => self.get(inst, m.neg),
             "NEG_HI" => self.get(inst, m.neg_hi),
             "ABS" => self.get(inst, m.abs),
+            "OPSEL" if m.op_sel.is_none() => self.half_bits(inst),
             "OPSEL" => self.get(inst, m.op_sel),
             "OPSEL_HI" => self.get(inst, m.op_sel_hi) | self.get(inst, m.op_sel_hi_2) << 2,
             "CLAMP" => self.get(inst, m.clamp),
@@ -350,6 +357,17 @@ impl Plan {
             "SIMM32" => self.get(inst, m.literal),
             other => inst.field(table, other).unwrap_or(0),
         }
+    }
+
+    /// What OP_SEL would be for the halves that an e32 form names in its register numbers.
+    fn half_bits(&self, inst: &Inst) -> u32 {
+        let high = |o: &&Operand| {
+            let value = self.get(inst, o.field);
+            // A source code counts VGPRs from 256 on.
+            self.e32 && o.size_bits == 16 && (o.vgpr || value >= 256) && value & 0x80 != 0
+        };
+        let bit = |o: &Operand| if o.output { 3 } else { o.source };
+        self.operands.iter().filter(high).fold(0, |bits, o| bits | 1 << bit(o))
     }
 
     /// Whether an atomic gives its old value back.

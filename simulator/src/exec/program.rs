@@ -73,7 +73,9 @@ impl Program {
                     p.insts.push(inst);
                 }
                 Err(_) => {
-                    p.by_dword.push(u32::MAX);
+                    p.by_dword.push(p.lowered.ops.len() as u32);
+                    p.lowered.push_hole();
+                    p.op_pcs.push(pc);
                     at += 1;
                 }
             }
@@ -125,6 +127,11 @@ impl Program {
         }
         let at = *self.by_dword.get((pc / 4) as usize)?;
         (at != u32::MAX).then_some(at as usize)
+    }
+
+    /// Name of the instruction at a byte offset.
+    pub fn name_at(&self, pc: u64) -> Option<&'static str> {
+        self.inst_at(pc).map(|at| self.insts[at].instruction(self.arch.table()).name)
     }
 
     /// Index of the instruction at a byte offset.

@@ -3,6 +3,7 @@
 
 use super::hwreg;
 use super::machine_ops::{self, Event};
+use super::output;
 use super::plan::{self, Code, Fmt, Half, Operand, Plan};
 use crate::arch::Arch;
 use crate::fault::FaultKind;
@@ -312,7 +313,7 @@ impl RefMachine<'_, '_> {
             return self.packed(operand, bits as u32) as u128;
         }
         let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64 | Fmt::Bits);
-        if !float {
+        if !float || operand.size_bits > 64 {
             return bits;
         }
         let sign = 1u128 << (operand.size_bits.min(64) - 1);
@@ -375,13 +376,7 @@ impl RefMachine<'_, '_> {
             _ => return value,
         };
         let omod = self.plan.get(self.inst, self.plan.mods.omod);
-        let mut out = value;
-        // Ignored where the result may be denormal, and in IEEE mode.
-        let ignored = !self.env.flush_out(ty) || self.wave.mode & 0x200 != 0;
-        if omod != 0 && !ignored {
-            let factor = [1.0, 2.0, 4.0, 0.5][omod as usize & 3];
-            out = isa_spec::arith::mul(out, isa_spec::arith::constant(factor, ty), ty, &self.env);
-        }
+        let mut out = output::omod(value, ty, omod, self.wave.mode, self.arch);
         if self.clamp() && !self.names("CLAMP") {
             out = self.clamp_float(out, ty);
         }
@@ -389,7 +384,7 @@ impl RefMachine<'_, '_> {
     }
 
     fn clamp_float(&self, value: u128, ty: Ty) -> u128 {
-        clamp_float(value, ty, self.wave.mode, self.arch)
+        output::clamp(value, ty, self.wave.mode, self.arch)
     }
 
     fn memory_fault<T>(&mut self, place: &Place, e: MemError, lane: Option<u32>) -> Result<T, Stop> {
@@ -439,23 +434,6 @@ enum Place {
     Scratch(u64, u32),
     /// Out of a buffer's range.
     Nowhere,
-}
-
-/// To [0, 1]; a NaN becomes 0 with DX10_CLAMP (always, on RDNA 4).
-pub fn clamp_float(value: u128, ty: Ty, mode: u32, arch: Arch) -> u128 {
-    use isa_spec::arith;
-    use std::cmp::Ordering::*;
-    let dx10 = mode & 0x100 != 0 || arch == Arch::Rdna4;
-    if arith::is_nan(value, ty) {
-        return if dx10 { 0 } else { value };
-    }
-    let env = FloatEnv::KEEP;
-    let one = arith::constant(1.0, ty);
-    match (arith::compare(value, 0, ty, &env), arith::compare(value, one, ty, &env)) {
-        (Some(Less | Equal), _) => 0,
-        (_, Some(Greater)) => one,
-        _ => value,
-    }
 }
 
 impl Machine for RefMachine<'_, '_> {

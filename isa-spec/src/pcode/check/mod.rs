@@ -7,7 +7,7 @@ mod names;
 mod stmt;
 
 use super::ast;
-use super::ir::{Expr, Local, LocalId, Semantics, Shape, Stmt, Ty, Uses};
+use super::ir::{Expr, Local, LocalId, Role, Semantics, Shape, Stmt, Ty, Uses};
 use super::sig::InstrSig;
 use crate::diag::Diagnostic;
 use crate::source::{SourceMap, Span};
@@ -59,7 +59,21 @@ pub fn check(
         span: block.span,
     };
     super::shape::infer(&mut sem, sig);
-    Ok((sem, c.warnings))
+    match number_and_value(&sem) {
+        Some(error) => Err(vec![error]),
+        None => Ok((sem, c.warnings)),
+    }
+}
+
+/// A source that may be a constant has either a number or a value in a body: compiled operations keep one of them.
+fn number_and_value(sem: &Semantics) -> Option<Diagnostic> {
+    let sources = [Role::S0, Role::S1, Role::S2, Role::S3];
+    let at = sources.iter().position(|s| sem.uses.indexed.contains(s) && sem.uses.reads.contains(s))?;
+    let message = format!("`SRC{at}`, the operand's number, and `S{at}`, its value, in one body");
+    Some(
+        Diagnostic::error(sem.span, message)
+            .help(format!("`VGPR[lane][SRC{at}]` is the value of a register; `S{at}` that of any operand")),
+    )
 }
 
 /// The body's text without its common indentation and outer blank lines.

@@ -60,7 +60,8 @@ impl<'a> Cx<'a> {
     pub fn refresh_mode(&mut self) {
         let env = FloatEnv::from_mode(self.wave.mode);
         self.general = General(env);
-        self.mode_kind = match self.wave.mode & 0xff {
+        // Rounding, denormals and FP16_OVFL.
+        self.mode_kind = match self.wave.mode & 0x80_00ff {
             0xf0 => 0,
             0xc0 => 1,
             _ => 2,

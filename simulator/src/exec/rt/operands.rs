@@ -2,12 +2,11 @@
 
 use super::context::Cx;
 use crate::exec::op::{Dpp, Op};
+use crate::exec::output as modifier;
 use crate::exec::plan::dpp16_source;
-use crate::exec::reference::clamp_float;
 use crate::machine::Row;
 use crate::machine::wave::ROWS;
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
-use isa_spec::arith;
 use isa_spec::pcode::ir::Ty;
 
 /// Kind of a float result, for the output modifiers.
@@ -99,8 +98,35 @@ pub fn set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, value: u128) {
 
 /// Output modifiers of the few vector instructions that write a scalar.
 #[inline(never)]
-fn scalar_output(cx: &Cx<'_>, _op: &Op, value: u128) -> u128 {
-    clamp_float(value, Ty::F32, cx.wave.mode, cx.arch)
+fn scalar_output(cx: &Cx<'_>, op: &Op, value: u128) -> u128 {
+    let ext = cx.raw(op);
+    let ty = if ext.half_result { Ty::F16 } else { Ty::F32 };
+    let scaled = modifier::omod(value, ty, ext.omod as u32, cx.wave.mode, cx.arch);
+    if clamp(op) { modifier::clamp(scaled, ty, cx.wave.mode, cx.arch) } else { scaled }
+}
+
+/// A source of an instruction that runs once a wave, its modifiers applied.
+#[inline(always)]
+pub fn once_source(cx: &Cx<'_>, op: &Op, source: usize, value: u128) -> u128 {
+    if op.flags & Op::MODIFY == 0 { value } else { once_modified(cx, op, source, value) }
+}
+
+#[inline(never)]
+fn once_modified(cx: &Cx<'_>, op: &Op, source: usize, value: u128) -> u128 {
+    let ext = cx.raw(op);
+    let bit = |bits: u8| bits >> source & 1 == 1;
+    let sign = 1u128 << ext.sign_at[source];
+    let mut out = value;
+    if bit(ext.narrow_bits) {
+        out = out >> if bit(ext.high_bits) { 16 } else { 0 } & 0xffff;
+    }
+    if bit(ext.abs_bits) {
+        out &= !sign;
+    }
+    if bit(ext.neg_bits) {
+        out ^= sign;
+    }
+    out
 }
 
 #[inline(always)]
@@ -172,6 +198,9 @@ pub fn gather(row: &Row) -> u32 {
 #[inline(always)]
 pub fn write<const N: usize>(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, fmt: Out, mut rows: [Row; N]) {
     if op.flags & Op::OUTPUT != 0 {
+        if op.flags & Op::NO_RESULT != 0 {
+            return;
+        }
         output(cx, op, fmt, &mut rows);
     }
     let at = half * ROWS + (op.d & 0x1ff) as usize;
@@ -192,6 +221,9 @@ pub fn write<const N: usize>(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, f
 #[inline(always)]
 pub fn write_half(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, fmt: Out, mut rows: [Row; 1]) {
     if op.flags & Op::OUTPUT != 0 {
+        if op.flags & Op::NO_RESULT != 0 {
+            return;
+        }
         output(cx, op, fmt, &mut rows);
     }
     let mask = if exec == cx.wave.sgprs[126 + half] { cx.wave.masks[half] } else { lanes_of(exec) };
@@ -224,7 +256,8 @@ fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [Row]) {
         Out::F64 => Ty::F64,
         Out::PackedF16 => {
             for v in rows[0].0.iter_mut() {
-                let half = |h: u32| clamp_float(h as u128 & 0xffff, Ty::F16, cx.wave.mode, cx.arch) as u32;
+                let half =
+                    |h: u32| modifier::clamp(h as u128 & 0xffff, Ty::F16, cx.wave.mode, cx.arch) as u32;
                 if clamp(op) {
                     *v = half(*v) | half(*v >> 16) << 16;
                 }
@@ -232,19 +265,14 @@ fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [Row]) {
             return;
         }
     };
-    let env = cx.general.0;
-    let scale = (ext.omod != 0 && env.flush_out(ty) && cx.wave.mode & 0x200 == 0)
-        .then(|| arith::constant([1.0, 2.0, 4.0, 0.5][ext.omod as usize & 3], ty));
     for l in 0..32 {
         let mut v = rows[0].0[l] as u128;
         if ty == Ty::F64 {
             v |= (rows[1].0[l] as u128) << 32;
         }
-        if let Some(scale) = scale {
-            v = arith::mul(v, scale, ty, &env);
-        }
+        v = modifier::omod(v, ty, ext.omod as u32, cx.wave.mode, cx.arch);
         if clamp(op) {
-            v = clamp_float(v, ty, cx.wave.mode, cx.arch);
+            v = modifier::clamp(v, ty, cx.wave.mode, cx.arch);
         }
         rows[0].0[l] = v as u32;
         if ty == Ty::F64 {
@@ -263,7 +291,11 @@ pub fn modify(
     sources: &mut [(usize, &mut *const Row)],
 ) -> u32 {
     let ext = cx.raw(op);
-    let mut active = exec;
+    let (mut active, mut lanes) = (exec, [None; 32]);
+    if ext.dpp != Dpp::None {
+        let (from, off) = dpp_lanes(ext.dpp, half, exec);
+        (active, lanes) = (exec & !off, from);
+    }
     for (index, rows) in sources.iter_mut() {
         let i = *index;
         let bit = |bits: u8| bits >> i & 1 == 1;
@@ -281,14 +313,12 @@ pub fn modify(
             *row = unsafe { *rows.add(k) };
         }
         if moved {
-            let (lanes, invalid) = dpp_lanes(ext.dpp, half, exec, cx.wave.exec());
             let before = values;
             for (to, from) in values.iter_mut().zip(&before).take(dwords) {
                 for (value, lane) in to.0.iter_mut().zip(&lanes) {
                     *value = lane.map_or(0, |l| from.0[l as usize]);
                 }
             }
-            active &= !invalid;
         }
         if bit(ext.narrow_bits) {
             let shift = if bit(ext.high_bits) { 16 } else { 0 };
@@ -316,7 +346,7 @@ pub fn modify(
 }
 
 /// Source lane of each lane (within the half), and lanes that must not write.
-fn dpp_lanes(dpp: Dpp, half: usize, exec: u32, _all: u64) -> ([Option<u8>; 32], u32) {
+fn dpp_lanes(dpp: Dpp, half: usize, exec: u32) -> ([Option<u8>; 32], u32) {
     let mut lanes = [None; 32];
     let mut off = 0;
     for l in 0..32u32 {

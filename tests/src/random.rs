@@ -1,0 +1,281 @@
+//! Random instructions and machine states, made from the ISA's tables: legal field values, registers full of values that matter,
+//! addresses that mostly hit a small memory.
+
+use isa_spec::tables::{ArchTable, Entry, EntryId, MAX_FIELDS, Role};
+use std::sync::LazyLock;
+use wavesim::arch::Arch;
+use wavesim::inst::Inst;
+use wavesim::machine::Wave;
+
+/// Splitmix64: deterministic, so a failure is found again by its seed.
+#[derive(Debug, Clone)]
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// Below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        if n == 0 { 0 } else { self.bits() % n }
+    }
+
+    pub fn chance(&mut self, one_in: u64) -> bool {
+        self.below(one_in) == 0
+    }
+
+    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as u64) as usize]
+    }
+
+    /// A dword: numbers of every format at their edges, small integers, noise.
+    pub fn dword(&mut self) -> u32 {
+        const F32: [u32; 14] = [
+            0,
+            0x8000_0000,
+            1,
+            0x8000_0001,
+            0x007f_ffff,
+            0x0080_0000,
+            0x7f7f_ffff,
+            0x7f80_0000,
+            0xff80_0000,
+            0x7fc0_0000,
+            0x7f80_0001,
+            0x3f80_0000,
+            0xbf80_0000,
+            0x4b00_0000,
+        ];
+        const F16: [u16; 14] = [
+            0, 0x8000, 1, 0x03ff, 0x0400, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 0x3c00, 0xbc00, 0x3555,
+            0x6400,
+        ];
+        let half = |rng: &mut Rng| if rng.chance(3) { rng.bits() as u16 } else { rng.pick(&F16) } as u32;
+        match self.below(8) {
+            0 | 1 => self.pick(&F32),
+            2 | 3 => half(self) | half(self) << 16,
+            4 => self.below(70) as u32,
+            5 => (-(self.below(70) as i64)) as u32,
+            // A moderate f32.
+            6 => (self.bits() as u32 & 0x807f_ffff) | (110 + self.below(40) as u32) << 23,
+            _ => self.bits() as u32,
+        }
+    }
+}
+
+/// What [`Rng::below`] may give as a mask of lanes.
+pub fn lanes(rng: &mut Rng) -> u64 {
+    match rng.below(4) {
+        0 => u64::MAX,
+        1 => 1 << rng.below(64),
+        2 if rng.chance(4) => 0,
+        _ => rng.bits(),
+    }
+}
+
+/// Sizes of the memories that random instructions run on.
+pub const GLOBAL: u64 = 0x2000;
+pub const GLOBAL_BASE: u64 = 0x10_0000;
+pub const LDS: u64 = 0x800;
+pub const SCRATCH: u32 = 0x100;
+
+/// Registers below this are operands: the widest operand still fits in the file.
+const HIGHEST_VGPR: u32 = 200;
+
+/// A random instruction of an entry; `None` if the entry has no form of its own (the second half of VOPD).
+pub fn instruction(rng: &mut Rng, arch: Arch, id: EntryId) -> Option<Inst> {
+    let table = arch.table();
+    let entry = &table.entries[id as usize];
+    let encoding = &table.encodings[entry.enc as usize];
+    let mut fields = [0; MAX_FIELDS];
+    for (value, field) in fields.iter_mut().zip(encoding.fields) {
+        let width = field.width();
+        let any = rng.bits() as u32 & if width >= 32 { u32::MAX } else { (1 << width) - 1 };
+        *value = match field.name {
+            _ if field.fixed.is_some() => field.fixed?,
+            "LITERAL" | "SIMM32" => rng.dword(),
+            // A quarter of the instructions has each modifier.
+            "NEG" | "ABS" | "OP_SEL" | "NEG_HI" | "OMOD" | "CLAMP" | "CM" if !rng.chance(4) => 0,
+            "OP_SEL_HI" | "OP_SEL_HI_2" if !rng.chance(4) => any | ((1u64 << width) - 1) as u32,
+            "OFFSET" | "IOFFSET" | "OFFSET0" | "OFFSET1" => rng.below(64) as u32,
+            "ROW_MASK" | "BANK_MASK" if rng.chance(2) => 15,
+            "DPP_CTRL" => dpp_ctrl(rng),
+            "SWZ" | "TFE" | "LWE" | "NV" | "GDS" => 0,
+            _ => any,
+        };
+    }
+    if let Some(op) = encoding.op_field {
+        fields[op as usize] = entry.opcode as u32;
+    }
+    operands(rng, table, entry, &mut fields);
+    let mut entry_y = EntryId::MAX;
+    if encoding.name.starts_with("VOPD") {
+        let find = |name: &str| encoding.fields.iter().position(|f| f.name == name);
+        let width = encoding.op_field.map_or(0, |f| encoding.fields[f as usize].width());
+        if entry.opcode as u64 >= 1 << width {
+            return None;
+        }
+        let seconds: Vec<EntryId> = (0..table.entries.len() as EntryId)
+            .filter(|&e| table.entries[e as usize].enc == entry.enc)
+            .collect();
+        entry_y = rng.pick(&seconds);
+        fields[find("OPY")?] = table.entries[entry_y as usize].opcode as u32;
+        operands(rng, table, &table.entries[entry_y as usize], &mut fields);
+        // One destination is even, the other odd.
+        let (x, y) = (find("VDSTX")?, find("VDSTY")?);
+        fields[y] = fields[y] & !1 | (fields[x] & 1 ^ 1);
+    }
+    Some(Inst { entry: id, entry_y, size: (encoding.bits / 8) as u8, fields })
+}
+
+fn dpp_ctrl(rng: &mut Rng) -> u32 {
+    let n = rng.below(16) as u32;
+    match rng.below(8) {
+        0 => rng.below(256) as u32,
+        1 => 0x100 + n.max(1),
+        2 => 0x110 + n.max(1),
+        3 => 0x120 + n.max(1),
+        4 => 0x140,
+        5 => 0x141,
+        6 => 0x150 + n,
+        _ => 0x160 + n,
+    }
+}
+
+/// Fills operand fields with values that the XML lists for their types.
+fn operands(rng: &mut Rng, table: &'static ArchTable, entry: &Entry, fields: &mut [u32; MAX_FIELDS]) {
+    let encoding = &table.encodings[entry.enc as usize];
+    for operand in table.signatures[entry.sig as usize] {
+        let Some(at) = operand.field else { continue };
+        let field = &encoding.fields[at as usize];
+        if field.name.contains("LITERAL") || field.name.starts_with("SIMM") || field.fixed.is_some() {
+            continue;
+        }
+        let ty = &table.operand_types[operand.ty as usize];
+        let vgpr = rng.below(HIGHEST_VGPR as u64) as u32;
+        // A few registers, so that operands often coincide.
+        let vgpr = if rng.chance(2) { vgpr & 7 } else { vgpr };
+        let half = |rng: &mut Rng, reg: u32| {
+            let e32 = ["VOP1", "VOP2", "VOPC"].iter().any(|e| encoding.name.contains(e));
+            if operand.size_bits == 16 && e32 { reg & 0x7f | rng.pick(&[0, 0x80]) } else { reg }
+        };
+        fields[at as usize] = if ty.name == "OPR_VGPR" {
+            half(rng, vgpr)
+        } else if ty.values.is_empty() {
+            continue;
+        } else {
+            let has_vgprs = ty.values.iter().any(|v| v.1 >= 256);
+            let scalar = rng.pick(ty.values).1;
+            if has_vgprs && rng.chance(2) {
+                256 + half(rng, vgpr)
+            } else if scalar >= 256 {
+                256 + half(rng, scalar & 0x7f)
+            } else if scalar < 106 {
+                // Wide operands stay below VCC.
+                scalar.min(90) & !3
+            } else {
+                scalar
+            }
+        };
+    }
+}
+
+/// Registers, masks and MODE at random.
+pub fn wave(rng: &mut Rng, size: u32) -> Wave {
+    let mut wave = Wave::new(size);
+    // Registers come from a pool, shifted: filling them all anew would take most of the time.
+    static POOL: LazyLock<Vec<u32>> = LazyLock::new(|| {
+        let mut rng = Rng(0);
+        (0..1 << 16).map(|_| rng.dword()).collect()
+    });
+    for row in wave.rows.iter_mut() {
+        let at = rng.below(POOL.len() as u64 - 32) as usize;
+        if rng.chance(8) {
+            row.0 = [POOL[at]; 32];
+        } else {
+            row.0.copy_from_slice(&POOL[at..at + 32]);
+        }
+    }
+    for code in 0..128 {
+        let value = rng.dword();
+        wave.set_sgpr(code, value);
+    }
+    wave.scc = rng.below(2) as u32;
+    // Round and denormal modes: usually the plain ones; DX10_CLAMP, IEEE, FP16_OVFL.
+    let modes = match rng.below(4) {
+        0 => 0xf0,
+        1 => 0xc0,
+        2 => 0xf0 | rng.below(16) as u32,
+        _ => rng.below(256) as u32,
+    };
+    wave.mode = modes | (rng.below(4) as u32 * 0x100) | if rng.chance(8) { 1 << 23 } else { 0 };
+    let m0 = if rng.chance(2) { rng.below(16) as u32 } else { rng.dword() };
+    wave.set_sgpr(125, m0);
+    wave.set_exec(lanes(rng));
+    wave
+}
+
+/// Gives the registers that `inst` addresses memory with values that hit it, most of the time.
+pub fn aim(rng: &mut Rng, arch: Arch, inst: &Inst, wave: &mut Wave) {
+    let table = arch.table();
+    let encoding = inst.encoding(table);
+    let name = inst.instruction(table).name;
+    let operands = table.signatures[inst.entry(table).sig as usize];
+    let value = |role: Role| {
+        let operand = operands.iter().find(|o| o.role == role)?;
+        Some((inst.fields[operand.field? as usize], operand.size_bits))
+    };
+    let buffer = name.contains("BUFFER_");
+    let scalar = value(Role::SAddr).filter(|(code, _)| *code < 124);
+    let (span, base) = if name.starts_with("DS_") || name.starts_with("LDS_") {
+        (LDS + 64, 0)
+    } else if name.starts_with("SCRATCH_") {
+        (SCRATCH as u64 + if rng.chance(8) { 64 } else { 0 }, 0)
+    } else if scalar.is_some() {
+        (GLOBAL / 2, 0)
+    } else if name.starts_with("FLAT_") && rng.chance(3) {
+        (LDS, wavesim::memory::SHARED_BASE)
+    } else {
+        (GLOBAL - 128, GLOBAL_BASE)
+    };
+    if let Some((reg, bits)) = value(Role::VAddr) {
+        for lane in 0..wave.size {
+            let offset = if buffer { rng.below(64) } else { rng.below(span) };
+            let aligned = if rng.chance(4) { offset } else { offset & !15 };
+            let address = base + aligned;
+            wave.set_vgpr(lane, reg, address as u32);
+            if bits > 32 || name.starts_with("GLOBAL") || name.starts_with("FLAT") {
+                let high = if buffer { rng.below(64) as u32 } else { (address >> 32) as u32 };
+                wave.set_vgpr(lane, reg + 1, high);
+            }
+        }
+    }
+    if let Some((reg, _)) = scalar {
+        if buffer {
+            let stride = rng.pick(&[0, 4, 16, 64]);
+            let words = [
+                GLOBAL_BASE as u32,
+                stride << 16 | (rng.below(4) as u32) << 30,
+                rng.below(128) as u32,
+                // Format, index stride, add-thread-id, out-of-range rule.
+                rng.bits() as u32 & 0x300e_0000 | (rng.below(64) as u32) << 12,
+            ];
+            for (at, word) in words.into_iter().enumerate() {
+                wave.set_sgpr(reg + at as u32, word);
+            }
+        } else if name.starts_with("SCRATCH_") {
+            wave.set_sgpr(reg, rng.below(32) as u32);
+        } else {
+            wave.set_sgpr(reg, GLOBAL_BASE as u32);
+            wave.set_sgpr(reg + 1, 0);
+        }
+    }
+    if let Some((code, _)) = value(Role::SOffset) {
+        wave.set_sgpr(code, rng.below(64) as u32);
+    }
+    let _ = encoding;
+}

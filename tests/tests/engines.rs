@@ -1,0 +1,212 @@
+//! The compiled handlers against the reference evaluator: every instruction in every encoding, with random operands, modifiers,
+//! registers, EXEC and MODE, in wave32 and wave64, on a small memory. Registers, masks, memory, PC and faults must be equal.
+//!
+//! `WAVESIM_CASES` sets the cases an entry gets, `WAVESIM_SEED` where they start, `WAVESIM_OP` a part of an instruction's name.
+
+use isa_spec::tables::EntryId;
+use std::collections::BTreeMap;
+use wavesim::arch::Arch;
+use wavesim::conform::run::semantics;
+use wavesim::exec::machine_ops::Event;
+use wavesim::exec::reference::{self, Context};
+use wavesim::inst::Inst;
+use wavesim::machine::wave::{ROWS, VGPRS};
+use wavesim::machine::{Wave, Workgroup};
+use wavesim::memory::Memory;
+use wavesim_tests::random::{self, GLOBAL, GLOBAL_BASE, LDS, Rng, SCRATCH};
+
+/// Everything an instruction can reach.
+#[derive(Clone)]
+struct Machine {
+    wave: Wave,
+    global: Vec<u8>,
+    lds: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Machine {
+    /// One instruction by the handlers, or by the evaluator.
+    fn step(&mut self, arch: Arch, inst: &Inst, compiled: bool) -> Option<Result<(), Event>> {
+        let mut memory = Memory::empty();
+        // SAFETY: `self.global` outlives `memory`, which this function drops.
+        unsafe { memory.map_host(GLOBAL_BASE, self.global.as_mut_ptr(), GLOBAL, true) }.unwrap();
+        let mut workgroup = Workgroup::new(1);
+        let mut context = Context {
+            memory: &memory,
+            lds: &mut self.lds,
+            scratch: &mut self.scratch,
+            scratch_stride: SCRATCH,
+            workgroup: &mut workgroup,
+            instructions: 7,
+        };
+        if compiled {
+            return wavesim::exec::step(arch, inst, &mut self.wave, &mut context);
+        }
+        let none = BTreeMap::new();
+        let (sem, sem_y) = semantics(arch, inst, &none)?;
+        Some(reference::step(arch, inst, sem, sem_y, &mut self.wave, &mut context))
+    }
+}
+
+fn env(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}
+
+/// Equal, or NaNs: which operand's payload a NaN result has is left to the host's instructions.
+fn same_but_for_nan(x: u32, y: u32) -> bool {
+    let nan32 = |v: u32| v & 0x7fff_ffff > 0x7f80_0000;
+    let half = |x: u32, y: u32| {
+        let nan = |v: u32| v & 0x7fff > 0x7c00 || v & 0x7fff > 0x7f80;
+        x == y || nan(x) && nan(y)
+    };
+    nan32(x) && nan32(y) || half(x & 0xffff, y & 0xffff) && half(x >> 16, y >> 16)
+}
+
+/// By the upper half.
+fn is_nan64(high: u32) -> bool {
+    high & 0x7ff8_0000 == 0x7ff8_0000
+}
+
+/// Every byte that differs is part of a dword that is a NaN in both, at whatever alignment.
+fn same_memory_but_for_nan(x: &[u8], y: &[u8]) -> bool {
+    let nan = |bytes: &[u8], at: usize| {
+        let Some(dword) = bytes.get(at..at + 4) else { return false };
+        let value = u32::from_le_bytes(dword.try_into().unwrap_or_default());
+        let half = |v: u32| v & 0x7fff > 0x7c00 || v & 0x7fff > 0x7f80;
+        value & 0x7fff_ffff > 0x7f80_0000 || is_nan64(value) || half(value) || half(value >> 16)
+    };
+    // The dword may hold the upper part of an f64 NaN: then it is the next one.
+    let near = |at: usize| (at.saturating_sub(3)..=at + 4).any(|place| nan(x, place) && nan(y, place));
+    (0..x.len()).all(|at| x[at] == y[at] || near(at))
+}
+
+/// What differs between the engines after `inst`; `None` if nothing does or there are no semantics.
+fn differs(rng: &mut Rng, arch: Arch, inst: &Inst) -> Option<String> {
+    let size = rng.pick(&[32, 64]);
+    let mut wave = random::wave(rng, size);
+    random::aim(rng, arch, inst, &mut wave);
+    let mut bytes = |n: u64| (0..n / 8).flat_map(|_| rng.bits().to_le_bytes()).collect::<Vec<u8>>();
+    let scratch = SCRATCH as u64 * size as u64;
+    let start = Machine { wave, global: bytes(GLOBAL), lds: bytes(LDS), scratch: bytes(scratch) };
+    let mut compiled = start.clone();
+    let mut reference = start.clone();
+    let a = compiled.step(arch, inst, true);
+    let b = reference.step(arch, inst, false);
+    let mode = start.wave.mode;
+    let none = BTreeMap::new();
+    let float = semantics(arch, inst, &none)
+        .is_some_and(|(x, y)| [Some(x), y].into_iter().flatten().any(|s| !s.uses.float.is_empty()));
+    let at = |what: String| Some(format!("wave{size} mode {mode:x} exec {:x}: {what}", start.wave.exec()));
+    if a != b {
+        return at(format!("handler {a:?}, evaluator {b:?}"));
+    }
+    // A fault ends the run: what was done before it does not count.
+    if matches!(a, None | Some(Err(Event::Fault { .. }))) {
+        return None;
+    }
+    for reg in 0..VGPRS as u32 {
+        let rows =
+            |m: &Machine| [0, ROWS * (size as usize / 32 - 1)].map(|half| m.wave.rows[half + reg as usize]);
+        if rows(&compiled) == rows(&reference) {
+            continue;
+        }
+        for lane in 0..size {
+            let (x, y) = (compiled.wave.vgpr(lane, reg), reference.wave.vgpr(lane, reg));
+            let high = |m: &Machine| m.wave.vgpr(lane, reg + 1);
+            let nan64 = is_nan64(high(&compiled)) && is_nan64(high(&reference));
+            if !(x == y || float && (same_but_for_nan(x, y) || nan64)) {
+                let before = start.wave.vgpr(lane, reg);
+                return at(format!(
+                    "v{reg} lane {lane}: handler {x:08x}, evaluator {y:08x}, before {before:08x}"
+                ));
+            }
+        }
+    }
+    for code in 0..128 {
+        let (x, y) = (compiled.wave.sgpr(code), reference.wave.sgpr(code));
+        if x != y {
+            let before = start.wave.sgpr(code);
+            return at(format!("s{code}: handler {x:08x}, evaluator {y:08x}, before {before:08x}"));
+        }
+    }
+    let scalars = |w: &Wave| (w.scc, w.mode, w.pc, w.joined);
+    if scalars(&compiled.wave) != scalars(&reference.wave) {
+        return at(format!(
+            "SCC, MODE, PC: handler {:x?}, evaluator {:x?}",
+            scalars(&compiled.wave),
+            scalars(&reference.wave)
+        ));
+    }
+    if compiled.wave.masks != reference.wave.masks {
+        return at("EXEC's lane masks differ".to_string());
+    }
+    let memories = [
+        ("global", &compiled.global, &reference.global),
+        ("lds", &compiled.lds, &reference.lds),
+        ("scratch", &compiled.scratch, &reference.scratch),
+    ];
+    for (name, x, y) in memories {
+        if float && same_memory_but_for_nan(x, y) {
+            continue;
+        }
+        if let Some(place) = x.iter().zip(y).position(|(x, y)| x != y) {
+            return at(format!("{name}[{place:x}]: handler {:02x}, evaluator {:02x}", x[place], y[place]));
+        }
+    }
+    None
+}
+
+fn handlers_equal_evaluator(arch: Arch) {
+    let (cases, seed) = (env("WAVESIM_CASES", 12), env("WAVESIM_SEED", 1));
+    let only = std::env::var("WAVESIM_OP").unwrap_or_default().to_uppercase();
+    let table = arch.table();
+    let mut failures = Vec::new();
+    for id in 0..table.entries.len() as EntryId {
+        let entry = &table.entries[id as usize];
+        let name = table.instructions[entry.inst as usize].name;
+        if !name.contains(&only) {
+            continue;
+        }
+        for case in 0..cases {
+            let mut rng = Rng(seed << 40 ^ (id as u64) << 20 ^ case);
+            let Some(inst) = random::instruction(&mut rng, arch, id) else { break };
+            if let Some(what) = differs(&mut rng, arch, &inst) {
+                let encoding = table.encodings[entry.enc as usize].name;
+                let fields: Vec<String> = inst
+                    .encoding(table)
+                    .fields
+                    .iter()
+                    .zip(inst.fields)
+                    .filter(|(f, value)| f.fixed.is_none() && *value != 0)
+                    .map(|(f, value)| format!("{}={value:x}", f.name))
+                    .collect();
+                failures.push(format!("{name} {encoding} case {case}: {what}\n    {}", fields.join(" ")));
+                break;
+            }
+        }
+    }
+    let shown = env("WAVESIM_SHOW", 40) as usize;
+    let first = failures[..failures.len().min(shown)].join("\n");
+    assert!(
+        failures.is_empty(),
+        "{}: {} of {} entries:\n{first}",
+        arch.name(),
+        failures.len(),
+        table.entries.len()
+    );
+}
+
+#[test]
+fn rdna3() {
+    handlers_equal_evaluator(Arch::Rdna3);
+}
+
+#[test]
+fn rdna35() {
+    handlers_equal_evaluator(Arch::Rdna35);
+}
+
+#[test]
+fn rdna4() {
+    handlers_equal_evaluator(Arch::Rdna4);
+}

@@ -1,0 +1,383 @@
+//! Laws that instructions obey whatever their operands: packed operations are two halves, DPP that moves nothing is no DPP, a wave64 is two
+//! wave32 halves, dual issue reads before it writes; and float arithmetic is that of `rustc_apfloat` in every rounding mode.
+
+use isa_spec::pcode::ir::{Role, Shape, State};
+use isa_spec::tables::{EntryId, MAX_FIELDS, Role as Operand};
+use rustc_apfloat::ieee::{Double, Half, Single};
+use rustc_apfloat::{Float, FloatConvert, Round};
+use std::collections::BTreeMap;
+use wavesim::arch::Arch;
+use wavesim::conform::run::semantics;
+use wavesim::exec::reference::Context;
+use wavesim::inst::Inst;
+use wavesim::machine::wave::ROWS;
+use wavesim::machine::{Wave, Workgroup};
+use wavesim::memory::Memory;
+use wavesim_tests::random::{self, Rng};
+
+/// Runs one instruction that touches no memory.
+fn step(arch: Arch, inst: &Inst, wave: &mut Wave) {
+    let memory = Memory::empty();
+    let mut workgroup = Workgroup::new(1);
+    let mut context = Context {
+        memory: &memory,
+        lds: &mut [],
+        scratch: &mut [],
+        scratch_stride: 0,
+        workgroup: &mut workgroup,
+        instructions: 0,
+    };
+    wavesim::exec::step(arch, inst, wave, &mut context).unwrap().unwrap();
+}
+
+/// The instruction `name` in `encoding`, with fields by name; the others are zero.
+fn inst(arch: Arch, name: &str, encoding: &str, values: &[(&str, u32)]) -> Option<Inst> {
+    let table = arch.table();
+    let found = table.entries.iter().position(|e| {
+        table.instructions[e.inst as usize].name == name && table.encodings[e.enc as usize].name == encoding
+    })?;
+    let entry = &table.entries[found];
+    let encoding = &table.encodings[entry.enc as usize];
+    let mut fields = [0; MAX_FIELDS];
+    for (value, field) in fields.iter_mut().zip(encoding.fields) {
+        *value = field.fixed.unwrap_or(0);
+    }
+    if let Some(op) = encoding.op_field {
+        fields[op as usize] = entry.opcode as u32;
+    }
+    for (field, value) in values {
+        fields[encoding.fields.iter().position(|f| f.name == *field)?] = *value;
+    }
+    Some(Inst { entry: found as EntryId, entry_y: EntryId::MAX, size: (encoding.bits / 8) as u8, fields })
+}
+
+/// `name` as VOP3 (or VOP3P) on v0, v2 and v4 (pairs of registers), into v6.
+fn three(arch: Arch, name: &str, encoding: &str) -> Inst {
+    let sources = [("VDST", 6), ("SRC0", 256), ("SRC1", 258), ("SRC2", 260)];
+    let known: Vec<_> = sources.into_iter().filter(|s| inst(arch, name, encoding, &[*s]).is_some()).collect();
+    inst(arch, name, encoding, &known).unwrap_or_else(|| panic!("{}: no {name} in {encoding}", arch.name()))
+}
+
+#[test]
+fn packed_operations_are_two_halves() {
+    let mut rng = Rng(11);
+    let pairs = [
+        ("V_PK_ADD_F16", "V_ADD_F16", 2),
+        ("V_PK_MUL_F16", "V_MUL_F16", 2),
+        ("V_PK_FMA_F16", "V_FMA_F16", 3),
+        ("V_PK_ADD_U16", "V_ADD_NC_U16", 2),
+        ("V_PK_SUB_U16", "V_SUB_NC_U16", 2),
+        ("V_PK_ADD_I16", "V_ADD_NC_I16", 2),
+        ("V_PK_SUB_I16", "V_SUB_NC_I16", 2),
+        ("V_PK_MUL_LO_U16", "V_MUL_LO_U16", 2),
+        ("V_PK_MAX_I16", "V_MAX_I16", 2),
+        ("V_PK_MIN_I16", "V_MIN_I16", 2),
+        ("V_PK_MAX_U16", "V_MAX_U16", 2),
+        ("V_PK_MIN_U16", "V_MIN_U16", 2),
+        ("V_PK_LSHLREV_B16", "V_LSHLREV_B16", 2),
+        ("V_PK_LSHRREV_B16", "V_LSHRREV_B16", 2),
+        ("V_PK_ASHRREV_I16", "V_ASHRREV_I16", 2),
+        ("V_PK_MAD_U16", "V_MAD_U16", 3),
+        ("V_PK_MAD_I16", "V_MAD_I16", 3),
+    ];
+    for arch in Arch::ALL {
+        for (packed, single, sources) in pairs {
+            let hi = (1 << sources) - 1;
+            let mut packed_inst = three(arch, packed, "ENC_VOP3P");
+            let set = |inst: &mut Inst, name: &str, value: u32| {
+                let fields = inst.encoding(arch.table()).fields;
+                if let Some(at) = fields.iter().position(|f| f.name == name) {
+                    inst.fields[at] = value;
+                }
+            };
+            set(&mut packed_inst, "OP_SEL_HI", hi & 3);
+            set(&mut packed_inst, "OP_SEL_HI_2", hi >> 2);
+            for _ in 0..40 {
+                let clamp = rng.below(2) as u32;
+                let mut wave = random::wave(&mut rng, 32);
+                let before = wave.clone();
+                set(&mut packed_inst, "CLAMP", clamp);
+                set(&mut packed_inst, "CM", clamp);
+                let mut halves = wave.clone();
+                step(arch, &packed_inst, &mut wave);
+                for op_sel in [0, 0xf] {
+                    let mut half = three(arch, single, "ENC_VOP3");
+                    set(&mut half, "OP_SEL", op_sel);
+                    set(&mut half, "CLAMP", clamp);
+                    set(&mut half, "CM", clamp);
+                    step(arch, &half, &mut halves);
+                }
+                for lane in 0..32 {
+                    let sources = [0, 2, 4].map(|reg| before.vgpr(lane, reg));
+                    assert_eq!(
+                        wave.vgpr(lane, 6),
+                        halves.vgpr(lane, 6),
+                        "{} {packed} clamp {clamp} mode {:x} of {sources:x?}",
+                        arch.name(),
+                        wave.mode
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A quad permutation of 0 1 2 3 with all rows and banks on.
+#[test]
+fn dpp_that_moves_nothing_is_no_dpp() {
+    let mut rng = Rng(12);
+    for arch in Arch::ALL {
+        let table = arch.table();
+        let mut checked = 0;
+        for id in 0..table.entries.len() as EntryId {
+            let entry = &table.entries[id as usize];
+            let encoding = &table.encodings[entry.enc as usize];
+            let fields = encoding.fields;
+            let find = |name: &str| fields.iter().position(|f| f.name == name);
+            let Some(ctrl) = find("DPP_CTRL") else { continue };
+            let name = table.instructions[entry.inst as usize].name;
+            // The form without DPP is the one with the same leading fields.
+            let plain = table.entries_of(&table.instructions[entry.inst as usize]).iter().find_map(|e| {
+                let other = table.encodings[e.enc as usize].name;
+                (other.starts_with("ENC_") && encoding.name.contains(&other[4..]) && !other.contains("DPP"))
+                    .then_some(other)
+            });
+            let Some(plain) = plain else { continue };
+            for _ in 0..4 {
+                let Some(mut moved) = random::instruction(&mut rng, arch, id) else { break };
+                let mut set = |name: &str, value: u32| {
+                    if let Some(at) = find(name) {
+                        moved.fields[at] = value;
+                    }
+                };
+                set("ROW_MASK", 15);
+                set("BANK_MASK", 15);
+                set("BOUND_CTRL", 1);
+                set("FI", 1);
+                for modifier in ["SRC0_ABS", "SRC0_NEG", "SRC1_ABS", "SRC1_NEG"] {
+                    set(modifier, 0);
+                }
+                moved.fields[ctrl] = 0xe4;
+                let values: Vec<(&str, u32)> = fields
+                    .iter()
+                    .zip(moved.fields)
+                    .filter(|(f, _)| f.fixed.is_none())
+                    .filter(|(f, _)| inst(arch, name, plain, &[(f.name, 0)]).is_some())
+                    .map(|(f, value)| (f.name, value))
+                    .collect();
+                let Some(mut still) = inst(arch, name, plain, &values) else { break };
+                // The first source: `VSRC0` beside DPP, a source code without.
+                let source = still.encoding(table).fields.iter().position(|f| f.name == "SRC0");
+                if let (Some(to), Some(from)) = (source, find("VSRC0").or(find("SRC0"))) {
+                    still.fields[to] = 256 | moved.fields[from] & 0xff;
+                }
+                let start = random::wave(&mut rng, 32);
+                let (mut a, mut b) = (start.clone(), start.clone());
+                step(arch, &moved, &mut a);
+                step(arch, &still, &mut b);
+                for reg in 0..256 {
+                    assert_eq!(a.rows[reg], b.rows[reg], "{} {name} {}: v{reg}", arch.name(), encoding.name);
+                }
+                assert_eq!(a.sgprs, b.sgprs, "{} {name} {}", arch.name(), encoding.name);
+                checked += 1;
+            }
+        }
+        assert!(checked > 500, "{}: {checked}", arch.name());
+    }
+}
+
+/// Vector operations whose lanes are independent give a wave64 what two wave32 give its halves.
+#[test]
+fn a_wave64_is_two_halves() {
+    let mut rng = Rng(13);
+    let none = BTreeMap::new();
+    for arch in Arch::ALL {
+        let table = arch.table();
+        let mut checked = 0;
+        for id in 0..table.entries.len() as EntryId {
+            let entry = &table.entries[id as usize];
+            let name = table.instructions[entry.inst as usize].name;
+            // Masks have another width in each; a carry or condition too.
+            let masks = table.signatures[entry.sig as usize].iter().any(|o| o.role == Operand::Vcc);
+            if !name.starts_with("V_") || name.starts_with("V_CMP") || masks {
+                continue;
+            }
+            for _ in 0..3 {
+                let Some(mut inst) = random::instruction(&mut rng, arch, id) else { break };
+                // DPP's row mask names four rows of a wave64.
+                if let Some(at) = inst.encoding(table).fields.iter().position(|f| f.name == "ROW_MASK") {
+                    inst.fields[at] = 15;
+                }
+                let Some((x, y)) = semantics(arch, &inst, &none) else { break };
+                let independent = [Some(x), y].into_iter().flatten().all(|sem| {
+                    sem.shape == Shape::Lane
+                        && !sem.uses.reads.contains(&Role::Vcc)
+                        && !sem.uses.state_reads.contains(&State::LaneId)
+                });
+                if !independent {
+                    continue;
+                }
+                let mut whole = random::wave(&mut rng, 64);
+                let half = |at: usize| {
+                    let mut wave = Wave::new(32);
+                    wave.rows.copy_from_slice(&whole.rows[at * ROWS..(at + 1) * ROWS]);
+                    wave.sgprs = whole.sgprs;
+                    wave.scc = whole.scc;
+                    wave.mode = whole.mode;
+                    wave.set_exec(whole.exec() >> (32 * at));
+                    wave
+                };
+                let reads_exec = inst.fields.iter().any(|f| *f == 126 || *f == 127);
+                let mut halves = [half(0), half(1)];
+                if reads_exec {
+                    continue;
+                }
+                step(arch, &inst, &mut whole);
+                for (at, wave) in halves.iter_mut().enumerate() {
+                    step(arch, &inst, wave);
+                    for reg in 0..256 {
+                        assert_eq!(
+                            wave.rows[reg],
+                            whole.rows[at * ROWS + reg],
+                            "{} {name}: v{reg}",
+                            arch.name()
+                        );
+                    }
+                }
+                checked += 1;
+            }
+        }
+        assert!(checked > 800, "{}: {checked}", arch.name());
+    }
+}
+
+/// Dual issue: both halves read the registers as they were.
+#[test]
+fn dual_issue_reads_before_it_writes() {
+    let mut rng = Rng(14);
+    for arch in Arch::ALL {
+        let table = arch.table();
+        let vopd: Vec<EntryId> = (0..table.entries.len() as EntryId)
+            .filter(|&id| table.encodings[table.entries[id as usize].enc as usize].name.starts_with("VOPD"))
+            .collect();
+        for _ in 0..2000 {
+            let id = rng.pick(&vopd);
+            let Some(both) = random::instruction(&mut rng, arch, id) else { continue };
+            let start = random::wave(&mut rng, 32);
+            let mut together = start.clone();
+            step(arch, &both, &mut together);
+            // The halves apart: each with the other's destination moved out of the way by restoring it.
+            let fields = both.encoding(table).fields;
+            let at = |name: &str| fields.iter().position(|f| f.name == name).unwrap();
+            let (x, y) = (both.fields[at("VDSTX")] as usize, both.fields[at("VDSTY")] as usize);
+            let none = BTreeMap::new();
+            let (sem_x, sem_y) = semantics(arch, &both, &none).unwrap();
+            let alone = |first: bool| {
+                let mut wave = start.clone();
+                let memory = Memory::empty();
+                let mut workgroup = Workgroup::new(1);
+                let mut context = Context {
+                    memory: &memory,
+                    lds: &mut [],
+                    scratch: &mut [],
+                    scratch_stride: 0,
+                    workgroup: &mut workgroup,
+                    instructions: 0,
+                };
+                let nothing = isa_spec::pcode::ir::Semantics { body: Vec::new(), ..sem_x.clone() };
+                let (a, b) = if first { (sem_x, &nothing) } else { (&nothing, sem_y.unwrap()) };
+                wavesim::exec::reference::step(arch, &both, a, Some(b), &mut wave, &mut context).unwrap();
+                wave
+            };
+            let name = both.instruction(table).name;
+            assert_eq!(together.rows[x], alone(true).rows[x], "{} {name}: first half", arch.name());
+            assert_eq!(together.rows[y], alone(false).rows[y], "{} {name}: second half", arch.name());
+        }
+    }
+}
+
+const ROUNDS: [Round; 4] =
+    [Round::NearestTiesToEven, Round::TowardPositive, Round::TowardNegative, Round::TowardZero];
+
+/// `expect` of each lane's sources under each rounding mode, denormals kept, against the handler. Any NaN equals any NaN.
+fn against(name: &str, width: u32, nan: fn(u64) -> bool, expect: fn([u64; 3], Round) -> u64) {
+    let mut rng = Rng(15);
+    let arch = Arch::Rdna4;
+    let inst = three(arch, name, "ENC_VOP3");
+    let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+    for round in 0..4 {
+        for _ in 0..60 {
+            let mut wave = random::wave(&mut rng, 32);
+            wave.set_exec(u64::MAX);
+            wave.mode = 0xf0 | round | round << 2;
+            let before = wave.clone();
+            step(arch, &inst, &mut wave);
+            for lane in 0..32 {
+                let read =
+                    |wave: &Wave, reg| wave.vgpr(lane, reg) as u64 | (wave.vgpr(lane, reg + 1) as u64) << 32;
+                let sources = [0, 2, 4].map(|reg| read(&before, reg));
+                let (got, wanted) = (read(&wave, 6) & mask, expect(sources, ROUNDS[round as usize]) & mask);
+                assert!(
+                    got == wanted || nan(got) && nan(wanted),
+                    "{name} {:?} of {sources:x?}: {got:x}, apfloat {wanted:x}",
+                    ROUNDS[round as usize]
+                );
+            }
+        }
+    }
+}
+
+fn of<F: Float>(bits: u64) -> F {
+    F::from_bits(bits as u128 & if F::BITS == 64 { u64::MAX as u128 } else { (1 << F::BITS) - 1 })
+}
+
+fn bits<F: Float>(x: F) -> u64 {
+    x.to_bits() as u64
+}
+
+fn is_nan<F: Float>(x: u64) -> bool {
+    of::<F>(x).is_nan()
+}
+
+macro_rules! like_apfloat {
+    ($($test:ident $t:ty, $width:literal, $add:literal $mul:literal $fma:literal;)*) => { $(
+        #[test]
+        fn $test() {
+            against($add, $width, is_nan::<$t>, |s, r| bits(of::<$t>(s[0]).add_r(of(s[1]), r).value));
+            against($mul, $width, is_nan::<$t>, |s, r| bits(of::<$t>(s[0]).mul_r(of(s[1]), r).value));
+            against($fma, $width, is_nan::<$t>, |s, r| {
+                bits(of::<$t>(s[0]).mul_add_r(of(s[1]), of(s[2]), r).value)
+            });
+        }
+    )* };
+}
+
+like_apfloat! {
+    f16_arithmetic_is_apfloats Half, 16, "V_ADD_F16" "V_MUL_F16" "V_FMA_F16";
+    f32_arithmetic_is_apfloats Single, 32, "V_ADD_F32" "V_MUL_F32" "V_FMA_F32";
+    f64_arithmetic_is_apfloats Double, 64, "V_ADD_F64" "V_MUL_F64" "V_FMA_F64";
+}
+
+#[test]
+fn conversions_are_apfloats() {
+    fn narrow<A: Float + FloatConvert<B>, B: Float>(s: [u64; 3], r: Round) -> u64 {
+        bits(of::<A>(s[0]).convert_r(r, &mut false).value)
+    }
+    against("V_CVT_F32_F16", 32, is_nan::<Single>, narrow::<Half, Single>);
+    against("V_CVT_F16_F32", 16, is_nan::<Half>, narrow::<Single, Half>);
+    against("V_CVT_F64_F32", 64, is_nan::<Double>, narrow::<Single, Double>);
+    against("V_CVT_F32_F64", 32, is_nan::<Single>, narrow::<Double, Single>);
+    against("V_CVT_F32_I32", 32, is_nan::<Single>, |s, r| {
+        bits(Single::from_i128_r(s[0] as u32 as i32 as i128, r).value)
+    });
+    against("V_CVT_F32_U32", 32, is_nan::<Single>, |s, r| {
+        bits(Single::from_u128_r(s[0] as u32 as u128, r).value)
+    });
+    against("V_CVT_F64_I32", 64, is_nan::<Double>, |s, r| {
+        bits(Double::from_i128_r(s[0] as u32 as i32 as i128, r).value)
+    });
+    // Toward zero and saturating, whatever the mode.
+    against("V_CVT_I32_F32", 32, |_| false, |s, _| f32::from_bits(s[0] as u32) as i32 as u32 as u64);
+    against("V_CVT_U32_F64", 32, |_| false, |s, _| f64::from_bits(s[0]) as u32 as u64);
+    against("V_CVT_I32_F64", 32, |_| false, |s, _| f64::from_bits(s[0]) as i32 as u32 as u64);
+}
