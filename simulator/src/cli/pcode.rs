@@ -159,7 +159,7 @@ fn eval(
     let mut by_arch: BTreeMap<Arch, BTreeMap<String, Semantics>> = BTreeMap::new();
     for path in vectors {
         let mut records = conform::read_file(path)?;
-        records.retain(|r| plain_name(&r.op) == plain_name(&wanted));
+        records.retain(|r| plain_name(&r.op.to_uppercase()) == plain_name(&wanted));
         let mut groups: BTreeMap<Option<Arch>, Vec<conform::Record>> = BTreeMap::new();
         for record in records {
             groups.entry(record.architecture()).or_default().push(record);
