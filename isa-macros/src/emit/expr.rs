@@ -15,6 +15,8 @@ pub struct Emit<'a> {
     /// Masks that the body builds a lane's bit of.
     pub mask_d0: bool,
     pub returns: bool,
+    /// A read-modify-write of memory that other host threads may share: the store is an exchange, and a lost one starts the lane anew.
+    pub atomic: bool,
     /// A vector instruction that runs once a wave: its sources may have modifiers.
     pub once_modified: bool,
 }
@@ -227,6 +229,17 @@ impl Emit<'_> {
                 let addr = self.expr(addr);
                 let bytes = width.div_ceil(8) as usize;
                 let lane = self.lane_token();
+                if self.atomic {
+                    return quote! {
+                        { let v = (#value) as u128;
+                          let addr = #addr;
+                          match rt::exchange::<#bytes>(cx, rt::Space::#space, addr, loaded, v, #lane) {
+                              Ok(true) => {}
+                              Ok(false) => continue 'retry,
+                              Err(flow) => return flow,
+                          } }
+                    };
+                }
                 quote! {
                     { let v = (#value) as u128;
                       let addr = #addr; if let Err(flow) = rt::store::<#bytes>(cx, rt::Space::#space, addr, v, #lane) { return flow; } }
@@ -435,8 +448,13 @@ impl Emit<'_> {
                 let addr = self.expr(addr);
                 let bytes = width.div_ceil(8) as usize;
                 let lane = self.lane_token();
+                let keep = if self.atomic {
+                    quote! { loaded = v; }
+                } else {
+                    quote! {}
+                };
                 let value = quote! {
-                    ({ let addr = #addr; match rt::load::<#bytes>(cx, rt::Space::#space, addr, #lane) { Ok(v) => v, Err(flow) => return flow } } as #hold)
+                    ({ let addr = #addr; match rt::load::<#bytes>(cx, rt::Space::#space, addr, #lane) { Ok(v) => { #keep v } Err(flow) => return flow } } as #hold)
                 };
                 masked(value, width)
             }

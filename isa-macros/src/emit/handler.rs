@@ -188,6 +188,10 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         lane: sem.shape == Shape::Lane,
         mask_d0,
         returns: has_return(&sem.body),
+        atomic: sem.shape == Shape::Lane
+            && op.name.contains("_ATOMIC_")
+            && sem.uses.memory_read
+            && sem.uses.memory_write,
         once_modified: sem.shape == Shape::Wave && op.sig.family == Family::Vector,
     };
     let body = match sem.shape {
@@ -354,6 +358,11 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenS
     let body = emit.stmts(&sem.body);
     let body = if emit.returns {
         quote! { 'body: { #body } }
+    } else {
+        body
+    };
+    let body = if emit.atomic {
+        quote! { let mut loaded: u128 = 0; 'retry: loop { #body break; } }
     } else {
         body
     };

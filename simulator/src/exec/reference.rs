@@ -665,6 +665,10 @@ impl Machine for RefMachine<'_, '_> {
         let place = self.place(space, addr, lane);
         let result = match place {
             Place::Nowhere => return Ok(()),
+            Place::Global(address) if self.plan.atomic && !address.is_multiple_of(size as u64) => {
+                let e = MemError { address, size_bytes: size, write: true };
+                return self.stop(Event::misaligned(e, lane));
+            }
             Place::Global(addr) => self.context.memory.store_value(addr, size, value),
             _ => self.bytes(&place, size).map(|slice| {
                 let len = slice.len();

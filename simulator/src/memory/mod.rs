@@ -11,7 +11,7 @@ mod owned;
 mod tests;
 
 use owned::Owned;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Base of the owned space: far from zero and from the apertures.
 pub const OWNED_BASE: u64 = 0x7000_0000_0000;
@@ -72,6 +72,8 @@ pub struct Memory {
     regions: Vec<Region>,
     /// Bytes that the allocator leaves free behind each allocation.
     guard: u64,
+    /// Several host threads run on it: atomics must be the host's.
+    shared: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +101,7 @@ impl Memory {
             next: OWNED_BASE,
             regions: Vec::new(),
             guard: 0,
+            shared: AtomicBool::new(false),
         })
     }
 
@@ -110,7 +113,14 @@ impl Memory {
 
     /// No memory at all; `map_host` adds ranges.
     pub fn empty() -> Memory {
-        Memory { ranges: Vec::new(), owned: None, next: OWNED_BASE, regions: Vec::new(), guard: 0 }
+        Memory {
+            ranges: Vec::new(),
+            owned: None,
+            next: OWNED_BASE,
+            regions: Vec::new(),
+            guard: 0,
+            shared: AtomicBool::new(false),
+        }
     }
 
     /// Adds host memory at guest address `base`.
@@ -286,6 +296,16 @@ impl Memory {
     #[inline(always)]
     pub fn span(&self, address: u64, len: u64, write: bool) -> Result<*mut u8, MemError> {
         self.locate(address, len, write)
+    }
+
+    /// Tells whether several host threads run on this memory. Before they start.
+    pub fn share(&self, shared: bool) {
+        self.shared.store(shared, Ordering::SeqCst);
+    }
+
+    #[inline(always)]
+    pub fn is_shared(&self) -> bool {
+        self.shared.load(Ordering::Relaxed)
     }
 
     /// Compare-and-exchange on a naturally aligned word: `Ok(Ok(old))` if it was `old`, else the present one.

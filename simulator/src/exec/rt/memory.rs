@@ -83,6 +83,44 @@ pub fn store<const BYTES: usize>(
     Ok(())
 }
 
+/// The store of an atomic that loaded `old`. `false`: another host thread was faster, and nothing is stored.
+#[inline(always)]
+pub fn exchange<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    old: u128,
+    value: u128,
+    lane: Option<u32>,
+) -> Result<bool, Flow> {
+    if let Place::Global = place(space, addr) {
+        if !addr.is_multiple_of(BYTES as u64) {
+            let e = MemError { address: addr, size_bytes: BYTES as u32, write: true };
+            return Err(cx.fault(Event::misaligned(e, lane)));
+        }
+        if cx.memory.is_shared() {
+            return exchange_shared(cx, addr, BYTES, old, value, lane);
+        }
+    }
+    store::<BYTES>(cx, space, addr, value, lane).map(|()| true)
+}
+
+#[inline(never)]
+fn exchange_shared(
+    cx: &mut Cx<'_>,
+    addr: u64,
+    bytes: usize,
+    old: u128,
+    value: u128,
+    lane: Option<u32>,
+) -> Result<bool, Flow> {
+    let exchanged = match bytes {
+        8 => cx.memory.cas64(addr, old as u64, value as u64).map(|r| r.is_ok()),
+        _ => cx.memory.cas32(addr, old as u32, value as u32).map(|r| r.is_ok()),
+    };
+    exchanged.map_err(|e| cx.memory_fault(e, lane))
+}
+
 #[inline(always)]
 fn lds<'c>(cx: &'c mut Cx<'_>, at: u64, len: usize) -> Option<&'c mut [u8]> {
     let at = at as usize;
