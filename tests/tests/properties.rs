@@ -251,6 +251,83 @@ fn a_wave64_is_two_halves() {
     }
 }
 
+/// A scalar float instruction (RDNA 3.5 on) gives what the vector one gives for the same operands.
+#[test]
+fn scalar_floats_are_the_vector_ones() {
+    let mut rng = Rng(16);
+    let mut pairs: Vec<(String, String, &str, u32)> = Vec::new();
+    for (width, ty) in [(32, "F32"), (16, "F16")] {
+        for op in ["ADD", "SUB", "MUL", "MIN", "MAX", "MIN_NUM", "MAX_NUM", "MINIMUM", "MAXIMUM"] {
+            pairs.push((format!("S_{op}_{ty}"), format!("V_{op}_{ty}"), "ENC_SOP2", width));
+        }
+        for op in ["CEIL", "FLOOR", "TRUNC", "RNDNE"] {
+            pairs.push((format!("S_{op}_{ty}"), format!("V_{op}_{ty}"), "ENC_SOP1", width));
+        }
+    }
+    for (op, width) in
+        [("F32_I32", 32), ("F32_U32", 32), ("I32_F32", 32), ("U32_F32", 32), ("F16_F32", 16), ("F32_F16", 32)]
+    {
+        pairs.push((format!("S_CVT_{op}"), format!("V_CVT_{op}"), "ENC_SOP1", width));
+    }
+    pairs.push(("S_CVT_PK_RTZ_F16_F32".into(), "V_CVT_PK_RTZ_F16_F32".into(), "ENC_SOP2", 32));
+    for arch in [Arch::Rdna35, Arch::Rdna4] {
+        let mut checked = 0;
+        for (scalar, vector, encoding, width) in &pairs {
+            let one = [("SDST", 6), ("SSRC0", 4)];
+            let two = [("SDST", 6), ("SSRC0", 4), ("SSRC1", 5)];
+            let Some(scalar_inst) =
+                inst(arch, scalar, encoding, &two).or_else(|| inst(arch, scalar, encoding, &one))
+            else {
+                continue;
+            };
+            let sources = [("VDST", 6), ("SRC0", 256), ("SRC1", 257)];
+            let vector_inst = inst(arch, vector, "ENC_VOP3", &sources)
+                .unwrap_or_else(|| panic!("{}: no {vector}", arch.name()));
+            checked += 1;
+            for _ in 0..400 {
+                let mut wave = random::wave(&mut rng, 32);
+                wave.set_exec(1);
+                let sources = [rng.dword(), rng.dword()];
+                for (at, source) in (0..).zip(sources) {
+                    wave.set_sgpr(4 + at, source);
+                    wave.set_vgpr(0, at, source);
+                }
+                step(arch, &scalar_inst, &mut wave);
+                step(arch, &vector_inst, &mut wave);
+                let mask = if *width == 16 { 0xffff } else { u32::MAX };
+                let (s, v) = (wave.sgpr(6) & mask, wave.vgpr(0, 6) & mask);
+                let nan =
+                    |x: u32| if *width == 16 { x & 0x7fff > 0x7c00 } else { x & 0x7fff_ffff > 0x7f80_0000 };
+                assert!(
+                    s == v || nan(s) && nan(v),
+                    "{} {scalar} mode {:x} of {sources:x?}: {s:x}, vector {v:x}",
+                    arch.name(),
+                    wave.mode
+                );
+            }
+        }
+        assert!(checked >= 24, "{}: {checked}", arch.name());
+        let compares = "LT EQ LE GT LG GE O U NGE NLG NGT NLE NEQ NLT";
+        for (op, ty) in compares.split(' ').flat_map(|op| ["F32", "F16"].map(|ty| (op, ty))) {
+            let scalar =
+                inst(arch, &format!("S_CMP_{op}_{ty}"), "ENC_SOPC", &[("SSRC0", 4), ("SSRC1", 5)]).unwrap();
+            let sources = [("VDST", 10), ("SRC0", 4), ("SRC1", 5)];
+            let vector = inst(arch, &format!("V_CMP_{op}_{ty}"), "ENC_VOP3", &sources).unwrap();
+            for _ in 0..200 {
+                let mut wave = random::wave(&mut rng, 32);
+                wave.set_exec(1);
+                for code in [4, 5] {
+                    let value = rng.dword();
+                    wave.set_sgpr(code, value);
+                }
+                step(arch, &scalar, &mut wave);
+                step(arch, &vector, &mut wave);
+                assert_eq!(wave.scc, wave.sgpr(10), "{} S_CMP_{op}_{ty} mode {:x}", arch.name(), wave.mode);
+            }
+        }
+    }
+}
+
 /// Dual issue: both halves read the registers as they were.
 #[test]
 fn dual_issue_reads_before_it_writes() {
