@@ -65,7 +65,8 @@ fn refused_by_the_encoding() {
     refused("v_add_nc_u32 v0, -v1, v2", "integer operation doesn't support neg modifier");
     // The specification's own line has a mnemonic of earlier processors.
     refused("v_add_u32 v0, |v1|, v2", "unknown instruction 'v_add_u32'");
-    refused("v_add_f32_e32 v0, -v1, v2", "operand 2");
+    refused("v_add_f32_e32 v0, -v1, v2", "the 32-bit encodings (_e32) don't support modifiers");
+    refused("v_pk_add_f16 v0, |v1|, v2", "packed instructions have bits for neg only");
 }
 
 #[test]
@@ -196,6 +197,23 @@ fn modifiers_compute() {
         global_store_b32 v9, v6, s[6:7] offset:12
         s_endpgm";
     assert_eq!(f32s(&run(kernel, &Setup::default()).unwrap()["out_x"]), [5.0, -6.0, -3.0, -4.0]);
+}
+
+#[test]
+fn packed_negation_negates_both_halves() {
+    let kernel = "---\nout_x: f16[4]\n---
+        s_load_b64 s[6:7], s[3:4], 0
+        v_mov_b32 v9, 0
+        v_mov_b32 v1, 0x40003c00        ; 1.0, 2.0
+        v_mov_b32 v2, 0x44004200        ; 3.0, 4.0
+        v_pk_add_f16 v3, -v1, v2
+        v_pk_mul_f16 v4, -v1, -v2
+        global_store_b64 v9, v[3:4], s[6:7]
+        s_endpgm";
+    for arch in Arch::ALL {
+        let out = run(kernel, &setup(arch)).unwrap();
+        assert_eq!(out["out_x"].values().map(|n| n.as_f64()).collect::<Vec<_>>(), [2.0, 2.0, 3.0, 8.0]);
+    }
 }
 
 /// Ids of a launch in three dimensions, and partial last waves.

@@ -56,6 +56,9 @@ impl KernelArgs {
     pub fn prepare_guarded(&self, path: &Path, guard: u64) -> anyhow::Result<Result<Prepared, String>> {
         let bytes = super::read_input(path)?;
         let name = super::input_name(path);
+        if bytes.starts_with(b"\x7fELF") || path.extension().is_some_and(|e| e == "json") {
+            anyhow::bail!("{name}: code objects and launch descriptions are for `wavesim launch`");
+        }
         let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;
         let mut constants = Constants::default();
         for definition in &self.define {

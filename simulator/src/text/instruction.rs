@@ -147,11 +147,37 @@ impl Machine<'_> {
         {
             last.value = Value::Reg(Reg { base: RegBase::Special("null"), count: 1, half: None });
         }
+        self.packed_negation(line, entries);
         for operand in &mut line.operands {
             if let Some(value) = old_message(&operand.value) {
                 operand.value = Value::Int(value);
             }
         }
+    }
+
+    /// `-v1` of a packed instruction: both halves are negated, as `neg_lo` and `neg_hi` say it.
+    fn packed_negation(&self, line: &mut Line, entries: &[EntryId]) {
+        let packed = forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts("neg_hi")));
+        if !packed || !line.operands.iter().any(|o| o.neg) {
+            return;
+        }
+        let sources = line.operands.len().saturating_sub(1);
+        let bits: Vec<i64> = line.operands.iter().skip(1).map(|o| o.neg as i64).collect();
+        for name in ["neg_lo", "neg_hi"] {
+            let given =
+                line.modifiers.iter().position(|m| m.name == name).map(|at| line.modifiers.remove(at));
+            let mut list = vec![0; sources];
+            if let Some(Modifier { value: ModifierValue::List(values), .. }) = &given {
+                for (slot, value) in list.iter_mut().zip(values) {
+                    *slot = matches!(value, ArgValue::Int(1)) as i64;
+                }
+            }
+            let list = list.iter().zip(&bits).map(|(a, b)| ArgValue::Int(a ^ b)).collect();
+            let span = given.map_or(line.span, |m| m.span);
+            let value = ModifierValue::List(list);
+            line.modifiers.push(Modifier { name: name.to_string(), value, span, value_span: span });
+        }
+        line.operands.iter_mut().skip(1).for_each(|o| o.neg = false);
     }
 
     /// Flags in the place of operands: the assembler would take them for labels.

@@ -84,6 +84,9 @@ pub fn encodings(line: &Line, base: usize, arch: Arch) -> Result<(), Wrong> {
         let refuse =
             |why: String| Err(Wrong::new(place(operand, base), format!("instruction '{name}': {why}")));
         let has = |fields: &[&str]| entries.iter().any(|e| has_field(table, *e, fields));
+        if name.ends_with("_e32") {
+            return refuse("the 32-bit encodings (_e32) don't support modifiers".to_string());
+        }
         if !has(&["NEG", "SRC0_NEG"]) {
             let what = if name.starts_with("s_") { "scalar instruction" } else { "its encodings" };
             let verb = if name.starts_with("s_") { "doesn't" } else { "don't" };
