@@ -3,6 +3,7 @@
 pub mod arch;
 pub mod array;
 pub mod asm;
+pub mod bench;
 pub mod check;
 pub mod cli;
 pub mod codec;

@@ -106,13 +106,17 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let u32_at = |o: usize| u32::from_le_bytes([kd[o], kd[o + 1], kd[o + 2], kd[o + 3]]);
     let entry = at.wrapping_add(u32_at(16) as u64 | (u32_at(20) as u64) << 32);
     let text = file.section_by_name(".text").ok_or_else(|| LoadError::Bad("no .text".into()))?;
-    let note = file.section_by_name(".note").ok_or_else(|| LoadError::Bad("no .note".into()))?;
     let within = entry.checked_sub(text.address()).is_some_and(|at| at < text.size());
     if !within {
         return Err(LoadError::Bad(format!("the entry at 0x{entry:x} is not in .text")));
     }
-    let args =
-        arguments(note.data()?, kernel).ok_or_else(|| LoadError::Bad("metadata of the kernel".into()))?;
+    // Hand-written assembly may come without metadata: then the descriptor is all that is known.
+    let args = match file.section_by_name(".note") {
+        Some(note) => {
+            arguments(note.data()?, kernel).ok_or_else(|| LoadError::Bad("metadata of the kernel".into()))?
+        }
+        None => Vec::new(),
+    };
     Ok(Kernel {
         arch,
         text: (text.address(), text.data()?.to_vec()),

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Compiles the benchmark workloads to the code objects that `wavesim bench` embeds. Needs clang-19 and lld-19.
+set -euo pipefail
+cd "$(dirname "$0")"
+for source in *.s; do
+  clang-19 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -I. "$source" -o "${source%.s}.co"
+done
+clang-19 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -x cl -cl-std=CL2.0 -nogpulib -O3 -mcumode -ffp-contract=off kernels.cl -o kernels.co

@@ -1,0 +1,172 @@
+//! Benchmarks on built-in workloads: how fast the interpreter is on this host, beside what the host can do.
+
+pub mod host;
+pub mod native;
+pub mod workloads;
+
+use crate::exec::program::Program;
+use crate::fault::Fault;
+use crate::loader::code_object::{self, Kernel, LoadError};
+use crate::memory::{AllocError, MemError, Memory};
+use crate::sched::dispatch::{self, Dispatch, InitialState, Layout, RunStats, Schedule};
+use std::time::Instant;
+pub use workloads::{WORKLOADS, Workload};
+
+/// Why a benchmark did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Alloc(#[from] AllocError),
+    #[error(transparent)]
+    Access(#[from] MemError),
+    #[error("{0}")]
+    Fault(Box<Fault>),
+    #[error("{workload}: wrong result: {what}")]
+    Wrong { workload: &'static str, what: String },
+}
+
+/// One workload's figures.
+#[derive(Debug, Clone)]
+pub struct Figures {
+    pub name: &'static str,
+    /// Of one launch.
+    pub stats: RunStats,
+    /// Median of a launch.
+    pub seconds: f64,
+    /// The same computation compiled for the host, where there is one.
+    pub native_seconds: Option<f64>,
+}
+
+impl Figures {
+    pub fn wave_instr_per_s(&self) -> f64 {
+        self.stats.instructions as f64 / self.seconds
+    }
+
+    /// As if every instruction had 32 active lanes.
+    pub fn lane_instr_per_s(&self) -> f64 {
+        32.0 * self.wave_instr_per_s()
+    }
+}
+
+/// A workload made ready: code, buffers, arguments.
+pub struct Prepared {
+    pub workload: &'static Workload,
+    program: Program,
+    memory: Memory,
+    kernel: Kernel,
+    kernarg: u64,
+    pub buffers: Vec<Buffer>,
+}
+
+/// A buffer of a workload: where it is and what it held at the start.
+pub struct Buffer {
+    pub address: u64,
+    pub initial: Vec<u32>,
+}
+
+impl Prepared {
+    pub fn new(workload: &'static Workload) -> Result<Prepared, BenchError> {
+        let kernel = code_object::load(workload.code, workload.kernel)?;
+        let words: Vec<u32> =
+            kernel.text.1.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
+        let program = Program::from_words(kernel.arch, &words);
+        let mut memory = Memory::new(64 << 20)?;
+        let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
+        for arg in (workload.args)() {
+            match arg {
+                workloads::Arg::Buffer(initial) => {
+                    let address = memory.alloc(initial.len() as u64 * 4, 256, "buffer")?;
+                    kernarg.extend(address.to_le_bytes());
+                    buffers.push(Buffer { address, initial });
+                }
+                workloads::Arg::Word(value) => kernarg.extend(value.to_le_bytes()),
+            }
+        }
+        // Compilers load beyond the last argument, up to the size they state.
+        kernarg.resize(kernarg.len().max(kernel.kernarg_size as usize).next_multiple_of(64), 0);
+        let at = memory.alloc(kernarg.len() as u64, 64, "kernarg")?;
+        memory.write(at, &kernarg)?;
+        let prepared = Prepared { workload, program, memory, kernel, kernarg: at, buffers };
+        prepared.reset()?;
+        Ok(prepared)
+    }
+
+    /// Buffers as at the start.
+    pub fn reset(&self) -> Result<(), BenchError> {
+        for buffer in &self.buffers {
+            let bytes: Vec<u8> = buffer.initial.iter().flat_map(|w| w.to_le_bytes()).collect();
+            self.memory.write(buffer.address, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// One launch.
+    pub fn launch(&self, threads: usize) -> Result<RunStats, BenchError> {
+        let dispatch = Dispatch {
+            program: &self.program,
+            grid: self.workload.grid,
+            block: self.workload.block,
+            wave_size: 32,
+            lds_bytes: self.kernel.group_segment,
+            scratch_bytes: self.kernel.private_segment,
+            init: InitialState {
+                layout: Layout::Hsa {
+                    first_system_sgpr: (self.kernel.rsrc2 >> 1 & 31) as u16,
+                    group_ids: [7, 8, 9].map(|bit| self.kernel.rsrc2 >> bit & 1 == 1),
+                    architected: false,
+                    item_id_dims: (self.kernel.rsrc2 >> 11 & 3) as u8,
+                },
+                mode: self.kernel.rsrc1 >> 12 & 0xff,
+                sgprs: vec![(0, vec![self.kernarg as u32, (self.kernarg >> 32) as u32])],
+            },
+            entry_pc: self.kernel.entry - self.kernel.text.0,
+            code_base: 0,
+            max_instructions: u64::MAX,
+            schedule: Schedule::RoundRobin,
+            threads,
+        };
+        dispatch::run(&dispatch, &self.memory).map_err(BenchError::Fault)
+    }
+
+    /// What a buffer holds now, in dwords.
+    pub fn read(&self, buffer: usize) -> Result<Vec<u32>, BenchError> {
+        let Buffer { address, initial } = &self.buffers[buffer];
+        let mut bytes = vec![0; initial.len() * 4];
+        self.memory.read(*address, &mut bytes)?;
+        Ok(bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
+    }
+}
+
+/// Runs a workload for about `budget_s` seconds: launches until then, their median. The first launch's result is checked.
+pub fn measure(workload: &'static Workload, budget_s: f64, threads: usize) -> Result<Figures, BenchError> {
+    let prepared = Prepared::new(workload)?;
+    let stats = prepared.launch(threads)?;
+    (workload.check)(&prepared)?;
+    let seconds = median(budget_s, || prepared.launch(threads).map(|_| ()))?;
+    let native_seconds = match workload.native {
+        Some(native) => {
+            let mut run = native(&prepared);
+            Some(median(budget_s / 4.0, || {
+                run();
+                Ok(())
+            })?)
+        }
+        None => None,
+    };
+    Ok(Figures { name: workload.name, stats, seconds, native_seconds })
+}
+
+/// Median time of `run`, called for about `budget_s` seconds, three times at least.
+pub fn median(budget_s: f64, mut run: impl FnMut() -> Result<(), BenchError>) -> Result<f64, BenchError> {
+    let start = Instant::now();
+    let mut times = Vec::new();
+    while times.len() < 3 || start.elapsed().as_secs_f64() < budget_s {
+        let before = Instant::now();
+        run()?;
+        times.push(before.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}

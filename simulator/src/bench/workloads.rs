@@ -1,0 +1,312 @@
+//! The built-in workloads: code, launch, arguments, and how their results are checked.
+
+use super::native;
+use super::{BenchError, Prepared};
+
+/// A kernel argument.
+pub enum Arg {
+    /// A pointer to these dwords.
+    Buffer(Vec<u32>),
+    Word(u32),
+}
+
+/// The host's version of a workload, ready to be called.
+pub type Native = Box<dyn FnMut()>;
+
+/// A workload. Sources and what stresses what: `simulator/bench/`.
+pub struct Workload {
+    pub name: &'static str,
+    pub what: &'static str,
+    pub code: &'static [u8],
+    pub kernel: &'static str,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub args: fn() -> Vec<Arg>,
+    pub check: fn(&Prepared) -> Result<(), BenchError>,
+    pub native: Option<fn(&Prepared) -> Native>,
+}
+
+macro_rules! code {
+    ($file:literal) => {
+        include_bytes!(concat!("../../bench/", $file))
+    };
+}
+
+const ALU_ITERS: u32 = 2000;
+const SALU_ITERS: u32 = 2000;
+const LDS_ITERS: u32 = 200;
+const STREAM_GROUPS: u32 = 64;
+const STREAM_ITERS: u32 = 64;
+const STREAM_ITEMS: u32 = STREAM_GROUPS * 256;
+const MATMUL_N: usize = 128;
+const BODIES: usize = 512;
+const LOG2_WIDTH: u32 = 6;
+const ESCAPE: u32 = 256;
+
+const LINE: [u32; 3] = [256, 1, 1];
+
+pub static WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "alu_f32",
+        what: "f32 fma, mul, add; all lanes",
+        code: code!("alu_f32.co"),
+        kernel: "alu_f32",
+        grid: [4, 1, 1],
+        block: LINE,
+        args: || out(1024, ALU_ITERS),
+        check: |p| same(p, 0, (0..1024).map(|gid| native::alu_f32(gid, ALU_ITERS).to_bits())),
+        native: None,
+    },
+    Workload {
+        name: "alu_int",
+        what: "32-bit integers: mul_lo, xor, shifts, perm",
+        code: code!("alu_int.co"),
+        kernel: "alu_int",
+        grid: [4, 1, 1],
+        block: LINE,
+        args: || out(1024, ALU_ITERS),
+        check: |p| varied(p, 0),
+        native: None,
+    },
+    Workload {
+        name: "salu",
+        what: "scalar loop with branches",
+        code: code!("salu.co"),
+        kernel: "salu",
+        grid: [16, 1, 1],
+        block: LINE,
+        args: || out(4096, SALU_ITERS),
+        check: |p| same(p, 0, (0..4096).map(|gid| native::salu(gid, SALU_ITERS))),
+        native: None,
+    },
+    Workload {
+        name: "divergent",
+        what: "branches by lane: EXEC half empty",
+        code: code!("divergent.co"),
+        kernel: "divergent",
+        grid: [8, 1, 1],
+        block: LINE,
+        args: || out(2048, ALU_ITERS),
+        check: |p| varied(p, 0),
+        native: None,
+    },
+    Workload {
+        name: "saxpy_b32",
+        what: "coalesced loads and stores, 4 bytes a lane",
+        code: code!("saxpy_b32.co"),
+        kernel: "saxpy_b32",
+        grid: [STREAM_GROUPS, 1, 1],
+        block: LINE,
+        args: || {
+            let count = (STREAM_ITEMS * STREAM_ITERS) as usize;
+            vec![
+                Arg::Buffer(floats(count, 3)),
+                Arg::Buffer(floats(count, 5)),
+                Arg::Word(STREAM_ITERS),
+                Arg::Word(1.5f32.to_bits()),
+                Arg::Word(STREAM_ITEMS * 4),
+                Arg::Word(0),
+            ]
+        },
+        check: |p| {
+            let (x, mut y) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
+            native::saxpy(1.5, &x, &mut y);
+            same(p, 1, y.iter().map(|v| v.to_bits()))
+        },
+        native: Some(|p| {
+            let (x, mut y) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
+            Box::new(move || {
+                native::saxpy(1.5, &x, &mut y);
+                std::hint::black_box(&mut y);
+            })
+        }),
+    },
+    Workload {
+        name: "copy_b128",
+        what: "coalesced loads and stores, 16 bytes a lane",
+        code: code!("copy_b128.co"),
+        kernel: "copy_b128",
+        grid: [STREAM_GROUPS, 1, 1],
+        block: LINE,
+        args: || {
+            let count = (STREAM_ITEMS * 4 * 32) as usize;
+            vec![
+                Arg::Buffer(floats(count, 7)),
+                Arg::Buffer(vec![0; count]),
+                Arg::Word(32),
+                Arg::Word(0),
+                Arg::Word(STREAM_ITEMS * 16),
+                Arg::Word(0),
+            ]
+        },
+        check: |p| same(p, 1, p.buffers[0].initial.iter().copied()),
+        native: Some(|p| {
+            let x = p.buffers[0].initial.clone();
+            let mut y = vec![0; x.len()];
+            Box::new(move || {
+                y.copy_from_slice(&x);
+                std::hint::black_box(&mut y);
+            })
+        }),
+    },
+    Workload {
+        name: "lds",
+        what: "LDS exchange between waves, barriers",
+        code: code!("lds.co"),
+        kernel: "lds",
+        grid: [8, 1, 1],
+        block: LINE,
+        args: || out(2048, LDS_ITERS),
+        check: |p| same(p, 0, (0..8).flat_map(|group| native::lds(group, LDS_ITERS))),
+        native: None,
+    },
+    Workload {
+        name: "matmul",
+        what: "f32 matrix product through LDS tiles, n = 128",
+        code: code!("kernels.co"),
+        kernel: "matmul",
+        grid: [(MATMUL_N / 16) as u32, (MATMUL_N / 16) as u32, 1],
+        block: [16, 16, 1],
+        args: || {
+            let count = MATMUL_N * MATMUL_N;
+            vec![
+                Arg::Buffer(floats(count, 11)),
+                Arg::Buffer(floats(count, 13)),
+                Arg::Buffer(vec![0; count]),
+                Arg::Word(MATMUL_N as u32),
+            ]
+        },
+        check: |p| {
+            let (a, b) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
+            let mut c = vec![0.0; a.len()];
+            native::matmul(&a, &b, &mut c, MATMUL_N);
+            same(p, 2, c.iter().map(|v| v.to_bits()))
+        },
+        native: Some(|p| {
+            let (a, b) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
+            let mut c = vec![0.0; a.len()];
+            Box::new(move || {
+                native::matmul(&a, &b, &mut c, MATMUL_N);
+                std::hint::black_box(&mut c);
+            })
+        }),
+    },
+    Workload {
+        name: "nbody",
+        what: "rsqrt-heavy f32, 512 bodies",
+        code: code!("kernels.co"),
+        kernel: "nbody",
+        grid: [(BODIES / 256) as u32, 1, 1],
+        block: LINE,
+        args: || {
+            vec![
+                Arg::Buffer(floats(BODIES * 4, 17)),
+                Arg::Buffer(vec![0; BODIES * 4]),
+                Arg::Word(BODIES as u32),
+            ]
+        },
+        check: |p| {
+            let pos = as_f32(&p.buffers[0].initial);
+            let mut acc = vec![0.0; pos.len()];
+            native::nbody(&pos, &mut acc);
+            // The host divides by a rounded root, the kernel multiplies by a rounded reciprocal root.
+            near(p, 1, &acc, 1e-3)
+        },
+        native: Some(|p| {
+            let pos = as_f32(&p.buffers[0].initial);
+            let mut acc = vec![0.0; pos.len()];
+            Box::new(move || {
+                native::nbody(&pos, &mut acc);
+                std::hint::black_box(&mut acc);
+            })
+        }),
+    },
+    Workload {
+        name: "mandelbrot",
+        what: "divergent loop, 64 x 64 pixels, 256 iterations",
+        code: code!("kernels.co"),
+        kernel: "mandelbrot",
+        grid: [(1 << (2 * LOG2_WIDTH)) / 256, 1, 1],
+        block: LINE,
+        args: || {
+            let count = 1 << (2 * LOG2_WIDTH);
+            vec![
+                Arg::Buffer(vec![0; count]),
+                Arg::Word(LOG2_WIDTH),
+                Arg::Word(ESCAPE),
+                Arg::Word(step().to_bits()),
+            ]
+        },
+        check: |p| {
+            let mut out = vec![0; p.buffers[0].initial.len()];
+            native::mandelbrot(&mut out, LOG2_WIDTH, ESCAPE, step());
+            same(p, 0, out.into_iter())
+        },
+        native: Some(|p| {
+            let mut out = vec![0; p.buffers[0].initial.len()];
+            Box::new(move || {
+                native::mandelbrot(&mut out, LOG2_WIDTH, ESCAPE, step());
+                std::hint::black_box(&mut out);
+            })
+        }),
+    },
+];
+
+fn step() -> f32 {
+    3.0 / (1 << LOG2_WIDTH) as f32
+}
+
+/// An output buffer, an iteration count and its padding.
+fn out(items: usize, iters: u32) -> Vec<Arg> {
+    vec![Arg::Buffer(vec![0; items]), Arg::Word(iters), Arg::Word(0)]
+}
+
+/// Values in 0..1 by a linear congruence: the same in every run.
+fn floats(count: usize, seed: u32) -> Vec<u32> {
+    let mut state = seed;
+    std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        ((state >> 8) as f32 / (1 << 24) as f32).to_bits()
+    })
+    .take(count)
+    .collect()
+}
+
+fn as_f32(words: &[u32]) -> Vec<f32> {
+    words.iter().map(|&w| f32::from_bits(w)).collect()
+}
+
+fn wrong(p: &Prepared, what: String) -> BenchError {
+    BenchError::Wrong { workload: p.workload.name, what }
+}
+
+fn same(p: &Prepared, buffer: usize, expected: impl Iterator<Item = u32>) -> Result<(), BenchError> {
+    let mut actual = p.read(buffer)?.into_iter().enumerate();
+    for want in expected {
+        match actual.next() {
+            Some((_, got)) if got == want => {}
+            Some((at, got)) => return Err(wrong(p, format!("[{at}] is {got:08x}, not {want:08x}"))),
+            None => return Err(wrong(p, "too short".to_string())),
+        }
+    }
+    Ok(())
+}
+
+fn near(p: &Prepared, buffer: usize, expected: &[f32], relative: f32) -> Result<(), BenchError> {
+    for (at, (got, want)) in as_f32(&p.read(buffer)?).into_iter().zip(expected).enumerate() {
+        let close = (got - want).abs() <= relative * want.abs().max(1.0);
+        if !close {
+            return Err(wrong(p, format!("[{at}] is {got}, not {want}")));
+        }
+    }
+    Ok(())
+}
+
+/// Every work-item wrote something, and not all the same: the conformance tests know the values.
+fn varied(p: &Prepared, buffer: usize) -> Result<(), BenchError> {
+    let values = p.read(buffer)?;
+    if values.iter().all(|v| *v == values[0]) {
+        return Err(wrong(p, format!("every work-item has {:08x}", values[0])));
+    }
+    Ok(())
+}
