@@ -19,6 +19,8 @@ pub struct Emit<'a> {
     pub atomic: bool,
     /// A vector instruction that runs once a wave: its sources may have modifiers.
     pub once_modified: bool,
+    /// Memory is reached for all lanes at once: loads are in rows already, stores go to rows.
+    pub rows: bool,
 }
 
 /// The Rust integer that holds `width` bits.
@@ -223,6 +225,15 @@ impl Emit<'_> {
             PlaceKind::Sgpr { reg } => {
                 let reg = self.expr(reg);
                 quote! { { let v = (#value) as u32; let reg = #reg; cx.wave.set_sgpr(reg, v); } }
+            }
+            PlaceKind::Mem { addr, .. } if self.rows => {
+                let addr = self.expr(addr);
+                let parts = (0..width.div_ceil(32) as usize).map(|k| {
+                    let shift = 32 * k as u32;
+                    quote! { stored[#k].0[l] = (v >> #shift) as u32; }
+                });
+                let wide = holder(width);
+                quote! { { let v = (#value) as #wide; addresses[l] = #addr; #(#parts)* } }
             }
             PlaceKind::Mem { space, addr } => {
                 let space = format_ident!("{}", format!("{space:?}"));
@@ -442,6 +453,13 @@ impl Emit<'_> {
             ExprKind::Sgpr { reg } => {
                 let reg = self.expr(reg);
                 quote! { cx.wave.sgpr(#reg) }
+            }
+            ExprKind::Mem { .. } if self.rows => {
+                let parts = (0..width.div_ceil(32) as usize).map(|k| {
+                    let shift = 32 * k as u32;
+                    quote! { (loaded[#k].0[l] as #hold) << #shift }
+                });
+                masked(quote! { (#(#parts)|*) }, width)
             }
             ExprKind::Mem { space, addr } => {
                 let space = format_ident!("{}", format!("{space:?}"));

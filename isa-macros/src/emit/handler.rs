@@ -1,11 +1,12 @@
 //! One operation's handler: operands staged, the body in a loop over lanes or once a wave, results written back.
 
 use super::expr::{Emit, holder, local, role_name};
+use super::rows;
 use isa_spec::canonical::Operation;
 use isa_spec::pcode::builtins::Bi;
 use isa_spec::pcode::ir::*;
 use isa_spec::pcode::sig::Family;
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -183,53 +184,137 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
     let mask_d0 = op.sig.family == Family::Vector
         && op.name.starts_with("V_CMP_")
         && sem.uses.writes.contains(&Role::D0);
+    let is_lane = sem.shape == Shape::Lane;
+    let access = if is_lane { rows::access(sem) } else { None };
     let emit = Emit {
         sem,
-        lane: sem.shape == Shape::Lane,
+        lane: is_lane,
         mask_d0,
         returns: has_return(&sem.body),
-        atomic: sem.shape == Shape::Lane
-            && op.name.contains("_ATOMIC_")
-            && sem.uses.memory_read
-            && sem.uses.memory_write,
+        atomic: is_lane && op.name.contains("_ATOMIC_") && sem.uses.memory_read && sem.uses.memory_write,
         once_modified: sem.shape == Shape::Wave && op.sig.family == Family::Vector,
+        rows: access.is_some(),
     };
     let body = match sem.shape {
-        Shape::Lane => lane(op, &emit, &widths),
+        Shape::Lane => lane(op, &emit, &widths, Path::Any, access.as_ref()),
         _ => once(&emit),
     };
+    // The way of most instructions, without a word about what they do not use.
+    let plain =
+        (sem.shape == Shape::Lane && !by_lane(sem)).then(|| lane(op, &emit, &widths, Path::Plain, None));
     let general = format_ident!("op{at}");
-    let (fast, base) = (format_ident!("op{at}_fast"), format_ident!("op{at}_base"));
-    let float = !sem.uses.float.is_empty();
-    let flush = sem.uses.float.contains(&Ty::F32);
-    let call = |wide: bool| {
-        if !float {
-            return quote! { #general(cx, op, &Keep) };
+    let [keep, flush, any, base] = ["keep", "flush", "any", "base"].map(|mode| variant(at, op, mode));
+    let doc = format!("{} ({:?}).", op.name, sem.shape);
+    let features = quote! {
+        #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
+    };
+    let short = format_ident!("plain{at}");
+    let fast = |name: &Ident, mode: TokenStream, plain: bool| {
+        if !plain {
+            return quote! {
+                #features
+                pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
+            };
         }
-        // Hosts without vector instructions take the general path for all but the plain mode.
-        let flush_arm = if flush && wide {
-            quote! { 1 => #general(cx, op, &Flush), }
-        } else {
-            quote! {}
-        };
+        let slow = format_ident!("{name}_slow");
         quote! {
-            match cx.mode_kind {
-                0 => #general(cx, op, &Keep),
-                #flush_arm
-                _ => { let m = cx.general; #general(cx, op, &m) }
+            #features
+            pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                if op.flags & cx.slow != 0 {
+                    return unsafe { #slow(cx, op) };
+                }
+                #mode
+                unsafe { #short(cx, op, &m) }
             }
+            #features
+            #[inline(never)]
+            unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
         }
     };
-    let (fast_call, base_call) = (call(true), call(false));
-    let doc = format!("{} ({:?}).", op.name, sem.shape);
-    quote! {
+    let clean = flushes(sem).then(|| {
+        let sources = widths.keys().map(|role| match role {
+            Role::D0 => quote! { rt::is_clean(cx, Op::VGPR | op.d) },
+            role => {
+                let slot = slot(*role);
+                quote! { rt::is_clean(cx, #slot) }
+            }
+        });
+        quote! { #(#sources)&&* }
+    });
+    let mut out = quote! {
         #[doc = #doc]
         #[inline(always)]
         unsafe fn #general<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow { #body }
-        #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
-        pub unsafe fn #fast(cx: &mut Cx<'_>, op: &Op) -> Flow { unsafe { #fast_call } }
-        pub unsafe fn #base(cx: &mut Cx<'_>, op: &Op) -> Flow { unsafe { #base_call } }
+    };
+    let has_plain = plain.is_some();
+    if let Some(plain) = plain {
+        out.extend(quote! {
+            #[inline(always)]
+            unsafe fn #short<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow { #plain }
+        });
     }
+    out.extend(fast(&keep, quote! { let m = Keep; }, has_plain));
+    if flush != keep {
+        // Results of flushing operations hold no denormals, and most sources are such results.
+        let mode = match clean.filter(|_| has_plain) {
+            Some(clean) => quote! {
+                if #clean {
+                    let m = FlushOut;
+                    return unsafe { #short(cx, op, &m) };
+                }
+                let m = Flush;
+            },
+            None => quote! { let m = Flush; },
+        };
+        let slow = format_ident!("{flush}_slow");
+        if has_plain {
+            out.extend(quote! {
+                #features
+                pub unsafe fn #flush(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                    if op.flags & cx.slow != 0 {
+                        return unsafe { #slow(cx, op) };
+                    }
+                    #mode
+                    unsafe { #short(cx, op, &m) }
+                }
+                #features
+                #[inline(never)]
+                unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow { let m = Flush; unsafe { #general(cx, op, &m) } }
+            });
+        } else {
+            out.extend(fast(&flush, quote! { let m = Flush; }, false));
+        }
+    }
+    if any != keep {
+        out.extend(fast(&any, quote! { let m = cx.general; }, false));
+        // Hosts without vector instructions take the general path for all but the plain mode.
+        out.extend(quote! {
+            pub unsafe fn #base(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                if cx.mode_kind == 0 {
+                    return unsafe { #general(cx, op, &Keep) };
+                }
+                let m = cx.general;
+                unsafe { #general(cx, op, &m) }
+            }
+        });
+    } else {
+        out.extend(quote! {
+            pub unsafe fn #base(cx: &mut Cx<'_>, op: &Op) -> Flow { unsafe { #general(cx, op, &Keep) } }
+        });
+    }
+    out
+}
+
+/// The function that runs an operation in a mode. Operations without floats have one for all modes, those without f32 one for
+/// both of the modes that differ in f32 alone.
+pub fn variant(at: usize, op: &Operation, mode: &str) -> Ident {
+    let float = &op.sem.uses.float;
+    let own = match mode {
+        "flush" => float.contains(&Ty::F32),
+        "any" => !float.is_empty(),
+        _ => true,
+    };
+    format_ident!("op{at}_{}", if own { mode } else { "keep" })
 }
 
 fn declare_locals(sem: &Semantics) -> TokenStream {
@@ -254,8 +339,8 @@ fn declare_locals(sem: &Semantics) -> TokenStream {
 fn once(emit: &Emit<'_>) -> TokenStream {
     let locals = declare_locals(emit.sem);
     let body = emit.stmts(&emit.sem.body);
-    let refresh = if uses_setreg(&emit.sem.body) {
-        quote! { cx.refresh_mode(); }
+    let refresh = if changes_mode(emit.sem) {
+        quote! { cx.refresh_mode(); flow = Flow::MODE; }
     } else {
         quote! {}
     };
@@ -269,14 +354,61 @@ fn once(emit: &Emit<'_>) -> TokenStream {
     }
 }
 
-fn uses_setreg(list: &[Stmt]) -> bool {
-    list.iter().any(|s| matches!(s, Stmt::Call { builtin, .. } if builtin.id() == Bi::SetReg))
+/// Whether the body can change MODE.
+fn changes_mode(sem: &Semantics) -> bool {
+    fn calls(list: &[Stmt]) -> bool {
+        list.iter().any(|s| match s {
+            Stmt::Call { builtin, .. } => builtin.id() == Bi::SetReg,
+            Stmt::If { arms, otherwise, .. } => arms.iter().any(|a| calls(&a.1)) || calls(otherwise),
+            Stmt::For { body, .. } | Stmt::While { body, .. } => calls(body),
+            _ => false,
+        })
+    }
+    sem.uses.state_writes.contains(&State::Mode) || calls(&sem.body)
+}
+
+/// Whether the body is one f32 operation that flushes what it reads and what it gives, and nothing else.
+fn flushes(sem: &Semantics) -> bool {
+    fn value(e: &Expr) -> bool {
+        e.ty == Ty::F32
+            && match &e.kind {
+                ExprKind::Binary(op, a, b) => {
+                    matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul) && read(a) && read(b)
+                }
+                ExprKind::Call(b, args) => b.id() == Bi::Fma && args.iter().all(read),
+                _ => false,
+            }
+    }
+    fn read(e: &Expr) -> bool {
+        e.ty == Ty::F32 && (matches!(e.kind, ExprKind::Operand(_)) || value(e))
+    }
+    matches!(&sem.body[..], [Stmt::Assign { place: Place { kind: PlaceKind::Operand(Role::D0), ty: Ty::F32 }, value: v, .. }] if value(v))
+}
+
+/// Which operands a lane handler can meet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Path {
+    /// All.
+    Any,
+    /// What is not `Op::SLOW`, in a wave of 32: sources as they stand, no modifiers.
+    Plain,
+}
+
+/// Whether lanes go one after the other, active ones only: memory, registers by number, control, and bodies too heavy to vectorise.
+fn by_lane(sem: &Semantics) -> bool {
+    sem.uses.memory_read || sem.uses.memory_write || sem.uses.control || sem.uses.registers || heavy(sem)
 }
 
 /// Per lane.
-fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenStream {
+fn lane(
+    op: &Operation,
+    emit: &Emit<'_>,
+    widths: &BTreeMap<Role, u32>,
+    path: Path,
+    access: Option<&rows::Access<'_>>,
+) -> TokenStream {
+    let plain = path == Path::Plain;
     let sem = emit.sem;
-    let memory = sem.uses.memory_read || sem.uses.memory_write || sem.uses.control;
     let writes_d0 = sem.uses.writes.contains(&Role::D0) && !emit.mask_d0;
     let writes_vcc = sem.uses.writes.contains(&Role::Vcc);
     let writes_exec = sem.uses.state_writes.contains(&State::Exec);
@@ -302,37 +434,42 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenS
             _ => 3,
         };
         let dwords = width.div_ceil(32) as usize;
-        stage.extend(quote! { let #rows = rt::stage::<#dwords>(cx, #slot, #index, half); });
+        stage.extend(if plain {
+            quote! { let #rows = rt::plain_stage::<#dwords>(cx, file, #slot, #index); }
+        } else {
+            quote! { let mut #rows = rt::stage::<#dwords>(cx, file, #slot, #index, half); }
+        });
         let name = role_name(role);
         let value = read_rows(&rows, width);
         read.extend(quote! { let #name = #value; });
     }
-    let sources: Vec<_> = widths
+    let sources: Vec<(usize, _)> = widths
         .keys()
-        .filter(|r| matches!(r, Role::S0 | Role::S1 | Role::S2 | Role::S3))
-        .map(|r| {
-            let rows = format_ident!("r_{}", role_name(*r));
+        .filter_map(|r| {
             let index = match r {
                 Role::S0 => 0usize,
                 Role::S1 => 1,
                 Role::S2 => 2,
-                _ => 3,
+                Role::S3 => 3,
+                _ => return None,
             };
-            quote! { (#index, &mut #rows) }
+            Some((index, format_ident!("r_{}", role_name(*r))))
         })
         .collect();
     // Also without sources: DPP's masks switch lanes off.
-    let modify = if op.sig.family != Family::Vector {
+    let modify = if plain || op.sig.family != Family::Vector {
         quote! {}
     } else {
-        let names = widths
-            .keys()
-            .filter(|r| matches!(r, Role::S0 | Role::S1 | Role::S2 | Role::S3))
-            .map(|r| format_ident!("r_{}", role_name(*r)));
-        let rebind = names.map(|n| quote! { let mut #n = #n; });
+        // By value in a list of their own: the pointers stay in registers where nothing is modified.
+        let count = sources.len();
+        let list = sources.iter().map(|(index, rows)| quote! { (#index, #rows) });
+        let back = sources.iter().enumerate().map(|(at, (_, rows))| quote! { #rows = list[#at].1; });
         quote! {
-            #(#rebind)*
-            if op.flags & Op::MODIFY != 0 { exec = rt::modify(cx, op, half, exec, &mut [#(#sources),*]); }
+            if op.flags & Op::MODIFY != 0 {
+                let mut list: [(usize, *const Row); #count] = [#(#list),*];
+                exec = rt::modify(cx, op, half, exec, &mut list);
+                #(#back)*
+            }
         }
     };
     let d_rows = d_width.div_ceil(32) as usize;
@@ -350,7 +487,7 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenS
         quote! {}
     };
     let old_rows = if preload {
-        quote! { let r_old = rt::old_rows(cx, op, half); }
+        quote! { let r_old = rt::old_rows(cx, file, op, half); }
     } else {
         quote! {}
     };
@@ -411,16 +548,21 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenS
         let names = (0..d_rows).map(|k| format_ident!("o{k}"));
         let fmt = out_fmt(op, sem, d_width);
         if half {
-            quote! { rt::write_half(cx, op, half, exec, #fmt, [#(#names),*]); }
+            quote! { rt::write_half(cx, file, op, half, exec, #fmt, [#(#names),*]); }
+        } else if plain {
+            let mark = if flushes(sem) {
+                quote! { if M::FLUSH { rt::flushed(cx, op, exec); } else { rt::written::<#d_rows>(cx, op); } }
+            } else {
+                quote! { rt::written::<#d_rows>(cx, op); }
+            };
+            quote! { rt::plain_write::<#d_rows>(cx, file, op, exec, [#(#names),*]); #mark }
         } else {
-            quote! { rt::write::<#d_rows>(cx, op, half, exec, #fmt, [#(#names),*]); }
+            quote! { rt::write::<#d_rows>(cx, file, op, half, exec, #fmt, [#(#names),*]); }
         }
     } else {
         quote! {}
     };
-    // Memory and registers by number are touched lane by lane, active lanes only; so are bodies too heavy to vectorise.
-    let skip = memory || sem.uses.registers || heavy(sem);
-    let guard = if skip {
+    let guard = if by_lane(sem) && access.is_none() {
         quote! { if exec >> l & 1 == 0 { continue; } }
     } else {
         quote! {}
@@ -437,33 +579,55 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>) -> TokenS
     if writes_vcc {
         exec_end.extend(quote! { rt::set_mask(cx, op.d1, all_vcc); });
     }
+    let (before, after) = match access {
+        Some(access) => access.tokens(emit, &read, &locals),
+        None => (quote! {}, quote! {}),
+    };
+    let one_half = quote! {
+        #stage
+        #old_rows
+        #modify
+        #vcc_in
+        #declare_results
+        #masks
+        #before
+        for l in 0..32usize {
+            #guard
+            let lane: u32 = lane_base + l as u32;
+            #read
+            #old
+            #mask_start
+            #locals
+            #body
+            #results
+            #mask_lane
+        }
+        #after
+        #mask_end
+        #write
+    };
+    let halves = if plain {
+        quote! {
+            const half: usize = 0;
+            const lane_base: u32 = 0;
+            let exec = cx.wave.sgprs[126];
+            #one_half
+        }
+    } else {
+        quote! {
+            for half in 0..cx.wave.halves() {
+                let lane_base: u32 = 32 * half as u32;
+                let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
+                #one_half
+            }
+        }
+    };
     quote! {
         let mut flow = Flow::NEXT;
         let clamp = rt::clamp(op);
         let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
-        for half in 0..cx.wave.halves() {
-            let lane_base: u32 = 32 * half as u32;
-            let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
-            #stage
-            #old_rows
-            #modify
-            #vcc_in
-            #declare_results
-            #masks
-            for l in 0..32usize {
-                #guard
-                let lane: u32 = lane_base + l as u32;
-                #read
-                #old
-                #mask_start
-                #locals
-                #body
-                #results
-                #mask_lane
-            }
-            #mask_end
-            #write
-        }
+        let file = rt::file(cx);
+        #halves
         #exec_end
         flow
     }

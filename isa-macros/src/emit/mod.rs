@@ -2,6 +2,7 @@
 
 mod expr;
 mod handler;
+mod rows;
 mod tables;
 
 use isa_spec::canonical::SemanticsSet;
@@ -51,26 +52,41 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             chunk.iter().enumerate().map(|(at, op)| handler::handler(number * PER_MODULE + at, op));
         modules.extend(quote! {
             pub mod #name {
-                use crate::exec::rt::{self, Cx, Flow, Keep, Flush, General, Mode};
+                use crate::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, General, Mode};
                 use crate::exec::op::Op;
                 use crate::machine::Row;
                 #(#handlers)*
             }
         });
     }
-    let arms = |suffix: &str| -> Vec<TokenStream> {
-        (0..set.operations.len())
-            .map(|at| {
-                let module = format_ident!("h{}", at / PER_MODULE);
-                let name = format_ident!("op{at}_{suffix}");
-                let code = at as u16;
-                // SAFETY of the emitted call: see `dispatch`.
-                quote! { #code => unsafe { #module::#name(cx, op) } }
-            })
-            .collect()
+    let arms = |mode: &str| -> Vec<TokenStream> {
+        let run = |(at, op)| {
+            let module = format_ident!("h{}", at / PER_MODULE);
+            let name = handler::variant(at, op, mode);
+            let code = at as u16;
+            quote! { #code => crate::isa::handlers::#module::#name(cx, op) }
+        };
+        set.operations.iter().enumerate().map(run).collect()
     };
-    let fast = arms("fast");
-    let base = arms("base");
+    // Macros, so that the run loop contains the match: a function of this size is never inlined.
+    let dispatch = ["keep", "flush", "any", "base"].map(|mode| {
+        let (name, arms) = (format_ident!("dispatch_{mode}"), arms(mode));
+        let (cx, op) = (quote! { $cx }, quote! { $op });
+        quote! {
+            /// Runs one operation in a float mode: `(&mut Cx, &Op) -> Flow`.
+            ///
+            /// # Safety
+            /// But for `dispatch_base` the host has AVX2, FMA and BMI (x86-64); the operation was lowered for the program and wave that
+            /// the context holds.
+            macro_rules! #name {
+                (#cx:expr, #op:expr) => {{
+                    let (cx, op): (&mut Cx<'_>, &Op) = (#cx, #op);
+                    match op.code { #(#arms,)* _ => Flow::UNKNOWN }
+                }};
+            }
+            pub(crate) use #name;
+        }
+    });
     let rebuild = quote! { const _: ::core::option::Option<&str> = ::core::option_env!("WAVESIM_ISA_DIR"); };
     quote! {
         #(#tracked)*
@@ -101,26 +117,8 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             unused_unsafe, unused_must_use, unreachable_code, dead_code, unsafe_op_in_unsafe_fn, clippy::all,
             clippy::undocumented_unsafe_blocks)]
         pub mod handlers {
-            use crate::exec::op::Op;
-            use crate::exec::rt::{Cx, Flow};
             #modules
-            /// Runs one operation with the host's vector instructions.
-            ///
-            /// # Safety
-            /// The host has AVX2, FMA and BMI (x86-64), and `op` was lowered for the program and wave that `cx` holds.
-            #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
-            #[inline]
-            pub unsafe fn dispatch_fast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                match op.code { #(#fast,)* _ => Flow::UNKNOWN }
-            }
-            /// Runs one operation on any host.
-            ///
-            /// # Safety
-            /// `op` was lowered for the program and wave that `cx` holds.
-            #[inline]
-            pub unsafe fn dispatch_base(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                match op.code { #(#base,)* _ => Flow::UNKNOWN }
-            }
+            #(#dispatch)*
         }
     }
 }

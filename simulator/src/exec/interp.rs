@@ -34,9 +34,11 @@ impl<'a> Cx<'a> {
         arch: Arch,
         wave: &'a mut Wave,
         context: &'a mut Context<'_>,
-        consts: &'a [Row],
-        exts: &'a [super::op::Ext],
+        lowered: &'a Lowered,
+        op_pcs: &'a [u64],
     ) -> Cx<'a> {
+        wave.install(lowered.id, &lowered.consts);
+        let slow = if wave.size == 64 { Op::ALWAYS } else { Op::SLOW };
         let mut cx = Cx {
             wave,
             memory: context.memory,
@@ -45,14 +47,16 @@ impl<'a> Cx<'a> {
             scratch_stride: context.scratch_stride,
             workgroup: context.workgroup,
             arch,
-            consts,
-            exts,
-            stage: Box::new(Stage([[Row::ZERO; 4]; 4])),
+            consts: &lowered.consts,
+            exts: &lowered.exts,
+            stage: Stage([[Row::ZERO; 4]; 4]),
+            slow,
             mode_kind: 0,
             general: super::rt::General(isa_spec::arith::FloatEnv::KEEP),
             jump: 0,
             event: None,
-            op_pc: 0,
+            at: 0,
+            op_pcs,
             instructions: context.instructions,
             watch: None,
         };
@@ -70,13 +74,36 @@ impl<'a> Cx<'a> {
     }
 }
 
+/// Why an operation that no handler runs stops the wave.
 fn unknown(op: &Op, name: Option<&str>) -> Event {
-    if op.flags & Op::HOLE != 0 {
-        return Event::fault(FaultKind::IllegalInstruction, "the bytes here are no instruction");
+    match op.code {
+        Op::END => Event::fault(FaultKind::PcOutOfRange, "the program counter left the program"),
+        Op::HOLE => Event::fault(FaultKind::IllegalInstruction, "the bytes here are no instruction"),
+        _ => {
+            let name = name.unwrap_or("this instruction");
+            let reason = isa::unsupported_reason(name).map_or(String::new(), |reason| format!(" ({reason})"));
+            Event::fault(
+                FaultKind::Unimplemented,
+                format!("{} is not supported{reason}", name.to_lowercase()),
+            )
+        }
     }
-    let name = name.unwrap_or("this instruction");
-    let reason = isa::unsupported_reason(name).map_or(String::new(), |reason| format!(" ({reason})"));
-    Event::fault(FaultKind::Unimplemented, format!("{} is not supported{reason}", name.to_lowercase()))
+}
+
+/// Runs one operation in the present float mode.
+///
+/// # Safety
+/// `op` was lowered for the program and wave that `cx` holds; `fast` is [`host_is_fast`].
+pub unsafe fn dispatch(cx: &mut Cx<'_>, op: &Op, fast: bool) -> Flow {
+    // SAFETY: by the contract.
+    unsafe {
+        match (fast, cx.mode_kind) {
+            (true, Cx::KEEP) => handlers::dispatch_keep!(cx, op),
+            (true, Cx::FLUSH) => handlers::dispatch_flush!(cx, op),
+            (true, _) => handlers::dispatch_any!(cx, op),
+            (false, _) => handlers::dispatch_base!(cx, op),
+        }
+    }
 }
 
 /// Executes one instruction by compiled handlers; `None` if it has none. The PC moves on, or jumps.
@@ -88,22 +115,19 @@ pub fn step(
 ) -> Option<Result<(), Event>> {
     let mut lowered = Lowered::default();
     lowered.push(arch, inst);
-    if lowered.ops.iter().any(|op| op.code == u16::MAX) {
+    if lowered.ops.iter().any(|op| op.code == Op::UNKNOWN) {
         return None;
     }
     let fast = host_is_fast();
     let pc = wave.pc;
-    let mut cx = Cx::new(arch, wave, context, &lowered.consts, &lowered.exts);
-    cx.op_pc = pc;
+    let pcs = [pc; 4];
+    let mut cx = Cx::new(arch, wave, context, &lowered, &pcs);
     let mut next = pc + inst.size as u64;
     let mut result = Ok(());
     for op in &lowered.ops {
         // SAFETY: the host's features were asked for; the operation was lowered just now for this wave.
-        let flow = unsafe {
-            if fast { handlers::dispatch_fast(&mut cx, op) } else { handlers::dispatch_base(&mut cx, op) }
-        };
-        match flow {
-            Flow::NEXT => {}
+        match unsafe { dispatch(&mut cx, op, fast) } {
+            Flow::NEXT | Flow::MODE => {}
             Flow::JUMP => next = cx.jump,
             _ => {
                 result = Err(cx.take_event(op, None));
@@ -115,8 +139,11 @@ pub fn step(
     Some(result)
 }
 
-/// Runs a wave until it stops for an event or has executed `budget` instructions (`Ok`). The PC is behind the last one executed,
-/// or at the faulting one. `executed` counts.
+/// Below this many instructions a wave's turn ends exactly where it should; larger ones end at the next jump.
+const EXACT: u64 = 1024;
+
+/// Runs a wave until it stops for an event or has executed about `budget` instructions (`Ok`): a long turn ends only at a jump. The PC
+/// is behind the last one executed, or at the faulting one. `executed` counts.
 pub fn run(
     program: &Program,
     wave: &mut Wave,
@@ -124,22 +151,64 @@ pub fn run(
     budget: u64,
     executed: &mut u64,
 ) -> Result<(), Event> {
-    let mut cx = Cx::new(program.arch, wave, context, &program.lowered.consts, &program.lowered.exts);
-    if host_is_fast() {
+    let pc = wave.pc;
+    let mut cx = Cx::new(program.arch, wave, context, &program.lowered, &program.op_pcs);
+    let Some(at) = program.op_at(pc) else { return Err(unknown(&Op::end(), None)) };
+    cx.at = at;
+    let mut turn = Turn { program, left: budget, executed };
+    let fast = host_is_fast();
+    loop {
         // SAFETY: the features were asked for; the program's operations were lowered with its tables.
-        run_loop(program, &mut cx, budget, executed, |cx, op| unsafe { handlers::dispatch_fast(cx, op) })
-    } else {
-        // SAFETY: the program's operations were lowered with its tables.
-        run_loop(program, &mut cx, budget, executed, |cx, op| unsafe { handlers::dispatch_base(cx, op) })
+        let stop = unsafe {
+            match (fast, cx.mode_kind) {
+                _ if turn.left < EXACT => turn.exactly(&mut cx, fast),
+                (true, Cx::KEEP) => turn.keep(&mut cx),
+                (true, Cx::FLUSH) => turn.flush(&mut cx),
+                (true, _) => turn.any(&mut cx),
+                (false, _) => turn.base(&mut cx),
+            }
+        };
+        match stop {
+            Stop::Mode if turn.left > 0 => {}
+            Stop::Mode | Stop::Turn => {
+                cx.wave.pc = cx.pc();
+                return Ok(());
+            }
+            Stop::Outside => {
+                cx.wave.pc = cx.jump;
+                return Err(unknown(&Op::end(), None));
+            }
+            Stop::Event => {
+                if let Some(result) = evaluate(program, &mut cx) {
+                    result?;
+                    cx.jump = cx.wave.pc;
+                    match program.op_at(cx.jump) {
+                        Some(next) => cx.at = next,
+                        None => return Err(unknown(&Op::end(), None)),
+                    }
+                    if turn.left == 0 {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                let name = program.name_at(cx.pc());
+                let event = cx.take_event(&program.lowered.ops[cx.at], name);
+                let fault = matches!(event, Event::Fault { .. });
+                let next = cx.at + !fault as usize;
+                cx.wave.pc = program.op_pcs[next];
+                return Err(event);
+            }
+        }
     }
 }
 
-/// Runs the instruction at `op_pc` through the evaluator if its meaning was replaced at run time. The wave's PC is then behind it, or
-/// at it after a fault.
+/// Runs the instruction under way through the evaluator if its meaning was replaced at run time. The wave's PC is then behind it,
+/// or at it after a fault.
 #[cold]
 pub(super) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), Event>> {
-    let (inst, sem, sem_y) = program.replaced(cx.op_pc)?;
-    cx.wave.pc = cx.op_pc;
+    let pc = cx.pc();
+    let (inst, sem, sem_y) = program.replaced(pc)?;
+    cx.wave.pc = pc;
     let (workgroup, instructions) = (&mut *cx.workgroup, cx.instructions);
     // An observed run keeps the memories to itself.
     let mut context = match &mut cx.watch {
@@ -163,67 +232,129 @@ pub(super) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
     let result = reference::step(cx.arch, inst, sem, sem_y, cx.wave, &mut context);
     cx.refresh_mode();
     if matches!(result, Err(Event::Fault { .. })) {
-        cx.wave.pc = cx.op_pc;
+        cx.wave.pc = pc;
     }
     Some(result)
 }
 
-#[inline(always)]
-fn run_loop(
-    program: &Program,
-    cx: &mut Cx<'_>,
-    budget: u64,
-    executed: &mut u64,
-    dispatch: impl Fn(&mut Cx<'_>, &Op) -> Flow,
-) -> Result<(), Event> {
-    let outside = || Event::fault(FaultKind::PcOutOfRange, "the program counter left the program");
-    let Some(mut at) = program.op_at(cx.wave.pc) else { return Err(outside()) };
-    let ops = &program.lowered.ops[..];
-    let mut left = budget;
-    loop {
-        if left == 0 {
-            cx.wave.pc = program.op_pcs.get(at).copied().unwrap_or(program.end());
-            return Ok(());
-        }
-        let Some(op) = ops.get(at) else {
-            cx.wave.pc = program.end();
-            return Err(outside());
-        };
-        cx.op_pc = program.op_pcs[at];
-        let more = (op.flags & Op::MORE != 0) as u64;
-        left -= 1 - more;
-        *executed += 1 - more;
-        cx.instructions += 1;
-        match dispatch(cx, op) {
-            Flow::NEXT => at += 1,
-            Flow::JUMP => match program.op_at(cx.jump) {
-                Some(next) => at = next,
-                None => {
-                    cx.wave.pc = cx.jump;
-                    return Err(outside());
-                }
-            },
-            flow => {
-                if flow == Flow::UNKNOWN
-                    && let Some(result) = evaluate(program, cx)
-                {
-                    result?;
-                    match program.op_at(cx.wave.pc) {
+/// Why a loop ended. `Cx::at` is the operation to go on with, or the one that gave the event.
+enum Stop {
+    /// The turn is over.
+    Turn,
+    /// Another float mode, another loop.
+    Mode,
+    /// `Cx::jump` is outside the program.
+    Outside,
+    Event,
+}
+
+/// A wave's turn.
+struct Turn<'a> {
+    program: &'a Program,
+    /// Instructions left.
+    left: u64,
+    executed: &'a mut u64,
+}
+
+/// The loop for one way to dispatch. Instructions are counted where the straight line ends.
+macro_rules! run_loop {
+    ($self:ident, $cx:ident, $dispatch:ident) => {{
+        let program = $self.program;
+        let ops = program.lowered.ops.as_ptr();
+        let mut at = $cx.at;
+        let mut start = at;
+        loop {
+            $cx.at = at;
+            // SAFETY: `at` is an operation of the program: jumps are looked up, and END, which never goes on, is the last.
+            let op = unsafe { &*ops.add(at) };
+            // SAFETY: as the caller says; the operation is the program's.
+            match unsafe { handlers::$dispatch!($cx, op) } {
+                Flow::NEXT => at += 1,
+                Flow::JUMP => {
+                    let ended = $self.count($cx, start, at + 1);
+                    match program.op_at($cx.jump) {
                         Some(next) => at = next,
-                        None => return Err(outside()),
+                        None => return Stop::Outside,
                     }
-                    continue;
+                    start = at;
+                    if ended {
+                        $cx.at = at;
+                        return Stop::Turn;
+                    }
                 }
-                let name = program.name_at(cx.op_pc);
-                let event = cx.take_event(op, name);
-                let fault = matches!(event, Event::Fault { .. });
-                cx.wave.pc = if fault {
-                    cx.op_pc
-                } else {
-                    program.op_pcs.get(at + 1).copied().unwrap_or(program.end())
-                };
-                return Err(event);
+                Flow::MODE => {
+                    $self.count($cx, start, at + 1);
+                    $cx.at = at + 1;
+                    return Stop::Mode;
+                }
+                _ => {
+                    $self.count($cx, start, at + 1);
+                    return Stop::Event;
+                }
             }
         }
+    }};
+}
+
+impl Turn<'_> {
+    /// Counts a straight line of operations; true if the turn is over.
+    #[inline(always)]
+    fn count(&mut self, cx: &mut Cx<'_>, from: usize, to: usize) -> bool {
+        let counts = &self.program.op_counts;
+        let done = (counts[to] - counts[from]) as u64;
+        *self.executed += done;
+        cx.instructions += done;
+        self.left = self.left.saturating_sub(done);
+        self.left == 0
+    }
+
+    /// # Safety
+    /// The host is fast, and MODE is what the loop is for.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
+    unsafe fn keep(&mut self, cx: &mut Cx<'_>) -> Stop {
+        run_loop!(self, cx, dispatch_keep)
+    }
+
+    /// # Safety
+    /// As for `keep`.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
+    unsafe fn flush(&mut self, cx: &mut Cx<'_>) -> Stop {
+        run_loop!(self, cx, dispatch_flush)
+    }
+
+    /// # Safety
+    /// As for `keep`.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
+    unsafe fn any(&mut self, cx: &mut Cx<'_>) -> Stop {
+        run_loop!(self, cx, dispatch_any)
+    }
+
+    /// # Safety
+    /// The operations were lowered for the program and wave of `cx`.
+    unsafe fn base(&mut self, cx: &mut Cx<'_>) -> Stop {
+        run_loop!(self, cx, dispatch_base)
+    }
+
+    /// Instruction by instruction: for short turns, whose ends are what a schedule is about.
+    ///
+    /// # Safety
+    /// `fast` is [`host_is_fast`].
+    unsafe fn exactly(&mut self, cx: &mut Cx<'_>, fast: bool) -> Stop {
+        while self.left > 0 {
+            let at = cx.at;
+            let op = &self.program.lowered.ops[at];
+            // SAFETY: the operation is the program's.
+            let flow = unsafe { dispatch(cx, op, fast) };
+            self.count(cx, at, at + 1);
+            match flow {
+                Flow::NEXT | Flow::MODE => cx.at = at + 1,
+                Flow::JUMP => match self.program.op_at(cx.jump) {
+                    Some(next) => cx.at = next,
+                    None => return Stop::Outside,
+                },
+                _ => return Stop::Event,
+            }
+        }
+        Stop::Turn
     }
 }

@@ -6,13 +6,16 @@ use crate::arch::Arch;
 use crate::inst::Inst;
 use crate::isa::{self, OpInfo};
 use crate::machine::Row;
-use crate::machine::wave::{DISCARD, NULL, TEMP, VCC_LO};
+use crate::machine::wave::{CONSTS, DISCARD, MAX_CONSTS, NULL, TEMP, VCC_LO};
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Operations of a program and the tables they index.
 pub struct Lowered {
+    /// Not 0, and no other program's.
+    pub id: u64,
     pub ops: Vec<Op>,
     pub consts: Vec<Row>,
     pub exts: Vec<Ext>,
@@ -22,7 +25,9 @@ pub struct Lowered {
 
 impl Default for Lowered {
     fn default() -> Lowered {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Lowered {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
             ops: Vec::new(),
             consts: Vec::new(),
             // Index 0: no modifiers.
@@ -38,9 +43,6 @@ pub fn operation(arch: Arch, entry: u16) -> Option<u16> {
     let inst = arch.table().entries[entry as usize].inst as usize;
     isa::BY_ARCH[arch as usize].get(inst).copied().filter(|code| *code != u16::MAX)
 }
-
-/// The operation number that runs as "no semantics".
-pub const UNKNOWN: u16 = u16::MAX;
 
 impl Lowered {
     /// Appends the operations of `inst`.
@@ -73,15 +75,9 @@ impl Lowered {
         self.ops[first..last].iter_mut().for_each(|op| op.flags |= Op::MORE);
     }
 
-    /// Appends an operation that faults: words that decode to nothing.
-    pub fn push_hole(&mut self) {
-        let hole = Op { code: UNKNOWN, flags: Op::HOLE, d: 0, d1: 0, src: [0; 4], imm: 0, ext: 0 };
-        self.ops.push(hole);
-    }
-
     fn one(&mut self, arch: Arch, inst: &Inst, entry: u16, plan: &'static Plan, operands: &[Operand]) -> Op {
         let mut op = Op {
-            code: UNKNOWN,
+            code: Op::UNKNOWN,
             flags: 0,
             d: DISCARD as u16,
             d1: VCC_LO as u16,
@@ -133,6 +129,10 @@ impl Lowered {
             ext.glc = field("GLC");
         }
         op.ext = self.ext(ext);
+        op.flags |= Op::ALWAYS;
+        if !is_plain(&op, operands) {
+            op.flags |= Op::SLOW;
+        }
         op
     }
 
@@ -239,7 +239,13 @@ impl Lowered {
             _ if info.indexed.contains(&operand.role) => value as u16,
             Code::Int(_) | Code::Float(_) | Code::Literal => {
                 let literal = plan.get(inst, plan.mods.literal);
-                Op::CONST | self.rows(constant_dwords(code, operand, literal))
+                let at = self.rows(constant_dwords(code, operand, literal));
+                // Lane handlers find the first constants among the registers.
+                if info.shape == Shape::Lane && (at as usize) + 4 <= MAX_CONSTS {
+                    Op::VGPR | (CONSTS as u16 + at)
+                } else {
+                    Op::CONST | at
+                }
             }
             Code::Scc => Op::SCC,
             Code::SharedBase => Op::SHARED_BASE,
@@ -251,6 +257,19 @@ impl Lowered {
             modifiers(arch, inst, plan, operand, info, slot, reg, ext);
         }
     }
+}
+
+/// Whether a handler's plain path can run the operation: every source a VGPR, a constant or one of the SGPRs below NULL.
+fn is_plain(op: &Op, operands: &[Operand]) -> bool {
+    /// As many SGPRs as a lane's source has at most.
+    const WIDEST: u16 = 4;
+    let plain =
+        |code: u16| code & (Op::VGPR | Op::SPECIAL | Op::CONST) == Op::VGPR || code + WIDEST <= NULL as u16;
+    let special = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST;
+    // Masks are read as such on every path.
+    let sources =
+        operands.iter().filter(|o| o.field.is_some() && o.fmt != Fmt::Mask).filter_map(|o| slot(o.role));
+    op.flags & special == 0 && sources.into_iter().all(|slot| plain(op.src[slot]))
 }
 
 fn slot(role: Role) -> Option<usize> {
@@ -369,5 +388,5 @@ fn dpp(plan: &Plan, inst: &Inst) -> Dpp {
 fn mov(arch: Arch) -> Option<u16> {
     let table = arch.table();
     let at = table.instructions.iter().position(|i| i.name == "V_MOV_B32")?;
-    isa::BY_ARCH[arch as usize].get(at).copied().filter(|c| *c != UNKNOWN)
+    isa::BY_ARCH[arch as usize].get(at).copied().filter(|c| *c != Op::UNKNOWN)
 }

@@ -8,7 +8,6 @@ use super::reference::Context;
 use super::rt::watch::{Access, Watch};
 use super::rt::{Cx, Flow};
 use crate::fault::FaultKind;
-use crate::isa::handlers;
 use crate::machine::{Wave, Workgroup};
 use crate::memory::Memory;
 use crate::sched::dispatch::Dispatch;
@@ -124,7 +123,7 @@ pub fn run(
         workgroup: &mut *context.workgroup,
         instructions: context.instructions,
     };
-    let mut cx = Cx::new(program.arch, wave, &mut blind, &program.lowered.consts, &program.lowered.exts);
+    let mut cx = Cx::new(program.arch, wave, &mut blind, &program.lowered, &program.op_pcs);
     cx.watch = Some(Box::new(watch));
     let fast = host_is_fast();
     let mut log = Vec::new();
@@ -140,18 +139,16 @@ pub fn run(
             return Ok(());
         }
         *executed += 1;
-        cx.op_pc = pc;
         let mut next = pc + program.insts[index].size as u64;
         let mut event = None;
         loop {
+            cx.at = at;
             let op = &program.lowered.ops[at];
             cx.instructions += 1;
             // SAFETY: the host's features were asked for; the program's operations were lowered with its tables.
-            let flow = unsafe {
-                if fast { handlers::dispatch_fast(&mut cx, op) } else { handlers::dispatch_base(&mut cx, op) }
-            };
+            let flow = unsafe { interp::dispatch(&mut cx, op, fast) };
             match flow {
-                Flow::NEXT => {}
+                Flow::NEXT | Flow::MODE => {}
                 Flow::JUMP => next = cx.jump,
                 flow => {
                     let unknown = flow == Flow::UNKNOWN;
@@ -161,7 +158,7 @@ pub fn run(
                             next = cx.wave.pc;
                             result.err()
                         }
-                        None => Some(cx.take_event(op, program.name_at(cx.op_pc))),
+                        None => Some(cx.take_event(op, program.name_at(pc))),
                     };
                     break;
                 }

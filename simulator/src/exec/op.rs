@@ -21,6 +21,23 @@ pub struct Op {
 }
 
 impl Op {
+    /// Code of an instruction without semantics.
+    pub const UNKNOWN: u16 = u16::MAX;
+    /// Code of words that are no instruction.
+    pub const HOLE: u16 = u16::MAX - 1;
+    /// Code of the place behind a program.
+    pub const END: u16 = u16::MAX - 2;
+
+    /// Words that are no instruction.
+    pub fn hole() -> Op {
+        Op { code: Op::HOLE, flags: 0, d: 0, d1: 0, src: [0; 4], imm: 0, ext: 0 }
+    }
+
+    /// The place behind a program.
+    pub fn end() -> Op {
+        Op { code: Op::END, ..Op::hole() }
+    }
+
     /// Sources or results have modifiers: the slow staging path.
     pub const MODIFY: u16 = 1;
     /// The clamp bit.
@@ -33,11 +50,15 @@ impl Op {
     pub const SCALAR_DEST: u16 = 16;
     /// The instruction goes on with the next operation (VOPD).
     pub const MORE: u16 = 32;
+    /// Modifiers, special sources or a register half: not for the plain path of a handler.
+    pub const SLOW: u16 = 64;
+    /// In every operation: what a wave of 64 tests in the place of [`Op::SLOW`].
+    pub const ALWAYS: u16 = 128;
     /// The result is dropped, though the destination is read: a buffer atomic without return. With [`Op::OUTPUT`], so that only
     /// the slow path looks.
-    pub const NO_RESULT: u16 = 128;
-    /// Stands for words that are no instruction.
-    pub const HOLE: u16 = 64;
+    pub const NO_RESULT: u16 = 256;
+    /// Bits of a code that number a row.
+    pub const ROW: u16 = 0x3ff;
 
     pub const VGPR: u16 = 0x400;
     pub const CONST: u16 = 0x8000;

@@ -1,6 +1,6 @@
 //! A decoded program: instructions, their places, and the dense operations the interpreter runs.
 
-use super::lower::{self, Lowered};
+use super::lower::Lowered;
 use super::op::Op;
 use super::overrides::Overrides;
 use crate::arch::Arch;
@@ -19,8 +19,10 @@ pub struct Program {
     /// Source line of each instruction (1-based; 0: none).
     pub lines: Vec<u32>,
     pub lowered: Lowered,
-    /// Byte offset of the instruction behind each operation.
+    /// Byte offset of each operation's instruction. The last operation is [`Op::END`]: the loop needs no bounds check.
     pub op_pcs: Vec<u64>,
+    /// Instructions complete before each operation: the loop counts them at jumps.
+    pub op_counts: Vec<u32>,
     /// Operation by dword of the code; `u32::MAX` inside an instruction.
     by_dword: Vec<u32>,
     /// Meanings that replace the compiled ones.
@@ -30,57 +32,73 @@ pub struct Program {
 impl Program {
     /// `(instruction, source line)` in order.
     pub fn new(arch: Arch, list: Vec<(Inst, u32)>) -> Program {
-        let mut p = Program {
+        let mut p = Program::empty(arch);
+        for (inst, line) in list {
+            p.push(inst, line);
+        }
+        p.finish()
+    }
+
+    /// Machine code from its first instruction on. Words that decode to nothing become one-dword holes that fault when reached:
+    /// padding and data between functions are legal.
+    pub fn from_words(arch: Arch, words: &[u32]) -> Program {
+        let mut p = Program::empty(arch);
+        let mut at = 0;
+        while at < words.len() {
+            match decode(arch, &words[at..]) {
+                Ok(inst) => {
+                    at += inst.size as usize / 4;
+                    p.push(inst, 0);
+                }
+                Err(_) => {
+                    p.insert(Op::hole(), 1);
+                    at += 1;
+                }
+            }
+        }
+        p.finish()
+    }
+
+    fn empty(arch: Arch) -> Program {
+        Program {
             arch,
             insts: Vec::new(),
             pcs: Vec::new(),
             lines: Vec::new(),
             lowered: Lowered::default(),
             op_pcs: Vec::new(),
+            op_counts: Vec::new(),
             by_dword: Vec::new(),
             overrides: None,
-        };
-        let mut pc = 0;
-        for (inst, line) in list {
-            p.by_dword.push(p.lowered.ops.len() as u32);
-            p.by_dword.resize(p.by_dword.len() + inst.size as usize / 4 - 1, u32::MAX);
-            p.lowered.push(arch, &inst);
-            p.op_pcs.resize(p.lowered.ops.len(), pc);
-            p.pcs.push(pc);
-            p.lines.push(line);
-            pc += inst.size as u64;
-            p.insts.push(inst);
         }
-        p
     }
 
-    /// Machine code from its first instruction on. Words that decode to nothing become one-dword holes that fault when reached:
-    /// padding and data between functions are legal.
-    pub fn from_words(arch: Arch, words: &[u32]) -> Program {
-        let mut p = Program::new(arch, Vec::new());
-        let mut at = 0;
-        while at < words.len() {
-            let pc = at as u64 * 4;
-            match decode(arch, &words[at..]) {
-                Ok(inst) => {
-                    p.by_dword.push(p.lowered.ops.len() as u32);
-                    p.by_dword.resize(p.by_dword.len() + inst.size as usize / 4 - 1, u32::MAX);
-                    p.lowered.push(arch, &inst);
-                    p.op_pcs.resize(p.lowered.ops.len(), pc);
-                    p.pcs.push(pc);
-                    p.lines.push(0);
-                    at += inst.size as usize / 4;
-                    p.insts.push(inst);
-                }
-                Err(_) => {
-                    p.by_dword.push(p.lowered.ops.len() as u32);
-                    p.lowered.push_hole();
-                    p.op_pcs.push(pc);
-                    at += 1;
-                }
-            }
-        }
-        p
+    fn push(&mut self, inst: Inst, line: u32) {
+        let pc = self.end();
+        self.by_dword.push(self.lowered.ops.len() as u32);
+        self.by_dword.resize(self.by_dword.len() + inst.size as usize / 4 - 1, u32::MAX);
+        self.lowered.push(self.arch, &inst);
+        self.op_pcs.resize(self.lowered.ops.len(), pc);
+        self.op_counts.resize(self.lowered.ops.len(), self.insts.len() as u32);
+        self.pcs.push(pc);
+        self.lines.push(line);
+        self.insts.push(inst);
+    }
+
+    /// An operation that is no instruction.
+    fn insert(&mut self, op: Op, dwords: usize) {
+        let pc = self.end();
+        self.by_dword.resize(self.by_dword.len() + dwords, self.lowered.ops.len() as u32);
+        self.lowered.ops.push(op);
+        self.op_pcs.push(pc);
+        self.op_counts.push(self.insts.len() as u32);
+    }
+
+    fn finish(mut self) -> Program {
+        self.insert(Op::end(), 0);
+        // What counts as executed when the last operation has run.
+        self.op_counts.push(self.insts.len() as u32);
+        self
     }
 
     /// From now on, the instructions that `overrides` names run through the evaluator.
@@ -90,7 +108,7 @@ impl Program {
             let pc = self.pcs[at];
             if let (Some(_), Some(op)) = (self.replaced(pc), self.op_at(pc)) {
                 // The instruction is evaluated as a whole: its first operation stands for all of them.
-                self.lowered.ops[op].code = lower::UNKNOWN;
+                self.lowered.ops[op].code = Op::UNKNOWN;
                 self.lowered.ops[op].flags &= !Op::MORE;
             }
         }

@@ -18,8 +18,16 @@ impl Row {
 /// Architectural VGPRs.
 pub const VGPRS: usize = 256;
 
-/// Rows of a half: the VGPRs, then hidden ones: [`DISCARD`] and temporaries of split instructions.
-pub const ROWS: usize = VGPRS + 16;
+/// Rows of a half: the VGPRs, then hidden ones: [`DISCARD`], temporaries of split instructions, broadcast scalars, and the program's
+/// first constants. Whatever a lane handler reads is in one file.
+pub const ROWS: usize = CONSTS + MAX_CONSTS;
+/// Hidden rows for broadcast scalars, [`STAGE_ROWS`] for each of four sources.
+pub const STAGE: usize = VGPRS + 16;
+pub const STAGE_ROWS: usize = 4;
+/// Hidden rows for the program's constants.
+pub const CONSTS: usize = STAGE + 4 * STAGE_ROWS;
+/// Constants beyond these are read from the program's own table.
+pub const MAX_CONSTS: usize = 256;
 
 /// Where results go that nothing keeps (an atomic without return): 4 rows.
 pub const DISCARD: usize = VGPRS;
@@ -33,11 +41,20 @@ pub const NULL: usize = 124;
 pub const M0: usize = 125;
 pub const EXEC_LO: usize = 126;
 
+/// Whether a word as f32 is a denormal.
+pub fn is_denormal(bits: u32) -> bool {
+    bits & 0x7f80_0000 == 0 && bits & 0x007f_ffff != 0
+}
+
 /// A wave. VGPRs are structure-of-arrays; a wave64 has two halves, each a file of its own.
 #[derive(Clone)]
 pub struct Wave {
     pub size: u32,
     pub rows: Box<[Row]>,
+    /// By row, 1: surely no f32 denormal in any lane of the first half. What flushes denormals need not look for them then.
+    clean: [u8; ROWS],
+    /// Whose constants the hidden rows hold ([`Wave::install`]).
+    installed: u64,
     /// By operand code: s0..s105, VCC, ttmp, null, M0, EXEC.
     pub sgprs: [u32; 128],
     pub scc: u32,
@@ -64,6 +81,8 @@ impl Wave {
         let mut wave = Wave {
             size,
             rows: vec![Row::ZERO; ROWS * halves].into_boxed_slice(),
+            clean: [0; ROWS],
+            installed: 0,
             sgprs: [0; 128],
             scc: 0,
             pc: 0,
@@ -85,6 +104,8 @@ impl Wave {
         for half in self.rows.chunks_exact_mut(ROWS) {
             half[..used].fill(Row::ZERO);
         }
+        self.clean = [0; ROWS];
+        self.installed = 0;
         self.sgprs = [0; 128];
         self.scc = 0;
         self.pc = 0;
@@ -92,6 +113,35 @@ impl Wave {
         self.joined = 0;
         self.passed = [0; NAMED + 1];
         self.set_exec(u64::MAX);
+    }
+
+    /// Puts constants in their hidden rows, unless they are there. `program`: whose they are, not 0.
+    pub fn install(&mut self, program: u64, consts: &[Row]) {
+        if self.installed == program {
+            return;
+        }
+        self.installed = program;
+        let consts = &consts[..consts.len().min(MAX_CONSTS)];
+        for half in self.rows.chunks_exact_mut(ROWS) {
+            half[CONSTS..CONSTS + consts.len()].copy_from_slice(consts);
+        }
+        for (clean, row) in self.clean[CONSTS..].iter_mut().zip(consts) {
+            *clean = !is_denormal(row.0[0]) as u8;
+        }
+    }
+
+    /// Whether a row surely holds no f32 denormals.
+    #[inline(always)]
+    pub fn is_clean(&self, row: usize) -> bool {
+        self.clean.get(row).is_some_and(|c| *c == 1)
+    }
+
+    /// Says whether a row now surely holds none.
+    #[inline(always)]
+    pub fn set_clean(&mut self, row: usize, clean: bool) {
+        if let Some(c) = self.clean.get_mut(row) {
+            *c = clean as u8;
+        }
     }
 
     pub fn halves(&self) -> usize {
@@ -143,21 +193,32 @@ impl Wave {
 
     pub fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
         let half = (lane / 32) as usize;
-        if (reg as usize) < ROWS
+        if (reg as usize) < STAGE
             && let Some(row) = self.rows.get_mut(half * ROWS + reg as usize)
         {
             row.0[(lane % 32) as usize] = value;
+            self.set_clean(reg as usize, false);
         }
     }
 
     /// By operand code; null reads zero, codes beyond the file too.
+    #[inline(always)]
     pub fn sgpr(&self, code: u32) -> u32 {
         if code as usize == NULL { 0 } else { self.sgprs.get(code as usize).copied().unwrap_or(0) }
     }
 
     /// By operand code; null and codes beyond the file are dropped.
+    #[inline(always)]
     pub fn set_sgpr(&mut self, code: u32, value: u32) {
         let code = code as usize;
+        if code < NULL {
+            self.sgprs[code] = value;
+        } else {
+            self.set_special(code, value);
+        }
+    }
+
+    fn set_special(&mut self, code: usize, value: u32) {
         if code == NULL || code >= self.sgprs.len() {
             return;
         }

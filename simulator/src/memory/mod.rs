@@ -231,6 +231,12 @@ impl Memory {
         self.search(address, size, write)
     }
 
+    /// Host address of `len` bytes that are all in one range, for accesses of many lanes at once.
+    #[inline(always)]
+    pub fn host(&self, address: u64, len: u64, write: bool) -> Option<*mut u8> {
+        self.locate(address, len, write).ok()
+    }
+
     #[inline(never)]
     fn search(&self, address: u64, size: u64, write: bool) -> Result<*mut u8, MemError> {
         let error = MemError { address, size_bytes: size.min(u32::MAX as u64) as u32, write };

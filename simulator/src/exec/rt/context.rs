@@ -22,7 +22,10 @@ impl Flow {
     pub const JUMP: Flow = Flow(1);
     /// `Cx::event` says what happened.
     pub const EVENT: Flow = Flow(2);
+    /// No semantics; also what the places that are no instructions give.
     pub const UNKNOWN: Flow = Flow(3);
+    /// MODE changed: go on in the loop for it.
+    pub const MODE: Flow = Flow(4);
 }
 
 /// Rows for sources that are not registers as they stand: broadcast scalars, modified values.
@@ -41,35 +44,44 @@ pub struct Cx<'a> {
     pub arch: Arch,
     pub consts: &'a [Row],
     pub exts: &'a [Ext],
-    pub stage: Box<Stage>,
-    /// 0: nearest even, denormals kept; 1: the same with f32 denormals flushed; 2: anything else.
+    pub stage: Stage,
+    /// Flags of the operations that take a handler's long way.
+    pub slow: u16,
+    /// [`Cx::KEEP`], [`Cx::FLUSH`], or anything else.
     pub mode_kind: u32,
     pub general: General,
     pub jump: u64,
     pub event: Option<Event>,
-    /// PC of the running instruction.
-    pub op_pc: u64,
-    /// Executed so far, for the clock.
+    /// Index of the running operation.
+    pub at: usize,
+    /// PC by operation.
+    pub op_pcs: &'a [u64],
+    /// Executed so far, for the clock; the run loop brings it up to date at jumps.
     pub instructions: u64,
     /// Of an observed run.
     pub watch: Option<Box<Watch<'a>>>,
 }
 
 impl<'a> Cx<'a> {
+    /// `mode_kind`: nearest even, denormals kept.
+    pub const KEEP: u32 = 0;
+    /// The same with f32 denormals flushed.
+    pub const FLUSH: u32 = 1;
+
     /// After MODE changed.
     pub fn refresh_mode(&mut self) {
         let env = FloatEnv::from_mode(self.wave.mode);
         self.general = General(env);
         // Rounding, denormals and FP16_OVFL.
         self.mode_kind = match self.wave.mode & 0x80_00ff {
-            0xf0 => 0,
-            0xc0 => 1,
+            0xf0 => Cx::KEEP,
+            0xc0 => Cx::FLUSH,
             _ => 2,
         };
     }
 
     pub fn pc(&self) -> u64 {
-        self.op_pc
+        self.op_pcs.get(self.at).copied().unwrap_or(0)
     }
 
     pub fn raw(&self, op: &Op) -> Ext {

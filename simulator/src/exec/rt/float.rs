@@ -8,6 +8,8 @@ use isa_spec::pcode::ir::Ty;
 pub trait Mode {
     /// f32 denormals become zeros on the way in and out.
     const FLUSH: bool;
+    /// The same for what comes in: not if it is known to hold none.
+    const FLUSH_IN: bool = Self::FLUSH;
     /// Every operation by the library.
     const GENERAL: bool;
     fn env(&self) -> &FloatEnv;
@@ -17,6 +19,8 @@ pub trait Mode {
 pub struct Keep;
 /// Nearest even, f32 denormals flushed.
 pub struct Flush;
+/// As `Flush`, for sources without denormals.
+pub struct FlushOut;
 /// Any environment.
 #[derive(Clone, Copy)]
 pub struct General(pub FloatEnv);
@@ -41,6 +45,16 @@ impl Mode for Flush {
     }
 }
 
+impl Mode for FlushOut {
+    const FLUSH: bool = true;
+    const FLUSH_IN: bool = false;
+    const GENERAL: bool = false;
+    #[inline(always)]
+    fn env(&self) -> &FloatEnv {
+        &FLUSH_ENV
+    }
+}
+
 impl Mode for General {
     const FLUSH: bool = false;
     const GENERAL: bool = true;
@@ -56,6 +70,11 @@ fn fl<M: Mode>(x: u32) -> u32 {
 }
 
 #[inline(always)]
+fn fl_in<M: Mode>(x: u32) -> u32 {
+    if M::FLUSH_IN { fl::<M>(x) } else { x }
+}
+
+#[inline(always)]
 fn f(x: u32) -> f32 {
     f32::from_bits(x)
 }
@@ -67,7 +86,7 @@ macro_rules! arith32 {
             if M::GENERAL {
                 return arith::$lib(a as u128, b as u128, Ty::F32, m.env()) as u32;
             }
-            let ($a, $b) = (f(fl::<M>(a)), f(fl::<M>(b)));
+            let ($a, $b) = (f(fl_in::<M>(a)), f(fl_in::<M>(b)));
             fl::<M>(($e).to_bits())
         }
     )* };
@@ -85,7 +104,7 @@ pub fn fma_f32<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
     if M::GENERAL {
         return arith::fma(a as u128, b as u128, c as u128, Ty::F32, m.env()) as u32;
     }
-    fl::<M>(f(fl::<M>(a)).mul_add(f(fl::<M>(b)), f(fl::<M>(c))).to_bits())
+    fl::<M>(f(fl_in::<M>(a)).mul_add(f(fl_in::<M>(b)), f(fl_in::<M>(c))).to_bits())
 }
 
 macro_rules! compare {

@@ -1,8 +1,12 @@
-//! Loads and stores of one lane (or of the wave, for scalar memory).
+//! Loads and stores of one lane (or of the wave, for scalar memory), and of 32 lanes at once.
+
+// A lane number indexes several rows at once.
+#![allow(clippy::needless_range_loop)]
 
 use super::context::{Cx, Flow};
 use super::watch;
 use crate::exec::machine_ops::Event;
+use crate::machine::Row;
 use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE};
 use isa_spec::pcode::ir::Space;
 
@@ -208,4 +212,218 @@ fn missed_scratch_store(cx: &mut Cx<'_>, at: u64, lane: Option<u32>, bytes: &[u8
 fn scratch_fault(cx: &mut Cx<'_>, at: u64, len: usize, lane: Option<u32>, write: bool) -> Flow {
     let e = MemError { address: at, size_bytes: len as u32, write };
     cx.fault(Event::scratch_overflow(e, cx.scratch_stride, lane))
+}
+
+// Rows: the loads or stores of 32 lanes at once.
+
+/// Addresses of a half's lanes.
+pub type Addresses = [u64; 32];
+
+/// What 32 lanes load, `DWORDS` registers of each. One bounds check where the lanes' addresses are close together; lane by lane, with
+/// the exact fault, where they are not.
+#[inline(always)]
+pub fn load_rows<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+) -> Result<[Row; DWORDS], Flow> {
+    let mut rows = [Row::ZERO; DWORDS];
+    let at = match near(cx, space, addresses, exec, BYTES, false) {
+        Some(near) => near,
+        None => {
+            far_load::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, &mut rows)?;
+            return Ok(rows);
+        }
+    };
+    if at.in_order {
+        // SAFETY: `near` has checked that 32 elements from here on are inside one space.
+        let all = unsafe { at.host.cast::<[[u8; BYTES]; 32]>().read_unaligned() };
+        for (l, element) in all.iter().enumerate() {
+            for (k, row) in rows.iter_mut().enumerate() {
+                row.0[l] = dword(element, k);
+            }
+        }
+        return Ok(rows);
+    }
+    for l in 0..32 {
+        // SAFETY: `near` has checked the lowest and the highest address; inactive lanes read at the lowest.
+        let element = unsafe { at.host.add(at.offsets.0[l] as usize).cast::<[u8; BYTES]>().read_unaligned() };
+        for (k, row) in rows.iter_mut().enumerate() {
+            row.0[l] = dword(&element, k);
+        }
+    }
+    Ok(rows)
+}
+
+/// Stores what 32 lanes hold, lanes in order: of several at one address the last stays.
+#[inline(always)]
+pub fn store_rows<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+    rows: &[Row; DWORDS],
+) -> Result<(), Flow> {
+    let Some(at) = near(cx, space, addresses, exec, BYTES, true) else {
+        return far_store::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows);
+    };
+    if at.in_order {
+        let mut all = [[0u8; BYTES]; 32];
+        for (l, element) in all.iter_mut().enumerate() {
+            *element = gathered(rows, l);
+        }
+        // SAFETY: `near` has checked that 32 elements from here on are inside one writable space.
+        unsafe { at.host.cast::<[[u8; BYTES]; 32]>().write_unaligned(all) };
+        return Ok(());
+    }
+    for l in 0..32 {
+        if exec >> l & 1 == 1 {
+            // SAFETY: `near` has checked the lowest and the highest address of active lanes.
+            unsafe {
+                at.host.add(at.offsets.0[l] as usize).cast::<[u8; BYTES]>().write_unaligned(gathered(rows, l))
+            };
+        }
+    }
+    Ok(())
+}
+
+/// Dword `k` of an element, zeros beyond its end.
+#[inline(always)]
+fn dword<const BYTES: usize>(element: &[u8; BYTES], k: usize) -> u32 {
+    let mut out = [0; 4];
+    let from = (4 * k).min(BYTES);
+    let to = (4 * k + 4).min(BYTES);
+    out[..to - from].copy_from_slice(&element[from..to]);
+    u32::from_le_bytes(out)
+}
+
+/// A lane's element.
+#[inline(always)]
+fn gathered<const BYTES: usize, const DWORDS: usize>(rows: &[Row; DWORDS], l: usize) -> [u8; BYTES] {
+    let mut out = [0; BYTES];
+    for (k, row) in rows.iter().enumerate() {
+        let from = (4 * k).min(BYTES);
+        let to = (4 * k + 4).min(BYTES);
+        out[from..to].copy_from_slice(&row.0[l].to_le_bytes()[..to - from]);
+    }
+    out
+}
+
+/// Lanes whose elements lie in one space, not far apart.
+struct Near {
+    /// Of the lowest address.
+    host: *mut u8,
+    /// Every lane active and each element right behind the last lane's.
+    in_order: bool,
+    /// From the lowest address, by lane; 0 for inactive ones.
+    offsets: Row,
+}
+
+#[inline(always)]
+fn near(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    bytes: usize,
+    write: bool,
+) -> Option<Near> {
+    // Scratch is swizzled: lanes have a space each.
+    if space == Space::Scratch || space == Space::Buffer || exec == 0 {
+        return None;
+    }
+    let first = addresses[0];
+    if exec == u32::MAX {
+        let gaps = (0..32).fold(0, |gaps, l| gaps | addresses[l].wrapping_sub(first) ^ (l * bytes) as u64);
+        if gaps == 0 {
+            let host = locate(cx, space, first, 32 * bytes as u64, write)?;
+            return Some(Near { host, in_order: true, offsets: Row::ZERO });
+        }
+    }
+    // Offsets from an active lane's address, as signed 32-bit numbers: farther apart is not near.
+    let pivot = addresses[exec.trailing_zeros() as usize & 31];
+    let mut offsets = Row::ZERO;
+    let (mut low, mut high, mut far) = (0i32, 0i32, 0u64);
+    for l in 0..32 {
+        let active = 0u64.wrapping_sub((exec >> l & 1) as u64);
+        let offset = addresses[l].wrapping_sub(pivot) & active;
+        far |= offset.wrapping_add(1 << 30);
+        low = low.min(offset as i32);
+        high = high.max(offset as i32);
+        offsets.0[l] = offset as u32;
+    }
+    if far >> 31 != 0 {
+        return None;
+    }
+    let host =
+        locate(cx, space, pivot.wrapping_add(low as i64 as u64), (high - low) as u64 + bytes as u64, write)?;
+    for offset in &mut offsets.0 {
+        *offset = offset.wrapping_sub(low as u32);
+    }
+    // Inactive lanes must stay inside too.
+    for l in 0..32 {
+        offsets.0[l] &= 0u32.wrapping_sub(exec >> l & 1);
+    }
+    Some(Near { host, in_order: false, offsets })
+}
+
+/// Host address of `len` bytes, all in one space.
+#[inline(always)]
+fn locate(cx: &mut Cx<'_>, space: Space, address: u64, len: u64, write: bool) -> Option<*mut u8> {
+    let within_lds = |at: u64| {
+        let room = cx.lds.len() as u64;
+        (at <= room && len <= room - at).then_some(at as usize)
+    };
+    match place(space, address) {
+        Place::Lds(at) => {
+            let at = within_lds(at)?;
+            // SAFETY: `at` is inside LDS.
+            Some(unsafe { cx.lds.as_mut_ptr().add(at) })
+        }
+        Place::Global => {
+            // An end in an aperture is another space.
+            if space == Space::Flat && !matches!(place(space, address.wrapping_add(len - 1)), Place::Global) {
+                return None;
+            }
+            cx.memory.host(address, len, write)
+        }
+        Place::Scratch(_) | Place::Nowhere => None,
+    }
+}
+
+#[inline(never)]
+fn far_load<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+    rows: &mut [Row; DWORDS],
+) -> Result<(), Flow> {
+    for l in (0..32).filter(|l| exec >> l & 1 == 1) {
+        let value = load::<BYTES>(cx, space, addresses[l], Some(lane_base + l as u32))?;
+        for (k, row) in rows.iter_mut().enumerate() {
+            row.0[l] = (value >> (32 * k)) as u32;
+        }
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn far_store<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+    rows: &[Row; DWORDS],
+) -> Result<(), Flow> {
+    for l in (0..32).filter(|l| exec >> l & 1 == 1) {
+        let value = rows.iter().enumerate().fold(0, |v, (k, row)| v | (row.0[l] as u128) << (32 * k));
+        store::<BYTES>(cx, space, addresses[l], value, Some(lane_base + l as u32))?;
+    }
+    Ok(())
 }

@@ -12,7 +12,7 @@ pub use float::*;
 pub use int::*;
 pub use isa_spec::pcode::builtins::Bi;
 pub use isa_spec::pcode::ir::{Space, Ty};
-pub use memory::{exchange, load, store};
+pub use memory::{exchange, load, load_rows, store, store_rows};
 pub use operands::*;
 
 /// A builtin by the evaluator's definition.

@@ -5,7 +5,7 @@ use crate::exec::op::{Dpp, Op};
 use crate::exec::output as modifier;
 use crate::exec::plan::dpp16_source;
 use crate::machine::Row;
-use crate::machine::wave::ROWS;
+use crate::machine::wave::{ROWS, STAGE, STAGE_ROWS, is_denormal};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use isa_spec::pcode::ir::Ty;
 
@@ -33,20 +33,39 @@ pub fn clamp_bit(op: &Op) -> u32 {
 /// Register number behind a source code.
 #[inline(always)]
 pub fn register(code: u16) -> u32 {
-    (code & 0x1ff) as u32
+    (code & Op::ROW) as u32
+}
+
+/// The register file of the wave, for [`stage`], [`old_rows`] and [`write()`].
+#[inline(always)]
+pub fn file(cx: &mut Cx<'_>) -> *mut Row {
+    cx.wave.rows.as_mut_ptr()
 }
 
 /// Rows of a source for one half: registers and constants where they are, scalars broadcast.
 ///
-/// The rows are valid until the next call for the same slot; VGPR codes are below the number of rows (lowering checks).
+/// The rows are valid until the next call for the same slot.
+///
+/// # Safety
+/// `file` is the wave's, and the operation was lowered for it: register codes are below the number of rows, constants in the
+/// program's table.
 #[inline(always)]
-pub fn stage<const DWORDS: usize>(cx: &mut Cx<'_>, code: u16, slot: usize, half: usize) -> *const Row {
-    if code & Op::VGPR != 0 && code < Op::SPECIAL {
-        let at = half * ROWS + (code & 0x1ff) as usize;
-        return cx.wave.rows[at..].as_ptr();
+pub unsafe fn stage<const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    file: *mut Row,
+    code: u16,
+    slot: usize,
+    half: usize,
+) -> *const Row {
+    if code & (Op::VGPR | Op::SPECIAL) == Op::VGPR {
+        debug_assert!(half * ROWS + (code & Op::ROW) as usize + DWORDS <= cx.wave.rows.len());
+        // SAFETY: by the contract.
+        return unsafe { file.add(half * ROWS + (code & Op::ROW) as usize) };
     }
     if code & Op::CONST != 0 {
-        return cx.consts[(code & 0x7fff) as usize..].as_ptr();
+        debug_assert!(((code & 0x7fff) as usize) < cx.consts.len());
+        // SAFETY: by the contract.
+        return unsafe { cx.consts.as_ptr().add((code & 0x7fff) as usize) };
     }
     for k in 0..DWORDS {
         cx.stage.0[slot][k] = Row::splat(scalar_dword(cx, code, k as u32));
@@ -54,10 +73,45 @@ pub fn stage<const DWORDS: usize>(cx: &mut Cx<'_>, code: u16, slot: usize, half:
     cx.stage.0[slot].as_ptr()
 }
 
+/// [`stage`] where nothing is special: a VGPR, a constant, or an SGPR of the plain ones.
+///
+/// # Safety
+/// As for [`stage`], in a wave of 32, for an operation that is not [`Op::SLOW`].
+#[inline(always)]
+pub unsafe fn plain_stage<const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    file: *mut Row,
+    code: u16,
+    slot: usize,
+) -> *const Row {
+    let row = if code & Op::VGPR != 0 {
+        (code & Op::ROW) as usize
+    } else {
+        for k in 0..DWORDS {
+            debug_assert!((code as usize) + k < cx.wave.sgprs.len());
+            // SAFETY: lowering calls an operation slow whose SGPRs are not all below NULL; the file has the hidden rows.
+            unsafe {
+                *file.add(STAGE + STAGE_ROWS * slot + k) =
+                    Row::splat(*cx.wave.sgprs.get_unchecked(code as usize + k))
+            };
+        }
+        STAGE + STAGE_ROWS * slot
+    };
+    // One base for all sources: the compiler sees that no result in registers can overlap them.
+    // SAFETY: by the contract.
+    unsafe { file.add(row).cast_const() }
+}
+
 /// Dword `k` of a scalar source.
 #[inline(always)]
 fn scalar_dword(cx: &Cx<'_>, code: u16, k: u32) -> u32 {
-    if code < Op::VGPR { cx.wave.sgpr(code as u32 + k) } else { special_dword(cx, code, k) }
+    if code < Op::VGPR {
+        return cx.wave.sgpr(code as u32 + k);
+    }
+    if code & Op::CONST != 0 {
+        return cx.consts.get((code & 0x7fff) as usize + k as usize).map_or(0, |r| r.0[0]);
+    }
+    special_dword(cx, code, k)
 }
 
 #[inline(never)]
@@ -67,7 +121,6 @@ fn special_dword(cx: &Cx<'_>, code: u16, k: u32) -> u32 {
         Op::SHARED_BASE if k > 0 => (SHARED_BASE >> 32) as u32,
         Op::PRIVATE_BASE if k > 0 => (PRIVATE_BASE >> 32) as u32,
         Op::LIMIT if k == 0 => u32::MAX,
-        c if c & Op::CONST != 0 => cx.consts.get((c & 0x7fff) as usize + k as usize).map_or(0, |r| r.0[0]),
         _ => 0,
     }
 }
@@ -156,7 +209,7 @@ pub fn set_vgpr(cx: &mut Cx<'_>, lane: u32, reg: u32, value: u32) {
 #[inline(always)]
 pub fn operand_lane(cx: &Cx<'_>, code: u16, lane: u32, index: u32) -> u32 {
     if code & Op::VGPR != 0 && code < Op::SPECIAL {
-        if lane < cx.wave.size { cx.wave.vgpr(lane, (code & 0x1ff) as u32 + index) } else { 0 }
+        if lane < cx.wave.size { cx.wave.vgpr(lane, (code & Op::ROW) as u32 + index) } else { 0 }
     } else {
         scalar_dword(cx, code, index)
     }
@@ -172,14 +225,19 @@ pub unsafe fn staged_lane(rows: *const Row, lane: u32, lane_base: u32) -> u32 {
     unsafe { (*rows).0[(lane.wrapping_sub(lane_base) & 31) as usize] }
 }
 
-/// The destination's present rows.
+/// The destination's rows.
+///
+/// # Safety
+/// As for [`stage`].
 #[inline(always)]
-pub fn old_rows(cx: &Cx<'_>, op: &Op, half: usize) -> *const Row {
+pub unsafe fn old_rows(cx: &Cx<'_>, file: *mut Row, op: &Op, half: usize) -> *const Row {
     if op.flags & Op::SCALAR_DEST != 0 {
         static ZEROS: [Row; 4] = [Row::ZERO; 4];
         return ZEROS.as_ptr();
     }
-    cx.wave.rows[half * ROWS + (op.d & 0x1ff) as usize..].as_ptr()
+    debug_assert!(half * ROWS + ((op.d & Op::ROW) as usize) < cx.wave.rows.len());
+    // SAFETY: by the contract.
+    unsafe { file.add(half * ROWS + (op.d & Op::ROW) as usize) }
 }
 
 /// The half of a 16-bit destination.
@@ -195,40 +253,132 @@ pub fn gather(row: &Row) -> u32 {
 }
 
 /// Writes result rows to active lanes.
+///
+/// # Safety
+/// As for [`stage`].
 #[inline(always)]
-pub fn write<const N: usize>(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, fmt: Out, mut rows: [Row; N]) {
+pub unsafe fn write<const N: usize>(
+    cx: &mut Cx<'_>,
+    file: *mut Row,
+    op: &Op,
+    half: usize,
+    exec: u32,
+    fmt: Out,
+    mut rows: [Row; N],
+) {
     if op.flags & Op::OUTPUT != 0 {
         if op.flags & Op::NO_RESULT != 0 {
             return;
         }
-        output(cx, op, fmt, &mut rows);
+        // A copy: `rows` itself can stay in registers.
+        let mut scaled = rows;
+        output(cx, op, fmt, &mut scaled);
+        rows = scaled;
     }
-    let at = half * ROWS + (op.d & 0x1ff) as usize;
-    let target = &mut cx.wave.rows[at..at + N];
-    if exec == u32::MAX {
-        target.copy_from_slice(&rows);
-        return;
-    }
-    let mask = if exec == cx.wave.sgprs[126 + half] { cx.wave.masks[half] } else { lanes_of(exec) };
-    for (old, new) in target.iter_mut().zip(&rows) {
+    let at = half * ROWS + (op.d & Op::ROW) as usize;
+    debug_assert!(at + N <= cx.wave.rows.len());
+    for (k, new) in rows.iter().enumerate() {
+        cx.wave.set_clean((op.d & Op::ROW) as usize + k, false);
+        // SAFETY: by the contract; nothing else refers to the row.
+        let old = unsafe { &mut *file.add(at + k) };
+        if exec == u32::MAX {
+            *old = *new;
+            continue;
+        }
+        let mask = lane_mask(cx, exec, half);
         for l in 0..32 {
             old.0[l] = old.0[l] & !mask.0[l] | new.0[l] & mask.0[l];
         }
     }
 }
 
-/// Writes a 16-bit result to its half of the register.
+/// Whether a plain source surely holds no f32 denormals.
 #[inline(always)]
-pub fn write_half(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, fmt: Out, mut rows: [Row; 1]) {
+pub fn is_clean(cx: &Cx<'_>, code: u16) -> bool {
+    if code & Op::VGPR != 0 {
+        cx.wave.is_clean((code & Op::ROW) as usize)
+    } else {
+        cx.wave.sgprs.get(code as usize).is_some_and(|v| !is_denormal(*v))
+    }
+}
+
+/// The destination may hold anything.
+#[inline(always)]
+pub fn written<const N: usize>(cx: &mut Cx<'_>, op: &Op) {
+    for k in 0..N {
+        cx.wave.set_clean((op.d & Op::ROW) as usize + k, false);
+    }
+}
+
+/// The destination's f32 values were flushed.
+#[inline(always)]
+pub fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
+    // The other lanes are as they were.
+    if exec == u32::MAX {
+        cx.wave.set_clean((op.d & Op::ROW) as usize, true);
+    }
+}
+
+/// [`write()`] without output modifiers, in a wave of 32.
+///
+/// # Safety
+/// As for [`plain_stage`].
+#[inline(always)]
+pub unsafe fn plain_write<const N: usize>(cx: &Cx<'_>, file: *mut Row, op: &Op, exec: u32, rows: [Row; N]) {
+    let at = (op.d & Op::ROW) as usize;
+    debug_assert!(at + N <= cx.wave.rows.len());
+    // SAFETY: by the contract; nothing else refers to the rows.
+    let old = unsafe { std::slice::from_raw_parts_mut(file.add(at), N) };
+    if exec == u32::MAX {
+        old.copy_from_slice(&rows);
+        return;
+    }
+    // EXEC is the wave's own here, and so is its mask. By value: the compiler need not fear that rows and mask overlap.
+    let mask = cx.wave.masks[0];
+    for (old, new) in old.iter_mut().zip(&rows) {
+        let mut merged = *old;
+        for l in 0..32 {
+            merged.0[l] = merged.0[l] & !mask.0[l] | new.0[l] & mask.0[l];
+        }
+        *old = merged;
+    }
+}
+
+/// EXEC as lanes: the wave's own copy, unless an instruction narrowed it for itself.
+#[inline(always)]
+fn lane_mask(cx: &Cx<'_>, exec: u32, half: usize) -> Row {
+    if exec == cx.wave.sgprs[126 + half] { cx.wave.masks[half] } else { lanes_of(exec) }
+}
+
+/// Writes a 16-bit result to its half of the register.
+///
+/// # Safety
+/// As for [`stage`].
+#[inline(always)]
+pub unsafe fn write_half(
+    cx: &mut Cx<'_>,
+    file: *mut Row,
+    op: &Op,
+    half: usize,
+    exec: u32,
+    fmt: Out,
+    mut rows: [Row; 1],
+) {
     if op.flags & Op::OUTPUT != 0 {
         if op.flags & Op::NO_RESULT != 0 {
             return;
         }
-        output(cx, op, fmt, &mut rows);
+        let mut scaled = rows;
+        output(cx, op, fmt, &mut scaled);
+        rows = scaled;
     }
-    let mask = if exec == cx.wave.sgprs[126 + half] { cx.wave.masks[half] } else { lanes_of(exec) };
+    let mask = lane_mask(cx, exec, half);
     let (shift, keep) = if op.flags & Op::HIGH != 0 { (16, 0xffff) } else { (0, 0xffff_0000) };
-    let old = &mut cx.wave.rows[half * ROWS + (op.d & 0x1ff) as usize];
+    cx.wave.set_clean((op.d & Op::ROW) as usize, false);
+    let at = half * ROWS + (op.d & Op::ROW) as usize;
+    debug_assert!(at < cx.wave.rows.len());
+    // SAFETY: by the contract; nothing else refers to the row.
+    let old = unsafe { &mut *file.add(at) };
     for l in 0..32 {
         let new = old.0[l] & keep | (rows[0].0[l] & 0xffff) << shift;
         old.0[l] = old.0[l] & !mask.0[l] | new & mask.0[l];
@@ -283,13 +433,7 @@ fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [Row]) {
 
 /// Applies modifiers and DPP to staged sources; gives the lanes that still execute.
 #[inline(never)]
-pub fn modify(
-    cx: &mut Cx<'_>,
-    op: &Op,
-    half: usize,
-    exec: u32,
-    sources: &mut [(usize, &mut *const Row)],
-) -> u32 {
+pub fn modify(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, sources: &mut [(usize, *const Row)]) -> u32 {
     let ext = cx.raw(op);
     let (mut active, mut lanes) = (exec, [None; 32]);
     if ext.dpp != Dpp::None {
@@ -340,7 +484,7 @@ pub fn modify(
             values[row].0.iter_mut().for_each(|v| *v ^= 1 << at);
         }
         cx.stage.0[i][..dwords].copy_from_slice(&values[..dwords]);
-        **rows = cx.stage.0[i].as_ptr();
+        *rows = cx.stage.0[i].as_ptr();
     }
     active
 }

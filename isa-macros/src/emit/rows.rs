@@ -1,0 +1,150 @@
+//! Bodies that reach memory once a lane, whatever the lane: their accesses are made for 32 lanes at once, so that addresses are
+//! computed and values distributed in vector loops, and neighbouring elements move as a block.
+
+use super::expr::Emit;
+use isa_spec::pcode::ir::*;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+/// The one access of a body.
+pub struct Access<'a> {
+    store: bool,
+    space: Space,
+    addr: &'a Expr,
+    width: u32,
+    /// Statements that the address may depend on.
+    before: &'a [Stmt],
+}
+
+/// The access, if the body has one only, outside of branches and loops, and does nothing else to the machine.
+pub fn access(sem: &Semantics) -> Option<Access<'_>> {
+    if sem.uses.control || !sem.uses.state_writes.is_empty() || sem.uses.memory_read == sem.uses.memory_write
+    {
+        return None;
+    }
+    let mut found = None;
+    for (at, stmt) in sem.body.iter().enumerate() {
+        let Stmt::Assign { place, value, .. } = stmt else {
+            if mentions(stmt) {
+                return None;
+            }
+            continue;
+        };
+        let before = &sem.body[..at];
+        let here = match (&place.kind, load(value)?) {
+            (PlaceKind::Mem { space, addr }, None) => {
+                Some(Access { store: true, space: *space, addr, width: place.ty.width(), before })
+            }
+            (PlaceKind::Mem { .. }, Some(_)) => return None,
+            (_, Some((space, addr, width))) => Some(Access { store: false, space, addr, width, before }),
+            (_, None) => None,
+        };
+        if here.is_some() && found.is_some() {
+            return None;
+        }
+        found = here.or(found);
+    }
+    found.filter(|a| load(a.addr).is_some_and(|inner| inner.is_none()))
+}
+
+/// The load in an expression, if it has one that always happens; outer `None` if there are several, or one under a condition.
+type Load<'a> = Option<(Space, &'a Expr, u32)>;
+
+fn load(e: &Expr) -> Option<Load<'_>> {
+    let all = |parts: &mut dyn Iterator<Item = &'_ Expr>| -> Option<bool> {
+        let mut any = false;
+        for part in parts {
+            any |= load(part)?.is_some();
+        }
+        Some(any)
+    };
+    Some(match &e.kind {
+        ExprKind::Mem { space, addr } => {
+            load(addr)?.is_none().then_some(())?;
+            Some((*space, addr, e.ty.width()))
+        }
+        ExprKind::Unary(_, a) | ExprKind::Convert(a) | ExprKind::Bits(a) => load(a)?,
+        ExprKind::Slice { base, lo } => {
+            load(lo)?.is_none().then_some(())?;
+            load(base)?
+        }
+        ExprKind::Binary(_, a, b) => match (load(a)?, load(b)?) {
+            (Some(_), Some(_)) => return None,
+            (a, b) => a.or(b),
+        },
+        ExprKind::Select(a, b, c) => {
+            (!all(&mut [&**a, b, c].into_iter())?).then_some(())?;
+            None
+        }
+        ExprKind::Call(_, args) | ExprKind::Concat(args) => {
+            (!all(&mut args.iter())?).then_some(())?;
+            None
+        }
+        ExprKind::Element(_, a) | ExprKind::Sgpr { reg: a } => {
+            load(a)?.is_none().then_some(())?;
+            None
+        }
+        // Other lanes' registers: not a matter of one lane.
+        ExprKind::Vgpr { .. } | ExprKind::OperandLane { .. } => return None,
+        ExprKind::Const(_)
+        | ExprKind::Local(_)
+        | ExprKind::Operand(_)
+        | ExprKind::OperandIndex(_)
+        | ExprKind::Field(_)
+        | ExprKind::State(_) => None,
+    })
+}
+
+/// Whether a statement that is no assignment reaches memory, or ends the body.
+fn mentions(stmt: &Stmt) -> bool {
+    let expr = |e: &Expr| !matches!(load(e), Some(None));
+    match stmt {
+        Stmt::Assign { place, value, .. } => matches!(place.kind, PlaceKind::Mem { .. }) || expr(value),
+        Stmt::If { arms, otherwise, .. } => {
+            arms.iter().any(|(cond, body)| expr(cond) || body.iter().any(mentions))
+                || otherwise.iter().any(mentions)
+        }
+        _ => true,
+    }
+}
+
+impl Access<'_> {
+    /// What comes before the lane loop, and what behind it.
+    pub fn tokens(
+        &self,
+        emit: &Emit<'_>,
+        read: &TokenStream,
+        locals: &TokenStream,
+    ) -> (TokenStream, TokenStream) {
+        let (bytes, dwords) = (self.width.div_ceil(8) as usize, self.width.div_ceil(32) as usize);
+        let space = format_ident!("{}", format!("{:?}", self.space));
+        if self.store {
+            let before = quote! {
+                let mut addresses = [0u64; 32];
+                let mut stored = [Row::ZERO; #dwords];
+            };
+            let after = quote! {
+                if let Err(flow) = rt::store_rows::<#bytes, #dwords>(
+                    cx, rt::Space::#space, &addresses, exec, lane_base, &stored) { return flow; }
+            };
+            return (before, after);
+        }
+        let (statements, addr) = (emit.stmts(self.before), emit.expr(self.addr));
+        let before = quote! {
+            let mut addresses = [0u64; 32];
+            for l in 0..32usize {
+                let lane: u32 = lane_base + l as u32;
+                #read
+                #locals
+                #statements
+                addresses[l] = #addr;
+            }
+            let loaded = match rt::load_rows::<#bytes, #dwords>(
+                cx, rt::Space::#space, &addresses, exec, lane_base) {
+                Ok(rows) => rows,
+                Err(flow) => return flow,
+            };
+        };
+        (before, quote! {})
+    }
+}
