@@ -123,6 +123,8 @@ fn operands_flags_and_special_syntax() {
         "v_mov_b32 v[0], -3.14",
         "v_cmp_lt_f32 vcc, v0, v1",
         "v_cmp_lt_f32 vcc_lo, v0, v1",
+        "s_and_saveexec_b32 s5, vcc",
+        "s_mov_b32 exec, -1",
         "v_add_f32_e32 v0, v1, v2",
         "v_add_f32_e64 v0, v1, v2",
         "v_add_f32 v0, v1, v2 clamp",

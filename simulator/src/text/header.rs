@@ -311,7 +311,15 @@ impl<'a> HeaderParser<'a> {
                     return Ok(file::npy_as(&path, dtype, shape));
                 }
                 cursor.expect(',', "before the file's element type")?;
-                let (stored, at) = cursor.name("the file's element type")?;
+                let (stored, at) = match cursor.peek() {
+                    // In quotes too.
+                    Some(Token::Text(text)) => {
+                        let at = cursor.place();
+                        cursor.bump();
+                        (text.as_str(), at)
+                    }
+                    _ => cursor.name("the file's element type")?,
+                };
                 let stored = DType::from_name(stored)
                     .ok_or_else(|| Wrong::new(at, format!("unknown type `{stored}`")).help(DType::names()))?;
                 cursor.expect(')', "after the file's element type")?;

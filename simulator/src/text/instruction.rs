@@ -2,7 +2,7 @@
 //!
 //! - modifiers only where [`rules`] allows them;
 //! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, without effect on instructions that have no such bit;
-//! - `vcc` for the wave's mask whatever its size, ranges of SGPRs that start anywhere;
+//! - `vcc` and `exec` for the wave's masks whatever their size, ranges of SGPRs that start anywhere;
 //! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions, and RDNA 3's names of instructions that
 //!   it has renamed.
 
@@ -396,13 +396,13 @@ fn slot_counts(arch: Arch, entries: &[EntryId]) -> Vec<usize> {
     counts
 }
 
-/// The line with `vcc` written as `vcc_lo`: the mask of a wave of 32.
+/// The line with `vcc` written as `vcc_lo` and `exec` as `exec_lo`: the masks of a wave of 32.
 fn narrow_masks(line: &Line) -> Option<Line> {
     let mut narrow = line.clone();
     let mut changed = false;
     for operand in &mut narrow.operands {
         if let Value::Reg(reg) = &mut operand.value
-            && reg.base == RegBase::Special("vcc_lo")
+            && matches!(reg.base, RegBase::Special("vcc_lo" | "exec_lo"))
             && reg.count == 2
         {
             reg.count = 1;
