@@ -62,8 +62,15 @@ impl Lowered {
         if y.src.contains(&target)
             && let Some(mov) = mov(arch)
         {
-            let save =
-                Op { code: mov, flags: Op::ALWAYS, d: TEMP as u16, d1: 0, src: [target, 0, 0, 0], imm: 0, ext: 0 };
+            let save = Op {
+                code: mov,
+                flags: Op::ALWAYS,
+                d: TEMP as u16,
+                d1: 0,
+                src: [target, 0, 0, 0],
+                imm: 0,
+                ext: 0,
+            };
             self.ops.push(save);
             for src in y.src.iter_mut().filter(|s| **s == target) {
                 *src = Op::VGPR | TEMP as u16;
