@@ -4,12 +4,14 @@ pub mod random;
 
 use clap::Parser;
 use isa_spec::source::SourceMap;
+use isa_spec::tables::{EntryId, MAX_FIELDS};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use wavesim::arch::Arch;
 use wavesim::array::Array;
 use wavesim::cli::{self, Cli};
 use wavesim::fault::Fault;
+use wavesim::inst::Inst;
 use wavesim::loader::prepared::{Prepared, Source};
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{self, Schedule};
@@ -100,4 +102,25 @@ pub fn words(array: &Array) -> Vec<u32> {
 
 pub fn f32s(array: &Array) -> Vec<f32> {
     words(array).into_iter().map(f32::from_bits).collect()
+}
+
+/// The instruction `name` in `encoding`, with fields by name; the others are zero.
+pub fn inst(arch: Arch, name: &str, encoding: &str, values: &[(&str, u32)]) -> Option<Inst> {
+    let table = arch.table();
+    let found = table.entries.iter().position(|e| {
+        table.instructions[e.inst as usize].name == name && table.encodings[e.enc as usize].name == encoding
+    })?;
+    let entry = &table.entries[found];
+    let encoding = &table.encodings[entry.enc as usize];
+    let mut fields = [0; MAX_FIELDS];
+    for (value, field) in fields.iter_mut().zip(encoding.fields) {
+        *value = field.fixed.unwrap_or(0);
+    }
+    if let Some(op) = encoding.op_field {
+        fields[op as usize] = entry.opcode as u32;
+    }
+    for (field, value) in values {
+        fields[encoding.fields.iter().position(|f| f.name == *field)?] = *value;
+    }
+    Some(Inst { entry: found as EntryId, entry_y: EntryId::MAX, size: (encoding.bits / 8) as u8, fields })
 }

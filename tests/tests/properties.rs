@@ -2,7 +2,7 @@
 //! wave32 halves, dual issue reads before it writes; and float arithmetic is that of `rustc_apfloat` in every rounding mode.
 
 use isa_spec::pcode::ir::{Role, Shape, State};
-use isa_spec::tables::{EntryId, MAX_FIELDS, Role as Operand};
+use isa_spec::tables::{EntryId, Role as Operand};
 use rustc_apfloat::ieee::{Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 use std::collections::BTreeMap;
@@ -13,6 +13,7 @@ use wavesim::inst::Inst;
 use wavesim::machine::wave::ROWS;
 use wavesim::machine::{Wave, Workgroup};
 use wavesim::memory::Memory;
+use wavesim_tests::inst;
 use wavesim_tests::random::{self, Rng};
 
 /// Runs one instruction that touches no memory.
@@ -28,27 +29,6 @@ fn step(arch: Arch, inst: &Inst, wave: &mut Wave) {
         instructions: 0,
     };
     wavesim::exec::step(arch, inst, wave, &mut context).unwrap().unwrap();
-}
-
-/// The instruction `name` in `encoding`, with fields by name; the others are zero.
-fn inst(arch: Arch, name: &str, encoding: &str, values: &[(&str, u32)]) -> Option<Inst> {
-    let table = arch.table();
-    let found = table.entries.iter().position(|e| {
-        table.instructions[e.inst as usize].name == name && table.encodings[e.enc as usize].name == encoding
-    })?;
-    let entry = &table.entries[found];
-    let encoding = &table.encodings[entry.enc as usize];
-    let mut fields = [0; MAX_FIELDS];
-    for (value, field) in fields.iter_mut().zip(encoding.fields) {
-        *value = field.fixed.unwrap_or(0);
-    }
-    if let Some(op) = encoding.op_field {
-        fields[op as usize] = entry.opcode as u32;
-    }
-    for (field, value) in values {
-        fields[encoding.fields.iter().position(|f| f.name == *field)?] = *value;
-    }
-    Some(Inst { entry: found as EntryId, entry_y: EntryId::MAX, size: (encoding.bits / 8) as u8, fields })
 }
 
 /// `name` as VOP3 (or VOP3P) on v0, v2 and v4 (pairs of registers), into v6.
