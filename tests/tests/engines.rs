@@ -7,7 +7,9 @@ use isa_spec::tables::EntryId;
 use std::collections::BTreeMap;
 use wavesim::arch::Arch;
 use wavesim::conform::run::semantics;
+use wavesim::exec::interp;
 use wavesim::exec::machine_ops::Event;
+use wavesim::exec::program::Program;
 use wavesim::exec::reference::{self, Context};
 use wavesim::inst::Inst;
 use wavesim::machine::wave::{ROWS, VGPRS};
@@ -45,6 +47,23 @@ impl Machine {
         let none = BTreeMap::new();
         let (sem, sem_y) = semantics(arch, inst, &none)?;
         Some(reference::step(arch, inst, sem, sem_y, &mut self.wave, &mut context))
+    }
+}
+
+impl Machine {
+    /// A whole program by the interpreter.
+    fn run(&mut self, program: &Program) -> Result<(), Event> {
+        let memory = Memory::empty();
+        let mut workgroup = Workgroup::new(1);
+        let mut context = Context {
+            memory: &memory,
+            lds: &mut self.lds,
+            scratch: &mut self.scratch,
+            scratch_stride: SCRATCH,
+            workgroup: &mut workgroup,
+            instructions: 7,
+        };
+        interp::run(program, &mut self.wave, &mut context, 1000, &mut 0)
     }
 }
 
@@ -104,19 +123,25 @@ fn differs(rng: &mut Rng, arch: Arch, inst: &Inst) -> Option<String> {
     if matches!(a, None | Some(Err(Event::Fault { .. }))) {
         return None;
     }
+    compare(&start, &compiled, &reference, float).and_then(at)
+}
+
+/// The first difference between two machines that started as `start`; with `float`, NaNs are equal.
+fn compare(start: &Machine, compiled: &Machine, reference: &Machine, float: bool) -> Option<String> {
+    let size = start.wave.size;
     for reg in 0..VGPRS as u32 {
         let rows =
             |m: &Machine| [0, ROWS * (size as usize / 32 - 1)].map(|half| m.wave.rows[half + reg as usize]);
-        if rows(&compiled) == rows(&reference) {
+        if rows(compiled) == rows(reference) {
             continue;
         }
         for lane in 0..size {
             let (x, y) = (compiled.wave.vgpr(lane, reg), reference.wave.vgpr(lane, reg));
             let high = |m: &Machine| m.wave.vgpr(lane, reg + 1);
-            let nan64 = is_nan64(high(&compiled)) && is_nan64(high(&reference));
+            let nan64 = is_nan64(high(compiled)) && is_nan64(high(reference));
             if !(x == y || float && (same_but_for_nan(x, y) || nan64)) {
                 let before = start.wave.vgpr(lane, reg);
-                return at(format!(
+                return Some(format!(
                     "v{reg} lane {lane}: handler {x:08x}, evaluator {y:08x}, before {before:08x}"
                 ));
             }
@@ -126,19 +151,19 @@ fn differs(rng: &mut Rng, arch: Arch, inst: &Inst) -> Option<String> {
         let (x, y) = (compiled.wave.sgpr(code), reference.wave.sgpr(code));
         if x != y {
             let before = start.wave.sgpr(code);
-            return at(format!("s{code}: handler {x:08x}, evaluator {y:08x}, before {before:08x}"));
+            return Some(format!("s{code}: handler {x:08x}, evaluator {y:08x}, before {before:08x}"));
         }
     }
     let scalars = |w: &Wave| (w.scc, w.mode, w.pc, w.joined);
     if scalars(&compiled.wave) != scalars(&reference.wave) {
-        return at(format!(
+        return Some(format!(
             "SCC, MODE, PC: handler {:x?}, evaluator {:x?}",
             scalars(&compiled.wave),
             scalars(&reference.wave)
         ));
     }
     if compiled.wave.masks != reference.wave.masks {
-        return at("EXEC's lane masks differ".to_string());
+        return Some("EXEC's lane masks differ".to_string());
     }
     let memories = [
         ("global", &compiled.global, &reference.global),
@@ -150,7 +175,7 @@ fn differs(rng: &mut Rng, arch: Arch, inst: &Inst) -> Option<String> {
             continue;
         }
         if let Some(place) = x.iter().zip(y).position(|(x, y)| x != y) {
-            return at(format!("{name}[{place:x}]: handler {:02x}, evaluator {:02x}", x[place], y[place]));
+            return Some(format!("{name}[{place:x}]: handler {:02x}, evaluator {:02x}", x[place], y[place]));
         }
     }
     None
@@ -209,4 +234,78 @@ fn rdna35() {
 #[test]
 fn rdna4() {
     handlers_equal_evaluator(Arch::Rdna4);
+}
+
+/// Programs of random vector, scalar and LDS instructions: what the interpreter remembers from one instruction to the next must not
+/// show. A program is compared after each of its instructions, from the start, up to the first NaN whose payload differs.
+fn programs_equal_evaluator(arch: Arch) {
+    let (programs, seed) = (env("WAVESIM_CASES", 12) * 60, env("WAVESIM_SEED", 1));
+    let table = arch.table();
+    let none = BTreeMap::new();
+    let entries: Vec<EntryId> = (0..table.entries.len() as EntryId)
+        .filter(|&id| {
+            let inst = &table.instructions[table.entries[id as usize].inst as usize];
+            let straight = !inst.flags.branch && !inst.flags.indirect_branch && !inst.name.contains("PC_B64");
+            straight
+                && matches!(inst.group, "VALU" | "SALU" | "LDS")
+                && !["S_CALL_B64", "S_GETREG_B32"].contains(&inst.name)
+        })
+        .collect();
+    let end = wavesim_tests::inst(arch, "S_ENDPGM", "ENC_SOPP", &[]).unwrap();
+    for case in 0..programs {
+        let mut rng = Rng(seed << 40 ^ case << 8 ^ arch as u64);
+        let mut insts = Vec::new();
+        while insts.len() < 10 {
+            let id = rng.pick(&entries);
+            let Some(inst) = random::instruction(&mut rng, arch, id) else { continue };
+            if semantics(arch, &inst, &none).is_some() {
+                insts.push(inst);
+            }
+        }
+        let size = rng.pick(&[32, 32, 64]);
+        let mut wave = random::wave(&mut rng, size);
+        if rng.chance(2) {
+            // The mode in which denormals are looked for.
+            wave.mode = 0x3c0;
+            wave.set_exec(u64::MAX);
+        }
+        let start = Machine {
+            wave,
+            global: vec![0; GLOBAL as usize],
+            lds: (0..LDS).map(|n| n as u8).collect(),
+            scratch: vec![0; SCRATCH as usize * size as usize],
+        };
+        let mut reference = start.clone();
+        for count in 1..=insts.len() {
+            if !matches!(reference.step(arch, &insts[count - 1], false), Some(Ok(()))) {
+                break;
+            }
+            let list = insts[..count].iter().chain([&end]).map(|inst| (*inst, 0)).collect();
+            let mut compiled = start.clone();
+            let result = compiled.run(&Program::new(arch, list));
+            let names: Vec<&str> = insts[..count].iter().map(|inst| inst.instruction(table).name).collect();
+            assert_eq!(result, Err(Event::EndPgm), "{} case {case}: {names:?}", arch.name());
+            compiled.wave.pc = reference.wave.pc;
+            if let Some(what) = compare(&start, &compiled, &reference, false) {
+                if compare(&start, &compiled, &reference, true).is_some() {
+                    panic!(
+                        "{} case {case} wave{size} mode {:x}: {names:?}: {what}",
+                        arch.name(),
+                        start.wave.mode
+                    );
+                }
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_rdna3() {
+    programs_equal_evaluator(Arch::Rdna3);
+}
+
+#[test]
+fn programs_rdna4() {
+    programs_equal_evaluator(Arch::Rdna4);
 }
