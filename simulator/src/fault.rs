@@ -23,6 +23,8 @@ pub enum FaultKind {
     /// Waves wait at a barrier that can no longer complete.
     BarrierDeadlock,
     Trap,
+    /// The user stopped the run.
+    Interrupted,
     /// A check found an error (missing wait, uninitialised read …).
     Check,
     Other,
@@ -40,6 +42,7 @@ impl FaultKind {
             FaultKind::InstructionLimit => "instruction-limit",
             FaultKind::BarrierDeadlock => "barrier-deadlock",
             FaultKind::Trap => "trap",
+            FaultKind::Interrupted => "interrupted",
             FaultKind::Check => "check",
             FaultKind::Other => "other",
         }

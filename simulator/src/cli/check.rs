@@ -19,6 +19,9 @@ pub struct CheckArgs {
     /// One JSON object a finding instead of text
     #[arg(long)]
     pub json: bool,
+    /// Show no progress
+    #[arg(long, short = 'q')]
+    pub quiet: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -61,8 +64,11 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             return Ok(BAD_INPUT);
         }
     };
-    let dispatch = args.input.dispatch(&prepared);
-    let (findings, stats, fault) = checked(&prepared, &dispatch, &args.checks);
+    super::progress::catch_interrupts();
+    let mut dispatch = args.input.dispatch(&prepared);
+    let bar = super::progress::Bar::new(args.quiet || args.json, dispatch.workgroups());
+    dispatch.progress = Some(bar.counter());
+    let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &args.checks));
     for finding in &findings {
         if args.json {
             writeln!(out, "{}", finding.json())?;

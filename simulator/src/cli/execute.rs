@@ -1,7 +1,7 @@
 //! What `run` and `launch` share: how to execute, and how results are told.
 
 use super::observe::{self, ObserveArgs, RunError};
-use super::{FAILED, OK};
+use super::{FAILED, OK, progress};
 use crate::array::{Array, file, json, show};
 use crate::exec::overrides::Overrides;
 use crate::fault::Fault;
@@ -35,6 +35,9 @@ pub struct Execution {
     /// One JSON object on standard output
     #[arg(long)]
     pub json: bool,
+    /// Show no progress
+    #[arg(long, short = 'q')]
+    pub quiet: bool,
     /// Write each output to DIR/NAME.npy
     #[arg(long, value_name = "DIR")]
     pub out_dir: Option<PathBuf>,
@@ -80,7 +83,11 @@ impl Execution {
         // A launch that no device takes is bad input, not a fault of the kernel.
         dispatch.check()?;
         let started = std::time::Instant::now();
-        match observe::run(&self.observe, prepared, &dispatch, out) {
+        progress::catch_interrupts();
+        let bar = progress::Bar::new(self.quiet || self.json, dispatch.workgroups());
+        dispatch.progress = Some(bar.counter());
+        let result = bar.during(|| observe::run(&self.observe, prepared, &dispatch, self.json, out));
+        match result {
             Ok(stats) => Ok(Ok(Finished { stats, seconds: started.elapsed().as_secs_f64() })),
             Err(RunError::Fault(fault)) => Ok(Err(fault)),
             Err(RunError::Other(e)) => Err(e),

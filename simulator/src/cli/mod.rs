@@ -8,6 +8,7 @@ pub mod bench;
 pub mod check;
 pub mod completions;
 pub mod conform;
+pub mod debug;
 pub mod disasm;
 pub mod execute;
 pub mod input;
@@ -15,8 +16,10 @@ pub mod isa;
 pub mod launch;
 pub mod observe;
 pub mod pcode;
+pub mod progress;
 pub mod run;
 pub mod target;
+pub mod tui;
 
 use clap::{Parser, Subcommand};
 use std::io::{self, BufWriter, Write};
@@ -51,6 +54,8 @@ pub enum Command {
     Run(run::RunArgs),
     Launch(launch::LaunchArgs),
     Check(check::CheckArgs),
+    Debug(debug::DebugArgs),
+    Tui(tui::TuiArgs),
     Asm(asm::AsmArgs),
     Disasm(disasm::DisasmArgs),
     /// What the ISA description and the pseudocode say about instructions
@@ -84,6 +89,8 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Run(args) => run::run(args, out),
         Command::Launch(args) => launch::run(args, out),
         Command::Check(args) => check::run(args, out),
+        Command::Debug(args) => debug::run(args, out),
+        Command::Tui(args) => tui::run(args, out),
         Command::Asm(args) => asm::run(args, out),
         Command::Disasm(args) => disasm::run(args, out),
         Command::Isa(args) => Ok(isa::run(args, out)?),

@@ -7,6 +7,7 @@ use crate::sched::dispatch::{self, Dispatch, RunStats};
 use crate::trace::Filter;
 use crate::trace::chrome::Chrome;
 use crate::trace::jsonl::Jsonl;
+use crate::trace::prints::Prints;
 use crate::trace::profile::Profile;
 use crate::trace::stats::Stats;
 use anyhow::Context as _;
@@ -59,17 +60,19 @@ pub enum RunError {
     Other(anyhow::Error),
 }
 
-/// Runs the dispatch, observed where the flags want it. Listings and figures go to `out`, after a fault too.
+/// Runs the dispatch, observed where the flags or the kernel's `print` directives want it. Listings and figures go to `out`, after a
+/// fault too; what is printed goes there or, beside machine output (`quiet`), to standard error.
 pub fn run(
     args: &ObserveArgs,
     prepared: &Prepared,
     dispatch: &Dispatch<'_>,
+    quiet: bool,
     out: &mut dyn Write,
 ) -> Result<RunStats, RunError> {
-    if !args.any() {
+    if !args.any() && prepared.prints.is_empty() {
         return dispatch::run(dispatch, &prepared.memory).map_err(RunError::Fault);
     }
-    let result = observed(args, prepared, dispatch, out).map_err(RunError::Other)?;
+    let result = observed(args, prepared, dispatch, quiet, out).map_err(RunError::Other)?;
     result.map_err(RunError::Fault)
 }
 
@@ -77,6 +80,7 @@ fn observed(
     args: &ObserveArgs,
     prepared: &Prepared,
     dispatch: &Dispatch<'_>,
+    quiet: bool,
     out: &mut dyn Write,
 ) -> anyhow::Result<Result<RunStats, Box<Fault>>> {
     let program = &prepared.program;
@@ -96,8 +100,12 @@ fn observed(
             _ => jsonl = Some(Jsonl::new(to, program, dispatch.wave_size, args.filter())),
         }
     }
+    let mut stderr = std::io::stderr();
+    let to: &mut dyn Write = if quiet { &mut stderr } else { &mut *out };
+    let mut prints = (!prepared.prints.is_empty()).then(|| Prints::new(&prepared.prints, to));
     let mut all = Many::default();
-    let list: [Option<&mut dyn Observer>; 4] = [
+    let list: [Option<&mut dyn Observer>; 5] = [
+        prints.as_mut().map(|o| o as _),
         stats.as_mut().map(|o| o as _),
         profile.as_mut().map(|o| o as _),
         jsonl.as_mut().map(|o| o as _),
@@ -105,6 +113,9 @@ fn observed(
     ];
     all.0.extend(list.into_iter().flatten());
     let (run_stats, result) = dispatch::run_observed(dispatch, &prepared.memory, &mut all);
+    if let Some(prints) = prints {
+        prints.finish()?;
+    }
     let name = || args.trace.as_ref().map_or(String::new(), |p| p.display().to_string());
     if let Some(trace) = jsonl {
         trace.finish().with_context(name)?;

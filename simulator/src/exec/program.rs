@@ -4,6 +4,7 @@ use super::lower::Lowered;
 use super::op::Op;
 use super::overrides::Overrides;
 use crate::arch::Arch;
+use crate::asm::{Options, print};
 use crate::codec::decode;
 use crate::inst::Inst;
 use isa_spec::pcode::ir::Semantics;
@@ -18,6 +19,8 @@ pub struct Program {
     pub pcs: Vec<u64>,
     /// Source line of each instruction (1-based; 0: none).
     pub lines: Vec<u32>,
+    /// Lanes of the waves that run it, for its text: 32 unless set.
+    pub wave_size: u32,
     pub lowered: Lowered,
     /// Byte offset of each operation's instruction. The last operation is [`Op::END`]: the loop needs no bounds check.
     pub op_pcs: Vec<u64>,
@@ -65,6 +68,7 @@ impl Program {
             insts: Vec::new(),
             pcs: Vec::new(),
             lines: Vec::new(),
+            wave_size: 32,
             lowered: Lowered::default(),
             op_pcs: Vec::new(),
             op_counts: Vec::new(),
@@ -157,15 +161,14 @@ impl Program {
         self.pcs.binary_search(&pc).ok()
     }
 
+    /// For waves of another size than 32.
+    pub fn for_wave_size(self, wave_size: u32) -> Program {
+        Program { wave_size, ..self }
+    }
+
     /// The instruction as text.
     pub fn text(&self, index: usize) -> String {
-        let table = self.arch.table();
-        let inst = &self.insts[index];
-        let name = inst.instruction(table).name.to_lowercase();
-        match table.entries.get(inst.entry_y as usize) {
-            Some(y) => format!("{name} :: {}", table.instructions[y.inst as usize].name.to_lowercase()),
-            None => name,
-        }
+        print::instruction(&self.insts[index], &Options::new(self.arch).wave(self.wave_size))
     }
 
     /// `line 12` or, without source, `pc 0x30`.

@@ -98,6 +98,7 @@ impl Prepared {
             max_instructions,
             schedule: Schedule::RoundRobin,
             threads: 1,
+            progress: None,
         }
     }
 

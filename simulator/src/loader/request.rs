@@ -84,13 +84,14 @@ impl Request {
         let packet_at = abi::packet(&mut memory, &shape, kernel, kernarg_at)?;
         let words: Vec<u32> =
             kernel.text.1.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
+        let wave_size = if kernel.properties >> 10 & 1 == 1 { 32 } else { 64 };
         Ok(Prepared {
-            program: Program::from_words(kernel.arch, &words),
+            program: Program::from_words(kernel.arch, &words).for_wave_size(wave_size),
             memory,
             shape: Shape {
                 grid: self.grid,
                 block: self.block,
-                wave_size: if kernel.properties >> 10 & 1 == 1 { 32 } else { 64 },
+                wave_size,
                 lds_bytes: fixed.saturating_add(dynamic_lds),
                 scratch_bytes: kernel.private_segment.checked_next_multiple_of(4).unwrap_or(!3),
                 init: abi::initial_state(kernel, kernarg_at, packet_at),

@@ -172,6 +172,21 @@ impl Memory {
         Ok(base)
     }
 
+    /// A copy of all that was allocated.
+    pub fn snapshot(&self) -> Vec<u8> {
+        let mut bytes = vec![0; (self.next - OWNED_BASE) as usize];
+        // All of it is one range.
+        let read = self.read(OWNED_BASE, &mut bytes);
+        debug_assert!(read.is_ok());
+        bytes
+    }
+
+    /// Puts a copy back that [`Memory::snapshot`] made.
+    pub fn restore(&self, bytes: &[u8]) {
+        let written = self.write(OWNED_BASE, bytes);
+        debug_assert!(written.is_ok());
+    }
+
     /// Allocations, by address.
     pub fn regions(&self) -> &[Region] {
         &self.regions

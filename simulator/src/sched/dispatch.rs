@@ -7,7 +7,7 @@ use crate::exec::program::Program;
 use crate::fault::{Fault, FaultKind};
 use crate::memory::Memory;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A launch.
 pub struct Dispatch<'a> {
@@ -32,7 +32,12 @@ pub struct Dispatch<'a> {
     pub schedule: Schedule,
     /// Host threads that run workgroups; 0 counts as 1.
     pub threads: usize,
+    /// Counts workgroups that have ended, for whoever shows progress.
+    pub progress: Option<&'a AtomicU64>,
 }
+
+/// Set to end all runs of the process between turns, with a fault that says where the waves stand: Ctrl-C.
+pub static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
 /// Registers of a wave at its start.
 #[derive(Debug, Clone)]
@@ -127,6 +132,12 @@ impl Dispatch<'_> {
         self.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).unwrap_or(u64::MAX)
     }
 
+    fn count_group(&self) {
+        if let Some(progress) = self.progress {
+            progress.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// Coordinates of the `index`-th workgroup, x fastest.
     pub fn workgroup(&self, index: u64) -> [u32; 3] {
         let [x, y, _] = self.grid.map(u64::from);
@@ -212,6 +223,7 @@ pub fn run_observed(
         group.start(dispatch.workgroup(index));
         stats.waves += dispatch.waves() as u64;
         result = group.run_observed(&budget, observer);
+        dispatch.count_group();
         if result.is_err() {
             break;
         }
@@ -259,7 +271,9 @@ impl Work<'_> {
                 return group.executed;
             }
             group.start(self.dispatch.workgroup(index));
-            if let Err(fault) = group.run(&self.budget) {
+            let result = group.run(&self.budget);
+            self.dispatch.count_group();
+            if let Err(fault) = result {
                 self.stop_behind.fetch_min(index, Ordering::Relaxed);
                 let mut first = self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                 if first.as_ref().is_none_or(|f| index < f.0) {

@@ -1,6 +1,6 @@
 //! One workgroup: its waves, LDS and scratch, and whose turn it is. The objects are made once and used for workgroup after workgroup.
 
-use super::dispatch::{Budget, Dispatch, Schedule};
+use super::dispatch::{Budget, Dispatch, INTERRUPT, Schedule};
 use super::start::start;
 use crate::exec::interp;
 use crate::exec::machine_ops::Event;
@@ -12,6 +12,7 @@ use crate::fault::{Fault, FaultKind};
 use crate::machine::{VGPRS, Wave, Workgroup};
 use crate::memory::Memory;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 /// Instructions a wave runs before the next one's turn.
 const TURN: u64 = 4096;
@@ -28,12 +29,14 @@ pub enum Status {
 }
 
 /// A wave's place in its workgroup.
+#[derive(Clone)]
 pub struct Slot {
     pub wave: Wave,
     pub status: Status,
 }
 
 /// A workgroup in progress.
+#[derive(Clone)]
 pub struct Group<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
@@ -120,6 +123,9 @@ impl<'a> Group<'a> {
                     Schedule::Random(_) => 1 + self.next_random() % RANDOM_TURN,
                     _ => TURN,
                 };
+                if INTERRUPT.load(Ordering::Relaxed) {
+                    return Err(self.interrupted(at));
+                }
                 let granted = budget.take(wanted);
                 if granted == 0 {
                     let message = format!("{} instructions executed without an end", budget.limit);
@@ -155,6 +161,22 @@ impl<'a> Group<'a> {
             slot.status = Status::Running;
         }
         slot.status == Status::Running
+    }
+
+    /// Whether [`Group::ready`] would say yes.
+    pub fn can_run(&self, at: usize) -> bool {
+        let slot = &self.slots[at];
+        match slot.status {
+            Status::Running => true,
+            Status::Waiting(barrier) => slot.wave.passed[barrier] != self.shared.barrier(barrier).completed,
+            Status::Ended => false,
+        }
+    }
+
+    /// Bytes that a copy of this takes.
+    pub fn bytes(&self) -> usize {
+        let rows: usize = self.slots.iter().map(|s| std::mem::size_of_val(&*s.wave.rows)).sum();
+        rows + self.lds.len() + self.scratch.len()
     }
 
     /// Runs a ready wave for at most `instructions`.
@@ -236,6 +258,29 @@ impl<'a> Group<'a> {
         let z = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
+    }
+
+    /// The user stopped the run: says where every wave stands.
+    fn interrupted(&self, at: usize) -> Box<Fault> {
+        let program = self.dispatch.program;
+        let mut places: BTreeMap<(u64, &str), Vec<usize>> = BTreeMap::new();
+        for (at, slot) in self.slots.iter().enumerate() {
+            let (pc, how) = match slot.status {
+                Status::Running => (slot.wave.pc, "at"),
+                Status::Waiting(_) => (self.before(slot.wave.pc), "waiting at"),
+                Status::Ended => (u64::MAX, "ended"),
+            };
+            places.entry((pc, how)).or_default().push(at);
+        }
+        let parts: Vec<String> = places
+            .iter()
+            .map(|(&(pc, how), waves)| match how {
+                "ended" => format!("{} ended", numbers(waves)),
+                _ => format!("{} {how} {}", numbers(waves), program.place(pc)),
+            })
+            .collect();
+        let message = format!("stopped after {} instructions: {}", self.executed, parts.join("; "));
+        self.fault(at, self.slots[at].wave.pc, Event::fault(FaultKind::Interrupted, message))
     }
 
     /// No wave can go on: says which wait where.

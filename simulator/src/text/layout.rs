@@ -72,7 +72,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         code_base: CODE_BASE,
     };
     Ok(Prepared {
-        program: Program::new(kernel.arch, kernel.instructions),
+        program: Program::new(kernel.arch, kernel.instructions).for_wave_size(kernel.wave),
         memory,
         shape,
         buffers,

@@ -1,8 +1,9 @@
 //! What a run did, for people and tools: a line an instruction ([`jsonl`]), a timeline ([`chrome`]), figures ([`stats`]), and a listing
-//! with counts ([`profile`]). Each is an [`crate::exec::observe::Observer`].
+//! with counts ([`profile`]); and what its `print` directives show ([`prints`]). Each is an [`crate::exec::observe::Observer`].
 
 pub mod chrome;
 pub mod jsonl;
+pub mod prints;
 pub mod profile;
 pub mod stats;
 

@@ -1,0 +1,72 @@
+//! `wavesim debug`: a kernel under the debugger.
+
+use super::input::InputArgs;
+use super::{BAD_INPUT, FAILED, OK};
+use crate::debug::command::{Debugger, Flow};
+use crate::debug::machine::Machine;
+use crate::debug::{repl, view};
+use crate::sched::dispatch::INTERRUPT;
+use anyhow::Context as _;
+use std::io::{IsTerminal, Read, Write};
+use std::path::PathBuf;
+
+/// Step through a kernel, forward and back; look at and change registers and memory
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct DebugArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Run the commands of a file first
+    #[arg(short = 'x', long, value_name = "FILE")]
+    pub commands: Option<PathBuf>,
+    /// Run this command first (may be given again)
+    #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
+    pub execute: Vec<String>,
+    /// End after these commands; exit with 1 if one failed
+    #[arg(long)]
+    pub batch: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  wavesim debug kernel.rdna
+  wavesim debug kernel.rdna --batch -e 'break 12 if v3[5] > 10' -e continue -e 'p v3 as f32'
+  wavesim debug vadd/launch.json --target gfx1201 -x session.txt --batch
+
+`help` inside lists the commands; docs/debugging.md walks through five broken kernels.";
+
+pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let prepared = match args.input.prepare(0)? {
+        Ok(prepared) => prepared,
+        Err(messages) => {
+            eprint!("{messages}");
+            return Ok(BAD_INPUT);
+        }
+    };
+    super::progress::catch_interrupts();
+    let dispatch = args.input.dispatch(&prepared);
+    let machine = Machine::new(&prepared, &dispatch)?;
+    let mut debugger = Debugger::new(machine, &INTERRUPT);
+    writeln!(out, "{}", view::place(&debugger.machine, 0))?;
+    let mut text = String::new();
+    if let Some(path) = &args.commands {
+        text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    }
+    for command in &args.execute {
+        text.push_str(command);
+        text.push('\n');
+    }
+    let (good, flow) = repl::script(&mut debugger, &text, out)?;
+    if flow == Flow::Quit || args.batch {
+        return Ok(if good { OK } else { FAILED });
+    }
+    if std::io::stdin().is_terminal() {
+        repl::interact(&mut debugger, out)?;
+        return Ok(OK);
+    }
+    // Commands through a pipe are a script.
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("standard input")?;
+    let (good, _) = repl::script(&mut debugger, &text, out)?;
+    Ok(if good { OK } else { FAILED })
+}

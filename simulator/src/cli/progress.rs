@@ -1,0 +1,76 @@
+//! Long runs: a bar on the terminal, and a clean end on Ctrl-C.
+
+use crate::sched::dispatch::INTERRUPT;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// From now on Ctrl-C ends the kernel's run with a fault; a second one ends the process.
+pub fn catch_interrupts() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Without a handler Ctrl-C just kills the process: no reason to fail.
+        let _ = ctrlc::set_handler(|| {
+            if INTERRUPT.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+    });
+}
+
+/// Progress by workgroups, shown on a terminal if the run takes a while.
+pub struct Bar {
+    done: AtomicU64,
+    total: u64,
+    shown: bool,
+}
+
+/// Runs that are shorter show no bar.
+const DELAY: Duration = Duration::from_millis(700);
+const TICK: Duration = Duration::from_millis(100);
+
+impl Bar {
+    pub fn new(quiet: bool, total: u64) -> Bar {
+        Bar { done: AtomicU64::new(0), total, shown: !quiet && std::io::stderr().is_terminal() }
+    }
+
+    /// What the run counts up.
+    pub fn counter(&self) -> &AtomicU64 {
+        &self.done
+    }
+
+    /// Runs `work` with the bar beside it.
+    pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        if !self.shown {
+            return work();
+        }
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| self.show(&ended));
+            let result = work();
+            ended.store(true, Ordering::Relaxed);
+            watcher.thread().unpark();
+            result
+        })
+    }
+
+    fn show(&self, ended: &AtomicBool) {
+        std::thread::park_timeout(DELAY);
+        if ended.load(Ordering::Relaxed) {
+            return;
+        }
+        let bar = ProgressBar::new(self.total);
+        let style =
+            ProgressStyle::with_template("{elapsed_precise} {wide_bar} {pos}/{len} workgroups, {eta} left");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        while !ended.load(Ordering::Relaxed) {
+            bar.set_position(self.done.load(Ordering::Relaxed));
+            std::thread::park_timeout(TICK);
+        }
+        bar.finish_and_clear();
+    }
+}

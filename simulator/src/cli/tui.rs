@@ -1,0 +1,38 @@
+//! `wavesim tui`: the full-screen debugger.
+
+use super::BAD_INPUT;
+use super::OK;
+use super::input::InputArgs;
+use crate::debug::command::Debugger;
+use crate::debug::machine::Machine;
+use crate::sched::dispatch::INTERRUPT;
+use crate::tui::{self, app::App};
+use std::io::{IsTerminal, Write};
+
+/// Debug a kernel on the full screen: source, waves, registers by lane, memory
+#[derive(Debug, clap::Args)]
+pub struct TuiArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+}
+
+pub fn run(args: &TuiArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
+    if !std::io::stdout().is_terminal() {
+        anyhow::bail!("standard output is no terminal; `wavesim debug` works without one");
+    }
+    let prepared = match args.input.prepare(0)? {
+        Ok(prepared) => prepared,
+        Err(messages) => {
+            eprint!("{messages}");
+            return Ok(BAD_INPUT);
+        }
+    };
+    let dispatch = args.input.dispatch(&prepared);
+    let mut app = App::new(Debugger::new(Machine::new(&prepared, &dispatch)?, &INTERRUPT));
+    let mut terminal = ratatui::try_init()?;
+    let result = tui::run(&mut app, &mut terminal);
+    // The terminal is put right whatever happened.
+    ratatui::try_restore()?;
+    result?;
+    Ok(OK)
+}

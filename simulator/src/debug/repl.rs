@@ -1,0 +1,90 @@
+//! Commands from a person, with line editing, history and completion, or from a script.
+
+use super::command::{COMMANDS, Debugger, Flow};
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::Validator;
+use rustyline::{Context, Editor, Helper};
+use std::io::{self, Write};
+
+/// Completes commands, registers' and arguments' names.
+struct Words {
+    words: Vec<String>,
+}
+
+impl Completer for Words {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        let start = line[..pos]
+            .rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
+            .map_or(0, |at| at + 1);
+        let word = &line[start..pos];
+        let first = line[..start].trim().is_empty();
+        let commands = COMMANDS.iter().map(|c| c.names[0].to_string()).filter(|_| first);
+        let others = self.words.iter().cloned().filter(|_| !first);
+        let mut found: Vec<String> = commands.chain(others).filter(|w| w.starts_with(word)).collect();
+        found.sort();
+        Ok((start, found))
+    }
+}
+
+impl Hinter for Words {
+    type Hint = String;
+}
+impl Highlighter for Words {}
+impl Validator for Words {}
+impl Helper for Words {}
+
+/// Runs a script: each command is shown behind the prompt, then what it printed. False if a command failed.
+pub fn script(debugger: &mut Debugger<'_>, text: &str, out: &mut dyn Write) -> io::Result<(bool, Flow)> {
+    let mut good = true;
+    for line in text.lines() {
+        writeln!(out, "(wavesim) {line}")?;
+        let (result, flow) = debugger.execute(line);
+        match result {
+            Ok(text) => write!(out, "{text}")?,
+            Err(message) => {
+                writeln!(out, "error: {message}")?;
+                good = false;
+            }
+        }
+        if flow == Flow::Quit {
+            return Ok((good, flow));
+        }
+    }
+    Ok((good, Flow::More))
+}
+
+/// Reads commands from the terminal until the end.
+pub fn interact(debugger: &mut Debugger<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut editor: Editor<Words, DefaultHistory> = Editor::new()?;
+    let prepared = debugger.machine.prepared;
+    let mut words: Vec<String> = prepared.buffers.iter().map(|b| b.name.clone()).collect();
+    words.extend(prepared.labels.iter().map(|l| l.0.clone()));
+    words
+        .extend(["exec", "vcc", "scc", "m0", "pc", "mode", "waves", "breakpoints", "args"].map(String::from));
+    editor.set_helper(Some(Words { words }));
+    loop {
+        out.flush()?;
+        let line = match editor.readline("(wavesim) ") {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Eof) => return Ok(()),
+            Err(e) => return Err(e.into()),
+        };
+        // History is a comfort: a line it refuses is no error.
+        let _ = editor.add_history_entry(&line);
+        let (result, flow) = debugger.execute(&line);
+        match result {
+            Ok(text) => write!(out, "{text}")?,
+            Err(message) => writeln!(out, "error: {message}")?,
+        }
+        if flow == Flow::Quit {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! State as text: places, listings, registers, memory, and an instruction's meaning with its values.
+
+use super::expr::{self, Focus, Register, Value};
+use super::machine::Machine;
+use super::stops::{Breakpoint, status_text};
+use crate::array::DType;
+use crate::exec::effects::{File, register_name};
+use crate::exec::{lower, plan};
+use crate::isa;
+use crate::machine::Wave;
+use isa_spec::tables::Role;
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+
+/// `line 12: v_add_f32 …` or, without source, `pc 0x30: …`.
+pub fn instruction(machine: &Machine<'_>, pc: u64) -> String {
+    let program = &machine.prepared.program;
+    match program.inst_at(pc) {
+        Some(at) => format!("{}: {}", program.place(pc), program.text(at)),
+        None => format!("pc 0x{pc:x}: outside of the program"),
+    }
+}
+
+/// One line: who stands where.
+pub fn place(machine: &Machine<'_>, wave: usize) -> String {
+    let [x, y, z] = machine.workgroup();
+    let w = machine.wave(wave);
+    let what = match machine.status(wave) {
+        crate::sched::group::Status::Ended => "has ended".to_string(),
+        _ => instruction(machine, w.pc),
+    };
+    format!("[step {}] workgroup ({x},{y},{z}) wave {wave}: {what}", machine.time())
+}
+
+/// Every wave and where it stands.
+pub fn waves(machine: &Machine<'_>, focus: Focus) -> String {
+    let mut out = String::new();
+    let (at, total) = machine.position();
+    let [x, y, z] = machine.workgroup();
+    // Writing to a string does not fail.
+    let _ = writeln!(out, "workgroup ({x},{y},{z}), number {} of {total}", at + 1);
+    for wave in 0..machine.waves() {
+        let w = machine.wave(wave);
+        let mark = if wave == focus.wave { '*' } else { ' ' };
+        let digits = w.size as usize / 4;
+        let _ = writeln!(
+            out,
+            "{mark} wave {wave:<2} {:<21} exec {:0digits$x}  {}",
+            status_text(machine.status(wave)),
+            w.exec(),
+            instruction(machine, w.pc)
+        );
+    }
+    out
+}
+
+/// Lines of source around a PC, or instructions where there is no source.
+pub fn listing(machine: &Machine<'_>, pc: u64, around: usize, breakpoints: &[Breakpoint]) -> String {
+    let program = &machine.prepared.program;
+    let mut out = String::new();
+    let stops: Vec<u64> = breakpoints.iter().map(|b| b.pc).collect();
+    if let (Some(source), Some(at)) = (&machine.prepared.source, program.inst_at(pc)) {
+        let here = program.lines[at] as usize;
+        let stop_lines: Vec<u32> =
+            stops.iter().filter_map(|pc| program.inst_at(*pc)).map(|at| program.lines[at]).collect();
+        for (number, text) in (1usize..).zip(source.text.lines()) {
+            if number + around < here || number > here + around {
+                continue;
+            }
+            let mark = if number == here { "=>" } else { "  " };
+            let stop = if stop_lines.contains(&(number as u32)) { 'b' } else { ' ' };
+            let _ = writeln!(out, "{mark}{stop}{number:>4}  {text}");
+        }
+        return out;
+    }
+    let at = program.pcs.partition_point(|p| *p < pc);
+    for at in at.saturating_sub(around)..(at + around + 1).min(program.insts.len()) {
+        let mark = if program.pcs[at] == pc { "=>" } else { "  " };
+        let stop = if stops.contains(&program.pcs[at]) { 'b' } else { ' ' };
+        let _ = writeln!(out, "{mark}{stop}{:>5x}  {}", program.pcs[at], program.text(at));
+    }
+    out
+}
+
+/// Scalar state and the registers that are not zero.
+pub fn registers(machine: &Machine<'_>, focus: Focus) -> String {
+    let w = machine.wave(focus.wave);
+    let digits = w.size as usize / 4;
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "pc 0x{:x}  exec {:0digits$x}  vcc {:0digits$x}  scc {}  m0 {:x}  mode {:x}",
+        w.pc,
+        w.exec(),
+        w.vcc(),
+        w.scc,
+        w.sgprs[crate::machine::wave::M0],
+        w.mode
+    );
+    out.push_str(&scalars(w));
+    let used: Vec<u32> = (0..256).filter(|r| (0..w.size).any(|l| w.vgpr(l, *r) != 0)).collect();
+    if used.is_empty() {
+        out.push_str("all VGPRs are 0\n");
+    }
+    for r in used {
+        let _ = writeln!(out, "v{r:<3} lane {}: {:08x}", focus.lane, w.vgpr(focus.lane, r));
+    }
+    out
+}
+
+fn scalars(w: &Wave) -> String {
+    let mut out = String::new();
+    let mut count = 0;
+    for r in (0..106u32).filter(|r| w.sgpr(*r) != 0) {
+        let _ = write!(out, "s{r:<3} {:08x}", w.sgpr(r));
+        count += 1;
+        out.push_str(if count % 4 == 0 { "\n" } else { "   " });
+    }
+    if count == 0 {
+        return "all SGPRs are 0\n".to_string();
+    }
+    if count % 4 != 0 {
+        let end = out.trim_end().len();
+        out.truncate(end);
+        out.push('\n');
+    }
+    out
+}
+
+/// A value in the form of its type; hexadecimal without one.
+pub fn number(bits: u64, dtype: Option<DType>, dwords: u16) -> String {
+    match dtype {
+        None => format!("0x{bits:0width$x}", width = 8 * dwords.clamp(1, 2) as usize),
+        Some(dtype) => match expr::read_as(bits, dtype) {
+            Value::Int(v) => v.to_string(),
+            Value::Float(_) if dtype == DType::F32 => format!("{:?}", f32::from_bits(bits as u32)),
+            value => value.to_string(),
+        },
+    }
+}
+
+/// A register, or several, in some lanes.
+pub fn register(
+    machine: &Machine<'_>,
+    focus: Focus,
+    what: Register,
+    dtype: Option<DType>,
+    lanes: Option<RangeInclusive<u32>>,
+) -> Result<String, String> {
+    let w = machine.wave(focus.wave);
+    let mut out = String::new();
+    // A type of 64 bits takes two registers.
+    let step = if dtype.is_some_and(|d| d.size() == 8) { 2 } else { 1 };
+    match what {
+        Register::Sgpr(first, count) => {
+            let mask = matches!(first as usize, crate::machine::wave::VCC_LO | crate::machine::wave::EXEC_LO);
+            let step = if mask && count == 2 { 2 } else { step };
+            for r in (first..first + count).step_by(step as usize) {
+                let n = step.min(first + count - r);
+                let bits = (0..n).fold(0u64, |v, k| v | (w.sgpr((r + k) as u32) as u64) << (32 * k));
+                let _ = writeln!(out, "{} = {}", register_name(File::Sgpr, r, n), number(bits, dtype, n));
+            }
+        }
+        Register::Vgpr(first, count) => {
+            let lanes = lanes.unwrap_or(0..=w.size - 1);
+            if *lanes.end() >= w.size {
+                return Err(format!("there is no lane {}: lanes go from 0 to {}", lanes.end(), w.size - 1));
+            }
+            for r in (first..first + count).step_by(step as usize) {
+                let n = step.min(first + count - r);
+                let value = |l| {
+                    let bits = (0..n).fold(0u64, |v, k| v | (w.vgpr(l, (r + k) as u32) as u64) << (32 * k));
+                    number(bits, dtype, n)
+                };
+                let list: Vec<(u32, String)> = lanes.clone().map(|l| (l, value(l))).collect();
+                let _ = writeln!(out, "{}", register_name(File::Vgpr, r, n));
+                out.push_str(&grid(&list, w.exec()));
+            }
+        }
+        Register::Scc => {
+            let _ = writeln!(out, "scc = {}", w.scc);
+        }
+        Register::Pc => {
+            let _ = writeln!(out, "pc = 0x{:x}", w.pc);
+        }
+        Register::Mode => {
+            let _ = writeln!(out, "mode = 0x{:x}", w.mode);
+        }
+        Register::Status => {
+            let status = crate::exec::hwreg::status(machine.prepared.program.arch, w, &machine.group.shared);
+            let _ = writeln!(out, "status = 0x{status:x}");
+        }
+    }
+    Ok(out)
+}
+
+/// Values by lane, as many a row as fit; lanes that are switched off in parentheses.
+pub fn grid(list: &[(u32, String)], exec: u64) -> String {
+    let cells: Vec<String> = list
+        .iter()
+        .map(|(l, v)| if exec >> l & 1 == 1 { format!(" {v} ") } else { format!("({v})") })
+        .collect();
+    let width = cells.iter().map(String::len).max().unwrap_or(1);
+    let columns = [16, 8, 4, 2].into_iter().find(|c| c * (width + 1) <= 72).unwrap_or(1);
+    let mut out = String::new();
+    for (row, cells) in cells.chunks(columns).enumerate() {
+        let first = list[row * columns].0;
+        let _ = write!(out, "  {first:>2}:");
+        for cell in cells {
+            let _ = write!(out, " {cell:>width$}");
+        }
+        let end = out.trim_end().len();
+        out.truncate(end);
+        out.push('\n');
+    }
+    out
+}
+
+/// Memory as a table of values.
+pub fn memory(bytes: &[u8], start: u64, dtype: DType) -> String {
+    let size = dtype.size();
+    let values: Vec<String> = bytes
+        .chunks_exact(size)
+        .map(|b| {
+            let mut wide = [0; 8];
+            wide[..size].copy_from_slice(b);
+            number(u64::from_le_bytes(wide), Some(dtype), 1)
+        })
+        .collect();
+    let width = values.iter().map(String::len).max().unwrap_or(1);
+    let columns = [16, 8, 4, 2].into_iter().find(|c| c * (width + 1) <= 64).unwrap_or(1);
+    let mut out = String::new();
+    for (row, cells) in values.chunks(columns).enumerate() {
+        let _ = write!(out, "0x{:x}:", start + (row * columns * size) as u64);
+        for cell in cells {
+            let _ = write!(out, " {cell:>width$}");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The pseudocode of the instruction at hand with the values of its operands in a lane.
+pub fn explain(machine: &Machine<'_>, focus: Focus) -> String {
+    let program = &machine.prepared.program;
+    let w = machine.wave(focus.wave);
+    let Some(at) = program.inst_at(w.pc) else { return "no instruction is at the PC\n".to_string() };
+    let inst = &program.insts[at];
+    let mut out = format!("{}\n", instruction(machine, w.pc));
+    let mut entries = vec![inst.entry];
+    entries.extend((inst.entry_y != u16::MAX).then_some(inst.entry_y));
+    for (half, entry) in entries.into_iter().enumerate() {
+        let Some(code) = lower::operation(program.arch, entry) else {
+            out.push_str("  this instruction has no semantics\n");
+            continue;
+        };
+        let info = &isa::OPERATIONS[code as usize];
+        let plan = plan::plan(program.arch, entry);
+        let operands = if half == 1 { &plan.y } else { &plan.operands };
+        let mut values = Vec::new();
+        for operand in operands {
+            if let Some((name, register, value)) = operand_value(machine, focus, plan, operand, inst) {
+                let _ = writeln!(out, "  {name} = {register} = {value}");
+                values.push(name);
+            }
+        }
+        let _ = writeln!(out, "  // {} ({}:{})", info.name, info.file, info.line);
+        for line in info.text.trim_matches('\n').lines() {
+            let _ = writeln!(out, "  | {line}");
+        }
+    }
+    let on = if w.exec() >> focus.lane & 1 == 1 { "active" } else { "switched off by EXEC" };
+    let _ = writeln!(out, "  lane {} is {on}", focus.lane);
+    out
+}
+
+/// Name in pseudocode, register or constant, and value of an operand in the chosen lane.
+fn operand_value(
+    machine: &Machine<'_>,
+    focus: Focus,
+    plan: &'static plan::Plan,
+    operand: &plan::Operand,
+    inst: &crate::inst::Inst,
+) -> Option<(String, String, String)> {
+    let program = &machine.prepared.program;
+    let w = machine.wave(focus.wave);
+    let name = match operand.role {
+        Role::Vcc => "VCC".to_string(),
+        Role::VAddr => "VADDR".to_string(),
+        Role::SAddr => "SADDR".to_string(),
+        Role::SOffset => "SOFFSET".to_string(),
+        Role::Data => "DATA".to_string(),
+        Role::Data1 => "DATA2".to_string(),
+        Role::State | Role::Other | Role::Imm => return None,
+        role => format!("{role:?}"),
+    };
+    let field = operand.field?;
+    let value = inst.fields[field as usize];
+    let dwords = operand.size_bits.div_ceil(32).max(1);
+    let shown = operand.size_bits.div_ceil(32).clamp(1, 2);
+    let dtype = match operand.fmt {
+        plan::Fmt::F32 => Some(DType::F32),
+        plan::Fmt::F64 => Some(DType::F64),
+        plan::Fmt::F16 => Some(DType::F16),
+        plan::Fmt::BF16 => Some(DType::BF16),
+        plan::Fmt::Signed if operand.size_bits == 32 => Some(DType::I32),
+        plan::Fmt::Unsigned if operand.size_bits == 32 => Some(DType::U32),
+        _ => None,
+    };
+    let show = |get: &dyn Fn(u16) -> u32| {
+        let bits = (0..shown).fold(0u64, |v, k| v | (get(k) as u64) << (32 * k));
+        match dtype {
+            Some(_) => format!("{} (0x{bits:x})", number(bits, dtype, shown)),
+            None => number(bits, None, shown),
+        }
+    };
+    if operand.fmt == plan::Fmt::Mask {
+        let dwords = (w.size / 32) as u16;
+        let text = (0..dwords).fold(0u64, |v, k| v | (w.sgpr(value + k as u32) as u64) << (32 * k));
+        return Some((name, register_name(File::Sgpr, value as u16, dwords), format!("0x{text:x}")));
+    }
+    match plan::code(program.arch, operand, value) {
+        plan::Code::Vgpr(r) => {
+            let r = plan.register(operand, r);
+            let text = show(&|k| w.vgpr(focus.lane, (r + k) as u32));
+            Some((name, register_name(File::Vgpr, r, dwords), text))
+        }
+        plan::Code::Sgpr(r) if r as usize == crate::machine::wave::NULL => {
+            Some((name, "null".to_string(), "0".to_string()))
+        }
+        plan::Code::Sgpr(r) => {
+            Some((name, register_name(File::Sgpr, r, dwords), show(&|k| w.sgpr((r + k) as u32))))
+        }
+        code => {
+            let literal = plan.get(inst, plan.mods.literal);
+            let bits = plan::constant(code, operand, literal);
+            let text = show(&|k| (bits >> (32 * k)) as u32);
+            Some((name, "constant".to_string(), text))
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! State of the full-screen debugger, and its keys.
+
+use crate::debug::command::{Debugger, Flow};
+use crate::debug::machine::Machine;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// Whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    More,
+    Quit,
+}
+
+/// What the lower right pane shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pane {
+    Vgprs,
+    Memory,
+    Output,
+}
+
+/// Everything the screen shows.
+pub struct App<'a> {
+    pub debugger: Debugger<'a>,
+    /// What the last command printed.
+    pub output: String,
+    /// A command being typed behind `:`.
+    pub input: Option<String>,
+    pub pane: Pane,
+    /// First VGPR and first lane of the grid.
+    pub first_vgpr: u32,
+    pub first_lane: u32,
+    /// VGPRs as f32.
+    pub floats: bool,
+    /// First byte of the memory pane, and which argument it belongs to.
+    pub memory_at: u64,
+    pub argument: usize,
+    /// Registers before the last command, to show what changed: SGPRs, rows.
+    pub before: Before,
+}
+
+/// Registers as they were.
+#[derive(Default)]
+pub struct Before {
+    pub wave: usize,
+    pub sgprs: Vec<u32>,
+    pub vgprs: Vec<u32>,
+}
+
+impl Before {
+    /// Of the chosen wave.
+    fn of(machine: &Machine<'_>, wave: usize) -> Before {
+        let w = machine.wave(wave);
+        let vgprs = (0..256).flat_map(|r| (0..w.size).map(move |l| (l, r))).map(|(l, r)| w.vgpr(l, r));
+        Before { wave, sgprs: w.sgprs.to_vec(), vgprs: vgprs.collect() }
+    }
+
+    pub fn vgpr(&self, size: u32, lane: u32, register: u32) -> Option<u32> {
+        self.vgprs.get((register * size + lane) as usize).copied()
+    }
+}
+
+/// The keys, as the last line of the screen shows them.
+pub const KEYS: &str =
+    "s step  a all  n next  c cont  b back  r rcont  B break  w wave  ←→ lane  ↑↓ v  f f32  m mem  e explain  : cmd  q";
+
+impl<'a> App<'a> {
+    pub fn new(debugger: Debugger<'a>) -> App<'a> {
+        let memory_at = debugger.machine.prepared.buffers.first().map_or(0, |b| b.address);
+        let before = Before::of(&debugger.machine, 0);
+        App {
+            debugger,
+            output: String::new(),
+            input: None,
+            pane: Pane::Vgprs,
+            first_vgpr: 0,
+            first_lane: 0,
+            floats: false,
+            memory_at,
+            argument: 0,
+            before,
+        }
+    }
+
+    /// Does what a key asks for.
+    pub fn key(&mut self, key: KeyEvent) -> Next {
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            return Next::Quit;
+        }
+        if self.input.is_some() {
+            return self.typed(key.code);
+        }
+        match key.code {
+            KeyCode::Char('q') => return Next::Quit,
+            KeyCode::Char(':') => self.input = Some(String::new()),
+            KeyCode::Char('s') => return self.command("step"),
+            KeyCode::Char('a') => return self.command("stepall"),
+            KeyCode::Char('n') => return self.command("next"),
+            KeyCode::Char('c') => return self.command("continue"),
+            KeyCode::Char('b') => return self.command("back"),
+            KeyCode::Char('r') => return self.command("reverse-continue"),
+            KeyCode::Char('B') => self.toggle_breakpoint(),
+            KeyCode::Char('w') => {
+                let next = (self.debugger.focus.wave + 1) % self.debugger.machine.waves();
+                return self.command(&format!("wave {next}"));
+            }
+            KeyCode::Char('f') => self.floats = !self.floats,
+            KeyCode::Char('m') => self.next_memory(),
+            KeyCode::Char('v') => self.pane = Pane::Vgprs,
+            KeyCode::Char('e') => {
+                self.pane = Pane::Output;
+                return self.command("explain");
+            }
+            KeyCode::Char('?') => {
+                self.pane = Pane::Output;
+                return self.command("help");
+            }
+            KeyCode::Right => self.move_lane(1),
+            KeyCode::Left => self.move_lane(-1),
+            KeyCode::Down => self.scroll(1),
+            KeyCode::Up => self.scroll(-1),
+            KeyCode::PageDown => self.scroll(8),
+            KeyCode::PageUp => self.scroll(-8),
+            _ => {}
+        }
+        Next::More
+    }
+
+    /// A key while a command is typed.
+    fn typed(&mut self, code: KeyCode) -> Next {
+        let Some(text) = &mut self.input else { return Next::More };
+        match code {
+            KeyCode::Esc => self.input = None,
+            KeyCode::Backspace => drop(text.pop()),
+            KeyCode::Char(c) => text.push(c),
+            KeyCode::Enter => {
+                let line = std::mem::take(text);
+                self.input = None;
+                self.pane = Pane::Output;
+                return self.command(&line);
+            }
+            _ => {}
+        }
+        Next::More
+    }
+
+    /// A command of the debugger.
+    pub fn command(&mut self, line: &str) -> Next {
+        let wave = self.debugger.focus.wave;
+        let before = Before::of(&self.debugger.machine, wave);
+        let (result, flow) = self.debugger.execute(line);
+        self.before = before;
+        self.output = result.unwrap_or_else(|message| format!("error: {message}"));
+        if flow == Flow::Quit { Next::Quit } else { Next::More }
+    }
+
+    fn toggle_breakpoint(&mut self) {
+        let pc = self.debugger.machine.wave(self.debugger.focus.wave).pc;
+        let here = self.debugger.breakpoints.iter().find(|b| b.pc == pc).map(|b| b.number);
+        match here {
+            Some(number) => self.command(&format!("delete {number}")),
+            None => self.command("break"),
+        };
+    }
+
+    /// Shows memory; already there, the next argument.
+    fn next_memory(&mut self) {
+        let buffers = &self.debugger.machine.prepared.buffers;
+        if self.pane == Pane::Memory && !buffers.is_empty() {
+            self.argument = (self.argument + 1) % buffers.len();
+        }
+        self.memory_at = buffers.get(self.argument).map_or(self.memory_at, |b| b.address);
+        self.pane = Pane::Memory;
+    }
+
+    fn move_lane(&mut self, by: i32) {
+        let size = self.debugger.machine.wave(self.debugger.focus.wave).size as i32;
+        let lane = (self.debugger.focus.lane as i32 + by).rem_euclid(size) as u32;
+        self.debugger.focus.lane = lane;
+        // The lane stays in sight.
+        self.first_lane = self.first_lane.min(lane);
+        if lane >= self.first_lane + 4 {
+            self.first_lane = lane - 3;
+        }
+    }
+
+    fn scroll(&mut self, by: i32) {
+        match self.pane {
+            Pane::Memory => self.memory_at = self.memory_at.wrapping_add_signed(16 * by as i64),
+            _ => self.first_vgpr = (self.first_vgpr as i32 + by).clamp(0, 255) as u32,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The full-screen debugger on a terminal of 80x24 characters, driven by keys.
+
+use isa_spec::source::SourceMap;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use wavesim::debug::command::Debugger;
+use wavesim::debug::machine::Machine;
+use wavesim::loader::prepared::Source;
+use wavesim::memory::Memory;
+use wavesim::sched::dispatch::INTERRUPT;
+use wavesim::text::{self, Options};
+use wavesim::tui::app::App;
+use wavesim::tui::draw::screen;
+
+const KERNEL: &str = "---\nout_y: i32[32]\nlocal = 64, 1, 1\nglobal = 1, 1, 1\nwave = 32\n---\n  v_lshlrev_b32 v1, 2, v0\n  s_mov_b32 s9, 0x1234\n  s_endpgm\n";
+
+/// Keys drive the run, and the standard terminal has room for everything.
+#[test]
+fn eighty_by_twenty_four() {
+    let mut sources = SourceMap::default();
+    let file = sources.add("k.rdna", KERNEL);
+    let kernel = text::parse(&sources, file, &Options::default()).unwrap();
+    let source = Source { name: "k.rdna".to_string(), text: KERNEL.to_string() };
+    let prepared = text::layout::load(kernel, source, Memory::new(1 << 20).unwrap()).unwrap();
+    let dispatch = prepared.dispatch(1000);
+    let machine = Machine::new(&prepared, &dispatch).unwrap();
+    let mut app = App::new(Debugger::new(machine, &INTERRUPT));
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    let mut show = |app: &App<'_>| {
+        terminal.draw(|frame| screen(frame, app)).unwrap();
+        terminal.backend().to_string()
+    };
+    let start = show(&app);
+    for part in ["k.rdna", "=>", "wave 0", "v0", "lane 3", "exec ffffffff", "s step"] {
+        assert!(start.contains(part), "{part} is missing:\n{start}");
+    }
+    for key in "ss".chars() {
+        app.key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE));
+    }
+    let stepped = show(&app);
+    assert!(stepped.contains("[step 2]") && stepped.contains("00001234"), "{stepped}");
+    assert!(stepped.contains("0000000c"), "v1 of lane 3:\n{stepped}");
+    for key in ":p v1[5]\n".chars() {
+        let code = if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) };
+        app.key(KeyEvent::new(code, KeyModifiers::NONE));
+    }
+    let printed = show(&app);
+    assert!(printed.contains("v1[5] = 20"), "{printed}");
+    app.key(KeyEvent::new(KeyCode::Char('b'), KeyModifiers::NONE));
+    assert!(show(&app).contains("[step 1]"));
+}
