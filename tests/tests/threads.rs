@@ -50,6 +50,7 @@ fn no_atomic_is_lost() {
             max_instructions: 1_000_000,
             schedule: Schedule::RoundRobin,
             threads,
+            progress: None,
         };
         dispatch::run(&dispatch, &memory).unwrap();
         drop(memory);

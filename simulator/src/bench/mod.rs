@@ -126,6 +126,7 @@ impl Prepared {
             max_instructions: u64::MAX,
             schedule: Schedule::RoundRobin,
             threads,
+            progress: None,
         };
         dispatch::run(&dispatch, &self.memory).map_err(BenchError::Fault)
     }

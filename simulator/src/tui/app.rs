@@ -61,8 +61,7 @@ impl Before {
 }
 
 /// The keys, as the last line of the screen shows them.
-pub const KEYS: &str =
-    "s step  a all  n next  c cont  b back  r rcont  B break  w wave  ←→ lane  ↑↓ v  f f32  m mem  e explain  : cmd  q";
+pub const KEYS: &str = "s step  a all  n next  c cont  b back  r rcont  B break  w wave  ←→ lane  ↑↓ v  f f32  m mem  e explain  : cmd  q";
 
 impl<'a> App<'a> {
     pub fn new(debugger: Debugger<'a>) -> App<'a> {

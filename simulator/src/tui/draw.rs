@@ -48,7 +48,10 @@ pub fn screen(frame: &mut Frame<'_>, app: &App<'_>) {
 }
 
 fn text(frame: &mut Frame<'_>, title: &str, text: &str, area: Rect) {
-    frame.render_widget(Paragraph::new(text.to_string()).block(Block::bordered().title(title.to_string())), area);
+    frame.render_widget(
+        Paragraph::new(text.to_string()).block(Block::bordered().title(title.to_string())),
+        area,
+    );
 }
 
 fn draw_source(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
@@ -133,7 +136,8 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
             if w.exec() >> lane & 1 == 0 {
                 style = style.add_modifier(Modifier::DIM);
             }
-            let text = if app.floats { format!("{:.4}", f32::from_bits(value)) } else { format!("{value:08x}") };
+            let text =
+                if app.floats { format!("{:.4}", f32::from_bits(value)) } else { format!("{value:08x}") };
             let text: String = text.chars().take(10).collect();
             line.push(Span::styled(format!("{text:>10}"), style));
             line.push(Span::raw(" "));
