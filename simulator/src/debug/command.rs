@@ -367,8 +367,7 @@ impl<'a> Debugger<'a> {
     fn run(&mut self, out: &mut String, wanted: &mut dyn FnMut(&Machine<'_>, usize) -> bool) -> Done {
         self.machine.prefer(self.focus.wave);
         let mut first = true;
-        loop {
-            let Some(wave) = self.machine.next_wave() else { break };
+        while let Some(wave) = self.machine.next_wave() {
             if !first {
                 if wanted(&self.machine, wave) {
                     self.focus.wave = wave;

@@ -25,7 +25,7 @@ impl Completer for Words {
         let word = &line[start..pos];
         let first = line[..start].trim().is_empty();
         let commands = COMMANDS.iter().map(|c| c.names[0].to_string()).filter(|_| first);
-        let others = self.words.iter().cloned().filter(|_| !first);
+        let others = self.words.iter().filter(|_| !first).cloned();
         let mut found: Vec<String> = commands.chain(others).filter(|w| w.starts_with(word)).collect();
         found.sort();
         Ok((start, found))
