@@ -14,6 +14,7 @@ pub fn apply_errata(spec: &mut Spec) {
     add_scalar_literals(spec);
     add_vector_literals(spec);
     add_dpp(spec);
+    add_image_addresses(spec);
     immediates_are_read(spec);
 }
 
@@ -76,6 +77,45 @@ fn add_dpp(spec: &mut Spec) {
             add_identifiers(&mut spec.encodings, &copy);
             inst.encodings.push(copy);
         }
+    }
+}
+
+/// The document has NSA of MIMG as a bit, without what it announces: a third word with four more address registers, so that addresses
+/// need not follow each other (RDNA3 manual, *MIMG*; LLVM assembles it).
+fn add_image_addresses(spec: &mut Spec) {
+    const BASE: &str = "ENC_MIMG";
+    const NAME: &str = "ENC_MIMG_NSA";
+    let Some(at) = spec.encodings.iter().position(|e| e.name == BASE && e.bits == 64) else { return };
+    if !spec.encodings[at].fields.iter().any(|f| f.name == "NSA") {
+        return;
+    }
+    let nsa = ["NSA".to_string()];
+    let mut encoding = spec.encodings[at].clone();
+    encoding.name = NAME.to_string();
+    encoding.bits = 96;
+    encoding.order -= 1;
+    encoding.conditions = vec![Condition { name: "has_nsa".to_string(), expr: Some(any_is(&nsa, 1)) }];
+    for n in 1..5 {
+        encoding.fields.push(Field {
+            name: format!("VADDR{n}"),
+            conditional: false,
+            description: String::new(),
+            ranges: vec![Range { bit_count: 8, bit_offset: 56 + 8 * n, padding: 0 }],
+            values: Vec::new(),
+            signedness: None,
+            span: encoding.span,
+        });
+    }
+    for condition in &mut spec.encodings[at].conditions {
+        condition.expr = Some(any_is(&nsa, 0));
+    }
+    spec.encodings.push(encoding);
+    for inst in &mut spec.instructions {
+        let Some(mut copy) = inst.encodings.iter().find(|e| e.encoding == BASE).cloned() else { continue };
+        copy.encoding = NAME.to_string();
+        copy.condition = "has_nsa".to_string();
+        add_identifiers(&mut spec.encodings, &copy);
+        inst.encodings.push(copy);
     }
 }
 

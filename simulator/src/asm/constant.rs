@@ -40,7 +40,7 @@ fn bits(at: usize, constant: Constant) -> u64 {
                 value.to_bits()
             }
         }
-        Constant::F16 | Constant::PackedF16 | Constant::Int16 | Constant::PackedInt => {
+        Constant::F16 | Constant::PackedF16 | Constant::Int16 | Constant::Mixed => {
             f16::from_f64(value).to_bits() as u64
         }
         Constant::Bf16 | Constant::PackedBf16 => {
@@ -110,13 +110,15 @@ fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'st
 }
 
 fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
+    // 0.15915494 and its digits in full mean one constant, however the type rounds it.
+    if !forced && value as f32 == FLOATS[8].1 as f32 {
+        return Ok(Encoded::Float(8));
+    }
     let pattern = match constant {
         Constant::F64 | Constant::Int64 => {
             let pattern = value.to_bits();
-            // 0.15915494 and its digits in full mean the same constant.
-            if let Some(inline) = inline_float(pattern, constant)
-                .or_else(|| inline_integer(pattern as i64))
-                .or_else(|| (value as f32 == FLOATS[8].1 as f32).then_some(Encoded::Float(8)))
+            
+            if let Some(inline) = inline_float(pattern, constant).or_else(|| inline_integer(pattern as i64))
                 && !forced
             {
                 return Ok(inline);
@@ -126,7 +128,7 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
             }
             return Ok(Encoded::Literal((pattern >> 32) as u32));
         }
-        Constant::F16 | Constant::PackedF16 | Constant::Int16 => {
+        Constant::F16 | Constant::PackedF16 | Constant::Mixed => {
             let rounded = f16::from_f64(value);
             if rounded.is_infinite() != value.is_infinite() || (rounded == f16::ZERO && value != 0.0) {
                 return Err("this number does not fit 16 bits");
@@ -134,7 +136,8 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
             rounded.to_bits() as u64
         }
         Constant::Bf16 | Constant::PackedBf16 => bf16::from_f64(value).to_bits() as u64,
-        Constant::Int32 | Constant::F32 | Constant::PackedInt => {
+        // A float for 16-bit integers is 32 bits wide to LLVM.
+        Constant::Int16 | Constant::Int32 | Constant::F32 | Constant::PackedInt => {
             let rounded = value as f32;
             if rounded.is_infinite() != value.is_infinite() || (rounded == 0.0 && value != 0.0) {
                 return Err("this number does not fit 32 bits");
@@ -144,10 +147,10 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
     };
     if !forced {
         let signed = match constant {
-            Constant::F16 | Constant::PackedF16 | Constant::Int16 | Constant::Bf16 => pattern as i16 as i64,
+            Constant::F16 | Constant::PackedF16 | Constant::Bf16 | Constant::Mixed => pattern as i16 as i64,
             _ => pattern as u32 as i32 as i64,
         };
-        let float = inline_float(pattern, constant).filter(|_| constant != Constant::Int16);
+        let float = inline_float(pattern, if constant == Constant::Int16 { Constant::F32 } else { constant });
         if let Some(inline) = inline_integer(signed).or(float) {
             return Ok(inline);
         }
@@ -157,16 +160,26 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
 
 /// The literal's 32 bits as an operand of this type shows them.
 pub fn literal_text(literal: u32, constant: Constant) -> String {
-    match constant {
-        Constant::Int16 | Constant::F16 | Constant::Bf16 => format!("0x{:x}", literal & 0xffff),
-        _ => format!("0x{literal:x}"),
+    let value = match constant {
+        Constant::Int16 | Constant::F16 | Constant::Bf16 => literal & 0xffff,
+        _ => literal,
+    };
+    // Where an inline constant would do, the plain number would be one.
+    match encode(&Value::Int(value as i64), constant, false) {
+        Ok(Encoded::Literal(_)) | Err(_) => format!("0x{value:x}"),
+        Ok(_) => format!("lit(0x{value:x})"),
     }
 }
 
 /// An inline float as text: in f64 the constant 1/(2π) has more digits.
-pub fn inline_text(name: &str, constant: Constant) -> &str {
+pub fn inline_text(name: &str, constant: Constant) -> String {
     match (name, constant) {
-        ("0.15915494", Constant::F64 | Constant::Int64) => "0.15915494309189532",
-        _ => name,
+        ("0.15915494", Constant::F64 | Constant::Int64) => "0.15915494309189532".to_string(),
+        // To a 16-bit integer a float is its bits.
+        (_, Constant::Int16) => match FLOATS.iter().position(|f| f.0 == name) {
+            Some(at) => format!("0x{:x}", bits(at, constant)),
+            None => name.to_string(),
+        },
+        _ => name.to_string(),
     }
 }

@@ -4,7 +4,7 @@
 //! the ISA description; what is written here is LLVM's syntax: which operands of a memory instruction share a place, and how
 //! fields that are no operands are spelt.
 
-use super::modifier::Mod;
+use super::modifier::{self, Mod};
 use crate::arch::Arch;
 use isa_spec::tables::{ArchTable, EntryId, OperandSig};
 use std::collections::HashMap;
@@ -25,6 +25,8 @@ pub struct Form {
     pub literal: Option<u8>,
     /// The literal is an operand of its own (`v_fmaak_f32`), not a source's.
     pub own_literal: bool,
+    /// Sources that modifiers with a bit for each count.
+    pub sources: u8,
     /// GLC or TH of an atomic: bit 0 says that the first slot is written.
     pub returns: Option<u8>,
 }
@@ -93,6 +95,8 @@ pub enum Kind {
 pub enum Imm {
     /// In hex.
     Hex,
+    /// In decimal, and only if it is not 0: `s_endpgm 1`.
+    Optional,
     /// In hex, but decimal where it is an inline constant.
     Small,
     Label,
@@ -136,6 +140,8 @@ pub enum Constant {
     F32,
     Int64,
     F64,
+    /// Mixed precision: numbers are 16-bit floats to LLVM, literals have 32 bits.
+    Mixed,
     /// Two 16-bit halves.
     PackedInt,
     PackedF16,
@@ -244,7 +250,15 @@ impl Builder {
         if self.name == "S_SETREG_B32" {
             slots.reverse();
         }
+        let sources = slots.iter().filter_map(|s| s.source.filter(|n| *n < 3)).map(|n| n + 1).max();
         Form {
+            // The accumulator of a fused operation is its destination.
+            sources: match self.name {
+                "V_FMAC_F16" => 3,
+                // Two bits that are no sources: fetch inactive lanes, and bounds.
+                name if name.contains("PERMLANE") => 2,
+                _ => sources.unwrap_or(0),
+            },
             entry: self.entry,
             class,
             mnemonic: self.mnemonic(class, slots.is_empty()),
@@ -315,6 +329,12 @@ impl Builder {
 
     fn slots(&self) -> Vec<Slot> {
         let mut slots: Vec<Slot> = self.sig.iter().filter_map(|o| self.slot(o)).collect();
+        if self.name == "S_ENDPGM" {
+            // Not an operand of the description, but a field that LLVM writes.
+            let constant = Constant::Int16;
+            let (kind, field, size) = (Kind::Imm(Imm::Optional), self.field("SIMM16"), Size::Bits(16));
+            slots.push(Slot { kind, field, ty: 0, size, constant, source: None });
+        }
         let family = self.family();
         if family == "EXP" {
             for (n, slot) in slots.iter_mut().skip(1).enumerate() {
@@ -406,8 +426,21 @@ impl Builder {
             Some("VDST") if self.encoding.contains("VOP") || self.encoding.contains("VINTERP") => Some(3),
             _ => None,
         };
-        let constant = Constant::of(format, o.size_bits);
+        let constant = self.constant(format, o.size_bits, source);
         Some(Slot { kind, field: o.field, ty: o.ty, size, constant, source })
+    }
+
+    /// What LLVM takes the operand for. Where the description says 16 bits of which a 32-bit operand is read, constants have 32.
+    fn constant(&self, format: &str, size: u16, source: Option<u8>) -> Constant {
+        let shift = matches!(self.name, "V_ALIGNBIT_B32" | "V_ALIGNBYTE_B32");
+        let class = self.name.contains("_CLASS_F16") && source == Some(1) && self.encoding.contains("VOP3");
+        match Constant::of(format, size) {
+            _ if self.name.starts_with("V_FMA_MIX") => Constant::Mixed,
+            Constant::Int16 if self.encoding.contains("SOP") || shift || class => Constant::Int32,
+            Constant::F16 if self.encoding.contains("SOP1") => Constant::F32,
+            _ if format.ends_with("FP8") || format.ends_with("BF8") => Constant::Int32,
+            constant => constant,
+        }
     }
 
     /// LLVM writes some 16-bit immediates in decimal while they are small, others always in hex.
@@ -442,14 +475,14 @@ impl Builder {
             _ => {}
         }
         if self.encoding.contains("DPP16") {
-            set("SRC0", 250);
+            set("SRC0", modifier::DPP16);
             set("ROW_MASK", 15);
             set("BANK_MASK", 15);
         }
         if self.encoding.contains("DPP8") {
-            set("SRC0", 233);
+            set("SRC0", modifier::DPP8);
         }
-        if super::modifier::packed_default(self.name) && self.encoding.contains("VOP3P") {
+        if modifier::packed_default(self.name) && self.encoding.contains("VOP3P") {
             set("OP_SEL_HI", 3);
             set("OP_SEL_HI_2", 1);
         }
@@ -461,6 +494,13 @@ impl Builder {
             {
                 out.push((field, value));
             }
+        }
+        if self.family() == "BUFFER" && !self.sig.is_empty() {
+            // LLVM sets a format where none is used.
+            out.extend(self.field("FORMAT").map(|f| (f, modifier::DEFAULT_FORMAT)));
+        }
+        if self.encoding == "ENC_MIMG_NSA" {
+            out.extend(self.field("NSA").map(|f| (f, 1)));
         }
         if self.name.starts_with("IMAGE_BVH") {
             let mut set = |name: &str, value: u32| out.extend(self.field(name).map(|f| (f, value)));

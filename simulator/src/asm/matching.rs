@@ -47,13 +47,17 @@ pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
 /// Entries of a mnemonic, and the class that its suffix asks for.
 fn find(name: &str, options: &Options) -> Option<(&'static [EntryId], Option<Class>)> {
     let forms = forms(options.arch);
-    if let Some(entries) = forms.called(name) {
+    let called = |name: &str| {
+        let older = || super::alias::candidates(name).iter().find_map(|n| forms.called(n));
+        forms.called(name).or_else(older)
+    };
+    if let Some(entries) = called(name) {
         return Some((entries, None));
     }
     let suffixes =
         [("_e64_dpp", Class::E64Dpp), ("_dpp", Class::Dpp), ("_e32", Class::E32), ("_e64", Class::E64)];
     let (base, class) = suffixes.iter().find_map(|(s, c)| Some((name.strip_suffix(s)?, *c)))?;
-    let entries = forms.called(base)?;
+    let entries = called(base)?;
     entries.iter().any(|e| forms.of(*e).class == class).then_some((entries, Some(class)))
 }
 
@@ -273,6 +277,9 @@ impl<'a> Matcher<'a> {
         let mut at = 0;
         for slot in slots {
             let rest = operands.get(at..).unwrap_or(&[]);
+            if rest.is_empty() && slot.kind == Kind::Imm(Imm::Optional) {
+                continue;
+            }
             let used = self.slot(slot, rest, line)?;
             at += used;
             self.progress += 2 * used;
@@ -690,7 +697,7 @@ impl<'a> Matcher<'a> {
             Imm::Delay => symbolic::parse_delay(arch, slot.ty, list)?,
             Imm::Hwreg => symbolic::parse_hwreg(arch, slot.ty, &operands[..1])?,
             Imm::Sendmsg => symbolic::parse_sendmsg(arch, &operands[..1])?,
-            Imm::Label | Imm::Hex | Imm::Small | Imm::Version | Imm::Offset => {
+            Imm::Label | Imm::Hex | Imm::Small | Imm::Optional | Imm::Version | Imm::Offset => {
                 self.number(slot, imm, operand)?;
                 return Ok(1);
             }
@@ -841,7 +848,7 @@ impl<'a> Matcher<'a> {
 
     fn modifiers(&mut self) -> Result<(), AsmError> {
         let line = self.line;
-        let sources = sources(&self.form.slots);
+        let sources = self.form.sources;
         let mut seen: Vec<&str> = Vec::new();
         for (at, m) in line.modifiers.iter().enumerate() {
             if self.taken.contains(&at) {
@@ -876,10 +883,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Sources that modifiers with a bit for each count.
-pub fn sources(slots: &[Slot]) -> u8 {
-    slots.iter().filter_map(|s| s.source.filter(|n| *n < 3)).map(|n| n + 1).max().unwrap_or(0)
-}
+
 
 fn is_off(operand: &Operand) -> bool {
     matches!(&operand.value, Value::Word(word) if word == "off")

@@ -22,6 +22,7 @@
 //!
 //! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here knows where a field's bits lie.
 
+pub mod alias;
 pub mod constant;
 pub mod error;
 pub mod expr;

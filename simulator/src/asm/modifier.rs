@@ -33,6 +33,8 @@ pub enum Mod {
         field: u8,
         dest: bool,
     },
+    /// Two bits of OP_SEL that choose a byte, in this order.
+    Byte { field: u8, bits: [u8; 2] },
     /// `op_sel_hi`: its third bit lies elsewhere.
     OpSelHi {
         field: u8,
@@ -45,9 +47,9 @@ pub enum Mod {
     DppCtrl {
         field: u8,
     },
-    Dpp8 {
-        first: u8,
-    },
+    Dpp8 { first: u8 },
+    /// Fetch of inactive lanes beside `dpp8:`, which the source's code says.
+    Dpp8Fetch { source: u8 },
     Format {
         field: u8,
     },
@@ -91,7 +93,7 @@ pub fn packed_default(name: &str) -> bool {
 
 /// 64-bit operations whose 16-bit operands LLVM selects by `op_sel:`; others it writes as `v1.h`.
 fn has_op_sel(name: &str) -> bool {
-    const NAMES: [&str; 44] = [
+    const NAMES: [&str; 40] = [
         "V_FMAC_F16",
         "V_MAD_U16",
         "V_FMA_F16",
@@ -124,20 +126,24 @@ fn has_op_sel(name: &str) -> bool {
         "V_MED3_NUM_F16",
         "V_MINIMUM3_F16",
         "V_MAXIMUM3_F16",
-        "V_MINIMUM_F16",
-        "V_MAXIMUM_F16",
         "V_PERMLANE16_VAR_B32",
         "V_PERMLANEX16_VAR_B32",
         "V_CVT_PK_FP8_F32",
         "V_CVT_PK_BF8_F32",
         "V_CVT_PK_F32_FP8",
         "V_CVT_PK_F32_BF8",
-        "V_CVT_SR_PK_F16_F32",
-        "V_CVT_SR_PK_BF16_F32",
-        "V_CVT_SR_FP8_F32",
-        "V_CVT_SR_BF8_F32",
+        "V_CVT_SR_PK_F16_F32", "V_CVT_SR_PK_BF16_F32",
     ];
     NAMES.contains(&name) || name.starts_with("V_INTERP_")
+}
+
+/// Bits of OP_SEL by which conversions choose a byte of their source or result (LLVM's `byte_sel`).
+fn byte_bits(name: &str) -> Option<[u8; 2]> {
+    match name {
+        "V_CVT_F32_FP8" | "V_CVT_F32_BF8" => Some([1, 0]),
+        "V_CVT_SR_FP8_F32" | "V_CVT_SR_BF8_F32" => Some([2, 3]),
+        _ => None,
+    }
 }
 
 impl Mod {
@@ -160,7 +166,9 @@ impl Mod {
         };
         let packed = encoding.name.contains("VOP3P");
         if let Some(at) = field("OP_SEL") {
-            if inst.name.starts_with("V_SWMMAC") {
+            if let Some(bits) = byte_bits(inst.name) {
+                mods.push(Mod::Byte { field: at, bits });
+            } else if inst.name.starts_with("V_SWMMAC") {
                 mods.push(Mod::Number { name: "index_key", field: at, style: Style::Decimal });
             } else if packed || has_op_sel(inst.name) {
                 mods.push(Mod::Bits {
@@ -183,7 +191,10 @@ impl Mod {
         mods.extend(field("DPP_CTRL").map(|field| Mod::DppCtrl { field }));
         number(&mut mods, "row_mask", "ROW_MASK", Style::Mask);
         number(&mut mods, "bank_mask", "BANK_MASK", Style::Mask);
-        mods.extend(field("LANE_SEL_0").map(|first| Mod::Dpp8 { first }));
+        if let (Some(first), Some(source)) = (field("LANE_SEL_0"), field("SRC0")) {
+            mods.push(Mod::Dpp8 { first });
+            mods.push(Mod::Dpp8Fetch { source });
+        }
         number(&mut mods, "bound_ctrl", "BOUND_CTRL", Style::Decimal);
         number(&mut mods, "fi", "FI", Style::Decimal);
         number(&mut mods, "wait_exp", "WAIT_EXP", Style::Always);
@@ -201,7 +212,8 @@ impl Mod {
         if !scalar {
             let signed = |f: u8| {
                 let width = encoding.fields[f as usize].width();
-                if width > 12 { Style::Signed } else { Style::Decimal }
+                // Flat addresses of RDNA 3 take offsets from 0 alone.
+                if width > 12 && encoding.name != "ENC_FLAT" { Style::Signed } else { Style::Decimal }
             };
             for f in ["OFFSET", "IOFFSET"] {
                 if let Some(at) = field(f) {
@@ -226,7 +238,9 @@ impl Mod {
         flag(&mut mods, "glc", "GLC");
         flag(&mut mods, "slc", "SLC");
         flag(&mut mods, "dlc", "DLC");
-        if let (Some(field), Some(scope)) = (field("TH"), field("SCOPE")) {
+        if let (Some(field), Some(scope)) = (field("TH"), field("SCOPE"))
+            && !inst.name.contains("_PREFETCH_")
+        {
             let kind = match inst.name {
                 n if n.contains("_ATOMIC_") => ThKind::Atomic,
                 n if n.contains("_STORE_") => ThKind::Store,
@@ -253,12 +267,14 @@ impl Mod {
                 *own == name
             }
             Mod::Offset16 { .. } => name == "offset",
+            Mod::Byte { .. } => name == "byte_sel",
             Mod::OpSelHi { .. } => name == "op_sel_hi",
             Mod::Omod { .. } => matches!(name, "mul" | "div"),
             Mod::DppCtrl { .. } => {
                 name == "quad_perm" || DPP.iter().any(|d| d.0 == name) || name == "dpp_ctrl"
             }
             Mod::Dpp8 { .. } => name == "dpp8",
+            Mod::Dpp8Fetch { .. } => name == "fi",
             Mod::Format { .. } => name == "format",
             Mod::Dim { .. } => name == "dim",
             Mod::Th { .. } => name == "th",
@@ -271,10 +287,12 @@ impl Mod {
         match self {
             Mod::Flag { name, .. } | Mod::Number { name, .. } | Mod::Bits { name, .. } => name,
             Mod::Offset16 { .. } => "offset",
+            Mod::Byte { .. } => "byte_sel",
             Mod::OpSelHi { .. } => "op_sel_hi",
             Mod::Omod { .. } => "mul",
             Mod::DppCtrl { .. } => "quad_perm",
             Mod::Dpp8 { .. } => "dpp8",
+            Mod::Dpp8Fetch { .. } => "fi",
             Mod::Format { .. } => "format",
             Mod::Dim { .. } => "dim",
             Mod::Th { .. } => "th",
@@ -329,6 +347,10 @@ impl Mod {
                     .fold(0, |v, (at, bit)| v | bit << if *dest && at == sources as usize { 3 } else { at });
                 set(*field, value);
             }
+            Mod::Byte { field, bits } => {
+                let value = int(0, 3)?;
+                set(*field, (value & 1) << bits[0] | (value >> 1) << bits[1]);
+            }
             Mod::OpSelHi { field, third, ones } => {
                 let mut bits = bit_list(m)?;
                 if bits.len() > 3 {
@@ -362,6 +384,10 @@ impl Mod {
                     let ArgValue::Int(lane @ 0..=7) = lane else { return Err(wrong("lanes from 0 to 7")) };
                     set(first + at as u8, *lane);
                 }
+            }
+            Mod::Dpp8Fetch { source } => {
+                let value = int(0, 1)?;
+                set(*source, DPP8 as i64 + value);
             }
             Mod::Format { field } => {
                 let value = format(m)?;
@@ -432,6 +458,10 @@ impl Mod {
                 }
                 if value == 0 { Ok(()) } else { write!(out, " {name}:[{list}]") }
             }
+            Mod::Byte { field, bits } => match (get(field) >> bits[0] & 1) | (get(field) >> bits[1] & 1) << 1 {
+                0 => Ok(()),
+                byte => write!(out, " byte_sel:{byte}"),
+            },
             Mod::OpSelHi { field, third, ones } => {
                 let value = get(field) | get(third) << 2;
                 let all = (1 << sources) - 1;
@@ -468,6 +498,7 @@ impl Mod {
                 let lanes: Vec<String> = (0..8).map(|at| get(&(first + at)).to_string()).collect();
                 write!(out, " dpp8:[{}]", lanes.join(","))
             }
+            Mod::Dpp8Fetch { source } if get(source) == DPP8 + 1 => write!(out, " fi:1"),
             Mod::Format { field } => match get(field) {
                 1 => Ok(()),
                 value => match FORMATS.get(value as usize) {
@@ -496,6 +527,12 @@ fn bit_list(m: &Modifier) -> Result<Vec<i64>, AsmError> {
     };
     list.iter().map(|v| if let ArgValue::Int(v @ 0..=1) = v { Ok(*v) } else { Err(wrong()) }).collect()
 }
+
+/// Source code that says `dpp8:`; the next one also fetches from inactive lanes (ISA manuals, *DPP8*).
+pub const DPP8: u32 = 233;
+
+/// Source code that says that a DPP16 word follows.
+pub const DPP16: u32 = 250;
 
 /// Lane movements: name, first code, how many codes, the number that the first code stands for.
 const DPP: [(&str, u32, u32, u32); 7] = [
@@ -565,7 +602,7 @@ fn th_name(th: u32, scope: u32, kind: ThKind) -> String {
             if scope >= 2 {
                 format!("TH_ATOMIC_CASCADE_{}", if th & 2 != 0 { "NT" } else { "RT" })
             } else {
-                format!("0x{th:x}")
+                format!("TH_ATOMIC_0x{th:x}")
             }
         }
         (ThKind::Atomic, 1) => "TH_ATOMIC_RETURN".to_string(),
@@ -621,8 +658,11 @@ fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
             ],
         ),
     };
-    let found = word.strip_prefix(prefix).and_then(|w| names.iter().find(|(n, _)| *n == w));
-    found.map(|(_, value)| *value).ok_or_else(|| {
+    let short = word.strip_prefix(prefix).unwrap_or("");
+    let found = names.iter().find(|(n, _)| *n == short).map(|(_, value)| *value);
+    // What LLVM prints for a hint without a name.
+    let number = short.strip_prefix("0x").and_then(|n| n.parse().ok()).filter(|n| *n < 8);
+    found.or(number).ok_or_else(|| {
         let all: Vec<String> = names.iter().map(|(n, _)| format!("{prefix}{n}")).collect();
         let error = AsmError::new(m.value_span, format!("`th:{word}` is no hint of this instruction"));
         match suggest(word, all.iter().map(String::as_str)) {

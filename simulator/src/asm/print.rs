@@ -3,7 +3,7 @@
 use super::Options;
 use super::constant;
 use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
-use super::matching::{half_slots, sources};
+use super::matching::half_slots;
 use super::names::names;
 use super::symbolic;
 use super::{image, modifier::Mod};
@@ -27,9 +27,8 @@ pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String
     let silent = form.returns.is_some_and(|f| inst.fields[f as usize] & 1 == 0);
     let slots = if silent { &form.slots[1..] } else { &form.slots[..] };
     p.operands(slots, &mut out);
-    let sources = sources(&form.slots);
     for m in &form.mods {
-        p.modifier(m, sources, &mut out);
+        p.modifier(m, form.sources, &mut out);
     }
     out
 }
@@ -88,6 +87,7 @@ impl Printer<'_> {
             Kind::Value => self.value(slot, registers),
             Kind::Vcc => if wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
             Kind::Literal => format!("0x{:x}", self.raw(slot)),
+            Kind::Imm(Imm::Optional) if self.raw(slot) == 0 => return None,
             Kind::Imm(imm) => self.immediate(slot, imm),
             Kind::ScalarOffset => self.scalar_offset(slot),
             Kind::FlatAddr => {
@@ -175,6 +175,10 @@ impl Printer<'_> {
                 (value & !128, Some(".h"))
             }
             Some(name) if sixteen && self.high_half(slot) && name.starts_with('v') => (value, Some(".h")),
+            // Operations that LLVM knows with halves alone name the low one too.
+            Some(name) if sixteen && matches!(self.name(), "V_MOV_B16" | "V_SWAP_B16") && name.starts_with('v') => {
+                (value, Some(".l"))
+            }
             _ => (value, None),
         };
         match types.name(value) {
@@ -186,7 +190,7 @@ impl Printer<'_> {
                 let text = range(name, registers);
                 match half {
                     Some(half) => text + half,
-                    None => constant::inline_text(&text, slot.constant).to_string(),
+                    None => constant::inline_text(&text, slot.constant),
                 }
             }
             // A code that the type does not name.
@@ -206,6 +210,7 @@ impl Printer<'_> {
         let arch = self.options.arch;
         match imm {
             Imm::Hex => format!("0x{value:x}"),
+            Imm::Optional => value.to_string(),
             Imm::Small if value <= 64 => value.to_string(),
             Imm::Small => format!("0x{value:x}"),
             Imm::Label => self.label.map_or_else(|| value.to_string(), str::to_string),
