@@ -142,8 +142,15 @@ pub fn candidates(name: &str) -> Vec<String> {
         }
         for (old, new) in [("min_f", "min_num_f"), ("max_f", "max_num_f")] {
             let own = format!("{op}_atomic_{operation}");
-            let now = ATOMICS.iter().find(|a| a.0 == operation).map(|a| format!("{op}_atomic_{}{width}", a.1));
-            out.extend([Some(own), now].into_iter().flatten().filter(|n| n.contains(old)).map(|n| n.replacen(old, new, 1)));
+            let now =
+                ATOMICS.iter().find(|a| a.0 == operation).map(|a| format!("{op}_atomic_{}{width}", a.1));
+            out.extend(
+                [Some(own), now]
+                    .into_iter()
+                    .flatten()
+                    .filter(|n| n.contains(old))
+                    .map(|n| n.replacen(old, new, 1)),
+            );
         }
     }
     out.extend(MEMORY.iter().filter_map(|m| Some(format!("{}{}", name.strip_suffix(m.0)?, m.1))));

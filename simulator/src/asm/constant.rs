@@ -91,9 +91,8 @@ fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'st
             16 => inline_integer(value as i16 as i64).or_else(|| {
                 (constant != Constant::Int16).then(|| inline_float(value as u64 & 0xffff, constant))?
             }),
-            _ => inline_integer(value as i32 as i64).or_else(|| {
-                inline_float(value as u64 & 0xffff_ffff, constant).filter(|_| constant != Constant::PackedInt)
-            }),
+            _ => inline_integer(value as i32 as i64)
+                .or_else(|| inline_float(value as u64 & 0xffff_ffff, constant)),
         };
         if let Some(inline) = inline {
             return Ok(inline);
@@ -117,7 +116,7 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
     let pattern = match constant {
         Constant::F64 | Constant::Int64 => {
             let pattern = value.to_bits();
-            
+
             if let Some(inline) = inline_float(pattern, constant).or_else(|| inline_integer(pattern as i64))
                 && !forced
             {
@@ -161,13 +160,14 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
 /// The literal's 32 bits as an operand of this type shows them.
 pub fn literal_text(literal: u32, constant: Constant) -> String {
     let value = match constant {
-        Constant::Int16 | Constant::F16 | Constant::Bf16 => literal & 0xffff,
+        Constant::Int16 | Constant::F16 => literal & 0xffff,
         _ => literal,
     };
-    // Where an inline constant would do, the plain number would be one.
-    match encode(&Value::Int(value as i64), constant, false) {
+    // LLVM writes a literal that an inline constant could hold as that constant.
+    match encode(&Value::Int(literal as i32 as i64), constant, false) {
+        Ok(Encoded::Integer(value)) => value.to_string(),
+        Ok(Encoded::Float(at)) => inline_text(FLOATS[at].0, constant),
         Ok(Encoded::Literal(_)) | Err(_) => format!("0x{value:x}"),
-        Ok(_) => format!("lit(0x{value:x})"),
     }
 }
 

@@ -247,6 +247,16 @@ impl Builder {
         // Atomics of flat addresses write their result only if they return one; the data of buffer and image atomics is both.
         let returning = self.name.contains("_ATOMIC_") && self.field_name(slots.first()) == Some("VDST");
         let returns = if returning { self.field("GLC").or(self.field("TH")) } else { None };
+        if returns.is_some() && self.name.contains("CMPSWAP") {
+            // The data is a pair, of which one comes back.
+            let data = slots
+                .iter()
+                .find(|s| matches!(self.field_name(Some(s)), Some("DATA" | "VSRC")))
+                .map(|s| s.size);
+            if let (Some(Size::Bits(bits)), Some(result)) = (data, slots.first_mut()) {
+                result.size = Size::Bits(bits / 2);
+            }
+        }
         if self.name == "S_SETREG_B32" {
             slots.reverse();
         }
@@ -413,6 +423,7 @@ impl Builder {
         };
         let mask = format.ends_with("_M64");
         let matrix = format.contains("WMMA_DC")
+            || self.name.starts_with("GLOBAL_LOAD_TR_") && field == Some("VDST")
             || format.contains("WMMA_AB") && self.arch == Arch::Rdna4 && self.name.starts_with("V_");
         let size = match o.size_bits {
             _ if mask => Size::Mask,
@@ -436,7 +447,8 @@ impl Builder {
         let class = self.name.contains("_CLASS_F16") && source == Some(1) && self.encoding.contains("VOP3");
         match Constant::of(format, size) {
             _ if self.name.starts_with("V_FMA_MIX") => Constant::Mixed,
-            Constant::Int16 if self.encoding.contains("SOP") || shift || class => Constant::Int32,
+            _ if shift && source == Some(2) || class => Constant::Int32,
+            Constant::Int16 if self.encoding.contains("SOP") => Constant::Int32,
             Constant::F16 if self.encoding.contains("SOP1") => Constant::F32,
             _ if format.ends_with("FP8") || format.ends_with("BF8") => Constant::Int32,
             constant => constant,

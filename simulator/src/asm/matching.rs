@@ -883,8 +883,6 @@ impl<'a> Matcher<'a> {
     }
 }
 
-
-
 fn is_off(operand: &Operand) -> bool {
     matches!(&operand.value, Value::Word(word) if word == "off")
 }

@@ -24,15 +24,19 @@
 
 pub mod alias;
 pub mod constant;
+pub mod descriptor;
 pub mod error;
 pub mod expr;
 pub mod form;
 pub mod image;
 pub mod matching;
+pub mod metadata;
 pub mod modifier;
 pub mod names;
+pub mod object;
 pub mod operand;
 pub mod print;
+pub mod program;
 pub mod scan;
 pub mod swizzle;
 pub mod symbolic;

@@ -34,7 +34,10 @@ pub enum Mod {
         dest: bool,
     },
     /// Two bits of OP_SEL that choose a byte, in this order.
-    Byte { field: u8, bits: [u8; 2] },
+    Byte {
+        field: u8,
+        bits: [u8; 2],
+    },
     /// `op_sel_hi`: its third bit lies elsewhere.
     OpSelHi {
         field: u8,
@@ -47,9 +50,13 @@ pub enum Mod {
     DppCtrl {
         field: u8,
     },
-    Dpp8 { first: u8 },
+    Dpp8 {
+        first: u8,
+    },
     /// Fetch of inactive lanes beside `dpp8:`, which the source's code says.
-    Dpp8Fetch { source: u8 },
+    Dpp8Fetch {
+        source: u8,
+    },
     Format {
         field: u8,
     },
@@ -132,7 +139,8 @@ fn has_op_sel(name: &str) -> bool {
         "V_CVT_PK_BF8_F32",
         "V_CVT_PK_F32_FP8",
         "V_CVT_PK_F32_BF8",
-        "V_CVT_SR_PK_F16_F32", "V_CVT_SR_PK_BF16_F32",
+        "V_CVT_SR_PK_F16_F32",
+        "V_CVT_SR_PK_BF16_F32",
     ];
     NAMES.contains(&name) || name.starts_with("V_INTERP_")
 }
@@ -186,7 +194,11 @@ impl Mod {
                 mods.extend(field(f).map(|field| Mod::Bits { name, field, dest: false }));
             }
         }
-        flag(&mut mods, "clamp", "CLAMP");
+        if inst.name.starts_with("V_INTERP_") {
+            mods.insert(0, Mod::Flag { name: "clamp", field: field("CLAMP").unwrap_or(0) });
+        } else {
+            flag(&mut mods, "clamp", "CLAMP");
+        }
         mods.extend(field("OMOD").map(|field| Mod::Omod { field }));
         mods.extend(field("DPP_CTRL").map(|field| Mod::DppCtrl { field }));
         number(&mut mods, "row_mask", "ROW_MASK", Style::Mask);
@@ -209,6 +221,11 @@ impl Mod {
         flag(&mut mods, "idxen", "IDXEN");
         flag(&mut mods, "offen", "OFFEN");
         let scalar = encoding.name == "ENC_SMEM";
+        // Cache operations have nothing to modify; the scope of RDNA 4's is what they are about.
+        let bare = table.signatures[e.sig as usize].is_empty();
+        if bare && (scalar || inst.name.starts_with("BUFFER_GL")) {
+            return Vec::new();
+        }
         if !scalar {
             let signed = |f: u8| {
                 let width = encoding.fields[f as usize].width();
@@ -240,6 +257,7 @@ impl Mod {
         flag(&mut mods, "dlc", "DLC");
         if let (Some(field), Some(scope)) = (field("TH"), field("SCOPE"))
             && !inst.name.contains("_PREFETCH_")
+            && !inst.name.contains("_ATC_PROBE")
         {
             let kind = match inst.name {
                 n if n.contains("_ATOMIC_") => ThKind::Atomic,
@@ -458,7 +476,8 @@ impl Mod {
                 }
                 if value == 0 { Ok(()) } else { write!(out, " {name}:[{list}]") }
             }
-            Mod::Byte { field, bits } => match (get(field) >> bits[0] & 1) | (get(field) >> bits[1] & 1) << 1 {
+            Mod::Byte { field, bits } => match (get(field) >> bits[0] & 1) | (get(field) >> bits[1] & 1) << 1
+            {
                 0 => Ok(()),
                 byte => write!(out, " byte_sel:{byte}"),
             },

@@ -176,7 +176,12 @@ impl Printer<'_> {
             }
             Some(name) if sixteen && self.high_half(slot) && name.starts_with('v') => (value, Some(".h")),
             // Operations that LLVM knows with halves alone name the low one too.
-            Some(name) if sixteen && matches!(self.name(), "V_MOV_B16" | "V_SWAP_B16") && name.starts_with('v') => {
+            Some(name)
+                if sixteen
+                    && matches!(self.name(), "V_MOV_B16" | "V_SWAP_B16")
+                    && name.starts_with('v')
+                    && !name.contains('_') =>
+            {
                 (value, Some(".l"))
             }
             _ => (value, None),

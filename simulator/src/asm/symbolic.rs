@@ -409,7 +409,7 @@ pub fn predefined(name: &str) -> Option<i64> {
 pub fn print_version(value: u32) -> String {
     let bits: Vec<&str> = VERSION_BITS.iter().filter(|b| value & b.1 != 0).map(|b| b.0).collect();
     let Some((name, _)) = VERSIONS.iter().find(|v| v.1 == value & 0x1fff) else {
-        return if value < 64 { value.to_string() } else { format!("0x{value:x}") };
+        return if value <= 0xff { value.to_string() } else { format!("0x{value:x}") };
     };
     let last = bits.len();
     bits.iter().enumerate().fold(name.to_string(), |text, (at, bit)| {

@@ -4,8 +4,11 @@ use super::target::{Target, WaveSize};
 use crate::arch::Arch;
 use crate::asm::{Options, print};
 use crate::codec::decode;
+use crate::loader::code_object;
 use anyhow::Context as _;
+use object::{Object, ObjectSection, ObjectSymbol};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -14,6 +17,7 @@ use std::path::PathBuf;
 #[command(after_long_help = "\
 Examples:
   wavesim disasm kernel.co
+  wavesim disasm --offsets --words kernel.co
   echo 0301047e | wavesim disasm --mcpu gfx1100 --hex -")]
 pub struct DisasmArgs {
     /// Words, a code object, or `-`
@@ -28,16 +32,27 @@ pub struct DisasmArgs {
     /// JSON Lines, one an instruction
     #[arg(long)]
     pub json: bool,
+    /// Write each instruction's address
+    #[arg(long)]
+    pub offsets: bool,
+    /// Write each instruction's words
+    #[arg(long)]
+    pub words: bool,
 }
 
 pub fn run(args: &DisasmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let bytes = super::read_input(&args.file)?;
-    let options = Options::new(args.target.arch_or_default()).wave(args.wave.wave.unwrap_or(32));
+    let wave = args.wave.wave.unwrap_or(32);
     if args.hex {
         let text = String::from_utf8(bytes).context("the input is not text")?;
+        let options = Options::new(args.target.arch_or_default()).wave(wave);
         return hex_lines(&text, &options, args.json, out);
     }
-    anyhow::bail!("only --hex so far")
+    if bytes.starts_with(b"\x7fELF") {
+        return code_object(args, &bytes, out);
+    }
+    let options = Options::new(args.target.arch_or_default()).wave(wave);
+    listing(args, &options, 0, &bytes, &BTreeMap::new(), out)
 }
 
 fn hex_lines(text: &str, options: &Options, json: bool, out: &mut dyn Write) -> anyhow::Result<u8> {
@@ -49,7 +64,7 @@ fn hex_lines(text: &str, options: &Options, json: bool, out: &mut dyn Write) -> 
         let result = hex_line(line, options);
         match (result, json) {
             (Ok((text, size)), true) => {
-                writeln!(out, "{}", json!({"line": at + 1, "text": text, "size": size}))?
+                writeln!(out, "{}", json!({"line": at + 1, "text": text, "size": size}))?;
             }
             (Ok((text, _)), false) => writeln!(out, "{text}")?,
             (Err(error), true) => {
@@ -68,12 +83,15 @@ fn hex_lines(text: &str, options: &Options, json: bool, out: &mut dyn Write) -> 
 /// One instruction: its text and its size in bytes.
 fn hex_line(line: &str, options: &Options) -> Result<(String, usize), String> {
     let bytes = hex_bytes(line)?;
-    let words = words(&bytes, options.arch)?;
-    let inst = decode(options.arch, &words).map_err(|e| e.to_string())?;
-    if inst.size as usize != bytes.len() {
-        return Err(format!("{} bytes follow the instruction", bytes.len() - inst.size as usize));
+    if !bytes.len().is_multiple_of(4) || bytes.is_empty() {
+        return Err(format!("{} bytes are no whole words", bytes.len()));
     }
-    Ok((print::instruction(&inst, options), inst.size as usize))
+    let inst = decode(options.arch, &words(&bytes)).map_err(|e| e.to_string())?;
+    let size = inst.size as usize;
+    if size != bytes.len() {
+        return Err(format!("{} bytes follow the instruction", bytes.len() - size));
+    }
+    Ok((print::instruction(&inst, options), size))
 }
 
 fn hex_bytes(line: &str) -> Result<Vec<u8>, String> {
@@ -85,15 +103,133 @@ fn hex_bytes(line: &str) -> Result<Vec<u8>, String> {
             None => return Err(format!("column {}: `{c}` is no hex digit", at + 1)),
         }
     }
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return Err("half a byte: the number of hex digits is odd".to_string());
     }
     Ok(digits.chunks(2).map(|d| d[0] << 4 | d[1]).collect())
 }
 
-fn words(bytes: &[u8], _arch: Arch) -> Result<Vec<u32>, String> {
-    if !bytes.len().is_multiple_of(4) || bytes.is_empty() {
-        return Err(format!("{} bytes are no whole words", bytes.len()));
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+}
+
+/// `.text` of a code object, with its symbols as labels.
+fn code_object(args: &DisasmArgs, bytes: &[u8], out: &mut dyn Write) -> anyhow::Result<u8> {
+    let file = object::File::parse(bytes)?;
+    let arch = match args.target.arch() {
+        Some(arch) => arch,
+        None => code_object::arch_of(&file)?,
+    };
+    let wave = args.wave.wave.unwrap_or_else(|| wave_of(&file));
+    let options = Options::new(arch).wave(wave);
+    let mut code = super::OK;
+    for section in file.sections().filter(|s| s.name().is_ok_and(|n| n.starts_with(".text"))) {
+        let end = section.address() + section.size();
+        let mut labels = BTreeMap::new();
+        for symbol in file.dynamic_symbols().chain(file.symbols()) {
+            if let Ok(name) = symbol.name()
+                && !name.is_empty()
+                && (section.address()..end).contains(&symbol.address())
+            {
+                labels.insert(symbol.address(), name.to_string());
+            }
+        }
+        let data = section.data().context(".text")?;
+        code = code.max(listing(args, &options, section.address(), data, &labels, out)?);
     }
-    Ok(bytes.chunks(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect())
+    Ok(code)
+}
+
+/// 64 if every kernel's descriptor says so, else 32.
+fn wave_of(file: &object::File) -> u32 {
+    let mut waves = Vec::new();
+    for symbol in file.dynamic_symbols().filter(|s| s.name().is_ok_and(|n| n.ends_with(".kd"))) {
+        for section in file.sections() {
+            let Some(at) = symbol.address().checked_sub(section.address()) else { continue };
+            let Ok(data) = section.data() else { continue };
+            if let Some(kd) = usize::try_from(at).ok().and_then(|at| data.get(at..at.checked_add(64)?)) {
+                waves.push(if kd[57] & 4 != 0 { 32 } else { 64 });
+                break;
+            }
+        }
+    }
+    if !waves.is_empty() && waves.iter().all(|w| *w == 64) { 64 } else { 32 }
+}
+
+/// Every instruction of `bytes`, which lie at `base`. Words that are none are data.
+fn listing(
+    args: &DisasmArgs,
+    options: &Options,
+    base: u64,
+    bytes: &[u8],
+    symbols: &BTreeMap<u64, String>,
+    out: &mut dyn Write,
+) -> anyhow::Result<u8> {
+    let words = words(bytes);
+    let mut labels = symbols.clone();
+    let mut at = 0;
+    let step =
+        |arch: Arch, at: usize| decode(arch, &words[at..]).map(|inst| (inst, at + inst.size as usize / 4));
+    while at < words.len() {
+        let Ok((inst, next)) = step(options.arch, at) else {
+            at += 1;
+            continue;
+        };
+        if let Some(distance) = print::branch_words(&inst, options) {
+            let target = base.wrapping_add_signed(4 * (next as i64 + distance));
+            let inside = (base..base + bytes.len() as u64).contains(&target);
+            if inside {
+                labels.entry(target).or_insert_with(|| format!(".L{target:x}"));
+            }
+        }
+        at = next;
+    }
+    let mut code = super::OK;
+    let mut at = 0;
+    while at < words.len() {
+        let address = base + 4 * at as u64;
+        if let Some(label) = labels.get(&address)
+            && !args.json
+        {
+            writeln!(out, "{label}:")?;
+        }
+        let decoded = step(options.arch, at);
+        let next = decoded.as_ref().map_or(at + 1, |d| d.1);
+        let (text, error) = match &decoded {
+            Ok((inst, next)) => {
+                let target = print::branch_words(inst, options)
+                    .map(|d| base.wrapping_add_signed(4 * (*next as i64 + d)))
+                    .and_then(|t| labels.get(&t));
+                (print::with_label(inst, options, target.map(String::as_str)), None)
+            }
+            Err(e) => (format!(".long 0x{:08x}", words[at]), Some(e.to_string())),
+        };
+        let own: Vec<String> = words[at..next].iter().map(|w| format!("{w:08x}")).collect();
+        if args.json {
+            let mut line = json!({"address": format!("{address:x}"), "text": text, "size": 4 * (next - at), "words": own});
+            if let Some(error) = error {
+                code = super::BAD_INPUT;
+                line["error"] = json!(error);
+            }
+            writeln!(out, "{line}")?;
+        } else {
+            let mut comment = String::new();
+            if args.offsets {
+                comment += &format!(" {address:012x}:");
+            }
+            if args.words {
+                comment += &format!(" {}", own.join(" "));
+            }
+            match comment.is_empty() {
+                true => writeln!(out, "\t{text}")?,
+                false => writeln!(out, "\t{text:<55} //{comment}")?,
+            }
+        }
+        at = next;
+    }
+    if bytes.len() % 4 != 0 {
+        eprintln!("error: {} bytes after the last whole word", bytes.len() % 4);
+        code = super::BAD_INPUT;
+    }
+    Ok(code)
 }

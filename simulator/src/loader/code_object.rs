@@ -70,13 +70,18 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<String>, LoadError> {
     Ok(names)
 }
 
-pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
-    let file = object::File::parse(bytes)?;
+/// The architecture that the ELF header's flags name.
+pub fn arch_of(file: &object::File) -> Result<Arch, LoadError> {
     let flags = match file.flags() {
         object::FileFlags::Elf { e_flags, .. } => e_flags & 0xff,
         _ => return Err(LoadError::Bad("not ELF".into())),
     };
-    let arch = processor(flags).ok_or(LoadError::Processor(flags))?;
+    processor(flags).ok_or(LoadError::Processor(flags))
+}
+
+pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
+    let file = object::File::parse(bytes)?;
+    let arch = arch_of(&file)?;
     let descriptor = format!("{kernel}.kd");
     let symbol = file.dynamic_symbols().chain(file.symbols()).find(|s| s.name() == Ok(descriptor.as_str()));
     let Some(symbol) = symbol else {
