@@ -151,7 +151,7 @@ impl Descriptor {
         let wave32 = self.value("wavefront_size32").unwrap_or(1) != 0;
         let granule = if wave32 { 8 } else { 4 };
         let vgprs = self.value("next_free_vgpr").unwrap_or(0).max(1);
-        rsrc1 |= vgprs.div_ceil(granule) - 1 & 63;
+        rsrc1 |= (vgprs.div_ceil(granule) - 1) & 63;
         let pair = |bit: u32| 2 * (properties >> bit & 1);
         let counted = pair(1) + pair(2) + pair(3) + pair(4) + (properties >> 6 & 1);
         rsrc2 |= (self.value("user_sgpr_count").unwrap_or(counted) & 31) << 1;

@@ -118,6 +118,9 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     let dynamic_ids: Vec<StringId> =
         symbol_names[locals..].iter().map(|n| w.add_dynamic_string(n.as_bytes())).collect();
     let symbol_ids: Vec<StringId> = symbol_names.iter().map(|n| w.add_string(n.as_bytes())).collect();
+    // There may be no symbols; the tables exist all the same.
+    w.require_dynstr();
+    w.require_strtab();
     w.reserve_null_dynamic_symbol_index();
     for _ in &dynamic {
         w.reserve_dynamic_symbol_index();
@@ -136,11 +139,11 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     let hash_at = w.reserve_hash(1, chains);
     let dynstr_at = w.reserve_dynstr();
     let mut ranges = [(0usize, 0usize); 3];
-    for wanted in 0..3 {
+    for (wanted, range) in ranges.iter_mut().enumerate() {
         if wanted > 0 {
             let page = w.reserved_len().next_multiple_of(PAGE);
             w.reserve_until(page);
-            ranges[wanted].0 = page;
+            range.0 = page;
         }
         for &at in &order {
             let section = &mut program.sections[at];
@@ -153,7 +156,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
             section.address = place as u64;
         }
         if wanted < 2 {
-            ranges[wanted].1 = w.reserved_len();
+            range.1 = w.reserved_len();
         }
     }
     let dynamic_count = 6;

@@ -439,7 +439,7 @@ impl Reader {
         section.align = section.align.max(bytes);
         let pad = section.bytes.len().next_multiple_of(bytes as usize) - section.bytes.len();
         // Between instructions stand instructions that do nothing.
-        if section.name == ".text" && pad % 4 == 0 && fill == 0 {
+        if section.name == ".text" && pad.is_multiple_of(4) && fill == 0 {
             let nop = encode_nop(&self.options);
             for _ in 0..pad / 4 {
                 self.push(&nop, span)?;

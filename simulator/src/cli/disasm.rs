@@ -227,7 +227,7 @@ fn listing(
         }
         at = next;
     }
-    if bytes.len() % 4 != 0 {
+    if !bytes.len().is_multiple_of(4) {
         eprintln!("error: {} bytes after the last whole word", bytes.len() % 4);
         code = super::BAD_INPUT;
     }
