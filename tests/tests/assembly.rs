@@ -13,6 +13,7 @@ use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use wavesim::arch::Arch;
+use wavesim::asm::form::{Constant, Kind};
 use wavesim::asm::{self, NoSymbols, Options, print};
 use wavesim::codec::{decode, encode};
 use wavesim::inst::Inst;
@@ -216,7 +217,7 @@ fn restrict(
 ) {
     let sources = form.sources;
     let listed = |what: &str| form.mods.iter().any(|m| m.name() == what);
-    let mut clear = |fields: &mut [u32; MAX_FIELDS], names: &[&str]| {
+    let clear = |fields: &mut [u32; MAX_FIELDS], names: &[&str]| {
         for n in names {
             set(fields, n, 0);
         }
@@ -310,12 +311,38 @@ fn restrict(
     let format = get(fields, "FORMAT");
     set(fields, "FORMAT", if name.starts_with("TBUFFER") { format } else { format.min(1) });
     set(fields, "NV", 0);
+    // In the microcode these count pairs and fours of registers, of which there are 106.
+    set(fields, "SBASE", 2 * random.below(12));
+    set(fields, "SRSRC", random.below(24));
+    set(fields, "SSAMP", random.below(24));
+    // A cascaded atomic's name leaves out whether it returns.
+    if name.contains("_ATOMIC_") && get(fields, "TH") & 4 != 0 {
+        set(fields, "TH", get(fields, "TH") & !1);
+    }
+    // 16-bit operands: a literal of 16 bits that is no inline constant, and no float for an integer, which is a literal in text.
+    let sixteen = |c: Constant| matches!(c, Constant::Int16 | Constant::F16 | Constant::Bf16);
+    if form.slots.iter().any(|s| sixteen(s.constant)) {
+        for literal in ["LITERAL", "SIMM32"] {
+            set(fields, literal, get(fields, literal) & 0xfff | 0x1000);
+        }
+    }
+    for slot in form.slots.iter().filter(|s| s.constant == Constant::Int16 && s.kind == Kind::Value) {
+        if let Some(field) = slot.field
+            && (240..=248).contains(&fields[field as usize])
+            && slot.source.is_some_and(|s| s < 3)
+        {
+            fields[field as usize] = 129;
+        }
+    }
 }
 
 /// Text that stands for several words, or words whose text says less than they hold: docs/llvm-differences.md.
 fn ambiguous(text: &str, name: &str) -> bool {
     // The same text in both encodings; NSA with one address.
-    matches!(name, "V_NOP" | "V_PIPEFLUSH") || text.contains("dpp_ctrl") || name.starts_with("IMAGE")
+    matches!(name, "V_NOP" | "V_PIPEFLUSH")
+        || text.contains("dpp_ctrl")
+        || name == "DS_SWIZZLE_B32"
+        || name.starts_with("IMAGE")
 }
 
 #[test]
@@ -357,15 +384,8 @@ fn every_entry_reads_back() {
                 .flat_map(|(e, f)| f.iter().take(3).map(move |f| format!("{e} {f}")))
                 .collect();
             assert!(tried > 5000, "{} wave{wave}: only {tried} instructions", arch.name());
-            // What is left: random fields that no legal text has (a 16-bit literal's upper half, ranges beyond s105, floats of
-            // 16-bit integers).
             println!("{} wave{wave}: {} of {tried} read back", arch.name(), tried - count);
-            assert!(
-                count * 500 < tried,
-                "{} wave{wave}, {count} of {tried}:\n{}",
-                arch.name(),
-                shown.join("\n")
-            );
+            assert_eq!(count, 0, "{} wave{wave}, of {tried}:\n{}", arch.name(), shown.join("\n"));
         }
     }
 }
