@@ -5,12 +5,12 @@ use super::machine_ops::Event;
 use super::op::Op;
 use super::program::Program;
 use super::reference::{self, Context};
-use super::rt::{Cx, Flow, Stage};
+use super::rt::{Cx, Flow};
 use crate::arch::Arch;
 use crate::fault::FaultKind;
 use crate::inst::Inst;
 use crate::isa::{self, handlers};
-use crate::machine::{Row, Wave};
+use crate::machine::Wave;
 
 /// Whether the host has what the fast handlers are compiled for.
 pub fn host_is_fast() -> bool {
@@ -49,7 +49,6 @@ impl<'a> Cx<'a> {
             arch,
             consts: &lowered.consts,
             exts: &lowered.exts,
-            stage: Stage([[Row::ZERO; 4]; 4]),
             slow,
             mode_kind: 0,
             general: super::rt::General(isa_spec::arith::FloatEnv::KEEP),

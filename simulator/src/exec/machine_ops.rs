@@ -64,6 +64,27 @@ impl Event {
     }
 }
 
+/// Builtins that change nothing here.
+#[inline(always)]
+pub fn does_nothing(bi: Bi) -> bool {
+    match bi {
+        // Memory operations are complete when they return: every counter is zero.
+        Bi::WaitVmcnt
+        | Bi::WaitVscnt
+        | Bi::WaitLgkmcnt
+        | Bi::WaitExpcnt
+        | Bi::WaitLoadcnt
+        | Bi::WaitStorecnt
+        | Bi::WaitSamplecnt
+        | Bi::WaitBvhcnt
+        | Bi::WaitDscnt
+        | Bi::WaitKmcnt => true,
+        // Nobody listens: interrupts and the release of registers have no effect on results.
+        Bi::Nop | Bi::SendMsg => true,
+        _ => false,
+    }
+}
+
 /// Runs a control builtin. `instructions`: executed so far, which stands for time.
 pub fn control(
     arch: Arch,
@@ -76,20 +97,7 @@ pub fn control(
     let a = args.first().copied().unwrap_or(0);
     let b = args.get(1).copied().unwrap_or(0);
     match bi {
-        Bi::Nop => {}
-        // Memory operations are complete when they return: every counter is zero.
-        Bi::WaitVmcnt
-        | Bi::WaitVscnt
-        | Bi::WaitLgkmcnt
-        | Bi::WaitExpcnt
-        | Bi::WaitLoadcnt
-        | Bi::WaitStorecnt
-        | Bi::WaitSamplecnt
-        | Bi::WaitBvhcnt
-        | Bi::WaitDscnt
-        | Bi::WaitKmcnt => {}
-        // Nobody listens: interrupts and the release of registers have no effect on results.
-        Bi::SendMsg => {}
+        _ if does_nothing(bi) => {}
         Bi::EndPgm => return Err(Event::EndPgm),
         Bi::Illegal => {
             return Err(Event::fault(

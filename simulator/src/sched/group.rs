@@ -18,6 +18,8 @@ use std::sync::atomic::Ordering;
 const TURN: u64 = 4096;
 /// The same at most, where the schedule is random.
 const RANDOM_TURN: u64 = 64;
+/// Instructions taken from the dispatch's budget at a time: its count is shared by threads, turns may be short.
+const ALLOWANCE: u64 = 1 << 16;
 
 /// What a wave is doing between its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub struct Group<'a> {
     /// Whose turn it is, in order, this round.
     order: Vec<usize>,
     random: u64,
+    /// Instructions taken from the budget and not yet used.
+    allowance: u64,
     /// Instructions of all workgroups that this object ran.
     pub executed: u64,
 }
@@ -71,6 +75,7 @@ impl<'a> Group<'a> {
             vgprs: vgprs_used(dispatch.program),
             order: (0..waves).collect(),
             random: 0,
+            allowance: 0,
             executed: 0,
         }
     }
@@ -126,7 +131,10 @@ impl<'a> Group<'a> {
                 if INTERRUPT.load(Ordering::Relaxed) {
                     return Err(self.interrupted(at));
                 }
-                let granted = budget.take(wanted);
+                if self.allowance < wanted {
+                    self.allowance += budget.take(ALLOWANCE);
+                }
+                let granted = wanted.min(self.allowance);
                 if granted == 0 {
                     let message = format!("{} instructions executed without an end", budget.limit);
                     let event = Event::fault(FaultKind::InstructionLimit, message);
@@ -137,10 +145,11 @@ impl<'a> Group<'a> {
                     None => self.advance(at, granted),
                     Some(observer) => self.advance_observed(at, granted, &mut **observer),
                 };
-                budget.give_back(granted.saturating_sub(self.executed - before));
+                self.allowance = self.allowance.saturating_sub(self.executed - before);
                 result?;
             }
             if self.slots.iter().all(|s| s.status == Status::Ended) {
+                budget.give_back(std::mem::take(&mut self.allowance));
                 return Ok(());
             }
             if !progress {

@@ -28,11 +28,6 @@ impl Flow {
     pub const MODE: Flow = Flow(4);
 }
 
-/// Rows for sources that are not registers as they stand: broadcast scalars, modified values.
-#[derive(Clone)]
-#[repr(C, align(64))]
-pub struct Stage(pub [[Row; 4]; 4]);
-
 /// The machine as a handler sees it.
 pub struct Cx<'a> {
     pub wave: &'a mut Wave,
@@ -44,7 +39,6 @@ pub struct Cx<'a> {
     pub arch: Arch,
     pub consts: &'a [Row],
     pub exts: &'a [Ext],
-    pub stage: Stage,
     /// Flags of the operations that take a handler's long way.
     pub slow: u16,
     /// [`Cx::KEEP`], [`Cx::FLUSH`], or anything else.
@@ -101,7 +95,17 @@ impl<'a> Cx<'a> {
 }
 
 /// A control builtin.
+#[inline(always)]
 pub fn control(cx: &mut Cx<'_>, bi: Bi, args: &[u128]) -> Result<u128, Flow> {
+    // Most of what a kernel executes of these are hints and waits: only an observer wants to hear of them.
+    if cx.watch.is_none() && machine_ops::does_nothing(bi) {
+        return Ok(0);
+    }
+    control_call(cx, bi, args)
+}
+
+#[inline(never)]
+fn control_call(cx: &mut Cx<'_>, bi: Bi, args: &[u128]) -> Result<u128, Flow> {
     if let Some(watch) = &mut cx.watch {
         watch.calls.push((bi, args.first().map_or(0, |a| *a as u32)));
     }

@@ -237,21 +237,12 @@ pub fn load_rows<const BYTES: usize, const DWORDS: usize>(
             return Ok(rows);
         }
     };
-    if at.in_order {
-        // SAFETY: `near` has checked that 32 elements from here on are inside one space.
-        let all = unsafe { at.host.cast::<[[u8; BYTES]; 32]>().read_unaligned() };
-        for (l, element) in all.iter().enumerate() {
-            for (k, row) in rows.iter_mut().enumerate() {
-                row.0[l] = dword(element, k);
-            }
-        }
-        return Ok(rows);
-    }
     for l in 0..32 {
+        let offset = if at.in_order { l * BYTES } else { at.offsets.0[l] as usize };
         // SAFETY: `near` has checked the lowest and the highest address; inactive lanes read at the lowest.
-        let element = unsafe { at.host.add(at.offsets.0[l] as usize).cast::<[u8; BYTES]>().read_unaligned() };
-        for (k, row) in rows.iter_mut().enumerate() {
-            row.0[l] = dword(&element, k);
+        let element = unsafe { element::<BYTES, DWORDS>(at.host.add(offset)) };
+        for k in 0..DWORDS {
+            rows[k].0[l] = element[k];
         }
     }
     Ok(rows)
@@ -271,45 +262,57 @@ pub fn store_rows<const BYTES: usize, const DWORDS: usize>(
         return far_store::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows);
     };
     if at.in_order {
-        let mut all = [[0u8; BYTES]; 32];
-        for (l, element) in all.iter_mut().enumerate() {
-            *element = gathered(rows, l);
+        for l in 0..32 {
+            // SAFETY: `near` has checked that 32 elements from here on are inside one writable space.
+            unsafe { set_element::<BYTES, DWORDS>(at.host.add(l * BYTES), rows, l) };
         }
-        // SAFETY: `near` has checked that 32 elements from here on are inside one writable space.
-        unsafe { at.host.cast::<[[u8; BYTES]; 32]>().write_unaligned(all) };
         return Ok(());
     }
     for l in 0..32 {
         if exec >> l & 1 == 1 {
             // SAFETY: `near` has checked the lowest and the highest address of active lanes.
-            unsafe {
-                at.host.add(at.offsets.0[l] as usize).cast::<[u8; BYTES]>().write_unaligned(gathered(rows, l))
-            };
+            unsafe { set_element::<BYTES, DWORDS>(at.host.add(at.offsets.0[l] as usize), rows, l) };
         }
     }
     Ok(())
 }
 
-/// Dword `k` of an element, zeros beyond its end.
+/// `BYTES` bytes as registers, zeros beyond their end. Sizes are 1, 2, or whole dwords.
+///
+/// # Safety
+/// The bytes can be read.
 #[inline(always)]
-fn dword<const BYTES: usize>(element: &[u8; BYTES], k: usize) -> u32 {
-    let mut out = [0; 4];
-    let from = (4 * k).min(BYTES);
-    let to = (4 * k + 4).min(BYTES);
-    out[..to - from].copy_from_slice(&element[from..to]);
-    u32::from_le_bytes(out)
+unsafe fn element<const BYTES: usize, const DWORDS: usize>(at: *const u8) -> [u32; DWORDS] {
+    // SAFETY: by the contract.
+    unsafe {
+        match BYTES {
+            1 => [at.read() as u32; DWORDS],
+            2 => [at.cast::<u16>().read_unaligned() as u32; DWORDS],
+            _ => at.cast::<[u32; DWORDS]>().read_unaligned(),
+        }
+    }
 }
 
-/// A lane's element.
+/// Writes a lane's `BYTES` bytes.
+///
+/// # Safety
+/// The bytes can be written.
 #[inline(always)]
-fn gathered<const BYTES: usize, const DWORDS: usize>(rows: &[Row; DWORDS], l: usize) -> [u8; BYTES] {
-    let mut out = [0; BYTES];
-    for (k, row) in rows.iter().enumerate() {
-        let from = (4 * k).min(BYTES);
-        let to = (4 * k + 4).min(BYTES);
-        out[from..to].copy_from_slice(&row.0[l].to_le_bytes()[..to - from]);
+unsafe fn set_element<const BYTES: usize, const DWORDS: usize>(at: *mut u8, rows: &[Row; DWORDS], l: usize) {
+    // SAFETY: by the contract.
+    unsafe {
+        match BYTES {
+            1 => at.write(rows[0].0[l] as u8),
+            2 => at.cast::<u16>().write_unaligned(rows[0].0[l] as u16),
+            _ => {
+                let mut element = [0; DWORDS];
+                for k in 0..DWORDS {
+                    element[k] = rows[k].0[l];
+                }
+                at.cast::<[u32; DWORDS]>().write_unaligned(element);
+            }
+        }
     }
-    out
 }
 
 /// Lanes whose elements lie in one space, not far apart.
@@ -335,9 +338,16 @@ fn near(
     if space == Space::Scratch || space == Space::Buffer || exec == 0 {
         return None;
     }
-    let first = addresses[0];
+    // Whole words of registers, or parts of one: see `element`.
+    if bytes > 2 && !bytes.is_multiple_of(4) {
+        return None;
+    }
     if exec == u32::MAX {
-        let gaps = (0..32).fold(0, |gaps, l| gaps | addresses[l].wrapping_sub(first) ^ (l * bytes) as u64);
+        let first = addresses[0];
+        let mut gaps = 0;
+        for l in 0..32 {
+            gaps |= addresses[l].wrapping_sub(first) ^ (l * bytes) as u64;
+        }
         if gaps == 0 {
             let host = locate(cx, space, first, 32 * bytes as u64, write)?;
             return Some(Near { host, in_order: true, offsets: Row::ZERO });
@@ -345,27 +355,33 @@ fn near(
     }
     // Offsets from an active lane's address, as signed 32-bit numbers: farther apart is not near.
     let pivot = addresses[exec.trailing_zeros() as usize & 31];
-    let mut offsets = Row::ZERO;
-    let (mut low, mut high, mut far) = (0i32, 0i32, 0u64);
+    let mut active = [u32::MAX; 32];
+    if exec != u32::MAX {
+        for l in 0..32 {
+            active[l] = 0u32.wrapping_sub(exec >> l & 1);
+        }
+    }
+    let mut relative = [0i32; 32];
+    let mut far = 0u64;
     for l in 0..32 {
-        let active = 0u64.wrapping_sub((exec >> l & 1) as u64);
-        let offset = addresses[l].wrapping_sub(pivot) & active;
+        let offset = addresses[l].wrapping_sub(pivot) & (active[l] as i32 as i64 as u64);
         far |= offset.wrapping_add(1 << 30);
-        low = low.min(offset as i32);
-        high = high.max(offset as i32);
-        offsets.0[l] = offset as u32;
+        relative[l] = offset as i32;
     }
     if far >> 31 != 0 {
         return None;
     }
-    let host =
-        locate(cx, space, pivot.wrapping_add(low as i64 as u64), (high - low) as u64 + bytes as u64, write)?;
-    for offset in &mut offsets.0 {
-        *offset = offset.wrapping_sub(low as u32);
-    }
-    // Inactive lanes must stay inside too.
+    let (mut low, mut high) = (0, 0);
     for l in 0..32 {
-        offsets.0[l] &= 0u32.wrapping_sub(exec >> l & 1);
+        low = relative[l].min(low);
+        high = relative[l].max(high);
+    }
+    let size = (high - low) as u64 + bytes as u64;
+    let host = locate(cx, space, pivot.wrapping_add(low as i64 as u64), size, write)?;
+    let mut offsets = Row::ZERO;
+    for l in 0..32 {
+        // Inactive lanes at the lowest address: they must stay inside too.
+        offsets.0[l] = relative[l].wrapping_sub(low) as u32 & active[l];
     }
     Some(Near { host, in_order: false, offsets })
 }

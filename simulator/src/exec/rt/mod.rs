@@ -7,7 +7,7 @@ mod memory;
 mod operands;
 pub mod watch;
 
-pub use context::{Cx, Flow, Stage, control, read_only, status};
+pub use context::{Cx, Flow, control, read_only, status};
 pub use float::*;
 pub use int::*;
 pub use isa_spec::pcode::builtins::Bi;

@@ -68,9 +68,12 @@ pub unsafe fn stage<const DWORDS: usize>(
         return unsafe { cx.consts.as_ptr().add((code & 0x7fff) as usize) };
     }
     for k in 0..DWORDS {
-        cx.stage.0[slot][k] = Row::splat(scalar_dword(cx, code, k as u32));
+        let value = scalar_dword(cx, code, k as u32);
+        // SAFETY: the file has the hidden rows.
+        unsafe { *file.add(STAGE + STAGE_ROWS * slot + k) = Row::splat(value) };
     }
-    cx.stage.0[slot].as_ptr()
+    // SAFETY: likewise.
+    unsafe { file.add(STAGE + STAGE_ROWS * slot).cast_const() }
 }
 
 /// [`stage`] where nothing is special: a VGPR, a constant, or an SGPR of the plain ones.
@@ -483,8 +486,9 @@ pub fn modify(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, sources: &mut [(
         if bit(ext.neg_bits) {
             values[row].0.iter_mut().for_each(|v| *v ^= 1 << at);
         }
-        cx.stage.0[i][..dwords].copy_from_slice(&values[..dwords]);
-        *rows = cx.stage.0[i].as_ptr();
+        let staged = &mut cx.wave.rows[STAGE + STAGE_ROWS * i..][..dwords];
+        staged.copy_from_slice(&values[..dwords]);
+        *rows = staged.as_ptr();
     }
     active
 }
