@@ -35,6 +35,9 @@ pub const DISCARD: usize = VGPRS;
 /// Temporaries for instructions that run as several operations (VOPD): 4 rows.
 pub const TEMP: usize = VGPRS + 4;
 
+/// Length of [`Wave::last_addresses`].
+pub const LAST_ADDRESSES: usize = 64;
+
 /// SGPR file indices by operand code (RDNA manuals, *Scalar Source Operands*).
 pub const VCC_LO: usize = 106;
 pub const NULL: usize = 124;
@@ -53,6 +56,8 @@ pub struct Wave {
     pub rows: Box<[Row]>,
     /// By row, 1: surely no f32 denormal in any lane of the first half. What flushes denormals need not look for them then.
     clean: [u8; ROWS],
+    /// Where memory instructions last went, by operation modulo the length: a hint for the host's caches, no state of the machine.
+    pub last_addresses: [u64; LAST_ADDRESSES],
     /// Whose constants the hidden rows hold ([`Wave::install`]).
     installed: u64,
     /// By operand code: s0..s105, VCC, ttmp, null, M0, EXEC.
@@ -82,6 +87,7 @@ impl Wave {
             size,
             rows: vec![Row::ZERO; ROWS * halves].into_boxed_slice(),
             clean: [0; ROWS],
+            last_addresses: [0; LAST_ADDRESSES],
             installed: 0,
             sgprs: [0; 128],
             scc: 0,

@@ -7,6 +7,7 @@ use super::context::{Cx, Flow};
 use super::watch;
 use crate::exec::machine_ops::Event;
 use crate::machine::Row;
+use crate::machine::wave::LAST_ADDRESSES;
 use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE};
 use isa_spec::pcode::ir::Space;
 
@@ -350,6 +351,9 @@ fn near(
         }
         if gaps == 0 {
             let host = locate(cx, space, first, 32 * bytes as u64, write)?;
+            if space != Space::Lds {
+                prefetch(cx, host, first, 32 * bytes);
+            }
             return Some(Near { host, in_order: true, offsets: Row::ZERO });
         }
     }
@@ -384,6 +388,26 @@ fn near(
         offsets.0[l] = relative[l].wrapping_sub(low) as u32 & active[l];
     }
     Some(Near { host, in_order: false, offsets })
+}
+
+/// Asks the host for what the same instruction will want two rounds of its loop from now, if its address goes on as it did: kernels step
+/// through memory farther than the host's own prefetcher follows.
+#[inline(always)]
+fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usize) {
+    let last = &mut cx.wave.last_addresses[cx.at % LAST_ADDRESSES];
+    let step = address.wrapping_sub(*last);
+    *last = address;
+    #[cfg(target_arch = "x86_64")]
+    if step != 0 {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let next = host.wrapping_add(2 * step as usize);
+        for line in (0..len).step_by(64) {
+            // SAFETY: a prefetch reads nothing, whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(line).cast()) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (host, len, step);
 }
 
 /// Host address of `len` bytes, all in one space.
