@@ -400,7 +400,7 @@ fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usize) {
     #[cfg(target_arch = "x86_64")]
     if step != 0 {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let next = host.wrapping_add(2 * step as usize);
+        let next = host.wrapping_add(step.wrapping_mul(2) as usize);
         for line in (0..len).step_by(64) {
             // SAFETY: a prefetch reads nothing, whatever the address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(line).cast()) };
