@@ -216,7 +216,12 @@ fn restrict(
     random: &mut Random,
 ) {
     let sources = form.sources;
-    let listed = |what: &str| form.mods.iter().any(|m| m.name() == what);
+    // Halves that LLVM 19 has no modifier for are left low: `v1.h` has tests of its own.
+    let listed = |what: &str| {
+        form.mods
+            .iter()
+            .any(|m| m.name() == what && !matches!(m, asm::modifier::Mod::Bits { printed: false, .. }))
+    };
     let clear = |fields: &mut [u32; MAX_FIELDS], names: &[&str]| {
         for n in names {
             set(fields, n, 0);
