@@ -7,7 +7,7 @@ mod report;
 use proc_macro::TokenStream;
 use std::path::{Path, PathBuf};
 
-/// `isa!()`: tables, operation enum, handlers and dispatch of the RDNA family, from `data/` and `pseudocode/` of the workspace.
+/// `isa!()`: tables, operation enum, handlers and dispatch of every architecture, from `data/` and `pseudocode/` of the workspace.
 /// `WAVESIM_ISA_DIR` names another directory of XML files.
 #[proc_macro]
 pub fn isa(_input: TokenStream) -> TokenStream {
@@ -15,7 +15,7 @@ pub fn isa(_input: TokenStream) -> TokenStream {
     let root = manifest.parent().map(Path::to_path_buf).unwrap_or_default();
     let isa_dir = std::env::var_os("WAVESIM_ISA_DIR").map_or_else(|| root.join("data"), PathBuf::from);
     let loaded = isa_spec::data::load(
-        isa_spec::data::RDNA,
+        isa_spec::data::ALL,
         &isa_dir,
         &root.join("data/overlay"),
         &root.join("pseudocode"),

@@ -4,7 +4,7 @@ use isa_spec::{canonical, data, diag};
 fn main() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("workspace").to_path_buf();
     let loaded = data::load(
-        data::RDNA,
+        data::ALL,
         &root.join("data"),
         &root.join("data/overlay"),
         &root.join("pseudocode"),

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 pub const RDNA: &[(&str, &str)] =
     &[("rdna3", "isa_rdna3.xml"), ("rdna3.5", "isa_rdna35.xml"), ("rdna4", "isa_rdna4.xml")];
 
+/// Every architecture: RDNA's, then those whose documents are the project's own.
+pub const ALL: &[(&str, &str)] = &[RDNA[0], RDNA[1], RDNA[2], ("riscv_gpu", "isa_riscv_gpu.xml")];
+
 /// Everything read, in order, with the messages it gave.
 #[derive(Default)]
 pub struct Loaded {
@@ -21,8 +24,8 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the architectures' XML from `isa_dir` (its `overlay/*.xml` too) and every `.pcode` below `pcode_dir`.
-/// `root` is cut off file names in messages.
+/// Reads the architectures' XML from `isa_dir` (documents that AMD does not publish: from the project's `data/` where it has none of that
+/// name), the overlays, and every `.pcode` below `pcode_dir`. `root`, the project's folder, is cut off file names in messages.
 pub fn load(
     archs: &[(&str, &str)],
     isa_dir: &Path,
@@ -34,7 +37,11 @@ pub fn load(
     let overlays: Vec<FileId> =
         files_below(overlay_dir, "xml").iter().filter_map(|p| out.read(p, root)).collect();
     for (name, file) in archs {
-        let Some(id) = out.read(&isa_dir.join(file), root) else { continue };
+        let mut path = isa_dir.join(file);
+        if !path.exists() && RDNA.iter().all(|published| published.0 != *name) {
+            path = root.join("data").join(file);
+        }
+        let Some(id) = out.read(&path, root) else { continue };
         match xml::load_into(&out.sources, id) {
             Ok(mut spec) => {
                 for &overlay in &overlays {

@@ -10,7 +10,7 @@ pub type EntryId = u16;
 /// Everything the machine-readable ISA says about one architecture.
 #[derive(Debug, PartialEq)]
 pub struct ArchTable {
-    /// Short name as on the command line: `rdna3`, `rdna3.5`, `rdna4`.
+    /// Short name as on the command line: `rdna3`, `rdna3.5`, `rdna4` …
     pub name: &'static str,
     /// XML `ArchitectureName`.
     pub full_name: &'static str,
@@ -282,6 +282,13 @@ impl Field {
 
 fn low_mask(count: u8) -> u32 {
     if count >= 32 { u32::MAX } else { (1 << count) - 1 }
+}
+
+impl DataFormat {
+    /// A bit a lane.
+    pub fn is_lane_mask(&self) -> bool {
+        matches!(self.name, "FMT_NUM_M64" | "FMT_NUM_M32")
+    }
 }
 
 impl ArchTable {

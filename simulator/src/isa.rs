@@ -32,7 +32,7 @@ fn root() -> PathBuf {
 static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
     let root = root();
     let isa = std::env::var_os("WAVESIM_ISA_DIR").map_or(root.join("data"), PathBuf::from);
-    data::load(data::RDNA, &isa, &root.join("data/overlay"), &root.join("pseudocode"), &root)
+    data::load(data::ALL, &isa, &root.join("data/overlay"), &root.join("pseudocode"), &root)
 });
 
 /// Everything that was read, with its sources.

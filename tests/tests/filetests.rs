@@ -3,7 +3,9 @@
 //! - `filetests/pcode/ok/x.pcode`: parses and checks without a message, and prints to the same tree;
 //! - `filetests/pcode/fail/x.pcode`: its messages are `x.stderr`. `BLESS=1` rewrites the expectations; read the diff.
 //! - `filetests/text/fail/x.rdna`: a text kernel with errors, its report `x.stderr`;
-//! - `filetests/text/fault/x.rdna`: a text kernel that faults, what the user sees `x.stderr`.
+//! - `filetests/text/fault/x.rdna`: a text kernel that faults, what the user sees `x.stderr`;
+//! - `ARCH/pass/x.as`, and `examples/ARCH/x.as`: a program of a machine of its own, its data `x.data`, the words it leaves `x.expected`;
+//!   `ARCH/fail/x.as` and `ARCH/fault/x.as`: what is wrong with it, or how its run ends, `x.stderr`.
 
 use isa_spec::pcode::{parse, print};
 use isa_spec::source::{FileId, SourceMap};
@@ -12,7 +14,9 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use wavesim::arch::Arch;
-use wavesim_tests::Setup;
+use wavesim::exec::observe::Many;
+use wavesim::sched::dispatch::{self, Dispatch, Schedule};
+use wavesim_tests::{Setup, programs};
 
 fn main() {
     let args = Arguments::from_args();
@@ -27,6 +31,22 @@ fn main() {
         for path in data::files_below(&filetests().join("text").join(folder), "rdna") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             trials.push(Trial::test(format!("text::{folder}::{name}"), move || run(&path)));
+        }
+    }
+    for arch in Arch::ALL.into_iter().filter(|a| a.machine().is_some()) {
+        let name = arch.name();
+        let folders = [
+            (format!("tests/{name}/pass"), program_pass as fn(&Path, Arch) -> Result<(), Failed>),
+            (format!("examples/{name}"), program_pass),
+            (format!("tests/{name}/fail"), program_fail),
+            (format!("tests/{name}/fault"), program_fault),
+        ];
+        for (folder, run) in folders {
+            for path in programs::programs(&folder, arch) {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let test = format!("{}::{stem}", folder.replace('/', "::"));
+                trials.push(Trial::test(test, move || run(&path, arch)));
+            }
         }
     }
     libtest_mimic::run(&args, trials).exit();
@@ -100,6 +120,50 @@ fn text_fault(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     match wavesim_tests::run(&source, &as_written(&source)) {
         Ok(_) => Err("this kernel runs to its end".into()),
+        Err(fault) => expect(path, &format!("{fault}\n")),
+    }
+}
+
+/// The words a program leaves, whatever the order of its waves and the number of threads, observed or not.
+fn program_pass(path: &Path, arch: Arch) -> Result<(), Failed> {
+    let expected = programs::read_data(&path.with_extension("expected"))?;
+    let schedules = [Schedule::RoundRobin, Schedule::Reverse, Schedule::Random(1)];
+    for (schedule, threads, observed) in
+        schedules.into_iter().flat_map(|s| [(s, 1, false), (s, 2, false), (s, 1, true)])
+    {
+        let prepared = programs::prepare(path, arch)?;
+        let dispatch = Dispatch { schedule, threads, ..prepared.dispatch(LIMIT) };
+        match observed {
+            false => dispatch::run(&dispatch, &prepared.memory).map(|_| ()).map_err(|e| e.to_string())?,
+            true => dispatch::run_observed(&dispatch, &prepared.memory, &mut Many::default())
+                .1
+                .map_err(|e| e.to_string())?,
+        }
+        let lines = |words: &mut dyn Iterator<Item = (u32, u32)>| {
+            words.map(|(address, value)| format!("{address}: {value}\n")).collect::<String>()
+        };
+        let mut wanted = expected.clone();
+        wanted.sort();
+        let what = format!("memory differs ({schedule:?}, {threads} threads, observed: {observed})");
+        same(&what, &lines(&mut wanted.into_iter()), &lines(&mut prepared.memory.touched()))?;
+    }
+    Ok(())
+}
+
+/// Wave-instructions of a program.
+const LIMIT: u64 = 1_000_000;
+
+fn program_fail(path: &Path, arch: Arch) -> Result<(), Failed> {
+    match programs::prepare(path, arch) {
+        Ok(_) => Err("there is no error in this file".into()),
+        Err(report) => expect(path, &report),
+    }
+}
+
+fn program_fault(path: &Path, arch: Arch) -> Result<(), Failed> {
+    let prepared = programs::prepare(path, arch)?;
+    match dispatch::run(&prepared.dispatch(LIMIT), &prepared.memory) {
+        Ok(_) => Err("this program runs to its end".into()),
         Err(fault) => expect(path, &format!("{fault}\n")),
     }
 }

@@ -40,7 +40,7 @@ fn everywhere<T: PartialEq + std::fmt::Debug>(
 
 #[test]
 fn matmul_lds() {
-    everywhere("matmul_lds.rdna", &Arch::ALL, f32s, |input| {
+    everywhere("matmul_lds.rdna", &Arch::RDNA, f32s, |input| {
         let (a, b) = (f32s(&input("arg_a")), f32s(&input("arg_b")));
         let element =
             |at: usize| (0..32).fold(0f32, |sum, k| a[at / 32 * 32 + k].mul_add(b[k * 32 + at % 32], sum));
@@ -50,7 +50,7 @@ fn matmul_lds() {
 
 #[test]
 fn histogram() {
-    everywhere("histogram.rdna", &Arch::ALL, words, |input| {
+    everywhere("histogram.rdna", &Arch::RDNA, words, |input| {
         let mut bins = vec![0; 128];
         words(&input("arg_data")).into_iter().for_each(|v| bins[v as usize] += 1);
         bins
@@ -59,14 +59,14 @@ fn histogram() {
 
 #[test]
 fn reduction_by_dpp_and_bpermute() {
-    everywhere("reduce.rdna", &Arch::ALL, words, |input| {
+    everywhere("reduce.rdna", &Arch::RDNA, words, |input| {
         words(&input("arg_x")).chunks(32).map(|c| c.iter().sum()).collect()
     });
 }
 
 #[test]
 fn prefix_scan() {
-    everywhere("scan.rdna", &Arch::ALL, words, |input| {
+    everywhere("scan.rdna", &Arch::RDNA, words, |input| {
         let mut sum = 0;
         words(&input("arg_x"))
             .into_iter()
@@ -80,7 +80,7 @@ fn prefix_scan() {
 
 #[test]
 fn bitonic_sort() {
-    everywhere("bitonic.rdna", &Arch::ALL, words, |input| {
+    everywhere("bitonic.rdna", &Arch::RDNA, words, |input| {
         let mut sorted = words(&input("arg_x"));
         sorted.sort_unstable();
         sorted
@@ -89,14 +89,14 @@ fn bitonic_sort() {
 
 #[test]
 fn transpose() {
-    everywhere("transpose.rdna", &Arch::ALL, words, |_| {
+    everywhere("transpose.rdna", &Arch::RDNA, words, |_| {
         (0..48).flat_map(|column| (0..32).map(move |row| row * 48 + column)).collect()
     });
 }
 
 #[test]
 fn spill_to_scratch() {
-    everywhere("spill.rdna", &Arch::ALL, words, |input| {
+    everywhere("spill.rdna", &Arch::RDNA, words, |input| {
         (0..).zip(words(&input("arg_x"))).map(|(t, x)| ((x & 7) + 1) * x + t).collect()
     });
 }
@@ -110,7 +110,7 @@ fn split_barriers() {
 
 #[test]
 fn typed_buffer_loads() {
-    everywhere("typed_buffer.rdna", &Arch::ALL, f32s, |input| {
+    everywhere("typed_buffer.rdna", &Arch::RDNA, f32s, |input| {
         let pixels = input("arg_pixels").bytes;
         (0..256).map(|at| if at < 48 * 4 { f32::from(pixels[at]) / 255.0 } else { 0.0 }).collect()
     });

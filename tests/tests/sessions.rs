@@ -2,7 +2,7 @@
 //!
 //! - `check/x.rdna`: `wavesim check` prints `x.out`; a first line `; args: …` adds arguments;
 //! - `debug/x.txt`: a script of the debugger, whose first line `# args: …` says what it runs, prints `x.out`;
-//! - `docs/debugging.md`: each `$ wavesim …` of a `console` block prints the lines below it;
+//! - `docs/debugging.md` and `docs/riscv-gpu.md`: each `$ wavesim …` of a `console` block prints the lines below it;
 //! - every example, and every kernel of the shared set if it is there, is clean under `wavesim check`.
 //!
 //! `BLESS=1` rewrites the expectations; read the diff.
@@ -24,7 +24,9 @@ fn main() {
     for path in files("tests/debug", "txt") {
         trials.push(trial("debug", path, |path| golden(path, &debug_arguments(path)?)));
     }
-    trials.push(trial("docs", PathBuf::from("docs/debugging.md"), transcripts));
+    for document in ["docs/debugging.md", "docs/riscv-gpu.md"] {
+        trials.push(trial("docs", PathBuf::from(document), transcripts));
+    }
     for path in files("examples", "rdna") {
         trials.push(trial("example", path, |path| {
             // A size for those that leave it open.

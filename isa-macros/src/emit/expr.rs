@@ -226,8 +226,8 @@ impl Emit<'_> {
                 let reg = self.expr(reg);
                 quote! { { let v = (#value) as u32; let reg = #reg; cx.wave.set_sgpr(reg, v); } }
             }
-            PlaceKind::Mem { addr, .. } if self.rows => {
-                let addr = self.expr(addr);
+            PlaceKind::Mem { space, addr } if self.rows => {
+                let addr = self.address(*space, addr);
                 let parts = (0..width.div_ceil(32) as usize).map(|k| {
                     let shift = 32 * k as u32;
                     quote! { stored[#k].0[l] = (v >> #shift) as u32; }
@@ -236,8 +236,8 @@ impl Emit<'_> {
                 quote! { { let v = (#value) as #wide; addresses[l] = #addr; #(#parts)* } }
             }
             PlaceKind::Mem { space, addr } => {
+                let addr = self.address(*space, addr);
                 let space = format_ident!("{}", format!("{space:?}"));
-                let addr = self.expr(addr);
                 let bytes = width.div_ceil(8) as usize;
                 let lane = self.lane_token();
                 if self.atomic {
@@ -268,6 +268,15 @@ impl Emit<'_> {
                 }
                 quote! { { #out } }
             }
+        }
+    }
+
+    /// The byte address of an access.
+    pub fn address(&self, space: Space, addr: &Expr) -> TokenStream {
+        let addr = self.expr(addr);
+        match space {
+            Space::Word => quote! { rt::word_address(#addr) },
+            _ => addr,
         }
     }
 
@@ -462,8 +471,8 @@ impl Emit<'_> {
                 masked(quote! { (#(#parts)|*) }, width)
             }
             ExprKind::Mem { space, addr } => {
+                let addr = self.address(*space, addr);
                 let space = format_ident!("{}", format!("{space:?}"));
-                let addr = self.expr(addr);
                 let bytes = width.div_ceil(8) as usize;
                 let lane = self.lane_token();
                 let keep = if self.atomic {

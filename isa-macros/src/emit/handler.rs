@@ -182,7 +182,7 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
     WIDTHS.with(|w| *w.borrow_mut() = widths.clone());
     let sem = &op.sem;
     let mask_d0 = op.sig.family == Family::Vector
-        && op.name.starts_with("V_CMP_")
+        && op.sig.operands.get(&Role::D0).is_some_and(|d| d.mask)
         && sem.uses.writes.contains(&Role::D0);
     let is_lane = sem.shape == Shape::Lane;
     let access = if is_lane { rows::access(sem) } else { None };
@@ -531,7 +531,10 @@ fn lane(
         mask_end.extend(quote! { let bits = rt::gather(&#row) & exec; #end });
     };
     if emit.mask_d0 {
-        mask("d0", quote! { all_d0 |= (bits as u64) << lane_base; });
+        let kept = op.sig.operands.get(&Role::D0).is_some_and(|d| d.input).then(|| {
+            quote! { let bits = bits | rt::read_mask_half(cx, op.d, half) & !exec; }
+        });
+        mask("d0", quote! { #kept all_d0 |= (bits as u64) << lane_base; });
     }
     if writes_vcc {
         mask("vcc", quote! { all_vcc |= (bits as u64) << lane_base; });

@@ -35,6 +35,7 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
                 indexed: &[#(#indexed),*], text: #text, file: #file, line: #line as u32 }
         }
     });
+    let archs = set.by_arch.len();
     let by_arch = set.by_arch.iter().map(|list| {
         let codes = list.iter().map(|op| op.map_or(u16::MAX, |op| op as u16));
         quote! { &[#(#codes),*] }
@@ -112,7 +113,7 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         pub enum Operation { #(#variants),* }
         pub static OPERATIONS: &[OpInfo] = &[#(#infos),*];
         /// Per architecture: instruction index -> operation code; `u16::MAX` for none.
-        pub static BY_ARCH: [&[u16]; 3] = [#(#by_arch),*];
+        pub static BY_ARCH: [&[u16]; #archs] = [#(#by_arch),*];
         #[allow(unused_variables, unused_mut, unused_assignments, unused_parens, unused_labels, unused_imports,
             unused_unsafe, unused_must_use, unreachable_code, dead_code, unsafe_op_in_unsafe_fn, clippy::all,
             clippy::undocumented_unsafe_blocks)]

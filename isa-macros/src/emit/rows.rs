@@ -129,7 +129,7 @@ impl Access<'_> {
             };
             return (before, after);
         }
-        let (statements, addr) = (emit.stmts(self.before), emit.expr(self.addr));
+        let (statements, addr) = (emit.stmts(self.before), emit.address(self.space, self.addr));
         let before = quote! {
             let mut addresses = [0u64; 32];
             for l in 0..32usize {

@@ -6,12 +6,13 @@ use quote::{format_ident, quote};
 
 pub fn tables(tables: &[&'static ArchTable]) -> TokenStream {
     let statics = tables.iter().enumerate().map(|(at, t)| table(at, t));
-    let refs = (0..tables.len()).map(|at| format_ident!("TABLE{at}"));
+    let count = tables.len();
+    let refs = (0..count).map(|at| format_ident!("TABLE{at}"));
     let opcodes = tables.iter().map(|t| opcode_enums(t));
     quote! {
         #(#statics)*
         /// In the order of `Arch`.
-        pub static TABLES: [&::isa_spec::tables::ArchTable; 3] = [#(&#refs),*];
+        pub static TABLES: [&::isa_spec::tables::ArchTable; #count] = [#(&#refs),*];
         #(#opcodes)*
     }
 }

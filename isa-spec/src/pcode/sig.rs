@@ -20,6 +20,8 @@ pub struct OperandInfo {
     pub width: u16,
     pub input: bool,
     pub output: bool,
+    /// A bit a lane. One that is also an input keeps the bits of lanes that are switched off; others clear them.
+    pub mask: bool,
 }
 
 /// The kind of instruction, which decides shape, address space and meaning of VCC.
@@ -41,10 +43,12 @@ impl InstrSig {
                     width: 0,
                     input: false,
                     output: false,
+                    mask: false,
                 });
                 info.width = info.width.max(operand.size_bits);
                 info.input |= operand.input;
                 info.output |= operand.output;
+                info.mask |= table.formats[operand.format as usize].is_lane_mask();
             }
         }
         sig
@@ -62,6 +66,7 @@ impl InstrSig {
     }
 }
 
+/// AMD's names say it, and where memory is; for others the functional group does, and bodies name the memory themselves.
 fn family(name: &str, group: &str) -> Family {
     let space = if group == "SMEM" {
         Space::Scalar
@@ -75,7 +80,7 @@ fn family(name: &str, group: &str) -> Family {
         Space::Scratch
     } else if name.starts_with("BUFFER_") || name.starts_with("TBUFFER_") {
         Space::Buffer
-    } else if name.starts_with("V_") {
+    } else if name.starts_with("V_") || matches!(group, "VALU" | "VMEM") {
         return Family::Vector;
     } else {
         return Family::Scalar;

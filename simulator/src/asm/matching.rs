@@ -5,7 +5,7 @@ use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
 use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
 use super::modifier::{self, Mod};
-use super::names::{LITERAL, TypeNames, names};
+use super::names::{TypeNames, names};
 use super::operand::{Half, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Value};
 use super::{Fixup, FixupKind, Options, Parsed, image, symbolic};
 use crate::inst::Inst;
@@ -480,7 +480,7 @@ impl<'a> Matcher<'a> {
         }
         if matches!(operand.value, Value::Expr(_) | Value::Word(_)) {
             let literal =
-                types.value(LITERAL).filter(|_| self.form.literal.is_some() && !self.form.own_literal);
+                types.value("src_literal").filter(|_| self.form.literal.is_some() && !self.form.own_literal);
             let Some(code) = literal else { return Err(self.unknown_word(slot, operand)) };
             self.symbol_literal(slot, operand)?;
             self.put(slot, code);
@@ -489,7 +489,7 @@ impl<'a> Matcher<'a> {
         if !matches!(operand.value, Value::Int(_) | Value::Float(_)) {
             return Err(self.wrong(slot, operand));
         }
-        if !types.all().any(|n| n == "1" || n == LITERAL) {
+        if !types.all().any(|n| n == "1" || n == "src_literal") {
             return Err(self.wrong(slot, operand));
         }
         let encoded = constant::encode(&operand.value, slot.constant, operand.literal)
@@ -498,7 +498,7 @@ impl<'a> Matcher<'a> {
             Encoded::Integer(value) => types.value(&value.to_string()),
             Encoded::Float(at) => types.value(constant::FLOATS[at].0),
             Encoded::Literal(bits) => {
-                let code = types.value(LITERAL).filter(|_| self.form.literal.is_some());
+                let code = types.value("src_literal").filter(|_| self.form.literal.is_some());
                 if code.is_some() {
                     self.set_literal(bits, operand.span)?;
                 }

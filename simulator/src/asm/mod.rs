@@ -1,4 +1,4 @@
-//! Assembly text <-> [`Inst`], in LLVM's AMDGPU syntax.
+//! Assembly text <-> [`Inst`]: for AMD's machines in LLVM's AMDGPU syntax, for others as their description says ([`plain`]).
 //!
 //! ```text
 //! text --operand::parse_line--> Line --matching::assemble--> Parsed { Inst, fixups } --codec::encode--> words
@@ -35,6 +35,7 @@ pub mod modifier;
 pub mod names;
 pub mod object;
 pub mod operand;
+pub mod plain;
 pub mod print;
 pub mod program;
 pub mod scan;
@@ -127,7 +128,12 @@ impl Fixup {
     }
 }
 
-/// One instruction from a line without label and comment.
+/// One instruction from a line without label and comment. In the syntax of a machine of its own, symbols are places in the program.
 pub fn parse(text: &str, options: &Options, symbols: &dyn Symbols) -> Result<Parsed, AsmError> {
+    if let Some(machine) = options.arch.machine() {
+        let label = |name: &str| symbols.value(name).and_then(|v| u64::try_from(v).ok()).ok_or(None);
+        let inst = plain::instruction(text, options.arch, machine, 0, &label)?;
+        return Ok(Parsed { inst, fixups: Vec::new() });
+    }
     matching::assemble(&operand::parse_line(text, symbols)?, options)
 }

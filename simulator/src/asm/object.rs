@@ -37,9 +37,9 @@ fn processor(name: &str) -> Option<u32> {
 /// The processor that stands for an architecture where the file names none.
 fn default_processor(arch: Arch) -> &'static str {
     match arch {
-        Arch::Rdna3 => "gfx1100",
         Arch::Rdna35 => "gfx1150",
         Arch::Rdna4 => "gfx1201",
+        _ => "gfx1100",
     }
 }
 

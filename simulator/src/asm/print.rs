@@ -4,7 +4,7 @@ use super::Options;
 use super::constant;
 use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
 use super::matching::half_slots;
-use super::names::{LITERAL, names};
+use super::names::names;
 use super::symbolic;
 use super::{image, modifier::Mod};
 use crate::inst::Inst;
@@ -18,6 +18,9 @@ pub fn instruction(inst: &Inst, options: &Options) -> String {
 
 /// As [`instruction`], a branch's target written as `label`.
 pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String {
+    if let Some(machine) = options.arch.machine() {
+        return super::plain::print(inst, options.arch, machine, label);
+    }
     let form = forms(options.arch).of(inst.entry);
     let p = Printer { form, inst, options, label };
     if form.class == Class::Dual && inst.entry_y != EntryId::MAX {
@@ -35,6 +38,9 @@ pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String
 
 /// Whether the instruction branches by its immediate, and how many words from its end.
 pub fn branch_words(inst: &Inst, options: &Options) -> Option<i64> {
+    if let Some(machine) = options.arch.machine() {
+        return super::plain::branch_words(inst, options.arch, machine);
+    }
     let form = forms(options.arch).of(inst.entry);
     let slot = form.slots.iter().find(|s| s.kind == Kind::Imm(Imm::Label))?;
     Some(inst.fields[slot.field? as usize] as u16 as i16 as i64)
@@ -187,7 +193,7 @@ impl Printer<'_> {
             _ => (value, None),
         };
         match types.name(value) {
-            Some(LITERAL) if self.form.literal.is_some() => {
+            Some("src_literal") => {
                 let literal = self.form.literal.map_or(0, |f| self.inst.fields[f as usize]);
                 constant::literal_text(literal, slot.constant)
             }
@@ -205,8 +211,7 @@ impl Printer<'_> {
 
     /// OP_SEL says the high half, and LLVM has no modifier that does.
     fn high_half(&self, slot: &Slot) -> bool {
-        let written = |m: &Mod| matches!(m, Mod::Bits { name: "op_sel", printed: true, .. });
-        let modifier = self.form.mods.iter().any(written);
+        let modifier = self.form.mods.iter().any(|m| matches!(m, Mod::Bits { name: "op_sel", .. }));
         let packed = self.inst.field(self.options.arch.table(), "NEG_HI").is_some();
         !modifier && !packed && slot.source.is_some_and(|s| self.get("OP_SEL") >> s & 1 != 0)
     }

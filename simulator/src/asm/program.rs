@@ -83,6 +83,10 @@ pub struct Program {
 
 /// Reads a file. Errors do not stop it; where there are any, the program is what could be read.
 pub fn read(text: &str, options: &Options) -> (Program, Vec<LineError>) {
+    if let Some(machine) = options.arch.machine() {
+        let (unit, errors) = super::plain::read(text, options.arch, machine);
+        return (unit.program(options.arch, machine), errors);
+    }
     let mut reader = Reader {
         program: Program { code_object_version: 5, ..Program::default() },
         options: *options,
@@ -614,6 +618,12 @@ impl Symbols for Linked<'_> {
 }
 
 impl Program {
+    /// Code and nothing else.
+    pub fn of_text(bytes: Vec<u8>, listing: Vec<Listed>) -> Program {
+        let text = Section { name: ".text".to_string(), bytes, align: 4, address: 0 };
+        Program { sections: vec![text], listing, ..Program::default() }
+    }
+
     /// Address of a symbol, once sections have theirs.
     pub fn address(&self, name: &str) -> Option<u64> {
         Linked { program: self, place: 0, depth: 0 }.value(name).map(|v| v as u64)

@@ -10,7 +10,8 @@
 
 use super::Check;
 use super::report::{Finding, Report, Site};
-use crate::exec::effects::{Class, Effects, File, Lanes, Use};
+use crate::arch::Arch;
+use crate::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
 use crate::exec::observe::Step;
 use crate::exec::program::Program;
 use isa_spec::tables::Role;
@@ -97,19 +98,19 @@ fn wrong(program: &Program, at: usize, effects: &Effects, wave_size: u32) -> Opt
             _ => 4,
         };
         if used.first < 106 && used.first % needed != 0 {
-            let name = crate::exec::effects::register_name(File::Sgpr, used.first, used.count);
+            let name = register_name(program.arch, File::Sgpr, used.first, used.count);
             let message = format!("{name} must start at a multiple of {needed}");
             return Some(("misaligned SGPRs", message));
         }
     }
     if effects.class == Class::Valu && !dual {
-        return constant_bus(effects);
+        return constant_bus(program.arch, effects);
     }
     None
 }
 
 /// Different scalar registers of a vector instruction; a literal is a third value's place too.
-fn constant_bus(effects: &Effects) -> Option<(&'static str, String)> {
+fn constant_bus(arch: Arch, effects: &Effects) -> Option<(&'static str, String)> {
     let mut scalars: Vec<u16> = effects
         .reads
         .iter()
@@ -119,8 +120,7 @@ fn constant_bus(effects: &Effects) -> Option<(&'static str, String)> {
     scalars.sort_unstable();
     scalars.dedup();
     (scalars.len() > 2).then(|| {
-        let names: Vec<String> =
-            scalars.iter().map(|r| crate::exec::effects::register_name(File::Sgpr, *r, 1)).collect();
+        let names: Vec<String> = scalars.iter().map(|r| register_name(arch, File::Sgpr, *r, 1)).collect();
         let message = format!(
             "{} different scalar operands ({}); a vector instruction can take two",
             names.len(),

@@ -212,7 +212,7 @@ impl Registers {
         if !report.is_new(check, kind, step.pc, from.map(|f| f.0)) {
             return;
         }
-        let name = register_name(used.file, register, 1);
+        let name = register_name(step.program.arch, used.file, register, 1);
         let site = Site::new(step, lane);
         let whose = lane.map_or(String::new(), |l| format!(" in lane {l}"));
         let copied = |pc| Site::at(step, pc, step.wave.workgroup, step.wave.id);
@@ -296,5 +296,7 @@ fn initial(shape: &Shape) -> (u128, usize) {
             (0..count).for_each(|d| sgprs |= 1 << ((*first_system_sgpr as usize + d) & 127));
             (sgprs, 1)
         }
+        // Such machines clear their registers.
+        Layout::Own(_) => (u128::MAX, VGPRS),
     }
 }

@@ -158,6 +158,7 @@ fn bounds<'p>(
     let regions = prepared.memory.regions();
     let at = regions.partition_point(|r| r.base <= a.address);
     let region = at.checked_sub(1).map(|at| &regions[at]);
+    let own = prepared.memory.own_address(a.address);
     if region.is_some_and(holds) {
         *last = region;
         return;
@@ -167,15 +168,16 @@ fn bounds<'p>(
         return;
     }
     let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
+    let of = if prepared.memory.counts_words() { "memory" } else { "every argument" };
     let mut finding = Finding::new(
         Check::Mem,
         kind,
-        format!("{} of {what} is outside of every argument", name(a)),
+        format!("{} of {what} is outside of {of}", name(a)),
         Site::new(step, lane(a)),
     )
-    .address(a.address);
-    // The nearest argument below is the likeliest to be meant.
-    if let Some(r) = region {
+    .address(own);
+    // The nearest argument below is the likeliest to be meant. A memory that counts words is the only one.
+    if let Some(r) = region.filter(|_| !prepared.memory.counts_words()) {
         let offset = a.address - r.base;
         let text = if offset < r.len {
             format!("`{}` ends {} bytes into the access: it has {} bytes", r.name, r.len - offset, r.len)

@@ -206,6 +206,7 @@ pub fn describe(memory: &Memory, place: crate::exec::rt::watch::Place, address: 
     let mut out = format!("{size} byte{} at ", if size == 1 { "" } else { "s" });
     // Writing to a string does not fail.
     let _ = match place {
+        Place::Global if memory.counts_words() => write!(out, "address {}", memory.own_address(address)),
         Place::Global => match memory.describe(address) {
             Some(name) => write!(out, "{name} (0x{address:x})"),
             None => write!(out, "0x{address:x}"),

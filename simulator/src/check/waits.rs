@@ -313,7 +313,7 @@ impl Wave {
         if !report.is_new(Check::Waits, kind, step.pc, Some(p.pc)) {
             return;
         }
-        let name = register_name(used.file, start, used.count);
+        let name = register_name(step.program.arch, used.file, start, used.count);
         let message = if write {
             format!(
                 "{name} is written while an operation that writes it has not been waited for: which of the two comes last is open"

@@ -39,7 +39,9 @@ pub struct AsmArgs {
 pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let bytes = super::read_input(&args.file)?;
     let text = String::from_utf8(bytes).context("the input is not text")?;
-    let arch = args.target.arch().or_else(|| named_target(&text)).unwrap_or(Arch::Rdna3);
+    let extension = args.file.extension().and_then(|e| e.to_str());
+    let by_name = || Arch::from_extension(extension?);
+    let arch = args.target.arch().or_else(by_name).or_else(|| named_target(&text)).unwrap_or(Arch::Rdna3);
     let wave = args.wave.wave.or_else(|| named_wave(&text)).unwrap_or(32);
     let options = Options::new(arch).wave(wave);
     let (mut program, mut errors) = program::read(&text, &options);
@@ -118,7 +120,7 @@ fn listing(program: &Program, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 /// `file:line:column: message` with the line and a caret.
-fn rendered(name: &str, text: &str, e: &LineError) -> String {
+pub(super) fn rendered(name: &str, text: &str, e: &LineError) -> String {
     let line = text.lines().nth(e.line.saturating_sub(1)).unwrap_or("");
     let width = e.error.span.end.saturating_sub(e.error.span.start).max(1);
     let width = width.min(line.chars().count().saturating_sub(e.column - 1).max(1));

@@ -45,7 +45,8 @@ pub fn checked(
     dispatch: &dispatch::Dispatch<'_>,
     checks: &[Check],
 ) -> (Vec<Finding>, RunStats, Option<Box<Fault>>) {
-    let checks = if checks.is_empty() { &Check::ALL[..] } else { checks };
+    let all = prepared.program.arch.machine().map_or(&Check::ALL[..], |m| m.checks);
+    let checks = if checks.is_empty() { all } else { checks };
     let mut checker = Checker::new(prepared, checks);
     let (stats, result) = dispatch::run_observed(dispatch, &prepared.memory, &mut checker);
     let fault = result.err();

@@ -1,7 +1,7 @@
 //! What `run` and `launch` share: how to execute, and how results are told.
 
 use super::observe::{self, ObserveArgs, RunError};
-use super::{FAILED, OK, progress};
+use super::{FAILED, OK, progress, words};
 use crate::array::{Array, file, json, show};
 use crate::exec::overrides::Overrides;
 use crate::fault::Fault;
@@ -120,11 +120,16 @@ impl Execution {
         let passed = check.is_none_or(<[Mismatch]>::is_empty);
         if self.json {
             let mut object = success_json(&outputs, finished);
+            if prepared.memory.counts_words() {
+                object["outputs"]["memory"] = words::json(&prepared.memory);
+            }
             if let Some(mismatches) = check {
                 object["check"] =
                     json!({ "passed": passed, "mismatches": mismatches_json(prepared, mismatches) });
             }
             writeln!(out, "{object}")?;
+        } else if prepared.memory.counts_words() {
+            words::show(&prepared.memory, self.full, out)?;
         } else if check.is_none() {
             show_outputs(&outputs, self.full, out)?;
         }

@@ -20,6 +20,7 @@ pub mod progress;
 pub mod run;
 pub mod target;
 pub mod tui;
+pub mod words;
 
 use clap::{Parser, Subcommand};
 use std::io::{self, BufWriter, Write};

@@ -1,8 +1,12 @@
-//! `wavesim run`: a text kernel, its outputs printed.
+//! `wavesim run`: a text kernel, or an assembly program of a machine of its own; its outputs printed.
 
-use super::BAD_INPUT;
 use super::execute::Execution;
 use super::target::{Target, WaveSize};
+use super::{BAD_INPUT, OK, words};
+use crate::arch::Arch;
+use crate::arch::machine::Machine;
+use crate::asm;
+use crate::loader::plain;
 use crate::loader::prepared::{Prepared, Source};
 use crate::memory::Memory;
 use crate::text::constant::Constants;
@@ -18,12 +22,16 @@ use std::path::{Path, PathBuf};
 Examples:
   wavesim run examples/saxpy.rdna
   wavesim run examples/vector_add.rdna -D N=64 --arch rdna4 --full
-  wavesim run kernel.rdna --json --seed 7 --out-dir results")]
+  wavesim run kernel.rdna --json --seed 7 --out-dir results
+  wavesim run examples/riscv_gpu/vector_add.as examples/riscv_gpu/vector_add.data --dump memory.data")]
 pub struct RunArgs {
-    /// The kernel: a header between `---` lines, then instructions; `-` for standard input
+    /// The kernel: a header between `---` lines, then instructions; or an assembly program (`.as`); `-` for standard input
     pub file: PathBuf,
     #[command(flatten)]
     pub kernel: KernelArgs,
+    /// Assembly programs: write every word of memory that was stored to (`address: value` lines; the words themselves if it ends in `.bin`)
+    #[arg(long, value_name = "FILE")]
+    pub dump: Option<PathBuf>,
     #[command(flatten)]
     pub execution: Execution,
 }
@@ -31,6 +39,8 @@ pub struct RunArgs {
 /// What the command line adds to a text kernel
 #[derive(Debug, Clone, clap::Args)]
 pub struct KernelArgs {
+    /// Assembly programs: the first contents of memory (`address: value` lines, or a `.bin` of little-endian words)
+    pub data: Option<PathBuf>,
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]
@@ -60,6 +70,14 @@ impl KernelArgs {
             anyhow::bail!("{name}: code objects and launch descriptions are for `wavesim launch`");
         }
         let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;
+        let extension = path.extension().and_then(|e| e.to_str());
+        let arch = self.target.arch().or_else(|| Arch::from_extension(extension?));
+        if let Some((arch, machine)) = arch.and_then(|arch| Some((arch, arch.machine()?))) {
+            return self.prepare_program(arch, machine, Source { name, text });
+        }
+        if let Some(data) = &self.data {
+            anyhow::bail!("{}: only assembly programs (--arch riscv_gpu) take a data file", data.display());
+        }
         let mut constants = Constants::default();
         for definition in &self.define {
             constants.define(definition).map_err(anyhow::Error::msg)?;
@@ -82,6 +100,41 @@ impl KernelArgs {
         let prepared = text::layout::load(kernel, Source { name: name.clone(), text }, memory);
         prepared.map(Ok).with_context(|| name)
     }
+
+    /// A program of a machine of its own, with its data.
+    fn prepare_program(
+        &self,
+        arch: Arch,
+        machine: &'static Machine,
+        source: Source,
+    ) -> anyhow::Result<Result<Prepared, String>> {
+        let rendered = |name: &str, text: &str, errors: &[asm::program::LineError]| {
+            errors.iter().map(|e| super::asm::rendered(name, text, e) + "\n").collect::<String>()
+        };
+        let (unit, errors) = asm::plain::read(&source.text, arch, machine);
+        if !errors.is_empty() {
+            return Ok(Err(rendered(&source.name, &source.text, &errors)));
+        }
+        let mut data = Vec::new();
+        if let Some(path) = &self.data {
+            let bytes = super::read_input(path)?;
+            let name = super::input_name(path);
+            if path.extension().is_some_and(|e| e == "bin") {
+                data = plain::raw_data(&bytes);
+            } else {
+                let text = String::from_utf8(bytes).map_err(|_| {
+                    anyhow::anyhow!("{name}: not text (UTF-8); raw words have names that end in .bin")
+                })?;
+                data = match plain::data(&text) {
+                    Ok(data) => data,
+                    Err(errors) => return Ok(Err(rendered(&name, &text, &errors))),
+                };
+            }
+        }
+        let name = source.name.clone();
+        let prepared = plain::prepare(unit, arch, machine, source, &data, self.global_memsize << 20);
+        prepared.map(Ok).with_context(|| name)
+    }
 }
 
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
@@ -92,6 +145,13 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             return Ok(BAD_INPUT);
         }
     };
+    if args.dump.is_some() && !prepared.memory.counts_words() {
+        anyhow::bail!("--dump is for assembly programs; --out-dir writes a kernel's outputs");
+    }
     let result = args.execution.run(&mut prepared, out)?;
-    args.execution.report(&prepared, &result, None, out)
+    let code = args.execution.report(&prepared, &result, None, out)?;
+    if let (Some(path), OK) = (&args.dump, code) {
+        words::dump(&prepared.memory, path).with_context(|| path.display().to_string())?;
+    }
+    Ok(code)
 }

@@ -5,7 +5,7 @@ use crate::arch::Arch;
 /// Which architecture, named either way.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct Target {
-    /// rdna3, rdna3.5 or rdna4
+    /// rdna3, rdna3.5, rdna4 or riscv_gpu
     #[arg(long, value_parser = parse_arch)]
     pub arch: Option<Arch>,
     /// gfx1100 … gfx1103, gfx1150 … gfx1153, gfx1200, gfx1201

@@ -4,8 +4,10 @@ use super::expr::{self, Focus, Register, Value};
 use super::machine::{Edit, Machine, Outcome};
 use super::stops::{self, Breakpoint, ChangeSearch, StopSearch, Watched, Watchpoint, WriteSearch};
 use super::view;
+use crate::arch::Arch;
 use crate::array::DType;
 use crate::exec::effects::{self, Effects, File, register_name};
+use crate::memory::{WORD, word_address};
 use crate::sched::group::Status;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -529,13 +531,13 @@ impl<'a> Debugger<'a> {
                 return Ok(if lds {
                     Watched::Lds { offset: at, len }
                 } else {
-                    Watched::Memory { address: at, len }
+                    Watched::Memory { address: self.byte_address(at), len }
                 });
             }
         }
         let wave = self.focus.wave;
         let wide = self.machine.wave(wave).size == 64;
-        if let Some(register) = expr::register(text, wide) {
+        if let Some(register) = expr::register(text, wide, self.arch()) {
             return Ok(Watched::Register { wave, register, lane: None });
         }
         let (name, index) = text.strip_suffix(']').and_then(|t| t.rsplit_once('[')).ok_or_else(|| {
@@ -543,7 +545,7 @@ impl<'a> Debugger<'a> {
                 "`{text}` can't be watched: a register, NAME[i], mem ADDRESS BYTES or lds OFFSET BYTES can"
             )
         })?;
-        if let Some(register @ Register::Vgpr(..)) = expr::register(name, wide) {
+        if let Some(register @ Register::Vgpr(..)) = expr::register(name, wide, self.arch()) {
             let lane = int(index)? as u32;
             return Ok(Watched::Register { wave, register, lane: Some(lane) });
         }
@@ -551,6 +553,15 @@ impl<'a> Debugger<'a> {
             self.machine.prepared.buffer(name).ok_or_else(|| format!("there is no argument `{name}`"))?;
         let (size, address) = (buffer.dtype.size() as u64, buffer.address);
         Ok(Watched::Memory { address: address.wrapping_add(int(index)?.wrapping_mul(size)), len: size })
+    }
+
+    fn arch(&self) -> Arch {
+        self.machine.prepared.program.arch
+    }
+
+    /// The byte address behind an address as the machine counts it.
+    fn byte_address(&self, address: u64) -> u64 {
+        if self.machine.memory().counts_words() { word_address(address) } else { address }
     }
 
     fn watch(&mut self, text: &str, out: &mut String) -> Done {
@@ -604,7 +615,7 @@ impl<'a> Debugger<'a> {
                         b.name,
                         b.dtype.name(),
                         shape.join(","),
-                        b.address
+                        self.machine.memory().own_address(b.address)
                     );
                 }
             }
@@ -672,7 +683,7 @@ impl<'a> Debugger<'a> {
             None => (text, None),
         };
         let wide = self.machine.wave(self.focus.wave).size == 64;
-        if let Some(register) = expr::register(what, wide) {
+        if let Some(register) = expr::register(what, wide, self.arch()) {
             out.push_str(&view::register(&self.machine, self.focus, register, dtype, lanes)?);
             return Ok(());
         }
@@ -713,7 +724,11 @@ impl<'a> Debugger<'a> {
         };
         let mut bytes = vec![0; len];
         match space {
-            "" => self.machine.memory().read(at, &mut bytes).map_err(|e| e.to_string())?,
+            "" => {
+                let memory = self.machine.memory();
+                let read = memory.read(self.byte_address(at), &mut bytes);
+                read.map_err(|e| memory.explain(&e))?;
+            }
             _ => {
                 let shape = &self.machine.prepared.shape;
                 let (memory, start, size) = if space == "lds" {
@@ -731,7 +746,8 @@ impl<'a> Debugger<'a> {
                 bytes.copy_from_slice(&memory[(start + at) as usize..(start + end) as usize]);
             }
         }
-        out.push_str(&view::memory(&bytes, at, dtype));
+        let unit = if space.is_empty() && self.machine.memory().counts_words() { WORD } else { 1 };
+        out.push_str(&view::memory(&bytes, at, unit, dtype));
         Ok(())
     }
 
@@ -742,7 +758,7 @@ impl<'a> Debugger<'a> {
         let wave = self.focus.wave;
         let wide = self.machine.wave(wave).size == 64;
         let (name, index) = match place.strip_suffix(']').and_then(|t| t.rsplit_once('[')) {
-            Some((name, index)) if expr::register(place, wide).is_none() => {
+            Some((name, index)) if expr::register(place, wide, self.arch()).is_none() => {
                 match expr::evaluate(index, &self.machine, self.focus)? {
                     Value::Int(v) => (name, Some(v as u64)),
                     Value::Float(_) => return Err("an index is an integer".to_string()),
@@ -750,7 +766,7 @@ impl<'a> Debugger<'a> {
             }
             _ => (place, None),
         };
-        let edits: Vec<Edit> = match expr::register(name, wide) {
+        let edits: Vec<Edit> = match expr::register(name, wide, self.arch()) {
             Some(Register::Sgpr(first, n)) => (0..n.min(2))
                 .map(|k| Edit::Sgpr { wave, code: first + k, value: (value.bits() >> (32 * k)) as u32 })
                 .collect(),
@@ -766,10 +782,11 @@ impl<'a> Debugger<'a> {
             }
             Some(Register::Scc) => vec![Edit::Scc { wave, value: value.bits() as u32 }],
             Some(Register::Pc) => {
-                if self.machine.prepared.program.inst_at(value.bits()).is_none() {
+                let pc = self.arch().byte_pc(value.bits());
+                if self.machine.prepared.program.inst_at(pc).is_none() {
                     return Err(format!("no instruction begins at 0x{:x}", value.bits()));
                 }
-                vec![Edit::Pc { wave, value: value.bits() }]
+                vec![Edit::Pc { wave, value: pc }]
             }
             Some(_) => return Err(format!("{name} can't be set")),
             None => self.memory_edits(name, index, value)?,
@@ -813,7 +830,7 @@ impl<'a> Debugger<'a> {
             _ => (text, 1u32),
         };
         let wide = self.machine.wave(self.focus.wave).size == 64;
-        let (file, register) = match expr::register(what, wide) {
+        let (file, register) = match expr::register(what, wide, self.arch()) {
             Some(Register::Sgpr(first, _)) => (File::Sgpr, first),
             Some(Register::Vgpr(first, _)) => (File::Vgpr, first),
             Some(Register::Scc) => (File::Scc, 0),
@@ -828,7 +845,7 @@ impl<'a> Debugger<'a> {
     /// Who wrote a register, and, so many levels deep, who wrote what that was made of. Leaves the machine in the past.
     fn trace_back(&mut self, file: File, register: u16, depth: u32, indent: usize, out: &mut String) {
         let (wave, lane) = (self.focus.wave, self.focus.lane);
-        let name = register_name(file, register, 1);
+        let name = register_name(self.arch(), file, register, 1);
         let pad = "  ".repeat(indent);
         let whose = if file == File::Vgpr { format!(" (lane {lane})") } else { String::new() };
         let effects = std::mem::take(&mut self.effects);

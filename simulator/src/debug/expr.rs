@@ -3,7 +3,9 @@
 //! Registers read as unsigned numbers; a type behind a dot or `as` reads the bits otherwise. `vN` is the chosen lane's, `vN[lane]`
 //! another's. An argument's name is its address, `name[i]` its element of the declared type. `$step` is the count of steps.
 
-use super::machine::Machine;
+use super::machine;
+use crate::arch::Arch;
+use crate::arch::machine::{Machine, register_number};
 use crate::array::DType;
 use crate::exec::hwreg;
 use crate::machine::wave::{EXEC_LO, M0, VCC_LO};
@@ -68,7 +70,10 @@ pub enum Register {
 }
 
 /// `v3`, `v[0:3]`, `s2`, `s[2:3]`, `vcc`, `exec_lo`, `m0`, `scc`, `pc`, `mode`, `status`. `wide`: masks have two registers.
-pub fn register(text: &str, wide: bool) -> Option<Register> {
+pub fn register(text: &str, wide: bool, arch: Arch) -> Option<Register> {
+    if let Some(machine) = arch.machine() {
+        return own_register(text, machine);
+    }
     let mask = |first: usize| Register::Sgpr(first as u16, if wide { 2 } else { 1 });
     Some(match text {
         "vcc" => mask(VCC_LO),
@@ -116,8 +121,20 @@ pub fn register(text: &str, wide: bool) -> Option<Register> {
     })
 }
 
+/// A register by the name that a machine of its own gives it; `exec` and `pc` wherever those are.
+fn own_register(text: &str, machine: &Machine) -> Option<Register> {
+    let (vector, scalar) = (&machine.vector, &machine.scalar);
+    match text {
+        "exec" => Some(Register::Sgpr(EXEC_LO as u16, 1)),
+        "pc" => Some(Register::Pc),
+        _ => register_number(text, vector.prefix, vector.count).map(|n| Register::Vgpr(n, 1)).or_else(|| {
+            register_number(text, scalar.prefix, scalar.count).map(|n| Register::Sgpr(scalar.code(n), 1))
+        }),
+    }
+}
+
 /// Reads an expression in the state of the machine.
-pub fn evaluate(text: &str, machine: &Machine<'_>, focus: Focus) -> Result<Value, String> {
+pub fn evaluate(text: &str, machine: &machine::Machine<'_>, focus: Focus) -> Result<Value, String> {
     let tokens = lex(text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, machine, focus };
     let value = parser.binary(0)?;
@@ -197,7 +214,7 @@ fn number(text: &str) -> Option<Value> {
 struct Parser<'t, 'm, 'a> {
     tokens: &'t [Token],
     at: usize,
-    machine: &'m Machine<'a>,
+    machine: &'m machine::Machine<'a>,
     focus: Focus,
 }
 
@@ -293,20 +310,22 @@ impl Parser<'_, '_, '_> {
             return Ok(Value::Int(self.focus.lane as i128));
         }
         let wide = self.machine.wave(self.focus.wave).size == 64;
+        let arch = self.machine.prepared.program.arch;
         // `s[2:3]` and `v[0:1]` are a range, `v3[5]` a lane.
         if matches!(name, "s" | "v" | "ttmp") && self.eat("[") {
             let (first, last) = self.range()?;
             let text = format!("{name}[{first}:{last}]");
-            let found = register(&text, wide).ok_or_else(|| format!("there are no registers {text}"))?;
+            let found =
+                register(&text, wide, arch).ok_or_else(|| format!("there are no registers {text}"))?;
             return self.register(found);
         }
-        if let Some(found) = register(name, wide) {
+        if let Some(found) = register(name, wide, arch) {
             return self.register(found);
         }
         if let Some(buffer) = self.machine.prepared.buffer(name) {
             let (address, dtype) = (buffer.address, buffer.dtype);
             if !self.eat("[") {
-                return Ok(Value::Int(address as i128));
+                return Ok(Value::Int(self.machine.memory().own_address(address) as i128));
             }
             let index = self.binary(0)?;
             self.expect("]")?;
@@ -319,7 +338,7 @@ impl Parser<'_, '_, '_> {
         }
         let label = self.machine.prepared.labels.iter().find(|l| l.0 == name);
         if let Some((_, pc)) = label {
-            return Ok(Value::Int(*pc as i128));
+            return Ok(Value::Int(arch.own_pc(*pc) as i128));
         }
         let names: Vec<&str> = self.machine.prepared.buffers.iter().map(|b| b.name.as_str()).collect();
         Err(match nearest(name, &names) {
@@ -358,7 +377,7 @@ impl Parser<'_, '_, '_> {
             Register::Sgpr(first, count) => dwords(count, &|k| wave.sgpr(first as u32 + k)),
             Register::Vgpr(first, count) => dwords(count, &|k| wave.vgpr(lane, first as u32 + k)),
             Register::Scc => wave.scc as u64,
-            Register::Pc => wave.pc,
+            Register::Pc => self.machine.prepared.program.arch.own_pc(wave.pc),
             Register::Mode => wave.mode as u64,
             Register::Status => {
                 hwreg::status(self.machine.prepared.program.arch, wave, &self.machine.group.shared) as u64

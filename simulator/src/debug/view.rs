@@ -3,6 +3,7 @@
 use super::expr::{self, Focus, Register, Value};
 use super::machine::Machine;
 use super::stops::{Breakpoint, status_text};
+use crate::arch::Arch;
 use crate::array::DType;
 use crate::exec::effects::{File, register_name};
 use crate::exec::{lower, plan};
@@ -86,33 +87,47 @@ pub fn listing(machine: &Machine<'_>, pc: u64, around: usize, breakpoints: &[Bre
 pub fn registers(machine: &Machine<'_>, focus: Focus) -> String {
     let w = machine.wave(focus.wave);
     let digits = w.size as usize / 4;
+    let arch = machine.prepared.program.arch;
     let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "pc 0x{:x}  exec {:0digits$x}  vcc {:0digits$x}  scc {}  m0 {:x}  mode {:x}",
-        w.pc,
-        w.exec(),
-        w.vcc(),
-        w.scc,
-        w.sgprs[crate::machine::wave::M0],
-        w.mode
-    );
-    out.push_str(&scalars(w));
-    let used: Vec<u32> = (0..256).filter(|r| (0..w.size).any(|l| w.vgpr(l, *r) != 0)).collect();
+    let _ = match arch.machine() {
+        // Its mask is one of the registers.
+        Some(_) => writeln!(out, "pc 0x{:x}", arch.own_pc(w.pc)),
+        None => writeln!(
+            out,
+            "pc 0x{:x}  exec {:0digits$x}  vcc {:0digits$x}  scc {}  m0 {:x}  mode {:x}",
+            w.pc,
+            w.exec(),
+            w.vcc(),
+            w.scc,
+            w.sgprs[crate::machine::wave::M0],
+            w.mode
+        ),
+    };
+    out.push_str(&scalars(arch, w));
+    let used: Vec<u16> = (0..256).filter(|r| (0..w.size).any(|l| w.vgpr(l, *r as u32) != 0)).collect();
     if used.is_empty() {
         out.push_str("all VGPRs are 0\n");
     }
     for r in used {
-        let _ = writeln!(out, "v{r:<3} lane {}: {:08x}", focus.lane, w.vgpr(focus.lane, r));
+        let name = register_name(arch, File::Vgpr, r, 1);
+        let _ = writeln!(out, "{name:<4} lane {}: {:08x}", focus.lane, w.vgpr(focus.lane, r as u32));
     }
     out
 }
 
-fn scalars(w: &Wave) -> String {
+/// Operand codes of the scalar registers that a listing shows.
+pub fn scalar_codes(arch: Arch) -> Vec<u16> {
+    match arch.machine() {
+        Some(machine) => (0..machine.scalar.count).map(|n| machine.scalar.code(n)).collect(),
+        None => (0..106).collect(),
+    }
+}
+
+fn scalars(arch: Arch, w: &Wave) -> String {
     let mut out = String::new();
     let mut count = 0;
-    for r in (0..106u32).filter(|r| w.sgpr(*r) != 0) {
-        let _ = write!(out, "s{r:<3} {:08x}", w.sgpr(r));
+    for r in scalar_codes(arch).into_iter().filter(|r| w.sgpr(*r as u32) != 0) {
+        let _ = write!(out, "{:<4} {:08x}", register_name(arch, File::Sgpr, r, 1), w.sgpr(r as u32));
         count += 1;
         out.push_str(if count % 4 == 0 { "\n" } else { "   " });
     }
@@ -148,6 +163,7 @@ pub fn register(
     lanes: Option<RangeInclusive<u32>>,
 ) -> Result<String, String> {
     let w = machine.wave(focus.wave);
+    let arch = machine.prepared.program.arch;
     let mut out = String::new();
     // A type of 64 bits takes two registers.
     let step = if dtype.is_some_and(|d| d.size() == 8) { 2 } else { 1 };
@@ -158,7 +174,8 @@ pub fn register(
             for r in (first..first + count).step_by(step as usize) {
                 let n = step.min(first + count - r);
                 let bits = (0..n).fold(0u64, |v, k| v | (w.sgpr((r + k) as u32) as u64) << (32 * k));
-                let _ = writeln!(out, "{} = {}", register_name(File::Sgpr, r, n), number(bits, dtype, n));
+                let _ =
+                    writeln!(out, "{} = {}", register_name(arch, File::Sgpr, r, n), number(bits, dtype, n));
             }
         }
         Register::Vgpr(first, count) => {
@@ -173,7 +190,7 @@ pub fn register(
                     number(bits, dtype, n)
                 };
                 let list: Vec<(u32, String)> = lanes.clone().map(|l| (l, value(l))).collect();
-                let _ = writeln!(out, "{}", register_name(File::Vgpr, r, n));
+                let _ = writeln!(out, "{}", register_name(arch, File::Vgpr, r, n));
                 out.push_str(&grid(&list, w.exec()));
             }
         }
@@ -181,7 +198,7 @@ pub fn register(
             let _ = writeln!(out, "scc = {}", w.scc);
         }
         Register::Pc => {
-            let _ = writeln!(out, "pc = 0x{:x}", w.pc);
+            let _ = writeln!(out, "pc = 0x{:x}", arch.own_pc(w.pc));
         }
         Register::Mode => {
             let _ = writeln!(out, "mode = 0x{:x}", w.mode);
@@ -216,8 +233,8 @@ pub fn grid(list: &[(u32, String)], exec: u64) -> String {
     out
 }
 
-/// Memory as a table of values.
-pub fn memory(bytes: &[u8], start: u64, dtype: DType) -> String {
+/// Memory as a table of values; addresses count `unit` bytes.
+pub fn memory(bytes: &[u8], start: u64, unit: u64, dtype: DType) -> String {
     let size = dtype.size();
     let values: Vec<String> = bytes
         .chunks_exact(size)
@@ -231,7 +248,7 @@ pub fn memory(bytes: &[u8], start: u64, dtype: DType) -> String {
     let columns = [16, 8, 4, 2].into_iter().find(|c| c * (width + 1) <= 64).unwrap_or(1);
     let mut out = String::new();
     for (row, cells) in values.chunks(columns).enumerate() {
-        let _ = write!(out, "0x{:x}:", start + (row * columns * size) as u64);
+        let _ = write!(out, "0x{:x}:", start + (row * columns * size) as u64 / unit);
         for cell in cells {
             let _ = write!(out, " {cell:>width$}");
         }
@@ -283,6 +300,7 @@ fn operand_value(
     inst: &crate::inst::Inst,
 ) -> Option<(String, String, String)> {
     let program = &machine.prepared.program;
+    let arch = program.arch;
     let w = machine.wave(focus.wave);
     let name = match operand.role {
         Role::Vcc => "VCC".to_string(),
@@ -316,20 +334,25 @@ fn operand_value(
     };
     if operand.fmt == plan::Fmt::Mask {
         let dwords = (w.size / 32) as u16;
-        let text = (0..dwords).fold(0u64, |v, k| v | (w.sgpr(value + k as u32) as u64) << (32 * k));
-        return Some((name, register_name(File::Sgpr, value as u16, dwords), format!("0x{text:x}")));
+        let first = plan::mask_register(operand, value);
+        let text = (0..dwords).fold(0u64, |v, k| v | (w.sgpr((first + k) as u32) as u64) << (32 * k));
+        return Some((name, register_name(arch, File::Sgpr, first, dwords), format!("0x{text:x}")));
     }
     match plan::code(program.arch, operand, value) {
         plan::Code::Vgpr(r) => {
             let r = plan.register(operand, r);
             let text = show(&|k| w.vgpr(focus.lane, (r + k) as u32));
-            Some((name, register_name(File::Vgpr, r, dwords), text))
+            Some((name, register_name(arch, File::Vgpr, r, dwords), text))
+        }
+        plan::Code::Fixed(r) => {
+            let text = show(&|k| w.vgpr(focus.lane, (r + k) as u32));
+            Some((name, register_name(arch, File::Vgpr, r, dwords), text))
         }
         plan::Code::Sgpr(r) if r as usize == crate::machine::wave::NULL => {
             Some((name, "null".to_string(), "0".to_string()))
         }
         plan::Code::Sgpr(r) => {
-            Some((name, register_name(File::Sgpr, r, dwords), show(&|k| w.sgpr((r + k) as u32))))
+            Some((name, register_name(arch, File::Sgpr, r, dwords), show(&|k| w.sgpr((r + k) as u32))))
         }
         code => {
             let literal = plan.get(inst, plan.mods.literal);

@@ -203,7 +203,7 @@ struct Gather<'a> {
 
 impl Gather<'_> {
     fn half(&mut self, plan: &'static Plan, operands: &[Operand], name: &'static str) {
-        let vector = name.starts_with("V_");
+        let vector = matches!(self.out.class, Class::Valu | Class::Matrix);
         let fixed = self.fixed();
         let mut states = fixed.iter();
         // M0 is in no operand list.
@@ -291,9 +291,13 @@ impl Gather<'_> {
             return if is_vcc { used(File::Sgpr, VCC_LO as u16, count) } else { None };
         };
         let value = self.inst.fields[field as usize];
-        let code = if mask { Code::Sgpr(value as u16) } else { plan::code(self.arch, operand, value) };
+        let code = match mask {
+            true => Code::Sgpr(plan::mask_register(operand, value)),
+            false => plan::code(self.arch, operand, value),
+        };
         match code {
             Code::Vgpr(reg) => used(File::Vgpr, plan.register(operand, reg), self.clip(operand, count)),
+            Code::Fixed(reg) if !operand.output => used(File::Vgpr, reg, count),
             Code::Sgpr(reg) if reg as usize == NULL => None,
             Code::Sgpr(reg) if reg as usize == EXEC_LO && count == 2 && self.wave_size == 32 && vector => {
                 used(File::Sgpr, reg, 1)
@@ -436,8 +440,14 @@ fn gather_lanes(wave: &Wave, exec: u64, fetch: bool, source: impl Fn(u32) -> Opt
     if fetch { mask } else { mask & exec }
 }
 
-/// `v3`, `s[2:3]`, `vcc_lo`.
-pub fn register_name(file: File, first: u16, count: u16) -> String {
+/// `v3`, `s[2:3]`, `vcc_lo`; the machine's own name where it has a description.
+pub fn register_name(arch: Arch, file: File, first: u16, count: u16) -> String {
+    if let Some(machine) = arch.machine() {
+        return match file {
+            File::Vgpr => machine.vector.name(first),
+            _ => machine.scalar.name(first),
+        };
+    }
     match file {
         File::Scc => "scc".to_string(),
         File::Vgpr if count == 1 => format!("v{first}"),

@@ -92,9 +92,9 @@ pub fn status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
         | (group.in_group() as u32) << IN_WG
         | 1 << VALID;
     match arch {
-        // Bit 0 is SCC; RDNA4 has it in STATE_PRIV.
-        Arch::Rdna3 | Arch::Rdna35 => out |= wave.scc,
         Arch::Rdna4 => out |= ((wave.size == 64) as u32) << WAVE64,
+        // Bit 0 is SCC; RDNA4 has it in STATE_PRIV.
+        _ => out |= wave.scc,
     }
     out
 }
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn numbers_are_the_architectures() {
         let is = |arch: Arch, number: usize| NUMBERS[arch as usize][number];
-        for arch in Arch::ALL {
+        for arch in Arch::RDNA {
             assert_eq!(is(arch, 1), Some(HwReg::Mode), "{}", arch.name());
             assert_eq!(is(arch, 2), Some(HwReg::Status));
             assert_eq!(is(arch, 29), Some(HwReg::Cycles));

@@ -181,7 +181,7 @@ impl Lowered {
         };
         let value = inst.fields[field as usize];
         if operand.fmt == Fmt::Mask {
-            op.d = value as u16;
+            op.d = plan::mask_register(operand, value);
             return;
         }
         match plan::code(arch, operand, value) {
@@ -206,6 +206,7 @@ impl Lowered {
                 ext.half_result = operand.fmt == Fmt::F16
                     && plan.get(inst, plan.mods.omod) + plan.get(inst, plan.mods.clamp) != 0;
             }
+            Code::Fixed(_) => op.d = DISCARD as u16,
             _ => op.d = NULL as u16,
         }
         let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64)
@@ -231,7 +232,7 @@ impl Lowered {
         let Some(field) = operand.field else { return };
         let value = inst.fields[field as usize];
         if operand.fmt == Fmt::Mask {
-            op.src[slot] = value as u16;
+            op.src[slot] = plan::mask_register(operand, value);
             return;
         }
         let code = plan::code(arch, operand, value);
@@ -242,6 +243,7 @@ impl Lowered {
                 reg = r;
                 Op::VGPR | plan.register(operand, r)
             }
+            Code::Fixed(r) => Op::VGPR | r,
             Code::Sgpr(sgpr) => sgpr,
             _ if info.indexed.contains(&operand.role) => value as u16,
             Code::Int(_) | Code::Float(_) | Code::Literal => {

@@ -32,7 +32,7 @@ impl Event {
             kind: FaultKind::OutOfBounds { size_bytes: e.size_bytes, write: e.write },
             message: memory.explain(&e),
             lane,
-            address: Some(e.address),
+            address: Some(memory.own_address(e.address)),
         }
     }
 

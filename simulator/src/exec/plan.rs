@@ -2,6 +2,7 @@
 //! to operations share.
 
 use crate::arch::Arch;
+use crate::arch::machine::{ScalarFile, VectorFile};
 use crate::inst::Inst;
 use isa_spec::tables::{ArchTable, Entry, OperandSig, Role};
 use std::sync::LazyLock;
@@ -30,6 +31,23 @@ pub enum Half {
     BF16,
 }
 
+/// What an operand's field holds.
+#[derive(Debug, Clone, Copy)]
+pub enum Holds {
+    /// A source code of AMD's.
+    Code,
+    /// A VGPR number.
+    Vgpr,
+    /// Register numbers of a machine's own files.
+    Vector(&'static VectorFile),
+    Scalar(&'static ScalarFile),
+    /// The value itself (operand types `OPR_IMM…`).
+    Number {
+        bits: u32,
+        signed: bool,
+    },
+}
+
 /// One operand of an entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Operand {
@@ -38,8 +56,7 @@ pub struct Operand {
     pub field: Option<u8>,
     pub size_bits: u16,
     pub fmt: Fmt,
-    /// The field holds a VGPR number (not a 9-bit source code).
-    pub vgpr: bool,
+    pub holds: Holds,
     /// Position among the sources: bit of NEG, ABS, OP_SEL.
     pub source: u8,
     pub output: bool,
@@ -94,20 +111,21 @@ pub struct Plan {
 }
 
 static PLANS: LazyLock<Vec<Vec<Plan>>> = LazyLock::new(|| {
-    Arch::ALL.into_iter().map(|a| a.table().entries.iter().map(|e| build(a.table(), e)).collect()).collect()
+    Arch::ALL.into_iter().map(|a| a.table().entries.iter().map(|e| build(a, e)).collect()).collect()
 });
 
 pub fn plan(arch: Arch, entry: u16) -> &'static Plan {
     &PLANS[arch as usize][entry as usize]
 }
 
-fn build(table: &'static ArchTable, entry: &Entry) -> Plan {
+fn build(arch: Arch, entry: &Entry) -> Plan {
+    let table = arch.table();
     let encoding = &table.encodings[entry.enc as usize];
     let inst = &table.instructions[entry.inst as usize];
     let find = |name: &str| encoding.fields.iter().position(|f| f.name == name).map(|at| at as u8);
     let sig = table.signatures[entry.sig as usize];
     let mut sources = 0;
-    let mut operands: Vec<Operand> = sig.iter().map(|o| operand(table, o, &mut sources)).collect();
+    let mut operands: Vec<Operand> = sig.iter().map(|o| operand(arch, entry, o, &mut sources)).collect();
     let mut y = Vec::new();
     if encoding.name.starts_with("VOPD") {
         let mut sources = 0;
@@ -121,7 +139,7 @@ fn build(table: &'static ArchTable, entry: &Entry) -> Plan {
                 None => o.role,
                 _ => continue,
             };
-            y.push(Operand { role, ..operand(table, o, &mut sources) });
+            y.push(Operand { role, ..operand(arch, entry, o, &mut sources) });
         }
         let fields: Vec<Option<&str>> =
             sig.iter().map(|o| o.field.map(|f| encoding.fields[f as usize].name)).collect();
@@ -172,7 +190,8 @@ fn build(table: &'static ArchTable, entry: &Entry) -> Plan {
     }
 }
 
-fn operand(table: &ArchTable, o: &OperandSig, sources: &mut u8) -> Operand {
+fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Operand {
+    let table = arch.table();
     let source = *sources;
     let numbered = matches!(o.role, Role::S0 | Role::S1 | Role::S2 | Role::S3 | Role::Y0Src0 | Role::Y0Src1);
     if numbered {
@@ -189,11 +208,26 @@ fn operand(table: &ArchTable, o: &OperandSig, sources: &mut u8) -> Operand {
         field: o.field,
         size_bits: o.size_bits,
         fmt,
-        vgpr: table.operand_types[o.ty as usize].name == "OPR_VGPR",
+        holds: holds(arch, entry, o, ty, fmt),
         source,
         output: o.output,
         input: o.input,
     }
+}
+
+fn holds(arch: Arch, entry: &Entry, o: &OperandSig, ty: &str, fmt: Fmt) -> Holds {
+    if ty == "OPR_VGPR" {
+        return Holds::Vgpr;
+    }
+    if let (true, Some(field)) = (ty.starts_with("OPR_IMM"), o.field) {
+        let bits = arch.table().encodings[entry.enc as usize].fields[field as usize].width();
+        return Holds::Number { bits, signed: fmt == Fmt::Signed };
+    }
+    let Some(machine) = arch.machine() else { return Holds::Code };
+    if machine.vector.operand_types.contains(&ty) {
+        return Holds::Vector(&machine.vector);
+    }
+    if machine.scalar.operand_types.contains(&ty) { Holds::Scalar(&machine.scalar) } else { Holds::Code }
 }
 
 fn fmt(name: &str, ty: &str) -> Fmt {
@@ -201,7 +235,7 @@ fn fmt(name: &str, ty: &str) -> Fmt {
         return Fmt::Mask;
     }
     match name.trim_start_matches("FMT_").trim_start_matches("NUM_") {
-        "M64" => Fmt::Mask,
+        "M64" | "M32" => Fmt::Mask,
         "F16" => Fmt::F16,
         "BF16" => Fmt::BF16,
         "F32" => Fmt::F32,
@@ -223,6 +257,8 @@ pub enum Code {
     /// Index in the SGPR file.
     Sgpr(u16),
     Vgpr(u16),
+    /// A VGPR that instructions read and none can write.
+    Fixed(u16),
     Int(i32),
     /// Index in [`FLOATS`].
     Float(u8),
@@ -284,7 +320,30 @@ fn codes(table: &ArchTable) -> [Code; 512] {
 
 /// The meaning of an operand's field value.
 pub fn code(arch: Arch, operand: &Operand, value: u32) -> Code {
-    if operand.vgpr { Code::Vgpr(value as u16) } else { CODES[arch as usize][value as usize & 511] }
+    match operand.holds {
+        Holds::Code => CODES[arch as usize][value as usize & 511],
+        Holds::Vgpr => Code::Vgpr(value as u16),
+        Holds::Vector(file) if (value as usize) < file.read_only.len() => Code::Fixed(value as u16),
+        Holds::Vector(_) => Code::Vgpr(value as u16),
+        Holds::Scalar(file) => Code::Sgpr(file.code(value as u16)),
+        Holds::Number { bits, signed } => Code::Int(number(value, bits, signed)),
+    }
+}
+
+/// A field's value as the number it stands for.
+pub fn number(value: u32, bits: u32, signed: bool) -> i32 {
+    if signed && (1..32).contains(&bits) {
+        return (value << (32 - bits)) as i32 >> (32 - bits);
+    }
+    value as i32
+}
+
+/// The scalar register that holds a lane mask.
+pub fn mask_register(operand: &Operand, value: u32) -> u16 {
+    match operand.holds {
+        Holds::Scalar(file) => file.code(value as u16),
+        _ => value as u16,
+    }
 }
 
 /// An inline integer or float constant, or a literal, as the operand's bits.
@@ -364,7 +423,10 @@ impl Plan {
         let high = |o: &&Operand| {
             let value = self.get(inst, o.field);
             // A source code counts VGPRs from 256 on.
-            self.e32 && o.size_bits == 16 && (o.vgpr || value >= 256) && value & 0x80 != 0
+            self.e32
+                && o.size_bits == 16
+                && (matches!(o.holds, Holds::Vgpr) || value >= 256)
+                && value & 0x80 != 0
         };
         let bit = |o: &Operand| if o.output { 3 } else { o.source };
         self.operands.iter().filter(high).fold(0, |bits, o| bits | 1 << bit(o))

@@ -10,7 +10,7 @@ use crate::fault::FaultKind;
 use crate::inst::Inst;
 use crate::machine::wave::{EXEC_LO, M0, VCC_LO};
 use crate::machine::{Wave, Workgroup};
-use crate::memory::{MemError, Memory, PRIVATE_BASE, SHARED_BASE};
+use crate::memory::{self, MemError, Memory, PRIVATE_BASE, SHARED_BASE};
 use isa_spec::arith::FloatEnv;
 use isa_spec::eval::{self, Machine, Stop};
 use isa_spec::pcode::builtins::Bi;
@@ -111,9 +111,11 @@ impl RefMachine<'_, '_> {
             Shape::Lane => {
                 let uses = &self.sem.uses;
                 if uses.writes.contains(&Role::D0)
-                    && self.operand_of(Role::D0).is_some_and(|o| o.fmt == Fmt::Mask)
+                    && let Some(o) = self.operand_of(Role::D0).filter(|o| o.fmt == Fmt::Mask)
                 {
-                    self.masks.insert(MaskTarget::D0, 0);
+                    // A mask that is read too keeps the bits of lanes that are switched off.
+                    let old = if o.input { self.read_mask(Role::D0) & !self.exec } else { 0 };
+                    self.masks.insert(MaskTarget::D0, old);
                 }
                 if uses.writes.contains(&Role::Vcc) {
                     self.masks.insert(MaskTarget::Vcc, 0);
@@ -175,8 +177,8 @@ impl RefMachine<'_, '_> {
     fn mask_register(&self, role: Role, output: bool) -> u32 {
         let list = &self.plan.operands;
         let operand = list.iter().find(|o| o.role == role && if output { o.output } else { o.input });
-        match operand.and_then(|o| self.field_value(o)) {
-            Some(code) => code,
+        match operand.and_then(|o| Some(plan::mask_register(o, self.field_value(o)?))) {
+            Some(code) => code as u32,
             None => VCC_LO as u32,
         }
     }
@@ -207,6 +209,7 @@ impl RefMachine<'_, '_> {
                 let reg = self.plan.register(operand, reg) as u32 + index;
                 self.wave.vgpr(lane, reg)
             }
+            Code::Fixed(reg) => self.wave.vgpr(lane, reg as u32 + index),
             Code::Sgpr(code) => self.wave.sgpr(code as u32 + index),
             Code::Scc => {
                 if index == 0 {
@@ -405,6 +408,7 @@ impl RefMachine<'_, '_> {
                 Place::Scratch(addr & 0xffff_ffff, lane.unwrap_or(0))
             }
             Space::Buffer if addr == u64::MAX => Place::Nowhere,
+            Space::Word => Place::Global(memory::word_address(addr)),
             _ => Place::Global(addr),
         }
     }
@@ -669,7 +673,13 @@ impl Machine for RefMachine<'_, '_> {
                 let e = MemError { address, size_bytes: size, write: true };
                 return self.stop(Event::misaligned(e, lane));
             }
-            Place::Global(addr) => self.context.memory.store_value(addr, size, value),
+            Place::Global(addr) => {
+                let stored = self.context.memory.store_value(addr, size, value);
+                if stored.is_ok() && space == Space::Word {
+                    self.context.memory.touch(addr, 1);
+                }
+                stored
+            }
             _ => self.bytes(&place, size).map(|slice| {
                 let len = slice.len();
                 slice.copy_from_slice(&value.to_le_bytes()[..len]);

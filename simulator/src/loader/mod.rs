@@ -2,11 +2,13 @@
 //!
 //! - [`code_object`]: ELF files; [`abi`]: what a compiled kernel finds when it starts
 //! - [`launch`]: `launch.json`; [`request`]: a launch, from there or the command line; [`compare`]: expected outputs
+//! - [`plain`]: programs of machines that are not AMD's
 //! - [`prepared`]: what all of these, and the text format, come to
 
 pub mod abi;
 pub mod code_object;
 pub mod compare;
 pub mod launch;
+pub mod plain;
 pub mod prepared;
 pub mod request;

@@ -21,6 +21,20 @@ pub const PRIVATE_BASE: u64 = 0x0002_0000_0000_0000;
 /// Bytes of an aperture.
 const APERTURE: u64 = 1 << 32;
 
+/// Byte address of a word of a memory that counts words ([`Memory::of_words`]).
+#[inline(always)]
+pub fn word_address(word: u64) -> u64 {
+    OWNED_BASE.wrapping_add(word.wrapping_mul(WORD))
+}
+
+/// The word that a byte address is in: the other way.
+pub fn word_of(address: u64) -> u64 {
+    address.wrapping_sub(OWNED_BASE) / WORD
+}
+
+/// Bytes of such a word.
+pub const WORD: u64 = 4;
+
 /// Where an access failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{} of {size_bytes} bytes at 0x{address:x} is outside every buffer", if *write { "store" } else { "load" })]
@@ -74,6 +88,8 @@ pub struct Memory {
     guard: u64,
     /// Several host threads run on it: atomics must be the host's.
     shared: AtomicBool,
+    /// Of a memory that counts words: a bit for each that was stored to.
+    touched: Option<Owned>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -102,6 +118,7 @@ impl Memory {
             regions: Vec::new(),
             guard: 0,
             shared: AtomicBool::new(false),
+            touched: None,
         })
     }
 
@@ -109,6 +126,61 @@ impl Memory {
     /// to the next.
     pub fn with_guard(bytes: u64, guard: u64) -> Result<Memory, AllocError> {
         Ok(Memory { guard, ..Memory::new(bytes)? })
+    }
+
+    /// The data memory of a machine whose addresses count words of 32 bits: all of it one allocation, and a note of the words stored to.
+    pub fn of_words(words: u64) -> Result<Memory, AllocError> {
+        let bytes = words.saturating_mul(WORD);
+        let mut memory = Memory::new(bytes)?;
+        memory.alloc(bytes, WORD, "memory")?;
+        let bits = Owned::zeroed(words.div_ceil(64).saturating_mul(8));
+        memory.touched = Some(bits.ok_or(AllocError::Host { bytes: words / 8 })?);
+        Ok(memory)
+    }
+
+    /// Takes note of a store to `words` words from a byte address on, all of them inside.
+    #[inline(always)]
+    pub fn touch(&self, address: u64, words: u64) {
+        let first = address.wrapping_sub(OWNED_BASE) / WORD;
+        for word in first..first + words {
+            let Some(cell) = self.touched_cell(word / 64) else { return };
+            let bit = 1 << (word % 64);
+            // Mostly it is set: a look costs less than a change.
+            if cell.load(Ordering::Relaxed) & bit == 0 {
+                cell.fetch_or(bit, Ordering::Relaxed);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn touched_cell(&self, index: u64) -> Option<&AtomicU64> {
+        let bits = self.touched.as_ref().filter(|bits| index < bits.len() / 8)?;
+        // SAFETY: inside the allocation, which is aligned to pages and lives as long as `self`; only these atomics touch it.
+        Some(unsafe { AtomicU64::from_ptr(bits.as_ptr().cast::<u64>().add(index as usize)) })
+    }
+
+    /// The words stored to, with their values, by address. Of a memory that does not count words: none.
+    pub fn touched(&self) -> impl Iterator<Item = (u32, u32)> {
+        let cells = self.touched.as_ref().map_or(0, |bits| bits.len() / 8);
+        let set = (0..cells).flat_map(|at| {
+            let mut bits = self.touched_cell(at).map_or(0, |cell| cell.load(Ordering::Relaxed));
+            std::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros() as u64)?;
+                bits &= bits - 1;
+                Some(at * 64 + bit)
+            })
+        });
+        set.filter_map(|word| Some((word as u32, u32::from_le_bytes(self.load(word_address(word)).ok()?))))
+    }
+
+    /// Whether its addresses count words ([`Memory::of_words`]).
+    pub fn counts_words(&self) -> bool {
+        self.touched.is_some()
+    }
+
+    /// The address as the program counts it.
+    pub fn own_address(&self, address: u64) -> u64 {
+        if self.counts_words() { word_of(address) } else { address }
     }
 
     /// No memory at all; `map_host` adds ranges.
@@ -120,6 +192,7 @@ impl Memory {
             regions: Vec::new(),
             guard: 0,
             shared: AtomicBool::new(false),
+            touched: None,
         }
     }
 
@@ -209,6 +282,14 @@ impl Memory {
 
     /// What a failed access tried, and the likeliest reason, for a message.
     pub fn explain(&self, e: &MemError) -> String {
+        if self.counts_words() {
+            let words = self.regions.iter().map(|r| r.len).sum::<u64>() / WORD;
+            return format!(
+                "{} at address {} is outside of the {words} words of memory (--global-memsize MB sets the size)",
+                if e.write { "store" } else { "load" },
+                self.own_address(e.address),
+            );
+        }
         let what = format!(
             "{} of {} bytes at 0x{:x}",
             if e.write { "store" } else { "load" },

@@ -2,6 +2,7 @@
 //! after another, or on threads.
 
 use super::group::Group;
+use crate::arch::machine::VectorFile;
 use crate::exec::observe::Observer;
 use crate::exec::program::Program;
 use crate::fault::{Fault, FaultKind};
@@ -57,6 +58,8 @@ pub enum Layout {
     /// The HSA ABI (LLVM AMDGPUUsage, *Initial Kernel Execution State*): system SGPRs from `first_system_sgpr` on for the enabled
     /// workgroup ids (`architected`: in ttmp9/ttmp7 instead, gfx12), packed work-item ids in v0 (`item_id_dims` 0, 1 or 2 beyond X).
     Hsa { first_system_sgpr: u16, group_ids: [bool; 3], architected: bool, item_id_dims: u8 },
+    /// A machine of its own: in the read-only registers of this file.
+    Own(&'static VectorFile),
 }
 
 /// Order in which the waves of a workgroup take turns. Workgroups always start in order: programs may count on earlier ones.
@@ -82,8 +85,8 @@ pub struct RunStats {
 pub enum DispatchError {
     #[error("waves have 32 or 64 lanes, not {0}")]
     WaveSize(u32),
-    #[error("a workgroup of {0:?} work-items: 1 to {MAX_ITEMS} are possible")]
-    Block([u32; 3]),
+    #[error("a workgroup of {0:?} work-items: 1 to {1} are possible")]
+    Block([u32; 3], u64),
     #[error("{0} bytes of LDS: a workgroup has at most {MAX_LDS}")]
     Lds(u32),
     #[error("{bytes} bytes of scratch for each of {items} work-items: a workgroup has at most {MAX_SCRATCH}")]
@@ -114,8 +117,9 @@ impl Dispatch<'_> {
             return Err(DispatchError::WaveSize(self.wave_size));
         }
         let items = self.block.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64));
-        if !items.is_some_and(|n| (1..=MAX_ITEMS).contains(&n)) {
-            return Err(DispatchError::Block(self.block));
+        let most = self.program.arch.machine().map_or(MAX_ITEMS, |m| m.max_waves as u64 * m.lanes as u64);
+        if !items.is_some_and(|n| (1..=most).contains(&n)) {
+            return Err(DispatchError::Block(self.block, most));
         }
         if self.lds_bytes > MAX_LDS {
             return Err(DispatchError::Lds(self.lds_bytes));

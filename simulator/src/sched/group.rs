@@ -354,7 +354,7 @@ impl<'a> Group<'a> {
             kind,
             message,
             line: index.map_or(0, |index| program.lines[index]),
-            pc,
+            pc: program.arch.own_pc(pc),
             instruction,
             workgroup: self.id,
             wave: at as u32,

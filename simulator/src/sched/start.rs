@@ -1,6 +1,7 @@
 //! The state a wave starts in: ids where the layout wants them, EXEC for the work-items that exist.
 
 use super::dispatch::{Dispatch, Layout};
+use crate::arch::machine::Held;
 use crate::machine::Wave;
 
 /// Operand code of ttmp0.
@@ -25,6 +26,19 @@ pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32)
         item_ids(&d.init.layout, wave, lane, position(d.block, first + lane));
     }
     group_ids(&d.init.layout, wave, workgroup, index);
+    if let Layout::Own(file) = &d.init.layout {
+        for (reg, held) in (0..).zip(file.read_only) {
+            for lane in 0..d.wave_size {
+                let value = match held {
+                    Held::Zero => 0,
+                    Held::ItemId => first + lane,
+                    Held::GroupId => workgroup[0],
+                    Held::GroupSize => items,
+                };
+                wave.set_vgpr(lane, reg, value);
+            }
+        }
+    }
     wave.set_exec(if lanes == 64 { u64::MAX } else { (1 << lanes) - 1 });
 }
 
@@ -47,6 +61,7 @@ fn item_ids(layout: &Layout, wave: &mut Wave, lane: u32, at: [u32; 3]) {
             let packed = (0..used).fold(0, |v, dim| v | at[dim] << (10 * dim));
             wave.set_vgpr(lane, 0, packed);
         }
+        Layout::Own(_) => {}
     }
 }
 
@@ -70,5 +85,6 @@ fn group_ids(layout: &Layout, wave: &mut Wave, workgroup: [u32; 3], index: u32) 
                 wave.set_sgpr(reg, workgroup[dim]);
             }
         }
+        Layout::Own(_) => {}
     }
 }

@@ -5,6 +5,7 @@
 //! strings, of several registers an array; VGPR values an array by lane, `null` where EXEC kept the lane out.
 
 use super::Filter;
+use crate::arch::Arch;
 use crate::exec::effects::{self, Effects, File, Use, register_name};
 use crate::exec::observe::{Done, Observer, Step};
 use crate::exec::program::Program;
@@ -44,7 +45,7 @@ impl<W: Write> Jsonl<W> {
         line.insert("step".into(), json!(step.time));
         line.insert("workgroup".into(), json!(step.wave.workgroup));
         line.insert("wave".into(), json!(step.wave.id));
-        line.insert("pc".into(), json!(step.pc));
+        line.insert("pc".into(), json!(step.program.arch.own_pc(step.pc)));
         if step.program.lines[step.index] != 0 {
             line.insert("line".into(), json!(step.program.lines[step.index]));
         }
@@ -52,12 +53,15 @@ impl<W: Write> Jsonl<W> {
         line.insert("exec".into(), json!(format!("{:x}", self.exec)));
         let mut writes = Map::new();
         for (used, &start) in self.effects[step.index].writes.iter().zip(&self.starts) {
-            let name = register_name(used.file, start, used.count);
+            let name = register_name(step.program.arch, used.file, start, used.count);
             writes.insert(name, self.value(used, start, step.wave));
         }
         line.insert("writes".into(), Value::Object(writes));
         if !done.accesses.is_empty() {
-            line.insert("memory".into(), done.accesses.iter().map(access).collect());
+            line.insert(
+                "memory".into(),
+                done.accesses.iter().map(|a| access(step.program.arch, a)).collect(),
+            );
         }
         Value::Object(line)
     }
@@ -85,10 +89,10 @@ fn hex(value: u32) -> Value {
     Value::String(format!("{value:x}"))
 }
 
-fn access(a: &Access) -> Value {
+fn access(arch: Arch, a: &Access) -> Value {
     json!({
         "space": a.place.name(),
-        "address": format!("{:x}", a.address),
+        "address": format!("{:x}", arch.own_address(a.address)),
         "bytes": a.size_bytes,
         "write": a.write,
         "lane": a.lane,

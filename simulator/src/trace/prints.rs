@@ -1,5 +1,6 @@
 //! `print` directives of text kernels: registers shown when execution comes by.
 
+use crate::arch::Arch;
 use crate::debug::view;
 use crate::exec::effects::{File, register_name};
 use crate::exec::observe::{Observer, Step};
@@ -28,7 +29,7 @@ impl<'a> Prints<'a> {
 }
 
 /// What a directive shows of a wave; `None` if it is not meant.
-fn show(print: &Print, wave: &Wave) -> Option<String> {
+fn show(arch: Arch, print: &Print, wave: &Wave) -> Option<String> {
     if print.wave.is_some_and(|w| w != wave.id) {
         return None;
     }
@@ -44,12 +45,12 @@ fn show(print: &Print, wave: &Wave) -> Option<String> {
     }
     out.push('\n');
     for arg in &print.args {
-        register(arg, wave, lane, &mut out);
+        register(arch, arg, wave, lane, &mut out);
     }
     Some(out)
 }
 
-fn register(arg: &PrintArg, wave: &Wave, lane: Option<u32>, out: &mut String) {
+fn register(arch: Arch, arg: &PrintArg, wave: &Wave, lane: Option<u32>, out: &mut String) {
     // A type of 64 bits takes two registers.
     let step = if arg.dtype.is_some_and(|d| d.size() == 8) { 2 } else { 1 };
     let digits = wave.size as usize / 4;
@@ -62,7 +63,7 @@ fn register(arg: &PrintArg, wave: &Wave, lane: Option<u32>, out: &mut String) {
             for r in (first..first + count).step_by(step as usize) {
                 let n = step.min(first + count - r);
                 let bits = (0..n).fold(0u64, |v, k| v | (wave.sgpr((r + k) as u32) as u64) << (32 * k));
-                let name = register_name(File::Sgpr, r, n);
+                let name = register_name(arch, File::Sgpr, r, n);
                 out.push_str(&format!("  {name} = {}\n", view::number(bits, arg.dtype, n)));
             }
         }
@@ -74,7 +75,7 @@ fn register(arg: &PrintArg, wave: &Wave, lane: Option<u32>, out: &mut String) {
                         (0..n).fold(0u64, |v, k| v | (wave.vgpr(lane, (r + k) as u32) as u64) << (32 * k));
                     view::number(bits, arg.dtype, n)
                 };
-                let name = register_name(File::Vgpr, r, n);
+                let name = register_name(arch, File::Vgpr, r, n);
                 match lane {
                     Some(lane) => out.push_str(&format!("  {name} = {}\n", value(lane))),
                     None => {
@@ -92,7 +93,7 @@ impl Observer for Prints<'_> {
         // By offset: those of this instruction lie together.
         let first = self.prints.partition_point(|p| p.pc < step.pc);
         for print in self.prints[first..].iter().take_while(|p| p.pc == step.pc) {
-            if let (Some(text), None) = (show(print, step.wave), &self.error) {
+            if let (Some(text), None) = (show(step.program.arch, print, step.wave), &self.error) {
                 self.error = self.out.write_all(text.as_bytes()).err();
             }
         }

@@ -3,6 +3,7 @@
 use super::app::{App, KEYS, Pane};
 use crate::debug::stops::status_text;
 use crate::debug::view;
+use crate::exec::effects::{File, register_name};
 use crate::machine::wave::M0;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -94,18 +95,21 @@ fn draw_scalars(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let focus = app.debugger.focus;
     let w = app.debugger.machine.wave(focus.wave);
     let digits = w.size as usize / 4;
-    let mut lines = vec![
-        Line::from(format!("exec {:0digits$x}", w.exec())),
-        Line::from(format!("vcc  {:0digits$x}", w.vcc())),
-        Line::from(format!("scc {}  m0 {:x}", w.scc, w.sgprs[M0])),
-    ];
+    let arch = app.debugger.machine.prepared.program.arch;
+    let mut lines = vec![Line::from(format!("exec {:0digits$x}", w.exec()))];
+    if arch.machine().is_none() {
+        lines.push(Line::from(format!("vcc  {:0digits$x}", w.vcc())));
+        lines.push(Line::from(format!("scc {}  m0 {:x}", w.scc, w.sgprs[M0])));
+    }
     let before = |r: usize| app.before.sgprs.get(r).copied().filter(|_| app.before.wave == focus.wave);
     // The registers that hold something, or just changed.
-    let shown = (0..106usize).filter(|r| w.sgprs[*r] != 0 || before(*r).is_some_and(|b| b != w.sgprs[*r]));
+    let codes = view::scalar_codes(arch).into_iter().map(usize::from);
+    let shown = codes.filter(|r| w.sgprs[*r] != 0 || before(*r).is_some_and(|b| b != w.sgprs[*r]));
     let cells: Vec<Span<'_>> = shown
         .map(|r| {
             let style = if before(r) == Some(w.sgprs[r]) { Style::new() } else { changed() };
-            Span::styled(format!("s{r:<3}{:08x} ", w.sgprs[r]), style)
+            let name = register_name(arch, File::Sgpr, r as u16, 1);
+            Span::styled(format!("{name:<4}{:08x} ", w.sgprs[r]), style)
         })
         .collect();
     lines.extend(cells.chunks(2).map(|pair| Line::from(pair.to_vec())));
@@ -126,8 +130,10 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     }
     let mut lines = vec![Line::from(head)];
     let rows = (area.height as u32).saturating_sub(3);
-    for r in (app.first_vgpr..256).take(rows as usize) {
-        let mut line = vec![Span::raw(format!("v{r:<4}"))];
+    let arch = app.debugger.machine.prepared.program.arch;
+    let registers = arch.machine().map_or(256, |m| m.vector.count as u32);
+    for r in (app.first_vgpr..registers).take(rows as usize) {
+        let mut line = vec![Span::raw(format!("{:<5}", register_name(arch, File::Vgpr, r as u16, 1)))];
         for lane in lanes.clone() {
             let value = w.vgpr(lane, r);
             let before = app.before.vgpr(w.size, lane, r).filter(|_| app.before.wave == focus.wave);

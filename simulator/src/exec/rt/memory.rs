@@ -74,6 +74,9 @@ pub fn store<const BYTES: usize>(
             if let Err(e) = cx.memory.store(addr, bytes) {
                 return missed_store(cx, space, e, lane, &bytes);
             }
+            if space == Space::Word {
+                cx.memory.touch(addr, 1);
+            }
         }
         Place::Lds(at) => match lds(cx, at, BYTES) {
             Some(s) => s.copy_from_slice(&bytes),
@@ -267,12 +270,18 @@ pub fn store_rows<const BYTES: usize, const DWORDS: usize>(
             // SAFETY: `near` has checked that 32 elements from here on are inside one writable space.
             unsafe { set_element::<BYTES, DWORDS>(at.host.add(l * BYTES), rows, l) };
         }
+        if space == Space::Word {
+            cx.memory.touch(addresses[0], 32);
+        }
         return Ok(());
     }
     for l in 0..32 {
         if exec >> l & 1 == 1 {
             // SAFETY: `near` has checked the lowest and the highest address of active lanes.
             unsafe { set_element::<BYTES, DWORDS>(at.host.add(at.offsets.0[l] as usize), rows, l) };
+            if space == Space::Word {
+                cx.memory.touch(addresses[l], 1);
+            }
         }
     }
     Ok(())

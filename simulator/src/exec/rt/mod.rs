@@ -7,6 +7,7 @@ mod memory;
 mod operands;
 pub mod watch;
 
+pub use crate::memory::word_address;
 pub use context::{Cx, Flow, control, read_only, status};
 pub use float::*;
 pub use int::*;

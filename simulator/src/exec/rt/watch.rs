@@ -126,7 +126,13 @@ pub fn store(
     let (place, address) = place(space, addr);
     let done = match place {
         Place::Nowhere => true,
-        Place::Global => watch.memory.write(address, bytes).is_ok(),
+        Place::Global => {
+            let done = watch.memory.write(address, bytes).is_ok();
+            if done && space == Space::Word {
+                watch.memory.touch(address, 1);
+            }
+            done
+        }
         _ => match local(&mut watch, place, address, bytes.len(), lane.unwrap_or(0)) {
             Some(to) => {
                 to.copy_from_slice(bytes);

@@ -1,0 +1,36 @@
+//! The RISC-V based SIMT GPU (docs/riscv-gpu.md): RV32I's registers once a thread (`x`) and once a warp (`s`), 32 threads a warp.
+
+use super::machine::{Assembly, Held, Machine, ScalarFile, Special, VectorFile};
+use crate::check::Check;
+
+pub static MACHINE: Machine = Machine {
+    lanes: 32,
+    vector: VectorFile {
+        prefix: 'x',
+        count: 32,
+        operand_types: &["OPR_VECTOR"],
+        read_only: &[Held::Zero, Held::ItemId, Held::GroupId, Held::GroupSize],
+    },
+    scalar: ScalarFile {
+        prefix: 's',
+        count: 32,
+        operand_types: &["OPR_SCALAR", "OPR_SCALAR_LINK"],
+        special: &[(0, Special::Zero), (1, Special::ExecMask)],
+    },
+    pc_bytes: 4,
+    max_waves: 1024,
+    checks: &[Check::Mem],
+    assembly: Assembly {
+        extension: "as",
+        comment: '#',
+        separator: '.',
+        groups: ".blocks",
+        waves: ".warps",
+        operands: &[
+            ("ENC_LOAD", &["RD, IMM(RS1)"]),
+            ("ENC_STORE", &["RS2, IMM(RS1)"]),
+            // A label stands for its instruction's number, with the zero register as base.
+            ("ENC_JALR", &["RD, IMM(RS1)", "RD, RS1, IMM", "RD, IMM"]),
+        ],
+    },
+};

@@ -1,0 +1,1 @@
+.blocks 4 # and nothing to do
