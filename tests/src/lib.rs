@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use wavesim::arch::Arch;
 use wavesim::array::Array;
 use wavesim::cli::{self, Cli};
+use wavesim::exec::reference::Context;
 use wavesim::fault::Fault;
 use wavesim::inst::Inst;
 use wavesim::loader::prepared::{Prepared, Source};
+use wavesim::machine::Workgroup;
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{self, Schedule};
 use wavesim::text::{self, Options, TextKernel};
@@ -103,6 +105,30 @@ pub fn words(array: &Array) -> Vec<u32> {
 
 pub fn f32s(array: &Array) -> Vec<f32> {
     words(array).into_iter().map(f32::from_bits).collect()
+}
+
+/// Calls `f` with what an instruction outside of a dispatch can reach: one workgroup of one wave, LDS, scratch in spaces of
+/// `scratch_stride` bytes a lane, and global memory where `global` says, if it does.
+pub fn with_context<R>(
+    global: Option<(u64, &mut [u8])>,
+    lds: &mut [u8],
+    (scratch, scratch_stride): (&mut [u8], u32),
+    f: impl FnOnce(&mut Context<'_>) -> R,
+) -> R {
+    let mut memory = Memory::empty();
+    if let Some((base, bytes)) = global {
+        // SAFETY: the bytes are borrowed for longer than `memory` lives.
+        unsafe { memory.map_host(base, bytes.as_mut_ptr(), bytes.len() as u64, true) }.expect("one range");
+    }
+    let mut workgroup = Workgroup::new(1);
+    f(&mut Context {
+        memory: &memory,
+        lds,
+        scratch,
+        scratch_stride,
+        workgroup: &mut workgroup,
+        instructions: 7,
+    })
 }
 
 /// The instruction `name` in `encoding`, with fields by name; the others are zero.

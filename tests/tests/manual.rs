@@ -4,30 +4,18 @@ use wavesim::arch::Arch;
 use wavesim::exec::interp;
 use wavesim::exec::machine_ops::Event;
 use wavesim::exec::program::Program;
-use wavesim::exec::reference::Context;
 use wavesim::fault::FaultKind;
 use wavesim::inst::Inst;
-use wavesim::machine::{Wave, Workgroup};
-use wavesim::memory::Memory;
-use wavesim_tests::inst;
+use wavesim::machine::Wave;
+use wavesim_tests::{inst, with_context};
 
 const BASE: u64 = 0x10_0000;
 
 /// Runs one instruction on `bytes` of global memory at `BASE`, and LDS.
 fn step(arch: Arch, inst: &Inst, wave: &mut Wave, bytes: &mut [u8], lds: &mut [u8]) {
-    let mut memory = Memory::empty();
-    // SAFETY: `bytes` outlives `memory`.
-    unsafe { memory.map_host(BASE, bytes.as_mut_ptr(), bytes.len() as u64, true) }.unwrap();
-    let mut workgroup = Workgroup::new(1);
-    let mut context = Context {
-        memory: &memory,
-        lds,
-        scratch: &mut [],
-        scratch_stride: 0,
-        workgroup: &mut workgroup,
-        instructions: 0,
-    };
-    wavesim::exec::step(arch, inst, wave, &mut context).unwrap().unwrap();
+    with_context(Some((BASE, bytes)), lds, (&mut [], 0), |cx| wavesim::exec::step(arch, inst, wave, cx))
+        .unwrap()
+        .unwrap();
 }
 
 fn set_address(wave: &mut Wave, lane: u32, reg: u32, address: u64) {
@@ -150,18 +138,10 @@ fn holes_in_a_program_fault_where_they_stand() {
     let (jump, nop, hole, end) = (0xbfa0_0001, 0xbf80_0000, 0xffff_ffff, 0xbfb0_0000);
     let run = |words: &[u32]| {
         let program = Program::from_words(Arch::Rdna3, words);
-        let memory = Memory::empty();
-        let mut workgroup = Workgroup::new(1);
-        let mut context = Context {
-            memory: &memory,
-            lds: &mut [],
-            scratch: &mut [],
-            scratch_stride: 0,
-            workgroup: &mut workgroup,
-            instructions: 0,
-        };
         let mut wave = Wave::new(32);
-        let event = interp::run(&program, &mut wave, &mut context, 100, &mut 0).unwrap_err();
+        let event = with_context(None, &mut [], (&mut [], 0), |cx| {
+            interp::run(&program, &mut wave, cx, 100, &mut 0).unwrap_err()
+        });
         (event, wave.pc)
     };
     assert_eq!(run(&[jump, hole, end]).0, Event::EndPgm, "jumped over");

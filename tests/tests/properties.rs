@@ -8,27 +8,18 @@ use rustc_apfloat::{Float, FloatConvert, Round};
 use std::collections::BTreeMap;
 use wavesim::arch::Arch;
 use wavesim::conform::run::semantics;
-use wavesim::exec::reference::Context;
+use wavesim::exec::reference;
 use wavesim::inst::Inst;
+use wavesim::machine::Wave;
 use wavesim::machine::wave::ROWS;
-use wavesim::machine::{Wave, Workgroup};
-use wavesim::memory::Memory;
-use wavesim_tests::inst;
 use wavesim_tests::random::{self, Rng};
+use wavesim_tests::{inst, with_context};
 
 /// Runs one instruction that touches no memory.
 fn step(arch: Arch, inst: &Inst, wave: &mut Wave) {
-    let memory = Memory::empty();
-    let mut workgroup = Workgroup::new(1);
-    let mut context = Context {
-        memory: &memory,
-        lds: &mut [],
-        scratch: &mut [],
-        scratch_stride: 0,
-        workgroup: &mut workgroup,
-        instructions: 0,
-    };
-    wavesim::exec::step(arch, inst, wave, &mut context).unwrap().unwrap();
+    with_context(None, &mut [], (&mut [], 0), |cx| wavesim::exec::step(arch, inst, wave, cx))
+        .unwrap()
+        .unwrap();
 }
 
 /// `name` as VOP3 (or VOP3P) on v0, v2 and v4 (pairs of registers), into v6.
@@ -331,19 +322,11 @@ fn dual_issue_reads_before_it_writes() {
             let (sem_x, sem_y) = semantics(arch, &both, &none).unwrap();
             let alone = |first: bool| {
                 let mut wave = start.clone();
-                let memory = Memory::empty();
-                let mut workgroup = Workgroup::new(1);
-                let mut context = Context {
-                    memory: &memory,
-                    lds: &mut [],
-                    scratch: &mut [],
-                    scratch_stride: 0,
-                    workgroup: &mut workgroup,
-                    instructions: 0,
-                };
                 let nothing = isa_spec::pcode::ir::Semantics { body: Vec::new(), ..sem_x.clone() };
                 let (a, b) = if first { (sem_x, &nothing) } else { (&nothing, sem_y.unwrap()) };
-                wavesim::exec::reference::step(arch, &both, a, Some(b), &mut wave, &mut context).unwrap();
+                with_context(None, &mut [], (&mut [], 0), |cx| {
+                    reference::step(arch, &both, a, Some(b), &mut wave, cx).unwrap();
+                });
                 wave
             };
             let name = both.instruction(table).name;

@@ -1,6 +1,7 @@
 //! Expressions and statements of the IR as Rust. Values are unsigned integers of 32, 64 or 128 bits holding the type's bits, upper
 //! bits zero; floats are bit patterns. Float operations go through `rt` with the mode `M`.
 
+use super::rows::Accesses;
 use isa_spec::pcode::builtins::Bi;
 use isa_spec::pcode::ir::*;
 use isa_spec::pcode::shape::is_lane_id;
@@ -20,7 +21,7 @@ pub struct Emit<'a> {
     /// A vector instruction that runs once a wave: its sources may have modifiers.
     pub once_modified: bool,
     /// Memory is reached for all lanes at once: loads are in rows already, stores go to rows.
-    pub rows: bool,
+    pub rows: Option<&'a Accesses<'a>>,
 }
 
 /// The Rust integer that holds `width` bits.
@@ -226,7 +227,7 @@ impl Emit<'_> {
                 let reg = self.expr(reg);
                 quote! { { let v = (#value) as u32; let reg = #reg; cx.wave.set_sgpr(reg, v); } }
             }
-            PlaceKind::Mem { space, addr } if self.rows => {
+            PlaceKind::Mem { space, addr } if self.rows.is_some() => {
                 let addr = self.address(*space, addr);
                 let parts = (0..width.div_ceil(32) as usize).map(|k| {
                     let shift = 32 * k as u32;
@@ -463,10 +464,11 @@ impl Emit<'_> {
                 let reg = self.expr(reg);
                 quote! { cx.wave.sgpr(#reg) }
             }
-            ExprKind::Mem { .. } if self.rows => {
+            ExprKind::Mem { addr, .. } if self.rows.is_some() => {
+                let loaded = self.rows.and_then(|accesses| accesses.loaded(addr));
                 let parts = (0..width.div_ceil(32) as usize).map(|k| {
                     let shift = 32 * k as u32;
-                    quote! { (loaded[#k].0[l] as #hold) << #shift }
+                    quote! { (#loaded[#k].0[l] as #hold) << #shift }
                 });
                 masked(quote! { (#(#parts)|*) }, width)
             }

@@ -20,11 +20,20 @@ thread_local! {
 pub fn slot(role: Role) -> TokenStream {
     match role {
         Role::D0 | Role::D1 => quote! { op.d },
-        Role::Vcc => quote! { op.src[3] },
-        Role::S0 | Role::VAddr => quote! { op.src[0] },
-        Role::S1 | Role::SAddr => quote! { op.src[1] },
-        Role::S2 | Role::Data => quote! { op.src[2] },
-        _ => quote! { op.src[3] },
+        role => {
+            let at = slot_index(role);
+            quote! { op.src[#at] }
+        }
+    }
+}
+
+/// Which of the `Op`'s sources a role is.
+fn slot_index(role: Role) -> usize {
+    match role {
+        Role::S0 | Role::VAddr => 0,
+        Role::S1 | Role::SAddr => 1,
+        Role::S2 | Role::Data => 2,
+        _ => 3,
     }
 }
 
@@ -185,23 +194,22 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         && op.sig.operands.get(&Role::D0).is_some_and(|d| d.mask)
         && sem.uses.writes.contains(&Role::D0);
     let is_lane = sem.shape == Shape::Lane;
-    let access = if is_lane { rows::access(sem) } else { None };
+    let accesses = if is_lane { rows::accesses(sem) } else { None };
     let emit = Emit {
         sem,
         lane: is_lane,
         mask_d0,
         returns: has_return(&sem.body),
-        atomic: is_lane && op.name.contains("_ATOMIC_") && sem.uses.memory_read && sem.uses.memory_write,
+        atomic: is_lane && sem.uses.memory_read && sem.uses.memory_write,
         once_modified: sem.shape == Shape::Wave && op.sig.family == Family::Vector,
-        rows: access.is_some(),
+        rows: accesses.as_ref(),
     };
     let body = match sem.shape {
-        Shape::Lane => lane(op, &emit, &widths, Path::Any, access.as_ref()),
+        Shape::Lane => lane(op, &emit, &widths, Path::Any),
         _ => once(&emit),
     };
     // The way of most instructions, without a word about what they do not use.
-    let plain =
-        (sem.shape == Shape::Lane && !by_lane(sem)).then(|| lane(op, &emit, &widths, Path::Plain, None));
+    let plain = has_plain(sem).then(|| lane(op, &emit, &widths, Path::Plain));
     let general = format_ident!("op{at}");
     let [keep, flush, any, base] = ["keep", "flush", "any", "base"].map(|mode| variant(at, op, mode));
     let doc = format!("{} ({:?}).", op.name, sem.shape);
@@ -209,7 +217,8 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
     };
     let short = format_ident!("plain{at}");
-    let fast = |name: &Ident, mode: TokenStream, plain: bool| {
+    // `flushing`: what the plain path reads as f32, if its denormals count as zeros.
+    let fast = |name: &Ident, mode: TokenStream, flushing: Option<&[TokenStream]>, plain: bool| {
         if !plain {
             return quote! {
                 #features
@@ -217,29 +226,55 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
             };
         }
         let slow = format_ident!("{name}_slow");
+        // Nothing but the body's own registers in the first function: what calls others is one of its own.
+        let (shortcut, rest) = match flushing {
+            None => (quote! { #mode unsafe { #short(cx, op, &m) } }, quote! {}),
+            Some(sources) => {
+                let unsettled = format_ident!("{name}_unsettled");
+                let first = quote! {
+                    if #(rt::is_clean(cx, #sources))&&* {
+                        let m = FlushOut;
+                        return unsafe { #short(cx, op, &m) };
+                    }
+                    unsafe { #unsettled(cx, op) }
+                };
+                let second = quote! {
+                    #features
+                    #[inline(never)]
+                    unsafe fn #unsettled(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                        unsafe { rt::settle(cx, [#(#sources),*]) };
+                        #mode
+                        unsafe { #short(cx, op, &m) }
+                    }
+                };
+                (first, second)
+            }
+        };
         quote! {
             #features
             pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow {
                 if op.flags & cx.slow != 0 {
                     return unsafe { #slow(cx, op) };
                 }
-                #mode
-                unsafe { #short(cx, op, &m) }
+                if op.flags & Op::SCALARS != 0 {
+                    unsafe { rt::plain_broadcast(cx, op) };
+                }
+                #shortcut
             }
+            #rest
             #features
             #[inline(never)]
             unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
         }
     };
-    let clean = flushes(sem).then(|| {
-        let sources = widths.keys().map(|role| match role {
-            Role::D0 => quote! { rt::is_clean(cx, Op::VGPR | op.d) },
-            role => {
-                let slot = slot(*role);
-                quote! { rt::is_clean(cx, #slot) }
-            }
-        });
-        quote! { #(#sources)&&* }
+    // Results of flushing operations hold no denormals, and most sources are such results.
+    let flushing: Option<Vec<TokenStream>> = flushes(sem).then(|| {
+        let read = sem.uses.reads.iter().filter(|role| widths.contains_key(role));
+        read.map(|role| match role {
+            Role::D0 => quote! { Op::VGPR | op.d },
+            role => slot(*role),
+        })
+        .collect()
     });
     let mut out = quote! {
         #[doc = #doc]
@@ -253,46 +288,15 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
             unsafe fn #short<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow { #plain }
         });
     }
-    out.extend(fast(&keep, quote! { let m = Keep; }, has_plain));
+    out.extend(fast(&keep, quote! { let m = Keep; }, None, has_plain));
     if flush != keep {
-        // Results of flushing operations hold no denormals, and most sources are such results.
-        let mode = match clean.filter(|_| has_plain) {
-            Some(clean) => quote! {
-                if #clean {
-                    let m = FlushOut;
-                    return unsafe { #short(cx, op, &m) };
-                }
-                let m = Flush;
-            },
-            None => quote! { let m = Flush; },
-        };
-        let slow = format_ident!("{flush}_slow");
-        if has_plain {
-            out.extend(quote! {
-                #features
-                pub unsafe fn #flush(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                    if op.flags & cx.slow != 0 {
-                        return unsafe { #slow(cx, op) };
-                    }
-                    #mode
-                    unsafe { #short(cx, op, &m) }
-                }
-                #features
-                #[inline(never)]
-                unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow { let m = Flush; unsafe { #general(cx, op, &m) } }
-            });
-        } else {
-            out.extend(fast(&flush, quote! { let m = Flush; }, false));
-        }
+        out.extend(fast(&flush, quote! { let m = Flush; }, flushing.as_deref(), has_plain));
     }
     if any != keep {
-        out.extend(fast(&any, quote! { let m = cx.general; }, false));
-        // Hosts without vector instructions take the general path for all but the plain mode.
+        out.extend(fast(&any, quote! { let m = cx.general; }, None, false));
+        // Hosts without vector instructions: one handler for all modes.
         out.extend(quote! {
             pub unsafe fn #base(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                if cx.mode_kind == 0 {
-                    return unsafe { #general(cx, op, &Keep) };
-                }
                 let m = cx.general;
                 unsafe { #general(cx, op, &m) }
             }
@@ -399,14 +403,27 @@ fn by_lane(sem: &Semantics) -> bool {
     sem.uses.memory_read || sem.uses.memory_write || sem.uses.control || sem.uses.registers || heavy(sem)
 }
 
+/// Whether an operation has a plain path.
+fn has_plain(sem: &Semantics) -> bool {
+    sem.shape == Shape::Lane && !by_lane(sem)
+}
+
+/// Registers that the plain path reads of each source slot, if there is one.
+pub fn staged(op: &Operation) -> Option<[u8; 4]> {
+    if !has_plain(&op.sem) {
+        return None;
+    }
+    let mut dwords = [0; 4];
+    for (role, width) in widths(op) {
+        if !matches!(role, Role::D0 | Role::D1 | Role::Vcc) {
+            dwords[slot_index(role)] = width.div_ceil(32) as u8;
+        }
+    }
+    Some(dwords)
+}
+
 /// Per lane.
-fn lane(
-    op: &Operation,
-    emit: &Emit<'_>,
-    widths: &BTreeMap<Role, u32>,
-    path: Path,
-    access: Option<&rows::Access<'_>>,
-) -> TokenStream {
+fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Path) -> TokenStream {
     let plain = path == Path::Plain;
     let sem = emit.sem;
     let writes_d0 = sem.uses.writes.contains(&Role::D0) && !emit.mask_d0;
@@ -427,15 +444,10 @@ fn lane(
         }
         let rows = format_ident!("r_{}", role_name(role));
         let slot = slot(role);
-        let index = match role {
-            Role::S0 | Role::VAddr => 0usize,
-            Role::S1 | Role::SAddr => 1,
-            Role::S2 | Role::Data => 2,
-            _ => 3,
-        };
+        let index = slot_index(role);
         let dwords = width.div_ceil(32) as usize;
         stage.extend(if plain {
-            quote! { let #rows = rt::plain_stage::<#dwords>(cx, file, #slot, #index); }
+            quote! { let #rows = rt::plain_stage(file, #slot); }
         } else {
             quote! { let mut #rows = rt::stage::<#dwords>(cx, file, #slot, #index, half); }
         });
@@ -565,7 +577,7 @@ fn lane(
     } else {
         quote! {}
     };
-    let guard = if by_lane(sem) && access.is_none() {
+    let guard = if by_lane(sem) && emit.rows.is_none() {
         quote! { if exec >> l & 1 == 0 { continue; } }
     } else {
         quote! {}
@@ -582,8 +594,8 @@ fn lane(
     if writes_vcc {
         exec_end.extend(quote! { rt::set_mask(cx, op.d1, all_vcc); });
     }
-    let (before, after) = match access {
-        Some(access) => access.tokens(emit, &read, &locals),
+    let (before, after) = match emit.rows {
+        Some(accesses) => accesses.tokens(emit, &read, &locals),
         None => (quote! {}, quote! {}),
     };
     let one_half = quote! {
@@ -609,6 +621,12 @@ fn lane(
         #mask_end
         #write
     };
+    // Lowered for the plain path, run by the general one: a wave of 64, a host without vectors.
+    let scalars = if !plain && has_plain(sem) {
+        quote! { if op.flags & Op::SCALARS != 0 { rt::broadcast(cx, op); } }
+    } else {
+        quote! {}
+    };
     let halves = if plain {
         quote! {
             const half: usize = 0;
@@ -629,6 +647,7 @@ fn lane(
         let mut flow = Flow::NEXT;
         let clamp = rt::clamp(op);
         let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
+        #scalars
         let file = rt::file(cx);
         #halves
         #exec_end

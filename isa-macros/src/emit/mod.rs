@@ -30,9 +30,13 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             let role = format_ident!("{}", format!("{role:?}"));
             quote! { ::isa_spec::tables::Role::#role }
         });
+        let staged = match handler::staged(op) {
+            Some(dwords) => quote! { Some([#(#dwords),*]) },
+            None => quote! { None },
+        };
         quote! {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
-                indexed: &[#(#indexed),*], text: #text, file: #file, line: #line as u32 }
+                indexed: &[#(#indexed),*], staged: #staged, text: #text, file: #file, line: #line as u32 }
         }
     });
     let archs = set.by_arch.len();
@@ -101,6 +105,8 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub fields: &'static [&'static str],
             /// Operands whose number, not value, the body reads.
             pub indexed: &'static [::isa_spec::tables::Role],
+            /// Registers that a handler's plain path reads of each source slot; `None` for operations that have no such path.
+            pub staged: Option<[u8; 4]>,
             /// The body as written.
             pub text: &'static str,
             pub file: &'static str,

@@ -3,11 +3,13 @@
 
 use super::expr::Emit;
 use isa_spec::pcode::ir::*;
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-/// The one access of a body.
-pub struct Access<'a> {
+/// The accesses of a body, in order: loads, or one store.
+pub struct Accesses<'a>(Vec<Access<'a>>);
+
+struct Access<'a> {
     store: bool,
     space: Space,
     addr: &'a Expr,
@@ -16,13 +18,14 @@ pub struct Access<'a> {
     before: &'a [Stmt],
 }
 
-/// The access, if the body has one only, outside of branches and loops, and does nothing else to the machine.
-pub fn access(sem: &Semantics) -> Option<Access<'_>> {
+/// The accesses, if they are outside of branches and loops and the body does nothing else to the machine. Of stores one only: two would
+/// reach memory in another order than lane by lane.
+pub fn accesses(sem: &Semantics) -> Option<Accesses<'_>> {
     if sem.uses.control || !sem.uses.state_writes.is_empty() || sem.uses.memory_read == sem.uses.memory_write
     {
         return None;
     }
-    let mut found = None;
+    let mut found: Vec<Access<'_>> = Vec::new();
     for (at, stmt) in sem.body.iter().enumerate() {
         let Stmt::Assign { place, value, .. } = stmt else {
             if mentions(stmt) {
@@ -39,12 +42,11 @@ pub fn access(sem: &Semantics) -> Option<Access<'_>> {
             (_, Some((space, addr, width))) => Some(Access { store: false, space, addr, width, before }),
             (_, None) => None,
         };
-        if here.is_some() && found.is_some() {
-            return None;
-        }
-        found = here.or(found);
+        found.extend(here);
     }
-    found.filter(|a| load(a.addr).is_some_and(|inner| inner.is_none()))
+    let one_way = found.len() == 1 || !found.is_empty() && found.iter().all(|a| !a.store);
+    let plain = found.iter().all(|a| load(a.addr).is_some_and(|inner| inner.is_none()));
+    (one_way && plain).then_some(Accesses(found))
 }
 
 /// The load in an expression, if it has one that always happens; outer `None` if there are several, or one under a condition.
@@ -108,10 +110,28 @@ fn mentions(stmt: &Stmt) -> bool {
     }
 }
 
-impl Access<'_> {
+impl Accesses<'_> {
+    /// The rows that hold what was loaded from an address of the body.
+    pub fn loaded(&self, addr: &Expr) -> Option<Ident> {
+        let at = self.0.iter().position(|a| !a.store && std::ptr::eq(a.addr, addr))?;
+        Some(format_ident!("loaded{at}"))
+    }
+
     /// What comes before the lane loop, and what behind it.
     pub fn tokens(
         &self,
+        emit: &Emit<'_>,
+        read: &TokenStream,
+        locals: &TokenStream,
+    ) -> (TokenStream, TokenStream) {
+        self.0.iter().map(|a| a.tokens(self, emit, read, locals)).unzip()
+    }
+}
+
+impl Access<'_> {
+    fn tokens(
+        &self,
+        all: &Accesses<'_>,
         emit: &Emit<'_>,
         read: &TokenStream,
         locals: &TokenStream,
@@ -130,6 +150,7 @@ impl Access<'_> {
             return (before, after);
         }
         let (statements, addr) = (emit.stmts(self.before), emit.address(self.space, self.addr));
+        let loaded = all.loaded(self.addr);
         let before = quote! {
             let mut addresses = [0u64; 32];
             for l in 0..32usize {
@@ -139,7 +160,7 @@ impl Access<'_> {
                 #statements
                 addresses[l] = #addr;
             }
-            let loaded = match rt::load_rows::<#bytes, #dwords>(
+            let #loaded = match rt::load_rows::<#bytes, #dwords>(
                 cx, rt::Space::#space, &addresses, exec, lane_base) {
                 Ok(rows) => rows,
                 Err(flow) => return flow,

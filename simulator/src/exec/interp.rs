@@ -25,8 +25,9 @@ pub fn host_is_fast() -> bool {
             && has!("lzcnt")
             && has!("popcnt")
     }
+    // Elsewhere they are compiled for whatever every host of the kind has.
     #[cfg(not(target_arch = "x86_64"))]
-    false
+    true
 }
 
 impl<'a> Cx<'a> {
@@ -49,6 +50,7 @@ impl<'a> Cx<'a> {
             arch,
             consts: &lowered.consts,
             exts: &lowered.exts,
+            fast: host_is_fast(),
             slow,
             mode_kind: 0,
             general: super::rt::General(isa_spec::arith::FloatEnv::KEEP),
@@ -63,12 +65,11 @@ impl<'a> Cx<'a> {
         cx
     }
 
-    /// `name` is the instruction's.
     #[cold]
-    pub(super) fn take_event(&mut self, op: &Op, name: Option<&str>) -> Event {
+    pub(super) fn take_event(&mut self, op: &Op, program: &Program) -> Event {
         match self.event.take() {
             Some(event) => event,
-            None => unknown(op, name),
+            None => unknown(op, program.name_at(self.pc())),
         }
     }
 }
@@ -112,12 +113,32 @@ pub fn step(
     wave: &mut Wave,
     context: &mut Context<'_>,
 ) -> Option<Result<(), Event>> {
+    step_by(host_is_fast(), arch, inst, wave, context)
+}
+
+/// [`step`] by the handlers for hosts without vector instructions, whatever this host has.
+pub fn step_portably(
+    arch: Arch,
+    inst: &Inst,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+) -> Option<Result<(), Event>> {
+    step_by(false, arch, inst, wave, context)
+}
+
+/// `fast` is [`host_is_fast`], or false.
+fn step_by(
+    fast: bool,
+    arch: Arch,
+    inst: &Inst,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+) -> Option<Result<(), Event>> {
     let mut lowered = Lowered::default();
     lowered.push(arch, inst);
     if lowered.ops.iter().any(|op| op.code == Op::UNKNOWN) {
         return None;
     }
-    let fast = host_is_fast();
     let pc = wave.pc;
     let pcs = [pc; 4];
     let mut cx = Cx::new(arch, wave, context, &lowered, &pcs);
@@ -129,7 +150,7 @@ pub fn step(
             Flow::NEXT | Flow::MODE => {}
             Flow::JUMP => next = cx.jump,
             _ => {
-                result = Err(cx.take_event(op, None));
+                result = Err(cx.event.take().unwrap_or_else(|| unknown(op, None)));
                 break;
             }
         }
@@ -190,8 +211,7 @@ pub fn run(
                     }
                     continue;
                 }
-                let name = program.name_at(cx.pc());
-                let event = cx.take_event(&program.lowered.ops[cx.at], name);
+                let event = cx.take_event(&program.lowered.ops[cx.at], program);
                 let fault = matches!(event, Event::Fault { .. });
                 let next = cx.at + !fault as usize;
                 cx.wave.pc = program.op_pcs[next];

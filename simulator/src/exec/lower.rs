@@ -6,7 +6,7 @@ use crate::arch::Arch;
 use crate::inst::Inst;
 use crate::isa::{self, OpInfo};
 use crate::machine::Row;
-use crate::machine::wave::{CONSTS, DISCARD, MAX_CONSTS, NULL, TEMP, VCC_LO};
+use crate::machine::wave::{CONSTS, DISCARD, MAX_CONSTS, NULL, STAGE, TEMP, VCC_LO};
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
 use std::collections::HashMap;
@@ -137,7 +137,7 @@ impl Lowered {
         }
         op.ext = self.ext(ext);
         op.flags |= Op::ALWAYS;
-        if !is_plain(&op, operands) {
+        if !is_plain(&op, operands) || info.staged.is_some_and(|dwords| !scalars(&mut op, dwords)) {
             op.flags |= Op::SLOW;
         }
         op
@@ -279,6 +279,34 @@ fn is_plain(op: &Op, operands: &[Operand]) -> bool {
     let sources =
         operands.iter().filter(|o| o.field.is_some() && o.fmt != Fmt::Mask).filter_map(|o| slot(o.role));
     op.flags & special == 0 && sources.into_iter().all(|slot| plain(op.src[slot]))
+}
+
+/// Turns the SGPRs among a plain operation's sources into hidden rows, and lists them; false if they are too many.
+fn scalars(op: &mut Op, dwords: [u8; 4]) -> bool {
+    let (mut list, mut used) = ([Op::NO_SCALAR; 4], 0);
+    let mut src = op.src;
+    // The mask source, and slots without an operand, have no registers to read.
+    for (code, dwords) in src.iter_mut().zip(dwords).filter(|(code, n)| *n > 0 && **code < Op::VGPR) {
+        let wanted = *code as u8..*code as u8 + dwords;
+        let found = list.windows(dwords as usize).position(|have| have.iter().copied().eq(wanted.clone()));
+        let at = match found {
+            Some(at) => at,
+            None if used + dwords as usize > list.len() => return false,
+            None => {
+                let at = used;
+                used += dwords as usize;
+                wanted.zip(&mut list[at..]).for_each(|(sgpr, have)| *have = sgpr);
+                at
+            }
+        };
+        *code = Op::VGPR | (STAGE + at) as u16;
+    }
+    op.src = src;
+    if used > 0 {
+        op.flags |= Op::SCALARS;
+        op.imm = u32::from_le_bytes(list);
+    }
+    true
 }
 
 fn slot(role: Role) -> Option<usize> {

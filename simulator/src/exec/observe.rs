@@ -158,7 +158,7 @@ pub fn run(
                             next = cx.wave.pc;
                             result.err()
                         }
-                        None => Some(cx.take_event(op, program.name_at(pc))),
+                        None => Some(cx.take_event(op, program)),
                     };
                     break;
                 }

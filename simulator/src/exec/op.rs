@@ -1,5 +1,7 @@
 //! The dense operation that the interpreter runs: what an instruction becomes once its operands are resolved.
 
+use crate::machine::wave::STAGE;
+
 /// One operation. Sources are codes: below 128 an index in the SGPR file, [`Op::VGPR`] a VGPR row, [`Op::CONST`] a row of the
 /// program's constants, [`Op::SPECIAL`] the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +29,19 @@ impl Op {
     pub const HOLE: u16 = u16::MAX - 1;
     /// Code of the place behind a program.
     pub const END: u16 = u16::MAX - 2;
+
+    /// No SGPR in this byte of `imm`, nor in those above.
+    pub const NO_SCALAR: u8 = 0xff;
+
+    /// SGPRs that [`Op::SCALARS`] broadcasts, and the hidden row of each.
+    #[inline(always)]
+    pub fn scalars(&self) -> impl Iterator<Item = (usize, usize)> {
+        let list = self.imm.to_le_bytes();
+        (0..list.len())
+            .map(move |k| (list[k], STAGE + k))
+            .take_while(|(sgpr, _)| *sgpr != Op::NO_SCALAR)
+            .map(|(sgpr, row)| (sgpr as usize & 127, row))
+    }
 
     /// Words that are no instruction.
     pub fn hole() -> Op {
@@ -57,6 +72,8 @@ impl Op {
     /// The result is dropped, though the destination is read: a buffer atomic without return. With [`Op::OUTPUT`], so that only
     /// the slow path looks.
     pub const NO_RESULT: u16 = 256;
+    /// `imm` numbers the SGPRs that the sources want broadcast, a byte each: see [`Op::scalars`].
+    pub const SCALARS: u16 = 512;
     /// Bits of a code that number a row.
     pub const ROW: u16 = 0x3ff;
 

@@ -21,6 +21,8 @@ pub const VGPRS: usize = 256;
 /// Rows of a half: the VGPRs, then hidden ones: [`DISCARD`], temporaries of split instructions, broadcast scalars, and the program's
 /// first constants. Whatever a lane handler reads is in one file.
 pub const ROWS: usize = CONSTS + MAX_CONSTS;
+/// Rows that a source's code can number: a table of so many needs no test.
+const CODES: usize = 1024;
 /// Hidden rows for broadcast scalars, [`STAGE_ROWS`] for each of four sources.
 pub const STAGE: usize = VGPRS + 16;
 pub const STAGE_ROWS: usize = 4;
@@ -46,7 +48,7 @@ pub const EXEC_LO: usize = 126;
 
 /// Whether a word as f32 is a denormal.
 pub fn is_denormal(bits: u32) -> bool {
-    bits & 0x7f80_0000 == 0 && bits & 0x007f_ffff != 0
+    (bits & 0x7f80_0000 == 0) & (bits & 0x007f_ffff != 0)
 }
 
 /// A wave. VGPRs are structure-of-arrays; a wave64 has two halves, each a file of its own.
@@ -55,7 +57,7 @@ pub struct Wave {
     pub size: u32,
     pub rows: Box<[Row]>,
     /// By row, 1: surely no f32 denormal in any lane of the first half. What flushes denormals need not look for them then.
-    clean: [u8; ROWS],
+    clean: [u8; CODES],
     /// Where memory instructions last went, by operation modulo the length: a hint for the host's caches, no state of the machine.
     pub last_addresses: [u64; LAST_ADDRESSES],
     /// Whose constants the hidden rows hold ([`Wave::install`]).
@@ -86,7 +88,7 @@ impl Wave {
         let mut wave = Wave {
             size,
             rows: vec![Row::ZERO; ROWS * halves].into_boxed_slice(),
-            clean: [0; ROWS],
+            clean: [0; CODES],
             last_addresses: [0; LAST_ADDRESSES],
             installed: 0,
             sgprs: [0; 128],
@@ -110,7 +112,7 @@ impl Wave {
         for half in self.rows.chunks_exact_mut(ROWS) {
             half[..used].fill(Row::ZERO);
         }
-        self.clean = [0; ROWS];
+        self.clean = [0; CODES];
         self.installed = 0;
         self.sgprs = [0; 128];
         self.scc = 0;
@@ -131,7 +133,7 @@ impl Wave {
         for half in self.rows.chunks_exact_mut(ROWS) {
             half[CONSTS..CONSTS + consts.len()].copy_from_slice(consts);
         }
-        for (clean, row) in self.clean[CONSTS..].iter_mut().zip(consts) {
+        for (clean, row) in self.clean[CONSTS..ROWS].iter_mut().zip(consts) {
             *clean = !is_denormal(row.0[0]) as u8;
         }
     }

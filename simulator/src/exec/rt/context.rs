@@ -39,6 +39,8 @@ pub struct Cx<'a> {
     pub arch: Arch,
     pub consts: &'a [Row],
     pub exts: &'a [Ext],
+    /// The host has what the fast handlers are compiled for.
+    pub fast: bool,
     /// Flags of the operations that take a handler's long way.
     pub slow: u16,
     /// [`Cx::KEEP`], [`Cx::FLUSH`], or anything else.

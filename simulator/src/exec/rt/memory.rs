@@ -41,15 +41,19 @@ pub fn load<const BYTES: usize>(
     let bytes: [u8; BYTES] = match place(space, addr) {
         Place::Global => match cx.memory.load::<BYTES>(addr) {
             Ok(bytes) => bytes,
-            Err(e) => missed_load(cx, space, e, addr, lane)?,
+            Err(e) => missed_load(cx, space, addr, lane, |cx| Err(cx.memory_fault(e, lane)))?,
         },
         Place::Lds(at) => match lds(cx, at, BYTES) {
             Some(s) => s.try_into().unwrap_or([0; BYTES]),
-            None => missed_lds_load(cx, at, lane)?,
+            // Beyond the allocation LDS reads zero.
+            None => missed_load(cx, Space::Lds, at, lane, |_| Ok([0; BYTES]))?,
         },
         Place::Scratch(at) => match scratch(cx, at, BYTES, lane) {
             Some(s) => s.try_into().unwrap_or([0; BYTES]),
-            None => missed_scratch_load(cx, at, lane)?,
+            None => {
+                let fault = |cx: &mut Cx<'_>| Err(scratch_fault(cx, at, BYTES, lane, false));
+                missed_load(cx, Space::Scratch, at, lane, fault)?
+            }
         },
         Place::Nowhere => return Ok(0),
     };
@@ -147,45 +151,19 @@ fn scratch<'c>(cx: &'c mut Cx<'_>, at: u64, len: usize, lane: Option<u32>) -> Op
 
 // Accesses that are out of bounds, or watched: out of line, so that the others stay short.
 
+/// Asks the observer; without one, `missed` says what a load from nowhere gives.
 #[cold]
 fn missed_load<const BYTES: usize>(
     cx: &mut Cx<'_>,
     space: Space,
-    e: MemError,
-    addr: u64,
-    lane: Option<u32>,
-) -> Result<[u8; BYTES], Flow> {
-    let mut bytes = [0; BYTES];
-    match watch::load(cx, space, addr, lane, &mut bytes) {
-        Some(result) => result.map(|()| bytes),
-        None => Err(cx.memory_fault(e, lane)),
-    }
-}
-
-/// Beyond the allocation LDS reads zero.
-#[cold]
-fn missed_lds_load<const BYTES: usize>(
-    cx: &mut Cx<'_>,
     at: u64,
     lane: Option<u32>,
+    missed: impl FnOnce(&mut Cx<'_>) -> Result<[u8; BYTES], Flow>,
 ) -> Result<[u8; BYTES], Flow> {
     let mut bytes = [0; BYTES];
-    match watch::load(cx, Space::Lds, at, lane, &mut bytes) {
+    match watch::load(cx, space, at, lane, &mut bytes) {
         Some(result) => result.map(|()| bytes),
-        None => Ok(bytes),
-    }
-}
-
-#[cold]
-fn missed_scratch_load<const BYTES: usize>(
-    cx: &mut Cx<'_>,
-    at: u64,
-    lane: Option<u32>,
-) -> Result<[u8; BYTES], Flow> {
-    let mut bytes = [0; BYTES];
-    match watch::load(cx, Space::Scratch, at, lane, &mut bytes) {
-        Some(result) => result.map(|()| bytes),
-        None => Err(scratch_fault(cx, at, BYTES, lane, false)),
+        None => missed(cx),
     }
 }
 
@@ -234,7 +212,7 @@ pub fn load_rows<const BYTES: usize, const DWORDS: usize>(
     lane_base: u32,
 ) -> Result<[Row; DWORDS], Flow> {
     let mut rows = [Row::ZERO; DWORDS];
-    let at = match near(cx, space, addresses, exec, BYTES, false) {
+    let at = match near::<BYTES>(cx, space, addresses, exec, false) {
         Some(near) => near,
         None => {
             far_load::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, &mut rows)?;
@@ -262,7 +240,7 @@ pub fn store_rows<const BYTES: usize, const DWORDS: usize>(
     lane_base: u32,
     rows: &[Row; DWORDS],
 ) -> Result<(), Flow> {
-    let Some(at) = near(cx, space, addresses, exec, BYTES, true) else {
+    let Some(at) = near::<BYTES>(cx, space, addresses, exec, true) else {
         return far_store::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows);
     };
     if at.in_order {
@@ -335,45 +313,121 @@ struct Near {
     offsets: Row,
 }
 
+/// Out of line, so that a body's accesses stay small enough to be optimised together.
 #[inline(always)]
-fn near(
+fn near<const BYTES: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
-    bytes: usize,
     write: bool,
 ) -> Option<Near> {
-    // Scratch is swizzled: lanes have a space each.
-    if space == Space::Scratch || space == Space::Buffer || exec == 0 {
+    // Scratch is swizzled: lanes have a space each. And elements are whole words of registers, or parts of one: see `element`.
+    let odd = BYTES > 2 && !BYTES.is_multiple_of(4);
+    if space == Space::Scratch || space == Space::Buffer || odd {
         return None;
     }
-    // Whole words of registers, or parts of one: see `element`.
-    if bytes > 2 && !bytes.is_multiple_of(4) {
-        return None;
-    }
-    if exec == u32::MAX {
-        let first = addresses[0];
-        let mut gaps = 0;
-        for l in 0..32 {
-            gaps |= addresses[l].wrapping_sub(first) ^ (l * bytes) as u64;
-        }
-        if gaps == 0 {
-            let host = locate(cx, space, first, 32 * bytes as u64, write)?;
-            if space != Space::Lds {
-                prefetch(cx, host, first, 32 * bytes);
+    #[cfg(target_arch = "x86_64")]
+    if cx.fast {
+        // SAFETY: the host has AVX2.
+        return unsafe {
+            if space == Space::Lds {
+                near_lds_avx2::<BYTES>(cx, addresses, exec)
+            } else {
+                near_global_avx2::<BYTES>(cx, space, addresses, exec, write)
             }
-            return Some(Near { host, in_order: true, offsets: Row::ZERO });
-        }
+        };
     }
-    // Offsets from an active lane's address, as signed 32-bit numbers: farther apart is not near.
-    let pivot = addresses[exec.trailing_zeros() as usize & 31];
+    if space == Space::Lds {
+        near_lds::<BYTES>(cx, addresses, exec)
+    } else {
+        near_global::<BYTES>(cx, space, addresses, exec, write)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline(never)]
+fn near_lds_avx2<const BYTES: usize>(cx: &mut Cx<'_>, addresses: &Addresses, exec: u32) -> Option<Near> {
+    near_lds::<BYTES>(cx, addresses, exec)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline(never)]
+fn near_global_avx2<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    write: bool,
+) -> Option<Near> {
+    near_global::<BYTES>(cx, space, addresses, exec, write)
+}
+
+/// Ones for active lanes.
+#[inline(always)]
+fn active_lanes(exec: u32) -> [u32; 32] {
     let mut active = [u32::MAX; 32];
     if exec != u32::MAX {
         for l in 0..32 {
             active[l] = 0u32.wrapping_sub(exec >> l & 1);
         }
     }
+    active
+}
+
+/// LDS is small and starts at 0: its addresses are offsets, and the highest says whether all are inside.
+#[inline(always)]
+fn near_lds<const BYTES: usize>(cx: &mut Cx<'_>, addresses: &Addresses, exec: u32) -> Option<Near> {
+    let active = active_lanes(exec);
+    let mut offsets = Row::ZERO;
+    let (mut beyond, mut highest, mut gaps) = (0, 0, 0);
+    for l in 0..32 {
+        beyond |= addresses[l] & (active[l] as i32 as i64 as u64);
+        offsets.0[l] = addresses[l] as u32 & active[l];
+    }
+    for l in 0..32 {
+        highest = offsets.0[l].max(highest);
+        gaps |= offsets.0[l].wrapping_sub(offsets.0[0]) ^ (l * BYTES) as u32;
+    }
+    if beyond >> 32 != 0 || highest as usize + BYTES > cx.lds.len() {
+        return None;
+    }
+    let first = cx.lds.as_mut_ptr();
+    if gaps == 0 && exec == u32::MAX {
+        let host = first.wrapping_add(offsets.0[0] as usize);
+        return Some(Near { host, in_order: true, offsets });
+    }
+    Some(Near { host: first, in_order: false, offsets })
+}
+
+#[inline(always)]
+fn near_global<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    write: bool,
+) -> Option<Near> {
+    if exec == 0 {
+        return None;
+    }
+    if exec == u32::MAX {
+        let first = addresses[0];
+        let mut gaps = 0;
+        for l in 0..32 {
+            gaps |= addresses[l].wrapping_sub(first) ^ (l * BYTES) as u64;
+        }
+        if gaps == 0 {
+            let host = locate(cx, space, first, 32 * BYTES as u64, write)?;
+            prefetch(cx, host, first, 32 * BYTES);
+            return Some(Near { host, in_order: true, offsets: Row::ZERO });
+        }
+    }
+    // Offsets from an active lane's address, as signed 32-bit numbers: farther apart is not near.
+    let pivot = addresses[exec.trailing_zeros() as usize & 31];
+    let active = active_lanes(exec);
     let mut relative = [0i32; 32];
     let mut far = 0u64;
     for l in 0..32 {
@@ -389,7 +443,7 @@ fn near(
         low = relative[l].min(low);
         high = relative[l].max(high);
     }
-    let size = (high - low) as u64 + bytes as u64;
+    let size = (high - low) as u64 + BYTES as u64;
     let host = locate(cx, space, pivot.wrapping_add(low as i64 as u64), size, write)?;
     let mut offsets = Row::ZERO;
     for l in 0..32 {

@@ -76,33 +76,48 @@ pub unsafe fn stage<const DWORDS: usize>(
     unsafe { file.add(STAGE + STAGE_ROWS * slot).cast_const() }
 }
 
-/// [`stage`] where nothing is special: a VGPR, a constant, or an SGPR of the plain ones.
+/// [`stage`] where nothing is special: a row of the wave's file, whatever the source.
 ///
 /// # Safety
-/// As for [`stage`], in a wave of 32, for an operation that is not [`Op::SLOW`].
+/// As for [`stage`], in a wave of 32, for an operation that is not [`Op::SLOW`], its scalars broadcast.
 #[inline(always)]
-pub unsafe fn plain_stage<const DWORDS: usize>(
-    cx: &mut Cx<'_>,
-    file: *mut Row,
-    code: u16,
-    slot: usize,
-) -> *const Row {
-    let row = if code & Op::VGPR != 0 {
-        (code & Op::ROW) as usize
-    } else {
-        for k in 0..DWORDS {
-            debug_assert!((code as usize) + k < cx.wave.sgprs.len());
-            // SAFETY: lowering calls an operation slow whose SGPRs are not all below NULL; the file has the hidden rows.
-            unsafe {
-                *file.add(STAGE + STAGE_ROWS * slot + k) =
-                    Row::splat(*cx.wave.sgprs.get_unchecked(code as usize + k))
-            };
+pub unsafe fn plain_stage(file: *mut Row, code: u16) -> *const Row {
+    debug_assert!(code >= Op::VGPR && ((code - Op::VGPR) as usize) < ROWS);
+    // One base for all sources: the compiler sees that no result in registers can overlap them. The subtraction becomes part of the
+    // address.
+    file.wrapping_add(code as usize).wrapping_sub(Op::VGPR as usize).cast_const()
+}
+
+/// Puts the SGPRs that an operation lists ([`Op::SCALARS`]) in its hidden rows, of each half.
+#[inline(always)]
+pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
+    for (sgpr, row) in op.scalars() {
+        let value = cx.wave.sgprs[sgpr];
+        for half in cx.wave.rows.chunks_exact_mut(ROWS) {
+            half[row] = Row::splat(value);
         }
-        STAGE + STAGE_ROWS * slot
-    };
-    // One base for all sources: the compiler sees that no result in registers can overlap them.
-    // SAFETY: by the contract.
-    unsafe { file.add(row).cast_const() }
+        cx.wave.set_clean(row, !is_denormal(value));
+    }
+}
+
+/// [`broadcast`] for a wave of 32.
+///
+/// # Safety
+/// The wave is the one that the operation was lowered for.
+#[inline(always)]
+pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
+    let file = file(cx);
+    let (mut list, mut row) = (op.imm, STAGE);
+    // A loop of unknown length: one or two rounds, not worth unrolling.
+    while list as u8 != Op::NO_SCALAR {
+        let value = cx.wave.sgprs[(list & 127) as usize];
+        debug_assert!(row < STAGE + 4 * STAGE_ROWS);
+        // SAFETY: the list is four bytes long, and every file has the hidden rows.
+        unsafe { *file.add(row) = Row::splat(value) };
+        cx.wave.set_clean(row, !is_denormal(value));
+        list = list >> 8 | (Op::NO_SCALAR as u32) << 24;
+        row += 1;
+    }
 }
 
 /// Dword `k` of a scalar source.
@@ -298,10 +313,27 @@ pub unsafe fn write<const N: usize>(
 /// Whether a plain source surely holds no f32 denormals.
 #[inline(always)]
 pub fn is_clean(cx: &Cx<'_>, code: u16) -> bool {
-    if code & Op::VGPR != 0 {
-        cx.wave.is_clean((code & Op::ROW) as usize)
-    } else {
-        cx.wave.sgprs.get(code as usize).is_some_and(|v| !is_denormal(*v))
+    cx.wave.is_clean((code & Op::ROW) as usize)
+}
+
+/// Looks for denormals in rows of which nothing is known, and remembers those that have none: a register that a loop only reads is
+/// looked at once.
+///
+/// # Safety
+/// As for [`plain_stage`].
+#[inline(always)]
+pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, codes: [u16; N]) {
+    let file = file(cx);
+    for code in codes {
+        let at = (code & Op::ROW) as usize;
+        debug_assert!(at < ROWS);
+        // SAFETY: by the contract.
+        let row = unsafe { &*file.add(at) };
+        let mut found = 0;
+        for value in row.0 {
+            found |= is_denormal(value) as u32;
+        }
+        cx.wave.set_clean(at, found == 0);
     }
 }
 

@@ -1,0 +1,105 @@
+//! `cargo bench --bench scale`: time and memory as the work grows, as the tables of docs/performance.md.
+
+use isa_spec::source::SourceMap;
+use std::time::Instant;
+use wavesim::loader::prepared::{Prepared, Source};
+use wavesim::memory::Memory;
+use wavesim::sched::dispatch;
+use wavesim::text::{self, Options};
+
+/// A kernel from text, and the seconds that took.
+fn load(source: &str, memory_mb: u64) -> (Prepared, f64) {
+    let start = Instant::now();
+    let mut sources = SourceMap::default();
+    let file = sources.add("kernel.rdna", source);
+    let bytes = memory_mb << 20;
+    let options = Options { global_bytes: bytes, ..Options::default() };
+    let kernel =
+        text::parse(&sources, file, &options).unwrap_or_else(|e| panic!("{}", text::render(&sources, &e)));
+    let memory = Memory::new(bytes).expect("memory");
+    let source = Source { name: "kernel.rdna".to_string(), text: source.to_string() };
+    let prepared = text::layout::load(kernel, source, memory).expect("a launch");
+    (prepared, start.elapsed().as_secs_f64())
+}
+
+/// Instructions executed and the seconds they took.
+fn run(prepared: &Prepared) -> (u64, f64) {
+    let start = Instant::now();
+    let stats = dispatch::run(&prepared.dispatch(u64::MAX), &prepared.memory).expect("a run");
+    (stats.instructions, start.elapsed().as_secs_f64())
+}
+
+/// Forgets the highest resident size so far, where the system lets us.
+fn reset_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// Highest resident size since, in MiB.
+fn peak_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
+}
+
+fn memory() -> String {
+    peak_mib().map_or("-".to_string(), |m| format!("{m:.0}"))
+}
+
+fn grids() {
+    println!(
+        "| workgroups | wave-instructions | run, ms | ns a workgroup | peak memory, MiB |\n|---|---|---|---|---|"
+    );
+    for groups in [1u64, 100, 10_000, 1_000_000] {
+        let source = format!(
+            "---\nout_y: u32[64]\nlocal = 64, 1, 1\nglobal = {groups}, 1, 1\nwave = 32\nlds = 1024\n---\n\
+             s_load_b64 s[8:9], s[3:4], 0\nv_lshlrev_b32 v1, 2, v0\nv_add_nc_u32 v2, s0, v0\nds_store_b32 v1, v2\n\
+             s_waitcnt lgkmcnt(0)\nds_load_b32 v2, v1\ns_waitcnt lgkmcnt(0)\nglobal_store_b32 v1, v2, s[8:9]\ns_endpgm\n"
+        );
+        reset_peak();
+        let (prepared, _) = load(&source, 1);
+        let (instructions, seconds) = run(&prepared);
+        let each = seconds * 1e9 / groups as f64;
+        println!("| {groups} | {instructions} | {:.2} | {each:.0} | {} |", seconds * 1e3, memory());
+    }
+}
+
+fn programs() {
+    println!("\n| instructions | load, ms | ns each | run, ms | peak memory, MiB |\n|---|---|---|---|---|");
+    for count in [10usize, 1000, 10_000, 100_000] {
+        let lines = ["v_add_nc_u32 v1, v1, v0", "v_fma_f32 v2, v1, 0.5, v2", "s_add_u32 s5, s5, 7"];
+        let body: String = lines.iter().cycle().take(count).flat_map(|l| [l, "\n"]).collect();
+        let source = format!("---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\nwave = 32\n---\n{body}s_endpgm\n");
+        reset_peak();
+        let (prepared, load_s) = load(&source, 1);
+        let (_, run_s) = run(&prepared);
+        let each = load_s * 1e9 / count as f64;
+        println!("| {count} | {:.2} | {each:.0} | {:.3} | {} |", load_s * 1e3, run_s * 1e3, memory());
+    }
+}
+
+fn buffers() {
+    println!(
+        "\n| buffer, MiB | load, ms | one store each 4 KiB, ms | ns each | peak memory, MiB |\n|---|---|---|---|---|"
+    );
+    for mib in [1u64, 32, 256, 2047] {
+        // A lane a page: every page of the buffer is touched once.
+        let groups = mib * 256 / 32;
+        let source = format!(
+            "---\nout_y: u32[{}]\nlocal = 32, 1, 1\nglobal = {groups}, 1, 1\nwave = 32\n---\n\
+             s_load_b64 s[8:9], s[3:4], 0\nv_lshl_add_u32 v1, s0, 5, v0\nv_lshlrev_b32 v1, 12, v1\n\
+             s_waitcnt lgkmcnt(0)\nglobal_store_b32 v1, v0, s[8:9]\ns_endpgm\n",
+            mib << 18
+        );
+        reset_peak();
+        let (prepared, load_s) = load(&source, mib + 1);
+        let (_, run_s) = run(&prepared);
+        let each = run_s * 1e9 / (mib * 256) as f64;
+        println!("| {mib} | {:.2} | {:.2} | {each:.0} | {} |", load_s * 1e3, run_s * 1e3, memory());
+    }
+}
+
+fn main() {
+    grids();
+    programs();
+    buffers();
+}
