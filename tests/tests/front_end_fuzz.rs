@@ -1,38 +1,275 @@
-//! Damaged text kernels and launch descriptions: an error, a fault or a result, never a panic, a hang or all of the memory.
+//! Damaged files of every kind that is read: an error, a fault or a result, never a panic, a hang or all of the memory. The bodies
+//! are those of `fuzz/`. `WAVESIM_FUZZ_CASES` sets how many inputs each gets.
 
-use isa_spec::source::SourceMap;
 use proptest::prelude::*;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
 use wavesim::arch::Arch;
 use wavesim::loader::launch::{self, Wanted};
-use wavesim::loader::prepared::Source;
 use wavesim::loader::request;
-use wavesim::memory::Memory;
-use wavesim::sched::dispatch;
-use wavesim::text::{self, Options};
-use wavesim_tests::root;
+use wavesim_tests::{fuzz, root};
 
 const GLOBAL_BYTES: u64 = 1 << 18;
 
-/// Reads, and if that succeeds runs for a moment.
-fn survive(source: &str, arch: Arch, wave: Option<u32>) {
-    let options = Options { arch: Some(arch), wave, global_bytes: GLOBAL_BYTES, ..Options::default() };
-    let mut sources = SourceMap::default();
-    let file = sources.add("fuzz.rdna", source);
-    let kernel = match text::parse(&sources, file, &options) {
-        Ok(kernel) => kernel,
-        Err(diagnostics) => {
-            assert!(!text::render(&sources, &diagnostics).is_empty());
-            return;
-        }
-    };
-    let Ok(memory) = Memory::new(GLOBAL_BYTES) else { return };
-    let source = Source { name: "fuzz.rdna".to_string(), text: source.to_string() };
-    let Ok(prepared) = text::layout::load(kernel, source, memory) else { return };
-    let dispatch = prepared.dispatch(500);
-    if dispatch.check().is_ok() && dispatch.scratch_bytes <= 4096 {
-        // A fault is as good as a result.
-        let _ = dispatch::run(&dispatch, &prepared.memory);
+/// Bytes that reading an input may take at once, whatever it says, and for each of its own.
+const MEMORY: usize = 64 << 20;
+const MEMORY_PER_BYTE: usize = 1 << 10;
+
+/// Counts what each thread holds.
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<usize> = const { Cell::new(0) };
+    static MOST: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count(more: usize, less: usize) {
+    // A thread that ends has no counters any more.
+    let _ = HELD.try_with(|held| {
+        // What another thread took may be given back here.
+        held.set((held.get() + more).saturating_sub(less));
+        let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
+    });
+}
+
+// SAFETY: the system's allocator does the work.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size(), 0);
+        // SAFETY: as ours.
+        unsafe { System.alloc(layout) }
     }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size(), 0);
+        // SAFETY: as ours.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(0, layout.size());
+        // SAFETY: as ours.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size, layout.size());
+        // SAFETY: as ours.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Runs a body; panics if it took too much.
+fn bounded(name: &str, data: &[u8]) {
+    MOST.set(HELD.get());
+    let before = HELD.get();
+    fuzz::body(name)(data);
+    let took = MOST.get().saturating_sub(before);
+    let allowed = MEMORY + MEMORY_PER_BYTE * data.len();
+    assert!(took <= allowed, "{name}: {took} bytes of memory for {} bytes of input", data.len());
+}
+
+#[test]
+fn memory_is_counted() {
+    MOST.set(HELD.get());
+    let before = HELD.get();
+    drop(std::hint::black_box(vec![0u8; 1 << 20]));
+    assert!(MOST.get() - before >= 1 << 20 && HELD.get() == before);
+}
+
+fn cases() -> ProptestConfig {
+    let cases = std::env::var("WAVESIM_FUZZ_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    ProptestConfig { cases, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Files of the repository with these endings, small enough to be worth damaging.
+fn files(folders: &[&str], endings: &[&str]) -> Vec<Vec<u8>> {
+    fn walk(folder: &Path, endings: &[&str], out: &mut Vec<(std::path::PathBuf, Vec<u8>)>) {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(&path, endings, out);
+            } else if endings.iter().any(|e| path.to_string_lossy().ends_with(e))
+                && entry.metadata().is_ok_and(|m| m.len() < 64 << 10)
+            {
+                out.push((path.clone(), std::fs::read(&path).expect("readable")));
+            }
+        }
+    }
+    let mut out = Vec::new();
+    folders.iter().for_each(|folder| walk(&root().join(folder), endings, &mut out));
+    out.sort();
+    assert!(!out.is_empty(), "{endings:?}");
+    out.into_iter().map(|(_, bytes)| bytes).collect()
+}
+
+/// An edit of bytes.
+#[derive(Debug, Clone)]
+enum Edit {
+    Set(u8),
+    Flip(u8),
+    Word(u32),
+    Long(u64),
+    Cut(usize),
+    Double(usize),
+    End,
+    /// Bytes of another file.
+    Splice {
+        from: usize,
+        at: prop::sample::Index,
+        len: usize,
+    },
+}
+
+fn edit() -> impl Strategy<Value = (prop::sample::Index, Edit)> {
+    let edge = prop::sample::select(vec![
+        0u64,
+        1,
+        2,
+        7,
+        64,
+        127,
+        128,
+        255,
+        256,
+        0x7fff,
+        0xffff,
+        1 << 20,
+        1 << 31,
+        u32::MAX as u64,
+        1 << 32,
+        1 << 40,
+        i64::MAX as u64,
+        u64::MAX - 7,
+        u64::MAX,
+    ]);
+    let kind = prop_oneof![
+        4 => any::<u8>().prop_map(Edit::Set),
+        4 => (0u8..8).prop_map(Edit::Flip),
+        2 => prop_oneof![edge.clone().prop_map(|v| v as u32), any::<u32>()].prop_map(Edit::Word),
+        2 => edge.prop_map(Edit::Long),
+        2 => (0usize..200).prop_map(Edit::Cut),
+        2 => (0usize..200).prop_map(Edit::Double),
+        1 => Just(Edit::End),
+        3 => (any::<usize>(), any::<prop::sample::Index>(), 0usize..200)
+            .prop_map(|(from, at, len)| Edit::Splice { from, at, len }),
+    ];
+    (any::<prop::sample::Index>(), kind)
+}
+
+/// A file of `seeds`, damaged at some places.
+fn damaged_bytes(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
+    let all = seeds.clone();
+    (prop::sample::select(seeds), prop::collection::vec(edit(), 1..8)).prop_map(move |(mut data, edits)| {
+        for (at, edit) in edits {
+            let at = at.index(data.len() + 1);
+            let put = |data: &mut Vec<u8>, bytes: &[u8]| {
+                let end = (at + bytes.len()).min(data.len());
+                data.splice(at..end, bytes.iter().copied());
+            };
+            match edit {
+                Edit::Set(value) => put(&mut data, &[value]),
+                Edit::Flip(bit) => data.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << bit),
+                Edit::Word(value) => put(&mut data, &value.to_le_bytes()),
+                Edit::Long(value) => put(&mut data, &value.to_le_bytes()),
+                Edit::Cut(len) => drop(data.drain(at..(at + len).min(data.len()))),
+                Edit::Double(len) => {
+                    let part = data[at..(at + len).min(data.len())].to_vec();
+                    data.splice(at..at, part);
+                }
+                Edit::End => data.truncate(at),
+                Edit::Splice { from, at: start, len } => {
+                    let from = &all[from % all.len()];
+                    let start = start.index(from.len() + 1);
+                    put(&mut data, &from[start..(start + len).min(from.len())]);
+                }
+            }
+        }
+        data
+    })
+}
+
+/// With a byte before it that chooses the machine.
+fn on_any_machine(texts: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
+    (any::<u8>(), texts).prop_map(|(machine, mut data)| {
+        data.insert(0, machine);
+        data
+    })
+}
+
+/// Damaged bytes, or damaged by pieces of the language.
+fn damaged_text(folders: &[&str], endings: &[&str]) -> impl Strategy<Value = Vec<u8>> + use<> {
+    let seeds = files(folders, endings);
+    let texts = seeds.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
+    prop_oneof![damaged_bytes(seeds), damaged(texts).prop_map(String::into_bytes)]
+}
+
+fn code_objects() -> Vec<Vec<u8>> {
+    files(&["tests/code_objects", "simulator/bench"], &[".co", ".bundle"])
+}
+
+/// Machine code of the code objects, and bytes of no meaning.
+fn code() -> impl Strategy<Value = Vec<u8>> {
+    let noise = prop::collection::vec(any::<u32>(), 1..16)
+        .prop_map(|words| words.iter().flat_map(|w| w.to_le_bytes()).collect());
+    prop_oneof![damaged_bytes(code_objects()), noise]
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn decoder(data in on_any_machine(code())) {
+        bounded("decoder", &data);
+    }
+
+    #[test]
+    fn assembler(data in on_any_machine(damaged_text(&["tests", "simulator/bench"], &[".s", ".inc"]))) {
+        bounded("assembler", &data);
+    }
+
+    #[test]
+    fn text_kernel(data in on_any_machine(damaged_text(&["examples", "tests"], &[".rdna"]))) {
+        bounded("text_kernel", &data);
+    }
+
+    #[test]
+    fn code_object(data in damaged_bytes(code_objects())) {
+        bounded("code_object", &data);
+    }
+
+    #[test]
+    fn launch_description(data in damaged_text(&["tests/code_objects"], &["launch.json"])) {
+        bounded("launch", &data);
+    }
+
+    #[test]
+    fn pcode(data in damaged_text(&["pseudocode", "tests/filetests"], &[".pcode"])) {
+        bounded("pcode", &data);
+    }
+
+    #[test]
+    fn isa_xml(data in damaged_bytes(files(&["isa-spec/tests/fixtures"], &[".xml"]))) {
+        bounded("isa_xml", &data);
+    }
+}
+
+/// `fuzz/` has a target for every body, and no other.
+#[test]
+fn every_body_is_a_fuzz_target() {
+    let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).expect("readable");
+    for (name, _) in fuzz::BODIES {
+        let target = root().join("fuzz/fuzz_targets").join(name).with_extension("rs");
+        let text = std::fs::read_to_string(&target).unwrap_or_else(|e| panic!("{}: {e}", target.display()));
+        assert!(text.contains(&format!("wavesim_tests::fuzz::{name}(data)")), "{name}");
+        assert!(manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\"")), "{name}");
+    }
+    let targets = std::fs::read_dir(root().join("fuzz/fuzz_targets")).expect("a folder").count();
+    assert_eq!(targets, fuzz::BODIES.len());
 }
 
 /// All kernels of the project.
@@ -170,13 +407,13 @@ proptest! {
 
     #[test]
     fn damaged_kernels(text in damaged(kernels()), arch in arch(), wave in wave()) {
-        survive(&text, arch, wave);
+        fuzz::text_kernel_for(&text, arch, wave);
     }
 
     #[test]
     fn token_soup(tokens in prop::collection::vec(token(), 0..40), arch in arch()) {
-        survive(&tokens.join(" "), arch, None);
-        survive(&format!("---\nout_x: u32[4]\n---\n{}\n", tokens.join(" ")), arch, None);
+        fuzz::text_kernel_for(&tokens.join(" "), arch, None);
+        fuzz::text_kernel_for(&format!("---\nout_x: u32[4]\n---\n{}\n", tokens.join(" ")), arch, None);
     }
 
     #[test]

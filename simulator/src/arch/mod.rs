@@ -15,6 +15,12 @@ pub enum Arch {
     RiscvGpu,
 }
 
+/// Every processor name that [`Arch::from_mcpu`] knows.
+pub const PROCESSORS: [&str; 10] = [
+    "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1200",
+    "gfx1201",
+];
+
 impl Arch {
     pub const ALL: [Arch; 4] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::RiscvGpu];
     /// Those of AMD.

@@ -204,8 +204,8 @@ impl Printer<'_> {
                     None => constant::inline_text(&text, slot.constant),
                 }
             }
-            // A code that the type does not name.
-            None => format!("{value}"),
+            // A code that the type does not name: as a number, it would be read back as a constant.
+            None => format!("invalid_operand_{value}"),
         }
     }
 
@@ -312,5 +312,22 @@ fn range(name: &str, registers: u16) -> String {
             format!("{file}[{first}:{}]", first + registers - 1)
         }
         _ => name.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::arch::Arch;
+    use crate::asm::{self, NoSymbols, Options, print};
+    use crate::codec::decode;
+
+    /// What no text can say is not taken for something that one can.
+    #[test]
+    fn reserved_codes_are_no_constants() {
+        let options = Options::new(Arch::Rdna3);
+        let inst = decode(Arch::Rdna3, &[0x8449_c4da]).unwrap();
+        let text = print::instruction(&inst, &options);
+        assert_eq!(text, "s_lshl_b32 s73, invalid_operand_218, -4");
+        assert!(asm::parse(&text, &options, &NoSymbols).is_err());
     }
 }

@@ -2,8 +2,8 @@
 
 use super::OK;
 use super::execute::Execution;
-use super::target::{Target, WaveSize};
-use crate::loader::code_object;
+use super::target::{Target, WaveSize, parse_mcpu};
+use crate::loader::code_object::{self, LoadError, Wish};
 use crate::loader::launch::{self, Wanted};
 use crate::loader::prepared::Prepared;
 use crate::loader::request::{self, Request};
@@ -29,7 +29,7 @@ pub struct LaunchArgs {
     /// launch.json files, or one code object
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Key of the launch's `code` (gfx1201, gfx1100.w64); by default the first that fits --arch and --wave
+    /// Key of the launch's `code` (gfx1201, gfx1100.w64), by default the first that fits --arch and --wave; of a bundle, the processor
     #[arg(long, conflicts_with_all = ["arch", "mcpu", "wave"])]
     pub target: Option<String>,
     #[command(flatten)]
@@ -128,7 +128,14 @@ fn object(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::Result
 }
 
 /// A code object's kernel with the command line's arguments.
-fn prepare(args: &LaunchArgs, bytes: &[u8]) -> anyhow::Result<Prepared> {
+fn prepare(args: &LaunchArgs, file: &[u8]) -> anyhow::Result<Prepared> {
+    let processor = match &args.target {
+        Some(name) => Some(parse_mcpu(name).map_err(anyhow::Error::msg)?),
+        None => args.machine.mcpu,
+    };
+    let arch = args.machine.arch().or(processor.map(|p| p.arch));
+    let wish = Wish { processor: processor.map(|p| p.name.to_string()), arch };
+    let bytes = &code_object::open(file, &wish)?;
     let names = code_object::kernels(bytes)?;
     let kernel = match (&args.kernel, &names[..]) {
         (Some(name), _) => name,
@@ -137,16 +144,15 @@ fn prepare(args: &LaunchArgs, bytes: &[u8]) -> anyhow::Result<Prepared> {
         (None, many) => bail!("--kernel is needed: there are {}", many.join(", ")),
     };
     let kernel = code_object::load(bytes, kernel)?;
-    if let Some(wanted) = args.machine.arch().filter(|a| *a != kernel.arch) {
-        bail!("the code object is for {}, not {}", kernel.arch.name(), wanted.name());
+    if arch.is_some_and(|a| a != kernel.arch) {
+        bail!(LoadError::Target { object: kernel.arch.name(), wish: wish.to_string() });
     }
     let global_bytes = args.global_memsize << 20;
     let mut list = Vec::new();
     for (index, text) in args.args.iter().enumerate() {
         list.push(request::argument(text, index, global_bytes)?);
     }
-    let explicit = kernel.args.iter().filter(|a| !a.kind.starts_with("hidden_"));
-    for (index, (entry, parameter)) in list.iter_mut().zip(explicit).enumerate() {
+    for (index, (entry, parameter)) in list.iter_mut().zip(kernel.explicit()).enumerate() {
         // A name that nobody gave is the parameter's own.
         if let Some(name) = parameter.name.as_ref().filter(|_| entry.0 == format!("arg{index}")) {
             entry.0 = name.clone();
@@ -160,5 +166,5 @@ fn prepare(args: &LaunchArgs, bytes: &[u8]) -> anyhow::Result<Prepared> {
         args: list,
         outputs: named,
     };
-    request.prepare(&kernel, Memory::new(global_bytes)?)
+    Ok(request.prepare(&kernel, Memory::new(global_bytes)?)?)
 }

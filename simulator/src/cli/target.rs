@@ -1,6 +1,6 @@
 //! `--arch`, `--mcpu`, `--wave`: which machine, said the same way in every command.
 
-use crate::arch::Arch;
+use crate::arch::{Arch, PROCESSORS};
 
 /// Which architecture, named either way.
 #[derive(Debug, Default, Clone, clap::Args)]
@@ -62,12 +62,6 @@ pub fn parse_mcpu(name: &str) -> Result<Processor, String> {
     let found = known.and_then(|name| Arch::from_mcpu(name).map(|arch| Processor { name, arch }));
     found.ok_or_else(|| format!("the processors are {}", PROCESSORS.join(", ")))
 }
-
-/// Every processor name that [`Arch::from_mcpu`] knows.
-pub const PROCESSORS: [&str; 10] = [
-    "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1200",
-    "gfx1201",
-];
 
 fn parse_wave(text: &str) -> Result<u32, String> {
     match text {

@@ -62,6 +62,13 @@ impl Program {
         p.finish()
     }
 
+    /// As [`Program::from_words`], from bytes as memory holds them; an incomplete last word is left out.
+    pub fn from_bytes(arch: Arch, bytes: &[u8]) -> Program {
+        let words: Vec<u32> =
+            bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
+        Program::from_words(arch, &words)
+    }
+
     fn empty(arch: Arch) -> Program {
         Program {
             arch,

@@ -22,19 +22,6 @@ impl Shape {
     }
 }
 
-/// The image at one base, so that code reaches its constants; gives the address of `.text`.
-pub fn map_image(kernel: &Kernel, memory: &mut Memory) -> Result<u64, AllocError> {
-    let end =
-        kernel.segments.iter().map(|(base, data)| base.saturating_add(data.len() as u64)).max().unwrap_or(0);
-    let base = memory.alloc(end, 4096, "code object")?;
-    for (at, data) in &kernel.segments {
-        // Inside what was just allocated.
-        let written = memory.write(base + at, data);
-        debug_assert!(written.is_ok());
-    }
-    Ok(base + kernel.text.0)
-}
-
 /// Writes an argument into the kernarg segment; what does not fit is cut off.
 pub fn put(kernarg: &mut [u8], offset: u32, size: u32, value: &[u8]) {
     let at = offset as usize;
@@ -79,6 +66,14 @@ pub fn packet(memory: &mut Memory, shape: &Shape, kernel: &Kernel, kernarg: u64)
     let written = memory.write(at, &p);
     debug_assert!(written.is_ok());
     Ok(at)
+}
+
+/// MODE as compilers have it unless told otherwise: rounding to nearest even, denormals kept; where the bits exist, DX10_CLAMP and IEEE.
+pub fn default_mode(arch: Arch) -> u32 {
+    match arch {
+        Arch::Rdna3 | Arch::Rdna35 => 0x3f0,
+        Arch::Rdna4 | Arch::RiscvGpu => 0xf0,
+    }
 }
 
 /// User SGPRs in the descriptor's order, then MODE and ids.

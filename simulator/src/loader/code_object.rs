@@ -1,7 +1,11 @@
 //! HSA code objects (LLVM AMDGPUUsage, *Code Object V5*): image, kernel descriptor, metadata.
 
+use super::bundle;
+use super::image::Image;
 use crate::arch::Arch;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
+use object::{Object, ObjectKind, ObjectSection, ObjectSymbol};
+use std::borrow::Cow;
+use std::fmt;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -11,6 +15,18 @@ pub enum LoadError {
     Processor(u32),
     #[error("no kernel `{name}`; the code object has {has}")]
     NoKernel { name: String, has: String },
+    #[error("no code object for {wish} in the bundle; it has {has}")]
+    NotInBundle { wish: String, has: String },
+    #[error("the code object is for {object}, not {wish}")]
+    Target { object: &'static str, wish: String },
+    #[error("code object version {0}: versions 3 to 6 are known")]
+    Version(String),
+    #[error("an object file that is not linked (`ld.lld -shared` links it)")]
+    NotLinked,
+    #[error("`{0}` is defined nowhere in the code object")]
+    Undefined(String),
+    #[error("relocation type {r_type} at 0x{at:x} is unknown")]
+    Relocation { r_type: u32, at: u64 },
     #[error("bad code object: {0}")]
     Bad(String),
 }
@@ -18,8 +34,7 @@ pub enum LoadError {
 /// A kernel of a code object.
 pub struct Kernel {
     pub arch: Arch,
-    /// Loaded segments: virtual address and bytes.
-    pub segments: Vec<(u64, Vec<u8>)>,
+    pub image: Image,
     /// `.text` by virtual address.
     pub text: (u64, Vec<u8>),
     /// Virtual address of the entry.
@@ -44,18 +59,76 @@ pub struct Arg {
     pub size: u32,
 }
 
+impl Kernel {
+    /// The arguments that the kernel's source has.
+    pub fn explicit(&self) -> impl Iterator<Item = &Arg> {
+        self.args.iter().filter(|a| !a.kind.starts_with("hidden_"))
+    }
+}
+
+impl Arg {
+    /// A pointer to memory of the workgroup, whose size the launch says.
+    pub fn is_local(&self) -> bool {
+        self.kind == "dynamic_shared_pointer"
+    }
+}
+
 /// `e_flags`' processor numbers (LLVM AMDGPUUsage, *AMDGPU Processors*: EF_AMDGPU_MACH).
 fn processor(mach: u32) -> Option<Arch> {
     Some(match mach {
-        0x41 | 0x44 | 0x46 | 0x47 => Arch::Rdna3,
+        // The last of each: code for a whole generation (`gfx11-generic`, `gfx12-generic`).
+        0x41 | 0x44 | 0x46 | 0x47 | 0x54 => Arch::Rdna3,
         0x43 | 0x4a | 0x55 | 0x58 => Arch::Rdna35,
-        0x48 | 0x4e => Arch::Rdna4,
+        0x48 | 0x4e | 0x59 => Arch::Rdna4,
         _ => return None,
     })
 }
 
-/// Bytes of a loaded image at most: nothing real comes near, and a damaged size must not take the host's memory.
-const MAX_IMAGE: u64 = 1 << 30;
+/// Which code object of a file that has several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// By LLVM's name; this or [`Wish::arch`] or neither.
+    pub processor: Option<String>,
+    pub arch: Option<Arch>,
+}
+
+impl fmt::Display for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.processor, self.arch) {
+            (Some(processor), _) => write!(f, "{processor}"),
+            (None, Some(arch)) => write!(f, "{}", arch.name()),
+            (None, None) => write!(f, "any target of this simulator"),
+        }
+    }
+}
+
+/// The code object in a file: its own bytes, or out of a bundle.
+pub fn open<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadError> {
+    bundle::pick(bytes, wish)
+}
+
+/// EM_AMDGPU.
+const MACHINE: [u8; 2] = [0xe0, 0];
+
+/// Whether these bytes begin like a code object.
+pub fn is_amdgpu(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x7fELF") && bytes.get(18..20) == Some(&MACHINE)
+}
+
+/// Refuses what cannot be run as it stands. The version is in the ELF header (AMDGPUUsage, *ELF Header*: ELFABIVERSION_AMDGPU_HSA).
+fn check(bytes: &[u8], file: &object::File) -> Result<(), LoadError> {
+    match bytes.get(8) {
+        Some(1..=4) => {}
+        Some(0) => return Err(LoadError::Version("2 or unknown".into())),
+        other => {
+            return Err(LoadError::Version(other.map_or("unknown".into(), |v| (*v as u32 + 2).to_string())));
+        }
+    }
+    if file.kind() == ObjectKind::Relocatable {
+        return Err(LoadError::NotLinked);
+    }
+    Ok(())
+}
 
 /// Names of the kernels in a code object.
 pub fn kernels(bytes: &[u8]) -> Result<Vec<String>, LoadError> {
@@ -82,31 +155,17 @@ pub fn arch_of(file: &object::File) -> Result<Arch, LoadError> {
 pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let file = object::File::parse(bytes)?;
     let arch = arch_of(&file)?;
+    check(bytes, &file)?;
     let descriptor = format!("{kernel}.kd");
     let symbol = file.dynamic_symbols().chain(file.symbols()).find(|s| s.name() == Ok(descriptor.as_str()));
     let Some(symbol) = symbol else {
         let names: Vec<String> = kernels(bytes)?.iter().map(|n| format!("`{n}`")).collect();
         return Err(LoadError::NoKernel { name: kernel.into(), has: names.join(", ") });
     };
-    let segments: Vec<(u64, Vec<u8>)> = file
-        .segments()
-        .map(|s| {
-            let mut data = s.data()?.to_vec();
-            if s.size() > MAX_IMAGE || s.address() > MAX_IMAGE {
-                return Err(LoadError::Bad(format!(
-                    "a segment of {} bytes at 0x{:x}",
-                    s.size(),
-                    s.address()
-                )));
-            }
-            data.resize(s.size() as usize, 0);
-            Ok((s.address(), data))
-        })
-        .collect::<Result<_, LoadError>>()?;
+    let image = Image::read(&file)?;
     let at = symbol.address();
-    let kd = segments
-        .iter()
-        .find_map(|(base, data)| data.get(at.checked_sub(*base)? as usize..)?.get(..64))
+    let kd = image
+        .bytes(at, 64)
         .ok_or_else(|| LoadError::Bad(format!("the descriptor at 0x{at:x} is in no segment")))?;
     let u32_at = |o: usize| u32::from_le_bytes([kd[o], kd[o + 1], kd[o + 2], kd[o + 3]]);
     let entry = at.wrapping_add(u32_at(16) as u64 | (u32_at(20) as u64) << 32);
@@ -122,9 +181,10 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         }
         None => Vec::new(),
     };
+    let text = (text.address(), text.data()?.to_vec());
     Ok(Kernel {
         arch,
-        text: (text.address(), text.data()?.to_vec()),
+        text,
         entry,
         group_segment: u32_at(0),
         private_segment: u32_at(4),
@@ -132,7 +192,7 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         rsrc1: u32_at(48),
         rsrc2: u32_at(52),
         properties: u16::from_le_bytes([kd[56], kd[57]]),
-        segments,
+        image,
         args,
     })
 }

@@ -1,6 +1,6 @@
 //! Launch descriptions (`wavesim-launch-1`): arguments in, expected outputs compared.
 
-use super::code_object;
+use super::code_object::{self, Kernel, LoadError, Wish};
 use super::compare::{self, Mismatch, Tolerance};
 use super::prepared::Prepared;
 use super::request::{Given, Request};
@@ -136,10 +136,24 @@ pub fn load(path: &Path, wanted: &Wanted, global_bytes: u64, guard: u64) -> Resu
     let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
     let code = &launch.code[&target];
     let object = std::fs::read(folder.join(code)).with_context(|| format!("reading {code}"))?;
-    let kernel = code_object::load(&object, &launch.kernel).with_context(|| code.clone())?;
+    let kernel = kernel(&object, &target, &launch.kernel).with_context(|| code.clone())?;
     let request = request(&launch, &folder, global_bytes)?;
     let prepared = request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?;
     Ok(Loaded { launch, folder, prepared })
+}
+
+/// The kernel out of the file for a key of `code`.
+fn kernel(file: &[u8], target: &str, name: &str) -> Result<Kernel, LoadError> {
+    // `gfx1100.w64` is a build for gfx1100.
+    let processor = target.split('.').next().unwrap_or_default();
+    let wish = Wish { processor: Some(processor.to_string()), arch: None };
+    let kernel = code_object::load(&code_object::open(file, &wish)?, name)?;
+    match Arch::from_mcpu(processor) {
+        Some(arch) if arch != kernel.arch => {
+            Err(LoadError::Target { object: kernel.arch.name(), wish: target.to_string() })
+        }
+        _ => Ok(kernel),
+    }
 }
 
 /// A description for the wanted target, and that target's key of `code`.

@@ -82,6 +82,19 @@ pub struct Source {
 }
 
 impl Prepared {
+    /// Code and memory that nobody has names for.
+    pub fn bare(program: Program, memory: Memory, shape: Shape) -> Prepared {
+        Prepared {
+            program,
+            memory,
+            shape,
+            buffers: Vec::new(),
+            source: None,
+            labels: Vec::new(),
+            prints: Vec::new(),
+        }
+    }
+
     /// The dispatch, workgroup after workgroup on one thread. The schedule and the number of threads are the caller's to change.
     pub fn dispatch(&self, max_instructions: u64) -> Dispatch<'_> {
         let s = &self.shape;

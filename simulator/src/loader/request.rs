@@ -2,14 +2,15 @@
 
 use super::abi;
 use super::code_object::{self, Kernel};
+use super::image::MapImageError;
 use super::prepared::{Buffer, Prepared, Shape};
-use crate::array::{Array, DType, Num, file};
+use crate::array::{Array, ArrayError, DType, Num, file};
 use crate::exec::program::Program;
-use crate::memory::Memory;
+use crate::memory::{AllocError, MemError, Memory};
 use crate::text::Options;
 use crate::text::constant::Constants;
 use crate::text::header::HeaderParser;
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 use std::path::Path;
 
 /// A value for a kernel's parameter.
@@ -41,22 +42,81 @@ pub struct Request {
 /// Buffers begin at multiples of this, as real runtimes have it.
 const ALIGN: u64 = 256;
 
+/// Why a launch cannot be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    #[error("the kernel has {} arguments, {given} are given{}", .takes.len(), listed(.takes))]
+    Count { takes: Vec<String>, given: usize },
+    #[error("argument {name}: {reason}")]
+    Argument { name: String, reason: ArgumentError },
+    #[error("the explicit arguments end at byte {end} of the kernarg segment, {given} bytes are given")]
+    Kernarg { end: u64, given: u64 },
+    #[error("a kernarg segment of {0} bytes: at most {MAX_KERNARG} are possible")]
+    KernargSize(u32),
+    #[error("{0} bytes of LDS: a workgroup has at most {max}", max = crate::sched::dispatch::MAX_LDS)]
+    Lds(u64),
+    #[error(transparent)]
+    Image(#[from] MapImageError),
+    #[error(transparent)]
+    Alloc(#[from] AllocError),
+    #[error(transparent)]
+    Memory(#[from] MemError),
+}
+
+/// Why a value does not fit its parameter.
+#[derive(Debug, thiserror::Error)]
+pub enum ArgumentError {
+    #[error("{value} does not fit a parameter of {size} bytes")]
+    Number { value: Num, size: u32 },
+    #[error("{len} bytes for a parameter of {size} bytes")]
+    Bytes { len: usize, size: u32 },
+    #[error("a buffer for a parameter of {0} bytes that is no pointer")]
+    Buffer(u32),
+    #[error("memory of a workgroup (`local`) for a parameter that is no pointer to it")]
+    Local,
+    #[error(transparent)]
+    Array(#[from] ArrayError),
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("; it takes {}", names.join(", ")) }
+}
+
+/// Bytes of a kernarg segment at most: a bound of ours, many times what compilers let a kernel have.
+const MAX_KERNARG: u32 = 1 << 20;
+/// Scratch of a work-item whose kernel calls what the compiler does not know (*uses dynamic stack* in the descriptor): what the
+/// descriptor says is the least, and this is what HIP's runtime gives.
+const DYNAMIC_STACK: u32 = 16 << 10;
+
+fn round(lds: u32) -> Result<u32, LaunchError> {
+    lds.checked_next_multiple_of(16).ok_or(LaunchError::Lds(lds as u64))
+}
+
+fn empty_kernarg(kernel: &Kernel) -> Result<Vec<u8>, LaunchError> {
+    match kernel.kernarg_size {
+        size if size > MAX_KERNARG => Err(LaunchError::KernargSize(size)),
+        size => Ok(vec![0; size as usize]),
+    }
+}
+
 impl Request {
     /// Fills memory and describes the launch.
-    pub fn prepare(&self, kernel: &Kernel, mut memory: Memory) -> Result<Prepared> {
-        let code_base = abi::map_image(kernel, &mut memory)?;
+    pub fn prepare(&self, kernel: &Kernel, mut memory: Memory) -> Result<Prepared, LaunchError> {
+        let code = kernel.image.map(&mut memory)?;
         let mut buffers = Vec::new();
-        let mut kernarg = vec![0u8; kernel.kernarg_size as usize];
-        let round = |n: u32| n.checked_next_multiple_of(16).ok_or_else(|| anyhow!("{n} bytes of LDS"));
+        let mut kernarg = empty_kernarg(kernel)?;
         let fixed = round(kernel.group_segment)?;
         let mut lds = fixed;
-        let explicit: Vec<&code_object::Arg> =
-            kernel.args.iter().filter(|a| !a.kind.starts_with("hidden_")).collect();
+        let explicit: Vec<&code_object::Arg> = kernel.explicit().collect();
         if explicit.len() != self.args.len() {
-            bail!("the kernel has {} arguments, {} are given", explicit.len(), self.args.len());
+            let names = explicit.iter().map(|a| a.name.clone().unwrap_or_else(|| a.kind.clone()));
+            return Err(LaunchError::Count { takes: names.collect(), given: self.args.len() });
         }
         for ((name, given), parameter) in self.args.iter().zip(explicit) {
+            let size = parameter.size;
+            let wrong = |reason| LaunchError::Argument { name: name.clone(), reason };
             let value = match given {
+                Given::Buffer(_) if size != 8 => return Err(wrong(ArgumentError::Buffer(size))),
                 Given::Buffer(array) => {
                     let output = self.outputs.is_empty() || self.outputs.contains(name);
                     let buffer = Buffer::place(name, array, output, ALIGN, &mut memory)?;
@@ -64,65 +124,99 @@ impl Request {
                     buffers.push(buffer);
                     address.to_le_bytes().to_vec()
                 }
+                Given::Bytes(bytes) if bytes.len() > size as usize => {
+                    return Err(wrong(ArgumentError::Bytes { len: bytes.len(), size }));
+                }
                 Given::Bytes(bytes) => bytes.clone(),
-                Given::Number(n) => number(*n, parameter.size).with_context(|| name.clone())?,
+                Given::Number(n) => number(*n, size).map_err(wrong)?,
+                Given::Local(_) if !parameter.is_local() => return Err(wrong(ArgumentError::Local)),
                 Given::Local(size) => {
                     let at = lds;
-                    lds = at
-                        .checked_add(round(*size)?)
-                        .ok_or_else(|| anyhow!("{name}: {size} bytes of LDS"))?;
+                    lds = at.checked_add(round(*size)?).ok_or(LaunchError::Lds(at as u64 + *size as u64))?;
                     at.to_le_bytes().to_vec()
                 }
             };
-            abi::put(&mut kernarg, parameter.offset, parameter.size, &value);
+            abi::put(&mut kernarg, parameter.offset, size, &value);
         }
         let dynamic_lds = self.dynamic_lds.max(lds - fixed);
         let shape = abi::Shape { grid: self.grid, block: self.block, dynamic_lds };
-        abi::hidden(kernel, &shape, &mut kernarg);
-        let kernarg_at = memory.alloc(kernarg.len().next_multiple_of(16).max(16) as u64, 64, "kernarg")?;
-        memory.write(kernarg_at, &kernarg)?;
-        let packet_at = abi::packet(&mut memory, &shape, kernel, kernarg_at)?;
-        let words: Vec<u32> =
-            kernel.text.1.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
-        let wave_size = if kernel.properties >> 10 & 1 == 1 { 32 } else { 64 };
-        Ok(Prepared {
-            program: Program::from_words(kernel.arch, &words).for_wave_size(wave_size),
-            memory,
-            shape: Shape {
-                grid: self.grid,
-                block: self.block,
-                wave_size,
-                lds_bytes: fixed.saturating_add(dynamic_lds),
-                scratch_bytes: kernel.private_segment.checked_next_multiple_of(4).unwrap_or(!3),
-                init: abi::initial_state(kernel, kernarg_at, packet_at),
-                entry_pc: kernel.entry - kernel.text.0,
-                code_base,
-            },
-            buffers,
-            source: None,
-            labels: Vec::new(),
-            prints: Vec::new(),
-        })
+        let prepared = finish(kernel, code, kernarg, &shape, memory)?;
+        Ok(Prepared { buffers, ..prepared })
     }
 }
 
+/// A launch whose explicit arguments are laid out already, in `memory` or as values.
+pub fn with_kernarg(
+    kernel: &Kernel,
+    explicit: &[u8],
+    shape: &abi::Shape,
+    mut memory: Memory,
+) -> Result<Prepared, LaunchError> {
+    let end = kernel.explicit().map(|a| a.offset as u64 + a.size as u64).max().unwrap_or(0);
+    if end > explicit.len() as u64 {
+        return Err(LaunchError::Kernarg { end, given: explicit.len() as u64 });
+    }
+    let code = kernel.image.map(&mut memory)?;
+    let mut kernarg = empty_kernarg(kernel)?;
+    let len = explicit.len().min(kernarg.len());
+    kernarg[..len].copy_from_slice(&explicit[..len]);
+    finish(kernel, code, kernarg, shape, memory)
+}
+
+/// Hidden arguments, the dispatch packet, and the program out of the relocated image. `code`: where the file's address 0 is.
+fn finish(
+    kernel: &Kernel,
+    code: u64,
+    mut kernarg: Vec<u8>,
+    shape: &abi::Shape,
+    mut memory: Memory,
+) -> Result<Prepared, LaunchError> {
+    abi::hidden(kernel, shape, &mut kernarg);
+    let kernarg_at = memory.alloc(kernarg.len().next_multiple_of(16).max(16) as u64, 64, "kernarg")?;
+    memory.write(kernarg_at, &kernarg)?;
+    let packet_at = abi::packet(&mut memory, shape, kernel, kernarg_at)?;
+    let (text, bytes) = &kernel.text;
+    let code_base = code.wrapping_add(*text);
+    let mut bytes = vec![0; bytes.len()];
+    memory.read(code_base, &mut bytes)?;
+    let wave_size = if kernel.properties >> 10 & 1 == 1 { 32 } else { 64 };
+    let dynamic_stack = if kernel.properties >> 11 & 1 == 1 { DYNAMIC_STACK } else { 0 };
+    let scratch = kernel.private_segment.max(dynamic_stack);
+    let shape = Shape {
+        grid: shape.grid,
+        block: shape.block,
+        wave_size,
+        lds_bytes: round(kernel.group_segment)?.saturating_add(shape.dynamic_lds),
+        scratch_bytes: scratch.checked_next_multiple_of(4).unwrap_or(!3),
+        init: abi::initial_state(kernel, kernarg_at, packet_at),
+        entry_pc: kernel.entry - text,
+        code_base,
+    };
+    let program = Program::from_bytes(kernel.arch, &bytes).for_wave_size(wave_size);
+    Ok(Prepared::bare(program, memory, shape))
+}
+
 /// A number in a parameter of `size` bytes: a float where it is written as one.
-fn number(n: Num, size: u32) -> Result<Vec<u8>> {
-    let dtype = match (n, size) {
+fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
+    let dtype = match (value, size) {
         (Num::Float(_), 2) => DType::F16,
         (Num::Float(_), 4) => DType::F32,
         (Num::Float(_), 8) => DType::F64,
-        (Num::Float(_), _) => bail!("{n} for a parameter of {size} bytes"),
+        (Num::Float(_), _) => return Err(ArgumentError::Number { value, size }),
         (n, size) => {
-            let bytes = n.as_int().unwrap_or_default().to_le_bytes();
-            return bytes
-                .get(..size as usize)
-                .map(<[u8]>::to_vec)
-                .ok_or_else(|| anyhow!("{n} for a parameter of {size} bytes"));
+            let int = n.as_int().unwrap_or_default();
+            let bytes = int.to_le_bytes();
+            // Of the bytes left out, none may tell anything: all are the sign's.
+            let kept = 8 * size.min(16);
+            let fits = kept == 128 || kept != 0 && (int >> (kept - 1) == -1 || int >> kept == 0);
+            return match fits {
+                true => Ok(bytes[..size.min(16) as usize].to_vec()),
+                false => Err(ArgumentError::Number { value, size }),
+            };
         }
     };
     let mut out = Vec::new();
-    dtype.encode(n, &mut out)?;
+    dtype.encode(value, &mut out)?;
     Ok(out)
 }
 

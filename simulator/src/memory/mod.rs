@@ -213,13 +213,15 @@ impl Memory {
         // The last byte may be the address space's last.
         let last = base.checked_add(len - 1).ok_or(MapError::Wraps { base, len })?;
         let reserved = self.owned.as_ref().map(|o| (OWNED_BASE, o.len()));
-        let taken = self.ranges.iter().map(|r| (r.base, r.len)).chain(reserved);
+        let at = self.ranges.partition_point(|r| r.base < base);
+        // Neighbours are enough; on each side, one may be the owned range while it is empty. Processes have thousands of ranges.
+        let near = &self.ranges[at.saturating_sub(2)..(at + 2).min(self.ranges.len())];
+        let taken = near.iter().map(|r| (r.base, r.len)).chain(reserved);
         for (other, other_len) in taken.filter(|t| t.1 != 0) {
             if base <= other + (other_len - 1) && other <= last {
                 return Err(MapError::Overlap { base, len, other, other_len });
             }
         }
-        let at = self.ranges.partition_point(|r| r.base < base);
         self.ranges.insert(at, Range { base, len, host, writable });
         Ok(())
     }
@@ -400,9 +402,11 @@ impl Memory {
         self.locate(address, len, write)
     }
 
-    /// Tells whether several host threads run on this memory. Before they start.
+    /// Tells whether several host threads run on this memory. Before they start. The host's own memory may always be somebody
+    /// else's too.
     pub fn share(&self, shared: bool) {
-        self.shared.store(shared, Ordering::SeqCst);
+        let foreign = self.ranges.len() > self.owned.is_some() as usize;
+        self.shared.store(shared || foreign, Ordering::SeqCst);
     }
 
     #[inline(always)]

@@ -4,15 +4,13 @@ use super::TextKernel;
 use super::header::{Abi, Arg};
 use crate::arch::Arch;
 use crate::exec::program::Program;
+use crate::loader::abi;
 use crate::loader::prepared::{Buffer, Prepared, Shape, Source};
 use crate::memory::{AllocError, Memory};
 use crate::sched::dispatch::{InitialState, Layout};
 
 /// Arguments begin at multiples of this, as the runtime of real devices has it.
 const ALIGN: u64 = 256;
-/// MODE: round to nearest even, denormals kept (bits 7:4); up to gfx11 DX10_CLAMP (8) and IEEE (9), as compiled kernels have it.
-const MODE_DENORMALS: u32 = 0xf0;
-const MODE_CLAMP_IEEE: u32 = 0x300;
 /// Address of the first instruction, as S_GETPC sees it: no memory is there, and offsets keep their low bits.
 const CODE_BASE: u64 = 0x1_0000_0000;
 /// Where a header says nothing and the instructions use it.
@@ -49,7 +47,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
             (Layout::Hsa { first_system_sgpr: 2, group_ids: [true; 3], architected, item_id_dims: 2 }, 0)
         }
     };
-    let mode = MODE_DENORMALS | if kernel.arch == Arch::Rdna4 { 0 } else { MODE_CLAMP_IEEE };
+    let mode = abi::default_mode(kernel.arch);
     let uses = |prefixes: &[&str]| {
         let table = kernel.arch.table();
         kernel

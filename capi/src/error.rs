@@ -1,0 +1,114 @@
+//! Errors, and how they cross the boundary: a status, and a text for the thread that called.
+
+use crate::wavesim_status;
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use wavesim::fault::Fault;
+use wavesim::loader::code_object::LoadError;
+use wavesim::loader::request::LaunchError;
+use wavesim::memory::{AllocError, MapError};
+use wavesim::sched::dispatch::DispatchError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0} is null")]
+    Null(&'static str),
+    #[error("{what}: {len} bytes at 0x{address:x} are not all {} in this process", if *.write { "writable" } else { "readable" })]
+    Pointer { what: &'static str, address: u64, len: u64, write: bool },
+    #[error("{0} is no text in UTF-8 of at most {max} bytes", max = crate::host::MAX_STRING)]
+    Text(&'static str),
+    #[error(
+        "{what}.struct_size is {given}, not {expected}: wavesim_{what}_init sets it, and header and library must fit"
+    )]
+    StructSize { what: &'static str, given: u32, expected: u32 },
+    #[error("`{given}` is no target; there are {known}")]
+    Target { given: String, known: String },
+    #[error("there is no device {0}")]
+    NoDevice(u64),
+    #[error("no range begins at 0x{0:x}")]
+    NoRange(u64),
+    #[error("{0} bytes of code: instructions are words of 4 bytes")]
+    CodeSize(u64),
+    #[error("the entry, at byte {entry}, is no word of {len} bytes of code")]
+    Entry { entry: u64, len: u64 },
+    #[error("this is an ELF code object, not raw machine code: wavesim_device_launch_object runs it")]
+    Elf,
+    #[error("{0} user SGPRs: at most {max} are possible", max = crate::device::MAX_USER_SGPRS)]
+    UserSgprs(u32),
+    #[error("the code object is for {object}, the device is {device}")]
+    Arch { object: &'static str, device: &'static str },
+    #[error("the code object has {}; name one", if .0.is_empty() { "no kernel".to_string() } else { format!("the kernels {}", .0.join(", ")) })]
+    Kernels(Vec<String>),
+    #[error("the memory map of this process cannot be read: {0}")]
+    Maps(#[from] std::io::Error),
+    #[error(transparent)]
+    Map(#[from] MapError),
+    #[error(transparent)]
+    Alloc(#[from] AllocError),
+    #[error(transparent)]
+    Dispatch(#[from] DispatchError),
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    #[error(transparent)]
+    Fault(#[from] Box<Fault>),
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    fn status(&self) -> wavesim_status {
+        match self {
+            Error::Fault(_) => wavesim_status::WAVESIM_FAULT,
+            Error::Internal(_) => wavesim_status::WAVESIM_INTERNAL,
+            _ => wavesim_status::WAVESIM_BAD_ARGUMENT,
+        }
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// Runs a call's body: panics end here, and what went wrong is kept for [`last`].
+pub fn guard(body: impl FnOnce() -> Result<(), Error>) -> wavesim_status {
+    // What a body shares with later calls is behind locks whose poison is looked past: nothing there is left half changed.
+    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or(panic.downcast_ref::<String>().map(String::as_str));
+        Err(Error::Internal(text.unwrap_or("panic").to_string()))
+    });
+    let (status, text) = match result {
+        Ok(()) => (wavesim_status::WAVESIM_OK, String::new()),
+        Err(e) => (e.status(), e.to_string()),
+    };
+    let text = CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
+    // A thread that is ending has nobody left to ask.
+    let _ = LAST.try_with(|last| last.replace(text));
+    status
+}
+
+/// The thread's last text.
+pub fn last() -> *const c_char {
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CStr;
+
+    #[test]
+    fn panics_are_errors() {
+        let status = guard(|| panic!("at the {}\0th", 3));
+        assert_eq!(status, wavesim_status::WAVESIM_INTERNAL);
+        // SAFETY: no call in between.
+        let text = unsafe { CStr::from_ptr(last()) };
+        assert_eq!(text.to_str(), Ok("internal error: at the 3\u{fffd}th"));
+        assert_eq!(guard(|| Ok(())), wavesim_status::WAVESIM_OK);
+        // SAFETY: no call in between.
+        assert!(unsafe { CStr::from_ptr(last()) }.is_empty());
+    }
+}

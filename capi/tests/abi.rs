@@ -1,0 +1,257 @@
+//! Every call, with right arguments and with wrong ones: an error, never the end of the process.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::{null, null_mut};
+use wavesim_capi::wavesim_status::*;
+use wavesim_capi::*;
+
+/// `wavesim asm`'s words of the comment's text.
+const STORE: [u32; 7] = [
+    0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], null
+    0xbf89fc07, // s_waitcnt lgkmcnt(0)
+    0xdc6a0000, 0x00040000, // global_store_b32 v0, v0, s[4:5]
+    0xbfb00000, // s_endpgm
+    0,
+];
+const END: u32 = 0xbfb0_0000;
+
+fn last() -> String {
+    // SAFETY: the text is valid until the next call.
+    unsafe { CStr::from_ptr(wavesim_last_error()) }.to_str().expect("UTF-8").to_string()
+}
+
+fn launch_of(code: &[u32]) -> wavesim_launch {
+    wavesim_launch { code: code.as_ptr().cast(), code_bytes: size_of_val(code) as u64, ..Default::default() }
+}
+
+fn device(target: &CStr) -> wavesim_device {
+    let mut device = 0;
+    // SAFETY: both are valid.
+    assert_eq!(unsafe { wavesim_device_create(target.as_ptr(), &mut device) }, WAVESIM_OK);
+    device
+}
+
+fn map<T>(device: wavesim_device, slice: &mut [T], writable: bool) -> wavesim_status {
+    let host = slice.as_mut_ptr();
+    // SAFETY: the tests keep it as long as the device is used.
+    unsafe { wavesim_device_map(device, host as u64, host.cast(), size_of_val(slice) as u64, writable) }
+}
+
+fn run(device: wavesim_device, launch: &wavesim_launch) -> (wavesim_status, wavesim_outcome) {
+    let mut outcome = wavesim_outcome::default();
+    // SAFETY: both are valid.
+    let status = unsafe { wavesim_device_launch(device, launch, &mut outcome) };
+    (status, outcome)
+}
+
+fn asm(code: &[u32], grid: [u32; 3], block: [u32; 3], args: *const u64) -> i32 {
+    let ([gx, gy, gz], [lx, ly, lz]) = (grid, block);
+    // SAFETY: the code is valid, and writes only where the test lets it.
+    unsafe {
+        run_asm(code.as_ptr().cast(), size_of_val(code) as u32, gx, gy, gz, lx, ly, lz, args.cast_mut())
+    }
+}
+
+#[test]
+fn versions() {
+    assert_eq!(wavesim_abi_version(), WAVESIM_ABI_VERSION);
+    // SAFETY: a constant.
+    assert_eq!(unsafe { CStr::from_ptr(wavesim_version()) }.to_str(), Ok(env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn wrong_pointers_are_errors() {
+    let mut handle = 0;
+    let wild = 0x10 as *const c_char;
+    // SAFETY (all): what is not mapped is found out.
+    // SAFETY: as above.
+    let create = |target, handle| unsafe { wavesim_device_create(target, handle) };
+    assert_eq!(create(null(), &mut handle), WAVESIM_BAD_ARGUMENT);
+    assert_eq!(last(), "target is null");
+    assert_eq!(create(wild, &mut handle), WAVESIM_BAD_ARGUMENT);
+    assert_eq!(last(), "target: 1 bytes at 0x10 are not all readable in this process");
+    assert_eq!(create(c"gfx900".as_ptr(), &mut handle), WAVESIM_BAD_ARGUMENT);
+    assert!(
+        last().starts_with("`gfx900` is no target; there are rdna3, rdna3.5, rdna4, gfx1100"),
+        "{}",
+        last()
+    );
+    assert_eq!(create(c"\xff".as_ptr(), &mut handle), WAVESIM_BAD_ARGUMENT);
+    assert_eq!(create(c"rdna3".as_ptr(), null_mut()), WAVESIM_BAD_ARGUMENT);
+    assert_eq!(create(c"rdna3".as_ptr(), c"read only".as_ptr() as *mut u64), WAVESIM_BAD_ARGUMENT);
+    assert!(last().contains("not all writable"), "{}", last());
+    let device = device(c"rdna3");
+    // SAFETY: as above.
+    unsafe {
+        let map = |host: u64, len| wavesim_device_map(device, 0x1000, host as *mut c_void, len, true);
+        assert_eq!(map(0, 16), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(map(0x10, 16), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(map(&raw mut handle as u64, u64::MAX), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(wavesim_launch_init(null_mut()), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(wavesim_device_launch(device, null(), null_mut()), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(wavesim_device_launch(device, 0x10 as *const _, null_mut()), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(wavesim_device_launch_object(device, null(), null_mut()), WAVESIM_BAD_ARGUMENT);
+        let launch = launch_of(&[END]);
+        assert_eq!(wavesim_device_launch(device, &launch, 0x10 as *mut _), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(wavesim_device_launch(device, &launch, null_mut()), WAVESIM_OK);
+        assert_eq!(last(), "");
+        assert_ne!(run_asm(null(), 4, 1, 1, 1, 1, 1, 1, null_mut()), 0);
+        assert_eq!(last(), "lib is null");
+        assert_ne!(run_asm(wild, 4, 1, 1, 1, 1, 1, 1, null_mut()), 0);
+        assert_ne!(run_asm([END].as_ptr().cast(), u32::MAX, 1, 1, 1, 1, 1, 1, null_mut()), 0);
+    }
+    assert_eq!(wavesim_device_destroy(device), WAVESIM_OK);
+}
+
+#[test]
+fn stale_handles_are_errors() {
+    let gone = device(c"gfx1201");
+    assert_eq!(wavesim_device_destroy(gone), WAVESIM_OK);
+    for handle in [gone, 0, u64::MAX] {
+        assert_eq!(wavesim_device_destroy(handle), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(last(), format!("there is no device {handle}"));
+        assert_eq!(wavesim_device_unmap(handle, 0), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(run(handle, &launch_of(&[END])).0, WAVESIM_BAD_ARGUMENT);
+    }
+}
+
+#[test]
+fn impossible_launches_are_errors() {
+    let device = device(c"rdna3");
+    let good = launch_of(&STORE);
+    let odd = wavesim_launch { code_bytes: 6, ..good };
+    let empty = wavesim_launch { code_bytes: 0, ..good };
+    let wrong = [
+        (odd, "6 bytes of code"),
+        (empty, "0 bytes of code"),
+        (wavesim_launch { struct_size: 8, ..good }, "launch.struct_size is 8"),
+        (wavesim_launch { code: null(), ..good }, "launch.code is null"),
+        (wavesim_launch { entry_offset: 28, ..good }, "the entry, at byte 28"),
+        (wavesim_launch { entry_offset: 2, ..good }, "the entry, at byte 2"),
+        (wavesim_launch { wave_size: 16, ..good }, "32 or 64 lanes"),
+        (wavesim_launch { block: [0, 1, 1], ..good }, "work-items"),
+        (wavesim_launch { block: [u32::MAX; 3], ..good }, "work-items"),
+        (wavesim_launch { lds_bytes: u32::MAX, ..good }, "LDS"),
+        (wavesim_launch { scratch_bytes: u32::MAX, ..good }, "scratch"),
+        (wavesim_launch { user_sgpr_count: 101, ..good }, "101 user SGPRs"),
+        (wavesim_launch { user_sgpr_count: 2, ..good }, "launch.user_sgprs is null"),
+        (wavesim_launch { user_sgpr_count: 2, user_sgprs: 0x10 as *const u32, ..good }, "not all readable"),
+    ];
+    for (launch, text) in wrong {
+        let (status, outcome) = run(device, &launch);
+        assert_eq!(status, WAVESIM_BAD_ARGUMENT, "{text}");
+        assert!(last().contains(text) && outcome.fault[0] == 0, "{text}: {}", last());
+    }
+    // A grid of nothing is done at once.
+    let nothing = wavesim_launch { grid: [0, 7, u32::MAX], ..good };
+    assert_eq!(run(device, &nothing).0, WAVESIM_OK);
+    assert_eq!(wavesim_device_destroy(device), WAVESIM_OK);
+}
+
+#[test]
+fn ranges_have_rights_and_ends() {
+    let device = device(c"gfx1150");
+    let mut out = [7u32; 4];
+    let mut args = [out.as_mut_ptr() as u64];
+    assert_eq!(map(device, &mut out, false), WAVESIM_OK);
+    assert_eq!(map(device, &mut out[1..], true), WAVESIM_BAD_ARGUMENT);
+    assert!(last().contains("overlap"), "{}", last());
+    let sgprs = [args.as_ptr() as u32, (args.as_ptr() as u64 >> 32) as u32];
+    let launch = wavesim_launch {
+        block: [1, 1, 1],
+        user_sgprs: sgprs.as_ptr(),
+        user_sgpr_count: 2,
+        ..launch_of(&STORE)
+    };
+    let kind = |outcome: &wavesim_outcome| {
+        // SAFETY: its last byte is zero.
+        unsafe { CStr::from_ptr(outcome.fault.as_ptr()) }.to_str().unwrap().to_string()
+    };
+    // The arguments are not mapped yet.
+    let (status, outcome) = run(device, &launch);
+    assert_eq!((status, kind(&outcome).as_str()), (WAVESIM_FAULT, "out-of-bounds"));
+    assert!(outcome.has_address && outcome.address == args.as_ptr() as u64 && outcome.lane == -1);
+    assert_eq!(map(device, &mut args, false), WAVESIM_OK);
+    let (status, outcome) = run(device, &launch);
+    assert_eq!((status, outcome.pc, outcome.lane), (WAVESIM_FAULT, 12, 0));
+    assert!(last().contains("goes to read-only memory") && last().contains("global_store_b32"), "{}", last());
+    assert_eq!(wavesim_device_unmap(device, out.as_ptr() as u64 + 4), WAVESIM_BAD_ARGUMENT);
+    assert_eq!(wavesim_device_unmap(device, out.as_ptr() as u64), WAVESIM_OK);
+    assert_eq!(map(device, &mut out, true), WAVESIM_OK);
+    let (status, outcome) = run(device, &launch);
+    assert_eq!((status, outcome.instructions, outcome.waves), (WAVESIM_OK, 4, 1));
+    assert_eq!(out, [0, 7, 7, 7]);
+    assert_eq!(wavesim_device_destroy(device), WAVESIM_OK);
+}
+
+#[test]
+fn endless_loops_end() {
+    let device = device(c"gfx1201");
+    // s_branch to itself.
+    let launch = wavesim_launch { max_instructions: 1000, ..launch_of(&[0xbfa0_ffff]) };
+    assert_eq!(run(device, &launch).0, WAVESIM_FAULT);
+    assert!(last().starts_with("instruction-limit"), "{}", last());
+    assert_eq!(wavesim_device_destroy(device), WAVESIM_OK);
+}
+
+#[test]
+fn unknown_code_is_a_fault() {
+    assert_eq!(asm(&[0xffff_ffff, END], [1; 3], [1; 3], null()), WAVESIM_FAULT as i32);
+    assert!(last().starts_with("illegal-instruction"), "{}", last());
+    assert_eq!(asm(&[0x7e00_0280], [1; 3], [1; 3], null()), WAVESIM_FAULT as i32);
+    assert!(last().starts_with("pc-out-of-range"), "{}", last());
+    let elf = [0x464c_457f, 0, 0, 0, 0x00e0_0003, END];
+    assert_eq!(asm(&elf, [1; 3], [1; 3], null()), WAVESIM_BAD_ARGUMENT as i32);
+    assert!(last().contains("wavesim_device_launch_object"), "{}", last());
+}
+
+/// The workgroup ids' places follow the grid's dimensions; work-item ids are packed.
+#[test]
+fn initial_state_of_run_asm() {
+    // v0 <- s13 | s14 << 8 | s15 << 16, stored by work-item 0 of the last workgroup last.
+    let code = [
+        0xf4040100,
+        0xf8000000,  // s_load_b64 s[4:5], s[0:1], null
+        0x8406_880e, // s_lshl_b32 s6, s14, 8
+        0x8407_900f, // s_lshl_b32 s7, s15, 16
+        0x8c06_060d, // s_or_b32 s6, s13, s6
+        0x8c06_0706, // s_or_b32 s6, s6, s7
+        0x7e02_0206, // v_mov_b32_e32 v1, s6
+        0x7e04_0280, // v_mov_b32_e32 v2, 0
+        0xbf89_fc07, // s_waitcnt lgkmcnt(0)
+        0xdc6a_0000,
+        0x0004_0102, // global_store_b32 v2, v1, s[4:5]
+        0xdc6a_0004,
+        0x0004_0002, // global_store_b32 v2, v0, s[4:5] offset:4
+        END,
+    ];
+    let out = [0u32; 2];
+    let args = [out.as_ptr() as u64];
+    let read = || {
+        // SAFETY: both are ours; volatile, as the kernel writes them behind the compiler's back.
+        unsafe { [out.as_ptr().read_volatile(), out.as_ptr().add(1).read_volatile()] }
+    };
+    let run = |grid, block| {
+        assert_eq!(asm(&code, grid, block, args.as_ptr()), 0, "{}", last());
+        read()
+    };
+    assert_eq!(run([3, 1, 1], [1, 1, 1]), [2 << 16, 0]);
+    assert_eq!(run([3, 2, 1], [1, 1, 1]), [1 << 16 | 2 << 8, 0]);
+    assert_eq!(run([3, 2, 4], [1, 1, 1]), [3 << 16 | 1 << 8 | 2, 0]);
+    // All lanes store to one address: the last one's ids stay.
+    assert_eq!(run([1, 1, 1], [4, 3, 2]), [0, 1 << 20 | 2 << 10 | 3]);
+}
+
+#[test]
+fn threads_have_their_own_errors() {
+    std::thread::scope(|scope| {
+        for index in 0..4u64 {
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    assert_eq!(wavesim_device_destroy(1 << 40 | index), WAVESIM_BAD_ARGUMENT);
+                    assert_eq!(last(), format!("there is no device {}", 1u64 << 40 | index));
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,188 @@
+//! What fuzzing runs: each body takes any bytes and must neither panic nor hang nor take memory without bound; where text and words
+//! (or text and tree) are two views of one thing, it compares them. `fuzz/` runs them under libFuzzer, `tests/front_end_fuzz.rs` on
+//! damaged files of the repository, with memory counted.
+
+use isa_spec::pcode::{parse, print as pcode_print};
+use isa_spec::source::SourceMap;
+use isa_spec::{diag, report, xml};
+use wavesim::arch::Arch;
+use wavesim::asm::{self, NoSymbols, Options, object, print, program};
+use wavesim::codec;
+use wavesim::inst::Inst;
+use wavesim::loader::abi::Shape;
+use wavesim::loader::code_object::{self, Wish};
+use wavesim::loader::launch::{self, Wanted};
+use wavesim::loader::prepared::{Prepared, Source};
+use wavesim::loader::request;
+use wavesim::memory::Memory;
+use wavesim::sched::dispatch;
+use wavesim::text;
+
+/// Takes any bytes.
+pub type Body = fn(&[u8]);
+
+/// Name, as the target of `fuzz/` has it, and body.
+pub const BODIES: [(&str, Body); 7] = [
+    ("decoder", decoder),
+    ("assembler", assembler),
+    ("text_kernel", text_kernel),
+    ("code_object", code_object),
+    ("launch", launch),
+    ("pcode", pcode),
+    ("isa_xml", isa_xml),
+];
+
+pub fn body(name: &str) -> Body {
+    BODIES.iter().find(|b| b.0 == name).unwrap_or_else(|| panic!("no body {name}")).1
+}
+
+/// Global memory of the runs.
+const GLOBAL_BYTES: u64 = 1 << 18;
+/// Wave-instructions of a run: enough to get into the first loops.
+const INSTRUCTIONS: u64 = 500;
+/// Scratch of a lane beyond which a run would only be clearing memory.
+const SCRATCH_BYTES: u32 = 4096;
+/// Instructions that a body compares as text.
+const COMPARED: usize = 200;
+
+/// The first byte chooses the machine, the others are the input.
+fn machine(data: &[u8]) -> (Arch, Option<u32>, &[u8]) {
+    let (first, rest) = data.split_first().unwrap_or((&0, &[]));
+    let arch = Arch::RDNA[*first as usize % Arch::RDNA.len()];
+    (arch, [None, Some(32), Some(64)][*first as usize / 3 % 3], rest)
+}
+
+fn run(prepared: &Prepared) {
+    let dispatch = prepared.dispatch(INSTRUCTIONS);
+    if dispatch.check().is_ok() && dispatch.scratch_bytes <= SCRATCH_BYTES {
+        // A fault is as good as a result; its text is made too.
+        let _ = dispatch::run(&dispatch, &prepared.memory).map_err(|fault| fault.to_string());
+    }
+}
+
+/// Words -> instruction -> words, and -> text -> instruction.
+pub fn decoder(data: &[u8]) {
+    let (arch, wave, bytes) = machine(data);
+    let words: Vec<u32> =
+        bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
+    let options = Options::new(arch).wave(wave.unwrap_or(32));
+    let mut at = 0;
+    while at < words.len().min(COMPARED) {
+        match codec::decode(arch, &words[at..]) {
+            Ok(inst) => {
+                let size = inst.size as usize / 4;
+                assert!((1..=words.len() - at).contains(&size), "{inst:?}");
+                two_views(&inst, &options);
+                at += size;
+            }
+            Err(e) => {
+                assert!(!e.to_string().is_empty());
+                at += 1;
+            }
+        }
+    }
+}
+
+/// What an instruction is encoded to is decoded to it; what it is printed as, if the assembler takes it, is it.
+fn two_views(inst: &Inst, options: &Options) {
+    let text = print::instruction(inst, options);
+    let Ok(words) = codec::encode(options.arch, inst) else { return };
+    assert_eq!(codec::decode(options.arch, &words).as_ref(), Ok(inst), "{text}");
+    // Operands that no text can say (reserved codes) are refused; others come back.
+    if let Ok(parsed) = asm::parse(&text, options, &NoSymbols) {
+        let again = codec::encode(options.arch, &parsed.inst).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let back = codec::decode(options.arch, &again).unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert_eq!(print::instruction(&back, options), text);
+    }
+}
+
+/// Text -> code object -> kernels.
+pub fn assembler(data: &[u8]) {
+    let (arch, wave, bytes) = machine(data);
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let options = Options::new(arch).wave(wave.unwrap_or(32));
+    let (mut program, errors) = program::read(text, &options);
+    if !errors.is_empty() {
+        return;
+    }
+    if let Ok(object) = object::write(&mut program, &options) {
+        self::code_object(&object);
+    }
+}
+
+/// A kernel as text, and the first instructions of its run.
+pub fn text_kernel(data: &[u8]) {
+    let (arch, wave, bytes) = machine(data);
+    if let Ok(source) = std::str::from_utf8(bytes) {
+        text_kernel_for(source, arch, wave);
+    }
+}
+
+pub fn text_kernel_for(source: &str, arch: Arch, wave: Option<u32>) {
+    let options =
+        text::Options { arch: Some(arch), wave, global_bytes: GLOBAL_BYTES, ..text::Options::default() };
+    let mut sources = SourceMap::default();
+    let file = sources.add("fuzz.rdna", source);
+    let kernel = match text::parse(&sources, file, &options) {
+        Ok(kernel) => kernel,
+        Err(diagnostics) => {
+            assert!(!text::render(&sources, &diagnostics).is_empty());
+            return;
+        }
+    };
+    let Ok(memory) = Memory::new(GLOBAL_BYTES) else { return };
+    let source = Source { name: "fuzz.rdna".to_string(), text: source.to_string() };
+    if let Ok(prepared) = text::layout::load(kernel, source, memory) {
+        run(&prepared);
+    }
+}
+
+/// An ELF file or a bundle of such: its kernels, loaded, relocated and started.
+pub fn code_object(data: &[u8]) {
+    let Ok(object) = code_object::open(data, &Wish::default()) else { return };
+    let Ok(names) = code_object::kernels(&object) else { return };
+    for name in names.iter().take(4) {
+        let Ok(kernel) = code_object::load(&object, name) else { continue };
+        let Ok(memory) = Memory::new(GLOBAL_BYTES) else { continue };
+        let shape = Shape { grid: [2, 1, 1], block: [33, 1, 1], dynamic_lds: 64 };
+        if let Ok(prepared) = request::with_kernarg(&kernel, &[0; 1024], &shape, memory) {
+            run(&prepared);
+        }
+    }
+}
+
+/// A launch description; its files are not there.
+pub fn launch(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for target in [Wanted::default(), Wanted::target("gfx1201")] {
+        if let Ok((launch, _)) = launch::parse(text, &target) {
+            let nowhere = std::path::Path::new("/nonexistent");
+            let _ = launch::request(&launch, nowhere, GLOBAL_BYTES);
+        }
+    }
+}
+
+/// Pseudocode -> tree -> pseudocode, and -> typed semantics.
+pub fn pcode(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut sources = SourceMap::default();
+    let file = sources.add("fuzz.pcode", text);
+    let (tree, errors) = parse::parse_file(&sources, file);
+    if errors.is_empty() {
+        let printed = pcode_print::file(&tree);
+        let again = sources.add("printed.pcode", printed.clone());
+        let (tree, errors) = parse::parse_file(&sources, again);
+        assert!(errors.is_empty(), "{printed}\n{}", diag::render_all(&sources, &errors));
+        assert_eq!(pcode_print::file(&tree), printed);
+    }
+    let report = report::check_files(&sources, &[file], &[], &[Arch::Rdna3.table()]);
+    let _ = diag::render_all(&sources, &report.diagnostics);
+}
+
+/// An ISA description.
+pub fn isa_xml(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Err((sources, errors)) = xml::load("fuzz.xml", text) {
+        assert!(!diag::render_all(&sources, &errors).is_empty());
+    }
+}
