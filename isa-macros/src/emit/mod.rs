@@ -107,7 +107,7 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub indexed: &'static [::isa_spec::tables::Role],
             /// Registers that a handler's plain path reads of each source slot; `None` for operations that have no such path.
             pub staged: Option<[u8; 4]>,
-            /// The body as written.
+            /// The body as written, with the holes of its templates filled.
             pub text: &'static str,
             pub file: &'static str,
             pub line: u32,
