@@ -1,6 +1,7 @@
 //! What the tests share: running the command line in this process, and text kernels as values.
 
 pub mod fuzz;
+pub mod legal;
 pub mod programs;
 pub mod random;
 

@@ -418,7 +418,7 @@ proptest! {
 
     #[test]
     fn arguments_of_the_command_line(text in prop::collection::vec(token(), 0..8)) {
-        let _ = request::argument(&text.concat(), 0, GLOBAL_BYTES);
+        let _ = request::argument(&text.concat(), 0, GLOBAL_BYTES, 0);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! A name is tried only where the architecture has no instruction of that name, and only if what it stands for exists.
 
 /// Whole names.
-const NAMES: [(&str, &str); 63] = [
+const NAMES: [(&str, &str); 64] = [
+    ("s_waitcnt_depctr", "s_wait_alu"),
     ("s_ff1_i32_b32", "s_ctz_i32_b32"),
     ("s_ff1_i32_b64", "s_ctz_i32_b64"),
     ("s_flbit_i32_b32", "s_clz_i32_u32"),

@@ -88,9 +88,11 @@ fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'st
         let inline = match narrow {
             64 => inline_integer(value).or_else(|| inline_float(value as u64, constant)),
             _ if !fits(value, width) => None,
-            16 => inline_integer(value as i16 as i64).or_else(|| {
-                (constant != Constant::Int16).then(|| inline_float(value as u64 & 0xffff, constant))?
-            }),
+            // To a 16-bit integer 0xffff is a number of its own, not another way to write -1.
+            16 if constant == Constant::Int16 => inline_integer(value),
+            16 => {
+                inline_integer(value as i16 as i64).or_else(|| inline_float(value as u64 & 0xffff, constant))
+            }
             _ => inline_integer(value as i32 as i64)
                 .or_else(|| inline_float(value as u64 & 0xffff_ffff, constant)),
         };
@@ -164,7 +166,11 @@ pub fn literal_text(literal: u32, constant: Constant) -> String {
         _ => literal,
     };
     // LLVM writes a literal that an inline constant could hold as that constant.
-    match encode(&Value::Int(literal as i32 as i64), constant, false) {
+    let number = match constant {
+        Constant::F16 => value as u16 as i16 as i64,
+        _ => literal as i32 as i64,
+    };
+    match encode(&Value::Int(number), constant, false) {
         Ok(Encoded::Integer(value)) => value.to_string(),
         Ok(Encoded::Float(at)) => inline_text(FLOATS[at].0, constant),
         Ok(Encoded::Literal(_)) | Err(_) => format!("0x{value:x}"),
@@ -181,5 +187,31 @@ pub fn inline_text(name: &str, constant: Constant) -> String {
             None => name.to_string(),
         },
         _ => name.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(value: i64, constant: Constant) -> Encoded {
+        encode(&Value::Int(value), constant, false).expect("fits")
+    }
+
+    // What LLVM does with `v_max_u16 v0, N, v1` and `v_add_f16 v0, N, v1`.
+    #[test]
+    fn sixteen_bits_of_an_integer_are_a_number() {
+        assert_eq!(encoded(-1, Constant::Int16), Encoded::Integer(-1));
+        assert_eq!(encoded(0xffff, Constant::Int16), Encoded::Literal(0xffff));
+        assert_eq!(encoded(0xfffe, Constant::Int16), Encoded::Literal(0xfffe));
+        assert_eq!(literal_text(0xffff, Constant::Int16), "0xffff");
+    }
+
+    #[test]
+    fn sixteen_bits_of_a_float_are_a_pattern() {
+        assert_eq!(encoded(0xffff, Constant::F16), Encoded::Integer(-1));
+        assert_eq!(encoded(0x3c01, Constant::F16), Encoded::Literal(0x3c01));
+        assert_eq!(literal_text(0x3c01, Constant::F16), "0x3c01");
+        assert_eq!(literal_text(0x1_0005, Constant::F16), "5");
     }
 }

@@ -1,9 +1,11 @@
 //! `.amdhsa_kernel` blocks: the 64 bytes of a kernel descriptor (LLVM AMDGPUUsage, *Kernel Descriptor*).
 
 use super::error::{AsmError, Span, suggest};
+use super::expr::Expr;
 use crate::arch::Arch;
 
 /// A directive: name, first bit, bits, in which word, value where it is not given.
+#[derive(Debug)]
 struct Item {
     name: &'static str,
     at: Place,
@@ -32,7 +34,7 @@ const fn item(name: &'static str, at: Place, first: u32, bits: u32, default: u32
     Item { name, at, first, bits, default }
 }
 
-const ITEMS: [Item; 46] = [
+static ITEMS: [Item; 46] = [
     item("group_segment_fixed_size", Place::Word(0), 0, 32, 0),
     item("private_segment_fixed_size", Place::Word(4), 0, 32, 0),
     item("kernarg_size", Place::Word(8), 0, 32, 0),
@@ -86,8 +88,8 @@ const ITEMS: [Item; 46] = [
 pub struct Descriptor {
     pub kernel: String,
     arch: Arch,
-    bytes: [u8; 64],
-    given: Vec<(&'static str, u32)>,
+    /// Directives with their values, which may wait for symbols.
+    given: Vec<(&'static Item, Expr, Span)>,
 }
 
 /// Which directives an architecture does not have.
@@ -104,11 +106,11 @@ fn has(arch: Arch, name: &str) -> bool {
 
 impl Descriptor {
     pub fn new(kernel: &str, arch: Arch) -> Descriptor {
-        Descriptor { kernel: kernel.to_string(), arch, bytes: [0; 64], given: Vec::new() }
+        Descriptor { kernel: kernel.to_string(), arch, given: Vec::new() }
     }
 
-    /// `.amdhsa_NAME VALUE`, the name without its prefix.
-    pub fn set(&mut self, name: &str, value: i64, span: Span) -> Result<(), AsmError> {
+    /// `.amdhsa_NAME VALUE`, the name without its prefix. A value that is known is checked at once.
+    pub fn set(&mut self, name: &str, value: Expr, span: Span) -> Result<(), AsmError> {
         let found = ITEMS.iter().find(|i| i.name == name && has(self.arch, name));
         let Some(item) = found else {
             let known = ITEMS.iter().map(|i| i.name).filter(|n| has(self.arch, n));
@@ -121,56 +123,81 @@ impl Descriptor {
                 None => error,
             });
         };
-        let max = if item.bits >= 32 { u32::MAX as i64 } else { (1i64 << item.bits) - 1 };
-        if !(0..=max).contains(&value) {
-            return Err(AsmError::new(span, format!("`.amdhsa_{name}` is from 0 to {max}")));
+        if let Expr::Int(value) = value {
+            item.check(value, span)?;
         }
-        self.given.push((item.name, value as u32));
+        self.given.push((item, value, span));
         Ok(())
     }
 
-    fn value(&self, name: &str) -> Option<u32> {
-        self.given.iter().rev().find(|g| g.0 == name).map(|g| g.1)
+    /// Lanes of a wave, where a number says it.
+    pub fn wave(&self) -> u32 {
+        let given = self.given.iter().rev().find(|g| g.0.name == "wavefront_size32");
+        if given.is_some_and(|g| g.1 == Expr::Int(0)) { 64 } else { 32 }
     }
 
-    /// The descriptor's bytes. `entry` is the code's address less the descriptor's.
-    pub fn finish(mut self, entry: i64) -> [u8; 64] {
+    /// The descriptor's bytes. `entry` is the code's address less the descriptor's; `eval` gives expressions their values.
+    pub fn finish(
+        &self,
+        entry: i64,
+        eval: &dyn Fn(&Expr) -> Result<i64, AsmError>,
+    ) -> Result<[u8; 64], AsmError> {
+        let mut values: Vec<(&str, u32)> = Vec::new();
+        for (item, expr, span) in &self.given {
+            values.push((item.name, item.check(eval(expr)?, *span)?));
+        }
+        let given = |name: &str| values.iter().rev().find(|g| g.0 == name).map(|g| g.1);
+        let mut bytes = [0; 64];
         let (mut rsrc1, mut rsrc2, mut rsrc3, mut properties) = (0u32, 0u32, 0u32, 0u32);
         for item in &ITEMS {
             let default = if has(self.arch, item.name) { item.default } else { 0 };
-            let value = self.value(item.name).unwrap_or(default);
+            let value = given(item.name).unwrap_or(default);
             match item.at {
                 Place::Rsrc1 => rsrc1 |= value << item.first,
                 Place::Rsrc2 => rsrc2 |= value << item.first,
                 Place::Rsrc3 => rsrc3 |= value << item.first,
                 Place::Properties => properties |= value << item.first,
-                Place::Word(at) => self.put(at, value),
+                Place::Word(at) => put(&mut bytes, at, value),
                 Place::Vgprs | Place::Nothing => {}
             }
         }
-        let wave32 = self.value("wavefront_size32").unwrap_or(1) != 0;
+        let wave32 = given("wavefront_size32").unwrap_or(1) != 0;
         let granule = if wave32 { 8 } else { 4 };
-        let vgprs = self.value("next_free_vgpr").unwrap_or(0).max(1);
+        let vgprs = given("next_free_vgpr").unwrap_or(0).max(1);
         rsrc1 |= (vgprs.div_ceil(granule) - 1) & 63;
         let pair = |bit: u32| 2 * (properties >> bit & 1);
         let counted = pair(1) + pair(2) + pair(3) + pair(4) + (properties >> 6 & 1);
-        rsrc2 |= (self.value("user_sgpr_count").unwrap_or(counted) & 31) << 1;
-        self.bytes[16..24].copy_from_slice(&entry.to_le_bytes());
-        self.put(44, rsrc3);
-        self.put(48, rsrc1);
-        self.put(52, rsrc2);
-        self.put(56, properties);
-        self.bytes
+        rsrc2 |= (given("user_sgpr_count").unwrap_or(counted) & 31) << 1;
+        bytes[16..24].copy_from_slice(&entry.to_le_bytes());
+        put(&mut bytes, 44, rsrc3);
+        put(&mut bytes, 48, rsrc1);
+        put(&mut bytes, 52, rsrc2);
+        put(&mut bytes, 56, properties);
+        Ok(bytes)
     }
+}
 
-    fn put(&mut self, at: usize, value: u32) {
-        self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+fn put(bytes: &mut [u8; 64], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+impl Item {
+    fn check(&self, value: i64, span: Span) -> Result<u32, AsmError> {
+        let max = if self.bits >= 32 { u32::MAX as i64 } else { (1i64 << self.bits) - 1 };
+        if !(0..=max).contains(&value) {
+            return Err(AsmError::new(
+                span,
+                format!("`.amdhsa_{}` is from 0 to {max}, not {value}", self.name),
+            ));
+        }
+        Ok(value as u32)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asm::expr::NoSymbols;
 
     /// Bytes that llvm-mc 19 makes of the same directives.
     #[test]
@@ -183,12 +210,12 @@ mod tests {
             ("kernarg_size", 24),
             ("wavefront_size32", 1),
         ] {
-            d.set(name, value, Span::default()).unwrap();
+            d.set(name, Expr::Int(value), Span::default()).unwrap();
         }
-        let bytes = d.finish(0x1040);
+        let bytes = d.finish(0x1040, &|e| e.eval(&NoSymbols)).unwrap();
         assert_eq!(bytes[8], 24);
         assert_eq!(bytes[16..18], [0x40, 0x10]);
         assert_eq!(bytes[48..58], [0x01, 0x00, 0xac, 0x60, 0x84, 0, 0, 0, 0x08, 0x04]);
-        assert!(Descriptor::new("k", Arch::Rdna4).set("ieee_mode", 1, Span::default()).is_err());
+        assert!(Descriptor::new("k", Arch::Rdna4).set("ieee_mode", Expr::Int(1), Span::default()).is_err());
     }
 }

@@ -57,6 +57,8 @@ const OPERATORS: [(&str, u8); 19] = [
 
 /// Nesting deeper than this is an error, not a stack overflow.
 const MAX_DEPTH: u32 = 64;
+/// So are more operators in a row over symbols.
+const MAX_TERMS: u32 = 64;
 
 impl Expr {
     /// Its value, or the first symbol that has none.
@@ -77,6 +79,28 @@ impl Expr {
             }
             Expr::Binary(op, a, b) => binary(op, a.eval(symbols)?, b.eval(symbols)?),
         })
+    }
+
+    /// With its symbols under other names, where `name` has one.
+    pub fn renamed(self, name: &mut dyn FnMut(&str) -> Option<String>) -> Expr {
+        match self {
+            Expr::Int(_) => self,
+            Expr::Symbol(old, span) => Expr::Symbol(name(&old).unwrap_or(old), span),
+            Expr::Unary(op, a) => Expr::Unary(op, Box::new(a.renamed(name))),
+            Expr::Binary(op, a, b) => {
+                let a = a.renamed(name);
+                Expr::Binary(op, Box::new(a), Box::new(b.renamed(name)))
+            }
+        }
+    }
+
+    pub fn mentions(&self, symbol: &str) -> bool {
+        match self {
+            Expr::Int(_) => false,
+            Expr::Symbol(name, _) => name == symbol,
+            Expr::Unary(_, a) => a.mentions(symbol),
+            Expr::Binary(_, a, b) => a.mentions(symbol) || b.mentions(symbol),
+        }
     }
 
     /// A symbol in it, if any.
@@ -122,6 +146,7 @@ pub fn parse(s: &mut Scanner, bar: bool) -> Result<Expr, AsmError> {
 
 fn binary_expr(s: &mut Scanner, min: u8, bar: bool, depth: u32) -> Result<Expr, AsmError> {
     let mut left = unary(s, depth)?;
+    let mut terms = 0;
     loop {
         s.space();
         let rest = s.rest();
@@ -132,7 +157,16 @@ fn binary_expr(s: &mut Scanner, min: u8, bar: bool, depth: u32) -> Result<Expr, 
         }
         s.skip(op.len());
         let right = binary_expr(s, binds, bar, depth + 1)?;
-        left = Expr::Binary(op, Box::new(left), Box::new(right));
+        left = match (left, right) {
+            (Expr::Int(a), Expr::Int(b)) => Expr::Int(binary(op, a, b)),
+            (left, right) => {
+                terms += 1;
+                Expr::Binary(op, Box::new(left), Box::new(right))
+            }
+        };
+        if terms > MAX_TERMS {
+            return Err(AsmError::new(s.here(), "this expression has too many terms"));
+        }
     }
 }
 
@@ -155,7 +189,10 @@ fn unary(s: &mut Scanner, depth: u32) -> Result<Expr, AsmError> {
             s.expect(')')?;
             Ok(e)
         }
-        Some(c) if c.is_ascii_digit() => Ok(Expr::Int(s.integer()?)),
+        Some(c) if c.is_ascii_digit() => match s.local_label() {
+            Some((name, span)) => Ok(Expr::Symbol(name.to_string(), span)),
+            None => Ok(Expr::Int(s.integer()?)),
+        },
         _ => {
             let (name, span) = s.ident().ok_or_else(|| {
                 AsmError::new(s.here(), "a register, a number or an expression belongs here")

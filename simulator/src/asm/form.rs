@@ -53,6 +53,8 @@ pub struct Slot {
     pub constant: Constant,
     /// Position among the sources: bit of NEG, ABS, OP_SEL. `Some(3)` is the destination.
     pub source: Option<u8>,
+    /// A result that is read first.
+    pub accumulates: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,6 +187,12 @@ impl Forms {
     /// Entries of the instruction that is called `name`, lower case.
     pub fn called(&self, name: &str) -> Option<&[EntryId]> {
         self.by_name.get(name).map(Vec::as_slice)
+    }
+
+    /// As [`Forms::called`], also by an older name that LLVM still accepts.
+    pub fn known(&self, name: &str) -> Option<&[EntryId]> {
+        let older = || super::alias::candidates(name).iter().find_map(|n| self.called(n));
+        self.called(name).or_else(older)
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
@@ -343,7 +351,7 @@ impl Builder {
             // Not an operand of the description, but a field that LLVM writes.
             let constant = Constant::Int16;
             let (kind, field, size) = (Kind::Imm(Imm::Optional), self.field("SIMM16"), Size::Bits(16));
-            slots.push(Slot { kind, field, ty: 0, size, constant, source: None });
+            slots.push(Slot { kind, field, ty: 0, size, constant, source: None, accumulates: false });
         }
         let family = self.family();
         if family == "EXP" {
@@ -360,6 +368,7 @@ impl Builder {
                 size: Size::Bits(32),
                 constant: Constant::Int32,
                 source: None,
+                accumulates: false,
             };
             slots.insert(1.min(slots.len()), slot);
         }
@@ -434,11 +443,23 @@ impl Builder {
             Some("SRC0" | "VSRC0" | "SRCX0" | "SRCY0") => Some(0),
             Some("SRC1" | "VSRC1" | "VSRCX1" | "VSRCY1") => Some(1),
             Some("SRC2") => Some(2),
-            Some("VDST") if self.encoding.contains("VOP") || self.encoding.contains("VINTERP") => Some(3),
+            Some("VDST" | "VDSTX" | "VDSTY")
+                if self.encoding.contains("VOP") || self.encoding.contains("VINTERP") =>
+            {
+                Some(3)
+            }
             _ => None,
         };
         let constant = self.constant(format, o.size_bits, source);
-        Some(Slot { kind, field: o.field, ty: o.ty, size, constant, source })
+        Some(Slot {
+            kind,
+            field: o.field,
+            ty: o.ty,
+            size,
+            constant,
+            source,
+            accumulates: o.input && o.output,
+        })
     }
 
     /// What LLVM takes the operand for. Where the description says 16 bits of which a 32-bit operand is read, constants have 32.

@@ -5,7 +5,7 @@ use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
 use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
 use super::modifier::{self, Mod};
-use super::names::{TypeNames, names};
+use super::names::{LITERAL, TypeNames, names};
 use super::operand::{Half, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Value};
 use super::{Fixup, FixupKind, Options, Parsed, image, symbolic};
 use crate::inst::Inst;
@@ -19,6 +19,8 @@ pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
     let name = line.mnemonic.to_lowercase();
     let (entries, class) =
         find(&name, options).ok_or_else(|| unknown_mnemonic(&name, line.mnemonic_span, options))?;
+    let symbols = symbols_like_flags(line, entries, options);
+    let line = symbols.as_ref().unwrap_or(line);
     let dpp = line.modifiers.iter().any(|m| modifier::is_dpp(&m.name));
     let mut worst: Option<(usize, AsmError)> = None;
     for &entry in entries {
@@ -44,20 +46,40 @@ pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
     Err(worst.map_or_else(|| no_such_form(&name, line.mnemonic_span, dpp), |w| w.1))
 }
 
+/// Labels and symbols may be called like modifiers of other instructions (`s_branch done`): flags that no form of the instruction has
+/// are operands, as long as operands are missing.
+fn symbols_like_flags(line: &Line, entries: &[EntryId], options: &Options) -> Option<Line> {
+    let all = || entries.iter().map(|e| forms(options.arch).of(*e));
+    let foreign = |m: &Modifier| {
+        let own = || all().any(|f| f.mods.iter().any(|own| own.accepts(&m.name)));
+        m.value == ModifierValue::None && !modifier::is_dpp(&m.name) && !own()
+    };
+    let most = all().map(|f| f.slots.len()).max().unwrap_or(0);
+    let mut out = None;
+    while let now = out.as_ref().unwrap_or(line)
+        && now.operands.len() < most
+        && let Some(at) = now.modifiers.iter().position(foreign)
+    {
+        let mut next = now.clone();
+        let Modifier { name, span, .. } = next.modifiers.remove(at);
+        let place = next.operands.partition_point(|o| o.span.start < span.start);
+        let value = Value::Word(name);
+        next.operands.insert(place, Operand { value, neg: false, abs: false, literal: false, span });
+        out = Some(next);
+    }
+    out
+}
+
 /// Entries of a mnemonic, and the class that its suffix asks for.
 fn find(name: &str, options: &Options) -> Option<(&'static [EntryId], Option<Class>)> {
     let forms = forms(options.arch);
-    let called = |name: &str| {
-        let older = || super::alias::candidates(name).iter().find_map(|n| forms.called(n));
-        forms.called(name).or_else(older)
-    };
-    if let Some(entries) = called(name) {
+    if let Some(entries) = forms.known(name) {
         return Some((entries, None));
     }
     let suffixes =
         [("_e64_dpp", Class::E64Dpp), ("_dpp", Class::Dpp), ("_e32", Class::E32), ("_e64", Class::E64)];
     let (base, class) = suffixes.iter().find_map(|(s, c)| Some((name.strip_suffix(s)?, *c)))?;
-    let entries = called(base)?;
+    let entries = forms.known(base)?;
     entries.iter().any(|e| forms.of(*e).class == class).then_some((entries, Some(class)))
 }
 
@@ -130,6 +152,14 @@ fn dual(line: &Line, second: &Line, options: &Options) -> Result<Parsed, AsmErro
                     span,
                     "one of the two results needs an even register, the other an odd one",
                 ));
+            }
+            if !options.lenient {
+                super::limits::check(
+                    &m.inst,
+                    options.arch,
+                    &[&x_slots, &y_slots],
+                    line.span.to(second.span),
+                )?;
             }
             m.finish(table.entries[y as usize].opcode as u32)
         });
@@ -227,6 +257,9 @@ impl<'a> Matcher<'a> {
         }
         if form.literal.is_some() && self.literal.is_none() && !form.own_literal {
             return Err(AsmError::new(line.span, "no operand is a literal"));
+        }
+        if !self.options.lenient {
+            super::limits::check_one(&self.inst, self.options.arch, line.span)?;
         }
         self.finish(0)
     }
@@ -480,7 +513,7 @@ impl<'a> Matcher<'a> {
         }
         if matches!(operand.value, Value::Expr(_) | Value::Word(_)) {
             let literal =
-                types.value("src_literal").filter(|_| self.form.literal.is_some() && !self.form.own_literal);
+                types.value(LITERAL).filter(|_| self.form.literal.is_some() && !self.form.own_literal);
             let Some(code) = literal else { return Err(self.unknown_word(slot, operand)) };
             self.symbol_literal(slot, operand)?;
             self.put(slot, code);
@@ -489,7 +522,7 @@ impl<'a> Matcher<'a> {
         if !matches!(operand.value, Value::Int(_) | Value::Float(_)) {
             return Err(self.wrong(slot, operand));
         }
-        if !types.all().any(|n| n == "1" || n == "src_literal") {
+        if !types.all().any(|n| n == "1" || n == LITERAL) {
             return Err(self.wrong(slot, operand));
         }
         let encoded = constant::encode(&operand.value, slot.constant, operand.literal)
@@ -498,7 +531,7 @@ impl<'a> Matcher<'a> {
             Encoded::Integer(value) => types.value(&value.to_string()),
             Encoded::Float(at) => types.value(constant::FLOATS[at].0),
             Encoded::Literal(bits) => {
-                let code = types.value("src_literal").filter(|_| self.form.literal.is_some());
+                let code = types.value(LITERAL).filter(|_| self.form.literal.is_some());
                 if code.is_some() {
                     self.set_literal(bits, operand.span)?;
                 }
@@ -643,7 +676,7 @@ impl<'a> Matcher<'a> {
         };
         if let RegBase::Sgpr(n) | RegBase::Ttmp(n) = reg.base
             && n % step != 0
-            && !self.options.any_alignment
+            && !self.options.lenient
         {
             return Err(AsmError::new(
                 span,

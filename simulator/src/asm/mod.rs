@@ -23,12 +23,17 @@
 //! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here knows where a field's bits lie.
 
 pub mod alias;
+mod conditional;
 pub mod constant;
 pub mod descriptor;
+mod directive;
 pub mod error;
+pub mod expand;
 pub mod expr;
 pub mod form;
 pub mod image;
+pub mod limits;
+pub mod macros;
 pub mod matching;
 pub mod metadata;
 pub mod modifier;
@@ -38,7 +43,9 @@ pub mod operand;
 pub mod plain;
 pub mod print;
 pub mod program;
+mod reader;
 pub mod scan;
+pub mod source;
 pub mod swizzle;
 pub mod symbolic;
 
@@ -54,14 +61,15 @@ pub struct Options {
     pub arch: Arch,
     /// 32 or 64: how many registers a lane mask takes, and the registers of matrices.
     pub wave: u32,
-    /// Accept ranges of scalar registers that start anywhere (`s[3:4]`). The encoder may refuse what comes of it.
-    pub any_alignment: bool,
+    /// Accept what fields can say though hardware cannot do it: ranges of scalar registers that start anywhere (`s[3:4]`; the encoder may
+    /// refuse what comes of it), more scalar values than the constant bus has room for, registers of one bank in a dual instruction.
+    pub lenient: bool,
 }
 
 impl Options {
-    /// Wave32, aligned ranges: what LLVM accepts.
+    /// Wave32, and no more than hardware can do: what LLVM accepts.
     pub fn new(arch: Arch) -> Options {
-        Options { arch, wave: 32, any_alignment: false }
+        Options { arch, wave: 32, lenient: false }
     }
 
     pub fn wave(self, wave: u32) -> Options {
@@ -99,7 +107,11 @@ pub enum FixupKind {
 impl Fixup {
     /// Sets the field. `next` is the address of the next instruction, in the same unit as labels: bytes.
     pub fn apply(&self, inst: &mut Inst, next: i64, symbols: &dyn Symbols) -> Result<(), AsmError> {
-        let value = self.expr.eval(symbols)?;
+        self.set(inst, next, self.expr.eval(symbols)?)
+    }
+
+    /// As [`Fixup::apply`] with the expression's value.
+    pub fn set(&self, inst: &mut Inst, next: i64, value: i64) -> Result<(), AsmError> {
         let value = match self.kind {
             FixupKind::Literal if (-(1i64 << 31)..1 << 32).contains(&value) => value as u32,
             FixupKind::Literal => {

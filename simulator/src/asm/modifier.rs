@@ -27,11 +27,12 @@ pub enum Mod {
         high: u8,
         swizzle: bool,
     },
-    /// A bit for each source, and for the destination if `dest`.
+    /// A bit for each source, and for the destination if `dest`. Not `printed`: read only, where registers' names say it.
     Bits {
         name: &'static str,
         field: u8,
         dest: bool,
+        printed: bool,
     },
     /// Two bits of OP_SEL that choose a byte, in this order.
     Byte {
@@ -100,7 +101,7 @@ pub fn packed_default(name: &str) -> bool {
 
 /// 64-bit operations whose 16-bit operands LLVM selects by `op_sel:`; others it writes as `v1.h`.
 fn has_op_sel(name: &str) -> bool {
-    const NAMES: [&str; 40] = [
+    const NAMES: [&str; 42] = [
         "V_FMAC_F16",
         "V_MAD_U16",
         "V_FMA_F16",
@@ -133,6 +134,8 @@ fn has_op_sel(name: &str) -> bool {
         "V_MED3_NUM_F16",
         "V_MINIMUM3_F16",
         "V_MAXIMUM3_F16",
+        "V_MINIMUMMAXIMUM_F16",
+        "V_MAXIMUMMINIMUM_F16",
         "V_PERMLANE16_VAR_B32",
         "V_PERMLANEX16_VAR_B32",
         "V_CVT_PK_FP8_F32",
@@ -178,12 +181,13 @@ impl Mod {
                 mods.push(Mod::Byte { field: at, bits });
             } else if inst.name.starts_with("V_SWMMAC") {
                 mods.push(Mod::Number { name: "index_key", field: at, style: Style::Decimal });
-            } else if packed || has_op_sel(inst.name) {
-                mods.push(Mod::Bits {
-                    name: "op_sel",
-                    field: at,
-                    dest: !packed && !inst.name.contains("PERMLANE"),
-                });
+            } else {
+                // LLVM 19 names halves of registers where later versions have the modifier.
+                let printed = packed || has_op_sel(inst.name);
+                if printed || table.signatures[e.sig as usize].iter().any(|o| o.size_bits == 16) {
+                    let dest = !packed && !inst.name.contains("PERMLANE");
+                    mods.push(Mod::Bits { name: "op_sel", field: at, dest, printed });
+                }
             }
         }
         if let (Some(at), Some(third)) = (field("OP_SEL_HI"), field("OP_SEL_HI_2")) {
@@ -191,7 +195,7 @@ impl Mod {
         }
         if packed && packed_default(inst.name) {
             for (name, f) in [("neg_lo", "NEG"), ("neg_hi", "NEG_HI")] {
-                mods.extend(field(f).map(|field| Mod::Bits { name, field, dest: false }));
+                mods.extend(field(f).map(|field| Mod::Bits { name, field, dest: false, printed: true }));
             }
         }
         if inst.name.starts_with("V_INTERP_") {
@@ -226,7 +230,9 @@ impl Mod {
         if bare && (scalar || inst.name.starts_with("BUFFER_GL")) {
             return Vec::new();
         }
-        if !scalar {
+        // Write-backs and invalidations of RDNA 4 have the encoding of addresses, and none.
+        let addressed = !(bare && encoding.name == "ENC_VGLOBAL");
+        if !scalar && addressed {
             let signed = |f: u8| {
                 let width = encoding.fields[f as usize].width();
                 // Flat addresses of RDNA 3 take offsets from 0 alone.
@@ -468,7 +474,8 @@ impl Mod {
                 value if *swizzle => write!(out, " offset:{}", swizzle::print(value as u16)),
                 value => write!(out, " offset:{value}"),
             },
-            Mod::Bits { name, field, dest } => {
+            Mod::Bits { printed: false, .. } => Ok(()),
+            Mod::Bits { name, field, dest, .. } => {
                 let value = get(field);
                 let mut list = bits(value, sources);
                 if *dest {

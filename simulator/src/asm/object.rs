@@ -2,9 +2,9 @@
 //!
 //! Addresses are file offsets; each kind of memory has its pages. Only global symbols are dynamic.
 
+use super::Options;
 use super::metadata;
-use super::program::{LineError, Program, Section};
-use super::{AsmError, Options, Span};
+use super::program::{LineError, Memory, Program, Section};
 use crate::arch::Arch;
 use object::elf;
 use object::write::StringId;
@@ -43,23 +43,22 @@ fn default_processor(arch: Arch) -> &'static str {
     }
 }
 
-/// A section's place in memory: read only, executable, or writable.
+/// The segment that a section belongs to; the last is none.
 fn kind(section: &Section) -> usize {
-    match section.name.as_str() {
-        name if name.starts_with(".text") => 1,
-        name if name.starts_with(".data") || name.starts_with(".bss") => 2,
-        _ => 0,
+    match section.memory {
+        Memory::ReadOnly => 0,
+        Memory::Code => 1,
+        Memory::Writable => 2,
+        Memory::None => 3,
     }
 }
 
 const FLAGS: [u32; 3] = [elf::PF_R, elf::PF_R | elf::PF_X, elf::PF_R | elf::PF_W];
 
-fn note(metadata: Option<&str>) -> Result<Vec<u8>, LineError> {
+fn note(metadata: Option<&str>) -> Result<Vec<u8>, Vec<LineError>> {
     let payload = match metadata {
-        Some(text) => metadata::message_pack(text).map_err(|message| {
-            let error = AsmError::new(Span::default(), format!(".amdgpu_metadata: {message}"));
-            LineError { line: 1, column: 1, error }
-        })?,
+        Some(text) => metadata::message_pack(text)
+            .map_err(|message| vec![LineError::whole(format!(".amdgpu_metadata: {message}"))])?,
         None => return Ok(Vec::new()),
     };
     let mut out = Vec::new();
@@ -78,12 +77,16 @@ fn hash(name: &str) -> u32 {
 
 /// Gives sections addresses, links, and writes the file.
 pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<LineError>> {
-    let note = note(program.metadata.as_deref()).map_err(|e| vec![e])?;
+    let note = note(program.metadata.as_deref())?;
     let name = program.processor.clone().unwrap_or_else(|| default_processor(options.arch).to_string());
     // Local labels are nobody's business.
-    let labels: Vec<(String, usize)> =
-        program.labels().filter(|l| !l.0.starts_with(".L")).map(|l| (l.0.to_string(), l.1)).collect();
-    let global = |program: &Program, name: &str| program.info.get(name).is_some_and(|i| i.global);
+    let labels: Vec<(String, usize)> = program
+        .labels()
+        .filter(|l| !l.0.starts_with(".L") && !l.0.contains('#'))
+        .map(|l| (l.0.to_string(), l.1))
+        .collect();
+    let global =
+        |program: &Program, name: &str| program.info.get(name).is_some_and(|i| i.global && !i.hidden);
     let mut symbols: Vec<(String, usize)> = labels.clone();
     // Locals come first in a symbol table.
     symbols.sort_by_key(|s| global(program, &s.0));
@@ -103,7 +106,10 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     w.reserve_hash_section_index();
     w.reserve_dynstr_section_index();
     let mut indices = vec![None; program.sections.len()];
-    let mut order: Vec<usize> = (0..program.sections.len()).collect();
+    // Sections without content tell nothing if they are not loaded.
+    let mut order: Vec<usize> = (0..program.sections.len())
+        .filter(|&at| program.sections[at].memory != Memory::None || !program.sections[at].bytes.is_empty())
+        .collect();
     order.sort_by_key(|&at| kind(&program.sections[at]));
     let mut name_ids: Vec<Option<StringId>> = vec![None; program.sections.len()];
     for &at in &order {
@@ -162,6 +168,10 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     let dynamic_count = 6;
     let dynamic_at = w.reserve_dynamic(dynamic_count);
     ranges[2].1 = w.reserved_len();
+    let mut unloaded = vec![0; program.sections.len()];
+    for &at in order.iter().filter(|&&at| program.sections[at].memory == Memory::None) {
+        unloaded[at] = w.reserve(program.sections[at].bytes.len(), program.sections[at].align as usize);
+    }
     w.reserve_symtab();
     w.reserve_strtab();
     w.reserve_shstrtab();
@@ -181,9 +191,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         e_entry: 0,
         e_flags: processor(&name).unwrap_or(0),
     };
-    let failed = |e: object::write::Error| {
-        vec![LineError { line: 1, column: 1, error: AsmError::new(Span::default(), e.to_string()) }]
-    };
+    let failed = |e: object::write::Error| vec![LineError::whole(e.to_string())];
     w.write_file_header(&header).map_err(failed)?;
     w.write_align_program_headers();
     let mut segment = |p_type: u32, flags: u32, start: usize, end: usize, align: u64| {
@@ -209,7 +217,11 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     w.write(&note);
     let sym = |program: &Program, name: &str, at: usize, id: StringId| {
         let info = program.info.get(name).cloned().unwrap_or_default();
-        let bind = if info.global { elf::STB_GLOBAL } else { elf::STB_LOCAL };
+        let bind = match (info.global && !info.hidden, info.weak) {
+            (true, true) => elf::STB_WEAK,
+            (true, false) => elf::STB_GLOBAL,
+            _ => elf::STB_LOCAL,
+        };
         let ty = match (info.function, info.object) {
             (true, _) => elf::STT_FUNC,
             (_, true) => elf::STT_OBJECT,
@@ -219,7 +231,11 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
             name: Some(id),
             section: indices[at],
             st_info: bind << 4 | ty,
-            st_other: if info.protected { elf::STV_PROTECTED } else { elf::STV_DEFAULT },
+            st_other: match (info.hidden, info.protected) {
+                (true, _) => elf::STV_HIDDEN,
+                (_, true) => elf::STV_PROTECTED,
+                _ => elf::STV_DEFAULT,
+            },
             st_shndx: 0,
             st_value: program.address(name).unwrap_or(0),
             st_size: program.size_of(name),
@@ -231,7 +247,8 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     }
     w.write_hash(1, chains, |n| (n as usize).checked_sub(1).and_then(|n| dynamic.get(n)).map(|s| hash(&s.0)));
     w.write_dynstr();
-    for &at in &order {
+    let loaded = |at: &&usize| program.sections[**at].memory != Memory::None;
+    for &at in order.iter().filter(loaded) {
         let section = &program.sections[at];
         w.pad_until(section.address as usize);
         w.write(&section.bytes);
@@ -245,6 +262,10 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     w.write_dynamic(elf::DT_STRTAB, dynstr_at as u64);
     w.write_dynamic(elf::DT_STRSZ, dynstr_len);
     w.write_dynamic(elf::DT_NULL, 0);
+    for &at in order.iter().filter(|at| !loaded(at)) {
+        w.pad_until(unloaded[at]);
+        w.write(&program.sections[at].bytes);
+    }
     w.write_null_symbol();
     for (s, id) in symbols.iter().zip(&symbol_ids) {
         w.write_symbol(&sym(program, &s.0, s.1, *id));
@@ -279,7 +300,8 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     w.write_dynstr_section_header(dynstr_at as u64);
     for &at in &order {
         let section = &program.sections[at];
-        let flags = [0, elf::SHF_EXECINSTR, elf::SHF_WRITE][kind(section)] | elf::SHF_ALLOC;
+        let alloc = elf::SHF_ALLOC;
+        let flags = [alloc, alloc | elf::SHF_EXECINSTR, alloc | elf::SHF_WRITE, 0][kind(section)];
         let header = entry(
             name_ids[at],
             elf::SHT_PROGBITS,
@@ -288,6 +310,10 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
             section.bytes.len(),
             section.align.max(1),
         );
+        let header = match section.memory {
+            Memory::None => SectionHeader { sh_addr: 0, sh_offset: unloaded[at] as u64, ..header },
+            _ => header,
+        };
         w.write_section_header(&header);
     }
     w.write_dynamic_section_header(dynamic_at as u64);

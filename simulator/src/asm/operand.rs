@@ -206,7 +206,7 @@ impl Reg {
     }
 }
 
-/// Reads a line. It holds no label and no comment (see [`without_comment`](super::scan::without_comment)).
+/// Reads a line. It holds no label and no comment.
 pub fn parse_line(text: &str, symbols: &dyn Symbols) -> Result<Line, AsmError> {
     let mut s = Scanner::new(text);
     let line = half_line(&mut s, symbols, true)?;
@@ -239,7 +239,11 @@ fn half_line(s: &mut Scanner, symbols: &dyn Symbols, first: bool) -> Result<Line
         if comma && s.done() {
             return Err(AsmError::new(s.here(), "an operand belongs after the comma"));
         }
-        if let Some(modifier) = parse_modifier(s, symbols)? {
+        // A symbol may be called like a flag.
+        let symbol = (comma || line.operands.is_empty())
+            && s.peek_ident().is_some_and(|(name, _)| FLAGS.contains(&name) && symbols.value(name).is_some());
+        let modifier = if symbol { None } else { parse_modifier(s, symbols)? };
+        if let Some(modifier) = modifier {
             line.modifiers.push(modifier);
         } else {
             // `vmcnt(0) & lgkmcnt(0)`, `instid0(…) | instskip(…)`
@@ -451,6 +455,7 @@ fn number(s: &mut Scanner, symbols: &dyn Symbols, bar: bool) -> Result<Operand, 
     let digit = s.peek().is_some_and(|c| c.is_ascii_digit());
     let fraction = s.rest().strip_prefix('.').is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()));
     if (digit || fraction)
+        && s.clone().local_label().is_none()
         && let Number::Float(value) = s.number()?
     {
         return Ok(plain(Value::Float(if negative { -value } else { value })));
@@ -496,14 +501,14 @@ fn special(name: &str) -> Option<Reg> {
 
 /// A register whose name says it all: `v1`, `s7`, `vcc`, `v3.h`.
 fn register_name(name: &str) -> Option<Reg> {
-    if let Some(reg) = special(name) {
-        return Some(reg);
-    }
     let (name, half) = match name.rsplit_once('.') {
         Some((name, "l")) => (name, Some(Half::Low)),
         Some((name, "h")) => (name, Some(Half::High)),
         _ => (name, None),
     };
+    if let Some(reg) = special(name) {
+        return Some(Reg { half, ..reg });
+    }
     let numbered = |prefix: &str| {
         let digits = name.strip_prefix(prefix)?;
         (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
@@ -580,6 +585,7 @@ mod tests {
         assert_eq!(value("[vcc_lo, vcc_hi]"), value("vcc"));
         assert_eq!(value("ttmp[4:5]"), Value::Reg(Reg { base: RegBase::Ttmp(4), count: 2, half: None }));
         assert_eq!(value("v7.h"), Value::Reg(Reg { half: Some(Half::High), ..Reg::vgpr(7, 1) }));
+        assert!(matches!(value("vcc_lo.h"), Value::Reg(Reg { half: Some(Half::High), count: 1, .. })));
         assert_eq!(value("[v1, v2]"), Value::List(vec![Reg::vgpr(1, 1), Reg::vgpr(2, 1)]));
         assert_eq!(value("vmem"), Value::Word("vmem".to_string()));
     }

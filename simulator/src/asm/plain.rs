@@ -39,7 +39,7 @@ pub fn read(text: &str, arch: Arch, machine: &'static Machine) -> (Unit, Vec<Lin
     };
     for (number, line) in (1..).zip(text.lines()) {
         if let Err(error) = reader.line(number, line) {
-            reader.errors.push(LineError { line: number, column: error.column(line), error });
+            reader.errors.push(LineError::on_line(number, line, error));
         }
     }
     reader.finish()
@@ -511,14 +511,13 @@ impl Reader {
             match self.instruction(&pending) {
                 Ok(inst) => unit.insts.push((inst, pending.line as u32)),
                 Err(error) => {
-                    let column = error.column(&pending.text);
-                    self.errors.push(LineError { line: pending.line, column, error });
+                    self.errors.push(LineError::on_line(pending.line, &pending.text, error));
                 }
             }
         }
         if self.end == 0 && self.errors.is_empty() {
             let error = AsmError::new(Span::default(), "the program has no instructions");
-            self.errors.push(LineError { line: 1, column: 1, error });
+            self.errors.push(LineError::on_line(1, "", error));
         }
         self.errors.sort_by_key(|e| (e.line, e.column));
         (unit, self.errors)
@@ -554,10 +553,12 @@ impl Unit {
             let label = target.filter(|_| flags.branch).copied();
             listing.push(super::program::Listed {
                 line: *line as usize,
+                section: 0,
+                offset: here,
                 text: print(inst, arch, machine, label),
                 words: words.to_vec(),
             });
         }
-        super::program::Program::of_text(bytes, listing)
+        super::program::Program::of_text(arch, bytes, listing)
     }
 }

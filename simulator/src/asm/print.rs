@@ -4,7 +4,7 @@ use super::Options;
 use super::constant;
 use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
 use super::matching::half_slots;
-use super::names::names;
+use super::names::{LITERAL, names};
 use super::symbolic;
 use super::{image, modifier::Mod};
 use crate::inst::Inst;
@@ -193,7 +193,7 @@ impl Printer<'_> {
             _ => (value, None),
         };
         match types.name(value) {
-            Some("src_literal") => {
+            Some(LITERAL) if self.form.literal.is_some() => {
                 let literal = self.form.literal.map_or(0, |f| self.inst.fields[f as usize]);
                 constant::literal_text(literal, slot.constant)
             }
@@ -211,7 +211,8 @@ impl Printer<'_> {
 
     /// OP_SEL says the high half, and LLVM has no modifier that does.
     fn high_half(&self, slot: &Slot) -> bool {
-        let modifier = self.form.mods.iter().any(|m| matches!(m, Mod::Bits { name: "op_sel", .. }));
+        let written = |m: &Mod| matches!(m, Mod::Bits { name: "op_sel", printed: true, .. });
+        let modifier = self.form.mods.iter().any(written);
         let packed = self.inst.field(self.options.arch.table(), "NEG_HI").is_some();
         !modifier && !packed && slot.source.is_some_and(|s| self.get("OP_SEL") >> s & 1 != 0)
     }

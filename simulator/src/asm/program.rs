@@ -1,32 +1,97 @@
-//! A whole assembly file: sections, labels, directives and instructions.
+//! A whole assembly file as data: sections, symbols, what waits for addresses; and linking it.
 //!
-//! One pass reads; instructions' sizes do not depend on symbols, so every label has its place in its section at once. What
-//! mentions symbols is kept as a [`Pending`] value and filled in by [`Program::link`], when sections have addresses.
+//! [`read`] and [`read_file`] make it (the reading is in `reader`). Instructions' sizes do not depend on symbols, so every label has its
+//! place in its section at once. What mentions symbols is kept as a [`Pending`] value and filled in by [`Program::link`], when sections
+//! have addresses.
 
 use super::descriptor::Descriptor;
-use super::error::{AsmError, Span};
+use super::error::{AsmError, Span, suggest};
 use super::expr::{Expr, Symbols};
-use super::scan::{Scanner, without_comment};
-use super::{Fixup, FixupKind, Options, operand, print, symbolic};
+use super::reader::Reader;
+use super::source::{Place, Sources};
+use super::{Fixup, FixupKind, Options, print, symbolic};
+use crate::arch::Arch;
 use crate::codec::encode;
 use crate::inst::Inst;
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
-/// A file's greatest size; directives can ask for more in a few characters.
-const MAX_BYTES: usize = 64 << 20;
+/// A file's greatest size, all sections together; directives can ask for more in a few characters.
+pub const MAX_BYTES: usize = 64 << 20;
 
-/// A fault with its line, from 1.
+/// A fault with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LineError {
+    /// Line of the main file: where the macro or file is called that the fault is in. From 1.
     pub line: usize,
+    /// Of `text`, from 1.
     pub column: usize,
     pub error: AsmError,
+    /// The file and the line in it.
+    pub file: String,
+    pub number: usize,
+    /// The line as it was read, with what was put in the places of macro parameters.
+    pub text: String,
+    /// The calls by which it came to be read, the innermost first.
+    pub chain: Vec<String>,
+}
+
+impl LineError {
+    pub fn new(sources: &Sources, place: Place, text: &str, error: AsmError) -> LineError {
+        LineError {
+            line: sources.main_line(place) as usize,
+            column: error.column(text),
+            error,
+            file: sources.file(place).to_string(),
+            number: place.line as usize,
+            text: text.to_string(),
+            chain: sources.chain(place),
+        }
+    }
+
+    /// A fault on a line of a file that is read as it stands; [`LineError::of`] names the file.
+    pub fn on_line(line: usize, text: &str, error: AsmError) -> LineError {
+        let (file, text, column) = (String::new(), text.to_string(), error.column(text));
+        LineError { line, column, error, file, number: line, text, chain: Vec::new() }
+    }
+
+    pub fn of(self, file: &str) -> LineError {
+        LineError { file: file.to_string(), ..self }
+    }
+
+    /// A fault of the file as a whole.
+    pub fn whole(message: impl Into<String>) -> LineError {
+        let error = AsmError::new(Span::default(), message);
+        let (file, text) = (String::new(), String::new());
+        LineError { line: 1, column: 1, error, file, number: 1, text, chain: Vec::new() }
+    }
+}
+
+/// `file:line:column: error: message` with the line, a caret, and where it was expanded.
+impl std::fmt::Display for LineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let width = self.error.span.end.saturating_sub(self.error.span.start).max(1);
+        let width = width.min(self.text.chars().count().saturating_sub(self.column - 1).max(1));
+        write!(f, "{}:{}:{}: error: {}", self.file, self.number, self.column, self.error)?;
+        // Tabs stay, so that the caret stands below its place.
+        let gap: String =
+            self.text.chars().take(self.column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
+        write!(f, "\n  {}\n  {gap}{}", self.text.trim_end(), "^".repeat(width))?;
+        for call in &self.chain {
+            write!(f, "\n  {call}")?;
+        }
+        Ok(())
+    }
 }
 
 /// An instruction of the file, for listings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
+    /// Line of the main file.
     pub line: usize,
+    pub section: usize,
+    pub offset: u64,
     /// As the disassembler writes it.
     pub text: String,
     pub words: Vec<u32>,
@@ -37,12 +102,30 @@ pub struct Section {
     pub name: String,
     pub bytes: Vec<u8>,
     pub align: u64,
-    /// Set by [`Program::place`].
+    pub memory: Memory,
+    /// Set when the file is laid out.
     pub address: u64,
 }
 
+/// What memory a section is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    ReadOnly,
+    Code,
+    Writable,
+    /// Not loaded: debug information, notes for tools.
+    None,
+}
+
+impl Section {
+    pub fn new(name: &str, memory: Memory) -> Section {
+        let align = if memory == Memory::Code { 4 } else { 1 };
+        Section { name: name.to_string(), bytes: Vec::new(), align, memory, address: 0 }
+    }
+}
+
 #[derive(Debug, Clone)]
-enum Definition {
+pub enum Definition {
     Label { section: usize, offset: u64 },
     Expr(Expr),
 }
@@ -50,7 +133,9 @@ enum Definition {
 #[derive(Debug, Clone, Default)]
 pub struct SymbolInfo {
     pub global: bool,
+    pub weak: bool,
     pub protected: bool,
+    pub hidden: bool,
     /// `@function` or `@object`.
     pub function: bool,
     pub object: bool,
@@ -59,13 +144,35 @@ pub struct SymbolInfo {
 
 /// A place whose value waits for symbols.
 #[derive(Debug, Clone)]
-enum Pending {
+pub enum Pending {
     Inst { listed: usize, inst: Inst, fixups: Vec<Fixup> },
     Data { width: usize, expr: Expr, span: Span },
 }
 
-#[derive(Debug, Default)]
+/// With its section, offset, and line.
+#[derive(Debug, Clone)]
+pub struct Waiting {
+    pub section: usize,
+    pub offset: u64,
+    pub place: Place,
+    pub line: Rc<str>,
+    pub what: Pending,
+}
+
+/// A descriptor with its section, offset, and line.
+#[derive(Debug, Clone)]
+pub struct PlacedDescriptor {
+    pub section: usize,
+    pub offset: u64,
+    pub place: Place,
+    pub line: Rc<str>,
+    pub descriptor: Descriptor,
+}
+
+#[derive(Debug)]
 pub struct Program {
+    /// The architecture that was assembled for: what was asked for, or what the file says.
+    pub arch: Arch,
     pub sections: Vec<Section>,
     pub listing: Vec<Listed>,
     /// Processor of `.amdgcn_target`.
@@ -74,562 +181,161 @@ pub struct Program {
     /// Text of `.amdgpu_metadata`.
     pub metadata: Option<String>,
     pub info: HashMap<String, SymbolInfo>,
-    symbols: HashMap<String, Definition>,
-    /// In order of definition.
-    order: Vec<String>,
-    pending: Vec<(usize, u64, usize, String, Pending)>,
-    descriptors: Vec<(usize, u64, usize, Descriptor)>,
+    pub sources: Sources,
+    pub(super) symbols: HashMap<String, Definition>,
+    /// Labels in order of definition.
+    pub(super) order: Vec<String>,
+    pub(super) pending: Vec<Waiting>,
+    pub(super) descriptors: Vec<PlacedDescriptor>,
+}
+
+/// A file to read, and what its surroundings say.
+pub struct File<'a> {
+    pub name: &'a str,
+    pub text: &'a str,
+    /// Symbols that are defined from the start.
+    pub defines: &'a [(String, i64)],
+    /// Bytes of a file that is included.
+    pub open: &'a dyn Fn(&str) -> std::io::Result<Vec<u8>>,
+    /// `.amdgcn_target` may choose another architecture than that of the options.
+    pub any_target: bool,
 }
 
 /// Reads a file. Errors do not stop it; where there are any, the program is what could be read.
-pub fn read(text: &str, options: &Options) -> (Program, Vec<LineError>) {
+pub fn read_file(file: &File, options: &Options) -> (Program, Vec<LineError>) {
     if let Some(machine) = options.arch.machine() {
-        let (unit, errors) = super::plain::read(text, options.arch, machine);
+        let (unit, errors) = super::plain::read(file.text, options.arch, machine);
+        let errors = errors.into_iter().map(|e| e.of(file.name)).collect();
         return (unit.program(options.arch, machine), errors);
     }
-    let mut reader = Reader {
-        program: Program { code_object_version: 5, ..Program::default() },
-        options: *options,
-        current: 0,
-        errors: Vec::new(),
-        block: Block::None,
-    };
-    reader.section(".text");
-    for (at, line) in text.lines().enumerate() {
-        reader.line(at + 1, line);
+    Reader::new(file, options).read()
+}
+
+/// Reads a text that stands for itself: it can include nothing, and is for the options' architecture.
+pub fn read(text: &str, options: &Options) -> (Program, Vec<LineError>) {
+    let nothing = |_: &str| Err(std::io::ErrorKind::Unsupported.into());
+    read_file(&File { name: "<text>", text, defines: &[], open: &nothing, any_target: false }, options)
+}
+
+/// Where sections are, for the values of labels.
+#[derive(Clone, Copy)]
+pub(super) enum Base<'a> {
+    /// Unknown: labels have no value.
+    Nowhere,
+    /// So far apart from each other; a value that is the same for two such distances depends on no section's place.
+    Apart(u64),
+    At(&'a [Section]),
+}
+
+/// Values of symbols. Chains of definitions are followed so far and no further, however they are knotted.
+pub(super) struct Values<'a> {
+    symbols: &'a HashMap<String, Definition>,
+    base: Base<'a>,
+    fuel: Cell<u32>,
+    depth: Cell<u32>,
+}
+
+impl<'a> Values<'a> {
+    pub fn new(symbols: &'a HashMap<String, Definition>, base: Base<'a>) -> Values<'a> {
+        Values { symbols, base, fuel: Cell::new(10_000), depth: Cell::new(0) }
     }
-    if !matches!(reader.block, Block::None) {
-        let error = AsmError::new(Span::default(), "the file ends within a block");
-        reader.errors.push(LineError { line: text.lines().count().max(1), column: 1, error });
+
+    /// A value that depends on no section's place: a number, or the distance of labels of one section.
+    pub fn constant(symbols: &HashMap<String, Definition>, e: &Expr) -> Result<i64, AsmError> {
+        let near = e.eval(&Values::new(symbols, Base::Apart(1 << 40)))?;
+        let far = e.eval(&Values::new(symbols, Base::Apart(1 << 41)))?;
+        match near == far {
+            true => Ok(near),
+            false => {
+                let span = e.symbol().map_or(Span::default(), |s| s.1);
+                Err(AsmError::new(span, "this depends on where sections will be; a number belongs here"))
+            }
+        }
     }
-    (reader.program, reader.errors)
 }
 
-enum Block {
-    None,
-    Kernel(Descriptor),
-    Metadata(String),
-}
-
-struct Reader {
-    program: Program,
-    options: Options,
-    current: usize,
-    errors: Vec<LineError>,
-    block: Block,
-}
-
-/// Symbols that have an absolute value while reading.
-struct Absolute<'a>(&'a HashMap<String, Definition>);
-
-impl Symbols for Absolute<'_> {
+impl Symbols for Values<'_> {
     fn value(&self, name: &str) -> Option<i64> {
-        absolute(self.0, name, 0).or_else(|| symbolic::predefined(name))
-    }
-}
-
-fn absolute(symbols: &HashMap<String, Definition>, name: &str, depth: u32) -> Option<i64> {
-    match symbols.get(name)? {
-        Definition::Expr(e) if depth < 32 => e.eval(&|n: &str| absolute(symbols, n, depth + 1)).ok(),
-        _ => None,
-    }
-}
-
-impl Reader {
-    fn line(&mut self, number: usize, line: &str) {
-        if let Block::Metadata(text) = &mut self.block {
-            if line.trim() == ".end_amdgpu_metadata" {
-                let text = std::mem::take(text);
-                self.program.metadata = Some(text);
-                self.block = Block::None;
-            } else {
-                text.push_str(line);
-                text.push('\n');
+        let fuel = self.fuel.get().checked_sub(1).filter(|_| self.depth.get() < 64)?;
+        self.fuel.set(fuel);
+        match self.symbols.get(name) {
+            Some(Definition::Label { section, offset }) => match self.base {
+                Base::Nowhere => None,
+                Base::Apart(distance) => Some((distance.wrapping_mul(1 + *section as u64) + offset) as i64),
+                Base::At(sections) => Some((sections[*section].address + offset) as i64),
+            },
+            Some(Definition::Expr(e)) => {
+                self.depth.set(self.depth.get() + 1);
+                let value = e.eval(self).ok();
+                self.depth.set(self.depth.get() - 1);
+                value
             }
-            return;
-        }
-        let stripped = without_comment(line);
-        // A line of the C preprocessor, or a shell's first line.
-        if stripped.trim_start().starts_with('#') {
-            return;
-        }
-        if let Err(error) = self.statement(number, &stripped) {
-            let column = error.column(line);
-            self.errors.push(LineError { line: number, column, error });
-        }
-    }
-
-    fn statement(&mut self, number: usize, line: &str) -> Result<(), AsmError> {
-        let mut s = Scanner::new(line);
-        loop {
-            if s.done() {
-                return Ok(());
-            }
-            let mut ahead = s.clone();
-            let Some((name, span)) = ahead.ident() else {
-                return Err(AsmError::new(s.here(), "an instruction, a label or a directive belongs here"));
-            };
-            let label = ahead.peek() == Some(':') && !ahead.rest().starts_with("::");
-            if label {
-                ahead.skip(1);
-                s = ahead;
-                self.label(name, span)?;
-                continue;
-            }
-            if ahead.eat('=') && !ahead.rest().starts_with('=') {
-                return self.define(name, span, &mut ahead);
-            }
-            if name.starts_with('.') {
-                s.ident();
-                return self.directive(name, span, &mut s, number, line);
-            }
-            return self.instruction(number, line, s.at());
-        }
-    }
-
-    fn label(&mut self, name: &str, span: Span) -> Result<(), AsmError> {
-        let offset = self.here();
-        if self.program.symbols.contains_key(name) {
-            return Err(AsmError::new(span, format!("`{name}` is defined already")));
-        }
-        let at = Definition::Label { section: self.current, offset };
-        self.program.symbols.insert(name.to_string(), at);
-        self.program.order.push(name.to_string());
-        Ok(())
-    }
-
-    fn define(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
-        let e = super::expr::parse(s, true)?;
-        if !s.done() {
-            return Err(AsmError::new(s.here(), "the expression ends before this"));
-        }
-        // What is known now stays so: `n = n + 1` counts.
-        let e = e.eval(&Absolute(&self.program.symbols)).map_or(e, Expr::Int);
-        if matches!(self.program.symbols.get(name), Some(Definition::Label { .. })) {
-            return Err(AsmError::new(span, format!("`{name}` is a label already")));
-        }
-        self.program.symbols.insert(name.to_string(), Definition::Expr(e));
-        Ok(())
-    }
-
-    fn here(&self) -> u64 {
-        self.program.sections[self.current].bytes.len() as u64
-    }
-
-    fn section(&mut self, name: &str) {
-        let found = self.program.sections.iter().position(|s| s.name == name);
-        self.current = found.unwrap_or_else(|| {
-            let align = if name == ".text" { 4 } else { 1 };
-            self.program.sections.push(Section {
-                name: name.to_string(),
-                bytes: Vec::new(),
-                align,
-                address: 0,
-            });
-            self.program.sections.len() - 1
-        });
-    }
-
-    fn push(&mut self, bytes: &[u8], span: Span) -> Result<(), AsmError> {
-        let section = &mut self.program.sections[self.current];
-        if section.bytes.len() + bytes.len() > MAX_BYTES {
-            return Err(AsmError::new(span, "the section grows beyond 64 MiB"));
-        }
-        section.bytes.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn fill(&mut self, count: usize, value: u8, span: Span) -> Result<(), AsmError> {
-        let section = &mut self.program.sections[self.current];
-        if count > MAX_BYTES || section.bytes.len() + count > MAX_BYTES {
-            return Err(AsmError::new(span, "the section grows beyond 64 MiB"));
-        }
-        section.bytes.resize(section.bytes.len() + count, value);
-        Ok(())
-    }
-
-    fn instruction(&mut self, number: usize, line: &str, start: usize) -> Result<(), AsmError> {
-        // Columns are those of the whole line.
-        let blank = " ".repeat(start);
-        let text = format!("{blank}{}", &line[start..]);
-        let parsed = {
-            let symbols = Absolute(&self.program.symbols);
-            super::matching::assemble(&operand::parse_line(&text, &symbols)?, &self.options)?
-        };
-        let span = Span::new(start, line.trim_end().len());
-        let words =
-            encode(self.options.arch, &parsed.inst).map_err(|e| AsmError::new(span, e.to_string()))?;
-        let offset = self.here();
-        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        self.push(&bytes, span)?;
-        let listed = self.program.listing.len();
-        let text = print::instruction(&parsed.inst, &self.options);
-        self.program.listing.push(Listed { line: number, text, words: words.to_vec() });
-        if !parsed.fixups.is_empty() {
-            let pending = Pending::Inst { listed, inst: parsed.inst, fixups: parsed.fixups };
-            self.program.pending.push((self.current, offset, number, line.to_string(), pending));
-        }
-        Ok(())
-    }
-
-    fn value(&self, s: &mut Scanner) -> Result<(i64, Span), AsmError> {
-        s.space();
-        let start = s.at();
-        let value = super::expr::parse(s, true)?.eval(&Absolute(&self.program.symbols))?;
-        Ok((value, s.since(start)))
-    }
-
-    fn directive(
-        &mut self,
-        name: &str,
-        span: Span,
-        s: &mut Scanner,
-        number: usize,
-        line: &str,
-    ) -> Result<(), AsmError> {
-        if let Block::Kernel(descriptor) = &mut self.block {
-            if name == ".end_amdhsa_kernel" {
-                let descriptor = descriptor.clone();
-                self.block = Block::None;
-                return self.descriptor(descriptor, number, span);
-            }
-            let Some(own) = name.strip_prefix(".amdhsa_") else {
-                return Err(AsmError::new(
-                    span,
-                    "only .amdhsa_ directives belong in an .amdhsa_kernel block",
-                ));
-            };
-            let own = own.to_string();
-            let (value, at) = self.value(s)?;
-            if let Block::Kernel(descriptor) = &mut self.block {
-                descriptor.set(&own, value, if own.is_empty() { at } else { span })?;
-            }
-            return Ok(());
-        }
-        match name {
-            ".text" | ".data" | ".rodata" | ".bss" => self.section(name),
-            ".section" => {
-                let (name, _) =
-                    s.ident().ok_or_else(|| AsmError::new(s.here(), "a section's name belongs here"))?;
-                self.section(name);
-            }
-            ".amdgcn_target" => self.target(s)?,
-            ".amdhsa_code_object_version" => {
-                let (version, at) = self.value(s)?;
-                if !(4..=6).contains(&version) {
-                    return Err(AsmError::new(at, "code object versions are 4, 5 and 6"));
-                }
-                self.program.code_object_version = version as u32;
-            }
-            ".amdhsa_kernel" => {
-                let (name, _) =
-                    s.ident().ok_or_else(|| AsmError::new(s.here(), "the kernel's name belongs here"))?;
-                self.block = Block::Kernel(Descriptor::new(name, self.options.arch));
-            }
-            ".amdgpu_metadata" => self.block = Block::Metadata(String::new()),
-            ".globl" | ".global" | ".weak" | ".protected" | ".hidden" | ".type" | ".size" => {
-                self.symbol_directive(name, s)?;
-            }
-            ".set" | ".equ" | ".equiv" => {
-                let (symbol, at) =
-                    s.ident().ok_or_else(|| AsmError::new(s.here(), "a symbol belongs here"))?;
-                s.expect(',')?;
-                self.define(symbol, at, s)?;
-            }
-            ".p2align" | ".align" | ".balign" => self.align(name, span, s)?,
-            ".byte" => self.data(s, 1, number, line)?,
-            ".short" | ".2byte" | ".hword" | ".value" => self.data(s, 2, number, line)?,
-            ".long" | ".int" | ".4byte" | ".word" => self.data(s, 4, number, line)?,
-            ".quad" | ".8byte" => self.data(s, 8, number, line)?,
-            ".float" | ".single" | ".double" => self.floats(name, s)?,
-            ".zero" | ".space" | ".skip" | ".fill" => self.repeat(name, s)?,
-            ".ascii" | ".asciz" | ".string" => self.string(name, s)?,
-            // Of no effect on what is assembled.
-            ".file" | ".loc" | ".ident" | ".addrsig" | ".addrsig_sym" | ".cfi_sections"
-            | ".cfi_startproc" | ".cfi_endproc" | ".amdgpu_info" | ".p2alignl" | ".amdgpu_hsa_kernel" => {}
-            _ => {
-                const KNOWN: [&str; 20] = [
-                    ".text",
-                    ".rodata",
-                    ".data",
-                    ".section",
-                    ".globl",
-                    ".type",
-                    ".size",
-                    ".set",
-                    ".p2align",
-                    ".byte",
-                    ".short",
-                    ".long",
-                    ".quad",
-                    ".float",
-                    ".zero",
-                    ".ascii",
-                    ".amdgcn_target",
-                    ".amdhsa_kernel",
-                    ".amdgpu_metadata",
-                    ".amdhsa_code_object_version",
-                ];
-                let error = AsmError::new(span, format!("there is no directive `{name}`"));
-                return Err(match super::error::suggest(name, KNOWN) {
-                    Some(help) => error.help(help),
-                    None => error,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// `"amdgcn-amd-amdhsa--gfx1100"`, perhaps with features after a colon.
-    fn target(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
-        s.space();
-        let start = s.at();
-        let text = s.rest().trim().trim_matches('"').to_string();
-        s.skip(s.rest().len());
-        let span = s.since(start);
-        let processor =
-            text.rsplit_once("--").map_or("", |t| t.1).split(':').next().unwrap_or("").to_string();
-        let Some(arch) = crate::arch::Arch::from_mcpu(&processor) else {
-            return Err(AsmError::new(
-                span,
-                format!("`{text}` names none of the processors that are known here"),
-            ));
-        };
-        if arch != self.options.arch {
-            let error = AsmError::new(
-                span,
-                format!("this file is for {}, and {} was asked for", arch.name(), self.options.arch.name()),
-            );
-            return Err(error.help(format!("--mcpu {processor}")));
-        }
-        self.program.processor = Some(processor);
-        Ok(())
-    }
-
-    fn symbol_directive(&mut self, name: &str, s: &mut Scanner) -> Result<(), AsmError> {
-        loop {
-            let (symbol, _) = s.ident().ok_or_else(|| AsmError::new(s.here(), "a symbol belongs here"))?;
-            let info = self.program.info.entry(symbol.to_string()).or_default();
-            match name {
-                ".globl" | ".global" | ".weak" => info.global = true,
-                ".protected" => info.protected = true,
-                ".type" => {
-                    s.expect(',')?;
-                    let kind = s.ident().map_or("", |i| i.0);
-                    info.function = kind == "@function";
-                    info.object = kind == "@object";
-                }
-                ".size" => {
-                    s.expect(',')?;
-                    info.size = Some(super::expr::parse(s, true)?);
-                }
-                _ => {}
-            }
-            if !s.eat(',') {
-                return Ok(());
-            }
-        }
-    }
-
-    fn align(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
-        let (value, at) = self.value(s)?;
-        let bytes =
-            if name == ".p2align" { 1u64.checked_shl(value as u32).unwrap_or(0) } else { value as u64 };
-        if value < 0 || !bytes.is_power_of_two() || bytes > 1 << 16 {
-            return Err(AsmError::new(at, "alignments are powers of two up to 64 KiB"));
-        }
-        let fill = if s.eat(',') { self.value(s)?.0 as u8 } else { 0 };
-        let section = &mut self.program.sections[self.current];
-        section.align = section.align.max(bytes);
-        let pad = section.bytes.len().next_multiple_of(bytes as usize) - section.bytes.len();
-        // Between instructions stand instructions that do nothing.
-        if section.name == ".text" && pad.is_multiple_of(4) && fill == 0 {
-            let nop = encode_nop(&self.options);
-            for _ in 0..pad / 4 {
-                self.push(&nop, span)?;
-            }
-            return Ok(());
-        }
-        self.fill(pad, fill, span)
-    }
-
-    fn data(&mut self, s: &mut Scanner, width: usize, number: usize, line: &str) -> Result<(), AsmError> {
-        loop {
-            s.space();
-            let start = s.at();
-            let e = super::expr::parse(s, true)?;
-            let span = s.since(start);
-            let offset = self.here();
-            let value = e.eval(&Absolute(&self.program.symbols));
-            let known = *value.as_ref().unwrap_or(&0);
-            if width < 8 && !(-(1i64 << (8 * width - 1))..1i64 << (8 * width)).contains(&known) {
-                return Err(AsmError::new(span, format!("{known} does not fit {width} bytes")));
-            }
-            self.push(&known.to_le_bytes()[..width], span)?;
-            if value.is_err() {
-                let pending = Pending::Data { width, expr: e, span };
-                self.program.pending.push((self.current, offset, number, line.to_string(), pending));
-            }
-            if !s.eat(',') {
-                break;
-            }
-        }
-        if s.done() {
-            Ok(())
-        } else {
-            Err(AsmError::new(s.here(), "`,` and another value, or nothing, belong here"))
-        }
-    }
-
-    fn floats(&mut self, name: &str, s: &mut Scanner) -> Result<(), AsmError> {
-        loop {
-            s.space();
-            let start = s.at();
-            let negative = s.eat('-');
-            let value = match s.number()? {
-                super::scan::Number::Int(v) => v as f64,
-                super::scan::Number::Float(v) => v,
-            };
-            let value = if negative { -value } else { value };
-            let span = s.since(start);
-            match name {
-                ".double" => self.push(&value.to_le_bytes(), span)?,
-                _ => self.push(&(value as f32).to_le_bytes(), span)?,
-            }
-            if !s.eat(',') {
-                return Ok(());
-            }
-        }
-    }
-
-    fn repeat(&mut self, name: &str, s: &mut Scanner) -> Result<(), AsmError> {
-        let (count, at) = self.value(s)?;
-        let mut next =
-            |r: &Self, default: i64| if s.eat(',') { r.value(s).map(|v| v.0) } else { Ok(default) };
-        let count = usize::try_from(count).map_err(|_| AsmError::new(at, "a count is not negative"))?;
-        if name != ".fill" {
-            let value = next(self, 0)?;
-            return self.fill(count, value as u8, at);
-        }
-        let size = next(self, 1)?;
-        let value = next(self, 0)?;
-        if !(0..=8).contains(&size) || count > MAX_BYTES {
-            return Err(AsmError::new(at, ".fill takes a count, a size up to 8 and a value"));
-        }
-        for _ in 0..count {
-            self.push(&value.to_le_bytes()[..size as usize], at)?;
-        }
-        Ok(())
-    }
-
-    fn string(&mut self, name: &str, s: &mut Scanner) -> Result<(), AsmError> {
-        s.space();
-        let start = s.at();
-        let text = s.rest().trim();
-        let body = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
-        let span = Span::new(start, start + text.len());
-        let body = body.ok_or_else(|| AsmError::new(span, "a string in quotes belongs here"))?;
-        let mut bytes = Vec::new();
-        let mut chars = body.chars();
-        while let Some(c) = chars.next() {
-            let c = if c != '\\' {
-                c
-            } else {
-                match chars.next() {
-                    Some('n') => '\n',
-                    Some('t') => '\t',
-                    Some('0') => '\0',
-                    Some(c) => c,
-                    None => return Err(AsmError::new(span, "the string ends with a backslash")),
-                }
-            };
-            bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-        }
-        if name != ".ascii" {
-            bytes.push(0);
-        }
-        self.push(&bytes, span)
-    }
-
-    fn descriptor(&mut self, descriptor: Descriptor, number: usize, span: Span) -> Result<(), AsmError> {
-        let back = self.current;
-        self.section(".rodata");
-        let pad = self.here().next_multiple_of(64) - self.here();
-        self.fill(pad as usize, 0, span)?;
-        let section = &mut self.program.sections[self.current];
-        section.align = section.align.max(64);
-        let name = format!("{}.kd", descriptor.kernel);
-        let offset = self.here();
-        self.label(&name, span)?;
-        let kernel = self.program.info.get(&descriptor.kernel).cloned().unwrap_or_default();
-        let size = Some(Expr::Int(64));
-        self.program
-            .info
-            .insert(name, SymbolInfo { object: true, function: false, size, global: true, ..kernel });
-        self.fill(64, 0, span)?;
-        self.program.descriptors.push((self.current, offset, number, descriptor));
-        self.current = back;
-        Ok(())
-    }
-}
-
-fn encode_nop(options: &Options) -> [u8; 4] {
-    let nop = super::parse("s_nop 0", options, &super::NoSymbols).ok();
-    let words = nop.and_then(|p| encode(options.arch, &p.inst).ok());
-    words.and_then(|w| w.first().copied()).unwrap_or(0).to_le_bytes()
-}
-
-/// Symbols at their addresses, as seen from one place.
-struct Linked<'a> {
-    program: &'a Program,
-    /// Address of the field that is being filled in.
-    place: u64,
-    depth: u32,
-}
-
-impl Symbols for Linked<'_> {
-    fn value(&self, name: &str) -> Option<i64> {
-        // LLVM's relocation specifiers: the distance from the field, in halves.
-        for (suffix, shift) in
-            [("@rel32@lo", 0), ("@rel32@hi", 32), ("@gotpcrel32@lo", 0), ("@gotpcrel32@hi", 32)]
-        {
-            if let Some(plain) = name.strip_suffix(suffix) {
-                let distance = self.value(plain)?.wrapping_sub(self.place as i64);
-                return Some(if shift == 0 { distance & 0xffff_ffff } else { distance >> 32 });
-            }
-        }
-        for (suffix, shift) in [("@abs32@lo", 0), ("@abs32@hi", 32)] {
-            if let Some(plain) = name.strip_suffix(suffix) {
-                return Some((self.value(plain)? >> shift) & 0xffff_ffff);
-            }
-        }
-        match self.program.symbols.get(name) {
-            Some(Definition::Label { section, offset }) => {
-                Some((self.program.sections[*section].address + offset) as i64)
-            }
-            Some(Definition::Expr(e)) if self.depth < 32 => {
-                e.eval(&Linked { program: self.program, place: self.place, depth: self.depth + 1 }).ok()
-            }
-            Some(Definition::Expr(_)) => None,
-            None if name == "." => Some(self.place as i64),
             None => symbolic::predefined(name),
         }
     }
 }
 
+/// LLVM's relocation specifiers: ends of symbols' names, whether the value counts from the field, and which half it is.
+const SPECIFIERS: [(&str, bool, u32); 5] = [
+    ("@rel32@lo", true, 0),
+    ("@rel32@hi", true, 32),
+    ("@abs32@lo", false, 0),
+    ("@abs32@hi", false, 32),
+    ("@rel64", true, 64),
+];
+
+/// The expression without relocation specifiers, and the one that there was.
+fn specified(e: &Expr) -> (Expr, Option<(bool, u32)>) {
+    match e {
+        Expr::Symbol(name, span) => {
+            let found = SPECIFIERS.iter().find_map(|s| Some((name.strip_suffix(s.0)?, (s.1, s.2))));
+            match found {
+                Some((plain, specifier)) => (Expr::Symbol(plain.to_string(), *span), Some(specifier)),
+                None => (e.clone(), None),
+            }
+        }
+        Expr::Int(_) => (e.clone(), None),
+        Expr::Unary(op, a) => {
+            let (a, specifier) = specified(a);
+            (Expr::Unary(*op, Box::new(a)), specifier)
+        }
+        Expr::Binary(op, a, b) => {
+            let ((a, first), (b, second)) = (specified(a), specified(b));
+            (Expr::Binary(op, Box::new(a), Box::new(b)), first.or(second))
+        }
+    }
+}
+
 impl Program {
+    pub(super) fn new(arch: Arch) -> Program {
+        Program {
+            arch,
+            sections: Vec::new(),
+            listing: Vec::new(),
+            processor: None,
+            code_object_version: 5,
+            metadata: None,
+            info: HashMap::new(),
+            sources: Sources::default(),
+            symbols: HashMap::new(),
+            order: Vec::new(),
+            pending: Vec::new(),
+            descriptors: Vec::new(),
+        }
+    }
+
     /// Code and nothing else.
-    pub fn of_text(bytes: Vec<u8>, listing: Vec<Listed>) -> Program {
-        let text = Section { name: ".text".to_string(), bytes, align: 4, address: 0 };
-        Program { sections: vec![text], listing, ..Program::default() }
+    pub fn of_text(arch: Arch, bytes: Vec<u8>, listing: Vec<Listed>) -> Program {
+        let text = Section { bytes, ..Section::new(".text", Memory::Code) };
+        Program { sections: vec![text], listing, ..Program::new(arch) }
     }
 
     /// Address of a symbol, once sections have theirs.
     pub fn address(&self, name: &str) -> Option<u64> {
-        Linked { program: self, place: 0, depth: 0 }.value(name).map(|v| v as u64)
+        Values::new(&self.symbols, Base::At(&self.sections)).value(name).map(|v| v as u64)
     }
 
-    /// Labels in order, with their section.
+    /// Labels in order, with their section and offset.
     pub fn labels(&self) -> impl Iterator<Item = (&str, usize, u64)> {
         self.order.iter().filter_map(|name| match self.symbols.get(name) {
             Some(Definition::Label { section, offset }) => Some((name.as_str(), *section, *offset)),
@@ -639,86 +345,123 @@ impl Program {
 
     pub fn size_of(&self, name: &str) -> u64 {
         let size = self.info.get(name).and_then(|i| i.size.as_ref());
-        size.and_then(|e| e.eval(&Linked { program: self, place: 0, depth: 0 }).ok())
+        size.and_then(|e| e.eval(&Values::new(&self.symbols, Base::At(&self.sections))).ok())
             .map_or(0, |v| v.max(0) as u64)
     }
 
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
-        self.descriptors.iter().map(|d| d.3.kernel.as_str())
+        self.descriptors.iter().map(|d| d.descriptor.kernel.as_str())
+    }
+
+    /// Lanes of the waves that the kernels are for, as the first descriptor has it; 32 where there is none.
+    pub fn wave(&self) -> u32 {
+        self.descriptors.first().map_or(32, |d| d.descriptor.wave())
+    }
+
+    /// An expression's value, as seen from the field at address `place`.
+    fn value(&self, expr: &Expr, place: u64) -> Result<i64, AsmError> {
+        let (plain, specifier) = specified(expr);
+        let values = Values::new(&self.symbols, Base::At(&self.sections));
+        let value = plain.eval(&values).map_err(|e| match plain.symbol() {
+            Some((name, _)) if e.help.is_none() && !self.symbols.contains_key(name) => {
+                self.undefined(name, e)
+            }
+            _ => e,
+        })?;
+        let Some((relative, half)) = specifier else { return Ok(value) };
+        let value = if relative { value.wrapping_sub(place as i64) } else { value };
+        Ok(match half {
+            0 => value & 0xffff_ffff,
+            32 => value >> 32,
+            _ => value,
+        })
+    }
+
+    fn undefined(&self, name: &str, e: AsmError) -> AsmError {
+        if let Some((digits, _)) = name.split_once('#') {
+            return AsmError::new(e.span, format!("there is no label `{digits}:` in this direction"));
+        }
+        match suggest(name, self.order.iter().map(String::as_str).filter(|n| !n.contains('#'))) {
+            Some(help) => e.help(help),
+            None => e,
+        }
     }
 
     /// Fills in what waited for symbols. Sections have their addresses.
     pub fn link(&mut self, options: &Options) -> Vec<LineError> {
+        let options = Options { arch: self.arch, ..*options };
         let mut errors = Vec::new();
-        let pending = std::mem::take(&mut self.pending);
-        for (section, offset, line, text, what) in pending {
-            let place = self.sections[section].address + offset;
-            let result = match what {
-                Pending::Inst { listed, inst, fixups } => {
-                    self.fill_inst(section, offset, place, listed, inst, &fixups, options)
-                }
-                Pending::Data { width, expr, span } => {
-                    let value = expr.eval(&Linked { program: self, place, depth: 0 });
-                    value
-                        .map(|v| {
-                            let at = offset as usize;
-                            self.sections[section].bytes[at..at + width]
-                                .copy_from_slice(&v.to_le_bytes()[..width]);
-                        })
-                        .map_err(|e| if e.span == Span::default() { AsmError { span, ..e } } else { e })
-                }
-            };
-            if let Err(error) = result {
-                errors.push(LineError { line, column: error.column(&text), error });
+        for waiting in std::mem::take(&mut self.pending) {
+            if let Err(error) = self.fill(&waiting, &options) {
+                errors.push(LineError::new(&self.sources, waiting.place, &waiting.line, error));
             }
         }
-        for (section, offset, line, descriptor) in std::mem::take(&mut self.descriptors) {
-            let own = self.sections[section].address + offset;
-            match self.address(&descriptor.kernel) {
-                Some(entry) => {
-                    let bytes = descriptor.clone().finish(entry.wrapping_sub(own) as i64);
-                    self.sections[section].bytes[offset as usize..][..64].copy_from_slice(&bytes);
+        for placed in std::mem::take(&mut self.descriptors) {
+            match self.descriptor_bytes(&placed) {
+                Ok(bytes) => {
+                    self.sections[placed.section].bytes[placed.offset as usize..][..64]
+                        .copy_from_slice(&bytes);
                 }
-                None => {
-                    let message = format!("there is no label `{}` for this kernel", descriptor.kernel);
-                    errors.push(LineError {
-                        line,
-                        column: 1,
-                        error: AsmError::new(Span::default(), message),
-                    });
-                }
+                Err(error) => errors.push(LineError::new(&self.sources, placed.place, &placed.line, error)),
             }
-            self.descriptors.push((section, offset, line, descriptor));
+            self.descriptors.push(placed);
         }
         errors
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn fill_inst(
-        &mut self,
-        section: usize,
-        offset: u64,
-        place: u64,
-        listed: usize,
-        mut inst: Inst,
-        fixups: &[Fixup],
-        options: &Options,
-    ) -> Result<(), AsmError> {
-        let next = (place + inst.size as u64) as i64;
-        for fixup in fixups {
-            // A literal is the instruction's last word.
-            let place = if fixup.kind == FixupKind::Literal { next as u64 - 4 } else { place };
-            fixup.apply(&mut inst, next, &Linked { program: self, place, depth: 0 })?;
+    fn descriptor_bytes(&self, placed: &PlacedDescriptor) -> Result<[u8; 64], AsmError> {
+        let own = self.sections[placed.section].address + placed.offset;
+        let kernel = &placed.descriptor.kernel;
+        let Some(entry) = self.address(kernel) else {
+            let error =
+                AsmError::new(Span::default(), format!("there is no label `{kernel}` for this kernel"));
+            return Err(match suggest(kernel, self.order.iter().map(String::as_str)) {
+                Some(help) => error.help(help),
+                None => error,
+            });
+        };
+        placed.descriptor.finish(entry.wrapping_sub(own) as i64, &|e| self.value(e, own))
+    }
+
+    fn fill(&mut self, waiting: &Waiting, options: &Options) -> Result<(), AsmError> {
+        let place = self.sections[waiting.section].address + waiting.offset;
+        let at = waiting.offset as usize;
+        match &waiting.what {
+            Pending::Inst { listed, inst, fixups } => {
+                let mut inst = *inst;
+                let next = place + inst.size as u64;
+                for fixup in fixups {
+                    // A literal is the instruction's last word.
+                    let place = if fixup.kind == FixupKind::Literal { next - 4 } else { place };
+                    fixup.set(&mut inst, next as i64, self.value(&fixup.expr, place)?)?;
+                }
+                let words =
+                    encode(options.arch, &inst).map_err(|e| AsmError::new(Span::default(), e.to_string()))?;
+                for (word, bytes) in
+                    words.iter().zip(self.sections[waiting.section].bytes[at..].chunks_mut(4))
+                {
+                    bytes.copy_from_slice(&word.to_le_bytes());
+                }
+                let label = fixups.iter().find(|f| f.kind == FixupKind::Branch).and_then(|f| f.expr.symbol());
+                let label = label.map(|l| l.0).filter(|l| !l.contains('#'));
+                let listed = &mut self.listing[*listed];
+                listed.text = print::with_label(&inst, options, label);
+                listed.words = words.to_vec();
+            }
+            Pending::Data { width, expr, span } => {
+                // Debug information may name what only a loader places.
+                let unloaded = self.sections[waiting.section].memory == Memory::None;
+                if unloaded && expr.symbol().is_some_and(|(name, _)| !self.symbols.contains_key(name)) {
+                    return Ok(());
+                }
+                let value = self.value(expr, place).map_err(|e| match e.span == Span::default() {
+                    true => AsmError { span: *span, ..e },
+                    false => e,
+                })?;
+                self.sections[waiting.section].bytes[at..at + width]
+                    .copy_from_slice(&value.to_le_bytes()[..*width]);
+            }
         }
-        let words = encode(options.arch, &inst).map_err(|e| AsmError::new(Span::default(), e.to_string()))?;
-        for (n, word) in words.iter().enumerate() {
-            let at = offset as usize + 4 * n;
-            self.sections[section].bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
-        }
-        let label = fixups.iter().find(|f| f.kind == FixupKind::Branch).and_then(|f| f.expr.symbol());
-        let text = print::with_label(&inst, options, label.map(|l| l.0));
-        self.listing[listed].words = words.to_vec();
-        self.listing[listed].text = text;
         Ok(())
     }
 }

@@ -98,6 +98,65 @@ impl<'a> Scanner<'a> {
         self.clone().ident()
     }
 
+    /// `1b`, `2f`: a numbered label before or behind.
+    pub fn local_label(&mut self) -> Option<(&'a str, Span)> {
+        self.space();
+        let rest = self.rest();
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).filter(|n| *n > 0)?;
+        let mut after = rest[digits..].chars();
+        let ends =
+            |c: Option<char>| !c.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$'));
+        if !(matches!(after.next(), Some('b' | 'f')) && ends(after.next())) {
+            return None;
+        }
+        let start = self.at;
+        self.at += digits + 1;
+        Some((&rest[..digits + 1], self.since(start)))
+    }
+
+    /// The body of a string in quotes, with its escapes undone.
+    pub fn string(&mut self) -> Result<Vec<u8>, AsmError> {
+        self.space();
+        let start = self.at;
+        let Some(body) = self.rest().strip_prefix('"') else {
+            return Err(AsmError::new(self.here(), "a string in quotes belongs here"));
+        };
+        let len = super::source::string_end(body);
+        self.at += 1 + len;
+        let Some(body) = body[..len].strip_suffix('"') else {
+            return Err(AsmError::new(self.since(start), "the string has no end"));
+        };
+        let mut out = Vec::new();
+        let mut chars = body.chars().peekable();
+        while let Some(c) = chars.next() {
+            if c != '\\' {
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                continue;
+            }
+            let escaped = chars.next().unwrap_or('\\');
+            let mut number = |first: u32, radix: u32, most: usize| {
+                let mut value = first;
+                for _ in 0..most {
+                    let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else { break };
+                    value = value * radix + digit;
+                    chars.next();
+                }
+                value as u8
+            };
+            match escaped {
+                'n' => out.push(b'\n'),
+                't' => out.push(b'\t'),
+                'r' => out.push(b'\r'),
+                'b' => out.push(8),
+                'f' => out.push(12),
+                'x' | 'X' => out.push(number(0, 16, 2)),
+                c if c.is_digit(8) => out.push(number(c.to_digit(8).unwrap_or(0), 8, 2)),
+                c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        Ok(out)
+    }
+
     pub fn integer(&mut self) -> Result<i64, AsmError> {
         let start = self.at;
         match self.number()? {
@@ -155,45 +214,4 @@ impl<'a> Scanner<'a> {
             if text.len() > 1 && text.starts_with('0') { (&text[1..], 8) } else { (text, 10) };
         u64::from_str_radix(digits, radix).map(|v| Number::Int(v as i64)).map_err(|_| wrong(self))
     }
-}
-
-/// The line without its comment: `//` or `;` to the end, and `/* … */` as a space of the same length.
-pub fn without_comment(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = rest.find(['/', ';', '"']) {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        if rest.starts_with(';') || rest.starts_with("//") {
-            return out;
-        }
-        let len = if let Some(body) = rest.strip_prefix("/*") {
-            let len = body.find("*/").map_or(rest.len(), |end| end + 4);
-            out.extend(std::iter::repeat_n(' ', len));
-            rest = &rest[len..];
-            continue;
-        } else if let Some(body) = rest.strip_prefix('"') {
-            string_end(body) + 1
-        } else {
-            1
-        };
-        out.push_str(&rest[..len]);
-        rest = &rest[len..];
-    }
-    out.push_str(rest);
-    out
-}
-
-/// Length of a string's rest with its closing quote.
-fn string_end(body: &str) -> usize {
-    let mut escaped = false;
-    for (at, c) in body.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return at + 1,
-            _ => {}
-        }
-    }
-    body.len()
 }

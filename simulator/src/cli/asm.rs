@@ -2,8 +2,9 @@
 
 use super::target::{Target, WaveSize};
 use crate::arch::Arch;
-use crate::asm::program::{self, LineError, Program};
-use crate::asm::{Options, object};
+use crate::asm::object;
+use crate::asm::program::{LineError, Program};
+use crate::loader::assembly::Reading;
 use anyhow::Context as _;
 use serde_json::json;
 use std::io::Write;
@@ -25,6 +26,9 @@ pub struct AsmArgs {
     pub target: Target,
     #[command(flatten)]
     pub wave: WaveSize,
+    /// Where `.include` looks, after the file's own folder (may be given again)
+    #[arg(short = 'I', value_name = "DIR")]
+    pub include: Vec<PathBuf>,
     /// Write the words or the code object here
     #[arg(short, long)]
     pub output: Option<PathBuf>,
@@ -41,10 +45,13 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let text = String::from_utf8(bytes).context("the input is not text")?;
     let extension = args.file.extension().and_then(|e| e.to_str());
     let by_name = || Arch::from_extension(extension?);
-    let arch = args.target.arch().or_else(by_name).or_else(|| named_target(&text)).unwrap_or(Arch::Rdna3);
-    let wave = args.wave.wave.or_else(|| named_wave(&text)).unwrap_or(32);
-    let options = Options::new(arch).wave(wave);
-    let (mut program, mut errors) = program::read(&text, &options);
+    let reading = Reading {
+        arch: args.target.arch().or_else(by_name),
+        wave: args.wave.wave,
+        defines: Vec::new(),
+        folders: super::input::folders(&args.file, &args.include),
+    };
+    let (mut program, options, mut errors) = reading.read(&super::input_name(&args.file), &text);
     let mut image = None;
     if program.kernels().next().is_some() && errors.is_empty() {
         match object::write(&mut program, &options) {
@@ -58,9 +65,8 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     if args.json {
         json_lines(&program, &errors, out)?;
     } else {
-        let name = super::input_name(&args.file);
         for e in &errors {
-            eprintln!("{}", rendered(&name, &text, e));
+            eprintln!("{e}");
         }
         if args.show_encoding || args.output.is_none() {
             listing(&program, out)?;
@@ -76,19 +82,6 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         std::fs::write(path, bytes).with_context(|| path.display().to_string())?;
     }
     Ok(super::OK)
-}
-
-/// The architecture that `.amdgcn_target` names.
-fn named_target(text: &str) -> Option<Arch> {
-    let line = text.lines().find_map(|l| l.trim_start().strip_prefix(".amdgcn_target"))?;
-    let name = line.trim().trim_matches('"').rsplit_once("--")?.1.split(':').next()?;
-    Arch::from_mcpu(name)
-}
-
-/// The wave size that kernel descriptors of the file name.
-fn named_wave(text: &str) -> Option<u32> {
-    let line = text.lines().find_map(|l| l.trim_start().strip_prefix(".amdhsa_wavefront_size32"))?;
-    Some(if line.trim() == "0" { 64 } else { 32 })
 }
 
 /// Instructions and errors in the order of lines.
@@ -117,13 +110,4 @@ fn listing(program: &Program, out: &mut dyn Write) -> anyhow::Result<()> {
         writeln!(out, "{:<55} ; encoding: [{}]", listed.text, bytes.join(","))?;
     }
     Ok(())
-}
-
-/// `file:line:column: message` with the line and a caret.
-pub(super) fn rendered(name: &str, text: &str, e: &LineError) -> String {
-    let line = text.lines().nth(e.line.saturating_sub(1)).unwrap_or("");
-    let width = e.error.span.end.saturating_sub(e.error.span.start).max(1);
-    let width = width.min(line.chars().count().saturating_sub(e.column - 1).max(1));
-    let gap = " ".repeat(e.column - 1);
-    format!("{name}:{}:{}: error: {}\n  {line}\n  {gap}{}", e.line, e.column, e.error, "^".repeat(width))
 }

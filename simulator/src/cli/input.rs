@@ -1,20 +1,34 @@
-//! What `check`, `debug` and `tui` run: any kernel that the other commands take.
+//! Opening kernels: one way for every command that takes one. What a file is, is told by its content and its name: a launch description
+//! (`.json`), a code object (ELF), an assembly file (`.s`), or else a text kernel.
 
 use super::execute::parse_schedule;
-use super::run::KernelArgs;
-use crate::loader::launch::{self, Wanted};
-use crate::loader::prepared::Prepared;
+use super::target::{Target, WaveSize, parse_mcpu};
+use crate::arch::Arch;
+use crate::arch::machine::Machine;
+use crate::asm;
+use crate::asm::program::LineError;
+use crate::loader::assembly::Reading;
+use crate::loader::bundle;
+use crate::loader::code_object::{self, LoadError, Wish};
+use crate::loader::launch::{self, Loaded, Wanted};
+use crate::loader::plain;
+use crate::loader::prepared::{Prepared, Source};
+use crate::loader::request::{self, Request};
+use crate::memory::Memory;
 use crate::sched::dispatch::{Dispatch, Schedule};
-use std::path::PathBuf;
+use crate::text::constant::Constants;
+use crate::text::{self, Options};
+use anyhow::{Context as _, bail};
+use isa_spec::source::SourceMap;
+use std::path::{Path, PathBuf};
 
-/// A kernel on the command line
+/// What `check`, `debug` and `tui` run
 #[derive(Debug, Clone, clap::Args)]
 pub struct InputArgs {
-    /// A text kernel, or a launch description (`.json`)
+    /// A text kernel, an assembly file (`.s`), a code object, or a launch description (`.json`)
     pub file: PathBuf,
-    /// Launch descriptions: key of the launch's `code` (gfx1201, gfx1100.w64)
-    #[arg(long, conflicts_with_all = ["arch", "mcpu", "wave"])]
-    pub target: Option<String>,
+    /// Assembly programs: the first contents of memory (`address: value` lines, or a `.bin` of little-endian words)
+    pub data: Option<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArgs,
     /// Order of a workgroup's waves: round-robin, reverse or random:SEED
@@ -28,21 +42,331 @@ pub struct InputArgs {
 impl InputArgs {
     /// Loads the kernel with `guard` bytes free between its arguments; what is wrong with a text is the inner error, as shown to a user.
     pub fn prepare(&self, guard: u64) -> anyhow::Result<Result<Prepared, String>> {
-        if self.file.extension().is_none_or(|e| e != "json") {
-            return self.kernel.prepare_guarded(&self.file, guard);
-        }
-        let machine = &self.kernel.target;
-        let wanted = Wanted {
-            target: self.target.clone().or(machine.mcpu_name()),
-            arch: machine.arch(),
-            wave: self.kernel.wave.wave,
-        };
-        // Launch descriptions have arrays of any size.
-        let bytes = (self.kernel.global_memsize << 20).max(1 << 30);
-        Ok(Ok(launch::load(&self.file, &wanted, bytes, guard)?.prepared))
+        self.kernel.prepare(&self.file, self.data.as_deref(), guard)
     }
 
     pub fn dispatch<'p>(&self, prepared: &'p Prepared) -> Dispatch<'p> {
         Dispatch { schedule: self.schedule, ..prepared.dispatch(self.max_instructions) }
     }
+}
+
+/// What the command line says of a kernel, whatever its file is
+#[derive(Debug, Clone, clap::Args)]
+pub struct KernelArgs {
+    #[command(flatten)]
+    pub machine: Target,
+    #[command(flatten)]
+    pub wave: WaveSize,
+    /// Give a value to a name that the kernel uses
+    #[arg(short = 'D', value_name = "NAME=VALUE")]
+    pub define: Vec<String>,
+    /// Seed of `rand()`
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Megabytes of global memory: 32 for a text kernel, 1024 for others, unless given
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub global_memsize: Option<u64>,
+    /// Key of a launch description's `code` (gfx1201, gfx1100.w64), by default the first that fits --arch and --wave; of a bundle, the
+    /// processor
+    #[arg(long, conflicts_with_all = ["arch", "mcpu", "wave"])]
+    pub target: Option<String>,
+    #[command(flatten)]
+    pub call: CallArgs,
+}
+
+/// How a code object's kernel is launched
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Code objects and assembly files")]
+pub struct CallArgs {
+    /// The kernel, where there are several
+    #[arg(long)]
+    pub kernel: Option<String>,
+    /// Workgroups, X[,Y[,Z]]
+    #[arg(long, value_parser = parse_dimensions)]
+    pub grid: Option<Dimensions>,
+    /// Work-items of a workgroup, X[,Y[,Z]]
+    #[arg(long, value_parser = parse_dimensions)]
+    pub block: Option<Dimensions>,
+    /// An argument of the kernel, in order
+    #[arg(long = "arg", value_name = "SPEC")]
+    pub args: Vec<String>,
+    /// Where an assembly file's `.include` looks, after the file's own folder (may be given again)
+    #[arg(short = 'I', value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+}
+
+/// How `--arg` is written; part of the help of commands that have it.
+pub const ARG_HELP: &str = "\
+A --arg is [NAME:]SPEC with SPEC one of
+  f32[16,4]=arange(64)   a buffer, initialised as in a text kernel's header (zeros without =)
+  file:x.npy             a buffer from a file
+  i32=-1, 2.5, 1000      a scalar, by value; without a type, in the parameter's size (4 bytes in files without metadata)
+  local:4096             so many bytes of LDS";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dimensions(pub [u32; 3]);
+
+fn parse_dimensions(text: &str) -> Result<Dimensions, String> {
+    let mut out = [1; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err("there are three dimensions: X,Y,Z".to_string());
+    }
+    for (slot, part) in out.iter_mut().zip(parts) {
+        let value = part.trim().parse().ok().filter(|v| *v > 0);
+        *slot = value.ok_or_else(|| format!("`{part}` is no positive number"))?;
+    }
+    Ok(Dimensions(out))
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Assembly,
+    Object,
+    Description,
+}
+
+/// Whether a path names a launch description.
+pub fn is_description(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "json")
+}
+
+fn form(path: &Path, bytes: &[u8]) -> Form {
+    if bytes.starts_with(b"\x7fELF") || bundle::is_bundle(bytes) {
+        return Form::Object;
+    }
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("json") => Form::Description,
+        Some("s" | "S" | "asm") => Form::Assembly,
+        // Without a name: only assembly describes kernels so.
+        None if bytes.windows(14).any(|w| w == b".amdhsa_kernel") => Form::Assembly,
+        _ => Form::Text,
+    }
+}
+
+impl KernelArgs {
+    /// Opens a kernel and makes it ready, with `guard` bytes free between its arguments. What is wrong with a text is the inner error,
+    /// as shown to a user. `data`: first contents of memory, for programs of machines of their own.
+    pub fn prepare(
+        &self,
+        path: &Path,
+        data: Option<&Path>,
+        guard: u64,
+    ) -> anyhow::Result<Result<Prepared, String>> {
+        if is_description(path) {
+            return Ok(Ok(self.description(path, guard)?.prepared));
+        }
+        let bytes = super::read_input(path)?;
+        let name = super::input_name(path);
+        let form = form(path, &bytes);
+        if self.target.is_some() && form != Form::Object {
+            bail!("--target names a launch description's code, or a bundle's; {name} is neither");
+        }
+        if form == Form::Object {
+            self.no_definitions("a code object")?;
+            return self.object(&bytes, guard).map(Ok).with_context(|| name);
+        }
+        let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;
+        let extension = path.extension().and_then(|e| e.to_str());
+        let arch = self.machine.arch().or_else(|| Arch::from_extension(extension?));
+        if let Some((arch, machine)) = arch.and_then(|arch| Some((arch, arch.machine()?))) {
+            self.no_call("an assembly program says this itself")?;
+            return self.program(arch, machine, Source { name, text }, data);
+        }
+        if let Some(data) = data {
+            bail!("{}: only assembly programs (--arch riscv_gpu) take a data file", data.display());
+        }
+        match form {
+            Form::Assembly => self.assembly(path, &name, &text, guard),
+            _ => self.text(path, name, text, guard),
+        }
+    }
+
+    /// Loads a launch description, which brings its expected outputs along.
+    pub fn description(&self, path: &Path, guard: u64) -> anyhow::Result<Loaded> {
+        self.no_call("a launch description says this itself")?;
+        self.no_definitions("a launch description")?;
+        let processor = self.machine.mcpu_name();
+        let wanted = Wanted {
+            target: self.target.clone().or(processor),
+            arch: self.machine.arch(),
+            wave: self.wave.wave,
+        };
+        launch::load(path, &wanted, self.global_bytes(1024), guard)
+    }
+
+    fn global_bytes(&self, default: u64) -> u64 {
+        self.global_memsize.unwrap_or(default) << 20
+    }
+
+    fn no_call(&self, why: &str) -> anyhow::Result<()> {
+        let call = &self.call;
+        if call.kernel.is_some() || call.grid.is_some() || call.block.is_some() || !call.args.is_empty() {
+            bail!("--kernel, --grid, --block and --arg go with a code object or an assembly file: {why}");
+        }
+        Ok(())
+    }
+
+    fn no_definitions(&self, what: &str) -> anyhow::Result<()> {
+        match self.define.is_empty() {
+            true => Ok(()),
+            false => bail!("-D gives names their values in text kernels and assembly files, not in {what}"),
+        }
+    }
+
+    fn constants(&self) -> anyhow::Result<Constants> {
+        let mut constants = Constants::default();
+        for definition in &self.define {
+            constants.define(definition).map_err(anyhow::Error::msg)?;
+        }
+        Ok(constants)
+    }
+
+    fn text(
+        &self,
+        path: &Path,
+        name: String,
+        text: String,
+        guard: u64,
+    ) -> anyhow::Result<Result<Prepared, String>> {
+        self.no_call("a text kernel says this in its header")?;
+        let options = Options {
+            constants: self.constants()?,
+            arch: self.machine.arch(),
+            wave: self.wave.wave,
+            seed: self.seed,
+            folder: path.parent().map(Path::to_path_buf).unwrap_or_default(),
+            global_bytes: self.global_bytes(32),
+        };
+        let mut sources = SourceMap::default();
+        let file = sources.add(name.as_str(), text.as_str());
+        let kernel = match text::parse(&sources, file, &options) {
+            Ok(kernel) => kernel,
+            Err(diagnostics) => return Ok(Err(text::render(&sources, &diagnostics))),
+        };
+        let memory = Memory::with_guard(options.global_bytes, guard)?;
+        let prepared = text::layout::load(kernel, Source { name: name.clone(), text }, memory);
+        prepared.map(Ok).with_context(|| name)
+    }
+
+    /// A program of a machine of its own, with its data.
+    fn program(
+        &self,
+        arch: Arch,
+        machine: &'static Machine,
+        source: Source,
+        data: Option<&Path>,
+    ) -> anyhow::Result<Result<Prepared, String>> {
+        let rendered = |name: &str, errors: Vec<LineError>| {
+            errors.into_iter().map(|e| format!("{}\n", e.of(name))).collect::<String>()
+        };
+        let (unit, errors) = asm::plain::read(&source.text, arch, machine);
+        if !errors.is_empty() {
+            return Ok(Err(rendered(&source.name, errors)));
+        }
+        let mut words = Vec::new();
+        if let Some(path) = data {
+            let bytes = super::read_input(path)?;
+            let name = super::input_name(path);
+            if path.extension().is_some_and(|e| e == "bin") {
+                words = plain::raw_data(&bytes);
+            } else {
+                let text = String::from_utf8(bytes).map_err(|_| {
+                    anyhow::anyhow!("{name}: not text (UTF-8); raw words have names that end in .bin")
+                })?;
+                words = match plain::data(&text) {
+                    Ok(words) => words,
+                    Err(errors) => return Ok(Err(rendered(&name, errors))),
+                };
+            }
+        }
+        let name = source.name.clone();
+        let prepared = plain::prepare(unit, arch, machine, source, &words, self.global_bytes(32));
+        prepared.map(Ok).with_context(|| name)
+    }
+
+    /// How assembly files are read.
+    pub fn reading(&self, path: &Path) -> anyhow::Result<Reading> {
+        let constants = self.constants()?;
+        let mut defines = Vec::new();
+        for definition in &self.define {
+            let name = definition.split('=').next().unwrap_or_default().trim();
+            let value = constants.get(name).and_then(|n| n.as_int()).and_then(|v| i64::try_from(v).ok());
+            let value =
+                value.with_context(|| format!("-D {definition}: an assembler's symbols are integers"))?;
+            defines.push((name.to_string(), value));
+        }
+        Ok(Reading {
+            arch: self.machine.arch(),
+            wave: self.wave.wave,
+            defines,
+            folders: folders(path, &self.call.include),
+        })
+    }
+
+    fn assembly(
+        &self,
+        path: &Path,
+        name: &str,
+        text: &str,
+        guard: u64,
+    ) -> anyhow::Result<Result<Prepared, String>> {
+        let assembled = match self.reading(path)?.assemble(name, text) {
+            Ok(assembled) => assembled,
+            Err(errors) => return Ok(Err(errors.iter().map(|e| format!("{e}\n")).collect())),
+        };
+        let mut prepared = self.object(&assembled.object, guard).with_context(|| name.to_string())?;
+        assembled.annotate(&mut prepared);
+        Ok(Ok(prepared))
+    }
+
+    /// A code object's kernel with the command line's arguments.
+    fn object(&self, file: &[u8], guard: u64) -> anyhow::Result<Prepared> {
+        let processor = match &self.target {
+            Some(name) => Some(parse_mcpu(name).map_err(anyhow::Error::msg)?),
+            None => self.machine.mcpu,
+        };
+        let arch = self.machine.arch().or(processor.map(|p| p.arch));
+        let wish = Wish { processor: processor.map(|p| p.name.to_string()), arch };
+        let bytes = &code_object::open(file, &wish)?;
+        let names = code_object::kernels(bytes)?;
+        let call = &self.call;
+        let kernel = match (&call.kernel, &names[..]) {
+            (Some(name), _) => name,
+            (None, [only]) => only,
+            (None, []) => bail!("no kernel in this code object"),
+            (None, many) => bail!("--kernel is needed: there are {}", many.join(", ")),
+        };
+        let kernel = code_object::load(bytes, kernel)?;
+        if arch.is_some_and(|a| a != kernel.arch) {
+            bail!(LoadError::Target { object: kernel.arch.name(), wish: wish.to_string() });
+        }
+        let global_bytes = self.global_bytes(1024);
+        let mut list = Vec::new();
+        for (index, text) in call.args.iter().enumerate() {
+            list.push(request::argument(text, index, global_bytes, self.seed)?);
+        }
+        for (index, (entry, parameter)) in list.iter_mut().zip(kernel.explicit()).enumerate() {
+            // A name that nobody gave is the parameter's own.
+            if let Some(name) = parameter.name.as_ref().filter(|_| entry.0 == format!("arg{index}")) {
+                entry.0 = name.clone();
+            }
+        }
+        let named = list.iter().map(|(name, _)| name.clone()).filter(|n| n.starts_with("out_")).collect();
+        let request = Request {
+            grid: call.grid.map_or([1; 3], |d| d.0),
+            block: call.block.map_or([1; 3], |d| d.0),
+            dynamic_lds: 0,
+            args: list,
+            outputs: named,
+        };
+        Ok(request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?)
+    }
+}
+
+/// Where files are looked for that a file includes.
+pub fn folders(path: &Path, more: &[PathBuf]) -> Vec<PathBuf> {
+    path.parent().map(Path::to_path_buf).into_iter().chain(more.iter().cloned()).collect()
 }

@@ -57,7 +57,9 @@ pub fn listing(machine: &Machine<'_>, pc: u64, around: usize, breakpoints: &[Bre
     let program = &machine.prepared.program;
     let mut out = String::new();
     let stops: Vec<u64> = breakpoints.iter().map(|b| b.pc).collect();
-    if let (Some(source), Some(at)) = (&machine.prepared.source, program.inst_at(pc)) {
+    // Padding between functions has no line.
+    let placed = program.inst_at(pc).filter(|at| program.lines[*at] != 0);
+    if let (Some(source), Some(at)) = (&machine.prepared.source, placed) {
         let here = program.lines[at] as usize;
         let stop_lines: Vec<u32> =
             stops.iter().filter_map(|pc| program.inst_at(*pc)).map(|at| program.lines[at]).collect();

@@ -33,7 +33,7 @@ pub fn put(kernarg: &mut [u8], offset: u32, size: u32, value: &[u8]) {
 
 /// Hidden arguments (*Code Object V5 Metadata*); those that need a runtime stay 0.
 pub fn hidden(kernel: &Kernel, shape: &Shape, kernarg: &mut [u8]) {
-    for arg in &kernel.args {
+    for arg in kernel.args.iter().flatten() {
         let dim = match arg.kind.as_bytes().last() {
             Some(b'y') => 1,
             Some(b'z') => 2,

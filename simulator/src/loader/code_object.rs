@@ -31,6 +31,9 @@ pub enum LoadError {
     Bad(String),
 }
 
+/// The section that holds the code.
+pub const TEXT: &str = ".text";
+
 /// A kernel of a code object.
 pub struct Kernel {
     pub arch: Arch,
@@ -46,7 +49,10 @@ pub struct Kernel {
     /// Enables of user SGPRs.
     pub properties: u16,
     pub kernarg_size: u32,
-    pub args: Vec<Arg>,
+    /// Of the metadata; `None` where there is none, as in hand-written assembly.
+    pub args: Option<Vec<Arg>>,
+    /// Names of places in `.text`, by offset there.
+    pub labels: Vec<(String, u64)>,
 }
 
 /// An argument of the metadata.
@@ -60,9 +66,9 @@ pub struct Arg {
 }
 
 impl Kernel {
-    /// The arguments that the kernel's source has.
+    /// The arguments that the kernel's source has, as far as metadata tells of them.
     pub fn explicit(&self) -> impl Iterator<Item = &Arg> {
-        self.args.iter().filter(|a| !a.kind.starts_with("hidden_"))
+        self.args.iter().flatten().filter(|a| !a.kind.starts_with("hidden_"))
     }
 }
 
@@ -169,18 +175,29 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         .ok_or_else(|| LoadError::Bad(format!("the descriptor at 0x{at:x} is in no segment")))?;
     let u32_at = |o: usize| u32::from_le_bytes([kd[o], kd[o + 1], kd[o + 2], kd[o + 3]]);
     let entry = at.wrapping_add(u32_at(16) as u64 | (u32_at(20) as u64) << 32);
-    let text = file.section_by_name(".text").ok_or_else(|| LoadError::Bad("no .text".into()))?;
+    let text = file.section_by_name(TEXT).ok_or_else(|| LoadError::Bad("no .text".into()))?;
     let within = entry.checked_sub(text.address()).is_some_and(|at| at < text.size());
     if !within {
         return Err(LoadError::Bad(format!("the entry at 0x{entry:x} is not in .text")));
     }
     // Hand-written assembly may come without metadata: then the descriptor is all that is known.
-    let args = match file.section_by_name(".note") {
+    let note = file.section_by_name(".note").map(|note| note.data()).transpose()?;
+    let args = match note.filter(|note| !note.is_empty()) {
         Some(note) => {
-            arguments(note.data()?, kernel).ok_or_else(|| LoadError::Bad("metadata of the kernel".into()))?
+            Some(arguments(note, kernel).ok_or_else(|| LoadError::Bad("metadata of the kernel".into()))?)
         }
-        None => Vec::new(),
+        None => None,
     };
+    let mut labels: Vec<(String, u64)> = file
+        .dynamic_symbols()
+        .chain(file.symbols())
+        .filter_map(|s| {
+            let offset = s.address().checked_sub(text.address()).filter(|at| *at < text.size())?;
+            Some((s.name().ok().filter(|n| !n.is_empty())?.to_string(), offset))
+        })
+        .collect();
+    labels.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
+    labels.dedup();
     let text = (text.address(), text.data()?.to_vec());
     Ok(Kernel {
         arch,
@@ -194,6 +211,7 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         properties: u16::from_le_bytes([kd[56], kd[57]]),
         image,
         args,
+        labels,
     })
 }
 

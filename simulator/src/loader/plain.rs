@@ -25,7 +25,7 @@ pub fn data(text: &str) -> Result<Data, Vec<LineError>> {
         }
         match entry(content) {
             Ok(entry) => out.push(entry),
-            Err(error) => errors.push(LineError { line, column: error.column(full), error }),
+            Err(error) => errors.push(LineError::on_line(line, full, error)),
         }
     }
     if errors.is_empty() { Ok(out) } else { Err(errors) }

@@ -1,7 +1,7 @@
 //! What a compiled kernel is launched with, whoever says it (a launch file, the command line), and making it ready.
 
 use super::abi;
-use super::code_object::{self, Kernel};
+use super::code_object::{Arg, Kernel};
 use super::image::MapImageError;
 use super::prepared::{Buffer, Prepared, Shape};
 use crate::array::{Array, ArrayError, DType, Num, file};
@@ -72,6 +72,8 @@ pub enum ArgumentError {
     Bytes { len: usize, size: u32 },
     #[error("a buffer for a parameter of {0} bytes that is no pointer")]
     Buffer(u32),
+    #[error("it ends at byte {end} of the kernel's arguments, which have {size} bytes (.amdhsa_kernarg_size)")]
+    Room { end: u32, size: u32 },
     #[error("memory of a workgroup (`local`) for a parameter that is no pointer to it")]
     Local,
     #[error(transparent)]
@@ -107,13 +109,9 @@ impl Request {
         let mut kernarg = empty_kernarg(kernel)?;
         let fixed = round(kernel.group_segment)?;
         let mut lds = fixed;
-        let explicit: Vec<&code_object::Arg> = kernel.explicit().collect();
-        if explicit.len() != self.args.len() {
-            let names = explicit.iter().map(|a| a.name.clone().unwrap_or_else(|| a.kind.clone()));
-            return Err(LaunchError::Count { takes: names.collect(), given: self.args.len() });
-        }
-        for ((name, given), parameter) in self.args.iter().zip(explicit) {
-            let size = parameter.size;
+        let places = self.places(kernel)?;
+        for ((name, given), place) in self.args.iter().zip(places) {
+            let size = place.size;
             let wrong = |reason| LaunchError::Argument { name: name.clone(), reason };
             let value = match given {
                 Given::Buffer(_) if size != 8 => return Err(wrong(ArgumentError::Buffer(size))),
@@ -129,20 +127,59 @@ impl Request {
                 }
                 Given::Bytes(bytes) => bytes.clone(),
                 Given::Number(n) => number(*n, size).map_err(wrong)?,
-                Given::Local(_) if !parameter.is_local() => return Err(wrong(ArgumentError::Local)),
+                Given::Local(_) if !place.local => return Err(wrong(ArgumentError::Local)),
                 Given::Local(size) => {
                     let at = lds;
                     lds = at.checked_add(round(*size)?).ok_or(LaunchError::Lds(at as u64 + *size as u64))?;
                     at.to_le_bytes().to_vec()
                 }
             };
-            abi::put(&mut kernarg, parameter.offset, size, &value);
+            abi::put(&mut kernarg, place.offset, size, &value);
         }
         let dynamic_lds = self.dynamic_lds.max(lds - fixed);
         let shape = abi::Shape { grid: self.grid, block: self.block, dynamic_lds };
         let prepared = finish(kernel, code, kernarg, &shape, memory)?;
         Ok(Prepared { buffers, ..prepared })
     }
+
+    /// Where each argument goes: as the metadata says, or where there is none one after the other, each aligned to its size, as a C structure
+    /// has them.
+    fn places(&self, kernel: &Kernel) -> Result<Vec<Place>, LaunchError> {
+        if kernel.args.is_some() {
+            let explicit: Vec<&Arg> = kernel.explicit().collect();
+            if explicit.len() != self.args.len() {
+                let names = explicit.iter().map(|a| a.name.clone().unwrap_or_else(|| a.kind.clone()));
+                return Err(LaunchError::Count { takes: names.collect(), given: self.args.len() });
+            }
+            let place = |a: &Arg| Place { offset: a.offset, size: a.size, local: a.is_local() };
+            return Ok(explicit.into_iter().map(place).collect());
+        }
+        let mut end = 0u32;
+        let mut places = Vec::new();
+        for (name, given) in &self.args {
+            let size = match given {
+                Given::Buffer(_) => 8,
+                Given::Number(_) | Given::Local(_) => 4,
+                Given::Bytes(bytes) => bytes.len() as u32,
+            };
+            let offset = end.next_multiple_of(size.next_power_of_two().clamp(1, 16));
+            end = offset + size;
+            if end > kernel.kernarg_size {
+                let reason = ArgumentError::Room { end, size: kernel.kernarg_size };
+                return Err(LaunchError::Argument { name: name.clone(), reason });
+            }
+            places.push(Place { offset, size, local: true });
+        }
+        Ok(places)
+    }
+}
+
+/// A parameter's place in the kernarg segment, in bytes.
+struct Place {
+    offset: u32,
+    size: u32,
+    /// It may be an offset in LDS.
+    local: bool,
 }
 
 /// A launch whose explicit arguments are laid out already, in `memory` or as values.
@@ -193,7 +230,7 @@ fn finish(
         code_base,
     };
     let program = Program::from_bytes(kernel.arch, &bytes).for_wave_size(wave_size);
-    Ok(Prepared::bare(program, memory, shape))
+    Ok(Prepared { labels: kernel.labels.clone(), ..Prepared::bare(program, memory, shape) })
 }
 
 /// A number in a parameter of `size` bytes: a float where it is written as one.
@@ -221,15 +258,15 @@ fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
 }
 
 /// An argument as the command line gives it: `f32[1024]=arange(1024)`, `file:x.npy`, `local:4096`, `1000`, `2.5`, `i64=-1`; before it, if
-/// wanted, a name and a colon.
-pub fn argument(text: &str, index: usize, global_bytes: u64) -> Result<(String, Given)> {
+/// wanted, a name and a colon. `seed`: of `rand()`.
+pub fn argument(text: &str, index: usize, global_bytes: u64, seed: u64) -> Result<(String, Given)> {
     let (name, spec) = match text.split_once(':') {
         Some((name, spec)) if !matches!(name.trim(), "file" | "local") && is_name(name.trim()) => {
             (name.trim().to_string(), spec.trim())
         }
         _ => (format!("arg{index}"), text.trim()),
     };
-    let given = spec_value(&name, spec, global_bytes).with_context(|| format!("--arg {text}"))?;
+    let given = spec_value(&name, spec, global_bytes, seed).with_context(|| format!("--arg {text}"))?;
     Ok((name, given))
 }
 
@@ -237,7 +274,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn spec_value(name: &str, spec: &str, global_bytes: u64) -> Result<Given> {
+fn spec_value(name: &str, spec: &str, global_bytes: u64, seed: u64) -> Result<Given> {
     if let Some(path) = spec.strip_prefix("file:") {
         return Ok(Given::Buffer(file::npy(Path::new(path), None)?));
     }
@@ -250,7 +287,7 @@ fn spec_value(name: &str, spec: &str, global_bytes: u64) -> Result<Given> {
     {
         return Ok(Given::Number(n));
     }
-    let options = Options { global_bytes, ..Options::default() };
+    let options = Options { global_bytes, seed, ..Options::default() };
     let mut parser = HeaderParser::new(&options);
     let line = format!("{name}: {spec}");
     parser.line(&line, 0, 1).map_err(|wrong| {
@@ -267,7 +304,7 @@ mod tests {
 
     #[test]
     fn arguments_of_the_command_line() {
-        let one = |text: &str| argument(text, 3, 1 << 20).unwrap();
+        let one = |text: &str| argument(text, 3, 1 << 20, 0).unwrap();
         assert_eq!(one("1000"), ("arg3".to_string(), Given::Number(Num::Int(1000))));
         assert_eq!(one("n: -2.5"), ("n".to_string(), Given::Number(Num::Float(-2.5))));
         assert_eq!(one("local:64").1, Given::Local(64));
@@ -275,7 +312,7 @@ mod tests {
         let (name, given) = one("x:f32[4]=arange(4)");
         assert!(name == "x" && matches!(given, Given::Buffer(a) if a.shape == [4]));
         for bad in ["f33[4]", "file:/no/such.npy", "local:x", "f32[2]=1,2,3", ""] {
-            assert!(argument(bad, 0, 1 << 20).is_err(), "{bad}");
+            assert!(argument(bad, 0, 1 << 20, 0).is_err(), "{bad}");
         }
     }
 }

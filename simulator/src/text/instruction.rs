@@ -3,8 +3,8 @@
 //! - modifiers only where [`rules`] allows them;
 //! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, without effect on instructions that have no such bit;
 //! - `vcc` and `exec` for the wave's masks whatever their size, ranges of SGPRs that start anywhere;
-//! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions, and RDNA 3's names of instructions that
-//!   it has renamed.
+//! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions. RDNA 3's names of instructions that it
+//!   has renamed are the assembler's matter.
 
 use super::constant::{Constants, Wrong};
 use super::rules;
@@ -33,7 +33,7 @@ pub struct Machine<'a> {
 
 impl Machine<'_> {
     fn options(&self) -> Options {
-        Options { arch: self.arch, wave: self.wave, any_alignment: true }
+        Options { arch: self.arch, wave: self.wave, lenient: true }
     }
 
     /// The instructions of one statement, at byte `base` of the file: one, but for those that the architecture has split.
@@ -49,9 +49,6 @@ impl Machine<'_> {
         let symbols = |name: &str| self.constants.get(name).and_then(whole);
         let mut line = operand::parse_line(text, &symbols).map_err(|e| wrong(e, base))?;
         rules::operands(&line, base)?;
-        if let Some(name) = renamed(&line.mnemonic.to_lowercase(), self.arch) {
-            line.mnemonic = name;
-        }
         let Some(entries) = rules::entries(&line.mnemonic.to_lowercase(), self.arch) else {
             return Err(self.unknown(&line, base));
         };
@@ -358,27 +355,6 @@ fn forms_of(arch: Arch, entries: &[EntryId]) -> impl Iterator<Item = &'static fo
 
 fn plain(value: Value, span: Span) -> Operand {
     Operand { value, neg: false, abs: false, literal: false, span }
-}
-
-/// The name that RDNA 4 has for an instruction of RDNA 3 with the same meaning; LLVM's assembler takes the old names too.
-fn renamed(name: &str, arch: Arch) -> Option<String> {
-    if rules::entries(name, arch).is_some() {
-        return None;
-    }
-    let new = match name {
-        "s_add_u32" => "s_add_co_u32".to_string(),
-        "s_sub_u32" => "s_sub_co_u32".to_string(),
-        "s_addc_u32" => "s_add_co_ci_u32".to_string(),
-        "s_subb_u32" => "s_sub_co_ci_u32".to_string(),
-        "s_add_i32" => "s_add_co_i32".to_string(),
-        "s_sub_i32" => "s_sub_co_i32".to_string(),
-        // Minimum and maximum of numbers: `v_min_num_f32`.
-        _ => {
-            let at = name.rfind("_f16").or(name.rfind("_f32")).or(name.rfind("_f64"))?;
-            format!("{}_num{}", &name[..at], &name[at..])
-        }
-    };
-    rules::entries(&new, arch).is_some().then_some(new)
 }
 
 fn takes_label(arch: Arch, entries: &[EntryId]) -> bool {

@@ -108,7 +108,7 @@ pub fn encodings(line: &Line, base: usize, arch: Arch) -> Result<(), Wrong> {
 pub fn entries(name: &str, arch: Arch) -> Option<&'static [EntryId]> {
     let forms = forms(arch);
     let bare = ["_e64_dpp", "_dpp", "_e32", "_e64"].iter().find_map(|s| name.strip_suffix(s));
-    forms.called(name).or_else(|| forms.called(bare?))
+    forms.known(name).or_else(|| forms.known(bare?))
 }
 
 fn has_field(table: &'static ArchTable, entry: EntryId, names: &[&str]) -> bool {

@@ -1,0 +1,80 @@
+//! `.if` and its kind: which lines are read.
+
+use super::error::{AsmError, Span};
+use super::source::Place;
+use std::rc::Rc;
+
+/// One `.if` that is open.
+#[derive(Debug)]
+pub struct Conditional {
+    /// Where it began.
+    pub place: Place,
+    pub line: Rc<str>,
+    pub span: Span,
+    /// The lines around it are read.
+    outside: bool,
+    /// This part's lines are, if those around it are.
+    reads: bool,
+    /// One part was read already.
+    taken: bool,
+    last: bool,
+}
+
+/// The conditionals that are open, the innermost last.
+#[derive(Debug, Default)]
+pub struct Conditionals {
+    pub open: Vec<Conditional>,
+}
+
+/// More than anyone nests.
+const MAX_DEPTH: usize = 256;
+
+impl Conditionals {
+    /// Whether lines are read here.
+    pub fn reads(&self) -> bool {
+        self.open.last().is_none_or(|c| c.outside && c.reads)
+    }
+
+    pub fn begin(&mut self, place: Place, line: Rc<str>, span: Span, holds: bool) -> Result<(), AsmError> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(AsmError::new(span, format!("conditionals nest more than {MAX_DEPTH} deep")));
+        }
+        let outside = self.reads();
+        self.open.push(Conditional { place, line, span, outside, reads: holds, taken: holds, last: false });
+        Ok(())
+    }
+
+    /// Whether an `.elseif` here has to look at its condition.
+    pub fn asks(&self) -> bool {
+        self.open.last().is_some_and(|c| c.outside && !c.taken)
+    }
+
+    /// `.elseif`, or `.else` with `last`.
+    pub fn otherwise(
+        &mut self,
+        name: &str,
+        span: Span,
+        holds: bool,
+        last: bool,
+        floor: usize,
+    ) -> Result<(), AsmError> {
+        let open = self.open.len() > floor;
+        let Some(c) = self.open.last_mut().filter(|_| open) else {
+            return Err(AsmError::new(span, format!("there is no `.if` to this `{name}`")));
+        };
+        if c.last {
+            return Err(AsmError::new(span, format!("`{name}` after `.else`")));
+        }
+        c.reads = holds && !c.taken;
+        c.taken |= holds;
+        c.last = last;
+        Ok(())
+    }
+
+    pub fn end(&mut self, span: Span, floor: usize) -> Result<(), AsmError> {
+        if self.open.len() > floor && self.open.pop().is_some() {
+            return Ok(());
+        }
+        Err(AsmError::new(span, "there is no `.if` to this `.endif`"))
+    }
+}

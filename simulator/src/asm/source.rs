@@ -1,0 +1,199 @@
+//! The lines of assembly files, and where a line that is being read comes from: a file, or the expansion of a macro that a line of a
+//! file called, and so on outwards.
+
+use std::rc::Rc;
+
+/// A line as it is read.
+#[derive(Debug, Clone)]
+pub struct SourceLine {
+    /// Without comments; columns are those of the file.
+    pub text: Rc<str>,
+    /// Index of its file.
+    pub file: u32,
+    /// From 1.
+    pub number: u32,
+}
+
+/// Where a line stands, and by which call it came to be read. See [`Sources::chain`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    pub file: u32,
+    pub line: u32,
+    /// Index of the innermost call, from 1; 0 for a line of the main file that is read as it stands.
+    via: u32,
+}
+
+/// Why lines are read that are not the file's next ones.
+#[derive(Debug, Clone)]
+struct Call {
+    /// `macro gid`, `.rept`, `.include`.
+    what: String,
+    from: Place,
+    /// The lines stand where they are called: a repetition.
+    inline: bool,
+}
+
+/// Files by index; the first is the main one.
+#[derive(Debug, Default)]
+pub struct Sources {
+    files: Vec<String>,
+    calls: Vec<Call>,
+}
+
+impl Sources {
+    /// Takes a file in; gives its lines.
+    pub fn add(&mut self, name: &str, text: &str) -> Rc<[SourceLine]> {
+        self.files.push(name.to_string());
+        let file = self.files.len() as u32 - 1;
+        let line =
+            |(at, text): (usize, String)| SourceLine { text: text.into(), file, number: at as u32 + 1 };
+        lines(text).into_iter().enumerate().map(line).collect()
+    }
+
+    /// How deeply files stand in each other at this place.
+    pub fn depth(&self, place: Place) -> usize {
+        self.calls_of(place).count()
+    }
+
+    /// A call from `from`; the lines that it gives are `via` it.
+    pub fn call(&mut self, what: String, from: Place, inline: bool) -> u32 {
+        self.calls.push(Call { what, from, inline });
+        self.calls.len() as u32
+    }
+
+    pub fn place(&self, line: &SourceLine, via: u32) -> Place {
+        Place { file: line.file, line: line.number, via }
+    }
+
+    pub fn file(&self, place: Place) -> &str {
+        self.files.get(place.file as usize).map_or("", String::as_str)
+    }
+
+    /// The calls that led to a place, the innermost first.
+    fn calls_of(&self, place: Place) -> impl Iterator<Item = &Call> {
+        let mut via = place.via;
+        std::iter::from_fn(move || {
+            let call = self.calls.get((via as usize).checked_sub(1)?)?;
+            via = call.from.via;
+            Some(call)
+        })
+    }
+
+    /// The line of the main file that this is about: where the outermost macro or file is called, or the line itself.
+    pub fn main_line(&self, place: Place) -> u32 {
+        let called = self.calls_of(place).filter(|c| !c.inline).last();
+        called.map_or(place.line, |c| c.from.line)
+    }
+
+    /// `in macro gid, called at kernel.s:12`, the innermost call first.
+    pub fn chain(&self, place: Place) -> Vec<String> {
+        let told = |c: &Call| format!("in {}, at {}:{}", c.what, self.file(c.from), c.from.line);
+        self.calls_of(place).map(told).collect()
+    }
+}
+
+/// A file's lines without comments: `//` or `;` to the end of the line, and `/* … */`, which may go over lines, as spaces of the same
+/// length. Strings are left alone, and so are `.amdgpu_metadata` blocks, which are YAML.
+fn lines(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let (mut within, mut yaml) = (false, false);
+    for line in text.lines() {
+        if yaml {
+            yaml = line.trim() != ".end_amdgpu_metadata";
+            out.push(line.to_string());
+            continue;
+        }
+        let line = without_comment(line, &mut within);
+        yaml = line.trim() == ".amdgpu_metadata";
+        out.push(line);
+    }
+    out
+}
+
+/// `within`: the line begins inside a comment, or the next one does.
+fn without_comment(line: &str, within: &mut bool) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    loop {
+        if *within {
+            let len = rest.find("*/").map_or(rest.len(), |end| end + 2);
+            *within = !rest[..len].ends_with("*/");
+            out.extend(rest[..len].chars().map(|_| ' '));
+            rest = &rest[len..];
+            if rest.is_empty() {
+                return out;
+            }
+        }
+        let Some(at) = rest.find(['/', ';', '"']) else { break };
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if rest.starts_with(';') || rest.starts_with("//") {
+            return out;
+        }
+        if rest.starts_with("/*") {
+            *within = true;
+            out.push_str("  ");
+            rest = &rest[2..];
+            continue;
+        }
+        let len = rest.strip_prefix('"').map_or(1, |body| string_end(body) + 1);
+        out.push_str(&rest[..len]);
+        rest = &rest[len..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Length of a string's rest with its closing quote.
+pub fn string_end(body: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in body.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    body.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_blank() {
+        let text = "a ; x\nb // y\nc /* 1 */ d\n.ascii \"; // /*\" ; z\ne /* é\nf */ g\n.amdgpu_metadata\n x: 'a;b'\n.end_amdgpu_metadata\nh;";
+        let expected = [
+            "a ",
+            "b ",
+            "c         d",
+            ".ascii \"; // /*\" ",
+            "e     ",
+            "     g",
+            ".amdgpu_metadata",
+            " x: 'a;b'",
+            ".end_amdgpu_metadata",
+            "h",
+        ];
+        assert_eq!(lines(text), expected);
+    }
+
+    #[test]
+    fn the_way_to_a_line() {
+        let mut sources = Sources::default();
+        let main = sources.add("k.s", "a\nb\nc");
+        let call = |s: &mut Sources, what: &str, line: &SourceLine, via: u32, inline: bool| {
+            let from = s.place(line, via);
+            s.call(what.to_string(), from, inline)
+        };
+        let rept = call(&mut sources, ".rept", &main[1], 0, true);
+        assert_eq!(sources.main_line(sources.place(&main[2], rept)), 3);
+        let gid = call(&mut sources, "macro gid", &main[2], rept, false);
+        let inner = sources.place(&main[0], gid);
+        assert_eq!(sources.main_line(inner), 3);
+        assert_eq!(sources.chain(inner), ["in macro gid, at k.s:3", "in .rept, at k.s:2"]);
+        assert_eq!(sources.depth(inner), 2);
+    }
+}

@@ -1,0 +1,452 @@
+//! Random legal instructions of every entry of the tables: what the assembler's tests are made of.
+
+use isa_spec::tables::{EntryId, MAX_FIELDS, OperandSig};
+use wavesim::arch::Arch;
+use wavesim::asm::form::{Constant, Kind};
+use wavesim::asm::{self, Options, image};
+use wavesim::codec::decode;
+use wavesim::inst::Inst;
+
+/// A small generator, so that a failure names one seed.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn bits(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as u32
+    }
+
+    pub fn below(&mut self, n: u32) -> u32 {
+        self.bits() % n
+    }
+}
+
+/// Fields that say how operands are read: mostly 0, so that a wrong one does not hide behind another.
+const RARE: [&str; 34] = [
+    "CLAMP",
+    "OMOD",
+    "NEG",
+    "ABS",
+    "NEG_HI",
+    "GLC",
+    "SLC",
+    "DLC",
+    "TFE",
+    "LWE",
+    "UNORM",
+    "R128",
+    "A16",
+    "D16",
+    "OFFEN",
+    "IDXEN",
+    "DONE",
+    "ROW_EN",
+    "BOUND_CTRL",
+    "FI",
+    "GDS",
+    "SVE",
+    "SCOPE",
+    "TH",
+    "SRC0_NEG",
+    "SRC0_ABS",
+    "SRC1_NEG",
+    "SRC1_ABS",
+    "OP_SEL",
+    "OP_SEL_HI",
+    "OP_SEL_HI_2",
+    "WAIT_EXP",
+    "WAIT_VDST",
+    "NSA",
+];
+
+/// Fields that are numbers in their own right.
+const FREE: [&str; 28] = [
+    "VADDR1",
+    "VADDR2",
+    "VADDR3",
+    "VADDR4",
+    "OFFSET",
+    "IOFFSET",
+    "OFFSET0",
+    "OFFSET1",
+    "SIMM16",
+    "SIMM32",
+    "LITERAL",
+    "ROW_MASK",
+    "BANK_MASK",
+    "DMASK",
+    "DIM",
+    "EN",
+    "LANE_SEL_0",
+    "LANE_SEL_1",
+    "LANE_SEL_2",
+    "LANE_SEL_3",
+    "LANE_SEL_4",
+    "LANE_SEL_5",
+    "LANE_SEL_6",
+    "LANE_SEL_7",
+    "ATTR",
+    "ATTR_CHAN",
+    "WAIT_VA_VDST",
+    "WAIT_VM_VSRC",
+];
+
+/// An instruction of `entry` with random operands that its operand types and the hardware's limits allow; `None` where the fields are
+/// another instruction, or no legal one was found.
+pub fn random_inst(options: &Options, entry: EntryId, random: &mut Random) -> Option<Inst> {
+    (0..30).find_map(|_| {
+        let inst = any_inst(options.arch, entry, random)?;
+        asm::limits::check_decoded(&inst, options).is_ok().then_some(inst)
+    })
+}
+
+fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
+    let table = arch.table();
+    let e = &table.entries[entry as usize];
+    let encoding = &table.encodings[e.enc as usize];
+    let name = table.instructions[e.inst as usize].name;
+    let mut fields = [0u32; MAX_FIELDS];
+    let signed = matches!(encoding.name, "VOP3_SDST_ENC") || encoding.name.contains("VOP3");
+    for (at, field) in encoding.fields.iter().enumerate() {
+        let mask = if field.width() >= 32 { u32::MAX } else { (1 << field.width()) - 1 };
+        if RARE.contains(&field.name) && random.below(4) == 0 && field.name != "NSA" {
+            fields[at] = random.bits() & mask;
+        }
+        if FREE.contains(&field.name) {
+            fields[at] = random.bits() & mask;
+        }
+    }
+    let set = |fields: &mut [u32; MAX_FIELDS], name: &str, value: u32| {
+        if let Some(at) = encoding.fields.iter().position(|f| f.name == name) {
+            fields[at] = value;
+        }
+    };
+    let get = |fields: &[u32; MAX_FIELDS], name: &str| {
+        encoding.fields.iter().position(|f| f.name == name).map_or(0, |at| fields[at])
+    };
+    let form = asm::form::forms(arch).of(entry);
+    for &(field, value) in &form.defaults {
+        fields[field as usize] = value;
+    }
+    let mut literal = false;
+    for (n, operand) in table.signatures[e.sig as usize].iter().enumerate() {
+        let Some(field) = operand.field else { continue };
+        let ty = &table.operand_types[operand.ty as usize];
+        let registers = operand.size_bits.div_ceil(32).max(1) as u32;
+        let names: Vec<&(&str, u32)> = ty.values.iter().filter(|v| v.0 != "src_literal").collect();
+        let wants_literal =
+            ty.values.iter().any(|v| v.0 == "src_literal") && form.literal.is_some() && !form.own_literal;
+        fields[field as usize] = if wants_literal
+            && !literal
+            && (random.below(2) == 0 || n + 1 == table.signatures[e.sig as usize].len())
+        {
+            literal = true;
+            ty.values.iter().find(|v| v.0 == "src_literal").map_or(0, |v| v.1)
+        } else if names.is_empty() {
+            fields[field as usize]
+        } else {
+            let (name, value) = *names[random.below(names.len() as u32) as usize];
+            // Ranges end within the file and start where they may.
+            let number = name.trim_start_matches(|c: char| !c.is_ascii_digit()).parse::<u32>();
+            let step = match registers {
+                1 => 1,
+                2 => 2,
+                _ => 4,
+            };
+            match (name.chars().next(), number) {
+                (Some('v'), Ok(n)) if registers > 1 => value - n + n.min(255 - registers),
+                (Some('s'), Ok(n)) => value - n + n.min(104 - registers.min(104)) / step * step,
+                (Some('t'), Ok(n)) if registers <= 8 => value - n + n.min(16 - registers) / step * step,
+                (Some('v' | 'e' | 'm' | 't'), _) if registers > 1 => 0,
+                _ => value,
+            }
+        };
+        // Halves of registers in the short encodings: registers of 16-bit operands end at v127, and bit 7 is the half.
+    }
+    // What LLVM's syntax cannot say is not legal text.
+    let packed = encoding.name.contains("VOP3P");
+    let sources = form.sources as u32;
+    if signed || packed {
+        for name in ["NEG", "ABS", "NEG_HI"] {
+            let value = get(&fields, name) & ((1 << sources) - 1);
+            set(&mut fields, name, value);
+        }
+    }
+    restrict(name, encoding.name, form, &mut fields, &set, &get, random);
+    for name in ["SBASE", "SRSRC", "SSAMP"] {
+        let names = |o: &OperandSig| o.field.is_some_and(|f| encoding.fields[f as usize].name == name);
+        if !table.signatures[e.sig as usize].iter().any(names) {
+            set(&mut fields, name, 0);
+        }
+    }
+    float_modifiers(form, &mut fields, &set, &get);
+    image_modifiers(name, form, &mut fields, &set, &get, random);
+    let mut bits = 0u128;
+    for (at, field) in encoding.fields.iter().enumerate() {
+        let mut value = fields[at];
+        if let Some(fixed) = field.fixed {
+            value = fixed;
+        }
+        if encoding.op_field == Some(at as u8) {
+            value = e.opcode as u32;
+        }
+        bits = field.insert(bits, value);
+    }
+    // Second halves of dual instructions: the same operation, if it can be one.
+    if encoding.name.starts_with("VOPD") {
+        let at = encoding.fields.iter().position(|f| f.name == "OPY")?;
+        bits = encoding.fields[at].insert(bits, e.opcode as u32);
+    }
+    let words: Vec<u32> = (0..encoding.bits as usize / 32).map(|at| (bits >> (32 * at)) as u32).collect();
+    let inst = decode(arch, &words).ok()?;
+    (inst.entry == entry && (!encoding.name.starts_with("VOPD") || inst.entry_y == entry)).then_some(inst)
+}
+
+type Set<'a> = &'a dyn Fn(&mut [u32; MAX_FIELDS], &str, u32);
+type Get<'a> = &'a dyn Fn(&[u32; MAX_FIELDS], &str) -> u32;
+
+/// Signs, absolute values, output modifiers and clamping are for floats.
+fn float_modifiers(form: &asm::form::Form, fields: &mut [u32; MAX_FIELDS], set: Set, get: Get) {
+    use Constant::{Bf16, F16, F32, F64, Mixed, PackedBf16, PackedF16};
+    let floats = |constants: &[Constant]| {
+        let of = |n| form.slots.iter().find(|s| s.source == Some(n) && s.kind == Kind::Value);
+        let float = |n| of(n).is_some_and(|s| constants.contains(&s.constant));
+        (0..4).map(|n| u32::from(float(n)) << n).sum::<u32>()
+    };
+    let signed = floats(&[F16, F32, F64, Bf16, Mixed, PackedF16, PackedBf16]);
+    for (name, bits) in [("NEG", signed), ("ABS", signed), ("NEG_HI", signed)] {
+        set(fields, name, get(fields, name) & bits & 7);
+    }
+    if floats(&[F16, F32, F64]) & 8 == 0 {
+        set(fields, "OMOD", 0);
+        set(fields, "CLAMP", 0);
+    }
+}
+
+/// Dimensions and masks that the kind of image instruction allows (ISA manuals, *Image Instructions*).
+fn image_modifiers(
+    name: &str,
+    form: &asm::form::Form,
+    fields: &mut [u32; MAX_FIELDS],
+    set: Set,
+    get: Get,
+    random: &mut Random,
+) {
+    if !name.starts_with("IMAGE_") {
+        return;
+    }
+    if name.contains("_BVH") {
+        let used = image::ray_addresses(name, get(fields, "A16") != 0).len();
+        return addresses(used, fields, set, get);
+    }
+    if name.contains("_ATOMIC_") || name.contains("_PCK") || name.contains("_GET_") {
+        set(fields, "D16", 0);
+    }
+    // 1D, 2D, 3D, cube, 1D array, 2D array; with samples 6 and 7.
+    let dims: &[u32] = match name {
+        n if n.contains("MSAA") => &[6, 7],
+        n if n.contains("GATHER4") => &[1, 3, 5],
+        n if n.contains("SAMPLE") || n.contains("_MIP") || n.contains("GET_LOD") => &[0, 1, 2, 3, 4, 5],
+        _ => &[0, 1, 2, 3, 4, 5, 6, 7],
+    };
+    set(fields, "DIM", dims[random.below(dims.len() as u32) as usize]);
+    let one = 1 << random.below(4);
+    let wide = form.slots.first().is_some_and(|s| s.size.registers(32) > 1);
+    let mask = match name {
+        n if n.contains("GATHER4") || n.contains("MSAA") => one,
+        n if n.contains("_ATOMIC_") && n.contains("CMPSWAP") => 3,
+        n if n.contains("_ATOMIC_") => {
+            if wide {
+                3
+            } else {
+                1
+            }
+        }
+        _ => get(fields, "DMASK").max(1),
+    };
+    set(fields, "DMASK", mask);
+    let used = image::address_registers(name, get(fields, "DIM"), get(fields, "A16") != 0);
+    addresses(used as usize, fields, set, get);
+}
+
+/// Fields of addresses that there are, below what a range of them can reach; the others are 0.
+fn addresses(used: usize, fields: &mut [u32; MAX_FIELDS], set: Set, get: Get) {
+    for n in 1..5 {
+        let field = format!("VADDR{n}");
+        let value = get(fields, &field) % 240;
+        set(fields, &field, if n < used { value } else { 0 });
+    }
+}
+
+/// Combinations that mean nothing, or the same as others.
+fn restrict(
+    name: &str,
+    encoding: &str,
+    form: &asm::form::Form,
+    fields: &mut [u32; MAX_FIELDS],
+    set: Set,
+    get: Get,
+    random: &mut Random,
+) {
+    let sources = form.sources;
+    // Halves that LLVM 19 has no modifier for are left low: `v1.h` has tests of its own.
+    let listed = |what: &str| {
+        form.mods
+            .iter()
+            .any(|m| m.name() == what && !matches!(m, asm::modifier::Mod::Bits { printed: false, .. }))
+    };
+    let clear = |fields: &mut [u32; MAX_FIELDS], names: &[&str]| {
+        for n in names {
+            set(fields, n, 0);
+        }
+    };
+    // OP_SEL: a bit for each source that there is, and the destination's.
+    let used = (1u32 << sources) - 1;
+    let dest = if encoding.contains("VOP3P") { 0 } else { 8 };
+    let op_sel = get(fields, "OP_SEL") & if listed("op_sel") { used | dest } else { 0 };
+    set(fields, "OP_SEL", op_sel);
+    if name.contains("PERMLANE") {
+        set(fields, "OP_SEL", op_sel & 3);
+    }
+    if encoding.contains("VOP3P") && asm::modifier::packed_default(name) && sources < 3 {
+        set(fields, "OP_SEL_HI_2", 1);
+    }
+    if encoding.contains("DPP16") {
+        set(fields, "SRC0", 250);
+        set(
+            fields,
+            "DPP_CTRL",
+            [0xe4, 0x101, 0x112, 0x121, 0x140, 0x141, 0x155, 0x163][random.below(8) as usize],
+        );
+        clear(fields, &["SRC0_NEG", "SRC0_ABS", "SRC1_NEG", "SRC1_ABS"]);
+    }
+    if encoding.contains("DPP8") {
+        set(fields, "SRC0", 233 + random.below(2));
+    }
+    if form.mods.is_empty() {
+        clear(fields, &["GLC", "SLC", "DLC", "TH", "SCOPE", "OFFSET", "IOFFSET", "SOFFSET"]);
+        clear(fields, &["OFFEN", "IDXEN"]);
+    }
+    if !name.contains("_ATOMIC_") && get(fields, "TH") == 7 {
+        set(fields, "TH", 0);
+    }
+    if get(fields, "TH") == 3 && !name.contains("_ATOMIC_") {
+        set(fields, "SCOPE", 3);
+    }
+    // Cascaded atomics are wider than a shader engine; one that returns, hinted as not temporal, is not the system's.
+    if name.contains("_ATOMIC_") && get(fields, "TH") & 4 != 0 {
+        set(fields, "SCOPE", 2);
+    } else if name.contains("_ATOMIC_") && get(fields, "TH") == 3 {
+        set(fields, "SCOPE", 1);
+    }
+    // Only loads can report pages that are missing.
+    let loads = name.starts_with("BUFFER_LOAD_") && !name.contains("_LDS_") && !name.contains("D16");
+    if !(loads || name.starts_with("IMAGE_LOAD") || name.starts_with("IMAGE_SAMPLE")) {
+        clear(fields, &["TFE"]);
+    }
+    if !encoding.contains("SCRATCH") {
+        clear(fields, &["SVE"]);
+    }
+    if name.contains("PERMUTE_B32") || name.contains("SWIZZLE") {
+        clear(fields, &["GDS"]);
+    }
+    // Products of matrices and of bytes choose no halves.
+    if name.contains("WMMA")
+        || name.contains("DOT4_")
+        || name.starts_with("V_INTERP_") && !name.contains("F16")
+    {
+        clear(fields, &["OP_SEL", "CLAMP"]);
+    }
+    if name.starts_with("DS_GWS_") || name.contains("_GS_REG_") {
+        set(fields, "GDS", 1);
+    }
+    if form.slots.is_empty() {
+        clear(fields, &["CLAMP", "OMOD", "NEG", "ABS", "OP_SEL"]);
+    }
+    // Offsets beside a register count up.
+    if name.starts_with("S_BUFFER_") || name == "S_ATC_PROBE_BUFFER" {
+        for field in ["OFFSET", "IOFFSET"] {
+            set(fields, field, get(fields, field) & 0xfffff);
+        }
+    }
+    if encoding == "ENC_FLAT" {
+        let offset = get(fields, "OFFSET") & 0xfff;
+        set(fields, "OFFSET", offset);
+    }
+    if encoding.contains("SCRATCH") && get(fields, "SVE") == 0 {
+        clear(fields, &["VADDR", "ADDR"]);
+    }
+    if form.returns.is_some_and(|f| fields[f as usize] & 1 == 0) {
+        clear(fields, &["VDST"]);
+    }
+    if encoding.contains("BUF") && get(fields, "IDXEN") + get(fields, "OFFEN") == 0 {
+        clear(fields, &["VADDR"]);
+    }
+    if encoding.ends_with("EXP") || encoding.ends_with("EXPORT") {
+        for n in 0..4 {
+            if get(fields, "EN") >> n & 1 == 0 {
+                set(fields, &format!("VSRC{n}"), 0);
+            }
+        }
+    }
+    if encoding.contains("MIMG") || encoding.contains("VIMAGE") || encoding.contains("VSAMPLE") {
+        set(fields, "NSA", u32::from(encoding.ends_with("NSA")));
+        if name.starts_with("IMAGE_BVH") {
+            set(fields, "DIM", 0);
+            clear(fields, &["D16", "TFE", "LWE", "GLC", "SLC", "DLC"]);
+        }
+    }
+    if name == "S_ENDPGM" || !form.slots.iter().any(|s| s.field.is_some()) && encoding == "ENC_SOPP" {
+        set(fields, "SIMM16", 0);
+    }
+    if name.starts_with("S_SENDMSG") {
+        set(fields, "SIMM16", 1);
+    }
+    if encoding == "ENC_SMEM" && get(fields, "SOFFSET") == 124 && form.slots.is_empty() {
+        clear(fields, &["SOFFSET"]);
+    }
+    if name.starts_with("S_PREFETCH") || name.starts_with("S_BUFFER_PREFETCH") || name.starts_with("S_ATC") {
+        clear(fields, &["TH", "SCOPE"]);
+        let length = get(fields, "SDATA") & 31;
+        set(fields, "SDATA", length);
+    }
+    if name.starts_with("S_SUBVECTOR")
+        || name.starts_with("S_DELAY")
+        || name.contains("DEPCTR")
+        || name == "S_WAIT_ALU"
+    {
+        let value = get(fields, "SIMM16") & if name.starts_with("S_DELAY") { 0x1b3 } else { 0xff9f };
+        set(fields, "SIMM16", value);
+    }
+    if name == "S_WAITCNT" {
+        // Bit 3 is no counter's.
+        let value = get(fields, "SIMM16") & !8;
+        set(fields, "SIMM16", value);
+    }
+    let format = get(fields, "FORMAT");
+    set(fields, "FORMAT", if name.starts_with("TBUFFER") { format } else { format.min(1) });
+    set(fields, "NV", 0);
+    // In the microcode these count pairs and fours of registers, of which there are 106.
+    set(fields, "SBASE", 2 * random.below(12));
+    set(fields, "SRSRC", random.below(24));
+    set(fields, "SSAMP", random.below(24));
+    // A cascaded atomic's name leaves out whether it returns.
+    if name.contains("_ATOMIC_") && get(fields, "TH") & 4 != 0 {
+        set(fields, "TH", get(fields, "TH") & !1);
+    }
+    // 16-bit operands: a literal of 16 bits that is no inline constant, and no float for an integer, which is a literal in text.
+    let sixteen = |c: Constant| matches!(c, Constant::Int16 | Constant::F16 | Constant::Bf16);
+    if form.slots.iter().any(|s| sixteen(s.constant)) {
+        for literal in ["LITERAL", "SIMM32"] {
+            set(fields, literal, get(fields, literal) & 0xfff | 0x1000);
+        }
+    }
+    for slot in form.slots.iter().filter(|s| s.constant == Constant::Int16 && s.kind == Kind::Value) {
+        if let Some(field) = slot.field
+            && (240..=248).contains(&fields[field as usize])
+            && slot.source.is_some_and(|s| s < 3)
+        {
+            fields[field as usize] = 129;
+        }
+    }
+}
