@@ -72,7 +72,9 @@ pub enum ArgumentError {
     Bytes { len: usize, size: u32 },
     #[error("a buffer for a parameter of {0} bytes that is no pointer")]
     Buffer(u32),
-    #[error("it ends at byte {end} of the kernel's arguments, which have {size} bytes (.amdhsa_kernarg_size)")]
+    #[error(
+        "it ends at byte {end} of the kernel's arguments, which have {size} bytes (.amdhsa_kernarg_size)"
+    )]
     Room { end: u32, size: u32 },
     #[error("memory of a workgroup (`local`) for a parameter that is no pointer to it")]
     Local,
