@@ -101,7 +101,7 @@ impl Parsed {
 /// Errors of a block that templates made, with the rows that it comes from.
 pub(crate) fn with_rows(errors: Vec<Diagnostic>, block: &Block) -> Vec<Diagnostic> {
     let note =
-        |e: Diagnostic| block.rows.iter().fold(e, |e, row| e.also(*row, "in the expansion of this row"));
+        |e: Diagnostic| block.rows.iter().fold(e, |e, row| e.also(row.span, "in the expansion of this row"));
     errors.into_iter().map(note).collect()
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - `check/x.rdna`: `wavesim check` prints `x.out`; a first line `; args: …` adds arguments;
 //! - `debug/x.txt`: a script of the debugger, whose first line `# args: …` says what it runs, prints `x.out`;
+//! - `observe/x.rdna`: `wavesim run` with the arguments of its first line prints `x.out`;
 //! - `docs/debugging.md` and `docs/riscv-gpu.md`: each `$ wavesim …` of a `console` block prints the lines below it;
 //! - every example, and every kernel of the shared set if it is there, is clean under `wavesim check`.
 //!
@@ -23,6 +24,9 @@ fn main() {
     }
     for path in files("tests/debug", "txt") {
         trials.push(trial("debug", path, |path| golden(path, &debug_arguments(path)?)));
+    }
+    for path in files("tests/observe", "rdna") {
+        trials.push(trial("observe", path, |path| golden(path, &run_arguments(path)?)));
     }
     for document in ["docs/debugging.md", "docs/riscv-gpu.md"] {
         trials.push(trial("docs", PathBuf::from(document), transcripts));
@@ -79,6 +83,12 @@ fn first_line(path: &Path, mark: &str) -> Result<Vec<String>, Failed> {
 
 fn check_arguments(path: &Path) -> Result<Vec<String>, Failed> {
     let mut list = vec!["check".to_string(), path.display().to_string()];
+    list.extend(first_line(path, "; args: ")?);
+    Ok(list)
+}
+
+fn run_arguments(path: &Path) -> Result<Vec<String>, Failed> {
+    let mut list = vec!["run".to_string(), path.display().to_string()];
     list.extend(first_line(path, "; args: ")?);
     Ok(list)
 }

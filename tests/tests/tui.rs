@@ -4,11 +4,10 @@ use isa_spec::source::SourceMap;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use wavesim::debug::command::Debugger;
+use wavesim::debug::command::{Debugger, ctrl_c};
 use wavesim::debug::machine::Machine;
 use wavesim::loader::prepared::Source;
 use wavesim::memory::Memory;
-use wavesim::sched::dispatch::INTERRUPT;
 use wavesim::text::{self, Options};
 use wavesim::tui::app::App;
 use wavesim::tui::draw::screen;
@@ -25,7 +24,7 @@ fn eighty_by_twenty_four() {
     let prepared = text::layout::load(kernel, source, Memory::new(1 << 20).unwrap()).unwrap();
     let dispatch = prepared.dispatch(1000);
     let machine = Machine::new(&prepared, &dispatch).unwrap();
-    let mut app = App::new(Debugger::new(machine, &INTERRUPT));
+    let mut app = App::new(Debugger::new(machine, ctrl_c));
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
     let mut show = |app: &App<'_>| {
         terminal.draw(|frame| screen(frame, app)).unwrap();

@@ -101,7 +101,7 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub fields: &'static [&'static str],
             /// Operands whose number, not value, the body reads.
             pub indexed: &'static [::isa_spec::tables::Role],
-            /// The body as written.
+            /// The body as written, with the holes of its templates filled.
             pub text: &'static str,
             pub file: &'static str,
             pub line: u32,

@@ -28,7 +28,16 @@ pub struct Instruction {
     pub body_span: Span,
     pub span: Span,
     /// The rows of the templates that it comes from, innermost first.
-    pub rows: Vec<Span>,
+    pub rows: Vec<TemplateRow>,
+}
+
+/// A row of a template that an instruction was expanded by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateRow {
+    /// From `(` to `)`.
+    pub span: Span,
+    /// Parameters, each with the text that takes the place of its holes.
+    pub fills: Vec<(String, String)>,
 }
 
 /// `template (T, OP) in (f32, +), (f64, -) { instruction V_${OP}_$T { … } … }`: the items, once a row, with `$NAME` (or `${NAME}`) replaced.

@@ -35,7 +35,7 @@ pub struct Semantics {
     pub body: Vec<Stmt>,
     /// What the body touches; filled by the shape pass.
     pub uses: Uses,
-    /// Source text of the block's body, for documentation and `isa show`.
+    /// Source text of the block's body with the holes of its templates filled, for documentation and `isa show`.
     pub text: String,
     pub span: Span,
 }

@@ -4,11 +4,13 @@ pub mod host;
 pub mod native;
 pub mod workloads;
 
+use crate::check::{Check, Checker, GUARD_BYTES};
 use crate::exec::program::Program;
 use crate::fault::Fault;
-use crate::loader::code_object::{self, Kernel, LoadError};
+use crate::loader::code_object::{self, LoadError};
+use crate::loader::prepared::{self, Shape};
 use crate::memory::{AllocError, MemError, Memory};
-use crate::sched::dispatch::{self, Dispatch, InitialState, Layout, RunStats, Schedule};
+use crate::sched::dispatch::{self, Dispatch, InitialState, Layout, RunStats};
 use std::time::Instant;
 pub use workloads::{WORKLOADS, Workload};
 
@@ -53,10 +55,7 @@ impl Figures {
 /// A workload made ready: code, buffers, arguments.
 pub struct Prepared {
     pub workload: &'static Workload,
-    program: Program,
-    memory: Memory,
-    kernel: Kernel,
-    kernarg: u64,
+    run: prepared::Prepared,
     pub buffers: Vec<Buffer>,
 }
 
@@ -68,11 +67,16 @@ pub struct Buffer {
 
 impl Prepared {
     pub fn new(workload: &'static Workload) -> Result<Prepared, BenchError> {
+        Prepared::with_guard(workload, 0)
+    }
+
+    /// With so many bytes free between buffers.
+    pub fn with_guard(workload: &'static Workload, guard: u64) -> Result<Prepared, BenchError> {
         let kernel = code_object::load(workload.code, workload.kernel)?;
         let words: Vec<u32> =
             kernel.text.1.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
         let program = Program::from_words(kernel.arch, &words);
-        let mut memory = Memory::new(64 << 20)?;
+        let mut memory = Memory::with_guard(64 << 20, guard)?;
         let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
         for arg in (workload.args)() {
             match arg {
@@ -88,7 +92,35 @@ impl Prepared {
         kernarg.resize(kernarg.len().max(kernel.kernarg_size as usize).next_multiple_of(64), 0);
         let at = memory.alloc(kernarg.len() as u64, 64, "kernarg")?;
         memory.write(at, &kernarg)?;
-        let prepared = Prepared { workload, program, memory, kernel, kernarg: at, buffers };
+        let shape = Shape {
+            grid: workload.grid,
+            block: workload.block,
+            wave_size: 32,
+            lds_bytes: kernel.group_segment,
+            scratch_bytes: kernel.private_segment,
+            init: InitialState {
+                layout: Layout::Hsa {
+                    first_system_sgpr: (kernel.rsrc2 >> 1 & 31) as u16,
+                    group_ids: [7, 8, 9].map(|bit| kernel.rsrc2 >> bit & 1 == 1),
+                    architected: false,
+                    item_id_dims: (kernel.rsrc2 >> 11 & 3) as u8,
+                },
+                mode: kernel.rsrc1 >> 12 & 0xff,
+                sgprs: vec![(0, vec![at as u32, (at >> 32) as u32])],
+            },
+            entry_pc: kernel.entry - kernel.text.0,
+            code_base: 0,
+        };
+        let run = prepared::Prepared {
+            program,
+            memory,
+            shape,
+            buffers: Vec::new(),
+            source: None,
+            labels: Vec::new(),
+            prints: Vec::new(),
+        };
+        let prepared = Prepared { workload, run, buffers };
         prepared.reset()?;
         Ok(prepared)
     }
@@ -97,45 +129,36 @@ impl Prepared {
     pub fn reset(&self) -> Result<(), BenchError> {
         for buffer in &self.buffers {
             let bytes: Vec<u8> = buffer.initial.iter().flat_map(|w| w.to_le_bytes()).collect();
-            self.memory.write(buffer.address, &bytes)?;
+            self.run.memory.write(buffer.address, &bytes)?;
         }
         Ok(())
     }
 
     /// One launch.
     pub fn launch(&self, threads: usize) -> Result<RunStats, BenchError> {
-        let dispatch = Dispatch {
-            program: &self.program,
-            grid: self.workload.grid,
-            block: self.workload.block,
-            wave_size: 32,
-            lds_bytes: self.kernel.group_segment,
-            scratch_bytes: self.kernel.private_segment,
-            init: InitialState {
-                layout: Layout::Hsa {
-                    first_system_sgpr: (self.kernel.rsrc2 >> 1 & 31) as u16,
-                    group_ids: [7, 8, 9].map(|bit| self.kernel.rsrc2 >> bit & 1 == 1),
-                    architected: false,
-                    item_id_dims: (self.kernel.rsrc2 >> 11 & 3) as u8,
-                },
-                mode: self.kernel.rsrc1 >> 12 & 0xff,
-                sgprs: vec![(0, vec![self.kernarg as u32, (self.kernarg >> 32) as u32])],
-            },
-            entry_pc: self.kernel.entry - self.kernel.text.0,
-            code_base: 0,
-            max_instructions: u64::MAX,
-            schedule: Schedule::RoundRobin,
-            threads,
-            progress: None,
-        };
-        dispatch::run(&dispatch, &self.memory).map_err(BenchError::Fault)
+        let dispatch = Dispatch { threads, ..self.run.dispatch(u64::MAX) };
+        dispatch::run(&dispatch, &self.run.memory).map_err(BenchError::Fault)
+    }
+
+    /// One launch with checks. The workloads have nothing to find.
+    pub fn checked(&self, checks: &[Check]) -> Result<RunStats, BenchError> {
+        let dispatch = self.run.dispatch(u64::MAX);
+        let mut checker = Checker::new(&self.run, checks);
+        let (stats, result) = dispatch::run_observed(&dispatch, &self.run.memory, &mut checker);
+        result.map_err(BenchError::Fault)?;
+        match checker.finish(None).first() {
+            Some(finding) => {
+                Err(BenchError::Wrong { workload: self.workload.name, what: finding.to_string() })
+            }
+            None => Ok(stats),
+        }
     }
 
     /// What a buffer holds now, in dwords.
     pub fn read(&self, buffer: usize) -> Result<Vec<u32>, BenchError> {
         let Buffer { address, initial } = &self.buffers[buffer];
         let mut bytes = vec![0; initial.len() * 4];
-        self.memory.read(*address, &mut bytes)?;
+        self.run.memory.read(*address, &mut bytes)?;
         Ok(bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
     }
 }
@@ -159,6 +182,40 @@ pub fn measure(workload: &'static Workload, budget_s: f64, threads: usize) -> Re
     Ok(Figures { name: workload.name, stats, seconds, native_seconds })
 }
 
+/// How much longer a launch takes with checks: with each alone, in the order of [`Check::ALL`], and with all.
+#[derive(Debug, Clone)]
+pub struct CheckFigures {
+    pub name: &'static str,
+    /// Median of a plain launch.
+    pub seconds: f64,
+    /// Times a plain launch.
+    pub each: Vec<f64>,
+    pub all: f64,
+}
+
+/// Measures a workload with and without checks by turns, for about `budget_s` seconds.
+pub fn measure_checks(workload: &'static Workload, budget_s: f64) -> Result<CheckFigures, BenchError> {
+    let prepared = Prepared::with_guard(workload, GUARD_BYTES)?;
+    let sets: Vec<&[Check]> = Check::ALL.chunks(1).chain([&Check::ALL[..]]).collect();
+    let mut plain = Vec::new();
+    let mut checked = vec![Vec::new(); sets.len()];
+    let start = Instant::now();
+    while plain.len() < 3 || start.elapsed().as_secs_f64() < budget_s {
+        for (set, times) in sets.iter().zip(&mut checked) {
+            let before = Instant::now();
+            prepared.launch(1)?;
+            plain.push(before.elapsed().as_secs_f64());
+            let before = Instant::now();
+            prepared.checked(set)?;
+            times.push(before.elapsed().as_secs_f64());
+        }
+    }
+    let seconds = middle(plain);
+    let mut each: Vec<f64> = checked.into_iter().map(|times| middle(times) / seconds).collect();
+    let all = each.pop().unwrap_or(1.0);
+    Ok(CheckFigures { name: workload.name, seconds, each, all })
+}
+
 /// Median time of `run`, called for about `budget_s` seconds, three times at least.
 pub fn median(budget_s: f64, mut run: impl FnMut() -> Result<(), BenchError>) -> Result<f64, BenchError> {
     let start = Instant::now();
@@ -168,6 +225,11 @@ pub fn median(budget_s: f64, mut run: impl FnMut() -> Result<(), BenchError>) ->
         run()?;
         times.push(before.elapsed().as_secs_f64());
     }
+    Ok(middle(times))
+}
+
+/// The median.
+fn middle(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    times[times.len() / 2]
 }

@@ -2,11 +2,16 @@
 //!
 //! Hardware counts arrivals only: two waves at different barrier instructions meet, and a wave that has ended holds nobody up. Both are
 //! almost always mistakes, as is a barrier that some lanes of a wave never reach (OpenCL and HIP call it undefined).
+//!
+//! Split barriers (RDNA 4: S_BARRIER_SIGNAL, work, S_BARRIER_WAIT) are made for waves that do different things: a producer signals in its
+//! code, a consumer in its own. Only barriers that nobody has split are expected to be the same instruction for all: S_BARRIER, and a
+//! signal with its wait right behind it.
 
 use super::Check;
 use super::report::{Finding, Report, Site};
 use crate::exec::machine_ops::Event;
 use crate::exec::observe::{Done, Step};
+use crate::exec::program::Program;
 use isa_spec::pcode::builtins::Bi;
 use std::collections::VecDeque;
 
@@ -19,21 +24,47 @@ struct Wave {
     lanes: Option<u64>,
 }
 
+/// One time that the workgroup meets.
+struct Phase {
+    /// First arrival, and whether its barrier is split.
+    pc: u64,
+    wave: u32,
+    split: bool,
+    /// Waves that have come.
+    arrived: usize,
+}
+
 /// The workgroup's barrier, phase by phase.
-#[derive(Default)]
 pub struct Shadow {
+    /// By instruction: arrives at a barrier, and somebody has split it.
+    split: Vec<bool>,
     waves: Vec<Wave>,
-    /// First arrival at each phase that not all waves have reached: PC and wave.
-    phases: VecDeque<(u64, u32, usize)>,
+    /// Phases that not all waves have reached.
+    phases: VecDeque<Phase>,
     /// Number of the first of `phases`.
     first: u64,
     exec: u64,
 }
 
 impl Shadow {
+    pub fn new(program: &Program) -> Shadow {
+        let table = program.arch.table();
+        let name = |at: usize| program.insts.get(at).map_or("", |inst| inst.instruction(table).name);
+        let split = |at| name(at).starts_with("S_BARRIER_SIGNAL") && name(at + 1) != "S_BARRIER_WAIT";
+        Shadow {
+            split: (0..program.insts.len()).map(split).collect(),
+            waves: Vec::new(),
+            phases: VecDeque::new(),
+            first: 0,
+            exec: 0,
+        }
+    }
+
     pub fn start(&mut self, waves: usize) {
-        *self = Shadow::default();
+        self.waves.clear();
         self.waves.resize_with(waves, Wave::default);
+        self.phases.clear();
+        self.first = 0;
     }
 
     pub fn before(&mut self, step: &Step<'_>) {
@@ -73,13 +104,14 @@ impl Shadow {
             }
         }
         let at = (phase - self.first) as usize;
+        let split = self.split[step.index];
         if at >= self.phases.len() {
-            self.phases.push_back((step.pc, step.wave.id, 0));
+            self.phases.push_back(Phase { pc: step.pc, wave: step.wave.id, split, arrived: 0 });
         }
-        let (pc, first, count) = self.phases[at];
-        self.phases[at].2 = count + 1;
+        self.phases[at].arrived += 1;
+        let Phase { pc, wave: first, split: first_split, .. } = self.phases[at];
         let kind = "different barriers";
-        if pc != step.pc && report.is_new(Check::Barrier, kind, step.pc, Some(pc)) {
+        if pc != step.pc && !split && !first_split && report.is_new(Check::Barrier, kind, step.pc, Some(pc)) {
             let message = format!(
                 "wave {} meets wave {first} at another barrier than it: the workgroup has diverged",
                 step.wave.id
@@ -90,7 +122,7 @@ impl Shadow {
                     .other("other barrier", other),
             );
         }
-        while self.phases.front().is_some_and(|p| p.2 >= self.waves.len()) {
+        while self.phases.front().is_some_and(|p| p.arrived >= self.waves.len()) {
             self.phases.pop_front();
             self.first += 1;
         }
@@ -122,7 +154,9 @@ impl Shadow {
         self.waves[id].ended = Some(step.pc);
         let arrivals = self.waves[id].arrivals;
         // Somebody has come to a barrier that this wave will never reach.
-        if let Some(&(pc, first, _)) = self.phases.get(arrivals.wrapping_sub(self.first) as usize) {
+        if let Some(&Phase { pc, wave: first, .. }) =
+            self.phases.get(arrivals.wrapping_sub(self.first) as usize)
+        {
             missing(step, pc, first, step.pc, step.wave.id, arrivals, report);
         }
     }

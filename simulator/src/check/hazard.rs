@@ -20,14 +20,27 @@ use isa_spec::tables::Role;
 pub struct Shadow {
     /// Forbidden uses that an instruction is by itself.
     fixed: Vec<Option<(&'static str, String)>>,
+    /// Instructions that anything here applies to.
+    concerned: Vec<bool>,
     /// By wave: PC and destination of the matrix instruction that was the last vector instruction.
     matrix: Vec<Option<(u64, Use)>>,
 }
 
 impl Shadow {
     pub fn new(program: &Program, effects: &[Effects], wave_size: u32) -> Shadow {
-        let fixed = (0..program.insts.len()).map(|at| wrong(program, at, &effects[at], wave_size)).collect();
-        Shadow { fixed, matrix: Vec::new() }
+        let fixed = (0..program.insts.len()).map(|at| wrong(program, at, &effects[at], wave_size));
+        let fixed: Vec<_> = fixed.collect();
+        // A vector instruction counts where it may stand between two matrix instructions.
+        let matrix = effects.iter().any(|e| e.class == Class::Matrix);
+        let concerned = effects.iter().zip(&fixed).map(|(e, wrong)| {
+            let first_lane = e.reads.iter().any(|r| r.lanes == Lanes::FirstActive);
+            wrong.is_some() || first_lane || matrix && matches!(e.class, Class::Valu | Class::Matrix)
+        });
+        Shadow { concerned: concerned.collect(), fixed, matrix: Vec::new() }
+    }
+
+    pub fn concerns(&self, index: usize) -> bool {
+        self.concerned[index]
     }
 
     pub fn start(&mut self, waves: usize) {

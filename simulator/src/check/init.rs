@@ -8,7 +8,7 @@
 use super::Check;
 use super::mem;
 use super::report::{Finding, Report, Site};
-use crate::exec::effects::{Class, Effects, File, Use, register_name};
+use crate::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
 use crate::exec::observe::{Done, Step};
 use crate::exec::program::Program;
 use crate::exec::rt::watch::{Access, Place};
@@ -30,6 +30,9 @@ struct Registers {
     writing: Vec<(u16, u64)>,
     /// Of the instruction at hand: registers that it leaves unwritten, with the lanes.
     copied: Vec<(File, u16, u64)>,
+    /// By instruction: lanes with which it can run again without reading or writing anything unwritten. Registers only get written as
+    /// time goes on; where one is not any more, all of this is forgotten.
+    settled: Vec<Option<u64>>,
 }
 
 /// How a register got content that nothing wrote.
@@ -55,6 +58,8 @@ pub struct Shadow {
     sgprs: u128,
     vgprs: usize,
     passes: Vec<Passes>,
+    /// Instructions of the program.
+    instructions: usize,
 }
 
 impl Shadow {
@@ -66,7 +71,13 @@ impl Shadow {
             "V_MAD_U64_U32" | "V_MAD_I64_I32" | "V_MAD_CO_U64_U32" | "V_MAD_CO_I64_I32" => Passes::Upwards,
             _ => Passes::Nothing,
         });
-        Shadow { waves: Vec::new(), sgprs, vgprs, passes: passes.collect() }
+        Shadow {
+            waves: Vec::new(),
+            sgprs,
+            vgprs,
+            passes: passes.collect(),
+            instructions: program.insts.len(),
+        }
     }
 
     pub fn start(&mut self, waves: usize) {
@@ -82,6 +93,7 @@ impl Shadow {
                 from: HashMap::new(),
                 writing: Vec::new(),
                 copied: Vec::new(),
+                settled: vec![None; self.instructions],
             });
         }
     }
@@ -89,6 +101,10 @@ impl Shadow {
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let passes = self.passes[step.index];
         let registers = &mut self.waves[step.wave.id as usize];
+        if registers.settled[step.index].is_some_and(|lanes| step.wave.exec() & !lanes == 0) {
+            return;
+        }
+        registers.settled[step.index] = None;
         registers.copied.clear();
         for used in &effects.reads {
             if is_copy(effects, used) {
@@ -106,26 +122,14 @@ impl Shadow {
 
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>, effects: &Effects, memory: &mut mem::Shadow) {
         let registers = &mut self.waves[step.wave.id as usize];
-        for (used, &(start, lanes)) in effects.writes.iter().zip(&registers.writing) {
-            let registers_of = start..start + used.count;
-            match used.file {
-                File::Scc => registers.scc = true,
-                File::Sgpr => registers_of.clone().for_each(|r| registers.sgprs |= 1 << (r & 127)),
-                File::Vgpr => {
-                    let end = registers_of.end.min(VGPRS as u16);
-                    (start..end).for_each(|r| registers.vgprs[r as usize] |= lanes);
-                }
-            }
-            if !registers.from.is_empty() {
-                registers_of.for_each(|r| {
-                    registers.from.remove(&(used.file, r));
-                });
-            }
+        if registers.settled[step.index].is_none() {
+            registers.written(step, effects);
         }
-        for (file, register, lanes) in std::mem::take(&mut registers.copied) {
-            registers.unwrite(file, register, lanes, step.pc, Origin::Copy);
+        if done.accesses.is_empty() || effects.atomic {
+            return;
         }
-        if !done.accesses.is_empty() && !effects.atomic {
+        let stores_registers = effects.class == Class::Scratch && !effects.returns;
+        if stores_registers || effects.returns && memory.any_unwritten() {
             registers.copies(step, done.accesses, effects, memory);
         }
     }
@@ -137,6 +141,55 @@ fn is_copy(effects: &Effects, used: &Use) -> bool {
 }
 
 impl Registers {
+    /// The instruction has run: its results are written, but for what it only passed on.
+    fn written(&mut self, step: &Step<'_>, effects: &Effects) {
+        for (used, &(start, lanes)) in effects.writes.iter().zip(&self.writing) {
+            let registers_of = start..start + used.count;
+            match used.file {
+                File::Scc => self.scc = true,
+                File::Sgpr => registers_of.clone().for_each(|r| self.sgprs |= 1 << (r & 127)),
+                File::Vgpr => {
+                    let end = registers_of.end.min(VGPRS as u16);
+                    (start..end).for_each(|r| self.vgprs[r as usize] |= lanes);
+                }
+            }
+            if !self.from.is_empty() {
+                registers_of.for_each(|r| {
+                    self.from.remove(&(used.file, r));
+                });
+            }
+        }
+        if self.copied.is_empty() {
+            self.settled[step.index] = self.settles(effects, step.wave);
+            return;
+        }
+        for (file, register, lanes) in std::mem::take(&mut self.copied) {
+            self.unwrite(file, register, lanes, step.pc, Origin::Copy);
+        }
+    }
+
+    /// Lanes with which the instruction, which has just run, would find everything written and write nothing that was not.
+    fn settles(&self, effects: &Effects, wave: &Wave) -> Option<u64> {
+        let mut lanes = u64::MAX;
+        let reads = effects.reads.iter().filter(|used| !is_copy(effects, used));
+        for used in reads.chain(&effects.writes) {
+            if used.relative.is_some() {
+                return None;
+            }
+            if used.file != File::Vgpr || used.lanes == Lanes::Data {
+                continue;
+            }
+            let last = (used.first + used.count).min(VGPRS as u16);
+            let all = (used.first..last).fold(u64::MAX, |all, r| all & self.vgprs[r as usize]);
+            match used.lanes {
+                Lanes::Active => lanes &= all,
+                _ if all & wave.full_mask() == wave.full_mask() => {}
+                _ => return None,
+            }
+        }
+        Some(lanes)
+    }
+
     /// First register of a use that was not written where it is needed, and a lane of it.
     fn missing(&self, used: &Use, wave: &Wave) -> Option<(u16, Option<u32>)> {
         let start = used.start(wave);
@@ -188,6 +241,7 @@ impl Registers {
             File::Sgpr => self.sgprs &= !(1 << (register & 127)),
             File::Scc => return,
         }
+        self.settled.fill(None);
         self.from.insert((file, register), (pc, origin));
     }
 
@@ -244,12 +298,12 @@ impl Registers {
         if effects.returns {
             let Some(dest) = effects.writes.iter().find(|w| w.file == File::Vgpr) else { return };
             let mut at = (None, 0u64);
-            for a in accesses.iter().filter(|a| !a.write) {
+            for a in accesses.iter().filter(|a| !a.write).flat_map(|a| a.each()) {
                 // The bytes of a lane's accesses lie one behind the other in its registers.
                 let offset = if at.0 == a.lane { at.1 } else { 0 };
                 at = (a.lane, offset + a.size_bytes as u64);
                 let Some(lane) = a.lane else { continue };
-                let Some(byte) = memory.unwritten(wave, a) else { continue };
+                let Some(byte) = memory.unwritten(&a) else { continue };
                 let register = dest.first + ((offset + byte) / 4) as u16;
                 if (register as usize) < VGPRS {
                     self.unwrite(File::Vgpr, register, 1 << lane, step.pc, Origin::Load);
@@ -260,13 +314,13 @@ impl Registers {
         let Some(data) = effects.reads.iter().find(|r| r.role == Role::Data && r.file == File::Vgpr) else {
             return;
         };
-        for a in accesses.iter().filter(|a| a.write && a.place == Place::Scratch) {
+        for a in accesses.iter().filter(|a| a.write && a.place == Place::Scratch).flat_map(|a| a.each()) {
             let Some(lane) = a.lane else { continue };
             for k in 0..data.count.min((a.size_bytes as u16).div_ceil(4)) {
                 let register = (data.first + k) as usize;
                 if register < VGPRS && self.vgprs[register] >> lane & 1 == 0 {
                     let dword =
-                        Access { address: a.address + 4 * k as u64, size_bytes: a.size_bytes.min(4), ..*a };
+                        Access { address: a.address + 4 * k as u64, size_bytes: a.size_bytes.min(4), ..a };
                     memory.forget(wave, &dword);
                 }
             }

@@ -30,20 +30,28 @@ pub struct Shadow {
 struct Bits(Vec<u64>);
 
 impl Bits {
+    /// The range's words, each with the bits that are in it.
+    fn words(at: u64, len: u64) -> impl Iterator<Item = (usize, u64)> {
+        let end = at + len;
+        (at / 64..end.div_ceil(64)).map(move |word| {
+            let (from, to) = (at.max(word * 64) - word * 64, end.min(word * 64 + 64) - word * 64);
+            (word as usize, u64::MAX >> (64 - (to - from)) << from)
+        })
+    }
+
     fn set(&mut self, at: u64, len: u64, on: bool) {
-        for byte in at..at + len {
-            if let Some(word) = self.0.get_mut((byte / 64) as usize) {
-                let bit = 1 << (byte % 64);
-                *word = if on { *word | bit } else { *word & !bit };
+        for (word, bits) in Bits::words(at, len) {
+            if let Some(word) = self.0.get_mut(word) {
+                *word = if on { *word | bits } else { *word & !bits };
             }
         }
     }
 
     /// First byte of the range that is not set, relative to its start.
     fn clear(&self, at: u64, len: u64) -> Option<u64> {
-        (0..len).find(|k| {
-            let byte = at + k;
-            self.0.get((byte / 64) as usize).is_some_and(|word| word >> (byte % 64) & 1 == 0)
+        Bits::words(at, len).find_map(|(word, bits)| {
+            let absent = !self.0.get(word).copied().unwrap_or(u64::MAX) & bits;
+            (absent != 0).then(|| word as u64 * 64 + absent.trailing_zeros() as u64 - at)
         })
     }
 }
@@ -67,8 +75,13 @@ impl Shadow {
         self.scratch.0.fill(0);
     }
 
-    pub fn before(&mut self, _step: &Step<'_>) {
+    pub fn before(&mut self) {
         self.unwritten.clear();
+    }
+
+    /// Whether the instruction's loads met bytes that nothing wrote.
+    pub fn any_unwritten(&self) -> bool {
+        !self.unwritten.is_empty()
     }
 
     /// Bits and place of a local access.
@@ -84,7 +97,7 @@ impl Shadow {
     }
 
     /// The first byte of a load that nothing wrote.
-    pub fn unwritten(&mut self, _wave: usize, a: &Access) -> Option<u64> {
+    pub fn unwritten(&self, a: &Access) -> Option<u64> {
         self.unwritten.iter().find(|u| u.0 == *a).map(|u| u.1)
     }
 
@@ -108,23 +121,43 @@ impl Shadow {
         for a in done.accesses {
             match a.place {
                 Place::Global => bounds(step, a, effects, prepared, &mut last, report),
-                Place::Lds | Place::Scratch if a.outside => outside(step, a, prepared, report),
+                Place::Lds | Place::Scratch if a.outside => {
+                    a.each().for_each(|a| outside(step, &a, prepared, report));
+                }
                 Place::Lds | Place::Scratch => {
-                    let size = a.size_bytes as u64;
+                    let len = a.len_bytes();
                     let Some((bits, at)) = self.local(wave, a) else { continue };
                     if a.write {
-                        bits.set(at, size, true);
-                    } else if let Some(byte) = bits.clear(at, size) {
-                        self.unwritten.push((*a, byte));
-                        if effects.atomic {
-                            uninitialised(step, a, prepared, report);
-                        }
+                        bits.set(at, len, true);
+                    } else if bits.clear(at, len).is_some() {
+                        self.unwritten_lanes(step, a, effects, prepared, report);
                     }
                 }
                 Place::Nowhere => {}
             }
             if a.place != Place::Nowhere {
                 alignment(step, a, effects, prepared, report);
+            }
+        }
+    }
+}
+
+impl Shadow {
+    /// Which lanes of a load met unwritten bytes.
+    fn unwritten_lanes(
+        &mut self,
+        step: &Step<'_>,
+        a: &Access,
+        effects: &Effects,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) {
+        for one in a.each() {
+            let Some((bits, at)) = self.local(step.wave.id as usize, &one) else { continue };
+            let Some(byte) = bits.clear(at, one.size_bytes as u64) else { continue };
+            self.unwritten.push((one, byte));
+            if effects.atomic {
+                uninitialised(step, &one, prepared, report);
             }
         }
     }
@@ -147,7 +180,7 @@ fn bounds<'p>(
     last: &mut Option<&'p Region>,
     report: &mut Report,
 ) {
-    let size = a.size_bytes as u64;
+    let size = a.len_bytes();
     // Compilers fetch more kernel arguments than there are: scalar loads stay within a line of the scalar cache.
     let scalar = effects.class == Class::Smem;
     let len = |r: &Region| if scalar { r.len.next_multiple_of(SCALAR_LINE) } else { r.len };
@@ -162,6 +195,9 @@ fn bounds<'p>(
     if region.is_some_and(holds) {
         *last = region;
         return;
+    }
+    if a.lanes > 1 {
+        return a.each().for_each(|a| bounds(step, &a, effects, prepared, last, report));
     }
     let kind = "out of bounds";
     if !report.is_new(Check::Mem, kind, step.pc, None) {
@@ -225,7 +261,7 @@ fn uninitialised(step: &Step<'_>, a: &Access, prepared: &Prepared, report: &mut 
     report.add(finding.hint(format!("{} has no defined content at the start", a.place.name())));
 }
 
-/// Atomics need their size; dwords and more need dwords, smaller ones themselves (unaligned modes of the hardware aside).
+/// Lanes in a row are as aligned as the first. Atomics need their size; dwords and more need dwords, smaller ones themselves (unaligned modes of the hardware aside).
 fn alignment(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, report: &mut Report) {
     let size = a.size_bytes as u64;
     let needed = if effects.atomic { size.next_power_of_two() } else { size.next_power_of_two().min(4) };

@@ -7,11 +7,14 @@
 mod barrier;
 mod hazard;
 mod init;
+mod lines;
 mod mem;
+mod outstanding;
 mod race;
 mod report;
 mod waits;
 
+pub use outstanding::Outstanding;
 pub use report::{Finding, Other, Report, Site};
 
 use crate::exec::effects::{self, Effects};
@@ -57,11 +60,23 @@ impl Check {
 /// Bytes left free between allocations of a checked run, so that an access beyond one does not land in the next.
 pub const GUARD_BYTES: u64 = 4096;
 
-/// Runs the chosen checks over an observed run.
+/// Which checks run.
+#[derive(Debug, Clone, Copy)]
+struct On {
+    mem: bool,
+    init: bool,
+    race: bool,
+    waits: bool,
+    barrier: bool,
+    hazard: bool,
+}
+
+/// Runs the chosen checks over an observed run. Most instructions of a run concern no check, and are passed over quickly: each check
+/// can tell.
 pub struct Checker<'a> {
     prepared: &'a Prepared,
     effects: Vec<Effects>,
-    enabled: Vec<Check>,
+    on: On,
     report: Report,
     init: init::Shadow,
     mem: mem::Shadow,
@@ -75,23 +90,27 @@ impl<'a> Checker<'a> {
     pub fn new(prepared: &'a Prepared, checks: &[Check]) -> Checker<'a> {
         let shape = &prepared.shape;
         let effects = effects::table(&prepared.program, shape.wave_size);
-        let on = |check| checks.contains(&check);
+        let chosen = |check| checks.contains(&check);
+        let on = On {
+            mem: chosen(Check::Mem),
+            init: chosen(Check::Init),
+            race: chosen(Check::Race),
+            waits: chosen(Check::Waits),
+            barrier: chosen(Check::Barrier),
+            hazard: chosen(Check::Hazard),
+        };
         Checker {
             prepared,
             init: init::Shadow::new(&prepared.program, shape),
             mem: mem::Shadow::new(shape),
-            race: race::Shadow::new(shape, &effects, on(Check::Race)),
-            waits: waits::Shadow::new(&prepared.program),
-            barrier: barrier::Shadow::default(),
+            race: race::Shadow::new(shape, &effects, on.race),
+            waits: waits::Shadow::new(&prepared.program, &effects),
+            barrier: barrier::Shadow::new(&prepared.program),
             hazard: hazard::Shadow::new(&prepared.program, &effects, shape.wave_size),
             effects,
-            enabled: checks.to_vec(),
+            on,
             report: Report::new(checks),
         }
-    }
-
-    fn on(&self, check: Check) -> bool {
-        self.enabled.contains(&check)
     }
 
     /// Everything found; `fault` is what ended the run, if something did.
@@ -104,7 +123,7 @@ impl<'a> Checker<'a> {
 
     /// A deadlock is the barrier check's, accesses out of bounds have been reported already; everything else stays a fault.
     fn fault(&mut self, fault: &Fault) {
-        if fault.kind == FaultKind::BarrierDeadlock && self.on(Check::Barrier) {
+        if fault.kind == FaultKind::BarrierDeadlock && self.on.barrier {
             let site = Site::of_fault(fault);
             self.report.add(Finding::new(Check::Barrier, "deadlock", fault.message.clone(), site));
         }
@@ -121,56 +140,62 @@ impl Observer for Checker<'_> {
         self.hazard.start(waves);
     }
 
+    #[inline]
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         let effects = &self.effects[step.index];
-        self.race.wake(step);
-        if self.on(Check::Waits) {
+        if self.on.race {
+            self.race.wake(step);
+        }
+        if self.on.waits && !self.waits.is_quiet(step.wave.id) {
             self.waits.before(step, effects, &mut self.report);
         }
-        if self.on(Check::Init) || self.on(Check::Mem) {
+        if self.on.init || self.on.mem {
             self.init.before(step, effects, &mut self.report);
         }
-        if self.on(Check::Hazard) {
+        if self.on.hazard && self.hazard.concerns(step.index) {
             self.hazard.before(step, effects, &mut self.report);
         }
-        if self.on(Check::Barrier) {
+        if self.on.barrier {
             self.barrier.before(step);
         }
-        self.mem.before(step);
         ControlFlow::Continue(())
     }
 
+    #[inline]
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let effects = &self.effects[step.index];
         if !done.accesses.is_empty() {
-            if self.on(Check::Mem) {
+            self.mem.before();
+            if self.on.mem {
                 self.mem.after(step, done, effects, self.prepared, &mut self.report);
             }
-            if self.on(Check::Race) {
+            if self.on.race {
                 self.race.after(step, done, effects, self.prepared, &mut self.report);
             }
         }
-        if self.on(Check::Init) || self.on(Check::Mem) {
+        if self.on.init || self.on.mem {
             self.init.after(step, done, effects, &mut self.mem);
         }
-        if self.on(Check::Waits) || self.on(Check::Race) {
-            self.waits.after(step, done, effects);
-            if done.accesses.iter().any(|a| a.write && a.place == Place::Lds) && self.on(Check::Race) {
+        let control = !done.calls.is_empty() || done.event.is_some();
+        if (self.on.waits || self.on.race) && (control || self.waits.concerns(step.index)) {
+            self.waits.after(step, done);
+            if self.on.race && done.accesses.iter().any(|a| a.write && a.place == Place::Lds) {
                 self.waits.stamp_lds_store(step.wave.id, self.race.time(step.wave.id));
             }
         }
-        if self.on(Check::Barrier) {
+        if !control {
+            return;
+        }
+        if self.on.barrier {
             self.barrier.after(step, done, &mut self.report);
         }
-        if !done.calls.is_empty() || done.event.is_some() {
-            self.race.calls(step, done, &self.waits);
-        }
+        self.race.calls(step, done, &self.waits);
         if matches!(done.event, Some(Event::EndPgm)) {
             self.waits.end(step);
         }
     }
 
     fn keeps_going(&self) -> bool {
-        self.on(Check::Mem)
+        self.on.mem
     }
 }

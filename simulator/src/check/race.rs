@@ -7,8 +7,9 @@
 //! A store to LDS counts as done at a barrier only if it has been waited for: otherwise another wave may read the old bytes behind
 //! the barrier. Such a race is reported as a missing wait.
 //!
-//! A dword remembers its last two writers and two readers, so of many racing accesses some are reported, not all.
+//! A dword remembers its last two writers and two readers ([`super::lines`]), so of many racing accesses some are reported, not all.
 
+use super::lines::{Hit, Lines, Record};
 use super::report::{Finding, Report, Site, describe};
 use super::{Check, waits};
 use crate::exec::effects::{Class, Effects};
@@ -29,26 +30,6 @@ struct Knowledge {
     /// Of waves of other workgroups, by number.
     foreign: BTreeMap<u32, u32>,
 }
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Record {
-    /// Number of the wave from 1; 0: none.
-    wave: u32,
-    clock: u32,
-    pc: u32,
-    /// Bytes of the dword.
-    mask: u8,
-    atomic: bool,
-    lane: u8,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Cell {
-    writes: [Record; 2],
-    reads: [Record; 2],
-}
-
-const PAGE_CELLS: usize = 1024;
 
 struct WaveState {
     clock: u32,
@@ -72,8 +53,10 @@ pub struct Shadow {
     groups: Vec<[u32; 3]>,
     waves: Vec<WaveState>,
     ended: HashMap<u32, Vec<(u32, Arc<Knowledge>)>>,
-    lds: Vec<Cell>,
-    pages: Vec<Option<Box<[Cell; PAGE_CELLS]>>>,
+    lds: Lines,
+    global: Lines,
+    /// Races of the access at hand.
+    hits: Vec<Hit>,
     /// Arrivals at barrier and phase; completed phases are merged.
     arrivals: HashMap<(usize, u32), Vec<u32>>,
     merged: HashMap<usize, (u32, Vec<u32>)>,
@@ -92,8 +75,9 @@ impl Shadow {
             groups: Vec::new(),
             waves: Vec::new(),
             ended: HashMap::new(),
-            lds: vec![Cell::default(); if enabled { shape.lds_bytes.div_ceil(4) as usize } else { 0 }],
-            pages: Vec::new(),
+            lds: Lines::default(),
+            global: Lines::default(),
+            hits: Vec::new(),
             arrivals: HashMap::new(),
             merged: HashMap::new(),
             released: HashMap::new(),
@@ -120,7 +104,7 @@ impl Shadow {
             waiting: None,
             unwaited: Vec::new(),
         });
-        self.lds.fill(Cell::default());
+        self.lds.clear();
         self.arrivals.clear();
         self.merged.clear();
         self.released.retain(|(lds, _), _| !lds);
@@ -210,89 +194,34 @@ impl Shadow {
         if stores {
             wave.clock += 1;
         }
-        let knows = wave.knows.clone();
-        for a in done.accesses {
-            let local = a.place == Place::Lds;
-            if a.outside || !matches!(a.place, Place::Global | Place::Lds) {
-                continue;
-            }
-            let end = a.address + a.size_bytes as u64;
-            let mut dword = a.address & !3;
-            while dword < end {
-                let from = a.address.max(dword) - dword;
-                let to = end.min(dword + 4) - dword;
-                let mask = (((1u32 << to) - 1) & !((1u32 << from) - 1)) as u8;
-                self.access(step, a, (local, dword, mask), &knows, effects, prepared, report);
-                dword += 4;
-            }
-        }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn access(
-        &mut self,
-        step: &Step<'_>,
-        a: &Access,
-        (local, dword, mask): (bool, u64, u8),
-        knows: &Knowledge,
-        effects: &Effects,
-        prepared: &Prepared,
-        report: &mut Report,
-    ) {
-        let at = step.wave.id as usize;
         let me = Record {
             wave: self.first + at as u32,
-            clock: self.waves[at].clock,
+            clock: wave.clock,
             pc: step.pc as u32,
-            mask,
             atomic: effects.atomic || effects.coherent,
-            lane: a.lane.unwrap_or(u8::MAX),
+            ..Record::default()
         };
-        let first = self.first;
-        let Some(cell) = self.cell(local, dword) else { return };
+        let (first, knows) = (self.first, &*self.waves[at].knows);
         let sees = |r: &Record| known(knows, first, r);
-        let races = |r: &Record| {
-            r.wave != 0 && r.wave != me.wave && r.mask & mask != 0 && !(r.atomic && me.atomic) && !sees(r)
-        };
-        let mut hit = cell.writes.iter().copied().find(|r| races(r));
-        if a.write {
-            hit = hit.or_else(|| cell.reads.iter().copied().find(|r| races(r)));
-        }
-        let list = if a.write { &mut cell.writes } else { &mut cell.reads };
-        // A record of this wave, or one that this wave has seen, is superseded.
-        let slot =
-            list.iter().position(|r| r.wave == me.wave || r.wave == 0 || sees(r) && r.mask & !mask == 0);
-        match slot {
-            Some(slot) => list[slot] = me,
-            None => {
-                list[0] = list[1];
-                list[1] = me;
+        for a in done.accesses.iter().filter(|a| !a.outside) {
+            match a.place {
+                Place::Lds => self.lds.access(a.address, a, me, sees, &mut self.hits),
+                Place::Global if a.address >= OWNED_BASE => {
+                    self.global.access(a.address - OWNED_BASE, a, me, sees, &mut self.hits);
+                }
+                Place::Global | Place::Scratch | Place::Nowhere => {}
             }
         }
-        if let Some(other) = hit {
-            let was_write = cell.writes.iter().any(|w| w.wave == other.wave && w.pc == other.pc)
-                || a.write && !cell.reads.iter().any(|r| r.wave == other.wave && r.pc == other.pc);
-            self.tell(step, a, &other, was_write, prepared, report);
+        for (a, other, was_write) in std::mem::take(&mut self.hits) {
+            self.tell(step, &a, &other, was_write, prepared, report);
         }
-    }
-
-    fn cell(&mut self, local: bool, dword: u64) -> Option<&mut Cell> {
-        if local {
-            return self.lds.get_mut((dword / 4) as usize);
-        }
-        let index = (dword.checked_sub(OWNED_BASE)? / 4) as usize;
-        let page = index / PAGE_CELLS;
-        if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, || None);
-        }
-        let cells = self.pages[page].get_or_insert_with(|| Box::new([Cell::default(); PAGE_CELLS]));
-        Some(&mut cells[index % PAGE_CELLS])
     }
 
     /// Knowledge taken from, and left at, the addresses of atomics and coherent loads.
     fn synchronise(&mut self, at: usize, accesses: &[Access], effects: &Effects) {
         let mut changed = false;
-        for a in accesses.iter().filter(|a| !a.outside && matches!(a.place, Place::Global | Place::Lds)) {
+        let accesses: Vec<Access> = accesses.iter().flat_map(|a| a.each()).filter(|a| !a.outside).collect();
+        for a in accesses.iter().filter(|a| matches!(a.place, Place::Global | Place::Lds)) {
             let local = a.place == Place::Lds;
             let key = (local, a.address & !3);
             if effects.returns && !a.write {
@@ -322,7 +251,7 @@ impl Shadow {
         }
         left.foreign.insert(first + at as u32, clock);
         let left = Arc::new(left);
-        for a in accesses.iter().filter(|a| a.write && !a.outside) {
+        for a in accesses.iter().filter(|a| a.write) {
             let key = (a.place == Place::Lds, a.address & !3);
             match self.released.get_mut(&key) {
                 Some(known) if Arc::ptr_eq(known, &left) => {}
@@ -344,7 +273,11 @@ impl Shadow {
     /// A load that asks for coherence sees a plain store: it is ordered behind what the storing wave did before.
     fn learn_from_writers(&mut self, at: usize, local: bool, dword: u64) -> bool {
         let me = self.first + at as u32;
-        let Some(cell) = self.cell(local, dword) else { return false };
+        let cell = match (local, dword.checked_sub(OWNED_BASE)) {
+            (true, _) => self.lds.cell(dword),
+            (false, Some(offset)) => self.global.cell(offset),
+            (false, None) => return false,
+        };
         let writers = cell.writes;
         let mut changed = false;
         for r in writers.iter().filter(|r| r.wave != 0 && r.wave != me) {

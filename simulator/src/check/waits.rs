@@ -14,12 +14,17 @@ use crate::arch::Arch;
 use crate::exec::effects::{Class, Effects, File, Use, register_name};
 use crate::exec::observe::{Done, Step};
 use crate::exec::program::Program;
+use crate::inst::Inst;
 use isa_spec::pcode::builtins::Bi;
 use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Operations that a wave can have outstanding, in both counters of the vector memory together.
+const MOST: usize = 128;
 
 /// What an outstanding operation is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counter {
+pub enum Counter {
     Vm,
     Vs,
     Lgkm,
@@ -30,6 +35,26 @@ enum Counter {
 }
 
 impl Counter {
+    /// Those that an architecture has.
+    pub fn of_arch(arch: Arch) -> &'static [Counter] {
+        match arch {
+            Arch::Rdna4 => &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km],
+            _ => &[Counter::Vm, Counter::Vs, Counter::Lgkm],
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Counter::Vm => "vmcnt",
+            Counter::Vs => "vscnt",
+            Counter::Lgkm => "lgkmcnt",
+            Counter::Load => "loadcnt",
+            Counter::Store => "storecnt",
+            Counter::Ds => "dscnt",
+            Counter::Km => "kmcnt",
+        }
+    }
+
     /// The instruction that waits until at most `n` are outstanding.
     fn wait(self, n: usize) -> String {
         match self {
@@ -57,6 +82,35 @@ impl Counter {
     }
 }
 
+/// The one or two counters that an operation counts in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Counters([Option<Counter>; 2]);
+
+impl Counters {
+    fn contains(self, counter: Counter) -> bool {
+        self.0.contains(&Some(counter))
+    }
+
+    fn remove(&mut self, counter: Counter) {
+        self.0.iter_mut().filter(|c| **c == Some(counter)).for_each(|c| *c = None);
+    }
+
+    fn is_empty(self) -> bool {
+        self.0 == [None; 2]
+    }
+
+    fn iter(self) -> impl Iterator<Item = Counter> {
+        self.0.into_iter().flatten()
+    }
+}
+
+/// What an instruction that returns later is, told by itself alone.
+struct Issue {
+    counters: Counters,
+    order: Order,
+    writes: Rc<[(File, u16, u16)]>,
+}
+
 /// How operations of a kind come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
@@ -70,9 +124,10 @@ enum Order {
 
 struct Pending {
     pc: u64,
-    counters: Vec<Counter>,
+    counters: Counters,
     order: Order,
-    writes: Vec<(File, u16, u16)>,
+    /// File, first register and count.
+    writes: Rc<[(File, u16, u16)]>,
     /// A store to LDS: others see it when it is complete. The value is the race check's time of it.
     lds_store: Option<u32>,
 }
@@ -89,24 +144,31 @@ struct Wave {
 /// Outstanding operations of every wave of the workgroup.
 pub struct Shadow {
     waves: Vec<Wave>,
-    arch: Arch,
+    /// By instruction: what it issues.
+    issues: Vec<Option<Issue>>,
     /// By instruction: waits for everything.
     idle: Vec<bool>,
-    /// Invalidates or writes back caches.
-    caches: Vec<Option<&'static str>>,
 }
 
 impl Shadow {
-    pub fn new(program: &Program) -> Shadow {
+    pub fn new(program: &Program, effects: &[Effects]) -> Shadow {
         let table = program.arch.table();
-        let all = program.insts.iter().map(|inst| inst.instruction(table));
-        let cache = |i: &isa_spec::tables::Instruction| i.group == "VMEM" && i.subgroup == "NOT_ASSIGNED";
+        let issues = program.insts.iter().zip(effects).map(|(inst, e)| issue(program.arch, inst, e));
         Shadow {
             waves: Vec::new(),
-            arch: program.arch,
-            idle: all.clone().map(|i| i.name == "S_WAIT_IDLE").collect(),
-            caches: all.map(|i| cache(i).then_some(i.name)).collect(),
+            issues: issues.collect(),
+            idle: program.insts.iter().map(|i| i.instruction(table).name == "S_WAIT_IDLE").collect(),
         }
+    }
+
+    /// Whether nothing of a wave is outstanding.
+    pub fn is_quiet(&self, wave: u32) -> bool {
+        self.waves[wave as usize].pending.is_empty()
+    }
+
+    /// Whether the instruction issues something, or waits for everything.
+    pub fn concerns(&self, index: usize) -> bool {
+        self.issues[index].is_some() || self.idle[index]
     }
 
     pub fn start(&mut self, waves: usize) {
@@ -116,6 +178,12 @@ impl Shadow {
 
     pub fn end(&mut self, step: &Step<'_>) {
         self.waves[step.wave.id as usize] = Wave::default();
+    }
+
+    /// PCs of a wave's operations that a counter counts, oldest first.
+    pub fn outstanding(&self, wave: u32, counter: Counter) -> Vec<u64> {
+        let pending = self.waves.get(wave as usize).into_iter().flat_map(|w| &w.pending);
+        pending.filter(|p| p.counters.contains(counter)).map(|p| p.pc).collect()
     }
 
     /// Time of the oldest LDS store that is not known to be complete.
@@ -129,8 +197,7 @@ impl Shadow {
         if wave.pending.is_empty() {
             return;
         }
-        let order = self.order(step, effects);
-        let wave = &mut self.waves[id as usize];
+        let order = self.issues[step.index].as_ref().map(|issue| issue.order);
         for (used, write) in
             effects.reads.iter().map(|u| (u, false)).chain(effects.writes.iter().map(|u| (u, true)))
         {
@@ -150,18 +217,11 @@ impl Shadow {
         }
     }
 
-    pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>, effects: &Effects) {
-        let counters = self.counters(step, effects);
-        let order = self.order(step, effects);
+    pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let idle = self.idle[step.index];
         let wave = &mut self.waves[step.wave.id as usize];
-        if let (false, Some(order)) = (counters.is_empty(), order) {
-            let writes = effects
-                .writes
-                .iter()
-                .filter(|w| w.file != File::Scc)
-                .map(|w| (w.file, w.start(step.wave), w.count))
-                .collect();
+        if let Some(Issue { counters, order, writes }) = &self.issues[step.index] {
+            let (counters, order, writes) = (*counters, *order, writes.clone());
             wave.push(Pending { pc: step.pc, counters, order, writes, lds_store: None });
         }
         for (bi, n) in done.calls {
@@ -180,44 +240,37 @@ impl Shadow {
             last.lds_store = Some(time);
         }
     }
-
-    fn order(&self, step: &Step<'_>, effects: &Effects) -> Option<Order> {
-        Some(match effects.class {
-            Class::Vmem | Class::Scratch => Order::Vector,
-            Class::Flat => Order::Both,
-            Class::Smem => Order::Any,
-            Class::Lds => Order::Lds,
-            // Messages that answer.
-            Class::Control if !effects.writes.is_empty() && is_message(step) => Order::Any,
-            _ => return None,
-        })
-    }
-
-    fn counters(&self, step: &Step<'_>, effects: &Effects) -> Vec<Counter> {
-        use Counter::{Ds, Km, Lgkm, Load, Store, Vm, Vs};
-        let new = self.arch == Arch::Rdna4;
-        let (load, store, lds, scalar) = if new { (Load, Store, Ds, Km) } else { (Vm, Vs, Lgkm, Lgkm) };
-        match effects.class {
-            // Cache maintenance counts on RDNA 4: invalidation as a load, write-back as a store (RDNA4 manual, *Memory Scopes*).
-            Class::Vmem if self.caches[step.index].is_some() => match self.caches[step.index] {
-                Some("GLOBAL_INV") => vec![load],
-                Some("GLOBAL_WB" | "GLOBAL_WBINV") => vec![store],
-                _ => vec![],
-            },
-            Class::Vmem | Class::Scratch if effects.returns => vec![load],
-            Class::Vmem | Class::Scratch => vec![store],
-            Class::Flat if effects.returns => vec![load, lds],
-            Class::Flat => vec![store, lds],
-            Class::Lds => vec![lds],
-            Class::Smem if effects.returns => vec![scalar],
-            Class::Control if !effects.writes.is_empty() && is_message(step) => vec![scalar],
-            _ => vec![],
-        }
-    }
 }
 
-fn is_message(step: &Step<'_>) -> bool {
-    step.program.insts[step.index].instruction(step.program.arch.table()).group == "MESSAGE"
+/// What an instruction issues: its counters, and the order that it comes back in.
+fn issue(arch: Arch, inst: &Inst, effects: &Effects) -> Option<Issue> {
+    use Counter::{Ds, Km, Lgkm, Load, Store, Vm, Vs};
+    let info = inst.instruction(arch.table());
+    let new = arch == Arch::Rdna4;
+    let (load, store, lds, scalar) = if new { (Load, Store, Ds, Km) } else { (Vm, Vs, Lgkm, Lgkm) };
+    let cache = info.group == "VMEM" && info.subgroup == "NOT_ASSIGNED";
+    let one = |counter| Counters([Some(counter), None]);
+    let (order, counters) = match effects.class {
+        // Cache maintenance counts on RDNA 4: invalidation as a load, write-back as a store (RDNA4 manual, *Memory Scopes*).
+        Class::Vmem if cache => match info.name {
+            "GLOBAL_INV" => (Order::Vector, one(load)),
+            "GLOBAL_WB" | "GLOBAL_WBINV" => (Order::Vector, one(store)),
+            _ => return None,
+        },
+        Class::Vmem | Class::Scratch => (Order::Vector, one(if effects.returns { load } else { store })),
+        Class::Flat => {
+            let first = if effects.returns { load } else { store };
+            (Order::Both, Counters([Some(first), Some(lds)]))
+        }
+        Class::Lds => (Order::Lds, one(lds)),
+        Class::Smem if effects.returns => (Order::Any, one(scalar)),
+        // Messages that answer.
+        Class::Control if !effects.writes.is_empty() && info.group == "MESSAGE" => (Order::Any, one(scalar)),
+        _ => return None,
+    };
+    // No memory instruction has relative registers.
+    let writes = effects.writes.iter().filter(|w| w.file != File::Scc).map(|w| (w.file, w.first, w.count));
+    Some(Issue { counters, order, writes: writes.collect() })
 }
 
 fn bits(start: u16, count: u16) -> u128 {
@@ -233,10 +286,14 @@ impl Pending {
 
 impl Wave {
     fn push(&mut self, pending: Pending) {
-        for &(file, start, count) in &pending.writes {
+        for &(file, start, count) in pending.writes.iter() {
             self.mark(file, start, count);
         }
         self.pending.push_back(pending);
+        // Counters have six bits: the hardware waits before it issues more than that.
+        if self.pending.len() > MOST {
+            self.complete(|n, _| n == 0);
+        }
     }
 
     fn mark(&mut self, file: File, start: u16, count: u16) {
@@ -279,19 +336,19 @@ impl Wave {
 
     /// At most `n` operations of the counter are outstanding now.
     fn wait(&mut self, counter: Counter, n: usize) {
-        let counted = self.pending.iter().filter(|p| p.counters.contains(&counter)).count();
+        let counted = self.pending.iter().filter(|p| p.counters.contains(counter)).count();
         if counted <= n && n != 0 || counted == 0 {
             return;
         }
         if n == 0 {
             for p in &mut self.pending {
-                p.counters.retain(|c| *c != counter);
+                p.counters.remove(counter);
             }
         } else {
             // Of each kind that returns in order, all but the youngest `n` are back.
             for order in [Order::Vector, Order::Lds] {
                 let of = |p: &Pending| {
-                    (p.order == order || p.order == Order::Both) && p.counters.contains(&counter)
+                    (p.order == order || p.order == Order::Both) && p.counters.contains(counter)
                 };
                 let total = self.pending.iter().filter(|p| of(p)).count();
                 let mut back = total.saturating_sub(n);
@@ -300,7 +357,7 @@ impl Wave {
                         break;
                     }
                     back -= 1;
-                    p.counters.retain(|c| *c != counter);
+                    p.counters.remove(counter);
                 }
             }
         }
@@ -321,7 +378,7 @@ impl Wave {
         } else {
             format!("{name} is read before the operation that writes it has been waited for")
         };
-        let waits: Vec<String> = p.counters.iter().map(|c| self.needed(*c, at)).collect();
+        let waits: Vec<String> = p.counters.iter().map(|c| self.needed(c, at)).collect();
         let site = Site::new(step, None);
         let hint = format!("`{}` is needed before {}", waits.join("` and `"), step.program.place(step.pc));
         let issued = Site::at(step, p.pc, step.wave.workgroup, step.wave.id);
@@ -330,8 +387,8 @@ impl Wave {
 
     /// The weakest wait that completes the operation at a place.
     fn needed(&self, counter: Counter, at: usize) -> String {
-        let younger = self.pending.iter().skip(at + 1).filter(|p| p.counters.contains(&counter));
-        let mixed = self.pending.iter().any(|p| p.counters.contains(&counter) && p.order == Order::Any);
+        let younger = self.pending.iter().skip(at + 1).filter(|p| p.counters.contains(counter));
+        let mixed = self.pending.iter().any(|p| p.counters.contains(counter) && p.order == Order::Any);
         counter.wait(if mixed { 0 } else { younger.count() })
     }
 }

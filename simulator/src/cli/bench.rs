@@ -1,6 +1,7 @@
 //! `wavesim bench`: how fast the interpreter is on this host.
 
 use crate::bench::{self, WORKLOADS, host};
+use crate::check::Check;
 use anyhow::bail;
 use serde_json::json;
 use std::io::Write;
@@ -23,6 +24,9 @@ pub struct BenchArgs {
     /// Host threads that run workgroups
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
+    /// Measure `wavesim check` instead: how many times longer than a plain run, with each check and with all
+    #[arg(long, conflicts_with = "threads")]
+    pub checks: bool,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
@@ -38,9 +42,12 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     if !(args.seconds > 0.0 && args.seconds < 1e6) {
         bail!("--seconds {} is no time to measure for", args.seconds);
     }
-    let host = host::measure();
     let chosen =
         WORKLOADS.iter().filter(|w| args.workloads.is_empty() || args.workloads.iter().any(|n| n == w.name));
+    if args.checks {
+        return checks(args, chosen, out);
+    }
+    let host = host::measure();
     let mut all = Vec::new();
     for workload in chosen {
         let figures = bench::measure(workload, args.seconds, args.threads)?;
@@ -99,6 +106,36 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             host.add_l1_per_s / 1e6,
             host.triad_bytes_per_s / 1e9
         )?;
+    }
+    Ok(super::OK)
+}
+
+fn checks<'w>(
+    args: &BenchArgs,
+    chosen: impl Iterator<Item = &'static bench::Workload> + 'w,
+    out: &mut dyn Write,
+) -> anyhow::Result<u8> {
+    let mut workloads = serde_json::Map::new();
+    if !args.json {
+        let names: String = Check::ALL.iter().map(|c| format!(" {:>8}", c.name())).collect();
+        writeln!(out, "{:<12} {:>10}{names} {:>8}", "workload", "plain ms", "all")?;
+    }
+    for workload in chosen {
+        let figures = bench::measure_checks(workload, args.seconds)?;
+        if !args.json {
+            let each: String = figures.each.iter().map(|x| format!(" {x:>7.1}x")).collect();
+            let ms = figures.seconds * 1e3;
+            writeln!(out, "{:<12} {ms:>10.3}{each} {:>7.1}x", figures.name, figures.all)?;
+            out.flush()?;
+        }
+        let mut value: serde_json::Map<String, serde_json::Value> =
+            Check::ALL.iter().zip(&figures.each).map(|(c, x)| (c.name().to_string(), json!(x))).collect();
+        value.insert("all".to_string(), json!(figures.all));
+        value.insert("plain_seconds".to_string(), json!(figures.seconds));
+        workloads.insert(figures.name.to_string(), value.into());
+    }
+    if args.json {
+        writeln!(out, "{}", json!({ "schema": "wavesim-bench-checks-1", "workloads": workloads }))?;
     }
     Ok(super::OK)
 }

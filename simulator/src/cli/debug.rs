@@ -2,10 +2,9 @@
 
 use super::input::InputArgs;
 use super::{BAD_INPUT, FAILED, OK};
-use crate::debug::command::{Debugger, Flow};
+use crate::debug::command::{self, Debugger, Flow};
 use crate::debug::machine::Machine;
 use crate::debug::{repl, view};
-use crate::sched::dispatch::INTERRUPT;
 use anyhow::Context as _;
 use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
@@ -46,7 +45,7 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     super::progress::catch_interrupts();
     let dispatch = args.input.dispatch(&prepared);
     let machine = Machine::new(&prepared, &dispatch)?;
-    let mut debugger = Debugger::new(machine, &INTERRUPT);
+    let mut debugger = Debugger::new(machine, command::ctrl_c);
     writeln!(out, "{}", view::place(&debugger.machine, 0))?;
     let mut text = String::new();
     if let Some(path) = &args.commands {

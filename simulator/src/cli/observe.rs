@@ -11,6 +11,7 @@ use crate::trace::prints::Prints;
 use crate::trace::profile::Profile;
 use crate::trace::stats::Stats;
 use anyhow::Context as _;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -86,22 +87,23 @@ fn observed(
     let program = &prepared.program;
     let mut stats = args.stats.is_some().then(|| Stats::new(program, dispatch.wave_size));
     let mut profile = args.profile_lines.then(|| Profile::new(program));
+    let shared = RefCell::new(&mut *out);
     let mut jsonl = None;
     let mut chrome = None;
     if let Some(path) = &args.trace {
         let to: Box<dyn Write> = if path.as_os_str() == "-" {
-            Box::new(std::io::stdout())
+            Box::new(Shared(&shared))
         } else {
-            Box::new(File::create(path).with_context(|| path.display().to_string())?)
+            Box::new(BufWriter::new(File::create(path).with_context(|| path.display().to_string())?))
         };
-        let to = BufWriter::new(to);
         match args.trace_format.as_str() {
             "chrome" => chrome = Some(Chrome::new(to, program, dispatch.wave_size, args.filter())),
             _ => jsonl = Some(Jsonl::new(to, program, dispatch.wave_size, args.filter())),
         }
     }
     let mut stderr = std::io::stderr();
-    let to: &mut dyn Write = if quiet { &mut stderr } else { &mut *out };
+    let mut stdout = Shared(&shared);
+    let to: &mut dyn Write = if quiet { &mut stderr } else { &mut stdout };
     let mut prints = (!prepared.prints.is_empty()).then(|| Prints::new(&prepared.prints, to));
     let mut all = Many::default();
     let list: [Option<&mut dyn Observer>; 5] = [
@@ -123,6 +125,7 @@ fn observed(
     if let Some(trace) = chrome {
         trace.finish().with_context(name)?;
     }
+    let mut out = Shared(&shared);
     if let Some(profile) = profile {
         let source = prepared.source.as_ref().map(|s| s.text.as_str());
         write!(out, "{}", profile.listing(program, source))?;
@@ -133,6 +136,19 @@ fn observed(
         _ => {}
     }
     Ok(result.map(|()| run_stats))
+}
+
+/// The command's output, for several that write to it by turns.
+struct Shared<'a, 'w, 'o>(&'a RefCell<&'w mut (dyn Write + 'o)>);
+
+impl Write for Shared<'_, '_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.borrow_mut().flush()
+    }
 }
 
 /// `x`, `x,y` or `x,y,z`.

@@ -5,7 +5,6 @@ use super::OK;
 use super::input::InputArgs;
 use crate::debug::command::Debugger;
 use crate::debug::machine::Machine;
-use crate::sched::dispatch::INTERRUPT;
 use crate::tui::{self, app::App};
 use std::io::{IsTerminal, Write};
 
@@ -28,7 +27,7 @@ pub fn run(args: &TuiArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
         }
     };
     let dispatch = args.input.dispatch(&prepared);
-    let mut app = App::new(Debugger::new(Machine::new(&prepared, &dispatch)?, &INTERRUPT));
+    let mut app = App::new(Debugger::new(Machine::new(&prepared, &dispatch)?, tui::asked_to_stop));
     let mut terminal = ratatui::try_init()?;
     let result = tui::run(&mut app, &mut terminal);
     // The terminal is put right whatever happened.

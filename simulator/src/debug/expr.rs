@@ -323,7 +323,7 @@ impl Parser<'_, '_, '_> {
             return self.register(found);
         }
         if let Some(buffer) = self.machine.prepared.buffer(name) {
-            let (address, dtype) = (buffer.address, buffer.dtype);
+            let (address, dtype, len) = (buffer.address, buffer.dtype, buffer.len_bytes as i128);
             if !self.eat("[") {
                 return Ok(Value::Int(self.machine.memory().own_address(address) as i128));
             }
@@ -331,6 +331,9 @@ impl Parser<'_, '_, '_> {
             self.expect("]")?;
             let Value::Int(index) = index else { return Err("an index is an integer".to_string()) };
             let size = dtype.size() as i128;
+            if !(0..len / size).contains(&index) {
+                return Err(format!("{name} has {} elements", len / size));
+            }
             let at = (address as i128 + index * size) as u64;
             let bits = self.machine.memory().load_value(at, size as u32).map_err(|e| e.to_string())?;
             let dtype = self.typed()?.unwrap_or(dtype);

@@ -3,7 +3,7 @@
 //! Execution is deterministic, so the past is reached by going back to a checkpoint and replaying: what is kept is which wave
 //! took each step, what the user changed, and now and then a copy of everything. Checkpoints thin out as they get many.
 
-use crate::exec::observe::Observer;
+use crate::exec::observe::{Nobody, Observer};
 use crate::fault::Fault;
 use crate::loader::prepared::Prepared;
 use crate::machine::Wave;
@@ -82,10 +82,6 @@ pub trait Search {
         false
     }
 }
-
-/// Does nothing.
-struct Nobody;
-impl Observer for Nobody {}
 
 impl<'a> Machine<'a> {
     pub fn new(prepared: &'a Prepared, dispatch: &'a Dispatch<'a>) -> Result<Machine<'a>, DispatchError> {
@@ -267,7 +263,7 @@ impl<'a> Machine<'a> {
             self.restore(at);
         }
         while self.time < time {
-            self.replay_step();
+            self.replay_step(&mut Nobody);
         }
     }
 
@@ -284,7 +280,7 @@ impl<'a> Machine<'a> {
                 let before = self.time;
                 let Some(wave) = self.logged_wave() else { break };
                 let mut hit = search.before(self, wave);
-                self.replay_step();
+                self.replay_step(&mut Nobody);
                 hit |= search.after(self, wave);
                 if hit {
                     found = Some(before);
@@ -298,6 +294,17 @@ impl<'a> Machine<'a> {
         }
         self.go_to(now);
         None
+    }
+
+    /// Shows an observer all steps of the running workgroup up to now. The machine stays where it is.
+    pub fn review(&mut self, observer: &mut dyn Observer) {
+        let now = self.time;
+        let start = self.group_start(self.index).unwrap_or(0);
+        self.go_to(start);
+        observer.group_started(self.workgroup(), self.waves());
+        while self.time < now {
+            self.replay_step(observer);
+        }
     }
 
     /// The wave that took the step from the present time, where it is known.
@@ -317,10 +324,10 @@ impl<'a> Machine<'a> {
     }
 
     /// Takes the step again that was taken at this time.
-    fn replay_step(&mut self) {
+    fn replay_step(&mut self, observer: &mut dyn Observer) {
         let Some(wave) = self.logged_wave() else { return };
         let before = self.time;
-        self.step_observed(wave, &mut Nobody);
+        self.step_observed(wave, observer);
         debug_assert_eq!(self.time, before + 1, "a replayed step is a step");
         self.redo_edits();
     }

@@ -7,7 +7,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::Validator;
-use rustyline::{Context, Editor, Helper};
+use rustyline::{Config, Context, Editor, Helper};
 use std::io::{self, Write};
 
 /// Completes commands, registers' and arguments' names.
@@ -61,23 +61,32 @@ pub fn script(debugger: &mut Debugger<'_>, text: &str, out: &mut dyn Write) -> i
 
 /// Reads commands from the terminal until the end.
 pub fn interact(debugger: &mut Debugger<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut editor: Editor<Words, DefaultHistory> = Editor::new()?;
     let prepared = debugger.machine.prepared;
     let mut words: Vec<String> = prepared.buffers.iter().map(|b| b.name.clone()).collect();
     words.extend(prepared.labels.iter().map(|l| l.0.clone()));
-    words
-        .extend(["exec", "vcc", "scc", "m0", "pc", "mode", "waves", "breakpoints", "args"].map(String::from));
-    editor.set_helper(Some(Words { words }));
+    words.extend(
+        ["exec", "vcc", "scc", "m0", "pc", "mode", "waves", "breakpoints", "args", "registers", "counters"]
+            .map(String::from),
+    );
+    let mut history = DefaultHistory::default();
     loop {
         out.flush()?;
-        let line = match editor.readline("(wavesim) ") {
+        // An editor a line: one takes Ctrl-C for itself as long as it lives, and while a command runs that is to stop the command.
+        let mut editor: Editor<Words, DefaultHistory> = Editor::with_history(Config::default(), history)?;
+        editor.set_helper(Some(Words { words: words.clone() }));
+        let read = editor.readline("(wavesim) ");
+        if let Ok(line) = &read {
+            // History is a comfort: a line it refuses is no error.
+            let _ = editor.add_history_entry(line);
+        }
+        history = std::mem::take(editor.history_mut());
+        drop(editor);
+        let line = match read {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => return Ok(()),
             Err(e) => return Err(e.into()),
         };
-        // History is a comfort: a line it refuses is no error.
-        let _ = editor.add_history_entry(&line);
         let (result, flow) = debugger.execute(&line);
         match result {
             Ok(text) => write!(out, "{text}")?,

@@ -1,4 +1,4 @@
-//! State as text: places, listings, registers, memory, and an instruction's meaning with its values.
+//! State as text: places, listings, registers, memory. An instruction's meaning is [`super::explain`].
 
 use super::expr::{self, Focus, Register, Value};
 use super::machine::Machine;
@@ -6,10 +6,7 @@ use super::stops::{Breakpoint, status_text};
 use crate::arch::Arch;
 use crate::array::DType;
 use crate::exec::effects::{File, register_name};
-use crate::exec::{lower, plan};
-use crate::isa;
 use crate::machine::Wave;
-use isa_spec::tables::Role;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
@@ -255,110 +252,4 @@ pub fn memory(bytes: &[u8], start: u64, unit: u64, dtype: DType) -> String {
         out.push('\n');
     }
     out
-}
-
-/// The pseudocode of the instruction at hand with the values of its operands in a lane.
-pub fn explain(machine: &Machine<'_>, focus: Focus) -> String {
-    let program = &machine.prepared.program;
-    let w = machine.wave(focus.wave);
-    let Some(at) = program.inst_at(w.pc) else { return "no instruction is at the PC\n".to_string() };
-    let inst = &program.insts[at];
-    let mut out = format!("{}\n", instruction(machine, w.pc));
-    let mut entries = vec![inst.entry];
-    entries.extend((inst.entry_y != u16::MAX).then_some(inst.entry_y));
-    for (half, entry) in entries.into_iter().enumerate() {
-        let Some(code) = lower::operation(program.arch, entry) else {
-            out.push_str("  this instruction has no semantics\n");
-            continue;
-        };
-        let info = &isa::OPERATIONS[code as usize];
-        let plan = plan::plan(program.arch, entry);
-        let operands = if half == 1 { &plan.y } else { &plan.operands };
-        let mut values = Vec::new();
-        for operand in operands {
-            if let Some((name, register, value)) = operand_value(machine, focus, plan, operand, inst) {
-                let _ = writeln!(out, "  {name} = {register} = {value}");
-                values.push(name);
-            }
-        }
-        let _ = writeln!(out, "  // {} ({}:{})", info.name, info.file, info.line);
-        for line in info.text.trim_matches('\n').lines() {
-            let _ = writeln!(out, "  | {line}");
-        }
-    }
-    let on = if w.exec() >> focus.lane & 1 == 1 { "active" } else { "switched off by EXEC" };
-    let _ = writeln!(out, "  lane {} is {on}", focus.lane);
-    out
-}
-
-/// Name in pseudocode, register or constant, and value of an operand in the chosen lane.
-fn operand_value(
-    machine: &Machine<'_>,
-    focus: Focus,
-    plan: &'static plan::Plan,
-    operand: &plan::Operand,
-    inst: &crate::inst::Inst,
-) -> Option<(String, String, String)> {
-    let program = &machine.prepared.program;
-    let arch = program.arch;
-    let w = machine.wave(focus.wave);
-    let name = match operand.role {
-        Role::Vcc => "VCC".to_string(),
-        Role::VAddr => "VADDR".to_string(),
-        Role::SAddr => "SADDR".to_string(),
-        Role::SOffset => "SOFFSET".to_string(),
-        Role::Data => "DATA".to_string(),
-        Role::Data1 => "DATA2".to_string(),
-        Role::State | Role::Other | Role::Imm => return None,
-        role => format!("{role:?}"),
-    };
-    let field = operand.field?;
-    let value = inst.fields[field as usize];
-    let dwords = operand.size_bits.div_ceil(32).max(1);
-    let shown = operand.size_bits.div_ceil(32).clamp(1, 2);
-    let dtype = match operand.fmt {
-        plan::Fmt::F32 => Some(DType::F32),
-        plan::Fmt::F64 => Some(DType::F64),
-        plan::Fmt::F16 => Some(DType::F16),
-        plan::Fmt::BF16 => Some(DType::BF16),
-        plan::Fmt::Signed if operand.size_bits == 32 => Some(DType::I32),
-        plan::Fmt::Unsigned if operand.size_bits == 32 => Some(DType::U32),
-        _ => None,
-    };
-    let show = |get: &dyn Fn(u16) -> u32| {
-        let bits = (0..shown).fold(0u64, |v, k| v | (get(k) as u64) << (32 * k));
-        match dtype {
-            Some(_) => format!("{} (0x{bits:x})", number(bits, dtype, shown)),
-            None => number(bits, None, shown),
-        }
-    };
-    if operand.fmt == plan::Fmt::Mask {
-        let dwords = (w.size / 32) as u16;
-        let first = plan::mask_register(operand, value);
-        let text = (0..dwords).fold(0u64, |v, k| v | (w.sgpr((first + k) as u32) as u64) << (32 * k));
-        return Some((name, register_name(arch, File::Sgpr, first, dwords), format!("0x{text:x}")));
-    }
-    match plan::code(program.arch, operand, value) {
-        plan::Code::Vgpr(r) => {
-            let r = plan.register(operand, r);
-            let text = show(&|k| w.vgpr(focus.lane, (r + k) as u32));
-            Some((name, register_name(arch, File::Vgpr, r, dwords), text))
-        }
-        plan::Code::Fixed(r) => {
-            let text = show(&|k| w.vgpr(focus.lane, (r + k) as u32));
-            Some((name, register_name(arch, File::Vgpr, r, dwords), text))
-        }
-        plan::Code::Sgpr(r) if r as usize == crate::machine::wave::NULL => {
-            Some((name, "null".to_string(), "0".to_string()))
-        }
-        plan::Code::Sgpr(r) => {
-            Some((name, register_name(arch, File::Sgpr, r, dwords), show(&|k| w.sgpr((r + k) as u32))))
-        }
-        code => {
-            let literal = plan.get(inst, plan.mods.literal);
-            let bits = plan::constant(code, operand, literal);
-            let text = show(&|k| (bits >> (32 * k)) as u32);
-            Some((name, "constant".to_string(), text))
-        }
-    }
 }

@@ -74,7 +74,7 @@ impl<'a> Cx<'a> {
 }
 
 /// Why an operation that no handler runs stops the wave.
-fn unknown(op: &Op, name: Option<&str>) -> Event {
+pub(super) fn unknown(op: &Op, name: Option<&str>) -> Event {
     match op.code {
         Op::END => Event::fault(FaultKind::PcOutOfRange, "the program counter left the program"),
         Op::HOLE => Event::fault(FaultKind::IllegalInstruction, "the bytes here are no instruction"),

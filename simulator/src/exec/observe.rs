@@ -3,11 +3,11 @@
 
 use super::interp::{self, host_is_fast};
 use super::machine_ops::Event;
+use super::op::Op;
 use super::program::Program;
 use super::reference::Context;
 use super::rt::watch::{Access, Watch};
 use super::rt::{Cx, Flow};
-use crate::fault::FaultKind;
 use crate::machine::{Wave, Workgroup};
 use crate::memory::Memory;
 use crate::sched::dispatch::Dispatch;
@@ -60,6 +60,10 @@ pub trait Observer {
     }
 }
 
+/// Looks at nothing.
+pub struct Nobody;
+impl Observer for Nobody {}
+
 /// Several observers at once.
 #[derive(Default)]
 pub struct Many<'a>(pub Vec<&'a mut dyn Observer>);
@@ -96,13 +100,13 @@ impl Observer for Many<'_> {
 static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
 
 /// As [`super::interp::run`], observed.
-pub fn run(
+pub fn run<O: Observer + ?Sized>(
     dispatch: &Dispatch<'_>,
     wave: &mut Wave,
     context: &mut Context<'_>,
     budget: u64,
     executed: &mut u64,
-    observer: &mut dyn Observer,
+    observer: &mut O,
 ) -> Result<(), Event> {
     let program = dispatch.program;
     let mut nothing = ([0u8; 0], [0u8; 0]);
@@ -126,14 +130,14 @@ pub fn run(
     let mut cx = Cx::new(program.arch, wave, &mut blind, &program.lowered, &program.op_pcs);
     cx.watch = Some(Box::new(watch));
     let fast = host_is_fast();
-    let mut log = Vec::new();
-    let mut calls = Vec::new();
     for _ in 0..budget {
         let pc = cx.wave.pc;
-        let found = program.op_at(pc).zip(program.inst_at(pc));
-        let Some((mut at, index)) = found else {
-            return Err(Event::fault(FaultKind::PcOutOfRange, "the program counter left the program"));
-        };
+        let Some(mut at) = program.op_at(pc) else { return Err(interp::unknown(&Op::end(), None)) };
+        let index = program.op_counts[at] as usize;
+        // A hole counts as the instruction behind it.
+        if program.pcs.get(index) != Some(&pc) {
+            return Err(interp::unknown(&program.lowered.ops[at], None));
+        }
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
         if observer.before(&step).is_break() {
             return Ok(());
@@ -163,7 +167,7 @@ pub fn run(
                     break;
                 }
             }
-            if op.flags & super::op::Op::MORE == 0 {
+            if op.flags & Op::MORE == 0 {
                 break;
             }
             at += 1;
@@ -171,14 +175,16 @@ pub fn run(
         let jumped = next != pc + program.insts[index].size as u64;
         // A faulting instruction is where the wave stays.
         cx.wave.pc = if matches!(event, Some(Event::Fault { .. })) { pc } else { next };
-        if let Some(watch) = &mut cx.watch {
-            std::mem::swap(&mut log, &mut watch.log);
-            std::mem::swap(&mut calls, &mut watch.calls);
-        }
+        let (accesses, calls) = match &cx.watch {
+            Some(watch) => (&watch.log[..], &watch.calls[..]),
+            None => (&[][..], &[][..]),
+        };
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
-        observer.after(&step, &Done { accesses: &log, calls: &calls, event: event.as_ref(), jumped });
-        log.clear();
-        calls.clear();
+        observer.after(&step, &Done { accesses, calls, event: event.as_ref(), jumped });
+        if let Some(watch) = &mut cx.watch {
+            watch.log.clear();
+            watch.calls.clear();
+        }
         if let Some(event) = event {
             return Err(event);
         }

@@ -8,13 +8,15 @@ use super::plan::{self, Code, Fmt, Half, Operand, Plan};
 use crate::arch::Arch;
 use crate::fault::FaultKind;
 use crate::inst::Inst;
+use crate::isa::OpInfo;
 use crate::machine::wave::{EXEC_LO, M0, VCC_LO};
 use crate::machine::{Wave, Workgroup};
 use crate::memory::{self, MemError, Memory, PRIVATE_BASE, SHARED_BASE};
 use isa_spec::arith::FloatEnv;
 use isa_spec::eval::{self, Machine, Stop};
 use isa_spec::pcode::builtins::Bi;
-use isa_spec::pcode::ir::{Role, Semantics, Shape, Space, State, Ty};
+use isa_spec::pcode::ir::{Role, Semantics, Shape, Space, State, Ty, Uses};
+use isa_spec::source::Span;
 use isa_spec::tables::ArchTable;
 use std::collections::BTreeMap;
 
@@ -73,6 +75,59 @@ pub fn step(
     }
     wave.pc = jumped.unwrap_or(pc + inst.size as u64);
     event
+}
+
+/// What the body of an instruction sees of an operand in a lane, with DPP, halves and modifiers applied; `None` if the instruction
+/// has no such operand. `second`: of VOPD's second half.
+pub fn operand(
+    arch: Arch,
+    inst: &Inst,
+    info: &OpInfo,
+    second: bool,
+    wave: &Wave,
+    role: Role,
+    lane: u32,
+) -> Option<u128> {
+    let uses = Uses { fields: info.fields.iter().copied().collect(), ..Uses::default() };
+    // Of a body only this much counts for its operands.
+    let sem = Semantics {
+        names: Vec::new(),
+        shape: info.shape,
+        locals: Vec::new(),
+        body: Vec::new(),
+        uses,
+        text: String::new(),
+        span: Span::default(),
+    };
+    let (memory, mut workgroup) = (Memory::empty(), Workgroup::default());
+    let mut context = Context {
+        memory: &memory,
+        lds: &mut [],
+        scratch: &mut [],
+        scratch_stride: 0,
+        workgroup: &mut workgroup,
+        instructions: 0,
+    };
+    let mut wave = wave.clone();
+    let mut machine = RefMachine {
+        arch,
+        table: arch.table(),
+        inst,
+        plan: plan::plan(arch, if second { inst.entry_y } else { inst.entry }),
+        second,
+        exec: wave.exec(),
+        env: FloatEnv::from_mode(wave.mode),
+        sem: &sem,
+        wave: &mut wave,
+        context: &mut context,
+        writes: BTreeMap::new(),
+        masks: BTreeMap::new(),
+        disabled: 0,
+        jump: None,
+        event: None,
+    };
+    let there = role == Role::Vcc || machine.operand_of(role).is_some();
+    there.then(|| Machine::operand(&mut machine, role, Some(lane)))
 }
 
 struct RefMachine<'a, 'c> {

@@ -211,10 +211,10 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
 }
 
 /// As [`run`] on one thread, with an observer of every instruction. The count of instructions is given on a fault too.
-pub fn run_observed(
+pub fn run_observed<O: Observer + ?Sized>(
     dispatch: &Dispatch<'_>,
     memory: &Memory,
-    observer: &mut dyn Observer,
+    observer: &mut O,
 ) -> (RunStats, Result<(), Box<Fault>>) {
     let mut stats = RunStats::default();
     if let Err(e) = dispatch.check() {

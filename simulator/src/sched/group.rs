@@ -4,7 +4,7 @@ use super::dispatch::{Budget, Dispatch, INTERRUPT, Schedule};
 use super::start::start;
 use crate::exec::interp;
 use crate::exec::machine_ops::Event;
-use crate::exec::observe::{self, Observer};
+use crate::exec::observe::{self, Nobody, Observer};
 use crate::exec::plan::{self, Code};
 use crate::exec::program::Program;
 use crate::exec::reference::Context;
@@ -99,21 +99,25 @@ impl<'a> Group<'a> {
 
     /// Runs the workgroup to its end.
     pub fn run(&mut self, budget: &Budget) -> Result<(), Box<Fault>> {
-        self.run_with(budget, None)
+        self.run_with::<Nobody>(budget, None)
     }
 
     /// As [`Group::run`], with an observer of every instruction.
-    pub fn run_observed(&mut self, budget: &Budget, observer: &mut dyn Observer) -> Result<(), Box<Fault>> {
+    pub fn run_observed<O: Observer + ?Sized>(
+        &mut self,
+        budget: &Budget,
+        observer: &mut O,
+    ) -> Result<(), Box<Fault>> {
         observer.group_started(self.id, self.slots.len());
         self.run_with(budget, Some(&mut *observer))?;
         observer.group_ended(self.id);
         Ok(())
     }
 
-    fn run_with(
+    fn run_with<O: Observer + ?Sized>(
         &mut self,
         budget: &Budget,
-        mut observer: Option<&mut dyn Observer>,
+        mut observer: Option<&mut O>,
     ) -> Result<(), Box<Fault>> {
         loop {
             self.arrange();
@@ -197,11 +201,11 @@ impl<'a> Group<'a> {
     }
 
     /// As [`Group::advance`], observed.
-    pub fn advance_observed(
+    pub fn advance_observed<O: Observer + ?Sized>(
         &mut self,
         at: usize,
         instructions: u64,
-        observer: &mut dyn Observer,
+        observer: &mut O,
     ) -> Result<(), Box<Fault>> {
         let dispatch = self.dispatch;
         let (slot, mut context, executed) = self.parts(at);

@@ -115,6 +115,9 @@ impl Block {
                 if self.labels.iter().any(|(known, _)| *known == name) {
                     return Err(Wrong::new(placed.at, format!("the label '{name}' is already there")));
                 }
+                // A jump to the label does not come by the lines before it.
+                let before = self.prints.iter_mut().rev().take_while(|p| p.pc == self.pc);
+                before.for_each(|p| p.above_label = true);
                 self.labels.push((name, self.pc));
             }
             Statement::Print(print) => self.prints.push(Print { pc: self.pc, ..print }),

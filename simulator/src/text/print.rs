@@ -11,6 +11,8 @@ use std::ops::Range;
 pub struct Print {
     /// Byte offset of the instruction that follows.
     pub pc: u64,
+    /// A label stands between it and the instruction: a jump there does not pass it.
+    pub above_label: bool,
     /// 1-based.
     pub line: u32,
     /// Index of the wave in its workgroup; `None`: all.
@@ -50,7 +52,7 @@ pub fn is_print(text: &str) -> bool {
 
 /// The directive of a line; `text` (without comment) begins at byte `base` of the file.
 pub fn parse(text: &str, base: usize, line: u32) -> Result<Print, Wrong> {
-    let mut print = Print { pc: 0, line, wave: None, thread: None, args: Vec::new() };
+    let mut print = Print { pc: 0, above_label: false, line, wave: None, thread: None, args: Vec::new() };
     let list = &text["print".len()..];
     let mut at = base + text.len() - list.len();
     for piece in list.split(',') {

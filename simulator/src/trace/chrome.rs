@@ -63,10 +63,12 @@ impl<W: Write> Chrome<W> {
         let key = (step.wave.workgroup, step.wave.id);
         let next = self.processes.len() as u32;
         let pid = *self.processes.entry(key.0).or_insert(next);
-        if self.named.insert(key) {
+        if pid == next {
             let [x, y, z] = key.0;
             let process = format!("workgroup {x},{y},{z}");
             self.emit(&json!({"ph":"M","name":"process_name","pid":pid,"args":{"name":process}}));
+        }
+        if self.named.insert(key) {
             let thread = format!("wave {}", key.1);
             self.emit(&json!({"ph":"M","name":"thread_name","pid":pid,"tid":key.1,"args":{"name":thread}}));
         }

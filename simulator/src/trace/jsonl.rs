@@ -60,7 +60,7 @@ impl<W: Write> Jsonl<W> {
         if !done.accesses.is_empty() {
             line.insert(
                 "memory".into(),
-                done.accesses.iter().map(|a| access(step.program.arch, a)).collect(),
+                done.accesses.iter().flat_map(|a| a.each()).map(|a| access(step.program.arch, &a)).collect(),
             );
         }
         Value::Object(line)

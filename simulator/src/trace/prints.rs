@@ -3,7 +3,7 @@
 use crate::arch::Arch;
 use crate::debug::view;
 use crate::exec::effects::{File, register_name};
-use crate::exec::observe::{Observer, Step};
+use crate::exec::observe::{Done, Observer, Step};
 use crate::machine::Wave;
 use crate::machine::wave::M0;
 use crate::text::print::{Print, PrintArg, PrintRegister};
@@ -13,13 +13,15 @@ use std::ops::ControlFlow;
 /// Shows what the directives ask for, when a wave is about to run the instruction behind them.
 pub struct Prints<'a> {
     prints: &'a [Print],
+    /// By wave of the workgroup: its last instruction jumped.
+    jumped: Vec<bool>,
     out: &'a mut dyn Write,
     error: Option<io::Error>,
 }
 
 impl<'a> Prints<'a> {
     pub fn new(prints: &'a [Print], out: &'a mut dyn Write) -> Prints<'a> {
-        Prints { prints, out, error: None }
+        Prints { prints, jumped: Vec::new(), out, error: None }
     }
 
     /// The first error of writing, if there was one.
@@ -89,14 +91,25 @@ fn register(arch: Arch, arg: &PrintArg, wave: &Wave, lane: Option<u32>, out: &mu
 }
 
 impl Observer for Prints<'_> {
+    fn group_started(&mut self, _workgroup: [u32; 3], waves: usize) {
+        self.jumped.clear();
+        self.jumped.resize(waves, false);
+    }
+
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        let jumped = self.jumped[step.wave.id as usize];
         // By offset: those of this instruction lie together.
         let first = self.prints.partition_point(|p| p.pc < step.pc);
-        for print in self.prints[first..].iter().take_while(|p| p.pc == step.pc) {
+        let here = self.prints[first..].iter().take_while(|p| p.pc == step.pc);
+        for print in here.filter(|p| !(jumped && p.above_label)) {
             if let (Some(text), None) = (show(step.program.arch, print, step.wave), &self.error) {
                 self.error = self.out.write_all(text.as_bytes()).err();
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        self.jumped[step.wave.id as usize] = done.jumped;
     }
 }

@@ -275,7 +275,8 @@ impl Observer for Stats {
         }
         self.barriers += done.calls.iter().filter(|(bi, _)| is_arrival(*bi)).count() as u64;
         if !done.accesses.is_empty() {
-            self.memory(class, done.accesses);
+            let accesses: Vec<Access> = done.accesses.iter().flat_map(|a| a.each()).collect();
+            self.memory(class, &accesses);
         }
     }
 }

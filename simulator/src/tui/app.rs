@@ -27,6 +27,8 @@ pub struct App<'a> {
     /// A command being typed behind `:`.
     pub input: Option<String>,
     pub pane: Pane,
+    /// First line of the output shown.
+    pub output_at: u16,
     /// First VGPR and first lane of the grid.
     pub first_vgpr: u32,
     pub first_lane: u32,
@@ -60,8 +62,11 @@ impl Before {
     }
 }
 
-/// The keys, as the last line of the screen shows them.
-pub const KEYS: &str = "s step  a all  n next  c cont  b back  r rcont  B break  w wave  ←→ lane  ↑↓ v  f f32  m mem  e explain  : cmd  q";
+/// The keys, as the last lines of the screen show them, in 80 columns.
+pub const KEYS: [&str; 2] = [
+    "s step  a all waves  n next  c continue  b back  r reverse  Esc stop  B break",
+    "w wave  ←→ lane  ↑↓ rows  v VGPRs  f f32  m memory  e explain  : cmd  ? help  q",
+];
 
 impl<'a> App<'a> {
     pub fn new(debugger: Debugger<'a>) -> App<'a> {
@@ -72,6 +77,7 @@ impl<'a> App<'a> {
             output: String::new(),
             input: None,
             pane: Pane::Vgprs,
+            output_at: 0,
             first_vgpr: 0,
             first_lane: 0,
             floats: false,
@@ -149,6 +155,7 @@ impl<'a> App<'a> {
         let before = Before::of(&self.debugger.machine, wave);
         let (result, flow) = self.debugger.execute(line);
         self.before = before;
+        self.output_at = 0;
         self.output = result.unwrap_or_else(|message| format!("error: {message}"));
         if flow == Flow::Quit { Next::Quit } else { Next::More }
     }
@@ -186,7 +193,11 @@ impl<'a> App<'a> {
     fn scroll(&mut self, by: i32) {
         match self.pane {
             Pane::Memory => self.memory_at = self.memory_at.wrapping_add_signed(16 * by as i64),
-            _ => self.first_vgpr = (self.first_vgpr as i32 + by).clamp(0, 255) as u32,
+            Pane::Output => {
+                let last = self.output.lines().count().saturating_sub(1) as u16;
+                self.output_at = self.output_at.saturating_add_signed(by as i16).min(last);
+            }
+            Pane::Vgprs => self.first_vgpr = (self.first_vgpr as i32 + by).clamp(0, 255) as u32,
         }
     }
 }

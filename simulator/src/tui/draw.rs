@@ -9,7 +9,8 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Paragraph};
+use ratatui::widgets::{Block, Paragraph, Wrap};
+use std::path::Path;
 
 /// Colours only where the user has not asked for none (no-color.org).
 fn colour(style: Style, colour: Color) -> Style {
@@ -26,7 +27,7 @@ pub fn screen(frame: &mut Frame<'_>, app: &App<'_>) {
         Constraint::Length(1),
         Constraint::Percentage(50),
         Constraint::Fill(1),
-        Constraint::Length(1),
+        Constraint::Length(2),
     ])
     .areas(frame.area());
     let [source, waves] = Layout::horizontal([Constraint::Percentage(55), Constraint::Fill(1)]).areas(upper);
@@ -35,24 +36,38 @@ pub fn screen(frame: &mut Frame<'_>, app: &App<'_>) {
     frame.render_widget(Line::from(place).style(Style::new().reversed()), title);
     draw_source(frame, app, source);
     draw_waves(frame, app, waves);
-    draw_scalars(frame, app, scalars);
     match app.pane {
-        Pane::Vgprs => draw_vgprs(frame, app, right),
-        Pane::Memory => draw_memory(frame, app, right),
-        Pane::Output => text(frame, "Output", &app.output, right),
+        // Text wants the width.
+        Pane::Output => draw_output(frame, app, lower),
+        Pane::Vgprs => {
+            draw_scalars(frame, app, scalars);
+            draw_vgprs(frame, app, right);
+        }
+        Pane::Memory => {
+            draw_scalars(frame, app, scalars);
+            draw_memory(frame, app, right);
+        }
     }
     let last = match &app.input {
-        Some(input) => Line::from(format!(":{input}_")),
-        None => Line::from(KEYS).dim(),
+        Some(input) => vec![
+            Line::from("Enter runs a command of `wavesim debug`, Esc leaves").dim(),
+            Line::from(format!(":{input}_")),
+        ],
+        None => KEYS.map(|keys| Line::from(keys).dim()).to_vec(),
     };
-    frame.render_widget(last, bottom);
+    frame.render_widget(Paragraph::new(last), bottom);
 }
 
-fn text(frame: &mut Frame<'_>, title: &str, text: &str, area: Rect) {
-    frame.render_widget(
-        Paragraph::new(text.to_string()).block(Block::bordered().title(title.to_string())),
-        area,
-    );
+/// What the last command printed. Long lines go on below.
+fn draw_output(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
+    let total = app.output.lines().count();
+    let title = if total + 2 > area.height as usize {
+        format!("Output ({total} lines: ↑↓)")
+    } else {
+        "Output".to_string()
+    };
+    let text = Paragraph::new(app.output.clone()).wrap(Wrap { trim: false }).scroll((app.output_at, 0));
+    frame.render_widget(text.block(Block::bordered().title(title)), area);
 }
 
 fn draw_source(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
@@ -67,7 +82,8 @@ fn draw_source(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
             if l.starts_with("=>") { line.style(Style::new().reversed()) } else { line }
         })
         .collect();
-    let title = machine.prepared.source.as_ref().map_or("Program", |s| s.name.as_str());
+    let path = machine.prepared.source.as_ref().map_or(Path::new("Program"), |s| Path::new(&s.name));
+    let title = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title.to_string())), area);
 }
 
@@ -155,7 +171,8 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
 
 fn draw_memory(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let memory = app.debugger.machine.memory();
-    let dwords = if area.width >= 60 { 4 } else { 2 };
+    // An address of 48 bits, and nine columns a dword.
+    let dwords = if area.width >= 51 { 4 } else { 2 };
     let mut lines = Vec::new();
     for row in 0..(area.height as u64).saturating_sub(2) {
         let at = app.memory_at.wrapping_add(row * 4 * dwords);

@@ -8,17 +8,50 @@ pub mod draw;
 
 use app::{App, Next};
 use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+/// Keys pressed while a command ran: they come next.
+static TYPED_AHEAD: Mutex<VecDeque<KeyEvent>> = Mutex::new(VecDeque::new());
+
+fn typed_ahead() -> MutexGuard<'static, VecDeque<KeyEvent>> {
+    TYPED_AHEAD.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// Runs until the user leaves.
 pub fn run(app: &mut App<'_>, terminal: &mut DefaultTerminal) -> std::io::Result<()> {
     loop {
         terminal.draw(|frame| draw::screen(frame, app))?;
-        if let Event::Key(key) = event::read()?
+        let ahead = typed_ahead().pop_front();
+        let event = ahead.map_or_else(event::read, |key| Ok(Event::Key(key)))?;
+        if let Event::Key(key) = event
             && key.kind != KeyEventKind::Release
             && app.key(key) == Next::Quit
         {
             return Ok(());
         }
     }
+}
+
+/// While a command runs: whether Esc or Ctrl-C was pressed.
+pub fn asked_to_stop() -> bool {
+    // A terminal that is gone is no reason to go on for ever.
+    while event::poll(Duration::ZERO).unwrap_or(true) {
+        match event::read() {
+            Ok(Event::Key(key)) => {
+                let control = key.modifiers.contains(KeyModifiers::CONTROL);
+                if key.code == KeyCode::Esc || control && key.code == KeyCode::Char('c') {
+                    // What was typed before it is meant to be stopped too.
+                    typed_ahead().clear();
+                    return true;
+                }
+                typed_ahead().push_back(key);
+            }
+            Ok(_) => {}
+            Err(_) => return true,
+        }
+    }
+    false
 }

@@ -6,9 +6,9 @@ mod expr;
 mod names;
 mod stmt;
 
-use super::ast;
 use super::ir::{Expr, Local, LocalId, Role, Semantics, Shape, Stmt, Ty, Uses};
 use super::sig::InstrSig;
+use super::{ast, parse};
 use crate::diag::Diagnostic;
 use crate::source::{SourceMap, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +55,7 @@ pub fn check(
         locals: c.locals,
         body,
         uses: Uses::default(),
-        text: dedent(sources.text(block.body_span)),
+        text: dedent(&parse::fill(sources.text(block.body_span), &block.rows)),
         span: block.span,
     };
     super::shape::infer(&mut sem, sig);

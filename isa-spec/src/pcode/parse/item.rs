@@ -202,9 +202,10 @@ impl Parser<'_> {
             let mut expanded = inner.items();
             self.budget = inner.budget;
             templates = std::mem::take(&mut inner.templates);
-            for item in &mut expanded {
-                note_row(item, row.span);
-            }
+            let names = parameters.iter().map(|p| p.text.clone());
+            let texts = row.entries.iter().map(|e| e.name.text.clone());
+            let noted = TemplateRow { span: row.span, fills: names.zip(texts).collect() };
+            expanded.iter_mut().for_each(|item| note_row(item, &noted));
             items.append(&mut expanded);
             let errors = inner.finish();
             // One broken row says enough.
@@ -274,9 +275,9 @@ impl Parser<'_> {
 }
 
 /// Remembers the row that instructions come from.
-fn note_row(item: &mut Item, row: Span) {
+fn note_row(item: &mut Item, row: &TemplateRow) {
     match item {
-        Item::Instruction(block) => block.rows.push(row),
+        Item::Instruction(block) => block.rows.push(row.clone()),
         Item::Template(t) => t.items.iter_mut().for_each(|i| note_row(i, row)),
         Item::Function(_) => {}
     }

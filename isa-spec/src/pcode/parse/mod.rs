@@ -18,6 +18,7 @@ use crate::source::{FileId, SourceMap, Span};
 use std::ops::Range;
 
 pub use expr::type_suffix;
+pub use template::fill;
 
 /// Nesting of blocks, and of expressions, beyond this is an error rather than a deep recursion.
 const MAX_DEPTH: u32 = 100;

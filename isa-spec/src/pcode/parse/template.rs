@@ -3,7 +3,7 @@
 //! A hole takes the longest parameter name that its letters begin with, so `$TO` is `TO` where there is one and `T`
 //! followed by an `O` where there is not. Holes of a template nested in the body stay for its own expansion.
 
-use super::super::ast::{LiteralType, Name};
+use super::super::ast::{LiteralType, Name, TemplateRow};
 use super::super::token::{Tok, Token, lex};
 use crate::diag::Diagnostic;
 use crate::source::{FileId, Span};
@@ -37,6 +37,8 @@ pub(super) fn expand(
     budget: &mut usize,
     errors: &mut Vec<Diagnostic>,
 ) -> Option<Vec<Token>> {
+    let fills: Vec<(&str, &str)> =
+        parameters.iter().zip(&row.entries).map(|(p, e)| (p.text.as_str(), e.name.text.as_str())).collect();
     let mut out = Vec::with_capacity(body.len());
     let mut charged = 0;
     for token in body {
@@ -47,12 +49,12 @@ pub(super) fn expand(
                     let tokens = &row.entries[entry].tokens;
                     out.extend(tokens.iter().map(|t| Token { tok: t.tok.clone(), span: token.span }));
                 } else {
-                    let text = substitute(text, inner, parameters, row);
+                    let text = substitute(text, inner, &fills);
                     push_lexed(file, &text, token.span, &mut out, errors);
                 }
             }
             Tok::Str(text) if text.contains('$') => {
-                let text = substitute(text, inner, parameters, row);
+                let text = substitute(text, inner, &fills);
                 out.push(Token { tok: Tok::Str(text), span: token.span });
             }
             _ => out.push(token.clone()),
@@ -76,7 +78,7 @@ fn is_hole(text: &str, name: &str) -> bool {
 }
 
 /// One pass: what an entry brings in is not looked at again.
-fn substitute(text: &str, inner: &[String], parameters: &[Name], row: &Row) -> String {
+fn substitute(text: &str, inner: &[String], fills: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -88,13 +90,12 @@ fn substitute(text: &str, inner: &[String], parameters: &[Name], row: &Row) -> S
         let (hole, braced, after) = split_hole(tail);
         // Which parameter: the whole word in braces, else the longest that the letters begin with.
         let matches = |p: &str| if braced { p == hole } else { hole.starts_with(p) };
-        let ours =
-            parameters.iter().enumerate().filter(|(_, p)| matches(&p.text)).max_by_key(|(_, p)| p.text.len());
+        let ours = fills.iter().filter(|(p, _)| matches(p)).max_by_key(|(p, _)| p.len());
         let theirs = inner.iter().filter(|p| matches(p)).map(|p| p.len()).max().unwrap_or(0);
         match ours {
-            Some((entry, p)) if p.text.len() > theirs => {
-                out.push_str(&row.entries[entry].name.text);
-                rest = if braced { after } else { &tail[p.text.len()..] };
+            Some((p, entry)) if p.len() > theirs => {
+                out.push_str(entry);
+                rest = if braced { after } else { &tail[p.len()..] };
             }
             _ => {
                 let len = 1 + tail.len() - after.len();
@@ -105,6 +106,15 @@ fn substitute(text: &str, inner: &[String], parameters: &[Name], row: &Row) -> S
     }
     out.push_str(rest);
     out
+}
+
+/// A template's text with the holes filled that one of its instructions was expanded by, innermost template first: what a
+/// reader of that instruction wants to see, comments included.
+pub fn fill(text: &str, rows: &[TemplateRow]) -> String {
+    rows.iter().fold(text.to_string(), |text, row| {
+        let fills: Vec<(&str, &str)> = row.fills.iter().map(|(p, e)| (p.as_str(), e.as_str())).collect();
+        substitute(&text, &[], &fills)
+    })
 }
 
 /// Behind a `$`: the name, whether it stands in braces, and what follows.

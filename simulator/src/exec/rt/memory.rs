@@ -452,6 +452,15 @@ fn far_load<const BYTES: usize, const DWORDS: usize>(
     lane_base: u32,
     rows: &mut [Row; DWORDS],
 ) -> Result<(), Flow> {
+    if cx.watch.is_some() {
+        let watched = watch::rows(cx, space, (addresses, BYTES), (exec, lane_base), false, |cx| {
+            load_rows::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base)
+        });
+        if let Some(watched) = watched {
+            *rows = watched;
+            return Ok(());
+        }
+    }
     for l in (0..32).filter(|l| exec >> l & 1 == 1) {
         let value = load::<BYTES>(cx, space, addresses[l], Some(lane_base + l as u32))?;
         for (k, row) in rows.iter_mut().enumerate() {
@@ -470,6 +479,14 @@ fn far_store<const BYTES: usize, const DWORDS: usize>(
     lane_base: u32,
     rows: &[Row; DWORDS],
 ) -> Result<(), Flow> {
+    if cx.watch.is_some() {
+        let watched = watch::rows(cx, space, (addresses, BYTES), (exec, lane_base), true, |cx| {
+            store_rows::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
+        });
+        if watched.is_some() {
+            return Ok(());
+        }
+    }
     for l in (0..32).filter(|l| exec >> l & 1 == 1) {
         let value = rows.iter().enumerate().fold(0, |v, (k, row)| v | (row.0[l] as u128) << (32 * k));
         store::<BYTES>(cx, space, addresses[l], value, Some(lane_base + l as u32))?;

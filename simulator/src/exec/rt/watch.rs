@@ -1,7 +1,7 @@
 //! Watched memory: what an observed run puts in the place of global memory, LDS and scratch, to see every access.
 //!
 //! An observed wave runs with empty memory, LDS and scratch, so each access takes the way of those that are out of bounds. There,
-//! and nowhere else, [`super::load`] and [`super::store`] ask for a watch. Plain runs pay nothing.
+//! and nowhere else, [`super::load`] and [`super::store`], and those of whole rows, ask for a watch. Plain runs pay nothing.
 
 use super::context::{Cx, Flow};
 use crate::exec::machine_ops::Event;
@@ -31,18 +31,41 @@ impl Place {
     }
 }
 
-/// One lane's access.
+/// One lane's access, or that of several lanes in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     pub place: Place,
-    /// Global address, or offset in LDS or in the lane's scratch.
+    /// Global address, or offset in LDS or in the lane's scratch; the first lane's.
     pub address: u64,
+    /// Of one lane.
     pub size_bytes: u8,
+    /// Lanes from `lane` on that do the same.
+    pub lanes: u8,
+    /// From a lane's address to the next one's: `size_bytes`, or 0 where all have one address.
+    pub stride: u8,
     pub write: bool,
     /// Outside of what there is: nothing was moved.
     pub outside: bool,
     /// `None` for scalar memory.
     pub lane: Option<u8>,
+}
+
+impl Access {
+    /// Bytes from the first to behind the last.
+    pub fn len_bytes(&self) -> u64 {
+        self.size_bytes as u64 + self.stride as u64 * (self.lanes as u64 - 1)
+    }
+
+    /// The lanes' accesses one by one.
+    pub fn each(self) -> impl Iterator<Item = Access> {
+        (0..self.lanes).map(move |k| Access {
+            address: self.address.wrapping_add(k as u64 * self.stride as u64),
+            lanes: 1,
+            stride: 0,
+            lane: self.lane.map(|lane| lane + k),
+            ..self
+        })
+    }
 }
 
 /// The real memory of an observed run and what happened to it.
@@ -94,22 +117,20 @@ pub fn load(
     lane: Option<u32>,
     bytes: &mut [u8],
 ) -> Option<Result<(), Flow>> {
-    let mut watch = cx.watch.take()?;
+    let watch = cx.watch.as_deref_mut()?;
     let (place, address) = place(space, addr);
     let done = match place {
         Place::Nowhere => true,
         Place::Global => watch.memory.read(address, bytes).is_ok(),
-        _ => match local(&mut watch, place, address, bytes.len(), lane.unwrap_or(0)) {
+        _ => match local(watch, place, address, bytes.len(), lane.unwrap_or(0)) {
             Some(from) => {
-                bytes.copy_from_slice(from);
+                copy(bytes, from);
                 true
             }
             None => false,
         },
     };
-    let result = finish(cx, &mut watch, place, address, bytes.len(), lane, false, done);
-    cx.watch = Some(watch);
-    Some(result)
+    Some(finish(cx, (place, address), bytes.len(), lane, false, done))
 }
 
 /// As [`load`].
@@ -122,7 +143,7 @@ pub fn store(
     lane: Option<u32>,
     bytes: &[u8],
 ) -> Option<Result<(), Flow>> {
-    let mut watch = cx.watch.take()?;
+    let watch = cx.watch.as_deref_mut()?;
     let (place, address) = place(space, addr);
     let done = match place {
         Place::Nowhere => true,
@@ -133,33 +154,48 @@ pub fn store(
             }
             done
         }
-        _ => match local(&mut watch, place, address, bytes.len(), lane.unwrap_or(0)) {
+        _ => match local(watch, place, address, bytes.len(), lane.unwrap_or(0)) {
             Some(to) => {
-                to.copy_from_slice(bytes);
+                copy(to, bytes);
                 true
             }
             None => false,
         },
     };
-    let result = finish(cx, &mut watch, place, address, bytes.len(), lane, true, done);
-    cx.watch = Some(watch);
-    Some(result)
+    Some(finish(cx, (place, address), bytes.len(), lane, true, done))
+}
+
+/// Copies between slices of one length: most are a dword or two.
+#[inline(always)]
+fn copy(to: &mut [u8], from: &[u8]) {
+    match (to.len(), from.len()) {
+        (4, 4) => to[..4].copy_from_slice(&from[..4]),
+        (8, 8) => to[..8].copy_from_slice(&from[..8]),
+        _ => to.copy_from_slice(from),
+    }
 }
 
 /// Logs an access; one that failed ends the run unless it is to go on.
-#[allow(clippy::too_many_arguments)]
+#[inline(always)]
 fn finish(
     cx: &mut Cx<'_>,
-    watch: &mut Watch<'_>,
-    place: Place,
-    address: u64,
+    (place, address): (Place, u64),
     len: usize,
     lane: Option<u32>,
     write: bool,
     done: bool,
 ) -> Result<(), Flow> {
-    let size_bytes = len as u8;
-    watch.log.push(Access { place, address, size_bytes, write, outside: !done, lane: lane.map(|l| l as u8) });
+    let Some(watch) = cx.watch.as_deref_mut() else { return Ok(()) };
+    watch.log(Access {
+        place,
+        address,
+        size_bytes: len as u8,
+        lanes: 1,
+        stride: 0,
+        write,
+        outside: !done,
+        lane: lane.map(|l| l as u8),
+    });
     // LDS beyond its end reads zero and drops stores, without a fault.
     if done || watch.keep_going || place == Place::Lds {
         return Ok(());
@@ -170,4 +206,132 @@ fn finish(
         _ => Event::out_of_bounds(watch.memory, e, lane),
     };
     Err(cx.fault(event))
+}
+
+/// Puts the real memory in place of the empty one, and back.
+fn exchange<'a>(cx: &mut Cx<'a>, watch: &mut Watch<'a>) {
+    std::mem::swap(&mut cx.memory, &mut watch.memory);
+    std::mem::swap(&mut cx.lds, &mut watch.lds);
+    std::mem::swap(&mut cx.scratch, &mut watch.scratch);
+    std::mem::swap(&mut cx.scratch_stride, &mut watch.scratch_stride);
+}
+
+/// Runs `access`, the loads or stores of 32 lanes, on the real memory and logs them. `None`: there is no watch, or a lane's access
+/// failed, and nothing is logged. What was stored before the failure is stored again by whoever goes lane by lane then.
+pub fn rows<'a, R>(
+    cx: &mut Cx<'a>,
+    space: Space,
+    (addresses, size_bytes): (&[u64; 32], usize),
+    (exec, lane_base): (u32, u32),
+    write: bool,
+    access: impl FnOnce(&mut Cx<'a>) -> Result<R, Flow>,
+) -> Option<R> {
+    let mut watch = cx.watch.take()?;
+    exchange(cx, &mut watch);
+    let result = access(cx);
+    exchange(cx, &mut watch);
+    match result {
+        Ok(result) => {
+            watch.log_rows(space, addresses, size_bytes as u8, exec, lane_base as u8, write);
+            cx.watch = Some(watch);
+            Some(result)
+        }
+        Err(_) => {
+            cx.event = None;
+            cx.watch = Some(watch);
+            None
+        }
+    }
+}
+
+impl Watch<'_> {
+    /// Accesses of 32 lanes, those in a row together. Only ones to LDS can be outside: others would have failed.
+    fn log_rows(
+        &mut self,
+        space: Space,
+        addresses: &[u64; 32],
+        size_bytes: u8,
+        exec: u32,
+        lane_base: u8,
+        write: bool,
+    ) {
+        let room = self.lds.len() as u64;
+        let one = |lane: usize| {
+            let (place, address) = place(space, addresses[lane]);
+            let end = address.checked_add(size_bytes as u64);
+            Access {
+                place,
+                address,
+                size_bytes,
+                lanes: 1,
+                stride: 0,
+                write,
+                outside: place == Place::Lds && end.is_none_or(|end| end > room),
+                lane: Some(lane_base + lane as u8),
+            }
+        };
+        if exec == u32::MAX && self.log_regular(addresses, size_bytes, &one) {
+            return;
+        }
+        for lane in (0..32).filter(|l| exec >> l & 1 == 1) {
+            self.log(one(lane));
+        }
+    }
+
+    /// Puts a lane's access behind the others, or joins it to the last one, or to the one before where a lane does two at a time.
+    fn log(&mut self, next: Access) {
+        if let [.., last] = &mut self.log[..]
+            && last.absorbs(&next)
+        {
+            return;
+        }
+        // A store between two loads is an atomic's: those stay in their order.
+        if let [.., before, last] = &mut self.log[..]
+            && last.write == next.write
+            && last.lanes <= before.lanes
+            && before.absorbs(&next)
+        {
+            return;
+        }
+        self.log.push(next);
+    }
+
+    /// All lanes at one address, or each right behind the last: what most accesses are.
+    fn log_regular(&mut self, addresses: &[u64; 32], size_bytes: u8, one: &impl Fn(usize) -> Access) -> bool {
+        let (mut gaps, mut differences) = (0, 0);
+        for (lane, address) in addresses.iter().enumerate() {
+            let offset = address.wrapping_sub(addresses[0]);
+            differences |= offset;
+            gaps |= offset ^ lane as u64 * size_bytes as u64;
+        }
+        let (first, last) = (one(0), one(31));
+        // An end in another place: in an aperture of flat addresses, or beyond LDS.
+        let same = first.place == last.place && !first.outside && !last.outside;
+        if gaps != 0 && differences != 0 || !same || first.place == Place::Scratch {
+            return false;
+        }
+        self.log.push(Access { lanes: 32, stride: if differences == 0 { 0 } else { size_bytes }, ..first });
+        true
+    }
+}
+
+impl Access {
+    /// Joins the next lane's access to this if it goes on where this ends, or is at the same address as all of this.
+    fn absorbs(&mut self, next: &Access) -> bool {
+        let lane = self.lane.map(|lane| lane + self.lanes);
+        let same = (self.place, self.size_bytes, self.write, self.outside, lane)
+            == (next.place, next.size_bytes, next.write, next.outside, next.lane);
+        // A lane's scratch is its own, and what is not done is not described.
+        if !same || lane.is_none() || matches!(self.place, Place::Scratch | Place::Nowhere) {
+            return false;
+        }
+        let distance = next.address.wrapping_sub(self.address);
+        if self.lanes == 1 && (distance == 0 || distance == self.size_bytes as u64) {
+            self.stride = distance as u8;
+        } else if self.lanes == 1 || distance != self.lanes as u64 * self.stride as u64 {
+            return false;
+        }
+        self.lanes += 1;
+        true
+    }
 }

@@ -1,0 +1,28 @@
+//! Parts of command lines.
+
+use std::ops::RangeInclusive;
+
+/// The first word, which ends at a space or, for `x/8f32`, at a slash.
+pub(super) fn split_command(line: &str) -> (&str, &str) {
+    let end = line.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(line.len());
+    line.split_at(end)
+}
+
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    if text.is_empty() {
+        return Ok(1);
+    }
+    text.parse().map_err(|_| format!("`{text}` is no count"))
+}
+
+pub(super) fn lane_range(text: &str) -> Result<RangeInclusive<u32>, String> {
+    let number = |t: &str| t.trim().parse::<u32>().map_err(|_| format!("`{t}` is no lane"));
+    let (first, last) = match text.split_once("..") {
+        Some((a, b)) => (number(a)?, number(b.trim_start_matches('='))?),
+        None => (number(text)?, number(text)?),
+    };
+    if first > last {
+        return Err(format!("lanes {first}..{last} are none"));
+    }
+    Ok(first..=last)
+}

@@ -1,0 +1,145 @@
+//! The command as a process: Ctrl-C, the progress bar, standard streams.
+#![cfg(unix)]
+
+mod terminal;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use terminal::{Terminal, file, workspace};
+
+/// Two waves: one spins, the other waits for it.
+const ENDLESS: &str = "\
+---
+local = 64, 1, 1
+---
+  print wave=1, thread=all, s5
+  v_readfirstlane_b32 s4, v0
+  s_cmp_eq_u32 s4, 0
+  s_cbranch_scc0 behind
+again:
+  s_add_u32 s5, s5, 1
+  s_branch again
+behind:
+  s_barrier
+  s_endpgm
+";
+
+fn wavesim(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wavesim"));
+    command.args(args).stdin(Stdio::null()).env_remove("NO_COLOR");
+    command
+}
+
+fn interrupt(id: u32) {
+    assert!(Command::new("kill").args(["-INT", &id.to_string()]).status().unwrap().success());
+}
+
+/// Starts an endless kernel with a trace to standard output, whose first line says that it runs; interrupts it.
+fn interrupted(command: &str, more: &[&str]) -> (Option<i32>, String, String) {
+    let file = file(&format!("{command}{}.rdna", more.len()), ENDLESS);
+    let mut child = wavesim(&[&[command, &file], more].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    out.read_line(&mut text).unwrap();
+    interrupt(child.id());
+    // The pipe is read on, or the process would wait for room in it.
+    let rest = std::io::read_to_string(out).unwrap();
+    let output = child.wait_with_output().unwrap();
+    text.push_str(&rest);
+    (output.status.code(), text, String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn ctrl_c_says_where_every_wave_stands() {
+    let (code, out, errors) = interrupted("run", &["--trace", "-", "--trace-wave", "0"]);
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains("stopped after") && errors.contains("wave 0 at line "), "{errors}");
+    // Whole lines up to the end.
+    assert!(out.lines().all(|l| l.starts_with("{\"step\"") && l.ends_with('}')), "{:?}", out.lines().last());
+}
+
+#[test]
+fn ctrl_c_in_machine_output_is_a_fault() {
+    let path = file("machine.rdna", ENDLESS);
+    let mut child = wavesim(&["run", &path, "--json", "--stats"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Beside machine output `print` goes to standard error: the second wave has begun.
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    assert!(line.contains("wave 1"), "{line}");
+    interrupt(child.id());
+    let rest = std::io::read_to_string(errors).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(rest.contains("wave 0 at line 9") || rest.contains("wave 0 at line 10"), "{rest}");
+    assert!(rest.contains("wave 1 waiting at line 12"), "{rest}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let json = text.lines().find(|l| l.contains("wavesim-run-1")).unwrap();
+    assert!(json.contains("\"kind\":\"interrupted\""), "{json}");
+}
+
+/// A workgroup takes a while, there are many: long enough for the bar to appear.
+const LONG: &str = "\
+---
+local = 32, 1, 1
+global = 4000, 1, 1
+---
+  s_mov_b32 s5, 30000
+again:
+  s_sub_u32 s5, s5, 1
+  s_cmp_lg_u32 s5, 0
+  s_cbranch_scc1 again
+  s_endpgm
+";
+
+#[test]
+fn progress_is_shown_on_a_terminal() {
+    let file = file("long.rdna", LONG);
+    let t = Terminal::start(&["run", &file], &[]);
+    t.shows("/4000 workgroups");
+    t.press("\x03");
+    let (status, sent) = t.end();
+    assert_eq!(status.code(), Some(1));
+    // The bar is gone before the message comes.
+    let bar = sent.rfind("/4000 workgroups").unwrap();
+    assert!(sent[bar..].contains("stopped after"), "{sent}");
+}
+
+#[test]
+fn no_progress_where_it_is_not_wanted() {
+    let path = file("quiet.rdna", LONG);
+    for flag in ["--quiet", "--json"] {
+        let t = Terminal::start(&["run", &path, flag, "--max-instructions", "60000000"], &[]);
+        let (status, sent) = t.end();
+        assert_eq!(status.code(), Some(1), "{sent}");
+        assert!(!sent.contains("workgroups") && sent.contains("60000000 instructions"), "{sent}");
+    }
+    // Not a terminal.
+    let output = wavesim(&["run", &path, "--max-instructions", "60000000"]).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(!errors.contains("workgroups") && errors.contains("60000000 instructions"), "{errors}");
+}
+
+/// Nothing but text comes from commands that are not on the full screen, on a terminal too, where no colours are wanted.
+#[test]
+fn plain_text_without_colours() {
+    for args in
+        [&["check", "examples/broken/race.rdna"][..], &["run", "no_such_file.rdna"], &["check", "--nonsense"]]
+    {
+        let mut args: Vec<String> = args.iter().map(|a| a.to_string()).collect();
+        if args[1].starts_with("examples") {
+            args[1] = workspace(&args[1]);
+        }
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let (_, sent) = Terminal::start(&args, &[("NO_COLOR", "1")]).end();
+        assert!(!sent.contains("\x1b[3") && !sent.contains("\x1b[1;3"), "{sent:?}");
+    }
+}

@@ -1,0 +1,143 @@
+//! The command in a pseudo-terminal: keys go in, the screen is read back.
+
+use pty_process::blocking::{Command, Pty};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// The standard terminal.
+pub const ROWS: u16 = 24;
+pub const COLUMNS: u16 = 80;
+
+/// Far longer than anything takes, also on a busy machine: it ends a test that would wait for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A file of the workspace.
+pub fn workspace(name: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    root.join(name).display().to_string()
+}
+
+/// A file of the tests' own.
+pub fn file(name: &str, text: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+/// What the terminal shows, and everything that was sent to it.
+struct Shown {
+    parser: vt100::Parser,
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
+/// A running command.
+pub struct Terminal {
+    pty: Arc<Pty>,
+    child: Child,
+    shown: Arc<(Mutex<Shown>, Condvar)>,
+}
+
+impl Terminal {
+    /// Starts `wavesim` with these arguments; `set` are variables of its environment.
+    pub fn start(args: &[&str], set: &[(&str, &str)]) -> Terminal {
+        let (pty, pts) = pty_process::blocking::open().unwrap();
+        pty.resize(pty_process::Size::new(ROWS, COLUMNS)).unwrap();
+        let command = Command::new(env!("CARGO_BIN_EXE_wavesim"))
+            .args(args)
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm-256color")
+            .env("HOME", env!("CARGO_TARGET_TMPDIR"))
+            .envs(set.iter().copied());
+        let child = command.spawn(pts).unwrap();
+        let size = |n| std::num::NonZeroU16::new(n).unwrap();
+        let parser = vt100::Parser::new(size(ROWS), size(COLUMNS), 0);
+        let shown = Arc::new((Mutex::new(Shown { parser, bytes: Vec::new(), ended: false }), Condvar::new()));
+        let pty = Arc::new(pty);
+        let (from, to) = (pty.clone(), shown.clone());
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            loop {
+                // The end of the last process on the other side is an error here.
+                let read = (&*from).read(&mut buffer).unwrap_or(0);
+                // A test that has failed holds the lock no more, and has poisoned it.
+                let Ok(mut shown) = to.0.lock() else { return };
+                shown.parser.process(&buffer[..read]);
+                shown.bytes.extend(&buffer[..read]);
+                shown.ended = read == 0;
+                to.1.notify_all();
+                if read == 0 {
+                    return;
+                }
+            }
+        });
+        Terminal { pty, child, shown }
+    }
+
+    pub fn press(&self, keys: &str) {
+        (&*self.pty).write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until the screen satisfies `wanted`; gives it.
+    pub fn until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let (lock, changed) = &*self.shown;
+        let start = Instant::now();
+        let mut shown = lock.lock().unwrap();
+        loop {
+            let screen = shown.parser.screen().contents();
+            if wanted(&screen) {
+                return screen;
+            }
+            let left = PATIENCE.saturating_sub(start.elapsed());
+            assert!(!left.is_zero() && !shown.ended, "waited in vain for {what}:\n{screen}");
+            shown = changed.wait_timeout(shown, left).unwrap().0;
+        }
+    }
+
+    /// Waits until the screen shows a text; gives it.
+    pub fn shows(&self, text: &str) -> String {
+        self.until(text, |screen| screen.contains(text))
+    }
+
+    /// Everything sent to the terminal so far.
+    pub fn sent(&self) -> String {
+        String::from_utf8_lossy(&self.shown.0.lock().unwrap().bytes).into_owned()
+    }
+
+    /// Waits for the command's end; how it ended, and all that it sent.
+    pub fn end(mut self) -> (ExitStatus, String) {
+        let start = Instant::now();
+        let (lock, changed) = &*self.shown;
+        let mut shown = lock.lock().unwrap();
+        while !shown.ended {
+            let left = PATIENCE.saturating_sub(start.elapsed());
+            assert!(!left.is_zero(), "no end:\n{}", shown.parser.screen().contents());
+            shown = changed.wait_timeout(shown, left).unwrap().0;
+        }
+        drop(shown);
+        let status = self.child.wait().unwrap();
+        (status, self.sent())
+    }
+
+    /// The cell at a place, whose attributes a test looks at.
+    pub fn cell(&self, row: u16, column: u16) -> vt100::Cell {
+        let shown = self.shown.0.lock().unwrap();
+        shown.parser.screen().cell(row, column).unwrap().clone()
+    }
+
+    pub fn rows(&self) -> Vec<String> {
+        let shown = self.shown.0.lock().unwrap();
+        shown.parser.screen().rows(0, COLUMNS).collect()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Of a test that failed; one that has ended already is no error.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
