@@ -88,6 +88,12 @@ fn everything_fits_and_keys_work() {
     t.press("v");
     t.shows("exec fffffff0");
 
+    // To another wave and back: nothing has changed since, and nothing stands out.
+    t.press("w");
+    t.shows("> 1 line 8");
+    t.press("w");
+    t.shows("> 0 line 16");
+
     // Inactive lanes are dimmed; values as floats.
     t.press("f");
     t.shows("2.0000");

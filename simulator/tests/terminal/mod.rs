@@ -1,5 +1,8 @@
 //! The command in a pseudo-terminal: keys go in, the screen is read back.
 
+// Each test that has this module uses a part of it.
+#![allow(dead_code)]
+
 use pty_process::blocking::{Command, Pty};
 use std::io::{Read, Write};
 use std::path::PathBuf;

@@ -302,7 +302,7 @@ impl Watch<'_> {
         for (lane, address) in addresses.iter().enumerate() {
             let offset = address.wrapping_sub(addresses[0]);
             differences |= offset;
-            gaps |= offset ^ lane as u64 * size_bytes as u64;
+            gaps |= offset ^ (lane as u64 * size_bytes as u64);
         }
         let (first, last) = (one(0), one(31));
         // An end in another place: in an aperture of flat addresses, or beyond LDS.
