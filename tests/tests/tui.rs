@@ -49,3 +49,22 @@ fn eighty_by_twenty_four() {
     app.key(KeyEvent::new(KeyCode::Char('b'), KeyModifiers::NONE));
     assert!(show(&app).contains("[step 1]"));
 }
+
+/// A machine of its own: its registers by their names, and none that it has not.
+#[test]
+fn registers_of_another_machine() {
+    let path = wavesim_tests::root().join("examples/riscv_gpu/collatz.as");
+    let prepared = wavesim_tests::programs::prepare(&path, wavesim::arch::Arch::RiscvGpu).unwrap();
+    let dispatch = prepared.dispatch(1000);
+    let mut app = App::new(Debugger::new(Machine::new(&prepared, &dispatch).unwrap(), &INTERRUPT));
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    for _ in 0..4 {
+        app.key(KeyEvent::new(KeyCode::Char('s'), KeyModifiers::NONE));
+    }
+    terminal.draw(|frame| screen(frame, &app)).unwrap();
+    let shown = terminal.backend().to_string();
+    for part in ["x5 ", "s1  fffffffe", "exec fffffffe", "beq  s1, s0, done"] {
+        assert!(shown.contains(part), "{part} is missing:\n{shown}");
+    }
+    assert!(!shown.contains("vcc") && !shown.contains("m0"), "{shown}");
+}

@@ -109,7 +109,7 @@ impl<'a> Checker<'a> {
             hazard: hazard::Shadow::new(&prepared.program, &effects, shape.wave_size),
             effects,
             on,
-            report: Report::new(checks),
+            report: Report::new(checks, prepared.program.arch),
         }
     }
 

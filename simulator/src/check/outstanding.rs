@@ -23,7 +23,7 @@ impl Outstanding {
     pub fn new(program: &Program, wave_size: u32) -> Outstanding {
         let effects = effects::table(program, wave_size);
         let shadow = waits::Shadow::new(program, &effects);
-        Outstanding { arch: program.arch, effects, shadow, report: Report::new(&[]) }
+        Outstanding { arch: program.arch, effects, shadow, report: Report::new(&[], program.arch) }
     }
 
     /// The architecture's counters, each with the PCs of a wave's operations that it counts, oldest first.

@@ -1,6 +1,7 @@
 //! Findings: what is wrong, where, and beside what; as text and as JSON.
 
 use super::Check;
+use crate::arch::Arch;
 use crate::exec::observe::Step;
 use crate::fault::Fault;
 use crate::memory::Memory;
@@ -162,6 +163,7 @@ type Key = (Check, &'static str, u64, Option<u64>);
 /// Collects findings, one for each place.
 #[derive(Debug)]
 pub struct Report {
+    arch: Arch,
     /// Findings of other checks are dropped: a check may come upon what is another's.
     enabled: Vec<Check>,
     findings: Vec<Finding>,
@@ -169,8 +171,8 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn new(enabled: &[Check]) -> Report {
-        Report { enabled: enabled.to_vec(), findings: Vec::new(), seen: HashMap::new() }
+    pub fn new(enabled: &[Check], arch: Arch) -> Report {
+        Report { arch, enabled: enabled.to_vec(), findings: Vec::new(), seen: HashMap::new() }
     }
 
     /// Counts a repetition; true if the place is new, and [`Report::add`] is to be called.
@@ -194,8 +196,14 @@ impl Report {
         self.findings.push(finding);
     }
 
-    /// In the order they were found.
-    pub fn finish(self) -> Vec<Finding> {
+    /// In the order they were found; places in the program as the machine counts them.
+    pub fn finish(mut self) -> Vec<Finding> {
+        for finding in &mut self.findings {
+            finding.site.pc = self.arch.own_pc(finding.site.pc);
+            if let Some(other) = &mut finding.other {
+                other.site.pc = self.arch.own_pc(other.site.pc);
+            }
+        }
         self.findings
     }
 }

@@ -116,8 +116,9 @@ pub fn locate(text: &str, machine: &Machine<'_>) -> Result<u64, String> {
 }
 
 fn at_instruction(program: &Program, pc: u64) -> Result<u64, String> {
-    match program.inst_at(pc) {
-        Some(_) => Ok(pc),
+    let place = program.arch.byte_pc(pc);
+    match program.inst_at(place) {
+        Some(_) => Ok(place),
         None => Err(format!("no instruction begins at 0x{pc:x}")),
     }
 }

@@ -95,7 +95,7 @@ impl<W: Write> Observer for Chrome<W> {
         let class = self.effects[step.index].class;
         let category = if class == Class::Wait { "wait" } else { class.name() };
         let text = step.program.text(step.index);
-        let args = json!({"pc": format!("{:x}", step.pc), "line": step.program.lines[step.index],
+        let args = json!({"pc": format!("{:x}", step.program.arch.own_pc(step.pc)), "line": step.program.lines[step.index],
             "exec": format!("{:x}", step.wave.exec())});
         self.emit(&json!({"ph":"X","cat":category,"name":text,"pid":pid,"tid":step.wave.id,
             "ts":step.time,"dur":1,"args":args}));

@@ -41,7 +41,7 @@ impl Profile {
         // Padding behind the program is long and never runs.
         let last = self.counts.iter().rposition(|c| *c != 0).map_or(0, |at| at + 1);
         for at in 0..last {
-            let text = format!("{:>6x}:  {}", program.pcs[at], program.text(at));
+            let text = format!("{:>6x}:  {}", program.arch.own_pc(program.pcs[at]), program.text(at));
             row(self.counts[at], self.lanes[at], &text);
         }
         out
