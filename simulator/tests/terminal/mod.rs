@@ -86,16 +86,23 @@ impl Terminal {
 
     /// Waits until the screen satisfies `wanted`; gives it.
     pub fn until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let (there, screen) = self.within(PATIENCE, wanted);
+        assert!(there, "waited in vain for {what}:\n{screen}");
+        screen
+    }
+
+    /// Waits at most so long; whether the screen satisfies `wanted`, and what it shows.
+    pub fn within(&self, patience: Duration, wanted: impl Fn(&str) -> bool) -> (bool, String) {
         let (lock, changed) = &*self.shown;
         let start = Instant::now();
         let mut shown = lock.lock().unwrap();
         loop {
             let screen = shown.parser.screen().contents();
-            if wanted(&screen) {
-                return screen;
+            let there = wanted(&screen);
+            let left = patience.saturating_sub(start.elapsed());
+            if there || left.is_zero() || shown.ended {
+                return (there, screen);
             }
-            let left = PATIENCE.saturating_sub(start.elapsed());
-            assert!(!left.is_zero() && !shown.ended, "waited in vain for {what}:\n{screen}");
             shown = changed.wait_timeout(shown, left).unwrap().0;
         }
     }
