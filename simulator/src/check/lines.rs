@@ -221,3 +221,60 @@ fn whole_line(line: &mut Line, a: &Access, into: u64, me: Record, sees: &impl Fn
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::rt::watch::Place;
+    use proptest::prelude::*;
+
+    /// A wave's access of up to 32 lanes, and which waves' earlier accesses it has seen, as a mask.
+    fn access() -> impl Strategy<Value = (u32, Access, u8)> {
+        let sizes = prop_oneof![Just(1u8), Just(2), Just(4), Just(8), Just(16)];
+        let lanes = prop_oneof![Just(1u8), Just(16), Just(32), 1..33u8];
+        let start = prop_oneof![Just(0u64), Just(64), Just(128), 0..64u64];
+        (1..4u32, sizes, lanes, start, any::<bool>(), any::<bool>(), any::<u8>()).prop_map(
+            |(wave, size_bytes, lanes, start, same, write, seen)| {
+                let address = start / size_bytes as u64 * size_bytes as u64;
+                let stride = if same { 0 } else { size_bytes };
+                let lane = Some(0);
+                let a = Access {
+                    place: Place::Lds,
+                    address,
+                    size_bytes,
+                    lanes,
+                    stride,
+                    write,
+                    outside: false,
+                    lane,
+                };
+                (wave, a, seen)
+            },
+        )
+    }
+
+    proptest! {
+        /// Lines together find what dwords one by one find.
+        #[test]
+        fn lines_are_their_dwords(list in proptest::collection::vec(access(), 1..24)) {
+            let (mut lines, mut dwords) = (Lines::default(), Lines::default());
+            for (clock, (wave, a, seen)) in (1..).zip(list) {
+                let me = Record { wave, clock, pc: clock, ..Record::default() };
+                let sees = |r: &Record| seen >> r.wave & 1 == 1;
+                let (mut all, mut each) = (Vec::new(), Vec::new());
+                lines.access(a.address, &a, me, sees, &mut all);
+                // A part of a line at a time is never taken together.
+                let mut at = a.address;
+                while at < a.address + a.len_bytes() {
+                    let end = ((at & !3) + 4).min(a.address + a.len_bytes());
+                    let nth = lane_of(&a, at - a.address);
+                    let part = Access { address: at, size_bytes: (end - at) as u8, lanes: 1, stride: 0, lane: Some(nth), ..a };
+                    dwords.access(at, &part, me, sees, &mut each);
+                    at = end;
+                }
+                let key = |h: &Hit| (h.0.lane, h.1.wave, h.1.pc, h.1.lane, h.2);
+                prop_assert_eq!(all.iter().map(key).collect::<Vec<_>>(), each.iter().map(key).collect::<Vec<_>>());
+            }
+        }
+    }
+}
