@@ -205,7 +205,7 @@ impl Printer<'_> {
                 }
             }
             // A code that the type does not name: as a number, it would be read back as a constant.
-            None => format!("invalid_operand_{value}"),
+            None => format!("<code {value}>"),
         }
     }
 
@@ -328,7 +328,7 @@ mod tests {
         let options = Options::new(Arch::Rdna3);
         let inst = decode(Arch::Rdna3, &[0x8449_c4da]).unwrap();
         let text = print::instruction(&inst, &options);
-        assert_eq!(text, "s_lshl_b32 s73, invalid_operand_218, -4");
+        assert_eq!(text, "s_lshl_b32 s73, <code 218>, -4");
         assert!(asm::parse(&text, &options, &NoSymbols).is_err());
     }
 }
