@@ -152,7 +152,8 @@ impl Lexer<'_> {
         };
         let Some(first) = rest.chars().next() else { return };
         let meant = MEANT.iter().find(|m| m.0 == first);
-        let run = rest.find(ours).unwrap_or(rest.len());
+        // The first is foreign here, whatever it may begin elsewhere: a form feed, half of an operator.
+        let run = rest[first.len_utf8()..].find(ours).map_or(rest.len(), |at| first.len_utf8() + at);
         self.at = start + if meant.is_some() { first.len_utf8() } else { run };
         let text = &self.text[start..self.at];
         let shown: String = text
@@ -465,4 +466,21 @@ fn type_letters(text: &str) -> Option<(usize, TypeKind)> {
         _ => return None,
     };
     Some((1, kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::SourceMap;
+
+    /// Also characters that the language has in other places only.
+    #[test]
+    fn every_character_is_read_once() {
+        let mut sources = SourceMap::default();
+        let file = sources.add("characters.pcode", "");
+        for c in (0..0x250u32).chain(0x2000..0x2070).filter_map(char::from_u32) {
+            let (tokens, errors) = lex(file, &format!("{c} x"), 0);
+            assert!(!tokens.is_empty() && errors.len() <= 1, "{c:?}: {} errors", errors.len());
+        }
+    }
 }
