@@ -56,7 +56,7 @@ fn registers_of_another_machine() {
     let path = wavesim_tests::root().join("examples/riscv_gpu/collatz.as");
     let prepared = wavesim_tests::programs::prepare(&path, wavesim::arch::Arch::RiscvGpu).unwrap();
     let dispatch = prepared.dispatch(1000);
-    let mut app = App::new(Debugger::new(Machine::new(&prepared, &dispatch).unwrap(), &INTERRUPT));
+    let mut app = App::new(Debugger::new(Machine::new(&prepared, &dispatch).unwrap(), ctrl_c));
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
     for _ in 0..4 {
         app.key(KeyEvent::new(KeyCode::Char('s'), KeyModifiers::NONE));
