@@ -1,7 +1,7 @@
 //! Expressions and statements of the IR as Rust. Values are unsigned integers of 32, 64 or 128 bits holding the type's bits, upper
 //! bits zero; floats are bit patterns. Float operations go through `rt` with the mode `M`.
 
-use super::rows::Accesses;
+use super::rows::{Accesses, set_address};
 use isa_spec::pcode::builtins::Bi;
 use isa_spec::pcode::ir::*;
 use isa_spec::pcode::shape::is_lane_id;
@@ -22,6 +22,8 @@ pub struct Emit<'a> {
     pub once_modified: bool,
     /// Memory is reached for all lanes at once: loads are in rows already, stores go to rows.
     pub rows: Option<&'a Accesses<'a>>,
+    /// Operands of a scalar instruction, read once before the body.
+    pub staged: Vec<Role>,
 }
 
 /// The Rust integer that holds `width` bits.
@@ -234,7 +236,8 @@ impl Emit<'_> {
                     quote! { stored[#k].0[l] = (v >> #shift) as u32; }
                 });
                 let wide = holder(width);
-                quote! { { let v = (#value) as #wide; addresses[l] = #addr; #(#parts)* } }
+                let set = set_address(*space, addr);
+                quote! { { let v = (#value) as #wide; #set #(#parts)* } }
             }
             PlaceKind::Mem { space, addr } => {
                 let addr = self.address(*space, addr);
@@ -413,7 +416,7 @@ impl Emit<'_> {
                     "OFFSET" | "SIMM16" => quote! { op.imm },
                     "OFFSET0" => quote! { (op.imm & 0xff) },
                     "OFFSET1" => quote! { ((op.imm >> 8) & 0xff) },
-                    "CLAMP" => quote! { rt::clamp_bit(op) },
+                    "CLAMP" => quote! { (clamp as u32) },
                     "SIMM32" => quote! { cx.raw(op).simm32 },
                     "NEG" => quote! { cx.raw(op).neg },
                     "NEG_HI" => quote! { cx.raw(op).neg_hi },
@@ -512,6 +515,16 @@ impl Emit<'_> {
             let name = role_name(role);
             return masked(quote! { ((#name) as #hold) }, width);
         }
+        if self.staged.contains(&role) {
+            let name = role_name(role);
+            return masked(quote! { ((#name) as #hold) }, width);
+        }
+        masked(self.scalar(role, width), width)
+    }
+
+    /// An operand of what runs once a wave, read where it stands.
+    pub fn scalar(&self, role: Role, width: u32) -> TokenStream {
+        let hold = holder(width);
         let slot = super::handler::slot(role);
         let value = match width.div_ceil(32) {
             1 => quote! { rt::scalar1(cx, #slot) },
@@ -523,7 +536,7 @@ impl Emit<'_> {
             Some(source) if self.once_modified => quote! { rt::once_source(cx, op, #source, #value as u128) },
             _ => value,
         };
-        masked(quote! { (#value as #hold) }, width)
+        quote! { (#value as #hold) }
     }
 
     fn state(&self, state: State) -> TokenStream {

@@ -203,6 +203,18 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         atomic: is_lane && sem.uses.memory_read && sem.uses.memory_write,
         once_modified: sem.shape == Shape::Wave && op.sig.family == Family::Vector,
         rows: accesses.as_ref(),
+        staged: if sem.shape != Shape::Lane && op.sig.family == Family::Scalar {
+            let source = |role: &&Role| !matches!(role, Role::D0 | Role::D1 | Role::Vcc);
+            widths
+                .iter()
+                .filter(|(_, width)| **width > 0)
+                .map(|(role, _)| role)
+                .filter(source)
+                .copied()
+                .collect()
+        } else {
+            Vec::new()
+        },
     };
     let body = match sem.shape {
         Shape::Lane => lane(op, &emit, &widths, Path::Any),
@@ -211,7 +223,7 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
     // The way of most instructions, without a word about what they do not use.
     let plain = has_plain(sem).then(|| lane(op, &emit, &widths, Path::Plain));
     let general = format_ident!("op{at}");
-    let [keep, flush, any, base] = ["keep", "flush", "any", "base"].map(|mode| variant(at, op, mode));
+    let [keep, flush, base] = ["keep", "flush", "base"].map(|mode| variant(at, op, mode));
     let doc = format!("{} ({:?}).", op.name, sem.shape);
     let features = quote! {
         #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
@@ -230,10 +242,15 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         let (shortcut, rest) = match flushing {
             None => (quote! { #mode unsafe { #short(cx, op, &m) } }, quote! {}),
             Some(sources) => {
+                let settled = if one_operation(sem) {
+                    quote! { FlushRows }
+                } else {
+                    quote! { FlushOut }
+                };
                 let unsettled = format_ident!("{name}_unsettled");
                 let first = quote! {
-                    if #(rt::is_clean(cx, #sources))&&* {
-                        let m = FlushOut;
+                    if #(unsafe { rt::is_clean(cx, #sources) })&&* {
+                        let m = #settled;
                         return unsafe { #short(cx, op, &m) };
                     }
                     unsafe { #unsettled(cx, op) }
@@ -271,7 +288,7 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
     let flushing: Option<Vec<TokenStream>> = flushes(sem).then(|| {
         let read = sem.uses.reads.iter().filter(|role| widths.contains_key(role));
         read.map(|role| match role {
-            Role::D0 => quote! { Op::VGPR | op.d },
+            Role::D0 => quote! { Op::VGPR + op.d },
             role => slot(*role),
         })
         .collect()
@@ -292,30 +309,26 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
     if flush != keep {
         out.extend(fast(&flush, quote! { let m = Flush; }, flushing.as_deref(), has_plain));
     }
-    if any != keep {
-        out.extend(fast(&any, quote! { let m = cx.general; }, None, false));
-        // Hosts without vector instructions: one handler for all modes.
-        out.extend(quote! {
-            pub unsafe fn #base(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                let m = cx.general;
-                unsafe { #general(cx, op, &m) }
-            }
-        });
+    // Any float mode on any host, compiled once: rounding modes other than the default are too rare for a third set of vector code.
+    let mode = if op.sem.uses.float.is_empty() {
+        quote! { Keep }
     } else {
-        out.extend(quote! {
-            pub unsafe fn #base(cx: &mut Cx<'_>, op: &Op) -> Flow { unsafe { #general(cx, op, &Keep) } }
-        });
-    }
+        quote! { cx.general }
+    };
+    out.extend(quote! {
+        pub unsafe fn #base(cx: &mut Cx<'_>, op: &Op) -> Flow {
+            let m = #mode;
+            unsafe { #general(cx, op, &m) }
+        }
+    });
     out
 }
 
-/// The function that runs an operation in a mode. Operations without floats have one for all modes, those without f32 one for
-/// both of the modes that differ in f32 alone.
+/// The function that runs an operation in a mode. Operations without f32 have one for both of the modes that differ in f32 alone.
 pub fn variant(at: usize, op: &Operation, mode: &str) -> Ident {
     let float = &op.sem.uses.float;
     let own = match mode {
         "flush" => float.contains(&Ty::F32),
-        "any" => !float.is_empty(),
         _ => true,
     };
     format_ident!("op{at}_{}", if own { mode } else { "keep" })
@@ -343,6 +356,10 @@ fn declare_locals(sem: &Semantics) -> TokenStream {
 fn once(emit: &Emit<'_>) -> TokenStream {
     let locals = declare_locals(emit.sem);
     let body = emit.stmts(&emit.sem.body);
+    let staged = emit.staged.iter().map(|role| {
+        let (name, value) = (role_name(*role), emit.scalar(*role, role_width(emit.sem, *role)));
+        quote! { let #name = #value; }
+    });
     let refresh = if changes_mode(emit.sem) {
         quote! { cx.refresh_mode(); flow = Flow::MODE; }
     } else {
@@ -351,6 +368,7 @@ fn once(emit: &Emit<'_>) -> TokenStream {
     quote! {
         let mut flow = Flow::NEXT;
         let clamp = rt::clamp(op);
+        #(#staged)*
         #locals
         'body: { #body }
         #refresh
@@ -369,6 +387,17 @@ fn changes_mode(sem: &Semantics) -> bool {
         })
     }
     sem.uses.state_writes.contains(&State::Mode) || calls(&sem.body)
+}
+
+/// Whether a body that [`flushes`] is a single operation: nothing between its sources and its result.
+fn one_operation(sem: &Semantics) -> bool {
+    let leaf = |e: &Expr| matches!(e.kind, ExprKind::Operand(_));
+    flushes(sem)
+        && matches!(&sem.body[..], [Stmt::Assign { value, .. }] if match &value.kind {
+            ExprKind::Binary(_, a, b) => leaf(a) && leaf(b),
+            ExprKind::Call(_, args) => args.iter().all(leaf),
+            _ => false,
+        })
 }
 
 /// Whether the body is one f32 operation that flushes what it reads and what it gives, and nothing else.
@@ -566,11 +595,18 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
             quote! { rt::write_half(cx, file, op, half, exec, #fmt, [#(#names),*]); }
         } else if plain {
             let mark = if flushes(sem) {
-                quote! { if M::FLUSH { rt::flushed(cx, op, exec); } else { rt::written::<#d_rows>(cx, op); } }
+                quote! {
+                    if M::FLUSH || M::FLUSH_ROWS { rt::flushed(cx, op, exec); } else { rt::written::<#d_rows>(cx, op); }
+                }
             } else {
                 quote! { rt::written::<#d_rows>(cx, op); }
             };
-            quote! { rt::plain_write::<#d_rows>(cx, file, op, exec, [#(#names),*]); #mark }
+            let flush = if one_operation(sem) {
+                quote! { if M::FLUSH_ROWS && rt::has_denormals(file, op) { return rt::flush_written(cx, op); } }
+            } else {
+                quote! {}
+            };
+            quote! { rt::plain_write::<#d_rows>(cx, file, op, exec, [#(#names),*]); #mark #flush }
         } else {
             quote! { rt::write::<#d_rows>(cx, file, op, half, exec, #fmt, [#(#names),*]); }
         }
@@ -643,9 +679,15 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
             }
         }
     };
+    // The clamp bit is not for the plain path.
+    let clamp = if plain {
+        quote! { const clamp: bool = false; }
+    } else {
+        quote! { let clamp = rt::clamp(op); }
+    };
     quote! {
         let mut flow = Flow::NEXT;
-        let clamp = rt::clamp(op);
+        #clamp
         let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
         #scalars
         let file = rt::file(cx);

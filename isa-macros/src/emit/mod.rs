@@ -57,41 +57,32 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             chunk.iter().enumerate().map(|(at, op)| handler::handler(number * PER_MODULE + at, op));
         modules.extend(quote! {
             pub mod #name {
-                use crate::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, General, Mode};
+                use crate::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushRows, General, Mode};
                 use crate::exec::op::Op;
                 use crate::machine::Row;
                 #(#handlers)*
             }
         });
     }
-    let arms = |mode: &str| -> Vec<TokenStream> {
+    // Tables of functions and not a match: a match in which every arm is a call costs a jump and a call where a table costs one call.
+    let dispatch = ["keep", "flush", "base"].map(|mode| {
         let run = |(at, op)| {
             let module = format_ident!("h{}", at / PER_MODULE);
             let name = handler::variant(at, op, mode);
-            let code = at as u16;
-            quote! { #code => crate::isa::handlers::#module::#name(cx, op) }
+            quote! { #module::#name }
         };
-        set.operations.iter().enumerate().map(run).collect()
-    };
-    // Macros, so that the run loop contains the match: a function of this size is never inlined.
-    let dispatch = ["keep", "flush", "any", "base"].map(|mode| {
-        let (name, arms) = (format_ident!("dispatch_{mode}"), arms(mode));
-        let (cx, op) = (quote! { $cx }, quote! { $op });
+        let list = set.operations.iter().enumerate().map(run);
+        let name = format_ident!("{}", mode.to_uppercase());
         quote! {
-            /// Runs one operation in a float mode: `(&mut Cx, &Op) -> Flow`.
+            /// By operation: its handler in a float mode. The last entries, for what is no operation, give [`Flow::UNKNOWN`].
             ///
             /// # Safety
-            /// But for `dispatch_base` the host has AVX2, FMA and BMI (x86-64); the operation was lowered for the program and wave that
-            /// the context holds.
-            macro_rules! #name {
-                (#cx:expr, #op:expr) => {{
-                    let (cx, op): (&mut Cx<'_>, &Op) = (#cx, #op);
-                    match op.code { #(#arms,)* _ => Flow::UNKNOWN }
-                }};
-            }
-            pub(crate) use #name;
+            /// But for `BASE` the host has AVX2, FMA and BMI (x86-64); the operation was lowered for the program and wave that the
+            /// context holds.
+            pub(crate) static #name: [Handler; Op::CODES] = [#(#list,)* unknown, unknown, unknown];
         }
     });
+    let count = set.operations.len();
     let rebuild = quote! { const _: ::core::option::Option<&str> = ::core::option_env!("WAVESIM_ISA_DIR"); };
     quote! {
         #(#tracked)*
@@ -118,12 +109,17 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         #[allow(clippy::enum_variant_names)]
         pub enum Operation { #(#variants),* }
         pub static OPERATIONS: &[OpInfo] = &[#(#infos),*];
+        pub const OPERATION_COUNT: usize = #count;
         /// Per architecture: instruction index -> operation code; `u16::MAX` for none.
         pub static BY_ARCH: [&[u16]; #archs] = [#(#by_arch),*];
         #[allow(unused_variables, unused_mut, unused_assignments, unused_parens, unused_labels, unused_imports,
             unused_unsafe, unused_must_use, unreachable_code, dead_code, unsafe_op_in_unsafe_fn, clippy::all,
             clippy::undocumented_unsafe_blocks)]
         pub mod handlers {
+            use crate::exec::op::Op;
+            use crate::exec::rt::{Cx, Flow};
+            pub(crate) type Handler = unsafe fn(&mut Cx<'_>, &Op) -> Flow;
+            unsafe fn unknown(_: &mut Cx<'_>, _: &Op) -> Flow { Flow::UNKNOWN }
             #modules
             #(#dispatch)*
         }

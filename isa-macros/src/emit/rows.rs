@@ -128,6 +128,14 @@ impl Accesses<'_> {
     }
 }
 
+/// Puts a lane's address in the list of all.
+pub fn set_address(space: Space, addr: TokenStream) -> TokenStream {
+    match space {
+        Space::Lds => quote! { addresses.0[l] = rt::lds_offset(#addr); },
+        _ => quote! { addresses[l] = #addr; },
+    }
+}
+
 impl Access<'_> {
     fn tokens(
         &self,
@@ -138,30 +146,43 @@ impl Access<'_> {
     ) -> (TokenStream, TokenStream) {
         let (bytes, dwords) = (self.width.div_ceil(8) as usize, self.width.div_ceil(32) as usize);
         let space = format_ident!("{}", format!("{:?}", self.space));
+        // LDS is small: its addresses are 32-bit offsets.
+        let lds = self.space == Space::Lds;
+        let addresses = if lds {
+            quote! { Row::ZERO }
+        } else {
+            quote! { [0u64; 32] }
+        };
         if self.store {
+            let call = if lds {
+                quote! { rt::store_lds::<#bytes, #dwords>(cx, &addresses, exec, lane_base, &stored) }
+            } else {
+                quote! { rt::store_rows::<#bytes, #dwords>(cx, rt::Space::#space, &addresses, exec, lane_base, &stored) }
+            };
             let before = quote! {
-                let mut addresses = [0u64; 32];
+                let mut addresses = #addresses;
                 let mut stored = [Row::ZERO; #dwords];
             };
-            let after = quote! {
-                if let Err(flow) = rt::store_rows::<#bytes, #dwords>(
-                    cx, rt::Space::#space, &addresses, exec, lane_base, &stored) { return flow; }
-            };
-            return (before, after);
+            return (before, quote! { if let Err(flow) = #call { return flow; } });
         }
         let (statements, addr) = (emit.stmts(self.before), emit.address(self.space, self.addr));
         let loaded = all.loaded(self.addr);
+        let set = set_address(self.space, addr);
+        let call = if lds {
+            quote! { rt::load_lds::<#bytes, #dwords>(cx, &addresses, exec, lane_base) }
+        } else {
+            quote! { rt::load_rows::<#bytes, #dwords>(cx, rt::Space::#space, &addresses, exec, lane_base) }
+        };
         let before = quote! {
-            let mut addresses = [0u64; 32];
+            let mut addresses = #addresses;
             for l in 0..32usize {
                 let lane: u32 = lane_base + l as u32;
                 #read
                 #locals
                 #statements
-                addresses[l] = #addr;
+                #set
             }
-            let #loaded = match rt::load_rows::<#bytes, #dwords>(
-                cx, rt::Space::#space, &addresses, exec, lane_base) {
+            let #loaded = match #call {
                 Ok(rows) => rows,
                 Err(flow) => return flow,
             };

@@ -1,4 +1,4 @@
-//! The interpreter: a match on the operation's number, in a loop.
+//! The interpreter: the handler of each operation in turn, out of the table for the float mode.
 
 use super::lower::Lowered;
 use super::machine_ops::Event;
@@ -9,14 +9,18 @@ use super::rt::{Cx, Flow};
 use crate::arch::Arch;
 use crate::fault::FaultKind;
 use crate::inst::Inst;
-use crate::isa::{self, handlers};
+use crate::isa;
+use crate::isa::handlers::{self, Handler};
 use crate::machine::Wave;
+#[cfg(target_arch = "x86_64")]
+use std::sync::LazyLock;
 
 /// Whether the host has what the fast handlers are compiled for.
+#[cfg(target_arch = "x86_64")]
 pub fn host_is_fast() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::is_x86_feature_detected as has;
+    use std::arch::is_x86_feature_detected as has;
+    // Asked for at each turn of a wave.
+    static FAST: LazyLock<bool> = LazyLock::new(|| {
         has!("avx2")
             && has!("fma")
             && has!("bmi1")
@@ -24,9 +28,13 @@ pub fn host_is_fast() -> bool {
             && has!("f16c")
             && has!("lzcnt")
             && has!("popcnt")
-    }
-    // Elsewhere they are compiled for whatever every host of the kind has.
-    #[cfg(not(target_arch = "x86_64"))]
+    });
+    *FAST
+}
+
+/// They are compiled for whatever every host of the kind has.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn host_is_fast() -> bool {
     true
 }
 
@@ -95,15 +103,13 @@ pub(super) fn unknown(op: &Op, name: Option<&str>) -> Event {
 /// # Safety
 /// `op` was lowered for the program and wave that `cx` holds; `fast` is [`host_is_fast`].
 pub unsafe fn dispatch(cx: &mut Cx<'_>, op: &Op, fast: bool) -> Flow {
+    let table = match (fast, cx.mode_kind) {
+        (true, Cx::KEEP) => &handlers::KEEP,
+        (true, Cx::FLUSH) => &handlers::FLUSH,
+        _ => &handlers::BASE,
+    };
     // SAFETY: by the contract.
-    unsafe {
-        match (fast, cx.mode_kind) {
-            (true, Cx::KEEP) => handlers::dispatch_keep!(cx, op),
-            (true, Cx::FLUSH) => handlers::dispatch_flush!(cx, op),
-            (true, _) => handlers::dispatch_any!(cx, op),
-            (false, _) => handlers::dispatch_base!(cx, op),
-        }
-    }
+    unsafe { table[op.code as usize](cx, op) }
 }
 
 /// Executes one instruction by compiled handlers; `None` if it has none. The PC moves on, or jumps.
@@ -182,10 +188,9 @@ pub fn run(
         let stop = unsafe {
             match (fast, cx.mode_kind) {
                 _ if turn.left < EXACT => turn.exactly(&mut cx, fast),
-                (true, Cx::KEEP) => turn.keep(&mut cx),
-                (true, Cx::FLUSH) => turn.flush(&mut cx),
-                (true, _) => turn.any(&mut cx),
-                (false, _) => turn.base(&mut cx),
+                (true, Cx::KEEP) => turn.straight(&mut cx, &handlers::KEEP),
+                (true, Cx::FLUSH) => turn.straight(&mut cx, &handlers::FLUSH),
+                _ => turn.straight(&mut cx, &handlers::BASE),
             }
         };
         match stop {
@@ -275,46 +280,6 @@ struct Turn<'a> {
     executed: &'a mut u64,
 }
 
-/// The loop for one way to dispatch. Instructions are counted where the straight line ends.
-macro_rules! run_loop {
-    ($self:ident, $cx:ident, $dispatch:ident) => {{
-        let program = $self.program;
-        let ops = program.lowered.ops.as_ptr();
-        let mut at = $cx.at;
-        let mut start = at;
-        loop {
-            $cx.at = at;
-            // SAFETY: `at` is an operation of the program: jumps are looked up, and END, which never goes on, is the last.
-            let op = unsafe { &*ops.add(at) };
-            // SAFETY: as the caller says; the operation is the program's.
-            match unsafe { handlers::$dispatch!($cx, op) } {
-                Flow::NEXT => at += 1,
-                Flow::JUMP => {
-                    let ended = $self.count($cx, start, at + 1);
-                    match program.op_at($cx.jump) {
-                        Some(next) => at = next,
-                        None => return Stop::Outside,
-                    }
-                    start = at;
-                    if ended {
-                        $cx.at = at;
-                        return Stop::Turn;
-                    }
-                }
-                Flow::MODE => {
-                    $self.count($cx, start, at + 1);
-                    $cx.at = at + 1;
-                    return Stop::Mode;
-                }
-                _ => {
-                    $self.count($cx, start, at + 1);
-                    return Stop::Event;
-                }
-            }
-        }
-    }};
-}
-
 impl Turn<'_> {
     /// Counts a straight line of operations; true if the turn is over.
     #[inline(always)]
@@ -327,31 +292,53 @@ impl Turn<'_> {
         self.left == 0
     }
 
+    /// The loop: handlers of one float mode, one after the other. Instructions are counted where the straight line ends.
+    ///
     /// # Safety
-    /// The host is fast, and MODE is what the loop is for.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
-    unsafe fn keep(&mut self, cx: &mut Cx<'_>) -> Stop {
-        run_loop!(self, cx, dispatch_keep)
-    }
-
-    /// # Safety
-    /// As for `keep`.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
-    unsafe fn flush(&mut self, cx: &mut Cx<'_>) -> Stop {
-        run_loop!(self, cx, dispatch_flush)
-    }
-
-    /// # Safety
-    /// As for `keep`.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
-    unsafe fn any(&mut self, cx: &mut Cx<'_>) -> Stop {
-        run_loop!(self, cx, dispatch_any)
-    }
-
-    /// # Safety
-    /// The operations were lowered for the program and wave of `cx`.
-    unsafe fn base(&mut self, cx: &mut Cx<'_>) -> Stop {
-        run_loop!(self, cx, dispatch_base)
+    /// The handlers are for this host and MODE; the operations were lowered for the program and wave of `cx`.
+    unsafe fn straight(&mut self, cx: &mut Cx<'_>, handlers: &[Handler; Op::CODES]) -> Stop {
+        let program = self.program;
+        let ops = program.lowered.ops.as_ptr();
+        let mut at = cx.at;
+        let mut start = at;
+        // SAFETY: `at` is an operation of the program, here and below: jumps are looked up, and END, which never goes on, is the last.
+        let mut op = unsafe { ops.add(at) };
+        loop {
+            cx.at = at;
+            // SAFETY: as above; lowering gives no code beyond `CODES`.
+            let (handler, running) = unsafe { (handlers.get_unchecked((*op).code as usize), &*op) };
+            // SAFETY: as the caller says; the operation is the program's.
+            match unsafe { handler(cx, running) } {
+                Flow::NEXT => {
+                    at += 1;
+                    // SAFETY: as above.
+                    op = unsafe { op.add(1) };
+                }
+                Flow::JUMP => {
+                    let ended = self.count(cx, start, at + 1);
+                    match program.op_at(cx.jump) {
+                        Some(next) => at = next,
+                        None => return Stop::Outside,
+                    }
+                    // SAFETY: as above.
+                    op = unsafe { ops.add(at) };
+                    start = at;
+                    if ended {
+                        cx.at = at;
+                        return Stop::Turn;
+                    }
+                }
+                Flow::MODE => {
+                    self.count(cx, start, at + 1);
+                    cx.at = at + 1;
+                    return Stop::Mode;
+                }
+                _ => {
+                    self.count(cx, start, at + 1);
+                    return Stop::Event;
+                }
+            }
+        }
     }
 
     /// Instruction by instruction: for short turns, whose ends are what a schedule is about.

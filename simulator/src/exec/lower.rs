@@ -274,7 +274,7 @@ fn is_plain(op: &Op, operands: &[Operand]) -> bool {
     const WIDEST: u16 = 4;
     let plain =
         |code: u16| code & (Op::VGPR | Op::SPECIAL | Op::CONST) == Op::VGPR || code + WIDEST <= NULL as u16;
-    let special = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST;
+    let special = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP;
     // Masks are read as such on every path.
     let sources =
         operands.iter().filter(|o| o.field.is_some() && o.fmt != Fmt::Mask).filter_map(|o| slot(o.role));
@@ -425,5 +425,5 @@ fn dpp(plan: &Plan, inst: &Inst) -> Dpp {
 fn mov(arch: Arch) -> Option<u16> {
     let table = arch.table();
     let at = table.instructions.iter().position(|i| i.name == "V_MOV_B32")?;
-    isa::BY_ARCH[arch as usize].get(at).copied().filter(|c| *c != Op::UNKNOWN)
+    isa::BY_ARCH[arch as usize].get(at).copied().filter(|c| *c != u16::MAX)
 }

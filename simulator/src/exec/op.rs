@@ -1,5 +1,6 @@
 //! The dense operation that the interpreter runs: what an instruction becomes once its operands are resolved.
 
+use crate::isa::OPERATION_COUNT;
 use crate::machine::wave::STAGE;
 
 /// One operation. Sources are codes: below 128 an index in the SGPR file, [`Op::VGPR`] a VGPR row, [`Op::CONST`] a row of the
@@ -23,12 +24,14 @@ pub struct Op {
 }
 
 impl Op {
-    /// Code of an instruction without semantics.
-    pub const UNKNOWN: u16 = u16::MAX;
+    /// Code of an instruction without semantics: the first behind the operations.
+    pub const UNKNOWN: u16 = OPERATION_COUNT as u16;
     /// Code of words that are no instruction.
-    pub const HOLE: u16 = u16::MAX - 1;
+    pub const HOLE: u16 = Op::UNKNOWN + 1;
     /// Code of the place behind a program.
-    pub const END: u16 = u16::MAX - 2;
+    pub const END: u16 = Op::UNKNOWN + 2;
+    /// Codes there are: every operation has one below this.
+    pub const CODES: usize = OPERATION_COUNT + 3;
 
     /// No SGPR in this byte of `imm`, nor in those above.
     pub const NO_SCALAR: u8 = 0xff;

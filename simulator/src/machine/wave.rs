@@ -10,7 +10,16 @@ pub struct Row(pub [u32; 32]);
 impl Row {
     pub const ZERO: Row = Row([0; 32]);
 
+    #[inline(always)]
     pub fn splat(value: u32) -> Row {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::_mm_set1_epi32;
+            // Vectors from the start: the compiler makes 32 stores of the array.
+            // SAFETY: SSE2 is part of the architecture; any bits are a row.
+            unsafe { std::mem::transmute([_mm_set1_epi32(value as i32); 8]) }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
         Row([value; 32])
     }
 }
@@ -152,6 +161,28 @@ impl Wave {
         }
     }
 
+    /// [`Wave::is_clean`] without a bounds check.
+    ///
+    /// # Safety
+    /// `row` is below [`ROWS`].
+    #[inline(always)]
+    pub unsafe fn is_clean_unchecked(&self, row: usize) -> bool {
+        debug_assert!(row < ROWS);
+        // SAFETY: by the contract; there are more codes than rows.
+        unsafe { *self.clean.as_ptr().wrapping_add(row) == 1 }
+    }
+
+    /// [`Wave::set_clean`] without a bounds check.
+    ///
+    /// # Safety
+    /// `row` is below [`ROWS`].
+    #[inline(always)]
+    pub unsafe fn set_clean_unchecked(&mut self, row: usize, clean: bool) {
+        debug_assert!(row < ROWS);
+        // SAFETY: by the contract; there are more codes than rows.
+        unsafe { *self.clean.get_unchecked_mut(row) = clean as u8 };
+    }
+
     pub fn halves(&self) -> usize {
         (self.size / 32) as usize
     }
@@ -177,12 +208,31 @@ impl Wave {
 
     /// After a write to the EXEC registers.
     pub fn rebuild_masks(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the host has AVX2.
+            return unsafe { self.rebuild_masks_avx2() };
+        }
+        self.rebuild_masks_anywhere();
+    }
+
+    /// A fifth of a divergent loop's time without the vector instructions.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn rebuild_masks_avx2(&mut self) {
+        self.rebuild_masks_anywhere();
+    }
+
+    #[inline(always)]
+    fn rebuild_masks_anywhere(&mut self) {
         let exec = self.exec();
         for half in 0..self.halves() {
             let bits = (exec >> (32 * half)) as u32;
-            for (lane, mask) in self.masks[half].0.iter_mut().enumerate() {
-                *mask = 0u32.wrapping_sub(bits >> lane & 1);
+            let mut mask = Row::ZERO;
+            for lane in 0..32 {
+                mask.0[lane] = if bits & 1 << lane != 0 { u32::MAX } else { 0 };
             }
+            self.masks[half] = mask;
         }
     }
 
@@ -209,10 +259,10 @@ impl Wave {
         }
     }
 
-    /// By operand code; null reads zero, codes beyond the file too.
+    /// By operand code; codes beyond the file read zero, as does null, which nothing writes.
     #[inline(always)]
     pub fn sgpr(&self, code: u32) -> u32 {
-        if code as usize == NULL { 0 } else { self.sgprs.get(code as usize).copied().unwrap_or(0) }
+        self.sgprs.get(code as usize).copied().unwrap_or(0)
     }
 
     /// By operand code; null and codes beyond the file are dropped.

@@ -80,8 +80,9 @@ impl<'a> Cx<'a> {
         self.op_pcs.get(self.at).copied().unwrap_or(0)
     }
 
-    pub fn raw(&self, op: &Op) -> Ext {
-        self.exts.get(op.ext as usize).copied().unwrap_or_default()
+    #[inline(always)]
+    pub fn raw(&self, op: &Op) -> &'a Ext {
+        &self.exts[op.ext as usize]
     }
 
     pub fn fault(&mut self, event: Event) -> Flow {

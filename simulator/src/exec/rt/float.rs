@@ -10,6 +10,8 @@ pub trait Mode {
     const FLUSH: bool;
     /// The same for what comes in: not if it is known to hold none.
     const FLUSH_IN: bool = Self::FLUSH;
+    /// What goes out is flushed a row at a time, where it is written: for bodies of one operation.
+    const FLUSH_ROWS: bool = false;
     /// Every operation by the library.
     const GENERAL: bool;
     fn env(&self) -> &FloatEnv;
@@ -21,6 +23,8 @@ pub struct Keep;
 pub struct Flush;
 /// As `Flush`, for sources without denormals.
 pub struct FlushOut;
+/// As `FlushOut`, for bodies of one operation.
+pub struct FlushRows;
 /// Any environment.
 #[derive(Clone, Copy)]
 pub struct General(pub FloatEnv);
@@ -48,6 +52,16 @@ impl Mode for Flush {
 impl Mode for FlushOut {
     const FLUSH: bool = true;
     const FLUSH_IN: bool = false;
+    const GENERAL: bool = false;
+    #[inline(always)]
+    fn env(&self) -> &FloatEnv {
+        &FLUSH_ENV
+    }
+}
+
+impl Mode for FlushRows {
+    const FLUSH: bool = false;
+    const FLUSH_ROWS: bool = true;
     const GENERAL: bool = false;
     #[inline(always)]
     fn env(&self) -> &FloatEnv {

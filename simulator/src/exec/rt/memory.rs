@@ -4,6 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::context::{Cx, Flow};
+use super::lds::load_words;
 use super::watch;
 use crate::exec::machine_ops::Event;
 use crate::machine::Row;
@@ -219,6 +220,11 @@ pub fn load_rows<const BYTES: usize, const DWORDS: usize>(
             return Ok(rows);
         }
     };
+    if BYTES == 4 && !at.in_order {
+        // SAFETY: as below.
+        unsafe { load_words(cx.fast, at.host, &at.offsets, &mut rows[0]) };
+        return Ok(rows);
+    }
     for l in 0..32 {
         let offset = if at.in_order { l * BYTES } else { at.offsets.0[l] as usize };
         // SAFETY: `near` has checked the lowest and the highest address; inactive lanes read at the lowest.
@@ -270,7 +276,7 @@ pub fn store_rows<const BYTES: usize, const DWORDS: usize>(
 /// # Safety
 /// The bytes can be read.
 #[inline(always)]
-unsafe fn element<const BYTES: usize, const DWORDS: usize>(at: *const u8) -> [u32; DWORDS] {
+pub(super) unsafe fn element<const BYTES: usize, const DWORDS: usize>(at: *const u8) -> [u32; DWORDS] {
     // SAFETY: by the contract.
     unsafe {
         match BYTES {
@@ -286,7 +292,11 @@ unsafe fn element<const BYTES: usize, const DWORDS: usize>(at: *const u8) -> [u3
 /// # Safety
 /// The bytes can be written.
 #[inline(always)]
-unsafe fn set_element<const BYTES: usize, const DWORDS: usize>(at: *mut u8, rows: &[Row; DWORDS], l: usize) {
+pub(super) unsafe fn set_element<const BYTES: usize, const DWORDS: usize>(
+    at: *mut u8,
+    rows: &[Row; DWORDS],
+    l: usize,
+) {
     // SAFETY: by the contract.
     unsafe {
         match BYTES {
@@ -330,26 +340,20 @@ fn near<const BYTES: usize>(
     #[cfg(target_arch = "x86_64")]
     if cx.fast {
         // SAFETY: the host has AVX2.
-        return unsafe {
-            if space == Space::Lds {
-                near_lds_avx2::<BYTES>(cx, addresses, exec)
-            } else {
-                near_global_avx2::<BYTES>(cx, space, addresses, exec, write)
-            }
-        };
+        return unsafe { near_global_avx2::<BYTES>(cx, space, addresses, exec, write) };
     }
-    if space == Space::Lds {
-        near_lds::<BYTES>(cx, addresses, exec)
-    } else {
-        near_global::<BYTES>(cx, space, addresses, exec, write)
-    }
+    near_global_anywhere::<BYTES>(cx, space, addresses, exec, write)
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
 #[inline(never)]
-fn near_lds_avx2<const BYTES: usize>(cx: &mut Cx<'_>, addresses: &Addresses, exec: u32) -> Option<Near> {
-    near_lds::<BYTES>(cx, addresses, exec)
+fn near_global_anywhere<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    write: bool,
+) -> Option<Near> {
+    near_global::<BYTES>(cx, space, addresses, exec, write)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -375,31 +379,6 @@ fn active_lanes(exec: u32) -> [u32; 32] {
         }
     }
     active
-}
-
-/// LDS is small and starts at 0: its addresses are offsets, and the highest says whether all are inside.
-#[inline(always)]
-fn near_lds<const BYTES: usize>(cx: &mut Cx<'_>, addresses: &Addresses, exec: u32) -> Option<Near> {
-    let active = active_lanes(exec);
-    let mut offsets = Row::ZERO;
-    let (mut beyond, mut highest, mut gaps) = (0, 0, 0);
-    for l in 0..32 {
-        beyond |= addresses[l] & (active[l] as i32 as i64 as u64);
-        offsets.0[l] = addresses[l] as u32 & active[l];
-    }
-    for l in 0..32 {
-        highest = offsets.0[l].max(highest);
-        gaps |= offsets.0[l].wrapping_sub(offsets.0[0]) ^ (l * BYTES) as u32;
-    }
-    if beyond >> 32 != 0 || highest as usize + BYTES > cx.lds.len() {
-        return None;
-    }
-    let first = cx.lds.as_mut_ptr();
-    if gaps == 0 && exec == u32::MAX {
-        let host = first.wrapping_add(offsets.0[0] as usize);
-        return Some(Near { host, in_order: true, offsets });
-    }
-    Some(Near { host: first, in_order: false, offsets })
 }
 
 #[inline(always)]
@@ -498,7 +477,7 @@ fn locate(cx: &mut Cx<'_>, space: Space, address: u64, len: u64, write: bool) ->
 }
 
 #[inline(never)]
-fn far_load<const BYTES: usize, const DWORDS: usize>(
+pub(super) fn far_load<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
@@ -525,7 +504,7 @@ fn far_load<const BYTES: usize, const DWORDS: usize>(
 }
 
 #[inline(never)]
-fn far_store<const BYTES: usize, const DWORDS: usize>(
+pub(super) fn far_store<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,

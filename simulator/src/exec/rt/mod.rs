@@ -3,6 +3,7 @@
 mod context;
 mod float;
 mod int;
+mod lds;
 mod memory;
 mod operands;
 pub mod watch;
@@ -13,6 +14,7 @@ pub use float::*;
 pub use int::*;
 pub use isa_spec::pcode::builtins::Bi;
 pub use isa_spec::pcode::ir::{Space, Ty};
+pub use lds::{lds_offset, load_lds, store_lds};
 pub use memory::{exchange, load, load_rows, store, store_rows};
 pub use operands::*;
 

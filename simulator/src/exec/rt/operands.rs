@@ -1,6 +1,6 @@
 //! Operands: source rows in, modifiers applied, results and masks out.
 
-use super::context::Cx;
+use super::context::{Cx, Flow};
 use crate::exec::op::{Dpp, Op};
 use crate::exec::output as modifier;
 use crate::exec::plan::dpp16_source;
@@ -311,9 +311,13 @@ pub unsafe fn write<const N: usize>(
 }
 
 /// Whether a plain source surely holds no f32 denormals.
+///
+/// # Safety
+/// As for [`plain_stage`].
 #[inline(always)]
-pub fn is_clean(cx: &Cx<'_>, code: u16) -> bool {
-    cx.wave.is_clean((code & Op::ROW) as usize)
+pub unsafe fn is_clean(cx: &Cx<'_>, code: u16) -> bool {
+    // SAFETY: by the contract a row's code. (The subtraction becomes part of the address.)
+    unsafe { cx.wave.is_clean_unchecked((code as usize).wrapping_sub(Op::VGPR as usize)) }
 }
 
 /// Looks for denormals in rows of which nothing is known, and remembers those that have none: a register that a loop only reads is
@@ -338,20 +342,79 @@ pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, codes: [u16; N]) {
 }
 
 /// The destination may hold anything.
+///
+/// # Safety
+/// As for [`plain_write`].
 #[inline(always)]
-pub fn written<const N: usize>(cx: &mut Cx<'_>, op: &Op) {
+pub unsafe fn written<const N: usize>(cx: &mut Cx<'_>, op: &Op) {
     for k in 0..N {
-        cx.wave.set_clean((op.d & Op::ROW) as usize + k, false);
+        // SAFETY: by the contract.
+        unsafe { cx.wave.set_clean_unchecked(op.d as usize + k, false) };
     }
 }
 
 /// The destination's f32 values were flushed.
+///
+/// # Safety
+/// As for [`plain_write`].
 #[inline(always)]
-pub fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
+pub unsafe fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
     // The other lanes are as they were.
     if exec == u32::MAX {
-        cx.wave.set_clean((op.d & Op::ROW) as usize, true);
+        // SAFETY: by the contract.
+        unsafe { cx.wave.set_clean_unchecked(op.d as usize, true) };
     }
+}
+
+/// Whether there are f32 denormals in what was just written, or in the lanes beside it: hardly ever. Looked for in place: a result that
+/// was looked at before it is stored would not be computed in vectors.
+///
+/// # Safety
+/// As for [`plain_write`].
+#[inline(always)]
+pub unsafe fn has_denormals(file: *mut Row, op: &Op) -> bool {
+    debug_assert!((op.d as usize) < ROWS);
+    // SAFETY: by the contract.
+    has_denormal(unsafe { &*file.add(op.d as usize) })
+}
+
+/// Flushes the f32 denormals of the active lanes of what was just written: the last thing that a handler does.
+#[cold]
+#[inline(never)]
+pub fn flush_written(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    let active = cx.wave.masks[0];
+    for (value, active) in cx.wave.rows[op.d as usize].0.iter_mut().zip(active.0) {
+        if active != 0 && is_denormal(*value) {
+            *value &= 0x8000_0000;
+        }
+    }
+    Flow::NEXT
+}
+
+#[inline(always)]
+fn has_denormal(row: &Row) -> bool {
+    // Twice the word is its magnitude, without the sign; less one, a zero is the greatest of all numbers, and denormals are the least.
+    const LEAST_NORMAL: u32 = (0x0080_0000 << 1) - 1;
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::*;
+        // SAFETY: plain handlers run on hosts with AVX2 only; a row is four aligned vectors.
+        unsafe {
+            let vectors = row.0.as_ptr().cast::<__m256i>();
+            let one = _mm256_set1_epi32(-1);
+            let magnitude = |k: usize| {
+                let v = _mm256_load_si256(vectors.add(k));
+                _mm256_add_epi32(_mm256_add_epi32(v, v), one)
+            };
+            let low = _mm256_min_epu32(magnitude(0), magnitude(1));
+            let high = _mm256_min_epu32(magnitude(2), magnitude(3));
+            let least = _mm256_min_epu32(low, high);
+            let normal = _mm256_max_epu32(least, _mm256_set1_epi32(LEAST_NORMAL as i32));
+            _mm256_movemask_epi8(_mm256_cmpeq_epi32(normal, least)) != -1
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    row.0.iter().fold(false, |found, v| found | ((v << 1).wrapping_sub(1) < LEAST_NORMAL))
 }
 
 /// [`write()`] without output modifiers, in a wave of 32.
@@ -360,22 +423,24 @@ pub fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
 /// As for [`plain_stage`].
 #[inline(always)]
 pub unsafe fn plain_write<const N: usize>(cx: &Cx<'_>, file: *mut Row, op: &Op, exec: u32, rows: [Row; N]) {
-    let at = (op.d & Op::ROW) as usize;
-    debug_assert!(at + N <= cx.wave.rows.len());
+    let at = op.d as usize;
+    debug_assert!(at + N <= ROWS);
     // SAFETY: by the contract; nothing else refers to the rows.
-    let old = unsafe { std::slice::from_raw_parts_mut(file.add(at), N) };
+    let old = unsafe { &mut *file.add(at).cast::<[Row; N]>() };
     if exec == u32::MAX {
-        old.copy_from_slice(&rows);
+        // Not `copy_from_slice`: without LTO that is a call, and `rows` would go through memory.
+        *old = rows;
         return;
     }
-    // EXEC is the wave's own here, and so is its mask. By value: the compiler need not fear that rows and mask overlap.
+    // EXEC is the wave's own here, and so is its mask. By value: the compiler need not fear that rows and mask overlap. By index: `zip`
+    // would be a call.
     let mask = cx.wave.masks[0];
-    for (old, new) in old.iter_mut().zip(&rows) {
-        let mut merged = *old;
+    for k in 0..N {
+        let mut merged = old[k];
         for l in 0..32 {
-            merged.0[l] = merged.0[l] & !mask.0[l] | new.0[l] & mask.0[l];
+            merged.0[l] = merged.0[l] & !mask.0[l] | rows[k].0[l] & mask.0[l];
         }
-        *old = merged;
+        old[k] = merged;
     }
 }
 
