@@ -1,21 +1,27 @@
 #!/bin/sh
 # Builds the C library and installs it with its header: install-c-library.sh [PREFIX], by default /usr/local.
-# DESTDIR is put before PREFIX, as packagers want it; PROFILE=dev takes the unoptimised build.
+# DESTDIR is put before PREFIX, as packagers want it; PROFILE=dev takes the unoptimised build; LIBRARY=FILE takes one that is built already.
 set -eu
 cd "$(dirname "$0")/.."
 prefix=${1:-/usr/local}
 profile=${PROFILE:-release}
 root=${DESTDIR:-}$prefix
-cargo build --quiet --profile "$profile" -p wavesim-capi
-case $profile in dev) built=debug ;; *) built=$profile ;; esac
-from=${CARGO_TARGET_DIR:-target}/$built
+if [ -z "${LIBRARY:-}" ]; then
+    cargo build --quiet --profile "$profile" -p wavesim-capi
+    case $profile in dev) built=debug ;; *) built=$profile ;; esac
+    for file in "${CARGO_TARGET_DIR:-target}/$built"/libwavesim_capi.so "${CARGO_TARGET_DIR:-target}/$built"/libwavesim_capi.dylib; do
+        [ ! -f "$file" ] || LIBRARY=$file
+    done
+fi
+if [ ! -f "${LIBRARY:-}" ]; then
+    echo "install-c-library.sh: there is no library ${LIBRARY:-in ${CARGO_TARGET_DIR:-target}/$built}" >&2
+    exit 1
+fi
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-for name in libwavesim_capi.so libwavesim_capi.dylib; do
-    [ ! -f "$from/$name" ] || library=$name
-done
+name=$(basename "$LIBRARY")
 mkdir -p "$root/include" "$root/lib/pkgconfig"
 install -m 644 capi/include/wavesim.h "$root/include/wavesim.h"
-install -m 755 "$from/$library" "$root/lib/$library"
+install -m 755 "$LIBRARY" "$root/lib/$name"
 cat > "$root/lib/pkgconfig/wavesim.pc" <<END
 prefix=$prefix
 Name: wavesim
@@ -24,4 +30,4 @@ Version: $version
 Cflags: -I\${prefix}/include
 Libs: -L\${prefix}/lib -lwavesim_capi
 END
-echo "installed $root/include/wavesim.h, $root/lib/$library, $root/lib/pkgconfig/wavesim.pc"
+echo "installed $root/include/wavesim.h, $root/lib/$name, $root/lib/pkgconfig/wavesim.pc"

@@ -31,19 +31,26 @@ fn succeed(command: &mut Command) -> String {
 
 /// What an example of `examples/c` prints.
 fn c(name: &str) -> Option<String> {
+    let library = library().display().to_string();
+    let include = format!("-I{}", root().join("capi/include").display());
+    built(name, &[include, format!("-L{library}"), "-lwavesim_capi".to_string()], &library)
+}
+
+/// What an example prints that is built with these flags against the library in a folder.
+fn built(name: &str, flags: &[String], library: &str) -> Option<String> {
     if !have("cc") {
         return None;
     }
-    let program = std::env::temp_dir().join(format!("wavesim-example-{}-{name}", std::process::id()));
-    let library = library();
+    let unique = std::thread::current().name().unwrap_or_default().to_string();
+    let program = format!("wavesim-example-{}-{unique}-{name}", std::process::id());
+    let program = std::env::temp_dir().join(program);
     succeed(
         Command::new("cc")
             .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"])
-            .arg(format!("-I{}", root().join("capi/include").display()))
             .arg(root().join("examples/c").join(name).with_extension("c"))
-            .arg(format!("-L{}", library.display()))
-            .arg(format!("-Wl,-rpath,{}", library.display()))
-            .args(["-lwavesim_capi", "-lpthread", "-o"])
+            .args(flags)
+            .arg(format!("-Wl,-rpath,{library}"))
+            .args(["-lpthread", "-o"])
             .arg(&program),
     );
     let out = succeed(&mut Command::new(&program));
@@ -51,12 +58,13 @@ fn c(name: &str) -> Option<String> {
     Some(out)
 }
 
+const RUN_ASM: &str = "c[0] = 0.5, c[255] = 255.5\n\
+                       status 1: out-of-bounds: load of 4 bytes at 0x10 is outside every buffer; the pointer is null\n";
+
 #[test]
 fn run_asm() {
     let Some(out) = c("run_asm") else { return };
-    let expected = "c[0] = 0.5, c[255] = 255.5\n\
-                    status 1: out-of-bounds: load of 4 bytes at 0x10 is outside every buffer; the pointer is null\n";
-    assert_eq!(out, expected);
+    assert_eq!(out, RUN_ASM);
 }
 
 #[test]
@@ -81,6 +89,49 @@ fn threads() {
 
 #[test]
 fn python() {
+    python_example(&library().join("libwavesim_capi.so"));
+}
+
+/// What `scripts/install-c-library.sh` installs, as others find it: by pkg-config.
+#[test]
+fn an_installed_library() {
+    let prefix = std::env::temp_dir().join(format!("wavesim-prefix-{}", std::process::id()));
+    let script = || {
+        let mut script = Command::new(root().join("scripts/install-c-library.sh"));
+        script.arg(&prefix).env_remove("DESTDIR");
+        script
+    };
+    let out = succeed(script().env("LIBRARY", library().join("libwavesim_capi.so")));
+    for file in ["include/wavesim.h", "lib/libwavesim_capi.so", "lib/pkgconfig/wavesim.pc"] {
+        assert!(prefix.join(file).is_file() && out.contains(file), "{file}: {out}");
+    }
+    if have("pkg-config") {
+        let flags = succeed(
+            Command::new("pkg-config")
+                .args(["--cflags", "--libs", "wavesim"])
+                .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")),
+        );
+        let flags: Vec<String> = flags.split_whitespace().map(str::to_string).collect();
+        assert!(flags.len() >= 3, "{flags:?}");
+        if let Some(out) = built("run_asm", &flags, &prefix.join("lib").display().to_string()) {
+            assert_eq!(out, RUN_ASM);
+        }
+    }
+    python_example(&prefix.join("lib/libwavesim_capi.so"));
+    // A package is put together in one place and used in another.
+    let staged = std::env::temp_dir().join(format!("wavesim-staged-{}", std::process::id()));
+    succeed(script().env("LIBRARY", prefix.join("lib/libwavesim_capi.so")).env("DESTDIR", &staged));
+    let inside = staged.join(prefix.strip_prefix("/").expect("absolute"));
+    let described = std::fs::read_to_string(inside.join("lib/pkgconfig/wavesim.pc")).expect("readable");
+    assert!(described.starts_with(&format!("prefix={}\n", prefix.display())), "{described}");
+    let missing = script().env("LIBRARY", "/nowhere.so").output().expect("started");
+    assert!(!missing.status.success());
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("there is no library /nowhere.so"));
+    std::fs::remove_dir_all(&prefix).expect("removed");
+    std::fs::remove_dir_all(&staged).expect("removed");
+}
+
+fn python_example(library: &Path) {
     if !have("python3") {
         return;
     }
@@ -90,7 +141,7 @@ fn python() {
             .arg("-B")
             .arg(root.join("examples/python/vector_add.py"))
             .arg(root.join("tests/code_objects/vadd/vadd.gfx1100.co"))
-            .env("WAVESIM_LIBRARY", library().join("libwavesim_capi.so")),
+            .env("WAVESIM_LIBRARY", library),
     );
     let expected = "run_asm: 0.5 127.5\n\
                     device: 0.5 127.5\n\

@@ -3,7 +3,7 @@
 //! - `asm/*.s`: macros, conditionals, labels, data, descriptors. Their bytes are in `asm/*.hex`, as LLVM's assembler gives them
 //!   (`BLESS=1` writes them anew, where `llvm-mc-19` is installed); `..` is what a linker fills in.
 //! - `asm/fail/*.s`: what a user is told, in `asm/fail/*.err` (`BLESS=1`).
-//! - What clang 19 compiles, and the hand-written kernels beside the repository: the same bytes as LLVM's.
+//! - What clang 19 compiles (`asm/compiled/*.cl` among it), and the hand-written kernels beside the repository: the same bytes as LLVM's.
 //! - The commands: assembly files run, are checked and are debugged by their lines.
 
 use object::{Object, ObjectSection, RelocationFlags};
@@ -203,7 +203,8 @@ fn handwritten_kernels_assemble_as_llvm_has_them() {
 /// A file compiled to assembly. `None` without clang.
 fn compiled(source: &Path, mcpu: &str, more: &[&str]) -> Option<PathBuf> {
     let name = source.file_stem()?.to_string_lossy();
-    let out = std::env::temp_dir().join(format!("wavesim-cl-{}-{name}-{mcpu}.s", std::process::id()));
+    let flags = more.concat();
+    let out = std::env::temp_dir().join(format!("wavesim-cl-{}-{name}-{mcpu}{flags}.s", std::process::id()));
     let include = source.parent()?.parent()?;
     let status = Command::new("clang-19")
         .args(["-S", "-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-nogpulib", "-O2"])
@@ -243,6 +244,42 @@ fn compiled_kernels_assemble_as_llvm_has_them() {
             instructions += ours[".text"].len() / 4;
             let _ = std::fs::remove_file(path);
             count += 1;
+        }
+    }
+    println!("{count} compiled files, {instructions} words as LLVM has them");
+}
+
+/// `asm/compiled/*.cl`: what compilers write at every level of optimisation.
+#[test]
+fn compiled_files_assemble_as_llvm_has_them() {
+    let sources = files(&root().join("tests/asm/compiled"), "cl");
+    assert!(sources.len() >= 7, "{sources:?}");
+    let (mut count, mut instructions) = (0, 0);
+    for source in sources {
+        for mcpu in ["gfx1100", "gfx1150", "gfx1201"] {
+            for (flags, features) in [
+                (&["-O0", "-g"][..], ""),
+                (&["-O1", "-mcode-object-version=6"], ""),
+                (&["-O2", "-mwavefrontsize64"], "+wavefrontsize64"),
+                (&["-O3", "-mcode-object-version=4"], ""),
+            ] {
+                let Some(path) = compiled(&source, mcpu, flags) else {
+                    println!("skipped: clang-19 is not installed, or cannot compile {}", source.display());
+                    return;
+                };
+                let told = format!("{} {mcpu} {flags:?}", source.display());
+                let ours = ours(&path, mcpu).unwrap_or_else(|e| panic!("{told}: {e}"));
+                let llvm = llvm(&path, mcpu, features).expect("llvm-mc-19 beside clang-19");
+                assert_eq!(difference(&ours, &llvm), None, "{told}");
+                // As a code object too.
+                let text = std::fs::read_to_string(&path).unwrap();
+                let object = reading(&path, mcpu).assemble("compiled.s", &text);
+                let object = object.unwrap_or_else(|e| panic!("{told}: {}", e[0])).object;
+                assert!(!wavesim::loader::code_object::kernels(&object).unwrap().is_empty(), "{told}");
+                instructions += ours[".text"].len() / 4;
+                let _ = std::fs::remove_file(path);
+                count += 1;
+            }
         }
     }
     println!("{count} compiled files, {instructions} words as LLVM has them");

@@ -3,6 +3,7 @@
 use super::descriptor::Descriptor;
 use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
+use super::link::fits;
 use super::program::{Base, Memory, Pending, PlacedDescriptor, SymbolInfo, Values};
 use super::reader::{Block, Reader, file_name};
 use super::scan::{Number, Scanner};
@@ -408,7 +409,7 @@ impl Reader<'_> {
                 let span = s.since(start);
                 let offset = self.here();
                 let known = if let Expr::Int(v) = e { v } else { 0 };
-                if width < 8 && !(-(1i64 << (8 * width - 1))..1i64 << (8 * width)).contains(&known) {
+                if !fits(known, width) {
                     return Err(AsmError::new(span, format!("{known} does not fit {width} bytes")));
                 }
                 self.push(&known.to_le_bytes()[..width], span)?;

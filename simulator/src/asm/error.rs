@@ -38,6 +38,11 @@ impl AsmError {
         self
     }
 
+    /// At `span`, if it has no place of its own.
+    pub fn or_at(self, span: Span) -> AsmError {
+        if self.span == Span::default() { AsmError { span, ..self } } else { self }
+    }
+
     /// From 1, in characters, as editors count.
     pub fn column(&self, line: &str) -> usize {
         line.char_indices().take_while(|(at, _)| *at < self.span.start).count() + 1

@@ -105,11 +105,16 @@ impl Expr {
 
     /// A symbol in it, if any.
     pub fn symbol(&self) -> Option<(&str, Span)> {
+        self.symbols().into_iter().next()
+    }
+
+    /// The symbols in it, as often as they occur.
+    pub fn symbols(&self) -> Vec<(&str, Span)> {
         match self {
-            Expr::Int(_) => None,
-            Expr::Symbol(name, span) => Some((name, *span)),
-            Expr::Unary(_, a) => a.symbol(),
-            Expr::Binary(_, a, b) => a.symbol().or_else(|| b.symbol()),
+            Expr::Int(_) => Vec::new(),
+            Expr::Symbol(name, span) => vec![(name, *span)],
+            Expr::Unary(_, a) => a.symbols(),
+            Expr::Binary(_, a, b) => [a.symbols(), b.symbols()].concat(),
         }
     }
 }

@@ -1,4 +1,7 @@
 //! `.macro`: definitions, arguments of a call, and their substitution in the body, as GNU as and LLVM have them.
+//!
+//! After `.altmacro` parameters are replaced without a backslash too, `%` gives an argument an expression's value, and an argument in
+//! `<…>` may have commas and spaces, `!` before what would end it.
 
 use super::error::{AsmError, Span};
 use super::scan::Scanner;
@@ -28,7 +31,12 @@ pub struct Arguments {
     values: Vec<String>,
     /// `\@`: macros called before this one.
     count: u64,
+    /// Parameters' names need no backslash.
+    bare: bool,
 }
+
+/// The value of an expression, for `%` of the other syntax.
+pub type Evaluate<'e> = &'e mut dyn FnMut(&mut Scanner) -> Result<i64, AsmError>;
 
 impl Macro {
     /// `name p1, p2=default, p3:req, p4:vararg`, and the lines up to `.endm`.
@@ -65,8 +73,13 @@ impl Macro {
         Ok(Macro { name: name.to_string(), parameters, lines: lines.into() })
     }
 
-    /// Arguments of a call, by position or as `name=value`.
-    pub fn arguments(&self, s: &mut Scanner, count: u64) -> Result<Arguments, AsmError> {
+    /// Arguments of a call, by position or as `name=value`; `other` is there in the other syntax.
+    pub fn arguments(
+        &self,
+        s: &mut Scanner,
+        count: u64,
+        mut other: Option<Evaluate<'_>>,
+    ) -> Result<Arguments, AsmError> {
         let mut values: Vec<Option<String>> = vec![None; self.parameters.len()];
         let (mut at, mut named) = (0, false);
         while !s.done() {
@@ -92,7 +105,10 @@ impl Macro {
                 s.skip(s.rest().len());
                 rest
             } else {
-                argument(s)?
+                match &mut other {
+                    Some(evaluate) => other_argument(s, *evaluate)?,
+                    None => argument(s)?,
+                }
             };
             // An empty place means the default.
             values[index] = Some(value).filter(|v| !v.is_empty());
@@ -109,7 +125,7 @@ impl Macro {
             }
             out.push(value.or_else(|| parameter.default.clone()).unwrap_or_default());
         }
-        Ok(Arguments { values: out, count })
+        Ok(Arguments { values: out, count, bare: other.is_some() })
     }
 
     /// `name=` of one of the parameters.
@@ -133,20 +149,33 @@ impl Macro {
                 arguments.values.get(at).map(String::as_str)
             },
             arguments.count,
+            arguments.bare,
         )
     }
 }
 
 /// A line with `\symbol` replaced by a value.
 pub fn replaced(line: &str, symbol: &str, value: &str, count: u64) -> String {
-    substitute(line, |name| (name == symbol).then_some(value), count)
+    substitute(line, |name| (name == symbol).then_some(value), count, false)
 }
 
-fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u64) -> String {
+fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u64, bare: bool) -> String {
+    let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
+    let plain = |text: &str, out: &mut String| {
+        let mut rest = text;
+        while let Some(at) = rest.find(name).filter(|_| bare) {
+            let len = rest[at..].find(|c| !name(c)).unwrap_or(rest.len() - at);
+            let word = &rest[at..at + len];
+            out.push_str(&rest[..at]);
+            out.push_str(value(word).unwrap_or(word));
+            rest = &rest[at + len..];
+        }
+        out.push_str(rest);
+    };
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
+        plain(&rest[..at], &mut out);
         rest = &rest[at + 1..];
         if let Some(after) = rest.strip_prefix('@') {
             out.push_str(&count.to_string());
@@ -158,7 +187,6 @@ fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u6
             rest = after;
             continue;
         }
-        let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
         let len = rest.find(|c| !name(c)).unwrap_or(rest.len());
         match value(&rest[..len]).filter(|_| len > 0) {
             Some(value) => {
@@ -174,8 +202,30 @@ fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u6
             }
         }
     }
-    out.push_str(rest);
+    plain(rest, &mut out);
     out
+}
+
+/// One argument of the other syntax: `%expression`, `<text>`, or as usual.
+fn other_argument(s: &mut Scanner, evaluate: Evaluate<'_>) -> Result<String, AsmError> {
+    s.space();
+    if s.eat('%') {
+        return Ok(evaluate(s)?.to_string());
+    }
+    let Some(body) = s.rest().strip_prefix('<') else { return argument(s) };
+    let (mut out, mut chars) = (String::new(), body.char_indices());
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '>' => {
+                s.skip(at + 2);
+                return Ok(out);
+            }
+            '!' => out.extend(chars.next().map(|(_, c)| c)),
+            c => out.push(c),
+        }
+    }
+    // Without an end it is an operator.
+    argument(s)
 }
 
 /// One argument, up to a comma or to a space that no operator stands beside; a string loses its quotes.
@@ -228,8 +278,23 @@ mod tests {
 
     fn expansion(head: &str, call: &str, body: &str) -> String {
         let called = Macro::define(&mut Scanner::new(head), Vec::new()).unwrap();
-        let arguments = called.arguments(&mut Scanner::new(call), 7).unwrap();
+        let arguments = called.arguments(&mut Scanner::new(call), 7, None).unwrap();
         called.substituted(body, &arguments)
+    }
+
+    // What llvm-mc 19 makes of the same calls.
+    #[test]
+    fn the_other_syntax() {
+        let expansion = |call: &str, body: &str| {
+            let called = Macro::define(&mut Scanner::new("m a, b"), Vec::new()).unwrap();
+            let mut evaluate =
+                |s: &mut Scanner| crate::asm::expr::parse(s, true)?.eval(&crate::asm::NoSymbols);
+            let arguments = called.arguments(&mut Scanner::new(call), 7, Some(&mut evaluate)).unwrap();
+            called.substituted(body, &arguments)
+        };
+        assert_eq!(expansion("%1+2, <5>", ".long a, \\b, ab, a.b \"a\""), ".long 3, 5, ab, a.b \"3\"");
+        assert_eq!(expansion("<.long 7, 8>, %(3*4)", "a; b\\@"), ".long 7, 8; 127");
+        assert_eq!(expansion("<!<!>!!>, 1<2", "a b"), "<>! 1<2");
     }
 
     #[test]
@@ -250,7 +315,7 @@ mod tests {
     #[test]
     fn wrong_calls_say_where() {
         let called = Macro::define(&mut Scanner::new("m a:req, b"), Vec::new()).unwrap();
-        let wrong = |call: &str| called.arguments(&mut Scanner::new(call), 0).unwrap_err();
+        let wrong = |call: &str| called.arguments(&mut Scanner::new(call), 0, None).unwrap_err();
         assert!(wrong("1, 2, 3").message.contains("2 parameters"));
         assert_eq!(wrong("1, 2, 3").span.start, 6);
         assert!(wrong("").message.contains("needs its parameter `a`"));

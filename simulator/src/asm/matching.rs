@@ -87,7 +87,11 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
     let arch = options.arch.name();
     let bare = ["_e64_dpp", "_dpp", "_e32", "_e64"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
     if forms(options.arch).called(bare).is_some() {
-        return AsmError::new(span, format!("`{bare}` has no such form in {arch}"));
+        let error = AsmError::new(span, format!("`{bare}` has no such form in {arch}"));
+        return match super::absent::help(name, options.arch) {
+            Some(help) => error.help(help),
+            None => error,
+        };
     }
     let elsewhere: Vec<&str> = crate::arch::Arch::ALL
         .into_iter()
@@ -95,8 +99,12 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
         .map(|a| a.name())
         .collect();
     let error = AsmError::new(span, format!("{arch} has no instruction `{name}`"));
+    if let Some(help) = super::absent::help(bare, options.arch) {
+        return error.help(help);
+    }
     if !elsewhere.is_empty() {
-        return error.help(format!("{} has it", elsewhere.join(" and ")));
+        let has = if elsewhere.len() == 1 { "has" } else { "have" };
+        return error.help(format!("{} {has} it", elsewhere.join(" and ")));
     }
     match suggest(bare, forms(options.arch).names()) {
         Some(help) => error.help(help),

@@ -22,6 +22,7 @@
 //!
 //! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here knows where a field's bits lie.
 
+pub mod absent;
 pub mod alias;
 mod conditional;
 pub mod constant;
@@ -33,6 +34,7 @@ pub mod expr;
 pub mod form;
 pub mod image;
 pub mod limits;
+pub mod link;
 pub mod macros;
 pub mod matching;
 pub mod metadata;

@@ -3,12 +3,14 @@
 //! Addresses are file offsets; each kind of memory has its pages. Only global symbols are dynamic.
 
 use super::Options;
+use super::link::{Relocation, Target};
 use super::metadata;
 use super::program::{LineError, Memory, Program, Section};
 use crate::arch::Arch;
 use object::elf;
 use object::write::StringId;
-use object::write::elf::{FileHeader, ProgramHeader, SectionHeader, Sym, Writer};
+use object::write::elf::{FileHeader, ProgramHeader, Rel, SectionHeader, Sym, Writer};
+use std::collections::BTreeSet;
 
 /// ELFOSABI_AMDGPU_HSA.
 const OS_ABI: u8 = 64;
@@ -71,6 +73,16 @@ fn note(metadata: Option<&str>) -> Result<Vec<u8>, Vec<LineError>> {
     Ok(out)
 }
 
+/// Bytes of an entry of `.rela.dyn`.
+const RELA: usize = 24;
+
+fn base_section(r: &Relocation) -> Option<usize> {
+    match r.target {
+        Target::Section(section) => Some(section),
+        Target::Image | Target::Symbol(_) => None,
+    }
+}
+
 fn hash(name: &str) -> u32 {
     elf::hash(name.as_bytes())
 }
@@ -78,6 +90,12 @@ fn hash(name: &str) -> u32 {
 /// Gives sections addresses, links, and writes the file.
 pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<LineError>> {
     let note = note(program.metadata.as_deref())?;
+    program.prepare_link();
+    let planned = program.planned_relocations();
+    // What is loaded to be read only and yet has addresses in it.
+    let text_relocations = planned.iter().any(|r| program.sections[r.section].memory != Memory::Writable);
+    // Sections that relocations count from have dynamic symbols, which are local.
+    let bases: BTreeSet<usize> = planned.iter().filter_map(base_section).collect();
     let name = program.processor.clone().unwrap_or_else(|| default_processor(options.arch).to_string());
     // Local labels are nobody's business.
     let labels: Vec<(String, usize)> = program
@@ -102,9 +120,13 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     w.reserve_null_section_index();
     let note_name = w.add_section_name(b".note");
     w.reserve_section_index();
-    w.reserve_dynsym_section_index();
+    let dynsym_index = w.reserve_dynsym_section_index();
     w.reserve_hash_section_index();
     w.reserve_dynstr_section_index();
+    let rela_name = (!planned.is_empty()).then(|| {
+        w.reserve_section_index();
+        w.add_section_name(b".rela.dyn")
+    });
     let mut indices = vec![None; program.sections.len()];
     // Sections without content tell nothing if they are not loaded.
     let mut order: Vec<usize> = (0..program.sections.len())
@@ -128,7 +150,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     w.require_dynstr();
     w.require_strtab();
     w.reserve_null_dynamic_symbol_index();
-    for _ in &dynamic {
+    for _ in 0..bases.len() + dynamic.len() {
         w.reserve_dynamic_symbol_index();
     }
     w.reserve_null_symbol_index();
@@ -141,9 +163,11 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     w.reserve_program_headers(segments);
     let note_at = w.reserve(note.len(), 4);
     let dynsym_at = w.reserve_dynsym();
-    let chains = dynamic.len() as u32 + 1;
+    let first_global = bases.len() + 1;
+    let chains = (first_global + dynamic.len()) as u32;
     let hash_at = w.reserve_hash(1, chains);
     let dynstr_at = w.reserve_dynstr();
+    let rela_at = w.reserve_relocations(planned.len(), true);
     let mut ranges = [(0usize, 0usize); 3];
     for (wanted, range) in ranges.iter_mut().enumerate() {
         if wanted > 0 {
@@ -165,7 +189,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
             range.1 = w.reserved_len();
         }
     }
-    let dynamic_count = 6;
+    let dynamic_count = 6 + if planned.is_empty() { 0 } else { 4 } + if text_relocations { 2 } else { 0 };
     let dynamic_at = w.reserve_dynamic(dynamic_count);
     ranges[2].1 = w.reserved_len();
     let mut unloaded = vec![0; program.sections.len()];
@@ -181,6 +205,28 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     if !errors.is_empty() {
         return Err(errors);
     }
+    let symbol_of = |target: &Target| match target {
+        Target::Image => 0,
+        Target::Section(section) => 1 + bases.iter().take_while(|b| *b != section).count(),
+        Target::Symbol(name) => first_global + dynamic.iter().take_while(|d| d.0 != *name).count(),
+    };
+    let mut relocations: Vec<Rel> = program
+        .relocations
+        .iter()
+        .map(|r| Rel {
+            r_offset: program.sections[r.section].address + r.offset,
+            r_sym: symbol_of(&r.target) as u32,
+            r_type: r.kind,
+            r_addend: r.addend,
+        })
+        .collect();
+    if relocations.len() != planned.len() {
+        return Err(vec![LineError::whole(
+            "values of symbols depend on sections' places in a way that is not understood",
+        )]);
+    }
+    // Those without a symbol first, as DT_RELACOUNT has it.
+    relocations.sort_by_key(|r| (r.r_sym, r.r_offset));
 
     // Contents, in the same order.
     let header = FileHeader {
@@ -242,11 +288,28 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         }
     };
     w.write_null_dynamic_symbol();
+    for &at in &bases {
+        w.write_dynamic_symbol(&Sym {
+            name: None,
+            section: indices[at],
+            st_info: elf::STB_LOCAL << 4 | elf::STT_SECTION,
+            st_other: elf::STV_DEFAULT,
+            st_shndx: 0,
+            st_value: program.sections[at].address,
+            st_size: 0,
+        });
+    }
     for (s, id) in dynamic.iter().zip(&dynamic_ids) {
         w.write_dynamic_symbol(&sym(program, &s.0, s.1, *id));
     }
-    w.write_hash(1, chains, |n| (n as usize).checked_sub(1).and_then(|n| dynamic.get(n)).map(|s| hash(&s.0)));
+    w.write_hash(1, chains, |n| {
+        (n as usize).checked_sub(first_global).and_then(|n| dynamic.get(n)).map(|s| hash(&s.0))
+    });
     w.write_dynstr();
+    if !relocations.is_empty() {
+        w.pad_until(rela_at);
+        relocations.iter().for_each(|r| w.write_relocation(true, r));
+    }
     let loaded = |at: &&usize| program.sections[**at].memory != Memory::None;
     for &at in order.iter().filter(loaded) {
         let section = &program.sections[at];
@@ -261,6 +324,17 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     w.write_dynamic(elf::DT_SYMENT, 24);
     w.write_dynamic(elf::DT_STRTAB, dynstr_at as u64);
     w.write_dynamic(elf::DT_STRSZ, dynstr_len);
+    if !relocations.is_empty() {
+        w.write_dynamic(elf::DT_RELA, rela_at as u64);
+        w.write_dynamic(elf::DT_RELASZ, (relocations.len() * RELA) as u64);
+        w.write_dynamic(elf::DT_RELAENT, RELA as u64);
+        let relative = relocations.iter().filter(|r| r.r_sym == 0).count();
+        w.write_dynamic(elf::DT_RELACOUNT, relative as u64);
+    }
+    if text_relocations {
+        w.write_dynamic(elf::DT_TEXTREL, 0);
+        w.write_dynamic(elf::DT_FLAGS, elf::DF_TEXTREL as u64);
+    }
     w.write_dynamic(elf::DT_NULL, 0);
     for &at in order.iter().filter(|at| !loaded(at)) {
         w.pad_until(unloaded[at]);
@@ -295,9 +369,17 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         note.len(),
         4,
     ));
-    w.write_dynsym_section_header(dynsym_at as u64, 1);
+    w.write_dynsym_section_header(dynsym_at as u64, first_global as u32);
     w.write_hash_section_header(hash_at as u64);
     w.write_dynstr_section_header(dynstr_at as u64);
+    if rela_name.is_some() {
+        let size = relocations.len() * RELA;
+        w.write_section_header(&SectionHeader {
+            sh_link: dynsym_index.0,
+            sh_entsize: RELA as u64,
+            ..entry(rela_name, elf::SHT_RELA, elf::SHF_ALLOC, rela_at as u64, size, 8)
+        });
+    }
     for &at in &order {
         let section = &program.sections[at];
         let alloc = elf::SHF_ALLOC;

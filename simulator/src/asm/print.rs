@@ -18,11 +18,21 @@ pub fn instruction(inst: &Inst, options: &Options) -> String {
 
 /// As [`instruction`], a branch's target written as `label`.
 pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String {
+    print(inst, options, label, false)
+}
+
+/// As [`with_label`], and so that the same words come of it: a literal that an inline constant could hold is `lit(…)`. LLVM writes the
+/// constant, which is another instruction, and shorter.
+pub fn exact(inst: &Inst, options: &Options, label: Option<&str>) -> String {
+    print(inst, options, label, true)
+}
+
+fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> String {
     if let Some(machine) = options.arch.machine() {
         return super::plain::print(inst, options.arch, machine, label);
     }
     let form = forms(options.arch).of(inst.entry);
-    let p = Printer { form, inst, options, label };
+    let p = Printer { form, inst, options, label, exact };
     if form.class == Class::Dual && inst.entry_y != EntryId::MAX {
         return p.dual();
     }
@@ -51,6 +61,8 @@ struct Printer<'a> {
     inst: &'a Inst,
     options: &'a Options,
     label: Option<&'a str>,
+    /// Literals stay literals.
+    exact: bool,
 }
 
 impl Printer<'_> {
@@ -161,11 +173,12 @@ impl Printer<'_> {
                 .unwrap_or(false)
         };
         if bit(if packed { "NEG_HI" } else { "ABS" }, "ABS") {
-            text = format!("|{text}|");
+            text = if text.starts_with("lit(") { format!("abs({text})") } else { format!("|{text}|") };
         }
         if bit("NEG", "NEG") {
             // A sign before a number would be the number's.
-            let number = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            let number =
+                text.starts_with(|c: char| c.is_ascii_digit() || c == '-') || text.starts_with("lit(");
             text = if number { format!("neg({text})") } else { format!("-{text}") };
         }
         text
@@ -195,7 +208,10 @@ impl Printer<'_> {
         match types.name(value) {
             Some(LITERAL) if self.form.literal.is_some() => {
                 let literal = self.form.literal.map_or(0, |f| self.inst.fields[f as usize]);
-                constant::literal_text(literal, slot.constant)
+                match constant::literal_text(literal, slot.constant) {
+                    text if self.exact && !text.starts_with("0x") => format!("lit(0x{literal:x})"),
+                    text => text,
+                }
             }
             Some(name) => {
                 let text = range(name, registers);
@@ -321,6 +337,36 @@ mod tests {
     use crate::arch::Arch;
     use crate::asm::{self, NoSymbols, Options, print};
     use crate::codec::decode;
+
+    #[test]
+    fn literals_can_stay_literals() {
+        let options = Options::new(Arch::Rdna3);
+        for (words, llvm, exact) in [
+            (&[0x8205_ff05, 0][..], "s_addc_u32 s5, s5, 0", "s_addc_u32 s5, s5, lit(0x0)"),
+            (
+                &[0x0600_02ff, 0x3f80_0000],
+                "v_add_f32_e32 v0, 1.0, v1",
+                "v_add_f32_e32 v0, lit(0x3f800000), v1",
+            ),
+            (
+                &[0x0600_02ff, 0x3f80_0001],
+                "v_add_f32_e32 v0, 0x3f800001, v1",
+                "v_add_f32_e32 v0, 0x3f800001, v1",
+            ),
+            (&[0x6400_02ff, 0x3c00], "v_add_f16_e32 v0, 1.0, v1", "v_add_f16_e32 v0, lit(0x3c00), v1"),
+            (
+                &[0xd503_0100, 0x2002_02ff, 5],
+                "v_add_f32_e64 v0, neg(|5|), v1",
+                "v_add_f32_e64 v0, neg(abs(lit(0x5))), v1",
+            ),
+        ] {
+            let inst = decode(Arch::Rdna3, words).unwrap();
+            assert_eq!(print::instruction(&inst, &options), llvm);
+            assert_eq!(print::exact(&inst, &options, None), exact);
+            let back = asm::parse(exact, &options, &NoSymbols).unwrap_or_else(|e| panic!("{exact}: {e}"));
+            assert_eq!(crate::codec::encode(Arch::Rdna3, &back.inst).unwrap()[..], *words, "{exact}");
+        }
+    }
 
     /// What no text can say is not taken for something that one can.
     #[test]

@@ -1,17 +1,17 @@
-//! A whole assembly file as data: sections, symbols, what waits for addresses; and linking it.
+//! A whole assembly file as data: sections, symbols, what waits for addresses.
 //!
 //! [`read`] and [`read_file`] make it (the reading is in `reader`). Instructions' sizes do not depend on symbols, so every label has its
-//! place in its section at once. What mentions symbols is kept as a [`Pending`] value and filled in by [`Program::link`], when sections
-//! have addresses.
+//! place in its section at once. What mentions symbols is kept as a [`Pending`] value and filled in by [`Program::link`] (in `link`), when
+//! sections have addresses.
 
 use super::descriptor::Descriptor;
-use super::error::{AsmError, Span, suggest};
+use super::error::{AsmError, Span};
 use super::expr::{Expr, Symbols};
+use super::link::Relocation;
 use super::reader::Reader;
 use super::source::{Place, Sources};
-use super::{Fixup, FixupKind, Options, print, symbolic};
+use super::{Fixup, Options, symbolic};
 use crate::arch::Arch;
-use crate::codec::encode;
 use crate::inst::Inst;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -142,6 +142,13 @@ pub struct SymbolInfo {
     pub size: Option<Expr>,
 }
 
+impl SymbolInfo {
+    /// Whether a loader may take another file's symbol of this name in its place.
+    pub fn preemptible(&self) -> bool {
+        self.global && !self.hidden && !self.protected
+    }
+}
+
 /// A place whose value waits for symbols.
 #[derive(Debug, Clone)]
 pub enum Pending {
@@ -182,6 +189,8 @@ pub struct Program {
     pub metadata: Option<String>,
     pub info: HashMap<String, SymbolInfo>,
     pub sources: Sources,
+    /// What linking leaves to a loader.
+    pub relocations: Vec<Relocation>,
     pub(super) symbols: HashMap<String, Definition>,
     /// Labels in order of definition.
     pub(super) order: Vec<String>,
@@ -224,7 +233,8 @@ pub(super) enum Base<'a> {
     Nowhere,
     /// So far apart from each other; a value that is the same for two such distances depends on no section's place.
     Apart(u64),
-    At(&'a [Section]),
+    /// Where the file has them, loaded so far above its addresses.
+    At(&'a [Section], u64),
 }
 
 /// Values of symbols. Chains of definitions are followed so far and no further, however they are knotted.
@@ -242,8 +252,9 @@ impl<'a> Values<'a> {
 
     /// A value that depends on no section's place: a number, or the distance of labels of one section.
     pub fn constant(symbols: &HashMap<String, Definition>, e: &Expr) -> Result<i64, AsmError> {
-        let near = e.eval(&Values::new(symbols, Base::Apart(1 << 40)))?;
-        let far = e.eval(&Values::new(symbols, Base::Apart(1 << 41)))?;
+        // Odd distances: no rounding of addresses goes unseen.
+        let near = e.eval(&Values::new(symbols, Base::Apart(0x100_1234_5671)))?;
+        let far = e.eval(&Values::new(symbols, Base::Apart(0x200_89ab_cdef)))?;
         match near == far {
             true => Ok(near),
             false => {
@@ -262,7 +273,9 @@ impl Symbols for Values<'_> {
             Some(Definition::Label { section, offset }) => match self.base {
                 Base::Nowhere => None,
                 Base::Apart(distance) => Some((distance.wrapping_mul(1 + *section as u64) + offset) as i64),
-                Base::At(sections) => Some((sections[*section].address + offset) as i64),
+                Base::At(sections, load) => {
+                    Some(sections[*section].address.wrapping_add(*offset).wrapping_add(load) as i64)
+                }
             },
             Some(Definition::Expr(e)) => {
                 self.depth.set(self.depth.get() + 1);
@@ -271,37 +284,6 @@ impl Symbols for Values<'_> {
                 value
             }
             None => symbolic::predefined(name),
-        }
-    }
-}
-
-/// LLVM's relocation specifiers: ends of symbols' names, whether the value counts from the field, and which half it is.
-const SPECIFIERS: [(&str, bool, u32); 5] = [
-    ("@rel32@lo", true, 0),
-    ("@rel32@hi", true, 32),
-    ("@abs32@lo", false, 0),
-    ("@abs32@hi", false, 32),
-    ("@rel64", true, 64),
-];
-
-/// The expression without relocation specifiers, and the one that there was.
-fn specified(e: &Expr) -> (Expr, Option<(bool, u32)>) {
-    match e {
-        Expr::Symbol(name, span) => {
-            let found = SPECIFIERS.iter().find_map(|s| Some((name.strip_suffix(s.0)?, (s.1, s.2))));
-            match found {
-                Some((plain, specifier)) => (Expr::Symbol(plain.to_string(), *span), Some(specifier)),
-                None => (e.clone(), None),
-            }
-        }
-        Expr::Int(_) => (e.clone(), None),
-        Expr::Unary(op, a) => {
-            let (a, specifier) = specified(a);
-            (Expr::Unary(*op, Box::new(a)), specifier)
-        }
-        Expr::Binary(op, a, b) => {
-            let ((a, first), (b, second)) = (specified(a), specified(b));
-            (Expr::Binary(op, Box::new(a), Box::new(b)), first.or(second))
         }
     }
 }
@@ -317,6 +299,7 @@ impl Program {
             metadata: None,
             info: HashMap::new(),
             sources: Sources::default(),
+            relocations: Vec::new(),
             symbols: HashMap::new(),
             order: Vec::new(),
             pending: Vec::new(),
@@ -332,7 +315,7 @@ impl Program {
 
     /// Address of a symbol, once sections have theirs.
     pub fn address(&self, name: &str) -> Option<u64> {
-        Values::new(&self.symbols, Base::At(&self.sections)).value(name).map(|v| v as u64)
+        Values::new(&self.symbols, Base::At(&self.sections, 0)).value(name).map(|v| v as u64)
     }
 
     /// Labels in order, with their section and offset.
@@ -345,7 +328,7 @@ impl Program {
 
     pub fn size_of(&self, name: &str) -> u64 {
         let size = self.info.get(name).and_then(|i| i.size.as_ref());
-        size.and_then(|e| e.eval(&Values::new(&self.symbols, Base::At(&self.sections))).ok())
+        size.and_then(|e| e.eval(&Values::new(&self.symbols, Base::At(&self.sections, 0))).ok())
             .map_or(0, |v| v.max(0) as u64)
     }
 
@@ -356,112 +339,5 @@ impl Program {
     /// Lanes of the waves that the kernels are for, as the first descriptor has it; 32 where there is none.
     pub fn wave(&self) -> u32 {
         self.descriptors.first().map_or(32, |d| d.descriptor.wave())
-    }
-
-    /// An expression's value, as seen from the field at address `place`.
-    fn value(&self, expr: &Expr, place: u64) -> Result<i64, AsmError> {
-        let (plain, specifier) = specified(expr);
-        let values = Values::new(&self.symbols, Base::At(&self.sections));
-        let value = plain.eval(&values).map_err(|e| match plain.symbol() {
-            Some((name, _)) if e.help.is_none() && !self.symbols.contains_key(name) => {
-                self.undefined(name, e)
-            }
-            _ => e,
-        })?;
-        let Some((relative, half)) = specifier else { return Ok(value) };
-        let value = if relative { value.wrapping_sub(place as i64) } else { value };
-        Ok(match half {
-            0 => value & 0xffff_ffff,
-            32 => value >> 32,
-            _ => value,
-        })
-    }
-
-    fn undefined(&self, name: &str, e: AsmError) -> AsmError {
-        if let Some((digits, _)) = name.split_once('#') {
-            return AsmError::new(e.span, format!("there is no label `{digits}:` in this direction"));
-        }
-        match suggest(name, self.order.iter().map(String::as_str).filter(|n| !n.contains('#'))) {
-            Some(help) => e.help(help),
-            None => e,
-        }
-    }
-
-    /// Fills in what waited for symbols. Sections have their addresses.
-    pub fn link(&mut self, options: &Options) -> Vec<LineError> {
-        let options = Options { arch: self.arch, ..*options };
-        let mut errors = Vec::new();
-        for waiting in std::mem::take(&mut self.pending) {
-            if let Err(error) = self.fill(&waiting, &options) {
-                errors.push(LineError::new(&self.sources, waiting.place, &waiting.line, error));
-            }
-        }
-        for placed in std::mem::take(&mut self.descriptors) {
-            match self.descriptor_bytes(&placed) {
-                Ok(bytes) => {
-                    self.sections[placed.section].bytes[placed.offset as usize..][..64]
-                        .copy_from_slice(&bytes);
-                }
-                Err(error) => errors.push(LineError::new(&self.sources, placed.place, &placed.line, error)),
-            }
-            self.descriptors.push(placed);
-        }
-        errors
-    }
-
-    fn descriptor_bytes(&self, placed: &PlacedDescriptor) -> Result<[u8; 64], AsmError> {
-        let own = self.sections[placed.section].address + placed.offset;
-        let kernel = &placed.descriptor.kernel;
-        let Some(entry) = self.address(kernel) else {
-            let error =
-                AsmError::new(Span::default(), format!("there is no label `{kernel}` for this kernel"));
-            return Err(match suggest(kernel, self.order.iter().map(String::as_str)) {
-                Some(help) => error.help(help),
-                None => error,
-            });
-        };
-        placed.descriptor.finish(entry.wrapping_sub(own) as i64, &|e| self.value(e, own))
-    }
-
-    fn fill(&mut self, waiting: &Waiting, options: &Options) -> Result<(), AsmError> {
-        let place = self.sections[waiting.section].address + waiting.offset;
-        let at = waiting.offset as usize;
-        match &waiting.what {
-            Pending::Inst { listed, inst, fixups } => {
-                let mut inst = *inst;
-                let next = place + inst.size as u64;
-                for fixup in fixups {
-                    // A literal is the instruction's last word.
-                    let place = if fixup.kind == FixupKind::Literal { next - 4 } else { place };
-                    fixup.set(&mut inst, next as i64, self.value(&fixup.expr, place)?)?;
-                }
-                let words =
-                    encode(options.arch, &inst).map_err(|e| AsmError::new(Span::default(), e.to_string()))?;
-                for (word, bytes) in
-                    words.iter().zip(self.sections[waiting.section].bytes[at..].chunks_mut(4))
-                {
-                    bytes.copy_from_slice(&word.to_le_bytes());
-                }
-                let label = fixups.iter().find(|f| f.kind == FixupKind::Branch).and_then(|f| f.expr.symbol());
-                let label = label.map(|l| l.0).filter(|l| !l.contains('#'));
-                let listed = &mut self.listing[*listed];
-                listed.text = print::with_label(&inst, options, label);
-                listed.words = words.to_vec();
-            }
-            Pending::Data { width, expr, span } => {
-                // Debug information may name what only a loader places.
-                let unloaded = self.sections[waiting.section].memory == Memory::None;
-                if unloaded && expr.symbol().is_some_and(|(name, _)| !self.symbols.contains_key(name)) {
-                    return Ok(());
-                }
-                let value = self.value(expr, place).map_err(|e| match e.span == Span::default() {
-                    true => AsmError { span: *span, ..e },
-                    false => e,
-                })?;
-                self.sections[waiting.section].bytes[at..at + width]
-                    .copy_from_slice(&value.to_le_bytes()[..*width]);
-            }
-        }
-        Ok(())
     }
 }

@@ -48,6 +48,8 @@ pub(super) struct Reader<'a> {
     macros: HashMap<String, Rc<Macro>>,
     /// Macros called so far: `\@`.
     calls: u64,
+    /// Macros are called as after `.altmacro`.
+    other_macros: bool,
     /// Numbered labels: how often each is defined so far.
     numbered: HashMap<String, u32>,
     /// Anonymous labels, for `.`.
@@ -76,6 +78,7 @@ impl<'a> Reader<'a> {
             conditionals: Conditionals::default(),
             macros: HashMap::new(),
             calls: 0,
+            other_macros: false,
             numbered: HashMap::new(),
             anonymous: 0,
             used: [0; 2],
@@ -204,7 +207,14 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
             if let Some(called) = self.macros.get(name).cloned() {
-                let arguments = called.arguments(&mut ahead, self.calls)?;
+                let calls = self.calls;
+                let arguments = match self.other_macros {
+                    true => {
+                        let mut evaluate = |s: &mut Scanner| self.value(s).map(|v| v.0);
+                        called.arguments(&mut ahead, calls, Some(&mut evaluate))?
+                    }
+                    false => called.arguments(&mut ahead, calls, None)?,
+                };
                 self.calls += 1;
                 let open = self.conditionals.open.len();
                 return at(span, self.input.expand(called, arguments, open));
@@ -560,10 +570,7 @@ impl<'a> Reader<'a> {
                 let begin = if name == ".endr" { ".rept" } else { ".macro" };
                 return Err(AsmError::new(span, format!("there is no `{begin}` to this `{name}`")));
             }
-            ".altmacro" => {
-                return Err(AsmError::new(span, "the other syntax of macros is not supported"));
-            }
-            ".noaltmacro" => {}
+            ".altmacro" | ".noaltmacro" => self.other_macros = name == ".altmacro",
             _ => return Ok(false),
         }
         Ok(true)

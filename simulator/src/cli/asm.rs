@@ -3,9 +3,10 @@
 use super::target::{Target, WaveSize};
 use crate::arch::Arch;
 use crate::asm::object;
-use crate::asm::program::{LineError, Program};
+use crate::asm::program::{LineError, Memory, Program};
 use crate::loader::assembly::Reading;
-use anyhow::Context as _;
+use crate::loader::code_object::TEXT;
+use anyhow::{Context as _, bail};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -76,12 +77,33 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         return Ok(super::BAD_INPUT);
     }
     if let Some(path) = &args.output {
+        if image.is_none() {
+            raw(&program)?;
+        }
         let bytes = image.unwrap_or_else(|| {
-            program.sections.iter().find(|s| s.name == ".text").map(|s| s.bytes.clone()).unwrap_or_default()
+            program.sections.iter().find(|s| s.name == TEXT).map(|s| s.bytes.clone()).unwrap_or_default()
         });
         std::fs::write(path, bytes).with_context(|| path.display().to_string())?;
     }
     Ok(super::OK)
+}
+
+/// Refuses to write as raw words what needs a loader, and tells what is left out.
+fn raw(program: &Program) -> anyhow::Result<()> {
+    const CODE_OBJECT: &str = "an .amdhsa_kernel block makes a code object of the file";
+    if let Some(relocation) = program.relocations.first() {
+        let section = &program.sections[relocation.section].name;
+        bail!("a loader must write an address to {section}+0x{:x}: {CODE_OBJECT}", relocation.offset);
+    }
+    for section in program.sections.iter().filter(|s| s.name != TEXT && s.memory != Memory::None) {
+        if !section.bytes.is_empty() {
+            eprintln!(
+                "note: {} is not written, raw words are those of {TEXT} alone: {CODE_OBJECT}",
+                section.name
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Instructions and errors in the order of lines.

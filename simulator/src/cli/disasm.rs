@@ -4,9 +4,9 @@ use super::target::{Target, WaveSize};
 use crate::arch::Arch;
 use crate::asm::{Options, print};
 use crate::codec::decode;
-use crate::loader::code_object;
-use anyhow::Context as _;
-use object::{Object, ObjectSection, ObjectSymbol};
+use crate::loader::code_object::{self, LoadError};
+use anyhow::{Context as _, bail};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,9 +18,10 @@ use std::path::PathBuf;
 Examples:
   wavesim disasm kernel.co
   wavesim disasm --offsets --words kernel.co
+  wavesim disasm --mcpu gfx1201 kernels.bundle
   echo 0301047e | wavesim disasm --mcpu gfx1100 --hex -")]
 pub struct DisasmArgs {
-    /// Words, a code object, or `-`
+    /// Words, a code object, a bundle of code objects, or `-`
     pub file: PathBuf,
     #[command(flatten)]
     pub target: Target,
@@ -48,8 +49,11 @@ pub fn run(args: &DisasmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         let options = Options::new(args.target.arch_or_default()).wave(wave);
         return hex_lines(&text, &options, args.json, out);
     }
-    if bytes.starts_with(b"\x7fELF") {
-        return code_object(args, &bytes, out);
+    if code_object::is_object(&bytes) {
+        return code_object(args, &bytes, out).with_context(|| super::input_name(&args.file));
+    }
+    if let Some(what) = no_words(&bytes) {
+        bail!("{}: this is {what}; words or a code object belong here", super::input_name(&args.file));
     }
     let options = Options::new(args.target.arch_or_default()).wave(wave);
     listing(args, &options, 0, &bytes, &BTreeMap::new(), out)
@@ -113,28 +117,29 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
 }
 
-/// `.text` of a code object, with its symbols as labels.
+/// The code of a code object, or of the one in a bundle that is asked for, with its symbols as labels. Objects need not be linked.
 fn code_object(args: &DisasmArgs, bytes: &[u8], out: &mut dyn Write) -> anyhow::Result<u8> {
-    let file = object::File::parse(bytes)?;
-    let arch = match args.target.arch() {
-        Some(arch) => arch,
-        None => code_object::arch_of(&file)?,
-    };
+    let wish = args.target.wish();
+    let bytes = &code_object::open(bytes, &wish)?;
+    let file = object::File::parse(&bytes[..]).map_err(LoadError::from)?;
+    let arch = code_object::arch_of(&file)?;
+    if wish.arch.is_some_and(|a| a != arch) {
+        bail!(LoadError::Target { object: arch.name(), wish: wish.to_string() });
+    }
     let wave = args.wave.wave.unwrap_or_else(|| wave_of(&file));
     let options = Options::new(arch).wave(wave);
     let mut code = super::OK;
-    for section in file.sections().filter(|s| s.name().is_ok_and(|n| n.starts_with(".text"))) {
-        let end = section.address() + section.size();
+    for section in file.sections().filter(|s| s.kind() == SectionKind::Text) {
         let mut labels = BTreeMap::new();
         for symbol in file.dynamic_symbols().chain(file.symbols()) {
             if let Ok(name) = symbol.name()
                 && !name.is_empty()
-                && (section.address()..end).contains(&symbol.address())
+                && symbol.section_index() == Some(section.index())
             {
                 labels.insert(symbol.address(), name.to_string());
             }
         }
-        let data = section.data().context(".text")?;
+        let data = section.data().with_context(|| section.name().unwrap_or("?").to_string())?;
         code = code.max(listing(args, &options, section.address(), data, &labels, out)?);
     }
     Ok(code)
@@ -142,18 +147,25 @@ fn code_object(args: &DisasmArgs, bytes: &[u8], out: &mut dyn Write) -> anyhow::
 
 /// 64 if every kernel's descriptor says so, else 32.
 fn wave_of(file: &object::File) -> u32 {
-    let mut waves = Vec::new();
-    for symbol in file.dynamic_symbols().filter(|s| s.name().is_ok_and(|n| n.ends_with(".kd"))) {
-        for section in file.sections() {
-            let Some(at) = symbol.address().checked_sub(section.address()) else { continue };
-            let Ok(data) = section.data() else { continue };
-            if let Some(kd) = usize::try_from(at).ok().and_then(|at| data.get(at..at.checked_add(64)?)) {
-                waves.push(if kd[57] & 4 != 0 { 32 } else { 64 });
-                break;
-            }
-        }
-    }
+    let descriptors = file.dynamic_symbols().chain(file.symbols());
+    let descriptors = descriptors.filter(|s| s.name().is_ok_and(|n| n.ends_with(".kd")));
+    let wave = |symbol: object::Symbol| {
+        let section = file.section_by_index(symbol.section_index()?).ok()?;
+        let at = usize::try_from(symbol.address().checked_sub(section.address())?).ok()?;
+        let kd = section.data().ok()?.get(at..at.checked_add(64)?)?;
+        Some(if kd[57] & 4 != 0 { 32 } else { 64 })
+    };
+    let waves: Vec<u32> = descriptors.filter_map(wave).collect();
     if !waves.is_empty() && waves.iter().all(|w| *w == 64) { 64 } else { 32 }
+}
+
+/// What a file is that cannot be words: of a known format, or text.
+fn no_words(bytes: &[u8]) -> Option<String> {
+    let printable = |b: &u8| b.is_ascii_graphic() || b.is_ascii_whitespace();
+    if !bytes.is_empty() && bytes.iter().all(printable) {
+        return Some("text (`wavesim asm` assembles, --hex reads hex digits)".to_string());
+    }
+    code_object::foreign(bytes)
 }
 
 /// Every instruction of `bytes`, which lie at `base`. Words that are none are data.
@@ -200,7 +212,7 @@ fn listing(
                 let target = print::branch_words(inst, options)
                     .map(|d| base.wrapping_add_signed(4 * (*next as i64 + d)))
                     .and_then(|t| labels.get(&t));
-                (print::with_label(inst, options, target.map(String::as_str)), None)
+                (print::exact(inst, options, target.map(String::as_str)), None)
             }
             Err(e) => (format!(".long 0x{:08x}", words[at]), Some(e.to_string())),
         };

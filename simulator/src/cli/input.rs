@@ -8,8 +8,7 @@ use crate::arch::machine::Machine;
 use crate::asm;
 use crate::asm::program::LineError;
 use crate::loader::assembly::Reading;
-use crate::loader::bundle;
-use crate::loader::code_object::{self, LoadError, Wish};
+use crate::loader::code_object::{self, LoadError};
 use crate::loader::launch::{self, Loaded, Wanted};
 use crate::loader::plain;
 use crate::loader::prepared::{Prepared, Source};
@@ -134,7 +133,7 @@ pub fn is_description(path: &Path) -> bool {
 }
 
 fn form(path: &Path, bytes: &[u8]) -> Form {
-    if bytes.starts_with(b"\x7fELF") || bundle::is_bundle(bytes) {
+    if code_object::is_object(bytes) || code_object::foreign(bytes).is_some() {
         return Form::Object;
     }
     match path.extension().and_then(|e| e.to_str()) {
@@ -324,12 +323,13 @@ impl KernelArgs {
 
     /// A code object's kernel with the command line's arguments.
     fn object(&self, file: &[u8], guard: u64) -> anyhow::Result<Prepared> {
-        let processor = match &self.target {
-            Some(name) => Some(parse_mcpu(name).map_err(anyhow::Error::msg)?),
-            None => self.machine.mcpu,
+        let wish = match &self.target {
+            Some(name) => {
+                let processor = parse_mcpu(name).map_err(anyhow::Error::msg)?;
+                Target { mcpu: Some(processor), arch: None }.wish()
+            }
+            None => self.machine.wish(),
         };
-        let arch = self.machine.arch().or(processor.map(|p| p.arch));
-        let wish = Wish { processor: processor.map(|p| p.name.to_string()), arch };
         let bytes = &code_object::open(file, &wish)?;
         let names = code_object::kernels(bytes)?;
         let call = &self.call;
@@ -340,7 +340,7 @@ impl KernelArgs {
             (None, many) => bail!("--kernel is needed: there are {}", many.join(", ")),
         };
         let kernel = code_object::load(bytes, kernel)?;
-        if arch.is_some_and(|a| a != kernel.arch) {
+        if wish.arch.is_some_and(|a| a != kernel.arch) {
             bail!(LoadError::Target { object: kernel.arch.name(), wish: wish.to_string() });
         }
         let global_bytes = self.global_bytes(1024);

@@ -1,6 +1,7 @@
 //! `--arch`, `--mcpu`, `--wave`: which machine, said the same way in every command.
 
 use crate::arch::{Arch, PROCESSORS};
+use crate::loader::code_object::Wish;
 
 /// Which architecture, named either way.
 #[derive(Debug, Default, Clone, clap::Args)]
@@ -29,6 +30,11 @@ impl Target {
     /// The processor, if that is what was asked for.
     pub fn mcpu_name(&self) -> Option<String> {
         self.mcpu.map(|p| p.name.to_string())
+    }
+
+    /// Which code object of several.
+    pub fn wish(&self) -> Wish {
+        Wish { processor: self.mcpu_name(), arch: self.arch() }
     }
 
     /// What was asked for, or RDNA 3.

@@ -11,6 +11,8 @@ use std::fmt;
 pub enum LoadError {
     #[error("not a code object: {0}")]
     Elf(#[from] object::Error),
+    #[error("this is {0}")]
+    Foreign(String),
     #[error("processor 0x{0:02x} of e_flags is none of rdna3, rdna3.5, rdna4")]
     Processor(u32),
     #[error("no kernel `{name}`; the code object has {has}")]
@@ -110,19 +112,59 @@ impl fmt::Display for Wish {
 
 /// The code object in a file: its own bytes, or out of a bundle.
 pub fn open<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadError> {
-    bundle::pick(bytes, wish)
+    let object = bundle::pick(bytes, wish)?;
+    match foreign(&object) {
+        Some(what) => Err(LoadError::Foreign(what)),
+        None => Ok(object),
+    }
 }
+
+/// Whether a file's first bytes say that it is a code object or holds some; other files may be words.
+pub fn is_object(bytes: &[u8]) -> bool {
+    bytes.starts_with(ELF_MAGIC) || bundle::is_bundle(bytes)
+}
+
+/// What a file is that is certainly neither code of a GPU nor a container of some that can be opened here, and what makes such a thing of it.
+pub fn foreign(bytes: &[u8]) -> Option<String> {
+    if bytes.starts_with(ELF_MAGIC) && !is_amdgpu(bytes) {
+        let machine = object::File::parse(bytes).map(|file| file.architecture());
+        let machine = match machine {
+            Ok(object::Architecture::Unknown) | Err(_) => "another machine".to_string(),
+            Ok(machine) => format!("{machine:?}"),
+        };
+        return Some(format!("an ELF file for {machine}, not for an AMD GPU, and has no bundle in it"));
+    }
+    let format = FOREIGN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|f| f.1);
+    format.map(str::to_string)
+}
+
+const ELF_MAGIC: &[u8] = b"\x7fELF";
+
+/// Files that toolchains make beside code objects, by their first bytes.
+const FOREIGN: [(&[u8], &str); 5] = [
+    (b"BC\xc0\xde", "LLVM bitcode (`clang -target amdgcn-amd-amdhsa -mcpu=…` compiles it)"),
+    (b"!<arch>\n", "an archive (`ar x` takes it apart)"),
+    (b"!<thin>\n", "an archive that names its files"),
+    (
+        &[0x10, 0xff, 0x10, 0xad],
+        "an offload package (`clang-offload-packager --image=file=…` takes it apart)",
+    ),
+    (&[0xcf, 0xfa, 0xed, 0xfe], "a Mach-O file"),
+];
 
 /// EM_AMDGPU.
 const MACHINE: [u8; 2] = [0xe0, 0];
 
 /// Whether these bytes begin like a code object.
 pub fn is_amdgpu(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"\x7fELF") && bytes.get(18..20) == Some(&MACHINE)
+    bytes.starts_with(ELF_MAGIC) && bytes.get(18..20) == Some(&MACHINE)
 }
 
-/// Refuses what cannot be run as it stands. The version is in the ELF header (AMDGPUUsage, *ELF Header*: ELFABIVERSION_AMDGPU_HSA).
+/// Refuses what is no code object, or cannot be run as it stands. The version is in the ELF header (AMDGPUUsage, *ELF Header*: ELFABIVERSION_AMDGPU_HSA).
 fn check(bytes: &[u8], file: &object::File) -> Result<(), LoadError> {
+    if let Some(what) = foreign(bytes) {
+        return Err(LoadError::Foreign(what));
+    }
     match bytes.get(8) {
         Some(1..=4) => {}
         Some(0) => return Err(LoadError::Version("2 or unknown".into())),
@@ -160,8 +202,8 @@ pub fn arch_of(file: &object::File) -> Result<Arch, LoadError> {
 
 pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let file = object::File::parse(bytes)?;
-    let arch = arch_of(&file)?;
     check(bytes, &file)?;
+    let arch = arch_of(&file)?;
     let descriptor = format!("{kernel}.kd");
     let symbol = file.dynamic_symbols().chain(file.symbols()).find(|s| s.name() == Ok(descriptor.as_str()));
     let Some(symbol) = symbol else {

@@ -1,6 +1,7 @@
 //! A code object's loaded bytes and their relocations, as a runtime puts them into memory (LLVM AMDGPUUsage, *Relocation Records*).
 
 use super::code_object::LoadError;
+use crate::asm::link::kind;
 use crate::memory::{AllocError, MemError, Memory};
 use object::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget};
 
@@ -109,16 +110,15 @@ fn relocations(file: &object::File) -> Result<Vec<Relocation>, LoadError> {
             from_base: false,
             ..absolute(bytes, high)
         };
-        // Numbers: AMDGPUUsage, table *AMDGPU ELF Relocation Records*.
         out.push(match r_type {
-            0 => continue,
-            1 | 6 => absolute(4, false),
-            2 => absolute(4, true),
-            3 => absolute(8, false),
-            4 | 10 => relative(4, false),
-            11 => relative(4, true),
-            5 => relative(8, false),
-            13 => Relocation { from_base: true, ..absolute(8, false) },
+            kind::NONE => continue,
+            kind::ABS32_LO | kind::ABS32 => absolute(4, false),
+            kind::ABS32_HI => absolute(4, true),
+            kind::ABS64 => absolute(8, false),
+            kind::REL32 | kind::REL32_LO => relative(4, false),
+            kind::REL32_HI => relative(4, true),
+            kind::REL64 => relative(8, false),
+            kind::RELATIVE64 => Relocation { from_base: true, ..absolute(8, false) },
             _ => return Err(LoadError::Relocation { r_type, at }),
         });
     }
