@@ -481,7 +481,8 @@ impl Mod {
                 if *dest {
                     let _ = write!(list, "{}{}", if sources > 0 { "," } else { "" }, value >> 3 & 1);
                 }
-                if value == 0 { Ok(()) } else { write!(out, " {name}:[{list}]") }
+                // Bits of sources that the instruction does not have are no text's.
+                if list.contains('1') { write!(out, " {name}:[{list}]") } else { Ok(()) }
             }
             Mod::Byte { field, bits } => match (get(field) >> bits[0] & 1) | (get(field) >> bits[1] & 1) << 1
             {

@@ -356,8 +356,8 @@ mod tests {
             (&[0x6400_02ff, 0x3c00], "v_add_f16_e32 v0, 1.0, v1", "v_add_f16_e32 v0, lit(0x3c00), v1"),
             (
                 &[0xd503_0100, 0x2002_02ff, 5],
-                "v_add_f32_e64 v0, neg(|5|), v1",
-                "v_add_f32_e64 v0, neg(abs(lit(0x5))), v1",
+                "v_add_f32_e64 v0, -|5|, v1",
+                "v_add_f32_e64 v0, -abs(lit(0x5)), v1",
             ),
         ] {
             let inst = decode(Arch::Rdna3, words).unwrap();
