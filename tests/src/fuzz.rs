@@ -92,7 +92,13 @@ fn two_views(inst: &Inst, options: &Options) {
     if let Ok(parsed) = asm::parse(&text, options, &NoSymbols) {
         let again = codec::encode(options.arch, &parsed.inst).unwrap_or_else(|e| panic!("{text}: {e}"));
         let back = codec::decode(options.arch, &again).unwrap_or_else(|e| panic!("{text}: {e}"));
-        assert_eq!(print::instruction(&back, options), text);
+        // Another text is another name of the same words: a pattern of lanes has a shorter one where unused bits are zero.
+        let other = print::instruction(&back, options);
+        if other != text {
+            let parsed =
+                asm::parse(&other, options, &NoSymbols).unwrap_or_else(|e| panic!("{text}: {other}: {e}"));
+            assert_eq!(codec::encode(options.arch, &parsed.inst), Ok(again), "{text}: {other}");
+        }
     }
 }
 
