@@ -1,6 +1,7 @@
 //! Benchmarks on built-in workloads: how fast the interpreter is on this host, beside what the host can do.
 
 pub mod host;
+pub mod instructions;
 pub mod native;
 pub mod workloads;
 

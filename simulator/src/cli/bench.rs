@@ -1,10 +1,12 @@
 //! `wavesim bench`: how fast the interpreter is on this host.
 
+use crate::bench::instructions::{self, Baseline, TOLERANCE, WATCHED};
 use crate::bench::{self, WORKLOADS, host};
 use crate::check::Check;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use serde_json::json;
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Measure the interpreter on built-in workloads
 ///
@@ -14,7 +16,8 @@ use std::io::Write;
 #[command(after_long_help = "\
 Examples:
   wavesim bench
-  wavesim bench matmul nbody --seconds 2 --json")]
+  wavesim bench matmul nbody --seconds 2 --json
+  wavesim bench --instructions")]
 pub struct BenchArgs {
     /// Workloads by name; all if none is given
     pub workloads: Vec<String>,
@@ -27,13 +30,25 @@ pub struct BenchArgs {
     /// Measure `wavesim check` instead: how many times longer than a plain run, with each check and with all
     #[arg(long, conflicts_with = "threads")]
     pub checks: bool,
+    /// Count host instructions per wave-instruction with valgrind instead: no noise
+    #[arg(long, conflicts_with_all = ["threads", "checks", "json"])]
+    pub instructions: bool,
+    /// Counts to compare with; more than 3 % off is an error
+    #[arg(long, value_name = "FILE", requires = "instructions")]
+    pub baseline: Option<PathBuf>,
+    /// Write the counts to the baseline
+    #[arg(long, requires = "baseline")]
+    pub bless: bool,
+    /// One launch, not timed: what runs under valgrind
+    #[arg(long, hide = true, value_name = "WORKLOAD")]
+    pub launch: Option<String>,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
 }
 
 pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
-    for name in &args.workloads {
+    for name in args.workloads.iter().chain(&args.launch) {
         if !WORKLOADS.iter().any(|w| w.name == name) {
             let names: Vec<&str> = WORKLOADS.iter().map(|w| w.name).collect();
             bail!("no workload `{name}`; there are {}", names.join(", "));
@@ -41,6 +56,13 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     if !(args.seconds > 0.0 && args.seconds < 1e6) {
         bail!("--seconds {} is no time to measure for", args.seconds);
+    }
+    if let Some(workload) = args.launch.as_ref().and_then(|name| WORKLOADS.iter().find(|w| w.name == name)) {
+        writeln!(out, "{}", instructions::launch(workload)?)?;
+        return Ok(super::OK);
+    }
+    if args.instructions {
+        return count(args, out);
     }
     let chosen =
         WORKLOADS.iter().filter(|w| args.workloads.is_empty() || args.workloads.iter().any(|n| n == w.name));
@@ -106,6 +128,48 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             host.add_l1_per_s / 1e6,
             host.triad_bytes_per_s / 1e9
         )?;
+    }
+    Ok(super::OK)
+}
+
+/// Host instructions, beside the baseline's. Another compiler's or host's counts are shown and held against nobody.
+fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let own = std::env::current_exe()?;
+    let names: Vec<&str> = match &args.workloads[..] {
+        [] => WATCHED.to_vec(),
+        names => names.iter().map(String::as_str).collect(),
+    };
+    let mut here = Baseline::here();
+    let recorded = match &args.baseline {
+        Some(file) if !args.bless => {
+            Baseline::parse(&std::fs::read_to_string(file).with_context(|| file.display().to_string())?)
+        }
+        _ => here.clone(),
+    };
+    let comparable = recorded.made_by == here.made_by;
+    let mut wrong = 0;
+    writeln!(out, "{:<12} {:>20}", "workload", "host per wave instr")?;
+    for workload in WORKLOADS.iter().filter(|w| names.contains(&w.name)) {
+        let count = instructions::count(&own, workload)?;
+        let change = recorded.change(workload.name, count);
+        let shown = change.map_or(String::new(), |c| format!("  {c:+.1} %"));
+        writeln!(out, "{:<12} {count:>20.1}{shown}", workload.name)?;
+        wrong += change.is_some_and(|c| c.abs() > TOLERANCE) as u32;
+        here.counts.push((workload.name.to_string(), count));
+    }
+    let Some(file) = &args.baseline else { return Ok(super::OK) };
+    if args.bless {
+        std::fs::write(file, here.text()).with_context(|| file.display().to_string())?;
+    } else if !comparable {
+        writeln!(
+            out,
+            "not compared: the baseline was made by {}; this is {}",
+            recorded.made_by, here.made_by
+        )?;
+    } else if wrong > 0 {
+        let (all, file) = (names.len(), file.display());
+        writeln!(out, "{wrong} of {all} are more than {TOLERANCE} % off {file}; if that is meant: --bless")?;
+        return Ok(super::FAILED);
     }
     Ok(super::OK)
 }

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Installs what some tests compare with: LLVM 19's assembler, compiler and linker, and valgrind. Where that cannot be (no apt, no
+# rights, no network), those tests skip with a line that says so.
+set -uo pipefail
+missing=()
+for tool in llvm-mc-19:llvm-19 clang-19:clang-19 ld.lld-19:lld-19 valgrind:valgrind; do
+    command -v "${tool%%:*}" >/dev/null || missing+=("${tool##*:}")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+as_root=()
+[ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
+if command -v apt-get >/dev/null \
+    && "${as_root[@]}" apt-get -qq update \
+    && DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null; then
+    exit 0
+fi
+echo "not installed: ${missing[*]}; tests that need them are skipped"
