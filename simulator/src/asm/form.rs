@@ -8,7 +8,7 @@ use super::modifier::{self, Mod};
 use crate::arch::Arch;
 use isa_spec::tables::{ArchTable, EntryId, OperandSig};
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// How one entry is written.
 #[derive(Debug)]
@@ -173,15 +173,16 @@ impl Constant {
 
 /// All forms of an architecture.
 pub struct Forms {
-    /// By entry.
-    forms: Vec<Form>,
+    arch: Arch,
+    /// By entry, made when they are asked for: a kernel has a few dozen of some thousands.
+    forms: Vec<OnceLock<Form>>,
     /// Entries by the lower-case name of their instruction, in the order in which they are tried.
     by_name: HashMap<String, Vec<EntryId>>,
 }
 
 impl Forms {
     pub fn of(&self, entry: EntryId) -> &Form {
-        &self.forms[entry as usize]
+        self.forms[entry as usize].get_or_init(|| Builder::new(self.arch, entry).form())
     }
 
     /// Entries of the instruction that is called `name`, lower case.
@@ -200,29 +201,27 @@ impl Forms {
     }
 }
 
-static FORMS: LazyLock<Vec<Forms>> = LazyLock::new(|| Arch::ALL.into_iter().map(build).collect());
-
 pub fn forms(arch: Arch) -> &'static Forms {
-    &FORMS[arch as usize]
+    static FORMS: LazyLock<Vec<OnceLock<Forms>>> =
+        LazyLock::new(|| Arch::ALL.map(|_| OnceLock::new()).into());
+    FORMS[arch as usize].get_or_init(|| build(arch))
 }
 
 fn build(arch: Arch) -> Forms {
     let table = arch.table();
-    let forms: Vec<Form> =
-        (0..table.entries.len()).map(|id| Builder::new(arch, id as EntryId).form()).collect();
     let mut by_name: HashMap<String, Vec<EntryId>> = HashMap::new();
     for inst in table.instructions {
         let mut entries: Vec<EntryId> = (inst.entries.0..inst.entries.0 + inst.entries.1).collect();
         // The shortest first: without literal, then with; e32, then e64.
         entries.sort_by_key(|&e| {
             let encoding = &table.encodings[table.entries[e as usize].enc as usize];
-            (forms[e as usize].class, encoding.bits, encoding.order)
+            (Builder::new(arch, e).class(), encoding.bits, encoding.order)
         });
         for name in std::iter::once(inst.name).chain(inst.aliases.iter().copied()) {
             by_name.entry(name.to_lowercase()).or_default().extend(&entries);
         }
     }
-    Forms { forms, by_name }
+    Forms { arch, forms: table.entries.iter().map(|_| OnceLock::new()).collect(), by_name }
 }
 
 struct Builder {

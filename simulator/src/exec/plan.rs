@@ -5,7 +5,7 @@ use crate::arch::Arch;
 use crate::arch::machine::{ScalarFile, VectorFile};
 use crate::inst::Inst;
 use isa_spec::tables::{ArchTable, Entry, OperandSig, Role};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// How an operand's bits are to be read, from the XML's data format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,12 +110,12 @@ pub struct Plan {
     pub signed_offset: bool,
 }
 
-static PLANS: LazyLock<Vec<Vec<Plan>>> = LazyLock::new(|| {
-    Arch::ALL.into_iter().map(|a| a.table().entries.iter().map(|e| build(a, e)).collect()).collect()
-});
-
+/// The plan of an entry, made when it is first asked for: a kernel has a few dozen of some thousands.
 pub fn plan(arch: Arch, entry: u16) -> &'static Plan {
-    &PLANS[arch as usize][entry as usize]
+    static PLANS: LazyLock<Vec<Vec<OnceLock<Plan>>>> = LazyLock::new(|| {
+        Arch::ALL.into_iter().map(|a| a.table().entries.iter().map(|_| OnceLock::new()).collect()).collect()
+    });
+    PLANS[arch as usize][entry as usize].get_or_init(|| build(arch, &arch.table().entries[entry as usize]))
 }
 
 fn build(arch: Arch, entry: &Entry) -> Plan {
