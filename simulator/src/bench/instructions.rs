@@ -1,6 +1,7 @@
 //! Host instructions that workloads cost, counted by valgrind: figures without noise, for a guard against regressions.
 
 use super::{BenchError, Prepared, Workload};
+use crate::check::{Check, GUARD_BYTES};
 use crate::exec::interp::host_is_fast;
 use std::path::Path;
 use std::process::Command;
@@ -21,32 +22,34 @@ pub enum CountError {
     NoFigures(String),
 }
 
-/// What is counted, in the process under valgrind: one launch. Gives its wave-instructions.
+/// What is counted, in the process under valgrind: one launch, with all checks or without. Gives its wave-instructions.
 ///
 /// # Errors
 /// A launch that fails, or computes something wrong.
-pub fn launch(workload: &'static Workload) -> Result<u64, BenchError> {
-    let prepared = Prepared::new(workload)?;
-    let instructions = counted_launch(&prepared)?;
+pub fn launch(workload: &'static Workload, checked: bool) -> Result<u64, BenchError> {
+    let prepared = Prepared::with_guard(workload, if checked { GUARD_BYTES } else { 0 })?;
+    let instructions = counted_launch(&prepared, checked)?;
     (workload.check)(&prepared)?;
     Ok(instructions)
 }
 
 /// Valgrind counts from the entry of this function to its end: by name.
 #[inline(never)]
-fn counted_launch(prepared: &Prepared) -> Result<u64, BenchError> {
-    Ok(prepared.launch(1)?.instructions)
+fn counted_launch(prepared: &Prepared, checked: bool) -> Result<u64, BenchError> {
+    let stats = if checked { prepared.checked(&Check::ALL)? } else { prepared.launch(1)? };
+    Ok(stats.instructions)
 }
 
-/// Host instructions of a launch per wave-instruction. `program` is this one: it is run under valgrind.
+/// Host instructions of a launch per wave-instruction, with all checks or without. `program` is this one: it is run under valgrind.
 ///
 /// # Errors
 /// No valgrind on the host, or none that understands its instructions.
-pub fn count(program: &Path, workload: &Workload) -> Result<f64, CountError> {
+pub fn count(program: &Path, workload: &Workload, checked: bool) -> Result<f64, CountError> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*counted_launch*"])
         .arg(program)
         .args(["bench", "--launch", workload.name])
+        .args(checked.then_some("--checks"))
         .output()
         .map_err(CountError::NoValgrind)?;
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -115,6 +118,8 @@ mod tests {
     #[test]
     fn a_launch_counts_its_wave_instructions() {
         let salu = super::super::WORKLOADS.iter().find(|w| w.name == "salu").expect("a workload");
-        assert!(launch(salu).expect("a launch") > 100_000);
+        let plain = launch(salu, false).expect("a launch");
+        assert!(plain > 100_000);
+        assert_eq!(launch(salu, true).expect("a checked launch"), plain);
     }
 }

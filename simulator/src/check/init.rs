@@ -33,6 +33,8 @@ struct Registers {
     /// By instruction: lanes with which it can run again without reading or writing anything unwritten. Registers only get written as
     /// time goes on; where one is not any more, all of this is forgotten.
     settled: Vec<Option<u64>>,
+    /// How often that happened.
+    unwrites: u64,
 }
 
 /// How a register got content that nothing wrote.
@@ -94,6 +96,7 @@ impl Shadow {
                 writing: Vec::new(),
                 copied: Vec::new(),
                 settled: vec![None; self.instructions],
+                unwrites: 0,
             });
         }
     }
@@ -120,18 +123,32 @@ impl Shadow {
         registers.writing.extend(effects.writes.iter().map(|w| (w.start(wave), w.lane_mask(wave))));
     }
 
-    pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>, effects: &Effects, memory: &mut mem::Shadow) {
+    /// Lanes with which an instruction of a wave can run again without reading or writing anything unwritten.
+    pub fn settled(&self, wave: u32, index: usize) -> Option<u64> {
+        self.waves[wave as usize].settled[index]
+    }
+
+    /// Whether something that was written is not any more: nothing is settled then.
+    pub fn after(
+        &mut self,
+        step: &Step<'_>,
+        done: &Done<'_>,
+        effects: &Effects,
+        memory: &mut mem::Shadow,
+    ) -> bool {
         let registers = &mut self.waves[step.wave.id as usize];
+        let before = registers.unwrites;
         if registers.settled[step.index].is_none() {
             registers.written(step, effects);
         }
         if done.accesses.is_empty() || effects.atomic {
-            return;
+            return registers.unwrites != before;
         }
         let stores_registers = effects.class == Class::Scratch && !effects.returns;
         if stores_registers || effects.returns && memory.any_unwritten() {
             registers.copies(step, done.accesses, effects, memory);
         }
+        registers.unwrites != before
     }
 }
 
@@ -242,6 +259,7 @@ impl Registers {
             File::Scc => return,
         }
         self.settled.fill(None);
+        self.unwrites += 1;
         self.from.insert((file, register), (pc, origin));
     }
 

@@ -12,6 +12,7 @@ mod mem;
 mod outstanding;
 mod race;
 mod report;
+mod stretch;
 mod waits;
 
 pub use outstanding::Outstanding;
@@ -71,8 +72,8 @@ struct On {
     hazard: bool,
 }
 
-/// Runs the chosen checks over an observed run. Most instructions of a run concern no check, and are passed over quickly: each check
-/// can tell.
+/// Runs the chosen checks over an observed run. Most instructions of a run concern no check: those are not even looked at
+/// ([`stretch`]).
 pub struct Checker<'a> {
     prepared: &'a Prepared,
     effects: Vec<Effects>,
@@ -84,6 +85,7 @@ pub struct Checker<'a> {
     waits: waits::Shadow,
     barrier: barrier::Shadow,
     hazard: hazard::Shadow,
+    stretches: stretch::Stretches,
 }
 
 impl<'a> Checker<'a> {
@@ -99,14 +101,18 @@ impl<'a> Checker<'a> {
             barrier: chosen(Check::Barrier),
             hazard: chosen(Check::Hazard),
         };
+        let waits = waits::Shadow::new(&prepared.program, &effects);
+        let hazard = hazard::Shadow::new(&prepared.program, &effects, shape.wave_size);
+        let concerned = |at| waits.concerns(at) || on.hazard && hazard.concerns(at);
         Checker {
             prepared,
+            stretches: stretch::Stretches::new(&prepared.program, &effects, concerned),
             init: init::Shadow::new(&prepared.program, shape),
             mem: mem::Shadow::new(shape),
             race: race::Shadow::new(shape, &effects, on.race),
-            waits: waits::Shadow::new(&prepared.program, &effects),
+            waits,
             barrier: barrier::Shadow::new(&prepared.program),
-            hazard: hazard::Shadow::new(&prepared.program, &effects, shape.wave_size),
+            hazard,
             effects,
             on,
             report: Report::new(checks, prepared.program.arch),
@@ -138,14 +144,26 @@ impl Observer for Checker<'_> {
         self.waits.start(waves);
         self.barrier.start(waves);
         self.hazard.start(waves);
+        self.stretches.start(waves);
+    }
+
+    #[inline]
+    fn unobserved(&mut self, step: &Step<'_>) -> usize {
+        if self.on.race {
+            self.race.wake(step);
+        }
+        let (init, wave) = (&self.init, step.wave.id);
+        let watches = self.on.init || self.on.mem;
+        self.stretches.here(
+            step,
+            &self.waits,
+            |at| if watches { init.settled(wave, at) } else { Some(u64::MAX) },
+        )
     }
 
     #[inline]
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         let effects = &self.effects[step.index];
-        if self.on.race {
-            self.race.wake(step);
-        }
         if self.on.waits && !self.waits.is_quiet(step.wave.id) {
             self.waits.before(step, effects, &mut self.report);
         }
@@ -173,9 +191,10 @@ impl Observer for Checker<'_> {
                 self.race.after(step, done, effects, self.prepared, &mut self.report);
             }
         }
-        if self.on.init || self.on.mem {
-            self.init.after(step, done, effects, &mut self.mem);
+        if (self.on.init || self.on.mem) && self.init.after(step, done, effects, &mut self.mem) {
+            self.stretches.forget(step.wave.id);
         }
+        self.stretches.after(step, done, effects);
         let control = !done.calls.is_empty() || done.event.is_some();
         if (self.on.waits || self.on.race) && (control || self.waits.concerns(step.index)) {
             self.waits.after(step, done);

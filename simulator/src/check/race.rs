@@ -34,7 +34,7 @@ struct Knowledge {
 struct WaveState {
     clock: u32,
     knows: Arc<Knowledge>,
-    /// What it knew from which clock on, for those who later see one of its stores.
+    /// What it knew from which clock on, for those who later see one of its stores; empty if nothing of the program can.
     history: Vec<(u32, Arc<Knowledge>)>,
     /// At which barrier it waits.
     waiting: Option<usize>,
@@ -58,8 +58,8 @@ pub struct Shadow {
     /// Races of the access at hand.
     hits: Vec<Hit>,
     /// Arrivals at barrier and phase; completed phases are merged.
-    arrivals: HashMap<(usize, u32), Vec<u32>>,
-    merged: HashMap<usize, (u32, Vec<u32>)>,
+    arrivals: BTreeMap<(usize, u32), Vec<u32>>,
+    merged: BTreeMap<usize, (u32, Vec<u32>)>,
     /// What the waves that did atomics at an address knew.
     released: HashMap<(bool, u64), Arc<Knowledge>>,
 }
@@ -78,8 +78,8 @@ impl Shadow {
             lds: Lines::default(),
             global: Lines::default(),
             hits: Vec::new(),
-            arrivals: HashMap::new(),
-            merged: HashMap::new(),
+            arrivals: BTreeMap::new(),
+            merged: BTreeMap::new(),
             released: HashMap::new(),
         }
     }
@@ -97,10 +97,11 @@ impl Shadow {
         self.groups.push(workgroup);
         self.waves.clear();
         let knows = Arc::new(Knowledge { own: vec![0; waves], foreign: BTreeMap::new() });
+        let history = if self.synchronises { vec![(0, knows.clone())] } else { Vec::new() };
         self.waves.resize_with(waves, || WaveState {
             clock: 1,
             knows: knows.clone(),
-            history: vec![(0, knows.clone())],
+            history: history.clone(),
             waiting: None,
             unwaited: Vec::new(),
         });
@@ -111,12 +112,17 @@ impl Shadow {
     }
 
     /// A wave goes on behind a barrier: it knows what the others had done before it.
+    #[inline(always)]
     pub fn wake(&mut self, step: &Step<'_>) {
-        if !self.enabled {
-            return;
-        }
         let at = step.wave.id as usize;
-        let Some(barrier) = self.waves[at].waiting.take() else { return };
+        if self.enabled
+            && let Some(barrier) = self.waves[at].waiting.take()
+        {
+            self.wake_from(step, at, barrier);
+        }
+    }
+
+    fn wake_from(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
         let completed = step.group.barrier(barrier).completed;
         let waves = self.waves.len();
         let (phase, clocks) = self.merged.entry(barrier).or_insert_with(|| (0, vec![0; waves]));
@@ -128,7 +134,9 @@ impl Shadow {
         }
         let wave = &mut self.waves[at];
         join(&mut Arc::make_mut(&mut wave.knows).own, clocks);
-        wave.remember();
+        if self.synchronises {
+            wave.remember();
+        }
     }
 
     /// A wave's time, for [`waits::Shadow::stamp_lds_store`].
@@ -164,16 +172,16 @@ impl Shadow {
         // The arrival that completes the barrier has counted already.
         let phase = if state.signals == 0 { state.completed.wrapping_sub(1) } else { state.completed };
         let wave = &mut self.waves[at];
-        let mut clocks = wave.knows.own.clone();
         let mut done = wave.clock;
         if let Some((since, pc)) = waits.oldest_lds_store(at as u32) {
             wave.unwaited.push((since, wave.clock, pc));
             done = since - 1;
         }
-        clocks[at] = clocks[at].max(done);
         wave.clock += 1;
-        let entry = self.arrivals.entry((barrier, phase)).or_insert_with(|| vec![0; clocks.len()]);
-        join(entry, &clocks);
+        let own = &wave.knows.own;
+        let clocks = self.arrivals.entry((barrier, phase)).or_insert_with(|| vec![0; own.len()]);
+        join(clocks, own);
+        clocks[at] = clocks[at].max(done);
     }
 
     pub fn after(

@@ -16,8 +16,6 @@ use crate::exec::observe::{Done, Step};
 use crate::exec::program::Program;
 use crate::inst::Inst;
 use isa_spec::pcode::builtins::Bi;
-use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// Operations that a wave can have outstanding, in both counters of the vector memory together.
 const MOST: usize = 128;
@@ -35,6 +33,9 @@ pub enum Counter {
 }
 
 impl Counter {
+    const ALL: [Counter; 7] =
+        [Counter::Vm, Counter::Vs, Counter::Lgkm, Counter::Load, Counter::Store, Counter::Ds, Counter::Km];
+
     /// Those that an architecture has.
     pub fn of_arch(arch: Arch) -> &'static [Counter] {
         match arch {
@@ -82,33 +83,88 @@ impl Counter {
     }
 }
 
-/// The one or two counters that an operation counts in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Counters([Option<Counter>; 2]);
+/// The one or two counters that an operation counts in, a bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counters(u8);
 
 impl Counters {
+    fn one(counter: Counter) -> Counters {
+        Counters(1 << counter as u8)
+    }
+
+    fn with(self, counter: Counter) -> Counters {
+        Counters(self.0 | 1 << counter as u8)
+    }
+
     fn contains(self, counter: Counter) -> bool {
-        self.0.contains(&Some(counter))
+        self.0 >> counter as u8 & 1 == 1
     }
 
     fn remove(&mut self, counter: Counter) {
-        self.0.iter_mut().filter(|c| **c == Some(counter)).for_each(|c| *c = None);
+        self.0 &= !(1 << counter as u8);
     }
 
     fn is_empty(self) -> bool {
-        self.0 == [None; 2]
+        self.0 == 0
     }
 
     fn iter(self) -> impl Iterator<Item = Counter> {
-        self.0.into_iter().flatten()
+        Counter::ALL.into_iter().filter(move |c| self.contains(*c))
     }
 }
 
 /// What an instruction that returns later is, told by itself alone.
+#[derive(Clone, Copy)]
 struct Issue {
     counters: Counters,
     order: Order,
-    writes: Rc<[(File, u16, u16)]>,
+    writes: Registers,
+}
+
+/// A set of VGPRs and SGPRs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Registers {
+    vgprs: [u64; 4],
+    sgprs: u128,
+}
+
+impl Registers {
+    /// All that an instruction reads or writes. Relative addressing may reach any VGPR or SGPR.
+    pub fn of(effects: &Effects) -> Registers {
+        let mut out = Registers::default();
+        for used in effects.reads.iter().chain(&effects.writes) {
+            match used.relative {
+                None => out.insert(used.file, used.first, used.count),
+                Some(_) => out = Registers { vgprs: [u64::MAX; 4], sgprs: u128::MAX },
+            }
+        }
+        out
+    }
+
+    fn insert(&mut self, file: File, start: u16, count: u16) {
+        match file {
+            File::Sgpr => self.sgprs |= bits(start, count),
+            File::Vgpr => {
+                for r in start..(start + count).min(256) {
+                    self.vgprs[(r / 64) as usize] |= 1 << (r % 64);
+                }
+            }
+            File::Scc => {}
+        }
+    }
+
+    pub fn join(&mut self, other: &Registers) {
+        for (a, b) in self.vgprs.iter_mut().zip(other.vgprs) {
+            *a |= b;
+        }
+        self.sgprs |= other.sgprs;
+    }
+
+    fn meets(&self, other: &Registers) -> bool {
+        let [a, b, c, d] = self.vgprs;
+        let [e, f, g, h] = other.vgprs;
+        a & e | b & f | c & g | d & h != 0 || self.sgprs & other.sgprs != 0
+    }
 }
 
 /// How operations of a kind come back.
@@ -126,8 +182,7 @@ struct Pending {
     pc: u64,
     counters: Counters,
     order: Order,
-    /// File, first register and count.
-    writes: Rc<[(File, u16, u16)]>,
+    writes: Registers,
     /// A store to LDS: others see it when it is complete. The value is the race check's time of it.
     lds_store: Option<u32>,
 }
@@ -135,10 +190,9 @@ struct Pending {
 #[derive(Default)]
 struct Wave {
     /// Oldest first.
-    pending: VecDeque<Pending>,
-    /// VGPRs and SGPRs that some pending operation writes: asked first.
-    vgprs: [u64; 4],
-    sgprs: u128,
+    pending: Vec<Pending>,
+    /// Registers that some pending operation writes: asked first.
+    writes: Registers,
 }
 
 /// Outstanding operations of every wave of the workgroup.
@@ -146,6 +200,8 @@ pub struct Shadow {
     waves: Vec<Wave>,
     /// By instruction: what it issues.
     issues: Vec<Option<Issue>>,
+    /// By instruction: what it reads or writes.
+    touched: Vec<Registers>,
     /// By instruction: waits for everything.
     idle: Vec<bool>,
 }
@@ -157,6 +213,7 @@ impl Shadow {
         Shadow {
             waves: Vec::new(),
             issues: issues.collect(),
+            touched: effects.iter().map(Registers::of).collect(),
             idle: program.insts.iter().map(|i| i.instruction(table).name == "S_WAIT_IDLE").collect(),
         }
     }
@@ -164,6 +221,16 @@ impl Shadow {
     /// Whether nothing of a wave is outstanding.
     pub fn is_quiet(&self, wave: u32) -> bool {
         self.waves[wave as usize].pending.is_empty()
+    }
+
+    /// Whether a wave has nothing outstanding that writes one of these.
+    pub fn spares(&self, wave: u32, registers: &Registers) -> bool {
+        !self.waves[wave as usize].writes.meets(registers)
+    }
+
+    /// What an instruction reads or writes.
+    pub fn touched(&self, index: usize) -> &Registers {
+        &self.touched[index]
     }
 
     /// Whether the instruction issues something, or waits for everything.
@@ -194,7 +261,7 @@ impl Shadow {
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let id = step.wave.id;
         let wave = &mut self.waves[id as usize];
-        if wave.pending.is_empty() {
+        if !wave.writes.meets(&self.touched[step.index]) {
             return;
         }
         let order = self.issues[step.index].as_ref().map(|issue| issue.order);
@@ -202,10 +269,9 @@ impl Shadow {
             effects.reads.iter().map(|u| (u, false)).chain(effects.writes.iter().map(|u| (u, true)))
         {
             let start = used.start(step.wave);
-            if !wave.touches(used.file, start, used.count) {
-                continue;
-            }
-            let hit = wave.pending.iter().position(|p| p.overlaps(used.file, start, used.count));
+            let mut registers = Registers::default();
+            registers.insert(used.file, start, used.count);
+            let hit = wave.pending.iter().position(|p| p.writes.meets(&registers));
             let Some(at) = hit else { continue };
             // Operations that return in order write in order.
             if write && order.is_some() && order == Some(wave.pending[at].order) && order != Some(Order::Any)
@@ -220,8 +286,7 @@ impl Shadow {
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let idle = self.idle[step.index];
         let wave = &mut self.waves[step.wave.id as usize];
-        if let Some(Issue { counters, order, writes }) = &self.issues[step.index] {
-            let (counters, order, writes) = (*counters, *order, writes.clone());
+        if let Some(Issue { counters, order, writes }) = self.issues[step.index] {
             wave.push(Pending { pc: step.pc, counters, order, writes, lds_store: None });
         }
         for (bi, n) in done.calls {
@@ -236,7 +301,7 @@ impl Shadow {
 
     /// The LDS store just issued happened at `time` of the race check.
     pub fn stamp_lds_store(&mut self, wave: u32, time: u32) {
-        if let Some(last) = self.waves[wave as usize].pending.back_mut() {
+        if let Some(last) = self.waves[wave as usize].pending.last_mut() {
             last.lds_store = Some(time);
         }
     }
@@ -249,7 +314,7 @@ fn issue(arch: Arch, inst: &Inst, effects: &Effects) -> Option<Issue> {
     let new = arch == Arch::Rdna4;
     let (load, store, lds, scalar) = if new { (Load, Store, Ds, Km) } else { (Vm, Vs, Lgkm, Lgkm) };
     let cache = info.group == "VMEM" && info.subgroup == "NOT_ASSIGNED";
-    let one = |counter| Counters([Some(counter), None]);
+    let one = Counters::one;
     let (order, counters) = match effects.class {
         // Cache maintenance counts on RDNA 4: invalidation as a load, write-back as a store (RDNA4 manual, *Memory Scopes*).
         Class::Vmem if cache => match info.name {
@@ -260,7 +325,7 @@ fn issue(arch: Arch, inst: &Inst, effects: &Effects) -> Option<Issue> {
         Class::Vmem | Class::Scratch => (Order::Vector, one(if effects.returns { load } else { store })),
         Class::Flat => {
             let first = if effects.returns { load } else { store };
-            (Order::Both, Counters([Some(first), Some(lds)]))
+            (Order::Both, one(first).with(lds))
         }
         Class::Lds => (Order::Lds, one(lds)),
         Class::Smem if effects.returns => (Order::Any, one(scalar)),
@@ -269,8 +334,9 @@ fn issue(arch: Arch, inst: &Inst, effects: &Effects) -> Option<Issue> {
         _ => return None,
     };
     // No memory instruction has relative registers.
-    let writes = effects.writes.iter().filter(|w| w.file != File::Scc).map(|w| (w.file, w.first, w.count));
-    Some(Issue { counters, order, writes: writes.collect() })
+    let mut writes = Registers::default();
+    effects.writes.iter().for_each(|w| writes.insert(w.file, w.first, w.count));
+    Some(Issue { counters, order, writes })
 }
 
 fn bits(start: u16, count: u16) -> u128 {
@@ -278,66 +344,34 @@ fn bits(start: u16, count: u16) -> u128 {
     all << (start & 127)
 }
 
-impl Pending {
-    fn overlaps(&self, file: File, start: u16, count: u16) -> bool {
-        self.writes.iter().any(|w| w.0 == file && w.1 < start + count && start < w.1 + w.2)
-    }
-}
-
 impl Wave {
     fn push(&mut self, pending: Pending) {
-        for &(file, start, count) in pending.writes.iter() {
-            self.mark(file, start, count);
-        }
-        self.pending.push_back(pending);
+        self.writes.join(&pending.writes);
+        self.pending.push(pending);
         // Counters have six bits: the hardware waits before it issues more than that.
         if self.pending.len() > MOST {
             self.complete(|n, _| n == 0);
         }
     }
 
-    fn mark(&mut self, file: File, start: u16, count: u16) {
-        match file {
-            File::Sgpr => self.sgprs |= bits(start, count),
-            File::Vgpr => {
-                for r in start..(start + count).min(256) {
-                    self.vgprs[(r / 64) as usize] |= 1 << (r % 64);
-                }
-            }
-            File::Scc => {}
-        }
-    }
-
-    fn touches(&self, file: File, start: u16, count: u16) -> bool {
-        match file {
-            File::Sgpr => self.sgprs & bits(start, count) != 0,
-            File::Vgpr => {
-                (start..(start + count).min(256)).any(|r| self.vgprs[(r / 64) as usize] >> (r % 64) & 1 == 1)
-            }
-            File::Scc => false,
-        }
-    }
-
     /// Drops what is complete; the predicate gets the position.
     fn complete(&mut self, mut complete: impl FnMut(usize, &Pending) -> bool) {
         let mut at = 0;
-        let before = self.pending.len();
+        let mut writes = Registers::default();
         self.pending.retain(|p| {
             at += 1;
-            !complete(at - 1, p)
+            let stays = !complete(at - 1, p);
+            if stays {
+                writes.join(&p.writes);
+            }
+            stays
         });
-        if self.pending.len() == before {
-            return;
-        }
-        (self.vgprs, self.sgprs) = ([0; 4], 0);
-        let all: Vec<(File, u16, u16)> = self.pending.iter().flat_map(|p| p.writes.iter().copied()).collect();
-        all.into_iter().for_each(|(file, start, count)| self.mark(file, start, count));
+        self.writes = writes;
     }
 
     /// At most `n` operations of the counter are outstanding now.
     fn wait(&mut self, counter: Counter, n: usize) {
-        let counted = self.pending.iter().filter(|p| p.counters.contains(counter)).count();
-        if counted <= n && n != 0 || counted == 0 {
+        if self.pending.len() <= n {
             return;
         }
         if n == 0 {

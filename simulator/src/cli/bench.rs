@@ -6,7 +6,7 @@ use crate::check::Check;
 use anyhow::{Context, bail};
 use serde_json::json;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Measure the interpreter on built-in workloads
 ///
@@ -30,11 +30,11 @@ pub struct BenchArgs {
     /// Measure `wavesim check` instead: how many times longer than a plain run, with each check and with all
     #[arg(long, conflicts_with = "threads")]
     pub checks: bool,
-    /// Count host instructions per wave-instruction with valgrind instead: no noise
-    #[arg(long, conflicts_with_all = ["threads", "checks", "json"])]
+    /// Count host instructions per wave-instruction with valgrind instead: no noise. With --checks, of both
+    #[arg(long, conflicts_with_all = ["threads", "json"])]
     pub instructions: bool,
     /// Counts to compare with; more than 3 % off is an error
-    #[arg(long, value_name = "FILE", requires = "instructions")]
+    #[arg(long, value_name = "FILE", requires = "instructions", conflicts_with = "checks")]
     pub baseline: Option<PathBuf>,
     /// Write the counts to the baseline
     #[arg(long, requires = "baseline")]
@@ -58,7 +58,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         bail!("--seconds {} is no time to measure for", args.seconds);
     }
     if let Some(workload) = args.launch.as_ref().and_then(|name| WORKLOADS.iter().find(|w| w.name == name)) {
-        writeln!(out, "{}", instructions::launch(workload)?)?;
+        writeln!(out, "{}", instructions::launch(workload, args.checks)?)?;
         return Ok(super::OK);
     }
     if args.instructions {
@@ -135,6 +135,9 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
 /// Host instructions, beside the baseline's. Another compiler's or host's counts are shown and held against nobody.
 fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let own = std::env::current_exe()?;
+    if args.checks {
+        return count_checks(args, &own, out);
+    }
     let names: Vec<&str> = match &args.workloads[..] {
         [] => WATCHED.to_vec(),
         names => names.iter().map(String::as_str).collect(),
@@ -150,7 +153,7 @@ fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut wrong = 0;
     writeln!(out, "{:<12} {:>20}", "workload", "host per wave instr")?;
     for workload in WORKLOADS.iter().filter(|w| names.contains(&w.name)) {
-        let count = instructions::count(&own, workload)?;
+        let count = instructions::count(&own, workload, false)?;
         let change = recorded.change(workload.name, count);
         let shown = change.map_or(String::new(), |c| format!("  {c:+.1} %"));
         writeln!(out, "{:<12} {count:>20.1}{shown}", workload.name)?;
@@ -170,6 +173,20 @@ fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         let (all, file) = (names.len(), file.display());
         writeln!(out, "{wrong} of {all} are more than {TOLERANCE} % off {file}; if that is meant: --bless")?;
         return Ok(super::FAILED);
+    }
+    Ok(super::OK)
+}
+
+/// Host instructions of plain and of checked launches.
+fn count_checks(args: &BenchArgs, own: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
+    writeln!(out, "{:<12} {:>10} {:>10}", "workload", "plain", "checked")?;
+    for workload in WORKLOADS {
+        if args.workloads.is_empty() || args.workloads.iter().any(|n| n == workload.name) {
+            let plain = instructions::count(own, workload, false)?;
+            let checked = instructions::count(own, workload, true)?;
+            writeln!(out, "{:<12} {plain:>10.1} {checked:>10.1} {:>7.1}x", workload.name, checked / plain)?;
+            out.flush()?;
+        }
     }
     Ok(super::OK)
 }

@@ -102,6 +102,7 @@ pub(super) fn unknown(op: &Op, name: Option<&str>) -> Event {
 ///
 /// # Safety
 /// `op` was lowered for the program and wave that `cx` holds; `fast` is [`host_is_fast`].
+#[inline(always)]
 pub unsafe fn dispatch(cx: &mut Cx<'_>, op: &Op, fast: bool) -> Flow {
     let table = match (fast, cx.mode_kind) {
         (true, Cx::KEEP) => &handlers::KEEP,

@@ -44,6 +44,13 @@ pub trait Observer {
     /// A workgroup starts; its waves are in their initial state.
     fn group_started(&mut self, _workgroup: [u32; 3], _waves: usize) {}
 
+    /// How many instructions from this one on nobody wants to hear of. They run without [`Observer::before`] and [`Observer::after`];
+    /// they are to lie one behind the other, and neither access memory nor jump. Asked in front of every instruction that is not among
+    /// such ones.
+    fn unobserved(&mut self, _step: &Step<'_>) -> usize {
+        0
+    }
+
     /// Before an instruction; `Break` ends the wave's turn in front of it.
     fn before(&mut self, _step: &Step<'_>) -> ControlFlow<()> {
         ControlFlow::Continue(())
@@ -73,6 +80,10 @@ impl Observer for Many<'_> {
         self.0.iter_mut().for_each(|o| o.group_started(workgroup, waves));
     }
 
+    fn unobserved(&mut self, step: &Step<'_>) -> usize {
+        self.0.iter_mut().map(|o| o.unobserved(step)).min().unwrap_or(0)
+    }
+
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
         for observer in &mut self.0 {
@@ -98,6 +109,21 @@ impl Observer for Many<'_> {
 
 /// What waves see in the place of global memory; see [`super::rt::watch`].
 static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
+
+/// Runs operations from `at` up to instruction `end`, all of which only go on. `Cx::at` is then the next one, or the one that did not.
+#[inline(always)]
+fn straight(cx: &mut Cx<'_>, program: &Program, mut at: usize, end: usize, fast: bool) -> Result<(), Flow> {
+    while (program.op_counts[at] as usize) < end {
+        cx.at = at;
+        // SAFETY: the host's features were asked for; the program's operations were lowered with its tables.
+        match unsafe { interp::dispatch(cx, &program.lowered.ops[at], fast) } {
+            Flow::NEXT | Flow::MODE => at += 1,
+            flow => return Err(flow),
+        }
+    }
+    cx.at = at;
+    Ok(())
+}
 
 /// As [`super::interp::run`], observed.
 pub fn run<O: Observer + ?Sized>(
@@ -130,27 +156,45 @@ pub fn run<O: Observer + ?Sized>(
     let mut cx = Cx::new(program.arch, wave, &mut blind, &program.lowered, &program.op_pcs);
     cx.watch = Some(Box::new(watch));
     let fast = host_is_fast();
-    for _ in 0..budget {
-        let pc = cx.wave.pc;
+    let end = executed.saturating_add(budget);
+    while *executed < end {
+        let mut pc = cx.wave.pc;
         let Some(mut at) = program.op_at(pc) else { return Err(interp::unknown(&Op::end(), None)) };
-        let index = program.op_counts[at] as usize;
+        let mut index = program.op_counts[at] as usize;
         // A hole counts as the instruction behind it.
         if program.pcs.get(index) != Some(&pc) {
             return Err(interp::unknown(&program.lowered.ops[at], None));
         }
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
-        if observer.before(&step).is_break() {
+        let count = observer.unobserved(&step).min((end - *executed) as usize);
+        let mut stopped = None;
+        if count > 0 {
+            stopped = straight(&mut cx, program, at, index + count, fast).err();
+            at = cx.at;
+            let done = program.op_counts[at] as usize - index;
+            *executed += done as u64;
+            cx.instructions += done as u64;
+            if let Some(watch) = &mut cx.watch {
+                watch.calls.clear();
+            }
+            cx.wave.pc = program.op_pcs[at];
+            if stopped.is_none() {
+                continue;
+            }
+            // In the middle of what should have gone on: from here as if it had been observed.
+            (pc, index) = (cx.wave.pc, index + done);
+        } else if observer.before(&step).is_break() {
             return Ok(());
         }
         *executed += 1;
+        cx.instructions += 1;
         let mut next = pc + program.insts[index].size as u64;
         let mut event = None;
         loop {
             cx.at = at;
             let op = &program.lowered.ops[at];
-            cx.instructions += 1;
             // SAFETY: the host's features were asked for; the program's operations were lowered with its tables.
-            let flow = unsafe { interp::dispatch(&mut cx, op, fast) };
+            let flow = stopped.take().unwrap_or_else(|| unsafe { interp::dispatch(&mut cx, op, fast) });
             match flow {
                 Flow::NEXT | Flow::MODE => {}
                 Flow::JUMP => next = cx.jump,

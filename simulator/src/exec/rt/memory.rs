@@ -477,7 +477,7 @@ fn locate(cx: &mut Cx<'_>, space: Space, address: u64, len: u64, write: bool) ->
 }
 
 #[inline(never)]
-pub(super) fn far_load<const BYTES: usize, const DWORDS: usize>(
+fn far_load<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
@@ -494,6 +494,19 @@ pub(super) fn far_load<const BYTES: usize, const DWORDS: usize>(
             return Ok(());
         }
     }
+    load_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
+}
+
+/// Lane by lane: scratch, and whatever is out of bounds somewhere.
+#[inline(never)]
+pub(super) fn load_lanes<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+    rows: &mut [Row; DWORDS],
+) -> Result<(), Flow> {
     for l in (0..32).filter(|l| exec >> l & 1 == 1) {
         let value = load::<BYTES>(cx, space, addresses[l], Some(lane_base + l as u32))?;
         for (k, row) in rows.iter_mut().enumerate() {
@@ -504,7 +517,7 @@ pub(super) fn far_load<const BYTES: usize, const DWORDS: usize>(
 }
 
 #[inline(never)]
-pub(super) fn far_store<const BYTES: usize, const DWORDS: usize>(
+fn far_store<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
@@ -520,6 +533,19 @@ pub(super) fn far_store<const BYTES: usize, const DWORDS: usize>(
             return Ok(());
         }
     }
+    store_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
+}
+
+/// As [`load_lanes`].
+#[inline(never)]
+pub(super) fn store_lanes<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+    rows: &[Row; DWORDS],
+) -> Result<(), Flow> {
     for l in (0..32).filter(|l| exec >> l & 1 == 1) {
         let value = rows.iter().enumerate().fold(0, |v, (k, row)| v | (row.0[l] as u128) << (32 * k));
         store::<BYTES>(cx, space, addresses[l], value, Some(lane_base + l as u32))?;

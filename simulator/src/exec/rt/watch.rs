@@ -270,15 +270,32 @@ impl Watch<'_> {
                 lane: Some(lane_base + lane as u8),
             }
         };
-        if exec == u32::MAX && self.log_regular(addresses, size_bytes, &one) {
-            return;
+        let patterns = patterns(addresses, size_bytes as u64);
+        let mut run: Option<Access> = None;
+        for (at, pattern) in patterns.into_iter().enumerate() {
+            let active = exec >> (8 * at) & 0xff;
+            let regular = match pattern {
+                Some(stride) if active == 0xff => regular(one(8 * at), one(8 * at + 7), stride),
+                _ => None,
+            };
+            if let (Some(next), Some(last)) = (&regular, &mut run)
+                && last.absorbs(next)
+            {
+                continue;
+            }
+            if let Some(before) = std::mem::replace(&mut run, regular) {
+                self.log(before);
+            }
+            if run.is_none() {
+                (0..8).filter(|l| active >> l & 1 == 1).for_each(|l| self.log(one(8 * at + l)));
+            }
         }
-        for lane in (0..32).filter(|l| exec >> l & 1 == 1) {
-            self.log(one(lane));
+        if let Some(last) = run {
+            self.log(last);
         }
     }
 
-    /// Puts a lane's access behind the others, or joins it to the last one, or to the one before where a lane does two at a time.
+    /// Puts an access behind the others, or joins it to the last one, or to the one before where a lane does two at a time.
     fn log(&mut self, next: Access) {
         if let [.., last] = &mut self.log[..]
             && last.absorbs(&next)
@@ -295,28 +312,59 @@ impl Watch<'_> {
         }
         self.log.push(next);
     }
+}
 
-    /// All lanes at one address, or each right behind the last: what most accesses are.
-    fn log_regular(&mut self, addresses: &[u64; 32], size_bytes: u8, one: &impl Fn(usize) -> Access) -> bool {
-        let (mut gaps, mut differences) = (0, 0);
-        for (lane, address) in addresses.iter().enumerate() {
-            let offset = address.wrapping_sub(addresses[0]);
-            differences |= offset;
-            gaps |= offset ^ (lane as u64 * size_bytes as u64);
-        }
-        let (first, last) = (one(0), one(31));
-        // An end in another place: in an aperture of flat addresses, or beyond LDS.
-        let same = first.place == last.place && !first.outside && !last.outside;
-        if gaps != 0 && differences != 0 || !same || first.place == Place::Scratch {
-            return false;
-        }
-        self.log.push(Access { lanes: 32, stride: if differences == 0 { 0 } else { size_bytes }, ..first });
-        true
+/// Eight lanes in a row, from the accesses of the first and the last: not where they end in another place, in an aperture of flat
+/// addresses or beyond LDS. A lane's scratch is its own.
+#[inline(always)]
+fn regular(first: Access, last: Access, stride: u8) -> Option<Access> {
+    let same = first.place == last.place && !first.outside && !last.outside;
+    (same && first.place != Place::Scratch).then_some(Access { lanes: 8, stride, ..first })
+}
+
+/// By eight lanes, as neighbours in tiles of 8 and 16 agree as those in rows of 32 do: the step from one address to the next, if it is
+/// the size of an element or nothing.
+fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
+    #[cfg(target_arch = "x86_64")]
+    if super::super::interp::host_is_fast() {
+        // SAFETY: the host has AVX2.
+        return unsafe { patterns_avx2(addresses, size_bytes) };
     }
+    patterns_of(addresses, size_bytes)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn patterns_avx2(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
+    patterns_of(addresses, size_bytes)
+}
+
+#[inline(always)]
+fn patterns_of(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
+    let mut out = [None; 4];
+    for (at, pattern) in out.iter_mut().enumerate() {
+        let mut lanes = [0; 8];
+        lanes.copy_from_slice(&addresses[8 * at..8 * at + 8]);
+        let (mut gaps, mut differences) = (0, 0);
+        // By index: the compiler makes vectors of it.
+        #[allow(clippy::needless_range_loop)]
+        for k in 0..8 {
+            let offset = lanes[k].wrapping_sub(lanes[0]);
+            differences |= offset;
+            gaps |= offset ^ (k as u64 * size_bytes);
+        }
+        *pattern = match (differences, gaps) {
+            (0, _) => Some(0),
+            (_, 0) => Some(size_bytes as u8),
+            _ => None,
+        };
+    }
+    out
 }
 
 impl Access {
-    /// Joins the next lane's access to this if it goes on where this ends, or is at the same address as all of this.
+    /// Joins the next lane's or lanes' access to this if it goes on where this ends, or is at the same address as all of this.
+    #[inline(always)]
     fn absorbs(&mut self, next: &Access) -> bool {
         let lane = self.lane.map(|lane| lane + self.lanes);
         let same = (self.place, self.size_bytes, self.write, self.outside, lane)
@@ -326,12 +374,19 @@ impl Access {
             return false;
         }
         let distance = next.address.wrapping_sub(self.address);
-        if self.lanes == 1 && (distance == 0 || distance == self.size_bytes as u64) {
-            self.stride = distance as u8;
-        } else if self.lanes == 1 || distance != self.lanes as u64 * self.stride as u64 {
+        // Of one lane alone the next one tells the stride.
+        let stride = match (self.lanes, next.lanes) {
+            (1, 1) if distance == 0 || distance == self.size_bytes as u64 => distance as u8,
+            (1, _) => next.stride,
+            (_, 1) => self.stride,
+            _ if self.stride == next.stride => self.stride,
+            _ => return false,
+        };
+        if distance != self.lanes as u64 * stride as u64 {
             return false;
         }
-        self.lanes += 1;
+        self.stride = stride;
+        self.lanes += next.lanes;
         true
     }
 }
