@@ -125,8 +125,8 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
         encoding.fields.iter().position(|f| f.name == name).map_or(0, |at| fields[at])
     };
     let form = asm::form::forms(arch).of(entry);
-    for &(field, value) in &form.defaults {
-        fields[field as usize] = value;
+    for (field, start) in fields.iter_mut().zip(form.start).filter(|(_, start)| *start != 0) {
+        *field = start;
     }
     let mut literal = false;
     for (n, operand) in table.signatures[e.sig as usize].iter().enumerate() {

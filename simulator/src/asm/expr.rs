@@ -155,6 +155,9 @@ fn binary_expr(s: &mut Scanner, min: u8, bar: bool, depth: u32) -> Result<Expr, 
     loop {
         s.space();
         let rest = s.rest();
+        if rest.starts_with([',', ']', ')', ':']) || rest.is_empty() {
+            return Ok(left);
+        }
         let found = OPERATORS.iter().find(|(op, _)| rest.starts_with(op));
         let Some(&(op, binds)) = found else { return Ok(left) };
         if binds <= min || (!bar && op.starts_with('|')) {

@@ -6,9 +6,9 @@
 
 use super::modifier::{self, Mod};
 use crate::arch::Arch;
-use isa_spec::tables::{ArchTable, EntryId, OperandSig};
-use std::collections::HashMap;
-use std::sync::{LazyLock, OnceLock};
+use foldhash::HashMap;
+use isa_spec::tables::{ArchTable, Encoding, EntryId, MAX_FIELDS, OperandSig};
+use std::sync::OnceLock;
 
 /// How one entry is written.
 #[derive(Debug)]
@@ -19,8 +19,10 @@ pub struct Form {
     pub mnemonic: String,
     pub slots: Vec<Slot>,
     pub mods: Vec<Mod>,
-    /// Fields that do not start as 0.
-    pub defaults: Vec<(u8, u32)>,
+    /// Of the instruction, literal included.
+    pub size_bytes: u8,
+    /// Field values before operands and modifiers: fixed ones, the opcode, and defaults.
+    pub start: [u32; MAX_FIELDS],
     /// The field of the literal, if the encoding has one.
     pub literal: Option<u8>,
     /// The literal is an operand of its own (`v_fmaak_f32`), not a source's.
@@ -196,20 +198,32 @@ impl Forms {
         self.called(name).or_else(older)
     }
 
+    /// Entries of a mnemonic as written, in lower case, and the class that its suffix asks for.
+    pub fn resolve(&self, name: &str) -> Option<(&[EntryId], Option<Class>)> {
+        const SUFFIXES: [(&str, Class); 4] =
+            [("_e64_dpp", Class::E64Dpp), ("_dpp", Class::Dpp), ("_e32", Class::E32), ("_e64", Class::E64)];
+        if let Some(entries) = self.called(name) {
+            return Some((entries, None));
+        }
+        match SUFFIXES.iter().find_map(|(suffix, class)| Some((name.strip_suffix(suffix)?, *class))) {
+            Some((bare, class)) => self.known(bare).map(|entries| (entries, Some(class))),
+            None => self.known(name).map(|entries| (entries, None)),
+        }
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
 }
 
 pub fn forms(arch: Arch) -> &'static Forms {
-    static FORMS: LazyLock<Vec<OnceLock<Forms>>> =
-        LazyLock::new(|| Arch::ALL.map(|_| OnceLock::new()).into());
+    static FORMS: [OnceLock<Forms>; Arch::ALL.len()] = [const { OnceLock::new() }; Arch::ALL.len()];
     FORMS[arch as usize].get_or_init(|| build(arch))
 }
 
 fn build(arch: Arch) -> Forms {
     let table = arch.table();
-    let mut by_name: HashMap<String, Vec<EntryId>> = HashMap::new();
+    let mut by_name: HashMap<String, Vec<EntryId>> = HashMap::default();
     for inst in table.instructions {
         let mut entries: Vec<EntryId> = (inst.entries.0..inst.entries.0 + inst.entries.1).collect();
         // The shortest first: without literal, then with; e32, then e64.
@@ -282,7 +296,8 @@ impl Builder {
             own_literal: slots.iter().any(|s| s.kind == Kind::Literal),
             slots,
             mods: Mod::of(self.table, self.entry),
-            defaults: self.defaults(),
+            size_bytes: (self.encoding().bits / 8) as u8,
+            start: self.start(),
             literal,
             returns,
         }
@@ -494,6 +509,25 @@ impl Builder {
             "S_ENDPGM",
         ];
         if SMALL.contains(&self.name) { Imm::Small } else { Imm::Hex }
+    }
+
+    fn encoding(&self) -> &'static Encoding {
+        &self.table.encodings[self.table.entries[self.entry as usize].enc as usize]
+    }
+
+    fn start(&self) -> [u32; MAX_FIELDS] {
+        let mut start = [0; MAX_FIELDS];
+        for (field, value) in self.defaults() {
+            start[field as usize] = value;
+        }
+        let encoding = self.encoding();
+        for (value, field) in start.iter_mut().zip(encoding.fields) {
+            *value = field.fixed.unwrap_or(*value);
+        }
+        if let Some(at) = encoding.op_field {
+            start[at as usize] = self.table.entries[self.entry as usize].opcode as u32;
+        }
+        start
     }
 
     /// Values of fields that no operand and no modifier sets.

@@ -10,7 +10,7 @@ use super::expr::{Expr, Symbols};
 use super::program::{
     Base, Definition, LineError, Memory, Pending, PlacedDescriptor, Program, Section, Values, Waiting,
 };
-use super::{FixupKind, Options, print};
+use super::{FixupKind, Options};
 use crate::codec::encode;
 
 /// Types of relocations, R_AMDGPU_… in LLVM.
@@ -279,7 +279,7 @@ impl Program {
                 let label = fixups.iter().find(|f| f.kind == FixupKind::Branch).and_then(|f| f.expr.symbol());
                 let label = label.map(|l| l.0).filter(|l| !l.contains('#'));
                 let listed = &mut self.listing[*listed];
-                listed.text = print::with_label(&inst, options, label);
+                (listed.inst, listed.label) = (inst, label.map(str::to_string));
                 listed.words = words.to_vec();
             }
             Pending::Data { width, span, .. } => {

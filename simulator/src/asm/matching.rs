@@ -5,20 +5,30 @@ use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
 use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
 use super::modifier::{self, Mod};
-use super::names::{LITERAL, TypeNames, names};
+use super::names::{TypeNames, names};
 use super::operand::{Half, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Value};
 use super::{Fixup, FixupKind, Options, Parsed, image, symbolic};
 use crate::inst::Inst;
-use isa_spec::tables::{EntryId, MAX_FIELDS};
+use isa_spec::tables::EntryId;
+use std::borrow::Cow;
 
 /// The instruction that `line` says.
 pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
+    let name = &lower(&line.mnemonic)[..];
+    let found = forms(options.arch).resolve(name);
+    let found = found.ok_or_else(|| unknown_mnemonic(name, line.mnemonic_span, options))?;
+    assemble_as(line, found, options)
+}
+
+/// As [`assemble`], for a mnemonic that [`Forms::resolve`](super::form::Forms::resolve) has found.
+pub fn assemble_as(
+    line: &Line,
+    (entries, class): (&[EntryId], Option<Class>),
+    options: &Options,
+) -> Result<Parsed, AsmError> {
     if let Some(second) = &line.second {
         return dual(line, second, options);
     }
-    let name = line.mnemonic.to_lowercase();
-    let (entries, class) =
-        find(&name, options).ok_or_else(|| unknown_mnemonic(&name, line.mnemonic_span, options))?;
     let symbols = symbols_like_flags(line, entries, options);
     let line = symbols.as_ref().unwrap_or(line);
     let dpp = line.modifiers.iter().any(|m| modifier::is_dpp(&m.name));
@@ -43,12 +53,15 @@ pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
             Err(_) => {}
         }
     }
-    Err(worst.map_or_else(|| no_such_form(&name, line.mnemonic_span, dpp), |w| w.1))
+    Err(worst.map_or_else(|| no_such_form(line, class, dpp, options), |w| w.1))
 }
 
 /// Labels and symbols may be called like modifiers of other instructions (`s_branch done`): flags that no form of the instruction has
 /// are operands, as long as operands are missing.
 fn symbols_like_flags(line: &Line, entries: &[EntryId], options: &Options) -> Option<Line> {
+    if line.modifiers.is_empty() {
+        return None;
+    }
     let all = || entries.iter().map(|e| forms(options.arch).of(*e));
     let foreign = |m: &Modifier| {
         let own = || all().any(|f| f.mods.iter().any(|own| own.accepts(&m.name)));
@@ -68,19 +81,6 @@ fn symbols_like_flags(line: &Line, entries: &[EntryId], options: &Options) -> Op
         out = Some(next);
     }
     out
-}
-
-/// Entries of a mnemonic, and the class that its suffix asks for.
-fn find(name: &str, options: &Options) -> Option<(&'static [EntryId], Option<Class>)> {
-    let forms = forms(options.arch);
-    if let Some(entries) = forms.known(name) {
-        return Some((entries, None));
-    }
-    let suffixes =
-        [("_e64_dpp", Class::E64Dpp), ("_dpp", Class::Dpp), ("_e32", Class::E32), ("_e64", Class::E64)];
-    let (base, class) = suffixes.iter().find_map(|(s, c)| Some((name.strip_suffix(s)?, *c)))?;
-    let entries = forms.known(base)?;
-    entries.iter().any(|e| forms.of(*e).class == class).then_some((entries, Some(class)))
 }
 
 fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
@@ -112,7 +112,11 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
     }
 }
 
-fn no_such_form(name: &str, span: Span, dpp: bool) -> AsmError {
+fn no_such_form(line: &Line, class: Option<Class>, dpp: bool, options: &Options) -> AsmError {
+    let (name, span) = (&lower(&line.mnemonic)[..], line.mnemonic_span);
+    if class.is_some() {
+        return unknown_mnemonic(name, span, options);
+    }
     let what = if dpp { "takes no lane movement (DPP)" } else { "needs its lane movement (DPP)" };
     AsmError::new(span, format!("`{name}` {what}"))
 }
@@ -207,6 +211,13 @@ pub fn half_slots(options: &Options, entry: EntryId, second: bool) -> Option<Vec
     Some(first.iter().map(moved).collect())
 }
 
+/// A mnemonic in lower case, as nearly all are written.
+pub fn lower(name: &str) -> Cow<'_, str> {
+    // Without a branch a byte.
+    let upper = name.bytes().fold(false, |upper, b| upper | b.is_ascii_uppercase());
+    if upper { name.to_ascii_lowercase().into() } else { name.into() }
+}
+
 struct Matcher<'a> {
     form: &'static Form,
     line: &'a Line,
@@ -222,18 +233,13 @@ struct Matcher<'a> {
 
 impl<'a> Matcher<'a> {
     fn new(form: &'static Form, line: &'a Line, options: &'a Options) -> Matcher<'a> {
-        let mut fields = [0; MAX_FIELDS];
-        for &(field, value) in &form.defaults {
-            fields[field as usize] = value;
-        }
-        let table = options.arch.table();
-        let inst = Inst { entry: form.entry, entry_y: EntryId::MAX, size: 0, fields };
-        let size = (inst.encoding(table).bits / 8) as u8;
+        let inst =
+            Inst { entry: form.entry, entry_y: EntryId::MAX, size: form.size_bytes, fields: form.start };
         Matcher {
             form,
             line,
             options,
-            inst: Inst { size, ..inst },
+            inst,
             literal: None,
             fixups: Vec::new(),
             taken: Vec::new(),
@@ -284,6 +290,9 @@ impl<'a> Matcher<'a> {
 
     /// Modifiers that say how large operands are, before the operands.
     fn preset(&mut self) -> Result<(), AsmError> {
+        if self.line.modifiers.is_empty() {
+            return Ok(());
+        }
         for name in ["dmask", "dim", "a16", "d16", "tfe", "idxen", "offen"] {
             let Some(m) = self.line.modifiers.iter().find(|m| m.name == name) else { continue };
             if let Some(own) = self.form.mods.iter().find(|own| own.accepts(name)) {
@@ -294,19 +303,8 @@ impl<'a> Matcher<'a> {
     }
 
     fn finish(&mut self, opcode_y: u32) -> Result<Parsed, AsmError> {
-        let table = self.options.arch.table();
-        let entry = self.inst.entry(table);
-        let encoding = self.inst.encoding(table);
-        for (at, field) in encoding.fields.iter().enumerate() {
-            if let Some(value) = field.fixed {
-                self.inst.fields[at] = value;
-            }
-            if encoding.op_field == Some(at as u8) {
-                self.inst.fields[at] = entry.opcode as u32;
-            }
-            if field.name == "OPY" {
-                self.inst.fields[at] = opcode_y;
-            }
+        if self.form.class == Class::Dual {
+            self.set("OPY", opcode_y);
         }
         if let (Some(field), Some(value)) = (self.form.literal, self.literal) {
             self.inst.fields[field as usize] = value;
@@ -520,8 +518,7 @@ impl<'a> Matcher<'a> {
             return Ok(());
         }
         if matches!(operand.value, Value::Expr(_) | Value::Word(_)) {
-            let literal =
-                types.value(LITERAL).filter(|_| self.form.literal.is_some() && !self.form.own_literal);
+            let literal = types.literal.filter(|_| self.form.literal.is_some() && !self.form.own_literal);
             let Some(code) = literal else { return Err(self.unknown_word(slot, operand)) };
             self.symbol_literal(slot, operand)?;
             self.put(slot, code);
@@ -530,16 +527,16 @@ impl<'a> Matcher<'a> {
         if !matches!(operand.value, Value::Int(_) | Value::Float(_)) {
             return Err(self.wrong(slot, operand));
         }
-        if !types.all().any(|n| n == "1" || n == LITERAL) {
+        if !types.has_constants() {
             return Err(self.wrong(slot, operand));
         }
         let encoded = constant::encode(&operand.value, slot.constant, operand.literal)
             .map_err(|what| AsmError::new(operand.span, what))?;
         let code = match encoded {
-            Encoded::Integer(value) => types.value(&value.to_string()),
+            Encoded::Integer(value) => types.integer(value),
             Encoded::Float(at) => types.value(constant::FLOATS[at].0),
             Encoded::Literal(bits) => {
-                let code = types.value(LITERAL).filter(|_| self.form.literal.is_some());
+                let code = types.literal.filter(|_| self.form.literal.is_some());
                 if code.is_some() {
                     self.set_literal(bits, operand.span)?;
                 }
@@ -645,8 +642,7 @@ impl<'a> Matcher<'a> {
                 format!("{} belongs here", m.wanted(&Slot { size: Size::Bits(32 * count), ..slot.clone() })),
             )
         };
-        let first = reg.first_name();
-        let Some(code) = types.value(&first) else {
+        let Some(code) = types.register(reg.base) else {
             // A name that the type lacks: a register of another kind, or none at all.
             let limit = match reg.base {
                 RegBase::Sgpr(n) if n > 105 => Some("scalar registers are s0 to s105"),
@@ -655,7 +651,7 @@ impl<'a> Matcher<'a> {
                 _ => None,
             };
             return Err(match limit {
-                Some(limit) => AsmError::new(span, format!("there is no {first}")).help(limit),
+                Some(limit) => AsmError::new(span, format!("there is no {}", reg.first_name())).help(limit),
                 None => wrong(self),
             });
         };
@@ -674,7 +670,7 @@ impl<'a> Matcher<'a> {
         if beyond {
             return Err(AsmError::new(
                 span,
-                format!("this range goes beyond the last register; it starts at {first}"),
+                format!("this range goes beyond the last register; it starts at {}", reg.first_name()),
             ));
         }
         let step = match count {

@@ -58,7 +58,7 @@ use crate::arch::Arch;
 use crate::inst::Inst;
 
 /// For which machine, and how strictly.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     pub arch: Arch,
     /// 32 or 64: how many registers a lane mask takes, and the registers of matrices.

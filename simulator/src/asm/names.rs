@@ -1,17 +1,27 @@
 //! Names of operand values, from the ISA description: `OPR_SRC` calls 256 `v0` and 242 `1.0`.
 
+use super::operand::RegBase;
 use crate::arch::Arch;
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use foldhash::HashMap;
+use std::sync::{LazyLock, OnceLock};
 
 /// The ISA description's name for the code that stands for a literal.
 pub const LITERAL: &str = "src_literal";
+
+/// The least inline integer.
+const LEAST: i32 = -16;
 
 /// The predefined values of one operand type, both ways.
 #[derive(Debug, Default)]
 pub struct TypeNames {
     values: HashMap<&'static str, u32>,
     names: HashMap<u32, &'static str>,
+    /// What is asked for most, by number: `v0` to `v255`, `s0` …, and inline integers from [`LEAST`] on.
+    vgprs: Vec<Option<u32>>,
+    sgprs: Vec<Option<u32>>,
+    integers: Vec<Option<u32>>,
+    /// Of a literal.
+    pub literal: Option<u32>,
 }
 
 impl TypeNames {
@@ -23,14 +33,40 @@ impl TypeNames {
         if let (Some(code), true) = (unlisted, list.iter().any(|v| v.0 == "1")) {
             all.push((LITERAL, code));
         }
+        let values: HashMap<&'static str, u32> = all.iter().copied().collect();
+        let value = |name: String| values.get(name.as_str()).copied();
         TypeNames {
-            values: all.iter().copied().collect(),
+            vgprs: (0..256).map(|n| value(format!("v{n}"))).collect(),
+            sgprs: (0..128).map(|n| value(format!("s{n}"))).collect(),
+            integers: (LEAST..=64).map(|n| value(n.to_string())).collect(),
+            literal: values.get(LITERAL).copied(),
             names: all.iter().rev().map(|&(name, value)| (value, name)).collect(),
+            values,
         }
     }
 
     pub fn value(&self, name: &str) -> Option<u32> {
         self.values.get(name).copied()
+    }
+
+    /// Of a register by its first 32 bits.
+    pub fn register(&self, base: RegBase) -> Option<u32> {
+        match base {
+            RegBase::Vgpr(n) => self.vgprs.get(n as usize).copied()?,
+            RegBase::Sgpr(n) => self.sgprs.get(n as usize).copied()?,
+            RegBase::Ttmp(n) => self.value(&format!("ttmp{n}")),
+            RegBase::Special(name) => self.value(name),
+        }
+    }
+
+    /// Of an inline integer.
+    pub fn integer(&self, value: i32) -> Option<u32> {
+        self.integers.get(usize::try_from(value.checked_sub(LEAST)?).ok()?).copied()?
+    }
+
+    /// Whether constants belong to the type.
+    pub fn has_constants(&self) -> bool {
+        self.literal.is_some() || self.integer(1).is_some()
     }
 
     pub fn name(&self, value: u32) -> Option<&'static str> {
@@ -42,16 +78,24 @@ impl TypeNames {
     }
 }
 
-static NAMES: LazyLock<Vec<Vec<TypeNames>>> = LazyLock::new(|| {
+/// Of one architecture: the code of a literal, and its types, made when they are asked for.
+struct Names {
+    literal: Option<u32>,
+    types: Vec<OnceLock<TypeNames>>,
+}
+
+static NAMES: LazyLock<Vec<Names>> = LazyLock::new(|| {
     let of = |arch: Arch| {
         let types = arch.table().operand_types;
         let literal = types.iter().flat_map(|t| t.values).find(|v| v.0 == LITERAL).map(|v| v.1);
-        types.iter().map(|t| TypeNames::new(t.values, literal)).collect()
+        Names { literal, types: types.iter().map(|_| OnceLock::new()).collect() }
     };
     Arch::ALL.into_iter().map(of).collect()
 });
 
 /// By index of the operand type.
 pub fn names(arch: Arch, ty: u8) -> &'static TypeNames {
-    &NAMES[arch as usize][ty as usize]
+    let names = &NAMES[arch as usize];
+    names.types[ty as usize]
+        .get_or_init(|| TypeNames::new(arch.table().operand_types[ty as usize].values, names.literal))
 }

@@ -108,65 +108,72 @@ pub enum ModifierValue {
 }
 
 /// Names that stand alone as modifiers. Whether an instruction takes one is decided later.
-const FLAGS: [&str; 24] = [
-    "glc",
-    "slc",
-    "dlc",
-    "scc_flag",
-    "offen",
-    "idxen",
-    "addr64",
-    "lds",
-    "tfe",
-    "lwe",
-    "unorm",
-    "r128",
-    "a16",
-    "d16",
-    "gds",
-    "clamp",
-    "done",
-    "row_en",
-    "vm",
-    "compr",
-    "da",
-    "high",
-    "row_mirror",
-    "row_half_mirror",
-];
+fn is_flag(name: &str) -> bool {
+    matches!(
+        name,
+        "glc"
+            | "slc"
+            | "dlc"
+            | "scc_flag"
+            | "offen"
+            | "idxen"
+            | "addr64"
+            | "lds"
+            | "tfe"
+            | "lwe"
+            | "unorm"
+            | "r128"
+            | "a16"
+            | "d16"
+            | "gds"
+            | "clamp"
+            | "done"
+            | "row_en"
+            | "vm"
+            | "compr"
+            | "da"
+            | "high"
+            | "row_mirror"
+            | "row_half_mirror"
+    )
+}
 
-/// Registers that have a name and not a number: name as written, name of the first 32 bits, how many.
-const SPECIAL: [(&str, &str, u16); 29] = [
-    ("vcc", "vcc_lo", 2),
-    ("vcc_lo", "vcc_lo", 1),
-    ("vcc_hi", "vcc_hi", 1),
-    ("exec", "exec_lo", 2),
-    ("exec_lo", "exec_lo", 1),
-    ("exec_hi", "exec_hi", 1),
-    ("m0", "m0", 1),
-    ("null", "null", 1),
-    ("scc", "src_scc", 1),
-    ("src_scc", "src_scc", 1),
-    ("shared_base", "src_shared_base", 1),
-    ("src_shared_base", "src_shared_base", 1),
-    ("shared_limit", "src_shared_limit", 1),
-    ("src_shared_limit", "src_shared_limit", 1),
-    ("private_base", "src_private_base", 1),
-    ("src_private_base", "src_private_base", 1),
-    ("private_limit", "src_private_limit", 1),
-    ("src_private_limit", "src_private_limit", 1),
-    ("pops_exiting_wave_id", "src_pops_exiting_wave_id", 1),
-    ("src_pops_exiting_wave_id", "src_pops_exiting_wave_id", 1),
-    ("vccz", "src_vccz", 1),
-    ("src_vccz", "src_vccz", 1),
-    ("execz", "src_execz", 1),
-    ("src_execz", "src_execz", 1),
-    ("lds_direct", "src_lds_direct", 1),
-    ("src_lds_direct", "src_lds_direct", 1),
-    ("flat_scratch", "flat_scratch_lo", 2),
-    ("flat_scratch_lo", "flat_scratch_lo", 1),
-    ("flat_scratch_hi", "flat_scratch_hi", 1),
-];
+/// Registers that have a name and not a number: name of the first 32 bits, how many.
+fn special(name: &str) -> Option<Reg> {
+    let (first, count) = match name {
+        "vcc" => ("vcc_lo", 2),
+        "vcc_lo" => ("vcc_lo", 1),
+        "vcc_hi" => ("vcc_hi", 1),
+        "exec" => ("exec_lo", 2),
+        "exec_lo" => ("exec_lo", 1),
+        "exec_hi" => ("exec_hi", 1),
+        "m0" => ("m0", 1),
+        "null" => ("null", 1),
+        "scc" => ("src_scc", 1),
+        "src_scc" => ("src_scc", 1),
+        "shared_base" => ("src_shared_base", 1),
+        "src_shared_base" => ("src_shared_base", 1),
+        "shared_limit" => ("src_shared_limit", 1),
+        "src_shared_limit" => ("src_shared_limit", 1),
+        "private_base" => ("src_private_base", 1),
+        "src_private_base" => ("src_private_base", 1),
+        "private_limit" => ("src_private_limit", 1),
+        "src_private_limit" => ("src_private_limit", 1),
+        "pops_exiting_wave_id" => ("src_pops_exiting_wave_id", 1),
+        "src_pops_exiting_wave_id" => ("src_pops_exiting_wave_id", 1),
+        "vccz" => ("src_vccz", 1),
+        "src_vccz" => ("src_vccz", 1),
+        "execz" => ("src_execz", 1),
+        "src_execz" => ("src_execz", 1),
+        "lds_direct" => ("src_lds_direct", 1),
+        "src_lds_direct" => ("src_lds_direct", 1),
+        "flat_scratch" => ("flat_scratch_lo", 2),
+        "flat_scratch_lo" => ("flat_scratch_lo", 1),
+        "flat_scratch_hi" => ("flat_scratch_hi", 1),
+        _ => return None,
+    };
+    Some(Reg { base: RegBase::Special(first), count, half: None })
+}
 
 impl Reg {
     pub fn vgpr(first: u16, count: u16) -> Reg {
@@ -208,9 +215,12 @@ impl Reg {
 
 /// Reads a line. It holds no label and no comment.
 pub fn parse_line(text: &str, symbols: &dyn Symbols) -> Result<Line, AsmError> {
-    let mut s = Scanner::new(text);
-    let line = half_line(&mut s, symbols, true)?;
-    Ok(line)
+    parse_line_from(text, 0, symbols)
+}
+
+/// As [`parse_line`], from a byte of the text on; places are those of the whole text.
+pub fn parse_line_from(text: &str, start: usize, symbols: &dyn Symbols) -> Result<Line, AsmError> {
+    half_line(&mut Scanner::within(text, Span::new(start, text.len())), symbols, true)
 }
 
 fn half_line(s: &mut Scanner, symbols: &dyn Symbols, first: bool) -> Result<Line, AsmError> {
@@ -220,7 +230,7 @@ fn half_line(s: &mut Scanner, symbols: &dyn Symbols, first: bool) -> Result<Line
     let mut line = Line {
         mnemonic: mnemonic.to_string(),
         mnemonic_span,
-        operands: Vec::new(),
+        operands: Vec::with_capacity(4),
         modifiers: Vec::new(),
         second: None,
         span: mnemonic_span,
@@ -239,9 +249,14 @@ fn half_line(s: &mut Scanner, symbols: &dyn Symbols, first: bool) -> Result<Line
         if comma && s.done() {
             return Err(AsmError::new(s.here(), "an operand belongs after the comma"));
         }
+        if let Some(operand) = simple_operand(s) {
+            line.operands.push(operand);
+            line.span.end = s.at();
+            continue;
+        }
         // A symbol may be called like a flag.
         let symbol = (comma || line.operands.is_empty())
-            && s.peek_ident().is_some_and(|(name, _)| FLAGS.contains(&name) && symbols.value(name).is_some());
+            && s.peek_ident().is_some_and(|(name, _)| is_flag(name) && symbols.value(name).is_some());
         let modifier = if symbol { None } else { parse_modifier(s, symbols)? };
         if let Some(modifier) = modifier {
             line.modifiers.push(modifier);
@@ -261,6 +276,63 @@ fn half_line(s: &mut Scanner, symbols: &dyn Symbols, first: bool) -> Result<Line
     Ok(line)
 }
 
+/// What most operands are, read at once: `v1`, `s[2:3]`, and numbers that stand alone. `None`, and nothing read, for all else.
+fn simple_operand(s: &mut Scanner) -> Option<Operand> {
+    let start = s.at();
+    let text = s.rest().as_bytes();
+    let (value, len) = match text {
+        [b'v' | b's', b'[', ..] => {
+            let (first, colon) = decimal(text, 2)?;
+            let (last, end) =
+                if text.get(colon) == Some(&b':') { decimal(text, colon + 1)? } else { (first, colon) };
+            if text.get(end) != Some(&b']') || last < first {
+                return None;
+            }
+            (register(text[0], first, last), end + 1)
+        }
+        [b'v' | b's', b'0'..=b'9', ..] => {
+            let (number, end) = decimal(text, 1)?;
+            // Not the start of another word, nor of a label or a half.
+            matches!(text.get(end), None | Some(b',' | b' ' | b'\t')).then_some(())?;
+            (register(text[0], number, number), end)
+        }
+        [b'0'..=b'9', ..] => {
+            let (value, end) = match text {
+                [b'0', b'x', ..] => hex(text, 2)?,
+                // A leading 0 says octal.
+                [b'0', b'0'..=b'9', ..] => return None,
+                _ => decimal(text, 0).map(|(value, end)| (value as u64, end))?,
+            };
+            // An expression may go on behind a space.
+            matches!(text.get(end), None | Some(b',')).then_some(())?;
+            (Value::Int(value as i64), end)
+        }
+        _ => return None,
+    };
+    s.skip(len);
+    Some(Operand { span: s.since(start), ..plain(value) })
+}
+
+fn register(file: u8, first: u32, last: u32) -> Value {
+    let base = if file == b'v' { RegBase::Vgpr(first as u16) } else { RegBase::Sgpr(first as u16) };
+    Value::Reg(Reg { base, count: (last - first + 1) as u16, half: None })
+}
+
+/// One to four digits at `at`, and where they end.
+fn decimal(text: &[u8], at: usize) -> Option<(u32, usize)> {
+    let digits = text.get(at..)?.iter().take_while(|b| b.is_ascii_digit()).count();
+    let value = |digits: &[u8]| digits.iter().fold(0, |value, digit| 10 * value + (digit - b'0') as u32);
+    matches!(digits, 1..=4).then(|| (value(&text[at..at + digits]), at + digits))
+}
+
+/// One to sixteen hexadecimal digits at `at`, and where they end.
+fn hex(text: &[u8], at: usize) -> Option<(u64, usize)> {
+    let digits = text.get(at..)?.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+    let value =
+        |digits: &[u8]| digits.iter().fold(0, |v, d| v << 4 | (*d as char).to_digit(16).unwrap_or(0) as u64);
+    matches!(digits, 1..=16).then(|| (value(&text[at..at + digits]), at + digits))
+}
+
 /// A modifier, if one starts here: a flag, or `name:value`.
 pub fn parse_modifier(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Option<Modifier>, AsmError> {
     let Some((name, span)) = s.peek_ident() else { return Ok(None) };
@@ -268,7 +340,7 @@ pub fn parse_modifier(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Option<M
     ahead.ident();
     let value = ahead.peek() == Some(':') && !ahead.rest().starts_with("::");
     if !value {
-        if !FLAGS.contains(&name) {
+        if !is_flag(name) {
             return Ok(None);
         }
         *s = ahead;
@@ -492,11 +564,6 @@ fn list(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Operand, AsmError> {
     }
     let count = regs.iter().map(|r| r.count).sum();
     Ok(plain(Value::Reg(Reg { count, ..regs[0] })))
-}
-
-fn special(name: &str) -> Option<Reg> {
-    let (_, first, count) = SPECIAL.iter().find(|(n, _, _)| *n == name)?;
-    Some(Reg { base: RegBase::Special(first), count: *count, half: None })
 }
 
 /// A register whose name says it all: `v1`, `s7`, `vcc`, `v3.h`.

@@ -3,6 +3,7 @@
 //! (`OPR_IMM…`) by the width of their field. A label in a number's place is an instruction's number, or the distance to it where the
 //! type is a target (`OPR_IMM_LABEL`).
 
+use super::Options;
 use super::error::{AsmError, Span, suggest};
 use super::names::names;
 use super::program::LineError;
@@ -555,8 +556,10 @@ impl Unit {
                 line: *line as usize,
                 section: 0,
                 offset: here,
-                text: print(inst, arch, machine, label),
+                inst: *inst,
                 words: words.to_vec(),
+                options: Options::new(arch),
+                label: label.map(str::to_string),
             });
         }
         super::program::Program::of_text(arch, bytes, listing)

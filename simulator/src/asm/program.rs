@@ -10,7 +10,7 @@ use super::expr::{Expr, Symbols};
 use super::link::Relocation;
 use super::reader::Reader;
 use super::source::{Place, Sources};
-use super::{Fixup, Options, symbolic};
+use super::{Fixup, Options, print, symbolic};
 use crate::arch::Arch;
 use crate::inst::Inst;
 use std::cell::Cell;
@@ -92,9 +92,19 @@ pub struct Listed {
     pub line: usize,
     pub section: usize,
     pub offset: u64,
-    /// As the disassembler writes it.
-    pub text: String,
+    pub inst: Inst,
     pub words: Vec<u32>,
+    /// For which machine it was read.
+    pub options: Options,
+    /// A branch's target, if it is a label.
+    pub label: Option<String>,
+}
+
+impl Listed {
+    /// As the disassembler writes it.
+    pub fn text(&self) -> String {
+        print::with_label(&self.inst, &self.options, self.label.as_deref())
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ use super::program::{
 };
 use super::scan::Scanner;
 use super::source::{Place, SourceLine};
-use super::{Fixup, Options, matching, print};
+use super::{Fixup, Options, matching};
 use crate::codec::encode;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -388,16 +388,15 @@ impl<'a> Reader<'a> {
             let message = "only .amdhsa_ directives belong in an .amdhsa_kernel block";
             return Err(AsmError::new(Span::new(start, line.trim_end().len()), message));
         }
-        // Columns are those of the whole line.
-        let text = format!("{}{}", " ".repeat(start), &line[start..]);
+        let before = self.used;
         let parsed = {
             let symbols = Values::new(&self.program.symbols, Base::Nowhere);
-            let read = operand::parse_line(&text, &symbols)?;
+            let read = operand::parse_line_from(line, start, &symbols)?;
             let parsed = matching::assemble(&read, &self.options)?;
             count_registers(&read, &mut self.used);
             parsed
         };
-        for (name, used) in USED.iter().zip(self.used) {
+        for (name, used) in USED.iter().zip(self.used).filter(|_| before != self.used) {
             if let Some(Definition::Expr(e)) = self.program.symbols.get_mut(*name) {
                 *e = Expr::Int(used);
             }
@@ -415,8 +414,10 @@ impl<'a> Reader<'a> {
             line: self.input.sources.main_line(self.place) as usize,
             section: self.current,
             offset,
-            text: print::instruction(&parsed.inst, &self.options),
+            inst: parsed.inst,
             words: words.to_vec(),
+            options: self.options,
+            label: None,
         });
         if !fixups.is_empty() {
             self.wait(offset, Pending::Inst { listed, inst: parsed.inst, fixups });

@@ -9,6 +9,17 @@ pub struct Scanner<'a> {
     end: usize,
 }
 
+/// Bytes of identifiers.
+const WORD: [bool; 256] = {
+    let mut word = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        word[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'.' | b'$' | b'@');
+        byte += 1;
+    }
+    word
+};
+
 /// A number as written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
@@ -30,8 +41,17 @@ impl<'a> Scanner<'a> {
         &self.text[self.at..self.end]
     }
 
+    #[inline]
     pub fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
+        match self.byte() {
+            Some(byte) if byte.is_ascii() => Some(byte as char),
+            _ => self.rest().chars().next(),
+        }
+    }
+
+    #[inline]
+    fn byte(&self) -> Option<u8> {
+        if self.at < self.end { Some(self.text.as_bytes()[self.at]) } else { None }
     }
 
     pub fn at(&self) -> usize {
@@ -51,17 +71,30 @@ impl<'a> Scanner<'a> {
         self.at += bytes;
     }
 
+    #[inline]
     pub fn space(&mut self) {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start().len();
+        while let Some(byte) = self.byte() {
+            match byte {
+                b' ' | b'\t' => self.at += 1,
+                // Rare kinds of space, some of several bytes.
+                b'\n'..=b'\r' | 0x80.. => {
+                    let rest = self.rest();
+                    self.at += rest.len() - rest.trim_start().len();
+                    return;
+                }
+                _ => return,
+            }
+        }
     }
 
+    #[inline]
     pub fn done(&mut self) -> bool {
         self.space();
-        self.rest().is_empty()
+        self.at >= self.end
     }
 
     /// Skips space and then `c`, if it is there.
+    #[inline]
     pub fn eat(&mut self, c: char) -> bool {
         self.space();
         let found = self.peek() == Some(c);
@@ -79,15 +112,14 @@ impl<'a> Scanner<'a> {
     }
 
     /// An identifier: registers, labels, mnemonics, keywords.
+    #[inline]
     pub fn ident(&mut self) -> Option<(&'a str, Span)> {
         self.space();
         let rest = self.rest();
-        if !rest.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '.' | '$' | '@')) {
+        let len = rest.bytes().position(|b| !WORD[b as usize]).unwrap_or(rest.len());
+        if len == 0 || rest.as_bytes()[0].is_ascii_digit() {
             return None;
         }
-        let len = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '@')))
-            .unwrap_or(rest.len());
         let start = self.at;
         self.at += len;
         Some((&rest[..len], self.since(start)))

@@ -115,7 +115,7 @@ fn json_lines(program: &Program, errors: &[LineError], out: &mut dyn Write) -> a
         .collect();
     for listed in program.listing.iter().filter(|l| !failed(l.line)) {
         let words: Vec<String> = listed.words.iter().map(|w| format!("{w:08x}")).collect();
-        lines.push((listed.line, json!({"line": listed.line, "text": listed.text, "words": words})));
+        lines.push((listed.line, json!({"line": listed.line, "text": listed.text(), "words": words})));
     }
     lines.sort_by_key(|l| l.0);
     for (_, line) in lines {
@@ -129,7 +129,7 @@ fn listing(program: &Program, out: &mut dyn Write) -> anyhow::Result<()> {
     for listed in &program.listing {
         let bytes: Vec<String> =
             listed.words.iter().flat_map(|w| w.to_le_bytes()).map(|b| format!("0x{b:02x}")).collect();
-        writeln!(out, "{:<55} ; encoding: [{}]", listed.text, bytes.join(","))?;
+        writeln!(out, "{:<55} ; encoding: [{}]", listed.text(), bytes.join(","))?;
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Words -> [`Inst`].
 
+use super::condition::Test;
 use crate::arch::Arch;
 use crate::inst::Inst;
-use isa_spec::tables::{ArchTable, EntryId, MAX_FIELDS};
+use isa_spec::tables::{ArchTable, Encoding, EntryId, Field, MAX_FIELDS};
 use std::sync::LazyLock;
 
 /// Why words are no instruction.
@@ -23,6 +24,13 @@ struct Enc {
     /// Bits that every instruction of the encoding has, opcode aside.
     mask: u128,
     value: u128,
+    opcode: Vec<Piece>,
+    /// Of the fields that are not fixed.
+    pieces: Vec<Piece>,
+    /// Field values with nothing but the fixed ones.
+    fixed: [u32; MAX_FIELDS],
+    /// The encoding's conditions.
+    conditions: Vec<Test>,
     /// Opcode -> entry.
     by_opcode: Vec<EntryId>,
     /// Opcodes whose every form is in this encoding: a mandatory literal, whatever the sources say.
@@ -54,6 +62,41 @@ fn encoding_of(arch: Arch, entry: EntryId) -> Option<&'static Enc> {
     let index = &INDEX[arch as usize];
     let enc = index.table.entries.get(entry as usize)?.enc;
     index.encs.iter().find(|e| e.index == enc)
+}
+
+/// A run of bits of an instruction that is a part of a field.
+struct Piece {
+    field: u8,
+    /// 64 bits each.
+    half: u8,
+    /// In the half, and in the field's value.
+    from: u8,
+    to: u8,
+    mask: u32,
+}
+
+impl Piece {
+    /// The pieces of a field whose value is shifted by `unit`: none of them is in two halves.
+    fn of(at: usize, field: &Field, unit: u8) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut to = unit;
+        for &(offset, count) in field.ranges {
+            let (mut offset, mut left) = (offset, count);
+            while left > 0 {
+                let (half, from) = (offset / 64, offset % 64);
+                let len = left.min(64 - from).min(32);
+                let mask = u32::MAX >> (32 - len);
+                pieces.push(Piece { field: at as u8, half, from, to, mask });
+                (offset, left, to) = (offset + len, left - len, to + len);
+            }
+        }
+        pieces
+    }
+
+    #[inline(always)]
+    fn value(&self, halves: [u64; 2]) -> u32 {
+        ((halves[self.half as usize & 1] >> (self.from & 63)) as u32 & self.mask) << (self.to & 31)
+    }
 }
 
 struct Index {
@@ -122,9 +165,37 @@ fn build(table: &'static ArchTable) -> Index {
             }
         }
         let words = encoding.bits as usize / 32;
-        encs.push(Enc { index: at as u8, words, mask, value, by_opcode, only, unit, vopd });
+        let (pieces, fixed) = pieces(encoding, &unit);
+        let opcode = encoding.op_field.map_or(Vec::new(), |f| Piece::of(0, &encoding.fields[f as usize], 0));
+        let conditions = encoding.conditions.iter().map(|c| Test::new(&c.expr, encoding.fields)).collect();
+        encs.push(Enc {
+            index: at as u8,
+            words,
+            mask,
+            value,
+            opcode,
+            pieces,
+            fixed,
+            conditions,
+            by_opcode,
+            only,
+            unit,
+            vopd,
+        });
     }
     Index { table, encs, by_top }
+}
+
+/// How to fill in an encoding's field values.
+fn pieces(encoding: &Encoding, unit: &[u8; MAX_FIELDS]) -> (Vec<Piece>, [u32; MAX_FIELDS]) {
+    let (mut pieces, mut fixed) = (Vec::new(), [0; MAX_FIELDS]);
+    for (at, field) in encoding.fields.iter().enumerate() {
+        match field.fixed {
+            Some(value) => fixed[at] = value << unit[at],
+            None => pieces.extend(Piece::of(at, field, unit[at])),
+        }
+    }
+    (pieces, fixed)
 }
 
 /// Decodes the instruction at the start of `words`.
@@ -133,17 +204,15 @@ pub fn decode(arch: Arch, words: &[u32]) -> Result<Inst, DecodeError> {
     let Some(&first) = words.first() else {
         return Err(DecodeError::Truncated { word: 0, needed: 1, given: 0 });
     };
-    let mut bits = 0u128;
-    for (at, &word) in words.iter().take(4).enumerate() {
-        bits |= (word as u128) << (32 * at);
-    }
+    let word = |at: usize| words.get(at).copied().unwrap_or(0) as u64;
+    let halves = [first as u64 | word(1) << 32, word(2) | word(3) << 32];
     let mut short = None;
     for &at in &index.by_top[(first >> 23) as usize] {
         let enc = &index.encs[at as usize];
-        if (bits as u32 ^ enc.value as u32) & enc.mask as u32 != 0 {
+        if (first ^ enc.value as u32) & enc.mask as u32 != 0 {
             continue;
         }
-        if let Some(inst) = try_encoding(index, enc, bits, words.len(), &mut short) {
+        if let Some(inst) = try_encoding(index, enc, halves, words.len(), &mut short) {
             return Ok(inst);
         }
     }
@@ -156,24 +225,28 @@ pub fn decode(arch: Arch, words: &[u32]) -> Result<Inst, DecodeError> {
 fn try_encoding(
     index: &Index,
     enc: &Enc,
-    bits: u128,
+    halves: [u64; 2],
     given: usize,
     short: &mut Option<usize>,
 ) -> Option<Inst> {
-    let encoding = &index.table.encodings[enc.index as usize];
-    let opcode = encoding.op_field.map_or(0, |f| encoding.fields[f as usize].extract(bits));
+    let opcode = enc.opcode.iter().fold(0, |opcode, piece| opcode | piece.value(halves));
     let entry_id = *enc.by_opcode.get(opcode as usize)?;
     if entry_id == NONE {
         return None;
     }
     let entry = &index.table.entries[entry_id as usize];
-    let mut fields = [0; MAX_FIELDS];
-    for (value, field) in fields.iter_mut().zip(encoding.fields) {
-        *value = field.extract(bits);
+    let mut holds = enc.vopd.is_none() && enc.only[opcode as usize]
+        || enc.conditions.get(entry.cond as usize)?.holds(halves);
+    if !holds && enc.vopd.is_none() {
+        return None;
+    }
+    let mut fields = enc.fixed;
+    for piece in &enc.pieces {
+        if let Some(value) = fields.get_mut(piece.field as usize) {
+            *value |= piece.value(halves);
+        }
     }
     let mut entry_y = NONE;
-    let mut holds = enc.vopd.is_none() && enc.only[opcode as usize]
-        || encoding.conditions.get(entry.cond as usize)?.expr.eval(&fields) != 0;
     if let Some(vopd) = enc.vopd {
         entry_y = *enc.by_opcode.get(fields[vopd.op_y] as usize)?;
         if entry_y == NONE {
@@ -195,11 +268,9 @@ fn try_encoding(
         short.get_or_insert(enc.words);
         return None;
     }
+    let bits = halves[0] as u128 | (halves[1] as u128) << 64;
     if bits & enc.mask != enc.value {
         return None;
-    }
-    for (value, shift) in fields.iter_mut().zip(enc.unit) {
-        *value <<= shift;
     }
     Some(Inst { entry: entry_id, entry_y, size: enc.words as u8 * 4, fields })
 }

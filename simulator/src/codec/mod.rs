@@ -1,5 +1,6 @@
 //! Instruction words <-> [`Inst`](crate::inst::Inst), driven by the tables alone.
 
+mod condition;
 pub mod decode;
 pub mod encode;
 

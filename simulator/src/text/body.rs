@@ -7,15 +7,15 @@ use std::ops::Range;
 
 /// A statement with its place.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Statement {
-    Label(String),
-    Instruction(String),
+pub enum Statement<'a> {
+    Label(&'a str),
+    Instruction(&'a str),
     Print(Print),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Placed {
-    pub statement: Statement,
+pub struct Placed<'a> {
+    pub statement: Statement<'a>,
     /// Bytes of the file.
     pub at: Range<usize>,
     /// 1-based.
@@ -23,18 +23,23 @@ pub struct Placed {
 }
 
 /// The statements of a line, which begins at byte `base` of the file.
-pub fn statements(line: &str, base: usize, number: u32, out: &mut Vec<Placed>) -> Result<(), Wrong> {
-    let line = without_comment(line);
-    let mut rest = line.trim_end();
+pub fn statements<'a>(
+    line: &'a str,
+    base: usize,
+    number: u32,
+    out: &mut Vec<Placed<'a>>,
+) -> Result<(), Wrong> {
+    let line = without_comment(line).trim_end();
+    let mut rest = line;
     loop {
         rest = rest.trim_start();
         if rest.is_empty() {
             return Ok(());
         }
-        let start = base + (line.trim_end().len() - rest.len());
+        let start = base + (line.len() - rest.len());
         let place = |len: usize| start..start + len;
         if let Some(len) = label(rest) {
-            let statement = Statement::Label(rest[..len].trim_end().to_string());
+            let statement = Statement::Label(rest[..len].trim_end());
             out.push(Placed { statement, at: place(rest[..len].trim_end().len()), line: number });
             rest = &rest[len + 1..];
             continue;
@@ -42,7 +47,7 @@ pub fn statements(line: &str, base: usize, number: u32, out: &mut Vec<Placed>) -
         let statement = if print::is_print(rest) {
             Statement::Print(print::parse(rest, start, number)?)
         } else {
-            Statement::Instruction(rest.to_string())
+            Statement::Instruction(rest)
         };
         out.push(Placed { statement, at: place(rest.len()), line: number });
         return Ok(());
@@ -51,17 +56,21 @@ pub fn statements(line: &str, base: usize, number: u32, out: &mut Vec<Placed>) -
 
 /// Length of a label at the start, up to its colon.
 fn label(text: &str) -> Option<usize> {
-    let len = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$')))?;
-    let begins = !text.starts_with(|c: char| c.is_ascii_digit()) && len > 0;
+    let within = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$');
+    let len = text.bytes().take_while(within).count();
+    let begins = len > 0 && len < text.len() && !text.as_bytes()[0].is_ascii_digit();
+    if !begins {
+        return None;
+    }
     let colon = len + (text[len..].len() - text[len..].trim_start().len());
-    (begins && text[colon..].starts_with(':')).then_some(colon)
+    text[colon..].starts_with(':').then_some(colon)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kinds(line: &str) -> Vec<(Statement, Range<usize>)> {
+    fn kinds(line: &str) -> Vec<(Statement<'_>, Range<usize>)> {
         let mut out = Vec::new();
         statements(line, 100, 1, &mut out).unwrap();
         out.into_iter().map(|p| (p.statement, p.at)).collect()
@@ -69,8 +78,8 @@ mod tests {
 
     #[test]
     fn labels_instructions_comments() {
-        let label = |s: &str| Statement::Label(s.to_string());
-        let inst = |s: &str| Statement::Instruction(s.to_string());
+        let label = Statement::Label;
+        let inst = Statement::Instruction;
         assert_eq!(kinds("  s_nop 0 ; x"), [(inst("s_nop 0"), 102..109)]);
         assert_eq!(
             kinds("a: .L1 : s_endpgm // y"),

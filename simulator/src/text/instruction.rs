@@ -12,16 +12,33 @@ use crate::arch::Arch;
 use crate::array::Num;
 use crate::asm::error::{AsmError, Span};
 use crate::asm::form::{self, Imm, Kind, forms};
+use crate::asm::matching::lower;
 use crate::asm::operand::{self, ArgValue, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Value};
 use crate::asm::{Expr, Options, Parsed, matching};
 use isa_spec::diag;
 use isa_spec::tables::EntryId;
 
 /// Flags that may stand anywhere and count as no operand.
-pub const FLAGS: [&str; 15] = [
-    "glc", "slc", "dlc", "nt", "scc", "offen", "idxen", "clamp", "omod", "tfe", "lwe", "gds", "lds", "unorm",
-    "a16",
-];
+pub fn is_flag(name: &str) -> bool {
+    matches!(
+        name,
+        "glc"
+            | "slc"
+            | "dlc"
+            | "nt"
+            | "scc"
+            | "offen"
+            | "idxen"
+            | "clamp"
+            | "omod"
+            | "tfe"
+            | "lwe"
+            | "gds"
+            | "lds"
+            | "unorm"
+            | "a16"
+    )
+}
 
 /// What an instruction's text is read for.
 #[derive(Clone, Copy)]
@@ -37,11 +54,11 @@ impl Machine<'_> {
     }
 
     /// The instructions of one statement, at byte `base` of the file: one, but for those that the architecture has split.
-    pub fn assemble(&self, text: &str, base: usize) -> Result<Vec<Parsed>, Wrong> {
+    pub fn assemble(&self, text: &str, base: usize, out: &mut dyn FnMut(Parsed)) -> Result<(), Wrong> {
         if let Some(parts) = self.portable(text, base)? {
-            return parts.iter().map(|part| self.one(part, base)).collect();
+            return parts.iter().try_for_each(|part| self.one(part, base).map(&mut *out));
         }
-        self.one(text, base).map(|parsed| vec![parsed])
+        self.one(text, base).map(out)
     }
 
     fn one(&self, text: &str, base: usize) -> Result<Parsed, Wrong> {
@@ -49,24 +66,26 @@ impl Machine<'_> {
         let symbols = |name: &str| self.constants.get(name).and_then(whole);
         let mut line = operand::parse_line(text, &symbols).map_err(|e| wrong(e, base))?;
         rules::operands(&line, base)?;
-        let Some(entries) = rules::entries(&line.mnemonic.to_lowercase(), self.arch) else {
+        let Some(found) = forms(self.arch).resolve(&lower(&line.mnemonic)) else {
             return Err(self.unknown(&line, base));
         };
+        let entries = found.0;
         rules::encodings(&line, base, self.arch)?;
-        let written = line.modifiers.clone();
         self.adapt(&mut line, entries);
         self.float_constants(&mut line);
         self.flag_operands(&line, entries, base)?;
-        let error = match matching::assemble(&line, &self.options()) {
+        let error = match matching::assemble_as(&line, found, &self.options()) {
             Ok(parsed) => return Ok(parsed),
             Err(error) => error,
         };
         if self.wave == 32
             && let Some(narrow) = narrow_masks(&line)
-            && let Ok(parsed) = matching::assemble(&narrow, &self.options())
+            && let Ok(parsed) = matching::assemble_as(&narrow, found, &self.options())
         {
             return Ok(parsed);
         }
+        // As written, before any modifier was dropped.
+        let written = operand::parse_line(text, &symbols).map_or(Vec::new(), |line| line.modifiers);
         Err(self.refused(&line, text, &written, entries, error, base))
     }
 
@@ -91,20 +110,19 @@ impl Machine<'_> {
         let accepts =
             |name: &str| forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts(name)));
         // A label may be called like a flag: `done`.
-        if takes_label(self.arch, entries)
-            && line.operands.is_empty()
+        if line.operands.is_empty()
             && line.modifiers.len() == 1
             && line.modifiers[0].value == ModifierValue::None
+            && takes_label(self.arch, entries)
         {
             let Modifier { name, span, .. } = line.modifiers.remove(0);
             line.operands.push(plain(Value::Word(name), span));
         }
-        let counts = slot_counts(self.arch, entries);
-        let most = counts.iter().max().copied().unwrap_or(0);
+        let most = || forms_of(self.arch, entries).map(|f| f.slots.len()).max().unwrap_or(0);
         let mut flags = Vec::new();
-        while line.operands.len() > most
-            && let Some(Value::Word(word)) = line.operands.last().map(|o| &o.value)
-            && FLAGS.contains(&word.as_str())
+        while let Some(Value::Word(word)) = line.operands.last().map(|o| &o.value)
+            && is_flag(word)
+            && line.operands.len() > most()
         {
             flags.extend(line.operands.pop());
         }
@@ -116,22 +134,22 @@ impl Machine<'_> {
                 line.modifiers.push(Modifier { name, value: ModifierValue::None, span, value_span });
             }
         }
-        let returns =
-            line.operands.len() == most && forms_of(self.arch, entries).any(|f| f.returns.is_some());
+        let given = line.operands.len();
+        let returns = || given == most() && forms_of(self.arch, entries).any(|f| f.returns.is_some());
         for m in &mut line.modifiers {
-            if m.name == "glc" && !accepts("glc") && accepts("th") && returns {
+            if m.name == "glc" && !accepts("glc") && accepts("th") && returns() {
                 m.name = "th".to_string();
                 m.value = ModifierValue::Word("TH_ATOMIC_RETURN".to_string());
             }
         }
-        line.modifiers.retain(|m| !FLAGS.contains(&m.name.as_str()) || accepts(&m.name));
+        line.modifiers.retain(|m| !is_flag(&m.name) || accepts(&m.name));
         // `s_load_b32 s0, s[2:3], offset:8`: the offset alone in its operand's place.
         let scalar_offset =
-            forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::ScalarOffset));
-        if scalar_offset
-            && line.operands.len() + 1 == most
-            && let Some(at) = line.modifiers.iter().position(|m| m.name == "offset")
+            || forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::ScalarOffset));
+        if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset")
             && let ModifierValue::Int(value) = line.modifiers[at].value
+            && line.operands.len() + 1 == most()
+            && scalar_offset()
         {
             let span = line.modifiers.remove(at).value_span;
             line.operands.push(plain(Value::Int(value), span));
@@ -154,8 +172,8 @@ impl Machine<'_> {
 
     /// `-v1` of a packed instruction: both halves are negated, as `neg_lo` and `neg_hi` say it.
     fn packed_negation(&self, line: &mut Line, entries: &[EntryId]) {
-        let packed = forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts("neg_hi")));
-        if !packed || !line.operands.iter().any(|o| o.neg) {
+        let packed = || forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts("neg_hi")));
+        if !line.operands.iter().any(|o| o.neg) || !packed() {
             return;
         }
         let sources = line.operands.len().saturating_sub(1);
@@ -179,7 +197,7 @@ impl Machine<'_> {
 
     /// Flags in the place of operands: the assembler would take them for labels.
     fn flag_operands(&self, line: &Line, entries: &[EntryId], base: usize) -> Result<(), Wrong> {
-        let flag = |o: &Operand| matches!(&o.value, Value::Word(word) if FLAGS.contains(&word.as_str()));
+        let flag = |o: &Operand| matches!(&o.value, Value::Word(word) if is_flag(word));
         let Some(at) = line.operands.iter().position(flag) else { return Ok(()) };
         let operand = &line.operands[at];
         if takes_label(self.arch, entries) {
@@ -282,7 +300,13 @@ impl Machine<'_> {
 
     /// `s_waitcnt` and `s_barrier` in RDNA 4's words.
     fn portable(&self, text: &str, base: usize) -> Result<Option<Vec<String>>, Wrong> {
-        let mnemonic = text.split_whitespace().next().unwrap_or_default().to_lowercase();
+        if !["s_wait", "s_barr"].iter().any(|p| text.get(..6).is_some_and(|t| t.eq_ignore_ascii_case(p))) {
+            return Ok(None);
+        }
+        let mnemonic = lower(text.split_whitespace().next().unwrap_or_default());
+        if !matches!(&mnemonic[..], "s_waitcnt" | "s_waitcnt_vscnt" | "s_barrier") {
+            return Ok(None);
+        }
         if rules::entries(&mnemonic, self.arch).is_some() {
             return Ok(None);
         }
@@ -290,7 +314,7 @@ impl Machine<'_> {
         let old = Machine { arch: Arch::Rdna3, ..*self };
         let table = Arch::Rdna3.table();
         let simm16 = |text: &str| old.one(text, base).map(|p| p.inst.field(table, "SIMM16").unwrap_or(0));
-        Ok(Some(match mnemonic.as_str() {
+        Ok(Some(match &mnemonic[..] {
             "s_waitcnt" => {
                 let value = simm16(text)?;
                 // RDNA 3 manual, *S_WAITCNT*: vmcnt in bits 15:10, lgkmcnt in 9:4, expcnt in 2:0; all ones wait for nothing.

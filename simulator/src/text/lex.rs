@@ -23,6 +23,9 @@ pub struct Spanned {
 
 /// Length of a line without its comment (`;`, `//`, `#`), quoted text respected.
 pub fn without_comment(line: &str) -> &str {
+    if memchr::memchr3(b';', b'#', b'/', line.as_bytes()).is_none() {
+        return line;
+    }
     let mut quoted = false;
     let bytes = line.as_bytes();
     for (at, byte) in line.bytes().enumerate() {

@@ -109,26 +109,26 @@ struct Block {
 }
 
 impl Block {
-    fn push(&mut self, machine: &Machine<'_>, placed: Placed) -> Result<(), Wrong> {
+    fn push(&mut self, machine: &Machine<'_>, placed: Placed<'_>) -> Result<(), Wrong> {
         match placed.statement {
             Statement::Label(name) => {
-                if self.labels.iter().any(|(known, _)| *known == name) {
+                if self.labels.iter().any(|(known, _)| known == name) {
                     return Err(Wrong::new(placed.at, format!("the label '{name}' is already there")));
                 }
                 // A jump to the label does not come by the lines before it.
                 let before = self.prints.iter_mut().rev().take_while(|p| p.pc == self.pc);
                 before.for_each(|p| p.above_label = true);
-                self.labels.push((name, self.pc));
+                self.labels.push((name.to_string(), self.pc));
             }
             Statement::Print(print) => self.prints.push(Print { pc: self.pc, ..print }),
             Statement::Instruction(text) => {
-                for parsed in machine.assemble(&text, placed.at.start)? {
+                machine.assemble(text, placed.at.start, &mut |parsed| {
                     self.pc += parsed.inst.size as u64;
                     let at = self.instructions.len();
                     let fixups = parsed.fixups.into_iter().map(|f| (at, self.pc, placed.at.start, f));
                     self.fixups.extend(fixups);
                     self.instructions.push((parsed.inst, placed.line));
-                }
+                })?;
             }
         }
         Ok(())
@@ -170,22 +170,22 @@ enum Part {
     Body,
 }
 
-fn split(
-    sources: &SourceMap,
+fn split<'a>(
+    sources: &'a SourceMap,
     file: FileId,
     options: &Options,
     diagnostics: &mut Vec<Diagnostic>,
-) -> (Header, Vec<Placed>) {
+) -> (Header, Vec<Placed<'a>>) {
     let mut parser = HeaderParser::new(options);
     let mut statements = Vec::new();
     let mut part = Part::Start;
     let mut base = 0;
     for (number, line) in (1..).zip(sources.file(file).text.split_inclusive('\n')) {
-        let code = lex::without_comment(line);
-        let span = Span::new(file, base, base + code.trim_end().len());
-        let fence = code.trim() == "---";
+        let code = lex::without_comment(line).trim_end();
+        let span = Span::new(file, base, base + code.len());
+        let fence = code.trim_start() == "---";
         let result = match part {
-            _ if code.trim().is_empty() => Ok(()),
+            _ if code.trim_start().is_empty() => Ok(()),
             Part::Start if fence => {
                 part = Part::Header(span);
                 Ok(())
@@ -196,7 +196,7 @@ fn split(
             }
             Part::Header(_) => parser.line(line, base, number),
             Part::Start | Part::Body if fence => {
-                Err(Wrong::new(base..base + code.trim_end().len(), "the header has already ended"))
+                Err(Wrong::new(base..base + code.len(), "the header has already ended"))
             }
             Part::Start | Part::Body => {
                 part = Part::Body;

@@ -7,12 +7,16 @@
 use super::constant::Wrong;
 use crate::arch::Arch;
 use crate::asm::form::forms;
+use crate::asm::matching::lower;
 use crate::asm::operand::{Line, Operand, Reg, RegBase, Value};
 use isa_spec::tables::{ArchTable, EntryId, Role};
 use std::ops::Range;
 
 /// Combinations for which there are no bits. `text` is an instruction that begins at byte `base`.
 pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
+    if memchr::memchr2(b'-', b'|', text.as_bytes()).is_none() {
+        return Ok(());
+    }
     for (piece, at) in pieces(text) {
         let start = base + at;
         let signs: String =
@@ -76,8 +80,11 @@ pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
 
 /// Modifiers that the instruction has no bits, or no use, for.
 pub fn encodings(line: &Line, base: usize, arch: Arch) -> Result<(), Wrong> {
+    if !line.operands.iter().any(|o| o.neg || o.abs) {
+        return Ok(());
+    }
     let table = arch.table();
-    let name = line.mnemonic.to_lowercase();
+    let name = lower(&line.mnemonic);
     let Some(entries) = entries(&name, arch) else { return Ok(()) };
     for (index, operand) in line.operands.iter().enumerate().filter(|(_, o)| o.neg || o.abs) {
         let modifier = if operand.abs { "abs" } else { "neg" };
@@ -106,9 +113,7 @@ pub fn encodings(line: &Line, base: usize, arch: Arch) -> Result<(), Wrong> {
 
 /// Entries of a mnemonic with or without its suffix.
 pub fn entries(name: &str, arch: Arch) -> Option<&'static [EntryId]> {
-    let forms = forms(arch);
-    let bare = ["_e64_dpp", "_dpp", "_e32", "_e64"].iter().find_map(|s| name.strip_suffix(s));
-    forms.known(name).or_else(|| forms.known(bare?))
+    forms(arch).resolve(name).map(|(entries, _)| entries)
 }
 
 fn has_field(table: &'static ArchTable, entry: EntryId, names: &[&str]) -> bool {
@@ -158,7 +163,7 @@ pub fn shown(operand: &Operand) -> String {
         Value::Int(v) if *v < 0 => format!("ImmI32({v})"),
         Value::Int(v) => format!("ImmU32({v})"),
         Value::Float(v) => format!("ImmF32({v:?})"),
-        Value::Word(word) if super::instruction::FLAGS.contains(&word.as_str()) => format!("Flag({word:?})"),
+        Value::Word(word) if super::instruction::is_flag(word) => format!("Flag({word:?})"),
         Value::Word(word) => format!("`{word}`"),
         Value::Call(call) => format!("`{}(…)`", call.name),
         Value::Expr(_) => "an expression".to_string(),

@@ -1,0 +1,113 @@
+//! Conditions of encodings, made ready to be asked of every instruction.
+
+use isa_spec::tables::{Cond, CondOp, Field, MAX_FIELDS};
+
+/// An encoding's condition. Nearly all of them say that some field has some value, or that none has: those are masks and values of the
+/// instruction's first 64 bits.
+#[derive(Debug)]
+pub(super) enum Test {
+    Always,
+    Any(Vec<(u64, u64)>),
+    None(Vec<(u64, u64)>),
+    /// Anything else: the expression over the encoding's fields.
+    Tree(&'static Cond, &'static [Field]),
+}
+
+impl Test {
+    pub fn new(expr: &'static Cond, fields: &'static [Field]) -> Test {
+        match expr {
+            Cond::True => Test::Always,
+            Cond::Lit(value) if *value != 0 => Test::Always,
+            Cond::Op(CondOp::Not, [inner]) => match Test::new(inner, fields) {
+                Test::Any(list) => Test::None(list),
+                Test::None(list) => Test::Any(list),
+                _ => Test::Tree(expr, fields),
+            },
+            Cond::Op(op @ (CondOp::Or | CondOp::And), [left, right]) => {
+                match (op, Test::new(left, fields), Test::new(right, fields)) {
+                    (CondOp::Or, Test::Any(a), Test::Any(b)) => Test::Any([a, b].concat()),
+                    (CondOp::And, Test::None(a), Test::None(b)) => Test::None([a, b].concat()),
+                    _ => Test::Tree(expr, fields),
+                }
+            }
+            Cond::Op(op @ (CondOp::Eq | CondOp::Ne), [Cond::Field(at), Cond::Lit(value)]) => {
+                let plain = fields.get(*at as usize).and_then(|field| equals(field, *value));
+                match (op, plain) {
+                    (CondOp::Eq, Some(plain)) => Test::Any(vec![plain]),
+                    (_, Some(plain)) => Test::None(vec![plain]),
+                    (_, None) => Test::Tree(expr, fields),
+                }
+            }
+            _ => Test::Tree(expr, fields),
+        }
+    }
+
+    #[inline]
+    pub fn holds(&self, halves: [u64; 2]) -> bool {
+        let any = |list: &[(u64, u64)]| list.iter().any(|(mask, value)| halves[0] & mask == *value);
+        match self {
+            Test::Always => true,
+            Test::Any(list) => any(list),
+            Test::None(list) => !any(list),
+            Test::Tree(expr, fields) => tree(expr, fields, halves),
+        }
+    }
+}
+
+/// Mask and value of the bits of a field that equals `value`; `None` where they are not all in the first 64, or the value does not fit.
+fn equals(field: &Field, value: u64) -> Option<(u64, u64)> {
+    let (narrow, all) = (u32::try_from(value).ok()?, field.insert(0, u32::MAX));
+    let bits = field.insert(0, narrow);
+    (field.extract(bits) == narrow).then_some(())?;
+    Some((u64::try_from(all).ok()?, u64::try_from(bits).ok()?))
+}
+
+#[cold]
+fn tree(expr: &Cond, fields: &[Field], halves: [u64; 2]) -> bool {
+    let bits = halves[0] as u128 | (halves[1] as u128) << 64;
+    let mut values = [0; MAX_FIELDS];
+    for (value, field) in values.iter_mut().zip(fields) {
+        *value = field.extract(bits);
+    }
+    expr.eval(&values) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::Arch;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A test is its expression, for every condition of every encoding.
+        #[test]
+        fn tests_are_their_expressions(random in any::<[u64; 2]>(), special in 0usize..24) {
+            for arch in Arch::ALL {
+                for encoding in arch.table().encodings {
+                    // 255 in some field is what most conditions ask for: random bits hardly ever have it.
+                    let mut bits = random[0] as u128 | (random[1] as u128) << 64;
+                    if let Some(field) = encoding.fields.get(special) {
+                        bits = field.insert(bits, 255);
+                    }
+                    let halves = [bits as u64, (bits >> 64) as u64];
+                    for condition in encoding.conditions {
+                        let test = Test::new(&condition.expr, encoding.fields);
+                        prop_assert_eq!(test.holds(halves), tree(&condition.expr, encoding.fields, halves));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_condition_of_rdna_needs_its_tree() {
+        for arch in [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4] {
+            for encoding in arch.table().encodings {
+                for condition in encoding.conditions {
+                    let test = Test::new(&condition.expr, encoding.fields);
+                    assert!(!matches!(test, Test::Tree(..)), "{} {}", encoding.name, condition.name);
+                }
+            }
+        }
+    }
+}
