@@ -236,7 +236,10 @@ impl Emit<'_> {
                     quote! { stored[#k].0[l] = (v >> #shift) as u32; }
                 });
                 let wide = holder(width);
-                let set = set_address(*space, addr);
+                let set = match self.rows {
+                    Some(accesses) if accesses.is_sum() => quote! {},
+                    _ => set_address(*space, addr),
+                };
                 quote! { { let v = (#value) as #wide; #set #(#parts)* } }
             }
             PlaceKind::Mem { space, addr } => {

@@ -229,8 +229,31 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt"))]
     };
     let short = format_ident!("plain{at}");
+    // Memory by rows is a function of each half.
+    let halved = emit.rows.is_some();
     // `flushing`: what the plain path reads as f32, if its denormals count as zeros.
     let fast = |name: &Ident, mode: TokenStream, flushing: Option<&[TokenStream]>, plain: bool| {
+        if halved {
+            let one = format_ident!("{name}_half");
+            return quote! {
+                #features
+                pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                    if cx.wave.halves() == 1 {
+                        return unsafe { #one(cx, op, 0) };
+                    }
+                    match unsafe { #one(cx, op, 0) } {
+                        Flow::NEXT => unsafe { #one(cx, op, 1) },
+                        flow => flow,
+                    }
+                }
+                #features
+                #[inline(never)]
+                unsafe fn #one(cx: &mut Cx<'_>, op: &Op, half: usize) -> Flow {
+                    #mode
+                    unsafe { #general(cx, op, &m, half) }
+                }
+            };
+        }
         if !plain {
             return quote! {
                 #features
@@ -293,10 +316,23 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         })
         .collect()
     });
+    let (half, first, second) = match halved {
+        true => (
+            quote! { , half: usize },
+            quote! { , 0 },
+            quote! {
+                if cx.wave.halves() == 2 {
+                    let flow = unsafe { #general(cx, op, &m, 0) };
+                    return if flow == Flow::NEXT { unsafe { #general(cx, op, &m, 1) } } else { flow };
+                }
+            },
+        ),
+        false => (quote! {}, quote! {}, quote! {}),
+    };
     let mut out = quote! {
         #[doc = #doc]
         #[inline(always)]
-        unsafe fn #general<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow { #body }
+        unsafe fn #general<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M #half) -> Flow { #body }
     };
     let has_plain = plain.is_some();
     if let Some(plain) = plain {
@@ -318,7 +354,8 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
     out.extend(quote! {
         pub unsafe fn #base(cx: &mut Cx<'_>, op: &Op) -> Flow {
             let m = #mode;
-            unsafe { #general(cx, op, &m) }
+            #second
+            unsafe { #general(cx, op, &m #first) }
         }
     });
     out
@@ -467,6 +504,9 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
     // Sources.
     let mut stage = TokenStream::new();
     let mut read = TokenStream::new();
+    // Of the scalar base, where the rest does without it in rows.
+    let mut base = (TokenStream::new(), TokenStream::new());
+    let is_sum = emit.rows.is_some_and(rows::Accesses::is_sum);
     for (&role, &width) in widths {
         if matches!(role, Role::D0 | Role::Vcc | Role::D1) {
             continue;
@@ -475,6 +515,8 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
         let slot = slot(role);
         let index = slot_index(role);
         let dwords = width.div_ceil(32) as usize;
+        let (stage, read) =
+            if is_sum && role == Role::SAddr { (&mut base.0, &mut base.1) } else { (&mut stage, &mut read) };
         stage.extend(if plain {
             quote! { let #rows = rt::plain_stage(file, #slot); }
         } else {
@@ -533,7 +575,7 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
         quote! {}
     };
     let locals = declare_locals(sem);
-    let body = emit.stmts(&sem.body);
+    let body = emit.stmts(emit.rows.map_or(&sem.body[..], |accesses| accesses.loop_of(&sem.body)));
     let body = if emit.returns {
         quote! { 'body: { #body } }
     } else {
@@ -631,7 +673,7 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
         exec_end.extend(quote! { rt::set_mask(cx, op.d1, all_vcc); });
     }
     let (before, after) = match emit.rows {
-        Some(accesses) => accesses.tokens(emit, &read, &locals),
+        Some(accesses) => accesses.tokens(emit, &read, &locals, &base),
         None => (quote! {}, quote! {}),
     };
     let one_half = quote! {
@@ -663,7 +705,14 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
     } else {
         quote! {}
     };
-    let halves = if plain {
+    let halves = if emit.rows.is_some() {
+        // A half of its own: what stays the same for both would only be in the way of a wave of 32.
+        quote! {
+            let lane_base: u32 = 32 * half as u32;
+            let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
+            #one_half
+        }
+    } else if plain {
         quote! {
             const half: usize = 0;
             const lane_base: u32 = 0;

@@ -213,27 +213,53 @@ pub fn load_rows<const BYTES: usize, const DWORDS: usize>(
     lane_base: u32,
 ) -> Result<[Row; DWORDS], Flow> {
     let mut rows = [Row::ZERO; DWORDS];
-    let at = match near::<BYTES>(cx, space, addresses, exec, false) {
-        Some(near) => near,
+    match near::<BYTES>(cx, space, addresses, exec, false) {
+        Some(at) => load_near::<BYTES, DWORDS>(cx, &at, &mut rows),
+        None => far_load::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, &mut rows)?,
+    }
+    Ok(rows)
+}
+
+/// [`load_rows`] from global memory at a base and an offset for each lane.
+///
+/// # Safety
+/// `offsets` is a row of the wave's file.
+#[inline(always)]
+pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: *const Row,
+    exec: u32,
+    lane_base: u32,
+) -> Result<[Row; DWORDS], Flow> {
+    let mut rows = [Row::ZERO; DWORDS];
+    // SAFETY: by the contract.
+    match unsafe { near_offsets::<BYTES>(cx, base, offsets, exec, false) } {
+        Some(at) => load_near::<BYTES, DWORDS>(cx, &at, &mut rows),
         None => {
-            far_load::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, &mut rows)?;
-            return Ok(rows);
+            // SAFETY: likewise.
+            let addresses = unsafe { sums(base, offsets) };
+            far_load::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, &mut rows)?;
         }
-    };
+    }
+    Ok(rows)
+}
+
+#[inline(always)]
+fn load_near<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Near, rows: &mut [Row; DWORDS]) {
     if BYTES == 4 && !at.in_order {
         // SAFETY: as below.
         unsafe { load_words(cx.fast, at.host, &at.offsets, &mut rows[0]) };
-        return Ok(rows);
+        return;
     }
     for l in 0..32 {
         let offset = if at.in_order { l * BYTES } else { at.offsets.0[l] as usize };
-        // SAFETY: `near` has checked the lowest and the highest address; inactive lanes read at the lowest.
+        // SAFETY: who made `at` has checked the lowest and the highest address; inactive lanes read at the lowest.
         let element = unsafe { element::<BYTES, DWORDS>(at.host.add(offset)) };
         for k in 0..DWORDS {
             rows[k].0[l] = element[k];
         }
     }
-    Ok(rows)
 }
 
 /// Stores what 32 lanes hold, lanes in order: of several at one address the last stays.
@@ -249,26 +275,70 @@ pub fn store_rows<const BYTES: usize, const DWORDS: usize>(
     let Some(at) = near::<BYTES>(cx, space, addresses, exec, true) else {
         return far_store::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows);
     };
-    if at.in_order {
-        for l in 0..32 {
-            // SAFETY: `near` has checked that 32 elements from here on are inside one writable space.
-            unsafe { set_element::<BYTES, DWORDS>(at.host.add(l * BYTES), rows, l) };
-        }
-        if space == Space::Word {
+    store_near::<BYTES, DWORDS>(&at, exec, rows);
+    if space == Space::Word {
+        if at.in_order {
             cx.memory.touch(addresses[0], 32);
-        }
-        return Ok(());
-    }
-    for l in 0..32 {
-        if exec >> l & 1 == 1 {
-            // SAFETY: `near` has checked the lowest and the highest address of active lanes.
-            unsafe { set_element::<BYTES, DWORDS>(at.host.add(at.offsets.0[l] as usize), rows, l) };
-            if space == Space::Word {
-                cx.memory.touch(addresses[l], 1);
-            }
+        } else {
+            (0..32).filter(|l| exec >> l & 1 == 1).for_each(|l| cx.memory.touch(addresses[l], 1));
         }
     }
     Ok(())
+}
+
+/// [`store_rows`] to global memory at a base and an offset for each lane.
+///
+/// # Safety
+/// `offsets` is a row of the wave's file.
+#[inline(always)]
+pub unsafe fn store_offsets<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: *const Row,
+    exec: u32,
+    lane_base: u32,
+    rows: &[Row; DWORDS],
+) -> Result<(), Flow> {
+    // SAFETY: by the contract.
+    let Some(at) = (unsafe { near_offsets::<BYTES>(cx, base, offsets, exec, true) }) else {
+        // SAFETY: likewise.
+        let addresses = unsafe { sums(base, offsets) };
+        return far_store::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows);
+    };
+    store_near::<BYTES, DWORDS>(&at, exec, rows);
+    Ok(())
+}
+
+#[inline(always)]
+fn store_near<const BYTES: usize, const DWORDS: usize>(at: &Near, exec: u32, rows: &[Row; DWORDS]) {
+    if at.in_order {
+        for l in 0..32 {
+            // SAFETY: who made `at` has checked that 32 elements from here on are inside one writable space.
+            unsafe { set_element::<BYTES, DWORDS>(at.host.add(l * BYTES), rows, l) };
+        }
+        return;
+    }
+    for l in 0..32 {
+        if exec >> l & 1 == 1 {
+            // SAFETY: who made `at` has checked the lowest and the highest address of active lanes.
+            unsafe { set_element::<BYTES, DWORDS>(at.host.add(at.offsets.0[l] as usize), rows, l) };
+        }
+    }
+}
+
+/// The addresses of base and offsets.
+///
+/// # Safety
+/// As for [`load_offsets`].
+#[inline(never)]
+unsafe fn sums(base: u64, offsets: *const Row) -> Addresses {
+    // SAFETY: by the contract.
+    let offsets = unsafe { &*offsets };
+    let mut addresses = [0; 32];
+    for l in 0..32 {
+        addresses[l] = base.wrapping_add(offsets.0[l] as u64);
+    }
+    addresses
 }
 
 /// `BYTES` bytes as registers, zeros beyond their end. Sizes are 1, 2, or whole dwords.
@@ -430,6 +500,107 @@ fn near_global<const BYTES: usize>(
         offsets.0[l] = relative[l].wrapping_sub(low) as u32 & active[l];
     }
     Some(Near { host, in_order: false, offsets })
+}
+
+/// As [`near`], in global memory at a base and an offset for each lane.
+///
+/// # Safety
+/// As for [`load_offsets`].
+#[inline(always)]
+unsafe fn near_offsets<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: *const Row,
+    exec: u32,
+    write: bool,
+) -> Option<Near> {
+    if BYTES > 2 && !BYTES.is_multiple_of(4) {
+        return None;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if cx.fast {
+        // SAFETY: the host has AVX2, and by the contract.
+        return unsafe { near_offsets_avx2::<BYTES>(cx, base, offsets, exec, write) };
+    }
+    // SAFETY: by the contract.
+    unsafe { near_offsets_anywhere::<BYTES>(cx, base, offsets, exec, write) }
+}
+
+/// # Safety
+/// As for [`load_offsets`].
+#[inline(never)]
+unsafe fn near_offsets_anywhere<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: *const Row,
+    exec: u32,
+    write: bool,
+) -> Option<Near> {
+    // SAFETY: by the contract.
+    unsafe { near_sum::<BYTES>(cx, base, offsets, exec, write) }
+}
+
+/// # Safety
+/// As for [`load_offsets`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline(never)]
+unsafe fn near_offsets_avx2<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: *const Row,
+    exec: u32,
+    write: bool,
+) -> Option<Near> {
+    // SAFETY: by the contract.
+    unsafe { near_sum::<BYTES>(cx, base, offsets, exec, write) }
+}
+
+/// # Safety
+/// As for [`load_offsets`].
+#[inline(always)]
+unsafe fn near_sum<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: *const Row,
+    exec: u32,
+    write: bool,
+) -> Option<Near> {
+    // SAFETY: by the contract; nothing below writes registers.
+    let lanes = unsafe { &*offsets };
+    let first = lanes.0[0];
+    // No carry out of the 32 bits within the row.
+    if exec == u32::MAX && first < u32::MAX - 32 * BYTES as u32 {
+        let mut gaps = 0;
+        for l in 0..32 {
+            gaps |= lanes.0[l].wrapping_sub(first) ^ (l * BYTES) as u32;
+        }
+        if gaps == 0 {
+            let address = base.wrapping_add(first as u64);
+            let host = cx.memory.host(address, 32 * BYTES as u64, write)?;
+            prefetch(cx, host, address, 32 * BYTES);
+            return Some(Near { host, in_order: true, offsets: Row::ZERO });
+        }
+    }
+    if exec == 0 {
+        return None;
+    }
+    let active = active_lanes(exec);
+    let (mut low, mut high) = (u32::MAX, 0);
+    for l in 0..32 {
+        low = low.min(lanes.0[l] | !active[l]);
+        high = high.max(lanes.0[l] & active[l]);
+    }
+    let size = (high - low) as u64 + BYTES as u64;
+    // Bytes behind the last address there is belong to nothing.
+    base.checked_add(high as u64 + BYTES as u64)?;
+    let host = cx.memory.host(base + low as u64, size, write)?;
+    let mut at = Row::ZERO;
+    for l in 0..32 {
+        // Inactive lanes at the lowest address: they must stay inside too.
+        at.0[l] = lanes.0[l].wrapping_sub(low) & active[l];
+    }
+    Some(Near { host, in_order: false, offsets: at })
 }
 
 /// Asks the host for what the same instruction will want two rounds of its loop from now, if its address goes on as it did: kernels step

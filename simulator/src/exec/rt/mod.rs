@@ -15,7 +15,7 @@ pub use int::*;
 pub use isa_spec::pcode::builtins::Bi;
 pub use isa_spec::pcode::ir::{Space, Ty};
 pub use lds::{lds_offset, load_lds, store_lds};
-pub use memory::{exchange, load, load_rows, store, store_rows};
+pub use memory::{exchange, load, load_offsets, load_rows, store, store_offsets, store_rows};
 pub use operands::*;
 
 /// A builtin by the evaluator's definition.

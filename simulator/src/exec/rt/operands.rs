@@ -331,13 +331,13 @@ pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, codes: [u16; N]) {
     for code in codes {
         let at = (code & Op::ROW) as usize;
         debug_assert!(at < ROWS);
-        // SAFETY: by the contract.
-        let row = unsafe { &*file.add(at) };
-        let mut found = 0;
-        for value in row.0 {
-            found |= is_denormal(value) as u32;
+        // SAFETY: by the contract a row's code.
+        if unsafe { is_clean(cx, code) } {
+            continue;
         }
-        cx.wave.set_clean(at, found == 0);
+        // SAFETY: by the contract.
+        let found = has_denormal(unsafe { &*file.add(at) });
+        cx.wave.set_clean(at, !found);
     }
 }
 
