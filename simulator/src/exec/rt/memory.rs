@@ -5,6 +5,7 @@
 
 use super::context::{Cx, Flow};
 use super::lds::load_words;
+use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::machine_ops::Event;
 use crate::machine::Row;
@@ -252,6 +253,11 @@ fn load_near<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Near, ro
         unsafe { load_words(cx.fast, at.host, &at.offsets, &mut rows[0]) };
         return;
     }
+    if BYTES == 16 && DWORDS == 4 && at.in_order {
+        // SAFETY: as below; four rows are four rows.
+        unsafe { load_quads(cx.fast, at.host, &mut *rows.as_mut_ptr().cast()) };
+        return;
+    }
     for l in 0..32 {
         let offset = if at.in_order { l * BYTES } else { at.offsets.0[l] as usize };
         // SAFETY: who made `at` has checked the lowest and the highest address; inactive lanes read at the lowest.
@@ -275,7 +281,7 @@ pub fn store_rows<const BYTES: usize, const DWORDS: usize>(
     let Some(at) = near::<BYTES>(cx, space, addresses, exec, true) else {
         return far_store::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows);
     };
-    store_near::<BYTES, DWORDS>(&at, exec, rows);
+    store_near::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
     if space == Space::Word {
         if at.in_order {
             cx.memory.touch(addresses[0], 32);
@@ -305,12 +311,22 @@ pub unsafe fn store_offsets<const BYTES: usize, const DWORDS: usize>(
         let addresses = unsafe { sums(base, offsets) };
         return far_store::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows);
     };
-    store_near::<BYTES, DWORDS>(&at, exec, rows);
+    store_near::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
     Ok(())
 }
 
 #[inline(always)]
-fn store_near<const BYTES: usize, const DWORDS: usize>(at: &Near, exec: u32, rows: &[Row; DWORDS]) {
+fn store_near<const BYTES: usize, const DWORDS: usize>(
+    fast: bool,
+    at: &Near,
+    exec: u32,
+    rows: &[Row; DWORDS],
+) {
+    if BYTES == 16 && DWORDS == 4 && at.in_order {
+        // SAFETY: as below; four rows are four rows.
+        unsafe { store_quads(fast, at.host, &*rows.as_ptr().cast()) };
+        return;
+    }
     if at.in_order {
         for l in 0..32 {
             // SAFETY: who made `at` has checked that 32 elements from here on are inside one writable space.

@@ -6,6 +6,7 @@ mod int;
 mod lds;
 mod memory;
 mod operands;
+mod transpose;
 pub mod watch;
 
 pub use crate::memory::word_address;
