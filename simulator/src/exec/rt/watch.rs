@@ -270,28 +270,32 @@ impl Watch<'_> {
                 lane: Some(lane_base + lane as u8),
             }
         };
+        // Runs of eights that go on as they began.
         let patterns = patterns(addresses, size_bytes as u64);
-        let mut run: Option<Access> = None;
-        for (at, pattern) in patterns.into_iter().enumerate() {
-            let active = exec >> (8 * at) & 0xff;
-            let regular = match pattern {
-                Some(stride) if active == 0xff => regular(one(8 * at), one(8 * at + 7), stride),
-                _ => None,
-            };
-            if let (Some(next), Some(last)) = (&regular, &mut run)
-                && last.absorbs(next)
-            {
-                continue;
+        let is_regular = |at: usize| exec >> (8 * at) & 0xff == 0xff && patterns[at].is_some();
+        let mut at = 0;
+        while at < 4 {
+            let mut end = at + 1;
+            if let Some(stride) = patterns[at].filter(|_| is_regular(at)) {
+                let goes_on = |end: usize| {
+                    let distance = addresses[8 * end].wrapping_sub(addresses[8 * at]);
+                    is_regular(end)
+                        && patterns[end] == Some(stride)
+                        && distance == (8 * (end - at)) as u64 * stride as u64
+                };
+                while end < 4 && goes_on(end) {
+                    end += 1;
+                }
+                if let Some(run) = regular(one(8 * at), &one(8 * end - 1), stride) {
+                    self.log(run);
+                    at = end;
+                    continue;
+                }
             }
-            if let Some(before) = std::mem::replace(&mut run, regular) {
-                self.log(before);
+            for lane in (8 * at..8 * end).filter(|l| exec >> l & 1 == 1) {
+                self.log(one(lane));
             }
-            if run.is_none() {
-                (0..8).filter(|l| active >> l & 1 == 1).for_each(|l| self.log(one(8 * at + l)));
-            }
-        }
-        if let Some(last) = run {
-            self.log(last);
+            at = end;
         }
     }
 
@@ -314,12 +318,13 @@ impl Watch<'_> {
     }
 }
 
-/// Eight lanes in a row, from the accesses of the first and the last: not where they end in another place, in an aperture of flat
-/// addresses or beyond LDS. A lane's scratch is its own.
+/// Lanes in a row, from the accesses of the first and the last: not where they end in another place, in an aperture of flat addresses
+/// or beyond LDS. A lane's scratch is its own.
 #[inline(always)]
-fn regular(first: Access, last: Access, stride: u8) -> Option<Access> {
+fn regular(first: Access, last: &Access, stride: u8) -> Option<Access> {
     let same = first.place == last.place && !first.outside && !last.outside;
-    (same && first.place != Place::Scratch).then_some(Access { lanes: 8, stride, ..first })
+    let lanes = last.lane? - first.lane? + 1;
+    (same && first.place != Place::Scratch).then_some(Access { lanes, stride, ..first })
 }
 
 /// By eight lanes, as neighbours in tiles of 8 and 16 agree as those in rows of 32 do: the step from one address to the next, if it is
@@ -330,36 +335,47 @@ fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
         // SAFETY: the host has AVX2.
         return unsafe { patterns_avx2(addresses, size_bytes) };
     }
-    patterns_of(addresses, size_bytes)
+    patterns_anywhere(addresses, size_bytes)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn patterns_avx2(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
-    patterns_of(addresses, size_bytes)
-}
-
-#[inline(always)]
-fn patterns_of(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
+    use std::arch::x86_64::*;
+    let size = size_bytes as i64;
+    let steps = [
+        _mm256_setr_epi64x(0, size, 2 * size, 3 * size),
+        _mm256_setr_epi64x(4 * size, 5 * size, 6 * size, 7 * size),
+    ];
     let mut out = [None; 4];
     for (at, pattern) in out.iter_mut().enumerate() {
-        let mut lanes = [0; 8];
-        lanes.copy_from_slice(&addresses[8 * at..8 * at + 8]);
-        let (mut gaps, mut differences) = (0, 0);
-        // By index: the compiler makes vectors of it.
-        #[allow(clippy::needless_range_loop)]
-        for k in 0..8 {
-            let offset = lanes[k].wrapping_sub(lanes[0]);
-            differences |= offset;
-            gaps |= offset ^ (k as u64 * size_bytes);
-        }
-        *pattern = match (differences, gaps) {
-            (0, _) => Some(0),
-            (_, 0) => Some(size_bytes as u8),
-            _ => None,
+        let first = _mm256_set1_epi64x(addresses[8 * at] as i64);
+        // SAFETY: four of the 32 addresses.
+        let four = |n: usize| unsafe {
+            _mm256_sub_epi64(_mm256_loadu_si256(addresses[n..n + 4].as_ptr().cast()), first)
+        };
+        let (low, high) = (four(8 * at), four(8 * at + 4));
+        let differences = _mm256_or_si256(low, high);
+        let gaps = _mm256_or_si256(_mm256_xor_si256(low, steps[0]), _mm256_xor_si256(high, steps[1]));
+        *pattern = if _mm256_testz_si256(differences, differences) == 1 {
+            Some(0)
+        } else if _mm256_testz_si256(gaps, gaps) == 1 {
+            Some(size_bytes as u8)
+        } else {
+            None
         };
     }
     out
+}
+
+fn patterns_anywhere(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
+    std::array::from_fn(|at| {
+        let lanes = &addresses[8 * at..8 * at + 8];
+        let all = |step: u64| {
+            (0..).zip(lanes).all(|(k, address)| address.wrapping_sub(lanes[0]) == step.wrapping_mul(k))
+        };
+        if all(0) { Some(0) } else { all(size_bytes).then_some(size_bytes as u8) }
+    })
 }
 
 impl Access {
@@ -388,5 +404,28 @@ impl Access {
         self.stride = stride;
         self.lanes += next.lanes;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_eights() {
+        let mut addresses = [0; 32];
+        for l in 0..8 {
+            addresses[l] = 1000;
+            addresses[8 + l] = (u64::MAX - 15).wrapping_add(4 * l as u64);
+            addresses[16 + l] = 4 * l as u64 + (l == 7) as u64;
+            addresses[24 + l] = 64 - 4 * l as u64;
+        }
+        let expected = [Some(0), None, None, None];
+        let wrapping = [Some(0), Some(4), None, None];
+        assert_eq!(patterns_anywhere(&addresses, 8), expected);
+        // An address space has no end here: what lies where is another matter.
+        assert_eq!(patterns_anywhere(&addresses, 4), wrapping);
+        assert_eq!(patterns(&addresses, 8), expected);
+        assert_eq!(patterns(&addresses, 4), wrapping);
     }
 }
