@@ -200,20 +200,24 @@ impl Forms {
 
     /// Entries of a mnemonic as written, in lower case, and the class that its suffix asks for.
     pub fn resolve(&self, name: &str) -> Option<(&[EntryId], Option<Class>)> {
-        const SUFFIXES: [(&str, Class); 4] =
-            [("_e64_dpp", Class::E64Dpp), ("_dpp", Class::Dpp), ("_e32", Class::E32), ("_e64", Class::E64)];
         if let Some(entries) = self.called(name) {
             return Some((entries, None));
         }
-        match SUFFIXES.iter().find_map(|(suffix, class)| Some((name.strip_suffix(suffix)?, *class))) {
-            Some((bare, class)) => self.known(bare).map(|entries| (entries, Some(class))),
-            None => self.known(name).map(|entries| (entries, None)),
-        }
+        let (bare, class) = without_suffix(name);
+        self.known(bare).map(|entries| (entries, class))
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
+}
+
+/// A mnemonic without the suffix that asks for an encoding, and the class that it asks for.
+pub fn without_suffix(name: &str) -> (&str, Option<Class>) {
+    const SUFFIXES: [(&str, Class); 4] =
+        [("_e64_dpp", Class::E64Dpp), ("_dpp", Class::Dpp), ("_e32", Class::E32), ("_e64", Class::E64)];
+    let found = SUFFIXES.iter().find_map(|(suffix, class)| Some((name.strip_suffix(suffix)?, Some(*class))));
+    found.unwrap_or((name, None))
 }
 
 pub fn forms(arch: Arch) -> &'static Forms {
@@ -304,13 +308,11 @@ impl Builder {
     }
 
     fn field(&self, name: &str) -> Option<u8> {
-        let encoding = &self.table.encodings[self.table.entries[self.entry as usize].enc as usize];
-        encoding.fields.iter().position(|f| f.name == name).map(|at| at as u8)
+        self.encoding().fields.iter().position(|f| f.name == name).map(|at| at as u8)
     }
 
     fn field_name(&self, slot: Option<&Slot>) -> Option<&'static str> {
-        let encoding = &self.table.encodings[self.table.entries[self.entry as usize].enc as usize];
-        Some(encoding.fields[slot?.field? as usize].name)
+        Some(self.encoding().fields[slot?.field? as usize].name)
     }
 
     fn class(&self) -> Class {
@@ -414,8 +416,7 @@ impl Builder {
     fn slot(&self, o: &OperandSig) -> Option<Slot> {
         let ty = self.table.operand_types[o.ty as usize].name;
         let format = self.table.formats[o.format as usize].name;
-        let encoding = &self.table.encodings[self.table.entries[self.entry as usize].enc as usize];
-        let field = o.field.map(|f| encoding.fields[f as usize].name);
+        let field = o.field.map(|f| self.encoding().fields[f as usize].name);
         let kind = match (self.family(), ty, field) {
             // State that the instruction fixes is not written, but for the carry and the result of a compare.
             (_, "OPR_VCC", None) if !o.implicit && !self.encoding.starts_with("VOPD") => Kind::Vcc,

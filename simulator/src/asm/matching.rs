@@ -3,7 +3,7 @@
 use super::constant::{self, Encoded};
 use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
-use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
+use super::form::{Class, Form, Imm, Kind, Size, Slot, forms, without_suffix};
 use super::modifier::{self, Mod};
 use super::names::{TypeNames, names};
 use super::operand::{Half, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Value};
@@ -85,7 +85,7 @@ fn symbols_like_flags(line: &Line, entries: &[EntryId], options: &Options) -> Op
 
 fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
     let arch = options.arch.name();
-    let bare = ["_e64_dpp", "_dpp", "_e32", "_e64"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
+    let (bare, _) = without_suffix(name);
     if forms(options.arch).called(bare).is_some() {
         let error = AsmError::new(span, format!("`{bare}` has no such form in {arch}"));
         return match super::absent::help(name, options.arch) {

@@ -149,6 +149,7 @@ impl Observer for Checker<'_> {
 
     #[inline]
     fn unobserved(&mut self, step: &Step<'_>) -> usize {
+        // Here and not in `before`, which is not asked of instructions that nobody wants to hear of.
         if self.on.race {
             self.race.wake(step);
         }

@@ -4,13 +4,12 @@
 //! wave if it reads nothing unwritten ([`super::init`]). Calm and settled instructions in a row are a stretch; it can be run as a whole
 //! wherever the lanes that are on were all looked at, and nothing that is outstanding writes one of its registers ([`super::waits`]).
 
-use super::waits::{self, Registers};
+use super::waits::{self, Counter, Registers};
 use crate::exec::effects::{Class, Effects, File};
 use crate::exec::machine_ops::does_nothing;
 use crate::exec::observe::{Done, Step};
 use crate::exec::program::Program;
 use crate::machine::wave::EXEC_LO;
-use isa_spec::pcode::builtins::Bi;
 
 /// Longer ones are taken in parts: a program of straight lines would have too many that overlap.
 const LONGEST: usize = 128;
@@ -127,7 +126,7 @@ fn calm(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Calm {
     let narrows = effects.writes.iter().any(|w| {
         w.file == File::Sgpr && (w.relative.is_some() || w.first < exec.end && exec.start < w.first + w.count)
     });
-    if done.calls.iter().any(|(bi, _)| !matches!(bi, Bi::Nop | Bi::SendMsg)) {
+    if done.calls.iter().any(|(bi, _)| Counter::of(*bi).is_some()) {
         Calm::Wait
     } else if narrows || program.pcs.get(step.index + 1) != Some(&end) {
         Calm::Last

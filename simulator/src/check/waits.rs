@@ -69,7 +69,8 @@ impl Counter {
         }
     }
 
-    fn of(bi: Bi) -> Option<Counter> {
+    /// What a builtin waits for.
+    pub fn of(bi: Bi) -> Option<Counter> {
         Some(match bi {
             Bi::WaitVmcnt => Counter::Vm,
             Bi::WaitVscnt => Counter::Vs,

@@ -4,8 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::context::{Cx, Flow};
-use super::memory::{Addresses, element, load_lanes, set_element, store_lanes};
-use super::watch;
+use super::memory::{element, far_load, far_store, set_element, sums};
 use crate::machine::Row;
 use isa_spec::pcode::ir::Space;
 
@@ -23,12 +22,13 @@ pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
     exec: u32,
     lane_base: u32,
 ) -> Result<[Row; DWORDS], Flow> {
-    let mut rows = [Row::ZERO; DWORDS];
     let mut at = *offsets;
     if !is_inside::<BYTES>(cx, &mut at, exec) {
-        far_load_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base, &mut rows)?;
-        return Ok(rows);
+        return far_load::<BYTES, DWORDS>(cx, Space::Lds, &sums(0, offsets), exec, lane_base, |cx| {
+            load_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base)
+        });
     }
+    let mut rows = [Row::ZERO; DWORDS];
     let lds = cx.lds.as_ptr();
     if BYTES == 4 {
         // SAFETY: every offset is inside.
@@ -56,7 +56,9 @@ pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
 ) -> Result<(), Flow> {
     let mut at = *offsets;
     if !is_inside::<BYTES>(cx, &mut at, exec) {
-        return far_store_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base, rows);
+        return far_store::<BYTES, DWORDS>(cx, Space::Lds, &sums(0, offsets), exec, lane_base, rows, |cx| {
+            store_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base, rows)
+        });
     }
     let lds = cx.lds.as_mut_ptr();
     if BYTES == 4 && exec == u32::MAX {
@@ -71,57 +73,6 @@ pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
         }
     }
     Ok(())
-}
-
-/// Watched, or lane by lane where one is outside.
-#[inline(never)]
-fn far_load_lds<const BYTES: usize, const DWORDS: usize>(
-    cx: &mut Cx<'_>,
-    offsets: &Row,
-    exec: u32,
-    lane_base: u32,
-    rows: &mut [Row; DWORDS],
-) -> Result<(), Flow> {
-    let addresses = wide(offsets);
-    if cx.watch.is_some() {
-        let watched = watch::rows(cx, Space::Lds, (&addresses, BYTES), (exec, lane_base), false, |cx| {
-            load_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base)
-        });
-        if let Some(watched) = watched {
-            *rows = watched;
-            return Ok(());
-        }
-    }
-    load_lanes::<BYTES, DWORDS>(cx, Space::Lds, &addresses, exec, lane_base, rows)
-}
-
-/// As [`far_load_lds`].
-#[inline(never)]
-fn far_store_lds<const BYTES: usize, const DWORDS: usize>(
-    cx: &mut Cx<'_>,
-    offsets: &Row,
-    exec: u32,
-    lane_base: u32,
-    rows: &[Row; DWORDS],
-) -> Result<(), Flow> {
-    let addresses = wide(offsets);
-    if cx.watch.is_some() {
-        let watched = watch::rows(cx, Space::Lds, (&addresses, BYTES), (exec, lane_base), true, |cx| {
-            store_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base, rows)
-        });
-        if watched.is_some() {
-            return Ok(());
-        }
-    }
-    store_lanes::<BYTES, DWORDS>(cx, Space::Lds, &addresses, exec, lane_base, rows)
-}
-
-fn wide(offsets: &Row) -> Addresses {
-    let mut addresses = [0; 32];
-    for l in 0..32 {
-        addresses[l] = offsets.0[l] as u64;
-    }
-    addresses
 }
 
 /// Whether all active lanes' elements are inside the allocation; inactive ones are sent to its start.

@@ -213,12 +213,12 @@ pub fn load_rows<const BYTES: usize, const DWORDS: usize>(
     exec: u32,
     lane_base: u32,
 ) -> Result<[Row; DWORDS], Flow> {
-    let mut rows = [Row::ZERO; DWORDS];
     match near::<BYTES>(cx, space, addresses, exec, false) {
-        Some(at) => load_near::<BYTES, DWORDS>(cx, &at, &mut rows),
-        None => far_load::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, &mut rows)?,
+        Some(at) => Ok(load_near::<BYTES, DWORDS>(cx, &at)),
+        None => far_load::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, |cx| {
+            load_rows::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base)
+        }),
     }
-    Ok(rows)
 }
 
 /// [`load_rows`] from global memory at a base and an offset for each lane.
@@ -233,30 +233,29 @@ pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
     exec: u32,
     lane_base: u32,
 ) -> Result<[Row; DWORDS], Flow> {
-    let mut rows = [Row::ZERO; DWORDS];
     // SAFETY: by the contract.
-    match unsafe { near_offsets::<BYTES>(cx, base, offsets, exec, false) } {
-        Some(at) => load_near::<BYTES, DWORDS>(cx, &at, &mut rows),
-        None => {
-            // SAFETY: likewise.
-            let addresses = unsafe { sums(base, offsets) };
-            far_load::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, &mut rows)?;
-        }
+    if let Some(at) = unsafe { near_offsets::<BYTES>(cx, base, offsets, exec, false) } {
+        return Ok(load_near::<BYTES, DWORDS>(cx, &at));
     }
-    Ok(rows)
+    // SAFETY: likewise.
+    let addresses = sums(base, unsafe { &*offsets });
+    far_load::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, |cx| {
+        load_rows::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base)
+    })
 }
 
 #[inline(always)]
-fn load_near<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Near, rows: &mut [Row; DWORDS]) {
+fn load_near<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Near) -> [Row; DWORDS] {
+    let mut rows = [Row::ZERO; DWORDS];
     if BYTES == 4 && !at.in_order {
         // SAFETY: as below.
         unsafe { load_words(cx.fast, at.host, &at.offsets, &mut rows[0]) };
-        return;
+        return rows;
     }
     if BYTES == 16 && DWORDS == 4 && at.in_order {
         // SAFETY: as below; four rows are four rows.
         unsafe { load_quads(cx.fast, at.host, &mut *rows.as_mut_ptr().cast()) };
-        return;
+        return rows;
     }
     for l in 0..32 {
         let offset = if at.in_order { l * BYTES } else { at.offsets.0[l] as usize };
@@ -266,6 +265,7 @@ fn load_near<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Near, ro
             rows[k].0[l] = element[k];
         }
     }
+    rows
 }
 
 /// Stores what 32 lanes hold, lanes in order: of several at one address the last stays.
@@ -279,7 +279,9 @@ pub fn store_rows<const BYTES: usize, const DWORDS: usize>(
     rows: &[Row; DWORDS],
 ) -> Result<(), Flow> {
     let Some(at) = near::<BYTES>(cx, space, addresses, exec, true) else {
-        return far_store::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows);
+        return far_store::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows, |cx| {
+            store_rows::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
+        });
     };
     store_near::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
     if space == Space::Word {
@@ -308,8 +310,10 @@ pub unsafe fn store_offsets<const BYTES: usize, const DWORDS: usize>(
     // SAFETY: by the contract.
     let Some(at) = (unsafe { near_offsets::<BYTES>(cx, base, offsets, exec, true) }) else {
         // SAFETY: likewise.
-        let addresses = unsafe { sums(base, offsets) };
-        return far_store::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows);
+        let addresses = sums(base, unsafe { &*offsets });
+        return far_store::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows, |cx| {
+            store_rows::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows)
+        });
     };
     store_near::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
     Ok(())
@@ -343,13 +347,8 @@ fn store_near<const BYTES: usize, const DWORDS: usize>(
 }
 
 /// The addresses of base and offsets.
-///
-/// # Safety
-/// As for [`load_offsets`].
 #[inline(never)]
-unsafe fn sums(base: u64, offsets: *const Row) -> Addresses {
-    // SAFETY: by the contract.
-    let offsets = unsafe { &*offsets };
+pub(super) fn sums(base: u64, offsets: &Row) -> Addresses {
     let mut addresses = [0; 32];
     for l in 0..32 {
         addresses[l] = base.wrapping_add(offsets.0[l] as u64);
@@ -607,6 +606,10 @@ unsafe fn near_sum<const BYTES: usize>(
         low = low.min(lanes.0[l] | !active[l]);
         high = high.max(lanes.0[l] & active[l]);
     }
+    // Offsets from the lowest stay far from where 32 bits wrap: whoever copies compares them modulo that.
+    if high - low >= 1 << 31 {
+        return None;
+    }
     let size = (high - low) as u64 + BYTES as u64;
     // Bytes behind the last address there is belong to nothing.
     base.checked_add(high as u64 + BYTES as u64)?;
@@ -663,59 +666,57 @@ fn locate(cx: &mut Cx<'_>, space: Space, address: u64, len: u64, write: bool) ->
     }
 }
 
+/// What is not near: watched, if somebody watches, by doing it `again` on the real memory; else lane by lane.
 #[inline(never)]
-fn far_load<const BYTES: usize, const DWORDS: usize>(
-    cx: &mut Cx<'_>,
+pub(super) fn far_load<'a, const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'a>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
-    rows: &mut [Row; DWORDS],
-) -> Result<(), Flow> {
+    again: impl FnOnce(&mut Cx<'a>) -> Result<[Row; DWORDS], Flow>,
+) -> Result<[Row; DWORDS], Flow> {
     if cx.watch.is_some() {
-        let watched = watch::rows(cx, space, (addresses, BYTES), (exec, lane_base), false, |cx| {
-            load_rows::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base)
-        });
-        if let Some(watched) = watched {
-            *rows = watched;
-            return Ok(());
+        let watched = watch::rows(cx, space, (addresses, BYTES), (exec, lane_base), false, again);
+        if let Some(rows) = watched {
+            return Ok(rows);
         }
     }
-    load_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
+    load_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base)
 }
 
 /// Lane by lane: scratch, and whatever is out of bounds somewhere.
 #[inline(never)]
-pub(super) fn load_lanes<const BYTES: usize, const DWORDS: usize>(
+fn load_lanes<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
-    rows: &mut [Row; DWORDS],
-) -> Result<(), Flow> {
+) -> Result<[Row; DWORDS], Flow> {
+    let mut rows = [Row::ZERO; DWORDS];
     for l in (0..32).filter(|l| exec >> l & 1 == 1) {
         let value = load::<BYTES>(cx, space, addresses[l], Some(lane_base + l as u32))?;
         for (k, row) in rows.iter_mut().enumerate() {
             row.0[l] = (value >> (32 * k)) as u32;
         }
     }
-    Ok(())
+    Ok(rows)
 }
 
+/// As [`far_load`].
 #[inline(never)]
-fn far_store<const BYTES: usize, const DWORDS: usize>(
-    cx: &mut Cx<'_>,
+pub(super) fn far_store<'a, const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'a>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
     rows: &[Row; DWORDS],
+    again: impl FnOnce(&mut Cx<'a>) -> Result<(), Flow>,
 ) -> Result<(), Flow> {
     if cx.watch.is_some() {
-        let watched = watch::rows(cx, space, (addresses, BYTES), (exec, lane_base), true, |cx| {
-            store_rows::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
-        });
+        let watched = watch::rows(cx, space, (addresses, BYTES), (exec, lane_base), true, again);
         if watched.is_some() {
             return Ok(());
         }
@@ -725,7 +726,7 @@ fn far_store<const BYTES: usize, const DWORDS: usize>(
 
 /// As [`load_lanes`].
 #[inline(never)]
-pub(super) fn store_lanes<const BYTES: usize, const DWORDS: usize>(
+fn store_lanes<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
@@ -738,4 +739,54 @@ pub(super) fn store_lanes<const BYTES: usize, const DWORDS: usize>(
         store::<BYTES>(cx, space, addresses[l], value, Some(lane_base + l as u32))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::arch::Arch;
+    use crate::asm::{NoSymbols, Options, parse};
+    use crate::exec::interp;
+    use crate::exec::reference::Context;
+    use crate::machine::{Wave, Workgroup};
+    use crate::memory::Memory;
+
+    /// Offsets that are in order modulo 32 bits only: the eight lanes in which they wrap are at both ends of 4 GiB.
+    #[test]
+    fn offsets_do_not_wrap_into_each_other() {
+        const GIB: u64 = 1 << 30;
+        // Pages that are not touched cost nothing; a host may refuse to promise them.
+        let Ok(mut memory) = Memory::new(5 * GIB) else {
+            println!("skipped: the host has no address space for 5 GiB");
+            return;
+        };
+        let base = memory.alloc(5 * GIB, 256, "buffer").expect("room");
+        let offset = |lane: u32| 0xffff_fff0u32.wrapping_add(4 * lane);
+        let write = |at: u64, word: u32| memory.write(at, &word.to_le_bytes()).expect("inside");
+        for lane in 0..32 {
+            write(base + 0xffff_fff0 + 4 * lane as u64, 0xbad0 + lane);
+        }
+        (0..32).for_each(|lane| write(base + offset(lane) as u64, 100 + lane));
+        let text = "global_load_b32 v1, v0, s[4:5]";
+        let inst = parse(text, &Options::new(Arch::Rdna3), &NoSymbols).expect("an instruction").inst;
+        for portably in [false, true] {
+            let mut wave = Wave::new(32);
+            wave.set_exec(u32::MAX as u64);
+            (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
+            (0..32).for_each(|lane| wave.rows[0].0[lane] = offset(lane as u32));
+            let mut context = Context {
+                memory: &memory,
+                lds: &mut [],
+                scratch: &mut [],
+                scratch_stride: 0,
+                workgroup: &mut Workgroup::new(1),
+                instructions: 0,
+            };
+            let result = match portably {
+                false => interp::step(Arch::Rdna3, &inst, &mut wave, &mut context),
+                true => interp::step_portably(Arch::Rdna3, &inst, &mut wave, &mut context),
+            };
+            assert!(matches!(result, Some(Ok(()))));
+            assert_eq!(wave.rows[1].0, std::array::from_fn(|lane| 100 + lane as u32));
+        }
+    }
 }

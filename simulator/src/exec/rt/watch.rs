@@ -331,7 +331,7 @@ fn regular(first: Access, last: &Access, stride: u8) -> Option<Access> {
 /// the size of an element or nothing.
 fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
     #[cfg(target_arch = "x86_64")]
-    if super::super::interp::host_is_fast() {
+    if crate::exec::interp::host_is_fast() {
         // SAFETY: the host has AVX2.
         return unsafe { patterns_avx2(addresses, size_bytes) };
     }
@@ -410,6 +410,48 @@ impl Access {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Addresses of eight lanes: all one, in order, backwards, or anywhere.
+    fn eight() -> impl Strategy<Value = [u64; 8]> {
+        let first = prop_oneof![Just(0u64), Just(32), Just(64), 0..300u64];
+        (first, 0..4u8, any::<[u8; 8]>()).prop_map(|(first, kind, random)| {
+            std::array::from_fn(|k| match kind {
+                0 => first,
+                1 => first + 4 * k as u64,
+                2 => first + 28 - 4 * k as u64,
+                _ => random[k] as u64,
+            })
+        })
+    }
+
+    proptest! {
+        /// Accesses logged together are those of the lanes, each once; what is beyond LDS is known of each.
+        #[test]
+        fn rows_are_their_lanes(
+            eights in [eight(), eight(), eight(), eight()],
+            exec in prop_oneof![Just(u32::MAX), Just(0xffff_0000), any::<u32>()],
+        ) {
+            let addresses: [u64; 32] = std::array::from_fn(|l| eights[l / 8][l % 8]);
+            let memory = Memory::empty();
+            let mut watch = Watch {
+                memory: &memory,
+                lds: &mut [0; 256],
+                scratch: &mut [],
+                scratch_stride: 0,
+                log: Vec::new(),
+                calls: Vec::new(),
+                keep_going: false,
+            };
+            watch.log_rows(Space::Lds, &addresses, 4, exec, 32, false);
+            let mut each: Vec<Access> = watch.log.iter().flat_map(|a| a.each()).collect();
+            each.sort_by_key(|a| a.lane);
+            let lanes = (0..32usize).filter(|l| exec >> l & 1 == 1);
+            let expected = lanes.map(|l| (Some(32 + l as u8), addresses[l], addresses[l] + 4 > 256));
+            prop_assert!(each.iter().map(|a| (a.lane, a.address, a.outside)).eq(expected), "{:?}", watch.log);
+            prop_assert!(each.iter().all(|a| a.place == Place::Lds && a.size_bytes == 4 && !a.write));
+        }
+    }
 
     #[test]
     fn patterns_of_eights() {
