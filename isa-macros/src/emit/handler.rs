@@ -260,8 +260,9 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
                 pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
             };
         }
-        let slow = format_ident!("{name}_slow");
-        // Nothing but the body's own registers in the first function: what calls others is one of its own.
+        let [slow, scalars] = ["slow", "scalars"].map(|way| format_ident!("{name}_{way}"));
+        // Nothing but the body's own registers in the first function: what calls others is one of its own, and called last.
+        let broadcast = flushing.is_some();
         let (shortcut, rest) = match flushing {
             None => (quote! { #mode unsafe { #short(cx, op, &m) } }, quote! {}),
             Some(sources) => {
@@ -272,7 +273,7 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
                 };
                 let unsettled = format_ident!("{name}_unsettled");
                 let first = quote! {
-                    if #(unsafe { rt::is_clean(cx, #sources) })&&* {
+                    if unsafe { rt::are_clean(cx, [#(#sources),*]) } {
                         let m = #settled;
                         return unsafe { #short(cx, op, &m) };
                     }
@@ -284,7 +285,7 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
                     unsafe fn #unsettled(cx: &mut Cx<'_>, op: &Op) -> Flow {
                         unsafe { rt::settle(cx, [#(#sources),*]) };
                         #mode
-                        unsafe { #short(cx, op, &m) }
+                        rt::passed_on(unsafe { #short(cx, op, &m) })
                     }
                 };
                 (first, second)
@@ -292,19 +293,15 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         };
         quote! {
             #features
-            pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                if op.flags & cx.slow != 0 {
-                    return unsafe { #slow(cx, op) };
-                }
-                if op.flags & Op::SCALARS != 0 {
-                    unsafe { rt::plain_broadcast(cx, op) };
-                }
-                #shortcut
+            pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #shortcut }
+            #features
+            pub unsafe fn #scalars(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                unsafe { rt::plain_broadcast::<#broadcast>(cx, op) };
+                unsafe { #name(cx, op) }
             }
             #rest
             #features
-            #[inline(never)]
-            unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
+            pub unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
         }
     };
     // Results of flushing operations hold no denormals, and most sources are such results.
@@ -362,13 +359,23 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
 }
 
 /// The function that runs an operation in a mode. Operations without f32 have one for both of the modes that differ in f32 alone.
-pub fn variant(at: usize, op: &Operation, mode: &str) -> Ident {
+fn variant(at: usize, op: &Operation, mode: &str) -> Ident {
     let float = &op.sem.uses.float;
     let own = match mode {
         "flush" => float.contains(&Ty::F32),
         _ => true,
     };
     format_ident!("op{at}_{}", if own { mode } else { "keep" })
+}
+
+/// The functions that run an operation in a mode, by `Way`; in waves of 64 (`wide`) each is the one for any operands.
+pub fn ways(at: usize, op: &Operation, mode: &str, wide: bool) -> [Ident; 3] {
+    let plain = variant(at, op, mode);
+    if mode == "base" || !has_plain(&op.sem) {
+        return [plain.clone(), plain.clone(), plain];
+    }
+    let [any, scalars] = ["slow", "scalars"].map(|way| format_ident!("{plain}_{way}"));
+    if wide { [any.clone(), any.clone(), any] } else { [any, plain, scalars] }
 }
 
 fn declare_locals(sem: &Semantics) -> TokenStream {
@@ -460,7 +467,7 @@ fn flushes(sem: &Semantics) -> bool {
 enum Path {
     /// All.
     Any,
-    /// What is not `Op::SLOW`, in a wave of 32: sources as they stand, no modifiers.
+    /// Of `Way::Plain`, in a wave of 32: sources as they stand, no modifiers.
     Plain,
 }
 
@@ -638,17 +645,17 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
         } else if plain {
             let mark = if flushes(sem) {
                 quote! {
-                    if M::FLUSH || M::FLUSH_ROWS { rt::flushed(cx, op, exec); } else { rt::written::<#d_rows>(cx, op); }
+                    if M::FLUSH { rt::flushed(cx, op, exec); } else { rt::written::<#d_rows>(cx, op); }
                 }
             } else {
                 quote! { rt::written::<#d_rows>(cx, op); }
             };
             let flush = if one_operation(sem) {
-                quote! { if M::FLUSH_ROWS && rt::has_denormals(file, op) { return rt::flush_written(cx, op); } }
+                quote! { if M::FLUSH_ROWS { return rt::flushing_write(cx, file, op, exec, o0); } }
             } else {
                 quote! {}
             };
-            quote! { rt::plain_write::<#d_rows>(cx, file, op, exec, [#(#names),*]); #mark #flush }
+            quote! { #flush rt::plain_write::<#d_rows>(cx, file, op, exec, [#(#names),*]); #mark }
         } else {
             quote! { rt::write::<#d_rows>(cx, file, op, half, exec, #fmt, [#(#names),*]); }
         }

@@ -65,21 +65,24 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         });
     }
     // Tables of functions and not a match: a match in which every arm is a call costs a jump and a call where a table costs one call.
-    let dispatch = ["keep", "flush", "base"].map(|mode| {
+    let tables_of = ["keep", "flush", "base"].map(|mode| (mode, false));
+    let tables_of = tables_of.into_iter().chain([("keep", true), ("flush", true)]);
+    let dispatch = tables_of.map(|(mode, wide)| {
         let run = |(at, op)| {
             let module = format_ident!("h{}", at / PER_MODULE);
-            let name = handler::variant(at, op, mode);
-            quote! { #module::#name }
+            let ways = handler::ways(at, op, mode, wide);
+            quote! { #(#module::#ways),* }
         };
         let list = set.operations.iter().enumerate().map(run);
-        let name = format_ident!("{}", mode.to_uppercase());
+        let name = format_ident!("{}{}", mode.to_uppercase(), if wide { "_64" } else { "" });
         quote! {
-            /// By operation: its handler in a float mode. The last entries, for what is no operation, give [`Flow::UNKNOWN`].
+            /// By code: the handler in a float mode, of waves of 32 or of 64. The last entries, for what is no operation, give
+            /// [`Flow::UNKNOWN`].
             ///
             /// # Safety
-            /// But for `BASE` the host has AVX2, FMA and BMI (x86-64); the operation was lowered for the program and wave that the
-            /// context holds.
-            pub(crate) static #name: [Handler; Op::CODES] = [#(#list,)* unknown, unknown, unknown];
+            /// But for `BASE` the host has AVX2, FMA and BMI (x86-64); the operation was lowered for the program that the context
+            /// holds.
+            pub(crate) static #name: Table = [#(#list,)* unknown, unknown, unknown];
         }
     });
     let count = set.operations.len();
@@ -119,6 +122,7 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             use crate::exec::op::Op;
             use crate::exec::rt::{Cx, Flow};
             pub(crate) type Handler = unsafe fn(&mut Cx<'_>, &Op) -> Flow;
+            pub(crate) type Table = [Handler; Op::CODES];
             unsafe fn unknown(_: &mut Cx<'_>, _: &Op) -> Flow { Flow::UNKNOWN }
             #modules
             #(#dispatch)*

@@ -9,8 +9,7 @@ use super::rt::{Cx, Flow};
 use crate::arch::Arch;
 use crate::fault::FaultKind;
 use crate::inst::Inst;
-use crate::isa;
-use crate::isa::handlers::{self, Handler};
+use crate::isa::{self, handlers};
 use crate::machine::Wave;
 #[cfg(target_arch = "x86_64")]
 use std::sync::LazyLock;
@@ -39,15 +38,16 @@ pub fn host_is_fast() -> bool {
 }
 
 impl<'a> Cx<'a> {
+    /// `fast` is [`host_is_fast`], or false; `origin` the PC of the code's first byte.
     pub fn new(
+        fast: bool,
         arch: Arch,
         wave: &'a mut Wave,
         context: &'a mut Context<'_>,
         lowered: &'a Lowered,
-        op_pcs: &'a [u64],
+        origin: u64,
     ) -> Cx<'a> {
         wave.install(lowered.id, &lowered.consts);
-        let slow = if wave.size == 64 { Op::ALWAYS } else { Op::SLOW };
         let mut cx = Cx {
             wave,
             memory: context.memory,
@@ -58,14 +58,13 @@ impl<'a> Cx<'a> {
             arch,
             consts: &lowered.consts,
             exts: &lowered.exts,
-            fast: host_is_fast(),
-            slow,
-            mode_kind: 0,
+            fast,
+            handlers: &handlers::BASE,
             general: super::rt::General(isa_spec::arith::FloatEnv::KEEP),
             jump: 0,
             event: None,
-            at: 0,
-            op_pcs,
+            op: &END,
+            origin,
             instructions: context.instructions,
             watch: None,
         };
@@ -98,19 +97,18 @@ pub(super) fn unknown(op: &Op, name: Option<&str>) -> Event {
     }
 }
 
+/// What is under way before anything is.
+static END: Op = Op::end();
+
 /// Runs one operation in the present float mode.
 ///
 /// # Safety
-/// `op` was lowered for the program and wave that `cx` holds; `fast` is [`host_is_fast`].
+/// `op` is of the program that `cx` was made for.
 #[inline(always)]
-pub unsafe fn dispatch(cx: &mut Cx<'_>, op: &Op, fast: bool) -> Flow {
-    let table = match (fast, cx.mode_kind) {
-        (true, Cx::KEEP) => &handlers::KEEP,
-        (true, Cx::FLUSH) => &handlers::FLUSH,
-        _ => &handlers::BASE,
-    };
-    // SAFETY: by the contract.
-    unsafe { table[op.code as usize](cx, op) }
+pub unsafe fn dispatch<'a>(cx: &mut Cx<'a>, op: &'a Op) -> Flow {
+    cx.op = op;
+    // SAFETY: by the contract; `Cx` has the handlers of a host that was asked.
+    unsafe { cx.handlers[op.code as usize](cx, op) }
 }
 
 /// Executes one instruction by compiled handlers; `None` if it has none. The PC moves on, or jumps.
@@ -142,18 +140,17 @@ fn step_by(
     context: &mut Context<'_>,
 ) -> Option<Result<(), Event>> {
     let mut lowered = Lowered::default();
-    lowered.push(arch, inst);
+    lowered.push(arch, inst, 0, 0);
     if lowered.ops.iter().any(|op| op.code == Op::UNKNOWN) {
         return None;
     }
     let pc = wave.pc;
-    let pcs = [pc; 4];
-    let mut cx = Cx::new(arch, wave, context, &lowered, &pcs);
+    let mut cx = Cx::new(fast, arch, wave, context, &lowered, pc);
     let mut next = pc + inst.size as u64;
     let mut result = Ok(());
     for op in &lowered.ops {
-        // SAFETY: the host's features were asked for; the operation was lowered just now for this wave.
-        match unsafe { dispatch(&mut cx, op, fast) } {
+        // SAFETY: the operation was lowered just now.
+        match unsafe { dispatch(&mut cx, op) } {
             Flow::NEXT | Flow::MODE => {}
             Flow::JUMP => next = cx.jump,
             _ => {
@@ -178,53 +175,12 @@ pub fn run(
     budget: u64,
     executed: &mut u64,
 ) -> Result<(), Event> {
-    let pc = wave.pc;
-    let mut cx = Cx::new(program.arch, wave, context, &program.lowered, &program.op_pcs);
-    let Some(at) = program.op_at(pc) else { return Err(unknown(&Op::end(), None)) };
-    cx.at = at;
-    let mut turn = Turn { program, left: budget, executed };
-    let fast = host_is_fast();
-    loop {
-        // SAFETY: the features were asked for; the program's operations were lowered with its tables.
-        let stop = unsafe {
-            match (fast, cx.mode_kind) {
-                _ if turn.left < EXACT => turn.exactly(&mut cx, fast),
-                (true, Cx::KEEP) => turn.straight(&mut cx, &handlers::KEEP),
-                (true, Cx::FLUSH) => turn.straight(&mut cx, &handlers::FLUSH),
-                _ => turn.straight(&mut cx, &handlers::BASE),
-            }
-        };
-        match stop {
-            Stop::Mode if turn.left > 0 => {}
-            Stop::Mode | Stop::Turn => {
-                cx.wave.pc = cx.pc();
-                return Ok(());
-            }
-            Stop::Outside => {
-                cx.wave.pc = cx.jump;
-                return Err(unknown(&Op::end(), None));
-            }
-            Stop::Event => {
-                if let Some(result) = evaluate(program, &mut cx) {
-                    result?;
-                    cx.jump = cx.wave.pc;
-                    match program.op_at(cx.jump) {
-                        Some(next) => cx.at = next,
-                        None => return Err(unknown(&Op::end(), None)),
-                    }
-                    if turn.left == 0 {
-                        return Ok(());
-                    }
-                    continue;
-                }
-                let event = cx.take_event(&program.lowered.ops[cx.at], program);
-                let fault = matches!(event, Event::Fault { .. });
-                let next = cx.at + !fault as usize;
-                cx.wave.pc = program.op_pcs[next];
-                return Err(event);
-            }
-        }
-    }
+    let before = context.instructions;
+    let mut cx = Cx::new(host_is_fast(), program.arch, wave, context, &program.lowered, 0);
+    let turn = Turn { program, end: before.saturating_add(budget) };
+    let result = turn.run(&mut cx);
+    *executed += cx.instructions - before;
+    result
 }
 
 /// Runs the instruction under way through the evaluator if its meaning was replaced at run time. The wave's PC is then behind it,
@@ -262,11 +218,11 @@ pub(super) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
     Some(result)
 }
 
-/// Why a loop ended. `Cx::at` is the operation to go on with, or the one that gave the event.
+/// Why a loop ended. `Cx::op` is the operation to go on with, or the one that gave the event.
 enum Stop {
     /// The turn is over.
     Turn,
-    /// Another float mode, another loop.
+    /// Another float mode, other handlers.
     Mode,
     /// `Cx::jump` is outside the program.
     Outside,
@@ -276,87 +232,102 @@ enum Stop {
 /// A wave's turn.
 struct Turn<'a> {
     program: &'a Program,
-    /// Instructions left.
-    left: u64,
-    executed: &'a mut u64,
+    /// What [`Cx::instructions`] comes to when it is over.
+    end: u64,
 }
 
-impl Turn<'_> {
-    /// Counts a straight line of operations; true if the turn is over.
-    #[inline(always)]
-    fn count(&mut self, cx: &mut Cx<'_>, from: usize, to: usize) -> bool {
-        let counts = &self.program.op_counts;
-        let done = (counts[to] - counts[from]) as u64;
-        *self.executed += done;
-        cx.instructions += done;
-        self.left = self.left.saturating_sub(done);
-        self.left == 0
-    }
-
-    /// The loop: handlers of one float mode, one after the other. Instructions are counted where the straight line ends.
-    ///
-    /// # Safety
-    /// The handlers are for this host and MODE; the operations were lowered for the program and wave of `cx`.
-    unsafe fn straight(&mut self, cx: &mut Cx<'_>, handlers: &[Handler; Op::CODES]) -> Stop {
+impl<'a> Turn<'a> {
+    fn run(&self, cx: &mut Cx<'a>) -> Result<(), Event> {
         let program = self.program;
-        let ops = program.lowered.ops.as_ptr();
-        let mut at = cx.at;
-        let mut start = at;
-        // SAFETY: `at` is an operation of the program, here and below: jumps are looked up, and END, which never goes on, is the last.
-        let mut op = unsafe { ops.add(at) };
+        let Some(first) = program.op_at(cx.wave.pc) else { return Err(unknown(&END, None)) };
+        cx.op = first;
         loop {
-            cx.at = at;
-            // SAFETY: as above; lowering gives no code beyond `CODES`.
-            let (handler, running) = unsafe { (handlers.get_unchecked((*op).code as usize), &*op) };
-            // SAFETY: as the caller says; the operation is the program's.
-            match unsafe { handler(cx, running) } {
-                Flow::NEXT => {
-                    at += 1;
-                    // SAFETY: as above.
-                    op = unsafe { op.add(1) };
+            let stop = if self.end.saturating_sub(cx.instructions) < EXACT {
+                self.exactly(cx)
+            } else {
+                self.straight(cx)
+            };
+            match stop {
+                Stop::Mode if cx.instructions < self.end => {}
+                Stop::Mode | Stop::Turn => {
+                    cx.wave.pc = cx.pc();
+                    return Ok(());
                 }
-                Flow::JUMP => {
-                    let ended = self.count(cx, start, at + 1);
-                    match program.op_at(cx.jump) {
-                        Some(next) => at = next,
-                        None => return Stop::Outside,
+                Stop::Outside => {
+                    cx.wave.pc = cx.jump;
+                    return Err(unknown(&END, None));
+                }
+                Stop::Event => {
+                    if let Some(result) = evaluate(program, cx) {
+                        result?;
+                        cx.jump = cx.wave.pc;
+                        match program.op_at(cx.jump) {
+                            Some(next) => cx.op = next,
+                            None => return Err(unknown(&END, None)),
+                        }
+                        if cx.instructions >= self.end {
+                            return Ok(());
+                        }
+                        continue;
                     }
-                    // SAFETY: as above.
-                    op = unsafe { ops.add(at) };
-                    start = at;
-                    if ended {
-                        cx.at = at;
-                        return Stop::Turn;
-                    }
-                }
-                Flow::MODE => {
-                    self.count(cx, start, at + 1);
-                    cx.at = at + 1;
-                    return Stop::Mode;
-                }
-                _ => {
-                    self.count(cx, start, at + 1);
-                    return Stop::Event;
+                    let event = cx.take_event(cx.op, program);
+                    let fault = matches!(event, Event::Fault { .. });
+                    cx.wave.pc = if fault { cx.pc() } else { program.op_after(cx.op).pc as u64 };
+                    return Err(event);
                 }
             }
         }
     }
 
-    /// Instruction by instruction: for short turns, whose ends are what a schedule is about.
-    ///
-    /// # Safety
-    /// `fast` is [`host_is_fast`].
-    unsafe fn exactly(&mut self, cx: &mut Cx<'_>, fast: bool) -> Stop {
-        while self.left > 0 {
-            let at = cx.at;
-            let op = &self.program.lowered.ops[at];
-            // SAFETY: the operation is the program's.
-            let flow = unsafe { dispatch(cx, op, fast) };
-            self.count(cx, at, at + 1);
+    /// The loop: handlers of one float mode, one after the other. Instructions are counted where the straight line ends.
+    fn straight(&self, cx: &mut Cx<'a>) -> Stop {
+        let handlers = cx.handlers;
+        let mut start = cx.op;
+        loop {
+            let mut next = std::ptr::from_ref(start);
+            let flow = loop {
+                // SAFETY: an operation of the program: jumps are looked up, and END, which never goes on, is the last.
+                let op = unsafe { &*next };
+                next = next.wrapping_add(1);
+                cx.op = op;
+                // SAFETY: lowering gives no code beyond `CODES`; the operation is the program's, and the handlers are the host's and mode's.
+                let flow = unsafe { handlers.get_unchecked(op.code as usize)(cx, op) };
+                if flow != Flow::NEXT {
+                    break flow;
+                }
+            };
+            cx.instructions += (cx.op.complete() - start.number) as u64;
             match flow {
-                Flow::NEXT | Flow::MODE => cx.at = at + 1,
+                Flow::JUMP => {
+                    match self.program.op_at(cx.jump) {
+                        Some(target) => start = target,
+                        None => return Stop::Outside,
+                    }
+                    if cx.instructions >= self.end {
+                        cx.op = start;
+                        return Stop::Turn;
+                    }
+                }
+                Flow::MODE => {
+                    cx.op = self.program.op_after(cx.op);
+                    return Stop::Mode;
+                }
+                _ => return Stop::Event,
+            }
+        }
+    }
+
+    /// Instruction by instruction: for short turns, whose ends are what a schedule is about.
+    fn exactly(&self, cx: &mut Cx<'a>) -> Stop {
+        while cx.instructions < self.end {
+            let op = cx.op;
+            // SAFETY: the operation is the program's.
+            let flow = unsafe { dispatch(cx, op) };
+            cx.instructions += (op.complete() - op.number) as u64;
+            match flow {
+                Flow::NEXT | Flow::MODE => cx.op = self.program.op_after(op),
                 Flow::JUMP => match self.program.op_at(cx.jump) {
-                    Some(next) => cx.at = next,
+                    Some(target) => cx.op = target,
                     None => return Stop::Outside,
                 },
                 _ => return Stop::Event,

@@ -1,6 +1,6 @@
 //! Instructions -> dense operations: operands resolved, constants broadcast into rows, modifiers put aside.
 
-use super::op::{Dpp, Ext, Op};
+use super::op::{Dpp, Ext, Op, Way};
 use super::plan::{self, Code, Fmt, Half, Operand, Plan};
 use crate::arch::Arch;
 use crate::inst::Inst;
@@ -45,31 +45,31 @@ pub fn operation(arch: Arch, entry: u16) -> Option<u16> {
 }
 
 impl Lowered {
-    /// Appends the operations of `inst`.
-    pub fn push(&mut self, arch: Arch, inst: &Inst) {
+    /// Appends the operations of `inst`, the `number`th instruction, `pc` bytes into the code.
+    pub fn push(&mut self, arch: Arch, inst: &Inst, pc: u32, number: u32) {
         let plan = plan::plan(arch, inst.entry);
         let first = self.ops.len();
+        let x = Op { pc, number, ..self.one(arch, inst, inst.entry, plan, &plan.operands) };
         if plan.y.is_empty() {
-            let op = self.one(arch, inst, inst.entry, plan, &plan.operands);
-            self.ops.push(op);
+            self.ops.push(x);
             return;
         }
-        let x = self.one(arch, inst, inst.entry, plan, &plan.operands);
         let y_plan = plan::plan(arch, inst.entry_y);
-        let mut y = self.one(arch, inst, inst.entry_y, y_plan, &y_plan.y);
+        let mut y = Op { pc, number, ..self.one(arch, inst, inst.entry_y, y_plan, &y_plan.y) };
         // Both halves read before either writes: Y reads X's destination from a copy.
         let target = Op::VGPR | x.d;
         if y.src.contains(&target)
             && let Some(mov) = mov(arch)
         {
             let save = Op {
-                code: mov,
-                flags: Op::ALWAYS,
+                code: Op::code_of(mov, Way::Plain),
+                flags: 0,
                 d: TEMP as u16,
                 d1: 0,
                 src: [target, 0, 0, 0],
                 imm: 0,
                 ext: 0,
+                ..x
             };
             self.ops.push(save);
             for src in y.src.iter_mut().filter(|s| **s == target) {
@@ -91,10 +91,11 @@ impl Lowered {
             src: [NULL as u16, NULL as u16, NULL as u16, VCC_LO as u16],
             imm: 0,
             ext: 0,
+            pc: 0,
+            number: 0,
         };
-        let Some(code) = operation(arch, entry) else { return op };
-        op.code = code;
-        let info = &isa::OPERATIONS[code as usize];
+        let Some(operation) = operation(arch, entry) else { return op };
+        let info = &isa::OPERATIONS[operation as usize];
         let mut ext = Ext::default();
         for operand in operands {
             match operand.role {
@@ -136,10 +137,11 @@ impl Lowered {
             ext.glc = field("GLC");
         }
         op.ext = self.ext(ext);
-        op.flags |= Op::ALWAYS;
-        if !is_plain(&op, operands) || info.staged.is_some_and(|dwords| !scalars(&mut op, dwords)) {
-            op.flags |= Op::SLOW;
-        }
+        let way = match info.staged {
+            Some(dwords) if is_plain(&op, operands) => scalars(&mut op, dwords),
+            _ => Way::Any,
+        };
+        op.code = Op::code_of(operation, way);
         op
     }
 
@@ -281,8 +283,8 @@ fn is_plain(op: &Op, operands: &[Operand]) -> bool {
     op.flags & special == 0 && sources.into_iter().all(|slot| plain(op.src[slot]))
 }
 
-/// Turns the SGPRs among a plain operation's sources into hidden rows, and lists them; false if they are too many.
-fn scalars(op: &mut Op, dwords: [u8; 4]) -> bool {
+/// Turns the SGPRs among a plain operation's sources into hidden rows, and lists them, unless they are too many.
+fn scalars(op: &mut Op, dwords: [u8; 4]) -> Way {
     let (mut list, mut used) = ([Op::NO_SCALAR; 4], 0);
     let mut src = op.src;
     // The mask source, and slots without an operand, have no registers to read.
@@ -291,7 +293,7 @@ fn scalars(op: &mut Op, dwords: [u8; 4]) -> bool {
         let found = list.windows(dwords as usize).position(|have| have.iter().copied().eq(wanted.clone()));
         let at = match found {
             Some(at) => at,
-            None if used + dwords as usize > list.len() => return false,
+            None if used + dwords as usize > list.len() => return Way::Any,
             None => {
                 let at = used;
                 used += dwords as usize;
@@ -302,11 +304,12 @@ fn scalars(op: &mut Op, dwords: [u8; 4]) -> bool {
         *code = Op::VGPR | (STAGE + at) as u16;
     }
     op.src = src;
-    if used > 0 {
-        op.flags |= Op::SCALARS;
-        op.imm = u32::from_le_bytes(list);
+    if used == 0 {
+        return Way::Plain;
     }
-    true
+    op.flags |= Op::SCALARS;
+    op.imm = u32::from_le_bytes(list);
+    Way::Scalars
 }
 
 fn slot(role: Role) -> Option<usize> {

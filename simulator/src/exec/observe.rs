@@ -110,18 +110,16 @@ impl Observer for Many<'_> {
 /// What waves see in the place of global memory; see [`super::rt::watch`].
 static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
 
-/// Runs operations from `at` up to instruction `end`, all of which only go on. `Cx::at` is then the next one, or the one that did not.
+/// Runs operations from `Cx::op` up to instruction `end`, all of which only go on. `Cx::op` is then the next one, or the one that did not.
 #[inline(always)]
-fn straight(cx: &mut Cx<'_>, program: &Program, mut at: usize, end: usize, fast: bool) -> Result<(), Flow> {
-    while (program.op_counts[at] as usize) < end {
-        cx.at = at;
-        // SAFETY: the host's features were asked for; the program's operations were lowered with its tables.
-        match unsafe { interp::dispatch(cx, &program.lowered.ops[at], fast) } {
-            Flow::NEXT | Flow::MODE => at += 1,
+fn straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(), Flow> {
+    while (cx.op.number as usize) < end {
+        // SAFETY: the operation is the program's.
+        match unsafe { interp::dispatch(cx, cx.op) } {
+            Flow::NEXT | Flow::MODE => cx.op = program.op_after(cx.op),
             flow => return Err(flow),
         }
     }
-    cx.at = at;
     Ok(())
 }
 
@@ -153,31 +151,30 @@ pub fn run<O: Observer + ?Sized>(
         workgroup: &mut *context.workgroup,
         instructions: context.instructions,
     };
-    let mut cx = Cx::new(program.arch, wave, &mut blind, &program.lowered, &program.op_pcs);
+    let mut cx = Cx::new(host_is_fast(), program.arch, wave, &mut blind, &program.lowered, 0);
     cx.watch = Some(Box::new(watch));
-    let fast = host_is_fast();
     let end = executed.saturating_add(budget);
     while *executed < end {
         let mut pc = cx.wave.pc;
-        let Some(mut at) = program.op_at(pc) else { return Err(interp::unknown(&Op::end(), None)) };
-        let mut index = program.op_counts[at] as usize;
+        let Some(first) = program.op_at(pc) else { return Err(interp::unknown(&Op::end(), None)) };
+        cx.op = first;
+        let mut index = first.number as usize;
         // A hole counts as the instruction behind it.
         if program.pcs.get(index) != Some(&pc) {
-            return Err(interp::unknown(&program.lowered.ops[at], None));
+            return Err(interp::unknown(first, None));
         }
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
         let count = observer.unobserved(&step).min((end - *executed) as usize);
         let mut stopped = None;
         if count > 0 {
-            stopped = straight(&mut cx, program, at, index + count, fast).err();
-            at = cx.at;
-            let done = program.op_counts[at] as usize - index;
+            stopped = straight(&mut cx, program, index + count).err();
+            let done = cx.op.number as usize - index;
             *executed += done as u64;
             cx.instructions += done as u64;
             if let Some(watch) = &mut cx.watch {
                 watch.calls.clear();
             }
-            cx.wave.pc = program.op_pcs[at];
+            cx.wave.pc = cx.pc();
             if stopped.is_none() {
                 continue;
             }
@@ -191,10 +188,9 @@ pub fn run<O: Observer + ?Sized>(
         let mut next = pc + program.insts[index].size as u64;
         let mut event = None;
         loop {
-            cx.at = at;
-            let op = &program.lowered.ops[at];
-            // SAFETY: the host's features were asked for; the program's operations were lowered with its tables.
-            let flow = stopped.take().unwrap_or_else(|| unsafe { interp::dispatch(&mut cx, op, fast) });
+            let op = cx.op;
+            // SAFETY: the operation is the program's.
+            let flow = stopped.take().unwrap_or_else(|| unsafe { interp::dispatch(&mut cx, op) });
             match flow {
                 Flow::NEXT | Flow::MODE => {}
                 Flow::JUMP => next = cx.jump,
@@ -214,7 +210,7 @@ pub fn run<O: Observer + ?Sized>(
             if op.flags & Op::MORE == 0 {
                 break;
             }
-            at += 1;
+            cx.op = program.op_after(op);
         }
         let jumped = next != pc + program.insts[index].size as u64;
         // A faulting instruction is where the wave stays.

@@ -8,7 +8,7 @@ use crate::machine::wave::STAGE;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Op {
-    /// Canonical operation.
+    /// Place in a table of handlers: [`Op::code_of`].
     pub code: u16,
     pub flags: u16,
     /// First result: VGPR row, or SGPR index.
@@ -21,17 +21,35 @@ pub struct Op {
     pub imm: u32,
     /// Index in the program's table of modifiers and raw fields.
     pub ext: u32,
+    /// Byte offset of its instruction in the code.
+    pub pc: u32,
+    /// Instructions complete before it.
+    pub number: u32,
 }
 
 impl Op {
+    /// Handlers of an operation, by the [`Way`] of its operands.
+    pub const WAYS: usize = 3;
+
+    /// Code of a canonical operation whose operands go a way.
+    pub const fn code_of(operation: u16, way: Way) -> u16 {
+        operation * Op::WAYS as u16 + way as u16
+    }
+
     /// Code of an instruction without semantics: the first behind the operations.
-    pub const UNKNOWN: u16 = OPERATION_COUNT as u16;
+    pub const UNKNOWN: u16 = (OPERATION_COUNT * Op::WAYS) as u16;
     /// Code of words that are no instruction.
     pub const HOLE: u16 = Op::UNKNOWN + 1;
     /// Code of the place behind a program.
     pub const END: u16 = Op::UNKNOWN + 2;
     /// Codes there are: every operation has one below this.
-    pub const CODES: usize = OPERATION_COUNT + 3;
+    pub const CODES: usize = OPERATION_COUNT * Op::WAYS + 3;
+
+    /// Instructions complete behind it.
+    #[inline(always)]
+    pub fn complete(&self) -> u32 {
+        self.number + (self.flags & Op::MORE == 0) as u32
+    }
 
     /// No SGPR in this byte of `imm`, nor in those above.
     pub const NO_SCALAR: u8 = 0xff;
@@ -47,12 +65,12 @@ impl Op {
     }
 
     /// Words that are no instruction.
-    pub fn hole() -> Op {
-        Op { code: Op::HOLE, flags: 0, d: 0, d1: 0, src: [0; 4], imm: 0, ext: 0 }
+    pub const fn hole() -> Op {
+        Op { code: Op::HOLE, flags: Op::MORE, d: 0, d1: 0, src: [0; 4], imm: 0, ext: 0, pc: 0, number: 0 }
     }
 
     /// The place behind a program.
-    pub fn end() -> Op {
+    pub const fn end() -> Op {
         Op { code: Op::END, ..Op::hole() }
     }
 
@@ -66,12 +84,8 @@ impl Op {
     pub const OUTPUT: u16 = 8;
     /// `d` is an SGPR.
     pub const SCALAR_DEST: u16 = 16;
-    /// The instruction goes on with the next operation (VOPD).
+    /// The instruction goes on with the next operation (VOPD). Also on what is no instruction: none is complete behind it.
     pub const MORE: u16 = 32;
-    /// Modifiers, special sources or a register half: not for the plain path of a handler.
-    pub const SLOW: u16 = 64;
-    /// In every operation: what a wave of 64 tests in the place of [`Op::SLOW`].
-    pub const ALWAYS: u16 = 128;
     /// The result is dropped, though the destination is read: a buffer atomic without return. With [`Op::OUTPUT`], so that only
     /// the slow path looks.
     pub const NO_RESULT: u16 = 256;
@@ -87,6 +101,18 @@ impl Op {
     pub const SHARED_BASE: u16 = Op::SPECIAL + 1;
     pub const PRIVATE_BASE: u16 = Op::SPECIAL + 2;
     pub const LIMIT: u16 = Op::SPECIAL + 3;
+}
+
+/// What an operation's operands ask of its handler. The program is lowered to one of them, so that no handler asks again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Way {
+    /// Anything: modifiers, special sources, halves of registers. In a wave of 64, everything.
+    Any,
+    /// Rows as they stand.
+    Plain,
+    /// Rows as they stand, once the SGPRs among the sources are broadcast ([`Op::SCALARS`]).
+    Scalars,
 }
 
 /// Modifiers and fields that only some operations have.

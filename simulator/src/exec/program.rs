@@ -21,11 +21,8 @@ pub struct Program {
     pub lines: Vec<u32>,
     /// Lanes of the waves that run it, for its text: 32 unless set.
     pub wave_size: u32,
+    /// The last operation is [`Op::END`]: the loop needs no bounds check.
     pub lowered: Lowered,
-    /// Byte offset of each operation's instruction. The last operation is [`Op::END`]: the loop needs no bounds check.
-    pub op_pcs: Vec<u64>,
-    /// Instructions complete before each operation: the loop counts them at jumps.
-    pub op_counts: Vec<u32>,
     /// Operation by dword of the code; `u32::MAX` inside an instruction.
     by_dword: Vec<u32>,
     /// Meanings that replace the compiled ones.
@@ -77,8 +74,6 @@ impl Program {
             lines: Vec::new(),
             wave_size: 32,
             lowered: Lowered::default(),
-            op_pcs: Vec::new(),
-            op_counts: Vec::new(),
             by_dword: Vec::new(),
             overrides: None,
         }
@@ -88,9 +83,7 @@ impl Program {
         let pc = self.end();
         self.by_dword.push(self.lowered.ops.len() as u32);
         self.by_dword.resize(self.by_dword.len() + inst.size as usize / 4 - 1, u32::MAX);
-        self.lowered.push(self.arch, &inst);
-        self.op_pcs.resize(self.lowered.ops.len(), pc);
-        self.op_counts.resize(self.lowered.ops.len(), self.insts.len() as u32);
+        self.lowered.push(self.arch, &inst, pc as u32, self.insts.len() as u32);
         self.pcs.push(pc);
         self.lines.push(line);
         self.insts.push(inst);
@@ -98,17 +91,13 @@ impl Program {
 
     /// An operation that is no instruction.
     fn insert(&mut self, op: Op, dwords: usize) {
-        let pc = self.end();
+        let pc = self.end() as u32;
         self.by_dword.resize(self.by_dword.len() + dwords, self.lowered.ops.len() as u32);
-        self.lowered.ops.push(op);
-        self.op_pcs.push(pc);
-        self.op_counts.push(self.insts.len() as u32);
+        self.lowered.ops.push(Op { pc, number: self.insts.len() as u32, ..op });
     }
 
     fn finish(mut self) -> Program {
         self.insert(Op::end(), 0);
-        // What counts as executed when the last operation has run.
-        self.op_counts.push(self.insts.len() as u32);
         self
     }
 
@@ -117,11 +106,13 @@ impl Program {
         self.overrides = Some(overrides);
         for at in 0..self.insts.len() {
             let pc = self.pcs[at];
-            if let (Some(_), Some(op)) = (self.replaced(pc), self.op_at(pc)) {
-                // The instruction is evaluated as a whole: its first operation stands for all of them.
-                self.lowered.ops[op].code = Op::UNKNOWN;
-                self.lowered.ops[op].flags &= !Op::MORE;
+            if self.replaced(pc).is_none() {
+                continue;
             }
+            let op = self.by_dword[(pc / 4) as usize] as usize;
+            // The instruction is evaluated as a whole: its first operation stands for all of them.
+            self.lowered.ops[op].code = Op::UNKNOWN;
+            self.lowered.ops[op].flags &= !Op::MORE;
         }
     }
 
@@ -150,12 +141,21 @@ impl Program {
     }
 
     /// Operation at a byte offset.
-    pub fn op_at(&self, pc: u64) -> Option<usize> {
+    #[inline(always)]
+    pub fn op_at(&self, pc: u64) -> Option<&Op> {
         if !pc.is_multiple_of(4) {
             return None;
         }
-        let at = *self.by_dword.get((pc / 4) as usize)?;
-        (at != u32::MAX).then_some(at as usize)
+        // Of what is inside an instruction there is none.
+        self.lowered.ops.get(*self.by_dword.get((pc / 4) as usize)? as usize)
+    }
+
+    /// The operation behind one, in the order of the code; behind the last the last itself.
+    #[inline(always)]
+    pub fn op_after(&self, op: &Op) -> &Op {
+        let ops = &self.lowered.ops[..];
+        let at = std::ptr::from_ref(op).addr().wrapping_sub(ops.as_ptr().addr()) / size_of::<Op>();
+        ops.get(at.wrapping_add(1)).unwrap_or(&ops[ops.len() - 1])
     }
 
     /// Name of the instruction at a byte offset.

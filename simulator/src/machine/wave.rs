@@ -161,15 +161,15 @@ impl Wave {
         }
     }
 
-    /// [`Wave::is_clean`] without a bounds check.
+    /// 1 if a row surely holds no f32 denormals, else 0.
     ///
     /// # Safety
     /// `row` is below [`ROWS`].
     #[inline(always)]
-    pub unsafe fn is_clean_unchecked(&self, row: usize) -> bool {
+    pub unsafe fn clean_unchecked(&self, row: usize) -> u8 {
         debug_assert!(row < ROWS);
         // SAFETY: by the contract; there are more codes than rows.
-        unsafe { *self.clean.as_ptr().wrapping_add(row) == 1 }
+        unsafe { *self.clean.as_ptr().wrapping_add(row) }
     }
 
     /// [`Wave::set_clean`] without a bounds check.

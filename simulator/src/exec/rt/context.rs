@@ -7,6 +7,7 @@ use crate::exec::hwreg;
 use crate::exec::machine_ops::{self, Event};
 use crate::exec::op::{Ext, Op};
 use crate::fault::FaultKind;
+use crate::isa::handlers;
 use crate::machine::{Row, Wave, Workgroup};
 use crate::memory::{MemError, Memory};
 use isa_spec::arith::FloatEnv;
@@ -41,17 +42,15 @@ pub struct Cx<'a> {
     pub exts: &'a [Ext],
     /// The host has what the fast handlers are compiled for.
     pub fast: bool,
-    /// Flags of the operations that take a handler's long way.
-    pub slow: u16,
-    /// [`Cx::KEEP`], [`Cx::FLUSH`], or anything else.
-    pub mode_kind: u32,
+    /// The handlers for this host, MODE and wave size.
+    pub handlers: &'static handlers::Table,
     pub general: General,
     pub jump: u64,
     pub event: Option<Event>,
-    /// Index of the running operation.
-    pub at: usize,
-    /// PC by operation.
-    pub op_pcs: &'a [u64],
+    /// The operation that runs.
+    pub op: &'a Op,
+    /// PC of the code's first byte.
+    pub origin: u64,
     /// Executed so far, for the clock; the run loop brings it up to date at jumps.
     pub instructions: u64,
     /// Of an observed run.
@@ -59,25 +58,24 @@ pub struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    /// `mode_kind`: nearest even, denormals kept.
-    pub const KEEP: u32 = 0;
-    /// The same with f32 denormals flushed.
-    pub const FLUSH: u32 = 1;
-
     /// After MODE changed.
     pub fn refresh_mode(&mut self) {
         let env = FloatEnv::from_mode(self.wave.mode);
         self.general = General(env);
         // Rounding, denormals and FP16_OVFL.
-        self.mode_kind = match self.wave.mode & 0x80_00ff {
-            0xf0 => Cx::KEEP,
-            0xc0 => Cx::FLUSH,
-            _ => 2,
+        self.handlers = match (self.fast, self.wave.mode & 0x80_00ff, self.wave.size) {
+            (true, 0xf0, 64) => &handlers::KEEP_64,
+            (true, 0xf0, _) => &handlers::KEEP,
+            (true, 0xc0, 64) => &handlers::FLUSH_64,
+            (true, 0xc0, _) => &handlers::FLUSH,
+            _ => &handlers::BASE,
         };
     }
 
+    /// PC of the running operation.
+    #[inline(always)]
     pub fn pc(&self) -> u64 {
-        self.op_pcs.get(self.at).copied().unwrap_or(0)
+        self.origin + self.op.pc as u64
     }
 
     #[inline(always)]

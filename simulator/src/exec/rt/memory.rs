@@ -626,7 +626,7 @@ unsafe fn near_sum<const BYTES: usize>(
 /// through memory farther than the host's own prefetcher follows.
 #[inline(always)]
 fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usize) {
-    let last = &mut cx.wave.last_addresses[cx.at % LAST_ADDRESSES];
+    let last = &mut cx.wave.last_addresses[cx.op.number as usize % LAST_ADDRESSES];
     let step = address.wrapping_sub(*last);
     *last = address;
     #[cfg(target_arch = "x86_64")]

@@ -79,7 +79,7 @@ pub unsafe fn stage<const DWORDS: usize>(
 /// [`stage`] where nothing is special: a row of the wave's file, whatever the source.
 ///
 /// # Safety
-/// As for [`stage`], in a wave of 32, for an operation that is not [`Op::SLOW`], its scalars broadcast.
+/// As for [`stage`], in a wave of 32, for an operation of [`super::super::op::Way::Plain`], or with its scalars broadcast.
 #[inline(always)]
 pub unsafe fn plain_stage(file: *mut Row, code: u16) -> *const Row {
     debug_assert!(code >= Op::VGPR && ((code - Op::VGPR) as usize) < ROWS);
@@ -100,12 +100,12 @@ pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
     }
 }
 
-/// [`broadcast`] for a wave of 32.
+/// [`broadcast`] for a wave of 32. `DENORMALS`: whoever reads the rows asks for theirs.
 ///
 /// # Safety
-/// The wave is the one that the operation was lowered for.
+/// The operation lists SGPRs, on a host with AVX2 (x86-64).
 #[inline(always)]
-pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
+pub unsafe fn plain_broadcast<const DENORMALS: bool>(cx: &mut Cx<'_>, op: &Op) {
     let file = file(cx);
     let (mut list, mut row) = (op.imm, STAGE);
     // A loop of unknown length: one or two rounds, not worth unrolling.
@@ -113,10 +113,33 @@ pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
         let value = cx.wave.sgprs[(list & 127) as usize];
         debug_assert!(row < STAGE + 4 * STAGE_ROWS);
         // SAFETY: the list is four bytes long, and every file has the hidden rows.
-        unsafe { *file.add(row) = Row::splat(value) };
-        cx.wave.set_clean(row, !is_denormal(value));
+        unsafe { fill(&mut *file.add(row), value) };
+        if DENORMALS {
+            cx.wave.set_clean(row, !is_denormal(value));
+        }
         list = list >> 8 | (Op::NO_SCALAR as u32) << 24;
         row += 1;
+    }
+}
+
+/// A row of the same word.
+///
+/// # Safety
+/// The host has AVX2 (x86-64).
+#[inline(always)]
+unsafe fn fill(row: &mut Row, value: u32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::*;
+        // SAFETY: by the contract; a row is four aligned vectors.
+        unsafe {
+            let (at, value) = (row.0.as_mut_ptr().cast::<__m256i>(), _mm256_set1_epi32(value as i32));
+            (0..4).for_each(|k| _mm256_store_si256(at.add(k), value));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        *row = Row::splat(value);
     }
 }
 
@@ -310,14 +333,17 @@ pub unsafe fn write<const N: usize>(
     }
 }
 
-/// Whether a plain source surely holds no f32 denormals.
+/// Whether plain sources surely hold no f32 denormals.
 ///
 /// # Safety
 /// As for [`plain_stage`].
 #[inline(always)]
-pub unsafe fn is_clean(cx: &Cx<'_>, code: u16) -> bool {
-    // SAFETY: by the contract a row's code. (The subtraction becomes part of the address.)
-    unsafe { cx.wave.is_clean_unchecked((code as usize).wrapping_sub(Op::VGPR as usize)) }
+pub unsafe fn are_clean<const N: usize>(cx: &Cx<'_>, codes: [u16; N]) -> bool {
+    // Numbers, not truth values: one branch for all. (The subtraction becomes part of the address.)
+    // SAFETY: by the contract rows' codes.
+    let clean =
+        |code: u16| unsafe { cx.wave.clean_unchecked((code as usize).wrapping_sub(Op::VGPR as usize)) };
+    codes.into_iter().fold(1, |all, code| all & clean(code)) != 0
 }
 
 /// Looks for denormals in rows of which nothing is known, and remembers those that have none: a register that a loop only reads is
@@ -332,7 +358,7 @@ pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, codes: [u16; N]) {
         let at = (code & Op::ROW) as usize;
         debug_assert!(at < ROWS);
         // SAFETY: by the contract a row's code.
-        if unsafe { is_clean(cx, code) } {
+        if unsafe { are_clean(cx, [code]) } {
             continue;
         }
         // SAFETY: by the contract.
@@ -366,16 +392,26 @@ pub unsafe fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
     }
 }
 
-/// Whether there are f32 denormals in what was just written, or in the lanes beside it: hardly ever. Looked for in place: a result that
-/// was looked at before it is stored would not be computed in vectors.
+/// [`plain_write`] of f32 values whose denormals become zeros. They are looked for in place: a result that was looked at before it is
+/// stored would not be computed in vectors.
 ///
 /// # Safety
 /// As for [`plain_write`].
 #[inline(always)]
-pub unsafe fn has_denormals(file: *mut Row, op: &Op) -> bool {
-    debug_assert!((op.d as usize) < ROWS);
-    // SAFETY: by the contract.
-    has_denormal(unsafe { &*file.add(op.d as usize) })
+pub unsafe fn flushing_write(cx: &mut Cx<'_>, file: *mut Row, op: &Op, exec: u32, row: Row) -> Flow {
+    // SAFETY: by the contract, here and below.
+    unsafe {
+        plain_write(cx, file, op, exec, [row]);
+        flushed(cx, op, exec);
+        // Hardly ever, and perhaps in a lane that is not active.
+        if has_denormal(&row) { flush_written(cx, op) } else { Flow::NEXT }
+    }
+}
+
+/// What a function that others end with gives: if the compiler knew the value, it would make it anew behind a call instead of a jump.
+#[inline(always)]
+pub fn passed_on(flow: Flow) -> Flow {
+    Flow(std::hint::black_box(flow.0))
 }
 
 /// Flushes the f32 denormals of the active lanes of what was just written: the last thing that a handler does.
