@@ -1,5 +1,7 @@
 //! Source files and positions: file ids, byte spans, line tables.
 
+use std::sync::OnceLock;
+
 /// A file in a [`SourceMap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct FileId(pub u32);
@@ -23,7 +25,8 @@ pub struct SourceFile {
     /// As shown in messages: relative to the workspace where possible.
     pub name: String,
     pub text: String,
-    line_starts: Vec<u32>,
+    /// Found when a message first asks for a line.
+    line_starts: OnceLock<Vec<u32>>,
 }
 
 impl Span {
@@ -39,10 +42,7 @@ impl Span {
 
 impl SourceMap {
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
-        let text = text.into();
-        let line_starts =
-            std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at as u32 + 1)).collect();
-        self.files.push(SourceFile { name: name.into(), text, line_starts });
+        self.files.push(SourceFile { name: name.into(), text: text.into(), line_starts: OnceLock::new() });
         FileId(self.files.len() as u32 - 1)
     }
 
@@ -53,8 +53,11 @@ impl SourceMap {
     /// 1-based line and column; the column counts characters.
     pub fn line_col(&self, file: FileId, offset: u32) -> (usize, usize) {
         let file = self.file(file);
-        let line = file.line_starts.partition_point(|&start| start <= offset);
-        let start = file.line_starts[line - 1] as usize;
+        let line_starts = file.line_starts.get_or_init(|| {
+            std::iter::once(0).chain(file.text.match_indices('\n').map(|(at, _)| at as u32 + 1)).collect()
+        });
+        let line = line_starts.partition_point(|&start| start <= offset);
+        let start = line_starts[line - 1] as usize;
         let end = (offset as usize).min(file.text.len());
         let end = (start..=end).rev().find(|&at| file.text.is_char_boundary(at)).unwrap_or(start);
         (line, file.text[start..end].chars().count() + 1)

@@ -1,15 +1,14 @@
 //! `.if` and its kind: which lines are read.
 
 use super::error::{AsmError, Span};
-use super::source::Place;
-use std::rc::Rc;
+use super::source::{Place, Text};
 
 /// One `.if` that is open.
 #[derive(Debug)]
 pub struct Conditional {
     /// Where it began.
     pub place: Place,
-    pub line: Rc<str>,
+    pub line: Text,
     pub span: Span,
     /// The lines around it are read.
     outside: bool,
@@ -35,7 +34,7 @@ impl Conditionals {
         self.open.last().is_none_or(|c| c.outside && c.reads)
     }
 
-    pub fn begin(&mut self, place: Place, line: Rc<str>, span: Span, holds: bool) -> Result<(), AsmError> {
+    pub fn begin(&mut self, place: Place, line: Text, span: Span, holds: bool) -> Result<(), AsmError> {
         if self.open.len() >= MAX_DEPTH {
             return Err(AsmError::new(span, format!("conditionals nest more than {MAX_DEPTH} deep")));
         }

@@ -29,33 +29,34 @@ pub const FLOATS: [(&str, f64); 9] = [
     ("0.15915494", std::f64::consts::FRAC_1_PI / 2.0),
 ];
 
-/// Bits of an inline float in a type. 1/(2π) is rounded differently in each.
-fn bits(at: usize, constant: Constant) -> u64 {
-    let value = FLOATS[at].1;
+/// Bits of the inline floats in 64, 32 and 16 bits, and as bfloat16. 1/(2π) is rounded differently in each.
+static BITS: [[u64; FLOATS.len()]; 4] = {
+    let mut bits = [[0; FLOATS.len()]; 4];
+    let mut at = 0;
+    while at < FLOATS.len() {
+        let value = FLOATS[at].1;
+        bits[0][at] = value.to_bits();
+        bits[1][at] = (value as f32).to_bits() as u64;
+        bits[2][at] = f16::from_f64_const(value).to_bits() as u64;
+        bits[3][at] = bf16::from_f64_const(value).to_bits() as u64;
+        at += 1;
+    }
+    bits[0][8] = 0x3fc4_5f30_6dc9_c882;
+    bits[3][8] = 0x3e22;
+    bits
+};
+
+fn bits(constant: Constant) -> &'static [u64; FLOATS.len()] {
     match constant {
-        Constant::F64 | Constant::Int64 => {
-            if at == 8 {
-                0x3fc4_5f30_6dc9_c882
-            } else {
-                value.to_bits()
-            }
-        }
-        Constant::F16 | Constant::PackedF16 | Constant::Int16 | Constant::Mixed => {
-            f16::from_f64(value).to_bits() as u64
-        }
-        Constant::Bf16 | Constant::PackedBf16 => {
-            if at == 8 {
-                0x3e22
-            } else {
-                bf16::from_f64(value).to_bits() as u64
-            }
-        }
-        _ => (value as f32).to_bits() as u64,
+        Constant::F64 | Constant::Int64 => &BITS[0],
+        Constant::Int32 | Constant::F32 | Constant::PackedInt => &BITS[1],
+        Constant::F16 | Constant::PackedF16 | Constant::Int16 | Constant::Mixed => &BITS[2],
+        Constant::Bf16 | Constant::PackedBf16 => &BITS[3],
     }
 }
 
 fn inline_float(pattern: u64, constant: Constant) -> Option<Encoded> {
-    (0..FLOATS.len()).find(|&at| bits(at, constant) == pattern).map(Encoded::Float)
+    bits(constant).iter().position(|bits| *bits == pattern).map(Encoded::Float)
 }
 
 fn inline_integer(value: i64) -> Option<Encoded> {
@@ -183,7 +184,7 @@ pub fn inline_text(name: &str, constant: Constant) -> String {
         ("0.15915494", Constant::F64 | Constant::Int64) => "0.15915494309189532".to_string(),
         // To a 16-bit integer a float is its bits.
         (_, Constant::Int16) => match FLOATS.iter().position(|f| f.0 == name) {
-            Some(at) => format!("0x{:x}", bits(at, constant)),
+            Some(at) => format!("0x{:x}", bits(constant)[at]),
             None => name.to_string(),
         },
         _ => name.to_string(),

@@ -1,5 +1,7 @@
 //! Where in a line something is wrong, what, and what may have been meant.
 
+use std::borrow::Cow;
+
 /// Bytes of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
@@ -8,6 +10,7 @@ pub struct Span {
 }
 
 impl Span {
+    #[inline]
     pub fn new(start: usize, end: usize) -> Span {
         Span { start, end }
     }
@@ -23,13 +26,13 @@ impl Span {
 #[error("{message}{}", help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
 pub struct AsmError {
     pub span: Span,
-    pub message: String,
+    pub message: Cow<'static, str>,
     /// A suggestion: `did you mean …?`, or the rule in full.
     pub help: Option<String>,
 }
 
 impl AsmError {
-    pub fn new(span: Span, message: impl Into<String>) -> AsmError {
+    pub fn new(span: Span, message: impl Into<Cow<'static, str>>) -> AsmError {
         AsmError { span, message: message.into(), help: None }
     }
 

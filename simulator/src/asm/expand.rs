@@ -268,7 +268,7 @@ mod tests {
         input.repeat(lines, 2, 0).unwrap();
         assert_eq!(all(&mut input).len(), 9);
         let mut input = Input::new("k.s", "x");
-        let body = vec![SourceLine { text: "b \\x".into(), file: 0, number: 7 }];
+        let body = vec![SourceLine { text: "b \\x".to_string().into(), file: 0, number: 7 }];
         input.each(body, "x", vec!["1".to_string(), "2".to_string()], 0, 0).unwrap();
         assert_eq!(all(&mut input), ["b 1", "b 2", "x"]);
     }

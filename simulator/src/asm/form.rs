@@ -5,9 +5,10 @@
 //! fields that are no operands are spelt.
 
 use super::modifier::{self, Mod};
+use super::names::{TypeNames, names};
 use crate::arch::Arch;
 use foldhash::HashMap;
-use isa_spec::tables::{ArchTable, Encoding, EntryId, MAX_FIELDS, OperandSig};
+use isa_spec::tables::{ArchTable, Encoding, EntryId, MAX_FIELDS, OperandSig, Role};
 use std::sync::OnceLock;
 
 /// How one entry is written.
@@ -31,6 +32,38 @@ pub struct Form {
     pub sources: u8,
     /// GLC or TH of an atomic: bit 0 says that the first slot is written.
     pub returns: Option<u8>,
+    pub signs: Signs,
+    /// Of a vector instruction; others may read what they name.
+    pub bus: Option<Bus>,
+}
+
+/// Signs and absolute values of sources.
+#[derive(Debug, Clone, Copy)]
+pub struct Signs {
+    /// Bits for them, whatever they mean.
+    pub neg: bool,
+    pub abs: bool,
+    /// Two halves, each with its sign.
+    pub packed: bool,
+    /// Operands as written that are no floats, a bit each. Moves and selects of untyped bits are for floats too (RDNA manuals,
+    /// V_MOV_B32, V_CNDMASK_B32: "floating-point modifiers are valid …").
+    pub integers: u32,
+}
+
+/// What the constant bus has to bring (RDNA manuals, *VALU: Operands*).
+#[derive(Debug)]
+pub struct Bus {
+    /// Scalar values that the instruction reads at most, the literal among them.
+    pub most: usize,
+    /// Those that it reads without a field: VCC, M0.
+    pub implicit: Vec<&'static str>,
+}
+
+/// A bit of a field.
+#[derive(Debug, Clone, Copy)]
+pub struct Bit {
+    pub field: u8,
+    pub bit: u8,
 }
 
 /// Which of an instruction's encodings.
@@ -49,12 +82,15 @@ pub enum Class {
 pub struct Slot {
     pub kind: Kind,
     pub field: Option<u8>,
-    /// Operand type of the field.
+    /// Operand type of the field, and what it calls its values.
     pub ty: u8,
+    pub names: &'static TypeNames,
     pub size: Size,
     pub constant: Constant,
     /// Position among the sources: bit of NEG, ABS, OP_SEL. `Some(3)` is the destination.
     pub source: Option<u8>,
+    pub neg: Option<Bit>,
+    pub abs: Option<Bit>,
     /// A result that is read first.
     pub accumulates: bool,
 }
@@ -183,6 +219,7 @@ pub struct Forms {
 }
 
 impl Forms {
+    #[inline]
     pub fn of(&self, entry: EntryId) -> &Form {
         self.forms[entry as usize].get_or_init(|| Builder::new(self.arch, entry).form())
     }
@@ -200,9 +237,6 @@ impl Forms {
 
     /// Entries of a mnemonic as written, in lower case, and the class that its suffix asks for.
     pub fn resolve(&self, name: &str) -> Option<(&[EntryId], Option<Class>)> {
-        if let Some(entries) = self.called(name) {
-            return Some((entries, None));
-        }
         let (bare, class) = without_suffix(name);
         self.known(bare).map(|entries| (entries, class))
     }
@@ -213,13 +247,20 @@ impl Forms {
 }
 
 /// A mnemonic without the suffix that asks for an encoding, and the class that it asks for.
+#[inline]
 pub fn without_suffix(name: &str) -> (&str, Option<Class>) {
-    const SUFFIXES: [(&str, Class); 4] =
-        [("_e64_dpp", Class::E64Dpp), ("_dpp", Class::Dpp), ("_e32", Class::E32), ("_e64", Class::E64)];
-    let found = SUFFIXES.iter().find_map(|(suffix, class)| Some((name.strip_suffix(suffix)?, Some(*class))));
-    found.unwrap_or((name, None))
+    let class = match name.as_bytes() {
+        [.., b'_', b'e', b'3', b'2'] => Class::E32,
+        [.., b'_', b'e', b'6', b'4'] => Class::E64,
+        [.., b'_', b'e', b'6', b'4', b'_', b'd', b'p', b'p'] => Class::E64Dpp,
+        [.., b'_', b'd', b'p', b'p'] => Class::Dpp,
+        _ => return (name, None),
+    };
+    let len = if class == Class::E64Dpp { "_e64_dpp".len() } else { "_e32".len() };
+    (&name[..name.len() - len], Some(class))
 }
 
+#[inline]
 pub fn forms(arch: Arch) -> &'static Forms {
     static FORMS: [OnceLock<Forms>; Arch::ALL.len()] = [const { OnceLock::new() }; Arch::ALL.len()];
     FORMS[arch as usize].get_or_init(|| build(arch))
@@ -304,7 +345,55 @@ impl Builder {
             start: self.start(),
             literal,
             returns,
+            signs: self.signs(),
+            bus: self.bus(),
         }
+    }
+
+    fn signs(&self) -> Signs {
+        let has = |names: &[&str]| names.iter().any(|name| self.field(name).is_some());
+        let untyped = self.name.starts_with("V_MOV_B") || self.name.starts_with("V_CNDMASK_B");
+        let float = |o: &OperandSig| {
+            let format = self.table.formats[o.format as usize].name;
+            format.trim_start_matches("FMT").contains('F')
+        };
+        let written = self.sig.iter().filter(|o| !o.implicit && o.role != Role::State);
+        let integers = written.enumerate().filter(|(_, o)| !untyped && !float(o));
+        Signs {
+            neg: has(&["NEG", "SRC0_NEG"]),
+            abs: has(&["ABS", "SRC0_ABS"]),
+            packed: has(&["NEG_HI"]),
+            integers: integers.fold(0, |bits, (at, _)| bits | 1 << at),
+        }
+    }
+
+    fn bus(&self) -> Option<Bus> {
+        if !self.encoding.trim_start_matches("ENC_").starts_with("VOP") {
+            return None;
+        }
+        // The 64-bit shifts have one place.
+        let shift = matches!(self.name, "V_LSHLREV_B64" | "V_LSHRREV_B64" | "V_ASHRREV_I64");
+        let read = self.sig.iter().filter(|o| o.input && o.field.is_none());
+        let implicit = read.filter_map(|o| match self.table.operand_types[o.ty as usize].name {
+            "OPR_VCC" => Some("vcc_lo"),
+            ty if ty.ends_with("_M0") => Some("m0"),
+            _ => None,
+        });
+        Some(Bus { most: if shift { 1 } else { 2 }, implicit: implicit.collect() })
+    }
+
+    /// Where the encoding says that a source is negated, and that its absolute value is taken.
+    fn sign_bits(&self, source: Option<u8>) -> [Option<Bit>; 2] {
+        let Some(source) = source.filter(|s| *s < 3) else { return [None; 2] };
+        // Mixed precision keeps the absolute values where packed operations negate the high halves.
+        let packed = self.field("NEG_HI").is_some();
+        let mixed = self.name.starts_with("V_FMA_MIX");
+        let bit = |all: &str, one: &str| {
+            let shared = self.field(all).filter(|_| !packed || mixed).map(|field| Bit { field, bit: source });
+            let own = || self.field(&format!("SRC{source}_{one}")).map(|field| Bit { field, bit: 0 });
+            shared.or_else(|| if packed { None } else { own() })
+        };
+        [bit("NEG", "NEG"), bit(if packed { "NEG_HI" } else { "ABS" }, "ABS")]
     }
 
     fn field(&self, name: &str) -> Option<u8> {
@@ -367,7 +456,7 @@ impl Builder {
             // Not an operand of the description, but a field that LLVM writes.
             let constant = Constant::Int16;
             let (kind, field, size) = (Kind::Imm(Imm::Optional), self.field("SIMM16"), Size::Bits(16));
-            slots.push(Slot { kind, field, ty: 0, size, constant, source: None, accumulates: false });
+            slots.push(Slot { kind, field, size, constant, ..self.unsigned_slot(0) });
         }
         let family = self.family();
         if family == "EXP" {
@@ -377,15 +466,8 @@ impl Builder {
         }
         // Where addresses are not listed, there are as many as the dimension says.
         if matches!(family, "VIMAGE" | "VSAMPLE") {
-            let slot = Slot {
-                kind: Kind::ImageAddr,
-                field: self.field("VADDR0"),
-                ty: slots.first().map_or(0, |s| s.ty),
-                size: Size::Bits(32),
-                constant: Constant::Int32,
-                source: None,
-                accumulates: false,
-            };
+            let (kind, field) = (Kind::ImageAddr, self.field("VADDR0"));
+            let slot = Slot { kind, field, ..self.unsigned_slot(slots.first().map_or(0, |s| s.ty)) };
             slots.insert(1.min(slots.len()), slot);
         }
         if family == "SMEM" && self.name.contains("PREFETCH") {
@@ -410,6 +492,22 @@ impl Builder {
             "MUBUF" | "MTBUF" | "VBUFFER" => "BUFFER",
             e if e.starts_with("MIMG") => "MIMG",
             other => other,
+        }
+    }
+
+    /// Of 32 bits, and no source.
+    fn unsigned_slot(&self, ty: u8) -> Slot {
+        Slot {
+            kind: Kind::Value,
+            field: None,
+            ty,
+            names: names(self.arch, ty),
+            size: Size::Bits(32),
+            constant: Constant::Int32,
+            source: None,
+            neg: None,
+            abs: None,
+            accumulates: false,
         }
     }
 
@@ -466,15 +564,10 @@ impl Builder {
             _ => None,
         };
         let constant = self.constant(format, o.size_bits, source);
-        Some(Slot {
-            kind,
-            field: o.field,
-            ty: o.ty,
-            size,
-            constant,
-            source,
-            accumulates: o.input && o.output,
-        })
+        let [neg, abs] = self.sign_bits(source);
+        let accumulates = o.input && o.output;
+        let bare = self.unsigned_slot(o.ty);
+        Some(Slot { kind, field: o.field, size, constant, source, neg, abs, accumulates, ..bare })
     }
 
     /// What LLVM takes the operand for. Where the description says 16 bits of which a 32-bit operand is read, constants have 32.

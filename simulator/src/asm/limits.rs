@@ -3,85 +3,73 @@
 
 use super::Options;
 use super::error::{AsmError, Span};
-use super::form::{Kind, Slot, forms};
+use super::form::{Form, Kind, Slot, forms};
 use super::matching::half_slots;
-use super::names::{LITERAL, names};
+use super::names::LITERAL;
 use crate::arch::Arch;
 use crate::inst::Inst;
 use isa_spec::tables::EntryId;
-
-/// Scalar values that a vector instruction reads at most, the literal among them. Inline constants and `null` are free.
-fn scalars(name: &str) -> usize {
-    // The 64-bit shifts have one place.
-    match name {
-        "V_LSHLREV_B64" | "V_LSHRREV_B64" | "V_ASHRREV_I64" => 1,
-        _ => 2,
-    }
-}
+use smallvec::SmallVec;
 
 /// An operand of a field by its code.
 #[derive(Debug, PartialEq, Eq)]
 enum Read {
     Vector(u32),
-    Scalar(String),
+    Scalar(&'static str),
     Free,
 }
 
-fn read(inst: &Inst, arch: Arch, slot: &Slot) -> Read {
+fn read(inst: &Inst, slot: &Slot) -> Read {
     let Some(field) = slot.field else { return Read::Free };
     let code = inst.fields[field as usize];
-    let Some(name) = names(arch, slot.ty).name(code) else { return Read::Free };
-    let digit = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
-    match name {
-        LITERAL => Read::Scalar("the literal".to_string()),
-        "null" => Read::Free,
-        _ if name.strip_prefix('v').is_some_and(digit) => Read::Vector(code & 0xff),
-        _ if digit(name.trim_start_matches('-')) => Read::Free,
-        _ => Read::Scalar(name.to_string()),
+    if let Some(n) = slot.names.vgpr(code) {
+        return Read::Vector(n);
+    }
+    let Some(name) = slot.names.name(code) else { return Read::Free };
+    match name.as_bytes() {
+        _ if name == LITERAL => Read::Scalar(THE_LITERAL),
+        [b'v', b'0'..=b'9', ..] => Read::Vector(code & 0xff),
+        // Inline constants.
+        [b'0'..=b'9', ..] | [b'-', b'0'..=b'9', ..] | b"null" => Read::Free,
+        _ => Read::Scalar(name),
     }
 }
 
+const THE_LITERAL: &str = "the literal";
+
 /// Whether the instruction can read all that it names. `halves`: the slots of an instruction, or of both halves of a dual one.
 pub fn check(inst: &Inst, arch: Arch, halves: &[&[Slot]], span: Span) -> Result<(), AsmError> {
-    let table = arch.table();
-    let encoding = inst.encoding(table).name.trim_start_matches("ENC_");
-    if !encoding.starts_with("VOP") {
-        return Ok(());
-    }
-    let mut list: Vec<String> = Vec::new();
-    let mut add = |name: String| {
+    let form = forms(arch).of(inst.entry);
+    let Some(bus) = &form.bus else { return Ok(()) };
+    let mut list: SmallVec<[&'static str; 8]> = SmallVec::new();
+    let mut add = |name: &'static str| {
         if !list.contains(&name) {
             list.push(name);
         }
     };
-    // Scalars that the instruction reads without a field: VCC, M0.
-    for entry in [inst.entry, inst.entry_y].into_iter().filter(|e| *e != EntryId::MAX) {
-        for o in table.signatures[table.entries[entry as usize].sig as usize] {
-            match table.operand_types[o.ty as usize].name {
-                "OPR_VCC" if o.input && o.field.is_none() => add("vcc_lo".to_string()),
-                ty if o.input && o.field.is_none() && ty.ends_with("_M0") => add("m0".to_string()),
-                _ => {}
-            }
-        }
+    bus.implicit.iter().for_each(|name| add(name));
+    if inst.entry_y != EntryId::MAX {
+        let second: &Form = forms(arch).of(inst.entry_y);
+        second.bus.iter().flat_map(|b| &b.implicit).for_each(|name| add(name));
     }
     for slot in halves.iter().copied().flatten() {
         match slot.kind {
-            Kind::Literal => add("the literal".to_string()),
-            Kind::Value if slot.source.is_some_and(|s| s < 3) => match read(inst, arch, slot) {
-                Read::Scalar(name) => add(name),
-                Read::Vector(_) | Read::Free => {}
-            },
+            Kind::Literal => add(THE_LITERAL),
+            Kind::Value if slot.source.is_some_and(|s| s < 3) => {
+                if let Read::Scalar(name) = read(inst, slot) {
+                    add(name);
+                }
+            }
             _ => {}
         }
     }
-    let name = inst.instruction(table).name;
-    let most = scalars(name);
-    if list.len() > most {
-        let (count, most) = (list.len(), if most == 1 { "one".to_string() } else { most.to_string() });
+    if list.len() > bus.most {
+        let most = if bus.most == 1 { "one".to_string() } else { bus.most.to_string() };
         let message = format!(
-            "this reads {count} scalar values: {}; `{}` can read {most} (constant bus)",
+            "this reads {} scalar values: {}; `{}` can read {most} (constant bus)",
+            list.len(),
             list.join(", "),
-            name.to_lowercase()
+            inst.instruction(arch.table()).name.to_lowercase()
         );
         return Err(AsmError::new(span, message));
     }
@@ -100,7 +88,7 @@ fn banks(inst: &Inst, arch: Arch, x: &[Slot], y: &[Slot], span: Span) -> Result<
     if arch == Arch::Rdna4 && is_move(inst.entry) && is_move(inst.entry_y) {
         return Ok(());
     }
-    let (x, y) = (sources(inst, arch, x), sources(inst, arch, y));
+    let (x, y) = (sources(inst, x), sources(inst, y));
     for (at, (which, banks)) in [("first", 4), ("second", 4), ("third", 2)].into_iter().enumerate() {
         if let (Some(a), Some(b)) = (x[at], y[at])
             && a % banks == b % banks
@@ -116,8 +104,8 @@ fn banks(inst: &Inst, arch: Arch, x: &[Slot], y: &[Slot], span: Span) -> Result<
 
 /// The vector registers that a half reads as its first, second and third source. An accumulator is a third source, and so is what stands
 /// behind a literal that is the second (`v_dual_fmamk_f32`).
-fn sources(inst: &Inst, arch: Arch, slots: &[Slot]) -> [Option<u32>; 3] {
-    let vector = |slot: &Slot| match read(inst, arch, slot) {
+fn sources(inst: &Inst, slots: &[Slot]) -> [Option<u32>; 3] {
+    let vector = |slot: &Slot| match read(inst, slot) {
         Read::Vector(n) => Some(n),
         _ => None,
     };

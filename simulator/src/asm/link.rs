@@ -280,7 +280,7 @@ impl Program {
                 let label = label.map(|l| l.0).filter(|l| !l.contains('#'));
                 let listed = &mut self.listing[*listed];
                 (listed.inst, listed.label) = (inst, label.map(str::to_string));
-                listed.words = words.to_vec();
+                listed.words = words;
             }
             Pending::Data { width, span, .. } => {
                 let value = values.first().copied().unwrap_or(0);

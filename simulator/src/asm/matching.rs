@@ -3,10 +3,9 @@
 use super::constant::{self, Encoded};
 use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
-use super::form::{Class, Form, Imm, Kind, Size, Slot, forms, without_suffix};
+use super::form::{Bit, Class, Form, Imm, Kind, Size, Slot, forms, without_suffix};
 use super::modifier::{self, Mod};
-use super::names::{TypeNames, names};
-use super::operand::{Half, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Value};
+use super::operand::{Half, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Special, Value, plain};
 use super::{Fixup, FixupKind, Options, Parsed, image, symbolic};
 use crate::inst::Inst;
 use isa_spec::tables::EntryId;
@@ -14,7 +13,7 @@ use std::borrow::Cow;
 
 /// The instruction that `line` says.
 pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
-    let name = &lower(&line.mnemonic)[..];
+    let name = &lower(line.mnemonic)[..];
     let found = forms(options.arch).resolve(name);
     let found = found.ok_or_else(|| unknown_mnemonic(name, line.mnemonic_span, options))?;
     assemble_as(line, found, options)
@@ -31,10 +30,11 @@ pub fn assemble_as(
     }
     let symbols = symbols_like_flags(line, entries, options);
     let line = symbols.as_ref().unwrap_or(line);
-    let dpp = line.modifiers.iter().any(|m| modifier::is_dpp(&m.name));
-    let mut worst: Option<(usize, AsmError)> = None;
+    let dpp = line.modifiers.iter().any(|m| modifier::is_dpp(m.name));
+    let mut nearest: Option<Matcher> = None;
+    let forms = forms(options.arch);
     for &entry in entries {
-        let form = forms(options.arch).of(entry);
+        let form = forms.of(entry);
         let wanted = match class {
             Some(class) => form.class == class,
             // A lane movement asks for the forms that have one.
@@ -45,28 +45,32 @@ pub fn assemble_as(
         }
         let mut m = Matcher::new(form, line, options);
         match m.run() {
-            Ok(parsed) => return Ok(parsed),
+            Ok(()) => return Ok(m.parsed()),
             // The form that got furthest knows best what is wrong.
-            Err(e) if worst.as_ref().is_none_or(|(progress, _)| m.progress > *progress) => {
-                worst = Some((m.progress, e));
-            }
+            Err(_) if nearest.as_ref().is_none_or(|n| m.progress > n.progress) => nearest = Some(m),
             Err(_) => {}
         }
     }
-    Err(worst.map_or_else(|| no_such_form(line, class, dpp, options), |w| w.1))
+    match nearest {
+        Some(m) => {
+            let mut m = Matcher { told: true, ..Matcher::new(m.form, line, options) };
+            m.run().map(|()| m.parsed())
+        }
+        None => Err(no_such_form(line, class, dpp, options)),
+    }
 }
 
 /// Labels and symbols may be called like modifiers of other instructions (`s_branch done`): flags that no form of the instruction has
 /// are operands, as long as operands are missing.
-fn symbols_like_flags(line: &Line, entries: &[EntryId], options: &Options) -> Option<Line> {
-    if line.modifiers.is_empty() {
-        return None;
-    }
+fn symbols_like_flags<'t>(line: &Line<'t>, entries: &[EntryId], options: &Options) -> Option<Line<'t>> {
     let all = || entries.iter().map(|e| forms(options.arch).of(*e));
     let foreign = |m: &Modifier| {
-        let own = || all().any(|f| f.mods.iter().any(|own| own.accepts(&m.name)));
-        m.value == ModifierValue::None && !modifier::is_dpp(&m.name) && !own()
+        let own = || all().any(|f| f.mods.iter().any(|own| own.accepts(m.name)));
+        m.value == ModifierValue::None && !modifier::is_dpp(m.name) && !own()
     };
+    if !line.modifiers.iter().any(foreign) {
+        return None;
+    }
     let most = all().map(|f| f.slots.len()).max().unwrap_or(0);
     let mut out = None;
     while let now = out.as_ref().unwrap_or(line)
@@ -76,8 +80,7 @@ fn symbols_like_flags(line: &Line, entries: &[EntryId], options: &Options) -> Op
         let mut next = now.clone();
         let Modifier { name, span, .. } = next.modifiers.remove(at);
         let place = next.operands.partition_point(|o| o.span.start < span.start);
-        let value = Value::Word(name);
-        next.operands.insert(place, Operand { value, neg: false, abs: false, literal: false, span });
+        next.operands.insert(place, Operand { span, ..plain(Value::Word(name)) });
         out = Some(next);
     }
     out
@@ -113,7 +116,7 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
 }
 
 fn no_such_form(line: &Line, class: Option<Class>, dpp: bool, options: &Options) -> AsmError {
-    let (name, span) = (&lower(&line.mnemonic)[..], line.mnemonic_span);
+    let (name, span) = (&lower(line.mnemonic)[..], line.mnemonic_span);
     if class.is_some() {
         return unknown_mnemonic(name, span, options);
     }
@@ -122,7 +125,7 @@ fn no_such_form(line: &Line, class: Option<Class>, dpp: bool, options: &Options)
 }
 
 /// `v_dual_… :: v_dual_…`
-fn dual(line: &Line, second: &Line, options: &Options) -> Result<Parsed, AsmError> {
+fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) -> Result<Parsed, AsmError> {
     let forms = forms(options.arch);
     let table = options.arch.table();
     let entries = |l: &Line| {
@@ -142,7 +145,7 @@ fn dual(line: &Line, second: &Line, options: &Options) -> Result<Parsed, AsmErro
             ));
         };
         let Some(y_slots) = half_slots(options, y, true) else { continue };
-        let mut m = Matcher::new(form, line, options);
+        let mut m = Matcher { told: true, ..Matcher::new(form, line, options) };
         let literal_needed = m.form.literal.is_some();
         let result = m.operands(&x_slots, &line.operands, line).and_then(|()| {
             m.fixups_from(second);
@@ -173,10 +176,11 @@ fn dual(line: &Line, second: &Line, options: &Options) -> Result<Parsed, AsmErro
                     line.span.to(second.span),
                 )?;
             }
-            m.finish(table.entries[y as usize].opcode as u32)
+            m.set("OPY", table.entries[y as usize].opcode as u32);
+            Ok(())
         });
         match result {
-            Ok(parsed) => return Ok(parsed),
+            Ok(()) => return Ok(m.parsed()),
             Err(e) if worst.as_ref().is_none_or(|(progress, _)| m.progress > *progress) => {
                 worst = Some((m.progress, e));
             }
@@ -218,21 +222,23 @@ pub fn lower(name: &str) -> Cow<'_, str> {
     if upper { name.to_ascii_lowercase().into() } else { name.into() }
 }
 
-struct Matcher<'a> {
+struct Matcher<'a, 't> {
     form: &'static Form,
-    line: &'a Line,
+    line: &'a Line<'t>,
     options: &'a Options,
     inst: Inst,
     literal: Option<u32>,
     fixups: Vec<Fixup>,
-    /// Modifiers that an operand took.
-    taken: Vec<usize>,
+    /// A modifier that an operand took.
+    taken: Option<usize>,
     /// How far the line matched, to tell which form's error to show.
     progress: usize,
+    /// Someone will read the error. While forms are tried, nobody does.
+    told: bool,
 }
 
-impl<'a> Matcher<'a> {
-    fn new(form: &'static Form, line: &'a Line, options: &'a Options) -> Matcher<'a> {
+impl<'a, 't> Matcher<'a, 't> {
+    fn new(form: &'static Form, line: &'a Line<'t>, options: &'a Options) -> Matcher<'a, 't> {
         let inst =
             Inst { entry: form.entry, entry_y: EntryId::MAX, size: form.size_bytes, fields: form.start };
         Matcher {
@@ -242,16 +248,22 @@ impl<'a> Matcher<'a> {
             inst,
             literal: None,
             fixups: Vec::new(),
-            taken: Vec::new(),
+            taken: None,
             progress: 0,
+            told: false,
         }
     }
 
-    fn fixups_from(&mut self, line: &'a Line) {
+    /// An error whose words are made only if someone reads them.
+    fn error(&self, span: Span, message: impl FnOnce() -> String) -> AsmError {
+        AsmError::new(span, if self.told { message() } else { String::new() })
+    }
+
+    fn fixups_from(&mut self, line: &'a Line<'t>) {
         self.line = line;
     }
 
-    fn run(&mut self) -> Result<Parsed, AsmError> {
+    fn run(&mut self) -> Result<(), AsmError> {
         let form = self.form;
         self.preset()?;
         let mut slots = form.slots.as_slice();
@@ -273,9 +285,9 @@ impl<'a> Matcher<'a> {
             return Err(AsmError::new(line.span, "no operand is a literal"));
         }
         if !self.options.lenient {
-            super::limits::check_one(&self.inst, self.options.arch, line.span)?;
+            super::limits::check(&self.inst, self.options.arch, &[&form.slots], line.span)?;
         }
-        self.finish(0)
+        Ok(())
     }
 
     fn wrong_return(&self, returns: bool) -> AsmError {
@@ -290,29 +302,30 @@ impl<'a> Matcher<'a> {
 
     /// Modifiers that say how large operands are, before the operands.
     fn preset(&mut self) -> Result<(), AsmError> {
-        if self.line.modifiers.is_empty() {
-            return Ok(());
-        }
-        for name in ["dmask", "dim", "a16", "d16", "tfe", "idxen", "offen"] {
-            let Some(m) = self.line.modifiers.iter().find(|m| m.name == name) else { continue };
-            if let Some(own) = self.form.mods.iter().find(|own| own.accepts(name)) {
+        let sizes =
+            |m: &&Modifier| matches!(m.name, "dmask" | "dim" | "a16" | "d16" | "tfe" | "idxen" | "offen");
+        for m in self.line.modifiers.iter().filter(sizes) {
+            if let Some(own) = self.form.mods.iter().find(|own| own.accepts(m.name)) {
                 own.apply(m, &mut self.inst, self.options.arch, 0)?;
             }
         }
         Ok(())
     }
 
-    fn finish(&mut self, opcode_y: u32) -> Result<Parsed, AsmError> {
-        if self.form.class == Class::Dual {
-            self.set("OPY", opcode_y);
-        }
+    /// What a line that matches has come to.
+    fn parsed(mut self) -> Parsed {
         if let (Some(field), Some(value)) = (self.form.literal, self.literal) {
             self.inst.fields[field as usize] = value;
         }
-        Ok(Parsed { inst: self.inst, fixups: std::mem::take(&mut self.fixups) })
+        Parsed { inst: self.inst, fixups: self.fixups }
     }
 
-    fn operands(&mut self, slots: &[Slot], operands: &'a [Operand], line: &Line) -> Result<(), AsmError> {
+    fn operands(
+        &mut self,
+        slots: &[Slot],
+        operands: &'a [Operand<'t>],
+        line: &Line<'t>,
+    ) -> Result<(), AsmError> {
         let mut at = 0;
         for slot in slots {
             let rest = operands.get(at..).unwrap_or(&[]);
@@ -329,22 +342,19 @@ impl<'a> Matcher<'a> {
                 self.progress += 1;
                 let count = slots.len();
                 let s = if count == 1 { "" } else { "s" };
-                Err(AsmError::new(
-                    extra.span,
-                    format!("`{}` takes {count} operand{s}; this is one too many", line.mnemonic),
-                ))
+                Err(self.error(extra.span, || {
+                    format!("`{}` takes {count} operand{s}; this is one too many", line.mnemonic)
+                }))
             }
         }
     }
 
     /// Matches a slot; how many operands it took.
-    fn slot(&mut self, slot: &Slot, operands: &'a [Operand], line: &Line) -> Result<usize, AsmError> {
+    fn slot(&mut self, slot: &Slot, operands: &'a [Operand<'t>], line: &Line<'t>) -> Result<usize, AsmError> {
         let Some(operand) = operands.first() else {
             let end = Span::new(line.span.end, line.span.end);
-            return Err(AsmError::new(
-                end,
-                format!("`{}` needs another operand: {}", line.mnemonic, self.wanted(slot)),
-            ));
+            return Err(self
+                .error(end, || format!("`{}` needs another operand: {}", line.mnemonic, self.wanted(slot))));
         };
         let wave = self.options.wave;
         match slot.kind {
@@ -352,13 +362,12 @@ impl<'a> Matcher<'a> {
             Kind::Value => self.value(slot, operand, slot.size.registers(wave))?,
             Kind::Vcc => {
                 let vcc = matches!(&operand.value, Value::Reg(r)
-                    if r.base == RegBase::Special("vcc_lo") && r.count as u32 == wave / 32);
+                    if r.base == RegBase::Special(Special::VccLo) && r.count as u32 == wave / 32);
                 if !vcc || operand.neg || operand.abs {
                     let name = if wave == 64 { "vcc" } else { "vcc_lo" };
-                    return Err(AsmError::new(
-                        operand.span,
-                        format!("this operand is {name}, the wave's mask"),
-                    ));
+                    return Err(
+                        self.error(operand.span, || format!("this operand is {name}, the wave's mask"))
+                    );
                 }
             }
             Kind::Literal => {
@@ -426,7 +435,7 @@ impl<'a> Matcher<'a> {
                 let Value::Word(word) = &operand.value else {
                     return Err(self.wrong(slot, operand));
                 };
-                let types = names(self.options.arch, slot.ty);
+                let types = slot.names;
                 let value = types
                     .value(word)
                     .or_else(|| word.strip_prefix("invalid_target_").and_then(|n| n.parse().ok()));
@@ -505,15 +514,17 @@ impl<'a> Matcher<'a> {
     }
 
     fn wrong(&self, slot: &Slot, operand: &Operand) -> AsmError {
-        AsmError::new(operand.span, format!("{} belongs here", self.wanted(slot)))
+        self.error(operand.span, || format!("{} belongs here", self.wanted(slot)))
     }
 
     /// A register or a constant in an ordinary field.
     fn value(&mut self, slot: &Slot, operand: &Operand, count: u16) -> Result<(), AsmError> {
-        self.signs(slot, operand)?;
-        let types = names(self.options.arch, slot.ty);
+        if operand.neg || operand.abs {
+            self.signs(slot, operand)?;
+        }
+        let types = slot.names;
         if let Value::Reg(reg) = &operand.value {
-            let code = self.register(types, slot, reg, count, operand.span)?;
+            let code = self.register(slot, reg, count, operand.span)?;
             self.put(slot, code);
             return Ok(());
         }
@@ -558,7 +569,7 @@ impl<'a> Matcher<'a> {
 
     fn unknown_word(&self, slot: &Slot, operand: &Operand) -> AsmError {
         match &operand.value {
-            Value::Word(word) => {
+            Value::Word(word) if self.told => {
                 let error = AsmError::new(
                     operand.span,
                     format!("`{word}` is no register; {} belongs here", self.wanted(slot)),
@@ -595,108 +606,79 @@ impl<'a> Matcher<'a> {
 
     /// NEG and ABS of the operand, where the encoding has them.
     fn signs(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
-        if !operand.neg && !operand.abs {
-            return Ok(());
-        }
-        let Some(source) = slot.source.filter(|s| *s < 3) else {
+        if slot.source.is_none_or(|s| s > 2) {
             return Err(AsmError::new(operand.span, "this operand takes no sign and no absolute value"));
-        };
-        let mixed = self.inst.instruction(self.options.arch.table()).name.starts_with("V_FMA_MIX");
-        let packed = self.has("NEG_HI");
-        // Mixed precision keeps the absolute values where packed operations negate the high halves.
-        let abs = if packed { "NEG_HI" } else { "ABS" };
-        let fields = [
-            (operand.neg, "NEG", format!("SRC{source}_NEG")),
-            (operand.abs, abs, format!("SRC{source}_ABS")),
-        ];
-        for (wanted, field, single) in fields {
-            if !wanted {
-                continue;
-            }
-            if self.has(field) && (!packed || mixed) {
-                let value = self.get(field);
-                self.set(field, value | 1 << source);
-            } else if self.has(&single) && !packed {
-                self.set(&single, 1);
-            } else {
+        }
+        for (_, bit) in [(operand.neg, slot.neg), (operand.abs, slot.abs)].into_iter().filter(|w| w.0) {
+            let Some(Bit { field, bit }) = bit else {
                 return Err(AsmError::new(
                     operand.span,
                     "this form takes no sign and no absolute value of operands",
                 ));
-            }
+            };
+            self.inst.fields[field as usize] |= 1 << bit;
         }
         Ok(())
     }
 
-    fn register(
-        &mut self,
-        types: &TypeNames,
-        slot: &Slot,
-        reg: &Reg,
-        count: u16,
-        span: Span,
-    ) -> Result<u32, AsmError> {
-        let wrong = |m: &Self| {
-            AsmError::new(
-                span,
-                format!("{} belongs here", m.wanted(&Slot { size: Size::Bits(32 * count), ..slot.clone() })),
-            )
+    fn register(&mut self, slot: &Slot, reg: &Reg, count: u16, span: Span) -> Result<u32, AsmError> {
+        let Some(code) = slot.names.register(reg.base) else {
+            return Err(self.no_register(slot, reg, count, span));
         };
-        let Some(code) = types.register(reg.base) else {
-            // A name that the type lacks: a register of another kind, or none at all.
-            let limit = match reg.base {
-                RegBase::Sgpr(n) if n > 105 => Some("scalar registers are s0 to s105"),
-                RegBase::Ttmp(n) if n > 15 => Some("trap registers are ttmp0 to ttmp15"),
-                RegBase::Vgpr(n) if n > 255 => Some("vector registers are v0 to v255"),
-                _ => None,
-            };
-            return Err(match limit {
-                Some(limit) => AsmError::new(span, format!("there is no {}", reg.first_name())).help(limit),
-                None => wrong(self),
-            });
-        };
-        // These are as wide as asked for.
-        let any = matches!(reg.base, RegBase::Special(name) if name == "null" || name.starts_with("src_"));
-        if reg.count != count && !any {
-            return Err(wrong(self));
+        let any_width = |reg: &Reg| matches!(reg.base, RegBase::Special(special) if special.any_width());
+        if reg.count != count && !any_width(reg) {
+            return Err(self.no_registers(slot, count, span));
         }
-        let last = |n: u16| n as u32 + count as u32 - 1;
-        let beyond = match reg.base {
-            RegBase::Sgpr(n) => last(n) > 105,
-            RegBase::Vgpr(n) => last(n) > 255,
-            RegBase::Ttmp(n) => last(n) > 15,
-            RegBase::Special(_) => false,
-        };
-        if beyond {
-            return Err(AsmError::new(
-                span,
-                format!("this range goes beyond the last register; it starts at {}", reg.first_name()),
-            ));
+        if count > 1 {
+            self.range(reg, count, span)?;
         }
-        let step = match count {
-            1 => 1,
-            2 => 2,
-            _ => 4,
-        };
-        if let RegBase::Sgpr(n) | RegBase::Ttmp(n) = reg.base
-            && n % step != 0
-            && !self.options.lenient
-        {
-            return Err(AsmError::new(
-                span,
-                format!("{count} scalar registers start at a multiple of {step}"),
-            ));
+        match reg.half {
+            None => Ok(code),
+            Some(half) => self.half(slot, reg, half, code, span),
         }
-        self.half(slot, reg, code, span)
+    }
+
+    /// Of a name that the operand's type lacks: a register of another kind, or none at all.
+    fn no_register(&self, slot: &Slot, reg: &Reg, count: u16, span: Span) -> AsmError {
+        let limit = match reg.base {
+            RegBase::Sgpr(n) if n > 105 => "scalar registers are s0 to s105",
+            RegBase::Ttmp(n) if n > 15 => "trap registers are ttmp0 to ttmp15",
+            RegBase::Vgpr(n) if n > 255 => "vector registers are v0 to v255",
+            _ => return self.no_registers(slot, count, span),
+        };
+        self.error(span, || format!("there is no {}", reg.first_name())).help(limit)
+    }
+
+    fn no_registers(&self, slot: &Slot, count: u16, span: Span) -> AsmError {
+        let asked = || Slot { size: Size::Bits(32 * count), ..slot.clone() };
+        self.error(span, || format!("{} belongs here", self.wanted(&asked())))
+    }
+
+    /// Where registers that follow each other may begin.
+    fn range(&self, reg: &Reg, count: u16, span: Span) -> Result<(), AsmError> {
+        let (first, most) = match reg.base {
+            RegBase::Sgpr(n) => (n, 105),
+            RegBase::Vgpr(n) => (n, 255),
+            RegBase::Ttmp(n) => (n, 15),
+            RegBase::Special(_) => return Ok(()),
+        };
+        if first as u32 + count as u32 - 1 > most {
+            return Err(self.error(span, || {
+                format!("this range goes beyond the last register; it starts at {}", reg.first_name())
+            }));
+        }
+        let step = if count == 2 { 2 } else { 4 };
+        if first % step != 0 && most != 255 && !self.options.lenient {
+            return Err(
+                self.error(span, || format!("{count} scalar registers start at a multiple of {step}"))
+            );
+        }
+        Ok(())
     }
 
     /// Which half of the register: a bit of OP_SEL, or in the short encodings of the register's number.
-    fn half(&mut self, slot: &Slot, reg: &Reg, code: u32, span: Span) -> Result<u32, AsmError> {
-        let sixteen = slot.size == Size::Bits(16);
-        let Some(half) = reg.half else {
-            return Ok(code);
-        };
-        if !sixteen {
+    fn half(&mut self, slot: &Slot, reg: &Reg, half: Half, code: u32, span: Span) -> Result<u32, AsmError> {
+        if slot.size != Size::Bits(16) {
             return Err(AsmError::new(
                 span,
                 "this operand is no 16-bit value: it takes no half of a register",
@@ -722,7 +704,7 @@ impl<'a> Matcher<'a> {
         Ok(code)
     }
 
-    fn immediate(&mut self, slot: &Slot, imm: Imm, operands: &'a [Operand]) -> Result<usize, AsmError> {
+    fn immediate(&mut self, slot: &Slot, imm: Imm, operands: &'a [Operand<'t>]) -> Result<usize, AsmError> {
         let arch = self.options.arch;
         let operand = &operands[0];
         // Symbolic immediates go on to the end of the operands, but for the one that a register follows.
@@ -801,7 +783,7 @@ impl<'a> Matcher<'a> {
             };
             let value = check(value, m.value_span)?;
             self.set(field, value);
-            self.taken.push(at);
+            self.taken = Some(at);
         }
         Ok(())
     }
@@ -861,14 +843,14 @@ impl<'a> Matcher<'a> {
         span: Span,
     ) -> Result<(), AsmError> {
         let slot = Slot { field, size: Size::Bits(32 * count), ..slot.clone() };
-        let code = self.register(names(self.options.arch, slot.ty), &slot, reg, count, span)?;
+        let code = self.register(&slot, reg, count, span)?;
         self.put(&slot, code);
         Ok(())
     }
 
     fn attribute(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
         let word = match &operand.value {
-            Value::Word(word) => word.as_str(),
+            Value::Word(word) => *word,
             _ => "",
         };
         let parsed = word.rsplit_once('.').and_then(|(name, channel)| {
@@ -886,23 +868,21 @@ impl<'a> Matcher<'a> {
     fn modifiers(&mut self) -> Result<(), AsmError> {
         let line = self.line;
         let sources = self.form.sources;
-        let mut seen: Vec<&str> = Vec::new();
         for (at, m) in line.modifiers.iter().enumerate() {
-            if self.taken.contains(&at) {
+            if self.taken == Some(at) {
                 continue;
             }
-            let Some(own) = self.form.mods.iter().find(|own| own.accepts(&m.name)) else {
+            let Some(own) = self.form.mods.iter().find(|own| own.accepts(m.name)) else {
                 return Err(self.unknown_modifier(m));
             };
-            if seen.contains(&m.name.as_str()) {
+            if line.modifiers[..at].iter().any(|before| before.name == m.name) {
                 return Err(AsmError::new(m.span, format!("`{}` is given twice", m.name)));
             }
-            seen.push(&m.name);
             own.apply(m, &mut self.inst, self.options.arch, sources)?;
             self.progress += 1;
         }
         if let Some(Mod::Format { field }) = self.form.mods.iter().find(|m| matches!(m, Mod::Format { .. }))
-            && !seen.contains(&"format")
+            && !line.modifiers.iter().any(|m| m.name == "format")
         {
             self.inst.fields[*field as usize] = modifier::DEFAULT_FORMAT;
         }
@@ -910,9 +890,12 @@ impl<'a> Matcher<'a> {
     }
 
     fn unknown_modifier(&self, m: &Modifier) -> AsmError {
+        if !self.told {
+            return AsmError::new(m.span, "");
+        }
         let error = AsmError::new(m.span, format!("`{}` takes no `{}`", self.line.mnemonic, m.name));
         let known: Vec<&str> = self.form.mods.iter().map(Mod::name).collect();
-        match suggest(&m.name, known.iter().copied()) {
+        match suggest(m.name, known.iter().copied()) {
             Some(help) => error.help(help),
             None if known.is_empty() => error.help("it has no modifiers"),
             None => error.help(format!("it has {}", known.join(", "))),
@@ -921,7 +904,7 @@ impl<'a> Matcher<'a> {
 }
 
 fn is_off(operand: &Operand) -> bool {
-    matches!(&operand.value, Value::Word(word) if word == "off")
+    matches!(operand.value, Value::Word("off"))
 }
 
 fn expression(operand: &Operand) -> Option<Expr> {
@@ -929,8 +912,8 @@ fn expression(operand: &Operand) -> Option<Expr> {
         return None;
     }
     match &operand.value {
-        Value::Expr(e) => Some(e.clone()),
-        Value::Word(word) => Some(Expr::Symbol(word.clone(), operand.span)),
+        Value::Expr(e) => Some(Expr::clone(e)),
+        Value::Word(word) => Some(Expr::Symbol(word.to_string(), operand.span)),
         _ => None,
     }
 }

@@ -385,7 +385,7 @@ impl Mod {
                 set(*third, bits[2]);
             }
             Mod::Omod { field } => {
-                let value = match (m.name.as_str(), &m.value) {
+                let value = match (m.name, &m.value) {
                     (_, ModifierValue::Int(1)) => 0,
                     ("mul", ModifierValue::Int(2)) => 1,
                     ("mul", ModifierValue::Int(4)) => 2,
@@ -641,7 +641,7 @@ fn th_name(th: u32, scope: u32, kind: ThKind) -> String {
 fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
     let word = match &m.value {
         ModifierValue::Int(v @ 0..=7) => return Ok(*v as u32),
-        ModifierValue::Word(word) => word.as_str(),
+        ModifierValue::Word(word) => word,
         _ => "",
     };
     let (prefix, names): (&str, &[(&str, u32)]) = match kind {
@@ -777,7 +777,7 @@ fn format(m: &Modifier) -> Result<u32, AsmError> {
         _ => &[],
     };
     let word = |at: usize| match words.get(at) {
-        Some(ArgValue::Word(w)) => Some(w.as_str()),
+        Some(ArgValue::Word(w)) => Some(*w),
         _ => None,
     };
     // Data and number format apart, in either order, name the same formats.

@@ -1,6 +1,6 @@
 //! Names of operand values, from the ISA description: `OPR_SRC` calls 256 `v0` and 242 `1.0`.
 
-use super::operand::RegBase;
+use super::operand::{RegBase, Special};
 use crate::arch::Arch;
 use foldhash::HashMap;
 use std::sync::{LazyLock, OnceLock};
@@ -20,6 +20,9 @@ pub struct TypeNames {
     vgprs: Vec<Option<u32>>,
     sgprs: Vec<Option<u32>>,
     integers: Vec<Option<u32>>,
+    /// The code of `v0`, where those of all vector registers follow it.
+    first_vgpr: Option<u32>,
+    specials: [Option<u32>; Special::ALL.len()],
     /// Of a literal.
     pub literal: Option<u32>,
 }
@@ -35,10 +38,14 @@ impl TypeNames {
         }
         let values: HashMap<&'static str, u32> = all.iter().copied().collect();
         let value = |name: String| values.get(name.as_str()).copied();
+        let vgprs: Vec<Option<u32>> = (0..256).map(|n| value(format!("v{n}"))).collect();
+        let first = vgprs[0].filter(|first| vgprs.iter().zip(*first..).all(|(code, at)| *code == Some(at)));
         TypeNames {
-            vgprs: (0..256).map(|n| value(format!("v{n}"))).collect(),
+            vgprs,
+            first_vgpr: first,
             sgprs: (0..128).map(|n| value(format!("s{n}"))).collect(),
             integers: (LEAST..=64).map(|n| value(n.to_string())).collect(),
+            specials: Special::ALL.map(|(_, name)| values.get(name).copied()),
             literal: values.get(LITERAL).copied(),
             names: all.iter().rev().map(|&(name, value)| (value, name)).collect(),
             values,
@@ -50,12 +57,13 @@ impl TypeNames {
     }
 
     /// Of a register by its first 32 bits.
+    #[inline]
     pub fn register(&self, base: RegBase) -> Option<u32> {
         match base {
             RegBase::Vgpr(n) => self.vgprs.get(n as usize).copied()?,
             RegBase::Sgpr(n) => self.sgprs.get(n as usize).copied()?,
             RegBase::Ttmp(n) => self.value(&format!("ttmp{n}")),
-            RegBase::Special(name) => self.value(name),
+            RegBase::Special(special) => self.specials[special as usize],
         }
     }
 
@@ -67,6 +75,12 @@ impl TypeNames {
     /// Whether constants belong to the type.
     pub fn has_constants(&self) -> bool {
         self.literal.is_some() || self.integer(1).is_some()
+    }
+
+    /// The number of the vector register that has this code.
+    #[inline]
+    pub fn vgpr(&self, value: u32) -> Option<u32> {
+        value.checked_sub(self.first_vgpr?).filter(|n| *n < 256)
     }
 
     pub fn name(&self, value: u32) -> Option<&'static str> {

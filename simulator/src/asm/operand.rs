@@ -4,24 +4,29 @@
 
 use super::error::{AsmError, Span};
 use super::expr::{self, Expr, Symbols};
-use super::scan::{Number, Scanner};
+use super::scan::{DIGIT, Number, START, Scanner, class, end_of};
+use smallvec::SmallVec;
 
-/// A line that holds one instruction, or two halves of a dual one.
+/// As many as nearly all instructions have, without an allocation.
+pub type Operands<'t> = SmallVec<[Operand<'t>; 4]>;
+pub type Modifiers<'t> = SmallVec<[Modifier<'t>; 1]>;
+
+/// A line that holds one instruction, or two halves of a dual one. Its words are the text's.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
-    pub mnemonic: String,
+pub struct Line<'t> {
+    pub mnemonic: &'t str,
     pub mnemonic_span: Span,
-    pub operands: Vec<Operand>,
-    pub modifiers: Vec<Modifier>,
+    pub operands: Operands<'t>,
+    pub modifiers: Modifiers<'t>,
     /// After `::`.
-    pub second: Option<Box<Line>>,
+    pub second: Option<Box<Line<'t>>>,
     /// The whole, without space around it.
     pub span: Span,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Operand {
-    pub value: Value,
+pub struct Operand<'t> {
+    pub value: Value<'t>,
     /// `-v1`, `neg(v1)`; of a plain number, `-1` is the number.
     pub neg: bool,
     /// `|v1|`, `abs(v1)`.
@@ -32,36 +37,36 @@ pub struct Operand {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum Value<'t> {
     Reg(Reg),
     Int(i64),
     Float(f64),
     /// An expression with symbols that have no value yet.
-    Expr(Expr),
+    Expr(Box<Expr>),
     /// A word that is no register: `off`, `mrt0`, `attr3.x`, a label.
-    Word(String),
+    Word(&'t str),
     /// `vmcnt(0)`, `hwreg(HW_REG_MODE, 0, 4)`, `sendmsg(MSG_INTERRUPT)`.
-    Call(Call),
+    Call(Box<Call<'t>>),
     /// `[v1, v5, v[7:8]]` that is no range of registers: addresses of an image instruction.
     List(Vec<Reg>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
-    pub name: String,
-    pub args: Vec<Arg>,
+pub struct Call<'t> {
+    pub name: &'t str,
+    pub args: Vec<Arg<'t>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Arg {
-    pub value: ArgValue,
+pub struct Arg<'t> {
+    pub value: ArgValue<'t>,
     pub span: Span,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub enum ArgValue {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ArgValue<'t> {
     Int(i64),
-    Word(String),
+    Word(&'t str),
 }
 
 /// A register, or a range of registers that follow each other.
@@ -78,8 +83,8 @@ pub enum RegBase {
     Vgpr(u16),
     Sgpr(u16),
     Ttmp(u16),
-    /// By the name of its first 32 bits, as the ISA description spells it.
-    Special(&'static str),
+    /// By its first 32 bits.
+    Special(Special),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,22 +94,22 @@ pub enum Half {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Modifier {
-    pub name: String,
-    pub value: ModifierValue,
+pub struct Modifier<'t> {
+    pub name: &'t str,
+    pub value: ModifierValue<'t>,
     pub span: Span,
     pub value_span: Span,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum ModifierValue {
+pub enum ModifierValue<'t> {
     /// A flag.
     None,
     Int(i64),
-    Word(String),
-    List(Vec<ArgValue>),
+    Word(&'t str),
+    List(Vec<ArgValue<'t>>),
     /// `offset:swizzle(…)`
-    Call(Call),
+    Call(Box<Call<'t>>),
 }
 
 /// Names that stand alone as modifiers. Whether an instruction takes one is decided later.
@@ -138,38 +143,83 @@ fn is_flag(name: &str) -> bool {
     )
 }
 
-/// Registers that have a name and not a number: name of the first 32 bits, how many.
+/// Registers that have a name and not a number, 32 bits each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Special {
+    VccLo,
+    VccHi,
+    ExecLo,
+    ExecHi,
+    M0,
+    Null,
+    Scc,
+    SharedBase,
+    SharedLimit,
+    PrivateBase,
+    PrivateLimit,
+    PopsExitingWaveId,
+    Vccz,
+    Execz,
+    LdsDirect,
+    FlatScratchLo,
+    FlatScratchHi,
+}
+
+impl Special {
+    /// With their names in the ISA description.
+    pub const ALL: [(Special, &'static str); 17] = [
+        (Special::VccLo, "vcc_lo"),
+        (Special::VccHi, "vcc_hi"),
+        (Special::ExecLo, "exec_lo"),
+        (Special::ExecHi, "exec_hi"),
+        (Special::M0, "m0"),
+        (Special::Null, "null"),
+        (Special::Scc, "src_scc"),
+        (Special::SharedBase, "src_shared_base"),
+        (Special::SharedLimit, "src_shared_limit"),
+        (Special::PrivateBase, "src_private_base"),
+        (Special::PrivateLimit, "src_private_limit"),
+        (Special::PopsExitingWaveId, "src_pops_exiting_wave_id"),
+        (Special::Vccz, "src_vccz"),
+        (Special::Execz, "src_execz"),
+        (Special::LdsDirect, "src_lds_direct"),
+        (Special::FlatScratchLo, "flat_scratch_lo"),
+        (Special::FlatScratchHi, "flat_scratch_hi"),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Special::ALL[self as usize].1
+    }
+
+    /// As wide as asked for.
+    pub fn any_width(self) -> bool {
+        self == Special::Null || self.name().starts_with("src_")
+    }
+}
+
+/// A register by its name, which may stand for two.
 fn special(name: &str) -> Option<Reg> {
     let (first, count) = match name {
-        "vcc" => ("vcc_lo", 2),
-        "vcc_lo" => ("vcc_lo", 1),
-        "vcc_hi" => ("vcc_hi", 1),
-        "exec" => ("exec_lo", 2),
-        "exec_lo" => ("exec_lo", 1),
-        "exec_hi" => ("exec_hi", 1),
-        "m0" => ("m0", 1),
-        "null" => ("null", 1),
-        "scc" => ("src_scc", 1),
-        "src_scc" => ("src_scc", 1),
-        "shared_base" => ("src_shared_base", 1),
-        "src_shared_base" => ("src_shared_base", 1),
-        "shared_limit" => ("src_shared_limit", 1),
-        "src_shared_limit" => ("src_shared_limit", 1),
-        "private_base" => ("src_private_base", 1),
-        "src_private_base" => ("src_private_base", 1),
-        "private_limit" => ("src_private_limit", 1),
-        "src_private_limit" => ("src_private_limit", 1),
-        "pops_exiting_wave_id" => ("src_pops_exiting_wave_id", 1),
-        "src_pops_exiting_wave_id" => ("src_pops_exiting_wave_id", 1),
-        "vccz" => ("src_vccz", 1),
-        "src_vccz" => ("src_vccz", 1),
-        "execz" => ("src_execz", 1),
-        "src_execz" => ("src_execz", 1),
-        "lds_direct" => ("src_lds_direct", 1),
-        "src_lds_direct" => ("src_lds_direct", 1),
-        "flat_scratch" => ("flat_scratch_lo", 2),
-        "flat_scratch_lo" => ("flat_scratch_lo", 1),
-        "flat_scratch_hi" => ("flat_scratch_hi", 1),
+        "vcc" => (Special::VccLo, 2),
+        "exec" => (Special::ExecLo, 2),
+        "flat_scratch" => (Special::FlatScratchLo, 2),
+        "vcc_lo" => (Special::VccLo, 1),
+        "vcc_hi" => (Special::VccHi, 1),
+        "exec_lo" => (Special::ExecLo, 1),
+        "exec_hi" => (Special::ExecHi, 1),
+        "m0" => (Special::M0, 1),
+        "null" => (Special::Null, 1),
+        "src_scc" | "scc" => (Special::Scc, 1),
+        "src_shared_base" | "shared_base" => (Special::SharedBase, 1),
+        "src_shared_limit" | "shared_limit" => (Special::SharedLimit, 1),
+        "src_private_base" | "private_base" => (Special::PrivateBase, 1),
+        "src_private_limit" | "private_limit" => (Special::PrivateLimit, 1),
+        "src_pops_exiting_wave_id" | "pops_exiting_wave_id" => (Special::PopsExitingWaveId, 1),
+        "src_vccz" | "vccz" => (Special::Vccz, 1),
+        "src_execz" | "execz" => (Special::Execz, 1),
+        "src_lds_direct" | "lds_direct" => (Special::LdsDirect, 1),
+        "flat_scratch_lo" => (Special::FlatScratchLo, 1),
+        "flat_scratch_hi" => (Special::FlatScratchHi, 1),
         _ => return None,
     };
     Some(Reg { base: RegBase::Special(first), count, half: None })
@@ -190,7 +240,7 @@ impl Reg {
             RegBase::Vgpr(n) => format!("v{n}"),
             RegBase::Sgpr(n) => format!("s{n}"),
             RegBase::Ttmp(n) => format!("ttmp{n}"),
-            RegBase::Special(name) => name.to_string(),
+            RegBase::Special(special) => special.name().to_string(),
         }
     }
 
@@ -200,12 +250,12 @@ impl Reg {
             RegBase::Vgpr(n) => Some((0, n as u32, n as u32 + r.count as u32)),
             RegBase::Sgpr(n) => Some((1, n as u32, n as u32 + r.count as u32)),
             RegBase::Ttmp(n) => Some((2, n as u32, n as u32 + r.count as u32)),
-            RegBase::Special("vcc_lo" | "exec_lo") => Some((3, 0, r.count as u32)),
-            RegBase::Special("vcc_hi" | "exec_hi") => Some((3, 1, 2)),
+            RegBase::Special(Special::VccLo | Special::ExecLo) => Some((3, 0, r.count as u32)),
+            RegBase::Special(Special::VccHi | Special::ExecHi) => Some((3, 1, 2)),
             RegBase::Special(_) => None,
         };
         let same_pair = match (before.base, self.base) {
-            (RegBase::Special(a), RegBase::Special(b)) => a[..3] == b[..3],
+            (RegBase::Special(a), RegBase::Special(b)) => a.name()[..3] == b.name()[..3],
             _ => true,
         };
         same_pair
@@ -214,200 +264,276 @@ impl Reg {
 }
 
 /// Reads a line. It holds no label and no comment.
-pub fn parse_line(text: &str, symbols: &dyn Symbols) -> Result<Line, AsmError> {
-    parse_line_from(text, 0, symbols)
-}
-
-/// As [`parse_line`], from a byte of the text on; places are those of the whole text.
-pub fn parse_line_from(text: &str, start: usize, symbols: &dyn Symbols) -> Result<Line, AsmError> {
-    half_line(&mut Scanner::within(text, Span::new(start, text.len())), symbols, true)
-}
-
-fn half_line(s: &mut Scanner, symbols: &dyn Symbols, first: bool) -> Result<Line, AsmError> {
-    let Some((mnemonic, mnemonic_span)) = s.ident() else {
-        return Err(AsmError::new(s.here(), "an instruction belongs here"));
-    };
-    let mut line = Line {
-        mnemonic: mnemonic.to_string(),
-        mnemonic_span,
-        operands: Vec::with_capacity(4),
-        modifiers: Vec::new(),
-        second: None,
-        span: mnemonic_span,
-    };
-    loop {
-        if s.done() {
-            break;
-        }
-        if first && s.rest().starts_with("::") {
-            s.skip(2);
-            line.second = Some(Box::new(half_line(s, symbols, false)?));
-            break;
-        }
-        // Between operands a comma; before modifiers none, or one.
-        let comma = s.eat(',');
-        if comma && s.done() {
-            return Err(AsmError::new(s.here(), "an operand belongs after the comma"));
-        }
-        if let Some(operand) = simple_operand(s) {
-            line.operands.push(operand);
-            line.span.end = s.at();
-            continue;
-        }
-        // A symbol may be called like a flag.
-        let symbol = (comma || line.operands.is_empty())
-            && s.peek_ident().is_some_and(|(name, _)| is_flag(name) && symbols.value(name).is_some());
-        let modifier = if symbol { None } else { parse_modifier(s, symbols)? };
-        if let Some(modifier) = modifier {
-            line.modifiers.push(modifier);
-        } else {
-            // `vmcnt(0) & lgkmcnt(0)`, `instid0(…) | instskip(…)`
-            let after_call = matches!(line.operands.last(), Some(o) if matches!(o.value, Value::Call(_)));
-            if after_call && s.rest().starts_with(['&', '|']) {
-                s.skip(1);
-            }
-            line.operands.push(parse_operand(s, symbols)?);
-        }
-        line.span.end = s.at();
-    }
-    if let Some(second) = &line.second {
-        line.span.end = second.span.end;
-    }
+pub fn parse_line<'t>(text: &'t str, symbols: &dyn Symbols) -> Result<Line<'t>, AsmError> {
+    let s = &mut Scanner::new(text);
+    let mut line = Line::begin(s)?;
+    line.read_rest(s, symbols)?;
     Ok(line)
 }
 
+impl<'t> Line<'t> {
+    fn begin(s: &mut Scanner<'t>) -> Result<Line<'t>, AsmError> {
+        let name = s.ident();
+        let (mnemonic, span) = name.ok_or_else(|| AsmError::new(s.here(), "an instruction belongs here"))?;
+        Ok(Line::new(mnemonic, span))
+    }
+
+    /// With nothing behind its mnemonic.
+    pub fn new(mnemonic: &'t str, span: Span) -> Line<'t> {
+        let (operands, modifiers) = (Operands::new(), Modifiers::new());
+        Line { mnemonic, mnemonic_span: span, operands, modifiers, second: None, span }
+    }
+
+    /// Reads what stands behind the mnemonic.
+    pub fn read_rest(&mut self, s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<(), AsmError> {
+        if self.half(s, symbols)? {
+            let mut second = Line::begin(s)?;
+            if second.half(s, symbols)? {
+                return Err(AsmError::new(
+                    Span::new(s.at() - 2, s.at()),
+                    "a dual instruction has two halves",
+                ));
+            }
+            self.span.end = second.span.end;
+            self.second = Some(Box::new(second));
+        }
+        Ok(())
+    }
+
+    /// Operands and modifiers up to the end of the text, or up to `::`, which says that another half follows.
+    fn half(&mut self, s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<bool, AsmError> {
+        loop {
+            s.space();
+            let Some(byte) = s.byte() else { return Ok(false) };
+            // Between operands a comma; before modifiers none, or one.
+            let comma = byte == b',';
+            if comma {
+                s.skip(1);
+                if s.done() {
+                    return Err(AsmError::new(s.here(), "an operand belongs after the comma"));
+                }
+            } else if byte == b':' && s.second() == Some(b':') {
+                s.skip(2);
+                return Ok(true);
+            }
+            match simple_operand(s) {
+                Some(operand) => self.operands.push(operand),
+                None => item(s, self, comma, symbols)?,
+            }
+            self.span.end = s.at();
+        }
+    }
+}
+
 /// What most operands are, read at once: `v1`, `s[2:3]`, and numbers that stand alone. `None`, and nothing read, for all else.
-fn simple_operand(s: &mut Scanner) -> Option<Operand> {
+#[inline]
+fn simple_operand<'t>(s: &mut Scanner<'t>) -> Option<Operand<'t>> {
     let start = s.at();
-    let text = s.rest().as_bytes();
-    let (value, len) = match text {
-        [b'v' | b's', b'[', ..] => {
+    let text = s.rest_bytes();
+    let value = match *text {
+        [file @ (b'v' | b's'), b'[', ..] => {
             let (first, colon) = decimal(text, 2)?;
             let (last, end) =
                 if text.get(colon) == Some(&b':') { decimal(text, colon + 1)? } else { (first, colon) };
             if text.get(end) != Some(&b']') || last < first {
                 return None;
             }
-            (register(text[0], first, last), end + 1)
+            s.skip(end + 1);
+            register(file, first, last)
         }
-        [b'v' | b's', b'0'..=b'9', ..] => {
+        [file @ (b'v' | b's'), b'0'..=b'9', ..] => {
             let (number, end) = decimal(text, 1)?;
             // Not the start of another word, nor of a label or a half.
             matches!(text.get(end), None | Some(b',' | b' ' | b'\t')).then_some(())?;
-            (register(text[0], number, number), end)
+            s.skip(end);
+            register(file, number, number)
         }
-        [b'0'..=b'9', ..] => {
-            let (value, end) = match text {
-                [b'0', b'x', ..] => hex(text, 2)?,
-                // A leading 0 says octal.
-                [b'0', b'0'..=b'9', ..] => return None,
-                _ => decimal(text, 0).map(|(value, end)| (value as u64, end))?,
-            };
-            // An expression may go on behind a space.
-            matches!(text.get(end), None | Some(b',')).then_some(())?;
-            (Value::Int(value as i64), end)
-        }
+        [b'0'..=b'9', ..] => match lone_number(s)? {
+            Number::Int(value) => Value::Int(value),
+            Number::Float(value) => Value::Float(value),
+        },
         _ => return None,
     };
-    s.skip(len);
     Some(Operand { span: s.since(start), ..plain(value) })
 }
 
-fn register(file: u8, first: u32, last: u32) -> Value {
+#[inline]
+fn register<'t>(file: u8, first: u32, last: u32) -> Value<'t> {
     let base = if file == b'v' { RegBase::Vgpr(first as u16) } else { RegBase::Sgpr(first as u16) };
     Value::Reg(Reg { base, count: (last - first + 1) as u16, half: None })
 }
 
 /// One to four digits at `at`, and where they end.
+#[inline]
 fn decimal(text: &[u8], at: usize) -> Option<(u32, usize)> {
-    let digits = text.get(at..)?.iter().take_while(|b| b.is_ascii_digit()).count();
-    let value = |digits: &[u8]| digits.iter().fold(0, |value, digit| 10 * value + (digit - b'0') as u32);
-    matches!(digits, 1..=4).then(|| (value(&text[at..at + digits]), at + digits))
-}
-
-/// One to sixteen hexadecimal digits at `at`, and where they end.
-fn hex(text: &[u8], at: usize) -> Option<(u64, usize)> {
-    let digits = text.get(at..)?.iter().take_while(|b| b.is_ascii_hexdigit()).count();
-    let value =
-        |digits: &[u8]| digits.iter().fold(0, |v, d| v << 4 | (*d as char).to_digit(16).unwrap_or(0) as u64);
-    matches!(digits, 1..=16).then(|| (value(&text[at..at + digits]), at + digits))
-}
-
-/// A modifier, if one starts here: a flag, or `name:value`.
-pub fn parse_modifier(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Option<Modifier>, AsmError> {
-    let Some((name, span)) = s.peek_ident() else { return Ok(None) };
-    let mut ahead = s.clone();
-    ahead.ident();
-    let value = ahead.peek() == Some(':') && !ahead.rest().starts_with("::");
-    if !value {
-        if !is_flag(name) {
-            return Ok(None);
-        }
-        *s = ahead;
-        let modifier =
-            Modifier { name: name.to_string(), value: ModifierValue::None, span, value_span: span };
-        return Ok(Some(modifier));
+    let (mut value, mut end) = (0, at);
+    while let Some(digit @ b'0'..=b'9') = text.get(end)
+        && end < at + 5
+    {
+        value = 10 * value + (digit - b'0') as u32;
+        end += 1;
     }
-    ahead.skip(1);
-    ahead.space();
-    let start = ahead.at();
-    let value = if ahead.eat('[') {
+    matches!(end - at, 1..=4).then_some((value, end))
+}
+
+/// A number with which no longer expression begins; nothing is read otherwise.
+fn lone_number(s: &mut Scanner) -> Option<Number> {
+    let text = s.rest_bytes();
+    // `1b` is a label.
+    if let Some(b'b' | b'f') = text.get(end_of(text, 0, DIGIT)) {
+        return None;
+    }
+    let mut ahead = s.clone();
+    let number = ahead.number().ok()?;
+    ends_expression(&mut ahead).then(|| *s = ahead)?;
+    Some(number)
+}
+
+/// As [`lone_number`]; a float is none.
+fn lone_integer(s: &mut Scanner) -> Option<i64> {
+    let mut ahead = s.clone();
+    let Number::Int(value) = lone_number(&mut ahead)? else { return None };
+    *s = ahead;
+    Some(value)
+}
+
+/// Whether no operator follows.
+#[inline]
+fn ends_expression(s: &mut Scanner) -> bool {
+    s.space();
+    s.byte().is_none_or(|b| matches!(b, b',' | b')' | b']') || class(b) & START != 0)
+}
+
+/// What is no [`simple_operand`]: a modifier, or an operand that a front end may read by [`parse_operand`].
+fn item<'t>(
+    s: &mut Scanner<'t>,
+    line: &mut Line<'t>,
+    comma: bool,
+    symbols: &dyn Symbols,
+) -> Result<(), AsmError> {
+    let start = s.clone();
+    if let Some((name, span)) = s.word() {
+        let next = s.byte();
+        let valued = next == Some(b':') && s.second() != Some(b':');
+        if !valued && let Some(reg) = register_name(name) {
+            line.operands.push(Operand { span, ..plain(Value::Reg(reg)) });
+            return Ok(());
+        }
+        // A symbol may be called like a flag.
+        let flag = is_flag(name);
+        let symbol = || (comma || line.operands.is_empty()) && symbols.value(name).is_some();
+        if (valued || flag) && !(flag && symbol()) {
+            line.modifiers.push(modifier(s, name, span, valued, symbols)?);
+            return Ok(());
+        }
+        if let Some(value) = word(s, name, symbols)? {
+            line.operands.push(Operand { span: s.since(span.start), ..plain(value) });
+            return Ok(());
+        }
+        *s = start;
+    } else if let Some(Operand { value: Value::Call(_), .. }) = line.operands.last()
+        && let Some(b'&' | b'|') = s.byte()
+    {
+        // `vmcnt(0) & lgkmcnt(0)`, `instid0(…) | instskip(…)`
+        s.skip(1);
+    }
+    line.operands.push(parse_operand(s, symbols)?);
+    Ok(())
+}
+
+/// An operand that begins with a word and is neither register nor expression: a call or a symbol. `None` for all else.
+fn word<'t>(
+    s: &mut Scanner<'t>,
+    name: &'t str,
+    symbols: &dyn Symbols,
+) -> Result<Option<Value<'t>>, AsmError> {
+    let wraps = matches!(name, "neg" | "abs" | "lit" | "sext");
+    let fraction = name.as_bytes()[0] == b'.' && name[1..].starts_with(|c: char| c.is_ascii_digit());
+    if s.byte() == Some(b'(') && !wraps {
+        s.skip(1);
+        return Ok(Some(Value::Call(call(s, symbols, name)?)));
+    }
+    let mut ahead = s.clone();
+    let alone = ends_expression(&mut ahead) && !fraction;
+    Ok(alone.then(|| symbols.value(name).map_or(Value::Word(name), Value::Int)))
+}
+
+/// A modifier whose name has been read: a flag, or `name:value`.
+fn modifier<'t>(
+    s: &mut Scanner<'t>,
+    name: &'t str,
+    span: Span,
+    valued: bool,
+    symbols: &dyn Symbols,
+) -> Result<Modifier<'t>, AsmError> {
+    if !valued {
+        return Ok(Modifier { name, value: ModifierValue::None, span, value_span: span });
+    }
+    s.skip(1);
+    s.space();
+    let start = s.at();
+    let value = if s.byte() == Some(b'[') {
+        s.skip(1);
         let mut list = Vec::new();
-        if !ahead.eat(']') {
+        if !s.eat(']') {
             loop {
-                list.push(parse_arg(&mut ahead, symbols)?.value);
-                if !ahead.eat(',') {
+                list.push(parse_arg(s, symbols)?.value);
+                if !s.eat(',') {
                     break;
                 }
             }
-            ahead.expect(']')?;
+            s.expect(']')?;
         }
         ModifierValue::List(list)
     } else if name == "dim" {
         // `dim:2D_ARRAY` starts with a digit.
-        let rest = ahead.rest();
+        let rest = s.rest();
         let len = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
-        ahead.skip(len);
-        ModifierValue::Word(rest[..len].to_string())
-    } else if let Some((name, _)) = ahead.peek_ident().filter(|(name, _)| *name == "swizzle") {
-        ahead.ident();
-        ahead.expect('(')?;
-        ModifierValue::Call(Call { name: name.to_string(), args: call_args(&mut ahead, symbols)? })
+        s.skip(len);
+        ModifierValue::Word(&rest[..len])
+    } else if let Some((name @ "swizzle", _)) = s.peek_ident() {
+        s.ident();
+        s.expect('(')?;
+        ModifierValue::Call(call(s, symbols, name)?)
     } else {
-        match parse_arg(&mut ahead, symbols)?.value {
+        match parse_arg(s, symbols)?.value {
             ArgValue::Int(value) => ModifierValue::Int(value),
             ArgValue::Word(word) => ModifierValue::Word(word),
         }
     };
-    *s = ahead;
     let value_span = s.since(start);
-    Ok(Some(Modifier { name: name.to_string(), value, span: span.to(value_span), value_span }))
+    Ok(Modifier { name, value, span: span.to(value_span), value_span })
 }
 
 /// A number, an expression that has a value, or a word.
-fn parse_arg(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Arg, AsmError> {
+fn parse_arg<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Arg<'t>, AsmError> {
     s.space();
     let start = s.at();
+    if let Some(b'0'..=b'9') = s.byte()
+        && let Some(value) = lone_integer(s)
+    {
+        return Ok(Arg { value: ArgValue::Int(value), span: s.since(start) });
+    }
     if s.eat('"') {
         let rest = s.rest();
         let Some(len) = rest.find('"') else {
             return Err(AsmError::new(s.since(start), "the closing quote is missing"));
         };
         s.skip(len + 1);
-        return Ok(Arg { value: ArgValue::Word(rest[..len].to_string()), span: s.since(start) });
+        return Ok(Arg { value: ArgValue::Word(&rest[..len]), span: s.since(start) });
     }
     let e = expr::parse(s, true)?;
     let span = s.since(start);
     let value = match (&e, e.eval(symbols)) {
         (_, Ok(value)) => ArgValue::Int(value),
-        (Expr::Symbol(name, _), Err(_)) => ArgValue::Word(name.clone()),
+        (Expr::Symbol(_, at), Err(_)) => ArgValue::Word(s.slice(*at)),
         (_, Err(error)) => return Err(error),
     };
     Ok(Arg { value, span })
 }
 
 /// One operand: a register, number, symbol, call or list, with its sign and absolute value.
-pub fn parse_operand(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Operand, AsmError> {
+pub fn parse_operand<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, AsmError> {
     s.space();
     let start = s.at();
     let mut operand = signed_operand(s, symbols, 0)?;
@@ -415,44 +541,54 @@ pub fn parse_operand(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Operand, 
     Ok(operand)
 }
 
-fn plain(value: Value) -> Operand {
+/// A value with no sign around it, and no place yet.
+#[inline]
+pub fn plain(value: Value<'_>) -> Operand<'_> {
     Operand { value, neg: false, abs: false, literal: false, span: Span::default() }
 }
 
-fn signed_operand(s: &mut Scanner, symbols: &dyn Symbols, depth: u32) -> Result<Operand, AsmError> {
+fn signed_operand<'t>(
+    s: &mut Scanner<'t>,
+    symbols: &dyn Symbols,
+    depth: u32,
+) -> Result<Operand<'t>, AsmError> {
     s.space();
     if depth > 4 {
         return Err(AsmError::new(s.here(), "too many signs around one operand"));
     }
-    if s.peek() == Some('-') {
-        // A minus before a number belongs to the number.
-        let mut ahead = s.clone();
-        ahead.skip(1);
-        ahead.space();
-        let register = ahead.peek_ident().is_some_and(|(name, _)| {
-            register_name(name).is_some()
-                || matches!(name, "v" | "s" | "ttmp") && ahead.rest()[name.len()..].starts_with('[')
-                || matches!(name, "abs" | "neg") && ahead.rest()[name.len()..].trim_start().starts_with('(')
-        });
-        if ahead.peek() == Some('|') || register {
-            *s = ahead;
-            let mut operand = signed_operand(s, symbols, depth + 1)?;
-            operand.neg = !operand.neg;
+    match s.byte() {
+        Some(b'-') => {
+            // A minus before a number belongs to the number.
+            let mut ahead = s.clone();
+            ahead.skip(1);
+            ahead.space();
+            let register = ahead.peek_ident().is_some_and(|(name, _)| {
+                register_name(name).is_some()
+                    || matches!(name, "v" | "s" | "ttmp") && ahead.rest()[name.len()..].starts_with('[')
+                    || matches!(name, "abs" | "neg")
+                        && ahead.rest()[name.len()..].trim_start().starts_with('(')
+            });
+            if ahead.byte() == Some(b'|') || register {
+                *s = ahead;
+                let mut operand = signed_operand(s, symbols, depth + 1)?;
+                operand.neg = !operand.neg;
+                return Ok(operand);
+            }
+            return number(s, symbols, true);
+        }
+        Some(b'|') => {
+            s.skip(1);
+            let mut operand = match s.byte() {
+                Some(b'-') => number(s, symbols, false)?,
+                _ => unsigned_operand(s, symbols, false)?,
+            };
+            if !s.eat('|') {
+                return Err(AsmError::new(s.here(), "the closing `|` is missing"));
+            }
+            operand.abs = true;
             return Ok(operand);
         }
-        return number(s, symbols, true);
-    }
-    if s.peek() == Some('|') {
-        s.skip(1);
-        let mut operand = match s.peek() {
-            Some('-') => number(s, symbols, false)?,
-            _ => unsigned_operand(s, symbols, false)?,
-        };
-        if !s.eat('|') {
-            return Err(AsmError::new(s.here(), "the closing `|` is missing"));
-        }
-        operand.abs = true;
-        return Ok(operand);
+        _ => {}
     }
     if let Some((name @ ("neg" | "abs" | "lit" | "sext"), span)) = s.peek_ident() {
         let mut ahead = s.clone();
@@ -478,9 +614,13 @@ fn signed_operand(s: &mut Scanner, symbols: &dyn Symbols, depth: u32) -> Result<
     unsigned_operand(s, symbols, true)
 }
 
-fn unsigned_operand(s: &mut Scanner, symbols: &dyn Symbols, bar: bool) -> Result<Operand, AsmError> {
+fn unsigned_operand<'t>(
+    s: &mut Scanner<'t>,
+    symbols: &dyn Symbols,
+    bar: bool,
+) -> Result<Operand<'t>, AsmError> {
     s.space();
-    if s.peek() == Some('[') {
+    if s.byte() == Some(b'[') {
         return list(s, symbols);
     }
     if let Some(reg) = parse_register(s, symbols)? {
@@ -489,22 +629,17 @@ fn unsigned_operand(s: &mut Scanner, symbols: &dyn Symbols, bar: bool) -> Result
     if let Some((name, _)) = s.peek_ident() {
         let mut ahead = s.clone();
         ahead.ident();
-        if ahead.peek() == Some('(') {
+        if ahead.byte() == Some(b'(') {
             ahead.skip(1);
             *s = ahead;
-            return call(s, symbols, name);
+            return Ok(plain(Value::Call(call(s, symbols, name)?)));
         }
     }
     number(s, symbols, bar)
 }
 
-fn call(s: &mut Scanner, symbols: &dyn Symbols, name: &str) -> Result<Operand, AsmError> {
-    let args = call_args(s, symbols)?;
-    Ok(plain(Value::Call(Call { name: name.to_string(), args })))
-}
-
-/// Arguments and the closing bracket.
-fn call_args(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Vec<Arg>, AsmError> {
+/// The call of `name` whose bracket has been opened.
+fn call<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols, name: &'t str) -> Result<Box<Call<'t>>, AsmError> {
     let mut args = Vec::new();
     if !s.eat(')') {
         loop {
@@ -515,11 +650,11 @@ fn call_args(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Vec<Arg>, AsmErro
         }
         s.expect(')')?;
     }
-    Ok(args)
+    Ok(Box::new(Call { name, args }))
 }
 
 /// A number or an expression.
-fn number(s: &mut Scanner, symbols: &dyn Symbols, bar: bool) -> Result<Operand, AsmError> {
+fn number<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols, bar: bool) -> Result<Operand<'t>, AsmError> {
     s.space();
     let start = s.clone();
     let negative = s.eat('-');
@@ -536,13 +671,13 @@ fn number(s: &mut Scanner, symbols: &dyn Symbols, bar: bool) -> Result<Operand, 
     let e = expr::parse(s, bar)?;
     Ok(plain(match (e.eval(symbols), e) {
         (Ok(value), _) => Value::Int(value),
-        (Err(_), Expr::Symbol(name, _)) => Value::Word(name),
-        (Err(_), e) => Value::Expr(e),
+        (Err(_), Expr::Symbol(_, at)) => Value::Word(s.slice(at)),
+        (Err(_), e) => Value::Expr(Box::new(e)),
     }))
 }
 
 /// `[s0, s1]`: a range in other words, or a list.
-fn list(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Operand, AsmError> {
+fn list<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, AsmError> {
     s.expect('[')?;
     let mut regs: Vec<Reg> = Vec::new();
     loop {
@@ -568,26 +703,20 @@ fn list(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Operand, AsmError> {
 
 /// A register whose name says it all: `v1`, `s7`, `vcc`, `v3.h`.
 fn register_name(name: &str) -> Option<Reg> {
-    let (name, half) = match name.rsplit_once('.') {
-        Some((name, "l")) => (name, Some(Half::Low)),
-        Some((name, "h")) => (name, Some(Half::High)),
+    let (name, half) = match name.as_bytes() {
+        [.., b'.', b'l'] => (&name[..name.len() - 2], Some(Half::Low)),
+        [.., b'.', b'h'] => (&name[..name.len() - 2], Some(Half::High)),
         _ => (name, None),
     };
-    if let Some(reg) = special(name) {
-        return Some(Reg { half, ..reg });
-    }
-    let numbered = |prefix: &str| {
-        let digits = name.strip_prefix(prefix)?;
-        (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
+    let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (file, number) = name.split_at(digits);
+    let base: fn(u16) -> RegBase = match file {
+        "v" => RegBase::Vgpr,
+        "s" => RegBase::Sgpr,
+        "ttmp" => RegBase::Ttmp,
+        _ => return special(name).map(|reg| Reg { half, ..reg }),
     };
-    let base = if let Some(n) = numbered("v") {
-        RegBase::Vgpr(n)
-    } else if let Some(n) = numbered("s") {
-        RegBase::Sgpr(n)
-    } else {
-        RegBase::Ttmp(numbered("ttmp")?)
-    };
-    Some(Reg { base, count: 1, half })
+    Some(Reg { base: base(number.parse().ok()?), count: 1, half })
 }
 
 /// A register or a range, if one starts here.
@@ -633,13 +762,15 @@ mod tests {
     use super::*;
     use crate::asm::expr::NoSymbols;
 
-    fn operand(text: &str) -> Operand {
-        let line = parse_line(&format!("x {text}"), &NoSymbols).unwrap_or_else(|e| panic!("{text}: {e}"));
+    fn operand(text: &str) -> Operand<'_> {
+        let s = &mut Scanner::new(text);
+        let mut line = Line::new("x", Span::default());
+        line.read_rest(s, &NoSymbols).unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(line.operands.len(), 1, "{text}");
         line.operands[0].clone()
     }
 
-    fn value(text: &str) -> Value {
+    fn value(text: &str) -> Value<'_> {
         operand(text).value
     }
 
@@ -654,7 +785,7 @@ mod tests {
         assert_eq!(value("v7.h"), Value::Reg(Reg { half: Some(Half::High), ..Reg::vgpr(7, 1) }));
         assert!(matches!(value("vcc_lo.h"), Value::Reg(Reg { half: Some(Half::High), count: 1, .. })));
         assert_eq!(value("[v1, v2]"), Value::List(vec![Reg::vgpr(1, 1), Reg::vgpr(2, 1)]));
-        assert_eq!(value("vmem"), Value::Word("vmem".to_string()));
+        assert_eq!(value("vmem"), Value::Word("vmem"));
     }
 
     #[test]
@@ -680,7 +811,7 @@ mod tests {
         assert_eq!(line.modifiers[1].name, "gds");
         let line = parse_line("v_x v1 quad_perm:[0,1,2,3] dim:2D", &NoSymbols).unwrap();
         assert_eq!(line.modifiers[0].value, ModifierValue::List([0, 1, 2, 3].map(ArgValue::Int).to_vec()));
-        assert_eq!(line.modifiers[1].value, ModifierValue::Word("2D".to_string()));
+        assert_eq!(line.modifiers[1].value, ModifierValue::Word("2D"));
         let line = parse_line("s_waitcnt vmcnt(0) & lgkmcnt(1)", &NoSymbols).unwrap();
         assert_eq!(line.operands.len(), 2);
         let line = parse_line("v_dual_a v1, v2 :: v_dual_b v3, v4", &NoSymbols).unwrap();

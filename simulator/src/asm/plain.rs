@@ -387,7 +387,7 @@ impl Matcher<'_> {
             Token::Word(word) if ty.name.starts_with("OPR_IMM") => {
                 let target = (self.label)(word).map_err(|help| AsmError {
                     span: *span,
-                    message: format!("there is no label `{word}`"),
+                    message: format!("there is no label `{word}`").into(),
                     help,
                 })?;
                 let from = if ty.name == TARGET { self.here } else { 0 };
@@ -557,7 +557,7 @@ impl Unit {
                 section: 0,
                 offset: here,
                 inst: *inst,
-                words: words.to_vec(),
+                words,
                 options: Options::new(arch),
                 label: label.map(str::to_string),
             });

@@ -9,13 +9,14 @@ use super::error::{AsmError, Span};
 use super::expr::{Expr, Symbols};
 use super::link::Relocation;
 use super::reader::Reader;
-use super::source::{Place, Sources};
+use super::source::{Place, Sources, Text};
 use super::{Fixup, Options, print, symbolic};
 use crate::arch::Arch;
+use crate::codec::Words;
 use crate::inst::Inst;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::rc::Rc;
 
 /// A file's greatest size, all sections together; directives can ask for more in a few characters.
 pub const MAX_BYTES: usize = 64 << 20;
@@ -61,7 +62,7 @@ impl LineError {
     }
 
     /// A fault of the file as a whole.
-    pub fn whole(message: impl Into<String>) -> LineError {
+    pub fn whole(message: impl Into<Cow<'static, str>>) -> LineError {
         let error = AsmError::new(Span::default(), message);
         let (file, text) = (String::new(), String::new());
         LineError { line: 1, column: 1, error, file, number: 1, text, chain: Vec::new() }
@@ -93,7 +94,7 @@ pub struct Listed {
     pub section: usize,
     pub offset: u64,
     pub inst: Inst,
-    pub words: Vec<u32>,
+    pub words: Words,
     /// For which machine it was read.
     pub options: Options,
     /// A branch's target, if it is a label.
@@ -172,7 +173,7 @@ pub struct Waiting {
     pub section: usize,
     pub offset: u64,
     pub place: Place,
-    pub line: Rc<str>,
+    pub line: Text,
     pub what: Pending,
 }
 
@@ -182,7 +183,7 @@ pub struct PlacedDescriptor {
     pub section: usize,
     pub offset: u64,
     pub place: Place,
-    pub line: Rc<str>,
+    pub line: Text,
     pub descriptor: Descriptor,
 }
 

@@ -7,12 +7,12 @@ use super::error::{AsmError, Span};
 use super::expand::{Input, Next, first_word};
 use super::expr::{self, Expr, Symbols};
 use super::macros::{self, Macro};
-use super::operand::{self, Line, Operand, RegBase, Value};
+use super::operand::{self, Line, RegBase, Value};
 use super::program::{
     Base, Definition, File, LineError, Listed, MAX_BYTES, Memory, Pending, Program, Section, Values, Waiting,
 };
 use super::scan::Scanner;
-use super::source::{Place, SourceLine};
+use super::source::{Place, SourceLine, Text};
 use super::{Fixup, Options, matching};
 use crate::codec::encode;
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ pub(super) struct Reader<'a> {
     pub file: &'a File<'a>,
     pub input: Input,
     /// The line being read, and where it stands.
-    pub line: Rc<str>,
+    pub line: Text,
     pub place: Place,
     pub current: usize,
     /// Sections to go back to: `.previous`, and `.popsection`.
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
             options: *options,
             file,
             input: Input::new(file.name, file.text),
-            line: "".into(),
+            line: String::new().into(),
             place: Place::default(),
             current: 0,
             previous: 0,
@@ -154,22 +154,25 @@ impl<'a> Reader<'a> {
 
     fn one_line(&mut self) {
         let line = self.line.clone();
+        let line = &line[..];
         if let Block::Metadata(text) = &mut self.block {
             if line.trim() == ".end_amdgpu_metadata" {
                 let text = std::mem::take(text);
                 self.program.metadata = Some(text);
                 self.block = Block::None;
             } else {
-                text.push_str(&line);
+                text.push_str(line);
                 text.push('\n');
             }
             return;
         }
         // A line of the C preprocessor, or a shell's first line.
-        if line.trim_start().starts_with('#') {
+        let mut s = Scanner::new(line);
+        s.space();
+        if s.byte() == Some(b'#') {
             return;
         }
-        if let Err(error) = self.statement(&line) {
+        if let Err(error) = self.statement(line) {
             self.fault(error);
         }
     }
@@ -191,10 +194,11 @@ impl<'a> Reader<'a> {
             let Some((name, span)) = ahead.ident() else {
                 return Err(AsmError::new(s.here(), "an instruction, a label or a directive belongs here"));
             };
+            let mut after = ahead.clone();
             // A label may stand a space before its colon; a second colon is an instruction's.
-            let colon = ahead.rest().trim_start();
-            if colon.starts_with(':') && !colon.starts_with("::") {
-                ahead.eat(':');
+            ahead.space();
+            if ahead.byte() == Some(b':') && ahead.second() != Some(b':') {
+                ahead.skip(1);
                 s = ahead;
                 self.label(name, span)?;
                 continue;
@@ -203,7 +207,8 @@ impl<'a> Reader<'a> {
                 ahead.eat('=');
                 return self.define(name, span, &mut ahead);
             }
-            if self.conditional(name, span, &mut ahead)? {
+            let dot = name.starts_with('.');
+            if dot && self.conditional(name, span, &mut ahead)? {
                 return Ok(());
             }
             if let Some(called) = self.macros.get(name).cloned() {
@@ -219,7 +224,7 @@ impl<'a> Reader<'a> {
                 let open = self.conditionals.open.len();
                 return at(span, self.input.expand(called, arguments, open));
             }
-            if name.starts_with('.') {
+            if dot {
                 if self.expansion(name, span, &mut ahead)? {
                     return Ok(());
                 }
@@ -229,7 +234,7 @@ impl<'a> Reader<'a> {
                     false => Err(AsmError::new(ahead.here(), format!("`{name}` ends before this"))),
                 };
             }
-            return self.instruction(line, s.at());
+            return self.instruction(line, (name, span), &mut after);
         }
     }
 
@@ -383,7 +388,14 @@ impl<'a> Reader<'a> {
 
     // Instructions.
 
-    fn instruction(&mut self, line: &str, start: usize) -> Result<(), AsmError> {
+    /// The instruction whose mnemonic stands at `span`, before what `s` reads.
+    fn instruction<'t>(
+        &mut self,
+        line: &'t str,
+        (name, span): (&'t str, Span),
+        s: &mut Scanner<'t>,
+    ) -> Result<(), AsmError> {
+        let start = span.start;
         if matches!(self.block, Block::Kernel(_)) {
             let message = "only .amdhsa_ directives belong in an .amdhsa_kernel block";
             return Err(AsmError::new(Span::new(start, line.trim_end().len()), message));
@@ -391,7 +403,8 @@ impl<'a> Reader<'a> {
         let before = self.used;
         let parsed = {
             let symbols = Values::new(&self.program.symbols, Base::Nowhere);
-            let read = operand::parse_line_from(line, start, &symbols)?;
+            let mut read = Line::new(name, span);
+            read.read_rest(s, &symbols)?;
             let parsed = matching::assemble(&read, &self.options)?;
             count_registers(&read, &mut self.used);
             parsed
@@ -401,25 +414,26 @@ impl<'a> Reader<'a> {
                 *e = Expr::Int(used);
             }
         }
-        let span = Span::new(start, line.trim_end().len());
+        let span = || Span::new(start, line.trim_end().len());
         let words =
-            encode(self.options.arch, &parsed.inst).map_err(|e| AsmError::new(span, e.to_string()))?;
+            encode(self.options.arch, &parsed.inst).map_err(|e| AsmError::new(span(), e.to_string()))?;
         let offset = self.here();
-        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let fixups: Vec<Fixup> =
-            parsed.fixups.into_iter().map(|f| Fixup { expr: self.fast(f.expr), ..f }).collect();
-        self.push(&bytes, span)?;
+        self.grow(4 * words.len(), Span::default()).map_err(|e| e.or_at(span()))?;
+        let bytes = &mut self.program.sections[self.current].bytes;
+        words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
         let listed = self.program.listing.len();
         self.program.listing.push(Listed {
             line: self.input.sources.main_line(self.place) as usize,
             section: self.current,
             offset,
             inst: parsed.inst,
-            words: words.to_vec(),
+            words,
             options: self.options,
             label: None,
         });
-        if !fixups.is_empty() {
+        if !parsed.fixups.is_empty() {
+            let fast = |f: Fixup| Fixup { expr: self.fast(f.expr), ..f };
+            let fixups = parsed.fixups.into_iter().map(fast).collect();
             self.wait(offset, Pending::Inst { listed, inst: parsed.inst, fixups });
         }
         Ok(())
@@ -605,8 +619,9 @@ fn at(span: Span, result: Result<(), AsmError>) -> Result<(), AsmError> {
 
 /// `1:`
 fn numbered_label<'t>(s: &mut Scanner<'t>) -> Option<&'t str> {
+    s.byte().filter(u8::is_ascii_digit)?;
     let rest = s.rest();
-    let len = rest.find(|c: char| !c.is_ascii_digit()).filter(|n| *n > 0)?;
+    let len = rest.find(|c: char| !c.is_ascii_digit())?;
     let after = rest[len..].trim_start();
     if !after.starts_with(':') || after.starts_with("::") {
         return None;
@@ -628,7 +643,7 @@ pub(super) fn file_name(s: &mut Scanner) -> Result<(String, Span), AsmError> {
 
 /// Raises `used` to one beyond the registers of a line.
 fn count_registers(line: &Line, used: &mut [i64; 2]) {
-    let mut count = |reg: &operand::Reg| {
+    let mut count = |reg: operand::Reg| {
         let (at, first) = match reg.base {
             RegBase::Vgpr(n) => (0, n),
             RegBase::Sgpr(n) => (1, n),
@@ -636,12 +651,11 @@ fn count_registers(line: &Line, used: &mut [i64; 2]) {
         };
         used[at] = used[at].max(first as i64 + reg.count as i64);
     };
-    let operands = |o: &Operand| match &o.value {
-        Value::Reg(reg) => vec![*reg],
-        Value::List(regs) => regs.clone(),
-        _ => Vec::new(),
-    };
     for operand in line.operands.iter().chain(line.second.iter().flat_map(|l| &l.operands)) {
-        operands(operand).iter().for_each(&mut count);
+        match &operand.value {
+            Value::Reg(reg) => count(*reg),
+            Value::List(regs) => regs.iter().copied().for_each(&mut count),
+            _ => {}
+        }
     }
 }

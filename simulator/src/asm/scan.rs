@@ -2,23 +2,59 @@
 
 use super::error::{AsmError, Span};
 
+/// Short questions are asked for every byte of a file, from all over the assembler: they are `#[inline]`.
 #[derive(Debug, Clone)]
 pub struct Scanner<'a> {
+    /// Up to where it is read.
     text: &'a str,
     at: usize,
-    end: usize,
 }
 
-/// Bytes of identifiers.
-const WORD: [bool; 256] = {
-    let mut word = [false; 256];
+/// What a byte may be, by [`class`]: a part of an identifier, and which may start one.
+pub const WORD: u8 = 1;
+pub const START: u8 = 2;
+pub const DIGIT: u8 = 4;
+/// Space or tab, and what may be another kind of space or the first byte of one.
+const SPACE: u8 = 8;
+const RARE: u8 = 16;
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
     let mut byte = 0;
     while byte < 128 {
-        word[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'_' | b'.' | b'$' | b'@');
+        let b = byte as u8;
+        let word = b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$' | b'@');
+        if word {
+            classes[byte] |= WORD;
+            classes[byte] |= if b.is_ascii_digit() { DIGIT } else { START };
+        }
+        match b {
+            b' ' | b'\t' => classes[byte] |= SPACE,
+            b'\n'..=b'\r' => classes[byte] |= RARE,
+            _ => {}
+        }
         byte += 1;
     }
-    word
+    while byte < 256 {
+        classes[byte] = RARE;
+        byte += 1;
+    }
+    classes
 };
+
+#[inline]
+pub fn class(byte: u8) -> u8 {
+    CLASSES[byte as usize]
+}
+
+/// Where the bytes of a class that start at `at` end.
+#[inline]
+pub fn end_of(bytes: &[u8], mut at: usize, wanted: u8) -> usize {
+    while at < bytes.len() && class(bytes[at]) & wanted != 0 {
+        at += 1;
+    }
+    at
+}
 
 /// A number as written.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,31 +65,52 @@ pub enum Number {
 
 impl<'a> Scanner<'a> {
     pub fn new(text: &'a str) -> Scanner<'a> {
-        Scanner { text, at: 0, end: text.len() }
+        Scanner { text, at: 0 }
     }
 
-    /// The part `span` of `text`; positions stay those of the whole.
-    pub fn within(text: &'a str, span: Span) -> Scanner<'a> {
-        Scanner { text, at: span.start, end: span.end }
+    /// From a byte of `text` on; positions are those of the whole.
+    #[inline]
+    pub fn from(text: &'a str, at: usize) -> Scanner<'a> {
+        Scanner { text, at }
     }
 
+    #[inline]
     pub fn rest(&self) -> &'a str {
-        &self.text[self.at..self.end]
+        &self.text[self.at..]
+    }
+
+    #[inline]
+    pub fn rest_bytes(&self) -> &'a [u8] {
+        &self.text.as_bytes()[self.at..]
+    }
+
+    /// What stands at `span`.
+    #[inline]
+    pub fn slice(&self, span: Span) -> &'a str {
+        &self.text[span.start..span.end]
     }
 
     #[inline]
     pub fn peek(&self) -> Option<char> {
         match self.byte() {
             Some(byte) if byte.is_ascii() => Some(byte as char),
-            _ => self.rest().chars().next(),
+            Some(_) => self.rest().chars().next(),
+            None => None,
         }
     }
 
     #[inline]
-    fn byte(&self) -> Option<u8> {
-        if self.at < self.end { Some(self.text.as_bytes()[self.at]) } else { None }
+    pub fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
     }
 
+    /// The byte behind the next one.
+    #[inline]
+    pub fn second(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at + 1).copied()
+    }
+
+    #[inline]
     pub fn at(&self) -> usize {
         self.at
     }
@@ -63,10 +120,12 @@ impl<'a> Scanner<'a> {
         Span::new(self.at, self.at + width)
     }
 
+    #[inline]
     pub fn since(&self, start: usize) -> Span {
         Span::new(start, self.at)
     }
 
+    #[inline]
     pub fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
@@ -74,23 +133,25 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub fn space(&mut self) {
         while let Some(byte) = self.byte() {
-            match byte {
-                b' ' | b'\t' => self.at += 1,
-                // Rare kinds of space, some of several bytes.
-                b'\n'..=b'\r' | 0x80.. => {
-                    let rest = self.rest();
-                    self.at += rest.len() - rest.trim_start().len();
-                    return;
-                }
-                _ => return,
+            match class(byte) & (SPACE | RARE) {
+                SPACE => self.at += 1,
+                0 => return,
+                _ => return self.rare_space(),
             }
         }
+    }
+
+    /// Other kinds of space, some of several bytes.
+    #[cold]
+    fn rare_space(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
     }
 
     #[inline]
     pub fn done(&mut self) -> bool {
         self.space();
-        self.at >= self.end
+        self.at >= self.text.len()
     }
 
     /// Skips space and then `c`, if it is there.
@@ -115,14 +176,20 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub fn ident(&mut self) -> Option<(&'a str, Span)> {
         self.space();
-        let rest = self.rest();
-        let len = rest.bytes().position(|b| !WORD[b as usize]).unwrap_or(rest.len());
-        if len == 0 || rest.as_bytes()[0].is_ascii_digit() {
+        self.word()
+    }
+
+    /// As [`Scanner::ident`], where no space stands before it.
+    #[inline]
+    pub fn word(&mut self) -> Option<(&'a str, Span)> {
+        let bytes = self.text.as_bytes();
+        let start = self.at;
+        if class(*bytes.get(start)?) & START == 0 {
             return None;
         }
-        let start = self.at;
-        self.at += len;
-        Some((&rest[..len], self.since(start)))
+        self.at = end_of(bytes, start + 1, WORD);
+        let span = self.since(start);
+        Some((self.slice(span), span))
     }
 
     /// The next identifier, not read.
@@ -202,48 +269,56 @@ impl<'a> Scanner<'a> {
         self.space();
         let rest = self.rest();
         let start = self.at;
-        let word = |s: &str| s.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(s.len());
-        let radix = match rest.as_bytes() {
+        let bytes = rest.as_bytes();
+        let digits = end_of(bytes, 0, DIGIT);
+        let ends = bytes.get(digits).is_none_or(|b| class(*b) & WORD == 0);
+        // Nearly all: no prefix, no fraction, no overflow.
+        if ends && (digits == 1 || (2..19).contains(&digits) && bytes[0] != b'0') {
+            self.at += digits;
+            let value = bytes[..digits].iter().fold(0, |value, digit| 10 * value + (digit - b'0') as i64);
+            return Ok(Number::Int(value));
+        }
+        let word = |at: usize| at + bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+        let radix = match bytes {
             [b'0', b'x' | b'X', ..] => 16,
             [b'0', b'b' | b'B', ..] => 2,
             _ => 10,
         };
         if radix != 10 {
-            let len = word(rest);
+            let len = word(0);
             self.at += len;
-            return u64::from_str_radix(&rest[2..len], radix).map(|v| Number::Int(v as i64)).map_err(|_| {
+            return integer(&rest[2..len], radix).ok_or_else(|| {
                 AsmError::new(self.since(start), format!("`{}` is no 64-bit number", &rest[..len]))
             });
         }
-        let digits = |s: &str| s.find(|c: char| !c.is_ascii_digit()).unwrap_or(s.len());
-        let mut len = digits(rest);
+        let mut len = digits;
         let mut float = false;
-        if rest[len..].starts_with('.') && !rest[len..].starts_with("..") {
+        if bytes.get(len) == Some(&b'.') && bytes.get(len + 1) != Some(&b'.') {
             float = true;
-            len += 1;
-            len += digits(&rest[len..]);
+            len = end_of(bytes, len + 1, DIGIT);
         }
-        if rest[len..].starts_with(['e', 'E']) {
-            let sign = usize::from(rest[len + 1..].starts_with(['+', '-']));
-            let exponent = digits(&rest[len + 1 + sign..]);
-            if exponent > 0 {
+        if let Some(b'e' | b'E') = bytes.get(len) {
+            let digits = len + 1 + usize::from(matches!(bytes.get(len + 1), Some(b'+' | b'-')));
+            let exponent = end_of(bytes, digits, DIGIT);
+            if exponent > digits {
                 float = true;
-                len += 1 + sign + exponent;
+                len = exponent;
             }
         }
         // `12abc` is one wrong word, not a number and a symbol.
-        let whole = len + word(&rest[len..]);
+        let whole = word(len);
         self.at += whole;
         let text = &rest[..len];
-        let wrong = |s: &Self| AsmError::new(s.since(start), format!("`{}` is no number", &rest[..whole]));
-        if whole > len || len == 0 {
-            return Err(wrong(self));
-        }
-        if float {
-            return text.parse().map(Number::Float).map_err(|_| wrong(self));
-        }
-        let (digits, radix) =
-            if text.len() > 1 && text.starts_with('0') { (&text[1..], 8) } else { (text, 10) };
-        u64::from_str_radix(digits, radix).map(|v| Number::Int(v as i64)).map_err(|_| wrong(self))
+        let value = match text.as_bytes() {
+            _ if whole > len || len == 0 => None,
+            _ if float => text.parse().map(Number::Float).ok(),
+            [b'0', _, ..] => integer(&text[1..], 8),
+            _ => integer(text, 10),
+        };
+        value.ok_or_else(|| AsmError::new(self.since(start), format!("`{}` is no number", &rest[..whole])))
     }
+}
+
+fn integer(digits: &str, radix: u32) -> Option<Number> {
+    u64::from_str_radix(digits, radix).map(|v| Number::Int(v as i64)).ok()
 }

@@ -1,13 +1,37 @@
 //! The lines of assembly files, and where a line that is being read comes from: a file, or the expansion of a macro that a line of a
 //! file called, and so on outwards.
 
+use super::scan::Scanner;
+use std::ops::Deref;
 use std::rc::Rc;
+
+/// A part of a text that its parts share.
+#[derive(Debug, Clone)]
+pub struct Text {
+    whole: Rc<str>,
+    start: usize,
+    end: usize,
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.whole[self.start..self.end]
+    }
+}
+
+impl From<String> for Text {
+    fn from(whole: String) -> Text {
+        Text { start: 0, end: whole.len(), whole: whole.into() }
+    }
+}
 
 /// A line as it is read.
 #[derive(Debug, Clone)]
 pub struct SourceLine {
     /// Without comments; columns are those of the file.
-    pub text: Rc<str>,
+    pub text: Text,
     /// Index of its file.
     pub file: u32,
     /// From 1.
@@ -45,9 +69,15 @@ impl Sources {
     pub fn add(&mut self, name: &str, text: &str) -> Rc<[SourceLine]> {
         self.files.push(name.to_string());
         let file = self.files.len() as u32 - 1;
-        let line =
-            |(at, text): (usize, String)| SourceLine { text: text.into(), file, number: at as u32 + 1 };
-        lines(text).into_iter().enumerate().map(line).collect()
+        let (whole, ends) = lines(text);
+        let whole: Rc<str> = whole.into();
+        let mut start = 0;
+        let line = |(end, number): (usize, u32)| {
+            let text = Text { whole: whole.clone(), start, end };
+            start = end;
+            SourceLine { text, file, number }
+        };
+        ends.into_iter().zip(1..).map(line).collect()
     }
 
     /// How deeply files stand in each other at this place.
@@ -92,27 +122,34 @@ impl Sources {
     }
 }
 
-/// A file's lines without comments: `//` or `;` to the end of the line, and `/* … */`, which may go over lines, as spaces of the same
-/// length. Strings are left alone, and so are `.amdgpu_metadata` blocks, which are YAML.
-fn lines(text: &str) -> Vec<String> {
-    let mut out = Vec::new();
+/// A file's lines without comments, one behind the other, and where each ends: `//` or `;` to the end of the line, and `/* … */`, which may
+/// go over lines, as spaces of the same length. Strings are left alone, and so are `.amdgpu_metadata` blocks, which are YAML.
+fn lines(text: &str) -> (String, Vec<usize>) {
+    let (mut out, mut ends) = (String::with_capacity(text.len()), Vec::new());
     let (mut within, mut yaml) = (false, false);
-    for line in text.lines() {
-        if yaml {
-            yaml = line.trim() != ".end_amdgpu_metadata";
-            out.push(line.to_string());
-            continue;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let len = memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+        let line = rest[..len].strip_suffix('\r').unwrap_or(&rest[..len]);
+        rest = rest.get(len + 1..).unwrap_or_default();
+        let start = out.len();
+        match yaml {
+            true => out.push_str(line),
+            false => without_comment(line, &mut within, &mut out),
         }
-        let line = without_comment(line, &mut within);
-        yaml = line.trim() == ".amdgpu_metadata";
-        out.push(line);
+        let mut s = Scanner::new(&out[start..]);
+        s.space();
+        // Hardly a line is a directive.
+        if s.byte() == Some(b'.') {
+            yaml ^= s.rest().trim_end() == if yaml { ".end_amdgpu_metadata" } else { ".amdgpu_metadata" };
+        }
+        ends.push(out.len());
     }
-    out
+    (out, ends)
 }
 
 /// `within`: the line begins inside a comment, or the next one does.
-fn without_comment(line: &str, within: &mut bool) -> String {
-    let mut out = String::with_capacity(line.len());
+fn without_comment(line: &str, within: &mut bool, out: &mut String) {
     let mut rest = line;
     loop {
         if *within {
@@ -121,14 +158,14 @@ fn without_comment(line: &str, within: &mut bool) -> String {
             out.extend(rest[..len].chars().map(|_| ' '));
             rest = &rest[len..];
             if rest.is_empty() {
-                return out;
+                return;
             }
         }
-        let Some(at) = rest.find(['/', ';', '"']) else { break };
+        let Some(at) = memchr::memchr3(b'/', b';', b'"', rest.as_bytes()) else { break };
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         if rest.starts_with(';') || rest.starts_with("//") {
-            return out;
+            return;
         }
         if rest.starts_with("/*") {
             *within = true;
@@ -141,7 +178,6 @@ fn without_comment(line: &str, within: &mut bool) -> String {
         rest = &rest[len..];
     }
     out.push_str(rest);
-    out
 }
 
 /// Length of a string's rest with its closing quote.
@@ -177,7 +213,9 @@ mod tests {
             ".end_amdgpu_metadata",
             "h",
         ];
-        assert_eq!(lines(text), expected);
+        let mut sources = Sources::default();
+        let lines = sources.add("k.s", text);
+        assert_eq!(lines.iter().map(|l| &l.text[..]).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub fn parse(call: &Call, span: Span) -> Result<u16, AsmError> {
         _ => None,
     };
     let word = |at: usize| match call.args.get(at).map(|a| &a.value) {
-        Some(ArgValue::Word(w)) => w.as_str(),
+        Some(ArgValue::Word(w)) => *w,
         _ => "",
     };
     match (word(0), call.args.len()) {
@@ -103,7 +103,8 @@ mod tests {
     fn every_pattern_reads_back() {
         for value in 0..=u16::MAX {
             let text = print(value);
-            let line = parse_line(&format!("x offset:{text}"), &NoSymbols).unwrap();
+            let text = format!("x offset:{text}");
+            let line = parse_line(&text, &NoSymbols).unwrap();
             let back = match &line.modifiers[0].value {
                 ModifierValue::Call(call) => parse(call, line.span).unwrap(),
                 ModifierValue::Int(v) => *v as u16,

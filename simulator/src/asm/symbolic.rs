@@ -6,6 +6,7 @@ use super::error::{AsmError, Span, suggest};
 use super::operand::{Arg, ArgValue, Call, Operand, Value};
 use crate::arch::Arch;
 use isa_spec::tables::{OperandType, Part};
+use smallvec::SmallVec;
 use std::fmt::Write as _;
 
 fn operand_type(arch: Arch, ty: u8) -> &'static OperandType {
@@ -67,7 +68,7 @@ fn whole(operands: &[Operand]) -> Option<Result<u32, AsmError>> {
     })
 }
 
-fn calls(operands: &[Operand]) -> Result<Vec<(&Call, Span)>, AsmError> {
+fn calls<'a, 't>(operands: &'a [Operand<'t>]) -> Result<SmallVec<[(&'a Call<'t>, Span); 2]>, AsmError> {
     let wrong = |o: &Operand| AsmError::new(o.span, "a number or names with numbers in brackets belong here");
     if operands.is_empty() {
         return Err(AsmError::new(Span::default(), "an operand is missing"));
@@ -75,7 +76,7 @@ fn calls(operands: &[Operand]) -> Result<Vec<(&Call, Span)>, AsmError> {
     operands
         .iter()
         .map(|o| match &o.value {
-            Value::Call(call) => Ok((call, o.span)),
+            Value::Call(call) => Ok((&**call, o.span)),
             _ => Err(wrong(o)),
         })
         .collect()
@@ -126,7 +127,7 @@ pub fn parse_waitcnt(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, As
         // `_sat` clamps a count that is too great.
         let (name, saturate) = match call.name.strip_suffix("_sat") {
             Some(name) => (name, true),
-            None => (call.name.as_str(), false),
+            None => (call.name, false),
         };
         let found = COUNTERS.iter().find(|c| c.1 == name).and_then(|c| part(ty, c.0));
         let Some(p) = found else { return Err(unknown(name, span, COUNTERS.iter().map(|c| c.1))) };
@@ -166,7 +167,7 @@ pub fn parse_depctr(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, Asm
     for (call, span) in calls(operands)? {
         let Some(p) = ty.parts.iter().find(|p| depctr_name(p) == call.name) else {
             let names: Vec<String> = ty.parts.iter().map(depctr_name).collect();
-            return Err(unknown(&call.name, span, names.iter().map(String::as_str)));
+            return Err(unknown(call.name, span, names.iter().map(String::as_str)));
         };
         let (count, at) = one_int(call, span)?;
         if !(0..=p.max() as i64).contains(&count) {
@@ -208,7 +209,7 @@ pub fn parse_delay(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
     let mut out = 0;
     for (call, span) in calls(operands)? {
         let found = DELAYS.iter().find(|d| d.1 == call.name).and_then(|d| part(ty, d.0));
-        let Some(p) = found else { return Err(unknown(&call.name, span, DELAYS.iter().map(|d| d.1))) };
+        let Some(p) = found else { return Err(unknown(call.name, span, DELAYS.iter().map(|d| d.1))) };
         let [Arg { value: ArgValue::Word(word), span }] = call.args.as_slice() else {
             return Err(AsmError::new(span, format!("{}() takes one name", call.name)));
         };

@@ -18,15 +18,16 @@ pub enum DecodeError {
 const NONE: EntryId = EntryId::MAX;
 
 /// What decoding needs of one encoding.
-struct Enc {
-    index: u8,
+pub(super) struct Enc {
     words: usize,
     /// Bits that every instruction of the encoding has, opcode aside.
     mask: u128,
-    value: u128,
+    pub(super) value: u128,
     opcode: Vec<Piece>,
     /// Of the fields that are not fixed.
-    pieces: Vec<Piece>,
+    pub(super) pieces: Vec<Piece>,
+    /// Bits that each field's value may have.
+    pub(super) legal: [u32; MAX_FIELDS],
     /// Field values with nothing but the fixed ones.
     fixed: [u32; MAX_FIELDS],
     /// The encoding's conditions.
@@ -36,8 +37,8 @@ struct Enc {
     /// Opcodes whose every form is in this encoding: a mandatory literal, whatever the sources say.
     only: Vec<bool>,
     /// Shift of each field's value: register fields narrower than 7 bits count register groups.
-    unit: [u8; MAX_FIELDS],
-    vopd: Option<Vopd>,
+    pub(super) unit: [u8; MAX_FIELDS],
+    pub(super) vopd: Option<Vopd>,
 }
 
 /// Field indices of VOPD's second half.
@@ -49,24 +50,15 @@ pub(super) struct Vopd {
     literal: bool,
 }
 
-/// Shifts of the entry's field values: see [`Inst`].
-pub(super) fn entry_units(arch: Arch, entry: EntryId) -> [u8; MAX_FIELDS] {
-    encoding_of(arch, entry).map_or([0; MAX_FIELDS], |e| e.unit)
-}
-
-pub(super) fn vopd_fields(arch: Arch, entry: EntryId) -> Option<Vopd> {
-    encoding_of(arch, entry)?.vopd
-}
-
-fn encoding_of(arch: Arch, entry: EntryId) -> Option<&'static Enc> {
+/// What is known of the encoding with this index in the architecture's table.
+pub(super) fn encoding(arch: Arch, enc: u8) -> &'static Enc {
     let index = &INDEX[arch as usize];
-    let enc = index.table.entries.get(entry as usize)?.enc;
-    index.encs.iter().find(|e| e.index == enc)
+    &index.encs[index.places[enc as usize] as usize]
 }
 
 /// A run of bits of an instruction that is a part of a field.
-struct Piece {
-    field: u8,
+pub(super) struct Piece {
+    pub(super) field: u8,
     /// 64 bits each.
     half: u8,
     /// In the half, and in the field's value.
@@ -97,11 +89,19 @@ impl Piece {
     fn value(&self, halves: [u64; 2]) -> u32 {
         ((halves[self.half as usize & 1] >> (self.from & 63)) as u32 & self.mask) << (self.to & 31)
     }
+
+    /// The other way: sets the bits for a field's `value`.
+    #[inline(always)]
+    pub(super) fn insert(&self, halves: &mut [u64; 2], value: u32) {
+        halves[self.half as usize & 1] |= ((value >> (self.to & 31) & self.mask) as u64) << (self.from & 63);
+    }
 }
 
 struct Index {
     table: &'static ArchTable,
     encs: Vec<Enc>,
+    /// By index of the encoding in the table: where it is in `encs`.
+    places: Vec<u16>,
     /// By the top 9 bits of the first word: encodings to try, in order.
     by_top: Vec<Vec<u16>>,
 }
@@ -113,6 +113,7 @@ fn build(table: &'static ArchTable) -> Index {
     let mut order: Vec<usize> = (0..table.encodings.len()).collect();
     order.sort_by_key(|&at| table.encodings[at].order);
     let mut encs = Vec::new();
+    let mut places = vec![0; order.len()];
     let mut by_top = vec![Vec::new(); 512];
     for at in order {
         let encoding = &table.encodings[at];
@@ -166,15 +167,20 @@ fn build(table: &'static ArchTable) -> Index {
         }
         let words = encoding.bits as usize / 32;
         let (pieces, fixed) = pieces(encoding, &unit);
+        let mut legal = [0; MAX_FIELDS];
+        for piece in &pieces {
+            legal[piece.field as usize] |= piece.mask << piece.to;
+        }
+        places[at] = encs.len() as u16;
         let opcode = encoding.op_field.map_or(Vec::new(), |f| Piece::of(0, &encoding.fields[f as usize], 0));
         let conditions = encoding.conditions.iter().map(|c| Test::new(&c.expr, encoding.fields)).collect();
         encs.push(Enc {
-            index: at as u8,
             words,
             mask,
             value,
             opcode,
             pieces,
+            legal,
             fixed,
             conditions,
             by_opcode,
@@ -183,7 +189,7 @@ fn build(table: &'static ArchTable) -> Index {
             vopd,
         });
     }
-    Index { table, encs, by_top }
+    Index { table, encs, places, by_top }
 }
 
 /// How to fill in an encoding's field values.

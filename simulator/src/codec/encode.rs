@@ -1,8 +1,9 @@
 //! [`Inst`] -> words.
 
-use super::decode::{decode, entry_units, vopd_fields};
+use super::decode::{self, decode};
 use crate::arch::Arch;
 use crate::inst::Inst;
+use isa_spec::tables::Field;
 use std::ops::Deref;
 
 /// The words of one instruction.
@@ -47,46 +48,31 @@ pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
     let entry = table.entries.get(inst.entry as usize).ok_or(EncodeError::NoEntry(inst.entry))?;
     let encoding = &table.encodings[entry.enc as usize];
     let name = table.instructions[entry.inst as usize].name;
-    let units = entry_units(arch, inst.entry);
-    let vopd = vopd_fields(arch, inst.entry);
-    let mut bits = 0u128;
-    for (at, field) in encoding.fields.iter().enumerate() {
-        let mut value = inst.fields[at];
-        if let Some(fixed) = field.fixed {
-            value = fixed;
-        }
-        if encoding.op_field == Some(at as u8) {
-            value = entry.opcode as u32;
-        }
-        if let Some(vopd) = &vopd {
-            if at == vopd.op_y {
-                let y = table.entries.get(inst.entry_y as usize);
-                value = y.ok_or(EncodeError::NoEntry(inst.entry_y))?.opcode as u32;
-            }
-            // The second result's low bit is not stored: it is the opposite of the first's.
-            if at == vopd.dst_y {
-                let x = inst.fields[vopd.dst_x];
-                if (x ^ value) & 1 == 0 {
-                    return Err(EncodeError::SameParity { x, y: value });
-                }
-                value >>= 1;
-            }
-        }
-        let unit = units[at];
-        if value & ((1 << unit) - 1) != 0 {
-            return Err(EncodeError::Unaligned { field: field.name, value, group: 1 << unit });
-        }
-        value >>= unit;
-        let width = field.width();
-        if width < 32 && value >> width != 0 {
-            return Err(EncodeError::TooGreat { field: field.name, value, bits: width });
-        }
-        bits = field.insert(bits, value);
+    let enc = decode::encoding(arch, entry.enc);
+    let mut fields = inst.fields;
+    if let Some(at) = encoding.op_field {
+        fields[at as usize] = entry.opcode as u32;
     }
-    let mut words = [0; 4];
-    for (at, word) in words.iter_mut().enumerate() {
-        *word = (bits >> (32 * at)) as u32;
+    if let Some(vopd) = &enc.vopd {
+        let y = table.entries.get(inst.entry_y as usize).ok_or(EncodeError::NoEntry(inst.entry_y))?;
+        fields[vopd.op_y] = y.opcode as u32;
+        // The second result's low bit is not stored: it is the opposite of the first's.
+        let (x, y) = (fields[vopd.dst_x], fields[vopd.dst_y]);
+        if (x ^ y) & 1 == 0 {
+            return Err(EncodeError::SameParity { x, y });
+        }
+        fields[vopd.dst_y] = y >> 1;
     }
+    let mut halves = [enc.value as u64, (enc.value >> 64) as u64];
+    for piece in &enc.pieces {
+        let at = piece.field as usize;
+        if fields[at] & !enc.legal[at] != 0 {
+            return Err(illegal(&encoding.fields[at], fields[at], enc.unit[at]));
+        }
+        piece.insert(&mut halves, fields[at]);
+    }
+    let words = halves.map(|half| [half as u32, (half >> 32) as u32]);
+    let words = [words[0][0], words[0][1], words[1][0], words[1][1]];
     let words = Words { words, len: (encoding.bits / 32) as u8 };
     match decode(arch, &words) {
         Ok(back) if back.entry == inst.entry && back.entry_y == inst.entry_y => Ok(words),
@@ -96,6 +82,15 @@ pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
         Ok(back) => Err(EncodeError::Other { name, found: back.instruction(table).name }),
         // A word that asks for more words, or for none that exist: the literal's code in an encoding without.
         Err(_) => Err(EncodeError::NoLiteral { encoding: encoding.name }),
+    }
+}
+
+/// Of a value that has bits that its field has not.
+fn illegal(field: &Field, value: u32, unit: u8) -> EncodeError {
+    let group = 1 << unit;
+    match value % group {
+        0 => EncodeError::TooGreat { field: field.name, value: value / group, bits: field.width() },
+        _ => EncodeError::Unaligned { field: field.name, value, group },
     }
 }
 

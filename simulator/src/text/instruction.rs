@@ -11,9 +11,12 @@ use super::rules;
 use crate::arch::Arch;
 use crate::array::Num;
 use crate::asm::error::{AsmError, Span};
-use crate::asm::form::{self, Imm, Kind, forms};
+use crate::asm::form::{self, Class, Imm, Kind, forms};
 use crate::asm::matching::lower;
-use crate::asm::operand::{self, ArgValue, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Value};
+use crate::asm::operand::{
+    self, ArgValue, Line, Modifier, ModifierValue, Modifiers, Operand, Reg, RegBase, Special, Value, plain,
+};
+use crate::asm::scan::Scanner;
 use crate::asm::{Expr, Options, Parsed, matching};
 use isa_spec::diag;
 use isa_spec::tables::EntryId;
@@ -53,27 +56,68 @@ impl Machine<'_> {
         Options { arch: self.arch, wave: self.wave, lenient: true }
     }
 
-    /// The instructions of one statement, at byte `base` of the file: one, but for those that the architecture has split.
-    pub fn assemble(&self, text: &str, base: usize, out: &mut dyn FnMut(Parsed)) -> Result<(), Wrong> {
-        if let Some(parts) = self.portable(text, base)? {
-            return parts.iter().try_for_each(|part| self.one(part, base).map(&mut *out));
+    /// The instructions of one statement, at byte `base` of the file: one, but for those that the architecture has split. `mnemonic` is
+    /// what `text` begins with.
+    pub fn assemble(
+        &self,
+        text: &str,
+        mnemonic: &str,
+        base: usize,
+        out: &mut impl FnMut(Parsed),
+    ) -> Result<(), Wrong> {
+        let forms = forms(self.arch);
+        let found = forms.resolve(mnemonic).or_else(|| forms.resolve(&lower(mnemonic)));
+        if found.is_none()
+            && let Some(parts) = self.portable(text, mnemonic, base)?
+        {
+            return parts.iter().try_for_each(|part| {
+                let mnemonic = part.split(' ').next().unwrap_or_default();
+                self.assemble(part, mnemonic, base, out)
+            });
         }
-        self.one(text, base).map(out)
+        self.one(text, mnemonic, found, base).map(out)
     }
 
-    fn one(&self, text: &str, base: usize) -> Result<Parsed, Wrong> {
-        rules::spelling(text, base)?;
+    fn one(
+        &self,
+        text: &str,
+        mnemonic: &str,
+        found: Option<(&'static [EntryId], Option<Class>)>,
+        base: usize,
+    ) -> Result<Parsed, Wrong> {
         let symbols = |name: &str| self.constants.get(name).and_then(whole);
-        let mut line = operand::parse_line(text, &symbols).map_err(|e| wrong(e, base))?;
-        rules::operands(&line, base)?;
-        let Some(found) = forms(self.arch).resolve(&lower(&line.mnemonic)) else {
+        let mut line = Line::new(mnemonic, Span::new(0, mnemonic.len()));
+        let read = match mnemonic {
+            "" => operand::parse_line(text, &symbols).map(|_| ()),
+            _ => line.read_rest(&mut Scanner::from(text, mnemonic.len()), &symbols),
+        };
+        // Most lines are registers and numbers, of which this format says nothing.
+        let (mut signed, mut worded) = (line.second.is_some(), !line.modifiers.is_empty());
+        for o in &line.operands {
+            signed |= o.neg || o.abs || rules::signs(text, o);
+            worded |= !matches!(o.value, Value::Reg(_) | Value::Int(_) | Value::Float(_));
+        }
+        if read.is_err() || signed {
+            rules::spelling(text, base)?;
+        }
+        read.map_err(|e| wrong(e, base))?;
+        if signed {
+            rules::operands(&line, base)?;
+        }
+        let Some(found) = found else {
             return Err(self.unknown(&line, base));
         };
         let entries = found.0;
-        rules::encodings(&line, base, self.arch)?;
-        self.adapt(&mut line, entries);
-        self.float_constants(&mut line);
-        self.flag_operands(&line, entries, base)?;
+        if signed {
+            rules::encodings(&line, base, self.arch, entries)?;
+            self.packed_negation(&mut line, entries);
+        }
+        if worded {
+            self.adapt(&mut line, entries);
+            self.float_constants(&mut line);
+            self.flag_operands(&line, entries, base)?;
+        }
+        self.buffer_offset(&mut line);
         let error = match matching::assemble_as(&line, found, &self.options()) {
             Ok(parsed) => return Ok(parsed),
             Err(error) => error,
@@ -85,7 +129,7 @@ impl Machine<'_> {
             return Ok(parsed);
         }
         // As written, before any modifier was dropped.
-        let written = operand::parse_line(text, &symbols).map_or(Vec::new(), |line| line.modifiers);
+        let written = operand::parse_line(text, &symbols).map_or(Modifiers::new(), |line| line.modifiers);
         Err(self.refused(&line, text, &written, entries, error, base))
     }
 
@@ -116,7 +160,7 @@ impl Machine<'_> {
             && takes_label(self.arch, entries)
         {
             let Modifier { name, span, .. } = line.modifiers.remove(0);
-            line.operands.push(plain(Value::Word(name), span));
+            line.operands.push(Operand { span, ..plain(Value::Word(name)) });
         }
         let most = || forms_of(self.arch, entries).map(|f| f.slots.len()).max().unwrap_or(0);
         let mut flags = Vec::new();
@@ -128,7 +172,7 @@ impl Machine<'_> {
         }
         for flag in flags {
             if let Value::Word(name) = flag.value
-                && accepts(&name)
+                && accepts(name)
             {
                 let (span, value_span) = (flag.span, flag.span);
                 line.modifiers.push(Modifier { name, value: ModifierValue::None, span, value_span });
@@ -138,11 +182,11 @@ impl Machine<'_> {
         let returns = || given == most() && forms_of(self.arch, entries).any(|f| f.returns.is_some());
         for m in &mut line.modifiers {
             if m.name == "glc" && !accepts("glc") && accepts("th") && returns() {
-                m.name = "th".to_string();
-                m.value = ModifierValue::Word("TH_ATOMIC_RETURN".to_string());
+                m.name = "th";
+                m.value = ModifierValue::Word("TH_ATOMIC_RETURN");
             }
         }
-        line.modifiers.retain(|m| !is_flag(&m.name) || accepts(&m.name));
+        line.modifiers.retain(|m| !is_flag(m.name) || accepts(m.name));
         // `s_load_b32 s0, s[2:3], offset:8`: the offset alone in its operand's place.
         let scalar_offset =
             || forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::ScalarOffset));
@@ -152,21 +196,22 @@ impl Machine<'_> {
             && scalar_offset()
         {
             let span = line.modifiers.remove(at).value_span;
-            line.operands.push(plain(Value::Int(value), span));
+            line.operands.push(Operand { span, ..plain(Value::Int(value)) });
         }
-        // RDNA 4 has no constants for a buffer's scalar offset; `null` is its 0.
-        let buffer = line.mnemonic.starts_with("buffer_") || line.mnemonic.starts_with("tbuffer_");
-        if let Some(last) = line.operands.last_mut().filter(|o| o.value == Value::Int(0))
-            && buffer
-            && self.arch == Arch::Rdna4
-        {
-            last.value = Value::Reg(Reg { base: RegBase::Special("null"), count: 1, half: None });
-        }
-        self.packed_negation(line, entries);
         for operand in &mut line.operands {
             if let Some(value) = old_message(&operand.value) {
                 operand.value = Value::Int(value);
             }
+        }
+    }
+
+    /// RDNA 4 has no constants for a buffer's scalar offset; `null` is its 0.
+    fn buffer_offset(&self, line: &mut Line) {
+        if self.arch == Arch::Rdna4
+            && (line.mnemonic.starts_with("buffer_") || line.mnemonic.starts_with("tbuffer_"))
+            && let Some(last) = line.operands.last_mut().filter(|o| o.value == Value::Int(0))
+        {
+            last.value = Value::Reg(Reg { base: RegBase::Special(Special::Null), count: 1, half: None });
         }
     }
 
@@ -190,7 +235,7 @@ impl Machine<'_> {
             let list = list.iter().zip(&bits).map(|(a, b)| ArgValue::Int(a ^ b)).collect();
             let span = given.map_or(line.span, |m| m.span);
             let value = ModifierValue::List(list);
-            line.modifiers.push(Modifier { name: name.to_string(), value, span, value_span: span });
+            line.modifiers.push(Modifier { name, value, span, value_span: span });
         }
         line.operands.iter_mut().skip(1).for_each(|o| o.neg = false);
     }
@@ -240,7 +285,7 @@ impl Machine<'_> {
         let given = line.operands.len();
         let detail = match &error.help {
             Some(help) => format!("{} ({help})", error.message),
-            None => error.message.clone(),
+            None => error.message.to_string(),
         };
         // A flag in an operand's place: behind a comma, and one operand short.
         let misplaced = written
@@ -299,24 +344,19 @@ impl Machine<'_> {
     }
 
     /// `s_waitcnt` and `s_barrier` in RDNA 4's words.
-    fn portable(&self, text: &str, base: usize) -> Result<Option<Vec<String>>, Wrong> {
-        if !["s_wait", "s_barr"].iter().any(|p| text.get(..6).is_some_and(|t| t.eq_ignore_ascii_case(p))) {
-            return Ok(None);
-        }
-        let mnemonic = lower(text.split_whitespace().next().unwrap_or_default());
-        if !matches!(&mnemonic[..], "s_waitcnt" | "s_waitcnt_vscnt" | "s_barrier") {
-            return Ok(None);
-        }
-        if rules::entries(&mnemonic, self.arch).is_some() {
+    fn portable(&self, text: &str, mnemonic: &str, base: usize) -> Result<Option<Vec<String>>, Wrong> {
+        let name = &lower(mnemonic)[..];
+        if !matches!(name, "s_waitcnt" | "s_waitcnt_vscnt" | "s_barrier") {
             return Ok(None);
         }
         // What the waits mean is read with the tables of an architecture that has them.
         let old = Machine { arch: Arch::Rdna3, ..*self };
         let table = Arch::Rdna3.table();
-        let simm16 = |text: &str| old.one(text, base).map(|p| p.inst.field(table, "SIMM16").unwrap_or(0));
-        Ok(Some(match &mnemonic[..] {
+        let read = || old.one(text, mnemonic, forms(old.arch).resolve(name), base);
+        let simm16 = || read().map(|p| p.inst.field(table, "SIMM16").unwrap_or(0));
+        Ok(Some(match name {
             "s_waitcnt" => {
-                let value = simm16(text)?;
+                let value = simm16()?;
                 // RDNA 3 manual, *S_WAITCNT*: vmcnt in bits 15:10, lgkmcnt in 9:4, expcnt in 2:0; all ones wait for nothing.
                 let (vm, lgkm, exp) = (value >> 10 & 63, value >> 4 & 63, value & 7);
                 let mut parts = Vec::new();
@@ -335,9 +375,9 @@ impl Machine<'_> {
                 }
                 if parts.is_empty() { vec!["s_nop 0".to_string()] } else { parts }
             }
-            "s_waitcnt_vscnt" => vec![format!("s_wait_storecnt {}", simm16(text)? & 63)],
+            "s_waitcnt_vscnt" => vec![format!("s_wait_storecnt {}", simm16()? & 63)],
             "s_barrier" => {
-                old.one(text, base)?;
+                read()?;
                 vec!["s_barrier_signal -1".to_string(), "s_barrier_wait -1".to_string()]
             }
             _ => return Ok(None),
@@ -377,10 +417,6 @@ fn forms_of(arch: Arch, entries: &[EntryId]) -> impl Iterator<Item = &'static fo
     entries.iter().map(move |e| forms(arch).of(*e))
 }
 
-fn plain(value: Value, span: Span) -> Operand {
-    Operand { value, neg: false, abs: false, literal: false, span }
-}
-
 fn takes_label(arch: Arch, entries: &[EntryId]) -> bool {
     forms_of(arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::Imm(Imm::Label)))
 }
@@ -397,12 +433,12 @@ fn slot_counts(arch: Arch, entries: &[EntryId]) -> Vec<usize> {
 }
 
 /// The line with `vcc` written as `vcc_lo` and `exec` as `exec_lo`: the masks of a wave of 32.
-fn narrow_masks(line: &Line) -> Option<Line> {
+fn narrow_masks<'t>(line: &Line<'t>) -> Option<Line<'t>> {
     let mut narrow = line.clone();
     let mut changed = false;
     for operand in &mut narrow.operands {
         if let Value::Reg(reg) = &mut operand.value
-            && matches!(reg.base, RegBase::Special("vcc_lo" | "exec_lo"))
+            && matches!(reg.base, RegBase::Special(Special::VccLo | Special::ExecLo))
             && reg.count == 2
         {
             reg.count = 1;
@@ -422,8 +458,8 @@ fn old_message(value: &Value) -> Option<i64> {
         ArgValue::Word(word) => names.iter().position(|n| n == word).map(|at| at as i64),
     };
     let message = match &message.value {
-        ArgValue::Word(word) if word == "MSG_GS" => 2,
-        ArgValue::Word(word) if word == "MSG_GS_DONE" => 3,
+        ArgValue::Word("MSG_GS") => 2,
+        ArgValue::Word("MSG_GS_DONE") => 3,
         _ => return None,
     };
     let operation = index(&operation.value, &["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"])?;

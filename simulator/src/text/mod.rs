@@ -5,7 +5,7 @@
 //!
 //! - [`lex`], [`constant`]: header lines in tokens; numbers and named constants
 //! - [`header`]: arguments, initialisers, launch configuration
-//! - [`body`], [`print`]: statements of the instruction block; [`instruction`], [`rules`]: its instructions, on the assembler's operands
+//! - [`body`], [`print`]: lines, and statements of the instruction block; [`instruction`], [`rules`]: its instructions, on the assembler's operands
 //! - [`layout`]: kernarg table and the registers a wave starts with
 
 pub mod body;
@@ -20,8 +20,9 @@ pub mod rules;
 use crate::arch::Arch;
 use crate::asm::Fixup;
 use crate::inst::Inst;
-use body::{Placed, Statement};
+use body::{CodeLine, Lines, Statement, Statements};
 use constant::{Constants, Wrong};
+use foldhash::HashMap;
 use header::{Header, HeaderParser};
 use instruction::Machine;
 use isa_spec::diag::{self, Diagnostic};
@@ -75,15 +76,19 @@ pub struct TextKernel {
 /// Reads a kernel; on errors, all of them.
 pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<TextKernel, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
-    let (header, statements) = split(sources, file, options, &mut diagnostics);
+    let mut lines = Lines::new(&sources.file(file).text);
+    let header = header(file, &mut lines, options, &mut diagnostics);
     let arch = options.arch.or(header.arch).unwrap_or(Arch::Rdna3);
     let wave = options.wave.unwrap_or(header.wave);
     let machine = Machine { arch, wave, constants: &header.constants };
     let mut block = Block::default();
-    for placed in statements {
-        let line = placed.line;
-        if let Err(wrong) = block.push(&machine, placed) {
-            diagnostics.push(diagnostic(file, line, wrong));
+    for line in lines {
+        let result = match line.is_fence() {
+            true => Err(Wrong::new(line.base..line.base + line.code.len(), "the header has already ended")),
+            false => block.line(&machine, &line),
+        };
+        if let Err(wrong) = result {
+            diagnostics.push(diagnostic(file, line.number, wrong));
         }
     }
     for (line, wrong) in block.resolve(&header.constants) {
@@ -98,9 +103,10 @@ pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<Tex
 
 /// The instruction block as it is assembled.
 #[derive(Default)]
-struct Block {
+struct Block<'a> {
     instructions: Vec<(Inst, u32)>,
     labels: Vec<(String, u64)>,
+    places: HashMap<&'a str, u64>,
     prints: Vec<Print>,
     /// Of instructions by index: what waits for labels, and where the text begins.
     fixups: Vec<(usize, u64, usize, Fixup)>,
@@ -108,44 +114,54 @@ struct Block {
     pc: u64,
 }
 
-impl Block {
-    fn push(&mut self, machine: &Machine<'_>, placed: Placed<'_>) -> Result<(), Wrong> {
-        match placed.statement {
-            Statement::Label(name) => {
-                if self.labels.iter().any(|(known, _)| known == name) {
-                    return Err(Wrong::new(placed.at, format!("the label '{name}' is already there")));
+impl<'a> Block<'a> {
+    /// The statements of a line; the first that is wrong ends it.
+    fn line(&mut self, machine: &Machine<'_>, line: &CodeLine<'a>) -> Result<(), Wrong> {
+        for (statement, at) in Statements::new(line) {
+            match statement {
+                Statement::Label(name) => self.label(name, at)?,
+                Statement::Print(text) => {
+                    let print = print::parse(text, at, line.number)?;
+                    self.prints.push(Print { pc: self.pc, ..print });
                 }
-                // A jump to the label does not come by the lines before it.
-                let before = self.prints.iter_mut().rev().take_while(|p| p.pc == self.pc);
-                before.for_each(|p| p.above_label = true);
-                self.labels.push((name.to_string(), self.pc));
-            }
-            Statement::Print(print) => self.prints.push(Print { pc: self.pc, ..print }),
-            Statement::Instruction(text) => {
-                machine.assemble(text, placed.at.start, &mut |parsed| {
-                    self.pc += parsed.inst.size as u64;
-                    let at = self.instructions.len();
-                    let fixups = parsed.fixups.into_iter().map(|f| (at, self.pc, placed.at.start, f));
-                    self.fixups.extend(fixups);
-                    self.instructions.push((parsed.inst, placed.line));
-                })?;
+                Statement::Instruction { text, mnemonic } => {
+                    machine.assemble(text, mnemonic, at, &mut |parsed| {
+                        self.pc += parsed.inst.size as u64;
+                        let index = self.instructions.len();
+                        for fixup in parsed.fixups {
+                            self.fixups.push((index, self.pc, at, fixup));
+                        }
+                        self.instructions.push((parsed.inst, line.number));
+                    })?;
+                }
             }
         }
         Ok(())
     }
 
+    fn label(&mut self, name: &'a str, at: usize) -> Result<(), Wrong> {
+        if self.places.insert(name, self.pc).is_some() {
+            return Err(Wrong::new(at..at + name.len(), format!("the label '{name}' is already there")));
+        }
+        // A jump to the label does not come by the lines before it.
+        let before = self.prints.iter_mut().rev().take_while(|p| p.pc == self.pc);
+        before.for_each(|p| p.above_label = true);
+        self.labels.push((name.to_string(), self.pc));
+        Ok(())
+    }
+
     /// Fills in what waited for labels; gives what is wrong, by line.
     fn resolve(&mut self, constants: &Constants) -> Vec<(u32, Wrong)> {
-        let labels = &self.labels;
+        let places = &self.places;
         let value = |name: &str| {
-            let label = labels.iter().find(|(label, _)| label == name).map(|(_, pc)| *pc as i64);
+            let label = places.get(name).map(|pc| *pc as i64);
             label.or_else(|| constants.get(name)?.as_int()?.try_into().ok())
         };
         let mut errors = Vec::new();
         for (at, next, base, fixup) in &self.fixups {
             let (inst, line) = &mut self.instructions[*at];
             if let Err(error) = fixup.apply(inst, *next as i64, &value) {
-                errors.push((*line, instruction::unresolved(&fixup.expr, error, labels, *base)));
+                errors.push((*line, instruction::unresolved(&fixup.expr, error, &self.labels, *base)));
             }
         }
         errors
@@ -160,60 +176,32 @@ pub fn render(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
     diag::render_first(sources, diagnostics, SHOWN)
 }
 
-/// Where in a file we are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// Before anything but blank lines and comments.
-    Start,
-    /// With the place of the opening line.
-    Header(Span),
-    Body,
-}
-
-fn split<'a>(
-    sources: &'a SourceMap,
+/// Reads up to the first line of the instruction block.
+fn header(
     file: FileId,
+    lines: &mut Lines<'_>,
     options: &Options,
     diagnostics: &mut Vec<Diagnostic>,
-) -> (Header, Vec<Placed<'a>>) {
+) -> Header {
     let mut parser = HeaderParser::new(options);
-    let mut statements = Vec::new();
-    let mut part = Part::Start;
-    let mut base = 0;
-    for (number, line) in (1..).zip(sources.file(file).text.split_inclusive('\n')) {
-        let code = lex::without_comment(line).trim_end();
-        let span = Span::new(file, base, base + code.len());
-        let fence = code.trim_start() == "---";
-        let result = match part {
-            _ if code.trim_start().is_empty() => Ok(()),
-            Part::Start if fence => {
-                part = Part::Header(span);
-                Ok(())
-            }
-            Part::Header(_) if fence => {
-                part = Part::Body;
-                Ok(())
-            }
-            Part::Header(_) => parser.line(line, base, number),
-            Part::Start | Part::Body if fence => {
-                Err(Wrong::new(base..base + code.len(), "the header has already ended"))
-            }
-            Part::Start | Part::Body => {
-                part = Part::Body;
-                body::statements(line, base, number, &mut statements)
-            }
-        };
-        if let Err(wrong) = result {
-            diagnostics.push(diagnostic(file, number, wrong));
+    let mut start = lines.clone();
+    let Some(fence) = start.find(|line| !line.code.trim_start().is_empty()).filter(CodeLine::is_fence) else {
+        // None: the first line is an instruction.
+        return parser.finish();
+    };
+    *lines = start;
+    for line in lines {
+        if line.is_fence() {
+            return parser.finish();
         }
-        base += line.len();
+        if let Err(wrong) = parser.line(line.code, line.base, line.number) {
+            diagnostics.push(diagnostic(file, line.number, wrong));
+        }
     }
-    if let Part::Header(span) = part {
-        let (line, _) = sources.line_col(file, span.start);
-        let message = format!("line {line}: the header that begins here has no closing `---`");
-        diagnostics.push(Diagnostic::error(span, message));
-    }
-    (parser.finish(), statements)
+    let message = format!("line {}: the header that begins here has no closing `---`", fence.number);
+    let span = Span::new(file, fence.base, fence.base + fence.code.len());
+    diagnostics.push(Diagnostic::error(span, message));
+    parser.finish()
 }
 
 /// In the words of the format's specification: `line 19: unknown instruction 's_mov_b33'`.

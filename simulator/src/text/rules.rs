@@ -6,21 +6,25 @@
 
 use super::constant::Wrong;
 use crate::arch::Arch;
-use crate::asm::form::forms;
+use crate::asm::form::{Signs, forms};
 use crate::asm::matching::lower;
 use crate::asm::operand::{Line, Operand, Reg, RegBase, Value};
-use isa_spec::tables::{ArchTable, EntryId, Role};
+use isa_spec::tables::EntryId;
 use std::ops::Range;
+
+/// Whether an operand begins with a sign, so that [`spelling`] may have something to say.
+#[inline]
+pub fn signs(text: &str, operand: &Operand) -> bool {
+    matches!(text.as_bytes().get(operand.span.start), Some(b'-' | b'|'))
+}
 
 /// Combinations for which there are no bits. `text` is an instruction that begins at byte `base`.
 pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
-    if memchr::memchr2(b'-', b'|', text.as_bytes()).is_none() {
-        return Ok(());
-    }
     for (piece, at) in pieces(text) {
         let start = base + at;
-        let signs: String =
-            piece.chars().filter(|c| !c.is_whitespace()).take_while(|c| matches!(c, '-' | '|')).collect();
+        let signs = piece.chars().filter(|c| !c.is_whitespace()).take_while(|c| matches!(c, '-' | '|'));
+        // One sign needs no string.
+        let signs: String = if signs.clone().nth(1).is_some() { signs.collect() } else { continue };
         let message = if signs.contains("--") {
             "double negation is not allowed (only one NEG bit exists)"
         } else if signs.starts_with("|-") || signs.starts_with("-|-") {
@@ -43,16 +47,14 @@ pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
 }
 
 /// Operands of an instruction, trimmed, with their places in it.
-fn pieces(text: &str) -> Vec<(&str, usize)> {
+fn pieces(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let first = text.find(char::is_whitespace).unwrap_or(text.len());
-    let mut out = Vec::new();
-    let mut at = first;
-    for piece in text[first..].split(',') {
-        let lead = piece.len() - piece.trim_start().len();
-        out.push((piece.trim(), at + lead));
-        at += piece.len() + 1;
-    }
-    out
+    let mut next = first;
+    text[first..].split(',').map(move |piece| {
+        let at = next + (piece.len() - piece.trim_start().len());
+        next += piece.len() + 1;
+        (piece.trim(), at)
+    })
 }
 
 /// Modifiers on operands that cannot have any.
@@ -79,33 +81,30 @@ pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
 }
 
 /// Modifiers that the instruction has no bits, or no use, for.
-pub fn encodings(line: &Line, base: usize, arch: Arch) -> Result<(), Wrong> {
-    if !line.operands.iter().any(|o| o.neg || o.abs) {
-        return Ok(());
-    }
-    let table = arch.table();
-    let name = lower(&line.mnemonic);
-    let Some(entries) = entries(&name, arch) else { return Ok(()) };
+pub fn encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> Result<(), Wrong> {
     for (index, operand) in line.operands.iter().enumerate().filter(|(_, o)| o.neg || o.abs) {
+        let name = &lower(line.mnemonic)[..];
         let modifier = if operand.abs { "abs" } else { "neg" };
         let refuse =
-            |why: String| Err(Wrong::new(place(operand, base), format!("instruction '{name}': {why}")));
-        let has = |fields: &[&str]| entries.iter().any(|e| has_field(table, *e, fields));
+            |why: &str| Err(Wrong::new(place(operand, base), format!("instruction '{name}': {why}")));
+        let any = |has: fn(&Signs) -> bool| entries.iter().any(|e| has(&forms(arch).of(*e).signs));
         if name.ends_with("_e32") {
-            return refuse("the 32-bit encodings (_e32) don't support modifiers".to_string());
+            return refuse("the 32-bit encodings (_e32) don't support modifiers");
         }
-        if !has(&["NEG", "SRC0_NEG"]) {
-            let what = if name.starts_with("s_") { "scalar instruction" } else { "its encodings" };
-            let verb = if name.starts_with("s_") { "doesn't" } else { "don't" };
-            return refuse(format!("{what} {verb} support modifiers"));
+        if !any(|s| s.neg) {
+            return refuse(match name.starts_with("s_") {
+                true => "scalar instruction doesn't support modifiers",
+                false => "its encodings don't support modifiers",
+            });
         }
-        if operand.abs && !has(&["ABS", "SRC0_ABS"]) && !name.starts_with("v_fma_mix") {
-            let holds =
-                if has(&["NEG_HI"]) { "packed instructions have bits for" } else { "VINTERP supports" };
-            return refuse(format!("{holds} neg only"));
+        if operand.abs && !any(|s| s.abs) && !name.starts_with("v_fma_mix") {
+            return refuse(match any(|s| s.packed) {
+                true => "packed instructions have bits for neg only",
+                false => "VINTERP supports neg only",
+            });
         }
-        if entries.iter().all(|e| integer(table, *e, index)) {
-            return refuse(format!("integer operation doesn't support {modifier} modifier"));
+        if entries.iter().all(|e| forms(arch).of(*e).signs.integers >> index & 1 != 0) {
+            return refuse(&format!("integer operation doesn't support {modifier} modifier"));
         }
     }
     Ok(())
@@ -116,32 +115,12 @@ pub fn entries(name: &str, arch: Arch) -> Option<&'static [EntryId]> {
     forms(arch).resolve(name).map(|(entries, _)| entries)
 }
 
-fn has_field(table: &'static ArchTable, entry: EntryId, names: &[&str]) -> bool {
-    let encoding = &table.encodings[table.entries[entry as usize].enc as usize];
-    encoding.fields.iter().any(|f| names.contains(&f.name))
-}
-
-/// Whether the operand written at `index` is no float. Moves and selects of untyped bits are for floats too (RDNA manuals, V_MOV_B32,
-/// V_CNDMASK_B32: "floating-point modifiers are valid …").
-fn integer(table: &'static ArchTable, entry: EntryId, index: usize) -> bool {
-    let entry = &table.entries[entry as usize];
-    let name = table.instructions[entry.inst as usize].name;
-    if name.starts_with("V_MOV_B") || name.starts_with("V_CNDMASK_B") {
-        return false;
-    }
-    let written =
-        table.signatures[entry.sig as usize].iter().filter(|o| !o.implicit && o.role != Role::State);
-    let Some(operand) = written.clone().nth(index) else { return false };
-    let format = table.formats[operand.format as usize].name;
-    !(format.contains('F') && format.trim_start_matches("FMT").contains('F'))
-}
-
 fn place(operand: &Operand, base: usize) -> Range<usize> {
     base + operand.span.start..base + operand.span.end
 }
 
 /// Of both halves of a dual instruction.
-fn operands_of(line: &Line) -> impl Iterator<Item = &Operand> {
+fn operands_of<'a, 't>(line: &'a Line<'t>) -> impl Iterator<Item = &'a Operand<'t>> {
     line.operands.iter().chain(line.second.iter().flat_map(|l| &l.operands))
 }
 
@@ -157,7 +136,7 @@ pub fn shown(operand: &Operand) -> String {
                 RegBase::Sgpr(n) => numbered("Sgpr", *n),
                 RegBase::Vgpr(n) => numbered("Vgpr", *n),
                 RegBase::Ttmp(n) => numbered("Ttmp", *n),
-                RegBase::Special(name) => format!("SpecialReg({name})"),
+                RegBase::Special(special) => format!("SpecialReg({})", special.name()),
             }
         }
         Value::Int(v) if *v < 0 => format!("ImmI32({v})"),
