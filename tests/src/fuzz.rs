@@ -143,6 +143,24 @@ pub fn text_kernel_for(source: &str, arch: Arch, wave: Option<u32>) {
     }
 }
 
+/// A line for both readers of instructions. Faults are told at a place in it.
+pub fn line(data: &[u8]) {
+    let (arch, wave, bytes) = machine(data);
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let (_, errors) = program::read(text, &Options::new(arch).wave(wave.unwrap_or(32)));
+    for error in errors {
+        assert!((1..=error.text.chars().count() + 1).contains(&error.column), "{error}");
+        assert!(error.to_string().contains('^'));
+    }
+    let options = text::Options { arch: Some(arch), wave, ..text::Options::default() };
+    let mut sources = SourceMap::default();
+    let file = sources.add("fuzz.rdna", text);
+    for fault in text::parse(&sources, file, &options).err().into_iter().flatten() {
+        assert!(fault.span.start <= fault.span.end && fault.span.end as usize <= text.len(), "{fault:?}");
+        assert!(!diag::render(&sources, &fault).is_empty());
+    }
+}
+
 /// An ELF file or a bundle of such: its kernels, loaded, relocated and started.
 pub fn code_object(data: &[u8]) {
     let Ok(object) = code_object::open(data, &Wish::default()) else { return };

@@ -208,6 +208,21 @@ fn damaged_text(folders: &[&str], endings: &[&str]) -> impl Strategy<Value = Vec
     prop_oneof![damaged_bytes(seeds), damaged(texts).prop_map(String::into_bytes)]
 }
 
+/// Lines of kernels, damaged, and lines of no meaning.
+fn damaged_lines() -> impl Strategy<Value = Vec<u8>> {
+    let kernels = files(&["examples", "tests"], &[".rdna", ".s"]);
+    let mut lines: Vec<String> = kernels
+        .iter()
+        .flat_map(|bytes| String::from_utf8_lossy(bytes).lines().map(str::to_string).collect::<Vec<_>>())
+        .filter(|line| !line.trim().is_empty() && !line.contains(".rept"))
+        .collect();
+    lines.sort();
+    lines.dedup();
+    let bytes = lines.iter().map(|line| line.clone().into_bytes()).collect();
+    let noise = "\\PC{0,60}".prop_map(String::into_bytes);
+    prop_oneof![damaged_bytes(bytes), damaged(lines).prop_map(String::into_bytes), noise]
+}
+
 fn code_objects() -> Vec<Vec<u8>> {
     files(&["tests/code_objects", "simulator/bench"], &[".co", ".bundle"])
 }
@@ -235,6 +250,12 @@ proptest! {
     #[test]
     fn text_kernel(data in on_any_machine(damaged_text(&["examples", "tests"], &[".rdna"]))) {
         bounded("text_kernel", &data);
+    }
+
+    /// Lines of their own: damage to a file seldom leaves one that is read to its end.
+    #[test]
+    fn line(data in on_any_machine(damaged_lines())) {
+        fuzz::line(&data);
     }
 
     #[test]

@@ -145,7 +145,7 @@ fn operands_flags_and_special_syntax() {
         "s_barrier",
         "V_MOV_B32 v0, v1",
         "here: s_branch here // a loop",
-        "print wave=0, thread=all, v0, s[2:3], exec, vcc, scc, v3:f32",
+        "print wave=0, thread=all, v0, s[2:3], exec, vcc, scc, v3:f32\n  s_endpgm",
     ] {
         accepted(line);
     }

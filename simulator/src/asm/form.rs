@@ -161,6 +161,7 @@ pub enum Size {
 }
 
 impl Size {
+    #[inline]
     pub fn registers(self, wave: u32) -> u16 {
         match self {
             Size::Bits(bits) => bits.div_ceil(32).max(1),
@@ -230,6 +231,7 @@ impl Forms {
     }
 
     /// As [`Forms::called`], also by an older name that LLVM still accepts.
+    #[inline]
     pub fn known(&self, name: &str) -> Option<&[EntryId]> {
         let older = || super::alias::candidates(name).iter().find_map(|n| self.called(n));
         self.called(name).or_else(older)

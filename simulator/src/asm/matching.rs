@@ -31,7 +31,7 @@ pub fn assemble_as(
     let symbols = symbols_like_flags(line, entries, options);
     let line = symbols.as_ref().unwrap_or(line);
     let dpp = line.modifiers.iter().any(|m| modifier::is_dpp(m.name));
-    let mut nearest: Option<Matcher> = None;
+    let mut nearest: Option<(usize, &Form)> = None;
     let forms = forms(options.arch);
     for &entry in entries {
         let form = forms.of(entry);
@@ -47,13 +47,13 @@ pub fn assemble_as(
         match m.run() {
             Ok(()) => return Ok(m.parsed()),
             // The form that got furthest knows best what is wrong.
-            Err(_) if nearest.as_ref().is_none_or(|n| m.progress > n.progress) => nearest = Some(m),
+            Err(_) if nearest.is_none_or(|n| m.progress > n.0) => nearest = Some((m.progress, form)),
             Err(_) => {}
         }
     }
     match nearest {
-        Some(m) => {
-            let mut m = Matcher { told: true, ..Matcher::new(m.form, line, options) };
+        Some((_, form)) => {
+            let mut m = Matcher { told: true, ..Matcher::new(form, line, options) };
             m.run().map(|()| m.parsed())
         }
         None => Err(no_such_form(line, class, dpp, options)),
@@ -518,16 +518,20 @@ impl<'a, 't> Matcher<'a, 't> {
     }
 
     /// A register or a constant in an ordinary field.
+    #[inline]
     fn value(&mut self, slot: &Slot, operand: &Operand, count: u16) -> Result<(), AsmError> {
         if operand.neg || operand.abs {
             self.signs(slot, operand)?;
         }
+        let Value::Reg(reg) = &operand.value else { return self.constant(slot, operand) };
+        let code = self.register(slot, reg, count, operand.span)?;
+        self.put(slot, code);
+        Ok(())
+    }
+
+    /// A number, or a symbol that will be one, in an ordinary field.
+    fn constant(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
         let types = slot.names;
-        if let Value::Reg(reg) = &operand.value {
-            let code = self.register(slot, reg, count, operand.span)?;
-            self.put(slot, code);
-            return Ok(());
-        }
         if matches!(operand.value, Value::Expr(_) | Value::Word(_)) {
             let literal = types.literal.filter(|_| self.form.literal.is_some() && !self.form.own_literal);
             let Some(code) = literal else { return Err(self.unknown_word(slot, operand)) };

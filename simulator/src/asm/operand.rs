@@ -378,13 +378,15 @@ fn decimal(text: &[u8], at: usize) -> Option<(u32, usize)> {
 
 /// A number with which no longer expression begins; nothing is read otherwise.
 fn lone_number(s: &mut Scanner) -> Option<Number> {
-    let text = s.rest_bytes();
-    // `1b` is a label.
-    if let Some(b'b' | b'f') = text.get(end_of(text, 0, DIGIT)) {
-        return None;
-    }
     let mut ahead = s.clone();
-    let number = ahead.number().ok()?;
+    let number = match ahead.short_decimal() {
+        Some(value) => Number::Int(value),
+        // `1b` is a label.
+        None if matches!(ahead.rest_bytes().get(end_of(ahead.rest_bytes(), 0, DIGIT)), Some(b'b' | b'f')) => {
+            return None;
+        }
+        None => ahead.number().ok()?,
+    };
     ends_expression(&mut ahead).then(|| *s = ahead)?;
     Some(number)
 }

@@ -264,20 +264,33 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// What most numbers are: decimal digits that no 64 bits overflow, without prefix, fraction or exponent.
+    #[inline]
+    pub fn short_decimal(&mut self) -> Option<i64> {
+        let bytes = self.rest_bytes();
+        let (mut value, mut digits) = (0, 0);
+        while let Some(digit @ b'0'..=b'9') = bytes.get(digits)
+            && digits < 18
+        {
+            value = 10 * value + (digit - b'0') as i64;
+            digits += 1;
+        }
+        let ends = bytes.get(digits).is_none_or(|b| class(*b) & WORD == 0);
+        let octal = digits > 1 && bytes[0] == b'0';
+        (digits > 0 && ends && !octal).then(|| self.at += digits)?;
+        Some(value)
+    }
+
     /// A number: decimal, `0x`, `0b`, octal with a leading 0, or a float (`1.5`, `2e-3`). No sign.
     pub fn number(&mut self) -> Result<Number, AsmError> {
         self.space();
+        if let Some(value) = self.short_decimal() {
+            return Ok(Number::Int(value));
+        }
         let rest = self.rest();
         let start = self.at;
         let bytes = rest.as_bytes();
         let digits = end_of(bytes, 0, DIGIT);
-        let ends = bytes.get(digits).is_none_or(|b| class(*b) & WORD == 0);
-        // Nearly all: no prefix, no fraction, no overflow.
-        if ends && (digits == 1 || (2..19).contains(&digits) && bytes[0] != b'0') {
-            self.at += digits;
-            let value = bytes[..digits].iter().fold(0, |value, digit| 10 * value + (digit - b'0') as i64);
-            return Ok(Number::Int(value));
-        }
         let word = |at: usize| at + bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
         let radix = match bytes {
             [b'0', b'x' | b'X', ..] => 16,

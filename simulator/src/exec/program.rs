@@ -168,6 +168,12 @@ impl Program {
         self.pcs.binary_search(&pc).ok()
     }
 
+    /// Index of the last instruction, if a byte offset is that of its end.
+    pub fn ending_at(&self, pc: u64) -> Option<usize> {
+        let last = self.insts.len().checked_sub(1)?;
+        (self.pcs[last] + self.insts[last].size as u64 == pc).then_some(last)
+    }
+
     /// For waves of another size than 32.
     pub fn for_wave_size(self, wave_size: u32) -> Program {
         Program { wave_size, ..self }

@@ -344,12 +344,21 @@ impl<'a> Group<'a> {
 
     /// The fault of a wave at `pc`.
     fn fault(&self, at: usize, pc: u64, event: Event) -> Box<Fault> {
-        let (kind, message, lane, address) = match event {
+        let (kind, mut message, lane, address) = match event {
             Event::Fault { kind, message, lane, address } => (kind, message, lane, address),
             Event::EndPgm | Event::BarrierWait(_) => (FaultKind::Other, "stopped".to_string(), None, None),
         };
         let program = self.dispatch.program;
-        let index = program.inst_at(pc);
+        let mut index = program.inst_at(pc);
+        if kind == FaultKind::PcOutOfRange
+            && let Some(last) = program.ending_at(pc)
+        {
+            message += " behind its last instruction";
+            if program.arch.machine().is_none() {
+                message += ", which is no `s_endpgm`";
+            }
+            index = Some(last);
+        }
         let instruction = match index {
             Some(index) => program.text(index),
             None => "(no instruction)".to_string(),

@@ -75,7 +75,8 @@ impl Machine<'_> {
                 self.assemble(part, mnemonic, base, out)
             });
         }
-        self.one(text, mnemonic, found, base).map(out)
+        out(self.one(text, mnemonic, found, base)?);
+        Ok(())
     }
 
     fn one(
@@ -92,12 +93,14 @@ impl Machine<'_> {
             _ => line.read_rest(&mut Scanner::from(text, mnemonic.len()), &symbols),
         };
         // Most lines are registers and numbers, of which this format says nothing.
-        let (mut signed, mut worded) = (line.second.is_some(), !line.modifiers.is_empty());
+        let (mut signed, mut doubted) = (line.second.is_some(), read.is_err());
+        let mut worded = !line.modifiers.is_empty();
         for o in &line.operands {
-            signed |= o.neg || o.abs || rules::signs(text, o);
+            signed |= o.neg || o.abs;
+            doubted |= rules::signs(text, o);
             worded |= !matches!(o.value, Value::Reg(_) | Value::Int(_) | Value::Float(_));
         }
-        if read.is_err() || signed {
+        if doubted {
             rules::spelling(text, base)?;
         }
         read.map_err(|e| wrong(e, base))?;
@@ -110,9 +113,8 @@ impl Machine<'_> {
         let entries = found.0;
         if signed {
             rules::encodings(&line, base, self.arch, entries)?;
-            self.packed_negation(&mut line, entries);
         }
-        if worded {
+        if signed || worded {
             self.adapt(&mut line, entries);
             self.float_constants(&mut line);
             self.flag_operands(&line, entries, base)?;
@@ -143,7 +145,8 @@ impl Machine<'_> {
         if !elsewhere.is_empty() {
             return wrong.help(format!("it is in {}, not in {}", elsewhere.join(" and "), self.arch.name()));
         }
-        match diag::nearest(&name, forms(self.arch).names()) {
+        let (bare, _) = form::without_suffix(&name);
+        match diag::nearest(bare, forms(self.arch).names()) {
             Some(near) => wrong.help(format!("did you mean `{near}`?")),
             None => wrong,
         }
@@ -198,6 +201,7 @@ impl Machine<'_> {
             let span = line.modifiers.remove(at).value_span;
             line.operands.push(Operand { span, ..plain(Value::Int(value)) });
         }
+        self.packed_negation(line, entries);
         for operand in &mut line.operands {
             if let Some(value) = old_message(&operand.value) {
                 operand.value = Value::Int(value);

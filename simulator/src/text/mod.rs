@@ -91,6 +91,9 @@ pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<Tex
             diagnostics.push(diagnostic(file, line.number, wrong));
         }
     }
+    if block.instructions.is_empty() && diagnostics.is_empty() {
+        diagnostics.push(nothing(file, &sources.file(file).text));
+    }
     for (line, wrong) in block.resolve(&header.constants) {
         diagnostics.push(diagnostic(file, line, wrong));
     }
@@ -128,8 +131,9 @@ impl<'a> Block<'a> {
                     machine.assemble(text, mnemonic, at, &mut |parsed| {
                         self.pc += parsed.inst.size as u64;
                         let index = self.instructions.len();
-                        for fixup in parsed.fixups {
-                            self.fixups.push((index, self.pc, at, fixup));
+                        if !parsed.fixups.is_empty() {
+                            let fixups = parsed.fixups.into_iter().map(|f| (index, self.pc, at, f));
+                            self.fixups.extend(fixups);
                         }
                         self.instructions.push((parsed.inst, line.number));
                     })?;
@@ -202,6 +206,14 @@ fn header(
     let span = Span::new(file, fence.base, fence.base + fence.code.len());
     diagnostics.push(Diagnostic::error(span, message));
     parser.finish()
+}
+
+/// Of a file without instructions, where one would stand.
+fn nothing(file: FileId, text: &str) -> Diagnostic {
+    let end = text.trim_end().len();
+    let line = text[..end].lines().count().max(1);
+    Diagnostic::error(Span::new(file, end, end), format!("line {line}: the kernel has no instruction"))
+        .help("the least kernel is `s_endpgm`")
 }
 
 /// In the words of the format's specification: `line 19: unknown instruction 's_mov_b33'`.

@@ -12,19 +12,20 @@ use crate::asm::operand::{Line, Operand, Reg, RegBase, Value};
 use isa_spec::tables::EntryId;
 use std::ops::Range;
 
-/// Whether an operand begins with a sign, so that [`spelling`] may have something to say.
+/// Whether an operand begins with two signs, so that [`spelling`] may have something to say.
 #[inline]
 pub fn signs(text: &str, operand: &Operand) -> bool {
-    matches!(text.as_bytes().get(operand.span.start), Some(b'-' | b'|'))
+    let [b'-' | b'|', rest @ ..] = &text.as_bytes()[operand.span.start..] else { return false };
+    // Other kinds of space than the blank are looked at in earnest.
+    matches!(rest.iter().find(|b| **b != b' '), Some(b'-' | b'|' | 0..=0x1f | 0x80..))
 }
 
 /// Combinations for which there are no bits. `text` is an instruction that begins at byte `base`.
 pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
     for (piece, at) in pieces(text) {
         let start = base + at;
-        let signs = piece.chars().filter(|c| !c.is_whitespace()).take_while(|c| matches!(c, '-' | '|'));
-        // One sign needs no string.
-        let signs: String = if signs.clone().nth(1).is_some() { signs.collect() } else { continue };
+        let signs: String =
+            piece.chars().filter(|c| !c.is_whitespace()).take_while(|c| matches!(c, '-' | '|')).collect();
         let message = if signs.contains("--") {
             "double negation is not allowed (only one NEG bit exists)"
         } else if signs.starts_with("|-") || signs.starts_with("-|-") {
