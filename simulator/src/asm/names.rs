@@ -36,15 +36,27 @@ impl TypeNames {
         if let (Some(code), true) = (unlisted, list.iter().any(|v| v.0 == "1")) {
             all.push((LITERAL, code));
         }
+        let (mut vgprs, mut sgprs) = (vec![None; 256], vec![None; 128]);
+        let mut integers = vec![None; (64 - LEAST) as usize + 1];
+        for &(name, code) in &all {
+            let (list, number) = match name.as_bytes() {
+                [b'v', digits @ ..] => (&mut vgprs, number(digits)),
+                [b's', digits @ ..] => (&mut sgprs, number(digits)),
+                [b'-', digits @ ..] => (&mut integers, number(digits).map(|n| -n - LEAST)),
+                digits => (&mut integers, number(digits).map(|n| n - LEAST)),
+            };
+            let at = number.and_then(|at| usize::try_from(at).ok());
+            if let Some(place) = at.and_then(|at| list.get_mut(at)) {
+                *place = Some(code);
+            }
+        }
         let values: HashMap<&'static str, u32> = all.iter().copied().collect();
-        let value = |name: String| values.get(name.as_str()).copied();
-        let vgprs: Vec<Option<u32>> = (0..256).map(|n| value(format!("v{n}"))).collect();
         let first = vgprs[0].filter(|first| vgprs.iter().zip(*first..).all(|(code, at)| *code == Some(at)));
         TypeNames {
             vgprs,
             first_vgpr: first,
-            sgprs: (0..128).map(|n| value(format!("s{n}"))).collect(),
-            integers: (LEAST..=64).map(|n| value(n.to_string())).collect(),
+            sgprs,
+            integers,
             specials: Special::ALL.map(|(_, name)| values.get(name).copied()),
             literal: values.get(LITERAL).copied(),
             names: all.iter().rev().map(|&(name, value)| (value, name)).collect(),
@@ -90,6 +102,12 @@ impl TypeNames {
     pub fn all(&self) -> impl Iterator<Item = &'static str> {
         self.values.keys().copied()
     }
+}
+
+/// A number of at most four digits, and nothing else.
+fn number(digits: &[u8]) -> Option<i32> {
+    let plain = matches!(digits.len(), 1..=4) && digits.iter().all(u8::is_ascii_digit);
+    plain.then(|| digits.iter().fold(0, |n, digit| 10 * n + (digit - b'0') as i32))
 }
 
 /// Of one architecture: the code of a literal, and its types, made when they are asked for.
