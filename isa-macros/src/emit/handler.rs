@@ -235,9 +235,19 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
     let fast = |name: &Ident, mode: TokenStream, flushing: Option<&[TokenStream]>, plain: bool| {
         if halved {
             let one = format_ident!("{name}_half");
+            let any = if is_block(sem) { format_ident!("{name}_slow") } else { name.clone() };
+            let block = rows::Block::of(sem).map(|block| {
+                let block = block.tokens(&emit, &any);
+                quote! {
+                    #features
+                    pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #block }
+                }
+            });
             return quote! {
+                #block
                 #features
-                pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                #[inline(never)]
+                pub unsafe fn #any(cx: &mut Cx<'_>, op: &Op) -> Flow {
                     if cx.wave.halves() == 1 {
                         return unsafe { #one(cx, op, 0) };
                     }
@@ -283,7 +293,9 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
                     #features
                     #[inline(never)]
                     unsafe fn #unsettled(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                        unsafe { rt::settle(cx, [#(#sources),*]) };
+                        if unsafe { rt::settle(cx, [#(#sources),*]) } {
+                            return unsafe { #name(cx, op) };
+                        }
                         #mode
                         rt::passed_on(unsafe { #short(cx, op, &m) })
                     }
@@ -371,10 +383,12 @@ fn variant(at: usize, op: &Operation, mode: &str) -> Ident {
 /// The functions that run an operation in a mode, by `Way`; in waves of 64 (`wide`) each is the one for any operands.
 pub fn ways(at: usize, op: &Operation, mode: &str, wide: bool) -> [Ident; 3] {
     let plain = variant(at, op, mode);
-    if mode == "base" || !has_plain(&op.sem) {
+    let block = is_block(&op.sem);
+    if mode == "base" || !has_plain(&op.sem) && !block {
         return [plain.clone(), plain.clone(), plain];
     }
     let [any, scalars] = ["slow", "scalars"].map(|way| format_ident!("{plain}_{way}"));
+    let scalars = if block { any.clone() } else { scalars };
     if wide { [any.clone(), any.clone(), any] } else { [any, plain, scalars] }
 }
 
@@ -479,6 +493,11 @@ fn by_lane(sem: &Semantics) -> bool {
 /// Whether an operation has a plain path.
 fn has_plain(sem: &Semantics) -> bool {
     sem.shape == Shape::Lane && !by_lane(sem)
+}
+
+/// Whether an operation's plain path is that of a load or store of neighbours.
+pub fn is_block(sem: &Semantics) -> bool {
+    sem.shape == Shape::Lane && rows::Block::of(sem).is_some()
 }
 
 /// Registers that the plain path reads of each source slot, if there is one.
@@ -645,10 +664,10 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
         } else if plain {
             let mark = if flushes(sem) {
                 quote! {
-                    if M::FLUSH { rt::flushed(cx, op, exec); } else { rt::written::<#d_rows>(cx, op); }
+                    if M::FLUSH { rt::flushed(cx, op, exec); } else { rt::written::<#d_rows>(cx, op.d); }
                 }
             } else {
-                quote! { rt::written::<#d_rows>(cx, op); }
+                quote! { rt::written::<#d_rows>(cx, op.d); }
             };
             let flush = if one_operation(sem) {
                 quote! { if M::FLUSH_ROWS { return rt::flushing_write(cx, file, op, exec, o0); } }

@@ -34,9 +34,10 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             Some(dwords) => quote! { Some([#(#dwords),*]) },
             None => quote! { None },
         };
+        let block = handler::is_block(&op.sem);
         quote! {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
-                indexed: &[#(#indexed),*], staged: #staged, text: #text, file: #file, line: #line as u32 }
+                indexed: &[#(#indexed),*], staged: #staged, block: #block, text: #text, file: #file, line: #line as u32 }
         }
     });
     let archs = set.by_arch.len();
@@ -101,6 +102,9 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub indexed: &'static [::isa_spec::tables::Role],
             /// Registers that a handler's plain path reads of each source slot; `None` for operations that have no such path.
             pub staged: Option<[u8; 4]>,
+            /// The plain path moves neighbours in memory as a block: it wants registers for the lanes' part of the address and for data, and
+            /// SGPRs for the wave's.
+            pub block: bool,
             /// The body as written, with the holes of its templates filled.
             pub text: &'static str,
             pub file: &'static str,

@@ -42,6 +42,15 @@ impl<'a> Sum<'a> {
         }
     }
 
+    /// `base`, with the scalar part of the address as it is read.
+    fn base(&self, emit: &Emit<'_>, saddr: TokenStream) -> TokenStream {
+        let terms = self.base.iter().map(|term| emit.expr(term));
+        quote! {
+            let saddr = #saddr;
+            let base = 0u64 #(.wrapping_add(#terms))*;
+        }
+    }
+
     /// Adds a term; false if it is of another kind.
     fn add(&mut self, e: &'a Expr) -> bool {
         if e.ty.width() != 64 {
@@ -235,6 +244,51 @@ impl Accesses<'_> {
     }
 }
 
+/// The body of a load or store that moves whole registers between memory at a sum and the lanes, and does nothing else: where lanes are
+/// neighbours in memory, all of them are one block.
+pub struct Block<'a> {
+    sum: Sum<'a>,
+    store: bool,
+    dwords: usize,
+}
+
+impl<'a> Block<'a> {
+    pub fn of(sem: &'a Semantics) -> Option<Block<'a>> {
+        let [access] = <[Access<'a>; 1]>::try_from(accesses(sem)?.0).ok()?;
+        let Access { store, width, sum: Some(sum), .. } = access else { return None };
+        let [_, Stmt::Assign { place, value, .. }] = &sem.body[..] else { return None };
+        let moves = match (&place.kind, &value.kind) {
+            (PlaceKind::Operand(Role::D0), ExprKind::Mem { .. }) => !store && place.ty.width() == width,
+            (PlaceKind::Mem { .. }, ExprKind::Operand(Role::Data)) => store && value.ty.width() == width,
+            _ => false,
+        };
+        let dwords = width as usize / 32;
+        (moves && width % 32 == 0).then_some(Block { sum, store, dwords })
+    }
+
+    /// Tries it, and leaves everything else to `otherwise`.
+    pub fn tokens(&self, emit: &Emit<'_>, otherwise: &Ident) -> TokenStream {
+        let offsets = super::handler::slot(self.sum.offsets);
+        let base = self.sum.base(emit, quote! { unsafe { rt::plain_scalar2(cx, op.src[1]) } });
+        let unless = self.sum.unless.map(|unless| {
+            let unless = emit.expr(unless);
+            quote! { if #unless != 0 { return unsafe { #otherwise(cx, op) }; } }
+        });
+        let dwords = self.dwords;
+        let moved = if self.store {
+            let data = super::handler::slot(Role::Data);
+            quote! { rt::store_block::<#dwords>(cx, base, #offsets, #data) }
+        } else {
+            quote! { rt::load_block::<#dwords>(cx, base, #offsets, op.d) }
+        };
+        quote! {
+            #unless
+            #base
+            if unsafe { #moved } { Flow::NEXT } else { unsafe { #otherwise(cx, op) } }
+        }
+    }
+}
+
 /// Puts a lane's address in the list of all.
 pub fn set_address(space: Space, addr: TokenStream) -> TokenStream {
     match space {
@@ -340,11 +394,7 @@ impl Access<'_> {
         let (bytes, dwords) = (self.width.div_ceil(8) as usize, self.width.div_ceil(32) as usize);
         let offsets = format_ident!("r_{}", super::expr::role_name(sum.offsets));
         let saddr = emit.scalar(Role::SAddr, super::handler::role_width(emit.sem, Role::SAddr));
-        let terms = sum.base.iter().map(|term| emit.expr(term));
-        let base = quote! {
-            let saddr = #saddr;
-            let base = 0u64 #(.wrapping_add(#terms))*;
-        };
+        let base = sum.base(emit, saddr);
         let near = if self.store {
             quote! { rt::store_offsets::<#bytes, #dwords>(cx, base, #offsets, exec, lane_base, &stored) }
         } else {

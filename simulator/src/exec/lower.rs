@@ -139,6 +139,8 @@ impl Lowered {
         op.ext = self.ext(ext);
         let way = match info.staged {
             Some(dwords) if is_plain(&op, operands) => scalars(&mut op, dwords),
+            // Its scalars are no lane's.
+            None if info.block && is_plain(&op, operands) && op.src[1] < Op::VGPR => Way::Plain,
             _ => Way::Any,
         };
         op.code = Op::code_of(operation, way);

@@ -319,14 +319,22 @@ impl Memory {
     #[inline(always)]
     fn locate(&self, address: u64, size: u64, write: bool) -> Result<*mut u8, MemError> {
         // Programs have one range, hosts a handful; `search` is for the others.
-        if let Some(range) = self.ranges.first() {
-            let offset = address.wrapping_sub(range.base);
-            if offset < range.len && size <= range.len - offset && (range.writable || !write) {
-                // SAFETY: offset is inside the range.
-                return Ok(unsafe { range.host.add(offset as usize) });
-            }
+        match self.host_of_first(address, size, write) {
+            Some(host) => Ok(host),
+            None => self.search(address, size, write),
         }
-        self.search(address, size, write)
+    }
+
+    /// Host address of `len` bytes that are all in the first range, which may be all there is.
+    #[inline(always)]
+    pub fn host_of_first(&self, address: u64, len: u64, write: bool) -> Option<*mut u8> {
+        let range = self.ranges.first()?;
+        let offset = address.wrapping_sub(range.base);
+        if offset < range.len && len <= range.len - offset && (range.writable || !write) {
+            // SAFETY: offset is inside the range.
+            return Some(unsafe { range.host.add(offset as usize) });
+        }
+        None
     }
 
     /// Host address of `len` bytes that are all in one range, for accesses of many lanes at once.

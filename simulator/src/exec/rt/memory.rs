@@ -625,7 +625,7 @@ unsafe fn near_sum<const BYTES: usize>(
 /// Asks the host for what the same instruction will want two rounds of its loop from now, if its address goes on as it did: kernels step
 /// through memory farther than the host's own prefetcher follows.
 #[inline(always)]
-fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usize) {
+pub(super) fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usize) {
     let last = &mut cx.wave.last_addresses[cx.op.number as usize % LAST_ADDRESSES];
     let step = address.wrapping_sub(*last);
     *last = address;

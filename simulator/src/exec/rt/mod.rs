@@ -1,5 +1,6 @@
 //! What generated handlers call: operands in, results out, memory, control, float arithmetic by mode.
 
+mod block;
 mod context;
 mod float;
 mod int;
@@ -16,6 +17,7 @@ pub use int::*;
 pub use isa_spec::pcode::builtins::Bi;
 pub use isa_spec::pcode::ir::{Space, Ty};
 pub use lds::{lds_offset, load_lds, store_lds};
+pub use block::{load_block, store_block};
 pub use memory::{exchange, load, load_offsets, load_rows, store, store_offsets, store_rows};
 pub use operands::*;
 

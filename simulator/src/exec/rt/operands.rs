@@ -79,7 +79,7 @@ pub unsafe fn stage<const DWORDS: usize>(
 /// [`stage`] where nothing is special: a row of the wave's file, whatever the source.
 ///
 /// # Safety
-/// As for [`stage`], in a wave of 32, for an operation of [`super::super::op::Way::Plain`], or with its scalars broadcast.
+/// As for [`stage`], in a wave of 32, for an operation of [`crate::exec::op::Way::Plain`], or with its scalars broadcast.
 #[inline(always)]
 pub unsafe fn plain_stage(file: *mut Row, code: u16) -> *const Row {
     debug_assert!(code >= Op::VGPR && ((code - Op::VGPR) as usize) < ROWS);
@@ -141,6 +141,19 @@ unsafe fn fill(row: &mut Row, value: u32) {
     {
         *row = Row::splat(value);
     }
+}
+
+/// Two SGPRs, of an operation of [`crate::exec::op::Way::Plain`].
+///
+/// # Safety
+/// Lowering made sure that the code is one of SGPRs below NULL.
+#[inline(always)]
+pub unsafe fn plain_scalar2(cx: &Cx<'_>, code: u16) -> u64 {
+    let at = code as usize;
+    debug_assert!(at + 1 < cx.wave.sgprs.len());
+    // SAFETY: by the contract.
+    let [low, high] = unsafe { [*cx.wave.sgprs.get_unchecked(at), *cx.wave.sgprs.get_unchecked(at + 1)] };
+    low as u64 | (high as u64) << 32
 }
 
 /// Dword `k` of a scalar source.
@@ -347,13 +360,14 @@ pub unsafe fn are_clean<const N: usize>(cx: &Cx<'_>, codes: [u16; N]) -> bool {
 }
 
 /// Looks for denormals in rows of which nothing is known, and remembers those that have none: a register that a loop only reads is
-/// looked at once.
+/// looked at once. Whether none has any.
 ///
 /// # Safety
 /// As for [`plain_stage`].
 #[inline(always)]
-pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, codes: [u16; N]) {
+pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, codes: [u16; N]) -> bool {
     let file = file(cx);
+    let mut all = true;
     for code in codes {
         let at = (code & Op::ROW) as usize;
         debug_assert!(at < ROWS);
@@ -364,7 +378,9 @@ pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, codes: [u16; N]) {
         // SAFETY: by the contract.
         let found = has_denormal(unsafe { &*file.add(at) });
         cx.wave.set_clean(at, !found);
+        all &= !found;
     }
+    all
 }
 
 /// The destination may hold anything.
@@ -372,10 +388,10 @@ pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, codes: [u16; N]) {
 /// # Safety
 /// As for [`plain_write`].
 #[inline(always)]
-pub unsafe fn written<const N: usize>(cx: &mut Cx<'_>, op: &Op) {
+pub unsafe fn written<const N: usize>(cx: &mut Cx<'_>, d: u16) {
     for k in 0..N {
         // SAFETY: by the contract.
-        unsafe { cx.wave.set_clean_unchecked(op.d as usize + k, false) };
+        unsafe { cx.wave.set_clean_unchecked(d as usize + k, false) };
     }
 }
 

@@ -80,7 +80,7 @@ fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
 /// As for [`load_quads`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-#[inline(never)]
+#[inline]
 unsafe fn load_quads_avx2(from: *const u8, rows: &mut [Row; 4]) {
     for first in [0, 8, 16, 24] {
         let pair = |n: usize| {
@@ -105,7 +105,7 @@ unsafe fn load_quads_avx2(from: *const u8, rows: &mut [Row; 4]) {
 /// As for [`store_quads`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-#[inline(never)]
+#[inline]
 unsafe fn store_quads_avx2(to: *mut u8, rows: &[Row; 4]) {
     for first in [0, 8, 16, 24] {
         // SAFETY: eight of the row's 32 dwords.
