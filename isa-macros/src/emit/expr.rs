@@ -9,6 +9,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 /// How names are reached in the body being emitted.
+#[derive(Clone)]
 pub struct Emit<'a> {
     pub sem: &'a Semantics,
     /// Loads and stores and control may stop the handler: expressions use `?`-like early exits.
@@ -24,6 +25,8 @@ pub struct Emit<'a> {
     pub rows: Option<&'a Accesses<'a>>,
     /// Operands of a scalar instruction, read once before the body.
     pub staged: Vec<Role>,
+    /// All of them are SGPRs and constants in the scalar file.
+    pub plain_scalars: bool,
 }
 
 /// The Rust integer that holds `width` bits.
@@ -313,6 +316,9 @@ impl Emit<'_> {
             Role::Vcc => quote! { { let v = (#value) as u64; rt::set_mask(cx, op.d1, v); } },
             _ => {
                 let dwords = width.div_ceil(32) as usize;
+                if self.plain_scalars {
+                    return quote! { { let v = (#value) as u64; unsafe { rt::plain_set_scalar::<#dwords>(cx, op, v) }; } };
+                }
                 quote! { { let v = (#value) as u128; rt::set_scalar::<#dwords>(cx, op, v); } }
             }
         }
@@ -530,6 +536,8 @@ impl Emit<'_> {
         let hold = holder(width);
         let slot = super::handler::slot(role);
         let value = match width.div_ceil(32) {
+            1 if self.plain_scalars => quote! { unsafe { rt::plain_scalar1(cx, #slot) } },
+            2 if self.plain_scalars => quote! { unsafe { rt::plain_scalar2(cx, #slot) } },
             1 => quote! { rt::scalar1(cx, #slot) },
             2 => quote! { rt::scalar2(cx, #slot) },
             _ => quote! { rt::scalar4(cx, #slot) },

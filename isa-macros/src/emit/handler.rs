@@ -1,5 +1,6 @@
 //! One operation's handler: operands staged, the body in a loop over lanes or once a wave, results written back.
 
+use super::block::Block;
 use super::expr::{Emit, holder, local, role_name};
 use super::rows;
 use isa_spec::canonical::Operation;
@@ -215,13 +216,18 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         } else {
             Vec::new()
         },
+        plain_scalars: false,
     };
     let body = match sem.shape {
         Shape::Lane => lane(op, &emit, &widths, Path::Any),
         _ => once(&emit),
     };
     // The way of most instructions, without a word about what they do not use.
-    let plain = has_plain(sem).then(|| lane(op, &emit, &widths, Path::Plain));
+    let plain = if is_scalar(op) {
+        Some(once(&Emit { plain_scalars: true, ..emit.clone() }))
+    } else {
+        has_plain(sem).then(|| lane(op, &emit, &widths, Path::Plain))
+    };
     let general = format_ident!("op{at}");
     let [keep, flush, base] = ["keep", "flush", "base"].map(|mode| variant(at, op, mode));
     let doc = format!("{} ({:?}).", op.name, sem.shape);
@@ -236,7 +242,7 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         if halved {
             let one = format_ident!("{name}_half");
             let any = if is_block(sem) { format_ident!("{name}_slow") } else { name.clone() };
-            let block = rows::Block::of(sem).map(|block| {
+            let block = Block::of(sem).map(|block| {
                 let block = block.tokens(&emit, &any);
                 quote! {
                     #features
@@ -303,21 +309,26 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
                 (first, second)
             }
         };
+        let broadcasting = (!is_scalar(op)).then(|| {
+            quote! {
+                #features
+                pub unsafe fn #scalars(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                    unsafe { rt::plain_broadcast::<#broadcast>(cx, op) };
+                    unsafe { #name(cx, op) }
+                }
+            }
+        });
         quote! {
             #features
             pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #shortcut }
-            #features
-            pub unsafe fn #scalars(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                unsafe { rt::plain_broadcast::<#broadcast>(cx, op) };
-                unsafe { #name(cx, op) }
-            }
+            #broadcasting
             #rest
             #features
             pub unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
         }
     };
     // Results of flushing operations hold no denormals, and most sources are such results.
-    let flushing: Option<Vec<TokenStream>> = flushes(sem).then(|| {
+    let flushing: Option<Vec<TokenStream>> = (flushes(sem) && has_plain(sem)).then(|| {
         let read = sem.uses.reads.iter().filter(|role| widths.contains_key(role));
         read.map(|role| match role {
             Role::D0 => quote! { Op::VGPR + op.d },
@@ -383,13 +394,13 @@ fn variant(at: usize, op: &Operation, mode: &str) -> Ident {
 /// The functions that run an operation in a mode, by `Way`; in waves of 64 (`wide`) each is the one for any operands.
 pub fn ways(at: usize, op: &Operation, mode: &str, wide: bool) -> [Ident; 3] {
     let plain = variant(at, op, mode);
-    let block = is_block(&op.sem);
-    if mode == "base" || !has_plain(&op.sem) && !block {
+    let lanes = has_plain(&op.sem);
+    if mode == "base" || !(lanes || is_block(&op.sem) || is_scalar(op)) {
         return [plain.clone(), plain.clone(), plain];
     }
     let [any, scalars] = ["slow", "scalars"].map(|way| format_ident!("{plain}_{way}"));
-    let scalars = if block { any.clone() } else { scalars };
-    if wide { [any.clone(), any.clone(), any] } else { [any, plain, scalars] }
+    let scalars = if lanes { scalars } else { any.clone() };
+    if wide && !is_scalar(op) { [any.clone(), any.clone(), any] } else { [any, plain, scalars] }
 }
 
 fn declare_locals(sem: &Semantics) -> TokenStream {
@@ -495,14 +506,25 @@ fn has_plain(sem: &Semantics) -> bool {
     sem.shape == Shape::Lane && !by_lane(sem)
 }
 
+/// Whether an operation's plain path is that of a scalar instruction: SGPRs and constants as they stand.
+fn is_scalar(op: &Operation) -> bool {
+    let uses = &op.sem.uses;
+    let widths = widths(op);
+    op.sem.shape == Shape::Scalar
+        && op.sig.family == Family::Scalar
+        && !(uses.memory_read || uses.memory_write || uses.control || uses.registers)
+        && !widths.is_empty()
+        && widths.iter().all(|(role, width)| *width <= 64 && !matches!(role, Role::D1 | Role::Vcc))
+}
+
 /// Whether an operation's plain path is that of a load or store of neighbours.
 pub fn is_block(sem: &Semantics) -> bool {
-    sem.shape == Shape::Lane && rows::Block::of(sem).is_some()
+    sem.shape == Shape::Lane && Block::of(sem).is_some()
 }
 
 /// Registers that the plain path reads of each source slot, if there is one.
 pub fn staged(op: &Operation) -> Option<[u8; 4]> {
-    if !has_plain(&op.sem) {
+    if !has_plain(&op.sem) && !is_scalar(op) {
         return None;
     }
     let mut dwords = [0; 4];

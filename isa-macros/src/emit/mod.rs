@@ -1,5 +1,6 @@
 //! Typed semantics and tables -> tokens.
 
+mod block;
 mod expr;
 mod handler;
 mod rows;

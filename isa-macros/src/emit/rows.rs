@@ -7,26 +7,26 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 /// The accesses of a body, in order: loads, or one store.
-pub struct Accesses<'a>(Vec<Access<'a>>);
+pub struct Accesses<'a>(pub(super) Vec<Access<'a>>);
 
-struct Access<'a> {
-    store: bool,
-    space: Space,
-    addr: &'a Expr,
-    width: u32,
+pub(super) struct Access<'a> {
+    pub store: bool,
+    pub space: Space,
+    pub addr: &'a Expr,
+    pub width: u32,
     /// Statements that the address may depend on.
     before: &'a [Stmt],
-    sum: Option<Sum<'a>>,
+    pub sum: Option<Sum<'a>>,
 }
 
 /// An address that is one number of the wave and 32 bits of each lane: the lanes' part stays a row as it is.
-struct Sum<'a> {
+pub(super) struct Sum<'a> {
     /// Where this holds, the same for all lanes, the address is something else.
-    unless: Option<&'a Expr>,
+    pub unless: Option<&'a Expr>,
     /// What the wave adds.
     base: Vec<&'a Expr>,
     /// The lanes' part.
-    offsets: Role,
+    pub offsets: Role,
 }
 
 impl<'a> Sum<'a> {
@@ -43,7 +43,7 @@ impl<'a> Sum<'a> {
     }
 
     /// `base`, with the scalar part of the address as it is read.
-    fn base(&self, emit: &Emit<'_>, saddr: TokenStream) -> TokenStream {
+    pub fn base(&self, emit: &Emit<'_>, saddr: TokenStream) -> TokenStream {
         let terms = self.base.iter().map(|term| emit.expr(term));
         quote! {
             let saddr = #saddr;
@@ -99,7 +99,7 @@ fn reads_once(list: &[Stmt], id: LocalId) -> bool {
 }
 
 /// The same in all lanes: made of the scalar base, fields and constants.
-fn is_uniform(e: &Expr) -> bool {
+pub(super) fn is_uniform(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Const(_) | ExprKind::Field(_) | ExprKind::OperandIndex(_) => true,
         ExprKind::Operand(role) => *role == Role::SAddr,
@@ -241,51 +241,6 @@ impl Accesses<'_> {
         base: &(TokenStream, TokenStream),
     ) -> (TokenStream, TokenStream) {
         self.0.iter().map(|a| a.tokens(self, emit, read, locals, base)).unzip()
-    }
-}
-
-/// The body of a load or store that moves whole registers between memory at a sum and the lanes, and does nothing else: where lanes are
-/// neighbours in memory, all of them are one block.
-pub struct Block<'a> {
-    sum: Sum<'a>,
-    store: bool,
-    dwords: usize,
-}
-
-impl<'a> Block<'a> {
-    pub fn of(sem: &'a Semantics) -> Option<Block<'a>> {
-        let [access] = <[Access<'a>; 1]>::try_from(accesses(sem)?.0).ok()?;
-        let Access { store, width, sum: Some(sum), .. } = access else { return None };
-        let [_, Stmt::Assign { place, value, .. }] = &sem.body[..] else { return None };
-        let moves = match (&place.kind, &value.kind) {
-            (PlaceKind::Operand(Role::D0), ExprKind::Mem { .. }) => !store && place.ty.width() == width,
-            (PlaceKind::Mem { .. }, ExprKind::Operand(Role::Data)) => store && value.ty.width() == width,
-            _ => false,
-        };
-        let dwords = width as usize / 32;
-        (moves && width % 32 == 0).then_some(Block { sum, store, dwords })
-    }
-
-    /// Tries it, and leaves everything else to `otherwise`.
-    pub fn tokens(&self, emit: &Emit<'_>, otherwise: &Ident) -> TokenStream {
-        let offsets = super::handler::slot(self.sum.offsets);
-        let base = self.sum.base(emit, quote! { unsafe { rt::plain_scalar2(cx, op.src[1]) } });
-        let unless = self.sum.unless.map(|unless| {
-            let unless = emit.expr(unless);
-            quote! { if #unless != 0 { return unsafe { #otherwise(cx, op) }; } }
-        });
-        let dwords = self.dwords;
-        let moved = if self.store {
-            let data = super::handler::slot(Role::Data);
-            quote! { rt::store_block::<#dwords>(cx, base, #offsets, #data) }
-        } else {
-            quote! { rt::load_block::<#dwords>(cx, base, #offsets, op.d) }
-        };
-        quote! {
-            #unless
-            #base
-            if unsafe { #moved } { Flow::NEXT } else { unsafe { #otherwise(cx, op) } }
-        }
     }
 }
 

@@ -226,6 +226,8 @@ enum Stop {
     Mode,
     /// `Cx::jump` is outside the program.
     Outside,
+    /// No handler: a meaning replaced at run time, or none.
+    Unknown,
     Event,
 }
 
@@ -257,7 +259,7 @@ impl<'a> Turn<'a> {
                     cx.wave.pc = cx.jump;
                     return Err(unknown(&END, None));
                 }
-                Stop::Event => {
+                Stop::Unknown => {
                     if let Some(result) = evaluate(program, cx) {
                         result?;
                         cx.jump = cx.wave.pc;
@@ -270,6 +272,10 @@ impl<'a> Turn<'a> {
                         }
                         continue;
                     }
+                    cx.wave.pc = cx.pc();
+                    return Err(unknown(cx.op, program.name_at(cx.pc())));
+                }
+                Stop::Event => {
                     let event = cx.take_event(cx.op, program);
                     let fault = matches!(event, Event::Fault { .. });
                     cx.wave.pc = if fault { cx.pc() } else { program.op_after(cx.op).pc as u64 };
@@ -312,6 +318,7 @@ impl<'a> Turn<'a> {
                     cx.op = self.program.op_after(cx.op);
                     return Stop::Mode;
                 }
+                Flow::UNKNOWN => return Stop::Unknown,
                 _ => return Stop::Event,
             }
         }
@@ -330,6 +337,7 @@ impl<'a> Turn<'a> {
                     Some(target) => cx.op = target,
                     None => return Stop::Outside,
                 },
+                Flow::UNKNOWN => return Stop::Unknown,
                 _ => return Stop::Event,
             }
         }

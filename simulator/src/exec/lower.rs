@@ -6,7 +6,7 @@ use crate::arch::Arch;
 use crate::inst::Inst;
 use crate::isa::{self, OpInfo};
 use crate::machine::Row;
-use crate::machine::wave::{CONSTS, DISCARD, MAX_CONSTS, NULL, STAGE, TEMP, VCC_LO};
+use crate::machine::wave::{CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SGPRS, STAGE, TEMP, VCC_LO};
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
 use std::collections::HashMap;
@@ -138,6 +138,7 @@ impl Lowered {
         }
         op.ext = self.ext(ext);
         let way = match info.staged {
+            Some(dwords) if info.shape == Shape::Scalar => scalar(&op, operands, dwords),
             Some(dwords) if is_plain(&op, operands) => scalars(&mut op, dwords),
             // Its scalars are no lane's.
             None if info.block && is_plain(&op, operands) && op.src[1] < Op::VGPR => Way::Plain,
@@ -253,11 +254,11 @@ impl Lowered {
             Code::Int(_) | Code::Float(_) | Code::Literal => {
                 let literal = plan.get(inst, plan.mods.literal);
                 let at = self.rows(constant_dwords(code, operand, literal));
-                // Lane handlers find the first constants among the registers.
-                if info.shape == Shape::Lane && (at as usize) + 4 <= MAX_CONSTS {
-                    Op::VGPR | (CONSTS as u16 + at)
-                } else {
-                    Op::CONST | at
+                // Handlers find the first constants among the registers.
+                match info.shape {
+                    Shape::Lane if (at as usize) + 4 <= MAX_CONSTS => Op::VGPR | (CONSTS as u16 + at),
+                    Shape::Scalar if (at as usize) + 4 <= SCALAR_CONSTS => SGPRS as u16 + at,
+                    _ => Op::CONST | at,
                 }
             }
             Code::Scc => Op::SCC,
@@ -283,6 +284,18 @@ fn is_plain(op: &Op, operands: &[Operand]) -> bool {
     let sources =
         operands.iter().filter(|o| o.field.is_some() && o.fmt != Fmt::Mask).filter_map(|o| slot(o.role));
     op.flags & special == 0 && sources.into_iter().all(|slot| plain(op.src[slot]))
+}
+
+/// How a scalar instruction runs whose sources have so many registers: plainly if they and the result are in the scalar file.
+fn scalar(op: &Op, operands: &[Operand], dwords: [u8; 4]) -> Way {
+    // Two registers at most, and none with a meaning of its own.
+    let d_inside = op.d + 2 <= NULL as u16 || operands.iter().all(|o| o.role != Role::D0);
+    let inside = |(code, dwords): (u16, u8)| {
+        let file = if code < SGPRS as u16 { SGPRS } else { SGPRS + SCALAR_CONSTS };
+        dwords == 0 || (code as usize) + dwords as usize <= file
+    };
+    let plain = op.flags & !Op::SCALAR_DEST == 0 && d_inside && op.src.into_iter().zip(dwords).all(inside);
+    if plain { Way::Plain } else { Way::Any }
 }
 
 /// Turns the SGPRs among a plain operation's sources into hidden rows, and lists them, unless they are too many.

@@ -3,7 +3,7 @@
 use crate::isa::OPERATION_COUNT;
 use crate::machine::wave::STAGE;
 
-/// One operation. Sources are codes: below 128 an index in the SGPR file, [`Op::VGPR`] a VGPR row, [`Op::CONST`] a row of the
+/// One operation. Sources are codes: below 256 an index in the file of SGPRs and scalar constants, [`Op::VGPR`] a VGPR row, [`Op::CONST`] a row of the
 /// program's constants, [`Op::SPECIAL`] the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]

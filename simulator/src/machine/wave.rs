@@ -49,6 +49,11 @@ pub const TEMP: usize = VGPRS + 4;
 /// Length of [`Wave::last_addresses`].
 pub const LAST_ADDRESSES: usize = 64;
 
+/// Operand codes of the SGPR file.
+pub const SGPRS: usize = 128;
+/// Hidden words behind them, for constants of the program's scalar instructions; further ones are read from its own table.
+pub const SCALAR_CONSTS: usize = 128;
+
 /// SGPR file indices by operand code (RDNA manuals, *Scalar Source Operands*).
 pub const VCC_LO: usize = 106;
 pub const NULL: usize = 124;
@@ -71,8 +76,8 @@ pub struct Wave {
     pub last_addresses: [u64; LAST_ADDRESSES],
     /// Whose constants the hidden rows hold ([`Wave::install`]).
     installed: u64,
-    /// By operand code: s0..s105, VCC, ttmp, null, M0, EXEC.
-    pub sgprs: [u32; 128],
+    /// By operand code: s0..s105, VCC, ttmp, null, M0, EXEC; then constants.
+    pub sgprs: [u32; SGPRS + SCALAR_CONSTS],
     pub scc: u32,
     /// Byte offset of the next instruction in the program's code.
     pub pc: u64,
@@ -100,7 +105,7 @@ impl Wave {
             clean: [0; CODES],
             last_addresses: [0; LAST_ADDRESSES],
             installed: 0,
-            sgprs: [0; 128],
+            sgprs: [0; SGPRS + SCALAR_CONSTS],
             scc: 0,
             pc: 0,
             mode: 0xf0,
@@ -117,13 +122,12 @@ impl Wave {
 
     /// Back to the state of [`Wave::new`]. Only the first `vgprs` registers are cleared: the caller knows that nothing wrote the others.
     pub fn reset(&mut self, vgprs: usize) {
-        let used = vgprs.min(ROWS);
+        let used = vgprs.min(VGPRS);
         for half in self.rows.chunks_exact_mut(ROWS) {
             half[..used].fill(Row::ZERO);
         }
-        self.clean = [0; CODES];
-        self.installed = 0;
-        self.sgprs = [0; 128];
+        self.clean[..CONSTS].fill(0);
+        self.sgprs[..SGPRS].fill(0);
         self.scc = 0;
         self.pc = 0;
         self.mode = 0xf0;
@@ -144,6 +148,9 @@ impl Wave {
         }
         for (clean, row) in self.clean[CONSTS..ROWS].iter_mut().zip(consts) {
             *clean = !is_denormal(row.0[0]) as u8;
+        }
+        for (scalar, row) in self.sgprs[SGPRS..].iter_mut().zip(consts) {
+            *scalar = row.0[0];
         }
     }
 
@@ -262,7 +269,7 @@ impl Wave {
     /// By operand code; codes beyond the file read zero, as does null, which nothing writes.
     #[inline(always)]
     pub fn sgpr(&self, code: u32) -> u32 {
-        self.sgprs.get(code as usize).copied().unwrap_or(0)
+        if (code as usize) < SGPRS { self.sgprs[code as usize] } else { 0 }
     }
 
     /// By operand code; null and codes beyond the file are dropped.
@@ -277,7 +284,7 @@ impl Wave {
     }
 
     fn set_special(&mut self, code: usize, value: u32) {
-        if code == NULL || code >= self.sgprs.len() {
+        if code == NULL || code >= SGPRS {
             return;
         }
         self.sgprs[code] = value;

@@ -1,7 +1,11 @@
-//! Loads and stores of neighbours: all lanes active, whole registers, each lane's element right behind the last one's. What is not so is
-//! left to the loads and stores of any rows.
+//! Loads and stores of whole registers, all lanes active: of neighbours in global memory (each lane's element right behind the last one's),
+//! and anywhere in LDS. What is not so is left to the loads and stores of any rows.
+
+// A lane number indexes several rows at once.
+#![allow(clippy::needless_range_loop)]
 
 use super::context::Cx;
+use super::lds::{is_below, last_offset, load_words, store_words};
 use super::memory::prefetch;
 use super::operands::{file, plain_stage, written};
 use super::transpose::{load_quads, store_quads};
@@ -66,7 +70,12 @@ pub unsafe fn store_block<const DWORDS: usize>(cx: &mut Cx<'_>, base: u64, offse
 /// # Safety
 /// As for [`load_block`].
 #[inline(always)]
-unsafe fn block<const DWORDS: usize>(cx: &mut Cx<'_>, base: u64, offsets: u16, write: bool) -> Option<*mut u8> {
+unsafe fn block<const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: u16,
+    write: bool,
+) -> Option<*mut u8> {
     let size = 128 * DWORDS as u32;
     // SAFETY: by the contract.
     let offsets = unsafe { &*plain_stage(file(cx), offsets) };
@@ -86,4 +95,205 @@ unsafe fn block<const DWORDS: usize>(cx: &mut Cx<'_>, base: u64, offsets: u16, w
     let host = cx.memory.host_of_first(address, size as u64, write)?;
     prefetch(cx, host, address, size as usize);
     Some(host)
+}
+
+/// Moves elements in LDS, each lane's at its address plus `plus`, to the registers from `d` on, one load after the other; or does nothing,
+/// and says so.
+///
+/// # Safety
+/// As for [`load_block`], with `lanes` a code and `d` a row of `LOADS * DWORDS`.
+#[inline(always)]
+pub unsafe fn load_lds_block<const LOADS: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    lanes: u16,
+    plus: [u32; LOADS],
+    d: u16,
+) -> bool {
+    // Loops and not iterators, here and below: closures do not have the host's features, and stay calls.
+    let mut farthest = 0;
+    for n in 0..LOADS {
+        farthest = farthest.max(plus[n]);
+    }
+    // SAFETY: by the contract.
+    if !unsafe { is_inside(cx, 4 * DWORDS, lanes, farthest) } {
+        return false;
+    }
+    let lds = cx.lds.as_ptr();
+    // SAFETY: by the contract; every element is inside.
+    unsafe {
+        let rows = file(cx).add(d as usize);
+        // A destination may be the address.
+        let at = *plain_stage(file(cx), lanes);
+        let (mut from, mut to) = ([lds; LOADS], [rows; LOADS]);
+        for n in 0..LOADS {
+            from[n] = lds.wrapping_add(plus[n] as usize);
+            to[n] = rows.add(n * DWORDS);
+        }
+        if DWORDS == 1 {
+            load_words(true, from, &at, to);
+        } else {
+            for n in 0..LOADS {
+                for l in 0..32 {
+                    let element =
+                        from[n].wrapping_add(at.0[l] as usize).cast::<[u32; DWORDS]>().read_unaligned();
+                    for k in 0..DWORDS {
+                        (*to[n].add(k)).0[l] = element[k];
+                    }
+                }
+            }
+        }
+        for n in 0..LOADS {
+            written::<DWORDS>(cx, d + (n * DWORDS) as u16);
+        }
+    }
+    true
+}
+
+/// Moves the elements of 32 lanes from the registers of a code on to LDS, each to its lane's address plus `plus`; or does nothing, and
+/// says so. Of several at one address the last stays.
+///
+/// # Safety
+/// As for [`load_block`].
+#[inline(always)]
+pub unsafe fn store_lds_block<const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    lanes: u16,
+    plus: u32,
+    data: u16,
+) -> bool {
+    // SAFETY: by the contract.
+    if !unsafe { is_inside(cx, 4 * DWORDS, lanes, plus) } {
+        return false;
+    }
+    let to = cx.lds.as_mut_ptr().wrapping_add(plus as usize);
+    // SAFETY: by the contract; every element is inside.
+    unsafe {
+        let (at, rows) = (&*plain_stage(file(cx), lanes), plain_stage(file(cx), data));
+        if DWORDS == 1 {
+            store_words(true, to, at, &*rows);
+        } else {
+            for l in 0..32 {
+                let mut element = [0; DWORDS];
+                for k in 0..DWORDS {
+                    element[k] = (*rows.add(k)).0[l];
+                }
+                to.wrapping_add(at.0[l] as usize).cast::<[u32; DWORDS]>().write_unaligned(element);
+            }
+        }
+    }
+    true
+}
+
+/// Whether all lanes are active and their elements inside of LDS.
+///
+/// # Safety
+/// As for [`load_block`].
+#[inline(always)]
+unsafe fn is_inside(cx: &mut Cx<'_>, bytes: usize, lanes: u16, plus: u32) -> bool {
+    let Some(last) = last_offset(cx, bytes).and_then(|last| last.checked_sub(plus)) else { return false };
+    // SAFETY: by the contract.
+    cx.wave.sgprs[EXEC_LO] == u32::MAX && unsafe { is_below(&*plain_stage(file(cx), lanes), last) }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::arch::Arch;
+    use crate::asm::{NoSymbols, Options, parse};
+    use crate::exec::interp;
+    use crate::exec::machine_ops::Event;
+    use crate::exec::reference::Context;
+    use crate::inst::Inst;
+    use crate::machine::{Row, Wave, Workgroup};
+    use crate::memory::Memory;
+
+    const BYTES: usize = 1024;
+
+    /// Registers, memory and LDS after one instruction, by the handlers for this host or by the others.
+    fn after(portably: bool, inst: &Inst, lanes: &Row, exec: u32) -> (Result<(), Event>, Vec<Row>, Vec<u8>) {
+        let bytes: Vec<u8> = (0..BYTES as u32).map(|b| (b.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
+        let mut memory = Memory::new(1 << 20).expect("a small memory");
+        let base = memory.alloc(BYTES as u64, 256, "buffer").expect("room");
+        memory.write(base, &bytes).expect("inside");
+        let mut lds = bytes.clone();
+        let mut wave = Wave::new(32);
+        wave.set_exec(exec as u64);
+        (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
+        wave.rows[0] = *lanes;
+        for reg in 1..12 {
+            wave.rows[reg] = Row(std::array::from_fn(|l| 0x0101_0000 * reg as u32 + l as u32));
+        }
+        let mut context = Context {
+            memory: &memory,
+            lds: &mut lds,
+            scratch: &mut [],
+            scratch_stride: 0,
+            workgroup: &mut Workgroup::new(1),
+            instructions: 0,
+        };
+        let result = match portably {
+            false => interp::step(Arch::Rdna3, inst, &mut wave, &mut context),
+            true => interp::step_portably(Arch::Rdna3, inst, &mut wave, &mut context),
+        };
+        let mut both = vec![0; BYTES];
+        memory.read(base, &mut both).expect("inside");
+        both.extend(lds);
+        (result.expect("a handler"), wave.rows[..12].to_vec(), both)
+    }
+
+    #[test]
+    fn blocks_are_their_lanes() {
+        let global = |dwords: u32| {
+            let (size, last) = (32 * dwords, 3 + dwords);
+            [
+                format!("global_load_b{size} v[4:{last}], v0, s[4:5]"),
+                format!("global_load_b{size} v[4:{last}], v0, s[4:5] offset:12"),
+                format!("global_load_b{size} v[0:{}], v0, s[4:5]", dwords - 1),
+                format!("global_store_b{size} v0, v[4:{last}], s[4:5]"),
+                format!("ds_load_b{size} v[4:{last}], v0"),
+                format!("ds_load_b{size} v[0:{}], v0 offset:20", dwords - 1),
+                format!("ds_store_b{size} v0, v[4:{last}] offset:4"),
+            ]
+        };
+        let two = [
+            "ds_load_2addr_b32 v[4:5], v0 offset0:1 offset1:17",
+            "ds_load_2addr_b32 v[0:1], v0 offset1:3",
+            "ds_load_2addr_b64 v[4:7], v0 offset1:2",
+            "ds_load_2addr_stride64_b32 v[4:5], v0 offset1:1",
+            "ds_store_2addr_b32 v0, v4, v5 offset1:9",
+        ];
+        let texts = (1..=4).flat_map(global).chain(two.map(String::from));
+        // In order for elements of each size, one place for all, two rows of sixteen, backward, at and beyond the end, and odd.
+        let patterns: [fn(u32) -> u32; 11] = [
+            |l| 4 * l,
+            |l| 8 * l,
+            |l| 12 * l + 8,
+            |l| 16 * l,
+            |_| 36,
+            |l| 4 * (l % 16) + 64 * (l / 16),
+            |l| 4 * (31 - l),
+            |l| BYTES as u32 - 128 + 4 * l,
+            |l| BYTES as u32 - 124 + 4 * l,
+            |l| 4 * l + 1,
+            |l| (4 * l).wrapping_sub(16),
+        ];
+        let mut in_whole = 0;
+        for text in texts {
+            let inst = parse(&text, &Options::new(Arch::Rdna3), &NoSymbols).expect(&text).inst;
+            for (number, pattern) in patterns.iter().enumerate() {
+                for exec in [u32::MAX, 0x7fff_ffff, 0xffff_0000, 0] {
+                    let lanes = Row(std::array::from_fn(|l| pattern(l as u32)));
+                    let (fast, portable) =
+                        (after(false, &inst, &lanes, exec), after(true, &inst, &lanes, exec));
+                    assert_eq!(fast.0, portable.0, "{text}, pattern {number}, EXEC {exec:x}");
+                    // After a fault the two may have got differently far.
+                    if fast.0.is_ok() {
+                        assert_eq!(fast.1, portable.1, "{text}, pattern {number}, EXEC {exec:x}");
+                        assert!(fast.2 == portable.2, "{text}, pattern {number}, EXEC {exec:x}: memory");
+                        in_whole += (exec == u32::MAX) as u32;
+                    }
+                }
+            }
+        }
+        assert!(in_whole > 200, "{in_whole}");
+    }
 }

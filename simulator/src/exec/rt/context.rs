@@ -44,6 +44,7 @@ pub struct Cx<'a> {
     pub fast: bool,
     /// The handlers for this host, MODE and wave size.
     pub handlers: &'static handlers::Table,
+    /// For `BASE` handlers.
     pub general: General,
     pub jump: u64,
     pub event: Option<Event>,
@@ -60,15 +61,16 @@ pub struct Cx<'a> {
 impl<'a> Cx<'a> {
     /// After MODE changed.
     pub fn refresh_mode(&mut self) {
-        let env = FloatEnv::from_mode(self.wave.mode);
-        self.general = General(env);
         // Rounding, denormals and FP16_OVFL.
         self.handlers = match (self.fast, self.wave.mode & 0x80_00ff, self.wave.size) {
             (true, 0xf0, 64) => &handlers::KEEP_64,
             (true, 0xf0, _) => &handlers::KEEP,
             (true, 0xc0, 64) => &handlers::FLUSH_64,
             (true, 0xc0, _) => &handlers::FLUSH,
-            _ => &handlers::BASE,
+            _ => {
+                self.general = General(FloatEnv::from_mode(self.wave.mode));
+                &handlers::BASE
+            }
         };
     }
 

@@ -32,7 +32,7 @@ pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
     let lds = cx.lds.as_ptr();
     if BYTES == 4 {
         // SAFETY: every offset is inside.
-        unsafe { load_words(cx.fast, lds, &at, &mut rows[0]) };
+        unsafe { load_words(cx.fast, [lds], &at, [&mut rows[0]]) };
         return Ok(rows);
     }
     for l in 0..32 {
@@ -82,32 +82,57 @@ fn is_inside<const BYTES: usize>(cx: &Cx<'_>, at: &mut Row, exec: u32) -> bool {
     if BYTES > 2 && !BYTES.is_multiple_of(4) {
         return false;
     }
+    let Some(last) = last_offset(cx, BYTES) else { return false };
     #[cfg(target_arch = "x86_64")]
     if cx.fast {
         // SAFETY: the host has AVX2.
-        return unsafe { highest_avx2(at, exec) } as usize + BYTES <= cx.lds.len();
+        return unsafe { is_below_avx2(at, exec, last) };
     }
-    highest_anywhere(at, exec) as usize + BYTES <= cx.lds.len()
+    is_below_anywhere(at, exec, last)
 }
 
-/// The highest offset of an active lane; the others become 0.
+/// The last offset of an element that is inside the allocation.
+#[inline(always)]
+pub(super) fn last_offset(cx: &Cx<'_>, bytes: usize) -> Option<u32> {
+    cx.lds.len().checked_sub(bytes).map(|last| last as u32)
+}
+
+/// Whether no active lane's offset is above `last`; those of the others become 0.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline(never)]
-fn highest_avx2(at: &mut Row, exec: u32) -> u32 {
-    use std::arch::x86_64::*;
+fn is_below_avx2(at: &mut Row, exec: u32, last: u32) -> bool {
     switch_off(at, exec);
-    let [a, b, c, d] = eights(at);
-    let eight = _mm256_max_epu32(_mm256_max_epu32(a, b), _mm256_max_epu32(c, d));
-    let four = _mm_max_epu32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256::<1>(eight));
-    let two = _mm_max_epu32(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
-    _mm_cvtsi128_si32(_mm_max_epu32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two))) as u32
+    // SAFETY: this is compiled for AVX2.
+    unsafe { is_below(at, last) }
 }
 
 #[inline(never)]
-fn highest_anywhere(at: &mut Row, exec: u32) -> u32 {
+fn is_below_anywhere(at: &mut Row, exec: u32, last: u32) -> bool {
     switch_off(at, exec);
-    at.0.iter().fold(0, |highest, offset| highest.max(*offset))
+    at.0.iter().all(|offset| *offset <= last)
+}
+
+/// Whether no offset is above `last`.
+///
+/// # Safety
+/// The host has AVX2 (x86-64).
+#[inline(always)]
+pub(super) unsafe fn is_below(at: &Row, last: u32) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::*;
+        let [a, b, c, d] = eights(at);
+        // SAFETY: by the contract.
+        unsafe {
+            let highest = _mm256_max_epu32(_mm256_max_epu32(a, b), _mm256_max_epu32(c, d));
+            let last = _mm256_set1_epi32(last as i32);
+            let above = _mm256_xor_si256(_mm256_max_epu32(highest, last), last);
+            _mm256_testz_si256(above, above) == 1
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    at.0.iter().all(|offset| *offset <= last)
 }
 
 #[inline(always)]
@@ -135,45 +160,57 @@ fn in_order() -> std::arch::x86_64::__m256i {
     std::arch::x86_64::_mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28)
 }
 
-/// One word a lane, from `from` on.
+/// One word a lane from each of `from`, at the same offsets.
 ///
 /// # Safety
-/// Four bytes at every offset can be read; `fast` is the host's.
+/// Four bytes at every offset can be read, each of `rows` written; `fast` is the host's.
 #[inline(always)]
-pub unsafe fn load_words(fast: bool, from: *const u8, offsets: &Row, row: &mut Row) {
+pub unsafe fn load_words<const N: usize>(
+    fast: bool,
+    from: [*const u8; N],
+    offsets: &Row,
+    rows: [*mut Row; N],
+) {
     #[cfg(target_arch = "x86_64")]
     if fast {
         // SAFETY: the host has AVX2, and by the contract.
-        return unsafe { load_words_avx2(from, offsets, row) };
+        return unsafe { load_words_avx2(from, offsets, rows) };
     }
     let _ = fast;
     // SAFETY: by the contract.
-    unsafe { load_words_anywhere(from, offsets, row) }
+    unsafe { load_words_anywhere(from, offsets, rows) }
 }
 
 /// # Safety
 /// As for [`load_words`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-#[inline(never)]
-unsafe fn load_words_avx2(from: *const u8, offsets: &Row, row: &mut Row) {
+#[inline]
+unsafe fn load_words_avx2<const N: usize>(from: [*const u8; N], offsets: &Row, rows: [*mut Row; N]) {
     use std::arch::x86_64::*;
     let at = eights(offsets);
     for k in 0..4 {
         let first = offsets.0[8 * k] as usize;
         let apart = _mm256_sub_epi32(at[k], _mm256_broadcastd_epi32(_mm256_castsi256_si128(at[k])));
         let unlike = _mm256_xor_si256(apart, in_order());
-        let out = row.0[8 * k..].as_mut_ptr().cast::<__m256i>();
         // SAFETY: by the contract: in order, the lanes' words are the eight at the first.
         unsafe {
             if _mm256_testz_si256(apart, apart) == 1 {
-                let word = from.add(first).cast::<i32>().read_unaligned();
-                _mm256_storeu_si256(out, _mm256_set1_epi32(word));
+                for n in 0..N {
+                    let word = from[n].add(first).cast::<i32>().read_unaligned();
+                    _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), _mm256_set1_epi32(word));
+                }
             } else if _mm256_testz_si256(unlike, unlike) == 1 {
-                _mm256_storeu_si256(out, _mm256_loadu_si256(from.add(first).cast()));
+                for n in 0..N {
+                    let words = _mm256_loadu_si256(from[n].add(first).cast());
+                    _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), words);
+                }
             } else {
-                for l in 8 * k..8 * k + 8 {
-                    row.0[l] = from.add(offsets.0[l] as usize).cast::<u32>().read_unaligned();
+                for n in 0..N {
+                    for l in 0..8 {
+                        let at = offsets.0[8 * k + l] as usize;
+                        (*rows[n]).0[8 * k + l] = from[n].add(at).cast::<u32>().read_unaligned();
+                    }
                 }
             }
         }
@@ -183,10 +220,12 @@ unsafe fn load_words_avx2(from: *const u8, offsets: &Row, row: &mut Row) {
 /// # Safety
 /// As for [`load_words`].
 #[inline(never)]
-unsafe fn load_words_anywhere(from: *const u8, offsets: &Row, row: &mut Row) {
-    for l in 0..32 {
-        // SAFETY: by the contract.
-        row.0[l] = unsafe { from.add(offsets.0[l] as usize).cast::<u32>().read_unaligned() };
+unsafe fn load_words_anywhere<const N: usize>(from: [*const u8; N], offsets: &Row, rows: [*mut Row; N]) {
+    for n in 0..N {
+        for l in 0..32 {
+            // SAFETY: by the contract.
+            unsafe { (*rows[n]).0[l] = from[n].add(offsets.0[l] as usize).cast::<u32>().read_unaligned() };
+        }
     }
 }
 
@@ -195,7 +234,7 @@ unsafe fn load_words_anywhere(from: *const u8, offsets: &Row, row: &mut Row) {
 /// # Safety
 /// Four bytes at every offset can be written; `fast` is the host's.
 #[inline(always)]
-unsafe fn store_words(fast: bool, to: *mut u8, offsets: &Row, row: &Row) {
+pub(super) unsafe fn store_words(fast: bool, to: *mut u8, offsets: &Row, row: &Row) {
     #[cfg(target_arch = "x86_64")]
     if fast {
         // SAFETY: the host has AVX2, and by the contract.
@@ -210,7 +249,7 @@ unsafe fn store_words(fast: bool, to: *mut u8, offsets: &Row, row: &Row) {
 /// As for [`store_words`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-#[inline(never)]
+#[inline]
 unsafe fn store_words_avx2(to: *mut u8, offsets: &Row, row: &Row) {
     use std::arch::x86_64::*;
     let (at, words) = (eights(offsets), eights(row));
@@ -251,20 +290,23 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_active_offset() {
+    fn offsets_of_active_lanes_are_inside() {
         for exec in [u32::MAX, 0, 1 << 7, 0x8000_0001, 0x00ff_ff00] {
             let offsets = Row(std::array::from_fn(|l| (l as u32).wrapping_mul(0x9e37_79b9) ^ 0x8000_0000));
             let active = |l: usize| if exec >> l & 1 == 1 { offsets.0[l] } else { 0 };
             let expected = Row(std::array::from_fn(active));
-            let mut portable = offsets;
-            assert_eq!(highest_anywhere(&mut portable, exec), expected.0.into_iter().max().unwrap_or(0));
-            assert_eq!(portable, expected);
-            #[cfg(target_arch = "x86_64")]
-            if crate::exec::interp::host_is_fast() {
-                let mut fast = offsets;
-                // SAFETY: the host has AVX2.
-                let highest = unsafe { highest_avx2(&mut fast, exec) };
-                assert_eq!((highest, fast), (highest_anywhere(&mut portable, u32::MAX), expected));
+            let highest = expected.0.into_iter().max().unwrap_or(0);
+            for last in [highest.saturating_sub(1), highest, highest.saturating_add(1), 0, u32::MAX] {
+                let mut portable = offsets;
+                assert_eq!(is_below_anywhere(&mut portable, exec, last), highest <= last);
+                assert_eq!(portable, expected);
+                #[cfg(target_arch = "x86_64")]
+                if crate::exec::interp::host_is_fast() {
+                    let mut fast = offsets;
+                    // SAFETY: the host has AVX2.
+                    let below = unsafe { is_below_avx2(&mut fast, exec, last) };
+                    assert_eq!((below, fast), (highest <= last, expected));
+                }
             }
         }
     }
@@ -290,7 +332,7 @@ mod tests {
             for fast in [false, crate::exec::interp::host_is_fast()] {
                 let (mut row, mut stored) = (Row::ZERO, memory.clone());
                 // SAFETY: the offsets are inside.
-                unsafe { load_words(fast, memory.as_ptr(), &offsets, &mut row) };
+                unsafe { load_words(fast, [memory.as_ptr()], &offsets, [&mut row]) };
                 assert_eq!(row.0.to_vec(), expected(&memory, &offsets));
                 // SAFETY: likewise.
                 unsafe { store_words(fast, stored.as_mut_ptr(), &offsets, &words) };

@@ -249,7 +249,7 @@ fn load_near<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Near) ->
     let mut rows = [Row::ZERO; DWORDS];
     if BYTES == 4 && !at.in_order {
         // SAFETY: as below.
-        unsafe { load_words(cx.fast, at.host, &at.offsets, &mut rows[0]) };
+        unsafe { load_words(cx.fast, [at.host.cast_const()], &at.offsets, [&mut rows[0]]) };
         return rows;
     }
     if BYTES == 16 && DWORDS == 4 && at.in_order {

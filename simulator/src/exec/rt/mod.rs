@@ -11,13 +11,13 @@ mod transpose;
 pub mod watch;
 
 pub use crate::memory::word_address;
+pub use block::{load_block, load_lds_block, store_block, store_lds_block};
 pub use context::{Cx, Flow, control, read_only, status};
 pub use float::*;
 pub use int::*;
 pub use isa_spec::pcode::builtins::Bi;
 pub use isa_spec::pcode::ir::{Space, Ty};
 pub use lds::{lds_offset, load_lds, store_lds};
-pub use block::{load_block, store_block};
 pub use memory::{exchange, load, load_offsets, load_rows, store, store_offsets, store_rows};
 pub use operands::*;
 

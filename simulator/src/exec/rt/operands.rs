@@ -5,7 +5,7 @@ use crate::exec::op::{Dpp, Op};
 use crate::exec::output as modifier;
 use crate::exec::plan::dpp16_source;
 use crate::machine::Row;
-use crate::machine::wave::{ROWS, STAGE, STAGE_ROWS, is_denormal};
+use crate::machine::wave::{NULL, ROWS, SGPRS, STAGE, STAGE_ROWS, is_denormal};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use isa_spec::pcode::ir::Ty;
 
@@ -143,10 +143,35 @@ unsafe fn fill(row: &mut Row, value: u32) {
     }
 }
 
-/// Two SGPRs, of an operation of [`crate::exec::op::Way::Plain`].
+/// A word of the scalar file, for an operation of [`crate::exec::op::Way::Plain`].
 ///
 /// # Safety
-/// Lowering made sure that the code is one of SGPRs below NULL.
+/// Lowering made sure that the code is in the file.
+#[inline(always)]
+pub unsafe fn plain_scalar1(cx: &Cx<'_>, code: u16) -> u32 {
+    debug_assert!((code as usize) < cx.wave.sgprs.len());
+    // SAFETY: by the contract.
+    unsafe { *cx.wave.sgprs.get_unchecked(code as usize) }
+}
+
+/// A scalar result of `DWORDS` registers, of an operation of [`crate::exec::op::Way::Plain`].
+///
+/// # Safety
+/// Lowering made sure that all of them are below NULL.
+#[inline(always)]
+pub unsafe fn plain_set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, value: u64) {
+    for k in 0..DWORDS {
+        let at = op.d as usize + k;
+        debug_assert!(at < NULL);
+        // SAFETY: by the contract.
+        unsafe { *cx.wave.sgprs.get_unchecked_mut(at) = (value >> (32 * k)) as u32 };
+    }
+}
+
+/// Two words of the scalar file, as for [`plain_scalar1`].
+///
+/// # Safety
+/// Lowering made sure that the code and the next are in the file.
 #[inline(always)]
 pub unsafe fn plain_scalar2(cx: &Cx<'_>, code: u16) -> u64 {
     let at = code as usize;
@@ -159,8 +184,11 @@ pub unsafe fn plain_scalar2(cx: &Cx<'_>, code: u16) -> u64 {
 /// Dword `k` of a scalar source.
 #[inline(always)]
 fn scalar_dword(cx: &Cx<'_>, code: u16, k: u32) -> u32 {
-    if code < Op::VGPR {
+    if (code as usize) < SGPRS {
         return cx.wave.sgpr(code as u32 + k);
+    }
+    if code < Op::VGPR {
+        return cx.wave.sgprs.get((code as u32 + k) as usize).copied().unwrap_or(0);
     }
     if code & Op::CONST != 0 {
         return cx.consts.get((code & 0x7fff) as usize + k as usize).map_or(0, |r| r.0[0]);
