@@ -23,6 +23,7 @@ pub struct Record {
 
 impl Record {
     /// The record of dword `k` of a line.
+    #[inline]
     fn of_dword(self, k: usize) -> Record {
         match self.lane_bytes {
             0 => self,
@@ -74,8 +75,11 @@ impl Cell {
         }
     }
 
+    #[inline]
     fn of_dword(self, k: usize) -> Cell {
-        Cell { writes: self.writes.map(|r| r.of_dword(k)), reads: self.reads.map(|r| r.of_dword(k)) }
+        // (`map` stays a call.)
+        let ([w, w2], [r, r2]) = (self.writes, self.reads);
+        Cell { writes: [w.of_dword(k), w2.of_dword(k)], reads: [r.of_dword(k), r2.of_dword(k)] }
     }
 }
 
@@ -100,7 +104,9 @@ impl Line {
     fn apart(&mut self) -> &mut [Cell; DWORDS] {
         if let Line::Together(cell) = self {
             let cell = *cell;
-            *self = Line::Apart(Box::new(std::array::from_fn(|k| cell.of_dword(k))));
+            let mut cells = Box::new([Cell::default(); DWORDS]);
+            cells.iter_mut().enumerate().for_each(|(k, c)| *c = cell.of_dword(k));
+            *self = Line::Apart(cells);
         }
         match self {
             Line::Apart(cells) => cells,
