@@ -107,9 +107,11 @@ fn moves(sem: &Semantics, list: &[Access<'_>]) -> bool {
         before.len() == count && before.iter().all(assigns)
     };
     let width = list[0].width;
+    // A local that is loaded, and not the address, would be one more access.
+    let only = list.len() == 1 && to_locals(1);
     match (&place.kind, &value.kind) {
-        (PlaceKind::Operand(Role::D0), ExprKind::Mem { .. }) => place.ty.width() == width && to_locals(1),
-        (PlaceKind::Mem { .. }, ExprKind::Operand(Role::Data)) => value.ty.width() == width && to_locals(1),
+        (PlaceKind::Operand(Role::D0), ExprKind::Mem { .. }) => only && place.ty.width() == width,
+        (PlaceKind::Mem { .. }, ExprKind::Operand(Role::Data)) => only && value.ty.width() == width,
         (PlaceKind::Operand(Role::D0), ExprKind::Concat(parts)) => {
             // Each part the local of a statement that is nothing but a load.
             let from = |(stmt, part): (&Stmt, &Expr)| {

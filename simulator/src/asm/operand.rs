@@ -203,24 +203,11 @@ fn special(name: &str) -> Option<Reg> {
         "vcc" => (Special::VccLo, 2),
         "exec" => (Special::ExecLo, 2),
         "flat_scratch" => (Special::FlatScratchLo, 2),
-        "vcc_lo" => (Special::VccLo, 1),
-        "vcc_hi" => (Special::VccHi, 1),
-        "exec_lo" => (Special::ExecLo, 1),
-        "exec_hi" => (Special::ExecHi, 1),
-        "m0" => (Special::M0, 1),
-        "null" => (Special::Null, 1),
-        "src_scc" | "scc" => (Special::Scc, 1),
-        "src_shared_base" | "shared_base" => (Special::SharedBase, 1),
-        "src_shared_limit" | "shared_limit" => (Special::SharedLimit, 1),
-        "src_private_base" | "private_base" => (Special::PrivateBase, 1),
-        "src_private_limit" | "private_limit" => (Special::PrivateLimit, 1),
-        "src_pops_exiting_wave_id" | "pops_exiting_wave_id" => (Special::PopsExitingWaveId, 1),
-        "src_vccz" | "vccz" => (Special::Vccz, 1),
-        "src_execz" | "execz" => (Special::Execz, 1),
-        "src_lds_direct" | "lds_direct" => (Special::LdsDirect, 1),
-        "flat_scratch_lo" => (Special::FlatScratchLo, 1),
-        "flat_scratch_hi" => (Special::FlatScratchHi, 1),
-        _ => return None,
+        // Sources also without the word before their name.
+        _ => {
+            let is_called = |own: &str| own == name || own.strip_prefix("src_") == Some(name);
+            (Special::ALL.iter().find(|(_, own)| is_called(own))?.0, 1)
+        }
     };
     Some(Reg { base: RegBase::Special(first), count, half: None })
 }

@@ -6,7 +6,7 @@
 
 use super::context::Cx;
 use super::lds::{is_below, last_offset, load_words, store_words};
-use super::memory::prefetch;
+use super::memory::{are_in_order, prefetch};
 use super::operands::{file, plain_stage, written};
 use super::transpose::{load_quads, store_quads};
 use crate::machine::Row;
@@ -76,24 +76,15 @@ unsafe fn block<const DWORDS: usize>(
     offsets: u16,
     write: bool,
 ) -> Option<*mut u8> {
-    let size = 128 * DWORDS as u32;
+    let size = 128 * DWORDS;
     // SAFETY: by the contract.
     let offsets = unsafe { &*plain_stage(file(cx), offsets) };
-    let first = offsets.0[0];
-    // No carry out of the 32 bits within the row.
-    if cx.wave.sgprs[EXEC_LO] != u32::MAX || first > u32::MAX - size {
+    let address = base.wrapping_add(offsets.0[0] as u64);
+    if cx.wave.sgprs[EXEC_LO] != u32::MAX || !are_in_order(offsets, 4 * DWORDS) {
         return None;
     }
-    let mut gaps = 0;
-    for (l, offset) in offsets.0.iter().enumerate() {
-        gaps |= offset.wrapping_sub(first) ^ (4 * DWORDS * l) as u32;
-    }
-    if gaps != 0 {
-        return None;
-    }
-    let address = base.wrapping_add(first as u64);
     let host = cx.memory.host_of_first(address, size as u64, write)?;
-    prefetch(cx, host, address, size as usize);
+    prefetch(cx, host, address, size);
     Some(host)
 }
 

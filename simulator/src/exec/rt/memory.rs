@@ -583,19 +583,11 @@ unsafe fn near_sum<const BYTES: usize>(
 ) -> Option<Near> {
     // SAFETY: by the contract; nothing below writes registers.
     let lanes = unsafe { &*offsets };
-    let first = lanes.0[0];
-    // No carry out of the 32 bits within the row.
-    if exec == u32::MAX && first < u32::MAX - 32 * BYTES as u32 {
-        let mut gaps = 0;
-        for l in 0..32 {
-            gaps |= lanes.0[l].wrapping_sub(first) ^ (l * BYTES) as u32;
-        }
-        if gaps == 0 {
-            let address = base.wrapping_add(first as u64);
-            let host = cx.memory.host(address, 32 * BYTES as u64, write)?;
-            prefetch(cx, host, address, 32 * BYTES);
-            return Some(Near { host, in_order: true, offsets: Row::ZERO });
-        }
+    if exec == u32::MAX && are_in_order(lanes, BYTES) {
+        let address = base.wrapping_add(lanes.0[0] as u64);
+        let host = cx.memory.host(address, 32 * BYTES as u64, write)?;
+        prefetch(cx, host, address, 32 * BYTES);
+        return Some(Near { host, in_order: true, offsets: Row::ZERO });
     }
     if exec == 0 {
         return None;
@@ -620,6 +612,17 @@ unsafe fn near_sum<const BYTES: usize>(
         at.0[l] = lanes.0[l].wrapping_sub(low) & active[l];
     }
     Some(Near { host, in_order: false, offsets: at })
+}
+
+/// Whether elements of so many bytes at these offsets are one behind the other, without a carry out of the 32 bits within the row.
+#[inline(always)]
+pub(super) fn are_in_order(offsets: &Row, bytes: usize) -> bool {
+    let first = offsets.0[0];
+    let mut gaps = 0;
+    for l in 0..32 {
+        gaps |= offsets.0[l].wrapping_sub(first) ^ (l * bytes) as u32;
+    }
+    gaps == 0 && first <= u32::MAX - 32 * bytes as u32
 }
 
 /// Asks the host for what the same instruction will want two rounds of its loop from now, if its address goes on as it did: kernels step
