@@ -257,6 +257,7 @@ impl Reader<'_> {
     /// `.section NAME[, "FLAGS"[, @TYPE[, …]]]`
     fn named_section(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
         s.space();
+        let start = s.at();
         let name = match s.peek() {
             Some('"') => file_name(s)?.0,
             _ => {
@@ -268,6 +269,10 @@ impl Reader<'_> {
         };
         if name.is_empty() {
             return Err(AsmError::new(s.here(), "a section's name belongs here"));
+        }
+        // It would end there: ELF's strings end with NUL.
+        if name.contains('\0') {
+            return Err(AsmError::new(s.since(start), "a section's name cannot have a NUL in it"));
         }
         let mut memory = usual(&name);
         if s.eat(',') && {

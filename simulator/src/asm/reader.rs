@@ -630,7 +630,7 @@ fn numbered_label<'t>(s: &mut Scanner<'t>) -> Option<&'t str> {
     Some(&rest[..len])
 }
 
-/// A file's name in quotes.
+/// The name of a file or a section in quotes.
 pub(super) fn file_name(s: &mut Scanner) -> Result<(String, Span), AsmError> {
     s.space();
     let start = s.at();
@@ -638,7 +638,7 @@ pub(super) fn file_name(s: &mut Scanner) -> Result<(String, Span), AsmError> {
     let span = s.since(start);
     String::from_utf8(bytes)
         .map(|name| (name, span))
-        .map_err(|_| AsmError::new(span, "this is no file's name"))
+        .map_err(|_| AsmError::new(span, "a name is UTF-8"))
 }
 
 /// Raises `used` to one beyond the registers of a line.
