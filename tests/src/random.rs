@@ -5,7 +5,7 @@ use isa_spec::tables::{ArchTable, Entry, EntryId, MAX_FIELDS, Role};
 use std::sync::LazyLock;
 use wavesim::arch::Arch;
 use wavesim::inst::Inst;
-use wavesim::machine::Wave;
+use wavesim::machine::{Row, VGPRS, Wave};
 
 /// Splitmix64: deterministic, so a failure is found again by its seed.
 #[derive(Debug, Clone)]
@@ -192,12 +192,14 @@ pub fn wave(rng: &mut Rng, size: u32) -> Wave {
         let mut rng = Rng(0);
         (0..1 << 16).map(|_| rng.dword()).collect()
     });
-    for row in wave.rows.iter_mut() {
-        let at = rng.below(POOL.len() as u64 - 32) as usize;
-        if rng.chance(8) {
-            row.0 = [POOL[at]; 32];
-        } else {
-            row.0.copy_from_slice(&POOL[at..at + 32]);
+    for half in 0..wave.halves() {
+        for reg in 0..VGPRS {
+            let at = rng.below(POOL.len() as u64 - 32) as usize;
+            let mut row = Row([POOL[at]; 32]);
+            if !rng.chance(8) {
+                row.0.copy_from_slice(&POOL[at..at + 32]);
+            }
+            wave.set_row(half, reg, row);
         }
     }
     for code in 0..128 {

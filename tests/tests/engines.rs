@@ -13,7 +13,7 @@ use wavesim::exec::program::Program;
 use wavesim::exec::reference;
 use wavesim::inst::Inst;
 use wavesim::machine::Wave;
-use wavesim::machine::wave::{ROWS, VGPRS};
+use wavesim::machine::wave::VGPRS;
 use wavesim_tests::random::{self, GLOBAL, GLOBAL_BASE, LDS, Rng, SCRATCH};
 use wavesim_tests::with_context;
 
@@ -125,8 +125,7 @@ fn differs(rng: &mut Rng, arch: Arch, inst: &Inst) -> Option<String> {
 fn compare(start: &Machine, compiled: &Machine, reference: &Machine, float: bool) -> Option<String> {
     let size = start.wave.size;
     for reg in 0..VGPRS as u32 {
-        let rows =
-            |m: &Machine| [0, ROWS * (size as usize / 32 - 1)].map(|half| m.wave.rows[half + reg as usize]);
+        let rows = |m: &Machine| [0, size as usize / 32 - 1].map(|half| *m.wave.row(half, reg as usize));
         if rows(compiled) == rows(reference) {
             continue;
         }

@@ -11,7 +11,7 @@ use wavesim::conform::run::semantics;
 use wavesim::exec::reference;
 use wavesim::inst::Inst;
 use wavesim::machine::Wave;
-use wavesim::machine::wave::{ROWS, SGPRS};
+use wavesim::machine::wave::{SGPRS, VGPRS};
 use wavesim_tests::random::{self, Rng};
 use wavesim_tests::{inst, with_context};
 
@@ -147,7 +147,13 @@ fn dpp_that_moves_nothing_is_no_dpp() {
                 step(arch, &moved, &mut a);
                 step(arch, &still, &mut b);
                 for reg in 0..256 {
-                    assert_eq!(a.rows[reg], b.rows[reg], "{} {name} {}: v{reg}", arch.name(), encoding.name);
+                    assert_eq!(
+                        a.row(0, reg),
+                        b.row(0, reg),
+                        "{} {name} {}: v{reg}",
+                        arch.name(),
+                        encoding.name
+                    );
                 }
                 assert_eq!(a.sgprs[..SGPRS], b.sgprs[..SGPRS], "{} {name} {}", arch.name(), encoding.name);
                 checked += 1;
@@ -191,7 +197,7 @@ fn a_wave64_is_two_halves() {
                 let mut whole = random::wave(&mut rng, 64);
                 let half = |at: usize| {
                     let mut wave = Wave::new(32);
-                    wave.rows.copy_from_slice(&whole.rows[at * ROWS..(at + 1) * ROWS]);
+                    (0..VGPRS).for_each(|reg| wave.set_row(0, reg, *whole.row(at, reg)));
                     wave.sgprs = whole.sgprs;
                     wave.scc = whole.scc;
                     wave.mode = whole.mode;
@@ -207,12 +213,7 @@ fn a_wave64_is_two_halves() {
                 for (at, wave) in halves.iter_mut().enumerate() {
                     step(arch, &inst, wave);
                     for reg in 0..256 {
-                        assert_eq!(
-                            wave.rows[reg],
-                            whole.rows[at * ROWS + reg],
-                            "{} {name}: v{reg}",
-                            arch.name()
-                        );
+                        assert_eq!(wave.row(0, reg), whole.row(at, reg), "{} {name}: v{reg}", arch.name());
                     }
                 }
                 checked += 1;
@@ -330,8 +331,8 @@ fn dual_issue_reads_before_it_writes() {
                 wave
             };
             let name = both.instruction(table).name;
-            assert_eq!(together.rows[x], alone(true).rows[x], "{} {name}: first half", arch.name());
-            assert_eq!(together.rows[y], alone(false).rows[y], "{} {name}: second half", arch.name());
+            assert_eq!(together.row(0, x), alone(true).row(0, x), "{} {name}: first half", arch.name());
+            assert_eq!(together.row(0, y), alone(false).row(0, y), "{} {name}: second half", arch.name());
         }
     }
 }

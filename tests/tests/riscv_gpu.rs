@@ -128,7 +128,7 @@ fn handlers_equal_the_evaluator() {
                 continue;
             }
             for reg in 0..REGISTERS as usize {
-                assert_eq!(a.rows[reg], b.rows[reg], "{what}: x{reg}");
+                assert_eq!(a.row(0, reg), b.row(0, reg), "{what}: x{reg}");
             }
             assert_eq!(a.sgprs[..SGPRS], b.sgprs[..SGPRS], "{what}");
             assert_eq!((a.pc, a.masks), (b.pc, b.masks), "{what}");
@@ -263,12 +263,12 @@ struct Thread<'w>(&'w mut Wave, u32);
 
 impl Registers for Thread<'_> {
     fn get(&self, reg: u32) -> u32 {
-        self.0.rows[reg as usize].0[self.1 as usize]
+        self.0.vgpr(self.1, reg)
     }
 
     fn put(&mut self, reg: u32, value: u32) {
         if reg > 3 {
-            self.0.rows[reg as usize].0[self.1 as usize] = value;
+            self.0.set_vgpr(self.1, reg, value);
         }
     }
 }
@@ -395,7 +395,7 @@ fn instructions_do_what_rv32i_says() {
             assert_eq!(done, Ok(()), "{what}");
             whole += 1;
             for reg in 0..REGISTERS as usize {
-                assert_eq!(wave.rows[reg], expected.rows[reg], "{what}: x{reg}");
+                assert_eq!(wave.row(0, reg), expected.row(0, reg), "{what}: x{reg}");
             }
             assert_eq!(wave.sgprs[..SGPRS], expected.sgprs[..SGPRS], "{what}");
             // The program counter has 32 bits, in bytes of code 34.

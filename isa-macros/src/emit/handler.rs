@@ -278,7 +278,6 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         }
         let [slow, scalars] = ["slow", "scalars"].map(|way| format_ident!("{name}_{way}"));
         // Nothing but the body's own registers in the first function: what calls others is one of its own, and called last.
-        let broadcast = flushing.is_some();
         let (shortcut, rest) = match flushing {
             None => (quote! { #mode unsafe { #short(cx, op, &m) } }, quote! {}),
             Some(sources) => {
@@ -313,7 +312,7 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
             quote! {
                 #features
                 pub unsafe fn #scalars(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                    unsafe { rt::plain_broadcast::<#broadcast>(cx, op) };
+                    unsafe { rt::plain_broadcast(cx, op) };
                     unsafe { #name(cx, op) }
                 }
             }

@@ -39,7 +39,26 @@ impl Bits {
         })
     }
 
+    /// The range as bits of one word, if it is inside of one: most are.
+    #[inline(always)]
+    fn one_word(at: u64, len: u64) -> Option<(usize, u64)> {
+        let from = at % 64;
+        (len != 0 && from + len <= 64).then(|| ((at / 64) as usize, u64::MAX >> (64 - len) << from))
+    }
+
+    #[inline(always)]
     fn set(&mut self, at: u64, len: u64, on: bool) {
+        if let (true, Some((word, bits))) = (on, Bits::one_word(at, len)) {
+            if let Some(word) = self.0.get_mut(word) {
+                *word |= bits;
+            }
+            return;
+        }
+        self.set_words(at, len, on);
+    }
+
+    #[inline(never)]
+    fn set_words(&mut self, at: u64, len: u64, on: bool) {
         for (word, bits) in Bits::words(at, len) {
             if let Some(word) = self.0.get_mut(word) {
                 *word = if on { *word | bits } else { *word & !bits };
@@ -47,7 +66,17 @@ impl Bits {
         }
     }
 
+    /// Whether all of the range is set. What is beyond the end counts as set.
+    #[inline(always)]
+    fn all(&self, at: u64, len: u64) -> bool {
+        match Bits::one_word(at, len) {
+            Some((word, bits)) => self.0.get(word).is_none_or(|word| word & bits == bits),
+            None => self.clear(at, len).is_none(),
+        }
+    }
+
     /// First byte of the range that is not set, relative to its start.
+    #[inline(never)]
     fn clear(&self, at: u64, len: u64) -> Option<u64> {
         Bits::words(at, len).find_map(|(word, bits)| {
             let absent = !self.0.get(word).copied().unwrap_or(u64::MAX) & bits;
@@ -129,7 +158,7 @@ impl Shadow {
                     let Some((bits, at)) = self.local(wave, a) else { continue };
                     if a.write {
                         bits.set(at, len, true);
-                    } else if bits.clear(at, len).is_some() {
+                    } else if !bits.all(at, len) {
                         self.unwritten_lanes(step, a, effects, prepared, report);
                     }
                 }

@@ -387,11 +387,18 @@ fn join(into: &mut [u32], from: &[u32]) {
     }
 }
 
+#[inline(always)]
 fn known(knows: &Knowledge, first: u32, r: &Record) -> bool {
-    match r.wave.checked_sub(first).and_then(|at| knows.own.get(at as usize)) {
+    match knows.own.get(r.wave.wrapping_sub(first) as usize) {
         Some(&clock) => clock >= r.clock,
-        None => knows.foreign.get(&r.wave).is_some_and(|&clock| clock >= r.clock),
+        None => known_foreign(knows, r),
     }
+}
+
+/// Of a wave of another workgroup.
+#[inline(never)]
+fn known_foreign(knows: &Knowledge, r: &Record) -> bool {
+    knows.foreign.get(&r.wave).is_some_and(|&clock| clock >= r.clock)
 }
 
 impl WaveState {

@@ -6,7 +6,7 @@ use crate::arch::Arch;
 use crate::inst::Inst;
 use crate::isa::{self, OpInfo};
 use crate::machine::Row;
-use crate::machine::wave::{CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SGPRS, STAGE, TEMP, VCC_LO};
+use crate::machine::wave::{CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, TEMP, VCC_LO};
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
 use std::collections::HashMap;
@@ -298,25 +298,21 @@ fn scalar(op: &Op, operands: &[Operand], dwords: [u8; 4]) -> Way {
     if plain { Way::Plain } else { Way::Any }
 }
 
-/// Turns the SGPRs among a plain operation's sources into hidden rows, and lists them, unless they are too many.
+/// Turns the SGPRs among a plain operation's sources into their hidden rows, and lists them, unless they are too many.
 fn scalars(op: &mut Op, dwords: [u8; 4]) -> Way {
     let (mut list, mut used) = ([Op::NO_SCALAR; 4], 0);
     let mut src = op.src;
     // The mask source, and slots without an operand, have no registers to read.
     for (code, dwords) in src.iter_mut().zip(dwords).filter(|(code, n)| *n > 0 && **code < Op::VGPR) {
-        let wanted = *code as u8..*code as u8 + dwords;
-        let found = list.windows(dwords as usize).position(|have| have.iter().copied().eq(wanted.clone()));
-        let at = match found {
-            Some(at) => at,
-            None if used + dwords as usize > list.len() => return Way::Any,
-            None => {
-                let at = used;
-                used += dwords as usize;
-                wanted.zip(&mut list[at..]).for_each(|(sgpr, have)| *have = sgpr);
-                at
+        for sgpr in *code as u8..*code as u8 + dwords {
+            if list[..used].contains(&sgpr) {
+                continue;
             }
-        };
-        *code = Op::VGPR | (STAGE + at) as u16;
+            let Some(free) = list.get_mut(used) else { return Way::Any };
+            *free = sgpr;
+            used += 1;
+        }
+        *code = Op::VGPR | (SCALARS as u16 + *code);
     }
     op.src = src;
     if used == 0 {

@@ -1,7 +1,7 @@
 //! The dense operation that the interpreter runs: what an instruction becomes once its operands are resolved.
 
 use crate::isa::OPERATION_COUNT;
-use crate::machine::wave::STAGE;
+use crate::machine::wave::{SCALARS, SGPRS};
 
 /// One operation. Sources are codes: below 256 an index in the file of SGPRs and scalar constants, [`Op::VGPR`] a VGPR row, [`Op::CONST`] a row of the
 /// program's constants, [`Op::SPECIAL`] the rest.
@@ -57,11 +57,9 @@ impl Op {
     /// SGPRs that [`Op::SCALARS`] broadcasts, and the hidden row of each.
     #[inline(always)]
     pub fn scalars(&self) -> impl Iterator<Item = (usize, usize)> {
-        let list = self.imm.to_le_bytes();
-        (0..list.len())
-            .map(move |k| (list[k], STAGE + k))
-            .take_while(|(sgpr, _)| *sgpr != Op::NO_SCALAR)
-            .map(|(sgpr, row)| (sgpr as usize & 127, row))
+        let list = self.imm.to_le_bytes().into_iter();
+        list.take_while(|sgpr| *sgpr != Op::NO_SCALAR)
+            .map(|sgpr| (sgpr as usize % SGPRS, SCALARS + sgpr as usize))
     }
 
     /// Words that are no instruction.

@@ -27,18 +27,21 @@ impl Row {
 /// Architectural VGPRs.
 pub const VGPRS: usize = 256;
 
-/// Rows of a half: the VGPRs, then hidden ones: [`DISCARD`], temporaries of split instructions, broadcast scalars, and the program's
-/// first constants. Whatever a lane handler reads is in one file.
-pub const ROWS: usize = CONSTS + MAX_CONSTS;
+/// Rows of a half: the VGPRs, then hidden ones: [`DISCARD`], temporaries of split instructions, staged sources, the program's first
+/// constants, and SGPRs. Whatever a lane handler reads is in one file.
+pub const ROWS: usize = SCALARS + SGPRS + STAGE_ROWS;
 /// Rows that a source's code can number: a table of so many needs no test.
 const CODES: usize = 1024;
-/// Hidden rows for broadcast scalars, [`STAGE_ROWS`] for each of four sources.
+/// Hidden rows for sources that are no rows as they stand, [`STAGE_ROWS`] for each of four.
 pub const STAGE: usize = VGPRS + 16;
 pub const STAGE_ROWS: usize = 4;
 /// Hidden rows for the program's constants.
 pub const CONSTS: usize = STAGE + 4 * STAGE_ROWS;
 /// Constants beyond these are read from the program's own table.
 pub const MAX_CONSTS: usize = 256;
+/// Hidden rows of SGPRs by operand code, all lanes alike: what an SGPR was when a lane handler last read it. Most have not changed since.
+/// (Some more, for a wide source that begins with the last SGPR.)
+pub const SCALARS: usize = CONSTS + MAX_CONSTS;
 
 /// Where results go that nothing keeps (an atomic without return): 4 rows.
 pub const DISCARD: usize = VGPRS;
@@ -60,6 +63,12 @@ pub const NULL: usize = 124;
 pub const M0: usize = 125;
 pub const EXEC_LO: usize = 126;
 
+/// No f32 denormal in any lane of the first half: what flushes denormals need not look for them.
+const CLEAN: u8 = 1;
+/// A VGPR that nothing has written since [`Wave::reset`]: zero.
+const UNTOUCHED: u8 = 2;
+const FRESH: u8 = CLEAN | UNTOUCHED;
+
 /// Whether a word as f32 is a denormal.
 pub fn is_denormal(bits: u32) -> bool {
     (bits & 0x7f80_0000 == 0) & (bits & 0x007f_ffff != 0)
@@ -69,9 +78,9 @@ pub fn is_denormal(bits: u32) -> bool {
 #[derive(Clone)]
 pub struct Wave {
     pub size: u32,
-    pub rows: Box<[Row]>,
-    /// By row, 1: surely no f32 denormal in any lane of the first half. What flushes denormals need not look for them then.
-    clean: [u8; CODES],
+    pub(crate) rows: Box<[Row]>,
+    /// What is surely so of each row: [`CLEAN`], [`UNTOUCHED`].
+    known: [u8; CODES],
     /// Where memory instructions last went, by operation modulo the length: a hint for the host's caches, no state of the machine.
     pub last_addresses: [u64; LAST_ADDRESSES],
     /// Whose constants the hidden rows hold ([`Wave::install`]).
@@ -102,7 +111,7 @@ impl Wave {
         let mut wave = Wave {
             size,
             rows: vec![Row::ZERO; ROWS * halves].into_boxed_slice(),
-            clean: [0; CODES],
+            known: [0; CODES],
             last_addresses: [0; LAST_ADDRESSES],
             installed: 0,
             sgprs: [0; SGPRS + SCALAR_CONSTS],
@@ -116,17 +125,22 @@ impl Wave {
             joined: 0,
             passed: [0; NAMED + 1],
         };
+        wave.known[..VGPRS].fill(FRESH);
         wave.set_exec(u64::MAX);
         wave
     }
 
-    /// Back to the state of [`Wave::new`]. Only the first `vgprs` registers are cleared: the caller knows that nothing wrote the others.
-    pub fn reset(&mut self, vgprs: usize) {
-        let used = vgprs.min(VGPRS);
-        for half in self.rows.chunks_exact_mut(ROWS) {
-            half[..used].fill(Row::ZERO);
+    /// Back to the state of [`Wave::new`]. Only registers that were written are cleared: most waves have a dozen of 256.
+    pub fn reset(&mut self) {
+        let known = self.known[..VGPRS].as_chunks_mut::<16>().0;
+        for (first, known) in (0..).step_by(16).zip(known).filter(|(_, known)| **known != [FRESH; 16]) {
+            for (at, known) in (first..).zip(known).filter(|(_, known)| **known != FRESH) {
+                *known = FRESH;
+                self.rows.chunks_exact_mut(ROWS).for_each(|half| half[at] = Row::ZERO);
+            }
         }
-        self.clean[..CONSTS].fill(0);
+        debug_assert!(self.rows.chunks_exact(ROWS).all(|half| half[..VGPRS].iter().all(|r| *r == Row::ZERO)));
+        self.known[VGPRS..CONSTS].fill(0);
         self.sgprs[..SGPRS].fill(0);
         self.scc = 0;
         self.pc = 0;
@@ -146,8 +160,8 @@ impl Wave {
         for half in self.rows.chunks_exact_mut(ROWS) {
             half[CONSTS..CONSTS + consts.len()].copy_from_slice(consts);
         }
-        for (clean, row) in self.clean[CONSTS..ROWS].iter_mut().zip(consts) {
-            *clean = !is_denormal(row.0[0]) as u8;
+        for (known, row) in self.known[CONSTS..SCALARS].iter_mut().zip(consts) {
+            *known = if is_denormal(row.0[0]) { 0 } else { CLEAN };
         }
         for (scalar, row) in self.sgprs[SGPRS..].iter_mut().zip(consts) {
             *scalar = row.0[0];
@@ -157,18 +171,18 @@ impl Wave {
     /// Whether a row surely holds no f32 denormals.
     #[inline(always)]
     pub fn is_clean(&self, row: usize) -> bool {
-        self.clean.get(row).is_some_and(|c| *c == 1)
+        self.known.get(row).is_some_and(|known| known & CLEAN != 0)
     }
 
-    /// Says whether a row now surely holds none.
+    /// A row was written, or looked at: whether it now surely holds none.
     #[inline(always)]
     pub fn set_clean(&mut self, row: usize, clean: bool) {
-        if let Some(c) = self.clean.get_mut(row) {
-            *c = clean as u8;
+        if let Some(known) = self.known.get_mut(row) {
+            *known = clean as u8;
         }
     }
 
-    /// 1 if a row surely holds no f32 denormals, else 0.
+    /// Lowest bit set if a row surely holds no f32 denormals; the others mean something else.
     ///
     /// # Safety
     /// `row` is below [`ROWS`].
@@ -176,7 +190,7 @@ impl Wave {
     pub unsafe fn clean_unchecked(&self, row: usize) -> u8 {
         debug_assert!(row < ROWS);
         // SAFETY: by the contract; there are more codes than rows.
-        unsafe { *self.clean.as_ptr().wrapping_add(row) }
+        unsafe { *self.known.as_ptr().wrapping_add(row) }
     }
 
     /// [`Wave::set_clean`] without a bounds check.
@@ -187,7 +201,18 @@ impl Wave {
     pub unsafe fn set_clean_unchecked(&mut self, row: usize, clean: bool) {
         debug_assert!(row < ROWS);
         // SAFETY: by the contract; there are more codes than rows.
-        unsafe { *self.clean.get_unchecked_mut(row) = clean as u8 };
+        unsafe { *self.known.get_unchecked_mut(row) = clean as u8 };
+    }
+
+    /// Some lanes of a row were written with what holds no f32 denormals: it is as clean as it was.
+    ///
+    /// # Safety
+    /// `row` is below [`ROWS`].
+    #[inline(always)]
+    pub unsafe fn touch_unchecked(&mut self, row: usize) {
+        debug_assert!(row < ROWS);
+        // SAFETY: by the contract; there are more codes than rows.
+        unsafe { *self.known.get_unchecked_mut(row) &= CLEAN };
     }
 
     pub fn halves(&self) -> usize {
@@ -254,6 +279,17 @@ impl Wave {
             Some(row) if (reg as usize) < ROWS => row.0[(lane % 32) as usize],
             _ => 0,
         }
+    }
+
+    /// All lanes of a VGPR in a half.
+    pub fn row(&self, half: usize, reg: usize) -> &Row {
+        &self.rows[half * ROWS..][..VGPRS][reg]
+    }
+
+    /// Sets them.
+    pub fn set_row(&mut self, half: usize, reg: usize, row: Row) {
+        self.rows[half * ROWS..][..VGPRS][reg] = row;
+        self.set_clean(reg, false);
     }
 
     pub fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {

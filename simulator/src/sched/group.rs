@@ -5,11 +5,9 @@ use super::start::start;
 use crate::exec::interp;
 use crate::exec::machine_ops::Event;
 use crate::exec::observe::{self, Nobody, Observer};
-use crate::exec::plan::{self, Code};
-use crate::exec::program::Program;
 use crate::exec::reference::Context;
 use crate::fault::{Fault, FaultKind};
-use crate::machine::{VGPRS, Wave, Workgroup};
+use crate::machine::{Wave, Workgroup};
 use crate::memory::Memory;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -48,8 +46,6 @@ pub struct Group<'a> {
     pub lds: Vec<u8>,
     /// Of all waves, lane by lane.
     pub scratch: Vec<u8>,
-    /// VGPRs that the program can have written.
-    vgprs: usize,
     /// Whose turn it is, in order, this round.
     order: Vec<usize>,
     random: u64,
@@ -72,7 +68,6 @@ impl<'a> Group<'a> {
             shared: Workgroup::default(),
             lds: vec![0; dispatch.lds_bytes as usize],
             scratch: vec![0; wave_scratch(dispatch) * waves],
-            vgprs: vgprs_used(dispatch.program),
             order: (0..waves).collect(),
             random: 0,
             allowance: 0,
@@ -87,7 +82,7 @@ impl<'a> Group<'a> {
         self.lds.fill(0);
         self.scratch.fill(0);
         for (index, slot) in self.slots.iter_mut().enumerate() {
-            slot.wave.reset(self.vgprs);
+            slot.wave.reset();
             slot.status = Status::Running;
             start(self.dispatch, &mut slot.wave, id, index as u32);
         }
@@ -400,26 +395,4 @@ fn numbers(waves: &[usize]) -> String {
         })
         .collect();
     format!("{} {}", if waves.len() == 1 { "wave" } else { "waves" }, list.join(", "))
-}
-
-/// An upper bound of the VGPRs that a program can write: clearing all 256 for every wave would dominate short kernels.
-fn vgprs_used(program: &Program) -> usize {
-    /// Registers that an instruction may reach beyond what its operands' sizes say (block transfers move up to 32).
-    const MARGIN: usize = 32;
-    let table = program.arch.table();
-    let mut used = 1;
-    for inst in &program.insts {
-        let name = inst.instruction(table).name;
-        if name.contains("MOVREL") || name.contains("SWAPREL") {
-            return VGPRS;
-        }
-        let plan = plan::plan(program.arch, inst.entry);
-        for operand in plan.operands.iter().chain(&plan.y) {
-            let Some(field) = operand.field else { continue };
-            if let Code::Vgpr(reg) = plan::code(program.arch, operand, inst.fields[field as usize]) {
-                used = used.max(reg as usize + 1 + (operand.size_bits as usize).div_ceil(32));
-            }
-        }
-    }
-    (used + MARGIN).min(VGPRS)
 }

@@ -2,7 +2,7 @@
 
 use super::dispatch::{Dispatch, Layout};
 use crate::arch::machine::Held;
-use crate::machine::Wave;
+use crate::machine::{Row, Wave};
 
 /// Operand code of ttmp0.
 const TTMP0: u32 = 108;
@@ -22,8 +22,10 @@ pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32)
     let items = d.items();
     let first = index * d.wave_size;
     let lanes = items.saturating_sub(first).min(d.wave_size);
-    for lane in 0..lanes {
-        item_ids(&d.init.layout, wave, lane, position(d.block, first + lane));
+    let mut at = position(d.block, first);
+    for half in 0..wave.halves() {
+        let lanes = lanes.saturating_sub(32 * half as u32).min(32);
+        item_ids(&d.init.layout, wave, half, &positions(d.block, &mut at, lanes as usize));
     }
     group_ids(&d.init.layout, wave, workgroup, index);
     if let Layout::Own(file) = &d.init.layout {
@@ -48,18 +50,45 @@ fn position(block: [u32; 3], item: u32) -> [u32; 3] {
     [item % x, item / x % y, item / x / y]
 }
 
-fn item_ids(layout: &Layout, wave: &mut Wave, lane: u32, at: [u32; 3]) {
+/// X, Y and Z of as many work-items as there are lanes, from `at` on, which is then behind the last. (A division for each lane is
+/// an eighth of a short wave.)
+fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [Row; 3] {
+    let mut out = [Row::ZERO; 3];
+    let [x, y, z] = &mut out;
+    let mut lane = 0;
+    while lane < lanes {
+        // Those that differ in X only.
+        let len = ((block[0] - at[0]) as usize).min(lanes - lane);
+        (at[0]..).zip(&mut x.0[lane..lane + len]).for_each(|(value, x)| *x = value);
+        y.0[lane..lane + len].fill(at[1]);
+        z.0[lane..lane + len].fill(at[2]);
+        lane += len;
+        at[0] += len as u32;
+        if at[0] == block[0] {
+            (at[0], at[1]) = (0, at[1] + 1);
+        }
+        if at[1] == block[1] {
+            (at[1], at[2]) = (0, at[2] + 1);
+        }
+    }
+    out
+}
+
+fn item_ids(layout: &Layout, wave: &mut Wave, half: usize, at: &[Row; 3]) {
     match layout {
         Layout::Text { item_ids, .. } => {
             for dim in (0..3).filter(|&d| item_ids[d]) {
-                wave.set_vgpr(lane, dim as u32, at[dim]);
+                wave.set_row(half, dim, at[dim]);
             }
         }
         // Ten bits each in v0, from X up (AMDGPUUsage, *Initial Kernel Execution State*: always packed from gfx11 on).
         Layout::Hsa { item_id_dims, .. } => {
             let used = 1 + (*item_id_dims as usize).min(2);
-            let packed = (0..used).fold(0, |v, dim| v | at[dim] << (10 * dim));
-            wave.set_vgpr(lane, 0, packed);
+            let mut packed = at[0];
+            for dim in 1..used {
+                packed.0.iter_mut().zip(at[dim].0).for_each(|(v, at)| *v |= at << (10 * dim));
+            }
+            wave.set_row(half, 0, packed);
         }
         Layout::Own(_) => {}
     }

@@ -209,9 +209,9 @@ mod tests {
         let mut wave = Wave::new(32);
         wave.set_exec(exec as u64);
         (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
-        wave.rows[0] = *lanes;
+        wave.set_row(0, 0, *lanes);
         for reg in 1..12 {
-            wave.rows[reg] = Row(std::array::from_fn(|l| 0x0101_0000 * reg as u32 + l as u32));
+            wave.set_row(0, reg, Row(std::array::from_fn(|l| 0x0101_0000 * reg as u32 + l as u32)));
         }
         let mut context = Context {
             memory: &memory,

@@ -750,7 +750,7 @@ mod tests {
     use crate::asm::{NoSymbols, Options, parse};
     use crate::exec::interp;
     use crate::exec::reference::Context;
-    use crate::machine::{Wave, Workgroup};
+    use crate::machine::{Row, Wave, Workgroup};
     use crate::memory::Memory;
 
     /// Offsets that are in order modulo 32 bits only: the eight lanes in which they wrap are at both ends of 4 GiB.
@@ -775,7 +775,7 @@ mod tests {
             let mut wave = Wave::new(32);
             wave.set_exec(u32::MAX as u64);
             (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
-            (0..32).for_each(|lane| wave.rows[0].0[lane] = offset(lane as u32));
+            wave.set_row(0, 0, Row(std::array::from_fn(|lane| offset(lane as u32))));
             let mut context = Context {
                 memory: &memory,
                 lds: &mut [],

@@ -5,7 +5,7 @@ use crate::exec::op::{Dpp, Op};
 use crate::exec::output as modifier;
 use crate::exec::plan::dpp16_source;
 use crate::machine::Row;
-use crate::machine::wave::{NULL, ROWS, SGPRS, STAGE, STAGE_ROWS, is_denormal};
+use crate::machine::wave::{NULL, ROWS, SCALARS, SGPRS, STAGE, STAGE_ROWS, is_denormal};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use isa_spec::pcode::ir::Ty;
 
@@ -100,25 +100,31 @@ pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
     }
 }
 
-/// [`broadcast`] for a wave of 32. `DENORMALS`: whoever reads the rows asks for theirs.
+/// [`broadcast`] for a wave of 32: of those that changed since their rows were last made.
 ///
 /// # Safety
 /// The operation lists SGPRs, on a host with AVX2 (x86-64).
 #[inline(always)]
-pub unsafe fn plain_broadcast<const DENORMALS: bool>(cx: &mut Cx<'_>, op: &Op) {
+pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
     let file = file(cx);
-    let (mut list, mut row) = (op.imm, STAGE);
+    let mut list = op.imm;
     // A loop of unknown length: one or two rounds, not worth unrolling.
-    while list as u8 != Op::NO_SCALAR {
-        let value = cx.wave.sgprs[(list & 127) as usize];
-        debug_assert!(row < STAGE + 4 * STAGE_ROWS);
-        // SAFETY: the list is four bytes long, and every file has the hidden rows.
-        unsafe { fill(&mut *file.add(row), value) };
-        if DENORMALS {
-            cx.wave.set_clean(row, !is_denormal(value));
+    loop {
+        let sgpr = (list & 0xff) as usize;
+        if sgpr == Op::NO_SCALAR as usize {
+            return;
+        }
+        let value = cx.wave.sgprs[sgpr % SGPRS];
+        let at = SCALARS + sgpr;
+        debug_assert!(at < ROWS);
+        // SAFETY: lowering lists registers that have a row, and every file has those rows.
+        let row = unsafe { &mut *file.add(at) };
+        if row.0[0] != value {
+            // SAFETY: by the contract.
+            unsafe { fill(row, value) };
+            cx.wave.set_clean(at, !is_denormal(value));
         }
         list = list >> 8 | (Op::NO_SCALAR as u32) << 24;
-        row += 1;
     }
 }
 
@@ -429,10 +435,13 @@ pub unsafe fn written<const N: usize>(cx: &mut Cx<'_>, d: u16) {
 /// As for [`plain_write`].
 #[inline(always)]
 pub unsafe fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
-    // The other lanes are as they were.
-    if exec == u32::MAX {
-        // SAFETY: by the contract.
-        unsafe { cx.wave.set_clean_unchecked(op.d as usize, true) };
+    // SAFETY: by the contract.
+    unsafe {
+        match exec {
+            u32::MAX => cx.wave.set_clean_unchecked(op.d as usize, true),
+            // The other lanes are as they were.
+            _ => cx.wave.touch_unchecked(op.d as usize),
+        }
     }
 }
 
@@ -497,6 +506,11 @@ fn has_denormal(row: &Row) -> bool {
     row.0.iter().fold(false, |found, v| found | ((v << 1).wrapping_sub(1) < LEAST_NORMAL))
 }
 
+/// Whoever calls this lies out of the way: the full path goes straight on.
+#[cold]
+#[inline(always)]
+fn seldom() {}
+
 /// [`write()`] without output modifiers, in a wave of 32.
 ///
 /// # Safety
@@ -512,6 +526,7 @@ pub unsafe fn plain_write<const N: usize>(cx: &Cx<'_>, file: *mut Row, op: &Op, 
         *old = rows;
         return;
     }
+    seldom();
     // EXEC is the wave's own here, and so is its mask. By value: the compiler need not fear that rows and mask overlap. By index: `zip`
     // would be a call.
     let mask = cx.wave.masks[0];

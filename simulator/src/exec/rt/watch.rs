@@ -272,22 +272,26 @@ impl Watch<'_> {
         };
         // Runs of eights that go on as they began.
         let patterns = patterns(addresses, size_bytes as u64);
-        let is_regular = |at: usize| exec >> (8 * at) & 0xff == 0xff && patterns[at].is_some();
         let mut at = 0;
         while at < 4 {
             let mut end = at + 1;
-            if let Some(stride) = patterns[at].filter(|_| is_regular(at)) {
-                let goes_on = |end: usize| {
-                    let distance = addresses[8 * end].wrapping_sub(addresses[8 * at]);
-                    is_regular(end)
-                        && patterns[end] == Some(stride)
-                        && distance == (8 * (end - at)) as u64 * stride as u64
-                };
-                while end < 4 && goes_on(end) {
+            if let Some(stride) = patterns[at]
+                && exec >> (8 * at) & 0xff == 0xff
+            {
+                let step = 8 * stride as u64;
+                while end < 4
+                    && exec >> (8 * end) & 0xff == 0xff
+                    && patterns[end] == Some(stride)
+                    && addresses[8 * end] == addresses[8 * end - 8].wrapping_add(step)
+                {
                     end += 1;
                 }
                 if let Some(run) = regular(one(8 * at), &one(8 * end - 1), stride) {
-                    self.log(run);
+                    // A short one may go on from the last row, or with the next.
+                    match run.lanes < 16 {
+                        true => self.log(run),
+                        false => self.log.push(run),
+                    }
                     at = end;
                     continue;
                 }
