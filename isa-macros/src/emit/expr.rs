@@ -1,6 +1,7 @@
 //! Expressions and statements of the IR as Rust. Values are unsigned integers of 32, 64 or 128 bits holding the type's bits, upper
 //! bits zero; floats are bit patterns. Float operations go through `rt` with the mode `M`.
 
+use super::eights::Eights;
 use super::rows::{Accesses, set_address};
 use isa_spec::pcode::builtins::Bi;
 use isa_spec::pcode::ir::*;
@@ -27,6 +28,8 @@ pub struct Emit<'a> {
     pub staged: Vec<Role>,
     /// All of them are SGPRs and constants in the scalar file.
     pub plain_scalars: bool,
+    /// Calls that are made for eight lanes at once: their values are in rows.
+    pub eights: Option<&'a Eights<'a>>,
 }
 
 /// The Rust integer that holds `width` bits.
@@ -466,6 +469,9 @@ impl Emit<'_> {
                 let v = quote! { ((#v) as #hold) };
                 if width < a.ty.width() { masked(v, width) } else { v }
             }
+            ExprKind::Call(_, args) if let Some(row) = self.eights.and_then(|eights| eights.row(args)) => {
+                quote! { #row.0[l] }
+            }
             ExprKind::Call(builtin, args) => self.call(builtin.id(), args, e.ty),
             ExprKind::Vgpr { lane, reg } => {
                 let lane = self.expr(lane);
@@ -796,6 +802,7 @@ impl Emit<'_> {
                 let extra = bits_of(fw) - fw;
                 return quote! { ((#x).reverse_bits() >> #extra) };
             }
+            Bi::SelectBytes => return quote! { rt::select_bytes(#(#v),*) },
             Bi::ClampU16 | Bi::ClampI16 | Bi::ClampU32 | Bi::ClampI32 | Bi::ClampU64 | Bi::ClampI64 => {
                 let signed_from = first.is_signed();
                 let signed_to = ty.is_signed();

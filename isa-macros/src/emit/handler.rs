@@ -1,6 +1,7 @@
 //! One operation's handler: operands staged, the body in a loop over lanes or once a wave, results written back.
 
 use super::block::Block;
+use super::eights::Eights;
 use super::expr::{Emit, holder, local, role_name};
 use super::rows;
 use isa_spec::canonical::Operation;
@@ -217,6 +218,7 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
             Vec::new()
         },
         plain_scalars: false,
+        eights: None,
     };
     let body = match sem.shape {
         Shape::Lane => lane(op, &emit, &widths, Path::Any),
@@ -622,6 +624,9 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
         quote! {}
     };
     let locals = declare_locals(sem);
+    let eights = plain.then(|| Eights::of(sem)).flatten();
+    let eights_before = eights.as_ref().map(|eights| eights.tokens(emit, &read, &locals));
+    let emit = &Emit { eights: eights.as_ref(), ..emit.clone() };
     let body = emit.stmts(emit.rows.map_or(&sem.body[..], |accesses| accesses.loop_of(&sem.body)));
     let body = if emit.returns {
         quote! { 'body: { #body } }
@@ -730,6 +735,7 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
         #vcc_in
         #declare_results
         #masks
+        #eights_before
         #before
         for l in 0..32usize {
             #guard

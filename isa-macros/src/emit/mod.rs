@@ -1,6 +1,7 @@
 //! Typed semantics and tables -> tokens.
 
 mod block;
+mod eights;
 mod expr;
 mod handler;
 mod rows;

@@ -62,6 +62,12 @@ pub fn signext_from_bit(value: u128, bits: u32, width: u32) -> u128 {
     }
 }
 
+/// Four bytes of the eight of `high` and `low`: byte k is the one that byte k of `at` numbers, the lowest being 0; zero for 8 and above.
+pub fn select_bytes(high: u32, low: u32, at: u32) -> u32 {
+    let table = (high as u64) << 32 | low as u64;
+    u32::from_le_bytes(at.to_le_bytes().map(|n| table.to_le_bytes().get(n as usize).copied().unwrap_or(0)))
+}
+
 /// Wraps, or saturates if `clamp`, an integer of `from` bits into `width` bits.
 pub fn narrow(value: u128, from: u32, from_signed: bool, width: u32, signed: bool, clamp: bool) -> u128 {
     if !clamp {

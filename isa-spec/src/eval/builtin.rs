@@ -57,6 +57,7 @@ pub fn pure(bi: Bi, args: &[u128], types: &[Ty], env: &FloatEnv, clamp: bool) ->
         Bi::CountLeadingZeros => (a.leading_zeros() - (128 - width)) as u128,
         Bi::CountTrailingZeros => a.trailing_zeros().min(width) as u128,
         Bi::ReverseBits => a.reverse_bits() >> (128 - width),
+        Bi::SelectBytes => arith::select_bytes(a as u32, b as u32, c as u32) as u128,
         Bi::F32ToF16 => cvt(Ty::F16),
         Bi::Bf16ToF32 => a << 16,
         Bi::F16ToF32 | Bi::F64ToF32 | Bi::Fp8ToF32 | Bi::Bf8ToF32 => cvt(Ty::F32),

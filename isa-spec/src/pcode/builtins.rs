@@ -124,6 +124,7 @@ builtins! {
     CountLeadingZeros "count_leading_zeros" (Int) -> to(U32), Pure, "zeros above the highest set bit; the width for 0";
     CountTrailingZeros "count_trailing_zeros" (Int) -> to(U32), Pure, "zeros below the lowest set bit; the width for 0";
     ReverseBits "reverse_bits" (Int) -> Ret::FirstUnsigned, Pure, "bit order reversed";
+    SelectBytes "select_bytes" (is(U32), is(U32), is(U32)) -> to(U32), Pure, "four bytes of the eight of high and low: byte k is the one that byte k of the third numbers, low's first; zero for 8 and above";
     F32ToF16 "f32_to_f16" (is(F32)) -> to(F16), Pure, "rounded by MODE";
     F16ToF32 "f16_to_f32" (is(F16)) -> to(F32), Pure, "exact";
     F32ToF16Rtz "f32_to_f16_rtz" (is(F32)) -> to(F16), Pure, "toward zero";

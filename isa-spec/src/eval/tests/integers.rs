@@ -82,6 +82,16 @@ fn bit_builtins() {
         ("D0.u32 = count_leading_zeros(S0.u16);", &[1], 15),
         ("D0.u32 = count_trailing_zeros(S0.u64);", &[0], 64),
         ("D0.u32 = reverse_bits(S0.u32);", &[1], 0x8000_0000),
+        (
+            "D0.u32 = select_bytes(S0.u32, S1.u32, S2.u32);",
+            &[0x7766_5544, 0x3322_1100, 0x0003_0407],
+            0x0033_4477,
+        ),
+        (
+            "D0.u32 = select_bytes(S0.u32, S1.u32, S2.u32);",
+            &[0x7766_5544, 0x3322_1100, 0x0801_80ff],
+            0x0011_0000,
+        ),
         ("D0.i32 = signext_from_bit(S0.i32, S1.u32);", &[0x0f, 4], M1),
         ("D0.i32 = signext_from_bit(S0.i32, S1.u32);", &[0x0f, 0], 0),
         ("D0.i32 = signext_from_bit(S0.i32, S1.u32);", &[0x8000_0001, 40], 0x8000_0001),

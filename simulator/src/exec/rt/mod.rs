@@ -1,6 +1,7 @@
 //! What generated handlers call: operands in, results out, memory, control, float arithmetic by mode.
 
 mod block;
+mod bytes;
 mod context;
 mod float;
 mod int;
@@ -12,6 +13,7 @@ pub mod watch;
 
 pub use crate::memory::word_address;
 pub use block::{load_block, load_lds_block, store_block, store_lds_block};
+pub use bytes::{Eight, select_bytes, select_bytes_eight};
 pub use context::{Cx, Flow, control, read_only, status};
 pub use float::*;
 pub use int::*;
