@@ -40,8 +40,8 @@ impl<'a> Block<'a> {
         Some(Block::Lds { lanes: lanes?, plus, store, dwords })
     }
 
-    /// Tries it, and leaves everything else to `otherwise`.
-    pub fn tokens(&self, emit: &Emit<'_>, otherwise: &Ident) -> TokenStream {
+    /// Tries it, in the memory of a watch or in the wave's own, and leaves everything else to `otherwise`.
+    pub fn tokens(&self, emit: &Emit<'_>, watched: bool, otherwise: &Ident) -> TokenStream {
         let data = slot(Role::Data);
         let (before, moved) = match self {
             Block::Global { sum, store, dwords } => {
@@ -52,9 +52,9 @@ impl<'a> Block<'a> {
                     quote! { if #unless != 0 { return unsafe { #otherwise(cx, op) }; } }
                 });
                 let moved = if *store {
-                    quote! { rt::store_block::<#dwords>(cx, base, #offsets, #data) }
+                    quote! { rt::store_block::<#watched, #dwords>(cx, base, #offsets, #data) }
                 } else {
-                    quote! { rt::load_block::<#dwords>(cx, base, #offsets, op.d) }
+                    quote! { rt::load_block::<#watched, #dwords>(cx, base, #offsets, op.d) }
                 };
                 (quote! { #unless #base }, moved)
             }
@@ -62,10 +62,10 @@ impl<'a> Block<'a> {
                 let lanes = slot(*lanes);
                 let plus = plus.iter().map(|number| emit.expr(number));
                 let moved = if *store {
-                    quote! { rt::store_lds_block::<#dwords>(cx, #lanes, #(#plus)*, #data) }
+                    quote! { rt::store_lds_block::<#watched, #dwords>(cx, #lanes, #(#plus)*, #data) }
                 } else {
                     let count = plus.len();
-                    quote! { rt::load_lds_block::<#count, #dwords>(cx, #lanes, [#(#plus),*], op.d) }
+                    quote! { rt::load_lds_block::<#watched, #count, #dwords>(cx, #lanes, [#(#plus),*], op.d) }
                 };
                 (quote! {}, moved)
             }

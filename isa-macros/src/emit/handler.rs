@@ -245,10 +245,20 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
             let one = format_ident!("{name}_half");
             let any = if is_block(sem) { format_ident!("{name}_slow") } else { name.clone() };
             let block = Block::of(sem).map(|block| {
-                let block = block.tokens(&emit, &any);
+                let watched = format_ident!("{name}_watched");
+                let (moved, seen) = (block.tokens(&emit, false, &watched), block.tokens(&emit, true, &any));
                 quote! {
                     #features
-                    pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #block }
+                    pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #moved }
+                    #features
+                    #[cold]
+                    #[inline(never)]
+                    unsafe fn #watched(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                        if cx.watch.is_none() {
+                            return unsafe { #any(cx, op) };
+                        }
+                        #seen
+                    }
                 }
             });
             return quote! {

@@ -315,12 +315,12 @@ impl Registers {
         let wave = step.wave.id as usize;
         if effects.returns {
             let Some(dest) = effects.writes.iter().find(|w| w.file == File::Vgpr) else { return };
-            let mut at = (None, 0u64);
+            // The bytes of a lane's accesses lie one behind the other in its registers.
+            let mut loaded = [0u64; 64];
             for a in accesses.iter().filter(|a| !a.write).flat_map(|a| a.each()) {
-                // The bytes of a lane's accesses lie one behind the other in its registers.
-                let offset = if at.0 == a.lane { at.1 } else { 0 };
-                at = (a.lane, offset + a.size_bytes as u64);
                 let Some(lane) = a.lane else { continue };
+                let offset = loaded[lane as usize & 63];
+                loaded[lane as usize & 63] += a.size_bytes as u64;
                 let Some(byte) = memory.unwritten(&a) else { continue };
                 let register = dest.first + ((offset + byte) / 4) as u16;
                 if (register as usize) < VGPRS {

@@ -1,5 +1,5 @@
 //! Loads and stores of whole registers, all lanes active: of neighbours in global memory (each lane's element right behind the last one's),
-//! and anywhere in LDS. What is not so is left to the loads and stores of any rows.
+//! and anywhere in LDS. What is not so is left to the loads and stores of any rows. `WATCHED`: in the memory of a watch, which logs them.
 
 // A lane number indexes several rows at once.
 #![allow(clippy::needless_range_loop)]
@@ -9,6 +9,7 @@ use super::lds::{is_below, last_offset, load_words, store_words};
 use super::memory::{are_in_order, prefetch};
 use super::operands::{file, plain_stage, written};
 use super::transpose::{load_quads, store_quads};
+use super::watch;
 use crate::machine::Row;
 use crate::machine::wave::EXEC_LO;
 
@@ -17,9 +18,14 @@ use crate::machine::wave::EXEC_LO;
 /// # Safety
 /// As for [`plain_stage`], with `offsets` a code and `d` a row of `DWORDS`; on x86-64 the caller has AVX2.
 #[inline(always)]
-pub unsafe fn load_block<const DWORDS: usize>(cx: &mut Cx<'_>, base: u64, offsets: u16, d: u16) -> bool {
+pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: u16,
+    d: u16,
+) -> bool {
     // SAFETY: by the contract.
-    let Some(from) = (unsafe { block::<DWORDS>(cx, base, offsets, false) }) else { return false };
+    let Some(from) = (unsafe { block::<WATCHED, DWORDS>(cx, base, offsets, false) }) else { return false };
     // SAFETY: the registers are the file's, and the wave's memory is none of its registers.
     unsafe {
         let rows = file(cx).add(d as usize);
@@ -44,9 +50,14 @@ pub unsafe fn load_block<const DWORDS: usize>(cx: &mut Cx<'_>, base: u64, offset
 /// # Safety
 /// As for [`load_block`].
 #[inline(always)]
-pub unsafe fn store_block<const DWORDS: usize>(cx: &mut Cx<'_>, base: u64, offsets: u16, data: u16) -> bool {
+pub unsafe fn store_block<const WATCHED: bool, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: u16,
+    data: u16,
+) -> bool {
     // SAFETY: by the contract.
-    let Some(to) = (unsafe { block::<DWORDS>(cx, base, offsets, true) }) else { return false };
+    let Some(to) = (unsafe { block::<WATCHED, DWORDS>(cx, base, offsets, true) }) else { return false };
     // SAFETY: as in `load_block`.
     unsafe {
         let rows = plain_stage(file(cx), data);
@@ -70,7 +81,7 @@ pub unsafe fn store_block<const DWORDS: usize>(cx: &mut Cx<'_>, base: u64, offse
 /// # Safety
 /// As for [`load_block`].
 #[inline(always)]
-unsafe fn block<const DWORDS: usize>(
+unsafe fn block<const WATCHED: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
     offsets: u16,
@@ -83,7 +94,10 @@ unsafe fn block<const DWORDS: usize>(
     if cx.wave.sgprs[EXEC_LO] != u32::MAX || !are_in_order(offsets, 4 * DWORDS) {
         return None;
     }
-    let host = cx.memory.host_of_first(address, size as u64, write)?;
+    let host = match WATCHED {
+        true => watch::block(cx, address, 4 * DWORDS, write)?,
+        false => cx.memory.host_of_first(address, size as u64, write)?,
+    };
     prefetch(cx, host, address, size);
     Some(host)
 }
@@ -94,22 +108,17 @@ unsafe fn block<const DWORDS: usize>(
 /// # Safety
 /// As for [`load_block`], with `lanes` a code and `d` a row of `LOADS * DWORDS`.
 #[inline(always)]
-pub unsafe fn load_lds_block<const LOADS: usize, const DWORDS: usize>(
+pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     lanes: u16,
     plus: [u32; LOADS],
     d: u16,
 ) -> bool {
-    // Loops and not iterators, here and below: closures do not have the host's features, and stay calls.
-    let mut farthest = 0;
-    for n in 0..LOADS {
-        farthest = farthest.max(plus[n]);
-    }
     // SAFETY: by the contract.
-    if !unsafe { is_inside(cx, 4 * DWORDS, lanes, farthest) } {
+    let Some(lds) = (unsafe { inside::<WATCHED, _>(cx, 4 * DWORDS, lanes, plus, false) }) else {
         return false;
-    }
-    let lds = cx.lds.as_ptr();
+    };
+    let lds = lds.cast_const();
     // SAFETY: by the contract; every element is inside.
     unsafe {
         let rows = file(cx).add(d as usize);
@@ -146,17 +155,17 @@ pub unsafe fn load_lds_block<const LOADS: usize, const DWORDS: usize>(
 /// # Safety
 /// As for [`load_block`].
 #[inline(always)]
-pub unsafe fn store_lds_block<const DWORDS: usize>(
+pub unsafe fn store_lds_block<const WATCHED: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     lanes: u16,
     plus: u32,
     data: u16,
 ) -> bool {
     // SAFETY: by the contract.
-    if !unsafe { is_inside(cx, 4 * DWORDS, lanes, plus) } {
+    let Some(lds) = (unsafe { inside::<WATCHED, _>(cx, 4 * DWORDS, lanes, [plus], true) }) else {
         return false;
-    }
-    let to = cx.lds.as_mut_ptr().wrapping_add(plus as usize);
+    };
+    let to = lds.wrapping_add(plus as usize);
     // SAFETY: by the contract; every element is inside.
     unsafe {
         let (at, rows) = (&*plain_stage(file(cx), lanes), plain_stage(file(cx), data));
@@ -175,15 +184,34 @@ pub unsafe fn store_lds_block<const DWORDS: usize>(
     true
 }
 
-/// Whether all lanes are active and their elements inside of LDS.
+/// LDS, if all lanes are active and their elements, at each of `plus`, inside of it.
 ///
 /// # Safety
 /// As for [`load_block`].
 #[inline(always)]
-unsafe fn is_inside(cx: &mut Cx<'_>, bytes: usize, lanes: u16, plus: u32) -> bool {
-    let Some(last) = last_offset(cx, bytes).and_then(|last| last.checked_sub(plus)) else { return false };
+unsafe fn inside<const WATCHED: bool, const N: usize>(
+    cx: &mut Cx<'_>,
+    bytes: usize,
+    lanes: u16,
+    plus: [u32; N],
+    write: bool,
+) -> Option<*mut u8> {
+    if cx.wave.sgprs[EXEC_LO] != u32::MAX {
+        return None;
+    }
     // SAFETY: by the contract.
-    cx.wave.sgprs[EXEC_LO] == u32::MAX && unsafe { is_below(&*plain_stage(file(cx), lanes), last) }
+    let offsets = unsafe { &*plain_stage(file(cx), lanes) };
+    if WATCHED {
+        return watch::lds(cx, offsets, &plus, bytes, write);
+    }
+    // Loops and not iterators, here and above: closures do not have the host's features, and stay calls.
+    let mut farthest = 0;
+    for n in 0..N {
+        farthest = farthest.max(plus[n]);
+    }
+    let last = last_offset(cx, bytes)?.checked_sub(farthest)?;
+    // SAFETY: by the contract.
+    unsafe { is_below(offsets, last) }.then_some(cx.lds.as_mut_ptr())
 }
 
 #[cfg(test)]
@@ -191,16 +219,32 @@ mod tests {
     use crate::arch::Arch;
     use crate::asm::{NoSymbols, Options, parse};
     use crate::exec::interp;
+    use crate::exec::lower::Lowered;
     use crate::exec::machine_ops::Event;
     use crate::exec::reference::Context;
+    use crate::exec::rt::watch::{Access, Watch};
+    use crate::exec::rt::{Cx, Flow};
     use crate::inst::Inst;
     use crate::machine::{Row, Wave, Workgroup};
     use crate::memory::Memory;
 
     const BYTES: usize = 1024;
 
-    /// Registers, memory and LDS after one instruction, by the handlers for this host or by the others.
-    fn after(portably: bool, inst: &Inst, lanes: &Row, exec: u32) -> (Result<(), Event>, Vec<Row>, Vec<u8>) {
+    /// How an instruction is run.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum By {
+        /// The handlers for this host.
+        Fast,
+        /// Those for any.
+        Portable,
+        /// Either, watched.
+        Watched { fast: bool },
+    }
+
+    /// Result, registers, memory and LDS after one instruction, and the lanes' accesses if they were watched.
+    type After = (Result<(), Event>, Vec<Row>, Vec<u8>, Vec<Access>);
+
+    fn after(by: By, inst: &Inst, lanes: &Row, exec: u32) -> After {
         let bytes: Vec<u8> = (0..BYTES as u32).map(|b| (b.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
         let mut memory = Memory::new(1 << 20).expect("a small memory");
         let base = memory.alloc(BYTES as u64, 256, "buffer").expect("room");
@@ -221,14 +265,51 @@ mod tests {
             workgroup: &mut Workgroup::new(1),
             instructions: 0,
         };
-        let result = match portably {
-            false => interp::step(Arch::Rdna3, inst, &mut wave, &mut context),
-            true => interp::step_portably(Arch::Rdna3, inst, &mut wave, &mut context),
+        let mut log = Vec::new();
+        let result = match by {
+            By::Fast => interp::step(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
+            By::Portable => {
+                interp::step_portably(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler")
+            }
+            By::Watched { fast } => {
+                let watch = Watch {
+                    memory: context.memory,
+                    lds: &mut *context.lds,
+                    scratch: &mut [],
+                    scratch_stride: 0,
+                    log: Vec::new(),
+                    calls: Vec::new(),
+                    keep_going: false,
+                };
+                let nothing = Memory::empty();
+                let mut blind = Context {
+                    memory: &nothing,
+                    lds: &mut [],
+                    scratch: &mut [],
+                    scratch_stride: 0,
+                    workgroup: &mut *context.workgroup,
+                    instructions: 0,
+                };
+                let mut lowered = Lowered::default();
+                lowered.push(Arch::Rdna3, inst, 0, 0);
+                let fast = fast && interp::host_is_fast();
+                let mut cx = Cx::new(fast, Arch::Rdna3, &mut wave, &mut blind, &lowered, 0);
+                cx.watch = Some(Box::new(watch));
+                // SAFETY: the operation was lowered just now.
+                let flow = unsafe { interp::dispatch(&mut cx, &lowered.ops[0]) };
+                let log_of = cx.watch.take().map(|watch| watch.log);
+                log.extend(log_of.into_iter().flatten().flat_map(Access::each));
+                log.sort_by_key(|a| (a.lane, a.address));
+                match flow {
+                    Flow::NEXT => Ok(()),
+                    _ => Err(cx.event.take().expect("a fault")),
+                }
+            }
         };
         let mut both = vec![0; BYTES];
         memory.read(base, &mut both).expect("inside");
         both.extend(lds);
-        (result.expect("a handler"), wave.rows[..12].to_vec(), both)
+        (result, wave.rows[..12].to_vec(), both, log)
     }
 
     #[test]
@@ -273,13 +354,20 @@ mod tests {
             for (number, pattern) in patterns.iter().enumerate() {
                 for exec in [u32::MAX, 0x7fff_ffff, 0xffff_0000, 0] {
                     let lanes = Row(std::array::from_fn(|l| pattern(l as u32)));
-                    let (fast, portable) =
-                        (after(false, &inst, &lanes, exec), after(true, &inst, &lanes, exec));
+                    let by = |by| after(by, &inst, &lanes, exec);
+                    let (fast, portable) = (by(By::Fast), by(By::Portable));
+                    let (watched, slowly) = (by(By::Watched { fast: true }), by(By::Watched { fast: false }));
                     assert_eq!(fast.0, portable.0, "{text}, pattern {number}, EXEC {exec:x}");
                     // After a fault the two may have got differently far.
                     if fast.0.is_ok() {
                         assert_eq!(fast.1, portable.1, "{text}, pattern {number}, EXEC {exec:x}");
                         assert!(fast.2 == portable.2, "{text}, pattern {number}, EXEC {exec:x}: memory");
+                        assert!(watched == slowly, "{text}, pattern {number}, EXEC {exec:x}: watched");
+                        assert_eq!(watched.1, fast.1, "{text}, pattern {number}, EXEC {exec:x}: watched");
+                        assert!(
+                            watched.2 == fast.2,
+                            "{text}, pattern {number}, EXEC {exec:x}: watched memory"
+                        );
                         in_whole += (exec == u32::MAX) as u32;
                     }
                 }

@@ -5,6 +5,7 @@
 
 use super::context::{Cx, Flow};
 use crate::exec::machine_ops::Event;
+use crate::machine::Row;
 use crate::memory::{MemError, Memory, PRIVATE_BASE, SHARED_BASE};
 use isa_spec::pcode::builtins::Bi;
 use isa_spec::pcode::ir::Space;
@@ -244,6 +245,57 @@ pub fn rows<'a, R>(
     }
 }
 
+/// Where the real memory has a block of neighbours, 32 elements of `size_bytes` from an address on, which is logged. `None`: there is
+/// no watch, or not all of the block is in one place.
+#[cold]
+#[inline(never)]
+pub fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: bool) -> Option<*mut u8> {
+    let watch = cx.watch.as_deref_mut()?;
+    let host = watch.memory.host_of_first(address, 32 * size_bytes as u64, write)?;
+    let size_bytes = size_bytes as u8;
+    let place = Place::Global;
+    let (lanes, stride) = (32, size_bytes);
+    watch.log.push(Access {
+        place,
+        address,
+        size_bytes,
+        lanes,
+        stride,
+        write,
+        outside: false,
+        lane: Some(0),
+    });
+    Some(host)
+}
+
+/// The real LDS, for elements of 32 lanes at their offsets plus each of `plus`, which are logged. `None`: there is no watch, or one is
+/// beyond its end.
+#[cold]
+#[inline(never)]
+pub fn lds(cx: &mut Cx<'_>, offsets: &Row, plus: &[u32], size_bytes: usize, write: bool) -> Option<*mut u8> {
+    let watch = cx.watch.as_deref_mut()?;
+    let last = u32::try_from(watch.lds.len().checked_sub(size_bytes)?).ok()?;
+    let last = plus.iter().try_fold(last, |least, plus| Some(least.min(last.checked_sub(*plus)?)))?;
+    if offsets.0.iter().fold(false, |beyond, offset| beyond | (*offset > last)) {
+        return None;
+    }
+    let size_bytes = size_bytes as u8;
+    let patterns = patterns_of_row(offsets, size_bytes as u32);
+    for plus in plus {
+        watch.log_eights(patterns, u32::MAX, |lane| Access {
+            place: Place::Lds,
+            address: offsets.0[lane] as u64 + *plus as u64,
+            size_bytes,
+            lanes: 1,
+            stride: 0,
+            write,
+            outside: false,
+            lane: Some(lane as u8),
+        });
+    }
+    Some(watch.lds.as_mut_ptr())
+}
+
 impl Watch<'_> {
     /// Accesses of 32 lanes, those in a row together. Only ones to LDS can be outside: others would have failed.
     fn log_rows(
@@ -256,7 +308,8 @@ impl Watch<'_> {
         write: bool,
     ) {
         let room = self.lds.len() as u64;
-        let one = |lane: usize| {
+        let patterns = patterns(addresses, size_bytes as u64);
+        self.log_eights(patterns, exec, |lane| {
             let (place, address) = place(space, addresses[lane]);
             let end = address.checked_add(size_bytes as u64);
             Access {
@@ -269,9 +322,12 @@ impl Watch<'_> {
                 outside: place == Place::Lds && end.is_none_or(|end| end > room),
                 lane: Some(lane_base + lane as u8),
             }
-        };
-        // Runs of eights that go on as they began.
-        let patterns = patterns(addresses, size_bytes as u64);
+        });
+    }
+
+    /// 32 lanes' accesses, each of which is `one`. Runs of eights that go on as they began are logged together.
+    #[inline(always)]
+    fn log_eights(&mut self, patterns: [Option<u8>; 4], exec: u32, one: impl Fn(usize) -> Access) {
         let mut at = 0;
         while at < 4 {
             let mut end = at + 1;
@@ -282,7 +338,7 @@ impl Watch<'_> {
                 while end < 4
                     && exec >> (8 * end) & 0xff == 0xff
                     && patterns[end] == Some(stride)
-                    && addresses[8 * end] == addresses[8 * end - 8].wrapping_add(step)
+                    && one(8 * end).address == one(8 * end - 8).address.wrapping_add(step)
                 {
                     end += 1;
                 }
@@ -340,6 +396,38 @@ fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
         return unsafe { patterns_avx2(addresses, size_bytes) };
     }
     patterns_anywhere(addresses, size_bytes)
+}
+
+/// [`patterns`] of offsets that no element goes beyond.
+fn patterns_of_row(offsets: &Row, size_bytes: u32) -> [Option<u8>; 4] {
+    #[cfg(target_arch = "x86_64")]
+    if crate::exec::interp::host_is_fast() {
+        // SAFETY: the host has AVX2.
+        return unsafe { patterns_of_row_avx2(offsets, size_bytes) };
+    }
+    patterns_anywhere(&offsets.0.map(u64::from), size_bytes as u64)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn patterns_of_row_avx2(offsets: &Row, size_bytes: u32) -> [Option<u8>; 4] {
+    use std::arch::x86_64::*;
+    let size = _mm256_set1_epi32(size_bytes as i32);
+    let steps = _mm256_mullo_epi32(size, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    let mut out = [None; 4];
+    for (at, pattern) in out.iter_mut().enumerate() {
+        let first = _mm256_set1_epi32(offsets.0[8 * at] as i32);
+        // SAFETY: eight of the 32 offsets.
+        let eight = unsafe { _mm256_loadu_si256(offsets.0[8 * at..8 * at + 8].as_ptr().cast()) };
+        let differences = _mm256_sub_epi32(eight, first);
+        let gaps = _mm256_xor_si256(differences, steps);
+        if _mm256_testz_si256(differences, differences) == 1 {
+            *pattern = Some(0);
+        } else if _mm256_testz_si256(gaps, gaps) == 1 {
+            *pattern = Some(size_bytes as u8);
+        }
+    }
+    out
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -437,6 +525,8 @@ mod tests {
             exec in prop_oneof![Just(u32::MAX), Just(0xffff_0000), any::<u32>()],
         ) {
             let addresses: [u64; 32] = std::array::from_fn(|l| eights[l / 8][l % 8]);
+            let row = Row(addresses.map(|address| address as u32));
+            prop_assert_eq!(patterns_of_row(&row, 4), patterns(&addresses, 4));
             let memory = Memory::empty();
             let mut watch = Watch {
                 memory: &memory,
