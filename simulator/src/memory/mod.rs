@@ -240,9 +240,6 @@ impl Memory {
             return Err(AllocError::Full { name: name.to_string(), wanted: len, left, total });
         }
         self.next = base + len;
-        if let Some(owned) = &self.owned {
-            owned.expect_large(base - OWNED_BASE, len);
-        }
         self.regions.push(Region { name: name.to_string(), base, len });
         if let Some(range) = self.ranges.iter_mut().find(|r| r.base == OWNED_BASE) {
             range.len = self.next - OWNED_BASE;

@@ -14,10 +14,6 @@ pub struct Owned {
 /// Buffers aligned in the guest are aligned in the host up to this.
 const ALIGN: usize = 4096;
 
-/// Bytes of a large page of most hosts.
-#[cfg(target_os = "linux")]
-const LARGE_PAGE: usize = 2 << 20;
-
 impl Owned {
     /// `None` if the host has no such memory.
     pub fn zeroed(len: u64) -> Option<Owned> {
@@ -34,23 +30,6 @@ impl Owned {
         // SAFETY: at most ALIGN - 1 bytes on, and there are ALIGN more than `len`.
         let ptr = unsafe { start.add(start.align_offset(ALIGN)) };
         Some(Owned { ptr, allocation: Some((start, layout)), len })
-    }
-
-    /// Asks the host for large pages where these bytes are, if that is worth it: it then finds memory 512 times more at once, and
-    /// kernels that step through a buffer do not wait for its page tables.
-    pub fn expect_large(&self, at: u64, len: u64) {
-        #[cfg(target_os = "linux")]
-        if len >= LARGE_PAGE as u64 {
-            let (from, end) = (self.ptr.addr() + at as usize, self.ptr.addr() + (at + len) as usize);
-            let first = (from & !(LARGE_PAGE - 1)).max(self.ptr.addr());
-            let last =
-                end.next_multiple_of(LARGE_PAGE).min(self.ptr.addr() + self.len as usize & !(ALIGN - 1));
-            let start = self.ptr.with_addr(first).cast();
-            // SAFETY: whole pages of our own allocation, whose content stays what it is. A host that will not is as before.
-            unsafe { libc::madvise(start, last.saturating_sub(first), libc::MADV_HUGEPAGE) };
-        }
-        #[cfg(not(target_os = "linux"))]
-        let _ = (at, len);
     }
 
     pub fn as_ptr(&self) -> *mut u8 {
