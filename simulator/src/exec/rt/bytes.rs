@@ -33,8 +33,7 @@ pub unsafe fn select_bytes_eight([high, low, at]: [Eight; 3]) -> Eight {
         use std::mem::transmute;
         // SAFETY: by the contract; any bits are a vector, and any vector has the bits of eight words.
         unsafe {
-            let (high, low, at): (__m256i, __m256i, __m256i) =
-                (transmute(high), transmute(low), transmute(at));
+            let [high, low, at] = transmute::<[Eight; 3], [__m256i; 3]>([high, low, at]);
             // The host's instruction picks out of sixteen bytes: of each lane's own word.
             let own = _mm256_set_epi64x(
                 0x0c0c_0c0c_0808_0808,
@@ -47,7 +46,7 @@ pub unsafe fn select_bytes_eight([high, low, at]: [Eight; 3]) -> Eight {
             // Bit 2 chooses the word, by the highest bit of each byte.
             let either = _mm256_blendv_epi8(low, high, _mm256_slli_epi32::<5>(at));
             let inside = _mm256_cmpeq_epi8(_mm256_min_epu8(at, _mm256_set1_epi8(7)), at);
-            transmute(_mm256_and_si256(either, inside))
+            transmute::<__m256i, Eight>(_mm256_and_si256(either, inside))
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
