@@ -636,7 +636,9 @@ pub(super) fn file_name(s: &mut Scanner) -> Result<(String, Span), AsmError> {
     let start = s.at();
     let bytes = s.string()?;
     let span = s.since(start);
-    String::from_utf8(bytes).map(|name| (name, span)).map_err(|_| AsmError::new(span, "a name is UTF-8"))
+    String::from_utf8(bytes)
+        .map(|name| (name, span))
+        .map_err(|_| AsmError::new(span, "a name has to be UTF-8"))
 }
 
 /// Raises `used` to one beyond the registers of a line.

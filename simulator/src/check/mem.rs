@@ -48,21 +48,16 @@ impl Bits {
 
     #[inline(always)]
     fn set(&mut self, at: u64, len: u64, on: bool) {
-        if let (true, Some((word, bits))) = (on, Bits::one_word(at, len)) {
-            if let Some(word) = self.0.get_mut(word) {
-                *word |= bits;
-            }
-            return;
+        match Bits::one_word(at, len) {
+            Some((word, bits)) => self.set_word(word, bits, on),
+            None => Bits::words(at, len).for_each(|(word, bits)| self.set_word(word, bits, on)),
         }
-        self.set_words(at, len, on);
     }
 
-    #[inline(never)]
-    fn set_words(&mut self, at: u64, len: u64, on: bool) {
-        for (word, bits) in Bits::words(at, len) {
-            if let Some(word) = self.0.get_mut(word) {
-                *word = if on { *word | bits } else { *word & !bits };
-            }
+    #[inline(always)]
+    fn set_word(&mut self, word: usize, bits: u64, on: bool) {
+        if let Some(word) = self.0.get_mut(word) {
+            *word = if on { *word | bits } else { *word & !bits };
         }
     }
 

@@ -375,11 +375,6 @@ impl Wave {
         if self.pending.len() <= n {
             return;
         }
-        if n == 0 && self.pending.iter().all(|p| p.counters == Counters::one(counter)) {
-            self.pending.clear();
-            self.writes = Registers::default();
-            return;
-        }
         if n == 0 {
             for p in &mut self.pending {
                 p.counters.remove(counter);

@@ -147,7 +147,7 @@ fn switch_off(at: &mut Row, exec: u32) {
 /// A row as vectors of eight lanes: the unit in which neighbours agree, in tiles of 8 or 16 as in rows of 32.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn eights(row: &Row) -> [std::arch::x86_64::__m256i; 4] {
+pub(super) fn eights(row: &Row) -> [std::arch::x86_64::__m256i; 4] {
     // SAFETY: any bits are a vector, and four of them have the size of a row.
     unsafe { std::mem::transmute(*row) }
 }

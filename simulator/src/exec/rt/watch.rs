@@ -411,20 +411,18 @@ fn patterns_of_row(offsets: &Row, size_bytes: u32) -> [Option<u8>; 4] {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn patterns_of_row_avx2(offsets: &Row, size_bytes: u32) -> [Option<u8>; 4] {
+    use super::lds::eights;
     use std::arch::x86_64::*;
     let size = _mm256_set1_epi32(size_bytes as i32);
     let steps = _mm256_mullo_epi32(size, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     let mut out = [None; 4];
-    for (at, pattern) in out.iter_mut().enumerate() {
-        let first = _mm256_set1_epi32(offsets.0[8 * at] as i32);
-        // SAFETY: eight of the 32 offsets.
-        let eight = unsafe { _mm256_loadu_si256(offsets.0[8 * at..8 * at + 8].as_ptr().cast()) };
-        let differences = _mm256_sub_epi32(eight, first);
+    for (at, eight) in eights(offsets).into_iter().enumerate() {
+        let differences = _mm256_sub_epi32(eight, _mm256_set1_epi32(offsets.0[8 * at] as i32));
         let gaps = _mm256_xor_si256(differences, steps);
         if _mm256_testz_si256(differences, differences) == 1 {
-            *pattern = Some(0);
+            out[at] = Some(0);
         } else if _mm256_testz_si256(gaps, gaps) == 1 {
-            *pattern = Some(size_bytes as u8);
+            out[at] = Some(size_bytes as u8);
         }
     }
     out
