@@ -20,7 +20,7 @@ fn load(source: &str, memory_mb: u64) -> (Prepared, f64) {
         text::parse(&sources, file, &options).unwrap_or_else(|e| panic!("{}", text::render(&sources, &e)));
     let memory = Memory::new(bytes).expect("memory");
     let source = Source { name: "kernel.rdna".to_string(), text: source.to_string() };
-    let prepared = text::layout::load(kernel, source, memory).expect("a launch");
+    let prepared = wavesim::loader::text_kernel::load(kernel, source, memory).expect("a launch");
     (prepared, start.elapsed().as_secs_f64())
 }
 

@@ -138,7 +138,7 @@ pub fn text_kernel_for(source: &str, arch: Arch, wave: Option<u32>) {
     };
     let Ok(memory) = Memory::new(GLOBAL_BYTES) else { return };
     let source = Source { name: "fuzz.rdna".to_string(), text: source.to_string() };
-    if let Ok(prepared) = text::layout::load(kernel, source, memory) {
+    if let Ok(prepared) = wavesim::loader::text_kernel::load(kernel, source, memory) {
         run(&prepared);
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use wavesim::arch::Arch;
 use wavesim::array::Array;
 use wavesim::cli::{self, Cli};
-use wavesim::exec::reference::Context;
+use wavesim::exec::Context;
 use wavesim::fault::Fault;
 use wavesim::inst::Inst;
 use wavesim::loader::prepared::{Prepared, Source};
@@ -86,7 +86,7 @@ pub fn prepare(source: &str, setup: &Setup) -> Result<Prepared, String> {
     let kernel = parse(source, setup)?;
     let memory = Memory::new(32 << 20).map_err(|e| e.to_string())?;
     let source = Source { name: "kernel.rdna".to_string(), text: source.to_string() };
-    text::layout::load(kernel, source, memory).map_err(|e| e.to_string())
+    wavesim::loader::text_kernel::load(kernel, source, memory).map_err(|e| e.to_string())
 }
 
 /// Runs a text kernel; its outputs by name.

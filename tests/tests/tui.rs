@@ -21,7 +21,7 @@ fn eighty_by_twenty_four() {
     let file = sources.add("k.rdna", KERNEL);
     let kernel = text::parse(&sources, file, &Options::default()).unwrap();
     let source = Source { name: "k.rdna".to_string(), text: KERNEL.to_string() };
-    let prepared = text::layout::load(kernel, source, Memory::new(1 << 20).unwrap()).unwrap();
+    let prepared = wavesim::loader::text_kernel::load(kernel, source, Memory::new(1 << 20).unwrap()).unwrap();
     let dispatch = prepared.dispatch(1000);
     let machine = Machine::new(&prepared, &dispatch).unwrap();
     let mut app = App::new(Debugger::new(machine, ctrl_c));

@@ -4,7 +4,6 @@
 //! The rest of the simulator knows one wave: lanes of registers, scalar registers by operand code with null, EXEC and so on among them
 //! (`machine::wave`). A [`Machine`] maps its own registers to that.
 
-use crate::check::Check;
 use crate::machine::wave::{EXEC_LO, NULL};
 
 /// A machine by its files.
@@ -20,8 +19,6 @@ pub struct Machine {
     pub pc_bytes: u64,
     /// Waves of a workgroup at most: a bound of ours where the machine has none.
     pub max_waves: u32,
-    /// Checks that say something of such a machine. Those of waits, barriers and hazards are about AMD's.
-    pub checks: &'static [Check],
     pub assembly: Assembly,
 }
 

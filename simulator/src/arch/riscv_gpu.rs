@@ -1,7 +1,6 @@
 //! The RISC-V based SIMT GPU (docs/riscv-gpu.md): RV32I's registers once a thread (`x`) and once a warp (`s`), 32 threads a warp.
 
 use super::machine::{Assembly, Held, Machine, ScalarFile, Special, VectorFile};
-use crate::check::Check;
 
 pub static MACHINE: Machine = Machine {
     lanes: 32,
@@ -19,7 +18,6 @@ pub static MACHINE: Machine = Machine {
     },
     pc_bytes: 4,
     max_waves: 1024,
-    checks: &[Check::Mem],
     assembly: Assembly {
         extension: "as",
         comment: '#',

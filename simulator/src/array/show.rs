@@ -2,6 +2,7 @@
 //! point), long axes elided to their first and last three entries where an array has more than 1000 elements.
 
 use super::{Array, DType, Num};
+use std::fmt::Write as _;
 
 /// Elements beyond which an array is elided (NumPy's `threshold`).
 const THRESHOLD: usize = 1000;
@@ -26,6 +27,39 @@ pub fn show(array: &Array, full: bool) -> String {
     let mut next = texts.into_iter();
     let mut printer = Printer { shape: &shape, elide, next: &mut next };
     printer.axis(0)
+}
+
+/// Bits of `dwords` registers: as a number of a type, or in hexadecimal. An f32 has as few digits as tell it from its neighbours.
+pub fn bits(bits: u64, dtype: Option<DType>, dwords: u16) -> String {
+    let Some(dtype) = dtype else {
+        return format!("0x{bits:0width$x}", width = 8 * dwords.clamp(1, 2) as usize);
+    };
+    match dtype.decode(&bits.to_le_bytes()[..dtype.size()]) {
+        Num::Float(v) if dtype == DType::F32 => format!("{:?}", v as f32),
+        value => value.to_string(),
+    }
+}
+
+/// Values by lane, as many on a line as fit; values of inactive lanes in parentheses.
+pub fn lanes(list: &[(u32, String)], exec: u64) -> String {
+    let cells: Vec<String> = list
+        .iter()
+        .map(|(l, v)| if exec >> l & 1 == 1 { format!(" {v} ") } else { format!("({v})") })
+        .collect();
+    let width = cells.iter().map(String::len).max().unwrap_or(1);
+    let columns = [16, 8, 4, 2].into_iter().find(|c| c * (width + 1) <= 72).unwrap_or(1);
+    let mut out = String::new();
+    for (row, cells) in cells.chunks(columns).enumerate() {
+        let first = list[row * columns].0;
+        let _ = write!(out, "  {first:>2}:");
+        for cell in cells {
+            let _ = write!(out, " {cell:>width$}");
+        }
+        let end = out.trim_end().len();
+        out.truncate(end);
+        out.push('\n');
+    }
+    out
 }
 
 /// Row-major indices of the elements shown, in order.

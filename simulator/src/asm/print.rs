@@ -7,6 +7,7 @@ use super::matching::half_slots;
 use super::names::{LITERAL, names};
 use super::symbolic;
 use super::{image, modifier::Mod};
+use crate::arch::Arch;
 use crate::inst::Inst;
 use isa_spec::tables::EntryId;
 use std::fmt::Write as _;
@@ -14,6 +15,11 @@ use std::fmt::Write as _;
 /// The instruction as text.
 pub fn instruction(inst: &Inst, options: &Options) -> String {
     with_label(inst, options, None)
+}
+
+/// As [`instruction`], of an architecture, for waves of so many lanes: the syntax of a program (`exec::program::Syntax`).
+pub fn syntax(inst: &Inst, arch: Arch, wave_size: u32) -> String {
+    instruction(inst, &Options::new(arch).wave(wave_size))
 }
 
 /// As [`instruction`], a branch's target written as `label`.

@@ -18,6 +18,7 @@ mod waits;
 pub use outstanding::Outstanding;
 pub use report::{Finding, Other, Report, Site};
 
+use crate::arch::Arch;
 use crate::exec::effects::{self, Effects};
 use crate::exec::machine_ops::Event;
 use crate::exec::observe::{Done, Observer, Step};
@@ -55,6 +56,11 @@ impl Check {
 
     pub fn from_name(name: &str) -> Option<Check> {
         Check::ALL.into_iter().find(|c| c.name() == name)
+    }
+
+    /// Checks that apply to an architecture. Registers, waits, barriers and hazards are checked by AMD's rules only.
+    pub fn of(arch: Arch) -> &'static [Check] {
+        if arch.machine().is_none() { &Check::ALL } else { &[Check::Mem] }
     }
 }
 

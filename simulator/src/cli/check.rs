@@ -45,8 +45,7 @@ pub fn checked(
     dispatch: &dispatch::Dispatch<'_>,
     checks: &[Check],
 ) -> (Vec<Finding>, RunStats, Option<Box<Fault>>) {
-    let all = prepared.program.arch.machine().map_or(&Check::ALL[..], |m| m.checks);
-    let checks = if checks.is_empty() { all } else { checks };
+    let checks = if checks.is_empty() { Check::of(prepared.program.arch) } else { checks };
     let mut checker = Checker::new(prepared, checks);
     let (stats, result) = dispatch::run_observed(dispatch, &prepared.memory, &mut checker);
     let fault = result.err();

@@ -246,7 +246,7 @@ impl KernelArgs {
             Err(diagnostics) => return Ok(Err(text::render(&sources, &diagnostics))),
         };
         let memory = Memory::with_guard(options.global_bytes, guard)?;
-        let prepared = text::layout::load(kernel, Source { name: name.clone(), text }, memory);
+        let prepared = crate::loader::text_kernel::load(kernel, Source { name: name.clone(), text }, memory);
         prepared.map(Ok).with_context(|| name)
     }
 

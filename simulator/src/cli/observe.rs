@@ -3,7 +3,7 @@
 use crate::exec::observe::{Many, Observer};
 use crate::fault::Fault;
 use crate::loader::prepared::Prepared;
-use crate::sched::dispatch::{self, Dispatch, RunStats};
+use crate::sched::dispatch::{self, Dispatch, RunStats, parse_group};
 use crate::trace::Filter;
 use crate::trace::chrome::Chrome;
 use crate::trace::jsonl::Jsonl;
@@ -149,19 +149,6 @@ impl Write for Shared<'_, '_, '_> {
     fn flush(&mut self) -> std::io::Result<()> {
         self.0.borrow_mut().flush()
     }
-}
-
-/// `x`, `x,y` or `x,y,z`.
-pub fn parse_group(text: &str) -> Result<[u32; 3], String> {
-    let mut out = [0; 3];
-    let parts: Vec<&str> = text.trim_matches(['(', ')']).split(',').map(str::trim).collect();
-    if parts.len() > 3 {
-        return Err("a workgroup has three coordinates: x,y,z".to_string());
-    }
-    for (slot, part) in out.iter_mut().zip(&parts) {
-        *slot = part.parse().map_err(|_| format!("`{part}` is no coordinate"))?;
-    }
-    Ok(out)
 }
 
 fn parse_pcs(text: &str) -> Result<(u64, u64), String> {

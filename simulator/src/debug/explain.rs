@@ -2,8 +2,8 @@
 
 use super::expr::{Focus, read_as};
 use super::machine::Machine;
-use super::view::{instruction, number};
-use crate::array::DType;
+use super::view::instruction;
+use crate::array::{DType, show};
 use crate::exec::effects::{File, register_name};
 use crate::exec::{lower, plan, reference};
 use crate::inst::Inst;
@@ -158,7 +158,7 @@ fn typed(bits: u128, kind: &str, width: u32) -> Option<String> {
         ("i", _) => ((bits << (64 - width)) as i64 >> (64 - width)).to_string(),
         ("b", _) => format!("0x{bits:x}"),
         ("f", 16) => read_as(bits, DType::F16).to_string(),
-        ("f", 32) => number(bits, Some(DType::F32), 1),
+        ("f", 32) => show::bits(bits, Some(DType::F32), 1),
         ("f", 64) => read_as(bits, DType::F64).to_string(),
         ("bf", 16) => read_as(bits, DType::BF16).to_string(),
         _ => return None,
@@ -202,8 +202,8 @@ fn operand_value(
     let show = |get: &dyn Fn(u16) -> u32| {
         let bits = (0..shown).fold(0u64, |v, k| v | (get(k) as u64) << (32 * k));
         match dtype {
-            Some(_) => format!("{} (0x{bits:x})", number(bits, dtype, shown)),
-            None => number(bits, None, shown),
+            Some(_) => format!("{} (0x{bits:x})", show::bits(bits, dtype, shown)),
+            None => show::bits(bits, None, shown),
         }
     };
     if operand.fmt == plan::Fmt::Mask {

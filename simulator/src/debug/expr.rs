@@ -6,7 +6,7 @@
 use super::machine;
 use crate::arch::Arch;
 use crate::arch::machine::{Machine, register_number};
-use crate::array::DType;
+use crate::array::{DType, Num};
 use crate::exec::hwreg;
 use crate::machine::wave::{EXEC_LO, M0, VCC_LO};
 
@@ -417,19 +417,10 @@ pub fn nearest<'n>(name: &str, names: &[&'n str]) -> Option<&'n str> {
 
 /// Bits as a type.
 pub fn read_as(bits: u64, dtype: DType) -> Value {
-    match dtype {
-        DType::F16 => Value::Float(half::f16::from_bits(bits as u16).to_f64()),
-        DType::BF16 => Value::Float(half::bf16::from_bits(bits as u16).to_f64()),
-        DType::F32 => Value::Float(f32::from_bits(bits as u32) as f64),
-        DType::F64 => Value::Float(f64::from_bits(bits)),
-        DType::I8 => Value::Int(bits as i8 as i128),
-        DType::I16 => Value::Int(bits as i16 as i128),
-        DType::I32 => Value::Int(bits as i32 as i128),
-        DType::I64 => Value::Int(bits as i64 as i128),
-        DType::U8 => Value::Int(bits as u8 as i128),
-        DType::U16 => Value::Int(bits as u16 as i128),
-        DType::U32 => Value::Int(bits as u32 as i128),
-        DType::U64 => Value::Int(bits as i128),
+    match dtype.decode(&bits.to_le_bytes()[..dtype.size()]) {
+        Num::Int(v) => Value::Int(v),
+        Num::Bits(v) => Value::Int(v as i128),
+        Num::Float(v) => Value::Float(v),
     }
 }
 

@@ -1,10 +1,10 @@
 //! State as text: places, listings, registers, memory. An instruction's meaning is [`super::explain`].
 
-use super::expr::{self, Focus, Register, Value};
+use super::expr::{Focus, Register};
 use super::machine::Machine;
 use super::stops::{Breakpoint, status_text};
 use crate::arch::Arch;
-use crate::array::DType;
+use crate::array::{DType, show};
 use crate::exec::effects::{File, register_name};
 use crate::machine::Wave;
 use std::fmt::Write as _;
@@ -141,18 +141,6 @@ fn scalars(arch: Arch, w: &Wave) -> String {
     out
 }
 
-/// A value in the form of its type; hexadecimal without one.
-pub fn number(bits: u64, dtype: Option<DType>, dwords: u16) -> String {
-    match dtype {
-        None => format!("0x{bits:0width$x}", width = 8 * dwords.clamp(1, 2) as usize),
-        Some(dtype) => match expr::read_as(bits, dtype) {
-            Value::Int(v) => v.to_string(),
-            Value::Float(_) if dtype == DType::F32 => format!("{:?}", f32::from_bits(bits as u32)),
-            value => value.to_string(),
-        },
-    }
-}
-
 /// A register, or several, in some lanes.
 pub fn register(
     machine: &Machine<'_>,
@@ -173,8 +161,12 @@ pub fn register(
             for r in (first..first + count).step_by(step as usize) {
                 let n = step.min(first + count - r);
                 let bits = (0..n).fold(0u64, |v, k| v | (w.sgpr((r + k) as u32) as u64) << (32 * k));
-                let _ =
-                    writeln!(out, "{} = {}", register_name(arch, File::Sgpr, r, n), number(bits, dtype, n));
+                let _ = writeln!(
+                    out,
+                    "{} = {}",
+                    register_name(arch, File::Sgpr, r, n),
+                    show::bits(bits, dtype, n)
+                );
             }
         }
         Register::Vgpr(first, count) => {
@@ -186,11 +178,11 @@ pub fn register(
                 let n = step.min(first + count - r);
                 let value = |l| {
                     let bits = (0..n).fold(0u64, |v, k| v | (w.vgpr(l, (r + k) as u32) as u64) << (32 * k));
-                    number(bits, dtype, n)
+                    show::bits(bits, dtype, n)
                 };
                 let list: Vec<(u32, String)> = lanes.clone().map(|l| (l, value(l))).collect();
                 let _ = writeln!(out, "{}", register_name(arch, File::Vgpr, r, n));
-                out.push_str(&grid(&list, w.exec()));
+                out.push_str(&show::lanes(&list, w.exec()));
             }
         }
         Register::Scc => {
@@ -210,28 +202,6 @@ pub fn register(
     Ok(out)
 }
 
-/// Values by lane, as many a row as fit; lanes that are switched off in parentheses.
-pub fn grid(list: &[(u32, String)], exec: u64) -> String {
-    let cells: Vec<String> = list
-        .iter()
-        .map(|(l, v)| if exec >> l & 1 == 1 { format!(" {v} ") } else { format!("({v})") })
-        .collect();
-    let width = cells.iter().map(String::len).max().unwrap_or(1);
-    let columns = [16, 8, 4, 2].into_iter().find(|c| c * (width + 1) <= 72).unwrap_or(1);
-    let mut out = String::new();
-    for (row, cells) in cells.chunks(columns).enumerate() {
-        let first = list[row * columns].0;
-        let _ = write!(out, "  {first:>2}:");
-        for cell in cells {
-            let _ = write!(out, " {cell:>width$}");
-        }
-        let end = out.trim_end().len();
-        out.truncate(end);
-        out.push('\n');
-    }
-    out
-}
-
 /// Memory as a table of values; addresses count `unit` bytes.
 pub fn memory(bytes: &[u8], start: u64, unit: u64, dtype: DType) -> String {
     let size = dtype.size();
@@ -240,7 +210,7 @@ pub fn memory(bytes: &[u8], start: u64, unit: u64, dtype: DType) -> String {
         .map(|b| {
             let mut wide = [0; 8];
             wide[..size].copy_from_slice(b);
-            number(u64::from_le_bytes(wide), Some(dtype), 1)
+            show::bits(u64::from_le_bytes(wide), Some(dtype), 1)
         })
         .collect();
     let width = values.iter().map(String::len).max().unwrap_or(1);

@@ -1,10 +1,11 @@
 //! The interpreter: the handler of each operation in turn, out of the table for the float mode.
 
+use super::context::Context;
 use super::lower::Lowered;
 use super::machine_ops::Event;
 use super::op::Op;
 use super::program::Program;
-use super::reference::{self, Context};
+use super::reference;
 use super::rt::{Cx, Flow};
 use crate::arch::Arch;
 use crate::fault::FaultKind;

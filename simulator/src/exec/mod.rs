@@ -1,5 +1,6 @@
 //! Execution.
 
+pub mod context;
 pub mod effects;
 pub mod hwreg;
 pub mod interp;
@@ -14,4 +15,5 @@ pub mod program;
 pub mod reference;
 pub mod rt;
 
+pub use context::Context;
 pub use interp::step;

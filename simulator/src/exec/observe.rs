@@ -1,16 +1,15 @@
 //! The observed run: the same operations by the same handlers, one instruction at a time, with an [`Observer`] told before and
 //! after each. A loop of its own, so that the plain one ([`super::interp::run`]) knows nothing of it.
 
+use super::context::Context;
 use super::interp::{self, host_is_fast};
 use super::machine_ops::Event;
 use super::op::Op;
 use super::program::Program;
-use super::reference::Context;
 use super::rt::watch::{Access, Watch};
 use super::rt::{Cx, Flow};
 use crate::machine::{Wave, Workgroup};
 use crate::memory::Memory;
-use crate::sched::dispatch::Dispatch;
 use isa_spec::pcode::builtins::Bi;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
@@ -125,14 +124,13 @@ fn straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(),
 
 /// As [`super::interp::run`], observed.
 pub fn run<O: Observer + ?Sized>(
-    dispatch: &Dispatch<'_>,
+    program: &Program,
     wave: &mut Wave,
     context: &mut Context<'_>,
     budget: u64,
     executed: &mut u64,
     observer: &mut O,
 ) -> Result<(), Event> {
-    let program = dispatch.program;
     let mut nothing = ([0u8; 0], [0u8; 0]);
     let watch = Watch {
         memory: context.memory,

@@ -4,12 +4,19 @@ use super::lower::Lowered;
 use super::op::Op;
 use super::overrides::Overrides;
 use crate::arch::Arch;
-use crate::asm::{Options, print};
 use crate::codec::decode;
 use crate::inst::Inst;
 use isa_spec::pcode::ir::Semantics;
 use isa_spec::tables::EntryId;
 use std::sync::Arc;
+
+/// Writes an instruction for waves of so many lanes as text. The machine knows no syntax: who makes a program gives it one.
+pub type Syntax = fn(&Inst, Arch, u32) -> String;
+
+/// The mnemonic alone: for programs that nobody gave a syntax.
+fn mnemonic(inst: &Inst, arch: Arch, _wave_size: u32) -> String {
+    inst.instruction(arch.table()).name.to_lowercase()
+}
 
 /// Code, decoded once.
 pub struct Program {
@@ -21,6 +28,7 @@ pub struct Program {
     pub lines: Vec<u32>,
     /// Lanes of the waves that run it, for its text: 32 unless set.
     pub wave_size: u32,
+    syntax: Syntax,
     /// The last operation is [`Op::END`]: the loop needs no bounds check.
     pub lowered: Lowered,
     /// Operation by dword of the code; `u32::MAX` inside an instruction.
@@ -73,6 +81,7 @@ impl Program {
             pcs: Vec::new(),
             lines: Vec::new(),
             wave_size: 32,
+            syntax: mnemonic,
             lowered: Lowered::default(),
             by_dword: Vec::new(),
             overrides: None,
@@ -179,9 +188,14 @@ impl Program {
         Program { wave_size, ..self }
     }
 
+    /// With instructions as text in a syntax, in messages and listings.
+    pub fn with_syntax(self, syntax: Syntax) -> Program {
+        Program { syntax, ..self }
+    }
+
     /// The instruction as text.
     pub fn text(&self, index: usize) -> String {
-        print::instruction(&self.insts[index], &Options::new(self.arch).wave(self.wave_size))
+        (self.syntax)(&self.insts[index], self.arch, self.wave_size)
     }
 
     /// `line 12` or, without source, `pc 0x30`.

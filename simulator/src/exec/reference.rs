@@ -1,6 +1,7 @@
 //! The reference executor: one instruction on one wave through the evaluator, operands read lane by lane straight from the
 //! instruction's fields. Slow, obvious, and independent of the interpreter's staging and handlers.
 
+use super::context::Context;
 use super::hwreg;
 use super::machine_ops::{self, Event};
 use super::output;
@@ -19,17 +20,6 @@ use isa_spec::pcode::ir::{Role, Semantics, Shape, Space, State, Ty, Uses};
 use isa_spec::source::Span;
 use isa_spec::tables::ArchTable;
 use std::collections::BTreeMap;
-
-/// Memory that an instruction reaches besides registers.
-pub struct Context<'a> {
-    pub memory: &'a Memory,
-    pub lds: &'a mut [u8],
-    /// Private memory: lane l owns `[l * stride, (l + 1) * stride)`.
-    pub scratch: &'a mut [u8],
-    pub scratch_stride: u32,
-    pub workgroup: &'a mut Workgroup,
-    pub instructions: u64,
-}
 
 /// Executes `inst` with `sem` (its first half's meaning) and, for VOPD, `sem_y`. The wave's PC moves on, or jumps.
 pub fn step(

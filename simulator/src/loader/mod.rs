@@ -16,3 +16,4 @@ pub mod launch;
 pub mod plain;
 pub mod prepared;
 pub mod request;
+pub mod text_kernel;

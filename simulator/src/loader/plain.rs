@@ -99,7 +99,9 @@ pub fn prepare(
         output: false,
     };
     Ok(Prepared {
-        program: Program::new(arch, unit.insts).for_wave_size(machine.lanes),
+        program: Program::new(arch, unit.insts)
+            .for_wave_size(machine.lanes)
+            .with_syntax(crate::asm::print::syntax),
         memory,
         shape: Shape {
             grid: [unit.groups, 1, 1],

@@ -231,7 +231,9 @@ fn finish(
         entry_pc: kernel.entry - text,
         code_base,
     };
-    let program = Program::from_bytes(kernel.arch, &bytes).for_wave_size(wave_size);
+    let program = Program::from_bytes(kernel.arch, &bytes)
+        .for_wave_size(wave_size)
+        .with_syntax(crate::asm::print::syntax);
     Ok(Prepared { labels: kernel.labels.clone(), ..Prepared::bare(program, memory, shape) })
 }
 

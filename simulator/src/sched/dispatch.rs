@@ -149,6 +149,19 @@ impl Dispatch<'_> {
     }
 }
 
+/// Coordinates of a workgroup: `x`, `x,y` or `x,y,z`; those that are missing are 0.
+pub fn parse_group(text: &str) -> Result<[u32; 3], String> {
+    let mut out = [0; 3];
+    let parts: Vec<&str> = text.trim_matches(['(', ')']).split(',').map(str::trim).collect();
+    if parts.len() > 3 {
+        return Err("a workgroup has three coordinates: x,y,z".to_string());
+    }
+    for (slot, part) in out.iter_mut().zip(&parts) {
+        *slot = part.parse().map_err(|_| format!("`{part}` is no coordinate"))?;
+    }
+    Ok(out)
+}
+
 /// Instructions left to the dispatch, shared by its threads.
 pub struct Budget {
     left: AtomicU64,

@@ -2,10 +2,10 @@
 
 use super::dispatch::{Budget, Dispatch, INTERRUPT, Schedule};
 use super::start::start;
+use crate::exec::Context;
 use crate::exec::interp;
 use crate::exec::machine_ops::Event;
 use crate::exec::observe::{self, Nobody, Observer};
-use crate::exec::reference::Context;
 use crate::fault::{Fault, FaultKind};
 use crate::machine::{Wave, Workgroup};
 use crate::memory::Memory;
@@ -202,9 +202,9 @@ impl<'a> Group<'a> {
         instructions: u64,
         observer: &mut O,
     ) -> Result<(), Box<Fault>> {
-        let dispatch = self.dispatch;
+        let program = self.dispatch.program;
         let (slot, mut context, executed) = self.parts(at);
-        let result = observe::run(dispatch, &mut slot.wave, &mut context, instructions, executed, observer);
+        let result = observe::run(program, &mut slot.wave, &mut context, instructions, executed, observer);
         self.stopped(at, result)
     }
 

@@ -12,7 +12,6 @@ pub mod body;
 pub mod constant;
 pub mod header;
 pub mod instruction;
-pub mod layout;
 pub mod lex;
 pub mod print;
 pub mod rules;

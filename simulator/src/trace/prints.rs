@@ -1,7 +1,7 @@
 //! `print` directives of text kernels: registers shown when execution comes by.
 
 use crate::arch::Arch;
-use crate::debug::view;
+use crate::array::show;
 use crate::exec::effects::{File, register_name};
 use crate::exec::observe::{Done, Observer, Step};
 use crate::machine::Wave;
@@ -66,7 +66,7 @@ fn register(arch: Arch, arg: &PrintArg, wave: &Wave, lane: Option<u32>, out: &mu
                 let n = step.min(first + count - r);
                 let bits = (0..n).fold(0u64, |v, k| v | (wave.sgpr((r + k) as u32) as u64) << (32 * k));
                 let name = register_name(arch, File::Sgpr, r, n);
-                out.push_str(&format!("  {name} = {}\n", view::number(bits, arg.dtype, n)));
+                out.push_str(&format!("  {name} = {}\n", show::bits(bits, arg.dtype, n)));
             }
         }
         PrintRegister::Vgpr(first, count) => {
@@ -75,14 +75,14 @@ fn register(arch: Arch, arg: &PrintArg, wave: &Wave, lane: Option<u32>, out: &mu
                 let value = |lane: u32| {
                     let bits =
                         (0..n).fold(0u64, |v, k| v | (wave.vgpr(lane, (r + k) as u32) as u64) << (32 * k));
-                    view::number(bits, arg.dtype, n)
+                    show::bits(bits, arg.dtype, n)
                 };
                 let name = register_name(arch, File::Vgpr, r, n);
                 match lane {
                     Some(lane) => out.push_str(&format!("  {name} = {}\n", value(lane))),
                     None => {
                         let list: Vec<(u32, String)> = (0..wave.size).map(|l| (l, value(l))).collect();
-                        out.push_str(&format!("  {name} =\n{}", view::grid(&list, wave.exec())));
+                        out.push_str(&format!("  {name} =\n{}", show::lanes(&list, wave.exec())));
                     }
                 }
             }

@@ -77,7 +77,7 @@ impl Debugger<'_> {
     }
 
     pub(super) fn choose_group(&mut self, text: &str, out: &mut String) -> Done {
-        let wanted = crate::cli::observe::parse_group(text)?;
+        let wanted = crate::sched::dispatch::parse_group(text)?;
         let dims = self.machine.prepared.shape.grid;
         if (0..3).any(|d| wanted[d] >= dims[d]) {
             let [x, y, z] = dims;

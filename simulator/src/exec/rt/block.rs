@@ -218,10 +218,10 @@ unsafe fn inside<const WATCHED: bool, const N: usize>(
 mod tests {
     use crate::arch::Arch;
     use crate::asm::{NoSymbols, Options, parse};
+    use crate::exec::Context;
     use crate::exec::interp;
     use crate::exec::lower::Lowered;
     use crate::exec::machine_ops::Event;
-    use crate::exec::reference::Context;
     use crate::exec::rt::watch::{Access, Watch};
     use crate::exec::rt::{Cx, Flow};
     use crate::inst::Inst;

@@ -748,8 +748,8 @@ fn store_lanes<const BYTES: usize, const DWORDS: usize>(
 mod tests {
     use crate::arch::Arch;
     use crate::asm::{NoSymbols, Options, parse};
+    use crate::exec::Context;
     use crate::exec::interp;
-    use crate::exec::reference::Context;
     use crate::machine::{Row, Wave, Workgroup};
     use crate::memory::Memory;
 

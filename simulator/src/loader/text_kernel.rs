@@ -1,13 +1,13 @@
 //! From a checked kernel to a launch: arguments in global memory, the kernarg table, and what the registers hold at the start.
 
-use super::TextKernel;
-use super::header::{Abi, Arg};
+use super::abi;
+use super::prepared::{Buffer, Prepared, Shape, Source};
 use crate::arch::Arch;
 use crate::exec::program::Program;
-use crate::loader::abi;
-use crate::loader::prepared::{Buffer, Prepared, Shape, Source};
 use crate::memory::{AllocError, Memory};
 use crate::sched::dispatch::{InitialState, Layout};
+use crate::text::TextKernel;
+use crate::text::header::{Abi, Arg};
 
 /// Arguments begin at multiples of this, as the runtime of real devices has it.
 const ALIGN: u64 = 256;
@@ -70,7 +70,9 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         code_base: CODE_BASE,
     };
     Ok(Prepared {
-        program: Program::new(kernel.arch, kernel.instructions).for_wave_size(kernel.wave),
+        program: Program::new(kernel.arch, kernel.instructions)
+            .for_wave_size(kernel.wave)
+            .with_syntax(crate::asm::print::syntax),
         memory,
         shape,
         buffers,

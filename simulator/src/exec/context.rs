@@ -1,0 +1,15 @@
+//! What an instruction reaches besides the registers of its wave. Both engines take it.
+
+use crate::machine::Workgroup;
+use crate::memory::Memory;
+
+/// Memory that an instruction reaches besides registers.
+pub struct Context<'a> {
+    pub memory: &'a Memory,
+    pub lds: &'a mut [u8],
+    /// Private memory: lane l owns `[l * stride, (l + 1) * stride)`.
+    pub scratch: &'a mut [u8],
+    pub scratch_stride: u32,
+    pub workgroup: &'a mut Workgroup,
+    pub instructions: u64,
+}
