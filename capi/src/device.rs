@@ -211,7 +211,7 @@ impl Launch {
             entry_pc: given.entry_offset,
             code_base: self.code_address,
         };
-        let program = Program::from_bytes(arch, &self.code)
+        let program = Program::from_bytes(arch, &self.code)?
             .for_wave_size(given.wave_size)
             .with_syntax(wavesim::asm::print::syntax);
         Ok(Prepared::bare(program, memory, shape))

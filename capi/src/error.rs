@@ -4,6 +4,7 @@ use crate::wavesim_status;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use wavesim::exec::program::TooLarge;
 use wavesim::fault::Fault;
 use wavesim::loader::code_object::LoadError;
 use wavesim::loader::request::LaunchError;
@@ -46,6 +47,8 @@ pub enum Error {
     Map(#[from] MapError),
     #[error(transparent)]
     Alloc(#[from] AllocError),
+    #[error(transparent)]
+    Program(#[from] TooLarge),
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
     #[error(transparent)]

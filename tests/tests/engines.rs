@@ -276,7 +276,7 @@ fn programs_equal_evaluator(arch: Arch) {
             }
             let list = insts[..count].iter().chain([&end]).map(|inst| (*inst, 0)).collect();
             let mut compiled = start.clone();
-            let result = compiled.run(&Program::new(arch, list));
+            let result = compiled.run(&Program::new(arch, list).expect("a small program"));
             let names: Vec<&str> = insts[..count].iter().map(|inst| inst.instruction(table).name).collect();
             assert_eq!(result, Err(Event::EndPgm), "{} case {case}: {names:?}", arch.name());
             compiled.wave.pc = reference.wave.pc;

@@ -137,7 +137,7 @@ fn block_loads_and_stores_have_holes() {
 fn holes_in_a_program_fault_where_they_stand() {
     let (jump, nop, hole, end) = (0xbfa0_0001, 0xbf80_0000, 0xffff_ffff, 0xbfb0_0000);
     let run = |words: &[u32]| {
-        let program = Program::from_words(Arch::Rdna3, words);
+        let program = Program::from_words(Arch::Rdna3, words).expect("a small program");
         let mut wave = Wave::new(32);
         let event = with_context(None, &mut [], (&mut [], 0), |cx| {
             interp::run(&program, &mut wave, cx, 100, &mut 0).unwrap_err()

@@ -27,7 +27,7 @@ const END: u32 = 0xbfb0_0000;
 #[test]
 fn no_atomic_is_lost() {
     let words: Vec<u32> = ADD.into_iter().chain([END]).collect();
-    let program = Program::from_words(Arch::Rdna3, &words);
+    let program = Program::from_words(Arch::Rdna3, &words).expect("a small program");
     for threads in [1, 2, 4] {
         let mut counter = [0u64; 8];
         let mut memory = Memory::empty();

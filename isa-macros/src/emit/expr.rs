@@ -410,8 +410,11 @@ impl Emit<'_> {
             }
             ExprKind::Operand(role) => self.operand(*role, width),
             ExprKind::OperandIndex(role) => {
+                if matches!(role, Role::D0 | Role::D1) {
+                    return quote! { (op.d as u32) };
+                }
                 let slot = super::handler::slot(*role);
-                quote! { rt::register(#slot) }
+                quote! { (#slot.number() as u32) }
             }
             ExprKind::OperandLane { role, lane, index } => {
                 let lane_expr = self.expr(lane);
@@ -420,7 +423,7 @@ impl Emit<'_> {
                     let rows = format_ident!("r_{}", role_name(*role));
                     return quote! { rt::staged_lane(#rows, #lane_expr, lane_base) };
                 }
-                let slot = super::handler::slot(*role);
+                let slot = super::handler::lane_slot(*role);
                 quote! { rt::operand_lane(cx, #slot, #lane_expr, #index) }
             }
             ExprKind::Field(name) => {

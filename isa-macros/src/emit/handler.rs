@@ -18,14 +18,22 @@ thread_local! {
     static WIDTHS: RefCell<BTreeMap<Role, u32>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// The `Op` slot of a role.
+/// The source of an operation that a role is; of a result that is read, the register it goes to.
 pub fn slot(role: Role) -> TokenStream {
     match role {
-        Role::D0 | Role::D1 => quote! { op.d },
+        Role::D0 | Role::D1 => quote! { Source::sgpr(op.d) },
         role => {
             let at = slot_index(role);
             quote! { op.src[#at] }
         }
+    }
+}
+
+/// The same of what runs once a wave and reads lanes.
+pub fn lane_slot(role: Role) -> TokenStream {
+    match role {
+        Role::D0 | Role::D1 => quote! { Source::result(op.d) },
+        role => slot(role),
     }
 }
 
@@ -342,7 +350,7 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
     let flushing: Option<Vec<TokenStream>> = (flushes(sem) && has_plain(sem)).then(|| {
         let read = sem.uses.reads.iter().filter(|role| widths.contains_key(role));
         read.map(|role| match role {
-            Role::D0 => quote! { Op::VGPR + op.d },
+            Role::D0 => quote! { Source::result(op.d) },
             role => slot(*role),
         })
         .collect()
@@ -533,18 +541,26 @@ pub fn is_block(sem: &Semantics) -> bool {
     sem.shape == Shape::Lane && Block::of(sem).is_some()
 }
 
-/// Registers that the plain path reads of each source slot, if there is one.
-pub fn staged(op: &Operation) -> Option<[u8; 4]> {
-    if !has_plain(&op.sem) && !is_scalar(op) {
-        return None;
-    }
+/// Whether an operation has a plain path of whole operands, a lane's or a scalar instruction's.
+pub fn is_staged(op: &Operation) -> bool {
+    has_plain(&op.sem) || is_scalar(op)
+}
+
+/// Registers that handlers read of each source slot.
+pub fn sources(op: &Operation) -> [u8; 4] {
     let mut dwords = [0; 4];
     for (role, width) in widths(op) {
         if !matches!(role, Role::D0 | Role::D1 | Role::Vcc) {
-            dwords[slot_index(role)] = width.div_ceil(32) as u8;
+            let slot = &mut dwords[slot_index(role)];
+            *slot = (*slot).max(width.div_ceil(32) as u8);
         }
     }
-    Some(dwords)
+    dwords
+}
+
+/// Registers that the result has.
+pub fn result(op: &Operation) -> u8 {
+    widths(op).get(&Role::D0).map_or(0, |width| width.div_ceil(32) as u8)
 }
 
 /// Per lane.
@@ -677,7 +693,7 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
     };
     if emit.mask_d0 {
         let kept = op.sig.operands.get(&Role::D0).is_some_and(|d| d.input).then(|| {
-            quote! { let bits = bits | rt::read_mask_half(cx, op.d, half) & !exec; }
+            quote! { let bits = bits | rt::read_mask_half(cx, Source::sgpr(op.d), half) & !exec; }
         });
         mask("d0", quote! { #kept all_d0 |= (bits as u64) << lane_base; });
     }

@@ -32,14 +32,11 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             let role = format_ident!("{}", format!("{role:?}"));
             quote! { ::isa_spec::tables::Role::#role }
         });
-        let staged = match handler::staged(op) {
-            Some(dwords) => quote! { Some([#(#dwords),*]) },
-            None => quote! { None },
-        };
+        let (staged, sources, result) = (handler::is_staged(op), handler::sources(op), handler::result(op));
         let block = handler::is_block(&op.sem);
         quote! {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
-                indexed: &[#(#indexed),*], staged: #staged, block: #block, text: #text, file: #file, line: #line as u32 }
+                indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, block: #block, text: #text, file: #file, line: #line as u32 }
         }
     });
     let archs = set.by_arch.len();
@@ -61,7 +58,7 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         modules.extend(quote! {
             pub mod #name {
                 use crate::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushRows, General, Mode};
-                use crate::exec::op::Op;
+                use crate::exec::op::{Op, Source};
                 use crate::machine::Row;
                 #(#handlers)*
             }
@@ -102,8 +99,12 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub fields: &'static [&'static str],
             /// Operands whose number, not value, the body reads.
             pub indexed: &'static [::isa_spec::tables::Role],
-            /// Registers that a handler's plain path reads of each source slot; `None` for operations that have no such path.
-            pub staged: Option<[u8; 4]>,
+            /// Whether there is a handler that reads whole operands as they stand.
+            pub staged: bool,
+            /// Registers that handlers read of each source slot.
+            pub sources: [u8; 4],
+            /// Registers of the result.
+            pub result: u8,
             /// The plain path moves neighbours in memory as a block: it wants registers for the lanes' part of the address and for data, and
             /// SGPRs for the wave's.
             pub block: bool,

@@ -6,7 +6,7 @@ pub mod native;
 pub mod workloads;
 
 use crate::check::{Check, Checker, GUARD_BYTES};
-use crate::exec::program::Program;
+use crate::exec::program::{Program, TooLarge};
 use crate::fault::Fault;
 use crate::loader::code_object::{self, LoadError};
 use crate::loader::prepared::{self, Shape};
@@ -22,6 +22,8 @@ pub enum BenchError {
     Load(#[from] LoadError),
     #[error(transparent)]
     Alloc(#[from] AllocError),
+    #[error(transparent)]
+    Program(#[from] TooLarge),
     #[error(transparent)]
     Access(#[from] MemError),
     #[error("{0}")]
@@ -76,7 +78,7 @@ impl Prepared {
         let kernel = code_object::load(workload.code, workload.kernel)?;
         let words: Vec<u32> =
             kernel.text.1.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
-        let program = Program::from_words(kernel.arch, &words);
+        let program = Program::from_words(kernel.arch, &words)?;
         let mut memory = Memory::with_guard(64 << 20, guard)?;
         let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
         for arg in (workload.args)() {

@@ -141,7 +141,8 @@ fn step_by(
     context: &mut Context<'_>,
 ) -> Option<Result<(), Event>> {
     let mut lowered = Lowered::default();
-    lowered.push(arch, inst, 0, 0);
+    // One instruction is within every limit.
+    lowered.push(arch, inst, 0, 0).ok()?;
     if lowered.ops.iter().any(|op| op.code == Op::UNKNOWN) {
         return None;
     }

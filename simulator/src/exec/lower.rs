@@ -1,26 +1,56 @@
 //! Instructions -> dense operations: operands resolved, constants broadcast into rows, modifiers put aside.
 
-use super::op::{Dpp, Ext, Op, Way};
+use super::op::{Dpp, Ext, Op, Place, Source, Way};
 use super::plan::{self, Code, Fmt, Half, Operand, Plan};
 use crate::arch::Arch;
 use crate::inst::Inst;
 use crate::isa::{self, OpInfo};
-use crate::machine::Row;
-use crate::machine::wave::{CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, TEMP, VCC_LO};
+use crate::machine::wave::{
+    CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, TEMP, VCC_LO, VGPRS,
+};
+use foldhash::{HashMap, HashMapExt};
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a program has too many of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Full {
+    #[error("more than {0} words of distinct constants")]
+    Constants(usize),
+    #[error("more than {0} distinct sets of modifiers")]
+    Modifiers(usize),
+    #[error("more than {0} operations")]
+    Operations(usize),
+    #[error("more than {0} bytes of code")]
+    Code(u64),
+}
+
+/// As many as a program may have of each. Far more than fits the machines that these kernels are for, and what 32 bits can number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub constants: usize,
+    pub modifiers: usize,
+    pub operations: usize,
+}
+
+impl Limits {
+    const ALL: Limits = Limits { constants: 1 << 28, modifiers: 1 << 26, operations: 1 << 30 };
+}
 
 /// Operations of a program and the tables they index.
 pub struct Lowered {
     /// Not 0, and no other program's.
     pub id: u64,
     pub ops: Vec<Op>,
-    pub consts: Vec<Row>,
+    /// The pool of constants, in words. The first stand in the register files, for handlers to read like registers ([`Wave::install`]).
+    ///
+    /// [`Wave::install`]: crate::machine::Wave::install
+    pub consts: Vec<u32>,
     pub exts: Vec<Ext>,
-    seen_consts: HashMap<Vec<u32>, u16>,
+    seen_consts: HashMap<Vec<u32>, u32>,
     seen_exts: HashMap<Ext, u32>,
+    pub(super) limits: Limits,
 }
 
 impl Default for Lowered {
@@ -33,7 +63,8 @@ impl Default for Lowered {
             // Index 0: no modifiers.
             exts: vec![Ext::default()],
             seen_consts: HashMap::new(),
-            seen_exts: HashMap::from([(Ext::default(), 0)]),
+            seen_exts: HashMap::from_iter([(Ext::default(), 0)]),
+            limits: Limits::ALL,
         }
     }
 }
@@ -46,18 +77,22 @@ pub fn operation(arch: Arch, entry: u16) -> Option<u16> {
 
 impl Lowered {
     /// Appends the operations of `inst`, the `number`th instruction, `pc` bytes into the code.
-    pub fn push(&mut self, arch: Arch, inst: &Inst, pc: u32, number: u32) {
+    pub fn push(&mut self, arch: Arch, inst: &Inst, pc: u32, number: u32) -> Result<(), Full> {
+        // An instruction is three operations at most.
+        if self.ops.len() + 3 > self.limits.operations {
+            return Err(Full::Operations(self.limits.operations));
+        }
         let plan = plan::plan(arch, inst.entry);
         let first = self.ops.len();
-        let x = Op { pc, number, ..self.one(arch, inst, inst.entry, plan, &plan.operands) };
+        let x = Op { pc, number, ..self.one(arch, inst, inst.entry, plan, &plan.operands)? };
         if plan.y.is_empty() {
             self.ops.push(x);
-            return;
+            return Ok(());
         }
         let y_plan = plan::plan(arch, inst.entry_y);
-        let mut y = Op { pc, number, ..self.one(arch, inst, inst.entry_y, y_plan, &y_plan.y) };
+        let mut y = Op { pc, number, ..self.one(arch, inst, inst.entry_y, y_plan, &y_plan.y)? };
         // Both halves read before either writes: Y reads X's destination from a copy.
-        let target = Op::VGPR | x.d;
+        let target = Source::result(x.d);
         if y.src.contains(&target)
             && let Some(mov) = mov(arch)
         {
@@ -66,50 +101,69 @@ impl Lowered {
                 flags: 0,
                 d: TEMP as u16,
                 d1: 0,
-                src: [target, 0, 0, 0],
+                src: [target, Source::NULL, Source::NULL, Source::NULL],
                 imm: 0,
                 ext: 0,
                 ..x
             };
             self.ops.push(save);
             for src in y.src.iter_mut().filter(|s| **s == target) {
-                *src = Op::VGPR | TEMP as u16;
+                *src = Source::result(TEMP as u16);
             }
         }
         self.ops.push(x);
         self.ops.push(y);
         let last = self.ops.len() - 1;
         self.ops[first..last].iter_mut().for_each(|op| op.flags |= Op::MORE);
+        Ok(())
     }
 
-    fn one(&mut self, arch: Arch, inst: &Inst, entry: u16, plan: &'static Plan, operands: &[Operand]) -> Op {
+    /// Appends what is no instruction, and gives its index.
+    pub(super) fn insert(&mut self, op: Op) -> Result<u32, Full> {
+        if self.ops.len() >= self.limits.operations {
+            return Err(Full::Operations(self.limits.operations));
+        }
+        self.ops.push(op);
+        Ok(self.ops.len() as u32 - 1)
+    }
+
+    fn one(
+        &mut self,
+        arch: Arch,
+        inst: &Inst,
+        entry: u16,
+        plan: &'static Plan,
+        operands: &[Operand],
+    ) -> Result<Op, Full> {
         let mut op = Op {
             code: Op::UNKNOWN,
             flags: 0,
             d: DISCARD as u16,
             d1: VCC_LO as u16,
-            src: [NULL as u16, NULL as u16, NULL as u16, VCC_LO as u16],
+            src: [Source::NULL, Source::NULL, Source::NULL, Source::sgpr(VCC_LO as u16)],
             imm: 0,
             ext: 0,
             pc: 0,
             number: 0,
         };
-        let Some(operation) = operation(arch, entry) else { return op };
+        let Some(operation) = operation(arch, entry) else { return Ok(op) };
         let info = &isa::OPERATIONS[operation as usize];
         let mut ext = Ext::default();
+        let mut pool = [0; 4];
         for operand in operands {
             match operand.role {
                 Role::D0 | Role::D1 => self.destination(arch, inst, plan, operand, info, &mut op, &mut ext),
                 Role::Vcc => {
                     let register = operand.field.map_or(VCC_LO as u16, |f| inst.fields[f as usize] as u16);
+                    let register = Source::sgpr(register);
                     if operand.input {
                         op.src[3] = register;
                     }
                     if operand.output {
-                        op.d1 = register;
+                        op.d1 = register.number();
                     }
                 }
-                _ => self.source(arch, inst, plan, operand, info, &mut op, &mut ext),
+                _ => self.source(arch, inst, plan, operand, info, &mut op, &mut ext, &mut pool)?,
             }
         }
         let table = arch.table();
@@ -122,6 +176,7 @@ impl Lowered {
         if ext != Ext::default() {
             op.flags |= Op::MODIFY;
         }
+        ext.pool = pool;
         ext.omod = plan.get(inst, plan.mods.omod) as u8;
         if !info.fields.is_empty() {
             ext.neg = field("NEG");
@@ -136,35 +191,64 @@ impl Lowered {
             ext.sve = field("SVE");
             ext.glc = field("GLC");
         }
-        op.ext = self.ext(ext);
-        let way = match info.staged {
-            Some(dwords) if info.shape == Shape::Scalar => scalar(&op, operands, dwords),
-            Some(dwords) if is_plain(&op, operands) => scalars(&mut op, dwords),
-            // Its scalars are no lane's.
-            None if info.block && is_plain(&op, operands) && op.src[1] < Op::VGPR => Way::Plain,
+        op.ext = self.ext(ext)?;
+        let way = match info.shape {
+            Shape::Scalar if info.staged => scalar(&op, info),
+            _ if info.staged => lanes(&mut op, info.sources),
+            _ if info.block => block(&op, info.sources),
             _ => Way::Any,
         };
         op.code = Op::code_of(operation, way);
-        op
+        Ok(op)
     }
 
-    fn ext(&mut self, ext: Ext) -> u32 {
-        let next = self.exts.len() as u32;
-        let at = *self.seen_exts.entry(ext).or_insert(next);
-        if at == next {
-            self.exts.push(ext);
+    fn ext(&mut self, ext: Ext) -> Result<u32, Full> {
+        if let Some(at) = self.seen_exts.get(&ext) {
+            return Ok(*at);
         }
-        at
+        if self.exts.len() >= self.limits.modifiers {
+            return Err(Full::Modifiers(self.limits.modifiers));
+        }
+        let at = self.exts.len() as u32;
+        self.exts.push(ext);
+        self.seen_exts.insert(ext, at);
+        Ok(at)
     }
 
-    fn rows(&mut self, dwords: Vec<u32>) -> u16 {
+    /// Where in the pool some constants stand, one after the other.
+    fn pooled(&mut self, dwords: Vec<u32>) -> Result<u32, Full> {
         if let Some(at) = self.seen_consts.get(&dwords) {
-            return *at;
+            return Ok(*at);
         }
-        let at = self.consts.len() as u16;
-        self.consts.extend(dwords.iter().map(|v| Row::splat(*v)));
+        if self.consts.len() + dwords.len() > self.limits.constants {
+            return Err(Full::Constants(self.limits.constants));
+        }
+        let at = self.consts.len() as u32;
+        self.consts.extend(&dwords);
         self.seen_consts.insert(dwords, at);
-        at
+        Ok(at)
+    }
+
+    /// A constant as a source: in the file that the operation's handler reads, if it is one of the first, or in the pool.
+    fn constant(
+        &mut self,
+        shape: Shape,
+        slot: usize,
+        dwords: Vec<u32>,
+        pool: &mut [u32; 4],
+    ) -> Result<Source, Full> {
+        let count = dwords.len();
+        let place = self.pooled(dwords)?;
+        let at = place as usize;
+        let in_file = match shape {
+            Shape::Lane if at + count <= MAX_CONSTS => Source::vector(CONSTS + at),
+            Shape::Lane => None,
+            _ => Source::scalar_constant(at, count),
+        };
+        Ok(in_file.unwrap_or_else(|| {
+            pool[slot] = place;
+            Source::pool(slot)
+        }))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -186,11 +270,12 @@ impl Lowered {
         };
         let value = inst.fields[field as usize];
         if operand.fmt == Fmt::Mask {
-            op.d = plan::mask_register(operand, value);
+            op.d = Source::sgpr(plan::mask_register(operand, value)).number();
             return;
         }
         match plan::code(arch, operand, value) {
             // A body that reads the number itself gets all of it.
+            Code::Vgpr(reg) if reg as usize >= VGPRS => op.d = DISCARD as u16,
             Code::Vgpr(reg) if info.indexed.contains(&operand.role) => op.d = reg,
             Code::Vgpr(reg) => {
                 op.d = plan.register(operand, reg);
@@ -206,7 +291,7 @@ impl Lowered {
                 }
             }
             Code::Sgpr(sgpr) => {
-                op.d = sgpr;
+                op.d = Source::sgpr(sgpr).number();
                 op.flags |= Op::SCALAR_DEST;
                 ext.half_result = operand.fmt == Fmt::F16
                     && plan.get(inst, plan.mods.omod) + plan.get(inst, plan.mods.clamp) != 0;
@@ -232,79 +317,97 @@ impl Lowered {
         info: &OpInfo,
         op: &mut Op,
         ext: &mut Ext,
-    ) {
-        let Some(slot) = slot(operand.role) else { return };
-        let Some(field) = operand.field else { return };
+        pool: &mut [u32; 4],
+    ) -> Result<(), Full> {
+        let Some(slot) = slot(operand.role) else { return Ok(()) };
+        let Some(field) = operand.field else { return Ok(()) };
         let value = inst.fields[field as usize];
         if operand.fmt == Fmt::Mask {
-            op.src[slot] = plan::mask_register(operand, value);
-            return;
+            op.src[slot] = Source::sgpr(plan::mask_register(operand, value));
+            return Ok(());
         }
         let code = plan::code(arch, operand, value);
         let mut reg = 0;
         op.src[slot] = match code {
-            Code::Vgpr(r) if info.indexed.contains(&operand.role) => Op::VGPR | r,
+            // A body that reads the number itself gets all of it.
+            Code::Vgpr(r) if info.indexed.contains(&operand.role) => Source::vgpr(r),
             Code::Vgpr(r) => {
                 reg = r;
-                Op::VGPR | plan.register(operand, r)
+                Source::vgpr(plan.register(operand, r))
             }
-            Code::Fixed(r) => Op::VGPR | r,
-            Code::Sgpr(sgpr) => sgpr,
-            _ if info.indexed.contains(&operand.role) => value as u16,
+            Code::Fixed(r) => Source::vgpr(r),
+            Code::Sgpr(sgpr) => Source::sgpr(sgpr),
+            // What is no register has no number.
+            _ if info.indexed.contains(&operand.role) => Source::NULL,
             Code::Int(_) | Code::Float(_) | Code::Literal => {
                 let literal = plan.get(inst, plan.mods.literal);
-                let at = self.rows(constant_dwords(code, operand, literal));
-                // Handlers find the first constants among the registers.
-                match info.shape {
-                    Shape::Lane if (at as usize) + 4 <= MAX_CONSTS => Op::VGPR | (CONSTS as u16 + at),
-                    Shape::Scalar if (at as usize) + 4 <= SCALAR_CONSTS => SGPRS as u16 + at,
-                    _ => Op::CONST | at,
-                }
+                self.constant(info.shape, slot, constant_dwords(code, operand, literal), pool)?
             }
-            Code::Scc => Op::SCC,
-            Code::SharedBase => Op::SHARED_BASE,
-            Code::PrivateBase => Op::PRIVATE_BASE,
-            Code::SharedLimit | Code::PrivateLimit => Op::LIMIT,
-            Code::Invalid => NULL as u16,
+            Code::Scc => Source::SCC,
+            Code::SharedBase => Source::SHARED_BASE,
+            Code::PrivateBase => Source::PRIVATE_BASE,
+            Code::SharedLimit | Code::PrivateLimit => Source::LIMIT,
+            Code::Invalid => Source::NULL,
         };
         if matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3) && info.shape != Shape::Scalar {
             modifiers(arch, inst, plan, operand, info, slot, reg, ext);
         }
+        Ok(())
     }
 }
 
-/// Whether a handler's plain path can run the operation: every source a VGPR, a constant or one of the SGPRs below NULL.
-fn is_plain(op: &Op, operands: &[Operand]) -> bool {
-    /// As many SGPRs as a lane's source has at most.
-    const WIDEST: u16 = 4;
-    let plain =
-        |code: u16| code & (Op::VGPR | Op::SPECIAL | Op::CONST) == Op::VGPR || code + WIDEST <= NULL as u16;
-    let special = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP;
-    // Masks are read as such on every path.
-    let sources =
-        operands.iter().filter(|o| o.field.is_some() && o.fmt != Fmt::Mask).filter_map(|o| slot(o.role));
-    op.flags & special == 0 && sources.into_iter().all(|slot| plain(op.src[slot]))
+/// As many registers as a lane's source has at most.
+const WIDEST: u16 = 4;
+
+/// An SGPR such that it and those behind it are registers like all others.
+fn is_ordinary_sgpr(source: Source) -> bool {
+    matches!(source.place(), Place::Scalar(at) if at + WIDEST as usize <= NULL)
+}
+
+/// Whether an operation changes nothing of its vector sources and results.
+fn is_unmodified(op: &Op) -> bool {
+    op.flags & (Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP) == 0
+}
+
+/// How a load or store runs that moves neighbours as a block: plainly if the lanes' part of the address and the data are vectors, and the
+/// wave's part is in SGPRs.
+fn block(op: &Op, dwords: [u8; 4]) -> Way {
+    let vectors = [0, 2, 3].into_iter().all(|slot| dwords[slot] == 0 || op.src[slot].is_vector());
+    let base = dwords[1] == 0 || is_ordinary_sgpr(op.src[1]);
+    if is_unmodified(op) && vectors && base { Way::Plain } else { Way::Any }
 }
 
 /// How a scalar instruction runs whose sources have so many registers: plainly if they and the result are in the scalar file.
-fn scalar(op: &Op, operands: &[Operand], dwords: [u8; 4]) -> Way {
-    // Two registers at most, and none with a meaning of its own.
-    let d_inside = op.d + 2 <= NULL as u16 || operands.iter().all(|o| o.role != Role::D0);
-    let inside = |(code, dwords): (u16, u8)| {
-        let file = if code < SGPRS as u16 { SGPRS } else { SGPRS + SCALAR_CONSTS };
-        dwords == 0 || (code as usize) + dwords as usize <= file
+fn scalar(op: &Op, info: &OpInfo) -> Way {
+    // None with a meaning of its own.
+    let d_inside =
+        info.result == 0 || op.flags & Op::SCALAR_DEST != 0 && (op.d + info.result as u16) as usize <= NULL;
+    let inside = |(source, dwords): (Source, u8)| match source.place() {
+        _ if dwords == 0 => true,
+        // More words of null are null, not what is behind it.
+        Place::Scalar(NULL) => dwords == 1,
+        Place::Scalar(at) => at + dwords as usize <= if at < SGPRS { SGPRS } else { SGPRS + SCALAR_CONSTS },
+        _ => false,
     };
-    let plain = op.flags & !Op::SCALAR_DEST == 0 && d_inside && op.src.into_iter().zip(dwords).all(inside);
+    let plain =
+        op.flags & !Op::SCALAR_DEST == 0 && d_inside && op.src.into_iter().zip(info.sources).all(inside);
     if plain { Way::Plain } else { Way::Any }
 }
 
-/// Turns the SGPRs among a plain operation's sources into their hidden rows, and lists them, unless they are too many.
-fn scalars(op: &mut Op, dwords: [u8; 4]) -> Way {
+/// How a lane's instruction runs: plainly if its sources are vectors, or SGPRs that become vectors. Turns the SGPRs among its sources into
+/// their hidden vectors, and lists them, unless they are too many.
+fn lanes(op: &mut Op, dwords: [u8; 4]) -> Way {
+    // The mask source, and slots without an operand, have no registers to read.
+    let read = |(source, dwords): &(Source, u8)| *dwords > 0 && !source.is_vector();
+    if !is_unmodified(op) || !op.src.into_iter().zip(dwords).filter(read).all(|(s, _)| is_ordinary_sgpr(s)) {
+        return Way::Any;
+    }
     let (mut list, mut used) = ([Op::NO_SCALAR; 4], 0);
     let mut src = op.src;
-    // The mask source, and slots without an operand, have no registers to read.
-    for (code, dwords) in src.iter_mut().zip(dwords).filter(|(code, n)| *n > 0 && **code < Op::VGPR) {
-        for sgpr in *code as u8..*code as u8 + dwords {
+    for (source, dwords) in src.iter_mut().zip(dwords).filter(|(source, n)| *n > 0 && !source.is_vector()) {
+        let first = source.number();
+        for sgpr in first..first + dwords as u16 {
+            let sgpr = sgpr as u8;
             if list[..used].contains(&sgpr) {
                 continue;
             }
@@ -312,7 +415,8 @@ fn scalars(op: &mut Op, dwords: [u8; 4]) -> Way {
             *free = sgpr;
             used += 1;
         }
-        *code = Op::VGPR | (SCALARS as u16 + *code);
+        let Some(copy) = Source::vector(SCALARS + first as usize) else { return Way::Any };
+        *source = copy;
     }
     op.src = src;
     if used == 0 {

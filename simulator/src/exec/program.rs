@@ -1,6 +1,6 @@
 //! A decoded program: instructions, their places, and the dense operations the interpreter runs.
 
-use super::lower::Lowered;
+use super::lower::{Full, Lowered};
 use super::op::Op;
 use super::overrides::Overrides;
 use crate::arch::Arch;
@@ -17,6 +17,18 @@ pub type Syntax = fn(&Inst, Arch, u32) -> String;
 fn mnemonic(inst: &Inst, arch: Arch, _wave_size: u32) -> String {
     inst.instruction(arch.table()).name.to_lowercase()
 }
+
+/// A program that is too large to be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: the program needs {full}")]
+pub struct TooLarge {
+    /// Of the first instruction that has no place any more: see [`Program::place`].
+    pub place: String,
+    pub full: Full,
+}
+
+/// Bytes of code that offsets of 32 bits reach.
+const MAX_CODE: u64 = u32::MAX as u64;
 
 /// Code, decoded once.
 pub struct Program {
@@ -39,27 +51,30 @@ pub struct Program {
 
 impl Program {
     /// `(instruction, source line)` in order.
-    pub fn new(arch: Arch, list: Vec<(Inst, u32)>) -> Program {
-        let mut p = Program::empty(arch);
+    pub fn new(arch: Arch, list: Vec<(Inst, u32)>) -> Result<Program, TooLarge> {
+        Program::empty(arch).with(list)
+    }
+
+    fn with(mut self, list: Vec<(Inst, u32)>) -> Result<Program, TooLarge> {
         for (inst, line) in list {
-            p.push(inst, line);
+            self.push(inst, line)?;
         }
-        p.finish()
+        self.finish()
     }
 
     /// Machine code from its first instruction on. Words that decode to nothing become one-dword holes that fault when reached:
     /// padding and data between functions are legal.
-    pub fn from_words(arch: Arch, words: &[u32]) -> Program {
+    pub fn from_words(arch: Arch, words: &[u32]) -> Result<Program, TooLarge> {
         let mut p = Program::empty(arch);
         let mut at = 0;
         while at < words.len() {
             match decode(arch, &words[at..]) {
                 Ok(inst) => {
                     at += inst.size as usize / 4;
-                    p.push(inst, 0);
+                    p.push(inst, 0)?;
                 }
                 Err(_) => {
-                    p.insert(Op::hole(), 1);
+                    p.insert(Op::hole(), 1)?;
                     at += 1;
                 }
             }
@@ -68,7 +83,7 @@ impl Program {
     }
 
     /// As [`Program::from_words`], from bytes as memory holds them; an incomplete last word is left out.
-    pub fn from_bytes(arch: Arch, bytes: &[u8]) -> Program {
+    pub fn from_bytes(arch: Arch, bytes: &[u8]) -> Result<Program, TooLarge> {
         let words: Vec<u32> =
             bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
         Program::from_words(arch, &words)
@@ -88,26 +103,47 @@ impl Program {
         }
     }
 
-    fn push(&mut self, inst: Inst, line: u32) {
+    fn push(&mut self, inst: Inst, line: u32) -> Result<(), TooLarge> {
         let pc = self.end();
-        self.by_dword.push(self.lowered.ops.len() as u32);
-        self.by_dword.resize(self.by_dword.len() + inst.size as usize / 4 - 1, u32::MAX);
-        self.lowered.push(self.arch, &inst, pc as u32, self.insts.len() as u32);
+        let dwords = (inst.size as usize / 4).max(1);
+        self.reach(dwords, line)?;
+        let first = self.lowered.ops.len() as u32;
+        let lowered = self.lowered.push(self.arch, &inst, pc as u32, self.insts.len() as u32);
+        lowered.map_err(|full| self.too_large(full, line))?;
+        self.by_dword.push(first);
+        self.by_dword.resize(self.by_dword.len() + dwords - 1, u32::MAX);
         self.pcs.push(pc);
         self.lines.push(line);
         self.insts.push(inst);
+        Ok(())
     }
 
     /// An operation that is no instruction.
-    fn insert(&mut self, op: Op, dwords: usize) {
+    fn insert(&mut self, op: Op, dwords: usize) -> Result<(), TooLarge> {
         let pc = self.end() as u32;
-        self.by_dword.resize(self.by_dword.len() + dwords, self.lowered.ops.len() as u32);
-        self.lowered.ops.push(Op { pc, number: self.insts.len() as u32, ..op });
+        self.reach(dwords, 0)?;
+        let at = self.lowered.insert(Op { pc, number: self.insts.len() as u32, ..op });
+        let at = at.map_err(|full| self.too_large(full, 0))?;
+        self.by_dword.resize(self.by_dword.len() + dwords, at);
+        Ok(())
     }
 
-    fn finish(mut self) -> Program {
-        self.insert(Op::end(), 0);
-        self
+    fn finish(mut self) -> Result<Program, TooLarge> {
+        self.insert(Op::end(), 0)?;
+        Ok(self)
+    }
+
+    /// Whether 32 bits still number the bytes behind what is to be added.
+    fn reach(&self, dwords: usize, line: u32) -> Result<(), TooLarge> {
+        match self.end() + 4 * dwords as u64 <= MAX_CODE {
+            true => Ok(()),
+            false => Err(self.too_large(Full::Code(MAX_CODE), line)),
+        }
+    }
+
+    /// What is added next has no place.
+    fn too_large(&self, full: Full, line: u32) -> TooLarge {
+        TooLarge { place: place(line, self.end()), full }
     }
 
     /// From now on, the instructions that `overrides` names run through the evaluator.
@@ -200,9 +236,111 @@ impl Program {
 
     /// `line 12` or, without source, `pc 0x30`.
     pub fn place(&self, pc: u64) -> String {
-        match self.inst_at(pc).map(|at| self.lines[at]) {
-            Some(line) if line != 0 => format!("line {line}"),
-            _ => format!("pc 0x{pc:x}"),
+        place(self.inst_at(pc).map_or(0, |at| self.lines[at]), pc)
+    }
+}
+
+fn place(line: u32, pc: u64) -> String {
+    if line != 0 { format!("line {line}") } else { format!("pc 0x{pc:x}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::asm::{NoSymbols, Options, parse};
+    use crate::exec::Context;
+    use crate::exec::interp;
+    use crate::exec::machine_ops::Event;
+    use crate::machine::{Wave, Workgroup};
+    use crate::memory::Memory;
+
+    /// What a wave holds when a program of some words has run.
+    fn run(words: &[u32], size: u32) -> Wave {
+        let program = Program::from_words(Arch::Rdna3, words).expect("a program").for_wave_size(size);
+        let (memory, mut workgroup) = (Memory::empty(), Workgroup::new(1));
+        let mut context = Context {
+            memory: &memory,
+            lds: &mut [],
+            scratch: &mut [],
+            scratch_stride: 0,
+            workgroup: &mut workgroup,
+            instructions: 0,
+        };
+        let mut wave = Wave::new(size);
+        assert_eq!(interp::run(&program, &mut wave, &mut context, u64::MAX, &mut 0), Err(Event::EndPgm));
+        wave
+    }
+
+    /// Distinct numbers, none of which is an inline constant.
+    fn constants(count: u32) -> impl Iterator<Item = u32> {
+        (0..count).map(|n| 1000 + n.wrapping_mul(0x9e37_79b1))
+    }
+
+    /// Each of a program's constants has its value, however many there are: as sources of vector instructions with and without modifiers,
+    /// of scalar ones, and of those that read one lane.
+    #[test]
+    fn every_constant_has_its_value() {
+        const END: u32 = 0xbfb0_0000;
+        for count in [60, 300, 9_000, 100_000] {
+            let mut words = Vec::new();
+            for value in constants(count) {
+                words.extend([0x4a02_02ff, value]); // v_add_nc_u32 v1, value, v1
+                words.extend([0x800a_0aff, value]); // s_add_u32 s10, value, s10
+            }
+            // As f32, and the magnitude of each: v_max_f32 v2, v2, |value|
+            for value in constants(count) {
+                words.extend([0xd510_0202, 0x0001_ff02, value]);
+            }
+            words.push(END);
+            let sum = constants(count).fold(0, u32::wrapping_add);
+            let magnitudes = constants(count).map(|v| f32::from_bits(v).abs()).filter(|v| !v.is_nan());
+            let greatest = magnitudes.fold(0.0, f32::max).to_bits();
+            for size in [32, 64] {
+                let wave = run(&words, size);
+                for lane in [0, size - 1] {
+                    let found = [wave.vgpr(lane, 1), wave.vgpr(lane, 2), wave.sgpr(10)];
+                    assert_eq!(found, [sum, greatest, sum], "{count} constants, wave{size}");
+                }
+            }
         }
+    }
+
+    /// Null is zero whatever its width, and not the registers behind it.
+    #[test]
+    fn null_has_no_second_word() {
+        // s_mov_b32 m0, 5; s_mov_b64 s[2:3], null; s_endpgm
+        let wave = run(&[0xbefd_0085, 0xbe82_017c, 0xbfb0_0000], 32);
+        assert_eq!([wave.sgpr(125), wave.sgpr(2), wave.sgpr(3)], [5, 0, 0]);
+    }
+
+    fn adds(count: u32) -> Vec<(Inst, u32)> {
+        let add = |n: u32| {
+            parse(&format!("v_add_nc_u32 v1, 0x{:x}, v1", 1000 + n), &Options::new(Arch::Rdna3), &NoSymbols)
+        };
+        (0..count).map(|n| (add(n).expect("an instruction").inst, n + 1)).collect()
+    }
+
+    fn limited(change: impl Fn(&mut Lowered)) -> Program {
+        let mut program = Program::empty(Arch::Rdna3);
+        change(&mut program.lowered);
+        program
+    }
+
+    /// Whatever a program has too much of, the first instruction that has no place is named.
+    #[test]
+    fn what_is_full_is_an_error_with_a_place() {
+        let result = limited(|l| l.limits.constants = 4 * 300).with(adds(301)).map(|_| ());
+        assert_eq!(result.as_ref().unwrap_err().full, Full::Constants(1200));
+        assert_eq!(
+            result.unwrap_err().to_string(),
+            "line 301: the program needs more than 1200 words of distinct constants"
+        );
+        assert!(limited(|l| l.limits.constants = 4 * 300).with(adds(300)).is_ok());
+        // Constants in the files need no modifiers: 64 of 4 words, then one a constant, and the default.
+        let result = limited(|l| l.limits.modifiers = 11).with(adds(75)).map(|_| ());
+        assert_eq!(result.unwrap_err(), TooLarge { place: "line 75".into(), full: Full::Modifiers(11) });
+        // One operation each, an instruction's greatest number free, and the end.
+        let result = limited(|l| l.limits.operations = 10).with(adds(9)).map(|_| ());
+        assert_eq!(result.unwrap_err(), TooLarge { place: "line 9".into(), full: Full::Operations(10) });
     }
 }

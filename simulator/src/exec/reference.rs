@@ -10,7 +10,7 @@ use crate::arch::Arch;
 use crate::fault::FaultKind;
 use crate::inst::Inst;
 use crate::isa::OpInfo;
-use crate::machine::wave::{EXEC_LO, M0, VCC_LO};
+use crate::machine::wave::{EXEC_LO, M0, NULL, VCC_LO};
 use crate::machine::{Wave, Workgroup};
 use crate::memory::{self, MemError, Memory, PRIVATE_BASE, SHARED_BASE};
 use isa_spec::arith::FloatEnv;
@@ -255,6 +255,8 @@ impl RefMachine<'_, '_> {
                 self.wave.vgpr(lane, reg)
             }
             Code::Fixed(reg) => self.wave.vgpr(lane, reg as u32 + index),
+            // More words of null are null, not what is behind it.
+            Code::Sgpr(code) if code as usize == NULL => 0,
             Code::Sgpr(code) => self.wave.sgpr(code as u32 + index),
             Code::Scc => {
                 if index == 0 {
@@ -582,8 +584,9 @@ impl Machine for RefMachine<'_, '_> {
         let Some(operand) = self.operand_of(role) else { return 0 };
         let Some(value) = self.field_value(&operand) else { return 0 };
         match plan::code(self.arch, &operand, value) {
-            Code::Vgpr(reg) => reg as u32,
-            _ => value,
+            Code::Vgpr(reg) | Code::Fixed(reg) | Code::Sgpr(reg) => reg as u32,
+            // What is no register has no number.
+            _ => NULL as u32,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::array::DType;
 use crate::asm::error::{AsmError, Span};
 use crate::asm::plain::{self, number};
 use crate::asm::program::LineError;
-use crate::exec::program::Program;
+use crate::exec::program::{Program, TooLarge};
 use crate::memory::{AllocError, Memory, OWNED_BASE, WORD, word_address};
 use crate::sched::dispatch::{InitialState, Layout};
 
@@ -65,6 +65,8 @@ pub fn raw_data(bytes: &[u8]) -> Data {
 pub enum PrepareError {
     #[error(transparent)]
     Memory(#[from] AllocError),
+    #[error(transparent)]
+    Program(#[from] TooLarge),
     #[error(
         "the data has a word at address {address}; memory has {words} words (--global-memsize MB sets the size)"
     )]
@@ -99,7 +101,7 @@ pub fn prepare(
         output: false,
     };
     Ok(Prepared {
-        program: Program::new(arch, unit.insts)
+        program: Program::new(arch, unit.insts)?
             .for_wave_size(machine.lanes)
             .with_syntax(crate::asm::print::syntax),
         memory,

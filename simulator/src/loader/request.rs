@@ -5,7 +5,7 @@ use super::code_object::{Arg, Kernel};
 use super::image::MapImageError;
 use super::prepared::{Buffer, Prepared, Shape};
 use crate::array::{Array, ArrayError, DType, Num, file};
-use crate::exec::program::Program;
+use crate::exec::program::{Program, TooLarge};
 use crate::memory::{AllocError, MemError, Memory};
 use crate::text::Options;
 use crate::text::constant::Constants;
@@ -59,6 +59,8 @@ pub enum LaunchError {
     Image(#[from] MapImageError),
     #[error(transparent)]
     Alloc(#[from] AllocError),
+    #[error(transparent)]
+    Program(#[from] TooLarge),
     #[error(transparent)]
     Memory(#[from] MemError),
 }
@@ -231,7 +233,7 @@ fn finish(
         entry_pc: kernel.entry - text,
         code_base,
     };
-    let program = Program::from_bytes(kernel.arch, &bytes)
+    let program = Program::from_bytes(kernel.arch, &bytes)?
         .for_wave_size(wave_size)
         .with_syntax(crate::asm::print::syntax);
     Ok(Prepared { labels: kernel.labels.clone(), ..Prepared::bare(program, memory, shape) })

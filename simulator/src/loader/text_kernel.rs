@@ -3,7 +3,7 @@
 use super::abi;
 use super::prepared::{Buffer, Prepared, Shape, Source};
 use crate::arch::Arch;
-use crate::exec::program::Program;
+use crate::exec::program::{Program, TooLarge};
 use crate::memory::{AllocError, Memory};
 use crate::sched::dispatch::{InitialState, Layout};
 use crate::text::TextKernel;
@@ -17,8 +17,17 @@ const CODE_BASE: u64 = 0x1_0000_0000;
 const DEFAULT_LDS: u32 = 64 << 10;
 const DEFAULT_SCRATCH: u32 = 4 << 10;
 
+/// Why a kernel cannot be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error(transparent)]
+    Memory(#[from] AllocError),
+    #[error(transparent)]
+    Program(#[from] TooLarge),
+}
+
 /// Fills `memory` with the arguments and describes the launch.
-pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Prepared, AllocError> {
+pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Prepared, LoadError> {
     let header = &kernel.header;
     let mut buffers = Vec::new();
     for arg in &header.args {
@@ -70,7 +79,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         code_base: CODE_BASE,
     };
     Ok(Prepared {
-        program: Program::new(kernel.arch, kernel.instructions)
+        program: Program::new(kernel.arch, kernel.instructions)?
             .for_wave_size(kernel.wave)
             .with_syntax(crate::asm::print::syntax),
         memory,

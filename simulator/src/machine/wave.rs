@@ -151,20 +151,21 @@ impl Wave {
     }
 
     /// Puts constants in their hidden rows, unless they are there. `program`: whose they are, not 0.
-    pub fn install(&mut self, program: u64, consts: &[Row]) {
+    pub fn install(&mut self, program: u64, consts: &[u32]) {
         if self.installed == program {
             return;
         }
         self.installed = program;
-        let consts = &consts[..consts.len().min(MAX_CONSTS)];
         for half in self.rows.chunks_exact_mut(ROWS) {
-            half[CONSTS..CONSTS + consts.len()].copy_from_slice(consts);
+            for (row, value) in half[CONSTS..SCALARS].iter_mut().zip(consts) {
+                *row = Row::splat(*value);
+            }
         }
-        for (known, row) in self.known[CONSTS..SCALARS].iter_mut().zip(consts) {
-            *known = if is_denormal(row.0[0]) { 0 } else { CLEAN };
+        for (known, value) in self.known[CONSTS..SCALARS].iter_mut().zip(consts) {
+            *known = if is_denormal(*value) { 0 } else { CLEAN };
         }
-        for (scalar, row) in self.sgprs[SGPRS..].iter_mut().zip(consts) {
-            *scalar = row.0[0];
+        for (scalar, value) in self.sgprs[SGPRS..].iter_mut().zip(consts) {
+            *scalar = *value;
         }
     }
 

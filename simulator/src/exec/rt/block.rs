@@ -10,6 +10,7 @@ use super::memory::{are_in_order, prefetch};
 use super::operands::{file, plain_stage, written};
 use super::transpose::{load_quads, store_quads};
 use super::watch;
+use crate::exec::op::Source;
 use crate::machine::Row;
 use crate::machine::wave::EXEC_LO;
 
@@ -21,7 +22,7 @@ use crate::machine::wave::EXEC_LO;
 pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
-    offsets: u16,
+    offsets: Source,
     d: u16,
 ) -> bool {
     // SAFETY: by the contract.
@@ -53,8 +54,8 @@ pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
 pub unsafe fn store_block<const WATCHED: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
-    offsets: u16,
-    data: u16,
+    offsets: Source,
+    data: Source,
 ) -> bool {
     // SAFETY: by the contract.
     let Some(to) = (unsafe { block::<WATCHED, DWORDS>(cx, base, offsets, true) }) else { return false };
@@ -84,7 +85,7 @@ pub unsafe fn store_block<const WATCHED: bool, const DWORDS: usize>(
 unsafe fn block<const WATCHED: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
-    offsets: u16,
+    offsets: Source,
     write: bool,
 ) -> Option<*mut u8> {
     let size = 128 * DWORDS;
@@ -110,7 +111,7 @@ unsafe fn block<const WATCHED: bool, const DWORDS: usize>(
 #[inline(always)]
 pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
-    lanes: u16,
+    lanes: Source,
     plus: [u32; LOADS],
     d: u16,
 ) -> bool {
@@ -157,9 +158,9 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
 #[inline(always)]
 pub unsafe fn store_lds_block<const WATCHED: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
-    lanes: u16,
+    lanes: Source,
     plus: u32,
-    data: u16,
+    data: Source,
 ) -> bool {
     // SAFETY: by the contract.
     let Some(lds) = (unsafe { inside::<WATCHED, _>(cx, 4 * DWORDS, lanes, [plus], true) }) else {
@@ -192,7 +193,7 @@ pub unsafe fn store_lds_block<const WATCHED: bool, const DWORDS: usize>(
 unsafe fn inside<const WATCHED: bool, const N: usize>(
     cx: &mut Cx<'_>,
     bytes: usize,
-    lanes: u16,
+    lanes: Source,
     plus: [u32; N],
     write: bool,
 ) -> Option<*mut u8> {
@@ -291,7 +292,7 @@ mod tests {
                     instructions: 0,
                 };
                 let mut lowered = Lowered::default();
-                lowered.push(Arch::Rdna3, inst, 0, 0);
+                lowered.push(Arch::Rdna3, inst, 0, 0).expect("one instruction");
                 let fast = fast && interp::host_is_fast();
                 let mut cx = Cx::new(fast, Arch::Rdna3, &mut wave, &mut blind, &lowered, 0);
                 cx.watch = Some(Box::new(watch));

@@ -8,7 +8,7 @@ use crate::exec::machine_ops::{self, Event};
 use crate::exec::op::{Ext, Op};
 use crate::fault::FaultKind;
 use crate::isa::handlers;
-use crate::machine::{Row, Wave, Workgroup};
+use crate::machine::{Wave, Workgroup};
 use crate::memory::{MemError, Memory};
 use isa_spec::arith::FloatEnv;
 use isa_spec::pcode::builtins::Bi;
@@ -38,7 +38,8 @@ pub struct Cx<'a> {
     pub scratch_stride: u32,
     pub workgroup: &'a mut Workgroup,
     pub arch: Arch,
-    pub consts: &'a [Row],
+    /// The program's pool.
+    pub consts: &'a [u32],
     pub exts: &'a [Ext],
     /// The host has what the fast handlers are compiled for.
     pub fast: bool,

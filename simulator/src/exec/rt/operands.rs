@@ -1,7 +1,7 @@
 //! Operands: source rows in, modifiers applied, results and masks out.
 
 use super::context::{Cx, Flow};
-use crate::exec::op::{Dpp, Op};
+use crate::exec::op::{Dpp, Op, Place, Source};
 use crate::exec::output as modifier;
 use crate::exec::plan::dpp16_source;
 use crate::machine::Row;
@@ -30,12 +30,6 @@ pub fn clamp_bit(op: &Op) -> u32 {
     clamp(op) as u32
 }
 
-/// Register number behind a source code.
-#[inline(always)]
-pub fn register(code: u16) -> u32 {
-    (code & Op::ROW) as u32
-}
-
 /// The register file of the wave, for [`stage`], [`old_rows`] and [`write()`].
 #[inline(always)]
 pub fn file(cx: &mut Cx<'_>) -> *mut Row {
@@ -47,28 +41,24 @@ pub fn file(cx: &mut Cx<'_>) -> *mut Row {
 /// The rows are valid until the next call for the same slot.
 ///
 /// # Safety
-/// `file` is the wave's, and the operation was lowered for it: register codes are below the number of rows, constants in the
-/// program's table.
+/// `file` is the wave's, and `half` one of its halves.
 #[inline(always)]
 pub unsafe fn stage<const DWORDS: usize>(
     cx: &mut Cx<'_>,
     file: *mut Row,
-    code: u16,
+    source: Source,
     slot: usize,
     half: usize,
 ) -> *const Row {
-    if code & (Op::VGPR | Op::SPECIAL) == Op::VGPR {
-        debug_assert!(half * ROWS + (code & Op::ROW) as usize + DWORDS <= cx.wave.rows.len());
-        // SAFETY: by the contract.
-        return unsafe { file.add(half * ROWS + (code & Op::ROW) as usize) };
-    }
-    if code & Op::CONST != 0 {
-        debug_assert!(((code & 0x7fff) as usize) < cx.consts.len());
-        // SAFETY: by the contract.
-        return unsafe { cx.consts.as_ptr().add((code & 0x7fff) as usize) };
+    const { assert!(DWORDS <= STAGE_ROWS) };
+    if source.is_vector() {
+        let at = half * ROWS + source.number() as usize;
+        debug_assert!(at + DWORDS <= cx.wave.rows.len());
+        // SAFETY: a source's vector, and those behind it, are in the file.
+        return unsafe { file.add(at) };
     }
     for k in 0..DWORDS {
-        let value = scalar_dword(cx, code, k as u32);
+        let value = scalar_dword(cx, source, k as u32);
         // SAFETY: the file has the hidden rows.
         unsafe { *file.add(STAGE + STAGE_ROWS * slot + k) = Row::splat(value) };
     }
@@ -81,11 +71,10 @@ pub unsafe fn stage<const DWORDS: usize>(
 /// # Safety
 /// As for [`stage`], in a wave of 32, for an operation of [`crate::exec::op::Way::Plain`], or with its scalars broadcast.
 #[inline(always)]
-pub unsafe fn plain_stage(file: *mut Row, code: u16) -> *const Row {
-    debug_assert!(code >= Op::VGPR && ((code - Op::VGPR) as usize) < ROWS);
-    // One base for all sources: the compiler sees that no result in registers can overlap them. The subtraction becomes part of the
-    // address.
-    file.wrapping_add(code as usize).wrapping_sub(Op::VGPR as usize).cast_const()
+pub unsafe fn plain_stage(file: *mut Row, source: Source) -> *const Row {
+    debug_assert!(source.is_vector());
+    // One base for all sources: the compiler sees that no result in registers can overlap them.
+    file.wrapping_add(source.vector_offset()).cast_const()
 }
 
 /// Puts the SGPRs that an operation lists ([`Op::SCALARS`]) in its hidden rows, of each half.
@@ -154,10 +143,10 @@ unsafe fn fill(row: &mut Row, value: u32) {
 /// # Safety
 /// Lowering made sure that the code is in the file.
 #[inline(always)]
-pub unsafe fn plain_scalar1(cx: &Cx<'_>, code: u16) -> u32 {
-    debug_assert!((code as usize) < cx.wave.sgprs.len());
+pub unsafe fn plain_scalar1(cx: &Cx<'_>, source: Source) -> u32 {
+    debug_assert!(source.is_scalar());
     // SAFETY: by the contract.
-    unsafe { *cx.wave.sgprs.get_unchecked(code as usize) }
+    unsafe { *cx.wave.sgprs.get_unchecked(source.number() as usize) }
 }
 
 /// A scalar result of `DWORDS` registers, of an operation of [`crate::exec::op::Way::Plain`].
@@ -179,9 +168,9 @@ pub unsafe fn plain_set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, va
 /// # Safety
 /// Lowering made sure that the code and the next are in the file.
 #[inline(always)]
-pub unsafe fn plain_scalar2(cx: &Cx<'_>, code: u16) -> u64 {
-    let at = code as usize;
-    debug_assert!(at + 1 < cx.wave.sgprs.len());
+pub unsafe fn plain_scalar2(cx: &Cx<'_>, source: Source) -> u64 {
+    let at = source.number() as usize;
+    debug_assert!(source.is_scalar() && at + 1 < cx.wave.sgprs.len());
     // SAFETY: by the contract.
     let [low, high] = unsafe { [*cx.wave.sgprs.get_unchecked(at), *cx.wave.sgprs.get_unchecked(at + 1)] };
     low as u64 | (high as u64) << 32
@@ -189,43 +178,46 @@ pub unsafe fn plain_scalar2(cx: &Cx<'_>, code: u16) -> u64 {
 
 /// Dword `k` of a scalar source.
 #[inline(always)]
-fn scalar_dword(cx: &Cx<'_>, code: u16, k: u32) -> u32 {
-    if (code as usize) < SGPRS {
-        return cx.wave.sgpr(code as u32 + k);
+fn scalar_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
+    if !source.is_scalar() {
+        return special_dword(cx, source, k);
     }
-    if code < Op::VGPR {
-        return cx.wave.sgprs.get((code as u32 + k) as usize).copied().unwrap_or(0);
+    let at = source.number() as u32;
+    if (at as usize) < SGPRS {
+        // More words of null are null, not what is behind it.
+        return if k > 0 && source == Source::NULL { 0 } else { cx.wave.sgpr(at + k) };
     }
-    if code & Op::CONST != 0 {
-        return cx.consts.get((code & 0x7fff) as usize + k as usize).map_or(0, |r| r.0[0]);
-    }
-    special_dword(cx, code, k)
+    cx.wave.sgprs.get((at + k) as usize).copied().unwrap_or(0)
 }
 
 #[inline(never)]
-fn special_dword(cx: &Cx<'_>, code: u16, k: u32) -> u32 {
-    match code {
-        Op::SCC if k == 0 => cx.wave.scc,
-        Op::SHARED_BASE if k > 0 => (SHARED_BASE >> 32) as u32,
-        Op::PRIVATE_BASE if k > 0 => (PRIVATE_BASE >> 32) as u32,
-        Op::LIMIT if k == 0 => u32::MAX,
+fn special_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
+    match source.place() {
+        Place::Scc if k == 0 => cx.wave.scc,
+        Place::SharedBase if k > 0 => (SHARED_BASE >> 32) as u32,
+        Place::PrivateBase if k > 0 => (PRIVATE_BASE >> 32) as u32,
+        Place::Limit if k == 0 => u32::MAX,
+        Place::Pool(slot) => {
+            let at = cx.raw(cx.op).pool[slot] as usize + k as usize;
+            cx.consts.get(at).copied().unwrap_or(0)
+        }
         _ => 0,
     }
 }
 
 #[inline(always)]
-pub fn scalar1(cx: &Cx<'_>, code: u16) -> u32 {
-    scalar_dword(cx, code, 0)
+pub fn scalar1(cx: &Cx<'_>, source: Source) -> u32 {
+    scalar_dword(cx, source, 0)
 }
 
 #[inline(always)]
-pub fn scalar2(cx: &Cx<'_>, code: u16) -> u64 {
-    scalar_dword(cx, code, 0) as u64 | (scalar_dword(cx, code, 1) as u64) << 32
+pub fn scalar2(cx: &Cx<'_>, source: Source) -> u64 {
+    scalar_dword(cx, source, 0) as u64 | (scalar_dword(cx, source, 1) as u64) << 32
 }
 
 #[inline(always)]
-pub fn scalar4(cx: &Cx<'_>, code: u16) -> u128 {
-    (0..4).fold(0, |v, k| v | (scalar_dword(cx, code, k) as u128) << (32 * k))
+pub fn scalar4(cx: &Cx<'_>, source: Source) -> u128 {
+    (0..4).fold(0, |v, k| v | (scalar_dword(cx, source, k) as u128) << (32 * k))
 }
 
 /// A scalar result of `DWORDS` registers.
@@ -279,8 +271,8 @@ pub fn set_mask(cx: &mut Cx<'_>, code: u16, value: u64) {
 }
 
 #[inline(always)]
-pub fn read_mask_half(cx: &Cx<'_>, code: u16, half: usize) -> u32 {
-    scalar_dword(cx, code, half as u32)
+pub fn read_mask_half(cx: &Cx<'_>, source: Source, half: usize) -> u32 {
+    scalar_dword(cx, source, half as u32)
 }
 
 #[inline(always)]
@@ -295,11 +287,11 @@ pub fn set_vgpr(cx: &mut Cx<'_>, lane: u32, reg: u32, value: u32) {
 
 /// Dword `index` of an operand in any lane of the wave.
 #[inline(always)]
-pub fn operand_lane(cx: &Cx<'_>, code: u16, lane: u32, index: u32) -> u32 {
-    if code & Op::VGPR != 0 && code < Op::SPECIAL {
-        if lane < cx.wave.size { cx.wave.vgpr(lane, (code & Op::ROW) as u32 + index) } else { 0 }
+pub fn operand_lane(cx: &Cx<'_>, source: Source, lane: u32, index: u32) -> u32 {
+    if source.is_vector() {
+        if lane < cx.wave.size { cx.wave.vgpr(lane, source.number() as u32 + index) } else { 0 }
     } else {
-        scalar_dword(cx, code, index)
+        scalar_dword(cx, source, index)
     }
 }
 
@@ -323,9 +315,9 @@ pub unsafe fn old_rows(cx: &Cx<'_>, file: *mut Row, op: &Op, half: usize) -> *co
         static ZEROS: [Row; 4] = [Row::ZERO; 4];
         return ZEROS.as_ptr();
     }
-    debug_assert!(half * ROWS + ((op.d & Op::ROW) as usize) < cx.wave.rows.len());
+    debug_assert!(half * ROWS + (op.d as usize) < cx.wave.rows.len());
     // SAFETY: by the contract.
-    unsafe { file.add(half * ROWS + (op.d & Op::ROW) as usize) }
+    unsafe { file.add(half * ROWS + op.d as usize) }
 }
 
 /// The half of a 16-bit destination.
@@ -363,10 +355,10 @@ pub unsafe fn write<const N: usize>(
         output(cx, op, fmt, &mut scaled);
         rows = scaled;
     }
-    let at = half * ROWS + (op.d & Op::ROW) as usize;
+    let at = half * ROWS + op.d as usize;
     debug_assert!(at + N <= cx.wave.rows.len());
     for (k, new) in rows.iter().enumerate() {
-        cx.wave.set_clean((op.d & Op::ROW) as usize + k, false);
+        cx.wave.set_clean(op.d as usize + k, false);
         // SAFETY: by the contract; nothing else refers to the row.
         let old = unsafe { &mut *file.add(at + k) };
         if exec == u32::MAX {
@@ -385,12 +377,11 @@ pub unsafe fn write<const N: usize>(
 /// # Safety
 /// As for [`plain_stage`].
 #[inline(always)]
-pub unsafe fn are_clean<const N: usize>(cx: &Cx<'_>, codes: [u16; N]) -> bool {
-    // Numbers, not truth values: one branch for all. (The subtraction becomes part of the address.)
+pub unsafe fn are_clean<const N: usize>(cx: &Cx<'_>, sources: [Source; N]) -> bool {
+    // Numbers, not truth values: one branch for all.
     // SAFETY: by the contract rows' codes.
-    let clean =
-        |code: u16| unsafe { cx.wave.clean_unchecked((code as usize).wrapping_sub(Op::VGPR as usize)) };
-    codes.into_iter().fold(1, |all, code| all & clean(code)) != 0
+    let clean = |source: Source| unsafe { cx.wave.clean_unchecked(source.vector_offset()) };
+    sources.into_iter().fold(1, |all, source| all & clean(source)) != 0
 }
 
 /// Looks for denormals in rows of which nothing is known, and remembers those that have none: a register that a loop only reads is
@@ -399,14 +390,14 @@ pub unsafe fn are_clean<const N: usize>(cx: &Cx<'_>, codes: [u16; N]) -> bool {
 /// # Safety
 /// As for [`plain_stage`].
 #[inline(always)]
-pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, codes: [u16; N]) -> bool {
+pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, sources: [Source; N]) -> bool {
     let file = file(cx);
     let mut all = true;
-    for code in codes {
-        let at = (code & Op::ROW) as usize;
+    for source in sources {
+        let at = source.number() as usize;
         debug_assert!(at < ROWS);
         // SAFETY: by the contract a row's code.
-        if unsafe { are_clean(cx, [code]) } {
+        if unsafe { are_clean(cx, [source]) } {
             continue;
         }
         // SAFETY: by the contract.
@@ -569,8 +560,8 @@ pub unsafe fn write_half(
     }
     let mask = lane_mask(cx, exec, half);
     let (shift, keep) = if op.flags & Op::HIGH != 0 { (16, 0xffff) } else { (0, 0xffff_0000) };
-    cx.wave.set_clean((op.d & Op::ROW) as usize, false);
-    let at = half * ROWS + (op.d & Op::ROW) as usize;
+    cx.wave.set_clean(op.d as usize, false);
+    let at = half * ROWS + op.d as usize;
     debug_assert!(at < cx.wave.rows.len());
     // SAFETY: by the contract; nothing else refers to the row.
     let old = unsafe { &mut *file.add(at) };
