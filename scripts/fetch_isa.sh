@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Fetches AMD's machine-readable ISA descriptions (published under the MIT licence) and puts the RDNA 3, 3.5 and 4 files
-# where wavesim reads them.
+# where a build of wavesim reads them.
 #
-#   scripts/fetch_isa.sh [DIR]          default DIR: isa-amd
-#   WAVESIM_ISA_DIR=DIR wavesim ...     use them instead of data/
+#   scripts/fetch_isa.sh [DIR]                             default DIR: isa-amd
+#   WAVESIM_ISA_DIR=DIR cargo build --release -p wavesim   compile them in, instead of data/
 #
 # ISA_URL may name another archive, or a file already downloaded (file:///...).
 set -euo pipefail
@@ -64,7 +64,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 cat <<END
-Use them with
-    export WAVESIM_ISA_DIR=$(cd "$dir" && pwd)
+Compile them in with
+    WAVESIM_ISA_DIR=$(cd "$dir" && pwd) cargo build --release -p wavesim
 or copy them over data/isa_*.xml and rebuild. Corrections in data/overlay/ apply to them too.
 END

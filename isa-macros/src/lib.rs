@@ -8,7 +8,7 @@ use proc_macro::TokenStream;
 use std::path::{Path, PathBuf};
 
 /// `isa!()`: tables, operation enum, handlers and dispatch of every architecture, from `data/` and `pseudocode/` of the workspace.
-/// `WAVESIM_ISA_DIR` names another directory of XML files.
+/// `WAVESIM_ISA_DIR`, at compile time, names another directory of XML files.
 #[proc_macro]
 pub fn isa(_input: TokenStream) -> TokenStream {
     let manifest = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default());

@@ -64,6 +64,15 @@ pub fn load(
 }
 
 impl Loaded {
+    /// Name in messages and path of each pseudocode file.
+    pub fn pcode_paths(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.pcode.iter().filter_map(|&id| {
+            let name = self.sources.file(id).name.as_str();
+            let path = self.paths.iter().find(|p| p.ends_with(name));
+            path.map(|p| (name, p.as_path()))
+        })
+    }
+
     fn read(&mut self, path: &Path, root: &Path) -> Option<FileId> {
         let name = path.strip_prefix(root).unwrap_or(path).display().to_string();
         self.paths.push(path.to_path_buf());

@@ -2,10 +2,8 @@
 
 use crate::arch::Arch;
 use isa_spec::canonical::{self, SemanticsSet};
-use isa_spec::data::{self, Loaded};
-use isa_spec::diag;
+use isa_spec::data::Loaded;
 use isa_spec::tables::ArchTable;
-use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 isa_macros::isa!();
@@ -15,45 +13,22 @@ pub fn table(arch: Arch) -> &'static ArchTable {
     TABLES[arch as usize]
 }
 
-/// Everything wrong with the ISA's files (`WAVESIM_ISA_DIR` or the project's `data/`), as shown to a user; `None` if nothing is.
-pub fn problems() -> Option<String> {
-    let list = &LOADED.diagnostics;
-    // A file that is wrong all over says so in a screenful.
-    let shown: Vec<String> = list.iter().take(20).map(|d| diag::render(&LOADED.sources, d)).collect();
-    let more = list.len().saturating_sub(shown.len());
-    let rest = if more > 0 { format!("\nand {more} more") } else { String::new() };
-    (!list.is_empty()).then(|| format!("{}{rest}", shown.join("\n")))
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
-}
-
+/// The pseudocode that this was compiled from, with the compiled tables. Nothing of it is read at run time, so it cannot differ from the
+/// handlers.
 static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
-    let root = root();
-    let isa = std::env::var_os("WAVESIM_ISA_DIR").map_or(root.join("data"), PathBuf::from);
-    data::load(data::ALL, &isa, &root.join("data/overlay"), &root.join("pseudocode"), &root)
+    let mut loaded = Loaded { tables: TABLES.to_vec(), ..Loaded::default() };
+    loaded.pcode = PSEUDOCODE.iter().map(|(name, text)| loaded.sources.add(*name, *text)).collect();
+    loaded
 });
 
-/// Everything that was read, with its sources.
+/// Everything that the handlers were compiled from, with its sources.
 pub fn loaded() -> &'static Loaded {
     &LOADED
 }
 
-/// The checked semantics, for the reference executor and the listing commands.
-pub static SEMANTICS: LazyLock<SemanticsSet> = LazyLock::new(|| {
-    let (set, diagnostics) = canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables);
-    for d in &diagnostics {
-        eprintln!("{}", diag::render(&LOADED.sources, d));
-    }
-    set
-});
-
-/// Name and text of every pseudocode file of the project.
-pub fn pseudocode() -> Vec<(String, String)> {
-    let file = |&id| LOADED.sources.file(id);
-    LOADED.pcode.iter().map(file).map(|f| (f.name.clone(), f.text.clone())).collect()
-}
+/// The checked semantics, for the reference executor and the listing commands. The macro has reported what is wrong with them.
+pub static SEMANTICS: LazyLock<SemanticsSet> =
+    LazyLock::new(|| canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables).0);
 
 /// Lines of `pseudocode/unsupported.txt`: name, or prefix with `*`, and reason.
 fn unsupported() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -81,6 +56,20 @@ pub fn place(span: isa_spec::source::Span) -> String {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    /// The semantics made at run time are those that the handlers were made of, under the same numbers.
+    #[test]
+    fn semantics_are_those_compiled() {
+        let (set, diagnostics) = canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables);
+        assert_eq!(diagnostics.len(), 0);
+        for (op, compiled) in set.operations.iter().zip(OPERATIONS) {
+            assert_eq!((op.name.as_str(), op.sem.text.as_str()), (compiled.name, compiled.text));
+        }
+        for (at_run_time, compiled) in set.by_arch.iter().zip(BY_ARCH) {
+            let codes: Vec<u16> = at_run_time.iter().map(|op| op.map_or(u16::MAX, |op| op as u16)).collect();
+            assert_eq!(codes, compiled);
+        }
+    }
 
     /// Instructions without semantics have a reason, and every reason is needed.
     #[test]

@@ -49,7 +49,7 @@ fn pseudocode_examples_compile() {
         let mut sources = SourceMap::default();
         let file = sources.add(info, text);
         let base: Vec<_> =
-            wavesim::isa::pseudocode().into_iter().map(|(name, text)| sources.add(name, text)).collect();
+            wavesim::isa::PSEUDOCODE.iter().map(|(name, text)| sources.add(*name, *text)).collect();
         let report = report::check_files(&sources, &[file], &base, &loaded.tables);
         assert!(report.diagnostics.is_empty(), "{}", diag::render_all(&sources, &report.diagnostics));
         found += report.blocks.len();

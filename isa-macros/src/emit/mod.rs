@@ -21,6 +21,10 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let path = path.display().to_string();
         quote! { const _: &[u8] = ::core::include_bytes!(#path); }
     });
+    let pseudocode = loaded.pcode_paths().map(|(name, path)| {
+        let path = path.display().to_string();
+        quote! { (#name, ::core::include_str!(#path)) }
+    });
     let infos = set.operations.iter().map(|op| {
         let name = &op.name;
         let text = &op.sem.text;
@@ -91,6 +95,8 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         #(#tracked)*
         #rebuild
         #tables
+        /// Name and text of every pseudocode file, as it was when this was compiled.
+        pub static PSEUDOCODE: &[(&str, &str)] = &[#(#pseudocode),*];
         /// What an operation is and where its pseudocode stands.
         pub struct OpInfo {
             pub name: &'static str,
