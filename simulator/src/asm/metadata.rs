@@ -1,6 +1,7 @@
 //! `.amdgpu_metadata`: the block's YAML as the MessagePack of a code object's note (LLVM AMDGPUUsage, *Code Object Metadata*).
 
 use rmpv::Value;
+use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::{Yaml, YamlLoader};
 
 /// Nesting deeper than this is an error, not a stack overflow.
@@ -8,11 +9,30 @@ const MAX_DEPTH: usize = 32;
 
 /// The note's payload.
 pub fn message_pack(text: &str) -> Result<Vec<u8>, String> {
+    bounded(text)?;
     let documents = YamlLoader::load_from_str(text).map_err(|e| e.to_string())?;
     let Some(root) = documents.first() else { return Err("the block is empty".to_string()) };
     let mut out = Vec::new();
     rmpv::encode::write_value(&mut out, &value(root, 0)?).map_err(|e| e.to_string())?;
     Ok(out)
+}
+
+/// Refuses what the loader, which recurses and copies what aliases name, has no bounds for.
+fn bounded(text: &str) -> Result<(), String> {
+    let mut parser = Parser::new_from_str(text);
+    let mut depth = 0usize;
+    loop {
+        match parser.next_token().map_err(|e| e.to_string())?.0 {
+            Event::SequenceStart(..) | Event::MappingStart(..) => depth += 1,
+            Event::SequenceEnd | Event::MappingEnd => depth = depth.saturating_sub(1),
+            Event::Alias(_) => return Err("aliases (`*name`) are not supported here".to_string()),
+            Event::StreamEnd => return Ok(()),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Err("the block nests too deeply".to_string());
+        }
+    }
 }
 
 fn value(yaml: &Yaml, depth: usize) -> Result<Value, String> {
@@ -34,4 +54,21 @@ fn value(yaml: &Yaml, depth: usize) -> Result<Value, String> {
         }
         Yaml::Alias(_) | Yaml::BadValue => return Err("the block refers to itself".to_string()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bombs_are_refused_at_once() {
+        let refused = |text: &str| message_pack(text).unwrap_err();
+        let aliases: String = (1..40).map(|k| format!("a{k}: &a{k} [*a{0}, *a{0}]\n", k - 1)).collect();
+        assert!(refused(&format!("a0: &a0 [x, x]\n{aliases}")).contains("aliases"));
+        assert!(refused(&"[".repeat(20_000)).contains("nests too deeply"));
+        assert!(refused(&"{a: ".repeat(20_000)).contains("nests too deeply"));
+        let deep: String = (0..2_000).map(|k| format!("{}a:\n", " ".repeat(k))).collect();
+        assert!(refused(&deep).contains("nests too deeply"));
+        assert!(message_pack(&"- ".repeat(20_000)).is_err());
+    }
 }

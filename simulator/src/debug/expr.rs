@@ -136,7 +136,7 @@ fn own_register(text: &str, machine: &Machine) -> Option<Register> {
 /// Reads an expression in the state of the machine.
 pub fn evaluate(text: &str, machine: &machine::Machine<'_>, focus: Focus) -> Result<Value, String> {
     let tokens = lex(text)?;
-    let mut parser = Parser { tokens: &tokens, at: 0, machine, focus };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, machine, focus };
     let value = parser.binary(0)?;
     match parser.peek() {
         None => Ok(value),
@@ -211,9 +211,14 @@ fn number(text: &str) -> Option<Value> {
     clean.parse().ok().map(Value::Int).or_else(|| clean.parse().ok().map(Value::Float))
 }
 
+/// Nesting deeper than this is an error, not a stack overflow.
+const MAX_DEPTH: usize = 64;
+
 struct Parser<'t, 'm, 'a> {
     tokens: &'t [Token],
     at: usize,
+    /// Of signs, parentheses and indices inside each other.
+    depth: usize,
     machine: &'m machine::Machine<'a>,
     focus: Focus,
 }
@@ -267,6 +272,16 @@ impl Parser<'_, '_, '_> {
     }
 
     fn unary(&mut self) -> Result<Value, String> {
+        if self.depth == MAX_DEPTH {
+            return Err("the expression nests too deeply".to_string());
+        }
+        self.depth += 1;
+        let value = self.nested();
+        self.depth -= 1;
+        value
+    }
+
+    fn nested(&mut self) -> Result<Value, String> {
         if self.eat("-") {
             return Ok(match self.unary()? {
                 Value::Int(v) => Value::Int(v.wrapping_neg()),

@@ -68,6 +68,8 @@ pub fn interact(debugger: &mut Debugger<'_>, out: &mut dyn Write) -> anyhow::Res
         ["exec", "vcc", "scc", "m0", "pc", "mode", "waves", "breakpoints", "args", "registers", "counters"]
             .map(String::from),
     );
+    // Completion writes to the terminal itself.
+    words.retain(|word| !word.contains(char::is_control));
     let mut history = DefaultHistory::default();
     loop {
         out.flush()?;

@@ -11,8 +11,9 @@ const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 const COMPRESSED: &[u8] = b"CCOB";
 /// Section of a HIP executable that holds its bundles.
 const FAT_SECTION: &str = ".hip_fatbin";
-/// Bytes of a decompressed bundle at most.
-const MAX_BUNDLE: u64 = 1 << 31;
+/// Bytes of a decompressed bundle at most: so many, or so many times the file's where that is more. Real ones come near neither.
+const MAX_CONTENT: u64 = 128 << 20;
+const MAX_RATIO: u64 = 32;
 /// Compilers pad bundles that follow one another to pages.
 const PAGE: usize = 4096;
 
@@ -171,7 +172,7 @@ fn decompress(bytes: &[u8]) -> Result<(Vec<u8>, usize), LoadError> {
     let len = usize::try_from(file_size).ok().filter(|len| (header..=bytes.len()).contains(len));
     let len =
         len.ok_or_else(|| bad(&format!("it says that it has {file_size} bytes, of {}", bytes.len())))?;
-    if size > MAX_BUNDLE {
+    if size > MAX_CONTENT.max(len as u64 * MAX_RATIO) {
         return Err(bad(&format!("{size} bytes of content")));
     }
     let packed = &bytes[header..len];

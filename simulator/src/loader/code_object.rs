@@ -4,6 +4,8 @@ use super::bundle;
 use super::image::Image;
 use crate::arch::Arch;
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -53,17 +55,23 @@ pub struct Kernel {
     pub kernarg_size: u32,
     /// Of the metadata; `None` where there is none, as in hand-written assembly.
     pub args: Option<Vec<Arg>>,
+    /// Work-items of a workgroup, where the metadata says so (`.reqd_workgroup_size`).
+    pub block: Option<[u32; 3]>,
     /// Names of places in `.text`, by offset there.
     pub labels: Vec<(String, u64)>,
 }
 
 /// An argument of the metadata.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Arg {
-    /// `.name`, which compilers may leave out.
+    /// Compilers may leave it out.
+    #[serde(rename = ".name")]
     pub name: Option<String>,
+    #[serde(rename = ".value_kind")]
     pub kind: String,
+    #[serde(rename = ".offset")]
     pub offset: u32,
+    #[serde(rename = ".size")]
     pub size: u32,
 }
 
@@ -210,7 +218,7 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         let names: Vec<String> = kernels(bytes)?.iter().map(|n| format!("`{n}`")).collect();
         return Err(LoadError::NoKernel { name: kernel.into(), has: names.join(", ") });
     };
-    let image = Image::read(&file)?;
+    let image = Image::read(&file, bytes.len())?;
     let at = symbol.address();
     let kd = image
         .bytes(at, 64)
@@ -224,11 +232,13 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     }
     // Hand-written assembly may come without metadata: then the descriptor is all that is known.
     let note = file.section_by_name(".note").map(|note| note.data()).transpose()?;
-    let args = match note.filter(|note| !note.is_empty()) {
+    let (args, block) = match note.filter(|note| !note.is_empty()) {
         Some(note) => {
-            Some(arguments(note, kernel).ok_or_else(|| LoadError::Bad("metadata of the kernel".into()))?)
+            let found =
+                metadata(note, kernel).ok_or_else(|| LoadError::Bad("metadata of the kernel".into()))?;
+            (Some(found.args), found.block)
         }
-        None => None,
+        None => (None, None),
     };
     let mut labels: Vec<(String, u64)> = file
         .dynamic_symbols()
@@ -253,32 +263,76 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         properties: u16::from_le_bytes([kd[56], kd[57]]),
         image,
         args,
+        block,
         labels,
     })
 }
 
-/// The kernel's `.args` out of the note (owner `AMDGPU`, MessagePack).
-fn arguments(note: &[u8], kernel: &str) -> Option<Vec<Arg>> {
+/// What the note (owner `AMDGPU`, MessagePack) says of a kernel: read as a stream, of which only this is kept.
+fn metadata(note: &[u8], kernel: &str) -> Option<KernelMetadata> {
     let word = |o: usize| Some(u32::from_le_bytes(note.get(o..o + 4)?.try_into().ok()?) as usize);
     let start = 12 + word(0)?.next_multiple_of(4);
-    let mut payload = note.get(start..start + word(4)?)?;
-    let root = rmpv::decode::read_value(&mut payload).ok()?;
-    let get = |v: &rmpv::Value, key: &str| {
-        v.as_map()?.iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v.clone())
-    };
-    let kernels = get(&root, "amdhsa.kernels")?;
-    let found =
-        kernels.as_array()?.iter().find(|k| get(k, ".name").is_some_and(|n| n.as_str() == Some(kernel)))?;
-    let Some(args) = get(found, ".args") else { return Some(Vec::new()) };
-    args.as_array()?
-        .iter()
-        .map(|a| {
-            Some(Arg {
-                name: get(a, ".name").and_then(|n| n.as_str().map(str::to_string)),
-                kind: get(a, ".value_kind")?.as_str()?.to_string(),
-                offset: get(a, ".offset")?.as_u64()? as u32,
-                size: get(a, ".size")?.as_u64()? as u32,
-            })
-        })
-        .collect()
+    let payload = note.get(start..start.checked_add(word(4)?)?)?;
+    let mut reader = rmp_serde::Deserializer::from_read_ref(payload);
+    reader.set_max_depth(MAX_METADATA_DEPTH);
+    Wanted { kernel, list: false }.deserialize(&mut reader).ok()?
+}
+
+/// Lists and maps inside each other in metadata, at most.
+const MAX_METADATA_DEPTH: usize = 64;
+
+/// A kernel's entry in `amdhsa.kernels`.
+#[derive(Debug, Default, Deserialize)]
+struct KernelMetadata {
+    #[serde(rename = ".name")]
+    name: String,
+    #[serde(rename = ".args", default)]
+    args: Vec<Arg>,
+    #[serde(rename = ".reqd_workgroup_size")]
+    block: Option<[u32; 3]>,
+}
+
+/// Looks for a kernel's entry in the root's map, then in its list of kernels.
+#[derive(Clone, Copy)]
+struct Wanted<'k> {
+    kernel: &'k str,
+    list: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Wanted<'_> {
+    type Value = Option<KernelMetadata>;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
+        if self.list { reader.deserialize_seq(self) } else { reader.deserialize_map(self) }
+    }
+}
+
+impl<'de> Visitor<'de> for Wanted<'_> {
+    type Value = Option<KernelMetadata>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the metadata of a code object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "amdhsa.kernels" {
+                found = map.next_value_seed(Wanted { list: true, ..self })?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut kernels: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(entry) = kernels.next_element::<KernelMetadata>()? {
+            if found.is_none() && entry.name == self.kernel {
+                found = Some(entry);
+            }
+        }
+        Ok(found)
+    }
 }

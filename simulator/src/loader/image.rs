@@ -39,8 +39,11 @@ pub struct Relocation {
 }
 
 impl Image {
-    pub fn read(file: &object::File) -> Result<Image, LoadError> {
+    /// Of a file of `len` bytes.
+    pub fn read(file: &object::File, len: usize) -> Result<Image, LoadError> {
         let mut image = Image::default();
+        // Segments may share bytes of the file, but not all of them with each other.
+        let mut room = len.saturating_mul(4);
         for s in file.segments() {
             let (address, size) = (s.address(), s.size());
             if address.checked_add(size).is_none_or(|end| end > MAX_IMAGE) {
@@ -48,6 +51,9 @@ impl Image {
             }
             let data = s.data()?;
             let data = &data[..data.len().min(size as usize)];
+            room = room.checked_sub(data.len()).ok_or_else(|| {
+                LoadError::Bad("its segments have many times the bytes of the file".to_string())
+            })?;
             image.segments.push(Segment { address, data: data.to_vec(), size });
         }
         image.relocations = relocations(file)?;
