@@ -2,6 +2,16 @@
 # Builds the C library and installs it with its header: install-c-library.sh [PREFIX], by default /usr/local.
 # DESTDIR is put before PREFIX, as packagers want it; PROFILE=dev takes the unoptimised build; LIBRARY=FILE takes one that is built already.
 set -eu
+case ${1:-} in
+    -h | --help)
+        sed -n '2,3s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    -*)
+        echo "usage: $0 [PREFIX]" >&2
+        exit 2
+        ;;
+esac
 cd "$(dirname "$0")/.."
 prefix=${1:-/usr/local}
 profile=${PROFILE:-release}

@@ -2,6 +2,16 @@
 # Installs what some tests compare with: LLVM 19's assembler, compiler and linker, and valgrind. Where that cannot be (no apt, no
 # rights, no network), those tests skip with a line that says so.
 set -uo pipefail
+case ${1:-} in
+    -h | --help)
+        sed -n '2,3s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    ?*)
+        echo "usage: $0" >&2
+        exit 2
+        ;;
+esac
 missing=()
 for tool in llvm-mc-19:llvm-19 clang-19:clang-19 ld.lld-19:lld-19 valgrind:valgrind; do
     command -v "${tool%%:*}" >/dev/null || missing+=("${tool##*:}")

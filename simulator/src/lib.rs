@@ -11,6 +11,7 @@ pub mod conform;
 pub mod debug;
 pub mod exec;
 pub mod fault;
+pub mod files;
 pub mod inst;
 pub mod isa;
 pub mod loader;

@@ -56,7 +56,7 @@ fn interrupted(command: &str, more: &[&str]) -> (Option<i32>, String, String) {
 #[test]
 fn ctrl_c_says_where_every_wave_stands() {
     let (code, out, errors) = interrupted("run", &["--trace", "-", "--trace-wave", "0"]);
-    assert_eq!(code, Some(1), "{errors}");
+    assert_eq!(code, Some(130), "{errors}");
     assert!(errors.contains("stopped after") && errors.contains("wave 0 at line "), "{errors}");
     // Whole lines up to the end.
     assert!(out.lines().all(|l| l.starts_with("{\"step\"") && l.ends_with('}')), "{:?}", out.lines().last());
@@ -78,7 +78,7 @@ fn ctrl_c_in_machine_output_is_a_fault() {
     interrupt(child.id());
     let rest = std::io::read_to_string(errors).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(130));
     assert!(rest.contains("wave 0 at line 9") || rest.contains("wave 0 at line 10"), "{rest}");
     assert!(rest.contains("wave 1 waiting at line 12"), "{rest}");
     let text = String::from_utf8(output.stdout).unwrap();
@@ -107,7 +107,7 @@ fn progress_is_shown_on_a_terminal() {
     t.shows("/4000 workgroups");
     t.press("\x03");
     let (status, sent) = t.end();
-    assert_eq!(status.code(), Some(1));
+    assert_eq!(status.code(), Some(130));
     // The bar is gone before the message comes.
     let bar = sent.rfind("/4000 workgroups").unwrap();
     assert!(sent[bar..].contains("stopped after"), "{sent}");

@@ -8,6 +8,7 @@ use isa_spec::{diag, report, xml};
 use wavesim::arch::Arch;
 use wavesim::asm::{self, NoSymbols, Options, object, print, program};
 use wavesim::codec;
+use wavesim::files::Files;
 use wavesim::inst::Inst;
 use wavesim::loader::abi::Shape;
 use wavesim::loader::code_object::{self, Wish};
@@ -181,7 +182,7 @@ pub fn launch(data: &[u8]) {
     for target in [Wanted::default(), Wanted::target("gfx1201")] {
         if let Ok((launch, _)) = launch::parse(text, &target) {
             let nowhere = std::path::Path::new("/nonexistent");
-            let _ = launch::request(&launch, nowhere, GLOBAL_BYTES);
+            let _ = launch::request(&launch, nowhere, &Files::anywhere(), GLOBAL_BYTES);
         }
     }
 }

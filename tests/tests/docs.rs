@@ -17,6 +17,38 @@ fn document(name: &str) -> String {
     std::fs::read_to_string(root().join("docs").join(name)).unwrap()
 }
 
+/// Links between the pages, and files that they name as code, exist.
+#[test]
+fn links_work() {
+    let root = root();
+    let mut pages: Vec<PathBuf> = ["README.md", "SECURITY.md", "fuzz/README.md"].map(|p| root.join(p)).into();
+    pages.extend(std::fs::read_dir(root.join("docs")).unwrap().map(|f| f.unwrap().path()));
+    let mut links = 0;
+    for page in pages.iter().filter(|p| p.extension().is_some_and(|e| e == "md")) {
+        let text = std::fs::read_to_string(page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = link.split('#').next().unwrap_or_default();
+            if !path.is_empty() && !path.contains("://") {
+                assert!(page.parent().unwrap().join(path).exists(), "{}: {link}", page.display());
+                links += 1;
+            }
+        }
+        for code in text.split('`').skip(1).step_by(2) {
+            let folder = code.split('/').next().unwrap_or_default();
+            let file = ["docs", "scripts", "examples", "data", "pseudocode", "capi"].contains(&folder);
+            let plain = code.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+            // Names of what the reader is to make stand in examples.
+            let example =
+                page.ends_with("isa-xml.md") || page.ends_with("extending.md") || code.contains("NAME");
+            if file && plain && !example {
+                assert!(root.join(code).exists(), "{}: `{code}`", page.display());
+                links += 1;
+            }
+        }
+    }
+    assert!(links > 30, "{links} links");
+}
+
 /// Fenced blocks: what stands behind the fence, and the text.
 fn blocks(text: &str) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();

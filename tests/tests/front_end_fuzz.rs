@@ -6,8 +6,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
 use wavesim::arch::Arch;
+use wavesim::files::Files;
 use wavesim::loader::launch::{self, Wanted};
 use wavesim::loader::request;
+use wavesim::text;
 use wavesim_tests::{fuzz, root};
 
 const GLOBAL_BYTES: u64 = 1 << 18;
@@ -463,14 +465,14 @@ proptest! {
 
     #[test]
     fn arguments_of_the_command_line(text in prop::collection::vec(token(), 0..8)) {
-        let _ = request::argument(&text.concat(), 0, GLOBAL_BYTES, 0);
+        let _ = request::argument(&text.concat(), 0, &text::Options { global_bytes: GLOBAL_BYTES, ..text::Options::default() });
     }
 
     #[test]
     fn damaged_launches(text in damaged(vec![LAUNCH.to_string()])) {
         for target in [Wanted::default(), Wanted::target("gfx1201")] {
             if let Ok((launch, _)) = launch::parse(&text, &target) {
-                let _ = launch::request(&launch, &root(), GLOBAL_BYTES);
+                let _ = launch::request(&launch, &root(), &Files::anywhere(), GLOBAL_BYTES);
             }
         }
     }

@@ -15,7 +15,7 @@ fn prepare(kernel: &str) -> Prepared {
     let path = path.display().to_string();
     let cli = Cli::try_parse_from(["wavesim", "debug", path.as_str()]).unwrap();
     let Command::Debug(args) = cli.command else { panic!("not the debugger") };
-    args.input.prepare(0).unwrap().unwrap_or_else(|messages| panic!("{messages}"))
+    args.input.prepare(0).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Everything that execution can see or change.

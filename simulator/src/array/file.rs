@@ -1,6 +1,7 @@
 //! Arrays in files: raw little-endian elements, and NumPy's `.npy`.
 
 use super::{Array, ArrayError, DType, count, size_bytes, type_name};
+use crate::files::Files;
 use npyz::{NpyHeader, Order, TypeChar};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,19 +11,15 @@ fn wrong(path: &Path, message: impl std::fmt::Display) -> ArrayError {
     ArrayError::File(format!("{}: {message}", path.display()))
 }
 
-/// Bytes of a regular file whose length is known before a byte is read.
-fn sized(path: &Path) -> Result<(File, u64), ArrayError> {
-    let io = |e: io::Error| wrong(path, e);
-    let meta = std::fs::metadata(path).map_err(io)?;
-    if !meta.is_file() {
-        return Err(wrong(path, "not a file"));
-    }
-    Ok((File::open(path).map_err(io)?, meta.len()))
-}
-
 /// Raw elements of `stored`, converted to `dtype` where the two differ. The file holds exactly the shape's elements.
-pub fn raw(path: &Path, stored: DType, dtype: DType, shape: &[u64]) -> Result<Array, ArrayError> {
-    let (mut file, len) = sized(path)?;
+pub fn raw(
+    path: &Path,
+    files: &Files,
+    stored: DType,
+    dtype: DType,
+    shape: &[u64],
+) -> Result<Array, ArrayError> {
+    let (mut file, len) = files.open(path)?;
     let wanted = size_bytes(stored, shape)?;
     if len != wanted as u64 {
         let message = format!(
@@ -50,9 +47,9 @@ fn convert(array: Array, dtype: DType) -> Result<Array, ArrayError> {
 
 /// A `.npy` file in C order, with the type and shape it states. bf16, which the format does not have, may be stored as u16 or
 /// void of 2 bytes: then `wanted` decides.
-pub fn npy(path: &Path, wanted: Option<DType>) -> Result<Array, ArrayError> {
-    let (mut file, len) = sized(path)?;
-    let header = NpyHeader::from_reader(&mut file).map_err(|e| wrong(path, e))?;
+pub fn npy(path: &Path, files: &Files, wanted: Option<DType>) -> Result<Array, ArrayError> {
+    let (mut file, len) = files.open(path)?;
+    let header = header(&mut file).ok_or_else(|| wrong(path, "not a .npy file"))?;
     if header.order() != Order::C {
         return Err(wrong(path, "only C order is supported"));
     }
@@ -72,9 +69,44 @@ pub fn npy(path: &Path, wanted: Option<DType>) -> Result<Array, ArrayError> {
     Ok(Array { dtype: stored, shape, bytes })
 }
 
+/// Bytes of a header at most, and brackets inside each other: the header's parser has no bounds of its own.
+const MAX_HEADER: u32 = 64 << 10;
+const MAX_NESTING: u32 = 6;
+
+/// The header, with the file behind it.
+fn header(file: &mut File) -> Option<NpyHeader> {
+    let mut bytes = vec![0; 10];
+    file.read_exact(&mut bytes).ok()?;
+    let mut len = u16::from_le_bytes([bytes[8], bytes[9]]) as u32;
+    // From version 2 on the length has four bytes.
+    if bytes[6] > 1 {
+        bytes.resize(12, 0);
+        file.read_exact(&mut bytes[10..]).ok()?;
+        len = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
+    }
+    if !bytes.starts_with(b"\x93NUMPY") || len > MAX_HEADER {
+        return None;
+    }
+    let start = bytes.len();
+    bytes.resize(start + len as usize, 0);
+    file.read_exact(&mut bytes[start..]).ok()?;
+    let mut depth = 0u32;
+    for byte in &bytes[start..] {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_NESTING {
+            return None;
+        }
+    }
+    NpyHeader::from_reader(&bytes[..]).ok()
+}
+
 /// As [`npy`], with the wanted type and number of elements; the shape may differ.
-pub fn npy_as(path: &Path, dtype: DType, shape: &[u64]) -> Result<Array, ArrayError> {
-    let found = npy(path, Some(dtype))?;
+pub fn npy_as(path: &Path, files: &Files, dtype: DType, shape: &[u64]) -> Result<Array, ArrayError> {
+    let found = npy(path, files, Some(dtype))?;
     if found.dtype != dtype || found.len() != count(shape)? {
         let message = format!("{} where {} is wanted", found.type_name(), type_name(dtype, shape));
         return Err(wrong(path, message));
@@ -139,15 +171,40 @@ pub fn write_npy(mut out: impl Write, array: &Array) -> io::Result<()> {
     out.write_all(&array.bytes)
 }
 
-/// Writes arrays as `DIR/NAME.npy`, all or none as far as the file system allows: everything is written beside its place first and
-/// then renamed.
+/// Bytes of an output's name at most, so that file systems take it with what is added.
+const MAX_NAME: usize = 200;
+
+/// The file name of an output. Names come out of code objects and launch descriptions, so they may be anything: what could leave the
+/// folder, hide the file or mean something to a terminal or a shell is written as `%2f`, as in URLs. `None`: the name is too long.
+pub fn file_name(name: &str) -> Option<String> {
+    let mut out = String::new();
+    for (at, byte) in name.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric() || b"_-+=,@$".contains(&byte) || byte == b'.' && at > 0;
+        match plain {
+            true => out.push(byte as char),
+            false => out += &format!("%{byte:02x}"),
+        }
+    }
+    (!out.is_empty() && out.len() <= MAX_NAME).then_some(out)
+}
+
+/// Writes arrays as `DIR/NAME.npy` ([`file_name`]), all or none as far as the file system allows: everything is written beside its place
+/// first and then renamed.
 pub fn write_all<'a>(dir: &Path, arrays: impl IntoIterator<Item = (&'a str, &'a Array)>) -> io::Result<()> {
     std::fs::create_dir_all(dir)?;
     let mut written = Vec::new();
     let result = arrays.into_iter().try_for_each(|(name, array)| {
-        let partial = dir.join(format!(".{name}.npy.{}", std::process::id()));
-        written.push((partial.clone(), dir.join(format!("{name}.npy"))));
-        let mut out = io::BufWriter::new(File::create(&partial)?);
+        let file = file_name(name).ok_or_else(|| {
+            io::Error::other(format!("an output's name has {} bytes: no file can be called so", name.len()))
+        })?;
+        let partial = dir.join(format!(".{file}.npy.{}", std::process::id()));
+        let to = dir.join(format!("{file}.npy"));
+        if written.iter().any(|(_, other)| *other == to) {
+            return Err(io::Error::other(format!("two outputs are called `{name}`")));
+        }
+        // Never through a link that is there already.
+        let mut out = io::BufWriter::new(File::create_new(&partial)?);
+        written.push((partial, to));
         write_npy(&mut out, array)?;
         out.flush()
     });
@@ -173,10 +230,51 @@ mod tests {
             for shape in [&[][..], &[5], &[2, 3, 4]] {
                 let array = fill::rand(dtype, shape, &mut Random::new(1)).unwrap();
                 write_all(&dir, [("x", &array)]).unwrap();
-                assert_eq!(npy(&dir.join("x.npy"), Some(dtype)).unwrap(), array, "{}", array.type_name());
+                assert_eq!(
+                    npy(&dir.join("x.npy"), &Files::anywhere(), Some(dtype)).unwrap(),
+                    array,
+                    "{}",
+                    array.type_name()
+                );
             }
         }
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "nothing partial stays");
         std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn names_stay_in_the_folder() {
+        let name = |n: &str| file_name(n).unwrap();
+        assert_eq!(name("out_y"), "out_y");
+        assert_eq!(name("a.b"), "a.b");
+        assert_eq!(name("./../evil"), "%2e%2f..%2fevil");
+        assert_eq!(name(".."), "%2e.");
+        assert_eq!(name("/etc/passwd"), "%2fetc%2fpasswd");
+        assert_eq!(name("a\\b\0c\x1b"), "a%5cb%00c%1b");
+        // Different names are different files.
+        assert_ne!(name("%2e"), name("."));
+        assert!(file_name("").is_none() && file_name(&"x".repeat(300)).is_none());
+    }
+
+    #[test]
+    fn two_outputs_of_one_name_are_an_error_that_leaves_nothing() {
+        let dir = std::env::temp_dir().join(format!("wavesim-twice-{}", std::process::id()));
+        let array = Array::zeros(DType::U8, &[1]).unwrap();
+        assert!(write_all(&dir, [("x", &array), ("x", &array)]).is_err());
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn hostile_headers_are_refused() {
+        let path = std::env::temp_dir().join(format!("wavesim-hostile-{}.npy", std::process::id()));
+        let long = [&b"\x93NUMPY\x02\x00"[..], &u32::MAX.to_le_bytes()].concat();
+        let deep = [&b"\x93NUMPY\x01\x00"[..], &40000u16.to_le_bytes(), &[b'('; 40000]].concat();
+        for bytes in [&long[..], &deep, b"\x93NUMPY", b"secret contents of another file", b""] {
+            std::fs::write(&path, bytes).unwrap();
+            let error = npy(&path, &Files::anywhere(), None).unwrap_err().to_string();
+            assert!(error.ends_with("not a .npy file"), "{error}");
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 }

@@ -15,6 +15,8 @@ pub mod show;
 
 pub use dtype::{DType, Num};
 
+use crate::files::FileError;
+
 /// A dense row-major array of little-endian elements. An empty shape is a scalar: one element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Array {
@@ -63,8 +65,14 @@ pub fn type_name(dtype: DType, shape: &[u64]) -> String {
     format!("{}[{}]", dtype.name(), dims.join(","))
 }
 
+/// Dimensions of an array at most, as NumPy has it.
+pub const MAX_DIMENSIONS: usize = 64;
+
 /// Elements of a shape; an error where no host could hold them.
 pub fn count(shape: &[u64]) -> Result<usize, ArrayError> {
+    if shape.len() > MAX_DIMENSIONS {
+        return Err(ArrayError::Dimensions(shape.len()));
+    }
     let count = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d));
     count.filter(|n| *n <= isize::MAX as u64 / 16).map(|n| n as usize).ok_or(ArrayError::TooLarge)
 }
@@ -79,6 +87,8 @@ pub fn size_bytes(dtype: DType, shape: &[u64]) -> Result<usize, ArrayError> {
 pub enum ArrayError {
     #[error("an array of this shape fits in no memory")]
     TooLarge,
+    #[error("{0} dimensions: an array has at most {MAX_DIMENSIONS}")]
+    Dimensions(usize),
     #[error("{value} is no {} ({range})", dtype.name())]
     Range { value: String, dtype: DType, range: String },
     #[error("arange with a step of 0")]
@@ -87,4 +97,10 @@ pub enum ArrayError {
     Count { what: String, given: String, wanted: usize, wanted_type: String },
     #[error("{0}")]
     File(String),
+}
+
+impl From<FileError> for ArrayError {
+    fn from(e: FileError) -> ArrayError {
+        ArrayError::File(e.to_string())
+    }
 }

@@ -15,6 +15,9 @@ const PRECISION: usize = 8;
 
 /// The array's text; `full` keeps every element.
 pub fn show(array: &Array, full: bool) -> String {
+    if array.is_empty() {
+        return "[]".to_string();
+    }
     let elide = !full && array.len() > THRESHOLD;
     let shape: Vec<usize> = array.shape.iter().map(|&d| d as usize).collect();
     let mut shown = Vec::new();

@@ -1,9 +1,12 @@
 //! `wavesim asm`: text to machine words.
 
+use super::input::FileArgs;
+use super::output::emit;
 use super::target::{Target, WaveSize};
 use crate::arch::Arch;
 use crate::asm::object;
 use crate::asm::program::{LineError, Memory, Program};
+use crate::files;
 use crate::loader::assembly::Reading;
 use crate::loader::code_object::TEXT;
 use anyhow::{Context as _, bail};
@@ -30,6 +33,8 @@ pub struct AsmArgs {
     /// Where `.include` looks, after the file's own folder (may be given again)
     #[arg(short = 'I', value_name = "DIR")]
     pub include: Vec<PathBuf>,
+    #[command(flatten)]
+    pub files: FileArgs,
     /// Write the words or the code object here
     #[arg(short, long)]
     pub output: Option<PathBuf>,
@@ -42,8 +47,9 @@ pub struct AsmArgs {
 }
 
 pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let bytes = super::read_input(&args.file)?;
-    let text = String::from_utf8(bytes).context("the input is not text")?;
+    let bytes = files::read(&args.file)?;
+    let name = super::input_name(&args.file);
+    let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;
     let extension = args.file.extension().and_then(|e| e.to_str());
     let by_name = || Arch::from_extension(extension?);
     let reading = Reading {
@@ -51,8 +57,9 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         wave: args.wave.wave,
         defines: Vec::new(),
         folders: super::input::folders(&args.file, &args.include),
+        files: args.files.access()?,
     };
-    let (mut program, options, mut errors) = reading.read(&super::input_name(&args.file), &text);
+    let (mut program, options, mut errors) = reading.read(&name, &text);
     let mut image = None;
     if program.kernels().next().is_some() && errors.is_empty() {
         match object::write(&mut program, &options) {
@@ -67,7 +74,7 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         json_lines(&program, &errors, out)?;
     } else {
         for e in &errors {
-            eprintln!("{e}");
+            emit(e);
         }
         if args.show_encoding || args.output.is_none() {
             listing(&program, out)?;
@@ -97,10 +104,10 @@ fn raw(program: &Program) -> anyhow::Result<()> {
     }
     for section in program.sections.iter().filter(|s| s.name != TEXT && s.memory != Memory::None) {
         if !section.bytes.is_empty() {
-            eprintln!(
+            emit(format!(
                 "note: {} is not written, raw words are those of {TEXT} alone: {CODE_OBJECT}",
                 section.name
-            );
+            ));
         }
     }
     Ok(())

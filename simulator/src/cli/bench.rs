@@ -3,6 +3,7 @@
 use crate::bench::instructions::{self, Baseline, TOLERANCE, WATCHED};
 use crate::bench::{self, WORKLOADS, host};
 use crate::check::Check;
+use crate::files;
 use anyhow::{Context, bail};
 use serde_json::json;
 use std::io::Write;
@@ -144,9 +145,7 @@ fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     };
     let mut here = Baseline::here();
     let recorded = match &args.baseline {
-        Some(file) if !args.bless => {
-            Baseline::parse(&std::fs::read_to_string(file).with_context(|| file.display().to_string())?)
-        }
+        Some(file) if !args.bless => Baseline::parse(&files::read_text(file)?),
         _ => here.clone(),
     };
     let comparable = recorded.made_by == here.made_by;

@@ -1,10 +1,11 @@
 //! `wavesim check`: a run with the checks that hardware does not make.
 
-use super::{BAD_INPUT, FAILED, OK};
+use super::{FAILED, INTERRUPTED, OK};
 use crate::check::{Check, Checker, Finding};
 use crate::fault::{Fault, FaultKind};
 use crate::loader::prepared::Prepared;
 use crate::sched::dispatch::{self, RunStats};
+use anyhow::bail;
 use std::io::Write;
 
 /// Run a kernel with every check on: bounds, uninitialised registers and memory, races, missing waits, barriers, hazards
@@ -57,15 +58,15 @@ pub fn checked(
 }
 
 pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let prepared = match args.input.prepare(crate::check::GUARD_BYTES)? {
-        Ok(prepared) => prepared,
-        Err(messages) => {
-            eprint!("{messages}");
-            return Ok(BAD_INPUT);
-        }
-    };
+    let prepared = args.input.prepare(crate::check::GUARD_BYTES)?;
+    let arch = prepared.program.arch;
+    let possible = Check::of(arch);
+    if let Some(check) = args.checks.iter().find(|c| !possible.contains(c)) {
+        let names: Vec<&str> = possible.iter().map(|c| c.name()).collect();
+        bail!("{} has no check `{}`; there is {}", arch.name(), check.name(), names.join(", "));
+    }
     super::progress::catch_interrupts();
-    let mut dispatch = args.input.dispatch(&prepared);
+    let mut dispatch = args.input.dispatch(&prepared)?;
     let bar = super::progress::Bar::new(args.quiet || args.json, dispatch.workgroups());
     dispatch.progress = Some(bar.counter());
     let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &args.checks));
@@ -95,7 +96,11 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             }
         }
     }
-    Ok(if findings.is_empty() && fault.is_none() { OK } else { FAILED })
+    Ok(match &fault {
+        Some(fault) if fault.kind == FaultKind::Interrupted => INTERRUPTED,
+        None if findings.is_empty() => OK,
+        _ => FAILED,
+    })
 }
 
 /// A fault in the form of a finding.

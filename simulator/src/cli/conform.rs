@@ -3,6 +3,8 @@
 use super::{FAILED, OK};
 use crate::arch::Arch;
 use crate::conform::{self, Engine, Outcome, Record};
+use crate::files;
+use anyhow::bail;
 use isa_spec::pcode::ir::Semantics;
 use rayon::prelude::*;
 use regex::Regex;
@@ -15,12 +17,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  wavesim conform vectors/rdna3
-  wavesim conform vectors --arch rdna4 --filter 'v_(add|sub)_f(16|32)' --json
-  wavesim conform vectors/rdna4/vop2.jsonl.gz --reference --show 5
+  wavesim conform tests/vectors/rdna3
+  wavesim conform tests/vectors --arch rdna4 --filter 'v_(add|sub)_f(16|32)' --json
+  wavesim conform tests/vectors/rdna4/vop2.jsonl.gz --reference --show 5
 
-Exit code 1 if a record fails. A list of disputed records (--disputed) is a text file with their names in blocks fenced by
-```disputed and ```: they are counted apart, and one that passes is pointed out.")]
+Exit code 1 if a record fails. A list of disputed records (--disputed) is a text
+file with their names in blocks fenced by ```disputed and ```: they are counted
+apart, and one that passes is pointed out.")]
 pub struct ConformArgs {
     /// Vector files, or folders of them
     #[arg(required = true)]
@@ -64,11 +67,13 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let pool = pool.build()?;
     let mut tally = Tally::default();
     if let Some(path) = &args.disputed {
-        let text = std::fs::read_to_string(path).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+        let text = files::read_text(path)?;
         tally.disputed = conform::disputed(&text).map(|id| (id.to_string(), false)).collect();
     }
-    for path in files(&args.paths)? {
+    let mut read = 0;
+    for path in vector_files(&args.paths)? {
         let mut records = conform::read_file(&path)?;
+        read += records.len();
         if let Some(filter) = &args.filter {
             records.retain(|r| filter.is_match(&r.op));
         }
@@ -76,6 +81,15 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             records.retain_mut(|r| r.choose(arch));
         }
         pool.install(|| tally.add(&family(&path), &records, engine, &BTreeMap::new()));
+    }
+    if tally.records() == 0 {
+        let (filter, arch) = (args.filter.as_ref().map(Regex::as_str), args.arch.map(Arch::name));
+        let wanted = [filter.map(|f| format!("--filter '{f}'")), arch.map(|a| format!("--arch {a}"))];
+        let wanted: Vec<String> = wanted.into_iter().flatten().collect();
+        match read {
+            0 => bail!("there are no records in these files"),
+            n => bail!("{} matches none of {n} records", wanted.join(" with ")),
+        }
     }
     tally.report(args.json, args.show, out)?;
     Ok(tally.code())
@@ -163,6 +177,12 @@ impl Tally {
         })
     }
 
+    /// Records that were run, whatever came of them.
+    pub fn records(&self) -> u64 {
+        let total = self.total();
+        total.passed + total.failed + total.unsupported + self.disputed_met().len() as u64
+    }
+
     pub fn code(&self) -> u8 {
         if self.failures.is_empty() { OK } else { FAILED }
     }
@@ -222,7 +242,7 @@ impl Tally {
 }
 
 /// Every vector file named or below a folder named, sorted within the folder.
-fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+fn vector_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut out = Vec::new();
     for path in paths {
         if !path.is_dir() {
@@ -234,7 +254,7 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             out.extend(isa_spec::data::files_below(path, end));
         }
         if out.len() == before {
-            anyhow::bail!("{}: no .jsonl or .jsonl.gz file below this folder", path.display());
+            bail!("{}: no .jsonl or .jsonl.gz file below this folder", path.display());
         }
         out[before..].sort();
     }

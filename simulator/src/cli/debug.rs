@@ -1,13 +1,13 @@
 //! `wavesim debug`: a kernel under the debugger.
 
 use super::input::InputArgs;
-use super::{BAD_INPUT, FAILED, OK};
+use super::{FAILED, OK};
 use crate::debug::command::{self, Debugger, Flow};
 use crate::debug::machine::Machine;
 use crate::debug::{repl, view};
-use anyhow::Context as _;
-use std::io::{IsTerminal, Read, Write};
-use std::path::PathBuf;
+use crate::files;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 /// Step through a kernel, forward and back; look at and change registers and memory
 #[derive(Debug, clap::Args)]
@@ -35,21 +35,15 @@ Examples:
 `help` inside lists the commands; docs/debugging.md walks through five broken kernels.";
 
 pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let prepared = match args.input.prepare(0)? {
-        Ok(prepared) => prepared,
-        Err(messages) => {
-            eprint!("{messages}");
-            return Ok(BAD_INPUT);
-        }
-    };
+    let prepared = args.input.prepare(0)?;
     super::progress::catch_interrupts();
-    let dispatch = args.input.dispatch(&prepared);
+    let dispatch = args.input.dispatch(&prepared)?;
     let machine = Machine::new(&prepared, &dispatch)?;
     let mut debugger = Debugger::new(machine, command::ctrl_c);
     writeln!(out, "{}", view::place(&debugger.machine, 0))?;
     let mut text = String::new();
     if let Some(path) = &args.commands {
-        text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        text = files::read_text(path)?;
     }
     for command in &args.execute {
         text.push_str(command);
@@ -64,8 +58,7 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         return Ok(OK);
     }
     // Commands through a pipe are a script.
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("standard input")?;
+    let text = files::read_text(Path::new("-"))?;
     let (good, _) = repl::script(&mut debugger, &text, out)?;
     Ok(if good { OK } else { FAILED })
 }

@@ -1,9 +1,12 @@
 //! `wavesim disasm`: machine words to text.
 
+use super::input::names_object;
+use super::output::emit;
 use super::target::{Target, WaveSize};
 use crate::arch::Arch;
 use crate::asm::{Options, print};
 use crate::codec::decode;
+use crate::files;
 use crate::loader::code_object::{self, LoadError};
 use anyhow::{Context as _, bail};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
@@ -42,24 +45,39 @@ pub struct DisasmArgs {
 }
 
 pub fn run(args: &DisasmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let bytes = super::read_input(&args.file)?;
+    let bytes = files::read(&args.file)?;
     let wave = args.wave.wave.unwrap_or(32);
     if args.hex {
-        let text = String::from_utf8(bytes).context("the input is not text")?;
+        let name = super::input_name(&args.file);
+        let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;
         let options = Options::new(args.target.arch_or_default()).wave(wave);
-        return hex_lines(&text, &options, args.json, out);
+        return hex_lines(&name, &text, &options, args.json, out);
     }
-    if code_object::is_object(&bytes) {
+    if code_object::is_object(&bytes) || names_object(&args.file) {
         return code_object(args, &bytes, out).with_context(|| super::input_name(&args.file));
+    }
+    if bytes.is_empty() {
+        bail!("{}: the file is empty", super::input_name(&args.file));
     }
     if let Some(what) = no_words(&bytes) {
         bail!("{}: this is {what}; words or a code object belong here", super::input_name(&args.file));
     }
     let options = Options::new(args.target.arch_or_default()).wave(wave);
+    let all = words(&bytes);
+    if !(0..all.len()).any(|at| decode(options.arch, &all[at..]).is_ok()) {
+        let (name, arch) = (super::input_name(&args.file), options.arch.name());
+        bail!("{name}: not a code object, and no word of it is an instruction of {arch}");
+    }
     listing(args, &options, 0, &bytes, &BTreeMap::new(), out)
 }
 
-fn hex_lines(text: &str, options: &Options, json: bool, out: &mut dyn Write) -> anyhow::Result<u8> {
+fn hex_lines(
+    name: &str,
+    text: &str,
+    options: &Options,
+    json: bool,
+    out: &mut dyn Write,
+) -> anyhow::Result<u8> {
     let mut code = super::OK;
     for (at, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
@@ -77,7 +95,7 @@ fn hex_lines(text: &str, options: &Options, json: bool, out: &mut dyn Write) -> 
             }
             (Err(error), false) => {
                 code = super::BAD_INPUT;
-                eprintln!("error: line {}: {error}", at + 1);
+                emit(format!("{name}:{}: error: {error}", at + 1));
             }
         }
     }
@@ -240,7 +258,7 @@ fn listing(
         at = next;
     }
     if !bytes.len().is_multiple_of(4) {
-        eprintln!("error: {} bytes after the last whole word", bytes.len() % 4);
+        emit(format!("error: {} bytes after the last whole word", bytes.len() % 4));
         code = super::BAD_INPUT;
     }
     Ok(code)

@@ -1,17 +1,18 @@
 //! What `run` and `launch` share: how to execute, and how results are told.
 
-use super::observe::{self, ObserveArgs, RunError};
-use super::{FAILED, OK, progress, words};
+use super::observe::{self, ObserveArgs};
+use super::output::emit;
+use super::{Diagnostics, FAILED, INTERRUPTED, OK, progress, words};
 use crate::array::{Array, file, json, show};
-use crate::exec::overrides::Overrides;
-use crate::fault::Fault;
+use crate::exec::overrides::{OverrideError, Overrides};
+use crate::fault::{Fault, FaultKind};
 use crate::loader::compare::Mismatch;
 use crate::loader::prepared::Prepared;
 use crate::sched::dispatch::{RunStats, Schedule};
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How to execute, and what to do with the outputs
@@ -63,53 +64,84 @@ pub struct Finished {
     pub seconds: f64,
 }
 
+/// What a run came to.
+pub struct Ended {
+    pub result: Result<Finished, Box<Fault>>,
+    /// What `--stats` counted, for machine output.
+    statistics: Option<Value>,
+}
+
 impl Execution {
-    /// Runs the kernel. The outer error is bad input (a wrong pseudocode file), the inner one the kernel's fault.
-    pub fn run(
-        &self,
-        prepared: &mut Prepared,
-        out: &mut dyn Write,
-    ) -> anyhow::Result<Result<Finished, Box<Fault>>> {
+    /// Puts a user's pseudocode in the place of the compiled meanings.
+    fn replace_semantics(&self, path: &Path, prepared: &mut Prepared) -> anyhow::Result<()> {
+        let (overrides, warnings) = Overrides::load(path).map_err(|e| match e {
+            OverrideError::Wrong(text) => anyhow::Error::new(Diagnostics(text)),
+            e => e.into(),
+        })?;
+        if let Some(text) = warnings {
+            emit(text);
+        }
+        let program = &mut prepared.program;
+        let names: Vec<&str> = overrides.names(program.arch).collect();
+        if names.is_empty() {
+            bail!("{}: it replaces no instruction of {}", path.display(), program.arch.name());
+        }
+        if !program.mnemonics().any(|mnemonic| names.contains(&mnemonic)) {
+            let names = names.join(", ").to_lowercase();
+            emit(format!("note: the kernel has no instruction that {} replaces ({names})", path.display()));
+        }
+        program.replace_semantics(Arc::new(overrides));
+        Ok(())
+    }
+
+    /// Runs the kernel. The error is bad input (a wrong pseudocode file).
+    pub fn run(&self, prepared: &mut Prepared, out: &mut dyn Write) -> anyhow::Result<Ended> {
+        if self.json && self.observe.trace.as_ref().is_some_and(|p| p.as_os_str() == "-") {
+            bail!("--json and --trace - both write to standard output: give the trace a file");
+        }
         if let Some(path) = &self.semantics {
-            let (overrides, warnings) = Overrides::load(path)?;
-            if let Some(text) = warnings {
-                eprint!("{text}");
-            }
-            prepared.program.replace_semantics(Arc::new(overrides));
+            self.replace_semantics(path, prepared)?;
         }
         let mut dispatch = prepared.dispatch(self.max_instructions);
         dispatch.schedule = self.schedule;
         dispatch.threads = self.threads as usize;
         // A launch that no device takes is bad input, not a fault of the kernel.
         dispatch.check()?;
+        self.observe.check(&dispatch)?;
         let started = std::time::Instant::now();
         progress::catch_interrupts();
         let bar = progress::Bar::new(self.quiet || self.json, dispatch.workgroups());
         dispatch.progress = Some(bar.counter());
         let result = bar.during(|| observe::run(&self.observe, prepared, &dispatch, self.json, out));
-        match result {
-            Ok(stats) => Ok(Ok(Finished { stats, seconds: started.elapsed().as_secs_f64() })),
-            Err(RunError::Fault(fault)) => Ok(Err(fault)),
-            Err(RunError::Other(e)) => Err(e),
-        }
+        let observed = result?;
+        let seconds = started.elapsed().as_secs_f64();
+        let result = observed.result.map(|stats| Finished { stats, seconds });
+        Ok(Ended { result, statistics: observed.statistics })
     }
 
     /// Tells what a run came to: outputs or the fault, as text or JSON; writes the output files. `check`: what was compared.
     pub fn report(
         &self,
         prepared: &Prepared,
-        result: &Result<Finished, Box<Fault>>,
+        ended: &Ended,
         check: Option<&[Mismatch]>,
         out: &mut dyn Write,
     ) -> anyhow::Result<u8> {
-        let finished = match result {
+        let with_statistics = |mut object: Value| {
+            if let Some(statistics) = &ended.statistics {
+                object["stats"] = statistics.clone();
+            }
+            object
+        };
+        let finished = match &ended.result {
             Ok(finished) => finished,
             Err(fault) => {
                 if self.json {
-                    writeln!(out, "{}", json!({ "schema": "wavesim-run-1", "fault": fault_json(fault) }))?;
+                    let object = json!({ "schema": "wavesim-run-1", "fault": fault_json(fault) });
+                    writeln!(out, "{}", with_statistics(object))?;
                 }
-                eprintln!("{fault}");
-                return Ok(FAILED);
+                emit(fault);
+                return Ok(if fault.kind == FaultKind::Interrupted { INTERRUPTED } else { FAILED });
             }
         };
         let outputs = prepared.outputs()?;
@@ -119,7 +151,7 @@ impl Execution {
         }
         let passed = check.is_none_or(<[Mismatch]>::is_empty);
         if self.json {
-            let mut object = success_json(&outputs, finished);
+            let mut object = with_statistics(success_json(&outputs, finished));
             if prepared.memory.counts_words() {
                 object["outputs"]["memory"] = words::json(&prepared.memory);
             }

@@ -1,12 +1,14 @@
 //! Opening kernels: one way for every command that takes one. What a file is, is told by its content and its name: a launch description
 //! (`.json`), a code object (ELF), an assembly file (`.s`), or else a text kernel.
 
+use super::Diagnostics;
 use super::execute::parse_schedule;
 use super::target::{Target, WaveSize, parse_mcpu};
 use crate::arch::Arch;
 use crate::arch::machine::Machine;
-use crate::asm;
 use crate::asm::program::LineError;
+use crate::asm::{self, error::suggest};
+use crate::files::{self, FileError, Files};
 use crate::loader::assembly::Reading;
 use crate::loader::code_object::{self, LoadError};
 use crate::loader::launch::{self, Loaded, Wanted};
@@ -39,13 +41,16 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
-    /// Loads the kernel with `guard` bytes free between its arguments; what is wrong with a text is the inner error, as shown to a user.
-    pub fn prepare(&self, guard: u64) -> anyhow::Result<Result<Prepared, String>> {
+    /// Loads the kernel with `guard` bytes free between its arguments.
+    pub fn prepare(&self, guard: u64) -> anyhow::Result<Prepared> {
         self.kernel.prepare(&self.file, self.data.as_deref(), guard)
     }
 
-    pub fn dispatch<'p>(&self, prepared: &'p Prepared) -> Dispatch<'p> {
-        Dispatch { schedule: self.schedule, ..prepared.dispatch(self.max_instructions) }
+    /// A launch that no device takes is bad input.
+    pub fn dispatch<'p>(&self, prepared: &'p Prepared) -> anyhow::Result<Dispatch<'p>> {
+        let dispatch = Dispatch { schedule: self.schedule, ..prepared.dispatch(self.max_instructions) };
+        dispatch.check()?;
+        Ok(dispatch)
     }
 }
 
@@ -70,7 +75,23 @@ pub struct KernelArgs {
     #[arg(long, conflicts_with_all = ["arch", "mcpu", "wave"])]
     pub target: Option<String>,
     #[command(flatten)]
+    pub files: FileArgs,
+    #[command(flatten)]
     pub call: CallArgs,
+}
+
+/// What the input's text may name
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct FileArgs {
+    /// Files that the input names (`.include`, `.incbin`, `file()`, `npy()`, launch descriptions) must lie below DIR, links resolved
+    #[arg(long, value_name = "DIR")]
+    pub files_below: Option<PathBuf>,
+}
+
+impl FileArgs {
+    pub fn access(&self) -> Result<Files, FileError> {
+        self.files_below.as_deref().map_or(Ok(Files::anywhere()), Files::below)
+    }
 }
 
 /// How a code object's kernel is launched
@@ -132,6 +153,12 @@ pub fn is_description(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "json")
 }
 
+/// Whether a path has a name of code objects and bundles.
+pub fn names_object(path: &Path) -> bool {
+    let extension = path.extension().and_then(|e| e.to_str());
+    matches!(extension, Some("co" | "o" | "so" | "hsaco" | "bundle" | "hipfb"))
+}
+
 fn form(path: &Path, bytes: &[u8]) -> Form {
     if code_object::is_object(bytes) || code_object::foreign(bytes).is_some() {
         return Form::Object;
@@ -139,6 +166,7 @@ fn form(path: &Path, bytes: &[u8]) -> Form {
     match path.extension().and_then(|e| e.to_str()) {
         Some("json") => Form::Description,
         Some("s" | "S" | "asm") => Form::Assembly,
+        _ if names_object(path) => Form::Object,
         // Without a name: only assembly describes kernels so.
         None if bytes.windows(14).any(|w| w == b".amdhsa_kernel") => Form::Assembly,
         _ => Form::Text,
@@ -146,18 +174,13 @@ fn form(path: &Path, bytes: &[u8]) -> Form {
 }
 
 impl KernelArgs {
-    /// Opens a kernel and makes it ready, with `guard` bytes free between its arguments. What is wrong with a text is the inner error,
-    /// as shown to a user. `data`: first contents of memory, for programs of machines of their own.
-    pub fn prepare(
-        &self,
-        path: &Path,
-        data: Option<&Path>,
-        guard: u64,
-    ) -> anyhow::Result<Result<Prepared, String>> {
+    /// Opens a kernel and makes it ready, with `guard` bytes free between its arguments. `data`: first contents of memory, for programs
+    /// of machines of their own.
+    pub fn prepare(&self, path: &Path, data: Option<&Path>, guard: u64) -> anyhow::Result<Prepared> {
         if is_description(path) {
-            return Ok(Ok(self.description(path, guard)?.prepared));
+            return Ok(self.description(path, guard)?.prepared);
         }
-        let bytes = super::read_input(path)?;
+        let bytes = files::read(path)?;
         let name = super::input_name(path);
         let form = form(path, &bytes);
         if self.target.is_some() && form != Form::Object {
@@ -165,13 +188,14 @@ impl KernelArgs {
         }
         if form == Form::Object {
             self.no_definitions("a code object")?;
-            return self.object(&bytes, guard).map(Ok).with_context(|| name);
+            return self.object(&bytes, guard).with_context(|| name);
         }
         let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;
         let extension = path.extension().and_then(|e| e.to_str());
         let arch = self.machine.arch().or_else(|| Arch::from_extension(extension?));
         if let Some((arch, machine)) = arch.and_then(|arch| Some((arch, arch.machine()?))) {
             self.no_call("an assembly program says this itself")?;
+            self.no_definitions("an assembly program")?;
             return self.program(arch, machine, Source { name, text }, data);
         }
         if let Some(data) = data {
@@ -193,7 +217,7 @@ impl KernelArgs {
             arch: self.machine.arch(),
             wave: self.wave.wave,
         };
-        launch::load(path, &wanted, self.global_bytes(1024), guard)
+        launch::load(path, &wanted, &self.files.access()?, self.global_bytes(1024), guard)
     }
 
     fn global_bytes(&self, default: u64) -> u64 {
@@ -223,13 +247,7 @@ impl KernelArgs {
         Ok(constants)
     }
 
-    fn text(
-        &self,
-        path: &Path,
-        name: String,
-        text: String,
-        guard: u64,
-    ) -> anyhow::Result<Result<Prepared, String>> {
+    fn text(&self, path: &Path, name: String, text: String, guard: u64) -> anyhow::Result<Prepared> {
         self.no_call("a text kernel says this in its header")?;
         let options = Options {
             constants: self.constants()?,
@@ -237,17 +255,24 @@ impl KernelArgs {
             wave: self.wave.wave,
             seed: self.seed,
             folder: path.parent().map(Path::to_path_buf).unwrap_or_default(),
+            files: self.files.access()?,
             global_bytes: self.global_bytes(32),
         };
         let mut sources = SourceMap::default();
         let file = sources.add(name.as_str(), text.as_str());
         let kernel = match text::parse(&sources, file, &options) {
             Ok(kernel) => kernel,
-            Err(diagnostics) => return Ok(Err(text::render(&sources, &diagnostics))),
+            Err(diagnostics) => bail!(Diagnostics(text::render(&sources, &diagnostics))),
         };
+        for definition in &self.define {
+            let constant = definition.split('=').next().unwrap_or_default().trim();
+            if !mentions(&text, constant) {
+                bail!("-D {definition}: {name} has no `{constant}`{}", similar(&text, constant));
+            }
+        }
         let memory = Memory::with_guard(options.global_bytes, guard)?;
-        let prepared = crate::loader::text_kernel::load(kernel, Source { name: name.clone(), text }, memory);
-        prepared.map(Ok).with_context(|| name)
+        let source = Source { name: name.clone(), text };
+        crate::loader::text_kernel::load(kernel, source, memory).with_context(|| name)
     }
 
     /// A program of a machine of its own, with its data.
@@ -257,17 +282,17 @@ impl KernelArgs {
         machine: &'static Machine,
         source: Source,
         data: Option<&Path>,
-    ) -> anyhow::Result<Result<Prepared, String>> {
+    ) -> anyhow::Result<Prepared> {
         let rendered = |name: &str, errors: Vec<LineError>| {
-            errors.into_iter().map(|e| format!("{}\n", e.of(name))).collect::<String>()
+            Diagnostics(errors.into_iter().map(|e| format!("{}\n", e.of(name))).collect())
         };
         let (unit, errors) = asm::plain::read(&source.text, arch, machine);
         if !errors.is_empty() {
-            return Ok(Err(rendered(&source.name, errors)));
+            bail!(rendered(&source.name, errors));
         }
         let mut words = Vec::new();
         if let Some(path) = data {
-            let bytes = super::read_input(path)?;
+            let bytes = files::read(path)?;
             let name = super::input_name(path);
             if path.extension().is_some_and(|e| e == "bin") {
                 words = plain::raw_data(&bytes);
@@ -277,13 +302,12 @@ impl KernelArgs {
                 })?;
                 words = match plain::data(&text) {
                     Ok(words) => words,
-                    Err(errors) => return Ok(Err(rendered(&name, errors))),
+                    Err(errors) => bail!(rendered(&name, errors)),
                 };
             }
         }
         let name = source.name.clone();
-        let prepared = plain::prepare(unit, arch, machine, source, &words, self.global_bytes(32));
-        prepared.map(Ok).with_context(|| name)
+        plain::prepare(unit, arch, machine, source, &words, self.global_bytes(32)).with_context(|| name)
     }
 
     /// How assembly files are read.
@@ -302,23 +326,18 @@ impl KernelArgs {
             wave: self.wave.wave,
             defines,
             folders: folders(path, &self.call.include),
+            files: self.files.access()?,
         })
     }
 
-    fn assembly(
-        &self,
-        path: &Path,
-        name: &str,
-        text: &str,
-        guard: u64,
-    ) -> anyhow::Result<Result<Prepared, String>> {
+    fn assembly(&self, path: &Path, name: &str, text: &str, guard: u64) -> anyhow::Result<Prepared> {
         let assembled = match self.reading(path)?.assemble(name, text) {
             Ok(assembled) => assembled,
-            Err(errors) => return Ok(Err(errors.iter().map(|e| format!("{e}\n")).collect())),
+            Err(errors) => bail!(Diagnostics(errors.iter().map(|e| format!("{e}\n")).collect())),
         };
         let mut prepared = self.object(&assembled.object, guard).with_context(|| name.to_string())?;
         assembled.annotate(&mut prepared);
-        Ok(Ok(prepared))
+        Ok(prepared)
     }
 
     /// A code object's kernel with the command line's arguments.
@@ -344,9 +363,14 @@ impl KernelArgs {
             bail!(LoadError::Target { object: kernel.arch.name(), wish: wish.to_string() });
         }
         let global_bytes = self.global_bytes(1024);
+        let grid = call.grid.context("--grid X[,Y[,Z]] is needed: how many workgroups")?.0;
+        let block = call.block.map(|d| d.0).or(kernel.block);
+        let block = block.context("--block X[,Y[,Z]] is needed: how many work-items a workgroup has")?;
+        let options =
+            Options { global_bytes, seed: self.seed, files: self.files.access()?, ..Options::default() };
         let mut list = Vec::new();
         for (index, text) in call.args.iter().enumerate() {
-            list.push(request::argument(text, index, global_bytes, self.seed)?);
+            list.push(request::argument(text, index, &options)?);
         }
         for (index, (entry, parameter)) in list.iter_mut().zip(kernel.explicit()).enumerate() {
             // A name that nobody gave is the parameter's own.
@@ -355,15 +379,24 @@ impl KernelArgs {
             }
         }
         let named = list.iter().map(|(name, _)| name.clone()).filter(|n| n.starts_with("out_")).collect();
-        let request = Request {
-            grid: call.grid.map_or([1; 3], |d| d.0),
-            block: call.block.map_or([1; 3], |d| d.0),
-            dynamic_lds: 0,
-            args: list,
-            outputs: named,
-        };
+        let request = Request { grid, block, dynamic_lds: 0, args: list, outputs: named };
         Ok(request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?)
     }
+}
+
+/// The words of a text that may be names.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
+}
+
+fn mentions(text: &str, name: &str) -> bool {
+    words(text).any(|w| w == name)
+}
+
+/// A suggestion for a name that a text has not.
+fn similar(text: &str, name: &str) -> String {
+    let likely = words(text).filter(|w| w.len() > 1 && w.starts_with(|c: char| !c.is_ascii_digit()));
+    suggest(name, likely).map_or(String::new(), |hint| format!("; {hint}"))
 }
 
 /// Where files are looked for that a file includes.

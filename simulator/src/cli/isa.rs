@@ -2,6 +2,7 @@
 //!
 //! [`run`] is the entry point; each command has a function that gives its text or JSON, so that tests need no process.
 
+use super::output::emit;
 use super::target::Target;
 use crate::arch::Arch;
 use crate::isa;
@@ -12,7 +13,7 @@ use isa_spec::tables::{ArchTable, Encoding, Entry, Field, Instruction, OperandSi
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// `wavesim isa …`
 #[derive(Debug, clap::Args)]
@@ -53,21 +54,20 @@ pub enum IsaCommand {
 }
 
 /// Runs one command. The exit code: 0, or 2 for a name that is no instruction.
-pub fn run(args: &IsaArgs, out: &mut dyn Write) -> io::Result<u8> {
+pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let text = match &args.command {
         IsaCommand::List { target, group, json } => list(&target.archs(), group.as_deref(), *json),
         IsaCommand::Show { name, target, json } => show(&target.archs(), name, *json),
         IsaCommand::Coverage { target, json } => Ok(coverage(&target.archs(), *json)),
     };
     match text {
-        Ok(text) => match out.write_all(text.as_bytes()) {
-            // `isa list | head`: the reader has what it wanted.
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-            result => result.map(|()| 0),
-        },
+        Ok(text) => {
+            out.write_all(text.as_bytes())?;
+            Ok(super::OK)
+        }
         Err(message) => {
-            eprintln!("error: {message}");
-            Ok(2)
+            emit(format!("error: {message}"));
+            Ok(super::BAD_INPUT)
         }
     }
 }

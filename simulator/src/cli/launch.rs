@@ -1,8 +1,9 @@
 //! `wavesim launch`: compiled kernels, run as a launch description or the command line says.
 
+use super::OK;
 use super::execute::Execution;
 use super::input::{ARG_HELP, KernelArgs, is_description};
-use super::{BAD_INPUT, OK};
+use super::output::emit;
 use anyhow::{Context as _, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,8 @@ use std::path::{Path, PathBuf};
 #[command(after_long_help = format!("\
 Examples:
   wavesim launch vadd/launch.json --target gfx1201 --check
-  wavesim launch vadd.co --grid 4 --block 64 --arg 'a:f32[256]=arange(256)' --arg 'b:f32[256]=repeat(1)' \\
-      --arg 'c:f32[256]' --arg 256
+  wavesim launch vadd.co --grid 4 --block 64 --arg 'a:f32[256]=arange(256)' \\
+      --arg 'b:f32[256]=repeat(1)' --arg 'c:f32[256]' --arg 256
 
 {ARG_HELP}"))]
 pub struct LaunchArgs {
@@ -40,10 +41,10 @@ pub fn run(args: &LaunchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
 
 fn description(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut loaded = args.kernel.description(file, 0)?;
-    let result = args.execution.run(&mut loaded.prepared, out)?;
-    let mismatches = if args.check && result.is_ok() { Some(loaded.mismatches()?) } else { None };
-    let code = args.execution.report(&loaded.prepared, &result, mismatches.as_deref(), out)?;
-    match (&result, &mismatches) {
+    let ended = args.execution.run(&mut loaded.prepared, out)?;
+    let mismatches = if args.check && ended.result.is_ok() { Some(loaded.mismatches()?) } else { None };
+    let code = args.execution.report(&loaded.prepared, &ended, mismatches.as_deref(), out)?;
+    match (&ended.result, &mismatches) {
         _ if args.execution.json => {}
         (Ok(finished), Some(list)) if list.is_empty() => writeln!(
             out,
@@ -60,7 +61,7 @@ fn description(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::R
                 writeln!(out, "{mismatch}")?;
             }
         }
-        (Err(_), _) => eprintln!("in {}", file.display()),
+        (Err(_), _) => emit(format!("in {}", file.display())),
         _ => {}
     }
     Ok(code)
@@ -70,13 +71,7 @@ fn other(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::Result<
     if args.check {
         bail!("--check needs a launch description: a code object says nothing of its outputs");
     }
-    let mut prepared = match args.kernel.prepare(file, None, 0)? {
-        Ok(prepared) => prepared,
-        Err(messages) => {
-            eprint!("{messages}");
-            return Ok(BAD_INPUT);
-        }
-    };
-    let result = args.execution.run(&mut prepared, out)?;
-    args.execution.report(&prepared, &result, None, out)
+    let mut prepared = args.kernel.prepare(file, None, 0)?;
+    let ended = args.execution.run(&mut prepared, out)?;
+    args.execution.report(&prepared, &ended, None, out)
 }

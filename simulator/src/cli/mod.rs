@@ -15,6 +15,7 @@ pub mod input;
 pub mod isa;
 pub mod launch;
 pub mod observe;
+pub mod output;
 pub mod pcode;
 pub mod progress;
 pub mod run;
@@ -23,7 +24,8 @@ pub mod tui;
 pub mod words;
 
 use clap::{Parser, Subcommand};
-use std::io::{self, BufWriter, Write};
+use output::emit;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Success.
@@ -32,6 +34,8 @@ pub const OK: u8 = 0;
 pub const FAILED: u8 = 1;
 /// Bad usage or bad input.
 pub const BAD_INPUT: u8 = 2;
+/// Ended by Ctrl-C, as shells have it.
+pub const INTERRUPTED: u8 = 130;
 
 /// Functional simulator for AMD RDNA 3, 3.5 and 4 GPUs
 #[derive(Debug, Parser)]
@@ -48,7 +52,8 @@ Examples:
   wavesim isa show v_add_f32 --arch rdna4
   wavesim completions bash > ~/.local/share/bash-completion/completions/wavesim
 
-Exit codes: 0 success; 1 the kernel faulted, outputs differ or vectors failed; 2 bad usage or input.";
+Exit codes: 0 success; 1 the kernel faulted, outputs differ, vectors failed, or
+there are findings; 2 bad usage or input; 130 interrupted.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -70,19 +75,36 @@ pub enum Command {
 /// The process's whole run.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = output::stdout();
     let result = dispatch(&cli.command, &mut out);
-    let flushed = out.flush().map_err(anyhow::Error::from);
-    match result.and_then(|code| flushed.map(|()| code)) {
-        Ok(code) => ExitCode::from(code),
-        // `wavesim isa list | head`: the reader has what it wanted.
-        Err(e) if is_broken_pipe(&e) => ExitCode::from(OK),
-        Err(e) => {
-            eprintln!("error: {e:#}");
-            ExitCode::from(BAD_INPUT)
+    let flushed = out.flush().map_err(|e| anyhow::Error::new(e).context("standard output"));
+    let code = result.and_then(|code| flushed.map(|()| code));
+    ExitCode::from(code.unwrap_or_else(|e| {
+        match e.downcast_ref::<Diagnostics>() {
+            Some(shown) => emit(shown),
+            None => emit(format!("error: {}", whole(&e))),
+        }
+        BAD_INPUT
+    }))
+}
+
+/// An error with its causes. Neither a cause that the message before it gives already, nor a name in front twice.
+fn whole(error: &anyhow::Error) -> String {
+    let mut out: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        match out.last_mut() {
+            Some(last) if last.ends_with(&cause) => {}
+            Some(last) if cause.starts_with(&format!("{last}: ")) => *last = cause,
+            _ => out.push(cause),
         }
     }
+    out.join(": ")
 }
+
+/// Bad input, described in full: each message has its place, and says itself that it is an error.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Diagnostics(pub String);
 
 /// One command, its results to `out`, its messages to stderr. An error is bad usage or input.
 pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
@@ -94,7 +116,7 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Tui(args) => tui::run(args, out),
         Command::Asm(args) => asm::run(args, out),
         Command::Disasm(args) => disasm::run(args, out),
-        Command::Isa(args) => Ok(isa::run(args, out)?),
+        Command::Isa(args) => isa::run(args, out),
         Command::Pcode(args) => pcode::run(args, out),
         Command::Conform(args) => conform::run(args, out),
         Command::Bench(args) => bench::run(args, out),
@@ -102,24 +124,20 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
-}
-
-/// Bytes of a file, or of standard input where the path is `-`.
-pub fn read_input(path: &std::path::Path) -> anyhow::Result<Vec<u8>> {
-    use anyhow::Context as _;
-    if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        io::Read::read_to_end(&mut io::stdin().lock(), &mut bytes).context("standard input")?;
-        return Ok(bytes);
-    }
-    std::fs::read(path).with_context(|| path.display().to_string())
-}
-
 /// As messages name an input.
 pub fn input_name(path: &std::path::Path) -> String {
     if path.as_os_str() == "-" { "<stdin>".to_string() } else { path.display().to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let inner = || anyhow::Error::new(std::io::Error::other("denied"));
+        assert_eq!(whole(&inner().context("a.json: denied")), "a.json: denied");
+        assert_eq!(whole(&inner().context("a.json: denied").context("a.json")), "a.json: denied");
+        assert_eq!(whole(&inner().context("code x").context("in a.json")), "in a.json: code x: denied");
+    }
 }

@@ -1,5 +1,6 @@
 //! `--trace`, `--stats`, `--profile-lines`: what `run` and `launch` tell of an execution beside its outputs.
 
+use super::output;
 use crate::exec::observe::{Many, Observer};
 use crate::fault::Fault;
 use crate::loader::prepared::Prepared;
@@ -10,13 +11,14 @@ use crate::trace::jsonl::Jsonl;
 use crate::trace::prints::Prints;
 use crate::trace::profile::Profile;
 use crate::trace::stats::Stats;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use serde_json::Value;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-/// Flags of commands that run a kernel.
+/// Flags of commands that run a kernel
 #[derive(Debug, Default, Clone, clap::Args)]
 #[command(next_help_heading = "Observation")]
 pub struct ObserveArgs {
@@ -27,13 +29,13 @@ pub struct ObserveArgs {
     #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "chrome"])]
     pub trace_format: String,
     /// Trace only this wave (index in its workgroup; may be given again)
-    #[arg(long, value_name = "N")]
+    #[arg(long, requires = "trace", value_name = "N")]
     pub trace_wave: Vec<u32>,
     /// Trace only this workgroup
-    #[arg(long, value_name = "X,Y,Z", value_parser = parse_group)]
+    #[arg(long, requires = "trace", value_name = "X,Y,Z", value_parser = parse_group)]
     pub trace_group: Option<[u32; 3]>,
     /// Trace only instructions at these byte offsets (hexadecimal, both ends included)
-    #[arg(long, value_name = "FIRST..LAST", value_parser = parse_pcs)]
+    #[arg(long, requires = "trace", value_name = "FIRST..LAST", value_parser = parse_pcs)]
     pub trace_pc: Option<(u64, u64)>,
     /// Print counts by class and opcode, lane utilisation, divergence, memory traffic, bank conflicts
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "table", value_parser = ["table", "json"])]
@@ -48,33 +50,50 @@ impl ObserveArgs {
         self.trace.is_some() || self.stats.is_some() || self.profile_lines
     }
 
+    /// Refuses filters that nothing of the dispatch passes.
+    pub fn check(&self, dispatch: &Dispatch<'_>) -> anyhow::Result<()> {
+        let waves = dispatch.waves();
+        if let Some(wave) = self.trace_wave.iter().find(|w| **w >= waves) {
+            bail!("--trace-wave {wave}: a workgroup has {waves} waves, counted from 0");
+        }
+        let [x, y, z] = dispatch.grid;
+        if let Some(group) = self.trace_group.filter(|g| g.iter().zip(dispatch.grid).any(|(g, n)| *g >= n)) {
+            let [gx, gy, gz] = group;
+            bail!("--trace-group {gx},{gy},{gz}: the grid has {x},{y},{z} workgroups, counted from 0");
+        }
+        if let Some((first, last)) = self.trace_pc
+            && !dispatch.program.pcs.iter().any(|pc| (first..=last).contains(pc))
+        {
+            bail!("--trace-pc {first:x}..{last:x}: no instruction begins there");
+        }
+        Ok(())
+    }
+
     fn filter(&self) -> Filter {
         Filter { waves: self.trace_wave.clone(), workgroup: self.trace_group, pcs: self.trace_pc }
     }
 }
 
-/// Why a run has no result.
-pub enum RunError {
-    /// The kernel's.
-    Fault(Box<Fault>),
-    /// The trace cannot be written.
-    Other(anyhow::Error),
+/// A run, observed.
+pub struct Observed {
+    pub result: Result<RunStats, Box<Fault>>,
+    /// What `--stats` counted, where it is to be part of machine output.
+    pub statistics: Option<Value>,
 }
 
 /// Runs the dispatch, observed where the flags or the kernel's `print` directives want it. Listings and figures go to `out`, after a
-/// fault too; what is printed goes there or, beside machine output (`quiet`), to standard error.
+/// fault too; beside machine output (`quiet`) what is text goes to standard error. The error is that of writing.
 pub fn run(
     args: &ObserveArgs,
     prepared: &Prepared,
     dispatch: &Dispatch<'_>,
     quiet: bool,
     out: &mut dyn Write,
-) -> Result<RunStats, RunError> {
+) -> anyhow::Result<Observed> {
     if !args.any() && prepared.prints.is_empty() {
-        return dispatch::run(dispatch, &prepared.memory).map_err(RunError::Fault);
+        return Ok(Observed { result: dispatch::run(dispatch, &prepared.memory), statistics: None });
     }
-    let result = observed(args, prepared, dispatch, quiet, out).map_err(RunError::Other)?;
-    result.map_err(RunError::Fault)
+    observed(args, prepared, dispatch, quiet, out)
 }
 
 fn observed(
@@ -83,7 +102,7 @@ fn observed(
     dispatch: &Dispatch<'_>,
     quiet: bool,
     out: &mut dyn Write,
-) -> anyhow::Result<Result<RunStats, Box<Fault>>> {
+) -> anyhow::Result<Observed> {
     let program = &prepared.program;
     let mut stats = args.stats.is_some().then(|| Stats::new(program, dispatch.wave_size));
     let mut profile = args.profile_lines.then(|| Profile::new(program));
@@ -101,7 +120,7 @@ fn observed(
             _ => jsonl = Some(Jsonl::new(to, program, dispatch.wave_size, args.filter())),
         }
     }
-    let mut stderr = std::io::stderr();
+    let mut stderr = output::stderr();
     let mut stdout = Shared(&shared);
     let to: &mut dyn Write = if quiet { &mut stderr } else { &mut stdout };
     let mut prints = (!prepared.prints.is_empty()).then(|| Prints::new(&prepared.prints, to));
@@ -128,14 +147,17 @@ fn observed(
     let mut out = Shared(&shared);
     if let Some(profile) = profile {
         let source = prepared.source.as_ref().map(|s| s.text.as_str());
-        write!(out, "{}", profile.listing(program, source))?;
+        let listing = profile.listing(program, source);
+        if quiet { output::emit(listing) } else { write!(out, "{listing}")? }
     }
+    let mut statistics = None;
     match (&stats, args.stats.as_deref()) {
+        (Some(stats), _) if quiet => statistics = Some(stats.json()),
         (Some(stats), Some("json")) => writeln!(out, "{}", stats.json())?,
         (Some(stats), _) => write!(out, "{}", stats.table())?,
         _ => {}
     }
-    Ok(result.map(|()| run_stats))
+    Ok(Observed { result: result.map(|()| run_stats), statistics })
 }
 
 /// The command's output, for several that write to it by turns.

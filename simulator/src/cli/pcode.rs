@@ -1,9 +1,11 @@
 //! `wavesim pcode check | eval`: single pseudocode files, without a rebuild.
 
 use super::conform::Tally;
-use super::{FAILED, OK, input_name, read_input};
+use super::output::emit;
+use super::{FAILED, OK, input_name};
 use crate::arch::Arch;
 use crate::conform::{self, Engine};
+use crate::files;
 use crate::isa;
 use anyhow::bail;
 use isa_spec::diag::{self, Diagnostic};
@@ -42,7 +44,8 @@ Exit code 1 if a block has an error; warnings alone are success.")]
     /// Run the reference evaluator with a file's semantics on conformance vectors of one instruction
     #[command(after_long_help = "\
 Example:
-  wavesim pcode eval --instruction v_add_f32 --file my.pcode --vector vectors/rdna3/vop2.jsonl.gz")]
+  wavesim pcode eval --instruction v_add_f32 --file my.pcode \\
+      --vector tests/vectors/rdna3/vop2.jsonl.gz")]
     Eval {
         /// The instruction, in any case
         #[arg(long)]
@@ -83,7 +86,10 @@ fn load(files: &[PathBuf]) -> anyhow::Result<Loaded> {
     let mut sources = SourceMap::default();
     let mut ids = Vec::new();
     for path in files {
-        let text = String::from_utf8_lossy(&read_input(path)?).into_owned();
+        let text = files::read_text(path)?;
+        if text.trim().is_empty() {
+            bail!("{}: the file is empty", input_name(path));
+        }
         ids.push(sources.add(input_name(path), text));
     }
     let base: Vec<FileId> = isa::PSEUDOCODE.iter().map(|(name, text)| sources.add(*name, *text)).collect();
@@ -118,7 +124,7 @@ fn check(files: &[PathBuf], json: bool, out: &mut dyn Write) -> anyhow::Result<u
             writeln!(out, "{}: ok, {shape} shape", block.instruction)?;
         }
     }
-    eprint!("{}", diag::render_all(&sources, &report.diagnostics));
+    emit(diag::render_all(&sources, &report.diagnostics));
     Ok(if report.ok() { OK } else { FAILED })
 }
 
@@ -183,6 +189,9 @@ fn eval(
             tally.add(&format!("{name}/{}", wanted.to_lowercase()), &records, Engine::Reference, overrides);
         }
     }
+    if tally.records() == 0 {
+        bail!("{wanted}: the vectors have no record of it");
+    }
     tally.report(json, show, out)?;
     Ok(tally.code())
 }
@@ -201,7 +210,7 @@ fn plain_name(name: &str) -> &str {
 pub fn semantics(files: &[PathBuf], arch: Arch) -> anyhow::Result<BTreeMap<String, Semantics>> {
     let Loaded { sources, files, base, report } = load(files)?;
     if !report.ok() {
-        bail!("errors in the pseudocode\n{}", diag::render_all(&sources, &report.diagnostics));
+        return Err(super::Diagnostics(diag::render_all(&sources, &report.diagnostics)).into());
     }
     Ok(report::semantics_of(&sources, &files, &base, arch.table()))
 }

@@ -2,7 +2,7 @@
 
 use super::execute::Execution;
 use super::input::{ARG_HELP, KernelArgs};
-use super::{BAD_INPUT, OK, words};
+use super::{OK, words};
 use anyhow::Context as _;
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,8 +14,10 @@ Examples:
   wavesim run examples/saxpy.rdna
   wavesim run examples/vector_add.rdna -D N=64 --arch rdna4 --full
   wavesim run kernel.rdna --json --seed 7 --out-dir results
-  wavesim run examples/riscv_gpu/vector_add.as examples/riscv_gpu/vector_add.data --dump memory.data
-  wavesim run kernel.s --grid 4 --block 64 --arg 'f32[256]=arange(256)' --arg 'out_y:f32[256]'
+  wavesim run examples/riscv_gpu/vector_add.as examples/riscv_gpu/vector_add.data \\
+      --dump memory.data
+  wavesim run kernel.s --grid 4 --block 64 --arg 'f32[256]=arange(256)' \\
+      --arg 'out_y:f32[256]'
 
 {ARG_HELP}"))]
 pub struct RunArgs {
@@ -34,18 +36,12 @@ pub struct RunArgs {
 }
 
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let mut prepared = match args.kernel.prepare(&args.file, args.data.as_deref(), 0)? {
-        Ok(prepared) => prepared,
-        Err(messages) => {
-            eprint!("{messages}");
-            return Ok(BAD_INPUT);
-        }
-    };
+    let mut prepared = args.kernel.prepare(&args.file, args.data.as_deref(), 0)?;
     if args.dump.is_some() && !prepared.memory.counts_words() {
         anyhow::bail!("--dump is for assembly programs; --out-dir writes a kernel's outputs");
     }
-    let result = args.execution.run(&mut prepared, out)?;
-    let code = args.execution.report(&prepared, &result, None, out)?;
+    let ended = args.execution.run(&mut prepared, out)?;
+    let code = args.execution.report(&prepared, &ended, None, out)?;
     if let (Some(path), OK) = (&args.dump, code) {
         words::dump(&prepared.memory, path).with_context(|| path.display().to_string())?;
     }

@@ -1,6 +1,5 @@
 //! `wavesim tui`: the full-screen debugger.
 
-use super::BAD_INPUT;
 use super::OK;
 use super::input::InputArgs;
 use crate::debug::command::Debugger;
@@ -19,14 +18,8 @@ pub fn run(args: &TuiArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
     if !std::io::stdout().is_terminal() {
         anyhow::bail!("standard output is no terminal; `wavesim debug` works without one");
     }
-    let prepared = match args.input.prepare(0)? {
-        Ok(prepared) => prepared,
-        Err(messages) => {
-            eprint!("{messages}");
-            return Ok(BAD_INPUT);
-        }
-    };
-    let dispatch = args.input.dispatch(&prepared);
+    let prepared = args.input.prepare(0)?;
+    let dispatch = args.input.dispatch(&prepared)?;
     let mut app = App::new(Debugger::new(Machine::new(&prepared, &dispatch)?, tui::asked_to_stop));
     let mut terminal = ratatui::try_init()?;
     let result = tui::run(&mut app, &mut terminal);

@@ -17,7 +17,7 @@ pub fn show(memory: &Memory, full: bool, out: &mut dyn Write) -> io::Result<()> 
     }
     let rest = memory.touched().skip(most).count();
     if rest > 0 {
-        eprintln!("and {rest} more words (--full shows all, --dump FILE writes them)");
+        super::output::emit(format!("and {rest} more words (--full shows all, --dump FILE writes them)"));
     }
     Ok(())
 }
@@ -48,5 +48,8 @@ pub fn dump(memory: &Memory, path: &Path) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
     std::fs::write(&beside, bytes)?;
-    std::fs::rename(&beside, path)
+    std::fs::rename(&beside, path).inspect_err(|_| {
+        // Best effort: the error that matters is that of the renaming.
+        let _ = std::fs::remove_file(&beside);
+    })
 }

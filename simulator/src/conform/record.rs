@@ -1,6 +1,7 @@
 //! Reading vector files: JSON Lines, plain or gzip.
 
 use crate::arch::Arch;
+use crate::files::{self, FileError};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -104,24 +105,28 @@ pub struct Tolerance {
 /// Why a vector file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("{path}: {source}")]
-    Io { path: String, source: std::io::Error },
+    #[error(transparent)]
+    File(#[from] FileError),
     #[error("{path}:{line}: not a conformance record: {source}")]
     Json { path: String, line: usize, source: serde_json::Error },
 }
 
 /// All records of a file.
 pub fn read_file(path: &Path) -> Result<Vec<Record>, ReadError> {
-    let io = |source| ReadError::Io { path: path.display().to_string(), source };
-    let bytes = std::fs::read(path).map_err(io)?;
-    let mut text = String::new();
+    let io = |source| FileError::Io { path: path.display().to_string(), source };
+    let mut bytes = files::read(path)?;
     if bytes.starts_with(&[0x1f, 0x8b]) {
-        // A bound against archives that unpack without end.
-        let limit = 1 << 30;
-        flate2::read::MultiGzDecoder::new(&bytes[..]).take(limit).read_to_string(&mut text).map_err(io)?;
-    } else {
-        text = String::from_utf8_lossy(&bytes).into_owned();
+        // A bound against archives that unpack without end: as much as a pipe may give.
+        let mut unpacked = Vec::new();
+        let archive = flate2::read::MultiGzDecoder::new(&bytes[..]);
+        archive.take(files::MAX_STREAM + 1).read_to_end(&mut unpacked).map_err(io)?;
+        if unpacked.len() as u64 > files::MAX_STREAM {
+            let (path, mib) = (path.display().to_string(), files::MAX_STREAM >> 20);
+            return Err(FileError::TooLarge { path, mib }.into());
+        }
+        bytes = unpacked;
     }
+    let text = String::from_utf8(bytes).map_err(|_| FileError::NotText(path.display().to_string()))?;
     text.lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())

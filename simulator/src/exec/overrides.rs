@@ -1,6 +1,7 @@
 //! Instructions whose meaning a user's pseudocode file gives at run time: they run through the evaluator, the others as compiled.
 
 use crate::arch::Arch;
+use crate::files::{self, FileError};
 use crate::isa;
 use isa_spec::canonical;
 use isa_spec::diag::{self, Severity};
@@ -18,8 +19,8 @@ pub struct Overrides {
 /// Why a pseudocode file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OverrideError {
-    #[error("{path}: {source}")]
-    Io { path: String, source: std::io::Error },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Diagnostics, as shown to a user.
     #[error("{0}")]
     Wrong(String),
@@ -35,9 +36,7 @@ impl Overrides {
     /// Reads a pseudocode file. It may call the project's functions and instructions. Warnings are given as text.
     pub fn load(path: &Path) -> Result<(Overrides, Option<String>), OverrideError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| OverrideError::Io { path: name.clone(), source })?;
-        Overrides::parse(name, text)
+        Overrides::parse(name, files::read_text(path)?)
     }
 
     /// As [`Overrides::load`]; `name` stands for the file in messages.
@@ -52,6 +51,11 @@ impl Overrides {
         }
         let warnings = (!diagnostics.is_empty()).then(shown);
         Ok((Overrides { by_arch }, warnings))
+    }
+
+    /// Instructions of an architecture that have another meaning.
+    pub fn names(&self, arch: Arch) -> impl Iterator<Item = &str> {
+        self.by_arch.get(arch as usize).into_iter().flat_map(|names| names.keys().map(String::as_str))
     }
 
     pub fn get(&self, arch: Arch, instruction: &str) -> Option<&Semantics> {

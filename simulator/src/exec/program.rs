@@ -147,6 +147,14 @@ impl Program {
     }
 
     /// From now on, the instructions that `overrides` names run through the evaluator.
+    /// The instructions' names, as in the tables.
+    pub fn mnemonics(&self) -> impl Iterator<Item = &'static str> {
+        let table = self.arch.table();
+        self.insts
+            .iter()
+            .map(|inst| table.instructions[table.entries[inst.entry as usize].inst as usize].name)
+    }
+
     pub fn replace_semantics(&mut self, overrides: Arc<Overrides>) {
         self.overrides = Some(overrides);
         for at in 0..self.insts.len() {

@@ -4,9 +4,12 @@
 use super::code_object;
 use super::prepared::{Prepared, Source};
 use crate::arch::Arch;
+use crate::asm::error::{AsmError, Span};
 use crate::asm::program::{self, File, LineError, Program};
 use crate::asm::{Options, object};
-use std::collections::HashMap;
+use crate::files::{FileError, Files};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -23,12 +26,33 @@ pub struct Reading {
     pub defines: Vec<(String, i64)>,
     /// Where files to include are looked for: the first that has it.
     pub folders: Vec<PathBuf>,
+    /// Which files it may include.
+    pub files: Files,
 }
 
 impl Reading {
     /// Reads a file; the options are those that it was assembled for.
     pub fn read(&self, name: &str, text: &str) -> (Program, Options, Vec<LineError>) {
-        let open = |name: &str| open(name, &self.folders);
+        // Definitions that no text read has a use for.
+        let unused: RefCell<Vec<&str>> = RefCell::new(self.defines.iter().map(|d| d.0.as_str()).collect());
+        let note_names = |text: &[u8]| {
+            if !unused.borrow().is_empty() {
+                let words = text.split(|b| !b.is_ascii_alphanumeric() && !b"_.$@".contains(b));
+                let words: HashSet<&[u8]> = words.collect();
+                unused.borrow_mut().retain(|name| !words.contains(name.as_bytes()));
+            }
+        };
+        note_names(text.as_bytes());
+        // Files that the input has reached for outside of its folders: they may be anything, and are not quoted.
+        let foreign: RefCell<HashSet<String>> = RefCell::default();
+        let open = |name: &str| {
+            let (bytes, path) = self.open(name).map_err(|e| io::Error::other(e.reason()))?;
+            note_names(&bytes);
+            if !self.is_own(&path) {
+                foreign.borrow_mut().insert(name.to_string());
+            }
+            Ok(bytes)
+        };
         let any_target = self.arch.is_none();
         let file = File { name, text, defines: &self.defines, open: &open, any_target };
         let once = |wave: u32| {
@@ -39,10 +63,48 @@ impl Reading {
         };
         let first = once(self.wave.unwrap_or(32));
         // Descriptors stand behind the code whose wave size they say.
-        match first.0.wave() {
+        let mut read = match first.0.wave() {
             64 if self.wave.is_none() => once(64),
             _ => first,
+        };
+        let mut unquoted = HashSet::new();
+        read.2.retain_mut(|e| {
+            if !foreign.borrow().contains(&e.file) {
+                return true;
+            }
+            let message = "this is not assembly (files outside of the input's folders are not quoted)";
+            e.error = AsmError::new(Span::default(), message);
+            (e.column, e.text) = (1, String::new());
+            unquoted.insert(e.file.clone())
+        });
+        for define in unused.borrow().iter() {
+            let message = format!("-D {define}: no symbol is called `{define}`");
+            read.2.push(LineError { file: name.to_string(), ..LineError::whole(message) });
         }
+        read
+    }
+
+    /// The first of that name.
+    fn open(&self, name: &str) -> Result<(Vec<u8>, PathBuf), FileError> {
+        let candidates = self.folders.iter().map(|f| f.join(name)).chain([Path::new(name).to_path_buf()]);
+        let mut refused = None;
+        for path in candidates {
+            match self.files.read(&path, MAX_FILE) {
+                Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                // The name may stand for another file in a folder to come.
+                Err(e @ (FileError::Outside { .. } | FileError::Irregular(_))) => refused = Some(e),
+                result => return result.map(|bytes| (bytes, path)),
+            }
+        }
+        let missing = || io::Error::new(io::ErrorKind::NotFound, "there is no such file");
+        Err(refused.unwrap_or_else(|| FileError::Io { path: name.to_string(), source: missing() }))
+    }
+
+    /// Whether a file lies in one of the folders or deeper, links resolved.
+    fn is_own(&self, path: &Path) -> bool {
+        let resolved = |p: &Path| if p.as_os_str().is_empty() { Path::new(".") } else { p }.canonicalize();
+        let Ok(path) = resolved(path) else { return false };
+        self.folders.iter().any(|folder| resolved(folder).is_ok_and(|folder| path.starts_with(folder)))
     }
 
     /// Assembles a file with kernels.
@@ -64,16 +126,6 @@ impl Reading {
         errors.sort_by_key(|e| e.line);
         Err(errors)
     }
-}
-
-fn open(name: &str, folders: &[PathBuf]) -> io::Result<Vec<u8>> {
-    let candidates = folders.iter().map(|f| f.join(name)).chain([Path::new(name).to_path_buf()]);
-    let path = candidates.into_iter().find(|p| p.is_file());
-    let path = path.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such file"))?;
-    if std::fs::metadata(&path)?.len() > MAX_FILE {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than 64 MiB"));
-    }
-    std::fs::read(path)
 }
 
 /// An assembly file's code object, and where its instructions come from.

@@ -6,8 +6,10 @@ use super::prepared::Prepared;
 use super::request::{Given, Request};
 use crate::arch::Arch;
 use crate::array::{Array, ArrayError, DType, Num, file, fill};
+use crate::files::{self, Files};
 use crate::memory::Memory;
 use anyhow::{Context as _, Result, anyhow, bail};
+use isa_spec::diag::nearest;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -69,6 +71,7 @@ pub struct Loaded {
     pub launch: Launch,
     /// Where the files it names are.
     folder: PathBuf,
+    files: Files,
     pub prepared: Prepared,
 }
 
@@ -120,7 +123,8 @@ impl Loaded {
         for e in &self.launch.expected {
             let buffer =
                 self.prepared.buffer(&e.arg).ok_or_else(|| anyhow!("expected: no buffer `{}`", e.arg))?;
-            let expected = file::npy_as(&self.folder.join(&e.file), buffer.dtype, &buffer.shape)?;
+            let path = self.folder.join(&e.file);
+            let expected = file::npy_as(&path, &self.files, buffer.dtype, &buffer.shape)?;
             let actual = buffer.read(&self.prepared.memory)?;
             let tolerance = Tolerance { rtol: e.rtol, atol: e.atol };
             mismatches.extend(compare::compare(&e.arg, &actual, &expected, tolerance));
@@ -130,16 +134,22 @@ impl Loaded {
 }
 
 /// Reads `launch.json`, loads the target's code object and fills memory of `global_bytes`, with `guard` bytes between allocations.
-pub fn load(path: &Path, wanted: &Wanted, global_bytes: u64, guard: u64) -> Result<Loaded> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+/// `files`: which ones it may name.
+pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guard: u64) -> Result<Loaded> {
+    let text = files::read_text(path)?;
     let (launch, target) = parse(&text, wanted).with_context(|| format!("in {}", path.display()))?;
     let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
     let code = &launch.code[&target];
-    let object = std::fs::read(folder.join(code)).with_context(|| format!("reading {code}"))?;
+    let object = files.read(&folder.join(code), files::MAX_FILE).with_context(|| format!("code {target}"))?;
     let kernel = kernel(&object, &target, &launch.kernel).with_context(|| code.clone())?;
-    let request = request(&launch, &folder, global_bytes)?;
+    let request = request(&launch, &folder, files, global_bytes)?;
     let prepared = request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?;
-    Ok(Loaded { launch, folder, prepared })
+    if let Some(e) = launch.expected.iter().find(|e| prepared.buffer(&e.arg).is_none()) {
+        let names = prepared.buffers.iter().map(|b| b.name.as_str());
+        let hint = nearest(&e.arg, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+        bail!("in {}: expected: no buffer is called `{}`{hint}", path.display(), e.arg);
+    }
+    Ok(Loaded { launch, folder, files: files.clone(), prepared })
 }
 
 /// The kernel out of the file for a key of `code`.
@@ -159,8 +169,16 @@ fn kernel(file: &[u8], target: &str, name: &str) -> Result<Kernel, LoadError> {
 /// A description for the wanted target, and that target's key of `code`.
 pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
     let launch: Launch = serde_json::from_str(text)?;
+    let mut whole: serde_json::Map<String, Value> = serde_json::from_str(text)?;
+    check_keys(whole.keys())?;
     if launch.schema != "wavesim-launch-1" {
         bail!("schema `{}` is not `wavesim-launch-1`", launch.schema);
+    }
+    let processor_of = |key: &String| key.split('.').next().unwrap_or_default().to_string();
+    for key in launch.per_target.keys() {
+        if !launch.code.keys().any(|code| code == key || processor_of(code) == *key) {
+            bail!("per_target {key}: `code` has nothing for it");
+        }
     }
     let target = wanted.select(launch.code.keys())?.to_string();
     // `gfx1100.w64` is a build for gfx1100.
@@ -168,7 +186,7 @@ pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
     let Some(own) = launch.per_target.get(&target).or_else(|| launch.per_target.get(processor)) else {
         return Ok((launch, target));
     };
-    let mut whole: serde_json::Map<String, Value> = serde_json::from_str(text)?;
+    check_keys(own.keys()).with_context(|| format!("per_target {target}"))?;
     for (key, value) in own {
         whole.insert(key.clone(), value.clone());
     }
@@ -180,12 +198,26 @@ pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
     Ok((launch, target))
 }
 
+/// Keys that a description may have. Others are the author's notes, unless they look like one of these misspelt.
+const KEYS: [&str; 9] =
+    ["schema", "kernel", "grid", "block", "dynamic_lds", "args", "expected", "code", "per_target"];
+
+fn check_keys<'k>(keys: impl Iterator<Item = &'k String>) -> Result<()> {
+    for key in keys.filter(|k| !KEYS.contains(&k.as_str())) {
+        let near = KEYS.iter().find(|k| strsim::damerau_levenshtein(k, key) <= 1 + key.len() / 5);
+        if let Some(near) = near {
+            bail!("unknown key `{key}`; did you mean `{near}`?");
+        }
+    }
+    Ok(())
+}
+
 /// The launch that a description asks for; the files it names are in `folder`.
-pub fn request(launch: &Launch, folder: &Path, global_bytes: u64) -> Result<Request> {
+pub fn request(launch: &Launch, folder: &Path, files: &Files, global_bytes: u64) -> Result<Request> {
     let mut args = Vec::new();
     for arg in &launch.args {
-        let given =
-            given(&arg.kind, folder, global_bytes).with_context(|| format!("argument {}", arg.name))?;
+        let given = given(&arg.kind, folder, files, global_bytes)
+            .with_context(|| format!("argument {}", arg.name))?;
         args.push((arg.name.clone(), given));
     }
     Ok(Request {
@@ -197,10 +229,10 @@ pub fn request(launch: &Launch, folder: &Path, global_bytes: u64) -> Result<Requ
     })
 }
 
-fn given(kind: &Kind, folder: &Path, global_bytes: u64) -> Result<Given> {
+fn given(kind: &Kind, folder: &Path, files: &Files, global_bytes: u64) -> Result<Given> {
     Ok(match kind {
         Kind::Buffer { dtype, shape, init } => {
-            Given::Buffer(initial(folder, self::dtype(dtype)?, shape, init, global_bytes)?)
+            Given::Buffer(initial(folder, files, self::dtype(dtype)?, shape, init, global_bytes)?)
         }
         Kind::Scalar { dtype, value } => {
             let mut bytes = Vec::new();
@@ -230,12 +262,19 @@ fn number(value: &Value) -> Result<Num> {
     found.ok_or_else(|| anyhow!("{value} is no number"))
 }
 
-fn initial(folder: &Path, dtype: DType, shape: &[u64], init: &Init, global_bytes: u64) -> Result<Array> {
+fn initial(
+    folder: &Path,
+    files: &Files,
+    dtype: DType,
+    shape: &[u64],
+    init: &Init,
+    global_bytes: u64,
+) -> Result<Array> {
     if crate::array::size_bytes(dtype, shape)? as u64 > global_bytes {
         return Err(ArrayError::TooLarge.into());
     }
     Ok(match init {
-        Init::File(name) => file::npy_as(&folder.join(name), dtype, shape)?,
+        Init::File(name) => file::npy_as(&folder.join(name), files, dtype, shape)?,
         Init::Zeros(_) => Array::zeros(dtype, shape)?,
         Init::Fill(v) => fill::repeat(dtype, shape, wrapped(dtype, number(v)?))?,
         Init::Arange { start, step } => fill::progression(dtype, shape, number(start)?, number(step)?)?,

@@ -45,6 +45,12 @@ const ALIGN: u64 = 256;
 /// Why a launch cannot be made ready.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
+    #[error("two arguments are called `{0}`")]
+    Twice(String),
+    #[error(
+        "arguments are missing: those given end at byte {end} of the kernel's {size} (.amdhsa_kernarg_size)"
+    )]
+    Missing { end: u32, size: u32 },
     #[error("the kernel has {} arguments, {given} are given{}", .takes.len(), listed(.takes))]
     Count { takes: Vec<String>, given: usize },
     #[error("argument {name}: {reason}")]
@@ -121,6 +127,9 @@ impl Request {
                 Given::Buffer(_) if size != 8 => return Err(wrong(ArgumentError::Buffer(size))),
                 Given::Buffer(array) => {
                     let output = self.outputs.is_empty() || self.outputs.contains(name);
+                    if buffers.iter().any(|b: &Buffer| b.name == *name) {
+                        return Err(LaunchError::Twice(name.clone()));
+                    }
                     let buffer = Buffer::place(name, array, output, ALIGN, &mut memory)?;
                     let address = buffer.address;
                     buffers.push(buffer);
@@ -173,6 +182,10 @@ impl Request {
                 return Err(LaunchError::Argument { name: name.clone(), reason });
             }
             places.push(Place { offset, size, local: true });
+        }
+        // The segment may be padded to pointers.
+        if end.next_multiple_of(8) < kernel.kernarg_size {
+            return Err(LaunchError::Missing { end, size: kernel.kernarg_size });
         }
         Ok(places)
     }
@@ -264,15 +277,15 @@ fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
 }
 
 /// An argument as the command line gives it: `f32[1024]=arange(1024)`, `file:x.npy`, `local:4096`, `1000`, `2.5`, `i64=-1`; before it, if
-/// wanted, a name and a colon. `seed`: of `rand()`.
-pub fn argument(text: &str, index: usize, global_bytes: u64, seed: u64) -> Result<(String, Given)> {
+/// wanted, a name and a colon. `options`: as of a text kernel's header.
+pub fn argument(text: &str, index: usize, options: &Options) -> Result<(String, Given)> {
     let (name, spec) = match text.split_once(':') {
         Some((name, spec)) if !matches!(name.trim(), "file" | "local") && is_name(name.trim()) => {
             (name.trim().to_string(), spec.trim())
         }
         _ => (format!("arg{index}"), text.trim()),
     };
-    let given = spec_value(&name, spec, global_bytes, seed).with_context(|| format!("--arg {text}"))?;
+    let given = spec_value(&name, spec, options).with_context(|| format!("--arg {text}"))?;
     Ok((name, given))
 }
 
@@ -280,9 +293,9 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn spec_value(name: &str, spec: &str, global_bytes: u64, seed: u64) -> Result<Given> {
+fn spec_value(name: &str, spec: &str, options: &Options) -> Result<Given> {
     if let Some(path) = spec.strip_prefix("file:") {
-        return Ok(Given::Buffer(file::npy(Path::new(path), None)?));
+        return Ok(Given::Buffer(file::npy(Path::new(path), &options.files, None)?));
     }
     if let Some(size) = spec.strip_prefix("local:") {
         return Ok(Given::Local(size.trim().parse().map_err(|_| anyhow!("`{size}` is no number of bytes"))?));
@@ -293,8 +306,7 @@ fn spec_value(name: &str, spec: &str, global_bytes: u64, seed: u64) -> Result<Gi
     {
         return Ok(Given::Number(n));
     }
-    let options = Options { global_bytes, seed, ..Options::default() };
-    let mut parser = HeaderParser::new(&options);
+    let mut parser = HeaderParser::new(options);
     let line = format!("{name}: {spec}");
     parser.line(&line, 0, 1).map_err(|wrong| {
         let help = wrong.help.map(|h| format!(" ({h})")).unwrap_or_default();
@@ -310,7 +322,8 @@ mod tests {
 
     #[test]
     fn arguments_of_the_command_line() {
-        let one = |text: &str| argument(text, 3, 1 << 20, 0).unwrap();
+        let options = Options { global_bytes: 1 << 20, ..Options::default() };
+        let one = |text: &str| argument(text, 3, &options).unwrap();
         assert_eq!(one("1000"), ("arg3".to_string(), Given::Number(Num::Int(1000))));
         assert_eq!(one("n: -2.5"), ("n".to_string(), Given::Number(Num::Float(-2.5))));
         assert_eq!(one("local:64").1, Given::Local(64));
@@ -318,7 +331,7 @@ mod tests {
         let (name, given) = one("x:f32[4]=arange(4)");
         assert!(name == "x" && matches!(given, Given::Buffer(a) if a.shape == [4]));
         for bad in ["f33[4]", "file:/no/such.npy", "local:x", "f32[2]=1,2,3", ""] {
-            assert!(argument(bad, 0, 1 << 20, 0).is_err(), "{bad}");
+            assert!(argument(bad, 0, &options).is_err(), "{bad}");
         }
     }
 }

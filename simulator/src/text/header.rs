@@ -308,7 +308,7 @@ impl<'a> HeaderParser<'a> {
                 let path = self.path(cursor)?;
                 if function == "npy" {
                     cursor.expect(')', "after the file's name")?;
-                    return Ok(file::npy_as(&path, dtype, shape));
+                    return Ok(file::npy_as(&path, &self.options.files, dtype, shape));
                 }
                 cursor.expect(',', "before the file's element type")?;
                 let (stored, at) = match cursor.peek() {
@@ -323,7 +323,7 @@ impl<'a> HeaderParser<'a> {
                 let stored = DType::from_name(stored)
                     .ok_or_else(|| Wrong::new(at, format!("unknown type `{stored}`")).help(DType::names()))?;
                 cursor.expect(')', "after the file's element type")?;
-                Ok(file::raw(&path, stored, dtype, shape))
+                Ok(file::raw(&path, &self.options.files, stored, dtype, shape))
             }
             "repeat" | "arange" | "rand" => {
                 let values = self.values(cursor)?;

@@ -18,6 +18,7 @@ pub mod rules;
 
 use crate::arch::Arch;
 use crate::asm::Fixup;
+use crate::files::Files;
 use crate::inst::Inst;
 use body::{CodeLine, Lines, Statement, Statements};
 use constant::{Constants, Wrong};
@@ -41,6 +42,8 @@ pub struct Options {
     pub seed: u64,
     /// Where relative file names begin: the input file's folder.
     pub folder: PathBuf,
+    /// Which files it may name.
+    pub files: Files,
     /// Size of global memory.
     pub global_bytes: u64,
 }
@@ -53,6 +56,7 @@ impl Default for Options {
             wave: None,
             seed: 0,
             folder: PathBuf::new(),
+            files: Files::anywhere(),
             global_bytes: 32 << 20,
         }
     }

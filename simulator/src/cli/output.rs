@@ -1,0 +1,172 @@
+//! Standard output and standard error as commands see them.
+//!
+//! - What a foreign file brings along (names, text) cannot control the terminal: control characters come out as `\u001b`, which is also
+//!   the same character in JSON.
+//! - A reader that has gone away (`| head`) ends nothing: the rest is dropped, and the exit code is the command's.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether standard output's reader has gone away.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+fn closed() -> bool {
+    CLOSED.load(Ordering::Relaxed)
+}
+
+/// Standard output.
+pub fn stdout() -> impl Write {
+    io::BufWriter::new(Clean::new(Out(io::stdout().lock())))
+}
+
+struct Out(io::StdoutLock<'static>);
+
+impl Out {
+    fn done<T>(&self, result: io::Result<T>, dropped: T) -> io::Result<T> {
+        match result {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                CLOSED.store(true, Ordering::Relaxed);
+                Ok(dropped)
+            }
+            result => result,
+        }
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if closed() {
+            return Ok(bytes.len());
+        }
+        let result = self.0.write(bytes);
+        self.done(result, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if closed() {
+            return Ok(());
+        }
+        let result = self.0.flush();
+        self.done(result, ())
+    }
+}
+
+/// A message on standard error, with a line break at its end. If nobody can read it, that is no reason to fail.
+pub fn emit(message: impl Display) {
+    let mut text = message.to_string();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let _ = stderr().write_all(text.as_bytes());
+}
+
+/// Standard error. Writing to it does not fail.
+pub fn stderr() -> impl Write {
+    Clean::new(Sink(io::stderr()))
+}
+
+struct Sink(io::Stderr);
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = self.0.write_all(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes UTF-8 on, with control characters escaped: C0 but for line breaks and tabs, DEL, C1, and the marks that change the direction
+/// of text.
+pub struct Clean<W> {
+    out: W,
+    /// The beginning of a character that the last write ended in.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Clean<W> {
+    pub fn new(out: W) -> Clean<W> {
+        Clean { out, begun: Vec::new() }
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
+        while let Some(at) = rest.iter().position(|b| suspect(*b)) {
+            let (before, from) = rest.split_at(at);
+            self.out.write_all(before)?;
+            let (len, code) = match from {
+                [0xc2] | [0xe2] | [0xe2, 0x80 | 0x81] => {
+                    self.begun = from.to_vec();
+                    return Ok(());
+                }
+                [0xc2, second @ 0x80..=0x9f, ..] => (2, Some(*second as u32)),
+                [0xe2, 0x80, third @ (0x8e | 0x8f | 0xaa..=0xae), ..] => (3, Some(0x1fc0 + *third as u32)),
+                [0xe2, 0x81, third @ 0xa6..=0xa9, ..] => (3, Some(0x1fc0 + *third as u32)),
+                [0xc2 | 0xe2, ..] => (1, None),
+                [control, ..] => (1, Some(*control as u32)),
+                [] => return Ok(()),
+            };
+            match code {
+                Some(code) => write!(self.out, "\\u{code:04x}")?,
+                None => self.out.write_all(&from[..len])?,
+            }
+            rest = &from[len..];
+        }
+        self.out.write_all(rest)
+    }
+}
+
+/// Bytes that are, or may begin, a character to escape.
+fn suspect(byte: u8) -> bool {
+    matches!(byte, 0..=8 | 0x0b..=0x1f | 0x7f | 0xc2 | 0xe2)
+}
+
+impl<W: Write> Write for Clean<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.begun.is_empty() {
+            self.put(bytes)?;
+        } else {
+            let mut whole = std::mem::take(&mut self.begun);
+            whole.extend_from_slice(bytes);
+            self.put(&whole)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean(text: &str, step: usize) -> String {
+        let mut out = Clean::new(Vec::new());
+        for part in text.as_bytes().chunks(step) {
+            out.write_all(part).unwrap();
+        }
+        String::from_utf8(out.out).unwrap()
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        let text = "plain µ → \u{e9} \u{2028}|\x1b[2J\r\x07\0\x7f\u{9b}1m|\u{202e}\u{200f}\u{2066}|\ta\n“é”";
+        let wanted = "plain µ → é \u{2028}|\\u001b[2J\\u000d\\u0007\\u0000\\u007f\\u009b1m|\
+                      \\u202e\\u200f\\u2066|\ta\n“é”";
+        for step in 1..9 {
+            assert_eq!(clean(text, step), wanted, "{step} bytes at a time");
+        }
+    }
+
+    #[test]
+    fn json_keeps_its_meaning() {
+        let value = serde_json::json!({"a\u{9b}\x1b": "\u{202e}\x7f"});
+        let read: serde_json::Value = serde_json::from_str(&clean(&value.to_string(), 3)).unwrap();
+        assert_eq!(read, value);
+    }
+}
