@@ -145,7 +145,13 @@ fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     };
     let mut here = Baseline::here();
     let recorded = match &args.baseline {
-        Some(file) if !args.bless => Baseline::parse(&files::read_text(file)?),
+        Some(file) if !args.bless => {
+            let baseline = Baseline::parse(&files::read_text(file)?);
+            if baseline.counts.is_empty() {
+                bail!("{}: not a baseline, it has no counts", file.display());
+            }
+            baseline
+        }
         _ => here.clone(),
     };
     let comparable = recorded.made_by == here.made_by;

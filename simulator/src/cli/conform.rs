@@ -69,6 +69,9 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     if let Some(path) = &args.disputed {
         let text = files::read_text(path)?;
         tally.disputed = conform::disputed(&text).map(|id| (id.to_string(), false)).collect();
+        if tally.disputed.is_empty() {
+            bail!("{}: no names in blocks fenced by ```disputed and ```", path.display());
+        }
     }
     let mut read = 0;
     for path in vector_files(&args.paths)? {

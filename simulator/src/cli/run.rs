@@ -14,8 +14,8 @@ Examples:
   wavesim run examples/saxpy.rdna
   wavesim run examples/vector_add.rdna -D N=64 --arch rdna4 --full
   wavesim run kernel.rdna --json --seed 7 --out-dir results
-  wavesim run examples/riscv_gpu/vector_add.as examples/riscv_gpu/vector_add.data \\
-      --dump memory.data
+  wavesim run examples/riscv_gpu/vector_add.as \\
+      examples/riscv_gpu/vector_add.data --dump memory.data
   wavesim run kernel.s --grid 4 --block 64 --arg 'f32[256]=arange(256)' \\
       --arg 'out_y:f32[256]'
 
