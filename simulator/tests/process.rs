@@ -86,6 +86,23 @@ fn ctrl_c_in_machine_output_is_a_fault() {
     assert!(json.contains("\"kind\":\"interrupted\""), "{json}");
 }
 
+#[test]
+fn ctrl_c_ends_a_script_of_the_debugger() {
+    let path = file("script.rdna", ENDLESS);
+    let mut child = wavesim(&["debug", &path, "--batch", "-e", "continue", "-e", "continue"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The first line comes before the first command, which does not end; by then Ctrl-C is caught.
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut String::new()).unwrap();
+    interrupt(child.id());
+    let out = std::io::read_to_string(stdout).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{out}");
+    assert!(out.contains("interrupted") && out.matches("(wavesim) continue").count() == 1, "{out}");
+}
+
 /// A workgroup takes a while, there are many: long enough for the bar to appear.
 const LONG: &str = "\
 ---

@@ -1,7 +1,7 @@
 //! `wavesim debug`: a kernel under the debugger.
 
 use super::input::InputArgs;
-use super::{FAILED, OK};
+use super::{FAILED, INTERRUPTED, OK};
 use crate::debug::command::{self, Debugger, Flow};
 use crate::debug::machine::Machine;
 use crate::debug::{repl, view};
@@ -41,6 +41,7 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let machine = Machine::new(&prepared, &dispatch)?;
     let mut debugger = Debugger::new(machine, command::ctrl_c);
     writeln!(out, "{}", view::place(&debugger.machine, 0))?;
+    out.flush()?;
     let mut text = String::new();
     if let Some(path) = &args.commands {
         text = files::read_text(path)?;
@@ -50,8 +51,13 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         text.push('\n');
     }
     let (good, flow) = repl::script(&mut debugger, &text, out)?;
+    let code = |debugger: &Debugger<'_>, good| match good {
+        true => OK,
+        false if debugger.was_stopped() => INTERRUPTED,
+        false => FAILED,
+    };
     if flow == Flow::Quit || args.batch {
-        return Ok(if good { OK } else { FAILED });
+        return Ok(code(&debugger, good));
     }
     if std::io::stdin().is_terminal() {
         repl::interact(&mut debugger, out)?;
@@ -60,5 +66,5 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     // Commands through a pipe are a script.
     let text = files::read_text(Path::new("-"))?;
     let (good, _) = repl::script(&mut debugger, &text, out)?;
-    Ok(if good { OK } else { FAILED })
+    Ok(code(&debugger, good))
 }

@@ -55,6 +55,10 @@ pub fn script(debugger: &mut Debugger<'_>, text: &str, out: &mut dyn Write) -> i
         if flow == Flow::Quit {
             return Ok((good, flow));
         }
+        // Ctrl-C is meant for the script, not for one of its commands.
+        if debugger.was_stopped() {
+            return Ok((false, Flow::More));
+        }
     }
     Ok((good, Flow::More))
 }

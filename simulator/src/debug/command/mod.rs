@@ -20,6 +20,7 @@ use crate::arch::Arch;
 use crate::exec::effects::{self, Effects};
 use crate::memory::word_address;
 use crate::sched::dispatch::INTERRUPT;
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
@@ -42,6 +43,8 @@ pub struct Debugger<'a> {
     last: String,
     /// Asked now and then by a command that runs long: whether the user wants it to stop.
     stop: fn() -> bool,
+    /// It has been stopped so.
+    stopped: Cell<bool>,
 }
 
 /// Whether Ctrl-C has come since the last time this was asked.
@@ -63,7 +66,13 @@ impl<'a> Debugger<'a> {
             next_number: 1,
             last: String::new(),
             stop,
+            stopped: Cell::new(false),
         }
+    }
+
+    /// Whether the user has stopped a command.
+    pub fn was_stopped(&self) -> bool {
+        self.stopped.get()
     }
 
     /// Runs a command line; its output, or the reason it cannot be done. An empty line repeats the last step.

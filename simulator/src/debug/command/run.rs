@@ -133,6 +133,7 @@ impl Debugger<'_> {
     pub(super) fn interrupted(&self, out: &mut String) -> bool {
         let yes = (self.stop)();
         if yes {
+            self.stopped.set(true);
             out.push_str("interrupted\n");
         }
         yes
