@@ -86,6 +86,25 @@ fn ctrl_c_in_machine_output_is_a_fault() {
     assert!(json.contains("\"kind\":\"interrupted\""), "{json}");
 }
 
+/// Whether a process has a handler for Ctrl-C by now.
+#[cfg(target_os = "linux")]
+fn catches_interrupts(id: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let caught = status.lines().find_map(|l| l.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_commands_that_run_no_kernel() {
+    let mut child = wavesim(&["asm", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    while !catches_interrupts(child.id()) {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    interrupt(child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
 #[test]
 fn ctrl_c_ends_a_script_of_the_debugger() {
     let path = file("script.rdna", ENDLESS);

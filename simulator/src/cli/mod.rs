@@ -75,6 +75,7 @@ pub enum Command {
 /// The process's whole run.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    progress::exit_on_interrupt();
     let mut out = output::stdout();
     let result = dispatch(&cli.command, &mut out);
     let flushed = out.flush().map_err(|e| anyhow::Error::new(e).context("standard output"));

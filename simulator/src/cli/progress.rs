@@ -1,5 +1,6 @@
 //! Long runs: a bar on the terminal, and a clean end on Ctrl-C.
 
+use super::INTERRUPTED;
 use crate::sched::dispatch::INTERRUPT;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -7,17 +8,26 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// From now on Ctrl-C ends the kernel's run with a fault; a second one ends the process.
-pub fn catch_interrupts() {
+/// Whether somebody looks at [`INTERRUPT`].
+static CAUGHT: AtomicBool = AtomicBool::new(false);
+
+/// From now on Ctrl-C ends the process, with the exit code that shells have for it.
+pub fn exit_on_interrupt() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Without a handler Ctrl-C just kills the process: no reason to fail.
         let _ = ctrlc::set_handler(|| {
-            if INTERRUPT.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
+            if !CAUGHT.load(Ordering::Relaxed) || INTERRUPT.swap(true, Ordering::Relaxed) {
+                std::process::exit(INTERRUPTED.into());
             }
         });
     });
+}
+
+/// From now on Ctrl-C ends the kernel's run with a fault; a second one ends the process.
+pub fn catch_interrupts() {
+    CAUGHT.store(true, Ordering::Relaxed);
+    exit_on_interrupt();
 }
 
 /// Progress by workgroups, shown on a terminal if the run takes a while.
