@@ -98,7 +98,9 @@ fn catches_interrupts(id: u32) -> bool {
 #[test]
 fn ctrl_c_ends_commands_that_run_no_kernel() {
     let mut child = wavesim(&["asm", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let started = std::time::Instant::now();
     while !catches_interrupts(child.id()) {
+        assert!(started.elapsed().as_secs() < 30);
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     interrupt(child.id());

@@ -370,7 +370,7 @@ fn code_objects_are_debugged_too() {
     let object = root().join("tests/code_objects/vadd/vadd.gfx1201.co");
     let object = object.to_string_lossy();
     let args = ["a: f32[4]=arange(4)", "b: f32[4]=repeat(0.5)", "out_c: f32[4]", "3"];
-    let mut launch = vec!["--block", "64"];
+    let mut launch = vec!["--grid", "1", "--block", "64"];
     args.iter().for_each(|arg| launch.extend(["--arg", arg]));
     for (command, more, told) in [
         ("run", &[][..], "out_c: f32[4] =\n[0.5 1.5 2.5 0. ]\n"),

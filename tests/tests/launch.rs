@@ -62,7 +62,7 @@ fn arguments_on_the_command_line() {
     let object = vadd().join("vadd.gfx1201.co");
     let object = object.to_string_lossy();
     let args = ["a: f32[4]=arange(4)", "b: f32[4]=repeat(0.5)", "out_c: f32[4]", "3"];
-    let mut command = vec!["launch", &object, "--block", "64"];
+    let mut command = vec!["launch", &object, "--grid", "1", "--block", "64"];
     args.iter().for_each(|arg| command.extend(["--arg", arg]));
     // The kernel's n is 3: the last element stays.
     assert_eq!(wavesim(&command), (0, "out_c: f32[4] =\n[0.5 1.5 2.5 0. ]\n".to_string()));
@@ -118,6 +118,7 @@ fn bundles_on_the_command_line() {
     let run = |more: &[&str]| {
         let mut command =
             vec!["launch", &*bundle, "--kernel", "relocated", "--arg", "out: i32[4]=arange(4)", "--arg", "0"];
+        command.extend(["--grid", "1", "--block", "1"]);
         command.extend(more);
         wavesim(&command)
     };
@@ -183,7 +184,7 @@ fn fresh_code_objects() {
     };
     let check = |file: &str, target: &[&str]| {
         let file = dir.join(file);
-        let mut command = vec!["launch", file.to_str().unwrap(), "--block", "4"];
+        let mut command = vec!["launch", file.to_str().unwrap(), "--grid", "1", "--block", "4"];
         for arg in ["a: f32[4]=arange(4)", "b: f32[4]=repeat(0.5)", "out_c: f32[4]", "4"] {
             command.extend(["--arg", arg]);
         }

@@ -34,7 +34,9 @@ fn main() {
     for path in files("examples", "rdna") {
         trials.push(trial("example", path, |path| {
             // A size for those that leave it open.
-            let open = !std::fs::read_to_string(path)?.contains("const N");
+            let text = std::fs::read_to_string(path)?;
+            let open = text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == "N")
+                && !text.contains("const N");
             let path = path.display().to_string();
             let mut arguments = vec!["check", &path];
             arguments.extend(open.then_some(["-D", "N=16"]).into_iter().flatten());

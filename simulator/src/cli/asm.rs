@@ -21,8 +21,9 @@ Examples:
   echo 'v_add_f32 v0, v1, v2' | wavesim asm --mcpu gfx1100 --show-encoding -
   wavesim asm --mcpu gfx1201 kernel.s -o kernel.co
 
-A file with an .amdhsa_kernel block becomes a code object; any other file's output is the raw bytes of .text.
-Without --arch or --mcpu the file's .amdgcn_target says the processor.")]
+A file with an .amdhsa_kernel block becomes a code object; any other file's output
+is the raw bytes of .text. Without --arch or --mcpu the file's .amdgcn_target
+says the processor.")]
 pub struct AsmArgs {
     /// Assembly text, or `-`
     pub file: PathBuf,

@@ -31,7 +31,8 @@ Examples:
   wavesim check vadd/launch.json --target gfx1201 --check mem,waits
   wavesim check kernel.rdna --json | jq .message
 
-Exit codes: 0 nothing found; 1 findings, or the kernel faulted; 2 bad usage or input.";
+Exit codes: 0 nothing found; 1 findings, or the kernel faulted; 2 bad usage or
+input; 130 interrupted.";
 
 pub fn parse_check(name: &str) -> Result<Check, String> {
     Check::from_name(name).ok_or_else(|| {

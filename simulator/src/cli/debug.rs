@@ -29,10 +29,12 @@ pub struct DebugArgs {
 const EXAMPLES: &str = "\
 Examples:
   wavesim debug kernel.rdna
-  wavesim debug kernel.rdna --batch -e 'break 12 if v3[5] > 10' -e continue -e 'p v3 as f32'
+  wavesim debug kernel.rdna --batch -e 'break 12 if v3[5] > 10' \\
+      -e continue -e 'p v3 as f32'
   wavesim debug vadd/launch.json --target gfx1201 -x session.txt --batch
 
-`help` inside lists the commands; docs/debugging.md walks through five broken kernels.";
+`help` inside lists the commands; docs/debugging.md walks through five broken
+kernels.";
 
 pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let prepared = args.input.prepare(0)?;

@@ -118,9 +118,11 @@ pub struct CallArgs {
 /// How `--arg` is written; part of the help of commands that have it.
 pub const ARG_HELP: &str = "\
 A --arg is [NAME:]SPEC with SPEC one of
-  f32[16,4]=arange(64)   a buffer, initialised as in a text kernel's header (zeros without =)
+  f32[16,4]=arange(64)   a buffer, initialised as in a text kernel's header
+                         (zeros without =)
   file:x.npy             a buffer from a file
-  i32=-1, 2.5, 1000      a scalar, by value; without a type, in the parameter's size (4 bytes in files without metadata)
+  i32=-1, 2.5, 1000      a scalar, by value; without a type, in the parameter's
+                         size (4 bytes in files without metadata)
   local:4096             so many bytes of LDS";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -363,9 +365,7 @@ impl KernelArgs {
             bail!(LoadError::Target { object: kernel.arch.name(), wish: wish.to_string() });
         }
         let global_bytes = self.global_bytes(1024);
-        let grid = call.grid.context("--grid X[,Y[,Z]] is needed: how many workgroups")?.0;
         let block = call.block.map(|d| d.0).or(kernel.block);
-        let block = block.context("--block X[,Y[,Z]] is needed: how many work-items a workgroup has")?;
         let options =
             Options { global_bytes, seed: self.seed, files: self.files.access()?, ..Options::default() };
         let mut list = Vec::new();
@@ -379,8 +379,18 @@ impl KernelArgs {
             }
         }
         let named = list.iter().map(|(name, _)| name.clone()).filter(|n| n.starts_with("out_")).collect();
-        let request = Request { grid, block, dynamic_lds: 0, args: list, outputs: named };
-        Ok(request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?)
+        let grid = call.grid.map_or([1; 3], |d| d.0);
+        let shape = block.unwrap_or([1; 3]);
+        let request = Request { grid, block: shape, dynamic_lds: 0, args: list, outputs: named };
+        let prepared = request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?;
+        // What is wrong with the arguments comes first.
+        if call.grid.is_none() {
+            bail!("--grid X[,Y[,Z]] is needed: how many workgroups");
+        }
+        if block.is_none() {
+            bail!("--block X[,Y[,Z]] is needed: how many work-items a workgroup has");
+        }
+        Ok(prepared)
     }
 }
 
