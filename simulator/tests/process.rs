@@ -98,6 +98,8 @@ fn catches_interrupts(id: u32) -> bool {
 #[test]
 fn ctrl_c_ends_commands_that_run_no_kernel() {
     let mut child = wavesim(&["asm", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    // Open until the end: it reads on.
+    let input = child.stdin.take();
     let started = std::time::Instant::now();
     while !catches_interrupts(child.id()) {
         assert!(started.elapsed().as_secs() < 30);
@@ -105,6 +107,7 @@ fn ctrl_c_ends_commands_that_run_no_kernel() {
     }
     interrupt(child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(input);
 }
 
 #[test]

@@ -127,9 +127,6 @@ impl Request {
                 Given::Buffer(_) if size != 8 => return Err(wrong(ArgumentError::Buffer(size))),
                 Given::Buffer(array) => {
                     let output = self.outputs.is_empty() || self.outputs.contains(name);
-                    if buffers.iter().any(|b: &Buffer| b.name == *name) {
-                        return Err(LaunchError::Twice(name.clone()));
-                    }
                     let buffer = Buffer::place(name, array, output, ALIGN, &mut memory)?;
                     let address = buffer.address;
                     buffers.push(buffer);
@@ -148,6 +145,12 @@ impl Request {
                 }
             };
             abi::put(&mut kernarg, place.offset, size, &value);
+        }
+        // Outputs go by their names.
+        let mut names: Vec<&str> = buffers.iter().map(|b| b.name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(LaunchError::Twice(pair[0].to_string()));
         }
         let dynamic_lds = self.dynamic_lds.max(lds - fixed);
         let shape = abi::Shape { grid: self.grid, block: self.block, dynamic_lds };
