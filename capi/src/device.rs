@@ -207,7 +207,12 @@ impl Launch {
             wave_size: given.wave_size,
             lds_bytes: given.lds_bytes,
             scratch_bytes: given.scratch_bytes.checked_next_multiple_of(4).unwrap_or(!3),
-            init: InitialState { layout, mode, sgprs: vec![(0, self.user_sgprs.clone())] },
+            init: InitialState {
+                layout,
+                mode,
+                sgprs: vec![(0, self.user_sgprs.clone())],
+                vgprs: wavesim::machine::VGPRS as u16,
+            },
             entry_pc: given.entry_offset,
             code_base: self.code_address,
         };

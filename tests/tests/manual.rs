@@ -1,9 +1,12 @@
 //! Examples and layouts that the ISA manuals give, for instructions that conformance vectors do not reach.
 
+use std::collections::BTreeMap;
 use wavesim::arch::Arch;
+use wavesim::conform::run::semantics;
 use wavesim::exec::interp;
 use wavesim::exec::machine_ops::Event;
 use wavesim::exec::program::Program;
+use wavesim::exec::reference;
 use wavesim::fault::FaultKind;
 use wavesim::inst::Inst;
 use wavesim::machine::Wave;
@@ -130,6 +133,97 @@ fn block_loads_and_stores_have_holes() {
     wave.set_vgpr(1, 9, u32::MAX);
     step(Arch::Rdna4, &store, &mut wave, &mut bytes, &mut []);
     assert_eq!(bytes[4..12], [4, 5, 6, 7, 0x78, 0x56, 0x34, 0x12]);
+}
+
+/// One instruction on v0, v1 … = 1000, 1001 … and s0, s1 … = 2000, 2001 …, in a wave with so many VGPRs: what changed, by the compiled
+/// handler, which is what the evaluator does too.
+fn indexed(name: &str, m0: u32, vgprs: u32) -> Vec<(char, u32, u32)> {
+    let arch = Arch::Rdna3;
+    let (encoding, fields) = match name.starts_with('V') {
+        true => ("ENC_VOP1", [("VDST", 5), ("SRC0", 256 + 7)]),
+        false => ("ENC_SOP1", [("SDST", 4), ("SSRC0", 8)]),
+    };
+    let inst = inst(arch, name, encoding, &fields).unwrap();
+    let mut start = Wave::new(32);
+    start.set_vgpr_count(vgprs);
+    start.set_exec(1);
+    (0..256).for_each(|reg| start.set_vgpr(0, reg, 1000 + reg));
+    (0..124).for_each(|reg| start.set_sgpr(reg, 2000 + reg));
+    start.set_sgpr(125, m0);
+    let changes = |wave: &Wave| {
+        let vgprs = (0..256).map(|reg| ('v', reg, wave.vgpr(0, reg), start.vgpr(0, reg)));
+        let sgprs = (0..128).map(|reg| ('s', reg, wave.sgpr(reg), start.sgpr(reg)));
+        vgprs.chain(sgprs).filter(|c| c.2 != c.3).map(|c| (c.0, c.1, c.2)).collect::<Vec<_>>()
+    };
+    let (mut compiled, mut evaluated) = (start.clone(), start.clone());
+    step(arch, &inst, &mut compiled, &mut [], &mut []);
+    let meanings = BTreeMap::new();
+    let (sem, _) = semantics(arch, &inst, &meanings).unwrap();
+    with_context(None, &mut [], (&mut [], 0), |cx| {
+        reference::step(arch, &inst, sem, None, &mut evaluated, cx).unwrap();
+    });
+    assert_eq!(changes(&compiled), changes(&evaluated), "{name} with M0 = {m0:#x}");
+    changes(&compiled)
+}
+
+/// RDNA3 manual, *VGPR Out of Range Behavior*: a source is v0, a destination makes the instruction do nothing, and an index above 255 is
+/// out of range whatever it is added to.
+#[test]
+fn indexed_vgprs_stay_among_those_there_are() {
+    let cases: &[(&str, u32, u32, &[(char, u32, u32)])] = &[
+        ("V_MOVRELS_B32", 10, 256, &[('v', 5, 1017)]),
+        ("V_MOVRELS_B32", 248, 256, &[('v', 5, 1255)]),
+        ("V_MOVRELS_B32", 249, 256, &[('v', 5, 1000)]),
+        ("V_MOVRELS_B32", 256, 256, &[('v', 5, 1000)]),
+        ("V_MOVRELS_B32", 500, 256, &[('v', 5, 1000)]),
+        ("V_MOVRELS_B32", u32::MAX, 256, &[('v', 5, 1000)]),
+        ("V_MOVRELS_B32", 8, 16, &[('v', 5, 1015)]),
+        ("V_MOVRELS_B32", 9, 16, &[('v', 5, 1000)]),
+        ("V_MOVRELD_B32", 10, 256, &[('v', 15, 1007)]),
+        ("V_MOVRELD_B32", 10, 16, &[('v', 15, 1007)]),
+        ("V_MOVRELD_B32", 11, 16, &[]),
+        ("V_MOVRELD_B32", 251, 256, &[]),
+        ("V_MOVRELD_B32", 300, 256, &[]),
+        ("V_MOVRELSD_B32", 10, 256, &[('v', 15, 1017)]),
+        ("V_MOVRELSD_B32", 9, 16, &[('v', 14, 1000)]),
+        ("V_MOVRELSD_2_B32", 20 << 16 | 10, 256, &[('v', 25, 1017)]),
+        ("V_MOVRELSD_2_B32", 20 << 16 | 10, 25, &[]),
+        ("V_MOVRELSD_2_B32", 10 << 16 | 20, 26, &[('v', 15, 1000)]),
+        ("V_SWAPREL_B32", 20 << 16 | 10, 256, &[('v', 17, 1025), ('v', 25, 1017)]),
+        ("V_SWAPREL_B32", 20 << 16 | 10, 25, &[]),
+        ("V_SWAPREL_B32", 10 << 16 | 20, 25, &[]),
+        ("V_SWAPREL_B32", 260 << 16 | 10, 256, &[]),
+    ];
+    for (name, m0, vgprs, expected) in cases {
+        assert_eq!(&indexed(name, *m0, *vgprs), expected, "{name} with M0 = {m0:#x} and {vgprs} VGPRs");
+    }
+}
+
+/// RDNA3 manual, *SGPR Out of Range Behavior*: an index leads no further than VCC_HI (a pair's than VCC_LO); a source beyond is s0, and
+/// nothing is written beyond. A pair's index is even.
+#[test]
+fn indexed_sgprs_stay_in_their_range() {
+    let cases: &[(&str, u32, &[(char, u32, u32)])] = &[
+        ("S_MOVRELS_B32", 10, &[('s', 4, 2018)]),
+        ("S_MOVRELS_B32", 99, &[('s', 4, 2107)]),
+        ("S_MOVRELS_B32", 100, &[('s', 4, 2000)]),
+        ("S_MOVRELS_B32", 117, &[('s', 4, 2000)]),
+        ("S_MOVRELS_B32", u32::MAX, &[('s', 4, 2000)]),
+        ("S_MOVRELS_B64", 11, &[('s', 4, 2018), ('s', 5, 2019)]),
+        ("S_MOVRELS_B64", 99, &[('s', 4, 2106), ('s', 5, 2107)]),
+        ("S_MOVRELS_B64", 100, &[('s', 4, 2000), ('s', 5, 2001)]),
+        ("S_MOVRELD_B32", 103, &[('s', 107, 2008)]),
+        ("S_MOVRELD_B32", 104, &[]),
+        ("S_MOVRELD_B32", 122, &[]),
+        ("S_MOVRELD_B64", 102, &[('s', 106, 2008), ('s', 107, 2009)]),
+        ("S_MOVRELD_B64", 104, &[]),
+        ("S_MOVRELSD_2_B32", 20 << 16 | 10, &[('s', 24, 2018)]),
+        ("S_MOVRELSD_2_B32", 20 << 16 | 100, &[('s', 24, 2000)]),
+        ("S_MOVRELSD_2_B32", 104 << 16 | 10, &[]),
+    ];
+    for (name, m0, expected) in cases {
+        assert_eq!(&indexed(name, *m0, 256), expected, "{name} with M0 = {m0:#x}");
+    }
 }
 
 /// Words that decode to nothing are a fault when they are reached, and only then.

@@ -579,6 +579,7 @@ impl Emit<'_> {
             State::Wave32 => quote! { ((cx.wave.size == 32) as u32) },
             State::Wave64 => quote! { ((cx.wave.size == 64) as u32) },
             State::WaveSize => quote! { cx.wave.size },
+            State::VgprSize => quote! { cx.wave.vgpr_count() },
             State::WaveId => quote! { cx.wave.id },
             State::SharedBase => quote! { crate::memory::SHARED_BASE },
             State::PrivateBase => quote! { crate::memory::PRIVATE_BASE },

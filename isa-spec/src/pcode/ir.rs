@@ -301,6 +301,8 @@ pub enum State {
     Wave64,
     /// 32 or 64.
     WaveSize,
+    /// VGPRs that the wave has.
+    VgprSize,
     /// Wave's index in its workgroup.
     WaveId,
     ScratchBase,

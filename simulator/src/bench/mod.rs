@@ -110,6 +110,7 @@ impl Prepared {
                 },
                 mode: kernel.rsrc1 >> 12 & 0xff,
                 sgprs: vec![(0, vec![at as u32, (at >> 32) as u32])],
+                vgprs: crate::machine::VGPRS as u16,
             },
             entry_pc: kernel.entry - kernel.text.0,
             code_base: 0,

@@ -5,6 +5,8 @@
 //! - a vector instruction with more than two different scalar values (manuals, *Constant Bus*, RDNA: two);
 //! - dual-issue instructions in wave64 (RDNA3 manual, *VOPD*);
 //! - V_READFIRSTLANE with EXEC = 0, which reads lane 0 (manuals, V_READFIRSTLANE_B32);
+//! - an index in M0 that leads beyond the registers: the source is then the first register, and nothing is written (manuals, *VGPR Out of
+//!   Range Behavior*, *SGPR Out of Range Behavior*);
 //! - a matrix instruction whose A or B is the result of the matrix instruction right before it: a V_NOP or another independent
 //!   vector instruction must be between (RDNA3 manual, *WMMA*; LLVM's hazard recognizer).
 
@@ -34,7 +36,11 @@ impl Shadow {
         let matrix = effects.iter().any(|e| e.class == Class::Matrix);
         let concerned = effects.iter().zip(&fixed).map(|(e, wrong)| {
             let first_lane = e.reads.iter().any(|r| r.lanes == Lanes::FirstActive);
-            wrong.is_some() || first_lane || matrix && matches!(e.class, Class::Valu | Class::Matrix)
+            let indexed = e.reads.iter().chain(&e.writes).any(|used| used.relative.is_some());
+            wrong.is_some()
+                || first_lane
+                || indexed
+                || matrix && matches!(e.class, Class::Valu | Class::Matrix)
         });
         Shadow { concerned: concerned.collect(), fixed, matrix: Vec::new() }
     }
@@ -64,6 +70,9 @@ impl Shadow {
                 );
             }
         }
+        for (uses, written) in [(&effects.reads, false), (&effects.writes, true)] {
+            uses.iter().for_each(|used| out_of_range(step, used, written, report));
+        }
         if matches!(effects.class, Class::Valu | Class::Matrix) {
             self.matrix(step, effects, report);
         }
@@ -92,6 +101,24 @@ impl Shadow {
         }
         *last = effects.writes.iter().find(|w| w.file == File::Vgpr).map(|w| (step.pc, *w));
     }
+}
+
+/// Reports an index that leads beyond the registers there are.
+fn out_of_range(step: &Step<'_>, used: &Use, written: bool, report: &mut Report) {
+    let Some(index) = used.index(step.wave) else { return };
+    let kind = if written { "no such destination" } else { "no such source" };
+    if used.start(step.wave) != Use::NOWHERE || !report.is_new(Check::Hazard, kind, step.pc, None) {
+        return;
+    }
+    let name = |first| register_name(step.program.arch, used.file, first, used.count);
+    let range = match used.file {
+        File::Vgpr => format!("the wave's {} VGPRs", step.wave.vgpr_count()),
+        _ if used.first < 108 => "the SGPRs and VCC".to_string(),
+        _ => "the trap handler's registers".to_string(),
+    };
+    let instead = if written { "nothing is written".to_string() } else { format!("{} is read", name(0)) };
+    let message = format!("{} plus {index}, the index in M0, is beyond {range}: {instead}", name(used.first));
+    report.add(Finding::new(Check::Hazard, kind, message, Site::new(step, None)));
 }
 
 /// What is wrong with an instruction as it stands.

@@ -164,7 +164,9 @@ impl Registers {
             let registers_of = start..start + used.count;
             match used.file {
                 File::Scc => self.scc = true,
-                File::Sgpr => registers_of.clone().for_each(|r| self.sgprs |= 1 << (r & 127)),
+                File::Sgpr => {
+                    registers_of.clone().filter(|r| *r < 128).for_each(|r| self.sgprs |= 1 << r);
+                }
                 File::Vgpr => {
                     let end = registers_of.end.min(VGPRS as u16);
                     (start..end).for_each(|r| self.vgprs[r as usize] |= lanes);
@@ -212,6 +214,7 @@ impl Registers {
         let start = used.start(wave);
         match used.file {
             File::Scc => (!self.scc).then_some((0, None)),
+            _ if start == Use::NOWHERE => None,
             File::Sgpr => {
                 let all = if used.count == 1 { 1 } else { (1u128 << used.count) - 1 };
                 let absent = !self.sgprs >> (start & 127) & all;

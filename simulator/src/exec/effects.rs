@@ -51,7 +51,9 @@ pub enum Select {
 pub enum Relative {
     /// M0 is added.
     M0,
-    /// M0[25:16] is added (the source's offset of the `_2` forms).
+    /// M0[9:0] is added: the source of instructions with two indices.
+    M0Low,
+    /// M0[25:16] is added: the destination of those.
     M0High,
 }
 
@@ -379,27 +381,50 @@ impl Gather<'_> {
 }
 
 fn relative_to(name: &str, operand: &Operand) -> Option<Relative> {
-    let dest = operand.output;
-    let two = name.contains("_2_");
-    let moves_source = name.contains("MOVRELS") || name.contains("SWAPREL");
-    let moves_dest = name.contains("RELD") || name.contains("RELSD") || name.contains("SWAPREL");
-    match (dest, two) {
-        (true, _) if moves_dest => Some(Relative::M0),
-        (false, true) if moves_source && operand.role == Role::S0 => Some(Relative::M0High),
-        (false, false) if moves_source && operand.role == Role::S0 => Some(Relative::M0),
+    let swaps = name.contains("SWAPREL");
+    let two = swaps || name.contains("_2_");
+    // Both of what is swapped are results.
+    match operand.role {
+        Role::D0 if swaps || name.contains("RELD") || name.contains("RELSD") => {
+            Some(if two { Relative::M0High } else { Relative::M0 })
+        }
+        Role::D0 => None,
+        _ if swaps || name.contains("MOVRELS") => Some(if two { Relative::M0Low } else { Relative::M0 }),
         _ => None,
     }
 }
 
 impl Use {
-    /// Number of the first register, M0 added where it counts.
+    /// A number that no register has.
+    pub const NOWHERE: u16 = 0x4000;
+
+    /// Number of the first register, M0 added where it counts; [`Use::NOWHERE`] if that leads out of range.
     pub fn start(&self, wave: &Wave) -> u16 {
-        let m0 = wave.sgprs[M0];
-        match self.relative {
-            None => self.first,
-            Some(Relative::M0) => self.first.wrapping_add(m0 as u16 & 0x3ff),
-            Some(Relative::M0High) => self.first.wrapping_add((m0 >> 16) as u16 & 0x3ff),
+        let Some(index) = self.index(wave) else { return self.first };
+        let first = self.first as u32;
+        // How far the registers go that the first is one of (RDNA manuals, *SGPR* and *VGPR Out of Range Behavior*).
+        let end = match (self.file, first) {
+            (File::Vgpr, _) => wave.vgpr_count(),
+            (_, ..=107) => 108,
+            (_, ..=123) => 124,
+            _ => first + self.count as u32,
+        };
+        match index <= 255 && first + index + self.count as u32 <= end {
+            true => (first + index) as u16,
+            false => Use::NOWHERE,
         }
+    }
+
+    /// What is added to the number, if something is.
+    pub fn index(&self, wave: &Wave) -> Option<u32> {
+        let m0 = wave.sgprs[M0];
+        let index = match self.relative? {
+            Relative::M0 => m0,
+            Relative::M0Low => m0 & 0x3ff,
+            Relative::M0High => m0 >> 16 & 0x3ff,
+        };
+        // Pairs of SGPRs have an even index.
+        Some(if self.file == File::Sgpr && self.count == 2 { index & !1 } else { index })
     }
 
     /// Lanes of a VGPR that this touches, as a mask, for the wave as it is before the instruction.

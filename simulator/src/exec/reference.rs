@@ -626,6 +626,7 @@ impl Machine for RefMachine<'_, '_> {
             State::Wave32 => (wave.size == 32) as u64,
             State::Wave64 => (wave.size == 64) as u64,
             State::WaveSize => wave.size as u64,
+            State::VgprSize => wave.vgpr_count() as u64,
             State::WaveId => wave.id as u64,
             State::ScratchBase | State::TrapBase => 0,
             State::SharedBase => SHARED_BASE,
@@ -672,11 +673,11 @@ impl Machine for RefMachine<'_, '_> {
     }
 
     fn vgpr(&mut self, lane: u32, reg: u32) -> u32 {
-        self.wave.vgpr(lane, reg)
+        self.wave.indexed_vgpr(lane, reg)
     }
 
     fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
-        self.wave.set_vgpr(lane, reg, value);
+        self.wave.set_indexed_vgpr(lane, reg, value);
     }
 
     fn sgpr(&mut self, reg: u32) -> u32 {

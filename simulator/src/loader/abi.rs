@@ -3,6 +3,7 @@
 
 use super::code_object::Kernel;
 use crate::arch::Arch;
+use crate::machine::VGPRS;
 use crate::memory::{AllocError, Memory};
 use crate::sched::dispatch::{InitialState, Layout};
 
@@ -76,6 +77,12 @@ pub fn default_mode(arch: Arch) -> u32 {
     }
 }
 
+/// VGPRs of a wave: the granulated count of the descriptor (LLVM AMDGPUUsage, *compute_pgm_rsrc1*).
+fn vgprs(kernel: &Kernel) -> u16 {
+    let granule = if kernel.properties >> 10 & 1 == 1 { 8 } else { 4 };
+    (((kernel.rsrc1 & 63) + 1) * granule).min(VGPRS as u32) as u16
+}
+
 /// User SGPRs in the descriptor's order, then MODE and ids.
 pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64) -> InitialState {
     let mut values = Vec::new();
@@ -106,5 +113,6 @@ pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64) -> InitialState
         },
         mode,
         sgprs: vec![(0, values)],
+        vgprs: vgprs(kernel),
     }
 }

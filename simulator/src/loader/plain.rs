@@ -112,7 +112,12 @@ pub fn prepare(
             lds_bytes: 0,
             scratch_bytes: 0,
             // The mode of floats, of which there are none.
-            init: InitialState { layout: Layout::Own(&machine.vector), mode: 0xf0, sgprs: Vec::new() },
+            init: InitialState {
+                layout: Layout::Own(&machine.vector),
+                mode: 0xf0,
+                sgprs: Vec::new(),
+                vgprs: machine.vector.count,
+            },
             entry_pc: 0,
             code_base: 0,
         },

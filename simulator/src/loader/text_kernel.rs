@@ -4,6 +4,7 @@ use super::abi;
 use super::prepared::{Buffer, Prepared, Shape, Source};
 use crate::arch::Arch;
 use crate::exec::program::{Program, TooLarge};
+use crate::machine::VGPRS;
 use crate::memory::{AllocError, Memory};
 use crate::sched::dispatch::{InitialState, Layout};
 use crate::text::TextKernel;
@@ -74,7 +75,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         wave_size: kernel.wave,
         lds_bytes,
         scratch_bytes: scratch_bytes.checked_next_multiple_of(4).unwrap_or(!3),
-        init: InitialState { layout, mode, sgprs: vec![(first, pointer)] },
+        init: InitialState { layout, mode, sgprs: vec![(first, pointer)], vgprs: VGPRS as u16 },
         entry_pc: 0,
         code_base: CODE_BASE,
     };

@@ -78,6 +78,8 @@ pub fn is_denormal(bits: u32) -> bool {
 #[derive(Clone)]
 pub struct Wave {
     pub size: u32,
+    /// VGPRs that it has been given.
+    vgprs: u32,
     pub(crate) rows: Box<[Row]>,
     /// What is surely so of each row: [`CLEAN`], [`UNTOUCHED`].
     known: [u8; CODES],
@@ -110,6 +112,7 @@ impl Wave {
         let halves = (size / 32).max(1) as usize;
         let mut wave = Wave {
             size,
+            vgprs: VGPRS as u32,
             rows: vec![Row::ZERO; ROWS * halves].into_boxed_slice(),
             known: [0; CODES],
             last_addresses: [0; LAST_ADDRESSES],
@@ -147,7 +150,18 @@ impl Wave {
         self.mode = 0xf0;
         self.joined = 0;
         self.passed = [0; NAMED + 1];
+        self.vgprs = VGPRS as u32;
         self.set_exec(u64::MAX);
+    }
+
+    /// VGPRs that the wave has been given, all of them unless [`Wave::set_vgpr_count`] says otherwise. Only registers that a body
+    /// numbers are held to it.
+    pub fn vgpr_count(&self) -> u32 {
+        self.vgprs
+    }
+
+    pub fn set_vgpr_count(&mut self, count: u32) {
+        self.vgprs = count.clamp(1, VGPRS as u32);
     }
 
     /// Puts constants in their hidden rows, unless they are there. `program`: whose they are, not 0.
@@ -277,8 +291,21 @@ impl Wave {
     pub fn vgpr(&self, lane: u32, reg: u32) -> u32 {
         let half = (lane / 32) as usize;
         match self.rows.get(half * ROWS + reg as usize) {
-            Some(row) if (reg as usize) < ROWS => row.0[(lane % 32) as usize],
+            Some(row) if (reg as usize) < VGPRS => row.0[(lane % 32) as usize],
             _ => 0,
+        }
+    }
+
+    /// A VGPR by a number that an instruction computed: v0 in place of one that the wave does not have (RDNA manuals, *VGPR Out of
+    /// Range Behavior*).
+    pub fn indexed_vgpr(&self, lane: u32, reg: u32) -> u32 {
+        self.vgpr(lane, if reg < self.vgprs { reg } else { 0 })
+    }
+
+    /// Sets a VGPR by a number that an instruction computed, if the wave has it.
+    pub fn set_indexed_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
+        if reg < self.vgprs {
+            self.set_vgpr(lane, reg, value);
         }
     }
 
@@ -295,7 +322,7 @@ impl Wave {
 
     pub fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
         let half = (lane / 32) as usize;
-        if (reg as usize) < STAGE
+        if (reg as usize) < VGPRS
             && let Some(row) = self.rows.get_mut(half * ROWS + reg as usize)
         {
             row.0[(lane % 32) as usize] = value;

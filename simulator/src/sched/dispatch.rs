@@ -48,6 +48,8 @@ pub struct InitialState {
     pub mode: u32,
     /// `(first SGPR, values)`: the same in every wave.
     pub sgprs: Vec<(u16, Vec<u32>)>,
+    /// VGPRs of a wave: more are out of range of indexed instructions.
+    pub vgprs: u16,
 }
 
 /// Where workgroup and work-item ids go.

@@ -14,6 +14,7 @@ pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32)
     wave.pc = d.entry_pc;
     wave.code_base = d.code_base;
     wave.mode = d.init.mode;
+    wave.set_vgpr_count(d.init.vgprs as u32);
     for (first, values) in &d.init.sgprs {
         for (reg, value) in (*first as u32..).zip(values) {
             wave.set_sgpr(reg, *value);

@@ -31,6 +31,7 @@ const STATE: &[(&str, State, Ty)] = &[
     ("WAVE64", State::Wave64, Ty::U(1)),
     ("wave64", State::Wave64, Ty::U(1)),
     ("WAVE_SIZE", State::WaveSize, Ty::U(32)),
+    ("VGPR_SIZE", State::VgprSize, Ty::U(32)),
     ("WAVE_ID", State::WaveId, Ty::U(32)),
     ("SCRATCH_BASE", State::ScratchBase, Ty::U(64)),
     ("SHARED_BASE", State::SharedBase, Ty::U(64)),

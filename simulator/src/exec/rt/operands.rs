@@ -277,12 +277,12 @@ pub fn read_mask_half(cx: &Cx<'_>, source: Source, half: usize) -> u32 {
 
 #[inline(always)]
 pub fn vgpr(cx: &Cx<'_>, lane: u32, reg: u32) -> u32 {
-    cx.wave.vgpr(lane, reg)
+    cx.wave.indexed_vgpr(lane, reg)
 }
 
 #[inline(always)]
 pub fn set_vgpr(cx: &mut Cx<'_>, lane: u32, reg: u32, value: u32) {
-    cx.wave.set_vgpr(lane, reg, value);
+    cx.wave.set_indexed_vgpr(lane, reg, value);
 }
 
 /// Dword `index` of an operand in any lane of the wave.
