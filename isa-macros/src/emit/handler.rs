@@ -558,8 +558,11 @@ pub fn sources(op: &Operation) -> [u8; 4] {
     dwords
 }
 
-/// Registers that the result has.
+/// Registers that the result has; a mask has none of the lanes'.
 pub fn result(op: &Operation) -> u8 {
+    if op.sig.family == Family::Vector && op.sig.operands.get(&Role::D0).is_some_and(|d| d.mask) {
+        return 0;
+    }
     widths(op).get(&Role::D0).map_or(0, |width| width.div_ceil(32) as u8)
 }
 

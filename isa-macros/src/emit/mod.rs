@@ -84,9 +84,8 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             /// [`Flow::UNKNOWN`].
             ///
             /// # Safety
-            /// But for `BASE` the host has AVX2, FMA and BMI (x86-64); the operation was lowered for the program that the context
-            /// holds.
-            pub(crate) static #name: Table = [#(#list,)* unknown, unknown, unknown];
+            /// The invariants of lowered code (`exec::validate`); but for `BASE` the host has AVX2 and what comes with it.
+            pub(crate) static #name: Table = [#(#list,)* unknown, unknown, unknown, unknown];
         }
     });
     let count = set.operations.len();
@@ -131,7 +130,7 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         #[allow(unused_variables, unused_mut, unused_assignments, unused_parens, unused_labels, unused_imports,
             unused_unsafe, unused_must_use, unreachable_code, dead_code, unsafe_op_in_unsafe_fn, clippy::all,
             clippy::undocumented_unsafe_blocks)]
-        pub mod handlers {
+        pub(crate) mod handlers {
             use crate::exec::op::Op;
             use crate::exec::rt::{Cx, Flow};
             pub(crate) type Handler = unsafe fn(&mut Cx<'_>, &Op) -> Flow;

@@ -11,7 +11,7 @@ use super::report::{Finding, Report, Site};
 use crate::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
 use crate::exec::observe::{Done, Step};
 use crate::exec::program::Program;
-use crate::exec::rt::watch::{Access, Place};
+use crate::exec::watch::{Access, Place};
 use crate::loader::prepared::Shape;
 use crate::machine::wave::EXEC_LO;
 use crate::machine::{VGPRS, Wave};

@@ -3,7 +3,7 @@
 //! A dword remembers its last two writers and two readers. The dwords of a line of 64 bytes share one state for as long as they are
 //! only used together, which is how waves use memory: a state is then looked at once for sixteen dwords.
 
-use crate::exec::rt::watch::Access;
+use crate::exec::watch::Access;
 
 /// One access to a dword.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -231,7 +231,7 @@ fn whole_line(line: &mut Line, a: &Access, into: u64, me: Record, sees: &impl Fn
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::rt::watch::Place;
+    use crate::exec::watch::Place;
     use proptest::prelude::*;
 
     /// A wave's access of up to 32 lanes, and which waves' earlier accesses it has seen, as a mask.

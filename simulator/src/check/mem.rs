@@ -7,7 +7,7 @@ use super::Check;
 use super::report::{Finding, Report, Site, describe};
 use crate::exec::effects::{Class, Effects};
 use crate::exec::observe::{Done, Step};
-use crate::exec::rt::watch::{Access, Place};
+use crate::exec::watch::{Access, Place};
 use crate::loader::prepared::{Prepared, Shape};
 use crate::memory::Region;
 

@@ -22,7 +22,7 @@ use crate::arch::Arch;
 use crate::exec::effects::{self, Effects};
 use crate::exec::machine_ops::Event;
 use crate::exec::observe::{Done, Observer, Step};
-use crate::exec::rt::watch::Place;
+use crate::exec::watch::Place;
 use crate::fault::{Fault, FaultKind};
 use crate::loader::prepared::Prepared;
 use std::ops::ControlFlow;

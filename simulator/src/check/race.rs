@@ -15,7 +15,7 @@ use super::{Check, waits};
 use crate::exec::effects::{Class, Effects};
 use crate::exec::machine_ops::Event;
 use crate::exec::observe::{Done, Step};
-use crate::exec::rt::watch::{Access, Place};
+use crate::exec::watch::{Access, Place};
 use crate::loader::prepared::{Prepared, Shape};
 use crate::memory::OWNED_BASE;
 use isa_spec::pcode::builtins::Bi;

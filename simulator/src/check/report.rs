@@ -209,8 +209,8 @@ impl Report {
 }
 
 /// `16 bytes at y+0x10 (0x7000…)`, `4 bytes at LDS offset 0x40`.
-pub fn describe(memory: &Memory, place: crate::exec::rt::watch::Place, address: u64, size: u32) -> String {
-    use crate::exec::rt::watch::Place;
+pub fn describe(memory: &Memory, place: crate::exec::watch::Place, address: u64, size: u32) -> String {
+    use crate::exec::watch::Place;
     let mut out = format!("{size} byte{} at ", if size == 1 { "" } else { "s" });
     // Writing to a string does not fail.
     let _ = match place {

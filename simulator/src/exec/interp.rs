@@ -11,37 +11,18 @@ use crate::arch::Arch;
 use crate::fault::FaultKind;
 use crate::inst::Inst;
 use crate::isa::{self, handlers};
-use crate::machine::Wave;
-#[cfg(target_arch = "x86_64")]
-use std::sync::LazyLock;
+use crate::machine::host::Avx2;
+use crate::machine::{VGPRS, Wave};
 
 /// Whether the host has what the fast handlers are compiled for.
-#[cfg(target_arch = "x86_64")]
 pub fn host_is_fast() -> bool {
-    use std::arch::is_x86_feature_detected as has;
-    // Asked for at each turn of a wave.
-    static FAST: LazyLock<bool> = LazyLock::new(|| {
-        has!("avx2")
-            && has!("fma")
-            && has!("bmi1")
-            && has!("bmi2")
-            && has!("f16c")
-            && has!("lzcnt")
-            && has!("popcnt")
-    });
-    *FAST
-}
-
-/// They are compiled for whatever every host of the kind has.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn host_is_fast() -> bool {
-    true
+    Avx2::detect().is_some()
 }
 
 impl<'a> Cx<'a> {
-    /// `fast` is [`host_is_fast`], or false; `origin` the PC of the code's first byte.
+    /// With the fast handlers for a host that has what they need; `origin` is the PC of the code's first byte.
     pub fn new(
-        fast: bool,
+        fast: Option<Avx2>,
         arch: Arch,
         wave: &'a mut Wave,
         context: &'a mut Context<'_>,
@@ -59,7 +40,7 @@ impl<'a> Cx<'a> {
             arch,
             consts: &lowered.consts,
             exts: &lowered.exts,
-            fast,
+            fast: fast.is_some(),
             handlers: &handlers::BASE,
             general: super::rt::General(isa_spec::arith::FloatEnv::KEEP),
             jump: 0,
@@ -87,6 +68,11 @@ pub(super) fn unknown(op: &Op, name: Option<&str>) -> Event {
     match op.code {
         Op::END => Event::fault(FaultKind::PcOutOfRange, "the program counter left the program"),
         Op::HOLE => Event::fault(FaultKind::IllegalInstruction, "the bytes here are no instruction"),
+        Op::BEYOND => {
+            let name = name.unwrap_or("this instruction").to_lowercase();
+            let message = format!("an operand of {name} goes beyond v{}, the last VGPR", VGPRS - 1);
+            Event::fault(FaultKind::IllegalInstruction, message)
+        }
         _ => {
             let name = name.unwrap_or("this instruction");
             let reason = isa::unsupported_reason(name).map_or(String::new(), |reason| format!(" ({reason})"));
@@ -106,9 +92,9 @@ static END: Op = Op::end();
 /// # Safety
 /// `op` is of the program that `cx` was made for.
 #[inline(always)]
-pub unsafe fn dispatch<'a>(cx: &mut Cx<'a>, op: &'a Op) -> Flow {
+pub(crate) unsafe fn dispatch<'a>(cx: &mut Cx<'a>, op: &'a Op) -> Flow {
     cx.op = op;
-    // SAFETY: by the contract; `Cx` has the handlers of a host that was asked.
+    // SAFETY: by the contract, and the invariants of lowered code (`exec::validate`): O1 to O7 and H1.
     unsafe { cx.handlers[op.code as usize](cx, op) }
 }
 
@@ -119,7 +105,7 @@ pub fn step(
     wave: &mut Wave,
     context: &mut Context<'_>,
 ) -> Option<Result<(), Event>> {
-    step_by(host_is_fast(), arch, inst, wave, context)
+    step_by(Avx2::detect(), arch, inst, wave, context)
 }
 
 /// [`step`] by the handlers for hosts without vector instructions, whatever this host has.
@@ -129,12 +115,12 @@ pub fn step_portably(
     wave: &mut Wave,
     context: &mut Context<'_>,
 ) -> Option<Result<(), Event>> {
-    step_by(false, arch, inst, wave, context)
+    step_by(None, arch, inst, wave, context)
 }
 
-/// `fast` is [`host_is_fast`], or false.
+/// By the fast handlers, or by those for any host.
 fn step_by(
-    fast: bool,
+    fast: Option<Avx2>,
     arch: Arch,
     inst: &Inst,
     wave: &mut Wave,
@@ -143,7 +129,7 @@ fn step_by(
     let mut lowered = Lowered::default();
     // One instruction is within every limit.
     lowered.push(arch, inst, 0, 0).ok()?;
-    if lowered.ops.iter().any(|op| op.code == Op::UNKNOWN) {
+    if lowered.ops.iter().any(|op| matches!(op.code, Op::UNKNOWN | Op::BEYOND)) {
         return None;
     }
     let pc = wave.pc;
@@ -178,7 +164,7 @@ pub fn run(
     executed: &mut u64,
 ) -> Result<(), Event> {
     let before = context.instructions;
-    let mut cx = Cx::new(host_is_fast(), program.arch, wave, context, &program.lowered, 0);
+    let mut cx = Cx::new(Avx2::detect(), program.arch, wave, context, &program.lowered, 0);
     let turn = Turn { program, end: before.saturating_add(budget) };
     let result = turn.run(&mut cx);
     *executed += cx.instructions - before;
@@ -294,11 +280,11 @@ impl<'a> Turn<'a> {
         loop {
             let mut next = std::ptr::from_ref(start);
             let flow = loop {
-                // SAFETY: an operation of the program: jumps are looked up, and END, which never goes on, is the last.
+                // SAFETY: an operation of the program, by P1 and P2 of the invariants of lowered code (`exec::validate`).
                 let op = unsafe { &*next };
                 next = next.wrapping_add(1);
                 cx.op = op;
-                // SAFETY: lowering gives no code beyond `CODES`; the operation is the program's, and the handlers are the host's and mode's.
+                // SAFETY: by O1 to O7 and H1 of the same invariants.
                 let flow = unsafe { handlers.get_unchecked(op.code as usize)(cx, op) };
                 if flow != Flow::NEXT {
                     break flow;

@@ -2,6 +2,7 @@
 
 use super::op::{Dpp, Ext, Op, Place, Source, Way};
 use super::plan::{self, Code, Fmt, Half, Operand, Plan};
+use super::validate;
 use crate::arch::Arch;
 use crate::inst::Inst;
 use crate::isa::{self, OpInfo};
@@ -41,13 +42,13 @@ impl Limits {
 /// Operations of a program and the tables they index.
 pub struct Lowered {
     /// Not 0, and no other program's.
-    pub id: u64,
-    pub ops: Vec<Op>,
+    pub(super) id: u64,
+    pub(super) ops: Vec<Op>,
     /// The pool of constants, in words. The first stand in the register files, for handlers to read like registers ([`Wave::install`]).
     ///
     /// [`Wave::install`]: crate::machine::Wave::install
-    pub consts: Vec<u32>,
-    pub exts: Vec<Ext>,
+    pub(super) consts: Vec<u32>,
+    pub(super) exts: Vec<Ext>,
     seen_consts: HashMap<Vec<u32>, u32>,
     seen_exts: HashMap<Ext, u32>,
     pub(super) limits: Limits,
@@ -86,7 +87,7 @@ impl Lowered {
         let first = self.ops.len();
         let x = Op { pc, number, ..self.one(arch, inst, inst.entry, plan, &plan.operands)? };
         if plan.y.is_empty() {
-            self.ops.push(x);
+            self.add(x);
             return Ok(());
         }
         let y_plan = plan::plan(arch, inst.entry_y);
@@ -106,16 +107,30 @@ impl Lowered {
                 ext: 0,
                 ..x
             };
-            self.ops.push(save);
+            self.add(save);
             for src in y.src.iter_mut().filter(|s| **s == target) {
                 *src = Source::result(TEMP as u16);
             }
         }
-        self.ops.push(x);
-        self.ops.push(y);
+        self.add(x);
+        self.add(y);
         let last = self.ops.len() - 1;
         self.ops[first..last].iter_mut().for_each(|op| op.flags |= Op::MORE);
         Ok(())
+    }
+
+    /// The operations so far.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// Takes in an operation that keeps to the invariants of lowered code. In place of another, which the lowering does not make, there
+    /// would be one that no handler runs.
+    fn add(&mut self, op: Op) {
+        let checked = validate::operation(&op, self.consts.len(), &self.exts);
+        debug_assert_eq!(checked, Ok(()), "{op:?}");
+        let code = if checked.is_ok() { op.code } else { Op::UNKNOWN };
+        self.ops.push(Op { code, ..op });
     }
 
     /// Appends what is no instruction, and gives its index.
@@ -123,7 +138,7 @@ impl Lowered {
         if self.ops.len() >= self.limits.operations {
             return Err(Full::Operations(self.limits.operations));
         }
-        self.ops.push(op);
+        self.add(op);
         Ok(self.ops.len() as u32 - 1)
     }
 
@@ -192,6 +207,10 @@ impl Lowered {
             ext.glc = field("GLC");
         }
         op.ext = self.ext(ext)?;
+        if is_beyond(&op, operands, info) {
+            op.code = Op::BEYOND;
+            return Ok(op);
+        }
         let way = match info.shape {
             Shape::Scalar if info.staged => scalar(&op, info),
             _ if info.staged => lanes(&mut op, info.sources),
@@ -271,6 +290,9 @@ impl Lowered {
         let value = inst.fields[field as usize];
         if operand.fmt == Fmt::Mask {
             op.d = Source::sgpr(plan::mask_register(operand, value)).number();
+            if info.shape == Shape::Scalar {
+                op.flags |= Op::SCALAR_DEST;
+            }
             return;
         }
         match plan::code(arch, operand, value) {
@@ -354,6 +376,20 @@ impl Lowered {
         }
         Ok(())
     }
+}
+
+/// Whether an operand begins with a VGPR and ends behind the last one. (How many registers an address has is a matter of its mode.)
+fn is_beyond(op: &Op, operands: &[Operand], info: &OpInfo) -> bool {
+    let beyond =
+        |first: u16, dwords: u8| (first as usize) < VGPRS && first as usize + dwords as usize > VGPRS;
+    operands.iter().any(|operand| match (operand.role, slot(operand.role)) {
+        (Role::VAddr, _) => false,
+        (Role::D0, _) => {
+            info.shape != Shape::Scalar && op.flags & Op::SCALAR_DEST == 0 && beyond(op.d, info.result)
+        }
+        (_, Some(slot)) => op.src[slot].is_vector() && beyond(op.src[slot].number(), info.sources[slot]),
+        _ => false,
+    })
 }
 
 /// As many registers as a lane's source has at most.
@@ -523,7 +559,7 @@ fn dpp(plan: &Plan, inst: &Inst) -> Dpp {
     let m = &plan.mods;
     let get = |field| plan.get(inst, field);
     if let Some(first) = m.lane_sel {
-        let lanes = std::array::from_fn(|k| inst.fields[first as usize + k] as u8);
+        let lanes = std::array::from_fn(|k| inst.fields[first as usize + k] as u8 & 7);
         // SRC0 is 233 without and 234 with fetch-inactive.
         return Dpp::Dpp8 { lanes, fetch: get(m.src0) == 234 };
     }
@@ -544,4 +580,32 @@ fn mov(arch: Arch) -> Option<u16> {
     let table = arch.table();
     let at = table.instructions.iter().position(|i| i.name == "V_MOV_B32")?;
     isa::BY_ARCH[arch as usize].get(at).copied().filter(|c| *c != u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isa_spec::tables::MAX_FIELDS;
+
+    /// Whatever an instruction's fields hold, what comes of it keeps to the invariants: [`Lowered::add`] checks each operation.
+    #[test]
+    fn any_fields_give_sound_operations() {
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (state >> 33) as u32
+        };
+        for arch in Arch::ALL {
+            let entries = &arch.table().entries;
+            for entry in 0..entries.len() as u16 {
+                let mut lowered = Lowered::default();
+                for bits in [8, 9, 16, 31] {
+                    let fields = std::array::from_fn::<_, MAX_FIELDS, _>(|_| random() & ((1 << bits) - 1));
+                    let entry_y = (random() % entries.len() as u32) as u16;
+                    let inst = Inst { entry, entry_y, size: 4, fields };
+                    lowered.push(arch, &inst, 0, 0).expect("a few operations");
+                }
+            }
+        }
+    }
 }

@@ -13,7 +13,11 @@ pub mod overrides;
 pub mod plan;
 pub mod program;
 pub mod reference;
-pub mod rt;
+// What generated handlers may call, whether or not a body of today does.
+#[allow(dead_code, unused_imports)]
+pub(crate) mod rt;
+pub mod validate;
 
 pub use context::Context;
 pub use interp::step;
+pub use rt::watch;

@@ -2,12 +2,13 @@
 //! after each. A loop of its own, so that the plain one ([`super::interp::run`]) knows nothing of it.
 
 use super::context::Context;
-use super::interp::{self, host_is_fast};
+use super::interp;
 use super::machine_ops::Event;
 use super::op::Op;
 use super::program::Program;
 use super::rt::watch::{Access, Watch};
 use super::rt::{Cx, Flow};
+use crate::machine::host::Avx2;
 use crate::machine::{Wave, Workgroup};
 use crate::memory::Memory;
 use isa_spec::pcode::builtins::Bi;
@@ -149,7 +150,7 @@ pub fn run<O: Observer + ?Sized>(
         workgroup: &mut *context.workgroup,
         instructions: context.instructions,
     };
-    let mut cx = Cx::new(host_is_fast(), program.arch, wave, &mut blind, &program.lowered, 0);
+    let mut cx = Cx::new(Avx2::detect(), program.arch, wave, &mut blind, &program.lowered, 0);
     cx.watch = Some(Box::new(watch));
     let end = executed.saturating_add(budget);
     while *executed < end {

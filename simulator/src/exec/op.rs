@@ -167,8 +167,10 @@ impl Op {
     pub const HOLE: u16 = Op::UNKNOWN + 1;
     /// Code of the place behind a program.
     pub const END: u16 = Op::UNKNOWN + 2;
+    /// Code of an instruction that names registers behind the last one.
+    pub const BEYOND: u16 = Op::UNKNOWN + 3;
     /// Codes there are: every operation has one below this.
-    pub const CODES: usize = OPERATION_COUNT * Op::WAYS + 3;
+    pub const CODES: usize = OPERATION_COUNT * Op::WAYS + 4;
 
     /// Instructions complete behind it.
     #[inline(always)]
@@ -236,6 +238,10 @@ pub enum Way {
     Plain,
     /// Rows as they stand, once the SGPRs among the sources are broadcast ([`Op::SCALARS`]).
     Scalars,
+}
+
+impl Way {
+    pub const ALL: [Way; Op::WAYS] = [Way::Any, Way::Plain, Way::Scalars];
 }
 
 /// Modifiers and fields that only some operations have.

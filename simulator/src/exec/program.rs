@@ -3,6 +3,7 @@
 use super::lower::{Full, Lowered};
 use super::op::Op;
 use super::overrides::Overrides;
+use super::validate;
 use crate::arch::Arch;
 use crate::codec::decode;
 use crate::inst::Inst;
@@ -42,7 +43,7 @@ pub struct Program {
     pub wave_size: u32,
     syntax: Syntax,
     /// The last operation is [`Op::END`]: the loop needs no bounds check.
-    pub lowered: Lowered,
+    pub(super) lowered: Lowered,
     /// Operation by dword of the code; `u32::MAX` inside an instruction.
     by_dword: Vec<u32>,
     /// Meanings that replace the compiled ones.
@@ -130,6 +131,8 @@ impl Program {
 
     fn finish(mut self) -> Result<Program, TooLarge> {
         self.insert(Op::end(), 0)?;
+        let Lowered { ops, consts, exts, .. } = &self.lowered;
+        debug_assert_eq!(validate::program(ops, consts.len(), exts), Ok(()));
         Ok(self)
     }
 
@@ -311,6 +314,39 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// An operand that ends behind the last VGPR is a fault where it is reached; an address of 32 bits may be in the last.
+    #[test]
+    fn operands_end_with_the_last_vgpr() {
+        let add = |dst: u32, src: u32| [0xd727_0000 | dst, 0x0001_0000 | (256 + src)];
+        let run = |words: [u32; 2]| {
+            let program =
+                Program::from_words(Arch::Rdna3, &[words[0], words[1], 0xbfb0_0000]).expect("a program");
+            let (memory, mut workgroup) = (Memory::empty(), Workgroup::new(1));
+            let mut context = Context {
+                memory: &memory,
+                lds: &mut [],
+                scratch: &mut [],
+                scratch_stride: 0,
+                workgroup: &mut workgroup,
+                instructions: 0,
+            };
+            let mut wave = Wave::new(32);
+            interp::run(&program, &mut wave, &mut context, u64::MAX, &mut 0).expect_err("an end")
+        };
+        // v_add_f64 v[d:d+1], v[s:s+1], 0
+        let is_fault = |event: Event| match event {
+            Event::Fault { message, .. } => message.contains("v_add_f64 goes beyond v255"),
+            _ => false,
+        };
+        assert_eq!(run(add(254, 254)), Event::EndPgm);
+        assert!(is_fault(run(add(255, 2))));
+        assert!(is_fault(run(add(2, 255))));
+        // global_load_b32 v1, v255, s[4:5]
+        let load =
+            Program::from_words(Arch::Rdna3, &[0xdc52_0000, 0x0104_00ff, 0xbfb0_0000]).expect("a program");
+        assert!(load.lowered.ops().iter().all(|op| op.code != Op::BEYOND));
     }
 
     /// Null is zero whatever its width, and not the registers behind it.

@@ -1,6 +1,7 @@
 //! The state of a wave and of its workgroup.
 
 pub mod barrier;
+pub mod host;
 pub mod wave;
 
 pub use barrier::Workgroup;

@@ -1,6 +1,7 @@
 //! One wave: registers, masks, program counter.
 
 use super::barrier::NAMED;
+use super::host::Avx2;
 
 /// One 32-lane half of a VGPR: the unit handlers work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +79,8 @@ pub fn is_denormal(bits: u32) -> bool {
 #[derive(Clone)]
 pub struct Wave {
     pub size: u32,
+    /// Of 32 lanes, as the register file has them: `size` may be changed by whoever has the wave.
+    halves: usize,
     /// VGPRs that it has been given.
     vgprs: u32,
     pub(crate) rows: Box<[Row]>,
@@ -108,10 +111,12 @@ pub struct Wave {
 }
 
 impl Wave {
+    /// A wave of 64 lanes, or of 32.
     pub fn new(size: u32) -> Wave {
-        let halves = (size / 32).max(1) as usize;
+        let halves = if size == 64 { 2 } else { 1 };
         let mut wave = Wave {
-            size,
+            size: 32 * halves as u32,
+            halves,
             vgprs: VGPRS as u32,
             rows: vec![Row::ZERO; ROWS * halves].into_boxed_slice(),
             known: [0; CODES],
@@ -231,7 +236,7 @@ impl Wave {
     }
 
     pub fn halves(&self) -> usize {
-        (self.size / 32) as usize
+        self.halves
     }
 
     /// All lanes of the wave.
@@ -256,7 +261,7 @@ impl Wave {
     /// After a write to the EXEC registers.
     pub fn rebuild_masks(&mut self) {
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
+        if Avx2::detect().is_some() {
             // SAFETY: the host has AVX2.
             return unsafe { self.rebuild_masks_avx2() };
         }

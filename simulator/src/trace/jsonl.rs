@@ -9,7 +9,7 @@ use crate::arch::Arch;
 use crate::exec::effects::{self, Effects, File, Use, register_name};
 use crate::exec::observe::{Done, Observer, Step};
 use crate::exec::program::Program;
-use crate::exec::rt::watch::Access;
+use crate::exec::watch::Access;
 use crate::machine::Wave;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};

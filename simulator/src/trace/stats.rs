@@ -10,7 +10,7 @@
 use crate::exec::effects::{self, Class, Effects, File};
 use crate::exec::observe::{Done, Observer, Step};
 use crate::exec::program::Program;
-use crate::exec::rt::watch::{Access, Place};
+use crate::exec::watch::{Access, Place};
 use crate::machine::wave::EXEC_LO;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

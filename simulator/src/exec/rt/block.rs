@@ -226,6 +226,7 @@ mod tests {
     use crate::exec::rt::watch::{Access, Watch};
     use crate::exec::rt::{Cx, Flow};
     use crate::inst::Inst;
+    use crate::machine::host::Avx2;
     use crate::machine::{Row, Wave, Workgroup};
     use crate::memory::Memory;
 
@@ -293,7 +294,7 @@ mod tests {
                 };
                 let mut lowered = Lowered::default();
                 lowered.push(Arch::Rdna3, inst, 0, 0).expect("one instruction");
-                let fast = fast && interp::host_is_fast();
+                let fast = Avx2::detect().filter(|_| fast);
                 let mut cx = Cx::new(fast, Arch::Rdna3, &mut wave, &mut blind, &lowered, 0);
                 cx.watch = Some(Box::new(watch));
                 // SAFETY: the operation was lowered just now.

@@ -25,11 +25,6 @@ pub fn clamp(op: &Op) -> bool {
     op.flags & Op::CLAMP != 0
 }
 
-#[inline(always)]
-pub fn clamp_bit(op: &Op) -> u32 {
-    clamp(op) as u32
-}
-
 /// The register file of the wave, for [`stage`], [`old_rows`] and [`write()`].
 #[inline(always)]
 pub fn file(cx: &mut Cx<'_>) -> *mut Row {
@@ -41,7 +36,8 @@ pub fn file(cx: &mut Cx<'_>) -> *mut Row {
 /// The rows are valid until the next call for the same slot.
 ///
 /// # Safety
-/// `file` is the wave's, and `half` one of its halves.
+/// `file` is the wave's, `half` one of its halves, and the source an operation's that keeps to the invariants of lowered code
+/// (`exec::validate`; SAFETY comments name its rules).
 #[inline(always)]
 pub unsafe fn stage<const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -54,7 +50,7 @@ pub unsafe fn stage<const DWORDS: usize>(
     if source.is_vector() {
         let at = half * ROWS + source.number() as usize;
         debug_assert!(at + DWORDS <= cx.wave.rows.len());
-        // SAFETY: a source's vector, and those behind it, are in the file.
+        // SAFETY: O2 and W1.
         return unsafe { file.add(at) };
     }
     for k in 0..DWORDS {
@@ -69,7 +65,7 @@ pub unsafe fn stage<const DWORDS: usize>(
 /// [`stage`] where nothing is special: a row of the wave's file, whatever the source.
 ///
 /// # Safety
-/// As for [`stage`], in a wave of 32, for an operation of [`crate::exec::op::Way::Plain`], or with its scalars broadcast.
+/// As for [`stage`], for an operation of [`crate::exec::op::Way::Plain`], or with its scalars broadcast: O4 or O7.
 #[inline(always)]
 pub unsafe fn plain_stage(file: *mut Row, source: Source) -> *const Row {
     debug_assert!(source.is_vector());
@@ -92,7 +88,7 @@ pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
 /// [`broadcast`] for a wave of 32: of those that changed since their rows were last made.
 ///
 /// # Safety
-/// The operation lists SGPRs, on a host with AVX2 (x86-64).
+/// The operation lists SGPRs (O5), and the host has AVX2 (H1).
 #[inline(always)]
 pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
     let file = file(cx);
@@ -106,7 +102,7 @@ pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
         let value = cx.wave.sgprs[sgpr % SGPRS];
         let at = SCALARS + sgpr;
         debug_assert!(at < ROWS);
-        // SAFETY: lowering lists registers that have a row, and every file has those rows.
+        // SAFETY: O5 and W1.
         let row = unsafe { &mut *file.add(at) };
         if row.0[0] != value {
             // SAFETY: by the contract.
@@ -120,7 +116,7 @@ pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
 /// A row of the same word.
 ///
 /// # Safety
-/// The host has AVX2 (x86-64).
+/// The host has AVX2 (H1).
 #[inline(always)]
 unsafe fn fill(row: &mut Row, value: u32) {
     #[cfg(target_arch = "x86_64")]
@@ -141,7 +137,7 @@ unsafe fn fill(row: &mut Row, value: u32) {
 /// A word of the scalar file, for an operation of [`crate::exec::op::Way::Plain`].
 ///
 /// # Safety
-/// Lowering made sure that the code is in the file.
+/// The source is of an operation that keeps to O6, or to O7.
 #[inline(always)]
 pub unsafe fn plain_scalar1(cx: &Cx<'_>, source: Source) -> u32 {
     debug_assert!(source.is_scalar());
@@ -152,7 +148,7 @@ pub unsafe fn plain_scalar1(cx: &Cx<'_>, source: Source) -> u32 {
 /// A scalar result of `DWORDS` registers, of an operation of [`crate::exec::op::Way::Plain`].
 ///
 /// # Safety
-/// Lowering made sure that all of them are below NULL.
+/// The operation keeps to O6.
 #[inline(always)]
 pub unsafe fn plain_set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, value: u64) {
     for k in 0..DWORDS {
@@ -166,7 +162,7 @@ pub unsafe fn plain_set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, va
 /// Two words of the scalar file, as for [`plain_scalar1`].
 ///
 /// # Safety
-/// Lowering made sure that the code and the next are in the file.
+/// As for [`plain_scalar1`], where two words are read.
 #[inline(always)]
 pub unsafe fn plain_scalar2(cx: &Cx<'_>, source: Source) -> u64 {
     let at = source.number() as usize;
@@ -478,7 +474,7 @@ fn has_denormal(row: &Row) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
-        // SAFETY: plain handlers run on hosts with AVX2 only; a row is four aligned vectors.
+        // SAFETY: H1: only plain handlers call this; a row is four aligned vectors.
         unsafe {
             let vectors = row.0.as_ptr().cast::<__m256i>();
             let one = _mm256_set1_epi32(-1);
@@ -618,8 +614,17 @@ fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [Row]) {
 }
 
 /// Applies modifiers and DPP to staged sources; gives the lanes that still execute.
+///
+/// # Safety
+/// The sources came from [`stage`].
 #[inline(never)]
-pub fn modify(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, sources: &mut [(usize, *const Row)]) -> u32 {
+pub unsafe fn modify(
+    cx: &mut Cx<'_>,
+    op: &Op,
+    half: usize,
+    exec: u32,
+    sources: &mut [(usize, *const Row)],
+) -> u32 {
     let ext = cx.raw(op);
     let (mut active, mut lanes) = (exec, [None; 32]);
     if ext.dpp != Dpp::None {
@@ -639,7 +644,7 @@ pub fn modify(cx: &mut Cx<'_>, op: &Op, half: usize, exec: u32, sources: &mut [(
         }
         let mut values = [Row::ZERO; 2];
         for (k, row) in values.iter_mut().enumerate().take(dwords) {
-            // SAFETY: `rows` came from `stage` with at least as many rows as the operand has dwords.
+            // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four behind them.
             *row = unsafe { *rows.add(k) };
         }
         if moved {
