@@ -6,11 +6,33 @@
 
 use crate::machine::wave::{EXEC_LO, NULL};
 
+/// Lanes of a wave. A description with another number than the simulator has waves of does not compile:
+///
+/// ```
+/// const LANES: wavesim::arch::machine::WaveLanes = wavesim::arch::machine::WaveLanes::new(64);
+/// ```
+/// ```compile_fail
+/// const LANES: wavesim::arch::machine::WaveLanes = wavesim::arch::machine::WaveLanes::new(16);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaveLanes(u32);
+
+impl WaveLanes {
+    /// For a constant or a static: what is wrong with `count` is an error of the compiler.
+    pub const fn new(count: u32) -> WaveLanes {
+        assert!(count == 32 || count == 64, "a wave has 32 or 64 lanes");
+        WaveLanes(count)
+    }
+
+    pub const fn count(self) -> u32 {
+        self.0
+    }
+}
+
 /// A machine by its files.
 #[derive(Debug)]
 pub struct Machine {
-    /// Lanes of a wave.
-    pub lanes: u32,
+    pub lanes: WaveLanes,
     /// Registers that every lane has.
     pub vector: VectorFile,
     /// Registers that a wave has once.

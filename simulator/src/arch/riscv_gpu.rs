@@ -1,9 +1,9 @@
 //! The RISC-V based SIMT GPU (docs/riscv-gpu.md): RV32I's registers once a thread (`x`) and once a warp (`s`), 32 threads a warp.
 
-use super::machine::{Assembly, Held, Machine, ScalarFile, Special, VectorFile};
+use super::machine::{Assembly, Held, Machine, ScalarFile, Special, VectorFile, WaveLanes};
 
 pub static MACHINE: Machine = Machine {
-    lanes: 32,
+    lanes: WaveLanes::new(32),
     vector: VectorFile {
         prefix: 'x',
         count: 32,

@@ -102,13 +102,13 @@ pub fn prepare(
     };
     Ok(Prepared {
         program: Program::new(arch, unit.insts)?
-            .for_wave_size(machine.lanes)
+            .for_wave_size(machine.lanes.count())
             .with_syntax(crate::asm::print::syntax),
         memory,
         shape: Shape {
             grid: [unit.groups, 1, 1],
-            block: [unit.waves * machine.lanes, 1, 1],
-            wave_size: machine.lanes,
+            block: [unit.waves * machine.lanes.count(), 1, 1],
+            wave_size: machine.lanes.count(),
             lds_bytes: 0,
             scratch_bytes: 0,
             // The mode of floats, of which there are none.

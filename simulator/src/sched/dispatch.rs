@@ -124,7 +124,8 @@ impl Dispatch<'_> {
             return Err(DispatchError::Grid(self.grid));
         }
         let items = self.block.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64));
-        let most = self.program.arch.machine().map_or(MAX_ITEMS, |m| m.max_waves as u64 * m.lanes as u64);
+        let most =
+            self.program.arch.machine().map_or(MAX_ITEMS, |m| m.max_waves as u64 * m.lanes.count() as u64);
         if !items.is_some_and(|n| (1..=most).contains(&n)) {
             return Err(DispatchError::Block(self.block, most));
         }
