@@ -1,7 +1,7 @@
 //! Pseudocode files and architecture tables -> one deduplicated set of operations.
 
-use crate::diag::Diagnostic;
-use crate::pcode::ast::{File, Function, Instruction as Block, Item};
+use crate::diag::{Diagnostic, nearest};
+use crate::pcode::ast::{File, Function, Instruction as Block, Item, Name};
 use crate::pcode::check::{Library, check};
 use crate::pcode::ir::Semantics;
 use crate::pcode::parse::parse_file;
@@ -98,6 +98,36 @@ impl Parsed {
     }
 }
 
+/// A warning where no architecture that the block is for has an instruction of this name.
+pub(crate) fn unknown_instruction(
+    name: &Name,
+    block: &Block,
+    tables: &[&'static ArchTable],
+) -> Option<Diagnostic> {
+    let upper = name.text.to_uppercase();
+    let archs =
+        || tables.iter().filter(|t| block.archs.is_empty() || block.archs.iter().any(|a| a.text == t.name));
+    if archs().next().is_none() || archs().any(|t| t.instruction(&upper).is_some()) {
+        return None;
+    }
+    let message = match block.archs.as_slice() {
+        [] => format!("no architecture has an instruction {upper}"),
+        archs => {
+            let names: Vec<&str> = archs.iter().map(|a| a.text.as_str()).collect();
+            format!("{} has no instruction {upper}", names.join(", "))
+        }
+    };
+    let warning = Diagnostic::warning(name.span, message).label("unused");
+    let names = || archs().flat_map(|t| t.instructions.iter().map(|i| i.name));
+    // One of the same kind: a vector instruction for a vector instruction.
+    let kind = upper.split('_').next().unwrap_or_default();
+    let alike = names().filter(|n| n.split('_').next() == Some(kind));
+    Some(match nearest(&upper, alike).or_else(|| nearest(&upper, names())) {
+        Some(near) => warning.help(format!("did you mean `{near}`?")),
+        None => warning,
+    })
+}
+
 /// Errors of a block that templates made, with the rows that it comes from.
 pub(crate) fn with_rows(errors: Vec<Diagnostic>, block: &Block) -> Vec<Diagnostic> {
     let note =
@@ -182,10 +212,7 @@ pub fn load_set(
                 set.by_arch[at][inst] = operation;
             }
             if !used {
-                diagnostics.push(
-                    Diagnostic::warning(name.span, format!("no architecture has an instruction {upper}"))
-                        .label("unused"),
-                );
+                diagnostics.extend(unknown_instruction(name, block, tables));
             }
         }
     }
@@ -236,10 +263,7 @@ pub fn replacements(
                 }
             }
             if !used {
-                diagnostics.push(
-                    Diagnostic::warning(name.span, format!("no architecture has an instruction {upper}"))
-                        .label("unused"),
-                );
+                diagnostics.extend(unknown_instruction(name, block, tables));
             }
         }
     }

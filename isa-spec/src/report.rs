@@ -56,6 +56,7 @@ pub fn check_files(
             .collect();
         unknown_archs(block, tables, &mut diagnostics);
         for name in &block.names {
+            diagnostics.extend(canonical::unknown_instruction(name, block, tables));
             let mut report =
                 BlockReport { instruction: name.text.to_uppercase(), shape: None, errors: own.clone() };
             // A body that could not be read means nothing.

@@ -76,7 +76,10 @@ fn load(path: &Path) -> Result<(SourceMap, FileId, report::Report), Failed> {
 }
 
 fn pcode_ok(path: &Path) -> Result<(), Failed> {
-    let (sources, file, report) = load(path)?;
+    let (sources, file, mut report) = load(path)?;
+    // Instructions made for the test are in no description.
+    report.diagnostics.retain(|d| !(d.message.contains("has an instruction") && d.message.contains("_TEST")));
+    report.diagnostics.retain(|d| !(d.message.contains("has no instruction") && d.message.contains("_TEST")));
     if !report.diagnostics.is_empty() {
         return Err(diag::render_all(&sources, &report.diagnostics).into());
     }

@@ -2,6 +2,7 @@
 
 mod conversions;
 mod integers;
+mod manual;
 mod statements;
 
 use super::*;

@@ -224,3 +224,52 @@ pub enum BinaryOp {
     LogicalAnd,
     LogicalOr,
 }
+
+/// Calls `f` with every name that the statements use as a value or a place, those of calls excepted.
+pub fn each_name(list: &[Stmt], f: &mut dyn FnMut(&str)) {
+    for stmt in list {
+        match &stmt.kind {
+            StmtKind::Declare { len, .. } => len.iter().for_each(|e| names_in(e, f)),
+            StmtKind::Assign { place, value, .. } => [place, value].into_iter().for_each(|e| names_in(e, f)),
+            StmtKind::If { arms, otherwise } => {
+                for (cond, body) in arms {
+                    names_in(cond, f);
+                    each_name(body, f);
+                }
+                otherwise.iter().for_each(|body| each_name(body, f));
+            }
+            StmtKind::For { from, to, body, .. } => {
+                [from, to].into_iter().for_each(|e| names_in(e, f));
+                each_name(body, f);
+            }
+            StmtKind::While { cond, body } => {
+                names_in(cond, f);
+                each_name(body, f);
+            }
+            StmtKind::Lambda { body, .. } => each_name(body, f),
+            StmtKind::Return(value) => value.iter().for_each(|e| names_in(e, f)),
+            StmtKind::Call(e) => names_in(e, f),
+            StmtKind::Break | StmtKind::Empty => {}
+        }
+    }
+}
+
+fn names_in(e: &Expr, f: &mut dyn FnMut(&str)) {
+    match &e.kind {
+        ExprKind::Name(name) => f(name),
+        ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Str(_) => {}
+        ExprKind::Unary(_, a)
+        | ExprKind::View(a, _)
+        | ExprKind::Cast(_, a)
+        | ExprKind::Paren(a)
+        | ExprKind::Member(a, _) => names_in(a, f),
+        ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) => {
+            names_in(a, f);
+            names_in(b, f);
+        }
+        ExprKind::Select(a, b, c) | ExprKind::Slice(a, b, c) | ExprKind::Part(a, b, c) => {
+            [a, b, c].into_iter().for_each(|e| names_in(e, f));
+        }
+        ExprKind::Call(_, list) | ExprKind::Concat(list) => list.iter().for_each(|e| names_in(e, f)),
+    }
+}

@@ -100,8 +100,8 @@ builtins! {
     Rsq "rsq" (Float) -> Ret::First, Pure, "1 / sqrt(x), to nearest even; f32 denormals flushed";
     Exp2 "exp2" (Float) -> Ret::First, Pure, "2 to the x";
     Log2 "log2" (Float) -> Ret::First, Pure, "logarithm to base 2";
-    Sin "sin" (Float) -> Ret::First, Pure, "sine of x turns";
-    Cos "cos" (Float) -> Ret::First, Pure, "cosine of x turns";
+    Sin "sin_turns" (Float) -> Ret::First, Pure, "sine of x turns: of 2 pi x";
+    Cos "cos_turns" (Float) -> Ret::First, Pure, "cosine of x turns";
     Ldexp "ldexp" (Float, is(I32)) -> Ret::First, Pure, "x * 2**n, rounded once";
     FrexpExp "frexp_exp" (Float) -> to(I32), Pure, "exponent of x as a mantissa in [0.5, 1) times a power of 2; 0 for zero, infinity and NaN";
     FrexpMant "frexp_mant" (Float) -> Ret::First, Pure, "that mantissa with the sign of x; zero, infinity and NaN unchanged";
@@ -232,7 +232,7 @@ pub fn lookup(name: &str) -> Option<Builtin> {
 
 /// Raw encoding fields that bodies may name, with their canonical name and the names encodings use.
 pub const FIELDS: &[(&str, &[&str])] = &[
-    ("OFFSET", &["OFFSET", "IOFFSET"]),
+    ("OFFSET", &["OFFSET", "IOFFSET", "INST_OFFSET"]),
     ("OFFSET0", &["OFFSET0"]),
     ("OFFSET1", &["OFFSET1"]),
     ("NEG", &["NEG"]),

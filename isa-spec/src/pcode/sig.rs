@@ -72,7 +72,7 @@ fn family(name: &str, group: &str) -> Family {
         Space::Scalar
     } else if name.starts_with("DS_") || name.starts_with("LDS_") {
         Space::Lds
-    } else if name.starts_with("GLOBAL_") {
+    } else if name.starts_with("GLOBAL_") || name.starts_with("IMAGE_") {
         Space::Global
     } else if name.starts_with("FLAT_") {
         Space::Flat

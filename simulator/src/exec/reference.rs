@@ -608,7 +608,9 @@ impl Machine for RefMachine<'_, '_> {
     fn state(&mut self, state: State, lane: Option<u32>) -> u128 {
         let wave = &*self.wave;
         (match state {
-            State::Exec => self.exec,
+            // Lanes see what the instruction started with; what runs once sees its own writes.
+            State::Exec if self.sem.shape == Shape::Lane => self.exec,
+            State::Exec => wave.exec(),
             State::ExecLo => wave.sgprs[EXEC_LO] as u64,
             State::ExecHi => wave.sgprs[EXEC_LO + 1] as u64,
             State::Vcc => wave.vcc(),

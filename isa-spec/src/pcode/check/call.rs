@@ -13,7 +13,6 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("isNaN", "isNAN"),
     ("pow2", "exp2"),
     ("signextFromBit", "signext_from_bit"),
-    ("isEven", "isEVEN"),
     ("f16_to_f64", "f16_to_f32"),
 ];
 
@@ -37,10 +36,20 @@ impl<'a> Checker<'a> {
         {
             return self.expand(text, parameters, body, args, span, true).map(Some);
         }
+        // Pasted scalar loads call the address function of another family, with its names.
+        let text = match text {
+            "CalcGlobalAddr" | "CalcBufferAddr" if self.sig.family == Family::Memory(Space::Scalar) => {
+                "CalcSmemAddr"
+            }
+            text => text,
+        };
         if let Some(function) = self.library.functions.get(text).copied() {
             // Calc…Addr in pasted text carries names for the reader; ours take none.
             let args = if text.starts_with("Calc") && function.parameters.is_empty() { &[] } else { args };
             return self.expand(text, &function.parameters, &function.body, args, span, false).map(Some);
+        }
+        if let Some(value) = self.manual_call(name, args, span)? {
+            return Ok(value);
         }
         let canonical = SYNONYMS.iter().find(|s| s.0 == text).map_or(text, |s| s.1);
         if let Some(builtin) = builtins::lookup(canonical) {
@@ -156,6 +165,7 @@ impl<'a> Checker<'a> {
             };
             out.push(arg);
         }
+        let builtin = self.rounded(builtin.id(), span)?.into();
         let ty = match def.ret {
             Ret::First => out[0].ty,
             Ret::FirstUnsigned => Ty::U(out[0].ty.width() as u16),
@@ -224,13 +234,26 @@ impl<'a> Checker<'a> {
             return self
                 .error(span, format!("`{name}` takes {} arguments, not {}", parameters.len(), args.len()));
         }
-        let mut frame = Frame { result: Some(CallResult::default()), ..Frame::default() };
+        let values: R<Vec<TExpr>> = args.iter().map(|a| self.expr(a)).collect();
+        self.expand_values(name, parameters, body, values?, span, lambda)
+    }
+
+    pub(super) fn expand_values(
+        &mut self,
+        name: &str,
+        parameters: &'a [ast::Name],
+        body: &'a [ast::Stmt],
+        args: Vec<TExpr>,
+        span: Span,
+        lambda: bool,
+    ) -> R<TExpr> {
+        let mut frame = Frame { result: Some(CallResult::default()), body, ..Frame::default() };
         if lambda && let Some(outer) = self.frames.last() {
             frame.lambdas = outer.lambdas.clone();
         }
-        for (parameter, arg) in parameters.iter().zip(args) {
-            let value = self.expr(arg)?;
-            let binding = self.parameter(&parameter.text, value, arg.span);
+        for (parameter, value) in parameters.iter().zip(args) {
+            let at = value.expr.span;
+            let binding = self.parameter(&parameter.text, value, at);
             frame.names.insert(parameter.text.clone(), binding);
         }
         self.enter(name, span)?;
@@ -284,7 +307,7 @@ impl<'a> Checker<'a> {
             return Binding::Value(value);
         }
         let ty = value.ty();
-        let id = self.new_local(&format!("{name}$"), ty, None);
+        let id = self.hidden_local(name, ty, span);
         self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Local(id), ty }, value: value.expr, span });
         Binding::Local(id)
     }
@@ -297,7 +320,17 @@ impl<'a> Checker<'a> {
         args: &'a [ast::Expr],
         span: Span,
     ) -> R<Option<TExpr>> {
-        let mut frame = Frame { result: Some(CallResult::default()), instruction: true, ..Frame::default() };
+        let sources = sources_of(&block.body);
+        if args.len() != sources && sources > 0 {
+            return self
+                .error(span, format!("{} has {sources} sources, not {}", name.to_uppercase(), args.len()));
+        }
+        let mut frame = Frame {
+            result: Some(CallResult::default()),
+            instruction: true,
+            body: &block.body,
+            ..Frame::default()
+        };
         for (at, arg) in args.iter().enumerate() {
             let value = self.expr(arg)?;
             let value = if value.lit.is_some() {
@@ -324,6 +357,7 @@ impl<'a> Checker<'a> {
     pub(super) fn effective_address(&mut self, span: Span) -> R<TExpr> {
         let Family::Memory(space) = self.sig.family else { return self.unknown("ADDR", span) };
         let name = match space {
+            _ if self.sig.name.starts_with("IMAGE_") => "CalcImageAddr",
             Space::Lds => "CalcDsAddr",
             Space::Global => "CalcGlobalAddr",
             Space::Flat => "CalcFlatAddr",
@@ -349,7 +383,7 @@ impl<'a> Checker<'a> {
         }
         let value = self.expand(name, &function.parameters, &function.body, &[], span, false)?;
         let ty = value.ty();
-        let id = self.new_local("addr$", ty, None);
+        let id = self.hidden_local("addr", ty, span);
         let value: Expr = value.expr;
         self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Local(id), ty }, value, span });
         // Reused only if computed at the top level, where every later statement sees it.
@@ -360,6 +394,17 @@ impl<'a> Checker<'a> {
         }
         Ok(TExpr::of(ExprKind::Local(id), ty, span))
     }
+}
+
+/// The sources that a body names: `S0` to `S2` are three.
+fn sources_of(body: &[ast::Stmt]) -> usize {
+    let mut count = 0;
+    crate::pcode::ast::each_name(body, &mut |name| {
+        if let Some(at) = ["S0", "S1", "S2", "S3"].iter().position(|s| *s == name) {
+            count = count.max(at + 1);
+        }
+    });
+    count
 }
 
 fn has_return(stmt: &ast::Stmt) -> bool {

@@ -1,6 +1,7 @@
 //! Types and conversions.
 
 use super::{Checker, Lit, R, TExpr};
+use crate::diag::Diagnostic;
 use crate::pcode::ast::{TypeKind, TypeName};
 use crate::pcode::ir::{BinOp, Expr, ExprKind, Ty};
 use crate::source::Span;
@@ -112,6 +113,13 @@ impl Checker<'_> {
 
     /// A literal taken as `ty`.
     pub(super) fn literal(&mut self, lit: Lit, ty: Ty, span: Span) -> Expr {
+        if let (Lit::Int(v), false) = (lit, ty.is_float())
+            && ty.width() < 127
+            && !(-(1i128 << (ty.width() - 1))..1i128 << ty.width()).contains(&v)
+        {
+            let error = format!("{v} does not fit {}, which it is used as", show(ty));
+            self.errors.push(Diagnostic::error(span, error));
+        }
         match (lit, ty.is_float()) {
             (Lit::Int(v), false) => constant(v as u128, ty, span),
             (Lit::Int(v), true) => constant(float_bits(v as f64, ty), ty, span),
@@ -154,8 +162,20 @@ impl Checker<'_> {
         if let (Some(Lit::Int(v)), false) = (e.lit, ty.is_float()) {
             return TExpr { expr: constant(v as u128, ty, span), lit: None };
         }
+        // A literal has the format that it is viewed in.
+        if let Some(lit @ Lit::Float(_)) = e.lit
+            && ty.is_float()
+        {
+            return TExpr { expr: self.literal(lit, ty, span), lit: None };
+        }
         if let ExprKind::Const(value) = e.expr.kind {
             return TExpr { expr: constant(value & mask(e.expr.ty.width()), ty, span), lit: None };
+        }
+        // A wider signed view of a signed number is the number.
+        if let (Ty::I(from), Ty::I(to)) = (e.expr.ty, ty)
+            && from < to
+        {
+            return TExpr { expr: self.convert(e.expr, ty), lit: None };
         }
         // A view of an operand or field is that operand read as the type.
         if let ExprKind::Operand(role) = e.expr.kind
@@ -189,13 +209,27 @@ impl Checker<'_> {
             return Ok(e.expr);
         }
         match (from.is_float(), ty.is_float()) {
-            (false, false) => Ok(self.convert(e.expr, ty)),
+            (false, false) => {
+                if from.width() > ty.width() {
+                    self.warnings.push(
+                        Diagnostic::warning(
+                            span,
+                            format!("{} bits are stored into {}", from.width(), ty.width()),
+                        )
+                        .help(format!("the lowest are kept; say so: x.{}", show(ty))),
+                    );
+                }
+                Ok(self.convert(e.expr, ty))
+            }
             (true, true) => self.error_help(
                 span,
                 format!("a value of type {} is stored into a place of type {}", show(from), show(ty)),
                 "convert it: 32'F(…), f16_to_f32(…) …",
             ),
-            _ if from.width() == ty.width() => Ok(self.view(e, ty).expr),
+            // Raw bits are whatever the other side takes them for.
+            _ if from.width() == ty.width() && (matches!(from, Ty::B(_)) || matches!(ty, Ty::B(_))) => {
+                Ok(self.view(e, ty).expr)
+            }
             (true, false) if from.width() < ty.width() && matches!(ty, Ty::B(_)) => Ok(self.view(e, ty).expr),
             _ => self.error_help(
                 span,

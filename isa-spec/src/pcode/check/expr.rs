@@ -1,10 +1,11 @@
 //! Expressions.
 
 use super::convert::{common, constant, show};
+use super::stmt::next_register;
 use super::{Binding, Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, BinaryOp, LiteralType, UnaryOp};
 use crate::pcode::builtins;
-use crate::pcode::ir::{BinOp, Expr, ExprKind, Space, Ty, UnOp};
+use crate::pcode::ir::{BinOp, Expr, ExprKind, LocalId, Space, Ty, UnOp};
 use crate::pcode::sig::Family;
 use crate::source::Span;
 use crate::tables::Role;
@@ -20,15 +21,21 @@ impl<'a> Checker<'a> {
                 Some(e)
             }
             Binding::Local(id) => {
-                self.read_locals.insert(id);
+                self.read(id, span);
                 let ty = self.locals[id as usize].ty;
                 Some(TExpr::of(ExprKind::Local(id), ty, span))
             }
         }
     }
 
+    pub(super) fn read(&mut self, id: LocalId, span: Span) {
+        self.read_locals.insert(id);
+        self.spans[id as usize].1.get_or_insert(span);
+    }
+
     pub(super) fn expr(&mut self, e: &'a ast::Expr) -> R<TExpr> {
         let span = e.span;
+        self.spend(span)?;
         match &e.kind {
             ast::ExprKind::Paren(inner) => self.expr(inner),
             ast::ExprKind::Int { value, ty } => match ty {
@@ -73,7 +80,11 @@ impl<'a> Checker<'a> {
                 if let Some(access) = self.memory(inner, Some(ty), span)? {
                     return Ok(access);
                 }
+                if let Some(registers) = self.registers_read(inner, ty, span)? {
+                    return Ok(registers);
+                }
                 let value = self.expr(inner)?;
+                self.view_fits(&value, ty, span)?;
                 let mut out = self.view(value, ty);
                 out.expr.span = span;
                 Ok(out)
@@ -87,13 +98,17 @@ impl<'a> Checker<'a> {
                 {
                     return self.reversed(base, lo, hi, span);
                 }
+                let at = lo;
                 let (lo, width) = self.slice_bounds(hi, lo, span)?;
                 let base = self.expr(base)?;
+                self.within(at, width, base.ty().width(), span)?;
                 Ok(self.slice_of(base.expr, lo, width, span))
             }
             ast::ExprKind::Part(base, lo, width) => {
+                let at = lo;
                 let (lo, width) = self.part_bounds(lo, width)?;
                 let base = self.expr(base)?;
+                self.within(at, width, base.ty().width(), span)?;
                 Ok(self.slice_of(base.expr, lo, width, span))
             }
             ast::ExprKind::Member(_, name) => {
@@ -101,8 +116,23 @@ impl<'a> Checker<'a> {
             }
             ast::ExprKind::Cast(name, inner) => {
                 let ty = self.ty_named(*name, span)?;
+                if let Some(value) = self.format_cast(inner, ty, span)? {
+                    return Ok(value);
+                }
                 let value = self.expr(inner)?;
                 let from = value.ty();
+                // A float written in hexadecimal is its bits.
+                if ty.is_float() && self.is_hexadecimal(inner) {
+                    return match value.expr.kind {
+                        ExprKind::Const(bits) if ty.width() >= 128 - bits.leading_zeros() => {
+                            Ok(TExpr::of(ExprKind::Const(bits), ty, span))
+                        }
+                        _ => self.error(
+                            span,
+                            format!("this does not fit the {} bits of {}", ty.width(), show(ty)),
+                        ),
+                    };
+                }
                 if matches!(from, Ty::B(_))
                     && ty.is_float()
                     && from.width() != ty.width()
@@ -113,6 +143,14 @@ impl<'a> Checker<'a> {
                         format!("{} raw bits are no {}", from.width(), show(ty)),
                         "view them as an integer or a float first: x.u32, x.f16",
                     );
+                }
+                let rounds = match (from.is_float(), ty.is_float()) {
+                    (true, true) => from.width() > ty.width(),
+                    (false, true) => true,
+                    _ => false,
+                };
+                if rounds && value.lit.is_none() {
+                    self.rounds_by_mode(span)?;
                 }
                 let bits = matches!(ty, Ty::B(_)) && from.is_float();
                 let mut out = if bits { self.view(value, ty).expr } else { self.cast(value, ty) };
@@ -185,12 +223,16 @@ impl<'a> Checker<'a> {
     }
 
     fn binary(&mut self, op: BinaryOp, a: &'a ast::Expr, b: &'a ast::Expr, span: Span) -> R<TExpr> {
+        if let Some(is) = self.denormal(op, a, b, span)? {
+            return Ok(is);
+        }
         let left = self.expr(a);
         let right = self.expr(b);
         self.binary_values(op, left?, right?, span)
     }
 
     pub(super) fn binary_values(&mut self, op: BinaryOp, a: TExpr, b: TExpr, span: Span) -> R<TExpr> {
+        let (a, b) = if sign_matters(op) { same_sign(a, b) } else { (a, b) };
         if let (Some(x), Some(y)) = (a.lit, b.lit)
             && let Some(folded) = fold(op, x, y, span)
         {
@@ -244,6 +286,7 @@ impl<'a> Checker<'a> {
                 if !base.ty.is_float() {
                     return self.error(span, "`**` needs a float base");
                 }
+                self.rounds_by_mode(span)?;
                 let ty = base.ty;
                 let power = if b.ty().is_float() { self.cast(b, ty) } else { self.cast(b, Ty::I(32)) };
                 Ok(TExpr::of(ExprKind::Binary(BinOp::Pow, Box::new(base), Box::new(power)), ty, span))
@@ -254,6 +297,7 @@ impl<'a> Checker<'a> {
                     (None, Some(lit)) => literal_type(lit, a.ty()),
                     _ => common(a.ty(), b.ty()),
                 };
+                self.mixed(op, &a, &b, span)?;
                 let bitwise = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
                 if bitwise && ty.is_float() {
                     return self.error_help(span, "bitwise operations need integers", "view the bits: x.u32");
@@ -270,6 +314,13 @@ impl<'a> Checker<'a> {
                 }
                 let a = self.cast(a, ty);
                 let b = self.cast(b, ty);
+                let rounds = matches!(
+                    op,
+                    BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem
+                );
+                if rounds && ty.is_float() {
+                    self.rounds_by_mode(span)?;
+                }
                 let compare = matches!(
                     op,
                     BinaryOp::Eq
@@ -285,6 +336,40 @@ impl<'a> Checker<'a> {
                 Ok(TExpr::of(ExprKind::Binary(ir_op, Box::new(a), Box::new(b)), result, span))
             }
         }
+    }
+
+    /// Refuses what has two readings: an integer with a float, and signed with unsigned where the sign matters.
+    fn mixed(&mut self, op: BinaryOp, a: &TExpr, b: &TExpr, span: Span) -> R<()> {
+        let (x, y) = (a.ty(), b.ty());
+        let fraction = |t: &TExpr| matches!(t.lit, Some(Lit::Float(_)));
+        let float_and_integer = match (a.lit, b.lit) {
+            (None, None) => x.is_float() != y.is_float(),
+            (Some(_), None) => fraction(a) && !y.is_float(),
+            (None, Some(_)) => fraction(b) && !x.is_float(),
+            _ => false,
+        };
+        if float_and_integer {
+            return self.error_help(
+                span,
+                format!("an operation on {} and {}", show(x), show(y)),
+                "cast one of them: 32'F(x), 32'I(x); or view its bits: x.u32",
+            );
+        }
+        let signs = matches!((x, y), (Ty::I(_), Ty::U(_)) | (Ty::U(_), Ty::I(_)));
+        if sign_matters(op) && signs && a.lit.is_none() && b.lit.is_none() {
+            return self.error_help(
+                span,
+                format!("{} against {}: signed or unsigned?", show(x), show(y)),
+                "cast or view one of them: 32'I(x), x.u32",
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a literal is written with `0x`.
+    fn is_hexadecimal(&self, e: &ast::Expr) -> bool {
+        let text = self.sources.text(e.span);
+        matches!(e.kind, ast::ExprKind::Int { .. }) && text.contains("0x")
     }
 
     fn select(&mut self, c: &'a ast::Expr, a: &'a ast::Expr, b: &'a ast::Expr, span: Span) -> R<TExpr> {
@@ -365,7 +450,8 @@ impl<'a> Checker<'a> {
                 self.frames.last().and_then(|f| f.names.get(name.as_str())).cloned()
                 && self.locals[id as usize].len.is_some()
             {
-                self.read_locals.insert(id);
+                self.read(id, base.span);
+                self.element_within(id, index)?;
                 let index = self.expr(index)?;
                 let index = self.cast(index, Ty::I(32));
                 let ty = self.locals[id as usize].ty;
@@ -383,9 +469,49 @@ impl<'a> Checker<'a> {
             ));
         }
         let base = self.expr(base)?;
+        self.within(index, 1, base.ty().width(), span)?;
         let bit = self.expr(index)?;
         let bit = self.cast(bit, Ty::U(32));
         Ok(self.slice_of(base.expr, bit, 1, span))
+    }
+
+    /// A view of a register by number, where that is more than one register.
+    fn registers_read(&mut self, e: &'a ast::Expr, ty: Ty, span: Span) -> R<Option<TExpr>> {
+        let ast::ExprKind::Index(base, index) = &e.kind else { return Ok(None) };
+        let scalar = matches!(&base.kind, ast::ExprKind::Name(name) if name == "SGPR");
+        let vector = vgpr_parts(base, index);
+        if ty.width() <= 32 || !scalar && vector.is_none() {
+            return Ok(None);
+        }
+        if ty.width() % 32 != 0 {
+            return self.error(span, format!("{} bits are no number of registers", ty.width()));
+        }
+        let first = self.expr(e)?.expr;
+        let parts = (0..ty.width() as u128 / 32).rev().map(|k| {
+            let kind = match &first.kind {
+                ExprKind::Vgpr { lane, reg } => {
+                    ExprKind::Vgpr { lane: lane.clone(), reg: Box::new(next_register(reg, k)) }
+                }
+                ExprKind::Sgpr { reg } => ExprKind::Sgpr { reg: Box::new(next_register(reg, k)) },
+                other => other.clone(),
+            };
+            Expr { kind, ty: Ty::B(32), span }
+        });
+        let all = TExpr::of(ExprKind::Concat(parts.collect()), Ty::B(ty.width() as u16), span);
+        Ok(Some(self.view(all, ty)))
+    }
+
+    /// A float is all there. (An integer has zeros above.)
+    fn view_fits(&mut self, value: &TExpr, ty: Ty, span: Span) -> R<()> {
+        let ExprKind::Operand(role) = value.expr.kind else { return Ok(()) };
+        if self.sig.permissive || !ty.is_float() || ty.width() <= self.operand_width(role) as u32 {
+            return Ok(());
+        }
+        let width = self.operand_width(role);
+        self.error(
+            span,
+            format!("{} bits are read of an operand that has {width} in {}", ty.width(), self.sig.name),
+        )
     }
 
     /// A register number: an operand's name means its register.
@@ -473,6 +599,23 @@ impl<'a> Checker<'a> {
             ),
         }
     }
+}
+
+fn sign_matters(op: BinaryOp) -> bool {
+    use BinaryOp::*;
+    matches!(op, Div | Rem | Lt | Le | Gt | Ge)
+}
+
+/// `16'0` has no sign of its own: next to a signed number it is one.
+fn same_sign(a: TExpr, b: TExpr) -> (TExpr, TExpr) {
+    let signed = |e: TExpr, other: Ty| match (&e.expr.kind, e.expr.ty, other) {
+        (ExprKind::Const(bits), Ty::U(w), Ty::I(_)) if e.lit.is_none() && bits >> (w - 1) == 0 => {
+            TExpr { expr: Expr { ty: Ty::I(w), ..e.expr }, lit: None }
+        }
+        _ => e,
+    };
+    let (x, y) = (a.ty(), b.ty());
+    (signed(a, y), signed(b, x))
 }
 
 /// `VGPR[lane][reg]`.

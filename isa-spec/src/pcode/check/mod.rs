@@ -4,21 +4,42 @@ mod call;
 mod convert;
 mod expr;
 mod names;
+mod sequence;
 mod stmt;
+mod typed;
+mod width;
 
-use super::ir::{Expr, Local, LocalId, Role, Semantics, Shape, Stmt, Ty, Uses};
-use super::sig::InstrSig;
+use super::ir::{Expr, Local, LocalId, Role, Semantics, Shape, Space, State, Stmt, Ty, Uses};
+use super::sig::{Family, InstrSig};
 use super::{ast, parse};
 use crate::diag::Diagnostic;
 use crate::source::{SourceMap, Span};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Expressions that a body may have once its calls are expanded. The project's largest have some thousand.
+const MAX_EXPRESSIONS: u32 = 200_000;
+
+/// As [`MAX_EXPRESSIONS`], for bodies after one that has reached it: time is bounded by a file's size, not by its instructions.
+const FEW_EXPRESSIONS: u32 = 2_000;
+
 /// What bodies may call besides builtins.
-#[derive(Default)]
 pub struct Library<'a> {
+    /// Expressions that the next body may have.
+    budget: Cell<u32>,
     pub functions: BTreeMap<String, &'a ast::Function>,
     /// Upper-case name -> its blocks (with their architecture lists).
     pub instructions: BTreeMap<String, Vec<&'a ast::Instruction>>,
+}
+
+impl Default for Library<'_> {
+    fn default() -> Self {
+        Library {
+            budget: Cell::new(MAX_EXPRESSIONS),
+            functions: BTreeMap::new(),
+            instructions: BTreeMap::new(),
+        }
+    }
 }
 
 /// Checks one block against one instruction's operands.
@@ -30,11 +51,12 @@ pub fn check(
     arch: Option<&str>,
 ) -> Result<(Semantics, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut c = Checker {
+        sources,
         library,
         sig,
         arch,
         locals: Vec::new(),
-        frames: vec![Frame::default()],
+        frames: vec![Frame { body: &block.body, ..Frame::default() }],
         errors: Vec::new(),
         warnings: Vec::new(),
         out: vec![Vec::new()],
@@ -42,10 +64,15 @@ pub fn check(
         read_locals: BTreeSet::new(),
         breaks: Vec::new(),
         unreadable: BTreeSet::new(),
+        assigned_locals: BTreeSet::new(),
+        spans: Vec::new(),
+        loops: Vec::new(),
+        rounding: Rounding::Mode,
+        budget: library.budget.get(),
     };
     c.stmts(&block.body);
     let body = c.out.pop().unwrap_or_default();
-    c.warn_unused(block.span);
+    c.report_locals();
     if !c.errors.is_empty() {
         return Err(c.errors);
     }
@@ -59,10 +86,20 @@ pub fn check(
         span: block.span,
     };
     super::shape::infer(&mut sem, sig);
-    match number_and_value(&sem) {
-        Some(error) => Err(vec![error]),
-        None => Ok((sem, c.warnings)),
+    let mut errors: Vec<Diagnostic> = number_and_value(&sem).into_iter().collect();
+    errors.extend(lane_in_scalar(&sem, sig));
+    errors.extend(sequence::check(&mut sem));
+    if errors.is_empty() { Ok((sem, c.warnings)) } else { Err(errors) }
+}
+
+/// What runs once a wave has no lane of its own.
+fn lane_in_scalar(sem: &Semantics, sig: &InstrSig) -> Option<Diagnostic> {
+    let once = matches!(sig.family, Family::Scalar | Family::Memory(Space::Scalar));
+    if sig.permissive || !once || !sem.uses.state_reads.contains(&State::LaneId) {
+        return None;
     }
+    let message = format!("`laneId` in {}, which runs once a wave", sig.name);
+    Some(Diagnostic::error(sem.span, message).help("only vector instructions run once a lane"))
 }
 
 /// A source that may be a constant has either a number or a value in a body: compiled operations keep one of them.
@@ -92,6 +129,8 @@ fn dedent(text: &str) -> String {
 /// One body being expanded: the instruction's own, or that of a function, lambda or other instruction.
 #[derive(Default)]
 struct Frame<'a> {
+    /// All of its statements.
+    body: &'a [ast::Stmt],
     names: BTreeMap<String, Binding>,
     lambdas: BTreeMap<String, &'a ast::Stmt>,
     /// In an expanded call: where `return` (or D0) goes.
@@ -127,7 +166,18 @@ enum Lit {
     Float(f64),
 }
 
+/// How the conversions of the statements being checked round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Rounding {
+    Mode,
+    /// After `ROUND_MODE = ROUND_TOWARD_ZERO`.
+    Zero,
+    /// After `ROUND_MODE = ROUND_NEAREST_EVEN`.
+    Even,
+}
+
 struct Checker<'a> {
+    sources: &'a SourceMap,
     library: &'a Library<'a>,
     sig: &'a InstrSig,
     arch: Option<&'a str>,
@@ -144,6 +194,14 @@ struct Checker<'a> {
     breaks: Vec<LocalId>,
     /// Names whose only assignments have been reported as wrong.
     unreadable: BTreeSet<String>,
+    assigned_locals: BTreeSet<LocalId>,
+    /// Where each local was made and, once it is read, where first.
+    spans: Vec<(Span, Option<Span>)>,
+    /// The loops around the current statement whose bounds are numbers: variable, first and last value.
+    loops: Vec<(String, i128, i128)>,
+    rounding: Rounding,
+    /// Expressions that may still be made.
+    budget: u32,
 }
 
 type R<T> = Result<T, ()>;
@@ -165,18 +223,61 @@ impl Checker<'_> {
         }
     }
 
-    fn new_local(&mut self, name: &str, ty: Ty, len: Option<u32>) -> LocalId {
+    fn new_local(&mut self, name: &str, ty: Ty, len: Option<u32>, span: Span) -> LocalId {
         self.locals.push(Local { name: name.to_string(), ty, len });
+        self.spans.push((span, None));
         self.locals.len() as LocalId - 1
     }
 
-    fn warn_unused(&mut self, span: Span) {
+    /// One that the checker makes for itself: no name of the language has a `$`.
+    fn hidden_local(&mut self, name: &str, ty: Ty, span: Span) -> LocalId {
+        let id = self.new_local(&format!("{name}$"), ty, None, span);
+        self.assigned_locals.insert(id);
+        self.read_locals.insert(id);
+        id
+    }
+
+    /// Counts an expression. Calls are expanded in place, so a few lines can stand for millions.
+    fn spend(&mut self, span: Span) -> R<()> {
+        match self.budget.checked_sub(1) {
+            Some(rest) => {
+                self.budget = rest;
+                Ok(())
+            }
+            None => {
+                if self.library.budget.replace(FEW_EXPRESSIONS) > 0
+                    && !self.errors.iter().any(|e| e.message.starts_with(TOO_LARGE))
+                {
+                    let message = format!("{TOO_LARGE}: over {MAX_EXPRESSIONS} expressions");
+                    return self.error_help(span, message, "functions and lambdas are expanded at each call");
+                }
+                Err(())
+            }
+        }
+    }
+
+    /// Locals that are never read, and those that are read and never assigned.
+    fn report_locals(&mut self) {
         for (id, local) in self.locals.iter().enumerate() {
-            let synthetic = local.name.contains('$');
-            if !synthetic && !self.read_locals.contains(&(id as LocalId)) {
+            let id = id as LocalId;
+            if local.name.contains('$') {
+                continue;
+            }
+            let (made, read) = self.spans[id as usize];
+            if !self.read_locals.contains(&id) {
                 self.warnings
-                    .push(Diagnostic::warning(span, format!("`{}` is assigned but never read", local.name)));
+                    .push(Diagnostic::warning(made, format!("`{}` is assigned but never read", local.name)));
+            } else if !self.assigned_locals.contains(&id) && self.errors.is_empty() {
+                self.errors.push(
+                    Diagnostic::error(
+                        read.unwrap_or(made),
+                        format!("`{}` is read but never assigned", local.name),
+                    )
+                    .also(made, "declared here"),
+                );
             }
         }
     }
 }
+
+const TOO_LARGE: &str = "this body is too large when its calls are expanded";

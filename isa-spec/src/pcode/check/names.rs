@@ -70,8 +70,8 @@ impl Checker<'_> {
                 }
             }
             "DATA1" | "DATA2" => first(&[Role::Data1]),
-            "VADDR" | "v_addr" | "vgpr_a" => first(&[Role::VAddr]),
-            "SADDR" | "s_saddr" | "s_addr" | "SBASE" | "sgpr_base" | "SRSRC" | "RSRC" => {
+            "VADDR" | "ADDR_BASE" | "v_addr" | "vgpr_a" => first(&[Role::VAddr]),
+            "SADDR" | "SGPR_ADDR" | "s_saddr" | "s_addr" | "SBASE" | "sgpr_base" | "SRSRC" | "RSRC" => {
                 first(&[Role::SAddr])
             }
             "SOFFSET" | "sgpr_o" => first(&[Role::SOffset]),
@@ -140,12 +140,8 @@ impl Checker<'_> {
         if let Some(found) = self.bound(name, span) {
             return Ok(found);
         }
-        match name {
-            "INF" | "PI" => {
-                let value = if name == "PI" { std::f64::consts::PI } else { f64::INFINITY };
-                return Ok(TExpr::float(value, span));
-            }
-            _ => {}
+        if let Some(value) = self.manual_constant(name, span) {
+            return Ok(value);
         }
         // Register numbers.
         if matches!(name, "SRC0" | "SRC1" | "SRC2" | "VDST" | "SDST" | "DST")
@@ -158,6 +154,10 @@ impl Checker<'_> {
         }
         if let Some(role) = self.operand_role(name, false) {
             return Ok(self.operand(role, span));
+        }
+        // The immediate of SOPK instructions is their source.
+        if name == "S0" && self.sig.family == Family::Scalar && self.sig.operands.contains_key(&Role::Imm) {
+            return self.name_value("SIMM16", span);
         }
         if let Some((state, ty)) = Self::state(name) {
             return Ok(TExpr::of(ExprKind::State(state), ty, span));

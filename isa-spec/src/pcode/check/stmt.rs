@@ -4,7 +4,8 @@ use super::convert::constant;
 use super::expr::vgpr_parts;
 use super::{Binding, Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, StmtKind};
-use crate::pcode::ir::{BinOp, Expr, ExprKind, LocalId, Place, PlaceKind, Stmt, Ty, UnOp};
+use crate::pcode::builtins;
+use crate::pcode::ir::{BinOp, Expr, ExprKind, Local, LocalId, Place, PlaceKind, Space, Stmt, Ty, UnOp};
 use crate::pcode::sig::Family;
 use crate::source::Span;
 use crate::tables::Role;
@@ -33,7 +34,7 @@ impl<'a> Checker<'a> {
         if !list.iter().any(has_break) {
             return (self.block(list), None);
         }
-        let flag = self.new_local("break$", Ty::U(1), None);
+        let flag = self.hidden_local("break", Ty::U(1), span);
         let place = Place { kind: PlaceKind::Local(flag), ty: Ty::U(1) };
         self.emit(Stmt::Assign { place, value: constant(0, Ty::U(1), span), span });
         self.breaks.push(flag);
@@ -59,6 +60,7 @@ impl<'a> Checker<'a> {
                 {
                     return Ok(());
                 }
+                self.not_taken(name)?;
                 let ty = self.ty_named(*ty, span)?;
                 let len = match len {
                     Some(e) => match self.expr(e)?.lit {
@@ -67,8 +69,11 @@ impl<'a> Checker<'a> {
                     },
                     None => None,
                 };
-                let id = self.new_local(&name.text, ty, len);
+                let id = self.new_local(&name.text, ty, len, name.span);
                 self.bind(&name.text, Binding::Local(id));
+                if name.text == "S" {
+                    return self.array_of_sources(id, span);
+                }
                 // A declaration starts at zero each time it is reached.
                 if len.is_none() {
                     let place = Place { kind: PlaceKind::Local(id), ty };
@@ -94,12 +99,28 @@ impl<'a> Checker<'a> {
                 Ok(())
             }
             StmtKind::For { var, from, to, body } => {
+                let range = self.range(from).zip(self.range(to));
                 let from = self.expr(from);
                 let to = self.expr(to);
-                let id = self.new_local(&format!("{}$", var.text), Ty::I(32), None);
+                self.not_taken(var)?;
+                let id = self.hidden_local(&var.text, Ty::I(32), var.span);
+                let outer = self.loops.clone();
+                self.loops.retain(|l| l.0 != var.text);
+                if let Some(((first, _), (_, last))) = range {
+                    self.loops.push((var.text.clone(), first, last.max(first)));
+                }
+                // As the manual does, the variable may have been declared for the reader.
+                if let Some(Binding::Local(old)) =
+                    self.frames.last().and_then(|f| f.names.get(&var.text)).cloned()
+                    && !self.assigned_locals.contains(&old)
+                {
+                    self.read_locals.insert(old);
+                    self.assigned_locals.insert(old);
+                }
                 let shadowed =
                     self.frames.last_mut().and_then(|f| f.names.insert(var.text.clone(), Binding::Local(id)));
                 let (body, _) = self.loop_body(body, span);
+                self.loops = outer;
                 if let Some(frame) = self.frames.last_mut() {
                     match shadowed {
                         Some(old) => frame.names.insert(var.text.clone(), old),
@@ -139,7 +160,13 @@ impl<'a> Checker<'a> {
                 }
                 None => self.error(span, "`break` outside of a loop"),
             },
-            StmtKind::Lambda { name, .. } => {
+            StmtKind::Lambda { name, parameters, .. } => {
+                if builtins::lookup(&name.text).is_some() {
+                    return self.error(name.span, format!("`{}` is a builtin's name", name.text));
+                }
+                for parameter in parameters {
+                    self.not_taken(parameter)?;
+                }
                 if let Some(frame) = self.frames.last_mut() {
                     frame.lambdas.insert(name.text.clone(), stmt);
                 }
@@ -147,10 +174,48 @@ impl<'a> Checker<'a> {
             }
             StmtKind::Return(value) => self.returned(value.as_ref(), span),
             StmtKind::Call(call) => match &call.kind {
-                ast::ExprKind::Call(name, args) => self.call(name, args, call.span).map(|_| ()),
+                ast::ExprKind::Call(name, args) => {
+                    let before = self.out.last().map_or(0, Vec::len);
+                    let value = self.call(name, args, call.span)?;
+                    let effect = self.out.last().map_or(0, Vec::len) > before
+                        || value.as_ref().is_some_and(|v| effect(&v.expr));
+                    if value.is_some() && !effect {
+                        return self.error_help(
+                            span,
+                            format!("`{}` is called for its value, which goes nowhere", name.text),
+                            format!("assign it: tmp = {}(…)", name.text),
+                        );
+                    }
+                    Ok(())
+                }
                 _ => self.error(span, "not a call"),
             },
         }
+    }
+
+    /// `declare S : 32'B[3]`: the sources as an array, as the manual's mixed-precision bodies have them.
+    fn array_of_sources(&mut self, id: LocalId, span: Span) -> R<()> {
+        let Local { ty, len, .. } = self.locals[id as usize];
+        for (at, name) in (0..len.unwrap_or(0)).zip(["S0", "S1", "S2", "S3"]) {
+            let Some(role) = self.operand_role(name, false) else { return self.unknown(name, span) };
+            let source = self.operand(role, span);
+            let value = self.stored(source, ty, span)?;
+            let index = Box::new(constant(at.into(), Ty::I(32), span));
+            self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Element(id, index), ty }, value, span });
+        }
+        self.assigned_locals.insert(id);
+        Ok(())
+    }
+
+    /// A new name that hides no operand and no state.
+    pub(super) fn not_taken(&mut self, name: &ast::Name) -> R<()> {
+        let operand = self.operand_role(&name.text, true).is_some() || is_operand(&name.text);
+        // `declare RETURN_DATA : …` and the like say how an operand is used.
+        if Self::state(&name.text).is_none() && !operand || READER.contains(&name.text.as_str()) {
+            return Ok(());
+        }
+        let what = if operand { "an operand" } else { "a register of the machine" };
+        self.error_help(name.span, format!("`{}` is {what}", name.text), "choose another name")
     }
 
     pub(super) fn bind(&mut self, name: &str, binding: Binding) {
@@ -180,7 +245,7 @@ impl<'a> Checker<'a> {
             (Some(id), Some(ty)) => (id, ty),
             _ => {
                 let ty = value.ty();
-                (self.new_local("result$", ty, None), ty)
+                (self.hidden_local("result", ty, span), ty)
             }
         };
         let value = self.stored(value, ty, span)?;
@@ -202,6 +267,9 @@ impl<'a> Checker<'a> {
     ) -> R<()> {
         // Atomics without return share the body of those with.
         if self.no_return(place) {
+            return Ok(());
+        }
+        if op.is_none() && self.special_assignment(place, value, span)? {
             return Ok(());
         }
         let result = self.expr(value);
@@ -233,22 +301,28 @@ impl<'a> Checker<'a> {
         if let Some((name, view)) = local_name(place)
             && !self.known(name)
         {
-            let ty = match view {
-                Some(name) => self.ty_named(name, place.span)?,
-                None => result.ty(),
-            };
-            if let ast::ExprKind::Slice(..) | ast::ExprKind::Part(..) | ast::ExprKind::Index(..) = place.kind
-            {
-                // `tmp[15:0] = …` on an undeclared name: 32 raw bits, as the manual means it.
-                let id = self.new_local(name, Ty::B(64), None);
+            if let ast::ExprKind::Name(_) | ast::ExprKind::Paren(_) = plain(place).kind {
+                let ty = match view {
+                    Some(name) => self.ty_named(name, place.span)?,
+                    None => result.ty(),
+                };
+                let id = self.new_local(name, ty, None, place.span);
                 self.bind(name, Binding::Local(id));
-            } else {
-                let id = self.new_local(name, ty, None);
-                self.bind(name, Binding::Local(id));
+                self.assigned_locals.insert(id);
                 let value = self.stored(result, ty, span)?;
                 self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Local(id), ty }, value, span });
                 return Ok(());
             }
+            // `tmp[15 : 0].u16 = …`: as wide as all of its parts need.
+            let width = match self.width_by_parts(name, place.span) {
+                Ok(width) => width,
+                Err(()) => {
+                    self.unreadable.insert(name.to_string());
+                    return Err(());
+                }
+            };
+            let id = self.new_local(name, Ty::B(width), None, place.span);
+            self.bind(name, Binding::Local(id));
         }
         let place = self.place(place, None)?;
         let value = self.stored(result, place.ty, span)?;
@@ -282,6 +356,7 @@ impl<'a> Checker<'a> {
                 "D0" | "D1" | "S0" | "S1" | "S2" | "S3" | "VDATA" | "SDATA" | "VDST" | "SDST" | "RETURN_DATA"
             )
             || name.contains('.')
+            || name == "TTMP"
     }
 
     /// Whether `place` is the output of an instruction being expanded.
@@ -299,6 +374,7 @@ impl<'a> Checker<'a> {
     /// A place, stored as `ty` if given.
     fn place(&mut self, e: &'a ast::Expr, ty: Option<Ty>) -> R<Place> {
         let span = e.span;
+        self.spend(span)?;
         match &e.kind {
             ast::ExprKind::Paren(inner) => self.place(inner, ty),
             ast::ExprKind::View(inner, name) => {
@@ -307,14 +383,21 @@ impl<'a> Checker<'a> {
             }
             ast::ExprKind::Name(name) => self.named_place(name, ty, span),
             ast::ExprKind::Slice(base, hi, lo) => {
+                let at = lo;
                 let (lo, width) = self.slice_bounds(hi, lo, span)?;
+                if let Some(place) = self.far_register(base, at, width, ty, span)? {
+                    return Ok(place);
+                }
                 let base = self.place(base, None)?;
+                self.within(at, width, base.ty.width(), span)?;
                 let ty = self.slice_ty(width, ty, span)?;
                 Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo: Box::new(lo) }, ty })
             }
             ast::ExprKind::Part(base, lo, width) => {
+                let at = lo;
                 let (lo, width) = self.part_bounds(lo, width)?;
                 let base = self.place(base, None)?;
+                self.within(at, width, base.ty.width(), span)?;
                 let ty = self.slice_ty(width, ty, span)?;
                 Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo: Box::new(lo) }, ty })
             }
@@ -327,18 +410,18 @@ impl<'a> Checker<'a> {
                     }
                     if name == "SGPR" {
                         let reg = self.register(index)?;
-                        return Ok(Place {
-                            kind: PlaceKind::Sgpr { reg: Box::new(reg) },
-                            ty: ty.unwrap_or(Ty::B(32)),
-                        });
+                        return self.registers(reg, ty, span, |reg| PlaceKind::Sgpr { reg: Box::new(reg) });
                     }
                     if let Some(Binding::Local(id)) =
                         self.frames.last().and_then(|f| f.names.get(name.as_str())).cloned()
                         && self.locals[id as usize].len.is_some()
                     {
+                        self.element_within(id, index)?;
                         let index = self.expr(index)?;
                         let index = self.cast(index, Ty::I(32));
-                        let ty = self.locals[id as usize].ty;
+                        let element = self.locals[id as usize].ty;
+                        let ty = self.viewed_place(ty, element, span)?.unwrap_or(element);
+                        self.assigned_locals.insert(id);
                         return Ok(Place { kind: PlaceKind::Element(id, Box::new(index)), ty });
                     }
                 }
@@ -346,12 +429,13 @@ impl<'a> Checker<'a> {
                     let lane = self.expr(lane)?;
                     let lane = self.cast(lane, Ty::U(32));
                     let reg = self.register(reg)?;
-                    return Ok(Place {
-                        kind: PlaceKind::Vgpr { lane: Box::new(lane), reg: Box::new(reg) },
-                        ty: ty.unwrap_or(Ty::B(32)),
+                    return self.registers(reg, ty, span, |reg| PlaceKind::Vgpr {
+                        lane: Box::new(lane.clone()),
+                        reg: Box::new(reg),
                     });
                 }
                 let base = self.place(base, None)?;
+                self.within(index, 1, base.ty.width(), span)?;
                 let bit = self.expr(index)?;
                 let bit = self.cast(bit, Ty::U(32));
                 let ty = self.slice_ty(1, ty, span)?;
@@ -381,10 +465,17 @@ impl<'a> Checker<'a> {
     fn named_place(&mut self, name: &str, ty: Option<Ty>, span: Span) -> R<Place> {
         match self.frames.last().and_then(|f| f.names.get(name)).cloned() {
             Some(Binding::Local(id)) => {
-                let local_ty = self.locals[id as usize].ty;
-                // A view of a local that is as wide: stored through that type.
-                let ty = ty.filter(|t| t.width() == local_ty.width()).unwrap_or(local_ty);
-                return Ok(Place { kind: PlaceKind::Local(id), ty });
+                let Local { ty: local_ty, len, .. } = self.locals[id as usize];
+                if len.is_some() {
+                    return self.error_help(
+                        span,
+                        format!("`{name}` is an array"),
+                        format!("assign an element: {name}[i]"),
+                    );
+                }
+                self.assigned_locals.insert(id);
+                let base = Place { kind: PlaceKind::Local(id), ty: local_ty };
+                return self.viewed(base, ty, span);
             }
             Some(Binding::Value(_)) => {
                 return self.error(span, format!("parameter `{name}` cannot be assigned to"));
@@ -401,13 +492,114 @@ impl<'a> Checker<'a> {
                     .error(span, format!("`{name}` is an input of {}; it cannot be written", self.sig.name));
             }
             let width = self.operand_width(role);
+            // A register has 32 bits, whatever the instruction's result takes of it.
+            if let Some(ty) = ty
+                && ty.width() > width.max(32) as u32
+                && !self.sig.permissive
+            {
+                return self.error(
+                    span,
+                    format!(
+                        "{} bits are stored into `{name}`, which has {width} in {}",
+                        ty.width(),
+                        self.sig.name
+                    ),
+                );
+            }
             return Ok(Place { kind: PlaceKind::Operand(role), ty: ty.unwrap_or(Ty::B(width)) });
         }
         if let Some((state, state_ty)) = Self::state(name) {
-            let ty = ty.filter(|t| t.width() == state_ty.width()).unwrap_or(state_ty);
-            return Ok(Place { kind: PlaceKind::State(state), ty });
+            // A flag is one bit however it is viewed.
+            let ty = ty.filter(|_| state_ty.width() > 1);
+            return self.viewed(Place { kind: PlaceKind::State(state), ty: state_ty }, ty, span);
         }
         self.unknown(name, span)
+    }
+
+    /// `base`, or the lowest bits of it that `ty` covers.
+    fn viewed(&mut self, base: Place, ty: Option<Ty>, span: Span) -> R<Place> {
+        match self.viewed_place(ty, base.ty, span)? {
+            Some(ty) if ty.width() == base.ty.width() => Ok(Place { ty, ..base }),
+            Some(ty) => {
+                let lo = Box::new(constant(0, Ty::U(32), span));
+                Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo }, ty })
+            }
+            None => Ok(base),
+        }
+    }
+
+    fn viewed_place(&mut self, ty: Option<Ty>, base: Ty, span: Span) -> R<Option<Ty>> {
+        match ty {
+            Some(ty) if ty.width() > base.width() => self.error(
+                span,
+                format!("{} bits are stored into a place that has {}", ty.width(), base.width()),
+            ),
+            ty => Ok(ty),
+        }
+    }
+
+    /// A register by number, or several from there on if the type is wider.
+    fn registers(
+        &mut self,
+        reg: Expr,
+        ty: Option<Ty>,
+        span: Span,
+        kind: impl Fn(Expr) -> PlaceKind,
+    ) -> R<Place> {
+        let ty = ty.unwrap_or(Ty::B(32));
+        let count = ty.width() as u128 / 32;
+        if ty.width() < 32 {
+            let base = Place { kind: kind(reg), ty: Ty::B(32) };
+            return self.viewed(base, Some(ty), span);
+        }
+        if ty.width() % 32 != 0 {
+            return self.error(span, format!("{} bits are no number of registers", ty.width()));
+        }
+        if count == 1 {
+            return Ok(Place { kind: kind(reg), ty });
+        }
+        let parts = (0..count).rev().map(|k| Place { kind: kind(next_register(&reg, k)), ty: Ty::B(32) });
+        Ok(Place { kind: PlaceKind::Concat(parts.collect()), ty })
+    }
+
+    /// `SDATA[159 : 128]`: a register of a result that is wider than a value can be.
+    fn far_register(
+        &mut self,
+        base: &ast::Expr,
+        lo: &ast::Expr,
+        width: u16,
+        ty: Option<Ty>,
+        span: Span,
+    ) -> R<Option<Place>> {
+        let ast::ExprKind::Name(name) = &base.kind else { return Ok(None) };
+        let Some((first, last)) = self.range(lo) else { return Ok(None) };
+        let Some(role @ Role::D0) = self.operand_role(name, true) else { return Ok(None) };
+        let Some(info) = self.sig.operands.get(&role) else { return Ok(None) };
+        if first != last || last < 128 || last + width as i128 > info.width as i128 {
+            return Ok(None);
+        }
+        if width != 32 || last % 32 != 0 || self.sig.family != Family::Memory(Space::Scalar) {
+            return self.error_help(
+                span,
+                "beyond bit 127 only whole registers can be assigned",
+                "[159 : 128] …",
+            );
+        }
+        let at = Expr { kind: ExprKind::OperandIndex(role), ty: Ty::U(32), span };
+        let reg = Box::new(next_register(&at, last as u128 / 32));
+        Ok(Some(Place { kind: PlaceKind::Sgpr { reg }, ty: ty.unwrap_or(Ty::B(32)) }))
+    }
+
+    /// Refuses an element that an array surely does not have.
+    pub(super) fn element_within(&mut self, id: LocalId, index: &ast::Expr) -> R<()> {
+        let Some(len) = self.locals[id as usize].len else { return Ok(()) };
+        match self.range(index) {
+            Some((first, last)) if first < 0 || last >= len as i128 => {
+                let at = if first < 0 { first } else { last };
+                self.error(index.span, format!("element {at} of an array of {len}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn simple(e: &Expr) -> bool {
@@ -441,6 +633,37 @@ fn not(flag: LocalId, span: Span) -> Expr {
 
 fn unless(flag: LocalId, body: Vec<Stmt>, span: Span) -> Stmt {
     Stmt::If { arms: vec![(not(flag, span), body)], otherwise: Vec::new(), span }
+}
+
+/// The number of the register `k` after `reg`.
+pub(super) fn next_register(reg: &Expr, k: u128) -> Expr {
+    let ty = Ty::U(32);
+    let add = |k| ExprKind::Binary(BinOp::Add, Box::new(reg.clone()), Box::new(constant(k, ty, reg.span)));
+    if k == 0 { reg.clone() } else { Expr { kind: add(k), ty, span: reg.span } }
+}
+
+/// Names of operands in any instruction.
+fn is_operand(name: &str) -> bool {
+    matches!(
+        name,
+        "D0" | "D1" | "S0" | "S1" | "S2" | "S3" | "SRC0" | "SRC1" | "SRC2" | "SRC3" | "VDATA" | "SDATA"
+    )
+}
+
+/// Names that the manual's text declares although the encoding or the instruction gives them.
+const READER: &[&str] = &["S", "OFFSET", "OFFSET0", "OFFSET1", "DATA0", "VDST"];
+
+/// Whether evaluating it does more than giving a value.
+fn effect(e: &Expr) -> bool {
+    matches!(&e.kind, ExprKind::Call(builtin, _) if builtin.def().kind == builtins::Kind::Control)
+}
+
+/// Without views and parentheses.
+fn plain(e: &ast::Expr) -> &ast::Expr {
+    match &e.kind {
+        ast::ExprKind::View(inner, _) | ast::ExprKind::Paren(inner) => plain(inner),
+        _ => e,
+    }
 }
 
 /// The bare name a place starts with, and its view's type.
