@@ -96,7 +96,7 @@ const FREE: [&str; 28] = [
 pub fn random_inst(options: &Options, entry: EntryId, random: &mut Random) -> Option<Inst> {
     (0..30).find_map(|_| {
         let inst = any_inst(options.arch, entry, random)?;
-        asm::limits::check_decoded(&inst, options).is_ok().then_some(inst)
+        asm::legal::check_decoded(&inst, options).is_ok().then_some(inst)
     })
 }
 

@@ -226,3 +226,65 @@ proptest! {
         }
     }
 }
+
+/// `v_add_u32` is no misspelt scalar instruction: what is suggested begins as the unknown name does.
+#[test]
+fn suggestions_are_of_the_same_family() {
+    for name in
+        ["v_ad_f32", "s_ad_u32", "v_mim_u32", "buffer_lod_b32", "global_stor_b64", "ds_lode_b32", "image_lod"]
+    {
+        let error =
+            asm::parse(&format!("{name} v0, v1, v2"), &Options::new(Arch::Rdna3), &NoSymbols).unwrap_err();
+        let family = &name[..=name.find('_').unwrap()];
+        let help = error.help.unwrap_or_default();
+        assert!(help.contains(&format!("did you mean `{family}")), "{name}: {help}");
+    }
+}
+
+/// Short texts that ask for much work end soon, and in errors.
+#[test]
+fn resource_bombs_end_soon() {
+    use std::time::{Duration, Instant};
+    let n = 20_000;
+    let lines = |of: &dyn Fn(usize) -> String| (0..33_000).map(|i| of(i) + "\n").collect::<String>();
+    let nested = |open: &str, middle: &str, close: &str| open.repeat(n) + middle + &close.repeat(n);
+    let files = [
+        ("unknown mnemonics", lines(&|i| format!("v_ad{i}_f32 v0, v1, v2"))),
+        ("unknown labels", (0..5000).map(|i| format!("l{i}: s_branch x{i}\n")).collect()),
+        ("parentheses", format!("s_mov_b32 s0, {}", nested("(", "1", ")"))),
+        ("parentheses of an index", format!("s_mov_b32 s0, s[{}]", nested("(", "1", ")"))),
+        ("parentheses of a symbol", format!(".set x, {}", nested("(", "1", ")"))),
+        ("brackets", format!("s_mov_b32 s0, {}", nested("[", "s0", "]"))),
+        ("signs", format!("s_mov_b32 s0, {}1", "-".repeat(n))),
+        ("absolute values", format!("v_add_f32 v0, {}, v1", nested("abs(", "v0", ")"))),
+        ("halves", format!("v_dual_mov_b32 v0, v1{}", " :: v_dual_mov_b32 v1, v2".repeat(n))),
+        ("repetitions", ".rept 1000000000\n.rept 1000000000\ns_nop 0\n.endr\n.endr\n".to_string()),
+        ("macros", ".macro m\nm\nm\n.endm\nm\n".to_string()),
+        ("arguments", ".macro d a:vararg\nd \\a, \\a\n.endm\nd 1\n".to_string()),
+        ("conditionals", ".if 1\n".repeat(n) + &".endif\n".repeat(n)),
+        ("space", ".space 0xfffffffff\n".to_string()),
+    ];
+    for (what, text) in files {
+        let options = Options::new(Arch::Rdna3);
+        let start = Instant::now();
+        let (mut program, mut errors) = wavesim::asm::program::read(&text, &options);
+        errors.extend(program.link(&options));
+        assert!(!errors.is_empty(), "{what}");
+        // Below a second where the machine has nothing else to do; unknown mnemonics took most of a minute.
+        assert!(start.elapsed() < Duration::from_secs(15), "{what}: {:?}", start.elapsed());
+    }
+    let header = |lines: String| format!("---\n{lines}\n---\ns_endpgm\n");
+    let kernels = [
+        ("mnemonics of a kernel", lines(&|i| format!("v_ad{i}_f32 v0, v1, v2"))),
+        ("labels of a kernel", (0..5000).map(|i| format!("l{i}: s_branch x{i}\n")).collect()),
+        ("dimensions", header(format!("out_y: i32[1{}]", ",1".repeat(n)))),
+        ("parentheses of a constant", header(format!("const N = {}", nested("(", "1", ")")))),
+        ("types", header(lines(&|i| format!("a{i}: i33[1]")))),
+        ("keys", header(lines(&|i| format!("lokal{i} = 1")))),
+    ];
+    for (what, text) in kernels {
+        let start = Instant::now();
+        assert!(wavesim_tests::parse(&text, &wavesim_tests::Setup::default()).is_err(), "{what}");
+        assert!(start.elapsed() < Duration::from_secs(15), "{what}: {:?}", start.elapsed());
+    }
+}

@@ -2,8 +2,10 @@
 //!
 //! A name is tried only where the architecture has no instruction of that name, and only if what it stands for exists.
 
+use crate::arch::Arch;
+
 /// Whole names.
-const NAMES: [(&str, &str); 64] = [
+const NAMES: [(&str, &str); 86] = [
     ("s_waitcnt_depctr", "s_wait_alu"),
     ("s_ff1_i32_b32", "s_ctz_i32_b32"),
     ("s_ff1_i32_b64", "s_ctz_i32_b64"),
@@ -64,15 +66,54 @@ const NAMES: [(&str, &str); 64] = [
     ("image_atomic_fmin", "image_atomic_min_flt"),
     ("image_atomic_fmax", "image_atomic_max_flt"),
     ("buffer_gl1_inv_", "buffer_gl1_inv"),
+    ("v_add_u32", "v_add_nc_u32"),
+    ("v_sub_u32", "v_sub_nc_u32"),
+    ("v_subrev_u32", "v_subrev_nc_u32"),
+    ("v_add_i32", "v_add_nc_i32"),
+    ("v_sub_i32", "v_sub_nc_i32"),
+    ("v_add_i16", "v_add_nc_i16"),
+    ("v_sub_i16", "v_sub_nc_i16"),
+    ("s_min_f16", "s_min_num_f16"),
+    ("s_max_f16", "s_max_num_f16"),
+    ("s_min_f32", "s_min_num_f32"),
+    ("s_max_f32", "s_max_num_f32"),
+    ("ds_min_f32", "ds_min_num_f32"),
+    ("ds_max_f32", "ds_max_num_f32"),
+    ("ds_min_f64", "ds_min_num_f64"),
+    ("ds_max_f64", "ds_max_num_f64"),
+    ("ds_min_rtn_f32", "ds_min_num_rtn_f32"),
+    ("ds_max_rtn_f32", "ds_max_num_rtn_f32"),
+    ("ds_min_rtn_f64", "ds_min_num_rtn_f64"),
+    ("ds_max_rtn_f64", "ds_max_num_rtn_f64"),
+    ("exp", "export"),
     ("global_atomic_csub", "global_atomic_csub_u32"),
+    ("global_atomic_csub", "global_atomic_sub_clamp_u32"),
     ("global_atomic_csub_u32", "global_atomic_sub_clamp_u32"),
     ("buffer_atomic_csub", "buffer_atomic_csub_u32"),
+    ("buffer_atomic_csub", "buffer_atomic_sub_clamp_u32"),
     ("buffer_atomic_csub_u32", "buffer_atomic_sub_clamp_u32"),
 ];
 
-/// Parts of scalar names.
-const SCALAR: [(&str, &str); 4] =
-    [("_andn2_", "_and_not1_"), ("_orn2_", "_or_not1_"), ("_andn1_", "_and_not0_"), ("_orn1_", "_or_not0_")];
+/// Whole names that LLVM accepts for RDNA 4 alone.
+const RDNA4: [(&str, &str); 4] = [
+    ("ds_subrev_u32", "ds_rsub_u32"),
+    ("ds_subrev_u64", "ds_rsub_u64"),
+    ("ds_subrev_rtn_u32", "ds_rsub_rtn_u32"),
+    ("ds_subrev_rtn_u64", "ds_rsub_rtn_u64"),
+];
+
+/// Parts of names that begin so, longer ones first.
+const PARTS: [(&str, &str, &str); 9] = [
+    ("s_", "_andn2_", "_and_not1_"),
+    ("s_", "_orn2_", "_or_not1_"),
+    ("s_", "_andn1_", "_and_not0_"),
+    ("s_", "_orn1_", "_or_not0_"),
+    ("v_cmp", "_tru_", "_t_"),
+    ("buffer_", "_format_d16_hi_", "_d16_hi_format_"),
+    ("buffer_", "_format_d16_", "_d16_format_"),
+    ("tbuffer_", "_format_d16_hi_", "_d16_hi_format_"),
+    ("tbuffer_", "_format_d16_", "_d16_format_"),
+];
 
 /// Ends of names of memory instructions, longer ones first.
 const MEMORY: [(&str, &str); 20] = [
@@ -99,7 +140,7 @@ const MEMORY: [(&str, &str); 20] = [
 ];
 
 /// Operations of flat and buffer atomics; `_x2` makes them 64 bits wide.
-const ATOMICS: [(&str, &str); 15] = [
+const ATOMICS: [(&str, &str); 16] = [
     ("swap", "swap_b"),
     ("cmpswap", "cmpswap_b"),
     ("add", "add_u"),
@@ -113,6 +154,7 @@ const ATOMICS: [(&str, &str); 15] = [
     ("xor", "xor_b"),
     ("inc", "inc_u"),
     ("dec", "dec_u"),
+    ("fcmpswap", "cmpswap_f"),
     ("fmin", "min_f"),
     ("fmax", "max_f"),
 ];
@@ -131,11 +173,12 @@ const SHARED: [(&str, &str); 9] = [
 ];
 
 /// What an older name may stand for, the likeliest first.
-pub fn candidates(name: &str) -> Vec<String> {
-    let mut out: Vec<String> = NAMES.iter().filter(|n| n.0 == name).map(|n| n.1.to_string()).collect();
-    if name.starts_with("s_") {
-        out.extend(SCALAR.iter().filter(|s| name.contains(s.0)).map(|s| name.replacen(s.0, s.1, 1)));
-    }
+pub fn candidates(name: &str, arch: Arch) -> Vec<String> {
+    let newer = RDNA4.iter().filter(|_| arch == Arch::Rdna4);
+    let whole = NAMES.iter().chain(newer).filter(|n| n.0 == name);
+    let mut out: Vec<String> = whole.map(|n| n.1.to_string()).collect();
+    let parts = PARTS.iter().filter(|p| name.starts_with(p.0) && name.contains(p.1));
+    out.extend(parts.map(|p| name.replacen(p.1, p.2, 1)));
     if let Some((op, rest)) = name.split_once("_atomic_") {
         let (operation, width) = rest.strip_suffix("_x2").map_or((rest, "32"), |r| (r, "64"));
         for (_, new) in ATOMICS.iter().filter(|a| a.0 == operation) {

@@ -112,8 +112,9 @@ fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'st
 }
 
 fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
-    // 0.15915494 and its digits in full mean one constant, however the type rounds it.
-    if !forced && value as f32 == FLOATS[8].1 as f32 {
+    // Rounded to a bfloat16 it is another number than the inline constant.
+    let brief = matches!(constant, Constant::Bf16 | Constant::PackedBf16);
+    if brief && !forced && value as f32 == FLOATS[8].1 as f32 {
         return Ok(Encoded::Float(8));
     }
     let pattern = match constant {

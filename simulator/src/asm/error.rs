@@ -52,6 +52,9 @@ impl AsmError {
     }
 }
 
+/// Errors with suggestions: nobody reads more, and looking for near names among all takes time.
+pub const MAX_SUGGESTIONS: usize = 200;
+
 /// `did you mean …?` for a name near one of `known`.
 pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     known

@@ -9,7 +9,9 @@ use super::source::{Place, SourceLine, Sources};
 use std::rc::Rc;
 
 /// Lines that one file may come to.
-const MAX_LINES: u64 = 4 << 20;
+const MAX_LINES: u64 = 1 << 20;
+/// Of a block that is read to be repeated.
+const MAX_BLOCK_BYTES: usize = 4 << 20;
 /// Of one line after substitution.
 const MAX_LINE_BYTES: usize = 1 << 16;
 /// Macros, repetitions and files within each other.
@@ -222,7 +224,7 @@ impl Input {
                 depth -= 1;
             }
             bytes += line.text.len();
-            if bytes > MAX_LINES as usize {
+            if bytes > MAX_BLOCK_BYTES {
                 self.frames.clear();
                 return Err(AsmError::new(Span::default(), "this block is too large"));
             }

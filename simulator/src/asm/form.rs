@@ -6,7 +6,9 @@
 
 use super::modifier::{self, Mod};
 use super::names::{TypeNames, names};
+use super::{Options, image};
 use crate::arch::Arch;
+use crate::inst::Inst;
 use foldhash::HashMap;
 use isa_spec::tables::{ArchTable, Encoding, EntryId, MAX_FIELDS, OperandSig, Role};
 use std::sync::OnceLock;
@@ -93,6 +95,39 @@ pub struct Slot {
     pub abs: Option<Bit>,
     /// A result that is read first.
     pub accumulates: bool,
+    /// A number that can be negative: NEG and ABS mean something.
+    pub signed: bool,
+    /// An immediate that cannot be negative.
+    pub unsigned: bool,
+}
+
+impl Slot {
+    /// How many registers the operand of `inst` takes; 0 where it is none, or not one range of them.
+    pub fn registers(&self, inst: &Inst, options: &Options) -> u16 {
+        let table = options.arch.table();
+        let wave = options.wave;
+        let get = |name: &str| inst.field(table, name).unwrap_or(0) as u16;
+        match self.kind {
+            Kind::Value | Kind::FlatBase | Kind::ScratchBase => self.size.registers(wave),
+            Kind::FlatAddr => {
+                let forms = forms(options.arch);
+                let base = forms.of(inst.entry).slots.iter().find(|s| s.kind == Kind::FlatBase);
+                // Beside a scalar base the address is an offset of 32 bits.
+                let code = base.and_then(|b| Some((b, inst.fields[b.field? as usize])));
+                2 - u16::from(code.is_some_and(|(b, code)| b.names.name(code) != Some("null")))
+            }
+            Kind::ScratchAddr => get("SVE"),
+            Kind::BufferAddr => get("IDXEN") + get("OFFEN"),
+            Kind::BufferData => self.size.registers(wave) + get("TFE"),
+            Kind::ImageData => {
+                let name = inst.instruction(table).name;
+                let (d16, tfe) = (get("D16") != 0, get("TFE") != 0);
+                image::data_registers(name, self.size.registers(wave), get("DMASK") as u32, d16, tfe)
+            }
+            Kind::Export(_) => 1,
+            _ => 0,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,7 +268,7 @@ impl Forms {
     /// As [`Forms::called`], also by an older name that LLVM still accepts.
     #[inline]
     pub fn known(&self, name: &str) -> Option<&[EntryId]> {
-        let older = || super::alias::candidates(name).iter().find_map(|n| self.called(n));
+        let older = || super::alias::candidates(name, self.arch).iter().find_map(|n| self.called(n));
         self.called(name).or_else(older)
     }
 
@@ -354,7 +389,7 @@ impl Builder {
 
     fn signs(&self) -> Signs {
         let has = |names: &[&str]| names.iter().any(|name| self.field(name).is_some());
-        let untyped = self.name.starts_with("V_MOV_B") || self.name.starts_with("V_CNDMASK_B");
+        let untyped = self.untyped();
         let float = |o: &OperandSig| {
             let format = self.table.formats[o.format as usize].name;
             format.trim_start_matches("FMT").contains('F')
@@ -367,6 +402,11 @@ impl Builder {
             packed: has(&["NEG_HI"]),
             integers: integers.fold(0, |bits, (at, _)| bits | 1 << at),
         }
+    }
+
+    /// Moves and selects of bits, which negate what floats there are.
+    fn untyped(&self) -> bool {
+        self.name.starts_with("V_MOV_B") || self.name.starts_with("V_CNDMASK_B")
     }
 
     fn bus(&self) -> Option<Bus> {
@@ -458,7 +498,7 @@ impl Builder {
             // Not an operand of the description, but a field that LLVM writes.
             let constant = Constant::Int16;
             let (kind, field, size) = (Kind::Imm(Imm::Optional), self.field("SIMM16"), Size::Bits(16));
-            slots.push(Slot { kind, field, size, constant, ..self.unsigned_slot(0) });
+            slots.push(Slot { kind, field, size, constant, unsigned: true, ..self.unsigned_slot(0) });
         }
         let family = self.family();
         if family == "EXP" {
@@ -510,6 +550,8 @@ impl Builder {
             neg: None,
             abs: None,
             accumulates: false,
+            signed: false,
+            unsigned: false,
         }
     }
 
@@ -569,7 +611,31 @@ impl Builder {
         let [neg, abs] = self.sign_bits(source);
         let accumulates = o.input && o.output;
         let bare = self.unsigned_slot(o.ty);
-        Some(Slot { kind, field: o.field, size, constant, source, neg, abs, accumulates, ..bare })
+        let float = matches!(
+            constant,
+            Constant::F16
+                | Constant::Bf16
+                | Constant::F32
+                | Constant::F64
+                | Constant::Mixed
+                | Constant::PackedF16
+                | Constant::PackedBf16
+        );
+        let signed = float || self.untyped();
+        let unsigned = format == "FMT_NUM_U16";
+        Some(Slot {
+            kind,
+            field: o.field,
+            size,
+            constant,
+            source,
+            neg,
+            abs,
+            accumulates,
+            signed,
+            unsigned,
+            ..bare
+        })
     }
 
     /// What LLVM takes the operand for. Where the description says 16 bits of which a 32-bit operand is read, constants have 32.

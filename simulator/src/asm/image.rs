@@ -45,14 +45,18 @@ pub fn ray_addresses(name: &str, a16: bool) -> Vec<u16> {
     }
 }
 
+/// Whether DMASK names the one channel that is read of several texels or samples.
+pub fn one_channel(name: &str) -> bool {
+    name.starts_with("IMAGE_GATHER4") || name.starts_with("IMAGE_MSAA_LOAD")
+}
+
 /// Registers of data.
 pub fn data_registers(name: &str, listed: u16, dmask: u32, d16: bool, tfe: bool) -> u16 {
     if name.starts_with("IMAGE_BVH") {
         return listed;
     }
-    // A gather reads four texels of the one channel that DMASK names; so does MSAA_LOAD its samples.
-    let four = name.starts_with("IMAGE_GATHER4") || name.starts_with("IMAGE_MSAA_LOAD");
-    let components = if four { 4 } else { dmask.count_ones().max(1) as u16 };
+    // Four texels, or samples, of one channel.
+    let components = if one_channel(name) { 4 } else { dmask.count_ones().max(1) as u16 };
     let packed = d16 && !name.contains("ATOMIC");
     (if packed { components.div_ceil(2) } else { components }) + u16::from(tfe)
 }

@@ -13,6 +13,9 @@ use super::program::{
 use super::{FixupKind, Options};
 use crate::codec::encode;
 
+/// Labels that are not there for which near ones are looked for: a file may have very many of both.
+const SUGGESTED: usize = 10;
+
 /// Types of relocations, R_AMDGPU_… in LLVM.
 pub mod kind {
     pub const NONE: u32 = 0;
@@ -196,6 +199,7 @@ impl Program {
         let options = Options { arch: self.arch, ..*options };
         let mut errors = Vec::new();
         for waiting in std::mem::take(&mut self.pending) {
+            self.suggest = errors.len() < SUGGESTED;
             if let Err(error) = self.fill(&waiting, &options) {
                 errors.push(LineError::new(&self.sources, waiting.place, &waiting.line, error));
             }
@@ -395,6 +399,9 @@ impl Program {
             let error = AsmError::new(span, format!("there is no relocation specifier `{}`", &name[at..]));
             let known: Vec<&str> = SPECIFIERS.iter().map(|s| s.name).collect();
             return error.help(format!("there are {}", known.join(", ")));
+        }
+        if !self.suggest {
+            return fault;
         }
         match suggest(name, self.order.iter().map(String::as_str).filter(|n| !n.contains('#'))) {
             Some(help) => fault.help(help),

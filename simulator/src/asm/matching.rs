@@ -5,8 +5,10 @@ use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
 use super::form::{Bit, Class, Form, Imm, Kind, Size, Slot, forms, without_suffix};
 use super::modifier::{self, Mod};
-use super::operand::{Half, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Special, Value, plain};
-use super::{Fixup, FixupKind, Options, Parsed, image, symbolic};
+use super::operand::{
+    self, Half, Line, Modifier, ModifierValue, Operand, Reg, RegBase, Special, Value, plain,
+};
+use super::{Fixup, FixupKind, Options, Parsed, image, legal, symbolic};
 use crate::inst::Inst;
 use isa_spec::tables::EntryId;
 use std::borrow::Cow;
@@ -109,10 +111,21 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
         let has = if elsewhere.len() == 1 { "has" } else { "have" };
         return error.help(format!("{} {has} it", elsewhere.join(" and ")));
     }
-    match suggest(bare, forms(options.arch).names()) {
+    if !options.suggest {
+        return error;
+    }
+    match suggest(bare, family(bare, options.arch)) {
         Some(help) => error.help(help),
         None => error,
     }
+}
+
+/// Names of the same kind of instruction: those that begin with the same word, as `v_` or `buffer_`; all, if none does.
+pub fn family(name: &str, arch: crate::arch::Arch) -> Vec<&'static str> {
+    let all = || forms(arch).names();
+    let word = name.split_inclusive('_').next().unwrap_or_default();
+    let own: Vec<&str> = all().filter(|n| word.ends_with('_') && n.starts_with(word)).collect();
+    if own.is_empty() { all().collect() } else { own }
 }
 
 fn no_such_form(line: &Line, class: Option<Class>, dpp: bool, options: &Options) -> AsmError {
@@ -160,22 +173,7 @@ fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) -> Result<Par
                 return Err(AsmError::new(line.span, "no operand is a literal"));
             }
             m.inst.entry_y = y;
-            let parity = |name: &str| m.inst.field(table, name).unwrap_or(0) & 1;
-            if parity("VDSTX") == parity("VDSTY") {
-                let span = second.operands.first().map_or(second.span, |o| o.span);
-                return Err(AsmError::new(
-                    span,
-                    "one of the two results needs an even register, the other an odd one",
-                ));
-            }
-            if !options.lenient {
-                super::limits::check(
-                    &m.inst,
-                    options.arch,
-                    &[&x_slots, &y_slots],
-                    line.span.to(second.span),
-                )?;
-            }
+            m.legal(&[&x_slots, &y_slots], &[&line.operands, &second.operands], line.span.to(second.span))?;
             m.set("OPY", table.entries[y as usize].opcode as u32);
             Ok(())
         });
@@ -275,6 +273,7 @@ impl<'a, 't> Matcher<'a, 't> {
         self.operands(slots, &line.operands, line)?;
         self.progress += 1;
         self.modifiers()?;
+        self.required()?;
         if let Some(field) = form.returns {
             let returns = self.inst.fields[field as usize] & 1 != 0;
             if returns != (slots.len() == form.slots.len()) {
@@ -284,10 +283,57 @@ impl<'a, 't> Matcher<'a, 't> {
         if form.literal.is_some() && self.literal.is_none() && !form.own_literal {
             return Err(AsmError::new(line.span, "no operand is a literal"));
         }
-        if !self.options.lenient {
-            super::limits::check(&self.inst, self.options.arch, &[&form.slots], line.span)?;
+        self.legal(&[&form.slots], &[&line.operands], line.span)
+    }
+
+    /// What hardware can do. `operands`: those of each half, beside its slots, of which the first may have none.
+    fn legal(&self, halves: &[&[Slot]], operands: &[&[Operand]], span: Span) -> Result<(), AsmError> {
+        if self.options.lenient {
+            return Ok(());
+        }
+        legal::check(&self.inst, self.options, halves).map_err(|e| {
+            let own = e.operand.and_then(|(half, at)| {
+                let skipped = halves[half].len().saturating_sub(operands[half].len());
+                operands[half].get(at.checked_sub(skipped)?)
+            });
+            e.at(own.map_or(span, |o| o.span))
+        })
+    }
+
+    /// Modifiers without which the instruction would be another one than its line says.
+    fn required(&self) -> Result<(), AsmError> {
+        let (form, line) = (self.form, self.line);
+        let given = |own: &Mod| line.modifiers.iter().any(|m| own.accepts(m.name));
+        for own in &form.mods {
+            let missing = match own {
+                Mod::DppCtrl { .. } => "its lane movement (DPP), as in quad_perm:[0,1,2,3] or row_shl:1",
+                Mod::Dpp8 { .. } => "its lane movement (DPP), as in dpp8:[7,6,5,4,3,2,1,0]",
+                Mod::Dim { .. } => "its dimension, as in dim:SQ_RSRC_IMG_2D",
+                Mod::Flag { name: "gds", .. } if global_share(self.name()) => "`gds`",
+                _ => continue,
+            };
+            if !given(own) {
+                return Err(self.error(line.span, || format!("`{}` needs {missing}", line.mnemonic)));
+            }
+        }
+        for m in &line.modifiers {
+            if let (Some(Mod::Th { scope, kind, .. }), ModifierValue::Word(word)) =
+                (form.mods.iter().find(|own| own.accepts(m.name)), &m.value)
+                && !modifier::hint_fits(word, self.inst.fields[*scope as usize], *kind)
+            {
+                let message = format!("`th:{word}` does not go with this `scope:`");
+                let rule = "bypassing hints need scope:SCOPE_SYS, last use and write-back another scope";
+                return Err(AsmError::new(m.span, message).help(rule));
+            }
+        }
+        if image::one_channel(self.name()) && self.get("DMASK").count_ones() != 1 {
+            return Err(AsmError::new(line.span, "`dmask:` chooses one channel here: one bit of four"));
         }
         Ok(())
+    }
+
+    fn name(&self) -> &'static str {
+        self.inst.instruction(self.options.arch.table()).name
     }
 
     fn wrong_return(&self, returns: bool) -> AsmError {
@@ -327,9 +373,15 @@ impl<'a, 't> Matcher<'a, 't> {
         line: &Line<'t>,
     ) -> Result<(), AsmError> {
         let mut at = 0;
+        // In the short encodings VCC may be left out wherever it stands.
+        let implied = self.short()
+            && operands.len() + slots.iter().filter(|s| s.kind == Kind::Vcc).count() == slots.len();
         for slot in slots {
             let rest = operands.get(at..).unwrap_or(&[]);
             if rest.is_empty() && slot.kind == Kind::Imm(Imm::Optional) {
+                continue;
+            }
+            if slot.kind == Kind::Vcc && implied {
                 continue;
             }
             let used = self.slot(slot, rest, line)?;
@@ -371,6 +423,9 @@ impl<'a, 't> Matcher<'a, 't> {
                 }
             }
             Kind::Literal => {
+                if operand.neg || operand.abs {
+                    return Err(AsmError::new(operand.span, "a literal takes no sign and no absolute value"));
+                }
                 let bits = match &operand.value {
                     Value::Expr(_) | Value::Word(_) => {
                         self.symbol_literal(slot, operand)?;
@@ -436,10 +491,7 @@ impl<'a, 't> Matcher<'a, 't> {
                     return Err(self.wrong(slot, operand));
                 };
                 let types = slot.names;
-                let value = types
-                    .value(word)
-                    .or_else(|| word.strip_prefix("invalid_target_").and_then(|n| n.parse().ok()));
-                let Some(value) = value else {
+                let Some(value) = types.value(word) else {
                     let error = AsmError::new(operand.span, format!("`{word}` is no export target"));
                     return Err(match suggest(word, types.all()) {
                         Some(help) => error.help(help),
@@ -491,7 +543,7 @@ impl<'a, 't> Matcher<'a, 't> {
         };
         match slot.kind {
             Kind::Imm(Imm::Label) => "a label".to_string(),
-            Kind::Imm(_) => "a number of 16 bits".to_string(),
+            Kind::Imm(_) => "a whole number of 16 bits".to_string(),
             Kind::Vcc => if self.options.wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
             Kind::Literal => "a 32-bit number".to_string(),
             Kind::Target => "an export target, as in mrt0 or pos0".to_string(),
@@ -521,10 +573,18 @@ impl<'a, 't> Matcher<'a, 't> {
     #[inline]
     fn value(&mut self, slot: &Slot, operand: &Operand, count: u16) -> Result<(), AsmError> {
         if operand.neg || operand.abs {
+            if let Some(value) = folded(slot, operand) {
+                return self.constant(slot, &Operand { value, neg: false, abs: false, ..operand.clone() });
+            }
             self.signs(slot, operand)?;
         }
-        let Value::Reg(reg) = &operand.value else { return self.constant(slot, operand) };
-        let code = self.register(slot, reg, count, operand.span)?;
+        let reg = match &operand.value {
+            Value::Reg(reg) => *reg,
+            // Vector registers in brackets that are no addresses: a range in other words.
+            Value::List(list) => operand::consecutive(list).ok_or_else(|| self.wrong(slot, operand))?,
+            _ => return self.constant(slot, operand),
+        };
+        let code = self.register(slot, &reg, count, operand.span)?;
         self.put(slot, code);
         Ok(())
     }
@@ -541,6 +601,9 @@ impl<'a, 't> Matcher<'a, 't> {
         }
         if !matches!(operand.value, Value::Int(_) | Value::Float(_)) {
             return Err(self.wrong(slot, operand));
+        }
+        if operand.doubled && slot.signed && slot.source.is_some() {
+            return Err(AsmError::new(operand.span, "one sign is enough").help("neg(-1) negates a number"));
         }
         if !types.has_constants() {
             return Err(self.wrong(slot, operand));
@@ -622,6 +685,12 @@ impl<'a, 't> Matcher<'a, 't> {
             };
             self.inst.fields[field as usize] |= 1 << bit;
         }
+        if !slot.signed && !self.options.lenient {
+            return Err(AsmError::new(
+                operand.span,
+                "this operand is no float: it takes no sign and no absolute value",
+            ));
+        }
         Ok(())
     }
 
@@ -637,9 +706,27 @@ impl<'a, 't> Matcher<'a, 't> {
             self.range(reg, count, span)?;
         }
         match reg.half {
-            None => Ok(code),
+            None => {
+                if let RegBase::Vgpr(128..) = reg.base
+                    && slot.size == Size::Bits(16)
+                    && self.short()
+                {
+                    return Err(self.error(span, || {
+                        format!(
+                            "short encodings reach v0 to v127 with 16-bit operands, not {}",
+                            reg.first_name()
+                        )
+                    }));
+                }
+                Ok(code)
+            }
             Some(half) => self.half(slot, reg, half, code, span),
         }
+    }
+
+    /// An encoding that keeps a 16-bit operand's half in bit 7 of its register's number.
+    fn short(&self) -> bool {
+        matches!(self.form.class, Class::E32 | Class::Dpp)
     }
 
     /// Of a name that the operand's type lacks: a register of another kind, or none at all.
@@ -658,7 +745,7 @@ impl<'a, 't> Matcher<'a, 't> {
         self.error(span, || format!("{} belongs here", self.wanted(&asked())))
     }
 
-    /// Where registers that follow each other may begin.
+    /// Registers that follow each other end within their file. Where they may begin, [`legal`] says.
     fn range(&self, reg: &Reg, count: u16, span: Span) -> Result<(), AsmError> {
         let (first, most) = match reg.base {
             RegBase::Sgpr(n) => (n, 105),
@@ -671,12 +758,6 @@ impl<'a, 't> Matcher<'a, 't> {
                 format!("this range goes beyond the last register; it starts at {}", reg.first_name())
             }));
         }
-        let step = if count == 2 { 2 } else { 4 };
-        if first % step != 0 && most != 255 && !self.options.lenient {
-            return Err(
-                self.error(span, || format!("{count} scalar registers start at a multiple of {step}"))
-            );
-        }
         Ok(())
     }
 
@@ -688,12 +769,13 @@ impl<'a, 't> Matcher<'a, 't> {
                 "this operand is no 16-bit value: it takes no half of a register",
             ));
         }
+        let RegBase::Vgpr(n) = reg.base else {
+            return Err(AsmError::new(span, "only vector registers have halves"));
+        };
         let high = half == Half::High;
         let source = slot.source.unwrap_or(0);
-        if matches!(self.form.class, Class::E32 | Class::Dpp) {
-            if let RegBase::Vgpr(n) = reg.base
-                && n > 127
-            {
+        if self.short() {
+            if n > 127 {
                 return Err(AsmError::new(span, "short encodings reach halves of v0 to v127"));
             }
             return Ok(if high { code | 128 } else { code });
@@ -736,8 +818,10 @@ impl<'a, 't> Matcher<'a, 't> {
         let Some(field) = slot.field else { return Ok(()) };
         let width = self.inst.encoding(self.options.arch.table()).fields[field as usize].width();
         match &operand.value {
+            _ if operand.literal => Err(self.wrong(slot, operand)),
             Value::Int(value) => {
-                let (min, max) = (-(1i64 << (width - 1)), (1i64 << width) - 1);
+                let min = if slot.unsigned { 0 } else { -(1i64 << (width - 1)) };
+                let max = (1i64 << width) - 1;
                 let max = if imm == Imm::Offset { -min - 1 } else { max };
                 if !(min..=max).contains(value) || operand.neg || operand.abs {
                     return Err(AsmError::new(operand.span, format!("{value} does not fit {width} bits")));
@@ -765,8 +849,11 @@ impl<'a, 't> Matcher<'a, 't> {
         let fields = self.inst.encoding(self.options.arch.table()).fields;
         let width = fields.iter().find(|f| f.name == name).map_or(21, |f| f.width());
         let line = self.line;
+        // Offsets into a buffer count up; RDNA 4 has 24 bits that LLVM reads as signed all the same.
+        let unsigned = field == "OFFSET" && self.name().starts_with("S_BUFFER_");
         let check = |value: i64, span: Span| {
             let (min, max) = (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1);
+            let min = if unsigned { 0 } else { min };
             if (min..=max).contains(&value) {
                 Ok(value as u32 & ((1 << width) - 1))
             } else {
@@ -782,6 +869,9 @@ impl<'a, 't> Matcher<'a, 't> {
         }
         if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset") {
             let m = &line.modifiers[at];
+            if matches!(operand.value, Value::Int(_)) {
+                return Err(AsmError::new(m.span, "the offset is given already, as the operand"));
+            }
             let ModifierValue::Int(value) = m.value else {
                 return Err(AsmError::new(m.value_span, "`offset:` takes a number"));
             };
@@ -861,7 +951,7 @@ impl<'a, 't> Matcher<'a, 't> {
             let number = name.strip_prefix("attr")?.parse::<u32>().ok()?;
             Some((number, "xyzw".find(channel).filter(|_| channel.len() == 1)? as u32))
         });
-        let Some((number, channel)) = parsed.filter(|p| p.0 <= 63) else {
+        let Some((number, channel)) = parsed.filter(|p| p.0 <= LAST_ATTRIBUTE) else {
             return Err(self.wrong(slot, operand));
         };
         self.put(slot, number);
@@ -879,8 +969,12 @@ impl<'a, 't> Matcher<'a, 't> {
             let Some(own) = self.form.mods.iter().find(|own| own.accepts(m.name)) else {
                 return Err(self.unknown_modifier(m));
             };
-            if line.modifiers[..at].iter().any(|before| before.name == m.name) {
-                return Err(AsmError::new(m.span, format!("`{}` is given twice", m.name)));
+            if let Some(before) = line.modifiers[..at].iter().find(|before| own.accepts(before.name)) {
+                let message = match before.name == m.name {
+                    true => format!("`{}` is given twice", m.name),
+                    false => format!("`{}` is given beside `{}`", m.name, before.name),
+                };
+                return Err(AsmError::new(m.span, message));
             }
             own.apply(m, &mut self.inst, self.options.arch, sources)?;
             self.progress += 1;
@@ -904,6 +998,45 @@ impl<'a, 't> Matcher<'a, 't> {
             None if known.is_empty() => error.help("it has no modifiers"),
             None => error.help(format!("it has {}", known.join(", "))),
         }
+    }
+}
+
+/// Attributes are from 0 to this (RDNA ISA manuals, *Parameter Interpolation*).
+const LAST_ATTRIBUTE: u32 = 32;
+
+/// Instructions that exist for the global data share alone.
+fn global_share(name: &str) -> bool {
+    name.starts_with("DS_GWS_") || name.ends_with("_GS_REG_RTN")
+}
+
+/// A constant with the signs of an encoding that has no bits for them applied, as LLVM does for floats.
+fn folded<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
+    use super::form::Constant;
+    let absent = |wanted: bool, bit: Option<Bit>| !wanted || bit.is_none();
+    slot.source.filter(|_| slot.kind == Kind::Value)?;
+    if !absent(operand.neg, slot.neg) || !absent(operand.abs, slot.abs) || operand.literal {
+        return None;
+    }
+    let width = match slot.constant {
+        Constant::F16 | Constant::Bf16 => 16,
+        Constant::F32 => 32,
+        Constant::F64 => 64,
+        _ => return None,
+    };
+    match operand.value {
+        Value::Float(value) => {
+            let value = if operand.abs { value.abs() } else { value };
+            Some(Value::Float(if operand.neg { -value } else { value }))
+        }
+        Value::Int(value) => {
+            let sign = 1u64 << (width - 1);
+            let mask = sign | (sign - 1);
+            // What does not fit is said when it is encoded.
+            let fits = width == 64 || (-(sign as i64)..=mask as i64).contains(&value);
+            let bits = value as u64 & mask & if operand.abs { !sign } else { !0 };
+            fits.then_some(Value::Int((bits ^ if operand.neg { sign } else { 0 }) as i64))
+        }
+        _ => None,
     }
 }
 

@@ -33,7 +33,7 @@ pub mod expand;
 pub mod expr;
 pub mod form;
 pub mod image;
-pub mod limits;
+pub mod legal;
 pub mod link;
 pub mod macros;
 pub mod matching;
@@ -63,20 +63,33 @@ pub struct Options {
     pub arch: Arch,
     /// 32 or 64: how many registers a lane mask takes, and the registers of matrices.
     pub wave: u32,
-    /// Accept what fields can say though hardware cannot do it: ranges of scalar registers that start anywhere (`s[3:4]`; the encoder may
-    /// refuse what comes of it), more scalar values than the constant bus has room for, registers of one bank in a dual instruction.
+    /// Accept what fields can say though hardware cannot do it ([`legal`]), as recorded instructions may have it.
     pub lenient: bool,
+    /// Which pairs of scalar registers may start at an odd one.
+    pub odd_pairs: OddPairs,
+    /// Look for what a misspelt name may have meant. Off beyond the errors that anyone reads.
+    pub suggest: bool,
 }
 
 impl Options {
     /// Wave32, and no more than hardware can do: what LLVM accepts.
     pub fn new(arch: Arch) -> Options {
-        Options { arch, wave: 32, lenient: false }
+        Options { arch, wave: 32, lenient: false, odd_pairs: OddPairs::None, suggest: true }
     }
 
     pub fn wave(self, wave: u32) -> Options {
         Options { wave, ..self }
     }
+}
+
+/// Pairs of scalar registers that start at an odd one, which hardware does not have. The text format has: its kernels start with an
+/// address in `s[3:4]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OddPairs {
+    None,
+    /// The addresses of scalar loads.
+    Bases,
+    All,
 }
 
 /// An instruction, and what of it waits for symbols.

@@ -81,6 +81,8 @@ pub enum Style {
     Hex,
     /// Two's complement, in decimal.
     Signed,
+    /// The same field where it cannot be negative.
+    Positive,
     /// Printed even if 0.
     Always,
     /// Printed even if it has its default, in hex.
@@ -203,7 +205,12 @@ impl Mod {
         } else {
             flag(&mut mods, "clamp", "CLAMP");
         }
-        mods.extend(field("OMOD").map(|field| Mod::Omod { field }));
+        // Output modifiers scale floats.
+        let float = table.signatures[e.sig as usize].iter().any(|o| {
+            let format = table.formats[o.format as usize].name;
+            o.output && o.field.is_some() && ["F16", "F32", "F64"].iter().any(|f| format.ends_with(f))
+        });
+        mods.extend(field("OMOD").filter(|_| float).map(|field| Mod::Omod { field }));
         mods.extend(field("DPP_CTRL").map(|field| Mod::DppCtrl { field }));
         number(&mut mods, "row_mask", "ROW_MASK", Style::Mask);
         number(&mut mods, "bank_mask", "BANK_MASK", Style::Mask);
@@ -236,7 +243,11 @@ impl Mod {
             let signed = |f: u8| {
                 let width = encoding.fields[f as usize].width();
                 // Flat addresses of RDNA 3 take offsets from 0 alone.
-                if width > 12 && encoding.name != "ENC_FLAT" { Style::Signed } else { Style::Decimal }
+                match (width > 12, encoding.name) {
+                    (true, "ENC_FLAT") => Style::Positive,
+                    (true, _) => Style::Signed,
+                    (false, _) => Style::Decimal,
+                }
             };
             for f in ["OFFSET", "IOFFSET"] {
                 if let Some(at) = field(f) {
@@ -267,7 +278,7 @@ impl Mod {
         {
             let kind = match inst.name {
                 n if n.contains("_ATOMIC_") => ThKind::Atomic,
-                n if n.contains("_STORE_") => ThKind::Store,
+                n if n.contains("_STORE") => ThKind::Store,
                 _ => ThKind::Load,
             };
             mods.push(Mod::Th { field, scope, kind });
@@ -277,7 +288,10 @@ impl Mod {
             flag(&mut mods, "r128", "R128");
         }
         flag(&mut mods, "a16", "A16");
-        flag(&mut mods, "tfe", "TFE");
+        // Pages that are missing are reported where something is read.
+        if !["BUFFER_STORE_", "BUFFER_ATOMIC_"].iter().any(|part| inst.name.contains(part)) {
+            flag(&mut mods, "tfe", "TFE");
+        }
         flag(&mut mods, "lwe", "LWE");
         flag(&mut mods, "d16", "D16");
         flag(&mut mods, "nv", "NV");
@@ -337,8 +351,8 @@ impl Mod {
         let mut set = |f: u8, value: i64| inst.fields[f as usize] = value as u32;
         match self {
             Mod::Flag { field, .. } => match &m.value {
-                ModifierValue::None | ModifierValue::Int(1) => set(*field, 1),
-                ModifierValue::Int(0) => set(*field, 0),
+                ModifierValue::None => set(*field, 1),
+                ModifierValue::No => set(*field, 0),
                 _ => return Err(wrong("no value")),
             },
             Mod::Number { field, style: Style::Signed, .. } => {
@@ -346,8 +360,9 @@ impl Mod {
                 let value = int(-(1 << (width - 1)), (1 << (width - 1)) - 1)?;
                 set(*field, value & ((1 << width) - 1));
             }
-            Mod::Number { field, .. } => {
-                let value = int(0, (1 << width(*field)) - 1)?;
+            Mod::Number { field, style, .. } => {
+                let sign = u32::from(*style == Style::Positive);
+                let value = int(0, (1 << (width(*field) - sign)) - 1)?;
                 set(*field, value);
             }
             Mod::Offset16 { low, high, swizzle } => {
@@ -380,6 +395,8 @@ impl Mod {
                 if bits.len() > 3 {
                     return Err(wrong("a list of at most 3 bits"));
                 }
+                // What the list leaves out is low; sources that there are not stay as they are without a list.
+                bits.resize(sources.clamp(1, 3) as usize, 0);
                 bits.resize(3, i64::from(*ones));
                 set(*field, bits[0] | bits[1] << 1);
                 set(*third, bits[2]);
@@ -420,10 +437,7 @@ impl Mod {
             Mod::Dim { field } => {
                 let ModifierValue::Word(word) = &m.value else { return Err(wrong("a dimension")) };
                 let short = word.strip_prefix("SQ_RSRC_IMG_").unwrap_or(word);
-                let at = DIMS
-                    .iter()
-                    .position(|d| *d == short)
-                    .or_else(|| word.parse().ok().filter(|n| *n < DIMS.len()));
+                let at = DIMS.iter().position(|d| *d == short);
                 let at = at.ok_or_else(|| wrong(&format!("one of {}", DIMS.join(", "))))?;
                 set(*field, at as i64);
             }
@@ -462,7 +476,7 @@ impl Mod {
                     Style::Mask => write!(out, " {name}:0x{value:x}"),
                     _ if value == 0 => Ok(()),
                     Style::Hex => write!(out, " {name}:0x{value:x}"),
-                    Style::Decimal => write!(out, " {name}:{value}"),
+                    Style::Decimal | Style::Positive => write!(out, " {name}:{value}"),
                     Style::Signed => {
                         let width = inst.encoding(arch.table()).fields[*field as usize].width();
                         write!(out, " {name}:{}", (value << (32 - width)) as i32 >> (32 - width))
@@ -552,6 +566,9 @@ fn bit_list(m: &Modifier) -> Result<Vec<i64>, AsmError> {
         ModifierValue::List(list) => list.as_slice(),
         _ => return Err(wrong()),
     };
+    if list.is_empty() {
+        return Err(wrong());
+    }
     list.iter().map(|v| if let ArgValue::Int(v @ 0..=1) = v { Ok(*v) } else { Err(wrong()) }).collect()
 }
 
@@ -638,16 +655,30 @@ fn th_name(th: u32, scope: u32, kind: ThKind) -> String {
     }
 }
 
+/// Whether the scope allows a hint: two names share a value, and the scope tells them apart (RDNA4 ISA manual, *Temporal Hints*).
+pub fn hint_fits(word: &str, scope: u32, kind: ThKind) -> bool {
+    let system = scope == 3;
+    match kind {
+        ThKind::Atomic => true,
+        _ if word.ends_with("_BYPASS") => system,
+        _ => !system || !matches!(word, "TH_LOAD_LU" | "TH_STORE_RT_WB"),
+    }
+}
+
 fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
     let word = match &m.value {
         ModifierValue::Int(v @ 0..=7) => return Ok(*v as u32),
         ModifierValue::Word(word) => word,
         _ => "",
     };
+    if word == "TH_DEFAULT" {
+        return Ok(0);
+    }
     let (prefix, names): (&str, &[(&str, u32)]) = match kind {
         ThKind::Load => (
             "TH_LOAD_",
             &[
+                ("DEFAULT", 0),
                 ("RT", 0),
                 ("NT", 1),
                 ("HT", 2),
@@ -661,6 +692,7 @@ fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
         ThKind::Store => (
             "TH_STORE_",
             &[
+                ("DEFAULT", 0),
                 ("RT", 0),
                 ("NT", 1),
                 ("HT", 2),
@@ -675,6 +707,7 @@ fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
         ThKind::Atomic => (
             "TH_ATOMIC_",
             &[
+                ("DEFAULT", 0),
                 ("RT", 0),
                 ("RETURN", 1),
                 ("RT_RETURN", 1),

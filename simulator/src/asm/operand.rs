@@ -33,6 +33,8 @@ pub struct Operand<'t> {
     pub abs: bool,
     /// `lit(…)`: to be a literal even where an inline constant would do.
     pub literal: bool,
+    /// `--1`: a number with two signs, which LLVM reads for integers alone.
+    pub doubled: bool,
     pub span: Span,
 }
 
@@ -105,6 +107,8 @@ pub struct Modifier<'t> {
 pub enum ModifierValue<'t> {
     /// A flag.
     None,
+    /// A flag that is taken back: `noglc`.
+    No,
     Int(i64),
     Word(&'t str),
     List(Vec<ArgValue<'t>>),
@@ -409,7 +413,8 @@ fn item<'t>(
             return Ok(());
         }
         // A symbol may be called like a flag.
-        let flag = is_flag(name);
+        let denied = name.strip_prefix("no").is_some_and(is_flag);
+        let flag = denied || is_flag(name);
         let symbol = || (comma || line.operands.is_empty()) && symbols.value(name).is_some();
         if (valued || flag) && !(flag && symbol()) {
             line.modifiers.push(modifier(s, name, span, valued, symbols)?);
@@ -456,7 +461,9 @@ fn modifier<'t>(
     symbols: &dyn Symbols,
 ) -> Result<Modifier<'t>, AsmError> {
     if !valued {
-        return Ok(Modifier { name, value: ModifierValue::None, span, value_span: span });
+        let denied = name.strip_prefix("no").filter(|name| is_flag(name));
+        let value = if denied.is_some() { ModifierValue::No } else { ModifierValue::None };
+        return Ok(Modifier { name: denied.unwrap_or(name), value, span, value_span: span });
     }
     s.skip(1);
     s.space();
@@ -533,7 +540,7 @@ pub fn parse_operand<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<O
 /// A value with no sign around it, and no place yet.
 #[inline]
 pub fn plain(value: Value<'_>) -> Operand<'_> {
-    Operand { value, neg: false, abs: false, literal: false, span: Span::default() }
+    Operand { value, neg: false, abs: false, literal: false, doubled: false, span: Span::default() }
 }
 
 fn signed_operand<'t>(
@@ -551,6 +558,7 @@ fn signed_operand<'t>(
             let mut ahead = s.clone();
             ahead.skip(1);
             ahead.space();
+            let doubled = ahead.byte() == Some(b'-');
             let register = ahead.peek_ident().is_some_and(|(name, _)| {
                 register_name(name).is_some()
                     || matches!(name, "v" | "s" | "ttmp") && ahead.rest()[name.len()..].starts_with('[')
@@ -563,7 +571,7 @@ fn signed_operand<'t>(
                 operand.neg = !operand.neg;
                 return Ok(operand);
             }
-            return number(s, symbols, true);
+            return Ok(Operand { doubled, ..number(s, symbols, true)? });
         }
         Some(b'|') => {
             s.skip(1);
@@ -682,12 +690,18 @@ fn list<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, A
     s.expect(']')?;
     // Vector registers in brackets are addresses, each on its own, even where they follow each other.
     let vectors = regs.iter().any(|r| matches!(r.base, RegBase::Vgpr(_)));
+    Ok(plain(match consecutive(&regs).filter(|_| !vectors) {
+        Some(range) => Value::Reg(range),
+        None => Value::List(regs),
+    }))
+}
+
+/// Single registers that follow each other, as one range.
+pub fn consecutive(regs: &[Reg]) -> Option<Reg> {
+    let single = regs.iter().all(|r| r.count == 1);
     let range = regs.windows(2).all(|w| w[1].follows(&w[0]));
-    if vectors || !range {
-        return Ok(plain(Value::List(regs)));
-    }
-    let count = regs.iter().map(|r| r.count).sum();
-    Ok(plain(Value::Reg(Reg { count, ..regs[0] })))
+    let count = regs.len().min(0xffff) as u16;
+    regs.first().filter(|_| single && range).map(|first| Reg { count, ..*first })
 }
 
 /// A register whose name says it all: `v1`, `s7`, `vcc`, `v3.h`.

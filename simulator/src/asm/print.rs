@@ -104,7 +104,7 @@ impl Printer<'_> {
     /// The operand's text; `None` where it is not written.
     fn slot(&self, slot: &Slot) -> Option<String> {
         let wave = self.options.wave;
-        let registers = slot.size.registers(wave);
+        let registers = slot.registers(self.inst, self.options);
         let null = |slot: &Slot| names(self.options.arch, slot.ty).name(self.raw(slot)) == Some("null");
         let off = || "off".to_string();
         Some(match slot.kind {
@@ -114,11 +114,7 @@ impl Printer<'_> {
             Kind::Imm(Imm::Optional) if self.raw(slot) == 0 => return None,
             Kind::Imm(imm) => self.immediate(slot, imm),
             Kind::ScalarOffset => self.scalar_offset(slot),
-            Kind::FlatAddr => {
-                let base = self.form.slots.iter().find(|s| s.kind == Kind::FlatBase);
-                let narrow = base.is_some_and(|b| !null(b));
-                self.value(slot, if narrow { 1 } else { 2 })
-            }
+            Kind::FlatAddr | Kind::BufferData | Kind::ImageData => self.value(slot, registers),
             Kind::FlatBase | Kind::ScratchBase => {
                 if null(slot) {
                     off()
@@ -126,22 +122,10 @@ impl Printer<'_> {
                     self.value(slot, registers)
                 }
             }
-            Kind::ScratchAddr => {
-                if self.get("SVE") == 0 {
-                    off()
-                } else {
-                    self.value(slot, 1)
-                }
-            }
-            Kind::BufferAddr => match self.get("IDXEN") + self.get("OFFEN") {
+            Kind::ScratchAddr | Kind::BufferAddr => match registers {
                 0 => off(),
-                n => self.value(slot, n as u16),
+                n => self.value(slot, n),
             },
-            Kind::BufferData => self.value(slot, registers + self.get("TFE") as u16),
-            Kind::ImageData => {
-                let (dmask, d16, tfe) = (self.get("DMASK"), self.get("D16") != 0, self.get("TFE") != 0);
-                self.value(slot, image::data_registers(self.name(), registers, dmask, d16, tfe))
-            }
             Kind::ImageAddr => self.addresses(slot),
             Kind::Target => {
                 let value = self.raw(slot);
@@ -273,6 +257,7 @@ impl Printer<'_> {
         // The wider offset of the newer encoding is always written.
         let newer = encoding.fields.iter().any(|f| f.name == "IOFFSET");
         match (register.as_str(), offset) {
+            ("null", 0) if !newer => register,
             ("null", _) => text,
             (_, 0) if !newer => register,
             _ => format!("{register} offset:{text}"),

@@ -205,6 +205,8 @@ pub struct Program {
     pub(super) symbols: HashMap<String, Definition>,
     /// Labels in order of definition.
     pub(super) order: Vec<String>,
+    /// Look for what misspelt labels may have meant.
+    pub(super) suggest: bool,
     pub(super) pending: Vec<Waiting>,
     pub(super) descriptors: Vec<PlacedDescriptor>,
 }
@@ -313,6 +315,7 @@ impl Program {
             relocations: Vec::new(),
             symbols: HashMap::new(),
             order: Vec::new(),
+            suggest: true,
             pending: Vec::new(),
             descriptors: Vec::new(),
         }

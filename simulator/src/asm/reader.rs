@@ -3,7 +3,7 @@
 
 use super::conditional::Conditionals;
 use super::descriptor::Descriptor;
-use super::error::{AsmError, Span};
+use super::error::{AsmError, MAX_SUGGESTIONS, Span};
 use super::expand::{Input, Next, first_word};
 use super::expr::{self, Expr, Symbols};
 use super::macros::{self, Macro};
@@ -145,6 +145,7 @@ impl<'a> Reader<'a> {
 
     fn fault(&mut self, error: AsmError) {
         self.errors.push(LineError::new(&self.input.sources, self.place, &self.line, error));
+        self.options.suggest &= self.errors.len() < MAX_SUGGESTIONS;
         let expanded = self.input.sources.depth(self.place) > 0;
         let told = || self.errors.iter().filter(|e| !e.chain.is_empty()).count();
         if expanded && self.errors.len() >= MAX_EXPANDED_ERRORS && told() >= MAX_EXPANDED_ERRORS {

@@ -58,10 +58,15 @@ fn span_of(operands: &[Operand]) -> Span {
     operands.iter().map(|o| o.span).reduce(Span::to).unwrap_or_default()
 }
 
-/// A lone number stands for the whole immediate.
+/// A lone number stands for the whole immediate; it is not negative.
 fn whole(operands: &[Operand]) -> Option<Result<u32, AsmError>> {
+    whole_from(operands, 0)
+}
+
+/// As [`whole`], from `least` on.
+fn whole_from(operands: &[Operand], least: i64) -> Option<Result<u32, AsmError>> {
     let [Operand { value: Value::Int(value), span, .. }] = operands else { return None };
-    Some(if (-0x8000..=0xffff).contains(value) {
+    Some(if (least..=0xffff).contains(value) {
         Ok(*value as u32 & 0xffff)
     } else {
         Err(AsmError::new(*span, format!("{value} does not fit 16 bits")))
@@ -118,7 +123,7 @@ pub fn print_waitcnt(arch: Arch, ty: u8, value: u32) -> String {
 }
 
 pub fn parse_waitcnt(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole(operands) {
+    if let Some(value) = whole_from(operands, -0x8000) {
         return value;
     }
     let ty = operand_type(arch, ty);
@@ -159,11 +164,12 @@ pub fn print_depctr(arch: Arch, ty: u8, value: u32) -> String {
 }
 
 pub fn parse_depctr(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole(operands) {
+    if let Some(value) = whole_from(operands, -0x8000) {
         return value;
     }
     let ty = operand_type(arch, ty);
     let mut out = ty.parts.iter().fold(0, |bits, p| p.set(bits, p.max()));
+    let mut given = 0;
     for (call, span) in calls(operands)? {
         let Some(p) = ty.parts.iter().find(|p| depctr_name(p) == call.name) else {
             let names: Vec<String> = ty.parts.iter().map(depctr_name).collect();
@@ -173,6 +179,11 @@ pub fn parse_depctr(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, Asm
         if !(0..=p.max() as i64).contains(&count) {
             return Err(AsmError::new(at, format!("{} counts from 0 to {}", call.name, p.max())));
         }
+        let bits = p.set(0, p.max());
+        if given & bits != 0 {
+            return Err(AsmError::new(span, format!("{} is given twice", call.name)));
+        }
+        given |= bits;
         out = p.set(out, count as u32);
     }
     Ok(out)
@@ -202,11 +213,11 @@ pub fn print_delay(arch: Arch, ty: u8, value: u32) -> String {
 }
 
 pub fn parse_delay(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole(operands) {
+    if let Some(value) = whole_from(operands, -0x8000) {
         return value;
     }
     let ty = operand_type(arch, ty);
-    let mut out = 0;
+    let (mut out, mut given) = (0, 0);
     for (call, span) in calls(operands)? {
         let found = DELAYS.iter().find(|d| d.1 == call.name).and_then(|d| part(ty, d.0));
         let Some(p) = found else { return Err(unknown(call.name, span, DELAYS.iter().map(|d| d.1))) };
@@ -218,6 +229,10 @@ pub fn parse_delay(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
             let names: Vec<String> = p.values.iter().map(|v| v.0.to_uppercase()).collect();
             return Err(unknown(word, *span, names.iter().map(String::as_str)));
         };
+        if given & p.set(0, p.max()) != 0 {
+            return Err(AsmError::new(*span, format!("{} is given twice", call.name)));
+        }
+        given |= p.set(0, p.max());
         out = p.set(out, *value);
     }
     Ok(out)
@@ -384,8 +399,9 @@ pub fn parse_sendmsg(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> 
             unknown(word, call.args[0].span, names.iter().map(String::as_str))
         })?,
     };
+    let named = matches!(call.args[0].value, ArgValue::Word(_));
     for arg in &call.args[1..] {
-        if arg.value != ArgValue::Int(0) {
+        if named || arg.value != ArgValue::Int(0) {
             return Err(AsmError::new(
                 arg.span,
                 "messages of these processors have no operation and no stream",

@@ -1,8 +1,8 @@
 //! `hazard`: uses that the architecture forbids or that give what nobody wants, though a functional simulator runs them.
 //!
-//! - a scalar operand of 64 bits at an odd SGPR, of more at one that is no multiple of four (manuals, *SGPR Alignment*); bases of scalar
-//!   loads are left out, as the text format's kernel argument pointer is `s[3:4]`;
-//! - a vector instruction with more than two different scalar values (manuals, *Constant Bus*, RDNA: two);
+//! - what no assembler lets pass ([`legal`]): scalar registers at a wrong number, more scalar values than the constant bus brings, halves of
+//!   a dual instruction that need the same bank;
+//! - offsets and addresses of scalar loads whose low bits hardware ignores;
 //! - dual-issue instructions in wave64 (RDNA3 manual, *VOPD*);
 //! - V_READFIRSTLANE with EXEC = 0, which reads lane 0 (manuals, V_READFIRSTLANE_B32);
 //! - an index in M0 that leads beyond the registers: the source is then the first register, and nothing is written (manuals, *VGPR Out of
@@ -13,15 +13,19 @@
 use super::Check;
 use super::report::{Finding, Report, Site};
 use crate::arch::Arch;
+use crate::asm::{OddPairs, Options, legal};
 use crate::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
 use crate::exec::observe::Step;
 use crate::exec::program::Program;
+use crate::inst::Inst;
 use isa_spec::tables::Role;
 
 /// What is known of each instruction, and the last matrix result of each wave.
 pub struct Shadow {
     /// Forbidden uses that an instruction is by itself.
     fixed: Vec<Option<(&'static str, String)>>,
+    /// Scalar loads of dwords, which ignore the low bits of what they add up.
+    words: Vec<bool>,
     /// Instructions that anything here applies to.
     concerned: Vec<bool>,
     /// By wave: PC and destination of the matrix instruction that was the last vector instruction.
@@ -30,19 +34,21 @@ pub struct Shadow {
 
 impl Shadow {
     pub fn new(program: &Program, effects: &[Effects], wave_size: u32) -> Shadow {
-        let fixed = (0..program.insts.len()).map(|at| wrong(program, at, &effects[at], wave_size));
-        let fixed: Vec<_> = fixed.collect();
+        let fixed: Vec<_> = program.insts.iter().map(|inst| wrong(inst, program.arch, wave_size)).collect();
+        let words: Vec<bool> =
+            program.insts.iter().map(|inst| legal::loads_words(inst, program.arch)).collect();
         // A vector instruction counts where it may stand between two matrix instructions.
         let matrix = effects.iter().any(|e| e.class == Class::Matrix);
-        let concerned = effects.iter().zip(&fixed).map(|(e, wrong)| {
+        let concerned = effects.iter().zip(fixed.iter().zip(&words)).map(|(e, (wrong, words))| {
             let first_lane = e.reads.iter().any(|r| r.lanes == Lanes::FirstActive);
             let indexed = e.reads.iter().chain(&e.writes).any(|used| used.relative.is_some());
             wrong.is_some()
+                || *words
                 || first_lane
                 || indexed
                 || matrix && matches!(e.class, Class::Valu | Class::Matrix)
         });
-        Shadow { concerned: concerned.collect(), fixed, matrix: Vec::new() }
+        Shadow { concerned: concerned.collect(), fixed, words, matrix: Vec::new() }
     }
 
     pub fn concerns(&self, index: usize) -> bool {
@@ -59,6 +65,9 @@ impl Shadow {
             && report.is_new(Check::Hazard, kind, step.pc, None)
         {
             report.add(Finding::new(Check::Hazard, kind, message.clone(), Site::new(step, None)));
+        }
+        if self.words[step.index] {
+            misaligned(step, effects, report);
         }
         if step.wave.exec() == 0 && effects.reads.iter().any(|r| r.lanes == Lanes::FirstActive) {
             let kind = "no first lane";
@@ -121,51 +130,55 @@ fn out_of_range(step: &Step<'_>, used: &Use, written: bool, report: &mut Report)
     report.add(Finding::new(Check::Hazard, kind, message, Site::new(step, None)));
 }
 
+/// Registers of a scalar load's address whose low bits are lost: hardware takes each part of the sum as a multiple of 4.
+fn misaligned(step: &Step<'_>, effects: &Effects, report: &mut Report) {
+    let kind = "misaligned scalar address";
+    let parts = effects.reads.iter().filter(|r| r.file == File::Sgpr && r.role != Role::State);
+    for part in parts {
+        let value = step.wave.sgpr(part.first as u32);
+        if value % 4 != 0 && report.is_new(Check::Hazard, kind, step.pc, None) {
+            let name = register_name(step.program.arch, File::Sgpr, part.first, 1);
+            let message =
+                format!("a scalar load ignores the low two bits of {name}, which holds 0x{value:x}");
+            report.add(Finding::new(Check::Hazard, kind, message, Site::new(step, None)));
+        }
+    }
+}
+
 /// What is wrong with an instruction as it stands.
-fn wrong(program: &Program, at: usize, effects: &Effects, wave_size: u32) -> Option<(&'static str, String)> {
-    let inst = &program.insts[at];
-    let dual = (inst.entry_y as usize) < program.arch.table().entries.len();
+fn wrong(inst: &Inst, arch: Arch, wave_size: u32) -> Option<(&'static str, String)> {
+    let dual = (inst.entry_y as usize) < arch.table().entries.len();
     if dual && wave_size == 64 {
         return Some(("dual issue in wave64", "dual-issue instructions exist in wave32 only".to_string()));
     }
-    for used in effects.reads.iter().chain(&effects.writes) {
-        if used.file != File::Sgpr || used.role == Role::State || effects.class == Class::Smem {
-            continue;
-        }
-        let needed = match used.count {
-            1 => 1,
-            2 => 2,
-            _ => 4,
-        };
-        if used.first < 106 && used.first % needed != 0 {
-            let name = register_name(program.arch, File::Sgpr, used.first, used.count);
-            let message = format!("{name} must start at a multiple of {needed}");
-            return Some(("misaligned SGPRs", message));
-        }
+    if arch.machine().is_some() {
+        return None;
     }
-    if effects.class == Class::Valu && !dual {
-        return constant_bus(program.arch, effects);
-    }
-    None
+    // A kernel in the text format finds its arguments' addresses in s[3:4].
+    let options = Options { odd_pairs: OddPairs::Bases, ..Options::new(arch).wave(wave_size) };
+    let illegal = legal::check_decoded(inst, &options).err();
+    illegal.or_else(|| legal::ignored_offset(inst, &options)).map(|e| (e.kind, e.message))
 }
 
-/// Different scalar registers of a vector instruction; a literal is a third value's place too.
-fn constant_bus(arch: Arch, effects: &Effects) -> Option<(&'static str, String)> {
-    let mut scalars: Vec<u16> = effects
-        .reads
-        .iter()
-        .filter(|r| r.file == File::Sgpr && r.role != Role::State)
-        .map(|r| r.first)
-        .collect();
-    scalars.sort_unstable();
-    scalars.dedup();
-    (scalars.len() > 2).then(|| {
-        let names: Vec<String> = scalars.iter().map(|r| register_name(arch, File::Sgpr, *r, 1)).collect();
-        let message = format!(
-            "{} different scalar operands ({}); a vector instruction can take two",
-            names.len(),
-            names.join(", ")
-        );
-        ("too many scalars", message)
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::asm::{self, NoSymbols};
+
+    #[test]
+    fn what_no_assembler_lets_pass_is_reported() {
+        let options = Options { lenient: true, ..Options::new(Arch::Rdna3) };
+        for (text, kind) in [
+            ("v_add3_u32 v1, s8, s9, s10", Some("too many scalars")),
+            ("v_add3_u32 v1, s8, s9, 0x1234", Some("too many scalars")),
+            ("v_add3_u32 v1, s8, s9, s9", None),
+            ("s_mov_b64 s[1:2], 0", Some("misaligned SGPRs")),
+            ("s_load_b32 s0, s[2:3], 6", Some("misaligned offset")),
+            ("s_load_b32 s0, s[3:4], 8", None),
+            ("v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v8, v2", Some("dual issue")),
+        ] {
+            let inst = asm::parse(text, &options, &NoSymbols).unwrap().inst;
+            assert_eq!(wrong(&inst, Arch::Rdna3, 32).map(|w| w.0), kind, "{text}");
+        }
+    }
 }

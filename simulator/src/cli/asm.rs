@@ -11,6 +11,7 @@ use crate::loader::assembly::Reading;
 use crate::loader::code_object::TEXT;
 use anyhow::{Context as _, bail};
 use serde_json::json;
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -116,12 +117,12 @@ fn raw(program: &Program) -> anyhow::Result<()> {
 
 /// Instructions and errors in the order of lines.
 fn json_lines(program: &Program, errors: &[LineError], out: &mut dyn Write) -> anyhow::Result<()> {
-    let failed = |line: usize| errors.iter().any(|e| e.line == line);
+    let failed: HashSet<usize> = errors.iter().map(|e| e.line).collect();
     let mut lines: Vec<(usize, serde_json::Value)> = errors
         .iter()
         .map(|e| (e.line, json!({"line": e.line, "error": e.error.to_string(), "column": e.column})))
         .collect();
-    for listed in program.listing.iter().filter(|l| !failed(l.line)) {
+    for listed in program.listing.iter().filter(|l| !failed.contains(&l.line)) {
         let words: Vec<String> = listed.words.iter().map(|w| format!("{w:08x}")).collect();
         lines.push((listed.line, json!({"line": listed.line, "text": listed.text(), "words": words})));
     }

@@ -7,7 +7,11 @@ use crate::arch::Arch;
 use crate::array::fill::{self, Random};
 use crate::array::{self, Array, ArrayError, DType, Num, file};
 use isa_spec::diag;
+use std::collections::HashMap;
 use std::ops::Range;
+
+/// As NumPy has it.
+const MAX_DIMENSIONS: usize = 64;
 
 /// What the header says.
 #[derive(Debug, Clone)]
@@ -62,7 +66,7 @@ pub struct HeaderParser<'a> {
     random: Random,
     header: Header,
     /// Keys seen, with their lines.
-    seen: Vec<(String, u32)>,
+    seen: HashMap<String, u32>,
     /// Bytes of all arguments so far.
     used: u64,
 }
@@ -80,7 +84,7 @@ impl<'a> HeaderParser<'a> {
             scratch: None,
             constants: options.constants.clone(),
         };
-        HeaderParser { options, random: Random::new(options.seed), header, seen: Vec::new(), used: 0 }
+        HeaderParser { options, random: Random::new(options.seed), header, seen: HashMap::new(), used: 0 }
     }
 
     pub fn finish(self) -> Header {
@@ -123,10 +127,10 @@ impl<'a> HeaderParser<'a> {
     }
 
     fn once(&mut self, name: &str, at: Range<usize>, line: u32) -> Result<(), Wrong> {
-        if let Some((_, first)) = self.seen.iter().find(|(seen, _)| seen == name) {
+        if let Some(first) = self.seen.get(name) {
             return Err(Wrong::new(at, format!("`{name}` is already given in line {first}")));
         }
-        self.seen.push((name.to_string(), line));
+        self.seen.insert(name.to_string(), line);
         Ok(())
     }
 
@@ -232,7 +236,14 @@ impl<'a> HeaderParser<'a> {
         let mut shape = Vec::new();
         if cursor.take('[') {
             loop {
+                let place = cursor.rest();
                 shape.push(cursor.whole(&self.header.constants, 1, "a dimension")?);
+                if shape.len() > MAX_DIMENSIONS {
+                    return Err(Wrong::new(
+                        place,
+                        format!("a shape has at most {MAX_DIMENSIONS} dimensions"),
+                    ));
+                }
                 if !cursor.take(',') {
                     break;
                 }

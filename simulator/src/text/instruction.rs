@@ -2,7 +2,7 @@
 //!
 //! - modifiers only where [`rules`] allows them;
 //! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, without effect on instructions that have no such bit;
-//! - `vcc` and `exec` for the wave's masks whatever their size, ranges of SGPRs that start anywhere;
+//! - `vcc` and `exec` for the wave's masks whatever their size, pairs of SGPRs that start anywhere;
 //! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions. RDNA 3's names of instructions that it
 //!   has renamed are the assembler's matter.
 
@@ -12,12 +12,13 @@ use crate::arch::Arch;
 use crate::array::Num;
 use crate::asm::error::{AsmError, Span};
 use crate::asm::form::{self, Class, Imm, Kind, forms};
+use crate::asm::legal;
 use crate::asm::matching::lower;
 use crate::asm::operand::{
     self, ArgValue, Line, Modifier, ModifierValue, Modifiers, Operand, Reg, RegBase, Special, Value, plain,
 };
 use crate::asm::scan::Scanner;
-use crate::asm::{Expr, Options, Parsed, matching};
+use crate::asm::{Expr, OddPairs, Options, Parsed, matching};
 use isa_spec::diag;
 use isa_spec::tables::EntryId;
 
@@ -49,11 +50,13 @@ pub struct Machine<'a> {
     pub arch: Arch,
     pub wave: u32,
     pub constants: &'a Constants,
+    /// Look for what misspelt names may have meant.
+    pub suggest: bool,
 }
 
 impl Machine<'_> {
     fn options(&self) -> Options {
-        Options { arch: self.arch, wave: self.wave, lenient: true }
+        Options { odd_pairs: OddPairs::All, suggest: self.suggest, ..Options::new(self.arch).wave(self.wave) }
     }
 
     /// The instructions of one statement, at byte `base` of the file: one, but for those that the architecture has split. `mnemonic` is
@@ -117,11 +120,22 @@ impl Machine<'_> {
         if signed || worded {
             self.adapt(&mut line, entries);
             self.float_constants(&mut line);
-            self.flag_operands(&line, entries, base)?;
+            self.flag_operands(&line, text, entries, base)?;
         }
         self.buffer_offset(&mut line);
         let error = match matching::assemble_as(&line, found, &self.options()) {
-            Ok(parsed) => return Ok(parsed),
+            Ok(parsed) => {
+                // What hardware ignores is an error here, where no other assembler has to be followed.
+                return match legal::ignored_offset(&parsed.inst, &self.options()) {
+                    None => Ok(parsed),
+                    Some(ignored) => {
+                        let place = ignored.operand.and_then(|(_, at)| line.operands.get(at));
+                        let span = place.map_or(line.span, |o| o.span);
+                        let message = format!("instruction '{}': {}", line.mnemonic, ignored.message);
+                        Err(Wrong::new(base + span.start..base + span.end, message))
+                    }
+                };
+            }
             Err(error) => error,
         };
         if self.wave == 32
@@ -145,8 +159,11 @@ impl Machine<'_> {
         if !elsewhere.is_empty() {
             return wrong.help(format!("it is in {}, not in {}", elsewhere.join(" and "), self.arch.name()));
         }
+        if !self.suggest {
+            return wrong;
+        }
         let (bare, _) = form::without_suffix(&name);
-        match diag::nearest(bare, forms(self.arch).names()) {
+        match diag::nearest(bare, matching::family(bare, self.arch)) {
             Some(near) => wrong.help(format!("did you mean `{near}`?")),
             None => wrong,
         }
@@ -245,7 +262,7 @@ impl Machine<'_> {
     }
 
     /// Flags in the place of operands: the assembler would take them for labels.
-    fn flag_operands(&self, line: &Line, entries: &[EntryId], base: usize) -> Result<(), Wrong> {
+    fn flag_operands(&self, line: &Line, text: &str, entries: &[EntryId], base: usize) -> Result<(), Wrong> {
         let flag = |o: &Operand| matches!(&o.value, Value::Word(word) if is_flag(word));
         let Some(at) = line.operands.iter().position(flag) else { return Ok(()) };
         let operand = &line.operands[at];
@@ -257,7 +274,7 @@ impl Machine<'_> {
             "instruction '{}' operand {} expects {kind}, got {}",
             line.mnemonic,
             at + 1,
-            rules::shown(operand)
+            rules::shown(operand, text)
         );
         Err(Wrong::new(base + operand.span.start..base + operand.span.end, message))
     }
@@ -299,7 +316,7 @@ impl Machine<'_> {
             let index = line.operands.iter().filter(|o| o.span.start < flag.span.start).count();
             let kind = self.expects(entries, given + 1, index);
             let message = format!(
-                "instruction '{name}' operand {} expects {kind}, got Flag({:?})",
+                "instruction '{name}' operand {} expects {kind}, got the flag `{}`",
                 index + 1,
                 flag.name
             );
@@ -307,8 +324,9 @@ impl Machine<'_> {
         }
         if !counts.contains(&given) && !symbolic {
             let expected: Vec<String> = counts.iter().map(usize::to_string).collect();
+            let s = if counts == [1] { "" } else { "s" };
             let message =
-                format!("instruction '{name}' expects {} operands, got {given}", expected.join(" or "));
+                format!("instruction '{name}' expects {} operand{s}, got {given}", expected.join(" or "));
             return Wrong::new(base + line.span.start..base + line.span.end, message).help(detail);
         }
         let at = line
@@ -318,7 +336,7 @@ impl Machine<'_> {
         match at {
             Some(at) if !symbolic => {
                 let kind = self.expects(entries, given, at);
-                let got = rules::shown(&line.operands[at]);
+                let got = rules::shown(&line.operands[at], text);
                 let message = format!("instruction '{name}' operand {} expects {kind}, got {got}", at + 1);
                 Wrong::new(base + error.span.start..base + error.span.end, message).help(detail)
             }
@@ -330,7 +348,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The kind of operand that belongs at `index`, as the specification calls them.
+    /// The kind of operand that belongs at `index`, in words.
     fn expects(&self, entries: &[EntryId], count: usize, index: usize) -> &'static str {
         let Some(form) = forms_of(self.arch, entries).find(|f| f.slots.len() == count) else {
             return "another operand";
@@ -338,12 +356,11 @@ impl Machine<'_> {
         let Some(slot) = form.slots.get(index) else { return "another operand" };
         let ty = self.arch.table().operand_types[slot.ty as usize].name;
         match slot.kind {
-            Kind::Imm(_) | Kind::Literal => "Imm",
-            Kind::Vcc => "Special",
-            Kind::ScalarOffset => "RegOrImm",
-            _ if ty.contains("VGPR") => "Vgpr",
-            _ if ty.starts_with("OPR_SDST") || ty.starts_with("OPR_SREG") => "Sgpr",
-            _ => "RegOrImm",
+            Kind::Imm(_) | Kind::Literal => "a number",
+            Kind::Vcc => "vcc",
+            _ if ty.contains("VGPR") => "a vector register",
+            _ if ty.starts_with("OPR_SDST") || ty.starts_with("OPR_SREG") => "a scalar register",
+            _ => "a register or a number",
         }
     }
 
@@ -390,14 +407,21 @@ impl Machine<'_> {
 }
 
 /// The error of a fixup: most often a label that is not there.
-pub fn unresolved(expr: &Expr, error: AsmError, labels: &[(String, u64)], base: usize) -> Wrong {
+pub fn unresolved(
+    expr: &Expr,
+    error: AsmError,
+    labels: &[(String, u64)],
+    base: usize,
+    suggest: bool,
+) -> Wrong {
     match expr.symbol() {
         Some((name, span)) if !labels.iter().any(|(label, _)| label == name) => {
             let wrong = Wrong::new(
                 base + span.start..base + span.end,
                 format!("there is no label or constant '{name}'"),
             );
-            match diag::nearest(name, labels.iter().map(|(label, _)| label.as_str())) {
+            let near = suggest.then(|| diag::nearest(name, labels.iter().map(|(label, _)| label.as_str())));
+            match near.flatten() {
                 Some(near) => wrong.help(format!("did you mean `{near}`?")),
                 None => wrong,
             }

@@ -83,7 +83,7 @@ pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<Tex
     let header = header(file, &mut lines, options, &mut diagnostics);
     let arch = options.arch.or(header.arch).unwrap_or(Arch::Rdna3);
     let wave = options.wave.unwrap_or(header.wave);
-    let machine = Machine { arch, wave, constants: &header.constants };
+    let mut machine = Machine { arch, wave, constants: &header.constants, suggest: true };
     let mut block = Block::default();
     for line in lines {
         let result = match line.is_fence() {
@@ -92,12 +92,17 @@ pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<Tex
         };
         if let Err(wrong) = result {
             diagnostics.push(diagnostic(file, line.number, wrong));
+            machine.suggest = diagnostics.len() < SHOWN;
+        }
+        if diagnostics.len() >= MOST {
+            break;
         }
     }
     if block.instructions.is_empty() && diagnostics.is_empty() {
         diagnostics.push(nothing(file, &sources.file(file).text));
     }
-    for (line, wrong) in block.resolve(&header.constants) {
+    let room = MOST.saturating_sub(diagnostics.len());
+    for (line, wrong) in block.resolve(&header.constants, room) {
         diagnostics.push(diagnostic(file, line, wrong));
     }
     if !diagnostics.is_empty() {
@@ -157,8 +162,8 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Fills in what waited for labels; gives what is wrong, by line.
-    fn resolve(&mut self, constants: &Constants) -> Vec<(u32, Wrong)> {
+    /// Fills in what waited for labels; gives what is wrong, by line, and no more than `most`.
+    fn resolve(&mut self, constants: &Constants, most: usize) -> Vec<(u32, Wrong)> {
         let places = &self.places;
         let value = |name: &str| {
             let label = places.get(name).map(|pc| *pc as i64);
@@ -166,9 +171,14 @@ impl<'a> Block<'a> {
         };
         let mut errors = Vec::new();
         for (at, next, base, fixup) in &self.fixups {
+            if errors.len() >= most {
+                break;
+            }
             let (inst, line) = &mut self.instructions[*at];
             if let Err(error) = fixup.apply(inst, *next as i64, &value) {
-                errors.push((*line, instruction::unresolved(&fixup.expr, error, &self.labels, *base)));
+                let suggest = errors.len() < SUGGESTED;
+                let wrong = instruction::unresolved(&fixup.expr, error, &self.labels, *base, suggest);
+                errors.push((*line, wrong));
             }
         }
         errors
@@ -177,6 +187,12 @@ impl<'a> Block<'a> {
 
 /// Messages that a report shows: all of any file that was meant to be a kernel.
 const SHOWN: usize = 200;
+
+/// Labels that are not there for which near ones are looked for.
+const SUGGESTED: usize = 10;
+
+/// Errors after which a file is read no further.
+const MOST: usize = 1000;
 
 /// The messages as shown to a user, in the order of the file.
 pub fn render(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
@@ -200,6 +216,9 @@ fn header(
     for line in lines {
         if line.is_fence() {
             return parser.finish();
+        }
+        if diagnostics.len() >= MOST {
+            continue;
         }
         if let Err(wrong) = parser.line(line.code, line.base, line.number) {
             diagnostics.push(diagnostic(file, line.number, wrong));

@@ -125,36 +125,19 @@ fn operands_of<'a, 't>(line: &'a Line<'t>) -> impl Iterator<Item = &'a Operand<'
     line.operands.iter().chain(line.second.iter().flat_map(|l| &l.operands))
 }
 
-/// An operand as the specification's messages show it: `Sgpr(1)`, `VgprRange(0, 3)`, `ImmI32(-42)`, `Flag("omod")`.
-pub fn shown(operand: &Operand) -> String {
-    let plain = match &operand.value {
-        Value::Reg(Reg { base, count, .. }) => {
-            let numbered = |kind: &str, n: u16| match count {
-                1 => format!("{kind}({n})"),
-                _ => format!("{kind}Range({n}, {})", n as u32 + *count as u32 - 1),
-            };
-            match base {
-                RegBase::Sgpr(n) => numbered("Sgpr", *n),
-                RegBase::Vgpr(n) => numbered("Vgpr", *n),
-                RegBase::Ttmp(n) => numbered("Ttmp", *n),
-                RegBase::Special(special) => format!("SpecialReg({})", special.name()),
-            }
-        }
-        Value::Int(v) if *v < 0 => format!("ImmI32({v})"),
-        Value::Int(v) => format!("ImmU32({v})"),
-        Value::Float(v) => format!("ImmF32({v:?})"),
-        Value::Word(word) if super::instruction::is_flag(word) => format!("Flag({word:?})"),
-        Value::Word(word) => format!("`{word}`"),
-        Value::Call(call) => format!("`{}(…)`", call.name),
-        Value::Expr(_) => "an expression".to_string(),
-        Value::List(_) => "a list of registers".to_string(),
+/// An operand as a message shows it: what kind it is, and how it is written in `text`.
+pub fn shown(operand: &Operand, text: &str) -> String {
+    let kind = match &operand.value {
+        Value::Word(word) if super::instruction::is_flag(word) => "the flag ",
+        Value::Reg(Reg { base: RegBase::Sgpr(_), count: 1, .. }) => "the scalar register ",
+        Value::Reg(Reg { base: RegBase::Vgpr(_), count: 1, .. }) => "the vector register ",
+        Value::Reg(Reg { base: RegBase::Sgpr(_), .. }) => "the scalar registers ",
+        Value::Reg(Reg { base: RegBase::Vgpr(_), .. }) => "the vector registers ",
+        Value::Int(_) | Value::Float(_) => "the number ",
+        _ => "",
     };
-    match (operand.neg, operand.abs) {
-        (true, true) => format!("Negate(Abs({plain}))"),
-        (true, false) => format!("Negate({plain})"),
-        (false, true) => format!("Abs({plain})"),
-        (false, false) => plain,
-    }
+    let written = text.get(operand.span.start..operand.span.end).unwrap_or_default().trim();
+    format!("{kind}`{written}`")
 }
 
 #[cfg(test)]
