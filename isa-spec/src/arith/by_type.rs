@@ -131,6 +131,11 @@ pub fn ldexp(x: u128, n: i32, ty: Ty, env: &FloatEnv) -> u128 {
     Format::of(ty).map_or(0, |f| integral::ldexp(f, x as u64, n, env) as u128)
 }
 
+/// `(a * b + c) · 2^n`, rounded once.
+pub fn fma_ldexp(a: u128, b: u128, c: u128, n: i32, ty: Ty, env: &FloatEnv) -> u128 {
+    Format::of(ty).map_or(0, |f| soft::fma_ldexp(f, a as u64, b as u64, c as u64, n, env) as u128)
+}
+
 /// Exponent `e` with `|x| = m · 2^e`, `m` in [0.5, 1); 0 for zeros, infinities and NaNs.
 pub fn frexp_exp(x: u128, ty: Ty, env: &FloatEnv) -> i32 {
     Format::of(ty).map_or(0, |f| integral::frexp_exp(f, x as u64, env))

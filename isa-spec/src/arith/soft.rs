@@ -144,6 +144,14 @@ pub fn div_exact(x: Exact, y: Exact) -> Exact {
 
 /// `a * b + c`, rounded once.
 pub fn fma(format: Format, a: u64, b: u64, c: u64, env: &FloatEnv) -> u64 {
+    fma_ldexp(format, a, b, c, 0, env)
+}
+
+/// `(a * b + c) · 2^by`, rounded once.
+pub fn fma_ldexp(format: Format, a: u64, b: u64, c: u64, by: i32, env: &FloatEnv) -> u64 {
+    // Any count beyond ±2^14 overflows or underflows every format, so the sum cannot wrap.
+    let by = by.clamp(-0x4000, 0x4000);
+    let finish = |x: Exact| finish(format, Exact { exp: x.exp + by, ..x }, env);
     let mode = env.of(format);
     let (x, y, z) = (operand(format, a, mode), operand(format, b, mode), operand(format, c, mode));
     let negative = format.is_negative(a) != format.is_negative(b);
@@ -159,13 +167,16 @@ pub fn fma(format: Format, a: u64, b: u64, c: u64, env: &FloatEnv) -> u64 {
         (Value::Zero { .. }, _) | (_, Value::Zero { .. }) => match z {
             Value::Infinite { negative } => infinity(format, negative),
             Value::Zero { negative: other } => zero(format, zero_sum(negative, other, mode.round)),
-            Value::Finite(z) => finish(format, z, env),
+            Value::Finite(z) => finish(z),
             Value::Nan => format.default_nan(),
         },
         (Value::Finite(x), Value::Finite(y)) => match z {
             Value::Infinite { negative } => infinity(format, negative),
-            Value::Zero { .. } => finish(format, mul_exact(x, y), env),
-            Value::Finite(z) => finish_sum(format, mul_exact(x, y), z, env),
+            Value::Zero { .. } => finish(mul_exact(x, y)),
+            Value::Finite(z) => match add_exact(mul_exact(x, y), z) {
+                Some(sum) => finish(sum),
+                None => zero(format, mode.round == Round::Down),
+            },
             Value::Nan => format.default_nan(),
         },
         (Value::Nan, _) | (_, Value::Nan) => format.default_nan(),

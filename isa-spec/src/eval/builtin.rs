@@ -21,6 +21,10 @@ pub fn pure(bi: Bi, args: &[u128], types: &[Ty], env: &FloatEnv, clamp: bool) ->
     Some(match bi {
         Bi::Fma => arith::fma(a, b, c, ty, env),
         Bi::FmaRtz => arith::fma(a, b, c, ty, &env.with_round(zero)),
+        Bi::FmaLdexp => {
+            let n = args.get(3).copied().unwrap_or(0) as u32 as i32;
+            arith::fma_ldexp(a, b, c, n, ty, env)
+        }
         Bi::Abs if ty.is_float() => a & !(1 << (width - 1)),
         Bi::Abs if ty.is_signed() && a >> (width - 1) & 1 == 1 => a.wrapping_neg() & arith::mask(width),
         Bi::Abs => a,

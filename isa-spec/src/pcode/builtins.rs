@@ -89,6 +89,7 @@ const fn to(ty: Ty) -> Ret {
 builtins! {
     Fma "fma" (Float, Float, Float) -> Ret::First, Pure, "a * b + c, rounded once";
     FmaRtz "fma_rtz" (Float, Float, Float) -> Ret::First, Pure, "a * b + c, rounded once, toward zero whatever MODE says";
+    FmaLdexp "fma_ldexp" (Float, Float, Float, is(I32)) -> Ret::First, Pure, "(a * b + c) * 2**n, rounded once";
     Abs "abs" (Any) -> Ret::First, Pure, "clears the sign of a float; absolute value of an integer";
     Floor "floor" (Float) -> Ret::First, Pure, "toward -infinity to an integral value";
     Ceil "ceil" (Float) -> Ret::First, Pure, "toward +infinity to an integral value";

@@ -229,8 +229,7 @@ fn operand_value(
             Some((name, register_name(arch, File::Sgpr, r, dwords), show(&|k| w.sgpr((r + k) as u32))))
         }
         code => {
-            let literal = plan.get(inst, plan.mods.literal);
-            let bits = plan::constant(code, operand, literal);
+            let bits = plan.constant(inst, code, operand);
             let text = show(&|k| (bits >> (32 * k)) as u32);
             Some((name, "constant".to_string(), text))
         }

@@ -362,8 +362,8 @@ impl Lowered {
             // What is no register has no number.
             _ if info.indexed.contains(&operand.role) => Source::NULL,
             Code::Int(_) | Code::Float(_) | Code::Literal => {
-                let literal = plan.get(inst, plan.mods.literal);
-                self.constant(info.shape, slot, constant_dwords(code, operand, literal), pool)?
+                let dwords = constant_dwords(plan.constant(inst, code, operand), operand);
+                self.constant(info.shape, slot, dwords, pool)?
             }
             Code::Scc => Source::SCC,
             Code::SharedBase => Source::SHARED_BASE,
@@ -474,8 +474,7 @@ fn slot(role: Role) -> Option<usize> {
 }
 
 /// A constant's registers, as the operand sees them.
-fn constant_dwords(code: Code, operand: &Operand, literal: u32) -> Vec<u32> {
-    let bits = plan::constant(code, operand, literal);
+fn constant_dwords(bits: u128, operand: &Operand) -> Vec<u32> {
     if operand.size_bits > 64 {
         let low = bits as u32;
         let dword = if matches!(operand.fmt, Fmt::Packed(_)) { low & 0xffff | low << 16 } else { low };

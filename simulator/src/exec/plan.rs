@@ -346,36 +346,48 @@ pub fn mask_register(operand: &Operand, value: u32) -> u16 {
     }
 }
 
-/// An inline integer or float constant, or a literal, as the operand's bits.
-pub fn constant(code: Code, operand: &Operand, literal: u32) -> u128 {
-    let size = operand.size_bits as u32;
-    match code {
-        Code::Int(v) => match operand.fmt {
-            Fmt::Packed(_) => v as u32 as u128 & if size > 32 { 0xffff } else { 0xffff_ffff },
-            _ => v as i128 as u128 & mask(size.max(16)),
-        },
-        Code::Float(at) => {
-            let (h, b, s, d) = FLOATS[at as usize];
-            match operand.fmt {
-                Fmt::F16 | Fmt::Packed(Half::F16) => h as u128,
-                Fmt::BF16 | Fmt::Packed(Half::BF16) => b as u128,
-                _ if size == 64 => d as u128,
-                _ => s as u128,
-            }
-        }
-        Code::Literal => match operand.fmt {
-            Fmt::F64 => (literal as u128) << 32,
-            _ => literal as u128,
-        },
-        _ => 0,
-    }
-}
-
 fn mask(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
 impl Plan {
+    /// An inline integer or float constant, or a literal, as the operand's bits.
+    pub fn constant(&self, inst: &Inst, code: Code, operand: &Operand) -> u128 {
+        let size = operand.size_bits as u32;
+        match code {
+            Code::Int(v) => match operand.fmt {
+                Fmt::Packed(_) => v as u32 as u128 & if size > 32 { 0xffff } else { 0xffff_ffff },
+                _ => v as i128 as u128 & mask(size.max(16)),
+            },
+            Code::Float(at) => {
+                let (h, b, s, d) = FLOATS[at as usize];
+                match operand.fmt {
+                    Fmt::F16 | Fmt::Packed(Half::F16) => h as u128,
+                    Fmt::BF16 | Fmt::Packed(Half::BF16) => b as u128,
+                    _ if size == 64 => d as u128,
+                    _ if self.is_half_of_mix(inst, operand) => h as u128,
+                    _ => s as u128,
+                }
+            }
+            // RDNA manuals, *Literal Expansion to 64 bits*.
+            Code::Literal => {
+                let literal = self.get(inst, self.mods.literal);
+                match operand.fmt {
+                    Fmt::F64 => (literal as u128) << 32,
+                    _ => literal as u128,
+                }
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether a source is f16 by its OPSEL_HI bit. Sources that can be f32 or f16 (V_FMA_MIX_F32 and its like) are the only ones
+    /// of packed encodings that the XML leaves untyped.
+    fn is_half_of_mix(&self, inst: &Inst, operand: &Operand) -> bool {
+        let halves = self.get(inst, self.mods.op_sel_hi) | self.get(inst, self.mods.op_sel_hi_2) << 2;
+        self.packed && operand.fmt == Fmt::Bits && halves >> operand.source & 1 != 0
+    }
+
     pub fn get(&self, inst: &Inst, field: Option<u8>) -> u32 {
         field.map_or(0, |f| inst.fields[f as usize])
     }

@@ -214,10 +214,6 @@ impl RefMachine<'_, '_> {
         operand.field.map(|f| self.inst.fields[f as usize])
     }
 
-    fn literal(&self) -> u32 {
-        self.plan.get(self.inst, self.plan.mods.literal)
-    }
-
     /// SGPR holding a mask operand.
     fn mask_register(&self, role: Role, output: bool) -> u32 {
         let list = &self.plan.operands;
@@ -275,7 +271,7 @@ impl RefMachine<'_, '_> {
                 }
             }
             code @ (Code::Int(_) | Code::Float(_) | Code::Literal) => {
-                let bits = plan::constant(code, operand, self.literal());
+                let bits = self.plan.constant(self.inst, code, operand);
                 // A matrix repeats its constant in every register.
                 if operand.size_bits > 64 {
                     let low = bits as u32;

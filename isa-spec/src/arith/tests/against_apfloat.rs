@@ -4,8 +4,8 @@
 use super::super::*;
 use super::{FORMATS, bits, same};
 use proptest::prelude::*;
-use rustc_apfloat::ieee::{BFloat, Double, Float8E4M3FN, Float8E5M2, Half, Single};
-use rustc_apfloat::{Float, FloatConvert, Round as ApRound};
+use rustc_apfloat::ieee::{BFloat, Double, Float8E4M3FN, Float8E5M2, Half, Quad, Single};
+use rustc_apfloat::{Float, FloatConvert, Round as ApRound, Status, StatusAnd};
 
 fn ap(round: Round) -> ApRound {
     match round {
@@ -51,6 +51,19 @@ fn reference<F: Float>(op: Op, a: u64, b: u64, round: ApRound) -> u64 {
 fn reference_fma<F: Float>(a: u64, b: u64, c: u64, round: ApRound) -> u64 {
     let [a, b, c] = [a, b, c].map(|x| F::from_bits(x as u128));
     a.mul_add_r(b, c, round).value.to_bits() as u64
+}
+
+/// Through a format that holds most sums exactly; `None` for the others.
+fn reference_fma_ldexp<F>(a: u64, b: u64, c: u64, by: i32, round: ApRound) -> Option<u64>
+where
+    F: Float + FloatConvert<Quad>,
+    Quad: FloatConvert<F>,
+{
+    let mut loses = false;
+    let [a, b, c] = [a, b, c].map(|x| F::from_bits(x as u128).convert(&mut loses).value);
+    let sum: StatusAnd<Quad> = a.mul_add(b, c);
+    let exact = !sum.status.contains(Status::INEXACT);
+    exact.then(|| sum.value.scalbn(by).convert_r(round, &mut loses).value.to_bits() as u64)
 }
 
 fn reference_integral<F: Float>(a: u64, round: ApRound) -> u64 {
@@ -153,6 +166,18 @@ proptest! {
             let ours = soft::fma(format, a, b, c, &env);
             prop_assert!(same(format, ours, theirs), "{a:x} {b:x} {c:x} {round:?}: {ours:x}, apfloat {theirs:x}");
         }
+    }
+
+    /// Denormal results are where rounding twice shows.
+    #[test]
+    fn fma_ldexp((format, a, b, c, round) in case(), by in prop_oneof![-40..40i32, -300..300i32, any::<i32>()]) {
+        let env = FloatEnv::KEEP.with_round(round);
+        let bounded = by.clamp(-4000, 4000);
+        if let Some(theirs) = with_type!(format, reference_fma_ldexp(a, b, c, bounded, ap(round))) {
+            let ours = soft::fma_ldexp(format, a, b, c, by, &env);
+            prop_assert!(same(format, ours, theirs), "{a:x} {b:x} {c:x} {by} {round:?}: {ours:x}, apfloat {theirs:x}");
+        }
+        prop_assert_eq!(soft::fma_ldexp(format, a, b, c, 0, &env), soft::fma(format, a, b, c, &env));
     }
 
     #[test]
