@@ -1,5 +1,6 @@
 //! What the tests share: running the command line in this process, and text kernels as values.
 
+pub mod cases;
 pub mod fuzz;
 pub mod legal;
 pub mod programs;

@@ -4,6 +4,7 @@
 //! - `filetests/pcode/fail/x.pcode`: its messages are `x.stderr`. `BLESS=1` rewrites the expectations; read the diff.
 //! - `filetests/text/fail/x.rdna`: a text kernel with errors, its report `x.stderr`;
 //! - `filetests/text/fault/x.rdna`: a text kernel that faults, what the user sees `x.stderr`;
+//! - `filetests/run/x.rdna`: small programs with the state before and after, worked out by hand from the manuals (`wavesim_tests::cases`).
 //! - `ARCH/pass/x.as`, and `examples/ARCH/x.as`: a program of a machine of its own, its data `x.data`, the words it leaves `x.expected`;
 //!   `ARCH/fail/x.as` and `ARCH/fault/x.as`: what is wrong with it, or how its run ends, `x.stderr`.
 
@@ -32,6 +33,13 @@ fn main() {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             trials.push(Trial::test(format!("text::{folder}::{name}"), move || run(&path)));
         }
+    }
+    for path in data::files_below(&filetests().join("run"), "rdna") {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        trials.push(Trial::test(format!("run::{name}"), move || {
+            wavesim_tests::cases::check(&std::fs::read_to_string(&path)?)?;
+            Ok(())
+        }));
     }
     for arch in Arch::ALL.into_iter().filter(|a| a.machine().is_some()) {
         let name = arch.name();

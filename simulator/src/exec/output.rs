@@ -12,7 +12,7 @@ const IEEE: u32 = 1 << 9;
 const DX10_CLAMP: u32 = 1 << 8;
 
 /// The result times 2 (`omod` 1), 4 (2) or 1/2 (3) (RDNA manuals, *Output Operand Modifiers*). RDNA 3 ignores it where denormal
-/// results are kept, and in IEEE mode; RDNA 4 always obeys, flushes denormal results and makes -0 a +0.
+/// results are kept, and in IEEE mode; RDNA 4 always obeys, and flushes denormal results. Where it is obeyed, -0 becomes +0.
 pub fn omod(value: u128, ty: Ty, omod: u32, mode: u32, arch: Arch) -> u128 {
     let mut env = FloatEnv::from_mode(mode);
     if omod == 0 || arch != Arch::Rdna4 && (!env.flush_out(ty) || mode & IEEE != 0) {
@@ -24,7 +24,7 @@ pub fn omod(value: u128, ty: Ty, omod: u32, mode: u32, arch: Arch) -> u128 {
     let factor = arith::constant([1.0, 2.0, 4.0, 0.5][omod as usize & 3], ty);
     let out = arith::mul(value, factor, ty, &env);
     let minus_zero = 1u128 << (ty.width() - 1);
-    if arch == Arch::Rdna4 && out == minus_zero { 0 } else { out }
+    if out == minus_zero { 0 } else { out }
 }
 
 /// To [0, 1]; a NaN becomes 0 with DX10_CLAMP (always, on RDNA 4).
@@ -68,6 +68,8 @@ mod tests {
         assert_eq!(f32_omod(3.0, 1, KEEP | IEEE, Arch::Rdna4), 6.0);
         assert_eq!(f32_omod(f32::MIN_POSITIVE, 3, KEEP, Arch::Rdna4), 0.0);
         assert_eq!(f32_omod(-0.0, 1, KEEP, Arch::Rdna4).to_bits(), 0);
+        assert_eq!(f32_omod(-0.0, 1, FLUSH, Arch::Rdna3).to_bits(), 0);
+        assert_eq!(f32_omod(-0.0, 1, KEEP, Arch::Rdna3).to_bits(), 0x8000_0000, "ignored");
     }
 
     #[test]
