@@ -3,8 +3,10 @@
 pub mod cases;
 pub mod fuzz;
 pub mod legal;
+pub mod machine;
 pub mod programs;
 pub mod random;
+pub mod whole;
 
 use clap::Parser;
 use isa_spec::source::SourceMap;

@@ -1,0 +1,144 @@
+//! Everything an instruction can reach, to run the engines on and compare them.
+
+use crate::random::{GLOBAL_BASE, SCRATCH};
+use crate::with_context;
+use std::collections::BTreeMap;
+use wavesim::arch::Arch;
+use wavesim::conform::run::semantics;
+use wavesim::exec::machine_ops::Event;
+use wavesim::exec::program::Program;
+use wavesim::exec::{interp, reference};
+use wavesim::inst::Inst;
+use wavesim::machine::{VGPRS, Wave};
+
+/// What executes an instruction.
+#[derive(Debug, Clone, Copy)]
+pub enum Engine {
+    /// Compiled handlers, as this host runs them.
+    Handlers,
+    /// Those for hosts without vector instructions.
+    Portable,
+    Evaluator,
+}
+
+/// Everything an instruction can reach.
+#[derive(Clone)]
+pub struct Machine {
+    pub wave: Wave,
+    pub global: Vec<u8>,
+    pub lds: Vec<u8>,
+    pub scratch: Vec<u8>,
+}
+
+impl Machine {
+    /// One instruction; `None` if it has no semantics.
+    pub fn step(&mut self, arch: Arch, inst: &Inst, engine: Engine) -> Option<Result<(), Event>> {
+        let global = Some((GLOBAL_BASE, &mut self.global[..]));
+        with_context(global, &mut self.lds, (&mut self.scratch, SCRATCH), |cx| {
+            match engine {
+                Engine::Handlers => return interp::step(arch, inst, &mut self.wave, cx),
+                Engine::Portable => return interp::step_portably(arch, inst, &mut self.wave, cx),
+                Engine::Evaluator => {}
+            }
+            let none = BTreeMap::new();
+            let (sem, sem_y) = semantics(arch, inst, &none)?;
+            Some(reference::step(arch, inst, sem, sem_y, &mut self.wave, cx))
+        })
+    }
+
+    /// A program by the interpreter, until it stops for an event or has executed about `budget` instructions.
+    pub fn run(&mut self, program: &Program, budget: u64) -> Result<(), Event> {
+        let global = Some((GLOBAL_BASE, &mut self.global[..]));
+        with_context(global, &mut self.lds, (&mut self.scratch, SCRATCH), |cx| {
+            interp::run(program, &mut self.wave, cx, budget, &mut 0)
+        })
+    }
+
+    /// One instruction of a program by the evaluator.
+    pub fn evaluate(&mut self, program: &Program) -> Result<(), Event> {
+        let at = program.inst_at(self.wave.pc).expect("the PC is at an instruction");
+        self.step(program.arch, &program.insts[at], Engine::Evaluator).expect("programs have semantics")
+    }
+}
+
+/// Equal, or NaNs: which operand's payload a NaN result has is left to the host's instructions.
+fn same_but_for_nan(x: u32, y: u32) -> bool {
+    let nan32 = |v: u32| v & 0x7fff_ffff > 0x7f80_0000;
+    let half = |x: u32, y: u32| {
+        let nan = |v: u32| v & 0x7fff > 0x7c00 || v & 0x7fff > 0x7f80;
+        x == y || nan(x) && nan(y)
+    };
+    nan32(x) && nan32(y) || half(x & 0xffff, y & 0xffff) && half(x >> 16, y >> 16)
+}
+
+/// By the upper half.
+fn is_nan64(high: u32) -> bool {
+    high & 0x7ff8_0000 == 0x7ff8_0000
+}
+
+/// Every byte that differs is part of a dword that is a NaN in both, at whatever alignment.
+fn same_memory_but_for_nan(x: &[u8], y: &[u8]) -> bool {
+    let nan = |bytes: &[u8], at: usize| {
+        let Some(dword) = bytes.get(at..at + 4) else { return false };
+        let value = u32::from_le_bytes(dword.try_into().unwrap_or_default());
+        let half = |v: u32| v & 0x7fff > 0x7c00 || v & 0x7fff > 0x7f80;
+        value & 0x7fff_ffff > 0x7f80_0000 || is_nan64(value) || half(value) || half(value >> 16)
+    };
+    // The dword may hold the upper part of an f64 NaN: then it is the next one.
+    let near = |at: usize| (at.saturating_sub(3)..=at + 4).any(|place| nan(x, place) && nan(y, place));
+    (0..x.len()).all(|at| x[at] == y[at] || near(at))
+}
+
+/// The first difference between two machines that started as `start`; with `float`, NaNs are equal.
+pub fn compare(start: &Machine, compiled: &Machine, reference: &Machine, float: bool) -> Option<String> {
+    let size = start.wave.size;
+    for reg in 0..VGPRS as u32 {
+        let rows = |m: &Machine| [0, size as usize / 32 - 1].map(|half| *m.wave.row(half, reg as usize));
+        if rows(compiled) == rows(reference) {
+            continue;
+        }
+        for lane in 0..size {
+            let (x, y) = (compiled.wave.vgpr(lane, reg), reference.wave.vgpr(lane, reg));
+            let high = |m: &Machine| m.wave.vgpr(lane, reg + 1);
+            let nan64 = is_nan64(high(compiled)) && is_nan64(high(reference));
+            if !(x == y || float && (same_but_for_nan(x, y) || nan64)) {
+                let before = start.wave.vgpr(lane, reg);
+                return Some(format!(
+                    "v{reg} lane {lane}: handler {x:08x}, evaluator {y:08x}, before {before:08x}"
+                ));
+            }
+        }
+    }
+    for code in 0..128 {
+        let (x, y) = (compiled.wave.sgpr(code), reference.wave.sgpr(code));
+        if !(x == y || float && same_but_for_nan(x, y)) {
+            let before = start.wave.sgpr(code);
+            return Some(format!("s{code}: handler {x:08x}, evaluator {y:08x}, before {before:08x}"));
+        }
+    }
+    let scalars = |w: &Wave| (w.scc, w.mode, w.pc, w.joined);
+    if scalars(&compiled.wave) != scalars(&reference.wave) {
+        return Some(format!(
+            "SCC, MODE, PC: handler {:x?}, evaluator {:x?}",
+            scalars(&compiled.wave),
+            scalars(&reference.wave)
+        ));
+    }
+    if compiled.wave.masks != reference.wave.masks {
+        return Some("EXEC's lane masks differ".to_string());
+    }
+    let memories = [
+        ("global", &compiled.global, &reference.global),
+        ("lds", &compiled.lds, &reference.lds),
+        ("scratch", &compiled.scratch, &reference.scratch),
+    ];
+    for (name, x, y) in memories {
+        if float && same_memory_but_for_nan(x, y) {
+            continue;
+        }
+        if let Some(place) = x.iter().zip(y).position(|(x, y)| x != y) {
+            return Some(format!("{name}[{place:x}]: handler {:02x}, evaluator {:02x}", x[place], y[place]));
+        }
+    }
+    None
+}

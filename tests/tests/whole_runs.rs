@@ -1,0 +1,192 @@
+//! Whole programs: the compiled handlers against the evaluator, from one state to the next. Random programs of vector, scalar and LDS
+//! instructions, memory accesses, branches, loops and divergence, in waves of 32 and of 64: registers, masks, memory and PC must be equal.
+//!
+//! `WAVESIM_PROGRAMS` sets how many programs each test runs, `WAVESIM_LENGTH` their longest, `WAVESIM_SEED` where they start.
+
+use wavesim::arch::Arch;
+use wavesim::exec::machine_ops::Event;
+use wavesim::exec::program::Program;
+use wavesim_tests::machine::{Machine, compare};
+use wavesim_tests::random::{self, GLOBAL, LDS, Rng, SCRATCH};
+use wavesim_tests::whole::{self, Entries, Kind};
+
+fn env(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}
+
+/// Turns below this many instructions end exactly where they should.
+const LONGEST_TURN: u64 = 900;
+/// Loops repeat three times, in three: no program comes near.
+const MAX_INSTRUCTIONS: u64 = 1 << 20;
+
+/// How the engines are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    /// The interpreter runs from start to end, without anything whose NaNs depend on the host.
+    Uninterrupted,
+    /// In turns; a NaN whose payload differs is taken over from the evaluator.
+    Turns,
+}
+
+/// `budget` instructions, or up to an event.
+fn evaluate(machine: &mut Machine, program: &Program, budget: u64) -> Result<(), Event> {
+    for _ in 0..budget {
+        let pc = machine.wave.pc;
+        if let Err(event) = machine.evaluate(program) {
+            // As the interpreter has it: the PC is at the fault.
+            if matches!(event, Event::Fault { .. }) {
+                machine.wave.pc = pc;
+            }
+            return Err(event);
+        }
+    }
+    Ok(())
+}
+
+/// What differs after both have run from `start`; `None` if nothing does, with the evaluator's machine and how it ended.
+fn turn(program: &Program, start: &Machine, budget: u64) -> Result<(Machine, Result<(), Event>), String> {
+    let (mut compiled, mut reference) = (start.clone(), start.clone());
+    let a = compiled.run(program, budget);
+    let b = evaluate(&mut reference, program, budget);
+    if a != b {
+        return Err(format!("handlers end with {a:?}, evaluator with {b:?}"));
+    }
+    // What an instruction did before it faulted does not count.
+    if matches!(b, Err(Event::Fault { .. })) {
+        return Ok((reference, b));
+    }
+    match compare(start, &compiled, &reference, false) {
+        Some(what) => Err(what),
+        None => Ok((reference, b)),
+    }
+}
+
+/// The first instruction of a turn after which the engines differ, and what differs; whether it is only the payload of a NaN.
+fn first_difference(program: &Program, start: &Machine, budget: u64) -> Option<(String, bool)> {
+    let mut machine = start.clone();
+    for _ in 0..budget {
+        let at = program.inst_at(machine.wave.pc)?;
+        let before = machine.clone();
+        let (mut compiled, mut reference) = (before.clone(), before.clone());
+        let (a, b) = (compiled.run(program, 1), reference.evaluate(program));
+        let what = match compare(&before, &compiled, &reference, false) {
+            _ if a != b => Some((format!("{a:?}, {b:?}"), false)),
+            Some(what) => Some((what, compare(&before, &compiled, &reference, true).is_none())),
+            None => None,
+        };
+        if let Some((what, nan)) = what {
+            return Some((format!("instruction {at}, {}: {what}", program.text(at)), nan));
+        }
+        if b.is_err() {
+            return None;
+        }
+        machine = reference;
+    }
+    None
+}
+
+/// Runs a program; why it stopped before its end, or what differs.
+fn check(rng: &mut Rng, program: &Program, start: Machine, way: Way) -> Result<Option<String>, String> {
+    let mut machine = start;
+    let mut executed = 0;
+    loop {
+        let budget = match way {
+            Way::Uninterrupted => MAX_INSTRUCTIONS,
+            Way::Turns => 1 + rng.below(LONGEST_TURN),
+        };
+        let from = machine.wave.pc;
+        let ended = match turn(program, &machine, budget) {
+            Ok((reference, ended)) => {
+                machine = reference;
+                ended
+            }
+            Err(what) => {
+                let whole = format!("from PC 0x{from:x}: {what}");
+                match first_difference(program, &machine, budget) {
+                    Some((_, true)) if way == Way::Turns => {}
+                    Some((first, _)) => return Err(format!("{first}; {whole}")),
+                    None => return Err(format!("not in single steps; {whole}")),
+                }
+                evaluate(&mut machine, program, budget)
+            }
+        };
+        executed += budget;
+        match ended {
+            Ok(()) if executed < MAX_INSTRUCTIONS => {}
+            Ok(()) => {
+                let at = program.inst_at(machine.wave.pc).unwrap_or_default();
+                return Err(format!(
+                    "the program does not end: it is at instruction {at}, {}",
+                    program.text(at)
+                ));
+            }
+            Err(Event::EndPgm) => return Ok(None),
+            Err(event) => {
+                let text = program.inst_at(machine.wave.pc).map(|at| program.text(at)).unwrap_or_default();
+                return Ok(Some(format!("{text}: {event:?}")));
+            }
+        }
+    }
+}
+
+fn programs_agree(arch: Arch, seed: u64) {
+    let seed = env("WAVESIM_SEED", 1) << 32 ^ seed << 24;
+    let length = env("WAVESIM_LENGTH", 400);
+    let (mut ended, mut stopped) = (0, Vec::new());
+    for size in [32, 64] {
+        let kinds = [
+            // (floats, instructions that change MODE, modes to start in)
+            (Way::Turns, true, true, &[0xf0, 0xc0, 0x3c0, 0xff][..]),
+            (Way::Uninterrupted, false, false, &[0xf0, 0xc0]),
+            // Rounded toward zero, nothing is computed by the host.
+            (Way::Uninterrupted, true, false, &[0xff]),
+        ];
+        for (number, (way, floats, mode, modes)) in kinds.into_iter().enumerate() {
+            let kind = Kind { arch, size, floats, mode };
+            let entries = Entries::new(kind);
+            for case in 0..env("WAVESIM_PROGRAMS", 4) {
+                let mut rng = Rng(seed ^ (size as u64) << 16 ^ (number as u64) << 12 ^ case);
+                let length = 1 + rng.below(length) as usize;
+                let program = whole::program(&mut rng, kind, &entries, length).for_wave_size(size);
+                let mut wave = random::wave(&mut rng, size);
+                wave.mode = rng.pick(modes);
+                if rng.chance(2) {
+                    wave.set_exec(u64::MAX);
+                }
+                let mut bytes =
+                    |n: u64| (0..n / 4).flat_map(|_| rng.dword().to_le_bytes()).collect::<Vec<u8>>();
+                let (global, lds) = (bytes(GLOBAL), bytes(LDS));
+                let scratch = bytes(SCRATCH as u64 * size as u64);
+                let start = Machine { wave, global, lds, scratch };
+                match check(&mut rng, &program, start, way) {
+                    Ok(None) => ended += 1,
+                    Ok(Some(event)) => stopped.push(format!("wave{size} {way:?} case {case}: {event}")),
+                    Err(what) => {
+                        panic!(
+                            "{} wave{size} {way:?} case {case}, {length} instructions: {what}",
+                            arch.name()
+                        )
+                    }
+                }
+            }
+        }
+    }
+    let first = stopped[..stopped.len().min(5)].join("\n");
+    println!("{}: {ended} programs came to their end, {} stopped:\n{first}", arch.name(), stopped.len());
+    assert!(ended >= 4 * stopped.len(), "most programs stop before their end:\n{first}");
+}
+
+#[test]
+fn rdna3() {
+    programs_agree(Arch::Rdna3, 3);
+}
+
+#[test]
+fn rdna35() {
+    programs_agree(Arch::Rdna35, 35);
+}
+
+#[test]
+fn rdna4() {
+    programs_agree(Arch::Rdna4, 4);
+}
