@@ -226,16 +226,17 @@ impl RefMachine<'_, '_> {
 
     fn write_mask(&mut self, role: Role, value: u64) {
         let reg = self.mask_register(role, true);
-        self.wave.set_sgpr(reg, value as u32);
-        if self.wave.size == 64 {
-            self.wave.set_sgpr(reg + 1, (value >> 32) as u32);
-        }
+        self.wave.set_sgprs(reg, self.wave.size / 32, value as u128);
     }
 
     fn read_mask(&self, role: Role) -> u64 {
         let reg = self.mask_register(role, false);
         let low = self.wave.sgpr(reg) as u64;
-        if self.wave.size == 64 { low | (self.wave.sgpr(reg + 1) as u64) << 32 } else { low }
+        if self.wave.size == 64 && reg as usize != NULL {
+            low | (self.wave.sgpr(reg + 1) as u64) << 32
+        } else {
+            low
+        }
     }
 
     fn names(&self, field: &str) -> bool {
@@ -515,6 +516,7 @@ impl Machine for RefMachine<'_, '_> {
                     let reg = self.plan.register(&operand, reg) as u32 + index;
                     self.writes.get(&(lane_number, reg)).copied().unwrap_or(self.wave.vgpr(lane_number, reg))
                 }
+                Code::Sgpr(code) if code as usize == NULL => 0,
                 Code::Sgpr(code) => self.wave.sgpr(code as u32 + index),
                 _ => 0,
             };
@@ -568,9 +570,7 @@ impl Machine for RefMachine<'_, '_> {
             }
             Code::Sgpr(code) => {
                 // A 16-bit scalar result clears the upper half.
-                for index in 0..width.div_ceil(32) {
-                    self.wave.set_sgpr(code as u32 + index, (value >> (32 * index)) as u32);
-                }
+                self.wave.set_sgprs(code as u32, width.div_ceil(32), value);
             }
             _ => {}
         }

@@ -352,6 +352,17 @@ impl Wave {
         }
     }
 
+    /// Registers from an operand code on. All of a wide null are null: M0, which stands behind it, is not written.
+    #[inline(always)]
+    pub fn set_sgprs(&mut self, code: u32, count: u32, value: u128) {
+        if code as usize == NULL {
+            return;
+        }
+        for k in 0..count {
+            self.set_sgpr(code + k, (value >> (32 * k)) as u32);
+        }
+    }
+
     fn set_special(&mut self, code: usize, value: u32) {
         if code == NULL || code >= SGPRS {
             return;

@@ -220,9 +220,7 @@ pub fn scalar4(cx: &Cx<'_>, source: Source) -> u128 {
 #[inline(always)]
 pub fn set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, value: u128) {
     let value = if op.flags & Op::OUTPUT != 0 { scalar_output(cx, op, value) } else { value };
-    for k in 0..DWORDS {
-        cx.wave.set_sgpr(op.d as u32 + k as u32, (value >> (32 * k)) as u32);
-    }
+    cx.wave.set_sgprs(op.d as u32, DWORDS as u32, value);
 }
 
 /// Output modifiers of the few vector instructions that write a scalar.
@@ -260,10 +258,7 @@ fn once_modified(cx: &Cx<'_>, op: &Op, source: usize, value: u128) -> u128 {
 
 #[inline(always)]
 pub fn set_mask(cx: &mut Cx<'_>, code: u16, value: u64) {
-    cx.wave.set_sgpr(code as u32, value as u32);
-    if cx.wave.size == 64 {
-        cx.wave.set_sgpr(code as u32 + 1, (value >> 32) as u32);
-    }
+    cx.wave.set_sgprs(code as u32, cx.wave.size / 32, value as u128);
 }
 
 #[inline(always)]
