@@ -404,7 +404,8 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
 fn variant(at: usize, op: &Operation, mode: &str) -> Ident {
     let float = &op.sem.uses.float;
     let own = match mode {
-        "flush" => float.contains(&Ty::F32),
+        // MODE[5:4] is of both.
+        "flush" => float.contains(&Ty::F32) || float.contains(&Ty::BF16),
         _ => true,
     };
     format_ident!("op{at}_{}", if own { mode } else { "keep" })
