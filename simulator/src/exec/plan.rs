@@ -374,6 +374,7 @@ impl Plan {
                 let literal = self.get(inst, self.mods.literal);
                 match operand.fmt {
                     Fmt::F64 => (literal as u128) << 32,
+                    Fmt::Signed if size == 64 => literal as i32 as u64 as u128,
                     _ => literal as u128,
                 }
             }
