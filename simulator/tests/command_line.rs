@@ -330,6 +330,7 @@ fn bombs_end_at_once() {
         &["run", &b],
         &["launch", &c],
         &["launch", &d],
+        &["launch", &write(&dir, "large.json", "[".repeat(5 << 20))],
         &[&["run", &e][..], &call].concat(),
         &[&["run", &f][..], &call].concat(),
         &[&["run", &object, "--arg", &argument][..], &call].concat(),

@@ -11,6 +11,7 @@ use crate::memory::Memory;
 use anyhow::{Context as _, Result, anyhow, bail};
 use isa_spec::diag::nearest;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -133,11 +134,21 @@ impl Loaded {
     }
 }
 
+/// Bytes of a description at most: data is in files of its own.
+const MAX_DESCRIPTION: usize = 4 << 20;
+
 /// Reads `launch.json`, loads the target's code object and fills memory of `global_bytes`, with `guard` bytes between allocations.
 /// `files`: which ones it may name.
 pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guard: u64) -> Result<Loaded> {
     let text = files::read_text(path)?;
+    if text.len() > MAX_DESCRIPTION {
+        bail!("{}: larger than {} MiB", path.display(), MAX_DESCRIPTION >> 20);
+    }
     let (launch, target) = parse(&text, wanted).with_context(|| format!("in {}", path.display()))?;
+    if launch.grid.contains(&0) {
+        let [x, y, z] = launch.grid;
+        bail!("in {}: a grid of {x},{y},{z} workgroups has none", path.display());
+    }
     let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
     let code = &launch.code[&target];
     let object = files.read(&folder.join(code), files::MAX_FILE).with_context(|| format!("code {target}"))?;
@@ -169,8 +180,7 @@ fn kernel(file: &[u8], target: &str, name: &str) -> Result<Kernel, LoadError> {
 /// A description for the wanted target, and that target's key of `code`.
 pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
     let launch: Launch = serde_json::from_str(text)?;
-    let mut whole: serde_json::Map<String, Value> = serde_json::from_str(text)?;
-    check_keys(whole.keys())?;
+    check_keys(serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text)?.keys())?;
     if launch.schema != "wavesim-launch-1" {
         bail!("schema `{}` is not `wavesim-launch-1`", launch.schema);
     }
@@ -187,6 +197,7 @@ pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
         return Ok((launch, target));
     };
     check_keys(own.keys()).with_context(|| format!("per_target {target}"))?;
+    let mut whole: serde_json::Map<String, Value> = serde_json::from_str(text)?;
     for (key, value) in own {
         whole.insert(key.clone(), value.clone());
     }

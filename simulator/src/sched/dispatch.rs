@@ -87,8 +87,6 @@ pub struct RunStats {
 pub enum DispatchError {
     #[error("waves have 32 or 64 lanes, not {0}")]
     WaveSize(u32),
-    #[error("a grid of {0:?} workgroups has none")]
-    Grid([u32; 3]),
     #[error("a workgroup of {0:?} work-items: 1 to {1} are possible")]
     Block([u32; 3], u64),
     #[error("{0} bytes of LDS: a workgroup has at most {MAX_LDS}")]
@@ -119,9 +117,6 @@ impl Dispatch<'_> {
     pub fn check(&self) -> Result<(), DispatchError> {
         if !matches!(self.wave_size, 32 | 64) {
             return Err(DispatchError::WaveSize(self.wave_size));
-        }
-        if self.grid.contains(&0) {
-            return Err(DispatchError::Grid(self.grid));
         }
         let items = self.block.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64));
         let most =
