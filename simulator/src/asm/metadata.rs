@@ -65,10 +65,12 @@ mod tests {
         let refused = |text: &str| message_pack(text).unwrap_err();
         let aliases: String = (1..40).map(|k| format!("a{k}: &a{k} [*a{0}, *a{0}]\n", k - 1)).collect();
         assert!(refused(&format!("a0: &a0 [x, x]\n{aliases}")).contains("aliases"));
-        assert!(refused(&"[".repeat(20_000)).contains("nests too deeply"));
-        assert!(refused(&"{a: ".repeat(20_000)).contains("nests too deeply"));
+        assert!(refused(&"{a: ".repeat(100)).contains("nests too deeply"));
         let deep: String = (0..2_000).map(|k| format!("{}a:\n", " ".repeat(k))).collect();
         assert!(refused(&deep).contains("nests too deeply"));
-        assert!(message_pack(&"- ".repeat(20_000)).is_err());
+        // The scanner has a bound of its own.
+        for text in ["[", "{a: ", "- ", "? "] {
+            assert!(message_pack(&text.repeat(20_000)).is_err(), "{text}");
+        }
     }
 }

@@ -103,7 +103,7 @@ impl<W: Write> Clean<W> {
                     return Ok(());
                 }
                 [0xc2, second @ 0x80..=0x9f, ..] => (2, Some(*second as u32)),
-                [0xe2, 0x80, third @ (0x8e | 0x8f | 0xaa..=0xae), ..] => (3, Some(0x1fc0 + *third as u32)),
+                [0xe2, 0x80, third @ (0x8e | 0x8f | 0xaa..=0xae), ..] => (3, Some(0x1f80 + *third as u32)),
                 [0xe2, 0x81, third @ 0xa6..=0xa9, ..] => (3, Some(0x1fc0 + *third as u32)),
                 [0xc2 | 0xe2, ..] => (1, None),
                 [control, ..] => (1, Some(*control as u32)),
