@@ -61,7 +61,7 @@ where
 {
     let mut loses = false;
     let [a, b, c] = [a, b, c].map(|x| F::from_bits(x as u128).convert(&mut loses).value);
-    let sum: StatusAnd<Quad> = a.mul_add(b, c);
+    let sum: StatusAnd<Quad> = a.mul_add_r(b, c, round);
     let exact = !sum.status.contains(Status::INEXACT);
     exact.then(|| sum.value.scalbn(by).convert_r(round, &mut loses).value.to_bits() as u64)
 }
