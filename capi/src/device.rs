@@ -87,7 +87,9 @@ impl Device {
         Ok(Device { arch, ranges: Vec::new() })
     }
 
-    pub fn map(&mut self, address: u64, host: *mut u8, len: u64, writable: bool) -> Result<(), Error> {
+    /// # Safety
+    /// Until it is unmapped, or the device is dropped: of [`Memory::map_host`].
+    pub unsafe fn map(&mut self, address: u64, host: *mut u8, len: u64, writable: bool) -> Result<(), Error> {
         self.ranges.push(Range { address, host, len, writable });
         // Whatever is wrong with the new range shows when all are put together.
         let checked = self.memory(Memory::empty());
@@ -106,7 +108,7 @@ impl Device {
     /// `memory` and the ranges.
     pub fn memory(&self, mut memory: Memory) -> Result<Memory, Error> {
         for r in &self.ranges {
-            // SAFETY: promised by `wavesim_device_map`'s caller.
+            // SAFETY: promised by the caller of `map`.
             unsafe { memory.map_host(r.address, r.host, r.len, r.writable)? };
         }
         Ok(memory)

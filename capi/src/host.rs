@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use std::ffi::{c_char, c_void};
+use wavesim::memory::access;
 
 /// Bytes of a text at most.
 pub const MAX_STRING: u64 = 4096;
@@ -86,18 +87,23 @@ impl Space {
     /// If the host does not tell what is mapped, `from` must be valid.
     pub unsafe fn bytes(&self, what: &'static str, from: *const c_void, len: u64) -> Result<Vec<u8>, Error> {
         self.check(what, from as u64, len, false)?;
-        // SAFETY: readable, as just checked or promised.
-        Ok(unsafe { std::slice::from_raw_parts(from.cast::<u8>(), len as usize) }.to_vec())
+        let mut bytes = vec![0; len as usize];
+        // SAFETY: readable, as just checked or promised, and not the new bytes. Other threads of the caller may write it.
+        unsafe { access::read(from.cast(), &mut bytes) };
+        Ok(bytes)
     }
 
-    /// A text that ends with a zero byte. Safe, as the bytes looked at are mapped; where the host does not tell, its caller promises.
-    pub fn string(&self, what: &'static str, from: *const c_char) -> Result<String, Error> {
+    /// A text that ends with a zero byte.
+    ///
+    /// # Safety
+    /// As of [`Space::bytes`], up to the zero byte.
+    pub unsafe fn string(&self, what: &'static str, from: *const c_char) -> Result<String, Error> {
         self.check(what, from as u64, 1, false)?;
         let reach = self.reach(from as u64, false).min(MAX_STRING) as usize;
         let mut bytes = Vec::new();
         for at in 0..reach {
             // SAFETY: `reach` bytes are readable; on hosts that do not tell, the text's own are, and no others are looked at.
-            match unsafe { from.cast::<u8>().add(at).read() } {
+            match unsafe { access::load_u8_at(from.cast(), at) } {
                 0 => return String::from_utf8(bytes).map_err(|_| Error::Text(what)),
                 byte => bytes.push(byte),
             }
@@ -112,7 +118,7 @@ impl Space {
     pub unsafe fn sized<T: Sized32>(&self, what: &'static str, from: *const T) -> Result<T, Error> {
         self.check(what, from as u64, 4, false)?;
         // SAFETY: four bytes are readable.
-        let given = unsafe { from.cast::<u32>().read_unaligned() };
+        let given = unsafe { access::load_u32(from.cast()) };
         let expected = size_of::<T>() as u32;
         if given != expected {
             return Err(Error::StructSize { what: T::NAME, given, expected });
@@ -204,9 +210,11 @@ nonsense
         assert!(space.check("local", &raw const local as u64, 8, true).is_ok());
         assert!(space.check("constant", constant.as_ptr() as u64, 4, false).is_ok());
         assert!(space.check("constant", constant.as_ptr() as u64, 4, true).is_err());
-        assert_eq!(space.string("s", c"gfx1100".as_ptr()).unwrap(), "gfx1100");
-        assert!(matches!(space.string("s", 8 as *const c_char), Err(Error::Pointer { .. })));
+        // SAFETY: the host tells what is mapped.
+        let string = |at: *const c_char| unsafe { space.string("s", at) };
+        assert_eq!(string(c"gfx1100".as_ptr()).unwrap(), "gfx1100");
+        assert!(matches!(string(8 as *const c_char), Err(Error::Pointer { .. })));
         let long = vec![b'x'; MAX_STRING as usize + 1];
-        assert!(matches!(space.string("s", long.as_ptr().cast()), Err(Error::Text("s"))));
+        assert!(matches!(string(long.as_ptr().cast()), Err(Error::Text("s"))));
     }
 }

@@ -156,7 +156,8 @@ pub unsafe extern "C" fn wavesim_device_create(
 ) -> wavesim_status {
     guard(|| {
         let space = Space::now()?;
-        let target = space.string("target", target)?;
+        // SAFETY: as ours.
+        let target = unsafe { space.string("target", target)? };
         space.check("device", device as u64, size_of::<wavesim_device>() as u64, true)?;
         let handle = device::insert(Device::new(&target)?);
         // SAFETY: mapped and writable, as just checked; the caller lends it.
@@ -175,7 +176,7 @@ pub extern "C" fn wavesim_device_destroy(device: wavesim_device) -> wavesim_stat
 /// They must stay valid until unmapped or the device is destroyed.
 ///
 /// # Safety
-/// Nothing but launches on devices may access the memory while a launch runs, other than atomically.
+/// The memory stays valid that long. Nothing but launches on devices may access it while a launch runs, other than atomically.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wavesim_device_map(
     device: wavesim_device,
@@ -186,7 +187,8 @@ pub unsafe extern "C" fn wavesim_device_map(
 ) -> wavesim_status {
     guard(|| {
         Space::now()?.check("host", host as u64, length, writable)?;
-        device::with(device, |device| device.map(address, host.cast(), length, writable))
+        // SAFETY: as ours.
+        device::with(device, |device| unsafe { device.map(address, host.cast(), length, writable) })
     })
 }
 
@@ -282,6 +284,7 @@ pub unsafe extern "C" fn run_asm(
         let space = Space::now()?;
         // SAFETY: as ours.
         let code = unsafe { space.bytes("lib", lib.cast(), lib_sz as u64)? };
-        run_asm::run(&space, lib as u64, &code, [gx, gy, gz], [lx, ly, lz], args_ptr as u64)
+        // SAFETY: as ours.
+        unsafe { run_asm::run(&space, lib as u64, &code, [gx, gy, gz], [lx, ly, lz], args_ptr as u64) }
     }) as c_int
 }

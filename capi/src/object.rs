@@ -48,7 +48,8 @@ impl ObjectLaunch {
         let object = unsafe { space.bytes("launch.object", given.object, given.object_bytes)? };
         let kernel = match given.kernel.is_null() {
             true => None,
-            false => Some(space.string("launch.kernel", given.kernel)?),
+            // SAFETY: as ours.
+            false => Some(unsafe { space.string("launch.kernel", given.kernel)? }),
         };
         let kernarg = match given.kernarg_bytes {
             0 => Vec::new(),

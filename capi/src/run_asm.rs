@@ -17,7 +17,9 @@ const LDS_BYTES: u32 = 64 << 10;
 /// Scratch of a work-item, if the code uses it: nothing says how much it wants.
 const SCRATCH_BYTES: u32 = 16 << 10;
 
-pub fn run(
+/// # Safety
+/// What the kernel accesses is the caller's to access, as native code would, and stays mapped.
+pub unsafe fn run(
     space: &Space,
     address: u64,
     code: &[u8],
@@ -30,7 +32,7 @@ pub fn run(
     }
     let mut memory = Memory::empty();
     for range in space.ranges()? {
-        // SAFETY: mapped in this process; `run_asm`'s caller promises that what the kernel uses stays so.
+        // SAFETY: mapped in this process; the caller promises that what the kernel uses stays so.
         unsafe { memory.map_host(range.base, range.base as *mut u8, range.len, range.writable)? };
     }
     let ids = match grid {

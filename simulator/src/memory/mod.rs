@@ -5,13 +5,14 @@
 //!
 //! Absent on purpose: LDS and scratch. They belong to a workgroup, not to the device, and live in the scheduler's buffers.
 
+pub mod access;
 mod owned;
 
 #[cfg(test)]
 mod tests;
 
 use owned::Owned;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Base of the owned space: far from zero and from the apertures.
 pub const OWNED_BASE: u64 = 0x7000_0000_0000;
@@ -74,8 +75,8 @@ pub struct Region {
     pub len: u64,
 }
 
-/// Global memory. Shared by the threads that run workgroups: guest races are guest errors, so accesses go through raw pointers
-/// and never create references to guest bytes.
+/// Global memory. Shared by the threads that run workgroups, and perhaps by the embedder's: a guest's data race is the guest's error,
+/// so all accesses go through [`access`], which defines them, and there is never a reference to guest bytes.
 pub struct Memory {
     /// By base; they do not overlap.
     ranges: Vec<Range>,
@@ -86,8 +87,10 @@ pub struct Memory {
     regions: Vec<Region>,
     /// Bytes that the allocator leaves free behind each allocation.
     guard: u64,
-    /// Several host threads run on it: atomics must be the host's.
-    shared: AtomicBool,
+    /// Host threads that run on it.
+    runners: AtomicU32,
+    /// Some of it is the host's own, and may always be somebody else's too.
+    foreign: bool,
     /// Of a memory that counts words: a bit for each that was stored to.
     touched: Option<Owned>,
 }
@@ -100,10 +103,9 @@ struct Range {
     writable: bool,
 }
 
-// SAFETY: the pointers are to memory that outlives the `Memory` (owned, or promised by `map_host`'s caller); all access is by raw
-// reads and writes of plain bytes, atomics where atomicity matters.
+// SAFETY: the pointers are to memory that outlives the `Memory` (owned, or promised by `map_host`'s caller), and any thread may use them.
 unsafe impl Send for Memory {}
-// SAFETY: as above; concurrent plain accesses are the guest program's data races.
+// SAFETY: as above; what several threads access at once they access by `access`, or by atomics.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -117,7 +119,8 @@ impl Memory {
             next: OWNED_BASE,
             regions: Vec::new(),
             guard: 0,
-            shared: AtomicBool::new(false),
+            runners: AtomicU32::new(0),
+            foreign: false,
             touched: None,
         })
     }
@@ -191,7 +194,8 @@ impl Memory {
             next: OWNED_BASE,
             regions: Vec::new(),
             guard: 0,
-            shared: AtomicBool::new(false),
+            runners: AtomicU32::new(0),
+            foreign: false,
             touched: None,
         }
     }
@@ -199,7 +203,8 @@ impl Memory {
     /// Adds host memory at guest address `base`.
     ///
     /// # Safety
-    /// `host..host+len` must stay valid for reads (and writes if `writable`) as long as this `Memory` lives.
+    /// As long as this `Memory` is used, `len` bytes from `host` on stay valid for reads, and for writes if `writable`; meanwhile
+    /// others access them by atomics or as [`access`] does, and no Rust reference to them is used.
     pub unsafe fn map_host(
         &mut self,
         base: u64,
@@ -223,6 +228,7 @@ impl Memory {
             }
         }
         self.ranges.insert(at, Range { base, len, host, writable });
+        self.foreign = true;
         Ok(())
     }
 
@@ -361,14 +367,14 @@ impl Memory {
     pub fn load<const N: usize>(&self, address: u64) -> Result<[u8; N], MemError> {
         let at = self.locate(address, N as u64, false)?;
         // SAFETY: N bytes at `at` are inside a range.
-        Ok(unsafe { at.cast::<[u8; N]>().read_unaligned() })
+        Ok(unsafe { access::load(at) })
     }
 
     #[inline(always)]
     pub fn store<const N: usize>(&self, address: u64, bytes: [u8; N]) -> Result<(), MemError> {
         let at = self.locate(address, N as u64, true)?;
         // SAFETY: N bytes at `at` are inside a writable range.
-        unsafe { at.cast::<[u8; N]>().write_unaligned(bytes) };
+        unsafe { access::store(at, bytes) };
         Ok(())
     }
 
@@ -389,8 +395,8 @@ impl Memory {
             return Ok(());
         }
         let at = self.locate(address, out.len() as u64, false)?;
-        // SAFETY: `out.len()` bytes at `at` are inside a range; `out` is ours. `copy`, as a host range may be `out` itself.
-        unsafe { std::ptr::copy(at, out.as_mut_ptr(), out.len()) };
+        // SAFETY: as many bytes at `at` are inside a range; `out` is a reference, and so none of them (see `map_host`).
+        unsafe { access::read(at, out) };
         Ok(())
     }
 
@@ -399,33 +405,27 @@ impl Memory {
             return Ok(());
         }
         let at = self.locate(address, bytes.len() as u64, true)?;
-        // SAFETY: as many bytes at `at` are inside a writable range.
-        unsafe { std::ptr::copy(bytes.as_ptr(), at, bytes.len()) };
+        // SAFETY: as many bytes at `at` are inside a writable range; `bytes` is a reference, and so none of them (see `map_host`).
+        unsafe { access::write(at, bytes) };
         Ok(())
     }
 
-    /// Host pointer to `len` consecutive bytes, for copies of whole rows.
-    #[inline(always)]
-    pub fn span(&self, address: u64, len: u64, write: bool) -> Result<*mut u8, MemError> {
-        self.locate(address, len, write)
+    /// Takes note that so many host threads run on this memory, until the answer is dropped.
+    pub fn run_on(&self, threads: u32) -> Running<'_> {
+        self.runners.fetch_add(threads, Ordering::SeqCst);
+        Running { memory: self, threads }
     }
 
-    /// Tells whether several host threads run on this memory. Before they start. The host's own memory may always be somebody
-    /// else's too.
-    pub fn share(&self, shared: bool) {
-        let foreign = self.ranges.len() > self.owned.is_some() as usize;
-        self.shared.store(shared || foreign, Ordering::SeqCst);
-    }
-
+    /// Whether other host threads may access it now: then atomics must be the host's.
     #[inline(always)]
     pub fn is_shared(&self) -> bool {
-        self.shared.load(Ordering::Relaxed)
+        self.foreign || self.runners.load(Ordering::Relaxed) > 1
     }
 
     /// Compare-and-exchange on a naturally aligned word: `Ok(Ok(old))` if it was `old`, else the present one.
     pub fn cas32(&self, address: u64, old: u32, new: u32) -> Result<Result<u32, u32>, MemError> {
         let at = self.aligned(address, 4)?;
-        // SAFETY: aligned, inside a writable range; other threads access it as plain words or atomics.
+        // SAFETY: aligned, inside a writable range; other threads access it by `access` or atomics.
         let cell = unsafe { AtomicU32::from_ptr(at.cast()) };
         Ok(cell.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst))
     }
@@ -445,5 +445,17 @@ impl Memory {
             return Ok(at);
         }
         Err(MemError { address, size_bytes: size, write: true })
+    }
+}
+
+/// Host threads run on a memory ([`Memory::run_on`]).
+pub struct Running<'a> {
+    memory: &'a Memory,
+    threads: u32,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.memory.runners.fetch_sub(self.threads, Ordering::SeqCst);
     }
 }

@@ -208,7 +208,7 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
         fault: Mutex::new(None),
     };
     let threads = (dispatch.threads.max(1) as u64).min(total.max(1)) as usize;
-    memory.share(threads > 1);
+    let _running = memory.run_on(threads as u32);
     let instructions = if threads == 1 {
         work.run()
     } else {

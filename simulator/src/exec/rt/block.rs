@@ -11,8 +11,8 @@ use super::operands::{file, plain_stage, written};
 use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::op::Source;
-use crate::machine::Row;
 use crate::machine::wave::EXEC_LO;
+use crate::memory::access;
 
 /// Moves the elements of 32 lanes, at a base and an offset for each lane, to the registers from `d` on; or does nothing, and says so.
 ///
@@ -31,12 +31,17 @@ pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
     unsafe {
         let rows = file(cx).add(d as usize);
         match DWORDS {
-            1 => *rows = from.cast::<Row>().read_unaligned(),
+            1 => (*rows).0 = access::load_row(from),
             4 => load_quads(true, from, &mut *rows.cast()),
             _ => {
+                let mut block = [[0; 32]; DWORDS];
+                for n in 0..DWORDS {
+                    block[n] = access::load_row(from.add(128 * n));
+                }
+                let dwords = block.as_flattened();
                 for l in 0..32 {
                     for k in 0..DWORDS {
-                        (*rows.add(k)).0[l] = from.cast::<u32>().add(l * DWORDS + k).read_unaligned();
+                        (*rows.add(k)).0[l] = dwords[l * DWORDS + k];
                     }
                 }
             }
@@ -63,13 +68,18 @@ pub unsafe fn store_block<const WATCHED: bool, const DWORDS: usize>(
     unsafe {
         let rows = plain_stage(file(cx), data);
         match DWORDS {
-            1 => to.cast::<Row>().write_unaligned(*rows),
+            1 => access::store_row(to, &(*rows).0),
             4 => store_quads(true, to, &*rows.cast()),
             _ => {
+                let mut block = [[0; 32]; DWORDS];
+                let dwords = block.as_flattened_mut();
                 for l in 0..32 {
                     for k in 0..DWORDS {
-                        to.cast::<u32>().add(l * DWORDS + k).write_unaligned((*rows.add(k)).0[l]);
+                        dwords[l * DWORDS + k] = (*rows.add(k)).0[l];
                     }
+                }
+                for n in 0..DWORDS {
+                    access::store_row(to.add(128 * n), &block[n]);
                 }
             }
         }

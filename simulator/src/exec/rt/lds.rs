@@ -6,6 +6,7 @@
 use super::context::{Cx, Flow};
 use super::memory::{element, far_load, far_store, set_element, sums};
 use crate::machine::Row;
+use crate::memory::access;
 use isa_spec::pcode::ir::Space;
 
 /// An LDS address as an offset: those of more than 32 bits are beyond every allocation.
@@ -37,7 +38,7 @@ pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
     }
     for l in 0..32 {
         // SAFETY: likewise.
-        let element = unsafe { element::<BYTES, DWORDS>(lds.add(at.0[l] as usize)) };
+        let element = unsafe { element::<BYTES, DWORDS>(lds, at.0[l] as usize) };
         for k in 0..DWORDS {
             rows[k].0[l] = element[k];
         }
@@ -69,7 +70,7 @@ pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
     for l in 0..32 {
         if exec >> l & 1 == 1 {
             // SAFETY: likewise.
-            unsafe { set_element::<BYTES, DWORDS>(lds.add(at.0[l] as usize), rows, l) };
+            unsafe { set_element::<BYTES, DWORDS>(lds, at.0[l] as usize, rows, l) };
         }
     }
     Ok(())
@@ -160,7 +161,7 @@ fn in_order() -> std::arch::x86_64::__m256i {
     std::arch::x86_64::_mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28)
 }
 
-/// One word a lane from each of `from`, at the same offsets.
+/// One word a lane from each of `from`, at the same offsets. Of LDS, or of global memory.
 ///
 /// # Safety
 /// Four bytes at every offset can be read, each of `rows` written; `fast` is the host's.
@@ -197,19 +198,19 @@ unsafe fn load_words_avx2<const N: usize>(from: [*const u8; N], offsets: &Row, r
         unsafe {
             if _mm256_testz_si256(apart, apart) == 1 {
                 for n in 0..N {
-                    let word = from[n].add(first).cast::<i32>().read_unaligned();
-                    _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), _mm256_set1_epi32(word));
+                    let words = access::broadcast_u32_at(from[n], first);
+                    _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), words);
                 }
             } else if _mm256_testz_si256(unlike, unlike) == 1 {
                 for n in 0..N {
-                    let words = _mm256_loadu_si256(from[n].add(first).cast());
+                    let words = access::load_256_at(from[n], first);
                     _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), words);
                 }
             } else {
                 for n in 0..N {
                     for l in 0..8 {
                         let at = offsets.0[8 * k + l] as usize;
-                        (*rows[n]).0[8 * k + l] = from[n].add(at).cast::<u32>().read_unaligned();
+                        (*rows[n]).0[8 * k + l] = access::load_u32_at(from[n], at);
                     }
                 }
             }
@@ -224,7 +225,7 @@ unsafe fn load_words_anywhere<const N: usize>(from: [*const u8; N], offsets: &Ro
     for n in 0..N {
         for l in 0..32 {
             // SAFETY: by the contract.
-            unsafe { (*rows[n]).0[l] = from[n].add(offsets.0[l] as usize).cast::<u32>().read_unaligned() };
+            unsafe { (*rows[n]).0[l] = access::load_u32_at(from[n], offsets.0[l] as usize) };
         }
     }
 }

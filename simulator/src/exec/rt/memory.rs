@@ -10,7 +10,7 @@ use super::watch;
 use crate::exec::machine_ops::Event;
 use crate::machine::Row;
 use crate::machine::wave::LAST_ADDRESSES;
-use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE};
+use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE, access};
 use isa_spec::pcode::ir::Space;
 
 enum Place {
@@ -260,7 +260,7 @@ fn load_near<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Near) ->
     for l in 0..32 {
         let offset = if at.in_order { l * BYTES } else { at.offsets.0[l] as usize };
         // SAFETY: who made `at` has checked the lowest and the highest address; inactive lanes read at the lowest.
-        let element = unsafe { element::<BYTES, DWORDS>(at.host.add(offset)) };
+        let element = unsafe { element::<BYTES, DWORDS>(at.host, offset) };
         for k in 0..DWORDS {
             rows[k].0[l] = element[k];
         }
@@ -334,14 +334,14 @@ fn store_near<const BYTES: usize, const DWORDS: usize>(
     if at.in_order {
         for l in 0..32 {
             // SAFETY: who made `at` has checked that 32 elements from here on are inside one writable space.
-            unsafe { set_element::<BYTES, DWORDS>(at.host.add(l * BYTES), rows, l) };
+            unsafe { set_element::<BYTES, DWORDS>(at.host, l * BYTES, rows, l) };
         }
         return;
     }
     for l in 0..32 {
         if exec >> l & 1 == 1 {
             // SAFETY: who made `at` has checked the lowest and the highest address of active lanes.
-            unsafe { set_element::<BYTES, DWORDS>(at.host.add(at.offsets.0[l] as usize), rows, l) };
+            unsafe { set_element::<BYTES, DWORDS>(at.host, at.offsets.0[l] as usize, rows, l) };
         }
     }
 }
@@ -356,43 +356,60 @@ pub(super) fn sums(base: u64, offsets: &Row) -> Addresses {
     addresses
 }
 
-/// `BYTES` bytes as registers, zeros beyond their end. Sizes are 1, 2, or whole dwords.
+/// `BYTES` bytes at `base + offset` as registers, zeros beyond their end. Sizes are 1, 2, or whole dwords.
 ///
 /// # Safety
 /// The bytes can be read.
 #[inline(always)]
-pub(super) unsafe fn element<const BYTES: usize, const DWORDS: usize>(at: *const u8) -> [u32; DWORDS] {
+pub(super) unsafe fn element<const BYTES: usize, const DWORDS: usize>(
+    base: *const u8,
+    offset: usize,
+) -> [u32; DWORDS] {
     // SAFETY: by the contract.
     unsafe {
         match BYTES {
-            1 => [at.read() as u32; DWORDS],
-            2 => [at.cast::<u16>().read_unaligned() as u32; DWORDS],
-            _ => at.cast::<[u32; DWORDS]>().read_unaligned(),
+            1 => [access::load_u8_at(base, offset) as u32; DWORDS],
+            2 => [access::load_u16_at(base, offset) as u32; DWORDS],
+            _ => {
+                let mut element = [0; DWORDS];
+                // Pairs are one access: those of a lane's 64 bits are not torn where they are aligned.
+                for k in (0..DWORDS - DWORDS % 2).step_by(2) {
+                    let pair = access::load_u64_at(base, offset + 4 * k);
+                    (element[k], element[k + 1]) = (pair as u32, (pair >> 32) as u32);
+                }
+                if DWORDS % 2 == 1 {
+                    element[DWORDS - 1] = access::load_u32_at(base, offset + 4 * (DWORDS - 1));
+                }
+                element
+            }
         }
     }
 }
 
-/// Writes a lane's `BYTES` bytes.
+/// Writes a lane's `BYTES` bytes to `base + offset`.
 ///
 /// # Safety
 /// The bytes can be written.
 #[inline(always)]
 pub(super) unsafe fn set_element<const BYTES: usize, const DWORDS: usize>(
-    at: *mut u8,
+    base: *mut u8,
+    offset: usize,
     rows: &[Row; DWORDS],
     l: usize,
 ) {
     // SAFETY: by the contract.
     unsafe {
         match BYTES {
-            1 => at.write(rows[0].0[l] as u8),
-            2 => at.cast::<u16>().write_unaligned(rows[0].0[l] as u16),
+            1 => access::store_u8_at(base, offset, rows[0].0[l] as u8),
+            2 => access::store_u16_at(base, offset, rows[0].0[l] as u16),
             _ => {
-                let mut element = [0; DWORDS];
-                for k in 0..DWORDS {
-                    element[k] = rows[k].0[l];
+                for k in (0..DWORDS - DWORDS % 2).step_by(2) {
+                    let pair = rows[k].0[l] as u64 | (rows[k + 1].0[l] as u64) << 32;
+                    access::store_u64_at(base, offset + 4 * k, pair);
                 }
-                at.cast::<[u32; DWORDS]>().write_unaligned(element);
+                if DWORDS % 2 == 1 {
+                    access::store_u32_at(base, offset + 4 * (DWORDS - 1), rows[DWORDS - 1].0[l]);
+                }
             }
         }
     }
@@ -632,7 +649,7 @@ pub(super) fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usiz
     let last = &mut cx.wave.last_addresses[cx.op.number as usize % LAST_ADDRESSES];
     let step = address.wrapping_sub(*last);
     *last = address;
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     if step != 0 {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let next = host.wrapping_add(step.wrapping_mul(2) as usize);
@@ -641,7 +658,7 @@ pub(super) fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usiz
             unsafe { _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(line).cast()) };
         }
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (host, len, step);
 }
 

@@ -1,6 +1,7 @@
 //! Elements of four dwords to and from rows, 32 lanes one after the other: transposes of 4 x 4 dwords, eight lanes at a time.
 
 use crate::machine::Row;
+use crate::memory::access;
 
 /// Loads 32 elements.
 ///
@@ -40,7 +41,7 @@ pub unsafe fn store_quads(fast: bool, to: *mut u8, rows: &[Row; 4]) {
 unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [Row; 4]) {
     for l in 0..32 {
         // SAFETY: by the contract.
-        let element = unsafe { from.add(16 * l).cast::<[u32; 4]>().read_unaligned() };
+        let element = unsafe { super::memory::element::<16, 4>(from, 16 * l) };
         for (row, value) in rows.iter_mut().zip(element) {
             row.0[l] = value;
         }
@@ -52,14 +53,21 @@ unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [Row; 4]) {
 #[inline(never)]
 unsafe fn store_quads_anywhere(to: *mut u8, rows: &[Row; 4]) {
     for l in 0..32 {
-        let element = [rows[0].0[l], rows[1].0[l], rows[2].0[l], rows[3].0[l]];
         // SAFETY: by the contract.
-        unsafe { to.add(16 * l).cast::<[u32; 4]>().write_unaligned(element) };
+        unsafe { super::memory::set_element::<16, 4>(to, 16 * l, rows, l) };
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
+
+/// A pair of vectors from the low halves of two, and from their high halves.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+fn halves(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
+    (_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b))
+}
 
 /// Lanes `n` and `n + 4` in the halves of vector `n`, to a vector for each dword; and the other way round, as it is its own inverse.
 #[cfg(target_arch = "x86_64")]
@@ -83,17 +91,19 @@ fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
 #[inline]
 unsafe fn load_quads_avx2(from: *const u8, rows: &mut [Row; 4]) {
     for first in [0, 8, 16, 24] {
-        let pair = |n: usize| {
-            let at = from.wrapping_add(16 * (first + n));
-            // SAFETY: by the contract: lanes below 32.
-            unsafe {
-                _mm256_inserti128_si256::<1>(
-                    _mm256_castsi128_si256(_mm_loadu_si128(at.cast())),
-                    _mm_loadu_si128(at.wrapping_add(64).cast()),
-                )
-            }
+        let at = from.wrapping_add(16 * first);
+        // SAFETY: by the contract: lanes below 32.
+        let (a, b, c, d) = unsafe {
+            (
+                access::load_256::<0>(at),
+                access::load_256::<32>(at),
+                access::load_256::<64>(at),
+                access::load_256::<96>(at),
+            )
         };
-        let vectors = transpose([pair(0), pair(1), pair(2), pair(3)]);
+        // Two lanes a vector, to lanes `n` and `n + 4`.
+        let ((a, b), (c, d)) = (halves(a, c), halves(b, d));
+        let vectors = transpose([a, b, c, d]);
         for (row, vector) in rows.iter_mut().zip(vectors) {
             // SAFETY: eight of the row's 32 dwords.
             unsafe { _mm256_storeu_si256(row.0[first..first + 8].as_mut_ptr().cast(), vector) };
@@ -110,14 +120,16 @@ unsafe fn store_quads_avx2(to: *mut u8, rows: &[Row; 4]) {
     for first in [0, 8, 16, 24] {
         // SAFETY: eight of the row's 32 dwords.
         let eight = |k: usize| unsafe { _mm256_loadu_si256(rows[k].0[first..first + 8].as_ptr().cast()) };
-        let vectors = transpose([eight(0), eight(1), eight(2), eight(3)]);
-        for (n, vector) in vectors.into_iter().enumerate() {
-            let at = to.wrapping_add(16 * (first + n));
-            // SAFETY: by the contract: lanes below 32.
-            unsafe {
-                _mm_storeu_si128(at.cast(), _mm256_castsi256_si128(vector));
-                _mm_storeu_si128(at.wrapping_add(64).cast(), _mm256_extracti128_si256::<1>(vector));
-            }
+        let [a, b, c, d] = transpose([eight(0), eight(1), eight(2), eight(3)]);
+        // Lanes `n` and `n + 4`, to two lanes a vector.
+        let ((a, c), (b, d)) = (halves(a, b), halves(c, d));
+        let at = to.wrapping_add(16 * first);
+        // SAFETY: by the contract: lanes below 32.
+        unsafe {
+            access::store_256::<0>(at, a);
+            access::store_256::<32>(at, b);
+            access::store_256::<64>(at, c);
+            access::store_256::<96>(at, d);
         }
     }
 }
