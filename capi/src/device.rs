@@ -12,7 +12,7 @@ use wavesim::fault::Fault;
 use wavesim::loader::abi;
 use wavesim::loader::prepared::{Prepared, Shape};
 use wavesim::memory::Memory;
-use wavesim::sched::dispatch::{self, InitialState, Layout, RunStats};
+use wavesim::sched::dispatch::{self, InitialState, Layout, Registers, RunStats};
 
 /// SGPRs that a launch can fill: all, but for the workgroup ids behind them.
 pub const MAX_USER_SGPRS: u32 = 100;
@@ -209,6 +209,7 @@ impl Launch {
             wave_size: given.wave_size,
             lds_bytes: given.lds_bytes,
             scratch_bytes: given.scratch_bytes.checked_next_multiple_of(4).unwrap_or(!3),
+            registers: Registers::ALL,
             init: InitialState {
                 layout,
                 mode,

@@ -3,7 +3,7 @@
 use wavesim::arch::Arch;
 use wavesim::exec::program::Program;
 use wavesim::memory::Memory;
-use wavesim::sched::dispatch::{self, Dispatch, InitialState, Layout, Schedule};
+use wavesim::sched::dispatch::{self, Dispatch, InitialState, Layout, Registers, Schedule};
 
 const BASE: u64 = 0x10_0000;
 const ROUNDS: u32 = 200;
@@ -40,6 +40,7 @@ fn no_atomic_is_lost() {
             wave_size: 32,
             lds_bytes: 0,
             scratch_bytes: 0,
+            registers: Registers::ALL,
             init: InitialState {
                 layout: Layout::Text { group_ids: [false; 3], item_ids: [false; 3] },
                 mode: 0xf0,

@@ -350,6 +350,13 @@ impl Program {
         self.descriptors.iter().map(|d| d.descriptor.kernel.as_str())
     }
 
+    /// Registers that a kernel's descriptor asks for: `.amdhsa_next_free_vgpr` and `.amdhsa_next_free_sgpr`.
+    pub fn registers(&self, kernel: &str) -> [Option<u32>; 2] {
+        let found = self.descriptors.iter().find(|d| d.descriptor.kernel == kernel);
+        let values = Values::new(&self.symbols, Base::At(&self.sections, 0));
+        found.map_or([None; 2], |d| d.descriptor.registers(|expr| expr.eval(&values).ok()))
+    }
+
     /// Lanes of the waves that the kernels are for, as the first descriptor has it; 32 where there is none.
     pub fn wave(&self) -> u32 {
         self.descriptors.first().map_or(32, |d| d.descriptor.wave())

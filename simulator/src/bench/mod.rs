@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use crate::loader::code_object::{self, LoadError};
 use crate::loader::prepared::{self, Shape};
 use crate::memory::{AllocError, MemError, Memory};
-use crate::sched::dispatch::{self, Dispatch, InitialState, Layout, RunStats};
+use crate::sched::dispatch::{self, Dispatch, DispatchError, InitialState, Layout, RunStats};
 use std::time::Instant;
 pub use workloads::{WORKLOADS, Workload};
 
@@ -26,6 +26,8 @@ pub enum BenchError {
     Program(#[from] TooLarge),
     #[error(transparent)]
     Access(#[from] MemError),
+    #[error(transparent)]
+    Dispatch(#[from] DispatchError),
     #[error("{0}")]
     Fault(Box<Fault>),
     #[error("{workload}: wrong result: {what}")]
@@ -101,6 +103,7 @@ impl Prepared {
             wave_size: 32,
             lds_bytes: kernel.group_segment,
             scratch_bytes: kernel.private_segment,
+            registers: kernel.registers(),
             init: InitialState {
                 layout: Layout::Hsa {
                     first_system_sgpr: (kernel.rsrc2 >> 1 & 31) as u16,
@@ -147,7 +150,7 @@ impl Prepared {
     /// One launch with checks. The workloads have nothing to find.
     pub fn checked(&self, checks: &[Check]) -> Result<RunStats, BenchError> {
         let dispatch = self.run.dispatch(u64::MAX);
-        let mut checker = Checker::new(&self.run, checks);
+        let mut checker = Checker::new(&self.run, checks)?;
         let (stats, result) = dispatch::run_observed(&dispatch, &self.run.memory, &mut checker);
         result.map_err(BenchError::Fault)?;
         match checker.finish(None).first() {

@@ -1,5 +1,7 @@
 //! `hazard`: uses that the architecture forbids or that give what nobody wants, though a functional simulator runs them.
 //!
+//! - a register that the kernel has not declared: VGPRs beyond those it is allocated, where sources read v0 and results are dropped (RDNA3
+//!   manual, *VGPR Out of Range Behavior*), SGPRs beyond those that its directives or its metadata count;
 //! - what no assembler lets pass ([`legal`]): scalar registers at a wrong number, more scalar values than the constant bus brings, halves of
 //!   a dual instruction that need the same bank;
 //! - offsets and addresses of scalar loads whose low bits hardware ignores;
@@ -18,6 +20,8 @@ use crate::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
 use crate::exec::observe::Step;
 use crate::exec::program::Program;
 use crate::inst::Inst;
+use crate::loader::prepared::Shape;
+use crate::sched::dispatch::Registers;
 use isa_spec::tables::Role;
 
 /// What is known of each instruction, and the last matrix result of each wave.
@@ -33,8 +37,12 @@ pub struct Shadow {
 }
 
 impl Shadow {
-    pub fn new(program: &Program, effects: &[Effects], wave_size: u32) -> Shadow {
-        let fixed: Vec<_> = program.insts.iter().map(|inst| wrong(inst, program.arch, wave_size)).collect();
+    pub fn new(program: &Program, effects: &[Effects], shape: &Shape) -> Shadow {
+        let wrong = |(inst, effects): (&Inst, &Effects)| {
+            undeclared(program.arch, effects, shape.registers)
+                .or_else(|| wrong(inst, program.arch, shape.wave_size))
+        };
+        let fixed: Vec<_> = program.insts.iter().zip(effects).map(wrong).collect();
         let words: Vec<bool> =
             program.insts.iter().map(|inst| legal::loads_words(inst, program.arch)).collect();
         // A vector instruction counts where it may stand between two matrix instructions.
@@ -143,6 +151,27 @@ fn misaligned(step: &Step<'_>, effects: &Effects, report: &mut Report) {
             report.add(Finding::new(Check::Hazard, kind, message, Site::new(step, None)));
         }
     }
+}
+
+/// A register beyond those that the kernel declares.
+fn undeclared(arch: Arch, effects: &Effects, declared: Registers) -> Option<(&'static str, String)> {
+    let beyond = |used: &&Use| {
+        let end = used.first + used.count;
+        match used.file {
+            File::Vgpr => end > declared.vgprs,
+            File::Sgpr => used.first < Registers::ALL.sgprs && end > declared.sgprs,
+            File::Scc => false,
+        }
+    };
+    let used = effects.reads.iter().chain(&effects.writes).filter(|u| u.role != Role::State).find(beyond)?;
+    let name = register_name(arch, used.file, used.first, used.count);
+    let (count, kind, directive) = match used.file {
+        File::Vgpr => (declared.vgprs, "VGPRs", "next_free_vgpr"),
+        _ => (declared.sgprs, "SGPRs", "next_free_sgpr"),
+    };
+    let message =
+        format!("{name} is beyond the {count} {kind} that the kernel declares (.amdhsa_{directive})");
+    Some(("undeclared register", message))
 }
 
 /// What is wrong with an instruction as it stands.

@@ -25,6 +25,7 @@ use crate::exec::observe::{Done, Observer, Step};
 use crate::exec::watch::Place;
 use crate::fault::{Fault, FaultKind};
 use crate::loader::prepared::Prepared;
+use crate::sched::dispatch::DispatchError;
 use std::ops::ControlFlow;
 
 /// One check.
@@ -95,7 +96,11 @@ pub struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    pub fn new(prepared: &'a Prepared, checks: &[Check]) -> Checker<'a> {
+    /// # Errors
+    /// A launch that cannot run.
+    pub fn new(prepared: &'a Prepared, checks: &[Check]) -> Result<Checker<'a>, DispatchError> {
+        // The shadows are as large as the launch says.
+        prepared.dispatch(0).check()?;
         let shape = &prepared.shape;
         let effects = effects::table(&prepared.program, shape.wave_size);
         let chosen = |check| checks.contains(&check);
@@ -108,9 +113,9 @@ impl<'a> Checker<'a> {
             hazard: chosen(Check::Hazard),
         };
         let waits = waits::Shadow::new(&prepared.program, &effects);
-        let hazard = hazard::Shadow::new(&prepared.program, &effects, shape.wave_size);
+        let hazard = hazard::Shadow::new(&prepared.program, &effects, shape);
         let concerned = |at| waits.concerns(at) || on.hazard && hazard.concerns(at);
-        Checker {
+        Ok(Checker {
             prepared,
             stretches: stretch::Stretches::new(&prepared.program, &effects, concerned),
             init: init::Shadow::new(&prepared.program, shape),
@@ -122,7 +127,7 @@ impl<'a> Checker<'a> {
             effects,
             on,
             report: Report::new(checks, prepared.program.arch),
-        }
+        })
     }
 
     /// Everything found; `fault` is what ended the run, if something did.

@@ -41,21 +41,24 @@ pub fn parse_check(name: &str) -> Result<Check, String> {
     })
 }
 
+/// What was found, and how the run ended.
+pub type Checked = (Vec<Finding>, RunStats, Option<Box<Fault>>);
+
 /// Runs the kernel with checks; none named are all.
 pub fn checked(
     prepared: &Prepared,
     dispatch: &dispatch::Dispatch<'_>,
     checks: &[Check],
-) -> (Vec<Finding>, RunStats, Option<Box<Fault>>) {
+) -> Result<Checked, dispatch::DispatchError> {
     let checks = if checks.is_empty() { Check::of(prepared.program.arch) } else { checks };
-    let mut checker = Checker::new(prepared, checks);
+    let mut checker = Checker::new(prepared, checks)?;
     let (stats, result) = dispatch::run_observed(dispatch, &prepared.memory, &mut checker);
     let fault = result.err();
     let findings = checker.finish(fault.as_deref());
     // What the barrier check has told already.
     let told = checks.contains(&Check::Barrier);
     let fault = fault.filter(|f| !(told && f.kind == FaultKind::BarrierDeadlock));
-    (findings, stats, fault)
+    Ok((findings, stats, fault))
 }
 
 pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
@@ -70,7 +73,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut dispatch = args.input.dispatch(&prepared)?;
     let bar = super::progress::Bar::new(args.quiet || args.json, dispatch.workgroups());
     dispatch.progress = Some(bar.counter());
-    let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &args.checks));
+    let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &args.checks))?;
     for finding in &findings {
         if args.json {
             writeln!(out, "{}", finding.json())?;

@@ -8,6 +8,7 @@ use crate::asm::error::{AsmError, Span};
 use crate::asm::program::{self, File, LineError, Program};
 use crate::asm::{Options, object};
 use crate::files::{FileError, Files};
+use crate::sched::dispatch::Registers;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -143,6 +144,20 @@ impl Assembled {
         let lines: HashMap<u64, u32> = listed.map(|l| (l.offset, l.line as u32)).collect();
         for (pc, line) in prepared.program.pcs.iter().zip(&mut prepared.program.lines) {
             *line = lines.get(pc).copied().unwrap_or(0);
+        }
+        // The descriptor rounds counts of registers, or leaves them out.
+        let entry = prepared.shape.entry_pc;
+        let starts_here = |name: &&str| self.program.labels().any(|l| l == (*name, code.unwrap_or(0), entry));
+        if let Some(kernel) = self.program.kernels().find(starts_here) {
+            let most = Registers::ALL;
+            let registers = &mut prepared.shape.registers;
+            let [vgprs, sgprs] = self.program.registers(kernel);
+            if let Some(vgprs) = vgprs {
+                registers.vgprs = vgprs.clamp(1, most.vgprs as u32) as u16;
+            }
+            if let Some(sgprs) = sgprs {
+                registers.sgprs = sgprs.min(most.sgprs as u32) as u16;
+            }
         }
         let labels = self.program.labels().filter(|l| Some(l.1) == code && !l.0.contains('#'));
         prepared.labels = labels.map(|(name, _, offset)| (name.to_string(), offset)).collect();

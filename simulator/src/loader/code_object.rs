@@ -3,6 +3,7 @@
 use super::bundle;
 use super::image::Image;
 use crate::arch::Arch;
+use crate::sched::dispatch::Registers;
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -57,6 +58,8 @@ pub struct Kernel {
     pub args: Option<Vec<Arg>>,
     /// Work-items of a workgroup, where the metadata says so (`.reqd_workgroup_size`).
     pub block: Option<[u32; 3]>,
+    /// `.vgpr_count` and `.sgpr_count` of the metadata, likewise.
+    pub counts: [Option<u32>; 2],
     /// Names of places in `.text`, by offset there.
     pub labels: Vec<(String, u64)>,
 }
@@ -79,6 +82,27 @@ impl Kernel {
     /// The arguments that the kernel's source has, as far as metadata tells of them.
     pub fn explicit(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().flatten().filter(|a| !a.kind.starts_with("hidden_"))
+    }
+}
+
+impl Kernel {
+    /// Lanes of a wave.
+    pub fn wave_size(&self) -> u32 {
+        if self.properties >> 10 & 1 == 1 { 32 } else { 64 }
+    }
+
+    /// Registers of a wave: VGPRs as the descriptor has them, in granules of 8 (wave32) or 4, or as the metadata says more exactly. SGPRs
+    /// are not in the descriptor: the processors allocate all of them, so that only what the metadata declares is left to hold a kernel to.
+    pub fn registers(&self) -> Registers {
+        let granule = if self.wave_size() == 32 { 8 } else { 4 };
+        let allocated = ((self.rsrc1 & 63) + 1) * granule;
+        let [vgprs, sgprs] = self.counts;
+        let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(granule) == allocated);
+        let most = Registers::ALL;
+        Registers {
+            vgprs: exact.unwrap_or(allocated).min(most.vgprs as u32) as u16,
+            sgprs: sgprs.map_or(most.sgprs, |n| n.min(most.sgprs as u32) as u16),
+        }
     }
 }
 
@@ -232,13 +256,13 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     }
     // Hand-written assembly may come without metadata: then the descriptor is all that is known.
     let note = file.section_by_name(".note").map(|note| note.data()).transpose()?;
-    let (args, block) = match note.filter(|note| !note.is_empty()) {
+    let (args, block, counts) = match note.filter(|note| !note.is_empty()) {
         Some(note) => {
             let found =
                 metadata(note, kernel).ok_or_else(|| LoadError::Bad("metadata of the kernel".into()))?;
-            (Some(found.args), found.block)
+            (Some(found.args), found.block, [found.vgprs, found.sgprs])
         }
-        None => (None, None),
+        None => (None, None, [None; 2]),
     };
     let mut labels: Vec<(String, u64)> = file
         .dynamic_symbols()
@@ -264,6 +288,7 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         image,
         args,
         block,
+        counts,
         labels,
     })
 }
@@ -290,6 +315,10 @@ struct KernelMetadata {
     args: Vec<Arg>,
     #[serde(rename = ".reqd_workgroup_size")]
     block: Option<[u32; 3]>,
+    #[serde(rename = ".vgpr_count")]
+    vgprs: Option<u32>,
+    #[serde(rename = ".sgpr_count")]
+    sgprs: Option<u32>,
 }
 
 /// Looks for a kernel's entry in the root's map, then in its list of kernels.

@@ -9,7 +9,7 @@ use crate::asm::plain::{self, number};
 use crate::asm::program::LineError;
 use crate::exec::program::{Program, TooLarge};
 use crate::memory::{AllocError, Memory, OWNED_BASE, WORD, word_address};
-use crate::sched::dispatch::{InitialState, Layout};
+use crate::sched::dispatch::{InitialState, Layout, Registers};
 
 /// Words and their first contents, by address.
 pub type Data = Vec<(u32, u32)>;
@@ -111,6 +111,7 @@ pub fn prepare(
             wave_size: machine.lanes.count(),
             lds_bytes: 0,
             scratch_bytes: 0,
+            registers: Registers::ALL,
             // The mode of floats, of which there are none.
             init: InitialState {
                 layout: Layout::Own(&machine.vector),

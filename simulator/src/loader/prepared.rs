@@ -4,7 +4,7 @@
 use crate::array::{Array, DType};
 use crate::exec::program::Program;
 use crate::memory::{AllocError, MemError, Memory};
-use crate::sched::dispatch::{Dispatch, InitialState, Schedule};
+use crate::sched::dispatch::{Dispatch, InitialState, Registers, Schedule};
 use crate::text::print::Print;
 
 /// A program with its memory filled and its launch described.
@@ -30,6 +30,7 @@ pub struct Shape {
     pub wave_size: u32,
     pub lds_bytes: u32,
     pub scratch_bytes: u32,
+    pub registers: Registers,
     pub init: InitialState,
     pub entry_pc: u64,
     pub code_base: u64,
@@ -105,6 +106,7 @@ impl Prepared {
             wave_size: s.wave_size,
             lds_bytes: s.lds_bytes,
             scratch_bytes: s.scratch_bytes,
+            registers: s.registers,
             init: s.init.clone(),
             entry_pc: s.entry_pc,
             code_base: s.code_base,

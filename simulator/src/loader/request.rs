@@ -236,7 +236,7 @@ fn finish(
     let code_base = code.wrapping_add(*text);
     let mut bytes = vec![0; bytes.len()];
     memory.read(code_base, &mut bytes)?;
-    let wave_size = if kernel.properties >> 10 & 1 == 1 { 32 } else { 64 };
+    let wave_size = kernel.wave_size();
     let dynamic_stack = if kernel.properties >> 11 & 1 == 1 { DYNAMIC_STACK } else { 0 };
     let scratch = kernel.private_segment.max(dynamic_stack);
     let shape = Shape {
@@ -245,6 +245,7 @@ fn finish(
         wave_size,
         lds_bytes: round(kernel.group_segment)?.saturating_add(shape.dynamic_lds),
         scratch_bytes: scratch.checked_next_multiple_of(4).unwrap_or(!3),
+        registers: kernel.registers(),
         init: abi::initial_state(kernel, kernarg_at, packet_at),
         entry_pc: kernel.entry - text,
         code_base,

@@ -6,7 +6,7 @@ use crate::arch::Arch;
 use crate::exec::program::{Program, TooLarge};
 use crate::machine::VGPRS;
 use crate::memory::{AllocError, Memory};
-use crate::sched::dispatch::{InitialState, Layout};
+use crate::sched::dispatch::{InitialState, Layout, Registers};
 use crate::text::TextKernel;
 use crate::text::header::{Abi, Arg};
 
@@ -75,6 +75,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         wave_size: kernel.wave,
         lds_bytes,
         scratch_bytes: scratch_bytes.checked_next_multiple_of(4).unwrap_or(!3),
+        registers: Registers::ALL,
         init: InitialState { layout, mode, sgprs: vec![(first, pointer)], vgprs: VGPRS as u16 },
         entry_pc: 0,
         code_base: CODE_BASE,

@@ -6,6 +6,8 @@ use crate::arch::machine::VectorFile;
 use crate::exec::observe::Observer;
 use crate::exec::program::Program;
 use crate::fault::{Fault, FaultKind};
+use crate::machine::VGPRS;
+use crate::machine::wave::VCC_LO;
 use crate::memory::Memory;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,6 +25,7 @@ pub struct Dispatch<'a> {
     pub lds_bytes: u32,
     /// Private memory of a lane.
     pub scratch_bytes: u32,
+    pub registers: Registers,
     pub init: InitialState,
     /// Byte offset of the first instruction in the program.
     pub entry_pc: u64,
@@ -39,6 +42,19 @@ pub struct Dispatch<'a> {
 
 /// Set to end all runs of the process between turns, with a fault that says where the waves stand: Ctrl-C.
 pub static INTERRUPT: AtomicBool = AtomicBool::new(false);
+
+/// Registers that a wave is allocated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers {
+    pub vgprs: u16,
+    /// Numbered ones, without VCC and the other special registers.
+    pub sgprs: u16,
+}
+
+impl Registers {
+    /// All that instructions can name.
+    pub const ALL: Registers = Registers { vgprs: VGPRS as u16, sgprs: VCC_LO as u16 };
+}
 
 /// Registers of a wave at its start.
 #[derive(Debug, Clone)]
@@ -97,10 +113,10 @@ pub enum DispatchError {
 
 /// Work-items of a workgroup (RDNA4 manual, *Work-groups and Barriers*).
 pub const MAX_ITEMS: u64 = 1024;
-/// Bytes of LDS, in WGP mode.
-pub const MAX_LDS: u32 = 128 << 10;
+/// Bytes of LDS that a workgroup can be allocated (RDNA3 manual, *LDS*; RDNA4 manual likewise).
+pub const MAX_LDS: u32 = 64 << 10;
 /// Bytes of scratch of a workgroup: a bound of ours, so that no header makes us take all of the host's memory.
-pub const MAX_SCRATCH: u64 = 1 << 31;
+pub const MAX_SCRATCH: u64 = 128 << 20;
 
 impl Dispatch<'_> {
     /// Work-items of a workgroup.

@@ -19,6 +19,9 @@ const RANDOM_TURN: u64 = 64;
 /// Instructions taken from the dispatch's budget at a time: its count is shared by threads, turns may be short.
 const ALLOWANCE: u64 = 1 << 16;
 
+/// Scratch of a workgroup that is zeroed in place.
+const FILLED: usize = 4 << 20;
+
 /// What a wave is doing between its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -80,7 +83,7 @@ impl<'a> Group<'a> {
         self.id = id;
         self.shared = Workgroup::new(self.slots.len() as u32);
         self.lds.fill(0);
-        self.scratch.fill(0);
+        clear(&mut self.scratch);
         for (index, slot) in self.slots.iter_mut().enumerate() {
             slot.wave.reset();
             slot.status = Status::Running;
@@ -369,6 +372,14 @@ impl<'a> Group<'a> {
             lane,
             address,
         })
+    }
+}
+
+/// Zeroes it: much is mapped anew instead, as most of it was hardly touched.
+fn clear(scratch: &mut Vec<u8>) {
+    match scratch.len() {
+        0..=FILLED => scratch.fill(0),
+        len => *scratch = vec![0; len],
     }
 }
 
