@@ -237,7 +237,7 @@ wavesim_status wavesim_device_destroy(wavesim_device device);
  * They must stay valid until unmapped or the device is destroyed.
  *
  * # Safety
- * Nothing but launches on devices may access the memory while a launch runs, other than atomically.
+ * The memory stays valid that long. Nothing but launches on devices may access it while a launch runs, other than atomically.
  */
 wavesim_status wavesim_device_map(wavesim_device device,
                                   uint64_t address,

@@ -2,29 +2,35 @@
 //! (or text and tree) are two views of one thing, it compares them. `fuzz/` runs them under libFuzzer, `tests/front_end_fuzz.rs` on
 //! damaged files of the repository, with memory counted.
 
+use crate::random::{self, Rng};
 use isa_spec::pcode::{parse, print as pcode_print};
 use isa_spec::source::SourceMap;
 use isa_spec::{diag, report, xml};
 use wavesim::arch::Arch;
 use wavesim::asm::{self, NoSymbols, Options, object, print, program};
+use wavesim::check::{Check, Checker};
 use wavesim::codec;
+use wavesim::exec::program::Program;
 use wavesim::files::Files;
 use wavesim::inst::Inst;
-use wavesim::loader::abi::Shape;
+use wavesim::loader::abi;
 use wavesim::loader::code_object::{self, Wish};
 use wavesim::loader::launch::{self, Wanted};
-use wavesim::loader::prepared::{Prepared, Source};
+use wavesim::loader::prepared::{Prepared, Shape, Source};
 use wavesim::loader::request;
+use wavesim::machine::{VGPRS, Wave};
 use wavesim::memory::Memory;
-use wavesim::sched::dispatch;
+use wavesim::sched::dispatch::{self, Budget, InitialState, Layout, Registers};
+use wavesim::sched::group::Group;
 use wavesim::text;
 
 /// Takes any bytes.
 pub type Body = fn(&[u8]);
 
 /// Name, as the target of `fuzz/` has it, and body.
-pub const BODIES: [(&str, Body); 7] = [
+pub const BODIES: [(&str, Body); 8] = [
     ("decoder", decoder),
+    ("whole_run", whole_run),
     ("assembler", assembler),
     ("text_kernel", text_kernel),
     ("code_object", code_object),
@@ -47,7 +53,7 @@ const SCRATCH_BYTES: u32 = 4096;
 const COMPARED: usize = 200;
 
 /// The first byte chooses the machine, the others are the input.
-fn machine(data: &[u8]) -> (Arch, Option<u32>, &[u8]) {
+pub fn machine(data: &[u8]) -> (Arch, Option<u32>, &[u8]) {
     let (first, rest) = data.split_first().unwrap_or((&0, &[]));
     let arch = Arch::RDNA[*first as usize % Arch::RDNA.len()];
     (arch, [None, Some(32), Some(64)][*first as usize / 3 % 3], rest)
@@ -59,6 +65,76 @@ fn run(prepared: &Prepared) {
         // A fault is as good as a result; its text is made too.
         let _ = dispatch::run(&dispatch, &prepared.memory).map_err(|fault| fault.to_string());
     }
+}
+
+/// Wave-instructions of a whole run.
+const WHOLE_RUN: u64 = 2000;
+/// LDS of its workgroups, and scratch of its work-items.
+const WHOLE_RUN_LDS: u32 = 4096;
+const WHOLE_RUN_SCRATCH: u32 = 256;
+
+/// Words -> program -> a run of it, on registers full of anything, some of them addresses: by the interpreter on one thread and on two,
+/// and observed by all checks. Whatever the words are, what comes is a result or a fault.
+pub fn whole_run(data: &[u8]) {
+    count_whole_run(data);
+}
+
+/// [`whole_run`]; the wave-instructions that ran on full registers.
+pub fn count_whole_run(data: &[u8]) -> u64 {
+    let (arch, wave, bytes) = machine(data);
+    let wave_size = wave.unwrap_or(32);
+    let Ok(mut memory) = Memory::new(GLOBAL_BYTES) else { return 0 };
+    let Ok(buffer) = memory.alloc(GLOBAL_BYTES / 2, 256, "buffer") else { return 0 };
+    let seed = data.iter().fold(0u64, |seed, byte| seed.rotate_left(5) ^ *byte as u64);
+    let rng = &mut Rng(seed);
+    let pointers: Vec<u32> =
+        (0..16).flat_map(|n| [(buffer + 4096 * n) as u32, (buffer >> 32) as u32]).collect();
+    let numbers: Vec<u32> = (0..64).map(|_| rng.dword()).collect();
+    let shape = Shape {
+        grid: [2, 1, 1],
+        block: [wave_size + 1 + rng.below(32) as u32, 1, 1],
+        wave_size,
+        lds_bytes: WHOLE_RUN_LDS,
+        scratch_bytes: WHOLE_RUN_SCRATCH,
+        registers: Registers::ALL,
+        init: InitialState {
+            layout: Layout::Hsa {
+                first_system_sgpr: 96,
+                group_ids: [true; 3],
+                architected: arch == Arch::Rdna4,
+                item_id_dims: 2,
+            },
+            mode: rng.pick(&[0xf0, 0xf0, 0xc0, 0x3f5]),
+            sgprs: vec![(0, pointers), (32, numbers)],
+            vgprs: VGPRS as u16,
+        },
+        entry_pc: 0,
+        code_base: buffer,
+    };
+    let Ok(program) = Program::from_bytes(arch, bytes) else { return 0 };
+    let program = program.for_wave_size(wave_size);
+    let prepared = Prepared::bare(program, memory, shape);
+    for threads in [1, 2] {
+        let mut dispatch = prepared.dispatch(WHOLE_RUN);
+        dispatch.threads = threads;
+        let _ = dispatch::run(&dispatch, &prepared.memory).map_err(|fault| fault.to_string());
+    }
+    let dispatch = prepared.dispatch(WHOLE_RUN);
+    let mut group = Group::new(&dispatch, &prepared.memory);
+    let registers = random::wave(rng, wave_size);
+    let fill = |wave: &mut Wave| {
+        for half in 0..wave.halves() {
+            (0..VGPRS).for_each(|reg| wave.set_row(half, reg, *registers.row(half, reg)));
+        }
+    };
+    group.start([0; 3]);
+    group.slots.iter_mut().for_each(|slot| fill(&mut slot.wave));
+    let _ = group.run(&Budget::new(WHOLE_RUN)).map_err(|fault| fault.to_string());
+    let Ok(mut checker) = Checker::new(&prepared, &Check::ALL) else { return 0 };
+    let (_, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut checker);
+    let fault = result.err();
+    checker.finish(fault.as_deref()).iter().for_each(|finding| assert!(!finding.to_string().is_empty()));
+    group.executed
 }
 
 /// Words -> instruction -> words, and -> text -> instruction.
@@ -169,7 +245,7 @@ pub fn code_object(data: &[u8]) {
     for name in names.iter().take(4) {
         let Ok(kernel) = code_object::load(&object, name) else { continue };
         let Ok(memory) = Memory::new(GLOBAL_BYTES) else { continue };
-        let shape = Shape { grid: [2, 1, 1], block: [33, 1, 1], dynamic_lds: 64 };
+        let shape = abi::Shape { grid: [2, 1, 1], block: [33, 1, 1], dynamic_lds: 64 };
         if let Ok(prepared) = request::with_kernarg(&kernel, &[0; 1024], &shape, memory) {
             run(&prepared);
         }

@@ -10,6 +10,7 @@ use wavesim::files::Files;
 use wavesim::loader::launch::{self, Wanted};
 use wavesim::loader::request;
 use wavesim::text;
+use wavesim_tests::random::{self, Rng};
 use wavesim_tests::{fuzz, root};
 
 const GLOBAL_BYTES: u64 = 1 << 18;
@@ -236,8 +237,48 @@ fn code() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![damaged_bytes(code_objects()), noise]
 }
 
+/// Machine code that mostly is instructions: of every entry of the tables, with any fields, and now and then a word of no meaning. In
+/// front of it the byte that chooses the machine.
+fn instructions() -> impl Strategy<Value = Vec<u8>> {
+    (any::<u8>(), any::<u64>(), 1usize..48).prop_map(|(machine, seed, len)| program(machine, seed, len))
+}
+
+fn program(machine: u8, seed: u64, len: usize) -> Vec<u8> {
+    let arch = fuzz::machine(&[machine]).0;
+    let table = arch.table();
+    let mut rng = Rng(seed);
+    let mut data = vec![machine];
+    for _ in 0..len {
+        let entry = rng.below(table.entries.len() as u64) as u32;
+        let words = random::instruction(&mut rng, arch, entry as _)
+            .and_then(|inst| wavesim::codec::encode(arch, &inst).ok())
+            .filter(|_| !rng.chance(40))
+            .map_or_else(|| vec![rng.bits() as u32], |words| words.to_vec());
+        data.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    }
+    data
+}
+
+/// What the programs of [`whole_run`] are: they run, not all of them end at the first instruction.
+#[test]
+fn random_programs_run() {
+    let counts = (0..60u64).map(|seed| fuzz::count_whole_run(&program(seed as u8, seed, 40)));
+    let (far, all) = counts.fold((0, 0), |(far, all), n| (far + (n > 20) as u32, all + n));
+    assert!(far > 10 && all > 1000, "{far} of 60 programs ran far, {all} instructions in all");
+}
+
+/// What a damaged program does: little that is damaged runs far.
+fn runs() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![3 => instructions(), 1 => on_any_machine(code())]
+}
+
 proptest! {
     #![proptest_config(cases())]
+
+    #[test]
+    fn whole_run(data in runs()) {
+        bounded("whole_run", &data);
+    }
 
     #[test]
     fn decoder(data in on_any_machine(code())) {

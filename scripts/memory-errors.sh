@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Runs a corpus of kernels under a tool that sees accesses outside of the host's own blocks of memory, and reads of what nothing wrote:
+#
+#   scripts/memory-errors.sh valgrind   the release binary under memcheck: what CI does, as that binary is there anyway
+#   scripts/memory-errors.sh asan       a build with AddressSanitizer, which sees the stack and statics too: minutes for the build
+#
+# First, the tool must find two errors that are planted. LIBRARY=FILE and WAVESIM=FILE name another libwavesim.rlib and binary.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+target=x86_64-unknown-linux-gnu
+# The exit code that says that the tool found something: none of wavesim's.
+found=99
+flags=()
+
+case "${1:-}" in
+valgrind)
+    command -v valgrind >/dev/null || { echo "skipped: there is no valgrind"; exit 0; }
+    build=target/release
+    [ -n "${WAVESIM:-}" ] || cargo build --release -p wavesim
+    tool=(valgrind --quiet --error-exitcode=$found --partial-loads-ok=no --leak-check=no --num-callers=8)
+    ;;
+asan)
+    # An unstable flag, which stable compilers take with RUSTC_BOOTSTRAP. The sanitizer does not see into asm!.
+    export RUSTC_BOOTSTRAP=1
+    flags=(-Zsanitizer=address --cfg portable_memory --target $target)
+    build=target/asan/$target/debug
+    [ -n "${WAVESIM:-}" ] || RUSTFLAGS="${flags[*]:0:3}" cargo build -p wavesim --target $target --target-dir target/asan
+    tool=(env ASAN_OPTIONS=exitcode=$found:detect_leaks=0)
+    ;;
+*)
+    echo "usage: scripts/memory-errors.sh valgrind|asan" >&2
+    exit 2
+    ;;
+esac
+wavesim=${WAVESIM:-$build/wavesim}
+library=${LIBRARY:-$build/libwavesim.rlib}
+
+# Planted errors: `map_host`'s contract broken by a load and by a store beyond the caller's bytes.
+rustc --edition 2024 "${flags[@]}" -C opt-level=1 -L "dependency=$(dirname "$library")/deps" --extern "wavesim=$library" \
+    scripts/memory-errors/planted.rs -o "$out/planted"
+for access in load store; do
+    code=0
+    "${tool[@]}" "$out/planted" $access >"$out/log" 2>&1 || code=$?
+    [ $code -eq $found ] || { cat "$out/log"; echo "the planted $access was not found (exit code $code)"; exit 1; }
+done
+"${tool[@]}" "$out/planted" nothing >/dev/null
+
+# Many constants: once, more of them than the wave's own registers had room for.
+constants() {
+    echo "---"
+    echo "out_y: u32[32]"
+    echo "local = 32, 1, 1"
+    echo "---"
+    echo "  s_load_b64 s[6:7], s[3:4], 0"
+    echo "  v_mov_b32 v1, 0"
+    for n in $(seq 1000 1700); do echo "  v_add_nc_u32 v1, $((n * 77)), v1"; done
+    for n in $(seq 1000 1300); do echo "  s_add_u32 s8, s8, $((n * 91))"; done
+    echo "  v_lshlrev_b32 v0, 2, v0"
+    echo "  s_waitcnt lgkmcnt(0)"
+    echo "  global_store_b32 v0, v1, s[6:7]"
+    echo "  s_endpgm"
+}
+constants >"$out/constants.rdna"
+
+# One command line a line: all kinds of memory (global, LDS, scratch, buffers, atomics), both wave sizes, threads, observed runs.
+list() {
+    for kernel in examples/{arange,mandelbrot,matmul,saxpy}.rdna tests/kernels/*.rdna; do
+        echo "run $kernel"
+        echo "run $kernel --wave 64 --threads 2"
+    done
+    echo "run $out/constants.rdna"
+    for kernel in saxpy matmul; do echo "run examples/$kernel.rdna --arch rdna4"; done
+    for kernel in tests/kernels/{bitonic,histogram,spill,typed_buffer}.rdna; do echo "check $kernel"; done
+    for launch in tests/code_objects/{dynlds,relocated,struct_arg,vadd}/launch.json; do echo "launch $launch --check"; done
+    echo "run examples/riscv_gpu/vector_add.as examples/riscv_gpu/vector_add.data"
+}
+
+one() {
+    local code=0 log=$out/log.$2
+    # shellcheck disable=SC2086
+    "${tool[@]}" "$wavesim" $1 >"$log" 2>&1 || code=$?
+    [ $code -eq 0 ] || { cat "$log"; echo "wavesim $1: exit code $code"; return 1; }
+}
+
+count=0
+failed=0
+running=0
+while read -r line; do
+    one "$line" $count &
+    count=$((count + 1)) running=$((running + 1))
+    if [ $running -ge "$(nproc)" ]; then
+        wait -n || failed=1
+        running=$((running - 1))
+    fi
+done < <(list)
+while [ $running -gt 0 ]; do
+    wait -n || failed=1
+    running=$((running - 1))
+done
+[ $failed -eq 0 ] || exit 1
+echo "$1: no memory error in $count runs; the planted ones were found"

@@ -1,0 +1,40 @@
+//! Breaks the contract of `Memory::map_host` on purpose: a kernel's row of dwords goes beyond the bytes that were lent. `memory-errors.sh`
+//! makes sure that its tool finds that before it believes it anything else.
+
+use wavesim::arch::Arch;
+use wavesim::asm::{NoSymbols, Options, parse};
+use wavesim::exec::interp;
+use wavesim::exec::context::Context;
+use wavesim::machine::{Row, Wave, Workgroup};
+use wavesim::memory::Memory;
+
+const BASE: u64 = 0x10_0000;
+
+fn main() {
+    let access = std::env::args().nth(1).unwrap_or_default();
+    let (text, lent) = match access.as_str() {
+        "load" => ("global_load_b32 v1, v0, s[4:5]", 100),
+        "store" => ("global_store_b32 v0, v1, s[4:5]", 100),
+        _ => ("global_load_b32 v1, v0, s[4:5]", 128),
+    };
+    let mut bytes = vec![1u8; lent];
+    let mut memory = Memory::empty();
+    // SAFETY: wrong where fewer than 128 bytes are lent.
+    unsafe { memory.map_host(BASE, bytes.as_mut_ptr(), 128, true) }.expect("one range");
+    let inst = parse(text, &Options::new(Arch::Rdna3), &NoSymbols).expect("an instruction").inst;
+    let mut wave = Wave::new(32);
+    wave.set_sgpr(4, BASE as u32);
+    wave.set_sgpr(5, 0);
+    wave.set_row(0, 0, Row(std::array::from_fn(|lane| 4 * lane as u32)));
+    let mut context = Context {
+        memory: &memory,
+        lds: &mut [],
+        scratch: &mut [],
+        scratch_stride: 0,
+        workgroup: &mut Workgroup::new(1),
+        instructions: 0,
+    };
+    let result = interp::step(Arch::Rdna3, &inst, &mut wave, &mut context);
+    assert!(matches!(result, Some(Ok(()))));
+    println!("{access}: {:x}", wave.vgpr(0, 1));
+}
