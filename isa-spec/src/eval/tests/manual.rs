@@ -31,6 +31,9 @@ fn numbers_of_the_manual() {
         ("D0.i64 = signext(S0.i16 * 16'4);", &[0xffff], 0xffff_ffff_ffff_fffc),
         ("D0.f32 = 32'F(0xffc00000);", &[], 0xffc0_0000),
         ("n = S0.i16; D0.u32 = 32'U(n.i <= 0);", &[0xfffb], 1),
+        // Sums of slices are not cut to their width; bits of a signed number are shifted as one.
+        ("D0.u32 = 32'U((S0.u32[31 : 24] + S0.u32[23 : 16]) >> 1U << 24U);", &[0xffff_0000], 0xff00_0000),
+        ("D0.u32 = 32'U((S0.i32[15 : 0] >> 4U) & 0xffffU);", &[0x8000], 0xf800),
         ("D0.f32 = -INF.f32;", &[], f32_bits(f32::NEG_INFINITY)),
         ("D0.f32 = MAX_FLOAT_F32;", &[], f32_bits(f32::MAX)),
         ("D0.f64 = OVERFLOW_F64;", &[], f64_bits(f64::INFINITY)),

@@ -228,7 +228,12 @@ impl<'a> Checker<'a> {
         }
         let left = self.expr(a);
         let right = self.expr(b);
-        self.binary_values(op, left?, right?, span)
+        let mut left = left?;
+        // Bits of a signed number are shifted as one.
+        if let (BinaryOp::Shr, Ty::B(width), true) = (op, left.ty(), signed_bits(a)) {
+            left = self.view(left, Ty::I(width));
+        }
+        self.binary_values(op, left, right?, span)
     }
 
     pub(super) fn binary_values(&mut self, op: BinaryOp, a: TExpr, b: TExpr, span: Span) -> R<TExpr> {
@@ -274,6 +279,9 @@ impl<'a> Checker<'a> {
                 if op == BinaryOp::Sar {
                     ty = Ty::I(ty.width() as u16);
                 }
+                if let (BinaryOp::Shl, Ty::B(w)) = (op, ty) {
+                    ty = if w < 32 { Ty::U(32) } else { ty };
+                }
                 let left = self.convert(a.expr, ty);
                 let count = self.cast(b, Ty::U(32));
                 Ok(TExpr::of(ExprKind::Binary(ir_op, Box::new(left), Box::new(count)), ty, span))
@@ -302,8 +310,9 @@ impl<'a> Checker<'a> {
                 if bitwise && ty.is_float() {
                     return self.error_help(span, "bitwise operations need integers", "view the bits: x.u32");
                 }
+                // Raw bits are a number in arithmetic, which is not cut to the few bits of a slice.
                 if !bitwise && let Ty::B(w) = ty {
-                    ty = Ty::U(w);
+                    ty = Ty::U(w.max(32));
                 }
                 if matches!(ty, Ty::FP8 | Ty::BF8) {
                     return self.error_help(
@@ -598,6 +607,17 @@ impl<'a> Checker<'a> {
                 "bounds must differ by a constant: [i * 8 + 7 : i * 8]",
             ),
         }
+    }
+}
+
+/// A slice of a signed view: `S1.i[15 : 0]`.
+fn signed_bits(e: &ast::Expr) -> bool {
+    match &e.kind {
+        ast::ExprKind::Paren(inner) => signed_bits(inner),
+        ast::ExprKind::Slice(base, ..) | ast::ExprKind::Part(base, ..) => {
+            matches!(&base.kind, ast::ExprKind::View(_, ty) if ty.kind == ast::TypeKind::I)
+        }
+        _ => false,
     }
 }
 
