@@ -855,7 +855,7 @@ fn changed_lines_are_judged_as_llvm_judges_them() {
     for arch in Arch::RDNA {
         let (options, mut random) = (Options::new(arch), Random(77));
         let mut lines = Vec::new();
-        for entry in (0..arch.table().entries.len() as EntryId).filter(|e| e % every == 0) {
+        for entry in (0..arch.table().entries.len() as EntryId).filter(|e| e.is_multiple_of(every)) {
             let Some(inst) = random_inst(&options, entry, &mut random) else { continue };
             let text = print::instruction(&inst, &options);
             // Halves are a class; dual instructions and exports have operands of their own kinds, which `lines.txt` has.

@@ -104,7 +104,7 @@ pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
     let table = options.arch.table();
     let offset = inst.field(table, "IOFFSET").or(inst.field(table, "OFFSET"))?;
     let operand = forms(options.arch).of(inst.entry).slots.iter().position(|s| s.kind == Kind::ScalarOffset);
-    (offset % 4 != 0).then(|| {
+    (!offset.is_multiple_of(4)).then(|| {
         let message = format!(
             "the offset 0x{offset:x} of a scalar load is no multiple of 4: hardware reads at 0x{:x}",
             offset & !3
@@ -153,7 +153,7 @@ fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static st
         OddPairs::Bases => count == 2 && inst.encoding(table).fields[field as usize].name == "SBASE",
         OddPairs::All => count == 2,
     };
-    if first % step == 0 || odd {
+    if first.is_multiple_of(step) || odd {
         return None;
     }
     Some((

@@ -144,7 +144,7 @@ fn misaligned(step: &Step<'_>, effects: &Effects, report: &mut Report) {
     let parts = effects.reads.iter().filter(|r| r.file == File::Sgpr && r.role != Role::State);
     for part in parts {
         let value = step.wave.sgpr(part.first as u32);
-        if value % 4 != 0 && report.is_new(Check::Hazard, kind, step.pc, None) {
+        if !value.is_multiple_of(4) && report.is_new(Check::Hazard, kind, step.pc, None) {
             let name = register_name(step.program.arch, File::Sgpr, part.first, 1);
             let message =
                 format!("a scalar load ignores the low two bits of {name}, which holds 0x{value:x}");
