@@ -355,6 +355,13 @@ mod tests {
         // s_mov_b32 m0, 5; s_mov_b64 s[2:3], null; s_endpgm
         let wave = run(&[0xbefd_0085, 0xbe82_017c, 0xbfb0_0000], 32);
         assert_eq!([wave.sgpr(125), wave.sgpr(2), wave.sgpr(3)], [5, 0, 0]);
+        // s_mov_b32 m0, 5; s_mov_b64 null, -1; v_sub_co_u32 v0, null, 0, 1; v_add_co_ci_u32 v0, s[4:5], 0, 0, null; s_endpgm
+        let words =
+            [0xbefd_0085, 0xbefc_01c1, 0xd701_7c00, 0x0001_0280, 0xd520_0400, 0x01f1_0080, 0xbfb0_0000];
+        for size in [32, 64] {
+            let wave = run(&words, size);
+            assert_eq!([wave.sgpr(125), wave.vgpr(size / 2, 0)], [5, 0], "wave{size}");
+        }
     }
 
     fn adds(count: u32) -> Vec<(Inst, u32)> {
