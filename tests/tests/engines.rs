@@ -10,9 +10,11 @@ use wavesim::conform::run::semantics;
 use wavesim::exec::machine_ops::Event;
 use wavesim::exec::overrides::Overrides;
 use wavesim::exec::program::Program;
+use wavesim::exec::reference;
 use wavesim::inst::Inst;
 use wavesim_tests::machine::{Engine, Machine, compare};
 use wavesim_tests::random::{self, GLOBAL, LDS, Rng, SCRATCH};
+use wavesim_tests::with_context;
 
 fn env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
