@@ -8,6 +8,10 @@ use wavesim::cli::{self, Cli};
 
 /// Output and exit code; `Err` for what is refused.
 fn run(args: &[&str]) -> Result<(String, u8), String> {
+    // Kernels that do not say themselves how many of them there are.
+    let compiled = args.iter().any(|arg| arg.ends_with(".s") || arg.ends_with(".co")) && args[0] != "asm";
+    let call: &[&str] = if compiled { &["--grid", "1", "--block", "1"] } else { &[] };
+    let args = [args, call].concat();
     let cli = Cli::try_parse_from(std::iter::once("wavesim").chain(args.iter().copied()))
         .map_err(|e| e.to_string())?;
     let mut out = Vec::new();
