@@ -30,7 +30,19 @@ fn kernels_find_their_tables() {
         assembled(mcpu);
         // The file itself, and what was made of it.
         for file in [source().display().to_string(), place(&format!("relocations.{mcpu}.co"))] {
-            let (code, out) = wavesim(&["run", &file, "--mcpu", mcpu, "--arg", "out_y: i32[8]", "--json"]);
+            let (code, out) = wavesim(&[
+                "run",
+                &file,
+                "--mcpu",
+                mcpu,
+                "--grid",
+                "1",
+                "--block",
+                "1",
+                "--arg",
+                "out_y: i32[8]",
+                "--json",
+            ]);
             let json: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"));
             assert_eq!(code, 0, "{mcpu}: {out}");
             let expected = serde_json::json!([101, 201, 300, 103, 302, 0, 301, 8]);
