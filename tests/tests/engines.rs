@@ -183,14 +183,15 @@ fn programs_rdna4() {
 const SEQUENTIAL: &str = "
 instruction S_AND_SAVEEXEC_B32 {
   saveexec = EXEC.u32;
-  EXEC.u32 = (S0.u32 & EXEC.u32);
   D0.u32 = saveexec.u32;
+  EXEC.u32 = (S0.u32 & saveexec.u32);
   SCC = EXEC.u32 != 0U;
 }
 
 instruction S_OR_SAVEEXEC_B64 {
-  D0.u64 = EXEC.u64;
-  EXEC.u64 = (S0.u64 | D0.u64);
+  saveexec = EXEC.u64;
+  D0.u64 = saveexec.u64;
+  EXEC.u64 = (S0.u64 | saveexec.u64);
   SCC = EXEC.u64 != 0ULL;
 }
 
