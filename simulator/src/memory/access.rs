@@ -19,7 +19,7 @@ use portable as host;
 use x86_64 as host;
 
 #[cfg(target_arch = "x86_64")]
-pub use host::{broadcast_u32_at, load_256, load_256_at, store_256};
+pub use host::{broadcast_u32_at, load_256, load_256_at, load_halves, store_256, store_halves};
 pub use host::{load_u8, load_u16, load_u32, load_u64, store_u8, store_u16, store_u32, store_u64};
 pub use host::{load_u8_at, load_u16_at, load_u32_at, load_u64_at};
 pub use host::{store_u8_at, store_u16_at, store_u32_at, store_u64_at};
@@ -318,6 +318,40 @@ mod x86_64 {
                 base = in(reg) base, offset = const OFFSET, options(nostack, preserves_flags));
         }
     }
+
+    /// 16 bytes each for the low and the high half of a vector.
+    ///
+    /// # Safety
+    /// The bytes at `base + LOW` and `base + HIGH` can be read.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub unsafe fn load_halves<const LOW: usize, const HIGH: usize>(base: *const u8) -> __m256i {
+        let value: __m256i;
+        // SAFETY: as above.
+        unsafe {
+            asm!("vmovdqu {value:x}, xmmword ptr [{base} + {low}]",
+                "vinserti128 {value}, {value}, xmmword ptr [{base} + {high}], 1",
+                value = lateout(ymm_reg) value, base = in(reg) base, low = const LOW, high = const HIGH,
+                options(pure, readonly, nostack, preserves_flags));
+        }
+        value
+    }
+
+    /// The low and the high half of a vector, each to a place of its own.
+    ///
+    /// # Safety
+    /// The bytes at `base + LOW` and `base + HIGH` can be written.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub unsafe fn store_halves<const LOW: usize, const HIGH: usize>(base: *mut u8, value: __m256i) {
+        // SAFETY: as above.
+        unsafe {
+            asm!("vmovdqu xmmword ptr [{base} + {low}], {value:x}",
+                "vextracti128 xmmword ptr [{base} + {high}], {value}, 1",
+                value = in(ymm_reg) value, base = in(reg) base, low = const LOW, high = const HIGH,
+                options(nostack, preserves_flags));
+        }
+    }
 }
 
 /// By relaxed atomics.
@@ -425,6 +459,32 @@ mod portable {
             let words: [u64; 4] = std::mem::transmute(value);
             for (k, word) in words.into_iter().enumerate() {
                 store_u64_at(base, OFFSET + 8 * k, word);
+            }
+        }
+    }
+
+    /// # Safety
+    /// The bytes at `base + LOW` and `base + HIGH` can be read.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx")]
+    #[inline]
+    pub unsafe fn load_halves<const LOW: usize, const HIGH: usize>(base: *const u8) -> __m256i {
+        // SAFETY: by the contract.
+        let [a, b, c, d] = [LOW, LOW + 8, HIGH, HIGH + 8].map(|at| unsafe { load_u64_at(base, at) } as i64);
+        _mm256_set_epi64x(d, c, b, a)
+    }
+
+    /// # Safety
+    /// The bytes at `base + LOW` and `base + HIGH` can be written.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx")]
+    #[inline]
+    pub unsafe fn store_halves<const LOW: usize, const HIGH: usize>(base: *mut u8, value: __m256i) {
+        // SAFETY: by the contract; any bits are words.
+        unsafe {
+            let words: [u64; 4] = std::mem::transmute(value);
+            for (word, at) in words.into_iter().zip([LOW, LOW + 8, HIGH, HIGH + 8]) {
+                store_u64_at(base, at, word);
             }
         }
     }
@@ -539,6 +599,15 @@ mod tests {
                 );
                 let moved = load_row(memory.as_ptr().add(at));
                 assert!(moved[..8] == [row[9]; 8] && moved[24..] == [row[10]; 8]);
+                store_row(memory.as_mut_ptr().add(at), &row);
+                let halves = load_halves::<16, 80>(memory.as_ptr().add(at));
+                portable::store_halves::<96, 0>(memory.as_mut_ptr().add(at), halves);
+                let moved = load_row(memory.as_ptr().add(at));
+                assert!(moved[24..28] == row[4..8] && moved[..4] == row[20..24]);
+                let halves = portable::load_halves::<0, 96>(memory.as_ptr().add(at));
+                store_halves::<64, 48>(memory.as_mut_ptr().add(at), halves);
+                let moved = load_row(memory.as_ptr().add(at));
+                assert!(moved[16..20] == row[20..24] && moved[12..16] == row[4..8]);
             }
         }
     }

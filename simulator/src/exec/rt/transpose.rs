@@ -61,14 +61,6 @@ unsafe fn store_quads_anywhere(to: *mut u8, rows: &[Row; 4]) {
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-/// A pair of vectors from the low halves of two, and from their high halves.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-#[inline]
-fn halves(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
-    (_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b))
-}
-
 /// Lanes `n` and `n + 4` in the halves of vector `n`, to a vector for each dword; and the other way round, as it is its own inverse.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
@@ -90,24 +82,35 @@ fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn load_quads_avx2(from: *const u8, rows: &mut [Row; 4]) {
-    for first in [0, 8, 16, 24] {
-        let at = from.wrapping_add(16 * first);
-        // SAFETY: by the contract: lanes below 32.
-        let (a, b, c, d) = unsafe {
-            (
-                access::load_256::<0>(at),
-                access::load_256::<32>(at),
-                access::load_256::<64>(at),
-                access::load_256::<96>(at),
-            )
-        };
-        // Two lanes a vector, to lanes `n` and `n + 4`.
-        let ((a, b), (c, d)) = (halves(a, c), halves(b, d));
-        let vectors = transpose([a, b, c, d]);
-        for (row, vector) in rows.iter_mut().zip(vectors) {
-            // SAFETY: eight of the row's 32 dwords.
-            unsafe { _mm256_storeu_si256(row.0[first..first + 8].as_mut_ptr().cast(), vector) };
-        }
+    // SAFETY: by the contract: lanes below 32.
+    unsafe {
+        load_eight::<0>(from, rows);
+        load_eight::<8>(from.wrapping_add(128), rows);
+        load_eight::<16>(from.wrapping_add(256), rows);
+        load_eight::<24>(from.wrapping_add(384), rows);
+    }
+}
+
+/// Eight lanes' elements, from lane `FIRST` on. Four functions of it and not a loop, which is not always unrolled.
+///
+/// # Safety
+/// 128 bytes at `from` can be read.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn load_eight<const FIRST: usize>(from: *const u8, rows: &mut [Row; 4]) {
+    // SAFETY: by the contract.
+    let pairs = unsafe {
+        [
+            access::load_halves::<0, 64>(from),
+            access::load_halves::<16, 80>(from),
+            access::load_halves::<32, 96>(from),
+            access::load_halves::<48, 112>(from),
+        ]
+    };
+    for (row, vector) in rows.iter_mut().zip(transpose(pairs)) {
+        // SAFETY: eight of the row's 32 dwords.
+        unsafe { _mm256_storeu_si256(row.0[FIRST..FIRST + 8].as_mut_ptr().cast(), vector) };
     }
 }
 
@@ -117,20 +120,32 @@ unsafe fn load_quads_avx2(from: *const u8, rows: &mut [Row; 4]) {
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn store_quads_avx2(to: *mut u8, rows: &[Row; 4]) {
-    for first in [0, 8, 16, 24] {
-        // SAFETY: eight of the row's 32 dwords.
-        let eight = |k: usize| unsafe { _mm256_loadu_si256(rows[k].0[first..first + 8].as_ptr().cast()) };
-        let [a, b, c, d] = transpose([eight(0), eight(1), eight(2), eight(3)]);
-        // Lanes `n` and `n + 4`, to two lanes a vector.
-        let ((a, c), (b, d)) = (halves(a, b), halves(c, d));
-        let at = to.wrapping_add(16 * first);
-        // SAFETY: by the contract: lanes below 32.
-        unsafe {
-            access::store_256::<0>(at, a);
-            access::store_256::<32>(at, b);
-            access::store_256::<64>(at, c);
-            access::store_256::<96>(at, d);
-        }
+    // SAFETY: by the contract: lanes below 32.
+    unsafe {
+        store_eight::<0>(to, rows);
+        store_eight::<8>(to.wrapping_add(128), rows);
+        store_eight::<16>(to.wrapping_add(256), rows);
+        store_eight::<24>(to.wrapping_add(384), rows);
+    }
+}
+
+/// As [`load_eight`].
+///
+/// # Safety
+/// 128 bytes at `to` can be written.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn store_eight<const FIRST: usize>(to: *mut u8, rows: &[Row; 4]) {
+    // SAFETY: eight of the row's 32 dwords.
+    let eight = |k: usize| unsafe { _mm256_loadu_si256(rows[k].0[FIRST..FIRST + 8].as_ptr().cast()) };
+    let [a, b, c, d] = transpose([eight(0), eight(1), eight(2), eight(3)]);
+    // SAFETY: by the contract.
+    unsafe {
+        access::store_halves::<0, 64>(to, a);
+        access::store_halves::<16, 80>(to, b);
+        access::store_halves::<32, 96>(to, c);
+        access::store_halves::<48, 112>(to, d);
     }
 }
 
