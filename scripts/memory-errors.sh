@@ -28,6 +28,8 @@ asan)
     build=target/asan/$target/debug
     [ -n "${WAVESIM:-}" ] || RUSTFLAGS="${flags[*]:0:3}" cargo build -p wavesim --target $target --target-dir target/asan
     tool=(env ASAN_OPTIONS=exitcode=$found:detect_leaks=0)
+    # With --target, macros are apart.
+    flags+=(-L dependency=target/asan/debug/deps)
     ;;
 *)
     echo "usage: scripts/memory-errors.sh valgrind|asan" >&2
