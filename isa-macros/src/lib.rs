@@ -4,28 +4,54 @@
 mod emit;
 mod report;
 
+use emit::Host;
+use isa_spec::data::{self, Loaded};
 use proc_macro::TokenStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// `isa!()`: tables, operation enum, handlers and dispatch of every architecture, from `data/` and `pseudocode/` of the workspace.
-/// `WAVESIM_ISA_DIR`, at compile time, names another directory of XML files.
+/// `tables!()`: every architecture's tables and opcodes, from `data/` of the workspace. `WAVESIM_ISA_DIR`, at compile time, names another
+/// directory of XML files.
 #[proc_macro]
-pub fn isa(_input: TokenStream) -> TokenStream {
-    let manifest = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let root = manifest.parent().map(Path::to_path_buf).unwrap_or_default();
-    let isa_dir = std::env::var_os("WAVESIM_ISA_DIR").map_or_else(|| root.join("data"), PathBuf::from);
-    let loaded = isa_spec::data::load(
-        isa_spec::data::ALL,
-        &isa_dir,
-        &root.join("data/overlay"),
-        &root.join("pseudocode"),
-        &root,
-    );
-    let (set, mut diagnostics) =
-        isa_spec::canonical::load_set(&loaded.sources, &loaded.pcode, &loaded.tables);
-    diagnostics.splice(0..0, loaded.diagnostics.iter().cloned());
+pub fn tables(_input: TokenStream) -> TokenStream {
+    let loaded = load();
+    let errors = report::errors(&loaded.sources, &loaded.diagnostics);
+    let body = emit::tables(&loaded);
+    quote::quote! { #errors #body }.into()
+}
+
+/// `operations!()`: what the pseudocode of the workspace gives meanings to, as one enum with a row of facts each. Wrong pseudocode is
+/// reported here, and here only.
+#[proc_macro]
+pub fn operations(_input: TokenStream) -> TokenStream {
+    let loaded = load();
+    let (set, diagnostics) = isa_spec::canonical::load_set(&loaded.sources, &loaded.pcode, &loaded.tables);
     let errors = report::errors(&loaded.sources, &diagnostics);
-    let body = emit::module(&loaded, &set);
-    let tokens = quote::quote! { #errors #body };
-    tokens.into()
+    let body = emit::operations(&loaded, &set);
+    quote::quote! { #errors #body }.into()
+}
+
+/// `handlers!()`: the handlers of every operation for hosts with AVX2, and their tables.
+#[proc_macro]
+pub fn handlers(_input: TokenStream) -> TokenStream {
+    handlers_for(Host::Avx2)
+}
+
+/// `portable_handlers!()`: those for any host and any float mode.
+#[proc_macro]
+pub fn portable_handlers(_input: TokenStream) -> TokenStream {
+    handlers_for(Host::Any)
+}
+
+fn handlers_for(host: Host) -> TokenStream {
+    let loaded = load();
+    let (set, _) = isa_spec::canonical::load_set(&loaded.sources, &loaded.pcode, &loaded.tables);
+    emit::handlers(&loaded, &set, host).into()
+}
+
+/// The ISA's files. The workspace is the nearest folder above the invoking crate that has pseudocode.
+fn load() -> Loaded {
+    let manifest = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let root = manifest.ancestors().find(|folder| folder.join("pseudocode").is_dir()).unwrap_or(&manifest);
+    let isa_dir = std::env::var_os("WAVESIM_ISA_DIR").map_or_else(|| root.join("data"), PathBuf::from);
+    data::load(data::ALL, &isa_dir, &root.join("data/overlay"), &root.join("pseudocode"), root)
 }

@@ -581,8 +581,8 @@ impl Emit<'_> {
             State::WaveSize => quote! { cx.wave.size },
             State::VgprSize => quote! { cx.wave.vgpr_count() },
             State::WaveId => quote! { cx.wave.id },
-            State::SharedBase => quote! { crate::memory::SHARED_BASE },
-            State::PrivateBase => quote! { crate::memory::PRIVATE_BASE },
+            State::SharedBase => quote! { wavesim_machine::memory::SHARED_BASE },
+            State::PrivateBase => quote! { wavesim_machine::memory::PRIVATE_BASE },
             State::ScratchBase | State::TrapBase => quote! { 0u64 },
         }
     }

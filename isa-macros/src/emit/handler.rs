@@ -1,5 +1,6 @@
 //! One operation's handler: operands staged, the body in a loop over lanes or once a wave, results written back.
 
+use super::Host;
 use super::block::Block;
 use super::eights::Eights;
 use super::expr::{Emit, holder, local, role_name};
@@ -196,7 +197,7 @@ fn has_return(list: &[Stmt]) -> bool {
     })
 }
 
-pub fn handler(at: usize, op: &Operation) -> TokenStream {
+pub fn handler(at: usize, op: &Operation, host: Host) -> TokenStream {
     let widths = widths(op);
     WIDTHS.with(|w| *w.borrow_mut() = widths.clone());
     let sem = &op.sem;
@@ -373,6 +374,22 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
         #[inline(always)]
         unsafe fn #general<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M #half) -> Flow { #body }
     };
+    if host == Host::Any {
+        // Any float mode, compiled once: rounding modes other than the default are too rare for a third set of vector code.
+        let mode = if op.sem.uses.float.is_empty() {
+            quote! { Keep }
+        } else {
+            quote! { cx.general }
+        };
+        out.extend(quote! {
+            pub unsafe fn #base(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                let m = #mode;
+                #second
+                unsafe { #general(cx, op, &m #first) }
+            }
+        });
+        return out;
+    }
     let has_plain = plain.is_some();
     if let Some(plain) = plain {
         out.extend(quote! {
@@ -384,19 +401,6 @@ pub fn handler(at: usize, op: &Operation) -> TokenStream {
     if flush != keep {
         out.extend(fast(&flush, quote! { let m = Flush; }, flushing.as_deref(), has_plain));
     }
-    // Any float mode on any host, compiled once: rounding modes other than the default are too rare for a third set of vector code.
-    let mode = if op.sem.uses.float.is_empty() {
-        quote! { Keep }
-    } else {
-        quote! { cx.general }
-    };
-    out.extend(quote! {
-        pub unsafe fn #base(cx: &mut Cx<'_>, op: &Op) -> Flow {
-            let m = #mode;
-            #second
-            unsafe { #general(cx, op, &m #first) }
-        }
-    });
     out
 }
 

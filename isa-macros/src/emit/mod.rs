@@ -15,12 +15,35 @@ use quote::{format_ident, quote};
 /// Handlers a module: enough modules for codegen units to share the work.
 const PER_MODULE: usize = 48;
 
-pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
+/// Tables and opcodes of every architecture.
+pub fn tables(loaded: &Loaded) -> TokenStream {
     let tables = tables::tables(&loaded.tables);
-    let tracked = loaded.paths.iter().map(|path| {
+    let tracked = tracked(loaded);
+    quote! { #tracked #tables }
+}
+
+/// Makes cargo build again when a file changes that was read, or the variable that names another folder.
+fn tracked(loaded: &Loaded) -> TokenStream {
+    let files = loaded.paths.iter().map(|path| {
         let path = path.display().to_string();
         quote! { const _: &[u8] = ::core::include_bytes!(#path); }
     });
+    quote! {
+        #(#files)*
+        const _: ::core::option::Option<&str> = ::core::option_env!("WAVESIM_ISA_DIR");
+    }
+}
+
+/// The hosts that handlers are compiled for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Host {
+    Avx2,
+    Any,
+}
+
+/// Operations, and what the machine must know of each.
+pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
+    let tracked = tracked(loaded);
     let pseudocode = loaded.pcode_paths().map(|(name, path)| {
         let path = path.display().to_string();
         quote! { (#name, ::core::include_str!(#path)) }
@@ -54,46 +77,9 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let value = at as u16;
         quote! { #[doc = #doc] #name = #value }
     });
-    let mut modules = TokenStream::new();
-    for (number, chunk) in set.operations.chunks(PER_MODULE).enumerate() {
-        let name = format_ident!("h{number}");
-        let handlers =
-            chunk.iter().enumerate().map(|(at, op)| handler::handler(number * PER_MODULE + at, op));
-        modules.extend(quote! {
-            pub mod #name {
-                use crate::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushRows, General, Mode};
-                use crate::exec::op::{Op, Source};
-                use crate::machine::Row;
-                #(#handlers)*
-            }
-        });
-    }
-    // Tables of functions and not a match: a match in which every arm is a call costs a jump and a call where a table costs one call.
-    let tables_of = ["keep", "flush", "base"].map(|mode| (mode, false));
-    let tables_of = tables_of.into_iter().chain([("keep", true), ("flush", true)]);
-    let dispatch = tables_of.map(|(mode, wide)| {
-        let run = |(at, op)| {
-            let module = format_ident!("h{}", at / PER_MODULE);
-            let ways = handler::ways(at, op, mode, wide);
-            quote! { #(#module::#ways),* }
-        };
-        let list = set.operations.iter().enumerate().map(run);
-        let name = format_ident!("{}{}", mode.to_uppercase(), if wide { "_64" } else { "" });
-        quote! {
-            /// By code: the handler in a float mode, of waves of 32 or of 64. The last entries, for what is no operation, give
-            /// [`Flow::UNKNOWN`].
-            ///
-            /// # Safety
-            /// The invariants of lowered code (`exec::validate`); but for `BASE` the host has AVX2 and what comes with it.
-            pub(crate) static #name: Table = [#(#list,)* unknown, unknown, unknown, unknown];
-        }
-    });
     let count = set.operations.len();
-    let rebuild = quote! { const _: ::core::option::Option<&str> = ::core::option_env!("WAVESIM_ISA_DIR"); };
     quote! {
-        #(#tracked)*
-        #rebuild
-        #tables
+        #tracked
         /// Name and text of every pseudocode file, as it was when this was compiled.
         pub static PSEUDOCODE: &[(&str, &str)] = &[#(#pseudocode),*];
         /// What an operation is and where its pseudocode stands.
@@ -127,18 +113,55 @@ pub fn module(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         pub const OPERATION_COUNT: usize = #count;
         /// Per architecture: instruction index -> operation code; `u16::MAX` for none.
         pub static BY_ARCH: [&[u16]; #archs] = [#(#by_arch),*];
-        #[allow(unused_variables, unused_mut, unused_assignments, unused_parens, unused_labels, unused_imports,
-            unused_unsafe, unused_must_use, unreachable_code, dead_code, unsafe_op_in_unsafe_fn, clippy::all,
-            clippy::undocumented_unsafe_blocks)]
-        pub(crate) mod handlers {
-            use crate::exec::op::Op;
-            use crate::exec::rt::{Cx, Flow};
-            pub(crate) type Handler = unsafe fn(&mut Cx<'_>, &Op) -> Flow;
-            pub(crate) type Table = [Handler; Op::CODES];
-            unsafe fn unknown(_: &mut Cx<'_>, _: &Op) -> Flow { Flow::UNKNOWN }
-            #modules
-            #(#dispatch)*
+    }
+}
+
+/// Handlers and their tables.
+pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream {
+    let tracked = tracked(loaded);
+    let mut modules = TokenStream::new();
+    for (number, chunk) in set.operations.chunks(PER_MODULE).enumerate() {
+        let name = format_ident!("h{number}");
+        let handlers =
+            chunk.iter().enumerate().map(|(at, op)| handler::handler(number * PER_MODULE + at, op, host));
+        modules.extend(quote! {
+            pub mod #name {
+                use wavesim_machine::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushRows, General, Mode};
+                use wavesim_machine::exec::op::{Op, Source};
+                use wavesim_machine::machine::Row;
+                #(#handlers)*
+            }
+        });
+    }
+    // Tables of functions and not a match: a match in which every arm is a call costs a jump and a call where a table costs one call.
+    let tables_of = match host {
+        Host::Avx2 => &[("keep", false), ("flush", false), ("keep", true), ("flush", true)][..],
+        Host::Any => &[("base", false)],
+    };
+    let dispatch = tables_of.iter().map(|&(mode, wide)| {
+        let run = |(at, op)| {
+            let module = format_ident!("h{}", at / PER_MODULE);
+            let ways = handler::ways(at, op, mode, wide);
+            quote! { #(#module::#ways),* }
+        };
+        let list = set.operations.iter().enumerate().map(run);
+        let name = format_ident!("{}{}", mode.to_uppercase(), if wide { "_64" } else { "" });
+        quote! {
+            /// By code: the handler in a float mode, of waves of 32 or of 64. The last entries, for what is no operation, give
+            /// [`Flow::UNKNOWN`].
+            ///
+            /// # Safety
+            /// The invariants of lowered code (`exec::validate`); but for `BASE` the host has AVX2 and what comes with it.
+            pub static #name: Table = [#(#list,)* unknown, unknown, unknown, unknown];
         }
+    });
+    quote! {
+        #tracked
+        use wavesim_machine::exec::op::Op;
+        use wavesim_machine::exec::rt::{Cx, Flow, Table};
+        unsafe fn unknown(_: &mut Cx<'_>, _: &Op) -> Flow { Flow::UNKNOWN }
+        #modules
+        #(#dispatch)*
     }
 }
 

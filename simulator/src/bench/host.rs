@@ -1,6 +1,6 @@
 //! What the host can do, measured beside the workloads: the interpreter's bounds.
 
-use crate::machine::Row;
+use wavesim_machine::machine::Row;
 
 /// Rates of this host, one thread.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ fn rate(mut run: impl FnMut(&mut [Row], usize)) -> f64 {
 
 /// Measures the host: a fraction of a second.
 pub fn measure() -> Host {
-    let fast = crate::exec::interp::host_is_fast();
+    let fast = wavesim_engine::interp::host_is_fast();
     let pick = |is_fma: bool| {
         move |file: &mut [Row], rounds: usize| match (fast, is_fma) {
             // SAFETY: the host has the features.

@@ -1,10 +1,10 @@
 //! Host instructions that workloads cost, counted by valgrind: figures without noise, for a guard against regressions.
 
 use super::{BenchError, Prepared, Workload};
-use crate::check::{Check, GUARD_BYTES};
-use crate::exec::interp::host_is_fast;
 use std::path::Path;
 use std::process::Command;
+use wavesim_engine::interp::host_is_fast;
+use wavesim_inspect::check::{Check, GUARD_BYTES};
 
 /// Workloads whose counts are compared, unless others are named: arithmetic, scalars and branches, memory. Others depend more on what the
 /// compiler happens to put in one unit.

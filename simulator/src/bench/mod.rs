@@ -5,14 +5,14 @@ pub mod instructions;
 pub mod native;
 pub mod workloads;
 
-use crate::check::{Check, Checker, GUARD_BYTES};
-use crate::exec::program::{Program, TooLarge};
-use crate::fault::Fault;
-use crate::loader::code_object::{self, LoadError};
-use crate::loader::prepared::{self, Shape};
-use crate::memory::{AllocError, MemError, Memory};
-use crate::sched::dispatch::{self, Dispatch, DispatchError, InitialState, Layout, RunStats};
 use std::time::Instant;
+use wavesim_engine::sched::dispatch::{self, Dispatch, DispatchError, InitialState, Layout, RunStats};
+use wavesim_inspect::check::{Check, Checker, GUARD_BYTES};
+use wavesim_loader::code_object::{self, LoadError};
+use wavesim_loader::prepared::{self, Shape};
+use wavesim_machine::exec::program::{Program, TooLarge};
+use wavesim_machine::fault::Fault;
+use wavesim_machine::memory::{AllocError, MemError, Memory};
 pub use workloads::{WORKLOADS, Workload};
 
 /// Why a benchmark did not run.
@@ -113,7 +113,7 @@ impl Prepared {
                 },
                 mode: kernel.rsrc1 >> 12 & 0xff,
                 sgprs: vec![(0, vec![at as u32, (at >> 32) as u32])],
-                vgprs: crate::machine::VGPRS as u16,
+                vgprs: wavesim_machine::machine::VGPRS as u16,
             },
             entry_pc: kernel.entry - kernel.text.0,
             code_base: 0,

@@ -3,17 +3,17 @@
 use super::input::FileArgs;
 use super::output::emit;
 use super::target::{Target, WaveSize};
-use crate::arch::Arch;
-use crate::asm::object;
-use crate::asm::program::{LineError, Memory, Program};
-use crate::files;
-use crate::loader::assembly::Reading;
-use crate::loader::code_object::TEXT;
 use anyhow::{Context as _, bail};
 use serde_json::json;
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
+use wavesim_asm::object;
+use wavesim_asm::program::{LineError, Memory, Program};
+use wavesim_files as files;
+use wavesim_isa::arch::Arch;
+use wavesim_loader::assembly::Reading;
+use wavesim_loader::code_object::TEXT;
 
 /// Assemble instructions (LLVM's AMDGPU syntax) to machine words or a code object
 #[derive(Debug, clap::Args)]

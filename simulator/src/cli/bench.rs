@@ -2,12 +2,12 @@
 
 use crate::bench::instructions::{self, Baseline, TOLERANCE, WATCHED};
 use crate::bench::{self, WORKLOADS, host};
-use crate::check::Check;
-use crate::files;
 use anyhow::{Context, bail};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use wavesim_files as files;
+use wavesim_inspect::check::Check;
 
 /// Measure the interpreter on built-in workloads
 ///

@@ -1,12 +1,12 @@
 //! `wavesim check`: a run with the checks that hardware does not make.
 
 use super::{FAILED, INTERRUPTED, OK};
-use crate::check::{Check, Checker, Finding};
-use crate::fault::{Fault, FaultKind};
-use crate::loader::prepared::Prepared;
-use crate::sched::dispatch::{self, RunStats};
 use anyhow::bail;
 use std::io::Write;
+use wavesim_engine::sched::dispatch::{self, RunStats};
+use wavesim_inspect::check::{Check, Checker, Finding};
+use wavesim_loader::prepared::Prepared;
+use wavesim_machine::fault::{Fault, FaultKind};
 
 /// Run a kernel with every check on: bounds, uninitialised registers and memory, races, missing waits, barriers, hazards
 #[derive(Debug, clap::Args)]
@@ -62,7 +62,7 @@ pub fn checked(
 }
 
 pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let prepared = args.input.prepare(crate::check::GUARD_BYTES)?;
+    let prepared = args.input.prepare(wavesim_inspect::check::GUARD_BYTES)?;
     let arch = prepared.program.arch;
     let possible = Check::of(arch);
     if let Some(check) = args.checks.iter().find(|c| !possible.contains(c)) {

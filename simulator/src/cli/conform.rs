@@ -1,9 +1,6 @@
 //! `wavesim conform`: instruction conformance vectors, compared output by output.
 
 use super::{FAILED, OK};
-use crate::arch::Arch;
-use crate::conform::{self, Engine, Outcome, Record};
-use crate::files;
 use anyhow::bail;
 use isa_spec::pcode::ir::Semantics;
 use rayon::prelude::*;
@@ -12,6 +9,9 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use wavesim_files as files;
+use wavesim_inspect::conform::{self, Engine, Outcome, Record};
+use wavesim_isa::arch::Arch;
 
 /// Run instruction conformance vectors (JSON Lines, plain or gzip)
 #[derive(Debug, clap::Args)]

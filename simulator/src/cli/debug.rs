@@ -2,12 +2,12 @@
 
 use super::input::InputArgs;
 use super::{FAILED, INTERRUPTED, OK};
-use crate::debug::command::{self, Debugger, Flow};
-use crate::debug::machine::Machine;
-use crate::debug::{repl, view};
-use crate::files;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use wavesim_debug::command::{self, Debugger, Flow};
+use wavesim_debug::machine::Machine;
+use wavesim_debug::{repl, view};
+use wavesim_files as files;
 
 /// Step through a kernel, forward and back; look at and change registers and memory
 #[derive(Debug, clap::Args)]

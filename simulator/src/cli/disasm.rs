@@ -3,17 +3,17 @@
 use super::input::names_object;
 use super::output::emit;
 use super::target::{Target, WaveSize};
-use crate::arch::Arch;
-use crate::asm::{Options, print};
-use crate::codec::decode;
-use crate::files;
-use crate::loader::code_object::{self, LoadError};
 use anyhow::{Context as _, bail};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use wavesim_asm::{Options, print};
+use wavesim_files as files;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::codec::decode;
+use wavesim_loader::code_object::{self, LoadError};
 
 /// Disassemble machine words or a code object to LLVM's AMDGPU syntax
 #[derive(Debug, clap::Args)]

@@ -3,17 +3,17 @@
 use super::observe::{self, ObserveArgs};
 use super::output::emit;
 use super::{Diagnostics, FAILED, INTERRUPTED, OK, progress, words};
-use crate::array::{Array, file, json, show};
-use crate::exec::overrides::{OverrideError, Overrides};
-use crate::fault::{Fault, FaultKind};
-use crate::loader::compare::Mismatch;
-use crate::loader::prepared::Prepared;
-use crate::sched::dispatch::{RunStats, Schedule};
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use wavesim_array::{Array, file, json, show};
+use wavesim_engine::sched::dispatch::{RunStats, Schedule};
+use wavesim_loader::compare::Mismatch;
+use wavesim_loader::prepared::Prepared;
+use wavesim_machine::exec::overrides::{OverrideError, Overrides};
+use wavesim_machine::fault::{Fault, FaultKind};
 
 /// How to execute, and what to do with the outputs
 #[derive(Debug, Clone, clap::Args)]
@@ -74,10 +74,9 @@ pub struct Ended {
 impl Execution {
     /// Puts a user's pseudocode in the place of the compiled meanings.
     fn replace_semantics(&self, path: &Path, prepared: &mut Prepared) -> anyhow::Result<()> {
-        let (overrides, warnings) = Overrides::load(path).map_err(|e| match e {
-            OverrideError::Wrong(text) => anyhow::Error::new(Diagnostics(text)),
-            e => e.into(),
-        })?;
+        let text = wavesim_files::read_text(path)?;
+        let (overrides, warnings) = Overrides::parse(path.display().to_string(), text)
+            .map_err(|OverrideError::Wrong(text)| anyhow::Error::new(Diagnostics(text)))?;
         if let Some(text) = warnings {
             emit(text);
         }

@@ -4,24 +4,24 @@
 use super::Diagnostics;
 use super::execute::parse_schedule;
 use super::target::{Target, WaveSize, parse_mcpu};
-use crate::arch::Arch;
-use crate::arch::machine::Machine;
-use crate::asm::program::LineError;
-use crate::asm::{self, error::suggest};
-use crate::files::{self, FileError, Files};
-use crate::loader::assembly::Reading;
-use crate::loader::code_object::{self, LoadError};
-use crate::loader::launch::{self, Loaded, Wanted};
-use crate::loader::plain;
-use crate::loader::prepared::{Prepared, Source};
-use crate::loader::request::{self, Request};
-use crate::memory::Memory;
-use crate::sched::dispatch::{Dispatch, Schedule};
-use crate::text::constant::Constants;
-use crate::text::{self, Options};
 use anyhow::{Context as _, bail};
 use isa_spec::source::SourceMap;
 use std::path::{Path, PathBuf};
+use wavesim_asm::program::LineError;
+use wavesim_asm::{self as asm, error::suggest};
+use wavesim_engine::sched::dispatch::{Dispatch, Schedule};
+use wavesim_files::{self as files, FileError, Files};
+use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::machine::Machine;
+use wavesim_loader::assembly::Reading;
+use wavesim_loader::code_object::{self, LoadError};
+use wavesim_loader::launch::{self, Loaded, Wanted};
+use wavesim_loader::plain;
+use wavesim_loader::prepared::{Prepared, Source};
+use wavesim_loader::request::{self, Request};
+use wavesim_machine::memory::Memory;
+use wavesim_text::constant::Constants;
+use wavesim_text::{self as text, Options};
 
 /// What `check`, `debug` and `tui` run
 #[derive(Debug, Clone, clap::Args)]
@@ -274,7 +274,7 @@ impl KernelArgs {
         }
         let memory = Memory::with_guard(options.global_bytes, guard)?;
         let source = Source { name: name.clone(), text };
-        crate::loader::text_kernel::load(kernel, source, memory).with_context(|| name)
+        wavesim_loader::text_kernel::load(kernel, source, memory).with_context(|| name)
     }
 
     /// A program of a machine of its own, with its data.

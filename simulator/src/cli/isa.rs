@@ -4,8 +4,6 @@
 
 use super::output::emit;
 use super::target::Target;
-use crate::arch::Arch;
-use crate::isa;
 use isa_spec::canonical::Operation;
 use isa_spec::diag::nearest;
 use isa_spec::pcode::ir::{Shape, Stmt};
@@ -14,6 +12,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write;
+use wavesim_isa::arch::Arch;
+use wavesim_machine::isa;
 
 /// `wavesim isa …`
 #[derive(Debug, clap::Args)]

@@ -1,22 +1,22 @@
 //! `--trace`, `--stats`, `--profile-lines`: what `run` and `launch` tell of an execution beside its outputs.
 
 use super::output;
-use crate::exec::observe::{Many, Observer};
-use crate::fault::Fault;
-use crate::loader::prepared::Prepared;
-use crate::sched::dispatch::{self, Dispatch, RunStats, parse_group};
-use crate::trace::Filter;
-use crate::trace::chrome::Chrome;
-use crate::trace::jsonl::Jsonl;
-use crate::trace::prints::Prints;
-use crate::trace::profile::Profile;
-use crate::trace::stats::Stats;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
+use wavesim_engine::observe::{Many, Observer};
+use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats, parse_group};
+use wavesim_inspect::trace::Filter;
+use wavesim_inspect::trace::chrome::Chrome;
+use wavesim_inspect::trace::jsonl::Jsonl;
+use wavesim_inspect::trace::prints::Prints;
+use wavesim_inspect::trace::profile::Profile;
+use wavesim_inspect::trace::stats::Stats;
+use wavesim_loader::prepared::Prepared;
+use wavesim_machine::fault::Fault;
 
 /// Flags of commands that run a kernel
 #[derive(Debug, Default, Clone, clap::Args)]

@@ -3,10 +3,6 @@
 use super::conform::Tally;
 use super::output::emit;
 use super::{FAILED, OK, input_name};
-use crate::arch::Arch;
-use crate::conform::{self, Engine};
-use crate::files;
-use crate::isa;
 use anyhow::bail;
 use isa_spec::diag::{self, Diagnostic};
 use isa_spec::pcode::ir::{Semantics, Shape};
@@ -16,6 +12,10 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use wavesim_files as files;
+use wavesim_inspect::conform::{self, Engine};
+use wavesim_isa::arch::Arch;
+use wavesim_machine::isa;
 
 /// Check pseudocode files, and run them on conformance vectors
 #[derive(Debug, clap::Args)]

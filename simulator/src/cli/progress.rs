@@ -1,12 +1,12 @@
 //! Long runs: a bar on the terminal, and a clean end on Ctrl-C.
 
 use super::INTERRUPTED;
-use crate::sched::dispatch::INTERRUPT;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use wavesim_engine::sched::dispatch::INTERRUPT;
 
 /// Whether somebody looks at [`INTERRUPT`].
 static CAUGHT: AtomicBool = AtomicBool::new(false);

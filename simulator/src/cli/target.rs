@@ -1,7 +1,7 @@
 //! `--arch`, `--mcpu`, `--wave`: which machine, said the same way in every command.
 
-use crate::arch::{Arch, PROCESSORS};
-use crate::loader::code_object::Wish;
+use wavesim_isa::arch::{Arch, PROCESSORS};
+use wavesim_loader::code_object::Wish;
 
 /// Which architecture, named either way.
 #[derive(Debug, Default, Clone, clap::Args)]

@@ -2,10 +2,10 @@
 
 use super::OK;
 use super::input::InputArgs;
-use crate::debug::command::Debugger;
-use crate::debug::machine::Machine;
 use crate::tui::{self, app::App};
 use std::io::{IsTerminal, Write};
+use wavesim_debug::command::Debugger;
+use wavesim_debug::machine::Machine;
 
 /// Debug a kernel on the full screen: source, waves, registers by lane, memory
 #[derive(Debug, clap::Args)]

@@ -1,10 +1,10 @@
 //! Memory that counts words, as a run's result: the words that the data file or the program stored to, by address.
 
-use crate::memory::Memory;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
+use wavesim_machine::memory::Memory;
 
 /// Lines of the usual output.
 const SHOWN: usize = 100;

@@ -1,8 +1,8 @@
 //! State of the full-screen debugger, and its keys.
 
-use crate::debug::command::{Debugger, Flow};
-use crate::debug::machine::Machine;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use wavesim_debug::command::{Debugger, Flow};
+use wavesim_debug::machine::Machine;
 
 /// Whether to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

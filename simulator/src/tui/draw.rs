@@ -1,16 +1,16 @@
 //! The screen of the full-screen debugger.
 
 use super::app::{App, KEYS, Pane};
-use crate::debug::stops::status_text;
-use crate::debug::view;
-use crate::exec::effects::{File, register_name};
-use crate::machine::wave::M0;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph, Wrap};
 use std::path::Path;
+use wavesim_debug::stops::status_text;
+use wavesim_debug::view;
+use wavesim_machine::exec::effects::{File, register_name};
+use wavesim_machine::machine::wave::M0;
 
 /// Colours only where the user has not asked for none (no-color.org).
 fn colour(style: Style, colour: Color) -> Style {

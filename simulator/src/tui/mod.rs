@@ -1,7 +1,7 @@
 //! The full-screen debugger: source, waves, registers by lane and memory on one screen of 80x24 or more.
 //!
 //! [`app`] is the state and what keys do, [`draw`] the screen. Everything that changes the run goes through
-//! [`crate::debug::command::Debugger`], so that a key does what the command of that name does.
+//! [`wavesim_debug::command::Debugger`], so that a key does what the command of that name does.
 
 pub mod app;
 pub mod draw;

@@ -1,0 +1,59 @@
+//! Instructions, and forms of them, that LLVM 19 has and the ISA descriptions have not, and what is told of them. Nothing says what they do, or their
+//! operands: they are refused. `tests/tests/llvm.rs` looks for them among all opcodes.
+
+use wavesim_isa::arch::Arch;
+
+/// By LLVM's names.
+pub const ABSENT: [(&str, &[Arch]); 15] = [
+    ("buffer_load_lds_b32", &[Arch::Rdna3]),
+    ("buffer_load_lds_format_x", &[Arch::Rdna3]),
+    ("buffer_load_lds_i16", &[Arch::Rdna3]),
+    ("buffer_load_lds_i8", &[Arch::Rdna3]),
+    ("buffer_load_lds_u16", &[Arch::Rdna3]),
+    ("buffer_load_lds_u8", &[Arch::Rdna3]),
+    ("s_atc_probe", &[Arch::Rdna3]),
+    ("s_atc_probe_buffer", &[Arch::Rdna3]),
+    ("s_singleuse_vdst", &[Arch::Rdna35, Arch::Rdna4]),
+    ("s_waitcnt", &[Arch::Rdna4]),
+    ("s_wakeup_barrier", &[Arch::Rdna4]),
+    ("v_dot4_f32_bf8_bf8_e64_dpp", &[Arch::Rdna4]),
+    ("v_dot4_f32_bf8_fp8_e64_dpp", &[Arch::Rdna4]),
+    ("v_dot4_f32_fp8_bf8_e64_dpp", &[Arch::Rdna4]),
+    ("v_dot4_f32_fp8_fp8_e64_dpp", &[Arch::Rdna4]),
+];
+
+/// What helps who wrote an instruction that the architecture does not have.
+pub fn help(name: &str, arch: Arch) -> Option<String> {
+    if arch == Arch::Rdna4 && name.starts_with("s_waitcnt") {
+        return Some(
+            "its waits are one for each counter: s_wait_loadcnt, s_wait_storecnt, s_wait_samplecnt, s_wait_bvhcnt, s_wait_expcnt, \
+             s_wait_dscnt, s_wait_kmcnt"
+                .to_string(),
+        );
+    }
+    let listed = ABSENT.iter().any(|(n, archs)| *n == name && archs.contains(&arch));
+    listed.then(|| format!("LLVM has it, but the ISA description of {} does not say what it is", arch.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NoSymbols, Options, parse};
+
+    #[test]
+    fn they_are_refused_with_a_reason() {
+        for (name, archs) in ABSENT {
+            for &arch in archs {
+                let error = parse(&format!("{name} 0"), &Options::new(arch), &NoSymbols).unwrap_err();
+                let unknown = format!("{} has no instruction `{name}`", arch.name());
+                let form = format!("has no such form in {}", arch.name());
+                assert!(error.message == unknown || error.message.ends_with(&form), "{error}");
+                assert!(error.help.is_some_and(|h| h.contains("LLVM has it") || h.contains("s_wait_kmcnt")));
+            }
+        }
+        let error = parse("s_waitcnt_vscnt null, 0", &Options::new(Arch::Rdna4), &NoSymbols).unwrap_err();
+        assert!(error.help.is_some_and(|h| h.contains("s_wait_storecnt")));
+        let error = parse("s_sethalt_x 0", &Options::new(Arch::Rdna4), &NoSymbols).unwrap_err();
+        assert_eq!(error.help.as_deref(), Some("did you mean `s_sethalt`?"));
+    }
+}

@@ -1,0 +1,741 @@
+//! How each entry of the tables is written: its mnemonic, its operands in order, its modifiers in the order in which they are printed.
+//!
+//! One description for both ways: the parser matches a line against it, the printer walks it. Operands, sizes and registers come from
+//! the ISA description; what is written here is LLVM's syntax: which operands of a memory instruction share a place, and how
+//! fields that are no operands are spelt.
+
+use super::modifier::{self, Mod};
+use super::names::{TypeNames, names};
+use super::{Options, image};
+use foldhash::HashMap;
+use isa_spec::tables::{ArchTable, Encoding, EntryId, MAX_FIELDS, OperandSig, Role};
+use std::sync::OnceLock;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+
+/// How one entry is written.
+#[derive(Debug)]
+pub struct Form {
+    pub entry: EntryId,
+    pub class: Class,
+    /// As printed, with its suffix.
+    pub mnemonic: String,
+    pub slots: Vec<Slot>,
+    pub mods: Vec<Mod>,
+    /// Of the instruction, literal included.
+    pub size_bytes: u8,
+    /// Field values before operands and modifiers: fixed ones, the opcode, and defaults.
+    pub start: [u32; MAX_FIELDS],
+    /// The field of the literal, if the encoding has one.
+    pub literal: Option<u8>,
+    /// The literal is an operand of its own (`v_fmaak_f32`), not a source's.
+    pub own_literal: bool,
+    /// Sources that modifiers with a bit for each count.
+    pub sources: u8,
+    /// GLC or TH of an atomic: bit 0 says that the first slot is written.
+    pub returns: Option<u8>,
+    pub signs: Signs,
+    /// Of a vector instruction; others may read what they name.
+    pub bus: Option<Bus>,
+}
+
+/// Signs and absolute values of sources.
+#[derive(Debug, Clone, Copy)]
+pub struct Signs {
+    /// Bits for them, whatever they mean.
+    pub neg: bool,
+    pub abs: bool,
+    /// Two halves, each with its sign.
+    pub packed: bool,
+    /// Operands as written that are no floats, a bit each. Moves and selects of untyped bits are for floats too (RDNA manuals,
+    /// V_MOV_B32, V_CNDMASK_B32: "floating-point modifiers are valid …").
+    pub integers: u32,
+}
+
+/// What the constant bus has to bring (RDNA manuals, *VALU: Operands*).
+#[derive(Debug)]
+pub struct Bus {
+    /// Scalar values that the instruction reads at most, the literal among them.
+    pub most: usize,
+    /// Those that it reads without a field: VCC, M0.
+    pub implicit: Vec<&'static str>,
+}
+
+/// A bit of a field.
+#[derive(Debug, Clone, Copy)]
+pub struct Bit {
+    pub field: u8,
+    pub bit: u8,
+}
+
+/// Which of an instruction's encodings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    Plain,
+    E32,
+    E64,
+    Dpp,
+    E64Dpp,
+    Dual,
+}
+
+/// A place for an operand.
+#[derive(Debug, Clone)]
+pub struct Slot {
+    pub kind: Kind,
+    pub field: Option<u8>,
+    /// Operand type of the field, and what it calls its values.
+    pub ty: u8,
+    pub names: &'static TypeNames,
+    pub size: Size,
+    pub constant: Constant,
+    /// Position among the sources: bit of NEG, ABS, OP_SEL. `Some(3)` is the destination.
+    pub source: Option<u8>,
+    pub neg: Option<Bit>,
+    pub abs: Option<Bit>,
+    /// A result that is read first.
+    pub accumulates: bool,
+    /// A number that can be negative: NEG and ABS mean something.
+    pub signed: bool,
+    /// An immediate that cannot be negative.
+    pub unsigned: bool,
+}
+
+impl Slot {
+    /// How many registers the operand of `inst` takes; 0 where it is none, or not one range of them.
+    pub fn registers(&self, inst: &Inst, options: &Options) -> u16 {
+        let table = options.arch.table();
+        let wave = options.wave;
+        let get = |name: &str| inst.field(table, name).unwrap_or(0) as u16;
+        match self.kind {
+            Kind::Value | Kind::FlatBase | Kind::ScratchBase => self.size.registers(wave),
+            Kind::FlatAddr => {
+                let forms = forms(options.arch);
+                let base = forms.of(inst.entry).slots.iter().find(|s| s.kind == Kind::FlatBase);
+                // Beside a scalar base the address is an offset of 32 bits.
+                let code = base.and_then(|b| Some((b, inst.fields[b.field? as usize])));
+                2 - u16::from(code.is_some_and(|(b, code)| b.names.name(code) != Some("null")))
+            }
+            Kind::ScratchAddr => get("SVE"),
+            Kind::BufferAddr => get("IDXEN") + get("OFFEN"),
+            Kind::BufferData => self.size.registers(wave) + get("TFE"),
+            Kind::ImageData => {
+                let name = inst.instruction(table).name;
+                let (d16, tfe) = (get("D16") != 0, get("TFE") != 0);
+                image::data_registers(name, self.size.registers(wave), get("DMASK") as u32, d16, tfe)
+            }
+            Kind::Export(_) => 1,
+            _ => 0,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Anything that the operand type names: registers, constants, a literal.
+    Value,
+    /// VCC, fixed by the instruction but written.
+    Vcc,
+    /// The literal itself.
+    Literal,
+    /// An immediate of 16 bits, or of the field's width.
+    Imm(Imm),
+    /// Offset of scalar memory: a register, a number or both.
+    ScalarOffset,
+    /// Vector address of flat and global: 64 bits, or 32 beside a scalar base.
+    FlatAddr,
+    /// Scalar base, `off` if null. Flat instructions do not write it.
+    FlatBase,
+    /// Vector address of scratch: `off` unless SVE.
+    ScratchAddr,
+    ScratchBase,
+    /// Vector address of a buffer: `off` unless IDXEN or OFFEN.
+    BufferAddr,
+    /// Data of buffers: one register more with TFE.
+    BufferData,
+    /// Addresses of an image instruction; the field is that of the first.
+    ImageAddr,
+    /// Data of an image instruction: as DMASK, D16 and TFE say.
+    ImageData,
+    /// Export target.
+    Target,
+    /// Exported value `n`: `off` unless EN has the bit.
+    Export(u8),
+    /// `attr3.x`: ATTR and ATTR_CHAN.
+    Attribute,
+}
+
+/// How an immediate is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Imm {
+    /// In hex.
+    Hex,
+    /// In decimal, and only if it is not 0: `s_endpgm 1`.
+    Optional,
+    /// In hex, but decimal where it is an inline constant.
+    Small,
+    Label,
+    Hwreg,
+    Sendmsg,
+    Waitcnt,
+    Depctr,
+    Delay,
+    Version,
+    /// Offset of a prefetch: signed, hex.
+    Offset,
+}
+
+/// Registers that an operand takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    Bits(u16),
+    /// One bit a lane.
+    Mask,
+    /// Halved in wave64: matrices that the wave's lanes share.
+    Matrix(u16),
+}
+
+impl Size {
+    #[inline]
+    pub fn registers(self, wave: u32) -> u16 {
+        match self {
+            Size::Bits(bits) => bits.div_ceil(32).max(1),
+            Size::Mask => (wave / 32) as u16,
+            Size::Matrix(bits) => (bits / (wave / 32) as u16).div_ceil(32).max(1),
+        }
+    }
+}
+
+/// How constants and literals of an operand are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Constant {
+    Int16,
+    F16,
+    Bf16,
+    Int32,
+    F32,
+    Int64,
+    F64,
+    /// Mixed precision: numbers are 16-bit floats to LLVM, literals have 32 bits.
+    Mixed,
+    /// Two 16-bit halves.
+    PackedInt,
+    PackedF16,
+    PackedBf16,
+}
+
+impl Constant {
+    fn of(format: &str, size: u16) -> Constant {
+        match format.trim_start_matches("FMT_NUM_").trim_start_matches("FMT_") {
+            "F16" => Constant::F16,
+            "BF16" => Constant::Bf16,
+            "F32" => Constant::F32,
+            "F64" => Constant::F64,
+            "PK2_F16" | "WMMA_DC_F16" => Constant::PackedF16,
+            "PK2_BF16" | "WMMA_DC_BF16" => Constant::PackedBf16,
+            "PK2_I16" | "PK2_U16" | "PK2_B16" => Constant::PackedInt,
+            f if f.contains("WMMA_DC") && f.ends_with("BF16") => Constant::PackedBf16,
+            f if f.contains("WMMA_DC") && f.ends_with("_F16") => Constant::PackedF16,
+            f if f.contains("WMMA_DC") && f.ends_with("_F32") => Constant::F32,
+            f if f.contains("WMMA") => Constant::Int32,
+            _ if size == 64 => Constant::Int64,
+            _ if size <= 16 => Constant::Int16,
+            _ => Constant::Int32,
+        }
+    }
+}
+
+/// All forms of an architecture.
+pub struct Forms {
+    arch: Arch,
+    /// By entry, made when they are asked for: a kernel has a few dozen of some thousands.
+    forms: Vec<OnceLock<Form>>,
+    /// Entries by the lower-case name of their instruction, in the order in which they are tried.
+    by_name: HashMap<String, Vec<EntryId>>,
+}
+
+impl Forms {
+    #[inline]
+    pub fn of(&self, entry: EntryId) -> &Form {
+        self.forms[entry as usize].get_or_init(|| Builder::new(self.arch, entry).form())
+    }
+
+    /// Entries of the instruction that is called `name`, lower case.
+    pub fn called(&self, name: &str) -> Option<&[EntryId]> {
+        self.by_name.get(name).map(Vec::as_slice)
+    }
+
+    /// As [`Forms::called`], also by an older name that LLVM still accepts.
+    #[inline]
+    pub fn known(&self, name: &str) -> Option<&[EntryId]> {
+        let older = || super::alias::candidates(name, self.arch).iter().find_map(|n| self.called(n));
+        self.called(name).or_else(older)
+    }
+
+    /// Entries of a mnemonic as written, in lower case, and the class that its suffix asks for.
+    pub fn resolve(&self, name: &str) -> Option<(&[EntryId], Option<Class>)> {
+        let (bare, class) = without_suffix(name);
+        self.known(bare).map(|entries| (entries, class))
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+}
+
+/// A mnemonic without the suffix that asks for an encoding, and the class that it asks for.
+#[inline]
+pub fn without_suffix(name: &str) -> (&str, Option<Class>) {
+    let class = match name.as_bytes() {
+        [.., b'_', b'e', b'3', b'2'] => Class::E32,
+        [.., b'_', b'e', b'6', b'4'] => Class::E64,
+        [.., b'_', b'e', b'6', b'4', b'_', b'd', b'p', b'p'] => Class::E64Dpp,
+        [.., b'_', b'd', b'p', b'p'] => Class::Dpp,
+        _ => return (name, None),
+    };
+    let len = if class == Class::E64Dpp { "_e64_dpp".len() } else { "_e32".len() };
+    (&name[..name.len() - len], Some(class))
+}
+
+#[inline]
+pub fn forms(arch: Arch) -> &'static Forms {
+    static FORMS: [OnceLock<Forms>; Arch::ALL.len()] = [const { OnceLock::new() }; Arch::ALL.len()];
+    FORMS[arch as usize].get_or_init(|| build(arch))
+}
+
+fn build(arch: Arch) -> Forms {
+    let table = arch.table();
+    let mut by_name: HashMap<String, Vec<EntryId>> = HashMap::default();
+    for inst in table.instructions {
+        let mut entries: Vec<EntryId> = (inst.entries.0..inst.entries.0 + inst.entries.1).collect();
+        // The shortest first: without literal, then with; e32, then e64.
+        entries.sort_by_key(|&e| {
+            let encoding = &table.encodings[table.entries[e as usize].enc as usize];
+            (Builder::new(arch, e).class(), encoding.bits, encoding.order)
+        });
+        for name in std::iter::once(inst.name).chain(inst.aliases.iter().copied()) {
+            by_name.entry(name.to_lowercase()).or_default().extend(&entries);
+        }
+    }
+    Forms { arch, forms: table.entries.iter().map(|_| OnceLock::new()).collect(), by_name }
+}
+
+struct Builder {
+    arch: Arch,
+    table: &'static ArchTable,
+    entry: EntryId,
+    name: &'static str,
+    encoding: &'static str,
+    sig: &'static [OperandSig],
+}
+
+impl Builder {
+    fn new(arch: Arch, entry: EntryId) -> Builder {
+        let table = arch.table();
+        let e = &table.entries[entry as usize];
+        Builder {
+            arch,
+            table,
+            entry,
+            name: table.instructions[e.inst as usize].name,
+            encoding: table.encodings[e.enc as usize].name,
+            sig: table.signatures[e.sig as usize],
+        }
+    }
+
+    fn form(&self) -> Form {
+        let class = self.class();
+        let mut slots = self.slots();
+        let literal = self.field("LITERAL").or(self.field("SIMM32"));
+        // Atomics of flat addresses write their result only if they return one; the data of buffer and image atomics is both.
+        let returning = self.name.contains("_ATOMIC_") && self.field_name(slots.first()) == Some("VDST");
+        let returns = if returning { self.field("GLC").or(self.field("TH")) } else { None };
+        if returns.is_some() && self.name.contains("CMPSWAP") {
+            // The data is a pair, of which one comes back.
+            let data = slots
+                .iter()
+                .find(|s| matches!(self.field_name(Some(s)), Some("DATA" | "VSRC")))
+                .map(|s| s.size);
+            if let (Some(Size::Bits(bits)), Some(result)) = (data, slots.first_mut()) {
+                result.size = Size::Bits(bits / 2);
+            }
+        }
+        if self.name == "S_SETREG_B32" {
+            slots.reverse();
+        }
+        let sources = slots.iter().filter_map(|s| s.source.filter(|n| *n < 3)).map(|n| n + 1).max();
+        Form {
+            // The accumulator of a fused operation is its destination.
+            sources: match self.name {
+                "V_FMAC_F16" => 3,
+                // Two bits that are no sources: fetch inactive lanes, and bounds.
+                name if name.contains("PERMLANE") => 2,
+                _ => sources.unwrap_or(0),
+            },
+            entry: self.entry,
+            class,
+            mnemonic: self.mnemonic(class, slots.is_empty()),
+            own_literal: slots.iter().any(|s| s.kind == Kind::Literal),
+            slots,
+            mods: Mod::of(self.table, self.entry),
+            size_bytes: (self.encoding().bits / 8) as u8,
+            start: self.start(),
+            literal,
+            returns,
+            signs: self.signs(),
+            bus: self.bus(),
+        }
+    }
+
+    fn signs(&self) -> Signs {
+        let has = |names: &[&str]| names.iter().any(|name| self.field(name).is_some());
+        let untyped = self.untyped();
+        let float = |o: &OperandSig| {
+            let format = self.table.formats[o.format as usize].name;
+            format.trim_start_matches("FMT").contains('F')
+        };
+        let written = self.sig.iter().filter(|o| !o.implicit && o.role != Role::State);
+        let integers = written.enumerate().filter(|(_, o)| !untyped && !float(o));
+        Signs {
+            neg: has(&["NEG", "SRC0_NEG"]),
+            abs: has(&["ABS", "SRC0_ABS"]),
+            packed: has(&["NEG_HI"]),
+            integers: integers.fold(0, |bits, (at, _)| bits | 1 << at),
+        }
+    }
+
+    /// Moves and selects of bits, which negate what floats there are.
+    fn untyped(&self) -> bool {
+        self.name.starts_with("V_MOV_B") || self.name.starts_with("V_CNDMASK_B")
+    }
+
+    fn bus(&self) -> Option<Bus> {
+        if !self.encoding.trim_start_matches("ENC_").starts_with("VOP") {
+            return None;
+        }
+        // The 64-bit shifts have one place.
+        let shift = matches!(self.name, "V_LSHLREV_B64" | "V_LSHRREV_B64" | "V_ASHRREV_I64");
+        let read = self.sig.iter().filter(|o| o.input && o.field.is_none());
+        let implicit = read.filter_map(|o| match self.table.operand_types[o.ty as usize].name {
+            "OPR_VCC" => Some("vcc_lo"),
+            ty if ty.ends_with("_M0") => Some("m0"),
+            _ => None,
+        });
+        Some(Bus { most: if shift { 1 } else { 2 }, implicit: implicit.collect() })
+    }
+
+    /// Where the encoding says that a source is negated, and that its absolute value is taken.
+    fn sign_bits(&self, source: Option<u8>) -> [Option<Bit>; 2] {
+        let Some(source) = source.filter(|s| *s < 3) else { return [None; 2] };
+        // Mixed precision keeps the absolute values where packed operations negate the high halves.
+        let packed = self.field("NEG_HI").is_some();
+        let mixed = self.name.starts_with("V_FMA_MIX");
+        let bit = |all: &str, one: &str| {
+            let shared = self.field(all).filter(|_| !packed || mixed).map(|field| Bit { field, bit: source });
+            let own = || self.field(&format!("SRC{source}_{one}")).map(|field| Bit { field, bit: 0 });
+            shared.or_else(|| if packed { None } else { own() })
+        };
+        [bit("NEG", "NEG"), bit(if packed { "NEG_HI" } else { "ABS" }, "ABS")]
+    }
+
+    fn field(&self, name: &str) -> Option<u8> {
+        self.encoding().fields.iter().position(|f| f.name == name).map(|at| at as u8)
+    }
+
+    fn field_name(&self, slot: Option<&Slot>) -> Option<&'static str> {
+        Some(self.encoding().fields[slot?.field? as usize].name)
+    }
+
+    fn class(&self) -> Class {
+        let dpp = self.encoding.contains("_DPP");
+        match self.encoding.strip_prefix("ENC_").unwrap_or(self.encoding) {
+            e if e.starts_with("VOPD") => Class::Dual,
+            e if e.starts_with("VOP3") => {
+                if dpp {
+                    Class::E64Dpp
+                } else {
+                    Class::E64
+                }
+            }
+            e if e.starts_with("VOP") => {
+                if dpp {
+                    Class::Dpp
+                } else {
+                    Class::E32
+                }
+            }
+            _ => Class::Plain,
+        }
+    }
+
+    /// LLVM's suffix tells encodings apart where an instruction has several.
+    fn mnemonic(&self, class: Class, bare: bool) -> String {
+        let name = self.name.to_lowercase();
+        let inst = &self.table.instructions[self.table.entries[self.entry as usize].inst as usize];
+        let has = |prefix: &str| {
+            self.table.entries_of(inst).iter().any(|e| {
+                let encoding = self.table.encodings[e.enc as usize].name;
+                encoding.strip_prefix("ENC_").unwrap_or(encoding).starts_with(prefix)
+            })
+        };
+        let short = has("VOP1") || has("VOP2") || has("VOPC");
+        // LLVM has no 64-bit form of it, so the short one has no suffix.
+        let long = has("VOP3") && self.name != "V_READFIRSTLANE_B32";
+        let suffix = match class {
+            _ if bare => "",
+            Class::E32 if long => "_e32",
+            Class::E64 if short => "_e64",
+            Class::Dpp if !self.encoding.starts_with("VOPC") => "_dpp",
+            Class::E64Dpp => "_e64_dpp",
+            _ => "",
+        };
+        name + suffix
+    }
+
+    fn slots(&self) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = self.sig.iter().filter_map(|o| self.slot(o)).collect();
+        if self.name == "S_ENDPGM" {
+            // Not an operand of the description, but a field that LLVM writes.
+            let constant = Constant::Int16;
+            let (kind, field, size) = (Kind::Imm(Imm::Optional), self.field("SIMM16"), Size::Bits(16));
+            slots.push(Slot { kind, field, size, constant, unsigned: true, ..self.unsigned_slot(0) });
+        }
+        let family = self.family();
+        if family == "EXP" {
+            for (n, slot) in slots.iter_mut().skip(1).enumerate() {
+                slot.kind = Kind::Export(n as u8);
+            }
+        }
+        // Where addresses are not listed, there are as many as the dimension says.
+        if matches!(family, "VIMAGE" | "VSAMPLE") {
+            let (kind, field) = (Kind::ImageAddr, self.field("VADDR0"));
+            let slot = Slot { kind, field, ..self.unsigned_slot(slots.first().map_or(0, |s| s.ty)) };
+            slots.insert(1.min(slots.len()), slot);
+        }
+        if family == "SMEM" && self.name.contains("PREFETCH") {
+            // Base, offset, scalar offset, length.
+            slots.sort_by_key(|s| match self.field_name(Some(s)) {
+                Some("SBASE") => 0,
+                Some("IOFFSET") => 1,
+                Some("SOFFSET") => 2,
+                _ => 3,
+            });
+        }
+        slots
+    }
+
+    /// The encoding without prefix, the older and newer name of a family as one.
+    fn family(&self) -> &'static str {
+        match self.encoding.strip_prefix("ENC_").unwrap_or(self.encoding) {
+            "EXP" | "VEXPORT" => "EXP",
+            "FLAT" | "VFLAT" => "FLAT",
+            "FLAT_GLOBAL" | "VGLOBAL" => "GLOBAL",
+            "FLAT_SCRATCH" | "VSCRATCH" => "SCRATCH",
+            "MUBUF" | "MTBUF" | "VBUFFER" => "BUFFER",
+            e if e.starts_with("MIMG") => "MIMG",
+            other => other,
+        }
+    }
+
+    /// Of 32 bits, and no source.
+    fn unsigned_slot(&self, ty: u8) -> Slot {
+        Slot {
+            kind: Kind::Value,
+            field: None,
+            ty,
+            names: names(self.arch, ty),
+            size: Size::Bits(32),
+            constant: Constant::Int32,
+            source: None,
+            neg: None,
+            abs: None,
+            accumulates: false,
+            signed: false,
+            unsigned: false,
+        }
+    }
+
+    fn slot(&self, o: &OperandSig) -> Option<Slot> {
+        let ty = self.table.operand_types[o.ty as usize].name;
+        let format = self.table.formats[o.format as usize].name;
+        let field = o.field.map(|f| self.encoding().fields[f as usize].name);
+        let kind = match (self.family(), ty, field) {
+            // State that the instruction fixes is not written, but for the carry and the result of a compare.
+            (_, "OPR_VCC", None) if !o.implicit && !self.encoding.starts_with("VOPD") => Kind::Vcc,
+            (_, _, None) | (_, "OPR_EXEC", _) => return None,
+            (_, _, Some("LITERAL" | "SIMM32")) => Kind::Literal,
+            ("SMEM", _, Some("IOFFSET")) => Kind::Imm(Imm::Offset),
+            ("SMEM", _, Some("SOFFSET")) if !self.name.contains("PREFETCH") => Kind::ScalarOffset,
+            ("SMEM", "OPR_SIMM5" | "OPR_SIMM8", _) => Kind::Imm(Imm::Small),
+            ("FLAT" | "GLOBAL", _, Some("ADDR" | "VADDR")) => Kind::FlatAddr,
+            ("GLOBAL", _, Some("SADDR")) => Kind::FlatBase,
+            ("SCRATCH", _, Some("ADDR" | "VADDR")) => Kind::ScratchAddr,
+            ("SCRATCH", _, Some("SADDR")) => Kind::ScratchBase,
+            ("BUFFER", _, Some("VADDR")) => Kind::BufferAddr,
+            ("BUFFER", _, Some("VDATA")) => Kind::BufferData,
+            ("MIMG", _, Some("VADDR")) => Kind::ImageAddr,
+            ("MIMG" | "VIMAGE" | "VSAMPLE", _, Some("VDATA")) => Kind::ImageData,
+            (_, "OPR_TGT", _) => Kind::Target,
+            (_, "OPR_ATTR", _) => Kind::Attribute,
+            (_, "OPR_LABEL", _) => Kind::Imm(Imm::Label),
+            (_, "OPR_HWREG", _) => Kind::Imm(Imm::Hwreg),
+            (_, "OPR_SENDMSG" | "OPR_SENDMSG_RTN", _) => Kind::Imm(Imm::Sendmsg),
+            (_, "OPR_WAITCNT", _) => Kind::Imm(Imm::Waitcnt),
+            (_, "OPR_WAITCNT_DEPCTR" | "OPR_WAIT_ALU", _) => Kind::Imm(Imm::Depctr),
+            (_, "OPR_DELAY", _) => Kind::Imm(Imm::Delay),
+            (_, "OPR_VERSION", _) => Kind::Imm(Imm::Version),
+            (_, _, Some("SIMM16")) => Kind::Imm(self.simm16()),
+            _ => Kind::Value,
+        };
+        let mask = format.ends_with("_M64");
+        let matrix = format.contains("WMMA_DC")
+            || self.name.starts_with("GLOBAL_LOAD_TR_") && field == Some("VDST")
+            || format.contains("WMMA_AB") && self.arch == Arch::Rdna4 && self.name.starts_with("V_");
+        let size = match o.size_bits {
+            _ if mask => Size::Mask,
+            bits if matrix => Size::Matrix(bits),
+            bits => Size::Bits(bits),
+        };
+        let source = match field {
+            Some("SRC0" | "VSRC0" | "SRCX0" | "SRCY0") => Some(0),
+            Some("SRC1" | "VSRC1" | "VSRCX1" | "VSRCY1") => Some(1),
+            Some("SRC2") => Some(2),
+            Some("VDST" | "VDSTX" | "VDSTY")
+                if self.encoding.contains("VOP") || self.encoding.contains("VINTERP") =>
+            {
+                Some(3)
+            }
+            _ => None,
+        };
+        let constant = self.constant(format, o.size_bits, source);
+        let [neg, abs] = self.sign_bits(source);
+        let accumulates = o.input && o.output;
+        let bare = self.unsigned_slot(o.ty);
+        let float = matches!(
+            constant,
+            Constant::F16
+                | Constant::Bf16
+                | Constant::F32
+                | Constant::F64
+                | Constant::Mixed
+                | Constant::PackedF16
+                | Constant::PackedBf16
+        );
+        let signed = float || self.untyped();
+        let unsigned = format == "FMT_NUM_U16";
+        Some(Slot {
+            kind,
+            field: o.field,
+            size,
+            constant,
+            source,
+            neg,
+            abs,
+            accumulates,
+            signed,
+            unsigned,
+            ..bare
+        })
+    }
+
+    /// What LLVM takes the operand for. Where the description says 16 bits of which a 32-bit operand is read, constants have 32.
+    fn constant(&self, format: &str, size: u16, source: Option<u8>) -> Constant {
+        let shift = matches!(self.name, "V_ALIGNBIT_B32" | "V_ALIGNBYTE_B32");
+        let class = self.name.contains("_CLASS_F16") && source == Some(1) && self.encoding.contains("VOP3");
+        match Constant::of(format, size) {
+            _ if self.name.starts_with("V_FMA_MIX") => Constant::Mixed,
+            _ if shift && source == Some(2) || class => Constant::Int32,
+            Constant::Int16 if self.encoding.contains("SOP") => Constant::Int32,
+            Constant::F16 if self.encoding.contains("SOP1") => Constant::F32,
+            _ if format.ends_with("FP8") || format.ends_with("BF8") => Constant::Int32,
+            constant => constant,
+        }
+    }
+
+    /// LLVM writes some 16-bit immediates in decimal while they are small, others always in hex.
+    fn simm16(&self) -> Imm {
+        const SMALL: [&str; 14] = [
+            "S_NOP",
+            "S_SETKILL",
+            "S_SETHALT",
+            "S_SLEEP",
+            "S_SETPRIO",
+            "S_TRAP",
+            "S_INCPERFLEVEL",
+            "S_DECPERFLEVEL",
+            "S_DENORM_MODE",
+            "S_BARRIER_WAIT",
+            "S_BARRIER_LEAVE",
+            "S_SET_GPR_IDX_MODE",
+            "S_ICACHE_INV",
+            "S_ENDPGM",
+        ];
+        if SMALL.contains(&self.name) { Imm::Small } else { Imm::Hex }
+    }
+
+    fn encoding(&self) -> &'static Encoding {
+        &self.table.encodings[self.table.entries[self.entry as usize].enc as usize]
+    }
+
+    fn start(&self) -> [u32; MAX_FIELDS] {
+        let mut start = [0; MAX_FIELDS];
+        for (field, value) in self.defaults() {
+            start[field as usize] = value;
+        }
+        let encoding = self.encoding();
+        for (value, field) in start.iter_mut().zip(encoding.fields) {
+            *value = field.fixed.unwrap_or(*value);
+        }
+        if let Some(at) = encoding.op_field {
+            start[at as usize] = self.table.entries[self.entry as usize].opcode as u32;
+        }
+        start
+    }
+
+    /// Values of fields that no operand and no modifier sets.
+    fn defaults(&self) -> Vec<(u8, u32)> {
+        let mut out = Vec::new();
+        let mut set = |name: &str, value: u32| out.extend(self.field(name).map(|f| (f, value)));
+        let null = 124;
+        match self.family() {
+            "FLAT" | "GLOBAL" | "SCRATCH" => set("SADDR", null),
+            "SMEM" if !self.sig.is_empty() => set("SOFFSET", null),
+            _ => {}
+        }
+        if self.encoding.contains("DPP16") {
+            set("SRC0", modifier::DPP16);
+            set("ROW_MASK", 15);
+            set("BANK_MASK", 15);
+        }
+        if self.encoding.contains("DPP8") {
+            set("SRC0", modifier::DPP8);
+        }
+        if modifier::packed_default(self.name) && self.encoding.contains("VOP3P") {
+            set("OP_SEL_HI", 3);
+            set("OP_SEL_HI_2", 1);
+        }
+        for o in self.sig {
+            // LLVM sets the destination of V_CMPX_*, which is EXEC, to its number.
+            if self.table.operand_types[o.ty as usize].name == "OPR_EXEC"
+                && let (Some(field), Some(&(_, value))) =
+                    (o.field, self.table.operand_types[o.ty as usize].values.first())
+            {
+                out.push((field, value));
+            }
+        }
+        if self.family() == "BUFFER" && !self.sig.is_empty() {
+            // LLVM sets a format where none is used.
+            out.extend(self.field("FORMAT").map(|f| (f, modifier::DEFAULT_FORMAT)));
+        }
+        if self.encoding == "ENC_MIMG_NSA" {
+            out.extend(self.field("NSA").map(|f| (f, 1)));
+        }
+        if self.name.starts_with("IMAGE_BVH") {
+            let mut set = |name: &str, value: u32| out.extend(self.field(name).map(|f| (f, value)));
+            set("DMASK", 15);
+            set("UNORM", 1);
+            set("R128", 1);
+        }
+        out
+    }
+}

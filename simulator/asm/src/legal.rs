@@ -1,0 +1,248 @@
+//! What an encoding can say and hardware cannot do: the one legality check of assembly files, text kernels and decoded words.
+//!
+//! - Registers that follow each other begin where they may and end within their file (RDNA ISA manuals, *SGPR Alignment*).
+//! - The constant bus brings a vector instruction two scalar values, a 64-bit shift one (*VALU: Operands*).
+//! - The halves of a dual instruction take their vector registers from different banks and write one even and one odd register
+//!   (*Dual Issue VALU*).
+//!
+//! [`check`] is for who has the operands' slots at hand, [`check_decoded`] for an instruction as it stands.
+
+use super::error::{AsmError, Span};
+use super::form::{Form, Kind, Slot, forms};
+use super::matching::half_slots;
+use super::names::LITERAL;
+use super::{OddPairs, Options};
+use isa_spec::tables::EntryId;
+use smallvec::SmallVec;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+
+/// Why hardware cannot execute an instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Illegal {
+    /// In two or three words, for findings.
+    pub kind: &'static str,
+    pub message: String,
+    /// Which operand of which half, if it is one alone.
+    pub operand: Option<(usize, usize)>,
+}
+
+impl Illegal {
+    fn new(kind: &'static str, message: String) -> Illegal {
+        Illegal { kind, message, operand: None }
+    }
+
+    pub fn at(self, span: Span) -> AsmError {
+        AsmError::new(span, self.message)
+    }
+}
+
+/// An operand of a field by its code.
+#[derive(Debug, PartialEq, Eq)]
+enum Read {
+    Vector(u32),
+    Scalar(&'static str),
+    Free,
+}
+
+fn read(inst: &Inst, slot: &Slot) -> Read {
+    let Some(field) = slot.field else { return Read::Free };
+    let code = inst.fields[field as usize];
+    if let Some(n) = slot.names.vgpr(code) {
+        return Read::Vector(n);
+    }
+    let Some(name) = slot.names.name(code) else { return Read::Free };
+    match name.as_bytes() {
+        _ if name == LITERAL => Read::Scalar(THE_LITERAL),
+        [b'v', b'0'..=b'9', ..] => Read::Vector(code & 0xff),
+        // Inline constants.
+        [b'0'..=b'9', ..] | [b'-', b'0'..=b'9', ..] | b"null" => Read::Free,
+        _ => Read::Scalar(name),
+    }
+}
+
+const THE_LITERAL: &str = "the literal";
+
+/// Whether hardware can execute the instruction. `halves`: the slots of an instruction, or of both halves of a dual one.
+pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
+    for (half, slots) in halves.iter().enumerate() {
+        for (at, slot) in slots.iter().enumerate() {
+            if let Some((kind, message)) = misplaced(inst, options, slot) {
+                return Err(Illegal { kind, message, operand: Some((half, at)) });
+            }
+        }
+    }
+    constant_bus(inst, options.arch, halves)?;
+    match halves {
+        [x, y] => dual(inst, options.arch, x, y),
+        _ => Ok(()),
+    }
+}
+
+/// As [`check`] for an instruction as it stands.
+pub fn check_decoded(inst: &Inst, options: &Options) -> Result<(), Illegal> {
+    if inst.entry_y == EntryId::MAX {
+        return check(inst, options, &[&forms(options.arch).of(inst.entry).slots]);
+    }
+    let half = |entry, second| half_slots(options, entry, second).unwrap_or_default();
+    let (x, y) = (half(inst.entry, false), half(inst.entry_y, true));
+    check(inst, options, &[&x, &y])
+}
+
+/// A scalar load of dwords.
+pub fn loads_words(inst: &Inst, arch: Arch) -> bool {
+    let table = arch.table();
+    inst.encoding(table).name == "ENC_SMEM" && inst.instruction(table).name.contains("_LOAD_B")
+}
+
+/// Bits of a scalar load's immediate offset that hardware ignores (RDNA ISA manuals, *Scalar Memory*: "the two LSBs are ignored and treated
+/// as if they were zero", but for the bytes and halves of RDNA 4). An assembler may write them; they are never what was meant.
+pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
+    if !loads_words(inst, options.arch) {
+        return None;
+    }
+    let table = options.arch.table();
+    let offset = inst.field(table, "IOFFSET").or(inst.field(table, "OFFSET"))?;
+    let operand = forms(options.arch).of(inst.entry).slots.iter().position(|s| s.kind == Kind::ScalarOffset);
+    (!offset.is_multiple_of(4)).then(|| {
+        let message = format!(
+            "the offset 0x{offset:x} of a scalar load is no multiple of 4: hardware reads at 0x{:x}",
+            offset & !3
+        );
+        Illegal { operand: operand.map(|at| (0, at)), ..Illegal::new("misaligned offset", message) }
+    })
+}
+
+/// Registers of an operand that begin or end where they cannot.
+fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static str, String)> {
+    let table = options.arch.table();
+    let field = slot.field?;
+    let count = slot.registers(inst, options) as u32;
+    if count < 2 {
+        return None;
+    }
+    let code = inst.fields[field as usize];
+    let beyond = |last: &str| {
+        let name = slot.names.name(code).unwrap_or_default();
+        let message = format!("{count} registers from {name} on go beyond the last one, {last}");
+        Some(("registers beyond the last", message))
+    };
+    if let Some(first) = slot.names.vgpr(code) {
+        return if first + count > 256 { beyond("v255") } else { None };
+    }
+    let name = slot.names.name(code)?;
+    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let numbered = |file: &str| name.len() == file.len() + digits.len() && name.starts_with(file);
+    let (first, last) = match digits.parse::<u32>() {
+        Ok(n) if numbered("v") => return if n + count > 256 { beyond("v255") } else { None },
+        Ok(n) if numbered("s") => (n, 105),
+        Ok(n) if numbered("ttmp") => (n, 15),
+        _ => {
+            let second = matches!(name, "vcc_hi" | "exec_hi" | "flat_scratch_hi" | "m0");
+            let wide = count > 2 && matches!(name, "vcc_lo" | "exec_lo" | "flat_scratch_lo");
+            let message = || format!("{name} is not the first of {count} registers");
+            return (second || wide).then(|| ("misaligned SGPRs", message()));
+        }
+    };
+    if first + count - 1 > last {
+        return beyond(&format!("{}{last}", &name[..name.len() - digits.len()]));
+    }
+    let step = if count == 2 { 2 } else { 4 };
+    let odd = match options.odd_pairs {
+        OddPairs::None => false,
+        OddPairs::Bases => count == 2 && inst.encoding(table).fields[field as usize].name == "SBASE",
+        OddPairs::All => count == 2,
+    };
+    if first.is_multiple_of(step) || odd {
+        return None;
+    }
+    Some((
+        "misaligned SGPRs",
+        format!("{count} scalar registers start at a multiple of {step}, not at {name}"),
+    ))
+}
+
+/// Whether the constant bus can bring all scalar values.
+fn constant_bus(inst: &Inst, arch: Arch, halves: &[&[Slot]]) -> Result<(), Illegal> {
+    let form = forms(arch).of(inst.entry);
+    let Some(bus) = &form.bus else { return Ok(()) };
+    let mut list: SmallVec<[&'static str; 8]> = SmallVec::new();
+    let mut add = |name: &'static str| {
+        if !list.contains(&name) {
+            list.push(name);
+        }
+    };
+    bus.implicit.iter().for_each(|name| add(name));
+    if inst.entry_y != EntryId::MAX {
+        let second: &Form = forms(arch).of(inst.entry_y);
+        second.bus.iter().flat_map(|b| &b.implicit).for_each(|name| add(name));
+    }
+    for slot in halves.iter().copied().flatten() {
+        match slot.kind {
+            Kind::Literal => add(THE_LITERAL),
+            Kind::Value if slot.source.is_some_and(|s| s < 3) => {
+                if let Read::Scalar(name) = read(inst, slot) {
+                    add(name);
+                }
+            }
+            _ => {}
+        }
+    }
+    if list.len() <= bus.most {
+        return Ok(());
+    }
+    let most = if bus.most == 1 { "one".to_string() } else { bus.most.to_string() };
+    let message = format!(
+        "this reads {} scalar values: {}; `{}` can read {most} (constant bus)",
+        list.len(),
+        list.join(", "),
+        inst.instruction(arch.table()).name.to_lowercase()
+    );
+    Err(Illegal::new("too many scalars", message))
+}
+
+/// The halves' first sources, and their second ones, lie in different banks of four; their third ones in different banks of two. Two moves
+/// of RDNA 4 are free of this. One result is even, the other odd.
+fn dual(inst: &Inst, arch: Arch, x: &[Slot], y: &[Slot]) -> Result<(), Illegal> {
+    let table = arch.table();
+    let parity = |name: &str| inst.field(table, name).unwrap_or(0) & 1;
+    if parity("VDSTX") == parity("VDSTY") {
+        let message = "one of the two results needs an even register, the other an odd one".to_string();
+        let result = y.iter().position(|s| s.source == Some(3)).map(|at| (1, at));
+        return Err(Illegal { operand: result, ..Illegal::new("dual issue", message) });
+    }
+    let name = |entry: EntryId| table.instructions[table.entries[entry as usize].inst as usize].name;
+    let is_move = |entry: EntryId| name(entry) == "V_DUAL_MOV_B32";
+    if arch == Arch::Rdna4 && is_move(inst.entry) && is_move(inst.entry_y) {
+        return Ok(());
+    }
+    let (x, y) = (sources(inst, x), sources(inst, y));
+    for (at, (which, banks)) in [("first", 4), ("second", 4), ("third", 2)].into_iter().enumerate() {
+        if let (Some(a), Some(b)) = (x[at], y[at])
+            && a % banks == b % banks
+        {
+            let message = format!(
+                "the {which} sources of both halves, v{a} and v{b}, lie in one bank: their numbers must differ modulo {banks}"
+            );
+            return Err(Illegal::new("dual issue", message));
+        }
+    }
+    Ok(())
+}
+
+/// The vector registers that a half reads as its first, second and third source. An accumulator is a third source, and so is what stands
+/// behind a literal that is the second (`v_dual_fmamk_f32`).
+fn sources(inst: &Inst, slots: &[Slot]) -> [Option<u32>; 3] {
+    let vector = |slot: &Slot| match read(inst, slot) {
+        Read::Vector(n) => Some(n),
+        _ => None,
+    };
+    let mut out = [None; 3];
+    for (place, slot) in out.iter_mut().zip(slots.iter().filter(|s| s.source != Some(3))) {
+        *place = if slot.kind == Kind::Value { vector(slot) } else { None };
+    }
+    if let Some(result) = slots.iter().find(|s| s.accumulates) {
+        out[2] = vector(result);
+    }
+    out
+}

@@ -1,0 +1,167 @@
+//! Assembly text <-> [`Inst`]: for AMD's machines in LLVM's AMDGPU syntax, for others as their description says ([`plain`]).
+//!
+//! ```text
+//! text --operand::parse_line--> Line --matching::assemble--> Parsed { Inst, fixups } --codec::encode--> words
+//! words --codec::decode--> Inst --print::instruction--> text
+//! ```
+//!
+//! [`parse`] does the first row at once. A front end with rules of its own calls the two steps apart: it may change the [`operand::Line`]
+//! between them (another spelling of an operand, a default), or read operands one by one with
+//! [`operand::parse_operand`], [`operand::parse_register`] and [`operand::parse_modifier`] on a [`scan::Scanner`].
+//!
+//! ```
+//! use wavesim_asm::{self as asm, Options};
+//! use wavesim_isa::{arch::Arch, codec};
+//! let options = Options::new(Arch::Rdna3);
+//! let parsed = asm::parse("v_add_f32 v0, 1.0, v1", &options, &asm::expr::NoSymbols).unwrap();
+//! assert_eq!(codec::encode(Arch::Rdna3, &parsed.inst).unwrap()[..], [0x0600_02f2]);
+//! assert_eq!(asm::print::instruction(&parsed.inst, &options), "v_add_f32_e32 v0, 1.0, v1");
+//! ```
+//!
+//! Symbols: what `symbols` knows is a number at once. What it does not know (a label further down) becomes a [`Fixup`]: the
+//! instruction's size is already final, and [`Fixup::apply`] fills the field in when addresses are known.
+//!
+//! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here knows where a field's bits lie.
+
+pub mod absent;
+pub mod alias;
+mod conditional;
+pub mod constant;
+pub mod descriptor;
+mod directive;
+pub mod error;
+pub mod expand;
+pub mod expr;
+pub mod form;
+pub mod image;
+pub mod legal;
+pub mod link;
+pub mod macros;
+pub mod matching;
+pub mod metadata;
+pub mod modifier;
+pub mod names;
+pub mod object;
+pub mod operand;
+pub mod plain;
+pub mod print;
+pub mod program;
+mod reader;
+pub mod scan;
+pub mod source;
+pub mod swizzle;
+pub mod symbolic;
+
+pub use error::{AsmError, Span};
+pub use expr::{Expr, NoSymbols, Symbols};
+
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+
+/// For which machine, and how strictly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    pub arch: Arch,
+    /// 32 or 64: how many registers a lane mask takes, and the registers of matrices.
+    pub wave: u32,
+    /// Accept what fields can say though hardware cannot do it ([`legal`]), as recorded instructions may have it.
+    pub lenient: bool,
+    /// Which pairs of scalar registers may start at an odd one.
+    pub odd_pairs: OddPairs,
+    /// Look for what a misspelt name may have meant. Off beyond the errors that anyone reads.
+    pub suggest: bool,
+}
+
+impl Options {
+    /// Wave32, and no more than hardware can do: what LLVM accepts.
+    pub fn new(arch: Arch) -> Options {
+        Options { arch, wave: 32, lenient: false, odd_pairs: OddPairs::None, suggest: true }
+    }
+
+    pub fn wave(self, wave: u32) -> Options {
+        Options { wave, ..self }
+    }
+}
+
+/// Pairs of scalar registers that start at an odd one, which hardware does not have. The text format has: its kernels start with an
+/// address in `s[3:4]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OddPairs {
+    None,
+    /// The addresses of scalar loads.
+    Bases,
+    All,
+}
+
+/// An instruction, and what of it waits for symbols.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    pub inst: Inst,
+    pub fixups: Vec<Fixup>,
+}
+
+/// A field whose value is an expression over symbols that were not known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fixup {
+    /// Index in the encoding's fields.
+    pub field: u8,
+    pub kind: FixupKind,
+    pub expr: Expr,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FixupKind {
+    /// Words from the next instruction.
+    Branch,
+    /// 32 bits of a literal.
+    Literal,
+    /// A small immediate.
+    Absolute,
+}
+
+impl Fixup {
+    /// Sets the field. `next` is the address of the next instruction, in the same unit as labels: bytes.
+    pub fn apply(&self, inst: &mut Inst, next: i64, symbols: &dyn Symbols) -> Result<(), AsmError> {
+        self.set(inst, next, self.expr.eval(symbols)?)
+    }
+
+    /// As [`Fixup::apply`] with the expression's value.
+    pub fn set(&self, inst: &mut Inst, next: i64, value: i64) -> Result<(), AsmError> {
+        let value = match self.kind {
+            FixupKind::Literal if (-(1i64 << 31)..1 << 32).contains(&value) => value as u32,
+            FixupKind::Literal => {
+                return Err(AsmError::new(self.span, format!("{value} does not fit 32 bits")));
+            }
+            FixupKind::Absolute if (-0x8000..=0xffff).contains(&value) => value as u32 & 0xffff,
+            FixupKind::Absolute => {
+                return Err(AsmError::new(self.span, format!("{value} does not fit 16 bits")));
+            }
+            FixupKind::Branch => {
+                let distance = value.wrapping_sub(next);
+                if distance % 4 != 0 {
+                    return Err(AsmError::new(
+                        self.span,
+                        "the target is no instruction: it is not aligned to 4 bytes",
+                    ));
+                }
+                if !(-0x8000..=0x7fff).contains(&(distance / 4)) {
+                    return Err(AsmError::new(self.span, format!("the target is too far: {distance} bytes")));
+                }
+                (distance / 4) as u32 & 0xffff
+            }
+        };
+        inst.fields[self.field as usize] = value;
+        Ok(())
+    }
+}
+
+/// One instruction from a line without label and comment. In the syntax of a machine of its own, symbols are places in the program.
+pub fn parse(text: &str, options: &Options, symbols: &dyn Symbols) -> Result<Parsed, AsmError> {
+    if let Some(machine) = options.arch.machine() {
+        let label = |name: &str| symbols.value(name).and_then(|v| u64::try_from(v).ok()).ok_or(None);
+        let inst = plain::instruction(text, options.arch, machine, 0, &label)?;
+        return Ok(Parsed { inst, fixups: Vec::new() });
+    }
+    matching::assemble(&operand::parse_line(text, symbols)?, options)
+}

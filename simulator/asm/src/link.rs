@@ -1,0 +1,421 @@
+//! Linking a file: values for what waited for symbols, as LLVM's linker gives them for a shared object, and relocations for what only a
+//! loader knows (LLVM AMDGPUUsage, *Relocation Records*).
+//!
+//! The image may be loaded anywhere, so a value that moves with it is no number. Each expression is evaluated for two places of the image:
+//! if both are the same, it is a number; if they are as far apart as the places, it is an address; anything else cannot be said.
+
+use super::descriptor::Descriptor;
+use super::error::{AsmError, Span, suggest};
+use super::expr::{Expr, Symbols};
+use super::program::{
+    Base, Definition, LineError, Memory, Pending, PlacedDescriptor, Program, Section, Values, Waiting,
+};
+use super::{FixupKind, Options};
+use wavesim_isa::codec::encode;
+
+/// Labels that are not there for which near ones are looked for: a file may have very many of both.
+const SUGGESTED: usize = 10;
+
+/// Types of relocations, R_AMDGPU_… in LLVM.
+pub mod kind {
+    pub const NONE: u32 = 0;
+    pub const ABS32_LO: u32 = 1;
+    pub const ABS32_HI: u32 = 2;
+    pub const ABS64: u32 = 3;
+    pub const REL32: u32 = 4;
+    pub const REL64: u32 = 5;
+    pub const ABS32: u32 = 6;
+    pub const REL32_LO: u32 = 10;
+    pub const REL32_HI: u32 = 11;
+    pub const RELATIVE64: u32 = 13;
+}
+
+/// What a loader fills in; the place holds zeros.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relocation {
+    pub section: usize,
+    pub offset: u64,
+    /// Of [`kind`].
+    pub kind: u32,
+    pub target: Target,
+    pub addend: i64,
+}
+
+/// What a relocation's addend counts from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The image's start.
+    Image,
+    /// A symbol that another file may define instead.
+    Symbol(String),
+    Section(usize),
+}
+
+/// A relocation specifier: what is taken of a symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Specifier {
+    name: &'static str,
+    /// The address of the symbol's entry in the global offset table, in place of its own.
+    table: bool,
+    /// Counted from the field.
+    relative: bool,
+    half: Half,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Both,
+    Low,
+    High,
+}
+
+const SPECIFIERS: [Specifier; 8] = [
+    Specifier { name: "@gotpcrel32@lo", table: true, relative: true, half: Half::Low },
+    Specifier { name: "@gotpcrel32@hi", table: true, relative: true, half: Half::High },
+    Specifier { name: "@gotpcrel", table: true, relative: true, half: Half::Both },
+    Specifier { name: "@rel32@lo", table: false, relative: true, half: Half::Low },
+    Specifier { name: "@rel32@hi", table: false, relative: true, half: Half::High },
+    Specifier { name: "@rel64", table: false, relative: true, half: Half::Both },
+    Specifier { name: "@abs32@lo", table: false, relative: false, half: Half::Low },
+    Specifier { name: "@abs32@hi", table: false, relative: false, half: Half::High },
+];
+
+/// The global offset table's name, and how its entries are called; `#` keeps them apart from the file's symbols.
+const TABLE: &str = ".got";
+const ENTRY: &str = "@got#";
+
+/// An expression's value as far as the file says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resolved {
+    Number(i64),
+    /// In the file; the image's place is to be added.
+    Address(i64, Half),
+}
+
+/// An odd distance: no rounding of addresses goes unseen.
+const ELSEWHERE: u64 = 0x1_2345_6789;
+
+/// The expression without relocation specifiers, and the one that there was.
+fn specified(e: &Expr) -> (Expr, Option<Specifier>) {
+    match e {
+        Expr::Symbol(name, span) => {
+            let found = SPECIFIERS.iter().find_map(|s| Some((name.strip_suffix(s.name)?, *s)));
+            match found {
+                Some((plain, specifier)) => {
+                    let name = if specifier.table { format!("{ENTRY}{plain}") } else { plain.to_string() };
+                    (Expr::Symbol(name, *span), Some(specifier))
+                }
+                None => (e.clone(), None),
+            }
+        }
+        Expr::Int(_) => (e.clone(), None),
+        Expr::Unary(op, a) => {
+            let (a, specifier) = specified(a);
+            (Expr::Unary(*op, Box::new(a)), specifier)
+        }
+        Expr::Binary(op, a, b) => {
+            let ((a, first), (b, second)) = (specified(a), specified(b));
+            (Expr::Binary(op, Box::new(a), Box::new(b)), first.or(second))
+        }
+    }
+}
+
+impl Waiting {
+    /// The places that wait, each with its offset, its size where an address may stand there, and what belongs there.
+    fn fields(&self) -> Vec<(u64, Option<usize>, &Expr, Span)> {
+        match &self.what {
+            Pending::Data { width, expr, span } => vec![(self.offset, Some(*width), expr, *span)],
+            Pending::Inst { inst, fixups, .. } => {
+                let field = |f: &super::Fixup| match f.kind {
+                    // A literal is the instruction's last word.
+                    FixupKind::Literal => (self.offset + inst.size as u64 - 4, Some(4)),
+                    FixupKind::Branch | FixupKind::Absolute => (self.offset, None),
+                };
+                fixups.iter().map(|f| (field(f).0, field(f).1, &f.expr, f.span)).collect()
+            }
+        }
+    }
+}
+
+impl Program {
+    /// What does not depend on sections' places: entries of the global offset table, and symbols that are weak and nowhere defined.
+    pub fn prepare_link(&mut self) {
+        let undefined = self.info.iter().filter(|(name, i)| i.weak && !self.symbols.contains_key(*name));
+        let undefined: Vec<String> = undefined.map(|(name, _)| name.clone()).collect();
+        for name in undefined {
+            self.symbols.insert(name, Definition::Expr(Expr::Int(0)));
+        }
+        let mut entries = Vec::new();
+        for waiting in &self.pending {
+            for (_, _, expr, span) in waiting.fields() {
+                let (plain, _) = specified(expr);
+                for (name, _) in plain.symbols() {
+                    if let Some(symbol) = name.strip_prefix(ENTRY)
+                        && !self.symbols.contains_key(name)
+                    {
+                        entries.push((name.to_string(), symbol.to_string(), span, waiting.clone()));
+                    }
+                }
+            }
+        }
+        for (entry, symbol, span, user) in entries {
+            if self.symbols.contains_key(&entry) {
+                continue;
+            }
+            let section = self.sections.iter().position(|s| s.name == TABLE).unwrap_or_else(|| {
+                self.sections.push(Section { align: 8, ..Section::new(TABLE, Memory::Writable) });
+                self.sections.len() - 1
+            });
+            let bytes = &mut self.sections[section].bytes;
+            let offset = bytes.len().next_multiple_of(8);
+            bytes.resize(offset + 8, 0);
+            let offset = offset as u64;
+            self.symbols.insert(entry, Definition::Label { section, offset });
+            let what = Pending::Data { width: 8, expr: Expr::Symbol(symbol, span), span };
+            self.pending.push(Waiting { section, offset, what, ..user });
+        }
+    }
+
+    /// The relocations that linking will make, before sections have addresses: as many, of the same targets.
+    pub fn planned_relocations(&self) -> Vec<Relocation> {
+        let loaded = self.pending.iter().filter(|w| self.sections[w.section].memory != Memory::None);
+        let fields = loaded.flat_map(|w| w.fields().into_iter().map(|field| (w.section, field)));
+        let planned =
+            |(section, (offset, width, expr, span)): (usize, (u64, Option<usize>, &Expr, Span))| match self
+                .resolve(expr, section, offset)
+                .ok()?
+            {
+                Resolved::Address(value, half) => {
+                    self.relocation((section, offset), width?, (value, half), expr, span).ok()
+                }
+                Resolved::Number(_) => None,
+            };
+        fields.filter_map(planned).collect()
+    }
+
+    /// Fills in what waited for symbols. Sections have their addresses.
+    pub fn link(&mut self, options: &Options) -> Vec<LineError> {
+        self.prepare_link();
+        let options = Options { arch: self.arch, ..*options };
+        let mut errors = Vec::new();
+        for waiting in std::mem::take(&mut self.pending) {
+            self.suggest = errors.len() < SUGGESTED;
+            if let Err(error) = self.fill(&waiting, &options) {
+                errors.push(LineError::new(&self.sources, waiting.place, &waiting.line, error));
+            }
+        }
+        for placed in std::mem::take(&mut self.descriptors) {
+            match self.descriptor_bytes(&placed) {
+                Ok(bytes) => {
+                    self.sections[placed.section].bytes[placed.offset as usize..][..64]
+                        .copy_from_slice(&bytes);
+                }
+                Err(error) => errors.push(LineError::new(&self.sources, placed.place, &placed.line, error)),
+            }
+            self.descriptors.push(placed);
+        }
+        errors
+    }
+
+    fn descriptor_bytes(&self, placed: &PlacedDescriptor) -> Result<[u8; 64], AsmError> {
+        let own = self.sections[placed.section].address + placed.offset;
+        let Descriptor { kernel, .. } = &placed.descriptor;
+        let Some(entry) = self.address(kernel) else {
+            let error =
+                AsmError::new(Span::default(), format!("there is no label `{kernel}` for this kernel"));
+            return Err(match suggest(kernel, self.order.iter().map(String::as_str)) {
+                Some(help) => error.help(help),
+                None => error,
+            });
+        };
+        placed.descriptor.finish(entry.wrapping_sub(own) as i64, &|e| match self.resolve(
+            e,
+            placed.section,
+            placed.offset,
+        )? {
+            Resolved::Number(value) => Ok(value),
+            Resolved::Address(..) => Err(unplaced(e, Span::default())),
+        })
+    }
+
+    fn fill(&mut self, waiting: &Waiting, options: &Options) -> Result<(), AsmError> {
+        // Debug information may name what only a loader places, and is not loaded itself: it has the file's addresses.
+        let unloaded = self.sections[waiting.section].memory == Memory::None;
+        let at = waiting.offset as usize;
+        let mut values = Vec::new();
+        for (offset, width, expr, span) in waiting.fields() {
+            if unloaded && expr.symbol().is_some_and(|(name, _)| !self.symbols.contains_key(name)) {
+                return Ok(());
+            }
+            let resolved = self.resolve(expr, waiting.section, offset).map_err(|e| e.or_at(span))?;
+            values.push(match (resolved, width) {
+                (Resolved::Number(value), _) => value,
+                (Resolved::Address(value, _), None) => value,
+                (Resolved::Address(value, _), Some(_)) if unloaded => value,
+                (Resolved::Address(value, half), Some(width)) => {
+                    let place = (waiting.section, offset);
+                    let relocation = self.relocation(place, width, (value, half), expr, span)?;
+                    self.relocations.push(relocation);
+                    0
+                }
+            });
+        }
+        match &waiting.what {
+            Pending::Inst { listed, inst, fixups } => {
+                let mut inst = *inst;
+                let next = self.sections[waiting.section].address + waiting.offset + inst.size as u64;
+                for (fixup, value) in fixups.iter().zip(values) {
+                    if fixup.kind == FixupKind::Absolute
+                        && let Resolved::Address(..) =
+                            self.resolve(&fixup.expr, waiting.section, waiting.offset)?
+                    {
+                        return Err(unplaced(&fixup.expr, fixup.span));
+                    }
+                    fixup.set(&mut inst, next as i64, value)?;
+                }
+                let words =
+                    encode(options.arch, &inst).map_err(|e| AsmError::new(Span::default(), e.to_string()))?;
+                for (word, bytes) in
+                    words.iter().zip(self.sections[waiting.section].bytes[at..].chunks_mut(4))
+                {
+                    bytes.copy_from_slice(&word.to_le_bytes());
+                }
+                let label = fixups.iter().find(|f| f.kind == FixupKind::Branch).and_then(|f| f.expr.symbol());
+                let label = label.map(|l| l.0).filter(|l| !l.contains('#'));
+                let listed = &mut self.listing[*listed];
+                (listed.inst, listed.label) = (inst, label.map(str::to_string));
+                listed.words = words;
+            }
+            Pending::Data { width, span, .. } => {
+                let value = values.first().copied().unwrap_or(0);
+                if !fits(value, *width) {
+                    return Err(AsmError::new(*span, format!("{value} does not fit {width} bytes")));
+                }
+                self.sections[waiting.section].bytes[at..at + width]
+                    .copy_from_slice(&value.to_le_bytes()[..*width]);
+            }
+        }
+        Ok(())
+    }
+
+    /// An expression's value, as seen from a field.
+    fn resolve(&self, expr: &Expr, section: usize, offset: u64) -> Result<Resolved, AsmError> {
+        let (plain, specifier) = specified(expr);
+        let loaded = |load: u64| {
+            let values = Values::new(&self.symbols, Base::At(&self.sections, load));
+            let value = plain.eval(&values).map_err(|e| match (self.undefined(&plain, e), specifier) {
+                (e, Some(_)) if e.help.is_none() => {
+                    e.help("for symbols of other files there are LLVM's assembler and linker")
+                }
+                (e, _) => e,
+            })?;
+            let place = self.sections[section].address.wrapping_add(offset).wrapping_add(load);
+            Ok(match specifier {
+                Some(Specifier { relative: true, .. }) => value.wrapping_sub(place as i64),
+                _ => value,
+            })
+        };
+        let value = loaded(0)?;
+        let moved = loaded(ELSEWHERE)?.wrapping_sub(value) as u64;
+        let half = specifier.map_or(Half::Both, |s| s.half);
+        match (moved, half) {
+            (0, Half::Both) => Ok(Resolved::Number(value)),
+            (0, Half::Low) => Ok(Resolved::Number(value & 0xffff_ffff)),
+            (0, Half::High) => Ok(Resolved::Number(value >> 32)),
+            (ELSEWHERE, half) => Ok(Resolved::Address(value, half)),
+            _ => {
+                let span = plain.symbol().map_or(Span::default(), |s| s.1);
+                let message = "this depends on where the code object is loaded, and is no address in it";
+                Err(AsmError::new(span, message).help("addresses, and distances of labels, can be written"))
+            }
+        }
+    }
+
+    /// What makes a loader write the address `value` of `expr` into a field.
+    fn relocation(
+        &self,
+        (section, offset): (usize, u64),
+        width: usize,
+        (value, half): (i64, Half),
+        expr: &Expr,
+        span: Span,
+    ) -> Result<Relocation, AsmError> {
+        let kind = match (width, half) {
+            (8, Half::Both) => kind::ABS64,
+            (4, Half::Both) => kind::ABS32,
+            (4, Half::Low) => kind::ABS32_LO,
+            (4, Half::High) => kind::ABS32_HI,
+            (_, Half::Both) => {
+                let error = AsmError::new(span, format!("an address does not fit {width} bytes"));
+                return Err(error.help("`.quad` has room for one"));
+            }
+            _ => return Err(AsmError::new(span, "half an address has 4 bytes")),
+        };
+        let (plain, _) = specified(expr);
+        let symbols = plain.symbols();
+        let own = match symbols.as_slice() {
+            [(name, _)] if self.info.get(*name).is_some_and(|i| i.preemptible()) => Some(*name),
+            _ => None,
+        };
+        let (target, base) = match own {
+            Some(name) => (Target::Symbol(name.to_string()), self.address(name).unwrap_or(0)),
+            None if kind == kind::ABS64 => {
+                let kind = kind::RELATIVE64;
+                return Ok(Relocation { section, offset, kind, target: Target::Image, addend: value });
+            }
+            None => {
+                let of = self.section_of(&plain, 0).ok_or_else(|| unplaced(expr, span))?;
+                (Target::Section(of), self.sections[of].address)
+            }
+        };
+        let addend = value.wrapping_sub(base as i64);
+        Ok(Relocation { section, offset, kind, target, addend })
+    }
+
+    /// The section of the first label in an expression.
+    fn section_of(&self, e: &Expr, depth: u32) -> Option<usize> {
+        e.symbols().iter().find_map(|(name, _)| match self.symbols.get(*name)? {
+            Definition::Label { section, .. } => Some(*section),
+            Definition::Expr(e) if depth < 8 => self.section_of(e, depth + 1),
+            Definition::Expr(_) => None,
+        })
+    }
+
+    /// The fault of an expression whose symbol is not defined.
+    fn undefined(&self, e: &Expr, fault: AsmError) -> AsmError {
+        let values = Values::new(&self.symbols, Base::At(&self.sections, 0));
+        let missing = e.symbols().into_iter().find(|(name, _)| values.value(name).is_none());
+        let Some((name, span)) = missing.filter(|_| fault.help.is_none()) else { return fault };
+        if let Some(symbol) = name.strip_prefix(ENTRY) {
+            return self.undefined(&Expr::Symbol(symbol.to_string(), span), fault);
+        }
+        if self.symbols.contains_key(name) {
+            return fault;
+        }
+        if let Some((digits, _)) = name.split_once('#') {
+            return AsmError::new(span, format!("there is no label `{digits}:` in this direction"));
+        }
+        if let Some(at) = name.find('@').filter(|at| *at > 0) {
+            let error = AsmError::new(span, format!("there is no relocation specifier `{}`", &name[at..]));
+            let known: Vec<&str> = SPECIFIERS.iter().map(|s| s.name).collect();
+            return error.help(format!("there are {}", known.join(", ")));
+        }
+        if !self.suggest {
+            return fault;
+        }
+        match suggest(name, self.order.iter().map(String::as_str).filter(|n| !n.contains('#'))) {
+            Some(help) => fault.help(help),
+            None => fault,
+        }
+    }
+}
+
+/// Whether a value can be had from so many bytes, signed or not.
+pub(super) fn fits(value: i64, width: usize) -> bool {
+    width >= 8 || (-(1i64 << (8 * width - 1))..1i64 << (8 * width)).contains(&value)
+}
+
+fn unplaced(e: &Expr, span: Span) -> AsmError {
+    let span = e.symbol().map_or(span, |s| s.1);
+    AsmError::new(span, "this depends on where the code object is loaded; a number belongs here")
+}

@@ -1,0 +1,371 @@
+//! [`Inst`] -> text, as LLVM's disassembler writes it.
+
+use super::Options;
+use super::constant;
+use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
+use super::matching::half_slots;
+use super::names::{LITERAL, names};
+use super::symbolic;
+use super::{image, modifier::Mod};
+use isa_spec::tables::EntryId;
+use std::fmt::Write as _;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+
+/// The instruction as text.
+pub fn instruction(inst: &Inst, options: &Options) -> String {
+    with_label(inst, options, None)
+}
+
+/// As [`instruction`], of an architecture, for waves of so many lanes: the syntax of a program (`exec::program::Syntax`).
+pub fn syntax(inst: &Inst, arch: Arch, wave_size: u32) -> String {
+    instruction(inst, &Options::new(arch).wave(wave_size))
+}
+
+/// As [`instruction`], a branch's target written as `label`.
+pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String {
+    print(inst, options, label, false)
+}
+
+/// As [`with_label`], and so that the same words come of it: a literal that an inline constant could hold is `lit(…)`. LLVM writes the
+/// constant, which is another instruction, and shorter.
+pub fn exact(inst: &Inst, options: &Options, label: Option<&str>) -> String {
+    print(inst, options, label, true)
+}
+
+fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> String {
+    if let Some(machine) = options.arch.machine() {
+        return super::plain::print(inst, options.arch, machine, label);
+    }
+    let form = forms(options.arch).of(inst.entry);
+    let p = Printer { form, inst, options, label, exact };
+    if form.class == Class::Dual && inst.entry_y != EntryId::MAX {
+        return p.dual();
+    }
+    let mut out = form.mnemonic.clone();
+    let silent = form.returns.is_some_and(|f| inst.fields[f as usize] & 1 == 0);
+    let slots = if silent { &form.slots[1..] } else { &form.slots[..] };
+    p.operands(slots, &mut out);
+    for m in &form.mods {
+        p.modifier(m, form.sources, &mut out);
+    }
+    out
+}
+
+/// Whether the instruction branches by its immediate, and how many words from its end.
+pub fn branch_words(inst: &Inst, options: &Options) -> Option<i64> {
+    if let Some(machine) = options.arch.machine() {
+        return super::plain::branch_words(inst, options.arch, machine);
+    }
+    let form = forms(options.arch).of(inst.entry);
+    let slot = form.slots.iter().find(|s| s.kind == Kind::Imm(Imm::Label))?;
+    Some(inst.fields[slot.field? as usize] as u16 as i16 as i64)
+}
+
+struct Printer<'a> {
+    form: &'static Form,
+    inst: &'a Inst,
+    options: &'a Options,
+    label: Option<&'a str>,
+    /// Literals stay literals.
+    exact: bool,
+}
+
+impl Printer<'_> {
+    fn dual(&self) -> String {
+        let y = forms(self.options.arch).of(self.inst.entry_y);
+        let mut out = self.form.mnemonic.clone();
+        self.operands(&half_slots(self.options, self.inst.entry, false).unwrap_or_default(), &mut out);
+        let _ = write!(out, " :: {}", y.mnemonic);
+        self.operands(&half_slots(self.options, self.inst.entry_y, true).unwrap_or_default(), &mut out);
+        out
+    }
+
+    fn operands(&self, slots: &[Slot], out: &mut String) {
+        let mut first = true;
+        for slot in slots {
+            let Some(text) = self.slot(slot) else { continue };
+            // An export's target stands apart without a comma.
+            let comma = !first && !matches!(slot.kind, Kind::Export(0));
+            out.push_str(if comma { ", " } else { " " });
+            out.push_str(&text);
+            first = false;
+        }
+    }
+
+    fn get(&self, field: &str) -> u32 {
+        self.inst.field(self.options.arch.table(), field).unwrap_or(0)
+    }
+
+    fn raw(&self, slot: &Slot) -> u32 {
+        slot.field.map_or(0, |f| self.inst.fields[f as usize])
+    }
+
+    /// The operand's text; `None` where it is not written.
+    fn slot(&self, slot: &Slot) -> Option<String> {
+        let wave = self.options.wave;
+        let registers = slot.registers(self.inst, self.options);
+        let null = |slot: &Slot| names(self.options.arch, slot.ty).name(self.raw(slot)) == Some("null");
+        let off = || "off".to_string();
+        Some(match slot.kind {
+            Kind::Value => self.value(slot, registers),
+            Kind::Vcc => if wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
+            Kind::Literal => format!("0x{:x}", self.raw(slot)),
+            Kind::Imm(Imm::Optional) if self.raw(slot) == 0 => return None,
+            Kind::Imm(imm) => self.immediate(slot, imm),
+            Kind::ScalarOffset => self.scalar_offset(slot),
+            Kind::FlatAddr | Kind::BufferData | Kind::ImageData => self.value(slot, registers),
+            Kind::FlatBase | Kind::ScratchBase => {
+                if null(slot) {
+                    off()
+                } else {
+                    self.value(slot, registers)
+                }
+            }
+            Kind::ScratchAddr | Kind::BufferAddr => match registers {
+                0 => off(),
+                n => self.value(slot, n),
+            },
+            Kind::ImageAddr => self.addresses(slot),
+            Kind::Target => {
+                let value = self.raw(slot);
+                let name = names(self.options.arch, slot.ty).name(value);
+                name.map_or_else(|| format!("invalid_target_{value}"), str::to_string)
+            }
+            Kind::Export(n) => {
+                if self.get("EN") >> n & 1 == 0 {
+                    off()
+                } else {
+                    self.value(slot, 1)
+                }
+            }
+            Kind::Attribute => {
+                let channel = ['x', 'y', 'z', 'w'][self.get("ATTR_CHAN") as usize & 3];
+                format!("attr{}.{channel}", self.raw(slot))
+            }
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        self.inst.instruction(self.options.arch.table()).name
+    }
+
+    fn value(&self, slot: &Slot, registers: u16) -> String {
+        let mut text = self.unsigned(slot, registers, self.raw(slot));
+        let Some(source) = slot.source.filter(|s| *s < 3) else { return text };
+        let has = |field: &str| self.inst.field(self.options.arch.table(), field);
+        let packed = has("NEG_HI").is_some();
+        let mixed = packed && self.name().starts_with("V_FMA_MIX");
+        let bit = |whole: &str, single: &str| {
+            let whole = has(whole).filter(|_| !packed || mixed).map(|v| v >> source & 1 != 0);
+            whole
+                .or(has(&format!("SRC{source}_{single}")).filter(|_| !packed).map(|v| v != 0))
+                .unwrap_or(false)
+        };
+        if bit(if packed { "NEG_HI" } else { "ABS" }, "ABS") {
+            text = if text.starts_with("lit(") { format!("abs({text})") } else { format!("|{text}|") };
+        }
+        if bit("NEG", "NEG") {
+            // A sign before a number would be the number's.
+            let number =
+                text.starts_with(|c: char| c.is_ascii_digit() || c == '-') || text.starts_with("lit(");
+            text = if number { format!("neg({text})") } else { format!("-{text}") };
+        }
+        text
+    }
+
+    fn unsigned(&self, slot: &Slot, registers: u16, value: u32) -> String {
+        let types = names(self.options.arch, slot.ty);
+        let short = matches!(self.form.class, Class::E32 | Class::Dpp);
+        let sixteen = slot.size == Size::Bits(16);
+        // Short encodings keep the half of a 16-bit register in bit 7 of its number.
+        let (value, half) = match types.name(value) {
+            Some(name) if sixteen && short && name.starts_with('v') && value & 128 != 0 => {
+                (value & !128, Some(".h"))
+            }
+            Some(name) if sixteen && self.high_half(slot) && name.starts_with('v') => (value, Some(".h")),
+            // Operations that LLVM knows with halves alone name the low one too.
+            Some(name)
+                if sixteen
+                    && matches!(self.name(), "V_MOV_B16" | "V_SWAP_B16")
+                    && name.starts_with('v')
+                    && !name.contains('_') =>
+            {
+                (value, Some(".l"))
+            }
+            _ => (value, None),
+        };
+        match types.name(value) {
+            Some(LITERAL) if self.form.literal.is_some() => {
+                let literal = self.form.literal.map_or(0, |f| self.inst.fields[f as usize]);
+                match constant::literal_text(literal, slot.constant) {
+                    text if self.exact && !text.starts_with("0x") => format!("lit(0x{literal:x})"),
+                    text => text,
+                }
+            }
+            Some(name) => {
+                let text = range(name, registers);
+                match half {
+                    Some(half) => text + half,
+                    None => constant::inline_text(&text, slot.constant),
+                }
+            }
+            // A code that the type does not name: as a number, it would be read back as a constant.
+            None => format!("<code {value}>"),
+        }
+    }
+
+    /// OP_SEL says the high half, and LLVM has no modifier that does.
+    fn high_half(&self, slot: &Slot) -> bool {
+        let written = |m: &Mod| matches!(m, Mod::Bits { name: "op_sel", printed: true, .. });
+        let modifier = self.form.mods.iter().any(written);
+        let packed = self.inst.field(self.options.arch.table(), "NEG_HI").is_some();
+        !modifier && !packed && slot.source.is_some_and(|s| self.get("OP_SEL") >> s & 1 != 0)
+    }
+
+    fn immediate(&self, slot: &Slot, imm: Imm) -> String {
+        let value = self.raw(slot);
+        let arch = self.options.arch;
+        match imm {
+            Imm::Hex => format!("0x{value:x}"),
+            Imm::Optional => value.to_string(),
+            Imm::Small if value <= 64 => value.to_string(),
+            Imm::Small => format!("0x{value:x}"),
+            Imm::Label => self.label.map_or_else(|| value.to_string(), str::to_string),
+            Imm::Hwreg => symbolic::print_hwreg(arch, slot.ty, value),
+            Imm::Sendmsg => symbolic::print_sendmsg(arch, value),
+            Imm::Waitcnt => symbolic::print_waitcnt(arch, slot.ty, value),
+            Imm::Depctr => symbolic::print_depctr(arch, slot.ty, value),
+            Imm::Delay => symbolic::print_delay(arch, slot.ty, value),
+            Imm::Version => symbolic::print_version(value),
+            Imm::Offset => signed_hex(value, self.width(slot.field)),
+        }
+    }
+
+    fn width(&self, field: Option<u8>) -> u32 {
+        let encoding = self.inst.encoding(self.options.arch.table());
+        field.map_or(32, |f| encoding.fields[f as usize].width())
+    }
+
+    /// A number alone, or a register with its `offset:`.
+    fn scalar_offset(&self, slot: &Slot) -> String {
+        let encoding = self.inst.encoding(self.options.arch.table());
+        let at = encoding.fields.iter().position(|f| f.name.ends_with("OFFSET") && f.name != "SOFFSET");
+        let offset = at.map_or(0, |at| self.inst.fields[at]);
+        let text = signed_hex(offset, self.width(at.map(|at| at as u8)));
+        let register = self.unsigned(slot, 1, self.raw(slot));
+        // The wider offset of the newer encoding is always written.
+        let newer = encoding.fields.iter().any(|f| f.name == "IOFFSET");
+        match (register.as_str(), offset) {
+            ("null", 0) if !newer => register,
+            ("null", _) => text,
+            (_, 0) if !newer => register,
+            _ => format!("{register} offset:{text}"),
+        }
+    }
+
+    fn addresses(&self, slot: &Slot) -> String {
+        let table = self.options.arch.table();
+        let a16 = self.get("A16") != 0;
+        let total = image::address_registers(self.name(), self.get("DIM"), a16);
+        let places = (1..5).filter(|n| self.inst.field(table, &format!("VADDR{n}")).is_some()).count() + 1;
+        if places == 1 {
+            return self.unsigned(slot, total, self.raw(slot));
+        }
+        let sizes = if self.name().starts_with("IMAGE_BVH") {
+            image::ray_addresses(self.name(), a16)
+        } else {
+            vec![1; total as usize]
+        };
+        let own = sizes.len().min(places);
+        let mut left = total;
+        let mut list = Vec::new();
+        for (at, &size) in sizes.iter().enumerate().take(own) {
+            let count = if at + 1 == own { left } else { size };
+            let value = self.inst.field(table, &format!("VADDR{at}"));
+            let value = value.or(if at == 0 { Some(self.raw(slot)) } else { None }).unwrap_or(0);
+            list.push(self.unsigned(slot, count, value));
+            left -= count.min(left);
+        }
+        match list.as_slice() {
+            [one] => one.clone(),
+            _ => format!("[{}]", list.join(", ")),
+        }
+    }
+
+    fn modifier(&self, m: &Mod, sources: u8, out: &mut String) {
+        m.print(self.inst, self.options.arch, sources, out);
+    }
+}
+
+fn signed_hex(value: u32, width: u32) -> String {
+    let value = (value << (32 - width)) as i32 >> (32 - width);
+    if value < 0 { format!("-0x{:x}", value.unsigned_abs()) } else { format!("0x{value:x}") }
+}
+
+/// A register and the ones after it: `v[4:7]`, `vcc`, `ttmp[2:3]`; other names as they are.
+fn range(name: &str, registers: u16) -> String {
+    if registers <= 1 {
+        return name.to_string();
+    }
+    match name {
+        "vcc_lo" if registers == 2 => return "vcc".to_string(),
+        "exec_lo" if registers == 2 => return "exec".to_string(),
+        _ => {}
+    }
+    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let file = &name[..name.len() - digits.len()];
+    match (file, digits.parse::<u16>()) {
+        ("v" | "s" | "ttmp", Ok(first)) => {
+            format!("{file}[{first}:{}]", first + registers - 1)
+        }
+        _ => name.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{NoSymbols, Options, parse, print};
+    use wavesim_isa::arch::Arch;
+    use wavesim_isa::codec::decode;
+
+    #[test]
+    fn literals_can_stay_literals() {
+        let options = Options::new(Arch::Rdna3);
+        for (words, llvm, exact) in [
+            (&[0x8205_ff05, 0][..], "s_addc_u32 s5, s5, 0", "s_addc_u32 s5, s5, lit(0x0)"),
+            (
+                &[0x0600_02ff, 0x3f80_0000],
+                "v_add_f32_e32 v0, 1.0, v1",
+                "v_add_f32_e32 v0, lit(0x3f800000), v1",
+            ),
+            (
+                &[0x0600_02ff, 0x3f80_0001],
+                "v_add_f32_e32 v0, 0x3f800001, v1",
+                "v_add_f32_e32 v0, 0x3f800001, v1",
+            ),
+            (&[0x6400_02ff, 0x3c00], "v_add_f16_e32 v0, 1.0, v1", "v_add_f16_e32 v0, lit(0x3c00), v1"),
+            (
+                &[0xd503_0100, 0x2002_02ff, 5],
+                "v_add_f32_e64 v0, -|5|, v1",
+                "v_add_f32_e64 v0, -abs(lit(0x5)), v1",
+            ),
+        ] {
+            let inst = decode(Arch::Rdna3, words).unwrap();
+            assert_eq!(print::instruction(&inst, &options), llvm);
+            assert_eq!(print::exact(&inst, &options, None), exact);
+            let back = parse(exact, &options, &NoSymbols).unwrap_or_else(|e| panic!("{exact}: {e}"));
+            assert_eq!(wavesim_isa::codec::encode(Arch::Rdna3, &back.inst).unwrap()[..], *words, "{exact}");
+        }
+    }
+
+    /// What no text can say is not taken for something that one can.
+    #[test]
+    fn reserved_codes_are_no_constants() {
+        let options = Options::new(Arch::Rdna3);
+        let inst = decode(Arch::Rdna3, &[0x8449_c4da]).unwrap();
+        let text = print::instruction(&inst, &options);
+        assert_eq!(text, "s_lshl_b32 s73, <code 218>, -4");
+        assert!(parse(&text, &options, &NoSymbols).is_err());
+    }
+}

@@ -1,0 +1,119 @@
+//! The offset of `ds_swizzle_b32`, which is a pattern of lanes (ISA manuals, *DS_SWIZZLE_B32*).
+
+use super::error::{AsmError, Span};
+use super::operand::{ArgValue, Call};
+
+const QUAD: u16 = 0x8000;
+
+/// As LLVM writes a pattern; a number where it is none.
+pub fn print(value: u16) -> String {
+    if value & 0xff00 == QUAD {
+        let lane = |n: u16| value >> (2 * n) & 3;
+        return format!("swizzle(QUAD_PERM,{},{},{},{})", lane(0), lane(1), lane(2), lane(3));
+    }
+    if value & QUAD != 0 {
+        return value.to_string();
+    }
+    let (and, or, xor) = (value & 31, value >> 5 & 31, value >> 10 & 31);
+    let group = 32 - and;
+    if and == 31 && or == 0 && xor.count_ones() == 1 {
+        format!("swizzle(SWAP,{xor})")
+    } else if and == 31 && or == 0 && xor > 0 && (xor + 1).is_power_of_two() {
+        format!("swizzle(REVERSE,{})", xor + 1)
+    } else if group > 1 && group.is_power_of_two() && or < group && xor == 0 {
+        format!("swizzle(BROADCAST,{group},{or})")
+    } else {
+        let (zeros, ones) = (or ^ xor, (and | or) ^ xor);
+        let bits: String = (0..5)
+            .rev()
+            .map(|at| match (zeros >> at & 1, ones >> at & 1) {
+                (0, 0) => '0',
+                (1, 1) => '1',
+                (0, _) => 'p',
+                _ => 'i',
+            })
+            .collect();
+        format!("swizzle(BITMASK_PERM,\"{bits}\")")
+    }
+}
+
+pub fn parse(call: &Call, span: Span) -> Result<u16, AsmError> {
+    let wrong = |what: &str| AsmError::new(span, format!("swizzle() takes {what}"));
+    let int = |at: usize| match call.args.get(at).map(|a| &a.value) {
+        Some(ArgValue::Int(v)) => u16::try_from(*v).ok(),
+        _ => None,
+    };
+    let word = |at: usize| match call.args.get(at).map(|a| &a.value) {
+        Some(ArgValue::Word(w)) => *w,
+        _ => "",
+    };
+    match (word(0), call.args.len()) {
+        ("QUAD_PERM", 5) => {
+            let mut out = QUAD;
+            for at in 0..4 {
+                let lane = int(at + 1).filter(|l| *l < 4).ok_or_else(|| wrong("lanes from 0 to 3"))?;
+                out |= lane << (2 * at);
+            }
+            Ok(out)
+        }
+        ("BROADCAST", 3) => {
+            let size = |n: &u16| (2..=32).contains(n) && n.is_power_of_two();
+            let group = int(1).filter(size).ok_or_else(|| wrong("a group of 2, 4, 8, 16 or 32 lanes"))?;
+            let lane = int(2).filter(|l| *l < group).ok_or_else(|| wrong("a lane of the group"))?;
+            Ok((32 - group) | lane << 5)
+        }
+        ("SWAP", 2) => {
+            let size = |n: &u16| (1..=16).contains(n) && n.is_power_of_two();
+            let group = int(1).filter(size).ok_or_else(|| wrong("a group of 1, 2, 4, 8 or 16 lanes"))?;
+            Ok(31 | group << 10)
+        }
+        ("REVERSE", 2) => {
+            let size = |n: &u16| (2..=32).contains(n) && n.is_power_of_two();
+            let group = int(1).filter(size).ok_or_else(|| wrong("a group of 2, 4, 8, 16 or 32 lanes"))?;
+            Ok(31 | (group - 1) << 10)
+        }
+        ("BITMASK_PERM", 2) if word(1).len() == 5 => {
+            let (mut and, mut or, mut xor) = (0, 0, 0);
+            for (at, c) in word(1).bytes().enumerate() {
+                let bit = 1 << (4 - at);
+                match c {
+                    b'0' => {}
+                    b'1' => or |= bit,
+                    b'p' => and |= bit,
+                    b'i' => {
+                        and |= bit;
+                        xor |= bit;
+                    }
+                    _ => return Err(wrong("a mask of the letters 0, 1, p and i")),
+                }
+            }
+            Ok(and | or << 5 | xor << 10)
+        }
+        _ => Err(wrong("QUAD_PERM, BITMASK_PERM, BROADCAST, SWAP or REVERSE with its numbers")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::NoSymbols;
+    use crate::operand::{ModifierValue, parse_line};
+
+    #[test]
+    fn every_pattern_reads_back() {
+        for value in 0..=u16::MAX {
+            let text = print(value);
+            let text = format!("x offset:{text}");
+            let line = parse_line(&text, &NoSymbols).unwrap();
+            let back = match &line.modifiers[0].value {
+                ModifierValue::Call(call) => parse(call, line.span).unwrap(),
+                ModifierValue::Int(v) => *v as u16,
+                other => panic!("{other:?}"),
+            };
+            // Several masks make one pattern of lanes: what is printed names one of them.
+            let lanes =
+                |v: u16| (0..32).map(|l| (l & v & 31 | v >> 5 & 31) ^ v >> 10 & 31).collect::<Vec<_>>();
+            assert!(back == value || value & QUAD == 0 && lanes(back) == lanes(value), "{text}");
+        }
+    }
+}

@@ -1,0 +1,435 @@
+//! Immediates that are written by the names of their parts: waits, messages, hardware registers, delays.
+//!
+//! The parts and their bits come from the ISA description's partitioned operand types; what LLVM calls them, from here.
+
+use super::error::{AsmError, Span, suggest};
+use super::operand::{Arg, ArgValue, Call, Operand, Value};
+use isa_spec::tables::{OperandType, Part};
+use smallvec::SmallVec;
+use std::fmt::Write as _;
+use wavesim_isa::arch::Arch;
+
+fn operand_type(arch: Arch, ty: u8) -> &'static OperandType {
+    &arch.table().operand_types[ty as usize]
+}
+
+fn part(ty: &'static OperandType, name: &str) -> Option<&'static Part> {
+    ty.parts.iter().find(|p| p.name == name)
+}
+
+impl PartExt for Part {
+    fn width(&self) -> u32 {
+        self.ranges.iter().map(|r| r.1 as u32).sum()
+    }
+
+    fn max(&self) -> u32 {
+        (1 << self.width()) - 1
+    }
+
+    fn get(&self, bits: u32) -> u32 {
+        let mut at = 0;
+        self.ranges.iter().fold(0, |value, &(offset, count)| {
+            let part = (bits >> offset & ((1 << count) - 1)) << at;
+            at += count;
+            value | part
+        })
+    }
+
+    fn set(&self, bits: u32, value: u32) -> u32 {
+        let mut at = 0;
+        self.ranges.iter().fold(bits, |bits, &(offset, count)| {
+            let mask = (1 << count) - 1;
+            let out = bits & !(mask << offset) | (value >> at & mask) << offset;
+            at += count;
+            out
+        })
+    }
+}
+
+/// Bits of a part.
+trait PartExt {
+    fn width(&self) -> u32;
+    fn max(&self) -> u32;
+    fn get(&self, bits: u32) -> u32;
+    fn set(&self, bits: u32, value: u32) -> u32;
+}
+
+fn span_of(operands: &[Operand]) -> Span {
+    operands.iter().map(|o| o.span).reduce(Span::to).unwrap_or_default()
+}
+
+/// A lone number stands for the whole immediate; it is not negative.
+fn whole(operands: &[Operand]) -> Option<Result<u32, AsmError>> {
+    whole_from(operands, 0)
+}
+
+/// As [`whole`], from `least` on.
+fn whole_from(operands: &[Operand], least: i64) -> Option<Result<u32, AsmError>> {
+    let [Operand { value: Value::Int(value), span, .. }] = operands else { return None };
+    Some(if (least..=0xffff).contains(value) {
+        Ok(*value as u32 & 0xffff)
+    } else {
+        Err(AsmError::new(*span, format!("{value} does not fit 16 bits")))
+    })
+}
+
+fn calls<'a, 't>(operands: &'a [Operand<'t>]) -> Result<SmallVec<[(&'a Call<'t>, Span); 2]>, AsmError> {
+    let wrong = |o: &Operand| AsmError::new(o.span, "a number or names with numbers in brackets belong here");
+    if operands.is_empty() {
+        return Err(AsmError::new(Span::default(), "an operand is missing"));
+    }
+    operands
+        .iter()
+        .map(|o| match &o.value {
+            Value::Call(call) => Ok((&**call, o.span)),
+            _ => Err(wrong(o)),
+        })
+        .collect()
+}
+
+fn one_int(call: &Call, span: Span) -> Result<(i64, Span), AsmError> {
+    match call.args.as_slice() {
+        [Arg { value: ArgValue::Int(value), span }] => Ok((*value, *span)),
+        _ => Err(AsmError::new(span, format!("{}() takes one number", call.name))),
+    }
+}
+
+fn unknown<'a>(name: &str, span: Span, known: impl Iterator<Item = &'a str>) -> AsmError {
+    let all: Vec<&str> = known.collect();
+    let error = AsmError::new(span, format!("there is no `{name}` here"));
+    match suggest(name, all.iter().copied()) {
+        Some(help) => error.help(help),
+        None => error.help(format!("one of {}", all.join(", "))),
+    }
+}
+
+// Waits for counters.
+
+/// Part of `OPR_WAITCNT` and LLVM's name, in the order of printing.
+const COUNTERS: [(&str, &str); 3] = [("VM", "vmcnt"), ("EXP", "expcnt"), ("LGKM", "lgkmcnt")];
+
+pub fn print_waitcnt(arch: Arch, ty: u8, value: u32) -> String {
+    let ty = operand_type(arch, ty);
+    let mut out = String::new();
+    let idle = COUNTERS.iter().all(|(name, _)| part(ty, name).is_none_or(|p| p.get(value) == p.max()));
+    for (name, text) in COUNTERS {
+        let Some(p) = part(ty, name) else { continue };
+        let count = p.get(value);
+        if idle || count != p.max() {
+            let _ = write!(out, "{}{text}({count})", if out.is_empty() { "" } else { " " });
+        }
+    }
+    out
+}
+
+pub fn parse_waitcnt(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
+    if let Some(value) = whole_from(operands, -0x8000) {
+        return value;
+    }
+    let ty = operand_type(arch, ty);
+    let mut out = ty.parts.iter().fold(0, |bits, p| p.set(bits, p.max()));
+    for (call, span) in calls(operands)? {
+        // `_sat` clamps a count that is too great.
+        let (name, saturate) = match call.name.strip_suffix("_sat") {
+            Some(name) => (name, true),
+            None => (call.name, false),
+        };
+        let found = COUNTERS.iter().find(|c| c.1 == name).and_then(|c| part(ty, c.0));
+        let Some(p) = found else { return Err(unknown(name, span, COUNTERS.iter().map(|c| c.1))) };
+        let (count, at) = one_int(call, span)?;
+        let max = p.max() as i64;
+        if !saturate && !(0..=max).contains(&count) {
+            return Err(AsmError::new(at, format!("{name} counts from 0 to {max}")));
+        }
+        out = p.set(out, count.clamp(0, max) as u32);
+    }
+    Ok(out)
+}
+
+// Waits for dependency counters.
+
+fn depctr_name(p: &Part) -> String {
+    format!("depctr_{}", p.name.to_lowercase())
+}
+
+/// LLVM prints only what is waited for, or everything if nothing is; bits outside the parts make it a number.
+pub fn print_depctr(arch: Arch, ty: u8, value: u32) -> String {
+    let ty = operand_type(arch, ty);
+    let used = ty.parts.iter().fold(0, |bits, p| p.set(bits, p.max()));
+    if value & !used != 0 {
+        return format!("0x{value:x}");
+    }
+    let parts = ty.parts.iter().filter(|p| value == used || p.get(value) != p.max());
+    parts.map(|p| format!("{}({})", depctr_name(p), p.get(value))).collect::<Vec<_>>().join(" ")
+}
+
+pub fn parse_depctr(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
+    if let Some(value) = whole_from(operands, -0x8000) {
+        return value;
+    }
+    let ty = operand_type(arch, ty);
+    let mut out = ty.parts.iter().fold(0, |bits, p| p.set(bits, p.max()));
+    let mut given = 0;
+    for (call, span) in calls(operands)? {
+        let Some(p) = ty.parts.iter().find(|p| depctr_name(p) == call.name) else {
+            let names: Vec<String> = ty.parts.iter().map(depctr_name).collect();
+            return Err(unknown(call.name, span, names.iter().map(String::as_str)));
+        };
+        let (count, at) = one_int(call, span)?;
+        if !(0..=p.max() as i64).contains(&count) {
+            return Err(AsmError::new(at, format!("{} counts from 0 to {}", call.name, p.max())));
+        }
+        let bits = p.set(0, p.max());
+        if given & bits != 0 {
+            return Err(AsmError::new(span, format!("{} is given twice", call.name)));
+        }
+        given |= bits;
+        out = p.set(out, count as u32);
+    }
+    Ok(out)
+}
+
+// Delays.
+
+/// Part of `OPR_DELAY` and LLVM's name, in the order of printing.
+const DELAYS: [(&str, &str); 3] = [("INSTID0", "instid0"), ("INSTSKIP", "instskip"), ("INSTID1", "instid1")];
+
+pub fn print_delay(arch: Arch, ty: u8, value: u32) -> String {
+    let ty = operand_type(arch, ty);
+    let mut out = Vec::new();
+    for (name, text) in DELAYS {
+        let Some(p) = part(ty, name) else { continue };
+        let v = p.get(value);
+        if v == 0 {
+            continue;
+        }
+        match p.values.iter().find(|x| x.1 == v) {
+            Some((name, _)) => out.push(format!("{text}({})", name.to_uppercase())),
+            // A number that has no name keeps the whole a number.
+            None => return format!("0x{value:x}"),
+        }
+    }
+    if out.is_empty() { value.to_string() } else { out.join(" | ") }
+}
+
+pub fn parse_delay(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
+    if let Some(value) = whole_from(operands, -0x8000) {
+        return value;
+    }
+    let ty = operand_type(arch, ty);
+    let (mut out, mut given) = (0, 0);
+    for (call, span) in calls(operands)? {
+        let found = DELAYS.iter().find(|d| d.1 == call.name).and_then(|d| part(ty, d.0));
+        let Some(p) = found else { return Err(unknown(call.name, span, DELAYS.iter().map(|d| d.1))) };
+        let [Arg { value: ArgValue::Word(word), span }] = call.args.as_slice() else {
+            return Err(AsmError::new(span, format!("{}() takes one name", call.name)));
+        };
+        let value = p.values.iter().find(|v| v.0.eq_ignore_ascii_case(word));
+        let Some((_, value)) = value else {
+            let names: Vec<String> = p.values.iter().map(|v| v.0.to_uppercase()).collect();
+            return Err(unknown(word, *span, names.iter().map(String::as_str)));
+        };
+        if given & p.set(0, p.max()) != 0 {
+            return Err(AsmError::new(*span, format!("{} is given twice", call.name)));
+        }
+        given |= p.set(0, p.max());
+        out = p.set(out, *value);
+    }
+    Ok(out)
+}
+
+// Hardware registers.
+
+/// What LLVM calls the registers that the ISA description names otherwise or not at all.
+const HWREG_NAMES: [(&[Arch], u32, &str); 8] = [
+    (&[Arch::Rdna3, Arch::Rdna35], 20, "FLAT_SCR_LO"),
+    (&[Arch::Rdna3, Arch::Rdna35], 21, "FLAT_SCR_HI"),
+    (&[Arch::Rdna3, Arch::Rdna35], 29, "SHADER_CYCLES"),
+    (&[Arch::Rdna4], 7, "IB_STS"),
+    (&[Arch::Rdna4], 29, "SHADER_CYCLES_LO"),
+    (&[Arch::Rdna4], 30, "SHADER_CYCLES_HI"),
+    (&[Arch::Rdna4], 31, "DVGPR_ALLOC_LO"),
+    (&[Arch::Rdna4], 32, "DVGPR_ALLOC_HI"),
+];
+
+/// Registers of the description that LLVM has no name for, and prints as numbers.
+const HWREG_NUMBERS: [&str; 11] = [
+    "hw_reg_pc_lo",
+    "hw_reg_pc_hi",
+    "hw_reg_ib_dbg1",
+    "hw_reg_flush_ib",
+    "hw_reg_shader_tba_lo",
+    "hw_reg_shader_tba_hi",
+    "hw_reg_pops_packer",
+    "hw_reg_sched_mode",
+    "hw_reg_ib_sts2",
+    "hw_reg_shader_tma_lo",
+    "hw_reg_shader_tma_hi",
+];
+
+/// The description's name as LLVM spells it: RDNA 4's `hw_reg_wave_mode` is HW_REG_MODE.
+fn llvm_hwreg(name: &str) -> String {
+    name.to_uppercase().replacen("HW_REG_WAVE_", "HW_REG_", 1)
+}
+
+fn hwreg_name(arch: Arch, p: &Part, id: u32) -> Option<String> {
+    if let Some(x) = HWREG_NAMES.iter().find(|x| x.0.contains(&arch) && x.1 == id) {
+        return Some(format!("HW_REG_{}", x.2));
+    }
+    let (name, _) = p.values.iter().find(|v| v.1 == id)?;
+    (!HWREG_NUMBERS.contains(name)).then(|| llvm_hwreg(name))
+}
+
+/// Every spelling of a register: LLVM's and the description's.
+fn hwreg_id(arch: Arch, p: &Part, word: &str) -> Option<u32> {
+    let llvm = HWREG_NAMES
+        .iter()
+        .find(|x| x.0.contains(&arch) && word.strip_prefix("HW_REG_") == Some(x.2))
+        .map(|x| x.1);
+    llvm.or_else(|| {
+        p.values.iter().find(|v| llvm_hwreg(v.0) == word || v.0.eq_ignore_ascii_case(word)).map(|v| v.1)
+    })
+}
+
+pub fn print_hwreg(arch: Arch, ty: u8, value: u32) -> String {
+    let ty = operand_type(arch, ty);
+    let (Some(id), Some(offset), Some(size)) = (part(ty, "ID"), part(ty, "OFFSET"), part(ty, "SIZE")) else {
+        return format!("0x{value:x}");
+    };
+    let register = id.get(value);
+    let name = hwreg_name(arch, id, register).unwrap_or_else(|| register.to_string());
+    match (offset.get(value), size.get(value) + 1) {
+        (0, 32) => format!("hwreg({name})"),
+        (offset, size) => format!("hwreg({name}, {offset}, {size})"),
+    }
+}
+
+pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
+    if let Some(value) = whole(operands) {
+        return value;
+    }
+    let ty = operand_type(arch, ty);
+    let calls = calls(operands)?;
+    let (Some(id), Some(offset), Some(size)) = (part(ty, "ID"), part(ty, "OFFSET"), part(ty, "SIZE")) else {
+        return Err(AsmError::new(
+            span_of(operands),
+            "the ISA description does not name the parts of hwreg()",
+        ));
+    };
+    let [(call, span)] = calls.as_slice() else {
+        return Err(AsmError::new(span_of(operands), "one hwreg(…) belongs here"));
+    };
+    if call.name != "hwreg" || !matches!(call.args.len(), 1 | 3) {
+        return Err(AsmError::new(*span, "hwreg(register) or hwreg(register, offset, size) belongs here"));
+    }
+    let register = match &call.args[0].value {
+        ArgValue::Int(v) => u32::try_from(*v).ok().filter(|v| *v <= id.max()),
+        ArgValue::Word(word) => Some(hwreg_id(arch, id, word).ok_or_else(|| {
+            let names: Vec<String> = id.values.iter().map(|v| llvm_hwreg(v.0)).collect();
+            unknown(word, call.args[0].span, names.iter().map(String::as_str))
+        })?),
+    };
+    let register = register
+        .ok_or_else(|| AsmError::new(call.args[0].span, format!("a register is from 0 to {}", id.max())))?;
+    let number = |at: usize, default: i64, min: i64, max: i64| match call.args.get(at) {
+        None => Ok(default),
+        Some(Arg { value: ArgValue::Int(v), .. }) if (min..=max).contains(v) => Ok(*v),
+        Some(arg) => Err(AsmError::new(arg.span, format!("a number from {min} to {max} belongs here"))),
+    };
+    let first = number(1, 0, 0, 31)?;
+    let bits = number(2, 32, 1, 32)?;
+    Ok(size.set(offset.set(id.set(0, register), first as u32), bits as u32 - 1))
+}
+
+// Messages.
+
+/// Messages that LLVM knows besides those of the description.
+const MESSAGES: [(&[Arch], u32, &str); 3] = [
+    (&[Arch::Rdna3, Arch::Rdna35], 5, "MSG_STALL_WAVE_GEN"),
+    (&[Arch::Rdna3, Arch::Rdna35], 6, "MSG_HALT_WAVES"),
+    (&[Arch::Rdna4], 135, "MSG_RTN_GET_SE_AID_ID"),
+];
+
+/// `MSG_ILLEGAL` has no name in LLVM.
+fn llvm_message(name: &str) -> String {
+    let upper = name.to_uppercase();
+    if upper.starts_with("MSG_") { upper } else { format!("MSG_{upper}") }
+}
+
+fn messages(arch: Arch) -> impl Iterator<Item = (String, u32)> {
+    let extra = MESSAGES.iter().filter(move |m| m.0.contains(&arch)).map(|m| (m.2.to_string(), m.1));
+    let own = arch
+        .table()
+        .operand_types
+        .iter()
+        .filter(|t| t.name.starts_with("OPR_SENDMSG"))
+        .filter_map(|t| part(t, "MSG"))
+        .flat_map(|p| p.values)
+        .map(|(name, value)| (llvm_message(name), *value));
+    extra.chain(own)
+}
+
+pub fn print_sendmsg(arch: Arch, value: u32) -> String {
+    // Bits above the message keep the whole a number.
+    if value > 0xff {
+        return value.to_string();
+    }
+    match messages(arch).find(|m| m.1 == value && !m.0.ends_with("ILLEGAL_MSG")) {
+        Some((name, _)) => format!("sendmsg({name})"),
+        None => format!("sendmsg({value}, 0, 0)"),
+    }
+}
+
+pub fn parse_sendmsg(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> {
+    if let Some(value) = whole(operands) {
+        return value;
+    }
+    let calls = calls(operands)?;
+    let [(call, span)] = calls.as_slice() else {
+        return Err(AsmError::new(span_of(operands), "one sendmsg(…) belongs here"));
+    };
+    if call.name != "sendmsg" || !(1..=3).contains(&call.args.len()) {
+        return Err(AsmError::new(*span, "sendmsg(message) belongs here"));
+    }
+    let id = match &call.args[0].value {
+        ArgValue::Int(v @ 0..=0xff) => *v as u32,
+        ArgValue::Int(_) => return Err(AsmError::new(call.args[0].span, "a message is from 0 to 255")),
+        ArgValue::Word(word) => messages(arch).find(|m| m.0 == *word).map(|m| m.1).ok_or_else(|| {
+            let names: Vec<String> = messages(arch).map(|m| m.0).collect();
+            unknown(word, call.args[0].span, names.iter().map(String::as_str))
+        })?,
+    };
+    let named = matches!(call.args[0].value, ArgValue::Word(_));
+    for arg in &call.args[1..] {
+        if named || arg.value != ArgValue::Int(0) {
+            return Err(AsmError::new(
+                arg.span,
+                "messages of these processors have no operation and no stream",
+            ));
+        }
+    }
+    Ok(id)
+}
+
+// Microcode versions.
+
+const VERSIONS: [(&str, u32); 4] =
+    [("UC_VERSION_GFX7", 0), ("UC_VERSION_GFX10", 4), ("UC_VERSION_GFX11", 6), ("UC_VERSION_GFX12", 9)];
+const VERSION_BITS: [(&str, u32); 3] =
+    [("UC_VERSION_W64_BIT", 0x2000), ("UC_VERSION_W32_BIT", 0x4000), ("UC_VERSION_MDP_BIT", 0x8000)];
+
+/// The value of a symbol that every file knows.
+pub fn predefined(name: &str) -> Option<i64> {
+    VERSIONS.iter().chain(&VERSION_BITS).find(|v| v.0 == name).map(|v| v.1 as i64)
+}
+
+pub fn print_version(value: u32) -> String {
+    let bits: Vec<&str> = VERSION_BITS.iter().filter(|b| value & b.1 != 0).map(|b| b.0).collect();
+    let Some((name, _)) = VERSIONS.iter().find(|v| v.1 == value & 0x1fff) else {
+        return if value <= 0xff { value.to_string() } else { format!("0x{value:x}") };
+    };
+    let last = bits.len();
+    bits.iter().enumerate().fold(name.to_string(), |text, (at, bit)| {
+        if at + 1 < last { format!("({text}|{bit})") } else { format!("{text}|{bit}") }
+    })
+}

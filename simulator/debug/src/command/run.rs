@@ -1,0 +1,219 @@
+//! Forward: `step`, `stepall`, `next`, `continue`, `until`, `finish`; and what stops them.
+
+use super::{Debugger, Done};
+use crate::expr::Focus;
+use crate::machine::{Machine, Outcome};
+use crate::{stops, view};
+use std::fmt::Write as _;
+use wavesim_engine::sched::group::Status;
+
+impl Debugger<'_> {
+    pub(super) fn step(&mut self, n: u64, out: &mut String) -> Done {
+        self.machine.prefer(self.focus.wave);
+        let group = self.machine.position().0;
+        for k in 0..n {
+            if !self.unblock(out)? {
+                break;
+            }
+            let wave = self.focus.wave;
+            if k > 0 && self.stops_before(wave, out)? {
+                break;
+            }
+            let outcome = self.machine.step(wave);
+            if self.stops_after(&outcome, out) || self.interrupted(out) {
+                break;
+            }
+            // The wave was the workgroup's last.
+            if self.machine.position().0 != group {
+                break;
+            }
+        }
+        self.end(out);
+        self.here(out);
+        Ok(())
+    }
+
+    pub(super) fn step_all(&mut self, n: u64, out: &mut String) -> Done {
+        'all: for _ in 0..n {
+            let group = self.machine.position().0;
+            for wave in 0..self.machine.waves() {
+                if !self.machine.can_run(wave) {
+                    continue;
+                }
+                let outcome = self.machine.step(wave);
+                if self.stops_after(&outcome, out) || self.machine.position().0 != group {
+                    break 'all;
+                }
+            }
+            if self.interrupted(out) {
+                break;
+            }
+        }
+        self.end(out);
+        out.push_str(&view::waves(&self.machine, self.focus));
+        Ok(())
+    }
+
+    /// Runs everything until something stops it; the first step is taken without looking for breakpoints.
+    pub(super) fn go_on(&mut self, out: &mut String) -> Done {
+        self.run(out, &mut |_, _| false)
+    }
+
+    pub(super) fn next(&mut self, out: &mut String) -> Done {
+        let wave = self.focus.wave;
+        let group = self.machine.position().0;
+        let pc = self.machine.wave(wave).pc;
+        let program = &self.machine.prepared.program;
+        let Some(at) = program.inst_at(pc) else { return self.step(1, out) };
+        let behind = pc + program.insts[at].size as u64;
+        self.run(out, &mut move |m, w| m.position().0 != group || w == wave && m.wave(w).pc == behind)
+    }
+
+    pub(super) fn until(&mut self, place: &str, out: &mut String) -> Done {
+        let pc = stops::locate(place, &self.machine)?;
+        let wave = self.focus.wave;
+        self.run(out, &mut move |m, w| w == wave && m.wave(w).pc == pc)
+    }
+
+    pub(super) fn finish(&mut self, out: &mut String) -> Done {
+        let wave = self.focus.wave;
+        let group = self.machine.position().0;
+        self.run(out, &mut move |m, _| m.position().0 != group || m.status(wave) == Status::Ended)
+    }
+
+    /// After a step of some wave: whether to stop. Says why.
+    pub(super) fn stops_after(&mut self, outcome: &Outcome, out: &mut String) -> bool {
+        match outcome {
+            Outcome::Fault(fault) => {
+                self.focus.wave = fault.wave as usize;
+                if let Some(lane) = fault.lane {
+                    self.focus.lane = lane;
+                }
+                return true;
+            }
+            Outcome::Blocked | Outcome::Finished => return true,
+            Outcome::Stepped => {}
+        }
+        let mut stop = false;
+        for watch in &mut self.watchpoints {
+            let now = watch.what.content(&self.machine);
+            if now != watch.last {
+                let _ = writeln!(out, "watchpoint {}: {} changed", watch.number, watch.text);
+                let (old, new) = (hex(&watch.last), hex(&now));
+                if old.len() <= 40 {
+                    let _ = writeln!(out, "  {old} -> {new}");
+                }
+                watch.last = now;
+                stop = true;
+            }
+        }
+        stop
+    }
+
+    /// Whether a wave that is about to run is at a breakpoint.
+    pub(super) fn stops_before(&mut self, wave: usize, out: &mut String) -> Result<bool, String> {
+        let focus = Focus { wave, lane: self.focus.lane };
+        for at in 0..self.breakpoints.len() {
+            if !self.breakpoints[at].hit(&self.machine, focus)? {
+                continue;
+            }
+            let b = &mut self.breakpoints[at];
+            b.hits += 1;
+            if b.temporary {
+                self.breakpoints.remove(at);
+            } else {
+                let _ = writeln!(out, "breakpoint {} ({})", b.number, b.place);
+            }
+            self.focus.wave = wave;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    pub(super) fn interrupted(&self, out: &mut String) -> bool {
+        let yes = (self.stop)();
+        if yes {
+            self.stopped.set(true);
+            out.push_str("interrupted\n");
+        }
+        yes
+    }
+
+    /// Runs other waves until this one can go on. False if it never can.
+    pub(super) fn unblock(&mut self, out: &mut String) -> Result<bool, String> {
+        let wave = self.focus.wave;
+        let from = self.machine.time();
+        while !self.machine.can_run(wave) {
+            if self.machine.status(wave) == Status::Ended || self.machine.fault().is_some() {
+                return Ok(false);
+            }
+            let Some(other) = self.machine.next_wave() else { return Ok(false) };
+            if self.stops_before(other, out)? {
+                return Ok(false);
+            }
+            let outcome = self.machine.step(other);
+            if self.stops_after(&outcome, out) || self.interrupted(out) {
+                return Ok(false);
+            }
+        }
+        let steps = self.machine.time() - from;
+        if steps > 0 {
+            let _ = writeln!(out, "other waves ran {steps} steps to the barrier");
+        }
+        Ok(true)
+    }
+
+    /// Runs everything until something stops it; the first step is taken without looking for breakpoints.
+    pub(super) fn run(
+        &mut self,
+        out: &mut String,
+        wanted: &mut dyn FnMut(&Machine<'_>, usize) -> bool,
+    ) -> Done {
+        self.machine.prefer(self.focus.wave);
+        let mut first = true;
+        while let Some(wave) = self.machine.next_wave() {
+            if !first {
+                if wanted(&self.machine, wave) {
+                    break;
+                }
+                if self.stops_before(wave, out)? {
+                    break;
+                }
+            }
+            first = false;
+            let outcome = self.machine.step(wave);
+            if self.stops_after(&outcome, out) {
+                if !matches!(outcome, Outcome::Fault(_)) {
+                    self.focus.wave = wave;
+                }
+                break;
+            }
+            if self.machine.time().is_multiple_of(256) && self.interrupted(out) {
+                break;
+            }
+        }
+        self.end(out);
+        self.here(out);
+        Ok(())
+    }
+
+    /// Says that the run is over, if it is.
+    pub(super) fn end(&self, out: &mut String) {
+        if self.machine.fault().is_some() {
+            return;
+        }
+        if self.machine.finished() {
+            let _ = writeln!(out, "the run has ended after {} steps", self.machine.time());
+        } else if self.machine.next_wave().is_none() {
+            out.push_str("deadlock: no wave can go on\n");
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    // As a number: highest byte first.
+    bytes.iter().rev().fold("0x".to_string(), |mut out, b| {
+        let _ = write!(out, "{b:02x}");
+        out
+    })
+}

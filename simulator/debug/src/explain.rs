@@ -1,0 +1,239 @@
+//! `explain`: the pseudocode of the instruction at hand, with the values that it works on, lane by lane.
+
+use super::expr::{Focus, read_as};
+use super::machine::Machine;
+use super::view::instruction;
+use isa_spec::pcode::ir::Shape;
+use isa_spec::tables::Role;
+use regex::{Captures, Regex};
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+use wavesim_array::{DType, show};
+use wavesim_engine::reference;
+use wavesim_isa::inst::Inst;
+use wavesim_isa::operand;
+use wavesim_machine::exec::effects::{File, register_name};
+use wavesim_machine::exec::lower;
+use wavesim_machine::isa::{self, OpInfo};
+use wavesim_machine::machine::Wave;
+
+/// What the instruction at the PC means, and what that comes to in the chosen lane, or in those of `lanes`.
+pub fn explain(
+    machine: &Machine<'_>,
+    focus: Focus,
+    lanes: Option<RangeInclusive<u32>>,
+) -> Result<String, String> {
+    let program = &machine.prepared.program;
+    let w = machine.wave(focus.wave);
+    let lanes = lanes.unwrap_or(focus.lane..=focus.lane);
+    if *lanes.end() >= w.size {
+        return Err(format!("there is no lane {}: lanes go from 0 to {}", lanes.end(), w.size - 1));
+    }
+    let Some(at) = program.inst_at(w.pc) else { return Ok("no instruction is at the PC\n".to_string()) };
+    let inst = &program.insts[at];
+    let mut out = format!("{}\n", instruction(machine, w.pc));
+    let mut entries = vec![inst.entry];
+    entries.extend((inst.entry_y != u16::MAX).then_some(inst.entry_y));
+    for (half, entry) in entries.into_iter().enumerate() {
+        let Some(code) = lower::operation(program.arch, entry) else {
+            out.push_str("  this instruction has no semantics\n");
+            continue;
+        };
+        let info = &isa::OPERATIONS[code as usize];
+        let plan = operand::plan(program.arch, entry);
+        let operands = if half == 1 { &plan.y } else { &plan.operands };
+        for operand in operands {
+            if let Some((name, register, value)) = operand_value(machine, focus, plan, operand, inst) {
+                let _ = writeln!(out, "  {name} = {register} = {value}");
+            }
+        }
+        let _ = writeln!(out, "  // {} ({}:{})", info.name, info.file, info.line);
+        for line in info.text.trim_matches('\n').lines() {
+            let _ = writeln!(out, "  | {line}");
+        }
+        let filled = Filler { arch: program.arch, inst, info, half, wave: w };
+        if info.shape == Shape::Scalar {
+            filled.lane(0, "  with these values:", &mut out);
+            continue;
+        }
+        for lane in lanes.clone() {
+            let off = if w.exec() >> lane & 1 == 1 { "" } else { ", switched off by EXEC" };
+            filled.lane(lane, &format!("  lane {lane}{off}:"), &mut out);
+        }
+    }
+    Ok(out)
+}
+
+/// A source, or a mask's bit, as bodies write it.
+static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"\b(?:(?<mask>VCC|EXEC|S2)\.u64\[laneId\]|(?<name>S[0-3]|DATA2?|VADDR|SADDR|SOFFSET)(?:\[(?<high>\d+) ?: ?(?<low>\d+)\])?\.(?<kind>bf|[ufib])(?<bits>\d+)(?<index>\[)?|(?<scc>SCC\b))(?<to> =[^=])?";
+    // The pattern is a constant, and every test of `explain` compiles it.
+    Regex::new(pattern).unwrap_or_else(|e| unreachable!("{e}"))
+});
+
+/// Puts values in the place of a body's sources.
+struct Filler<'a> {
+    arch: wavesim_isa::arch::Arch,
+    inst: &'a Inst,
+    info: &'static OpInfo,
+    half: usize,
+    wave: &'a Wave,
+}
+
+impl Filler<'_> {
+    /// The lines of the body that have sources, with their values in a lane.
+    fn lane(&self, lane: u32, head: &str, out: &mut String) {
+        let filled: Vec<String> = self
+            .info
+            .text
+            .lines()
+            .filter_map(|line| {
+                let code = line.split("//").next().unwrap_or("");
+                let text = SOURCE.replace_all(code, |found: &Captures<'_>| self.value(found, lane));
+                (text != code).then(|| text.trim_end().to_string())
+            })
+            .collect();
+        match &filled[..] {
+            // An operation without sources has nothing to fill in.
+            [] => {}
+            [one] => {
+                let _ = writeln!(out, "{head} {}", one.trim_start());
+            }
+            many => {
+                let _ = writeln!(out, "{head}");
+                many.iter().for_each(|line| {
+                    let _ = writeln!(out, "    {line}");
+                });
+            }
+        }
+    }
+
+    fn value(&self, found: &Captures<'_>, lane: u32) -> String {
+        let whole = || found[0].to_string();
+        // What is assigned to is no source, and neither is a part of a register that a variable picks.
+        if found.name("to").is_some() || found.name("index").is_some() {
+            return whole();
+        }
+        if found.name("scc").is_some() {
+            return self.wave.scc.to_string();
+        }
+        if let Some(mask) = found.name("mask") {
+            let bits = match mask.as_str() {
+                "EXEC" => Some(self.wave.exec() as u128),
+                "VCC" => self.operand(Role::Vcc, lane),
+                _ => self.operand(Role::S2, lane),
+            };
+            return bits.map_or_else(whole, |bits| (bits >> lane & 1).to_string());
+        }
+        let role = match &found["name"] {
+            "S0" => Role::S0,
+            "S1" => Role::S1,
+            "S2" => Role::S2,
+            "S3" => Role::S3,
+            "DATA" => Role::Data,
+            "DATA2" => Role::Data1,
+            "VADDR" => Role::VAddr,
+            "SADDR" => Role::SAddr,
+            _ => Role::SOffset,
+        };
+        let low = found.name("low").and_then(|n| n.as_str().parse::<u32>().ok()).unwrap_or(0);
+        let width = found["bits"].parse::<u32>().unwrap_or(0);
+        let bits = self.operand(role, lane).and_then(|bits| bits.checked_shr(low));
+        bits.and_then(|bits| typed(bits, &found["kind"], width)).unwrap_or_else(whole)
+    }
+
+    /// As the body sees it; `None` where the instruction has no such operand.
+    fn operand(&self, role: Role, lane: u32) -> Option<u128> {
+        reference::operand(self.arch, self.inst, self.info, self.half == 1, self.wave, role, lane)
+    }
+}
+
+/// Bits as a number of a type, as one would write it in a body.
+fn typed(bits: u128, kind: &str, width: u32) -> Option<String> {
+    if !(1..=64).contains(&width) {
+        return None;
+    }
+    let bits = (bits & (u128::MAX >> (128 - width))) as u64;
+    Some(match (kind, width) {
+        ("u", _) => bits.to_string(),
+        ("i", _) => ((bits << (64 - width)) as i64 >> (64 - width)).to_string(),
+        ("b", _) => format!("0x{bits:x}"),
+        ("f", 16) => read_as(bits, DType::F16).to_string(),
+        ("f", 32) => show::bits(bits, Some(DType::F32), 1),
+        ("f", 64) => read_as(bits, DType::F64).to_string(),
+        ("bf", 16) => read_as(bits, DType::BF16).to_string(),
+        _ => return None,
+    })
+}
+
+/// Name in pseudocode, register or constant, and value of an operand in the chosen lane.
+fn operand_value(
+    machine: &Machine<'_>,
+    focus: Focus,
+    plan: &'static operand::Plan,
+    operand: &operand::Operand,
+    inst: &wavesim_isa::inst::Inst,
+) -> Option<(String, String, String)> {
+    let program = &machine.prepared.program;
+    let arch = program.arch;
+    let w = machine.wave(focus.wave);
+    let name = match operand.role {
+        Role::Vcc => "VCC".to_string(),
+        Role::VAddr => "VADDR".to_string(),
+        Role::SAddr => "SADDR".to_string(),
+        Role::SOffset => "SOFFSET".to_string(),
+        Role::Data => "DATA".to_string(),
+        Role::Data1 => "DATA2".to_string(),
+        Role::State | Role::Other | Role::Imm => return None,
+        role => format!("{role:?}"),
+    };
+    let field = operand.field?;
+    let value = inst.fields[field as usize];
+    let dwords = operand.size_bits.div_ceil(32).max(1);
+    let shown = operand.size_bits.div_ceil(32).clamp(1, 2);
+    let dtype = match operand.fmt {
+        operand::Fmt::F32 => Some(DType::F32),
+        operand::Fmt::F64 => Some(DType::F64),
+        operand::Fmt::F16 => Some(DType::F16),
+        operand::Fmt::BF16 => Some(DType::BF16),
+        operand::Fmt::Signed if operand.size_bits == 32 => Some(DType::I32),
+        operand::Fmt::Unsigned if operand.size_bits == 32 => Some(DType::U32),
+        _ => None,
+    };
+    let show = |get: &dyn Fn(u16) -> u32| {
+        let bits = (0..shown).fold(0u64, |v, k| v | (get(k) as u64) << (32 * k));
+        match dtype {
+            Some(_) => format!("{} (0x{bits:x})", show::bits(bits, dtype, shown)),
+            None => show::bits(bits, None, shown),
+        }
+    };
+    if operand.fmt == operand::Fmt::Mask {
+        let dwords = (w.size / 32) as u16;
+        let first = operand::mask_register(operand, value);
+        let text = (0..dwords).fold(0u64, |v, k| v | (w.sgpr((first + k) as u32) as u64) << (32 * k));
+        return Some((name, register_name(arch, File::Sgpr, first, dwords), format!("0x{text:x}")));
+    }
+    match operand::code(program.arch, operand, value) {
+        operand::Code::Vgpr(r) => {
+            let r = plan.register(operand, r);
+            let text = show(&|k| w.vgpr(focus.lane, (r + k) as u32));
+            Some((name, register_name(arch, File::Vgpr, r, dwords), text))
+        }
+        operand::Code::Fixed(r) => {
+            let text = show(&|k| w.vgpr(focus.lane, (r + k) as u32));
+            Some((name, register_name(arch, File::Vgpr, r, dwords), text))
+        }
+        operand::Code::Sgpr(r) if r as usize == wavesim_machine::machine::wave::NULL => {
+            Some((name, "null".to_string(), "0".to_string()))
+        }
+        operand::Code::Sgpr(r) => {
+            Some((name, register_name(arch, File::Sgpr, r, dwords), show(&|k| w.sgpr((r + k) as u32))))
+        }
+        code => {
+            let bits = plan.constant(inst, code, operand);
+            let text = show(&|k| (bits >> (32 * k)) as u32);
+            Some((name, "constant".to_string(), text))
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! Expressions of the debugger: `v3[5] > 10`, `s[2:3] + 8`, `out_y[3].f32 * 2`, `exec == 0xff && scc`.
+//!
+//! Registers read as unsigned numbers; a type behind a dot or `as` reads the bits otherwise. `vN` is the chosen lane's, `vN[lane]`
+//! another's. An argument's name is its address, `name[i]` its element of the declared type. `$step` is the count of steps.
+
+use super::machine;
+use wavesim_array::{DType, Num};
+use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::machine::{Machine, register_number};
+use wavesim_machine::exec::hwreg;
+use wavesim_machine::machine::wave::{EXEC_LO, M0, VCC_LO};
+
+/// A value: an integer or a float.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    Int(i128),
+    Float(f64),
+}
+
+impl Value {
+    pub fn truth(self) -> bool {
+        match self {
+            Value::Int(v) => v != 0,
+            Value::Float(v) => v != 0.0,
+        }
+    }
+
+    pub fn float(self) -> f64 {
+        match self {
+            Value::Int(v) => v as f64,
+            Value::Float(v) => v,
+        }
+    }
+
+    /// As bits of 64: a float as f32 where it stands for a register.
+    pub fn bits(self) -> u64 {
+        match self {
+            Value::Int(v) => v as u64,
+            Value::Float(v) => (v as f32).to_bits() as u64,
+        }
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Int(v) => write!(f, "{v}"),
+            Value::Float(v) => write!(f, "{v:?}"),
+        }
+    }
+}
+
+/// Where registers are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Focus {
+    pub wave: usize,
+    pub lane: u32,
+}
+
+/// Registers by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Register {
+    /// Operand code of the first, and count.
+    Sgpr(u16, u16),
+    Vgpr(u16, u16),
+    Scc,
+    Pc,
+    Mode,
+    Status,
+}
+
+/// `v3`, `v[0:3]`, `s2`, `s[2:3]`, `vcc`, `exec_lo`, `m0`, `scc`, `pc`, `mode`, `status`. `wide`: masks have two registers.
+pub fn register(text: &str, wide: bool, arch: Arch) -> Option<Register> {
+    if let Some(machine) = arch.machine() {
+        return own_register(text, machine);
+    }
+    let mask = |first: usize| Register::Sgpr(first as u16, if wide { 2 } else { 1 });
+    Some(match text {
+        "vcc" => mask(VCC_LO),
+        "exec" => mask(EXEC_LO),
+        "vcc_lo" => Register::Sgpr(VCC_LO as u16, 1),
+        "vcc_hi" => Register::Sgpr(VCC_LO as u16 + 1, 1),
+        "exec_lo" => Register::Sgpr(EXEC_LO as u16, 1),
+        "exec_hi" => Register::Sgpr(EXEC_LO as u16 + 1, 1),
+        "m0" => Register::Sgpr(M0 as u16, 1),
+        "scc" => Register::Scc,
+        "pc" => Register::Pc,
+        "mode" => Register::Mode,
+        "status" => Register::Status,
+        _ => {
+            let ttmp = text.strip_prefix("ttmp");
+            let (rest, base, limit) = match (ttmp, text.as_bytes().first()?) {
+                (Some(rest), _) => (rest, 108, 16),
+                (None, b's') => (&text[1..], 0, 106),
+                (None, b'v') => (&text[1..], 0, 256),
+                _ => return None,
+            };
+            let (first, last) = match rest.strip_prefix('[').and_then(|r| r.strip_suffix(']')) {
+                Some(range) => match range.split_once(':') {
+                    Some((a, b)) => (a.trim().parse::<u16>().ok()?, b.trim().parse::<u16>().ok()?),
+                    None => {
+                        let n = range.trim().parse::<u16>().ok()?;
+                        (n, n)
+                    }
+                },
+                None => {
+                    let n = rest.parse::<u16>().ok()?;
+                    (n, n)
+                }
+            };
+            if last < first || last >= limit {
+                return None;
+            }
+            let count = last - first + 1;
+            if text.starts_with('v') {
+                Register::Vgpr(first, count)
+            } else {
+                Register::Sgpr(base + first, count)
+            }
+        }
+    })
+}
+
+/// A register by the name that a machine of its own gives it; `exec` and `pc` wherever those are.
+fn own_register(text: &str, machine: &Machine) -> Option<Register> {
+    let (vector, scalar) = (&machine.vector, &machine.scalar);
+    match text {
+        "exec" => Some(Register::Sgpr(EXEC_LO as u16, 1)),
+        "pc" => Some(Register::Pc),
+        _ => register_number(text, vector.prefix, vector.count).map(|n| Register::Vgpr(n, 1)).or_else(|| {
+            register_number(text, scalar.prefix, scalar.count).map(|n| Register::Sgpr(scalar.code(n), 1))
+        }),
+    }
+}
+
+/// Reads an expression in the state of the machine.
+pub fn evaluate(text: &str, machine: &machine::Machine<'_>, focus: Focus) -> Result<Value, String> {
+    let tokens = lex(text)?;
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, machine, focus };
+    let value = parser.binary(0)?;
+    match parser.peek() {
+        None => Ok(value),
+        Some(t) => Err(format!("`{}` is not expected behind the expression", t.text())),
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Token {
+    Number(Value),
+    Name(String),
+    Op(&'static str),
+}
+
+impl Token {
+    fn text(&self) -> String {
+        match self {
+            Token::Number(v) => v.to_string(),
+            Token::Name(n) => n.clone(),
+            Token::Op(o) => (*o).to_string(),
+        }
+    }
+}
+
+const OPS: &[&str] = &[
+    "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "~",
+    "!", "(", ")", "[", "]", ":", ".",
+];
+
+fn lex(text: &str) -> Result<Vec<Token>, String> {
+    let mut out = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(c) = rest.chars().next() {
+        let word = |f: &dyn Fn(char) -> bool| rest.find(|c| !f(c)).unwrap_or(rest.len());
+        let len = if c.is_ascii_digit() {
+            let mut len = word(&|c| c.is_ascii_alphanumeric() || c == '_');
+            let hex = rest.starts_with("0x") || rest.starts_with("0b");
+            // A fraction, but not a type behind a dot.
+            let fraction =
+                rest[len..].strip_prefix('.').is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()));
+            if fraction && !hex {
+                let tail = &rest[len + 1..];
+                len += 1 + tail.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tail.len());
+            }
+            out.push(Token::Number(
+                number(&rest[..len]).ok_or_else(|| format!("`{}` is no number", &rest[..len]))?,
+            ));
+            len
+        } else if c.is_alphabetic() || c == '_' || c == '$' {
+            let len = word(&|c| c.is_alphanumeric() || c == '_' || c == '$');
+            out.push(Token::Name(rest[..len].to_string()));
+            len
+        } else {
+            let op = OPS.iter().find(|o| rest.starts_with(**o));
+            let op = op.ok_or_else(|| format!("`{c}` is nothing that an expression has"))?;
+            out.push(Token::Op(op));
+            op.len()
+        };
+        rest = rest[len..].trim_start();
+    }
+    Ok(out)
+}
+
+fn number(text: &str) -> Option<Value> {
+    let clean = text.replace('_', "");
+    if let Some(hex) = clean.strip_prefix("0x") {
+        return i128::from_str_radix(hex, 16).ok().map(Value::Int);
+    }
+    if let Some(binary) = clean.strip_prefix("0b") {
+        return i128::from_str_radix(binary, 2).ok().map(Value::Int);
+    }
+    clean.parse().ok().map(Value::Int).or_else(|| clean.parse().ok().map(Value::Float))
+}
+
+/// Nesting deeper than this is an error, not a stack overflow.
+const MAX_DEPTH: usize = 64;
+
+struct Parser<'t, 'm, 'a> {
+    tokens: &'t [Token],
+    at: usize,
+    /// Of signs, parentheses and indices inside each other.
+    depth: usize,
+    machine: &'m machine::Machine<'a>,
+    focus: Focus,
+}
+
+/// Binding strength, loosest first.
+fn strength(op: &str) -> Option<u8> {
+    Some(match op {
+        "||" => 1,
+        "&&" => 2,
+        "|" => 3,
+        "^" => 4,
+        "&" => 5,
+        "==" | "!=" => 6,
+        "<" | "<=" | ">" | ">=" => 7,
+        "<<" | ">>" => 8,
+        "+" | "-" => 9,
+        "*" | "/" | "%" => 10,
+        _ => return None,
+    })
+}
+
+impl Parser<'_, '_, '_> {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.at)
+    }
+
+    fn eat(&mut self, op: &str) -> bool {
+        let yes = matches!(self.peek(), Some(Token::Op(o)) if *o == op);
+        self.at += yes as usize;
+        yes
+    }
+
+    fn expect(&mut self, op: &str) -> Result<(), String> {
+        if self.eat(op) {
+            return Ok(());
+        }
+        let found = self.peek().map_or("the end".to_string(), |t| format!("`{}`", t.text()));
+        Err(format!("`{op}` is expected, not {found}"))
+    }
+
+    fn binary(&mut self, least: u8) -> Result<Value, String> {
+        let mut left = self.unary()?;
+        while let Some(Token::Op(op)) = self.peek() {
+            let op = *op;
+            let Some(s) = strength(op).filter(|s| *s > least) else { break };
+            self.at += 1;
+            let right = self.binary(s)?;
+            left = combine(op, left, right)?;
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Value, String> {
+        if self.depth == MAX_DEPTH {
+            return Err("the expression nests too deeply".to_string());
+        }
+        self.depth += 1;
+        let value = self.nested();
+        self.depth -= 1;
+        value
+    }
+
+    fn nested(&mut self) -> Result<Value, String> {
+        if self.eat("-") {
+            return Ok(match self.unary()? {
+                Value::Int(v) => Value::Int(v.wrapping_neg()),
+                Value::Float(v) => Value::Float(-v),
+            });
+        }
+        if self.eat("!") {
+            return Ok(Value::Int(!self.unary()?.truth() as i128));
+        }
+        if self.eat("~") {
+            return match self.unary()? {
+                Value::Int(v) => Ok(Value::Int(!v & 0xffff_ffff_ffff_ffff)),
+                Value::Float(_) => Err("`~` needs an integer".to_string()),
+            };
+        }
+        if self.eat("(") {
+            let value = self.binary(0)?;
+            self.expect(")")?;
+            return Ok(value);
+        }
+        match self.peek().cloned() {
+            Some(Token::Number(v)) => {
+                self.at += 1;
+                Ok(v)
+            }
+            Some(Token::Name(name)) => {
+                self.at += 1;
+                self.name(&name)
+            }
+            Some(t) => Err(format!("a value is expected, not `{}`", t.text())),
+            None => Err("a value is expected".to_string()),
+        }
+    }
+
+    /// A register, an argument, or `$step`.
+    fn name(&mut self, name: &str) -> Result<Value, String> {
+        if name == "$step" {
+            return Ok(Value::Int(self.machine.time() as i128));
+        }
+        if name == "$lane" {
+            return Ok(Value::Int(self.focus.lane as i128));
+        }
+        let wide = self.machine.wave(self.focus.wave).size == 64;
+        let arch = self.machine.prepared.program.arch;
+        // `s[2:3]` and `v[0:1]` are a range, `v3[5]` a lane.
+        if matches!(name, "s" | "v" | "ttmp") && self.eat("[") {
+            let (first, last) = self.range()?;
+            let text = format!("{name}[{first}:{last}]");
+            let found =
+                register(&text, wide, arch).ok_or_else(|| format!("there are no registers {text}"))?;
+            return self.register(found);
+        }
+        if let Some(found) = register(name, wide, arch) {
+            return self.register(found);
+        }
+        if let Some(buffer) = self.machine.prepared.buffer(name) {
+            let (address, dtype, len) = (buffer.address, buffer.dtype, buffer.len_bytes as i128);
+            if !self.eat("[") {
+                return Ok(Value::Int(self.machine.memory().own_address(address) as i128));
+            }
+            let index = self.binary(0)?;
+            self.expect("]")?;
+            let Value::Int(index) = index else { return Err("an index is an integer".to_string()) };
+            let size = dtype.size() as i128;
+            if !(0..len / size).contains(&index) {
+                return Err(format!("{name} has {} elements", len / size));
+            }
+            let at = (address as i128 + index * size) as u64;
+            let bits = self.machine.memory().load_value(at, size as u32).map_err(|e| e.to_string())?;
+            let dtype = self.typed()?.unwrap_or(dtype);
+            return Ok(read_as(bits as u64, dtype));
+        }
+        let label = self.machine.prepared.labels.iter().find(|l| l.0 == name);
+        if let Some((_, pc)) = label {
+            return Ok(Value::Int(arch.own_pc(*pc) as i128));
+        }
+        let names: Vec<&str> = self.machine.prepared.buffers.iter().map(|b| b.name.as_str()).collect();
+        Err(match nearest(name, &names) {
+            Some(near) => format!("there is no `{name}`; did you mean `{near}`?"),
+            None => format!("`{name}` is no register, argument or label"),
+        })
+    }
+
+    fn range(&mut self) -> Result<(i128, i128), String> {
+        let int = |v| match v {
+            Value::Int(n) => Ok(n),
+            Value::Float(_) => Err("a register number is an integer".to_string()),
+        };
+        let first = int(self.binary(0)?)?;
+        let last = if self.eat(":") { int(self.binary(0)?)? } else { first };
+        self.expect("]")?;
+        Ok((first, last))
+    }
+
+    fn register(&mut self, found: Register) -> Result<Value, String> {
+        let wave = self.machine.wave(self.focus.wave);
+        let mut lane = self.focus.lane;
+        if matches!(found, Register::Vgpr(..)) && self.eat("[") {
+            match self.binary(0)? {
+                Value::Int(n) if (0..wave.size as i128).contains(&n) => lane = n as u32,
+                other => {
+                    return Err(format!("there is no lane {other}: lanes go from 0 to {}", wave.size - 1));
+                }
+            }
+            self.expect("]")?;
+        }
+        let dwords = |count: u16, get: &dyn Fn(u32) -> u32| {
+            (0..count.min(2) as u32).fold(0u64, |v, k| v | (get(k) as u64) << (32 * k))
+        };
+        let bits = match found {
+            Register::Sgpr(first, count) => dwords(count, &|k| wave.sgpr(first as u32 + k)),
+            Register::Vgpr(first, count) => dwords(count, &|k| wave.vgpr(lane, first as u32 + k)),
+            Register::Scc => wave.scc as u64,
+            Register::Pc => self.machine.prepared.program.arch.own_pc(wave.pc),
+            Register::Mode => wave.mode as u64,
+            Register::Status => {
+                hwreg::status(self.machine.prepared.program.arch, wave, &self.machine.group.shared) as u64
+            }
+        };
+        Ok(match self.typed()? {
+            Some(dtype) => read_as(bits, dtype),
+            None => Value::Int(bits as i128),
+        })
+    }
+
+    /// `.f32`, `as f32`.
+    fn typed(&mut self) -> Result<Option<DType>, String> {
+        let dot = self.eat(".");
+        let named = matches!(self.peek(), Some(Token::Name(n)) if n == "as");
+        if !dot && !named {
+            return Ok(None);
+        }
+        self.at += named as usize;
+        let Some(Token::Name(name)) = self.peek().cloned() else {
+            return Err("a type is expected: f32, i32, u32 …".to_string());
+        };
+        self.at += 1;
+        let found = DType::from_name(&name);
+        found.map(Some).ok_or_else(|| format!("`{name}` is no type: {} are", DType::names()))
+    }
+}
+
+/// The name of a list that is most like one, if any is alike.
+pub fn nearest<'n>(name: &str, names: &[&'n str]) -> Option<&'n str> {
+    let close = names.iter().map(|n| (strsim::damerau_levenshtein(name, n), *n)).min()?;
+    (close.0 <= 2).then_some(close.1)
+}
+
+/// Bits as a type.
+pub fn read_as(bits: u64, dtype: DType) -> Value {
+    match dtype.decode(&bits.to_le_bytes()[..dtype.size()]) {
+        Num::Int(v) => Value::Int(v),
+        Num::Bits(v) => Value::Int(v as i128),
+        Num::Float(v) => Value::Float(v),
+    }
+}
+
+fn combine(op: &str, a: Value, b: Value) -> Result<Value, String> {
+    let truth = |t: bool| Ok(Value::Int(t as i128));
+    match op {
+        "&&" => return truth(a.truth() && b.truth()),
+        "||" => return truth(a.truth() || b.truth()),
+        _ => {}
+    }
+    if let (Value::Int(a), Value::Int(b)) = (a, b) {
+        let shift = |b: i128| u32::try_from(b).ok().filter(|b| *b < 64);
+        return Ok(Value::Int(match op {
+            "|" => a | b,
+            "^" => a ^ b,
+            "&" => a & b,
+            "==" => (a == b) as i128,
+            "!=" => (a != b) as i128,
+            "<" => (a < b) as i128,
+            "<=" => (a <= b) as i128,
+            ">" => (a > b) as i128,
+            ">=" => (a >= b) as i128,
+            "<<" => shift(b).map_or(0, |b| a << b),
+            ">>" => shift(b).map_or(0, |b| a >> b),
+            "+" => a.wrapping_add(b),
+            "-" => a.wrapping_sub(b),
+            "*" => a.wrapping_mul(b),
+            "/" => a.checked_div(b).ok_or("division by zero")?,
+            _ => a.checked_rem(b).ok_or("division by zero")?,
+        }));
+    }
+    let (x, y) = (a.float(), b.float());
+    match op {
+        "==" => truth(x == y),
+        "!=" => truth(x != y),
+        "<" => truth(x < y),
+        "<=" => truth(x <= y),
+        ">" => truth(x > y),
+        ">=" => truth(x >= y),
+        "+" => Ok(Value::Float(x + y)),
+        "-" => Ok(Value::Float(x - y)),
+        "*" => Ok(Value::Float(x * y)),
+        "/" => Ok(Value::Float(x / y)),
+        _ => Err(format!("`{op}` needs integers")),
+    }
+}

@@ -1,0 +1,231 @@
+//! State as text: places, listings, registers, memory. An instruction's meaning is [`super::explain`].
+
+use super::expr::{Focus, Register};
+use super::machine::Machine;
+use super::stops::{Breakpoint, status_text};
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+use wavesim_array::{DType, show};
+use wavesim_isa::arch::Arch;
+use wavesim_machine::exec::effects::{File, register_name};
+use wavesim_machine::machine::Wave;
+
+/// `line 12: v_add_f32 …` or, without source, `pc 0x30: …`.
+pub fn instruction(machine: &Machine<'_>, pc: u64) -> String {
+    let program = &machine.prepared.program;
+    match program.inst_at(pc) {
+        Some(at) => format!("{}: {}", program.place(pc), program.text(at)),
+        None => format!("pc 0x{pc:x}: outside of the program"),
+    }
+}
+
+/// One line: who stands where.
+pub fn place(machine: &Machine<'_>, wave: usize) -> String {
+    let [x, y, z] = machine.workgroup();
+    let w = machine.wave(wave);
+    let what = match machine.status(wave) {
+        wavesim_engine::sched::group::Status::Ended => "has ended".to_string(),
+        _ => instruction(machine, w.pc),
+    };
+    format!("[step {}] workgroup ({x},{y},{z}) wave {wave}: {what}", machine.time())
+}
+
+/// Every wave and where it stands.
+pub fn waves(machine: &Machine<'_>, focus: Focus) -> String {
+    let mut out = String::new();
+    let (at, total) = machine.position();
+    let [x, y, z] = machine.workgroup();
+    // Writing to a string does not fail.
+    let _ = writeln!(out, "workgroup ({x},{y},{z}), number {} of {total}", at + 1);
+    for wave in 0..machine.waves() {
+        let w = machine.wave(wave);
+        let mark = if wave == focus.wave { '*' } else { ' ' };
+        let digits = w.size as usize / 4;
+        let _ = writeln!(
+            out,
+            "{mark} wave {wave:<2} {:<21} exec {:0digits$x}  {}",
+            status_text(machine.status(wave)),
+            w.exec(),
+            instruction(machine, w.pc)
+        );
+    }
+    out
+}
+
+/// Lines of source around a PC, or instructions where there is no source.
+pub fn listing(machine: &Machine<'_>, pc: u64, around: usize, breakpoints: &[Breakpoint]) -> String {
+    let program = &machine.prepared.program;
+    let mut out = String::new();
+    let stops: Vec<u64> = breakpoints.iter().map(|b| b.pc).collect();
+    // Padding between functions has no line.
+    let placed = program.inst_at(pc).filter(|at| program.lines[*at] != 0);
+    if let (Some(source), Some(at)) = (&machine.prepared.source, placed) {
+        let here = program.lines[at] as usize;
+        let stop_lines: Vec<u32> =
+            stops.iter().filter_map(|pc| program.inst_at(*pc)).map(|at| program.lines[at]).collect();
+        for (number, text) in (1usize..).zip(source.text.lines()) {
+            if number + around < here || number > here + around {
+                continue;
+            }
+            let mark = if number == here { "=>" } else { "  " };
+            let stop = if stop_lines.contains(&(number as u32)) { 'b' } else { ' ' };
+            let _ = writeln!(out, "{mark}{stop}{number:>4}  {text}");
+        }
+        return out;
+    }
+    let at = program.pcs.partition_point(|p| *p < pc);
+    for at in at.saturating_sub(around)..(at + around + 1).min(program.insts.len()) {
+        let mark = if program.pcs[at] == pc { "=>" } else { "  " };
+        let stop = if stops.contains(&program.pcs[at]) { 'b' } else { ' ' };
+        let _ = writeln!(out, "{mark}{stop}{:>5x}  {}", program.pcs[at], program.text(at));
+    }
+    out
+}
+
+/// Scalar state and the registers that are not zero.
+pub fn registers(machine: &Machine<'_>, focus: Focus) -> String {
+    let w = machine.wave(focus.wave);
+    let digits = w.size as usize / 4;
+    let arch = machine.prepared.program.arch;
+    let mut out = String::new();
+    let _ = match arch.machine() {
+        // Its mask is one of the registers.
+        Some(_) => writeln!(out, "pc 0x{:x}", arch.own_pc(w.pc)),
+        None => writeln!(
+            out,
+            "pc 0x{:x}  exec {:0digits$x}  vcc {:0digits$x}  scc {}  m0 {:x}  mode {:x}",
+            w.pc,
+            w.exec(),
+            w.vcc(),
+            w.scc,
+            w.sgprs[wavesim_machine::machine::wave::M0],
+            w.mode
+        ),
+    };
+    out.push_str(&scalars(arch, w));
+    let used: Vec<u16> = (0..256).filter(|r| (0..w.size).any(|l| w.vgpr(l, *r as u32) != 0)).collect();
+    if used.is_empty() {
+        out.push_str("all VGPRs are 0\n");
+    }
+    for r in used {
+        let name = register_name(arch, File::Vgpr, r, 1);
+        let _ = writeln!(out, "{name:<4} lane {}: {:08x}", focus.lane, w.vgpr(focus.lane, r as u32));
+    }
+    out
+}
+
+/// Operand codes of the scalar registers that a listing shows.
+pub fn scalar_codes(arch: Arch) -> Vec<u16> {
+    match arch.machine() {
+        Some(machine) => (0..machine.scalar.count).map(|n| machine.scalar.code(n)).collect(),
+        None => (0..106).collect(),
+    }
+}
+
+fn scalars(arch: Arch, w: &Wave) -> String {
+    let mut out = String::new();
+    let mut count = 0;
+    for r in scalar_codes(arch).into_iter().filter(|r| w.sgpr(*r as u32) != 0) {
+        let _ = write!(out, "{:<4} {:08x}", register_name(arch, File::Sgpr, r, 1), w.sgpr(r as u32));
+        count += 1;
+        out.push_str(if count % 4 == 0 { "\n" } else { "   " });
+    }
+    if count == 0 {
+        return "all SGPRs are 0\n".to_string();
+    }
+    if count % 4 != 0 {
+        let end = out.trim_end().len();
+        out.truncate(end);
+        out.push('\n');
+    }
+    out
+}
+
+/// A register, or several, in some lanes.
+pub fn register(
+    machine: &Machine<'_>,
+    focus: Focus,
+    what: Register,
+    dtype: Option<DType>,
+    lanes: Option<RangeInclusive<u32>>,
+) -> Result<String, String> {
+    let w = machine.wave(focus.wave);
+    let arch = machine.prepared.program.arch;
+    let mut out = String::new();
+    // A type of 64 bits takes two registers.
+    let step = if dtype.is_some_and(|d| d.size() == 8) { 2 } else { 1 };
+    match what {
+        Register::Sgpr(first, count) => {
+            let mask = matches!(
+                first as usize,
+                wavesim_machine::machine::wave::VCC_LO | wavesim_machine::machine::wave::EXEC_LO
+            );
+            let step = if mask && count == 2 { 2 } else { step };
+            for r in (first..first + count).step_by(step as usize) {
+                let n = step.min(first + count - r);
+                let bits = (0..n).fold(0u64, |v, k| v | (w.sgpr((r + k) as u32) as u64) << (32 * k));
+                let _ = writeln!(
+                    out,
+                    "{} = {}",
+                    register_name(arch, File::Sgpr, r, n),
+                    show::bits(bits, dtype, n)
+                );
+            }
+        }
+        Register::Vgpr(first, count) => {
+            let lanes = lanes.unwrap_or(0..=w.size - 1);
+            if *lanes.end() >= w.size {
+                return Err(format!("there is no lane {}: lanes go from 0 to {}", lanes.end(), w.size - 1));
+            }
+            for r in (first..first + count).step_by(step as usize) {
+                let n = step.min(first + count - r);
+                let value = |l| {
+                    let bits = (0..n).fold(0u64, |v, k| v | (w.vgpr(l, (r + k) as u32) as u64) << (32 * k));
+                    show::bits(bits, dtype, n)
+                };
+                let list: Vec<(u32, String)> = lanes.clone().map(|l| (l, value(l))).collect();
+                let _ = writeln!(out, "{}", register_name(arch, File::Vgpr, r, n));
+                out.push_str(&show::lanes(&list, w.exec()));
+            }
+        }
+        Register::Scc => {
+            let _ = writeln!(out, "scc = {}", w.scc);
+        }
+        Register::Pc => {
+            let _ = writeln!(out, "pc = 0x{:x}", arch.own_pc(w.pc));
+        }
+        Register::Mode => {
+            let _ = writeln!(out, "mode = 0x{:x}", w.mode);
+        }
+        Register::Status => {
+            let status =
+                wavesim_machine::exec::hwreg::status(machine.prepared.program.arch, w, &machine.group.shared);
+            let _ = writeln!(out, "status = 0x{status:x}");
+        }
+    }
+    Ok(out)
+}
+
+/// Memory as a table of values; addresses count `unit` bytes.
+pub fn memory(bytes: &[u8], start: u64, unit: u64, dtype: DType) -> String {
+    let size = dtype.size();
+    let values: Vec<String> = bytes
+        .chunks_exact(size)
+        .map(|b| {
+            let mut wide = [0; 8];
+            wide[..size].copy_from_slice(b);
+            show::bits(u64::from_le_bytes(wide), Some(dtype), 1)
+        })
+        .collect();
+    let width = values.iter().map(String::len).max().unwrap_or(1);
+    let columns = [16, 8, 4, 2].into_iter().find(|c| c * (width + 1) <= 64).unwrap_or(1);
+    let mut out = String::new();
+    for (row, cells) in values.chunks(columns).enumerate() {
+        let _ = write!(out, "0x{:x}:", start + (row * columns * size) as u64 / unit);
+        for cell in cells {
+            let _ = write!(out, " {cell:>width$}");
+        }
+        out.push('\n');
+    }
+    out
+}

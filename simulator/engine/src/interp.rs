@@ -1,0 +1,308 @@
+//! The interpreter: the handler of each operation in turn, out of the table for the float mode.
+
+use crate::reference;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+use wavesim_machine::exec::context::Context;
+use wavesim_machine::exec::lower::Lowered;
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::op::Op;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::exec::rt::{Cx, Flow, Handlers};
+use wavesim_machine::fault::FaultKind;
+use wavesim_machine::isa;
+use wavesim_machine::machine::host::Avx2;
+use wavesim_machine::machine::{VGPRS, Wave};
+
+/// Whether the host has what the fast handlers are compiled for.
+pub fn host_is_fast() -> bool {
+    Avx2::detect().is_some()
+}
+
+/// What stopped the wave at an operation whose handler said that something did.
+#[cold]
+pub(crate) fn take_event(cx: &mut Cx<'_>, op: &Op, program: &Program) -> Event {
+    match cx.event.take() {
+        Some(event) => event,
+        None => unknown(op, program.name_at(cx.pc())),
+    }
+}
+
+/// Why an operation that no handler runs stops the wave.
+pub(crate) fn unknown(op: &Op, name: Option<&str>) -> Event {
+    match op.code {
+        Op::END => Event::fault(FaultKind::PcOutOfRange, "the program counter left the program"),
+        Op::HOLE => Event::fault(FaultKind::IllegalInstruction, "the bytes here are no instruction"),
+        Op::BEYOND => {
+            let name = name.unwrap_or("this instruction").to_lowercase();
+            let message = format!("an operand of {name} goes beyond v{}, the last VGPR", VGPRS - 1);
+            Event::fault(FaultKind::IllegalInstruction, message)
+        }
+        _ => {
+            let name = name.unwrap_or("this instruction");
+            let reason = isa::unsupported_reason(name).map_or(String::new(), |reason| format!(" ({reason})"));
+            Event::fault(
+                FaultKind::Unimplemented,
+                format!("{} is not supported{reason}", name.to_lowercase()),
+            )
+        }
+    }
+}
+
+/// What is under way before anything is.
+static END: Op = Op::end();
+
+/// The handlers there are.
+pub(crate) static HANDLERS: Handlers = Handlers {
+    keep: &wavesim_handlers::KEEP,
+    keep_64: &wavesim_handlers::KEEP_64,
+    flush: &wavesim_handlers::FLUSH,
+    flush_64: &wavesim_handlers::FLUSH_64,
+    base: &wavesim_handlers_portable::BASE,
+};
+
+/// Runs one operation in the present float mode.
+///
+/// # Safety
+/// `op` is of the program that `cx` was made for.
+#[inline(always)]
+pub(crate) unsafe fn dispatch<'a>(cx: &mut Cx<'a>, op: &'a Op) -> Flow {
+    cx.op = op;
+    // SAFETY: by the contract, and the invariants of lowered code (`exec::validate`): O1 to O7 and H1.
+    unsafe { cx.handlers[op.code as usize](cx, op) }
+}
+
+/// Executes one instruction by compiled handlers; `None` if it has none. The PC moves on, or jumps.
+pub fn step(
+    arch: Arch,
+    inst: &Inst,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+) -> Option<Result<(), Event>> {
+    step_by(Avx2::detect(), arch, inst, wave, context)
+}
+
+/// [`step`] by the handlers for hosts without vector instructions, whatever this host has.
+pub fn step_portably(
+    arch: Arch,
+    inst: &Inst,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+) -> Option<Result<(), Event>> {
+    step_by(None, arch, inst, wave, context)
+}
+
+/// By the fast handlers, or by those for any host.
+fn step_by(
+    fast: Option<Avx2>,
+    arch: Arch,
+    inst: &Inst,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+) -> Option<Result<(), Event>> {
+    let mut lowered = Lowered::default();
+    // One instruction is within every limit.
+    lowered.push(arch, inst, 0, 0).ok()?;
+    if lowered.ops().iter().any(|op| matches!(op.code, Op::UNKNOWN | Op::BEYOND)) {
+        return None;
+    }
+    let pc = wave.pc;
+    let mut cx = Cx::new(&HANDLERS, fast, arch, wave, context, &lowered, pc);
+    let mut next = pc + inst.size as u64;
+    let mut result = Ok(());
+    for op in lowered.ops() {
+        // SAFETY: the operation was lowered just now.
+        match unsafe { dispatch(&mut cx, op) } {
+            Flow::NEXT | Flow::MODE => {}
+            Flow::JUMP => next = cx.jump,
+            _ => {
+                result = Err(cx.event.take().unwrap_or_else(|| unknown(op, None)));
+                break;
+            }
+        }
+    }
+    cx.wave.pc = next;
+    Some(result)
+}
+
+/// Below this many instructions a wave's turn ends exactly where it should; larger ones end at the next jump.
+const EXACT: u64 = 1024;
+
+/// Runs a wave until it stops for an event or has executed about `budget` instructions (`Ok`): a long turn ends only at a jump. The PC
+/// is behind the last one executed, or at the faulting one. `executed` counts.
+pub fn run(
+    program: &Program,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+    budget: u64,
+    executed: &mut u64,
+) -> Result<(), Event> {
+    let before = context.instructions;
+    let mut cx = Cx::new(&HANDLERS, Avx2::detect(), program.arch, wave, context, program.lowered(), 0);
+    let turn = Turn { program, end: before.saturating_add(budget) };
+    let result = turn.run(&mut cx);
+    *executed += cx.instructions - before;
+    result
+}
+
+/// Runs the instruction under way through the evaluator if its meaning was replaced at run time. The wave's PC is then behind it,
+/// or at it after a fault.
+#[cold]
+pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), Event>> {
+    let pc = cx.pc();
+    let (inst, sem, sem_y) = program.replaced(pc)?;
+    cx.wave.pc = pc;
+    let (workgroup, instructions) = (&mut *cx.workgroup, cx.instructions);
+    // An observed run keeps the memories to itself.
+    let mut context = match &mut cx.watch {
+        Some(w) => Context {
+            memory: w.memory,
+            lds: &mut *w.lds,
+            scratch: &mut *w.scratch,
+            scratch_stride: w.scratch_stride,
+            workgroup,
+            instructions,
+        },
+        None => Context {
+            memory: cx.memory,
+            lds: &mut *cx.lds,
+            scratch: &mut *cx.scratch,
+            scratch_stride: cx.scratch_stride,
+            workgroup,
+            instructions,
+        },
+    };
+    let result = reference::step(cx.arch, inst, sem, sem_y, cx.wave, &mut context);
+    cx.refresh_mode();
+    if matches!(result, Err(Event::Fault { .. })) {
+        cx.wave.pc = pc;
+    }
+    Some(result)
+}
+
+/// Why a loop ended. `Cx::op` is the operation to go on with, or the one that gave the event.
+enum Stop {
+    /// The turn is over.
+    Turn,
+    /// Another float mode, other handlers.
+    Mode,
+    /// `Cx::jump` is outside the program.
+    Outside,
+    /// No handler: a meaning replaced at run time, or none.
+    Unknown,
+    Event,
+}
+
+/// A wave's turn.
+struct Turn<'a> {
+    program: &'a Program,
+    /// What [`Cx::instructions`] comes to when it is over.
+    end: u64,
+}
+
+impl<'a> Turn<'a> {
+    fn run(&self, cx: &mut Cx<'a>) -> Result<(), Event> {
+        let program = self.program;
+        let Some(first) = program.op_at(cx.wave.pc) else { return Err(unknown(&END, None)) };
+        cx.op = first;
+        loop {
+            let stop = if self.end.saturating_sub(cx.instructions) < EXACT {
+                self.exactly(cx)
+            } else {
+                self.straight(cx)
+            };
+            match stop {
+                Stop::Mode if cx.instructions < self.end => {}
+                Stop::Mode | Stop::Turn => {
+                    cx.wave.pc = cx.pc();
+                    return Ok(());
+                }
+                Stop::Outside => {
+                    cx.wave.pc = cx.jump;
+                    return Err(unknown(&END, None));
+                }
+                Stop::Unknown => {
+                    if let Some(result) = evaluate(program, cx) {
+                        result?;
+                        cx.jump = cx.wave.pc;
+                        match program.op_at(cx.jump) {
+                            Some(next) => cx.op = next,
+                            None => return Err(unknown(&END, None)),
+                        }
+                        if cx.instructions >= self.end {
+                            return Ok(());
+                        }
+                        continue;
+                    }
+                    cx.wave.pc = cx.pc();
+                    return Err(unknown(cx.op, program.name_at(cx.pc())));
+                }
+                Stop::Event => {
+                    let event = take_event(cx, cx.op, program);
+                    let fault = matches!(event, Event::Fault { .. });
+                    cx.wave.pc = if fault { cx.pc() } else { program.op_after(cx.op).pc as u64 };
+                    return Err(event);
+                }
+            }
+        }
+    }
+
+    /// The loop: handlers of one float mode, one after the other. Instructions are counted where the straight line ends.
+    fn straight(&self, cx: &mut Cx<'a>) -> Stop {
+        let handlers = cx.handlers;
+        let mut start = cx.op;
+        loop {
+            let mut next = std::ptr::from_ref(start);
+            let flow = loop {
+                // SAFETY: an operation of the program, by P1 and P2 of the invariants of lowered code (`exec::validate`).
+                let op = unsafe { &*next };
+                next = next.wrapping_add(1);
+                cx.op = op;
+                // SAFETY: by O1 to O7 and H1 of the same invariants.
+                let flow = unsafe { handlers.get_unchecked(op.code as usize)(cx, op) };
+                if flow != Flow::NEXT {
+                    break flow;
+                }
+            };
+            cx.instructions += (cx.op.complete() - start.number) as u64;
+            match flow {
+                Flow::JUMP => {
+                    match self.program.op_at(cx.jump) {
+                        Some(target) => start = target,
+                        None => return Stop::Outside,
+                    }
+                    if cx.instructions >= self.end {
+                        cx.op = start;
+                        return Stop::Turn;
+                    }
+                }
+                Flow::MODE => {
+                    cx.op = self.program.op_after(cx.op);
+                    return Stop::Mode;
+                }
+                Flow::UNKNOWN => return Stop::Unknown,
+                _ => return Stop::Event,
+            }
+        }
+    }
+
+    /// Instruction by instruction: for short turns, whose ends are what a schedule is about.
+    fn exactly(&self, cx: &mut Cx<'a>) -> Stop {
+        while cx.instructions < self.end {
+            let op = cx.op;
+            // SAFETY: the operation is the program's.
+            let flow = unsafe { dispatch(cx, op) };
+            cx.instructions += (op.complete() - op.number) as u64;
+            match flow {
+                Flow::NEXT | Flow::MODE => cx.op = self.program.op_after(op),
+                Flow::JUMP => match self.program.op_at(cx.jump) {
+                    Some(target) => cx.op = target,
+                    None => return Stop::Outside,
+                },
+                Flow::UNKNOWN => return Stop::Unknown,
+                _ => return Stop::Event,
+            }
+        }
+        Stop::Turn
+    }
+}

@@ -1,0 +1,15 @@
+//! Running programs: the interpreter, the observed run, the reference engine, and the scheduler above them.
+//!
+//! - [`interp`]: the handler of each operation in turn; [`observe`]: the same for whoever watches
+//! - [`reference`]: instructions by the evaluator, slow and obvious
+//! - [`sched`]: dispatches, workgroups, turns of waves
+
+pub mod interp;
+pub mod observe;
+pub mod reference;
+pub mod sched;
+
+pub use interp::step;
+
+#[cfg(test)]
+mod tests;

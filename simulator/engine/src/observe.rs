@@ -1,0 +1,233 @@
+//! The observed run: the same operations by the same handlers, one instruction at a time, with an [`Observer`] told before and
+//! after each. A loop of its own, so that the plain one ([`crate::interp::run`]) knows nothing of it.
+
+use crate::interp;
+use isa_spec::pcode::builtins::Bi;
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+use wavesim_machine::exec::context::Context;
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::op::Op;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::exec::rt::watch::{Access, Watch};
+use wavesim_machine::exec::rt::{Cx, Flow};
+use wavesim_machine::machine::host::Avx2;
+use wavesim_machine::machine::{Wave, Workgroup};
+use wavesim_machine::memory::Memory;
+
+/// An instruction about to run, or just run, on a wave.
+pub struct Step<'s> {
+    pub program: &'s Program,
+    /// Of the instruction, in `Program::insts`.
+    pub index: usize,
+    pub pc: u64,
+    /// Its registers: before the instruction, or after it. Index and workgroup are `wave.id` and `wave.workgroup`.
+    pub wave: &'s Wave,
+    pub group: &'s Workgroup,
+    /// Wave-instructions of the dispatch so far.
+    pub time: u64,
+}
+
+/// What an instruction did beside registers.
+pub struct Done<'s> {
+    pub accesses: &'s [Access],
+    /// Control builtins called, each with its first argument.
+    pub calls: &'s [(Bi, u32)],
+    /// Why the wave stops here, if it does.
+    pub event: Option<&'s Event>,
+    /// The PC goes on elsewhere than behind the instruction.
+    pub jumped: bool,
+}
+
+/// Told of everything that happens. Every method has an empty default.
+pub trait Observer {
+    /// A workgroup starts; its waves are in their initial state.
+    fn group_started(&mut self, _workgroup: [u32; 3], _waves: usize) {}
+
+    /// How many instructions from this one on nobody wants to hear of. They run without [`Observer::before`] and [`Observer::after`];
+    /// they are to lie one behind the other, and neither access memory nor jump. Asked in front of every instruction that is not among
+    /// such ones.
+    fn unobserved(&mut self, _step: &Step<'_>) -> usize {
+        0
+    }
+
+    /// Before an instruction; `Break` ends the wave's turn in front of it.
+    fn before(&mut self, _step: &Step<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn after(&mut self, _step: &Step<'_>, _done: &Done<'_>) {}
+
+    /// The workgroup's waves have all ended.
+    fn group_ended(&mut self, _workgroup: [u32; 3]) {}
+
+    /// Whether accesses outside of all memory are to be seen and passed over instead of ending the run.
+    fn keeps_going(&self) -> bool {
+        false
+    }
+}
+
+/// Looks at nothing.
+pub struct Nobody;
+impl Observer for Nobody {}
+
+/// Several observers at once.
+#[derive(Default)]
+pub struct Many<'a>(pub Vec<&'a mut dyn Observer>);
+
+impl Observer for Many<'_> {
+    fn group_started(&mut self, workgroup: [u32; 3], waves: usize) {
+        self.0.iter_mut().for_each(|o| o.group_started(workgroup, waves));
+    }
+
+    fn unobserved(&mut self, step: &Step<'_>) -> usize {
+        self.0.iter_mut().map(|o| o.unobserved(step)).min().unwrap_or(0)
+    }
+
+    fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        for observer in &mut self.0 {
+            if observer.before(step).is_break() {
+                flow = ControlFlow::Break(());
+            }
+        }
+        flow
+    }
+
+    fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        self.0.iter_mut().for_each(|o| o.after(step, done));
+    }
+
+    fn group_ended(&mut self, workgroup: [u32; 3]) {
+        self.0.iter_mut().for_each(|o| o.group_ended(workgroup));
+    }
+
+    fn keeps_going(&self) -> bool {
+        self.0.iter().any(|o| o.keeps_going())
+    }
+}
+
+/// What waves see in the place of global memory; see [`super::rt::watch`].
+static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
+
+/// Runs operations from `Cx::op` up to instruction `end`, all of which only go on. `Cx::op` is then the next one, or the one that did not.
+#[inline(always)]
+fn straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(), Flow> {
+    while (cx.op.number as usize) < end {
+        // SAFETY: the operation is the program's.
+        match unsafe { interp::dispatch(cx, cx.op) } {
+            Flow::NEXT | Flow::MODE => cx.op = program.op_after(cx.op),
+            flow => return Err(flow),
+        }
+    }
+    Ok(())
+}
+
+/// As [`crate::interp::run`], observed.
+pub fn run<O: Observer + ?Sized>(
+    program: &Program,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+    budget: u64,
+    executed: &mut u64,
+    observer: &mut O,
+) -> Result<(), Event> {
+    let mut nothing = ([0u8; 0], [0u8; 0]);
+    let watch = Watch {
+        memory: context.memory,
+        lds: &mut *context.lds,
+        scratch: &mut *context.scratch,
+        scratch_stride: context.scratch_stride,
+        log: Vec::new(),
+        calls: Vec::new(),
+        keep_going: observer.keeps_going(),
+    };
+    let mut blind = Context {
+        memory: &NO_MEMORY,
+        lds: &mut nothing.0,
+        scratch: &mut nothing.1,
+        scratch_stride: 0,
+        workgroup: &mut *context.workgroup,
+        instructions: context.instructions,
+    };
+    let mut cx =
+        Cx::new(&interp::HANDLERS, Avx2::detect(), program.arch, wave, &mut blind, program.lowered(), 0);
+    cx.watch = Some(Box::new(watch));
+    let end = executed.saturating_add(budget);
+    while *executed < end {
+        let mut pc = cx.wave.pc;
+        let Some(first) = program.op_at(pc) else { return Err(interp::unknown(&Op::end(), None)) };
+        cx.op = first;
+        let mut index = first.number as usize;
+        // A hole counts as the instruction behind it.
+        if program.pcs.get(index) != Some(&pc) {
+            return Err(interp::unknown(first, None));
+        }
+        let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
+        let count = observer.unobserved(&step).min((end - *executed) as usize);
+        let mut stopped = None;
+        if count > 0 {
+            stopped = straight(&mut cx, program, index + count).err();
+            let done = cx.op.number as usize - index;
+            *executed += done as u64;
+            cx.instructions += done as u64;
+            if let Some(watch) = &mut cx.watch {
+                watch.calls.clear();
+            }
+            cx.wave.pc = cx.pc();
+            if stopped.is_none() {
+                continue;
+            }
+            // In the middle of what should have gone on: from here as if it had been observed.
+            (pc, index) = (cx.wave.pc, index + done);
+        } else if observer.before(&step).is_break() {
+            return Ok(());
+        }
+        *executed += 1;
+        cx.instructions += 1;
+        let mut next = pc + program.insts[index].size as u64;
+        let mut event = None;
+        loop {
+            let op = cx.op;
+            // SAFETY: the operation is the program's.
+            let flow = stopped.take().unwrap_or_else(|| unsafe { interp::dispatch(&mut cx, op) });
+            match flow {
+                Flow::NEXT | Flow::MODE => {}
+                Flow::JUMP => next = cx.jump,
+                flow => {
+                    let unknown = flow == Flow::UNKNOWN;
+                    let replaced = if unknown { interp::evaluate(program, &mut cx) } else { None };
+                    event = match replaced {
+                        Some(result) => {
+                            next = cx.wave.pc;
+                            result.err()
+                        }
+                        None => Some(interp::take_event(&mut cx, op, program)),
+                    };
+                    break;
+                }
+            }
+            if op.flags & Op::MORE == 0 {
+                break;
+            }
+            cx.op = program.op_after(op);
+        }
+        let jumped = next != pc + program.insts[index].size as u64;
+        // A faulting instruction is where the wave stays.
+        cx.wave.pc = if matches!(event, Some(Event::Fault { .. })) { pc } else { next };
+        let (accesses, calls) = match &cx.watch {
+            Some(watch) => (&watch.log[..], &watch.calls[..]),
+            None => (&[][..], &[][..]),
+        };
+        let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
+        observer.after(&step, &Done { accesses, calls, event: event.as_ref(), jumped });
+        if let Some(watch) = &mut cx.watch {
+            watch.log.clear();
+            watch.calls.clear();
+        }
+        if let Some(event) = event {
+            return Err(event);
+        }
+    }
+    Ok(())
+}

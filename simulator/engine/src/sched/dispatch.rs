@@ -1,0 +1,321 @@
+//! What is launched: program, shape, initial state; and running it. Waves of a workgroup take turns (`group`), workgroups run one
+//! after another, or on threads.
+
+use super::group::Group;
+use crate::observe::Observer;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use wavesim_isa::arch::machine::VectorFile;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::fault::{Fault, FaultKind};
+use wavesim_machine::machine::VGPRS;
+use wavesim_machine::machine::wave::VCC_LO;
+use wavesim_machine::memory::Memory;
+
+/// A launch.
+pub struct Dispatch<'a> {
+    pub program: &'a Program,
+    /// Workgroups per dimension.
+    pub grid: [u32; 3],
+    /// Work-items per workgroup and dimension.
+    pub block: [u32; 3],
+    /// 32 or 64.
+    pub wave_size: u32,
+    /// Static plus dynamic LDS of a workgroup.
+    pub lds_bytes: u32,
+    /// Private memory of a lane.
+    pub scratch_bytes: u32,
+    pub registers: Registers,
+    pub init: InitialState,
+    /// Byte offset of the first instruction in the program.
+    pub entry_pc: u64,
+    /// Address of the program's first byte, as S_GETPC sees it.
+    pub code_base: u64,
+    /// Fault after this many wave-instructions in total.
+    pub max_instructions: u64,
+    pub schedule: Schedule,
+    /// Host threads that run workgroups; 0 counts as 1.
+    pub threads: usize,
+    /// Counts workgroups that have ended, for whoever shows progress.
+    pub progress: Option<&'a AtomicU64>,
+}
+
+/// Set to end all runs of the process between turns, with a fault that says where the waves stand: Ctrl-C.
+pub static INTERRUPT: AtomicBool = AtomicBool::new(false);
+
+/// Registers that a wave is allocated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers {
+    pub vgprs: u16,
+    /// Numbered ones, without VCC and the other special registers.
+    pub sgprs: u16,
+}
+
+impl Registers {
+    /// All that instructions can name.
+    pub const ALL: Registers = Registers { vgprs: VGPRS as u16, sgprs: VCC_LO as u16 };
+}
+
+/// Registers of a wave at its start.
+#[derive(Debug, Clone)]
+pub struct InitialState {
+    pub layout: Layout,
+    /// MODE register.
+    pub mode: u32,
+    /// `(first SGPR, values)`: the same in every wave.
+    pub sgprs: Vec<(u16, Vec<u32>)>,
+    /// VGPRs of a wave: more are out of range of indexed instructions.
+    pub vgprs: u16,
+}
+
+/// Where workgroup and work-item ids go.
+#[derive(Debug, Clone)]
+pub enum Layout {
+    /// The text format: workgroup ids in s0, s1, s2 and work-item ids in v0, v1, v2, each only for the dimensions flagged.
+    Text { group_ids: [bool; 3], item_ids: [bool; 3] },
+    /// The HSA ABI (LLVM AMDGPUUsage, *Initial Kernel Execution State*): system SGPRs from `first_system_sgpr` on for the enabled
+    /// workgroup ids (`architected`: in ttmp9/ttmp7 instead, gfx12), packed work-item ids in v0 (`item_id_dims` 0, 1 or 2 beyond X).
+    Hsa { first_system_sgpr: u16, group_ids: [bool; 3], architected: bool, item_id_dims: u8 },
+    /// A machine of its own: in the read-only registers of this file.
+    Own(&'static VectorFile),
+}
+
+/// Order in which the waves of a workgroup take turns. Workgroups always start in order: programs may count on earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedule {
+    #[default]
+    RoundRobin,
+    Reverse,
+    /// By this seed: another order every round, and turns of random length.
+    Random(u64),
+}
+
+/// What a finished run says of itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunStats {
+    /// Wave-instructions executed.
+    pub instructions: u64,
+    pub waves: u64,
+}
+
+/// Why a dispatch cannot run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DispatchError {
+    #[error("waves have 32 or 64 lanes, not {0}")]
+    WaveSize(u32),
+    #[error("a workgroup of {0:?} work-items: 1 to {1} are possible")]
+    Block([u32; 3], u64),
+    #[error("{0} bytes of LDS: a workgroup has at most {MAX_LDS}")]
+    Lds(u32),
+    #[error("{bytes} bytes of scratch for each of {items} work-items: a workgroup has at most {MAX_SCRATCH}")]
+    Scratch { bytes: u32, items: u32 },
+}
+
+/// Work-items of a workgroup (RDNA4 manual, *Work-groups and Barriers*).
+pub const MAX_ITEMS: u64 = 1024;
+/// Bytes of LDS that a workgroup can be allocated (RDNA3 manual, *LDS*; RDNA4 manual likewise).
+pub const MAX_LDS: u32 = 64 << 10;
+/// Bytes of scratch of a workgroup: a bound of ours, so that no header makes us take all of the host's memory.
+pub const MAX_SCRATCH: u64 = 128 << 20;
+
+impl Dispatch<'_> {
+    /// Work-items of a workgroup.
+    pub fn items(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Waves of a workgroup, the last one perhaps partial.
+    pub fn waves(&self) -> u32 {
+        self.items().div_ceil(self.wave_size)
+    }
+
+    /// Whether this can run at all; [`run`] asks it.
+    pub fn check(&self) -> Result<(), DispatchError> {
+        if !matches!(self.wave_size, 32 | 64) {
+            return Err(DispatchError::WaveSize(self.wave_size));
+        }
+        let items = self.block.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64));
+        let most =
+            self.program.arch.machine().map_or(MAX_ITEMS, |m| m.max_waves as u64 * m.lanes.count() as u64);
+        if !items.is_some_and(|n| (1..=most).contains(&n)) {
+            return Err(DispatchError::Block(self.block, most));
+        }
+        if self.lds_bytes > MAX_LDS {
+            return Err(DispatchError::Lds(self.lds_bytes));
+        }
+        let lanes = self.waves() * self.wave_size;
+        if self.scratch_bytes as u64 * lanes as u64 > MAX_SCRATCH {
+            return Err(DispatchError::Scratch { bytes: self.scratch_bytes, items: self.items() });
+        }
+        Ok(())
+    }
+
+    /// Workgroups of the grid.
+    pub fn workgroups(&self) -> u64 {
+        self.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).unwrap_or(u64::MAX)
+    }
+
+    fn count_group(&self) {
+        if let Some(progress) = self.progress {
+            progress.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Coordinates of the `index`-th workgroup, x fastest.
+    pub fn workgroup(&self, index: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(u64::from);
+        [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
+    }
+}
+
+/// Coordinates of a workgroup: `x`, `x,y` or `x,y,z`; those that are missing are 0.
+pub fn parse_group(text: &str) -> Result<[u32; 3], String> {
+    let mut out = [0; 3];
+    let parts: Vec<&str> = text.trim_matches(['(', ')']).split(',').map(str::trim).collect();
+    if parts.len() > 3 {
+        return Err("a workgroup has three coordinates: x,y,z".to_string());
+    }
+    for (slot, part) in out.iter_mut().zip(&parts) {
+        *slot = part.parse().map_err(|_| format!("`{part}` is no coordinate"))?;
+    }
+    Ok(out)
+}
+
+/// Instructions left to the dispatch, shared by its threads.
+pub struct Budget {
+    left: AtomicU64,
+    pub limit: u64,
+}
+
+impl Budget {
+    pub fn new(limit: u64) -> Budget {
+        Budget { left: AtomicU64::new(limit), limit }
+    }
+
+    /// Up to `wanted` instructions, 0 when none are left.
+    pub fn take(&self, wanted: u64) -> u64 {
+        let mut left = self.left.load(Ordering::Relaxed);
+        loop {
+            let granted = left.min(wanted);
+            match self.left.compare_exchange_weak(left, left - granted, Ordering::Relaxed, Ordering::Relaxed)
+            {
+                Ok(_) => return granted,
+                Err(now) => left = now,
+            }
+        }
+    }
+
+    pub fn give_back(&self, unused: u64) {
+        self.left.fetch_add(unused, Ordering::Relaxed);
+    }
+}
+
+/// Runs the dispatch to its end, or to the first fault in the order of workgroups.
+pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fault>> {
+    dispatch.check().map_err(refused)?;
+    let total = dispatch.workgroups();
+    let work = Work {
+        dispatch,
+        memory,
+        total,
+        budget: Budget::new(dispatch.max_instructions),
+        next: AtomicU64::new(0),
+        stop_behind: AtomicU64::new(u64::MAX),
+        fault: Mutex::new(None),
+    };
+    let threads = (dispatch.threads.max(1) as u64).min(total.max(1)) as usize;
+    let _running = memory.run_on(threads as u32);
+    let instructions = if threads == 1 {
+        work.run()
+    } else {
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work.run())).collect();
+            workers
+                .into_iter()
+                .map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .sum()
+        })
+    };
+    match work.fault.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+        Some((_, fault)) => Err(fault),
+        None => Ok(RunStats { instructions, waves: total * dispatch.waves() as u64 }),
+    }
+}
+
+/// As [`run`] on one thread, with an observer of every instruction. The count of instructions is given on a fault too.
+pub fn run_observed<O: Observer + ?Sized>(
+    dispatch: &Dispatch<'_>,
+    memory: &Memory,
+    observer: &mut O,
+) -> (RunStats, Result<(), Box<Fault>>) {
+    let mut stats = RunStats::default();
+    if let Err(e) = dispatch.check() {
+        return (stats, Err(refused(e)));
+    }
+    let budget = Budget::new(dispatch.max_instructions);
+    let mut group = Group::new(dispatch, memory);
+    let mut result = Ok(());
+    for index in 0..dispatch.workgroups() {
+        group.start(dispatch.workgroup(index));
+        stats.waves += dispatch.waves() as u64;
+        result = group.run_observed(&budget, observer);
+        dispatch.count_group();
+        if result.is_err() {
+            break;
+        }
+    }
+    stats.instructions = group.executed;
+    (stats, result)
+}
+
+fn refused(e: DispatchError) -> Box<Fault> {
+    Box::new(Fault {
+        kind: FaultKind::Other,
+        message: e.to_string(),
+        line: 0,
+        pc: 0,
+        instruction: "(not started)".to_string(),
+        workgroup: [0; 3],
+        wave: 0,
+        lane: None,
+        address: None,
+    })
+}
+
+/// What the threads share.
+struct Work<'a> {
+    dispatch: &'a Dispatch<'a>,
+    memory: &'a Memory,
+    /// Workgroups.
+    total: u64,
+    budget: Budget,
+    /// The next workgroup to start.
+    next: AtomicU64,
+    /// Index of the first faulty workgroup so far: those before it still finish, so that the fault told is the same whatever the
+    /// number of threads.
+    stop_behind: AtomicU64,
+    fault: Mutex<Option<(u64, Box<Fault>)>>,
+}
+
+impl Work<'_> {
+    /// Takes workgroups until none are left; gives the instructions executed.
+    fn run(&self) -> u64 {
+        let mut group = Group::new(self.dispatch, self.memory);
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= self.total || index > self.stop_behind.load(Ordering::Relaxed) {
+                return group.executed;
+            }
+            group.start(self.dispatch.workgroup(index));
+            let result = group.run(&self.budget);
+            self.dispatch.count_group();
+            if let Err(fault) = result {
+                self.stop_behind.fetch_min(index, Ordering::Relaxed);
+                let mut first = self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                if first.as_ref().is_none_or(|f| index < f.0) {
+                    *first = Some((index, fault));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The state a wave starts in: ids where the layout wants them, EXEC for the work-items that exist.
+
+use super::dispatch::{Dispatch, Layout};
+use wavesim_isa::arch::machine::Held;
+use wavesim_machine::machine::{Row, Wave};
+
+/// Operand code of ttmp0.
+const TTMP0: u32 = 108;
+
+/// Fills a wave that has just been reset. `index`: of the wave in its workgroup.
+pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32) {
+    wave.id = index;
+    wave.workgroup = workgroup;
+    wave.pc = d.entry_pc;
+    wave.code_base = d.code_base;
+    wave.mode = d.init.mode;
+    wave.set_vgpr_count(d.init.vgprs as u32);
+    for (first, values) in &d.init.sgprs {
+        for (reg, value) in (*first as u32..).zip(values) {
+            wave.set_sgpr(reg, *value);
+        }
+    }
+    let items = d.items();
+    let first = index * d.wave_size;
+    let lanes = items.saturating_sub(first).min(d.wave_size);
+    let mut at = position(d.block, first);
+    for half in 0..wave.halves() {
+        let lanes = lanes.saturating_sub(32 * half as u32).min(32);
+        item_ids(&d.init.layout, wave, half, &positions(d.block, &mut at, lanes as usize));
+    }
+    group_ids(&d.init.layout, wave, workgroup, index);
+    if let Layout::Own(file) = &d.init.layout {
+        for (reg, held) in (0..).zip(file.read_only) {
+            for lane in 0..d.wave_size {
+                let value = match held {
+                    Held::Zero => 0,
+                    Held::ItemId => first + lane,
+                    Held::GroupId => workgroup[0],
+                    Held::GroupSize => items,
+                };
+                wave.set_vgpr(lane, reg, value);
+            }
+        }
+    }
+    wave.set_exec(if lanes == 64 { u64::MAX } else { (1 << lanes) - 1 });
+}
+
+/// Work-items are numbered x fastest.
+fn position(block: [u32; 3], item: u32) -> [u32; 3] {
+    let [x, y, _] = block;
+    [item % x, item / x % y, item / x / y]
+}
+
+/// X, Y and Z of as many work-items as there are lanes, from `at` on, which is then behind the last. (A division for each lane is
+/// an eighth of a short wave.)
+fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [Row; 3] {
+    let mut out = [Row::ZERO; 3];
+    let [x, y, z] = &mut out;
+    let mut lane = 0;
+    while lane < lanes {
+        // Those that differ in X only.
+        let len = ((block[0] - at[0]) as usize).min(lanes - lane);
+        (at[0]..).zip(&mut x.0[lane..lane + len]).for_each(|(value, x)| *x = value);
+        y.0[lane..lane + len].fill(at[1]);
+        z.0[lane..lane + len].fill(at[2]);
+        lane += len;
+        at[0] += len as u32;
+        if at[0] == block[0] {
+            (at[0], at[1]) = (0, at[1] + 1);
+        }
+        if at[1] == block[1] {
+            (at[1], at[2]) = (0, at[2] + 1);
+        }
+    }
+    out
+}
+
+fn item_ids(layout: &Layout, wave: &mut Wave, half: usize, at: &[Row; 3]) {
+    match layout {
+        Layout::Text { item_ids, .. } => {
+            for dim in (0..3).filter(|&d| item_ids[d]) {
+                wave.set_row(half, dim, at[dim]);
+            }
+        }
+        // Ten bits each in v0, from X up (AMDGPUUsage, *Initial Kernel Execution State*: always packed from gfx11 on).
+        Layout::Hsa { item_id_dims, .. } => {
+            let used = 1 + (*item_id_dims as usize).min(2);
+            let mut packed = at[0];
+            for dim in 1..used {
+                packed.0.iter_mut().zip(at[dim].0).for_each(|(v, at)| *v |= at << (10 * dim));
+            }
+            wave.set_row(half, 0, packed);
+        }
+        Layout::Own(_) => {}
+    }
+}
+
+fn group_ids(layout: &Layout, wave: &mut Wave, workgroup: [u32; 3], index: u32) {
+    let [x, y, z] = workgroup;
+    match layout {
+        Layout::Text { group_ids, .. } => {
+            for dim in (0..3).filter(|&d| group_ids[d]) {
+                wave.set_sgpr(dim as u32, workgroup[dim]);
+            }
+        }
+        // gfx12: X in ttmp9, Y and Z in the halves of ttmp7, the wave's index in ttmp8[29:25].
+        Layout::Hsa { architected: true, .. } => {
+            wave.set_sgpr(TTMP0 + 7, y & 0xffff | z << 16);
+            wave.set_sgpr(TTMP0 + 8, (index & 31) << 25);
+            wave.set_sgpr(TTMP0 + 9, x);
+        }
+        Layout::Hsa { first_system_sgpr, group_ids, .. } => {
+            let enabled = (0..3).filter(|&d| group_ids[d]);
+            for (reg, dim) in (*first_system_sgpr as u32..).zip(enabled) {
+                wave.set_sgpr(reg, workgroup[dim]);
+            }
+        }
+        Layout::Own(_) => {}
+    }
+}

@@ -1,0 +1,158 @@
+//! What `wavesim_machine::exec::rt::block` does for whole instructions.
+
+use crate::interp;
+use wavesim_asm::{NoSymbols, Options, parse};
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+use wavesim_machine::exec::Context;
+use wavesim_machine::exec::lower::Lowered;
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::rt::watch::{Access, Watch};
+use wavesim_machine::exec::rt::{Cx, Flow};
+use wavesim_machine::machine::host::Avx2;
+use wavesim_machine::machine::{Row, Wave, Workgroup};
+use wavesim_machine::memory::Memory;
+
+const BYTES: usize = 1024;
+
+/// How an instruction is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The handlers for this host.
+    Fast,
+    /// Those for any.
+    Portable,
+    /// Either, watched.
+    Watched { fast: bool },
+}
+
+/// Result, registers, memory and LDS after one instruction, and the lanes' accesses if they were watched.
+type After = (Result<(), Event>, Vec<Row>, Vec<u8>, Vec<Access>);
+
+fn after(by: By, inst: &Inst, lanes: &Row, exec: u32) -> After {
+    let bytes: Vec<u8> = (0..BYTES as u32).map(|b| (b.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
+    let mut memory = Memory::new(1 << 20).expect("a small memory");
+    let base = memory.alloc(BYTES as u64, 256, "buffer").expect("room");
+    memory.write(base, &bytes).expect("inside");
+    let mut lds = bytes.clone();
+    let mut wave = Wave::new(32);
+    wave.set_exec(exec as u64);
+    (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
+    wave.set_row(0, 0, *lanes);
+    for reg in 1..12 {
+        wave.set_row(0, reg, Row(std::array::from_fn(|l| 0x0101_0000 * reg as u32 + l as u32)));
+    }
+    let mut context = Context {
+        memory: &memory,
+        lds: &mut lds,
+        scratch: &mut [],
+        scratch_stride: 0,
+        workgroup: &mut Workgroup::new(1),
+        instructions: 0,
+    };
+    let mut log = Vec::new();
+    let result = match by {
+        By::Fast => interp::step(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
+        By::Portable => interp::step_portably(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
+        By::Watched { fast } => {
+            let watch = Watch {
+                memory: context.memory,
+                lds: &mut *context.lds,
+                scratch: &mut [],
+                scratch_stride: 0,
+                log: Vec::new(),
+                calls: Vec::new(),
+                keep_going: false,
+            };
+            let nothing = Memory::empty();
+            let mut blind = Context {
+                memory: &nothing,
+                lds: &mut [],
+                scratch: &mut [],
+                scratch_stride: 0,
+                workgroup: &mut *context.workgroup,
+                instructions: 0,
+            };
+            let mut lowered = Lowered::default();
+            lowered.push(Arch::Rdna3, inst, 0, 0).expect("one instruction");
+            let fast = Avx2::detect().filter(|_| fast);
+            let mut cx =
+                Cx::new(&crate::interp::HANDLERS, fast, Arch::Rdna3, &mut wave, &mut blind, &lowered, 0);
+            cx.watch = Some(Box::new(watch));
+            // SAFETY: the operation was lowered just now.
+            let flow = unsafe { interp::dispatch(&mut cx, &lowered.ops()[0]) };
+            let log_of = cx.watch.take().map(|watch| watch.log);
+            log.extend(log_of.into_iter().flatten().flat_map(Access::each));
+            log.sort_by_key(|a| (a.lane, a.address));
+            match flow {
+                Flow::NEXT => Ok(()),
+                _ => Err(cx.event.take().expect("a fault")),
+            }
+        }
+    };
+    let mut both = vec![0; BYTES];
+    memory.read(base, &mut both).expect("inside");
+    both.extend(lds);
+    (result, (0..12).map(|reg| *wave.row(0, reg)).collect(), both, log)
+}
+
+#[test]
+fn blocks_are_their_lanes() {
+    let global = |dwords: u32| {
+        let (size, last) = (32 * dwords, 3 + dwords);
+        [
+            format!("global_load_b{size} v[4:{last}], v0, s[4:5]"),
+            format!("global_load_b{size} v[4:{last}], v0, s[4:5] offset:12"),
+            format!("global_load_b{size} v[0:{}], v0, s[4:5]", dwords - 1),
+            format!("global_store_b{size} v0, v[4:{last}], s[4:5]"),
+            format!("ds_load_b{size} v[4:{last}], v0"),
+            format!("ds_load_b{size} v[0:{}], v0 offset:20", dwords - 1),
+            format!("ds_store_b{size} v0, v[4:{last}] offset:4"),
+        ]
+    };
+    let two = [
+        "ds_load_2addr_b32 v[4:5], v0 offset0:1 offset1:17",
+        "ds_load_2addr_b32 v[0:1], v0 offset1:3",
+        "ds_load_2addr_b64 v[4:7], v0 offset1:2",
+        "ds_load_2addr_stride64_b32 v[4:5], v0 offset1:1",
+        "ds_store_2addr_b32 v0, v4, v5 offset1:9",
+    ];
+    let texts = (1..=4).flat_map(global).chain(two.map(String::from));
+    // In order for elements of each size, one place for all, two rows of sixteen, backward, at and beyond the end, and odd.
+    let patterns: [fn(u32) -> u32; 11] = [
+        |l| 4 * l,
+        |l| 8 * l,
+        |l| 12 * l + 8,
+        |l| 16 * l,
+        |_| 36,
+        |l| 4 * (l % 16) + 64 * (l / 16),
+        |l| 4 * (31 - l),
+        |l| BYTES as u32 - 128 + 4 * l,
+        |l| BYTES as u32 - 124 + 4 * l,
+        |l| 4 * l + 1,
+        |l| (4 * l).wrapping_sub(16),
+    ];
+    let mut in_whole = 0;
+    for text in texts {
+        let inst = parse(&text, &Options::new(Arch::Rdna3), &NoSymbols).expect(&text).inst;
+        for (number, pattern) in patterns.iter().enumerate() {
+            for exec in [u32::MAX, 0x7fff_ffff, 0xffff_0000, 0] {
+                let lanes = Row(std::array::from_fn(|l| pattern(l as u32)));
+                let by = |by| after(by, &inst, &lanes, exec);
+                let (fast, portable) = (by(By::Fast), by(By::Portable));
+                let (watched, slowly) = (by(By::Watched { fast: true }), by(By::Watched { fast: false }));
+                assert_eq!(fast.0, portable.0, "{text}, pattern {number}, EXEC {exec:x}");
+                // After a fault the two may have got differently far.
+                if fast.0.is_ok() {
+                    assert_eq!(fast.1, portable.1, "{text}, pattern {number}, EXEC {exec:x}");
+                    assert!(fast.2 == portable.2, "{text}, pattern {number}, EXEC {exec:x}: memory");
+                    assert!(watched == slowly, "{text}, pattern {number}, EXEC {exec:x}: watched");
+                    assert_eq!(watched.1, fast.1, "{text}, pattern {number}, EXEC {exec:x}: watched");
+                    assert!(watched.2 == fast.2, "{text}, pattern {number}, EXEC {exec:x}: watched memory");
+                    in_whole += (exec == u32::MAX) as u32;
+                }
+            }
+        }
+    }
+    assert!(in_whole > 200, "{in_whole}");
+}

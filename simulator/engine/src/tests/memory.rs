@@ -1,0 +1,49 @@
+//! What `wavesim_machine::exec::rt::memory` does for whole instructions.
+
+use crate::interp;
+use wavesim_asm::{NoSymbols, Options, parse};
+use wavesim_isa::arch::Arch;
+use wavesim_machine::exec::Context;
+use wavesim_machine::machine::{Row, Wave, Workgroup};
+use wavesim_machine::memory::Memory;
+
+/// Offsets that are in order modulo 32 bits only: the eight lanes in which they wrap are at both ends of 4 GiB.
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no pages that cost nothing until they are touched")]
+fn offsets_do_not_wrap_into_each_other() {
+    const GIB: u64 = 1 << 30;
+    // Pages that are not touched cost nothing; a host may refuse to promise them.
+    let Ok(mut memory) = Memory::new(5 * GIB) else {
+        println!("skipped: the host has no address space for 5 GiB");
+        return;
+    };
+    let base = memory.alloc(5 * GIB, 256, "buffer").expect("room");
+    let offset = |lane: u32| 0xffff_fff0u32.wrapping_add(4 * lane);
+    let write = |at: u64, word: u32| memory.write(at, &word.to_le_bytes()).expect("inside");
+    for lane in 0..32 {
+        write(base + 0xffff_fff0 + 4 * lane as u64, 0xbad0 + lane);
+    }
+    (0..32).for_each(|lane| write(base + offset(lane) as u64, 100 + lane));
+    let text = "global_load_b32 v1, v0, s[4:5]";
+    let inst = parse(text, &Options::new(Arch::Rdna3), &NoSymbols).expect("an instruction").inst;
+    for portably in [false, true] {
+        let mut wave = Wave::new(32);
+        wave.set_exec(u32::MAX as u64);
+        (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
+        wave.set_row(0, 0, Row(std::array::from_fn(|lane| offset(lane as u32))));
+        let mut context = Context {
+            memory: &memory,
+            lds: &mut [],
+            scratch: &mut [],
+            scratch_stride: 0,
+            workgroup: &mut Workgroup::new(1),
+            instructions: 0,
+        };
+        let result = match portably {
+            false => interp::step(Arch::Rdna3, &inst, &mut wave, &mut context),
+            true => interp::step_portably(Arch::Rdna3, &inst, &mut wave, &mut context),
+        };
+        assert!(matches!(result, Some(Ok(()))));
+        assert_eq!(wave.row(0, 1).0, std::array::from_fn(|lane| 100 + lane as u32));
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests of the machine that run instructions.
+
+mod block;
+mod memory;
+mod program;

@@ -1,0 +1,107 @@
+//! What `wavesim_machine::exec::program` does for whole instructions.
+
+use crate::interp;
+use wavesim_isa::arch::Arch;
+use wavesim_machine::exec::Context;
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::op::Op;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::machine::{Wave, Workgroup};
+use wavesim_machine::memory::Memory;
+
+/// What a wave holds when a program of some words has run.
+fn run(words: &[u32], size: u32) -> Wave {
+    let program = Program::from_words(Arch::Rdna3, words).expect("a program").for_wave_size(size);
+    let (memory, mut workgroup) = (Memory::empty(), Workgroup::new(1));
+    let mut context = Context {
+        memory: &memory,
+        lds: &mut [],
+        scratch: &mut [],
+        scratch_stride: 0,
+        workgroup: &mut workgroup,
+        instructions: 0,
+    };
+    let mut wave = Wave::new(size);
+    assert_eq!(interp::run(&program, &mut wave, &mut context, u64::MAX, &mut 0), Err(Event::EndPgm));
+    wave
+}
+
+/// Distinct numbers, none of which is an inline constant.
+fn constants(count: u32) -> impl Iterator<Item = u32> {
+    (0..count).map(|n| 1000 + n.wrapping_mul(0x9e37_79b1))
+}
+
+/// Each of a program's constants has its value, however many there are: as sources of vector instructions with and without modifiers,
+/// of scalar ones, and of those that read one lane.
+#[test]
+fn every_constant_has_its_value() {
+    const END: u32 = 0xbfb0_0000;
+    for count in [60, 300, 9_000, 100_000] {
+        let mut words = Vec::new();
+        for value in constants(count) {
+            words.extend([0x4a02_02ff, value]); // v_add_nc_u32 v1, value, v1
+            words.extend([0x800a_0aff, value]); // s_add_u32 s10, value, s10
+        }
+        // As f32, and the magnitude of each: v_max_f32 v2, v2, |value|
+        for value in constants(count) {
+            words.extend([0xd510_0202, 0x0001_ff02, value]);
+        }
+        words.push(END);
+        let sum = constants(count).fold(0, u32::wrapping_add);
+        let magnitudes = constants(count).map(|v| f32::from_bits(v).abs()).filter(|v| !v.is_nan());
+        let greatest = magnitudes.fold(0.0, f32::max).to_bits();
+        for size in [32, 64] {
+            let wave = run(&words, size);
+            for lane in [0, size - 1] {
+                let found = [wave.vgpr(lane, 1), wave.vgpr(lane, 2), wave.sgpr(10)];
+                assert_eq!(found, [sum, greatest, sum], "{count} constants, wave{size}");
+            }
+        }
+    }
+}
+
+/// An operand that ends behind the last VGPR is a fault where it is reached; an address of 32 bits may be in the last.
+#[test]
+fn operands_end_with_the_last_vgpr() {
+    let add = |dst: u32, src: u32| [0xd727_0000 | dst, 0x0001_0000 | (256 + src)];
+    let run = |words: [u32; 2]| {
+        let program =
+            Program::from_words(Arch::Rdna3, &[words[0], words[1], 0xbfb0_0000]).expect("a program");
+        let (memory, mut workgroup) = (Memory::empty(), Workgroup::new(1));
+        let mut context = Context {
+            memory: &memory,
+            lds: &mut [],
+            scratch: &mut [],
+            scratch_stride: 0,
+            workgroup: &mut workgroup,
+            instructions: 0,
+        };
+        let mut wave = Wave::new(32);
+        interp::run(&program, &mut wave, &mut context, u64::MAX, &mut 0).expect_err("an end")
+    };
+    // v_add_f64 v[d:d+1], v[s:s+1], 0
+    let is_fault = |event: Event| match event {
+        Event::Fault { message, .. } => message.contains("v_add_f64 goes beyond v255"),
+        _ => false,
+    };
+    assert_eq!(run(add(254, 254)), Event::EndPgm);
+    assert!(is_fault(run(add(255, 2))));
+    assert!(is_fault(run(add(2, 255))));
+    // global_load_b32 v1, v255, s[4:5]
+    let load = Program::from_words(Arch::Rdna3, &[0xdc52_0000, 0x0104_00ff, 0xbfb0_0000]).expect("a program");
+    assert!(load.lowered().ops().iter().all(|op| op.code != Op::BEYOND));
+}
+
+/// Null is zero whatever its width, and not the registers behind it.
+#[test]
+fn null_has_no_second_word() {
+    // s_mov_b32 m0, 5; s_mov_b64 s[2:3], null; s_endpgm
+    let wave = run(&[0xbefd_0085, 0xbe82_017c, 0xbfb0_0000], 32);
+    assert_eq!([wave.sgpr(125), wave.sgpr(2), wave.sgpr(3)], [5, 0, 0]);
+    // s_mov_b32 m0, 5; s_mov_b64 null, -1; v_sub_co_u32 v0, null, 0, 1; v_add_co_ci_u32 v0, s[4:5], 0, 0, null; s_endpgm
+    let words = [0xbefd_0085, 0xbefc_01c1, 0xd701_7c00, 0x0001_0280, 0xd520_0400, 0x01f1_0080, 0xbfb0_0000];
+    for size in [32, 64] {
+        let wave = run(&words, size);
+        assert_eq!([wave.sgpr(125), wave.vgpr(size / 2, 0)], [5, 0], "wave{size}");
+    }
+}

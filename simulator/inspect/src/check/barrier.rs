@@ -1,0 +1,191 @@
+//! `barrier`: waves of a workgroup that do not meet at the same barriers.
+//!
+//! Hardware counts arrivals only: two waves at different barrier instructions meet, and a wave that has ended holds nobody up. Both are
+//! almost always mistakes, as is a barrier that some lanes of a wave never reach (OpenCL and HIP call it undefined).
+//!
+//! Split barriers (RDNA 4: S_BARRIER_SIGNAL, work, S_BARRIER_WAIT) are made for waves that do different things: a producer signals in its
+//! code, a consumer in its own. Only barriers that nobody has split are expected to be the same instruction for all: S_BARRIER, and a
+//! signal with its wait right behind it.
+
+use super::Check;
+use super::report::{Finding, Report, Site};
+use isa_spec::pcode::builtins::Bi;
+use std::collections::VecDeque;
+use wavesim_engine::observe::{Done, Step};
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::program::Program;
+
+#[derive(Default)]
+struct Wave {
+    /// Arrivals at the workgroup's barrier so far.
+    arrivals: u64,
+    ended: Option<u64>,
+    /// Lanes at the start.
+    lanes: Option<u64>,
+}
+
+/// One time that the workgroup meets.
+struct Phase {
+    /// First arrival, and whether its barrier is split.
+    pc: u64,
+    wave: u32,
+    split: bool,
+    /// Waves that have come.
+    arrived: usize,
+}
+
+/// The workgroup's barrier, phase by phase.
+pub struct Shadow {
+    /// By instruction: arrives at a barrier, and somebody has split it.
+    split: Vec<bool>,
+    waves: Vec<Wave>,
+    /// Phases that not all waves have reached.
+    phases: VecDeque<Phase>,
+    /// Number of the first of `phases`.
+    first: u64,
+    exec: u64,
+}
+
+impl Shadow {
+    pub fn new(program: &Program) -> Shadow {
+        let table = program.arch.table();
+        let name = |at: usize| program.insts.get(at).map_or("", |inst| inst.instruction(table).name);
+        let split = |at| name(at).starts_with("S_BARRIER_SIGNAL") && name(at + 1) != "S_BARRIER_WAIT";
+        Shadow {
+            split: (0..program.insts.len()).map(split).collect(),
+            waves: Vec::new(),
+            phases: VecDeque::new(),
+            first: 0,
+            exec: 0,
+        }
+    }
+
+    pub fn start(&mut self, waves: usize) {
+        self.waves.clear();
+        self.waves.resize_with(waves, Wave::default);
+        self.phases.clear();
+        self.first = 0;
+    }
+
+    pub fn before(&mut self, step: &Step<'_>) {
+        self.exec = step.wave.exec();
+        self.waves[step.wave.id as usize].lanes.get_or_insert(self.exec);
+    }
+
+    pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>, report: &mut Report) {
+        if self.waves.len() < 2 {
+            return;
+        }
+        for (bi, number) in done.calls {
+            let arrives = match bi {
+                Bi::Barrier => true,
+                Bi::BarrierSignal | Bi::BarrierSignalIsFirst => {
+                    *number as i32 == wavesim_machine::machine::barrier::WORKGROUP
+                }
+                _ => false,
+            };
+            if arrives {
+                self.arrive(step, report);
+            }
+        }
+        if matches!(done.event, Some(Event::EndPgm)) {
+            self.end(step, report);
+        }
+    }
+
+    fn arrive(&mut self, step: &Step<'_>, report: &mut Report) {
+        let id = step.wave.id as usize;
+        let phase = self.waves[id].arrivals;
+        self.waves[id].arrivals += 1;
+        self.lanes(step, id, report);
+        for (other, wave) in self.waves.iter().enumerate() {
+            if let (Some(pc), true) = (wave.ended, wave.arrivals <= phase) {
+                missing(step, step.pc, step.wave.id, pc, other as u32, wave.arrivals, report);
+            }
+        }
+        let at = (phase - self.first) as usize;
+        let split = self.split[step.index];
+        if at >= self.phases.len() {
+            self.phases.push_back(Phase { pc: step.pc, wave: step.wave.id, split, arrived: 0 });
+        }
+        self.phases[at].arrived += 1;
+        let Phase { pc, wave: first, split: first_split, .. } = self.phases[at];
+        let kind = "different barriers";
+        if pc != step.pc && !split && !first_split && report.is_new(Check::Barrier, kind, step.pc, Some(pc)) {
+            let message = format!(
+                "wave {} meets wave {first} at another barrier than it: the workgroup has diverged",
+                step.wave.id
+            );
+            let other = Site::at(step, pc, step.wave.workgroup, first);
+            report.add(
+                Finding::new(Check::Barrier, kind, message, Site::new(step, None))
+                    .other("other barrier", other),
+            );
+        }
+        while self.phases.front().is_some_and(|p| p.arrived >= self.waves.len()) {
+            self.phases.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Lanes that the wave started with and that are off now.
+    fn lanes(&self, step: &Step<'_>, id: usize, report: &mut Report) {
+        let start = self.waves[id].lanes.unwrap_or(self.exec);
+        let absent = start & !self.exec;
+        let kind = "lanes missing";
+        if absent == 0 || !report.is_new(Check::Barrier, kind, step.pc, None) {
+            return;
+        }
+        let message = format!(
+            "wave {id} is at the barrier with {} of its {} lanes: {} never come here",
+            self.exec.count_ones(),
+            start.count_ones(),
+            lanes_text(absent)
+        );
+        let site = Site::new(step, Some(absent.trailing_zeros()));
+        report.add(
+            Finding::new(Check::Barrier, kind, message, site)
+                .hint("a barrier belongs where all work-items pass: restore EXEC before it"),
+        );
+    }
+
+    fn end(&mut self, step: &Step<'_>, report: &mut Report) {
+        let id = step.wave.id as usize;
+        self.waves[id].ended = Some(step.pc);
+        let arrivals = self.waves[id].arrivals;
+        // Somebody has come to a barrier that this wave will never reach.
+        if let Some(&Phase { pc, wave: first, .. }) =
+            self.phases.get(arrivals.wrapping_sub(self.first) as usize)
+        {
+            missing(step, pc, first, step.pc, step.wave.id, arrivals, report);
+        }
+    }
+}
+
+/// A wave arrived at a barrier that another ended without.
+fn missing(step: &Step<'_>, arrival: u64, wave: u32, end: u64, ended: u32, count: u64, report: &mut Report) {
+    let kind = "missing barrier";
+    if !report.is_new(Check::Barrier, kind, arrival, Some(end)) {
+        return;
+    }
+    let message = format!(
+        "wave {wave} comes to barrier number {} of its run, but wave {ended} has ended after {count}",
+        count + 1
+    );
+    let at = Site::at(step, arrival, step.wave.workgroup, wave);
+    let other = Site::at(step, end, step.wave.workgroup, ended);
+    report.add(
+        Finding::new(Check::Barrier, kind, message, at)
+            .other("ended at", other)
+            .hint("hardware lets the others pass; OpenCL, HIP and other hardware do not"),
+    );
+}
+
+fn lanes_text(mask: u64) -> String {
+    let list: Vec<String> = (0..64).filter(|l| mask >> l & 1 == 1).map(|l| l.to_string()).collect();
+    match list.len() {
+        1 => format!("lane {}", list[0]),
+        n if n > 8 => format!("lanes {}, … ({n} lanes)", list[..4].join(", ")),
+        _ => format!("lanes {}", list.join(", ")),
+    }
+}

@@ -1,0 +1,213 @@
+//! `hazard`: uses that the architecture forbids or that give what nobody wants, though a functional simulator runs them.
+//!
+//! - a register that the kernel has not declared: VGPRs beyond those it is allocated, where sources read v0 and results are dropped (RDNA3
+//!   manual, *VGPR Out of Range Behavior*), SGPRs beyond those that its directives or its metadata count;
+//! - what no assembler lets pass ([`legal`]): scalar registers at a wrong number, more scalar values than the constant bus brings, halves of
+//!   a dual instruction that need the same bank;
+//! - offsets and addresses of scalar loads whose low bits hardware ignores;
+//! - dual-issue instructions in wave64 (RDNA3 manual, *VOPD*);
+//! - V_READFIRSTLANE with EXEC = 0, which reads lane 0 (manuals, V_READFIRSTLANE_B32);
+//! - an index in M0 that leads beyond the registers: the source is then the first register, and nothing is written (manuals, *VGPR Out of
+//!   Range Behavior*, *SGPR Out of Range Behavior*);
+//! - a matrix instruction whose A or B is the result of the matrix instruction right before it: a V_NOP or another independent
+//!   vector instruction must be between (RDNA3 manual, *WMMA*; LLVM's hazard recognizer).
+
+use super::Check;
+use super::report::{Finding, Report, Site};
+use isa_spec::tables::Role;
+use wavesim_asm::{OddPairs, Options, legal};
+use wavesim_engine::observe::Step;
+use wavesim_engine::sched::dispatch::Registers;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+use wavesim_loader::prepared::Shape;
+use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
+use wavesim_machine::exec::program::Program;
+
+/// What is known of each instruction, and the last matrix result of each wave.
+pub struct Shadow {
+    /// Forbidden uses that an instruction is by itself.
+    fixed: Vec<Option<(&'static str, String)>>,
+    /// Scalar loads of dwords, which ignore the low bits of what they add up.
+    words: Vec<bool>,
+    /// Instructions that anything here applies to.
+    concerned: Vec<bool>,
+    /// By wave: PC and destination of the matrix instruction that was the last vector instruction.
+    matrix: Vec<Option<(u64, Use)>>,
+}
+
+impl Shadow {
+    pub fn new(program: &Program, effects: &[Effects], shape: &Shape) -> Shadow {
+        let wrong = |(inst, effects): (&Inst, &Effects)| {
+            undeclared(program.arch, effects, shape.registers)
+                .or_else(|| wrong(inst, program.arch, shape.wave_size))
+        };
+        let fixed: Vec<_> = program.insts.iter().zip(effects).map(wrong).collect();
+        let words: Vec<bool> =
+            program.insts.iter().map(|inst| legal::loads_words(inst, program.arch)).collect();
+        // A vector instruction counts where it may stand between two matrix instructions.
+        let matrix = effects.iter().any(|e| e.class == Class::Matrix);
+        let concerned = effects.iter().zip(fixed.iter().zip(&words)).map(|(e, (wrong, words))| {
+            let first_lane = e.reads.iter().any(|r| r.lanes == Lanes::FirstActive);
+            let indexed = e.reads.iter().chain(&e.writes).any(|used| used.relative.is_some());
+            wrong.is_some()
+                || *words
+                || first_lane
+                || indexed
+                || matrix && matches!(e.class, Class::Valu | Class::Matrix)
+        });
+        Shadow { concerned: concerned.collect(), fixed, words, matrix: Vec::new() }
+    }
+
+    pub fn concerns(&self, index: usize) -> bool {
+        self.concerned[index]
+    }
+
+    pub fn start(&mut self, waves: usize) {
+        self.matrix.clear();
+        self.matrix.resize(waves, None);
+    }
+
+    pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
+        if let Some((kind, message)) = &self.fixed[step.index]
+            && report.is_new(Check::Hazard, kind, step.pc, None)
+        {
+            report.add(Finding::new(Check::Hazard, kind, message.clone(), Site::new(step, None)));
+        }
+        if self.words[step.index] {
+            misaligned(step, effects, report);
+        }
+        if step.wave.exec() == 0 && effects.reads.iter().any(|r| r.lanes == Lanes::FirstActive) {
+            let kind = "no first lane";
+            if report.is_new(Check::Hazard, kind, step.pc, None) {
+                let message = "no lane is active: the value read is lane 0's, whatever it holds".to_string();
+                report.add(
+                    Finding::new(Check::Hazard, kind, message, Site::new(step, None))
+                        .hint("branch around it with s_cbranch_execz"),
+                );
+            }
+        }
+        for (uses, written) in [(&effects.reads, false), (&effects.writes, true)] {
+            uses.iter().for_each(|used| out_of_range(step, used, written, report));
+        }
+        if matches!(effects.class, Class::Valu | Class::Matrix) {
+            self.matrix(step, effects, report);
+        }
+    }
+
+    fn matrix(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
+        let last = &mut self.matrix[step.wave.id as usize];
+        if effects.class != Class::Matrix {
+            *last = None;
+            return;
+        }
+        let inputs = effects.reads.iter().filter(|r| matches!(r.role, Role::S0 | Role::S1));
+        if let Some((pc, d)) = last {
+            let overlaps =
+                |r: &Use| r.file == File::Vgpr && r.first < d.first + d.count && d.first < r.first + r.count;
+            let kind = "dependent matrix instructions";
+            if inputs.clone().any(overlaps) && report.is_new(Check::Hazard, kind, step.pc, Some(*pc)) {
+                let message = "an input is the result of the matrix instruction right before it".to_string();
+                let other = Site::at(step, *pc, step.wave.workgroup, step.wave.id);
+                report.add(
+                    Finding::new(Check::Hazard, kind, message, Site::new(step, None))
+                        .other("written by", other)
+                        .hint("`v_nop`, or another vector instruction that does not depend on it, must be between them"),
+                );
+            }
+        }
+        *last = effects.writes.iter().find(|w| w.file == File::Vgpr).map(|w| (step.pc, *w));
+    }
+}
+
+/// Reports an index that leads beyond the registers there are.
+fn out_of_range(step: &Step<'_>, used: &Use, written: bool, report: &mut Report) {
+    let Some(index) = used.index(step.wave) else { return };
+    let kind = if written { "no such destination" } else { "no such source" };
+    if used.start(step.wave) != Use::NOWHERE || !report.is_new(Check::Hazard, kind, step.pc, None) {
+        return;
+    }
+    let name = |first| register_name(step.program.arch, used.file, first, used.count);
+    let range = match used.file {
+        File::Vgpr => format!("the wave's {} VGPRs", step.wave.vgpr_count()),
+        _ if used.first < 108 => "the SGPRs and VCC".to_string(),
+        _ => "the trap handler's registers".to_string(),
+    };
+    let instead = if written { "nothing is written".to_string() } else { format!("{} is read", name(0)) };
+    let message = format!("{} plus {index}, the index in M0, is beyond {range}: {instead}", name(used.first));
+    report.add(Finding::new(Check::Hazard, kind, message, Site::new(step, None)));
+}
+
+/// Registers of a scalar load's address whose low bits are lost: hardware takes each part of the sum as a multiple of 4.
+fn misaligned(step: &Step<'_>, effects: &Effects, report: &mut Report) {
+    let kind = "misaligned scalar address";
+    let parts = effects.reads.iter().filter(|r| r.file == File::Sgpr && r.role != Role::State);
+    for part in parts {
+        let value = step.wave.sgpr(part.first as u32);
+        if !value.is_multiple_of(4) && report.is_new(Check::Hazard, kind, step.pc, None) {
+            let name = register_name(step.program.arch, File::Sgpr, part.first, 1);
+            let message =
+                format!("a scalar load ignores the low two bits of {name}, which holds 0x{value:x}");
+            report.add(Finding::new(Check::Hazard, kind, message, Site::new(step, None)));
+        }
+    }
+}
+
+/// A register beyond those that the kernel declares.
+fn undeclared(arch: Arch, effects: &Effects, declared: Registers) -> Option<(&'static str, String)> {
+    let beyond = |used: &&Use| {
+        let end = used.first + used.count;
+        match used.file {
+            File::Vgpr => end > declared.vgprs,
+            File::Sgpr => used.first < Registers::ALL.sgprs && end > declared.sgprs,
+            File::Scc => false,
+        }
+    };
+    let used = effects.reads.iter().chain(&effects.writes).filter(|u| u.role != Role::State).find(beyond)?;
+    let name = register_name(arch, used.file, used.first, used.count);
+    let (count, kind, directive) = match used.file {
+        File::Vgpr => (declared.vgprs, "VGPRs", "next_free_vgpr"),
+        _ => (declared.sgprs, "SGPRs", "next_free_sgpr"),
+    };
+    let message =
+        format!("{name} is beyond the {count} {kind} that the kernel declares (.amdhsa_{directive})");
+    Some(("undeclared register", message))
+}
+
+/// What is wrong with an instruction as it stands.
+fn wrong(inst: &Inst, arch: Arch, wave_size: u32) -> Option<(&'static str, String)> {
+    let dual = (inst.entry_y as usize) < arch.table().entries.len();
+    if dual && wave_size == 64 {
+        return Some(("dual issue in wave64", "dual-issue instructions exist in wave32 only".to_string()));
+    }
+    if arch.machine().is_some() {
+        return None;
+    }
+    // A kernel in the text format finds its arguments' addresses in s[3:4].
+    let options = Options { odd_pairs: OddPairs::Bases, ..Options::new(arch).wave(wave_size) };
+    let illegal = legal::check_decoded(inst, &options).err();
+    illegal.or_else(|| legal::ignored_offset(inst, &options)).map(|e| (e.kind, e.message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wavesim_asm::{self as asm, NoSymbols};
+
+    #[test]
+    fn what_no_assembler_lets_pass_is_reported() {
+        let options = Options { lenient: true, ..Options::new(Arch::Rdna3) };
+        for (text, kind) in [
+            ("v_add3_u32 v1, s8, s9, s10", Some("too many scalars")),
+            ("v_add3_u32 v1, s8, s9, 0x1234", Some("too many scalars")),
+            ("v_add3_u32 v1, s8, s9, s9", None),
+            ("s_mov_b64 s[1:2], 0", Some("misaligned SGPRs")),
+            ("s_load_b32 s0, s[2:3], 6", Some("misaligned offset")),
+            ("s_load_b32 s0, s[3:4], 8", None),
+            ("v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v8, v2", Some("dual issue")),
+        ] {
+            let inst = asm::parse(text, &options, &NoSymbols).unwrap().inst;
+            assert_eq!(wrong(&inst, Arch::Rdna3, 32).map(|w| w.0), kind, "{text}");
+        }
+    }
+}

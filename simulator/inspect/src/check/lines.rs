@@ -1,0 +1,286 @@
+//! Who accessed which bytes last: the race check's shadow of LDS and global memory.
+//!
+//! A dword remembers its last two writers and two readers. The dwords of a line of 64 bytes share one state for as long as they are
+//! only used together, which is how waves use memory: a state is then looked at once for sixteen dwords.
+
+use wavesim_machine::exec::watch::Access;
+
+/// One access to a dword.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Number of the wave from 1; 0: none.
+    pub wave: u32,
+    pub clock: u32,
+    pub pc: u32,
+    /// Bytes of the dword.
+    pub mask: u8,
+    pub atomic: bool,
+    /// `u8::MAX` for scalar memory. Of a line: the lane of its first byte.
+    pub lane: u8,
+    /// Of a line: bytes of a lane, the lanes lying in a row; 0 if it is all one lane's.
+    pub lane_bytes: u8,
+}
+
+impl Record {
+    /// The record of dword `k` of a line.
+    #[inline]
+    fn of_dword(self, k: usize) -> Record {
+        match self.lane_bytes {
+            0 => self,
+            bytes => Record { lane: self.lane + (4 * k / bytes as usize) as u8, lane_bytes: 0, ..self },
+        }
+    }
+}
+
+/// Last writers and readers, the older one first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cell {
+    pub writes: [Record; 2],
+    pub reads: [Record; 2],
+}
+
+impl Cell {
+    /// An earlier access that races with this one, and whether it was a store.
+    #[inline(always)]
+    fn race(&self, me: &Record, write: bool, sees: &impl Fn(&Record) -> bool) -> Option<(Record, bool)> {
+        let races = |r: &Record| {
+            r.wave != 0 && r.wave != me.wave && r.mask & me.mask != 0 && !(r.atomic && me.atomic) && !sees(r)
+        };
+        let found = self.writes.iter().find(|r| races(r)).map(|r| (*r, true));
+        if !write {
+            return found;
+        }
+        found.or_else(|| self.reads.iter().find(|r| races(r)).map(|r| (*r, false)))
+    }
+
+    #[inline(always)]
+    fn note(&mut self, me: Record, write: bool, sees: &impl Fn(&Record) -> bool) {
+        // A record of this wave, or one that this wave has seen, is superseded.
+        let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || sees(r)) && r.mask & !me.mask == 0;
+        if write && self.reads.iter().all(over) {
+            // Whoever races with those reads, and not with this store, does not exist.
+            self.reads = Default::default();
+            if self.writes.iter().all(over) {
+                self.writes = [me, Record::default()];
+                return;
+            }
+        }
+        let list = if write { &mut self.writes } else { &mut self.reads };
+        match list.iter().position(|r| r.wave == me.wave || over(r)) {
+            Some(slot) => list[slot] = me,
+            None => {
+                list[0] = list[1];
+                list[1] = me;
+            }
+        }
+    }
+
+    #[inline]
+    fn of_dword(self, k: usize) -> Cell {
+        // (`map` stays a call.)
+        let ([w, w2], [r, r2]) = (self.writes, self.reads);
+        Cell { writes: [w.of_dword(k), w2.of_dword(k)], reads: [r.of_dword(k), r2.of_dword(k)] }
+    }
+}
+
+pub const LINE_BYTES: u64 = 64;
+const DWORDS: usize = 16;
+const ALL_BYTES: u8 = 0b1111;
+
+/// Sixteen dwords.
+#[derive(Debug, Clone)]
+enum Line {
+    Together(Cell),
+    Apart(Box<[Cell; DWORDS]>),
+}
+
+impl Default for Line {
+    fn default() -> Line {
+        Line::Together(Cell::default())
+    }
+}
+
+impl Line {
+    fn apart(&mut self) -> &mut [Cell; DWORDS] {
+        if let Line::Together(cell) = self {
+            let cell = *cell;
+            let mut cells = Box::new([Cell::default(); DWORDS]);
+            cells.iter_mut().enumerate().for_each(|(k, c)| *c = cell.of_dword(k));
+            *self = Line::Apart(cells);
+        }
+        match self {
+            Line::Apart(cells) => cells,
+            Line::Together(_) => unreachable!("it has just been taken apart"),
+        }
+    }
+}
+
+/// Lines of a page.
+const PAGE: usize = 64;
+
+/// Lines by number; made where they are touched.
+#[derive(Default)]
+pub struct Lines {
+    pages: Vec<Option<Box<[Line; PAGE]>>>,
+}
+
+/// A race: the access, of one lane, and the earlier one with whether it was a store.
+pub type Hit = (Access, Record, bool);
+
+impl Lines {
+    pub fn clear(&mut self) {
+        for line in self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut()) {
+            *line = Line::default();
+        }
+    }
+
+    fn line(&mut self, number: usize) -> &mut Line {
+        let page = number / PAGE;
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let lines =
+            self.pages[page].get_or_insert_with(|| Box::new(std::array::from_fn(|_| Line::default())));
+        &mut lines[number % PAGE]
+    }
+
+    /// The state of the dword at an offset.
+    pub fn cell(&self, offset: u64) -> Cell {
+        let number = (offset / LINE_BYTES) as usize;
+        let k = (offset % LINE_BYTES / 4) as usize;
+        match self.pages.get(number / PAGE).and_then(Option::as_ref).map(|page| &page[number % PAGE]) {
+            Some(Line::Together(cell)) => cell.of_dword(k),
+            Some(Line::Apart(cells)) => cells[k],
+            None => Cell::default(),
+        }
+    }
+
+    /// Notes an access at `offset`; `me` is its record but for bytes and lane. Races go to `hits`.
+    pub fn access(
+        &mut self,
+        offset: u64,
+        a: &Access,
+        me: Record,
+        sees: impl Fn(&Record) -> bool,
+        hits: &mut Vec<Hit>,
+    ) {
+        let end = offset + a.len_bytes();
+        let mut start = offset & !(LINE_BYTES - 1);
+        while start < end {
+            let line = self.line((start / LINE_BYTES) as usize);
+            let into = start.wrapping_sub(offset);
+            let whole = start >= offset && end - start >= LINE_BYTES;
+            let lanes_fit = a.stride == 0 || into.is_multiple_of(a.stride as u64);
+            if whole && lanes_fit && whole_line(line, a, into, me, &sees) {
+                start += LINE_BYTES;
+                continue;
+            }
+            let cells = line.apart();
+            let (first, last) = (offset.max(start), end.min(start + LINE_BYTES));
+            let mut dword = first & !3;
+            while dword < last {
+                let (from, to) = (first.max(dword) - dword, last.min(dword + 4) - dword);
+                let mask = (((1u32 << to) - 1) & !((1u32 << from) - 1)) as u8;
+                let nth = lane_of(a, dword.max(offset) - offset);
+                let me = Record { mask, lane: a.lane.map_or(u8::MAX, |lane| lane + nth), ..me };
+                let cell = &mut cells[((dword - start) / 4) as usize];
+                if let Some((other, was_write)) = cell.race(&me, a.write, &sees) {
+                    let one = a.each().nth(nth as usize).unwrap_or(*a);
+                    hits.push((one, other, was_write));
+                }
+                cell.note(me, a.write, &sees);
+                dword += 4;
+            }
+            start += LINE_BYTES;
+        }
+    }
+}
+
+/// Which of the access's lanes a byte belongs to.
+fn lane_of(a: &Access, byte: u64) -> u8 {
+    if a.stride == 0 { 0 } else { (byte / a.stride as u64) as u8 }
+}
+
+/// Notes an access to all of a line, whose first byte is the access's byte `into`. False, and nothing noted, if its dwords have
+/// states of their own or one races: the dwords are gone through then.
+fn whole_line(line: &mut Line, a: &Access, into: u64, me: Record, sees: &impl Fn(&Record) -> bool) -> bool {
+    let lane = a.lane.map_or(u8::MAX, |lane| lane + lane_of(a, into));
+    let lane_bytes = if a.lane.is_some() { a.stride } else { 0 };
+    let me = Record { mask: ALL_BYTES, lane, lane_bytes, ..me };
+    match line {
+        Line::Together(cell) => {
+            if cell.race(&me, a.write, sees).is_some() {
+                return false;
+            }
+            cell.note(me, a.write, sees);
+            true
+        }
+        Line::Apart(cells) => {
+            // A store that has seen everything makes the dwords equal again.
+            let seen = |r: &Record| r.wave == 0 || r.wave == me.wave || sees(r);
+            let all = |cell: &Cell| cell.writes.iter().chain(&cell.reads).all(seen);
+            if !a.write || !cells.iter().all(all) {
+                return false;
+            }
+            *line = Line::Together(Cell { writes: [me, Record::default()], reads: Default::default() });
+            true
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use wavesim_machine::exec::watch::Place;
+
+    /// A wave's access of up to 32 lanes, and which waves' earlier accesses it has seen, as a mask.
+    fn access() -> impl Strategy<Value = (u32, Access, u8)> {
+        let sizes = prop_oneof![Just(1u8), Just(2), Just(4), Just(8), Just(16)];
+        let lanes = prop_oneof![Just(1u8), Just(16), Just(32), 1..33u8];
+        let start = prop_oneof![Just(0u64), Just(64), Just(128), 0..64u64];
+        (1..4u32, sizes, lanes, start, any::<bool>(), any::<bool>(), any::<u8>()).prop_map(
+            |(wave, size_bytes, lanes, start, same, write, seen)| {
+                let address = start / size_bytes as u64 * size_bytes as u64;
+                let stride = if same { 0 } else { size_bytes };
+                let lane = Some(0);
+                let a = Access {
+                    place: Place::Lds,
+                    address,
+                    size_bytes,
+                    lanes,
+                    stride,
+                    write,
+                    outside: false,
+                    lane,
+                };
+                (wave, a, seen)
+            },
+        )
+    }
+
+    proptest! {
+        /// Lines together find what dwords one by one find.
+        #[test]
+        fn lines_are_their_dwords(list in proptest::collection::vec(access(), 1..24)) {
+            let (mut lines, mut dwords) = (Lines::default(), Lines::default());
+            for (clock, (wave, a, seen)) in (1..).zip(list) {
+                let me = Record { wave, clock, pc: clock, ..Record::default() };
+                let sees = |r: &Record| seen >> r.wave & 1 == 1;
+                let (mut all, mut each) = (Vec::new(), Vec::new());
+                lines.access(a.address, &a, me, sees, &mut all);
+                // A part of a line at a time is never taken together.
+                let mut at = a.address;
+                while at < a.address + a.len_bytes() {
+                    let end = ((at & !3) + 4).min(a.address + a.len_bytes());
+                    let nth = lane_of(&a, at - a.address);
+                    let part = Access { address: at, size_bytes: (end - at) as u8, lanes: 1, stride: 0, lane: Some(nth), ..a };
+                    dwords.access(at, &part, me, sees, &mut each);
+                    at = end;
+                }
+                let key = |h: &Hit| (h.0.lane, h.1.wave, h.1.pc, h.1.lane, h.2);
+                prop_assert_eq!(all.iter().map(key).collect::<Vec<_>>(), each.iter().map(key).collect::<Vec<_>>());
+            }
+        }
+    }
+}

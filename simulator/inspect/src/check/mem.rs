@@ -1,0 +1,302 @@
+//! `mem`: accesses outside of every argument, misaligned ones, and loads of LDS or scratch that nothing has written.
+//!
+//! Global memory counts as written from the start: arguments without an initialiser are zero. An allocation is the bound, and a checked
+//! run has gaps between allocations ([`super::GUARD_BYTES`]), so that an index a little too large is seen.
+
+use super::Check;
+use super::report::{Finding, Report, Site, describe};
+use wavesim_engine::observe::{Done, Step};
+use wavesim_loader::prepared::{Prepared, Shape};
+use wavesim_machine::exec::effects::{Class, Effects};
+use wavesim_machine::exec::watch::{Access, Place};
+use wavesim_machine::memory::Region;
+
+/// Bytes of a line of the scalar cache (RDNA manuals).
+const SCALAR_LINE: u64 = 64;
+
+/// Which bytes have been written.
+pub struct Shadow {
+    lds: Bits,
+    /// Of all waves, lane by lane, as the scheduler lays it out.
+    scratch: Bits,
+    scratch_bytes: u64,
+    wave_size: u64,
+    /// Loads of the running instruction that met unwritten bytes, by index in the log, with the byte.
+    unwritten: Vec<(Access, u64)>,
+}
+
+/// A bit a byte.
+#[derive(Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    /// The range's words, each with the bits that are in it.
+    fn words(at: u64, len: u64) -> impl Iterator<Item = (usize, u64)> {
+        let end = at + len;
+        (at / 64..end.div_ceil(64)).map(move |word| {
+            let (from, to) = (at.max(word * 64) - word * 64, end.min(word * 64 + 64) - word * 64);
+            (word as usize, u64::MAX >> (64 - (to - from)) << from)
+        })
+    }
+
+    /// The range as bits of one word, if it is inside of one: most are.
+    #[inline(always)]
+    fn one_word(at: u64, len: u64) -> Option<(usize, u64)> {
+        let from = at % 64;
+        (len != 0 && from + len <= 64).then(|| ((at / 64) as usize, u64::MAX >> (64 - len) << from))
+    }
+
+    #[inline(always)]
+    fn set(&mut self, at: u64, len: u64, on: bool) {
+        match Bits::one_word(at, len) {
+            Some((word, bits)) => self.set_word(word, bits, on),
+            None => Bits::words(at, len).for_each(|(word, bits)| self.set_word(word, bits, on)),
+        }
+    }
+
+    #[inline(always)]
+    fn set_word(&mut self, word: usize, bits: u64, on: bool) {
+        if let Some(word) = self.0.get_mut(word) {
+            *word = if on { *word | bits } else { *word & !bits };
+        }
+    }
+
+    /// Whether all of the range is set. What is beyond the end counts as set.
+    #[inline(always)]
+    fn all(&self, at: u64, len: u64) -> bool {
+        match Bits::one_word(at, len) {
+            Some((word, bits)) => self.0.get(word).is_none_or(|word| word & bits == bits),
+            None => self.clear(at, len).is_none(),
+        }
+    }
+
+    /// First byte of the range that is not set, relative to its start.
+    #[inline(never)]
+    fn clear(&self, at: u64, len: u64) -> Option<u64> {
+        Bits::words(at, len).find_map(|(word, bits)| {
+            let absent = !self.0.get(word).copied().unwrap_or(u64::MAX) & bits;
+            (absent != 0).then(|| word as u64 * 64 + absent.trailing_zeros() as u64 - at)
+        })
+    }
+}
+
+impl Shadow {
+    pub fn new(shape: &Shape) -> Shadow {
+        let items: u64 = shape.block.iter().map(|d| *d as u64).product();
+        let lanes = items.div_ceil(shape.wave_size as u64) * shape.wave_size as u64;
+        let words = |bytes: u64| vec![0; bytes.div_ceil(64) as usize];
+        Shadow {
+            lds: Bits(words(shape.lds_bytes as u64)),
+            scratch: Bits(words(shape.scratch_bytes as u64 * lanes)),
+            scratch_bytes: shape.scratch_bytes as u64,
+            wave_size: shape.wave_size as u64,
+            unwritten: Vec::new(),
+        }
+    }
+
+    pub fn start(&mut self) {
+        self.lds.0.fill(0);
+        self.scratch.0.fill(0);
+    }
+
+    pub fn before(&mut self) {
+        self.unwritten.clear();
+    }
+
+    /// Whether the instruction's loads met bytes that nothing wrote.
+    pub fn any_unwritten(&self) -> bool {
+        !self.unwritten.is_empty()
+    }
+
+    /// Bits and place of a local access.
+    fn local(&mut self, wave: usize, a: &Access) -> Option<(&mut Bits, u64)> {
+        match a.place {
+            Place::Lds => Some((&mut self.lds, a.address)),
+            Place::Scratch => {
+                let lane = wave as u64 * self.wave_size + a.lane.unwrap_or(0) as u64;
+                Some((&mut self.scratch, lane * self.scratch_bytes + a.address))
+            }
+            _ => None,
+        }
+    }
+
+    /// The first byte of a load that nothing wrote.
+    pub fn unwritten(&self, a: &Access) -> Option<u64> {
+        self.unwritten.iter().find(|u| u.0 == *a).map(|u| u.1)
+    }
+
+    /// Marks bytes as unwritten: what was stored there was never written either.
+    pub fn forget(&mut self, wave: usize, a: &Access) {
+        if let Some((bits, at)) = self.local(wave, a) {
+            bits.set(at, a.size_bytes as u64, false);
+        }
+    }
+
+    pub fn after(
+        &mut self,
+        step: &Step<'_>,
+        done: &Done<'_>,
+        effects: &Effects,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) {
+        let wave = step.wave.id as usize;
+        let mut last: Option<&Region> = None;
+        for a in done.accesses {
+            match a.place {
+                Place::Global => bounds(step, a, effects, prepared, &mut last, report),
+                Place::Lds | Place::Scratch if a.outside => {
+                    a.each().for_each(|a| outside(step, &a, prepared, report));
+                }
+                Place::Lds | Place::Scratch => {
+                    let len = a.len_bytes();
+                    let Some((bits, at)) = self.local(wave, a) else { continue };
+                    if a.write {
+                        bits.set(at, len, true);
+                    } else if !bits.all(at, len) {
+                        self.unwritten_lanes(step, a, effects, prepared, report);
+                    }
+                }
+                Place::Nowhere => {}
+            }
+            if a.place != Place::Nowhere {
+                alignment(step, a, effects, prepared, report);
+            }
+        }
+    }
+}
+
+impl Shadow {
+    /// Which lanes of a load met unwritten bytes.
+    fn unwritten_lanes(
+        &mut self,
+        step: &Step<'_>,
+        a: &Access,
+        effects: &Effects,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) {
+        for one in a.each() {
+            let Some((bits, at)) = self.local(step.wave.id as usize, &one) else { continue };
+            let Some(byte) = bits.clear(at, one.size_bytes as u64) else { continue };
+            self.unwritten.push((one, byte));
+            if effects.atomic {
+                uninitialised(step, &one, prepared, report);
+            }
+        }
+    }
+}
+
+fn name(a: &Access) -> &'static str {
+    if a.write { "store" } else { "load" }
+}
+
+fn lane(a: &Access) -> Option<u32> {
+    a.lane.map(u32::from)
+}
+
+/// Global accesses lie in one allocation.
+fn bounds<'p>(
+    step: &Step<'_>,
+    a: &Access,
+    effects: &Effects,
+    prepared: &'p Prepared,
+    last: &mut Option<&'p Region>,
+    report: &mut Report,
+) {
+    let size = a.len_bytes();
+    // Compilers fetch more kernel arguments than there are: scalar loads stay within a line of the scalar cache.
+    let scalar = effects.class == Class::Smem;
+    let len = |r: &Region| if scalar { r.len.next_multiple_of(SCALAR_LINE) } else { r.len };
+    let holds = |r: &Region| a.address >= r.base && a.address - r.base + size <= len(r);
+    if last.is_some_and(holds) {
+        return;
+    }
+    let regions = prepared.memory.regions();
+    let at = regions.partition_point(|r| r.base <= a.address);
+    let region = at.checked_sub(1).map(|at| &regions[at]);
+    let own = prepared.memory.own_address(a.address);
+    if region.is_some_and(holds) {
+        *last = region;
+        return;
+    }
+    if a.lanes > 1 {
+        return a.each().for_each(|a| bounds(step, &a, effects, prepared, last, report));
+    }
+    let kind = "out of bounds";
+    if !report.is_new(Check::Mem, kind, step.pc, None) {
+        return;
+    }
+    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
+    let of = if prepared.memory.counts_words() { "memory" } else { "every argument" };
+    let mut finding = Finding::new(
+        Check::Mem,
+        kind,
+        format!("{} of {what} is outside of {of}", name(a)),
+        Site::new(step, lane(a)),
+    )
+    .address(own);
+    // The nearest argument below is the likeliest to be meant. A memory that counts words is the only one.
+    if let Some(r) = region.filter(|_| !prepared.memory.counts_words()) {
+        let offset = a.address - r.base;
+        let text = if offset < r.len {
+            format!("`{}` ends {} bytes into the access: it has {} bytes", r.name, r.len - offset, r.len)
+        } else {
+            format!(
+                "`{}` has {} bytes; the access starts {} bytes beyond its end",
+                r.name,
+                r.len,
+                offset - r.len
+            )
+        };
+        if offset < r.len + super::GUARD_BYTES {
+            finding = finding.hint(text);
+        }
+    }
+    report.add(finding);
+}
+
+fn outside(step: &Step<'_>, a: &Access, prepared: &Prepared, report: &mut Report) {
+    let (kind, has, of) = match a.place {
+        Place::Lds => ("out of LDS", prepared.shape.lds_bytes, "the workgroup's"),
+        _ => ("out of scratch", prepared.shape.scratch_bytes, "the lane's"),
+    };
+    if !report.is_new(Check::Mem, kind, step.pc, None) {
+        return;
+    }
+    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
+    let message = format!("{} of {what} is beyond {of} {has} bytes of {}", name(a), a.place.name());
+    let mut finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
+    if a.place == Place::Lds {
+        finding = finding.hint("hardware says nothing: such loads give zero and such stores are dropped");
+    }
+    report.add(finding);
+}
+
+/// An atomic on bytes that nothing wrote: no register shows it.
+fn uninitialised(step: &Step<'_>, a: &Access, prepared: &Prepared, report: &mut Report) {
+    let kind = "unwritten bytes";
+    if !report.is_new(Check::Mem, kind, step.pc, None) {
+        return;
+    }
+    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
+    let message = format!("atomic on {what}, which nothing has written");
+    let finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
+    report.add(finding.hint(format!("{} has no defined content at the start", a.place.name())));
+}
+
+/// Lanes in a row are as aligned as the first. Atomics need their size; dwords and more need dwords, smaller ones themselves (unaligned modes of the hardware aside).
+fn alignment(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, report: &mut Report) {
+    let size = a.size_bytes as u64;
+    let needed = if effects.atomic { size.next_power_of_two() } else { size.next_power_of_two().min(4) };
+    if needed <= 1 || a.address.is_multiple_of(needed) || effects.class == Class::Smem {
+        return;
+    }
+    let kind = "misaligned";
+    if !report.is_new(Check::Mem, kind, step.pc, None) {
+        return;
+    }
+    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
+    let message = format!("{} of {what} is not aligned to {needed} bytes", name(a));
+    report.add(Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address));
+}

@@ -1,0 +1,232 @@
+//! Checks that hardware does not make: a run with a shadow of every register and byte, and a report of each mistake once.
+//!
+//! [`Checker`] is an observer; each check is a module with its own shadow: [`init`] (reads of registers that nothing wrote),
+//! [`mem`] (bounds, alignment, bytes that nothing wrote), [`race`] (accesses that no barrier or atomic orders), [`waits`] (results used
+//! before their counter was waited for), [`barrier`] (waves that do not meet), [`hazard`] (uses that the architecture forbids).
+
+mod barrier;
+mod hazard;
+mod init;
+mod lines;
+mod mem;
+mod outstanding;
+mod race;
+mod report;
+mod stretch;
+mod waits;
+
+pub use outstanding::Outstanding;
+pub use report::{Finding, Other, Report, Site};
+
+use std::ops::ControlFlow;
+use wavesim_engine::observe::{Done, Observer, Step};
+use wavesim_engine::sched::dispatch::DispatchError;
+use wavesim_isa::arch::Arch;
+use wavesim_loader::prepared::Prepared;
+use wavesim_machine::exec::effects::{self, Effects};
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::watch::Place;
+use wavesim_machine::fault::{Fault, FaultKind};
+
+/// One check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Check {
+    Mem,
+    Init,
+    Race,
+    Waits,
+    Barrier,
+    Hazard,
+}
+
+impl Check {
+    pub const ALL: [Check; 6] =
+        [Check::Mem, Check::Init, Check::Race, Check::Waits, Check::Barrier, Check::Hazard];
+
+    /// As on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Check::Mem => "mem",
+            Check::Init => "init",
+            Check::Race => "race",
+            Check::Waits => "waits",
+            Check::Barrier => "barrier",
+            Check::Hazard => "hazard",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Check> {
+        Check::ALL.into_iter().find(|c| c.name() == name)
+    }
+
+    /// Checks that apply to an architecture. Registers, waits, barriers and hazards are checked by AMD's rules only.
+    pub fn of(arch: Arch) -> &'static [Check] {
+        if arch.machine().is_none() { &Check::ALL } else { &[Check::Mem] }
+    }
+}
+
+/// Bytes left free between allocations of a checked run, so that an access beyond one does not land in the next.
+pub const GUARD_BYTES: u64 = 4096;
+
+/// Which checks run.
+#[derive(Debug, Clone, Copy)]
+struct On {
+    mem: bool,
+    init: bool,
+    race: bool,
+    waits: bool,
+    barrier: bool,
+    hazard: bool,
+}
+
+/// Runs the chosen checks over an observed run. Most instructions of a run concern no check: those are not even looked at
+/// ([`stretch`]).
+pub struct Checker<'a> {
+    prepared: &'a Prepared,
+    effects: Vec<Effects>,
+    on: On,
+    report: Report,
+    init: init::Shadow,
+    mem: mem::Shadow,
+    race: race::Shadow,
+    waits: waits::Shadow,
+    barrier: barrier::Shadow,
+    hazard: hazard::Shadow,
+    stretches: stretch::Stretches,
+}
+
+impl<'a> Checker<'a> {
+    /// # Errors
+    /// A launch that cannot run.
+    pub fn new(prepared: &'a Prepared, checks: &[Check]) -> Result<Checker<'a>, DispatchError> {
+        // The shadows are as large as the launch says.
+        prepared.dispatch(0).check()?;
+        let shape = &prepared.shape;
+        let effects = effects::table(&prepared.program, shape.wave_size);
+        let chosen = |check| checks.contains(&check);
+        let on = On {
+            mem: chosen(Check::Mem),
+            init: chosen(Check::Init),
+            race: chosen(Check::Race),
+            waits: chosen(Check::Waits),
+            barrier: chosen(Check::Barrier),
+            hazard: chosen(Check::Hazard),
+        };
+        let waits = waits::Shadow::new(&prepared.program, &effects);
+        let hazard = hazard::Shadow::new(&prepared.program, &effects, shape);
+        let concerned = |at| waits.concerns(at) || on.hazard && hazard.concerns(at);
+        Ok(Checker {
+            prepared,
+            stretches: stretch::Stretches::new(&prepared.program, &effects, concerned),
+            init: init::Shadow::new(&prepared.program, shape),
+            mem: mem::Shadow::new(shape),
+            race: race::Shadow::new(shape, &effects, on.race),
+            waits,
+            barrier: barrier::Shadow::new(&prepared.program),
+            hazard,
+            effects,
+            on,
+            report: Report::new(checks, prepared.program.arch),
+        })
+    }
+
+    /// Everything found; `fault` is what ended the run, if something did.
+    pub fn finish(mut self, fault: Option<&Fault>) -> Vec<Finding> {
+        if let Some(fault) = fault {
+            self.fault(fault);
+        }
+        self.report.finish()
+    }
+
+    /// A deadlock is the barrier check's, accesses out of bounds have been reported already; everything else stays a fault.
+    fn fault(&mut self, fault: &Fault) {
+        if fault.kind == FaultKind::BarrierDeadlock && self.on.barrier {
+            let site = Site::of_fault(fault);
+            self.report.add(Finding::new(Check::Barrier, "deadlock", fault.message.clone(), site));
+        }
+    }
+}
+
+impl Observer for Checker<'_> {
+    fn group_started(&mut self, workgroup: [u32; 3], waves: usize) {
+        self.init.start(waves);
+        self.mem.start();
+        self.race.start(workgroup, waves);
+        self.waits.start(waves);
+        self.barrier.start(waves);
+        self.hazard.start(waves);
+        self.stretches.start(waves);
+    }
+
+    #[inline]
+    fn unobserved(&mut self, step: &Step<'_>) -> usize {
+        // Here and not in `before`, which is not asked of instructions that nobody wants to hear of.
+        if self.on.race {
+            self.race.wake(step);
+        }
+        let (init, wave) = (&self.init, step.wave.id);
+        let watches = self.on.init || self.on.mem;
+        self.stretches.here(
+            step,
+            &self.waits,
+            |at| if watches { init.settled(wave, at) } else { Some(u64::MAX) },
+        )
+    }
+
+    #[inline]
+    fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        let effects = &self.effects[step.index];
+        if self.on.waits && !self.waits.is_quiet(step.wave.id) {
+            self.waits.before(step, effects, &mut self.report);
+        }
+        if self.on.init || self.on.mem {
+            self.init.before(step, effects, &mut self.report);
+        }
+        if self.on.hazard && self.hazard.concerns(step.index) {
+            self.hazard.before(step, effects, &mut self.report);
+        }
+        if self.on.barrier {
+            self.barrier.before(step);
+        }
+        ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        let effects = &self.effects[step.index];
+        if !done.accesses.is_empty() {
+            self.mem.before();
+            if self.on.mem {
+                self.mem.after(step, done, effects, self.prepared, &mut self.report);
+            }
+            if self.on.race {
+                self.race.after(step, done, effects, self.prepared, &mut self.report);
+            }
+        }
+        if (self.on.init || self.on.mem) && self.init.after(step, done, effects, &mut self.mem) {
+            self.stretches.forget(step.wave.id);
+        }
+        self.stretches.after(step, done, effects);
+        let control = !done.calls.is_empty() || done.event.is_some();
+        if (self.on.waits || self.on.race) && (control || self.waits.concerns(step.index)) {
+            self.waits.after(step, done);
+            if self.on.race && done.accesses.iter().any(|a| a.write && a.place == Place::Lds) {
+                self.waits.stamp_lds_store(step.wave.id, self.race.time(step.wave.id));
+            }
+        }
+        if !control {
+            return;
+        }
+        if self.on.barrier {
+            self.barrier.after(step, done, &mut self.report);
+        }
+        self.race.calls(step, done, &self.waits);
+        if matches!(done.event, Some(Event::EndPgm)) {
+            self.waits.end(step);
+        }
+    }
+
+    fn keeps_going(&self) -> bool {
+        self.on.mem
+    }
+}

@@ -1,0 +1,429 @@
+//! `waits`: registers used while a memory operation that writes them is still under way.
+//!
+//! Every operation that returns later counts in one or two counters, as the manuals have it (RDNA 3 and 3.5: VMCNT, VSCNT, LGKMCNT;
+//! RDNA 4: LOADCNT, STORECNT, DSCNT, KMCNT). A wait for N lets at most N operations of the counter be outstanding: the oldest are then
+//! complete if the operations return in order (vector memory, LDS), none is known to be complete before N = 0 if they do not (scalar
+//! memory). FLAT counts as vector memory and as LDS, and takes its place in both orders (as LLVM's waits assume). The registers of an incomplete operation may be neither read nor written.
+//!
+//! Sources of stores need no wait: from RDNA 1 on the hardware keeps them until they are read. Without this check results arrive at
+//! once, and a kernel that lacks a wait works in the simulator and fails on the machine.
+
+use super::Check;
+use super::report::{Finding, Report, Site};
+use isa_spec::pcode::builtins::Bi;
+use wavesim_engine::observe::{Done, Step};
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+use wavesim_machine::exec::effects::{Class, Effects, File, Use, register_name};
+use wavesim_machine::exec::program::Program;
+
+/// Operations that a wave can have outstanding, in both counters of the vector memory together.
+const MOST: usize = 128;
+
+/// What an outstanding operation is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counter {
+    Vm,
+    Vs,
+    Lgkm,
+    Load,
+    Store,
+    Ds,
+    Km,
+}
+
+impl Counter {
+    const ALL: [Counter; 7] =
+        [Counter::Vm, Counter::Vs, Counter::Lgkm, Counter::Load, Counter::Store, Counter::Ds, Counter::Km];
+
+    /// Those that an architecture has.
+    pub fn of_arch(arch: Arch) -> &'static [Counter] {
+        match arch {
+            Arch::Rdna4 => &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km],
+            _ => &[Counter::Vm, Counter::Vs, Counter::Lgkm],
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Counter::Vm => "vmcnt",
+            Counter::Vs => "vscnt",
+            Counter::Lgkm => "lgkmcnt",
+            Counter::Load => "loadcnt",
+            Counter::Store => "storecnt",
+            Counter::Ds => "dscnt",
+            Counter::Km => "kmcnt",
+        }
+    }
+
+    /// The instruction that waits until at most `n` are outstanding.
+    fn wait(self, n: usize) -> String {
+        match self {
+            Counter::Vm => format!("s_waitcnt vmcnt({n})"),
+            Counter::Vs => format!("s_waitcnt_vscnt null, 0x{n:x}"),
+            Counter::Lgkm => format!("s_waitcnt lgkmcnt({n})"),
+            Counter::Load => format!("s_wait_loadcnt 0x{n:x}"),
+            Counter::Store => format!("s_wait_storecnt 0x{n:x}"),
+            Counter::Ds => format!("s_wait_dscnt 0x{n:x}"),
+            Counter::Km => format!("s_wait_kmcnt 0x{n:x}"),
+        }
+    }
+
+    /// What a builtin waits for.
+    pub fn of(bi: Bi) -> Option<Counter> {
+        Some(match bi {
+            Bi::WaitVmcnt => Counter::Vm,
+            Bi::WaitVscnt => Counter::Vs,
+            Bi::WaitLgkmcnt => Counter::Lgkm,
+            Bi::WaitLoadcnt => Counter::Load,
+            Bi::WaitStorecnt => Counter::Store,
+            Bi::WaitDscnt => Counter::Ds,
+            Bi::WaitKmcnt => Counter::Km,
+            _ => return None,
+        })
+    }
+}
+
+/// The one or two counters that an operation counts in, a bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counters(u8);
+
+impl Counters {
+    fn one(counter: Counter) -> Counters {
+        Counters(1 << counter as u8)
+    }
+
+    fn with(self, counter: Counter) -> Counters {
+        Counters(self.0 | 1 << counter as u8)
+    }
+
+    fn contains(self, counter: Counter) -> bool {
+        self.0 >> counter as u8 & 1 == 1
+    }
+
+    fn remove(&mut self, counter: Counter) {
+        self.0 &= !(1 << counter as u8);
+    }
+
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn iter(self) -> impl Iterator<Item = Counter> {
+        Counter::ALL.into_iter().filter(move |c| self.contains(*c))
+    }
+}
+
+/// What an instruction that returns later is, told by itself alone.
+#[derive(Clone, Copy)]
+struct Issue {
+    counters: Counters,
+    order: Order,
+    writes: Registers,
+}
+
+/// A set of VGPRs and SGPRs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Registers {
+    vgprs: [u64; 4],
+    sgprs: u128,
+}
+
+impl Registers {
+    /// All that an instruction reads or writes. Relative addressing may reach any VGPR or SGPR.
+    pub fn of(effects: &Effects) -> Registers {
+        let mut out = Registers::default();
+        for used in effects.reads.iter().chain(&effects.writes) {
+            match used.relative {
+                None => out.insert(used.file, used.first, used.count),
+                Some(_) => out = Registers { vgprs: [u64::MAX; 4], sgprs: u128::MAX },
+            }
+        }
+        out
+    }
+
+    fn insert(&mut self, file: File, start: u16, count: u16) {
+        match file {
+            File::Sgpr => self.sgprs |= bits(start, count),
+            File::Vgpr => {
+                for r in start..(start + count).min(256) {
+                    self.vgprs[(r / 64) as usize] |= 1 << (r % 64);
+                }
+            }
+            File::Scc => {}
+        }
+    }
+
+    pub fn join(&mut self, other: &Registers) {
+        for (a, b) in self.vgprs.iter_mut().zip(other.vgprs) {
+            *a |= b;
+        }
+        self.sgprs |= other.sgprs;
+    }
+
+    fn meets(&self, other: &Registers) -> bool {
+        let [a, b, c, d] = self.vgprs;
+        let [e, f, g, h] = other.vgprs;
+        a & e | b & f | c & g | d & h != 0 || self.sgprs & other.sgprs != 0
+    }
+}
+
+/// How operations of a kind come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// After those of the kind that were issued before.
+    Vector,
+    Lds,
+    /// Among both of these: FLAT counts twice.
+    Both,
+    Any,
+}
+
+struct Pending {
+    pc: u64,
+    counters: Counters,
+    order: Order,
+    writes: Registers,
+    /// A store to LDS: others see it when it is complete. The value is the race check's time of it.
+    lds_store: Option<u32>,
+}
+
+#[derive(Default)]
+struct Wave {
+    /// Oldest first.
+    pending: Vec<Pending>,
+    /// Registers that some pending operation writes: asked first.
+    writes: Registers,
+}
+
+/// Outstanding operations of every wave of the workgroup.
+pub struct Shadow {
+    waves: Vec<Wave>,
+    /// By instruction: what it issues.
+    issues: Vec<Option<Issue>>,
+    /// By instruction: what it reads or writes.
+    touched: Vec<Registers>,
+    /// By instruction: waits for everything.
+    idle: Vec<bool>,
+}
+
+impl Shadow {
+    pub fn new(program: &Program, effects: &[Effects]) -> Shadow {
+        let table = program.arch.table();
+        let issues = program.insts.iter().zip(effects).map(|(inst, e)| issue(program.arch, inst, e));
+        Shadow {
+            waves: Vec::new(),
+            issues: issues.collect(),
+            touched: effects.iter().map(Registers::of).collect(),
+            idle: program.insts.iter().map(|i| i.instruction(table).name == "S_WAIT_IDLE").collect(),
+        }
+    }
+
+    /// Whether nothing of a wave is outstanding.
+    pub fn is_quiet(&self, wave: u32) -> bool {
+        self.waves[wave as usize].pending.is_empty()
+    }
+
+    /// Whether a wave has nothing outstanding that writes one of these.
+    pub fn spares(&self, wave: u32, registers: &Registers) -> bool {
+        !self.waves[wave as usize].writes.meets(registers)
+    }
+
+    /// What an instruction reads or writes.
+    pub fn touched(&self, index: usize) -> &Registers {
+        &self.touched[index]
+    }
+
+    /// Whether the instruction issues something, or waits for everything.
+    pub fn concerns(&self, index: usize) -> bool {
+        self.issues[index].is_some() || self.idle[index]
+    }
+
+    pub fn start(&mut self, waves: usize) {
+        self.waves.clear();
+        self.waves.resize_with(waves, Wave::default);
+    }
+
+    pub fn end(&mut self, step: &Step<'_>) {
+        self.waves[step.wave.id as usize] = Wave::default();
+    }
+
+    /// PCs of a wave's operations that a counter counts, oldest first.
+    pub fn outstanding(&self, wave: u32, counter: Counter) -> Vec<u64> {
+        let pending = self.waves.get(wave as usize).into_iter().flat_map(|w| &w.pending);
+        pending.filter(|p| p.counters.contains(counter)).map(|p| p.pc).collect()
+    }
+
+    /// Time of the oldest LDS store that is not known to be complete.
+    pub fn oldest_lds_store(&self, wave: u32) -> Option<(u32, u64)> {
+        self.waves[wave as usize].pending.iter().find_map(|p| Some((p.lds_store?, p.pc)))
+    }
+
+    pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
+        let id = step.wave.id;
+        let wave = &mut self.waves[id as usize];
+        if !wave.writes.meets(&self.touched[step.index]) {
+            return;
+        }
+        let order = self.issues[step.index].as_ref().map(|issue| issue.order);
+        for (used, write) in
+            effects.reads.iter().map(|u| (u, false)).chain(effects.writes.iter().map(|u| (u, true)))
+        {
+            let start = used.start(step.wave);
+            let mut registers = Registers::default();
+            registers.insert(used.file, start, used.count);
+            let hit = wave.pending.iter().position(|p| p.writes.meets(&registers));
+            let Some(at) = hit else { continue };
+            // Operations that return in order write in order.
+            if write && order.is_some() && order == Some(wave.pending[at].order) && order != Some(Order::Any)
+            {
+                continue;
+            }
+            wave.tell(step, used, start, write, at, report);
+            wave.complete(|n, _| n == at);
+        }
+    }
+
+    pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        let idle = self.idle[step.index];
+        let wave = &mut self.waves[step.wave.id as usize];
+        if let Some(Issue { counters, order, writes }) = self.issues[step.index] {
+            wave.push(Pending { pc: step.pc, counters, order, writes, lds_store: None });
+        }
+        for (bi, n) in done.calls {
+            if let Some(counter) = Counter::of(*bi) {
+                wave.wait(counter, *n as usize);
+            }
+        }
+        if idle {
+            wave.complete(|_, _| true);
+        }
+    }
+
+    /// The LDS store just issued happened at `time` of the race check.
+    pub fn stamp_lds_store(&mut self, wave: u32, time: u32) {
+        if let Some(last) = self.waves[wave as usize].pending.last_mut() {
+            last.lds_store = Some(time);
+        }
+    }
+}
+
+/// What an instruction issues: its counters, and the order that it comes back in.
+fn issue(arch: Arch, inst: &Inst, effects: &Effects) -> Option<Issue> {
+    use Counter::{Ds, Km, Lgkm, Load, Store, Vm, Vs};
+    let info = inst.instruction(arch.table());
+    let new = arch == Arch::Rdna4;
+    let (load, store, lds, scalar) = if new { (Load, Store, Ds, Km) } else { (Vm, Vs, Lgkm, Lgkm) };
+    let cache = info.group == "VMEM" && info.subgroup == "NOT_ASSIGNED";
+    let one = Counters::one;
+    let (order, counters) = match effects.class {
+        // Cache maintenance counts on RDNA 4: invalidation as a load, write-back as a store (RDNA4 manual, *Memory Scopes*).
+        Class::Vmem if cache => match info.name {
+            "GLOBAL_INV" => (Order::Vector, one(load)),
+            "GLOBAL_WB" | "GLOBAL_WBINV" => (Order::Vector, one(store)),
+            _ => return None,
+        },
+        Class::Vmem | Class::Scratch => (Order::Vector, one(if effects.returns { load } else { store })),
+        Class::Flat => {
+            let first = if effects.returns { load } else { store };
+            (Order::Both, one(first).with(lds))
+        }
+        Class::Lds => (Order::Lds, one(lds)),
+        Class::Smem if effects.returns => (Order::Any, one(scalar)),
+        // Messages that answer.
+        Class::Control if !effects.writes.is_empty() && info.group == "MESSAGE" => (Order::Any, one(scalar)),
+        _ => return None,
+    };
+    // No memory instruction has relative registers.
+    let mut writes = Registers::default();
+    effects.writes.iter().for_each(|w| writes.insert(w.file, w.first, w.count));
+    Some(Issue { counters, order, writes })
+}
+
+fn bits(start: u16, count: u16) -> u128 {
+    let all = if count >= 128 { u128::MAX } else { (1 << count) - 1 };
+    all << (start & 127)
+}
+
+impl Wave {
+    fn push(&mut self, pending: Pending) {
+        self.writes.join(&pending.writes);
+        self.pending.push(pending);
+        // Counters have six bits: the hardware waits before it issues more than that.
+        if self.pending.len() > MOST {
+            self.complete(|n, _| n == 0);
+        }
+    }
+
+    /// Drops what is complete; the predicate gets the position.
+    fn complete(&mut self, mut complete: impl FnMut(usize, &Pending) -> bool) {
+        let mut at = 0;
+        let mut writes = Registers::default();
+        self.pending.retain(|p| {
+            at += 1;
+            let stays = !complete(at - 1, p);
+            if stays {
+                writes.join(&p.writes);
+            }
+            stays
+        });
+        self.writes = writes;
+    }
+
+    /// At most `n` operations of the counter are outstanding now.
+    fn wait(&mut self, counter: Counter, n: usize) {
+        if self.pending.len() <= n {
+            return;
+        }
+        if n == 0 {
+            for p in &mut self.pending {
+                p.counters.remove(counter);
+            }
+        } else {
+            // Of each kind that returns in order, all but the youngest `n` are back.
+            for order in [Order::Vector, Order::Lds] {
+                let of = |p: &Pending| {
+                    (p.order == order || p.order == Order::Both) && p.counters.contains(counter)
+                };
+                let total = self.pending.iter().filter(|p| of(p)).count();
+                let mut back = total.saturating_sub(n);
+                for p in self.pending.iter_mut().filter(|p| of(p)) {
+                    if back == 0 {
+                        break;
+                    }
+                    back -= 1;
+                    p.counters.remove(counter);
+                }
+            }
+        }
+        self.complete(|_, p| p.counters.is_empty());
+    }
+
+    fn tell(&self, step: &Step<'_>, used: &Use, start: u16, write: bool, at: usize, report: &mut Report) {
+        let p = &self.pending[at];
+        let kind = if write { "overwritten before its wait" } else { "missing wait" };
+        if !report.is_new(Check::Waits, kind, step.pc, Some(p.pc)) {
+            return;
+        }
+        let name = register_name(step.program.arch, used.file, start, used.count);
+        let message = if write {
+            format!(
+                "{name} is written while an operation that writes it has not been waited for: which of the two comes last is open"
+            )
+        } else {
+            format!("{name} is read before the operation that writes it has been waited for")
+        };
+        let waits: Vec<String> = p.counters.iter().map(|c| self.needed(c, at)).collect();
+        let site = Site::new(step, None);
+        let hint = format!("`{}` is needed before {}", waits.join("` and `"), step.program.place(step.pc));
+        let issued = Site::at(step, p.pc, step.wave.workgroup, step.wave.id);
+        report.add(Finding::new(Check::Waits, kind, message, site).other("issued by", issued).hint(hint));
+    }
+
+    /// The weakest wait that completes the operation at a place.
+    fn needed(&self, counter: Counter, at: usize) -> String {
+        let younger = self.pending.iter().skip(at + 1).filter(|p| p.counters.contains(counter));
+        let mixed = self.pending.iter().any(|p| p.counters.contains(counter) && p.order == Order::Any);
+        counter.wait(if mixed { 0 } else { younger.count() })
+    }
+}

@@ -1,0 +1,381 @@
+//! Running a record and comparing every listed output.
+
+use super::compare::{agrees, dwords};
+use super::record::{Record, hex_bytes, hex64, lanes};
+use isa_spec::pcode::ir::Semantics;
+use std::collections::BTreeMap;
+use wavesim_engine::reference;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::codec::decode;
+use wavesim_isa::inst::Inst;
+use wavesim_machine::exec::Context;
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::isa;
+use wavesim_machine::machine::Wave;
+use wavesim_machine::machine::Workgroup;
+use wavesim_machine::machine::wave::{M0, VCC_LO};
+use wavesim_machine::memory::Memory;
+
+/// What executes the instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Compiled handlers.
+    Interpreter,
+    /// The evaluator.
+    Reference,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    Passed,
+    /// What differs, one line each.
+    Failed(Vec<String>),
+    /// No semantics, or a machine that is not modelled.
+    Unsupported(String),
+}
+
+/// MODE of the vectors unless a record says otherwise: nearest even, f32 denormals flushed, f16/f64 kept, DX10_CLAMP, IEEE.
+const MODE: u32 = 0x3c0 | 0x100;
+
+/// LDS, and scratch per lane, unless a record says otherwise.
+const DEFAULT_BYTES: u32 = 65536;
+
+/// `overrides`: semantics by upper-case instruction name that replace the built-in ones.
+pub fn run(record: &Record, arch: Arch, engine: Engine, overrides: &BTreeMap<String, Semantics>) -> Outcome {
+    match try_run(record, arch, engine, overrides) {
+        Ok(outcome) => outcome,
+        Err(message) => Outcome::Failed(vec![message]),
+    }
+}
+
+fn try_run(
+    record: &Record,
+    arch: Arch,
+    engine: Engine,
+    overrides: &BTreeMap<String, Semantics>,
+) -> Result<Outcome, String> {
+    let words: Vec<u32> =
+        record.words.iter().map(|w| hex64(w).map(|v| v as u32)).collect::<Option<_>>().ok_or("bad words")?;
+    let mut insts = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let inst = decode(arch, &words[at..]).map_err(|e| e.to_string())?;
+        insts.push((at as u64 * 4, inst));
+        at += inst.size as usize / 4;
+    }
+    if record.wave != 32 && record.wave != 64 {
+        return Ok(Outcome::Unsupported(record.op.clone()));
+    }
+    let mut wave = Wave::new(record.wave);
+    // Most instructions reach no memory: theirs need not be laid out and compared.
+    let reaches = |inst: &Inst| match semantics(arch, inst, overrides) {
+        Some((x, y)) => [Some(x), y].into_iter().flatten().any(|s| s.uses.memory_read || s.uses.memory_write),
+        None => false,
+    };
+    let memory = insts.iter().any(|(_, inst)| reaches(inst));
+    let given =
+        |bytes: Option<u32>, region: bool| if memory || region { bytes.unwrap_or(DEFAULT_BYTES) } else { 0 };
+    let mut lds = vec![0u8; given(record.lds_bytes, record.lds_in.is_some()) as usize];
+    let stride = match &record.scratch_in {
+        Some(s) => s.stride,
+        None => given(record.scratch_bytes, false),
+    };
+    let mut scratch = vec![0u8; stride as usize * record.wave as usize];
+    let mut mapped = start(record, &mut wave, &mut lds, &mut scratch)?;
+    let mut memory = Memory::empty();
+    for (base, bytes) in &mut mapped {
+        // SAFETY: `mapped` outlives `memory`, which is dropped at the end of this function.
+        let mapping = unsafe { memory.map_host(*base, bytes.as_mut_ptr(), bytes.len() as u64, true) };
+        mapping.map_err(|e| e.to_string())?;
+    }
+    let before = |hex: Option<&String>| hex.and_then(|hex| hex_bytes(hex)).unwrap_or_default();
+    let before_lds = before(record.lds_in.as_ref().map(|m| &m.hex));
+    let before_scratch = before(record.scratch_in.as_ref().map(|m| &m.hex));
+    let before_mem: Vec<(u64, Vec<u8>)> = mapped.clone();
+    let mut workgroup = Workgroup::new(1);
+    let mut steps = 0;
+    let end = words.len() as u64 * 4;
+    while wave.pc < end && steps < 100_000 {
+        let Some((_, inst)) = insts.iter().find(|(pc, _)| *pc == wave.pc) else { break };
+        let mut context = Context {
+            memory: &memory,
+            lds: &mut lds,
+            scratch: &mut scratch,
+            scratch_stride: stride,
+            workgroup: &mut workgroup,
+            instructions: steps,
+        };
+        let result = match engine {
+            Engine::Reference => {
+                let Some((sem, sem_y)) = semantics(arch, inst, overrides) else {
+                    return Ok(Outcome::Unsupported(record.op.clone()));
+                };
+                reference::step(arch, inst, sem, sem_y, &mut wave, &mut context)
+            }
+            Engine::Interpreter => match wavesim_engine::step(arch, inst, &mut wave, &mut context) {
+                Some(result) => result,
+                None => return Ok(Outcome::Unsupported(record.op.clone())),
+            },
+        };
+        steps += 1;
+        match result {
+            Ok(()) => {}
+            Err(Event::EndPgm) => break,
+            Err(Event::Fault { message, .. }) => return Err(message),
+            Err(other) => return Err(format!("stopped: {other:?}")),
+        }
+    }
+    let mut diff = Vec::new();
+    registers(record, &wave, &mut diff);
+    let changed_mem = before_mem.iter().zip(&mapped).flat_map(|((base, old), (_, new))| {
+        let offset = base - before_mem[0].0;
+        changed(old, new).into_iter().map(move |(at, v)| (at + offset, v))
+    });
+    words_out(
+        "mem",
+        record.mem_out.as_ref(),
+        changed_mem.collect(),
+        &mapped.first().map(|m| m.1.clone()),
+        &mut diff,
+    );
+    words_out("lds", record.lds_out.as_ref(), changed(&before_lds, &lds), &Some(lds), &mut diff);
+    words_out(
+        "scratch",
+        record.scratch_out.as_ref(),
+        changed(&before_scratch, &scratch),
+        &Some(scratch),
+        &mut diff,
+    );
+    if let Some(pc) = record.pc_out
+        && wave.pc as i64 != pc
+    {
+        diff.push(format!("pc: expected {pc}, got {}", wave.pc as i64));
+    }
+    Ok(if diff.is_empty() { Outcome::Passed } else { Outcome::Failed(diff) })
+}
+
+/// The meaning of an instruction, and of a VOPD's second half.
+pub fn semantics<'a>(
+    arch: Arch,
+    inst: &Inst,
+    overrides: &'a BTreeMap<String, Semantics>,
+) -> Option<(&'a Semantics, Option<&'a Semantics>)> {
+    let table = arch.table();
+    let set = &*isa::SEMANTICS;
+    let of = |entry: u16| -> Option<&'a Semantics> {
+        let at = table.entries[entry as usize].inst as usize;
+        if let Some(sem) = overrides.get(table.instructions[at].name) {
+            return Some(sem);
+        }
+        set.by_arch[arch as usize][at].map(|op| &set.operations[op as usize].sem)
+    };
+    let first = of(inst.entry)?;
+    if inst.entry_y == u16::MAX {
+        return Some((first, None));
+    }
+    Some((first, Some(of(inst.entry_y)?)))
+}
+
+type Mapped = Vec<(u64, Vec<u8>)>;
+
+fn start(record: &Record, wave: &mut Wave, lds: &mut [u8], scratch: &mut [u8]) -> Result<Mapped, String> {
+    let bad = |what: &str| format!("{}: bad {what}", record.id);
+    wave.mode = record.mode.as_deref().and_then(hex64).map_or(MODE, |m| m as u32);
+    wave.set_exec(hex64(&record.exec).ok_or_else(|| bad("exec"))?);
+    wave.scc = record.scc;
+    if let Some(vcc) = record.vcc.as_deref() {
+        let vcc = hex64(vcc).ok_or_else(|| bad("vcc"))?;
+        wave.sgprs[VCC_LO] = vcc as u32;
+        wave.sgprs[VCC_LO + 1] = (vcc >> 32) as u32;
+    }
+    if let Some(m0) = record.m0.as_deref() {
+        wave.sgprs[M0] = hex64(m0).ok_or_else(|| bad("m0"))? as u32;
+    }
+    for (reg, value) in &record.sgpr_in {
+        let reg: u32 = reg.parse().map_err(|_| bad("sgpr_in"))?;
+        wave.set_sgpr(reg, hex64(value).ok_or_else(|| bad("sgpr_in"))? as u32);
+    }
+    for (reg, values) in &record.vgpr_in {
+        let reg: u32 = reg.parse().map_err(|_| bad("vgpr_in"))?;
+        for (lane, value) in lanes(values).ok_or_else(|| bad("vgpr_in"))?.into_iter().enumerate() {
+            wave.set_vgpr(lane as u32, reg, value);
+        }
+    }
+    let fill = |target: &mut [u8], hex: &str, what: &str| -> Result<(), String> {
+        let bytes = hex_bytes(hex).ok_or_else(|| bad(what))?;
+        target.get_mut(..bytes.len()).ok_or_else(|| bad(what))?.copy_from_slice(&bytes);
+        Ok(())
+    };
+    if let Some(data) = &record.lds_in {
+        fill(lds, &data.hex, "lds_in")?;
+    }
+    if let Some(data) = &record.scratch_in {
+        fill(scratch, &data.hex, "scratch_in")?;
+    }
+    record
+        .mem_in()
+        .iter()
+        .map(|region| {
+            let base = region.base().ok_or_else(|| bad("mem_in"))?;
+            Ok((base, hex_bytes(&region.hex).ok_or_else(|| bad("mem_in"))?))
+        })
+        .collect()
+}
+
+fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
+    let asserted = record.lanes.as_deref().and_then(hex64).unwrap_or(u64::MAX);
+    let first = record.sgpr_out.keys().filter_map(|reg| reg.parse::<u32>().ok()).min().unwrap_or(0);
+    for (reg, expected) in &record.sgpr_out {
+        let Ok(number) = reg.parse::<u32>() else { continue };
+        let expected = hex64(expected).unwrap_or(0) as u32;
+        let actual = wave.sgpr(number);
+        let tol = &record.tol;
+        let same = if record.lanes.is_some() {
+            // An instruction with lanes writes a mask of them, or nothing, to SGPRs: one bit a lane, 32 a register.
+            let mask = (asserted >> (32 * (number - first).min(1))) as u32;
+            expected & mask == actual & mask
+        } else if dwords(tol) == 2 {
+            expected == actual
+        } else {
+            agrees(expected as u64, actual as u64, tol)
+        };
+        if !same {
+            diff.push(format!(
+                "s{reg}: expected {}, got {}",
+                show(expected as u64, 1),
+                show(actual as u64, 1)
+            ));
+        }
+    }
+    let span = dwords(&record.tol);
+    let mut skip = None;
+    let mut outputs: Vec<(u32, &String)> =
+        record.vgpr_out.iter().filter_map(|(reg, v)| Some((reg.parse().ok()?, v))).collect();
+    outputs.sort();
+    for (number, expected) in outputs {
+        if skip == Some(number) {
+            continue;
+        }
+        let Some(expected) = lanes(expected) else { continue };
+        let high = if span == 2 {
+            record.vgpr_out.get(&(number + 1).to_string()).and_then(|v| lanes(v))
+        } else {
+            None
+        };
+        if high.is_some() {
+            skip = Some(number + 1);
+        }
+        for lane in 0..wave.size {
+            if asserted >> lane & 1 == 0 {
+                continue;
+            }
+            let value = |low: u32, high: u32| low as u64 | (high as u64) << 32;
+            let e = value(
+                expected.get(lane as usize).copied().unwrap_or(0),
+                high.as_ref().and_then(|h| h.get(lane as usize)).copied().unwrap_or(0),
+            );
+            let a =
+                value(wave.vgpr(lane, number), if high.is_some() { wave.vgpr(lane, number + 1) } else { 0 });
+            if !agrees(e, a, &record.tol) {
+                let what =
+                    format!("v{number} lane {lane}: expected {}, got {}", show(e, span), show(a, span));
+                diff.push(what + &inputs(record, lane as usize));
+                break;
+            }
+        }
+    }
+    let mut check = |name: &str, expected: Option<u64>, actual: u64, mask: u64| {
+        if let Some(expected) = expected
+            && expected & mask != actual & mask
+        {
+            diff.push(format!("{name}: expected {expected:x}, got {actual:x}"));
+        }
+    };
+    check("scc", record.scc_out.map(u64::from), wave.scc as u64, u64::MAX);
+    let masks = asserted & wave.full_mask();
+    check("vcc", record.vcc_out.as_deref().and_then(hex64), wave.vcc(), masks);
+    check("exec", record.exec_out.as_deref().and_then(hex64), wave.exec(), masks);
+    check("m0", record.m0_out.as_deref().and_then(hex64), wave.sgprs[M0] as u64, u64::MAX);
+    // What is not mentioned is unchanged.
+    if record.scc_out.is_none() && wave.scc != record.scc {
+        diff.push(format!("scc: expected {} (unchanged), got {}", record.scc, wave.scc));
+    }
+    if record.exec_out.is_none() && Some(wave.exec()) != hex64(&record.exec) {
+        diff.push(format!("exec changed to {:x}", wave.exec()));
+    }
+    if record.vcc_out.is_none()
+        && !record.sgpr_out.contains_key("106")
+        && let Some(vcc) = record.vcc.as_deref().and_then(hex64)
+        && vcc & wave.full_mask() != wave.vcc()
+    {
+        diff.push(format!("vcc changed to {:x}", wave.vcc()));
+    }
+}
+
+fn show(value: u64, dwords: usize) -> String {
+    if dwords == 2 {
+        format!("{value:016x} ({:e})", f64::from_bits(value))
+    } else {
+        format!("{value:08x} ({:e})", f32::from_bits(value as u32))
+    }
+}
+
+/// The register inputs of a lane, as a line of their own.
+fn inputs(record: &Record, lane: usize) -> String {
+    let vector = record.vgpr_in.iter().filter_map(|(reg, values)| {
+        let value = *lanes(values)?.get(lane)?;
+        Some(format!("v{reg} = {}", show(value as u64, 1)))
+    });
+    let scalar =
+        record.sgpr_in.iter().filter_map(|(reg, value)| Some(format!("s{reg} = {}", show(hex64(value)?, 1))));
+    let list: Vec<String> = vector.chain(scalar).take(8).collect();
+    if list.is_empty() { String::new() } else { format!("\n        with {}", list.join(", ")) }
+}
+
+/// Words that differ: byte offset -> new value. Beyond `old` everything was zero.
+fn changed(old: &[u8], new: &[u8]) -> BTreeMap<u64, u32> {
+    const BLOCK: usize = 4096;
+    static ZEROS: [u8; BLOCK] = [0; BLOCK];
+    let mut out = BTreeMap::new();
+    for (number, now) in new.chunks(BLOCK).enumerate() {
+        let start = number * BLOCK;
+        let mut before = ZEROS;
+        let known = old.get(start..).unwrap_or_default();
+        let known = &known[..known.len().min(BLOCK)];
+        before[..known.len()].copy_from_slice(known);
+        if before[..now.len()] == *now {
+            continue;
+        }
+        for (at, (a, b)) in before.chunks(4).zip(now.chunks(4)).enumerate() {
+            if a[..b.len()] != *b {
+                let mut word = [0; 4];
+                word[..b.len()].copy_from_slice(b);
+                out.insert((start + at * 4) as u64, u32::from_le_bytes(word));
+            }
+        }
+    }
+    out
+}
+
+fn words_out(
+    what: &str,
+    expected: Option<&BTreeMap<String, String>>,
+    actual: BTreeMap<u64, u32>,
+    now: &Option<Vec<u8>>,
+    diff: &mut Vec<String>,
+) {
+    let mut rest = actual;
+    for (offset, value) in expected.into_iter().flatten() {
+        let (Some(at), Some(value)) = (hex64(offset), hex64(value)) else { continue };
+        let got = rest.remove(&at).or_else(|| {
+            let bytes = now.as_ref()?.get(at as usize..at as usize + 4)?;
+            Some(u32::from_le_bytes(bytes.try_into().ok()?))
+        });
+        if got != Some(value as u32) {
+            diff.push(format!("{what} {at:x}: expected {value:08x}, got {:08x}", got.unwrap_or(0)));
+        }
+    }
+    for (at, value) in rest {
+        diff.push(format!("{what} {at:x}: changed to {value:08x}, expected no change"));
+    }
+}

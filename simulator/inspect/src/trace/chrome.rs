@@ -1,0 +1,107 @@
+//! `--trace-format chrome`: the Trace Event format, which Perfetto and chrome://tracing open.
+//!
+//! A workgroup is a process, a wave a thread; an instruction lasts a microsecond, in the order the simulator ran them (this is no
+//! model of time). Waits at barriers are slices from arrival to going on, counters' waits slices of their own category.
+
+use super::Filter;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use wavesim_engine::observe::{Done, Observer, Step};
+use wavesim_machine::exec::effects::{self, Class, Effects};
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::program::Program;
+
+/// Writes the timeline as it happens.
+pub struct Chrome<W: Write> {
+    out: W,
+    filter: Filter,
+    effects: Vec<Effects>,
+    /// Waves at a barrier: since when, and where.
+    waiting: BTreeMap<([u32; 3], u32), (u64, String)>,
+    named: BTreeSet<([u32; 3], u32)>,
+    processes: BTreeMap<[u32; 3], u32>,
+    first: bool,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Chrome<W> {
+    pub fn new(out: W, program: &Program, wave_size: u32, filter: Filter) -> Chrome<W> {
+        Chrome {
+            out,
+            filter,
+            effects: effects::table(program, wave_size),
+            waiting: BTreeMap::new(),
+            named: BTreeSet::new(),
+            processes: BTreeMap::new(),
+            first: true,
+            error: None,
+        }
+    }
+
+    /// Ends the array; the first error of writing, if there was one.
+    pub fn finish(mut self) -> io::Result<()> {
+        if let Some(e) = self.error.take() {
+            return Err(e);
+        }
+        let end = if self.first { "[]\n" } else { "\n]\n" };
+        self.out.write_all(end.as_bytes())?;
+        self.out.flush()
+    }
+
+    fn emit(&mut self, event: &Value) {
+        if self.error.is_none() {
+            let before = if self.first { "[\n" } else { ",\n" };
+            self.first = false;
+            self.error = write!(self.out, "{before}{event}").err();
+        }
+    }
+
+    /// Process number of a workgroup; the first time a wave is seen, its track is named.
+    fn track(&mut self, step: &Step<'_>) -> u32 {
+        let key = (step.wave.workgroup, step.wave.id);
+        let next = self.processes.len() as u32;
+        let pid = *self.processes.entry(key.0).or_insert(next);
+        if pid == next {
+            let [x, y, z] = key.0;
+            let process = format!("workgroup {x},{y},{z}");
+            self.emit(&json!({"ph":"M","name":"process_name","pid":pid,"args":{"name":process}}));
+        }
+        if self.named.insert(key) {
+            let thread = format!("wave {}", key.1);
+            self.emit(&json!({"ph":"M","name":"thread_name","pid":pid,"tid":key.1,"args":{"name":thread}}));
+        }
+        pid
+    }
+}
+
+impl<W: Write> Observer for Chrome<W> {
+    fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        if let Some((since, name)) = self.waiting.remove(&(step.wave.workgroup, step.wave.id)) {
+            let pid = self.track(step);
+            let duration = (step.time + 1).saturating_sub(since);
+            self.emit(&json!({"ph":"X","cat":"barrier","name":name,"pid":pid,"tid":step.wave.id,
+                "ts":since,"dur":duration}));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        if !self.filter.takes(step) {
+            return;
+        }
+        let pid = self.track(step);
+        let class = self.effects[step.index].class;
+        let category = if class == Class::Wait { "wait" } else { class.name() };
+        let text = step.program.text(step.index);
+        let args = json!({"pc": format!("{:x}", step.program.arch.own_pc(step.pc)), "line": step.program.lines[step.index],
+            "exec": format!("{:x}", step.wave.exec())});
+        self.emit(&json!({"ph":"X","cat":category,"name":text,"pid":pid,"tid":step.wave.id,
+            "ts":step.time,"dur":1,"args":args}));
+        if let Some(Event::BarrierWait(_)) = done.event {
+            let name = format!("waits at {}", step.program.place(step.pc));
+            self.waiting.insert((step.wave.workgroup, step.wave.id), (step.time + 1, name));
+        }
+    }
+}

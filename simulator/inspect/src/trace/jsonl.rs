@@ -1,0 +1,118 @@
+//! `--trace`: JSON Lines, one an executed instruction.
+//!
+//! `{"step":N,"workgroup":[x,y,z],"wave":N,"pc":N,"line":N,"text":"…","exec":"hex","writes":{"s4":"hex","v[2:3]":[["hex","hex"],null,…]},
+//! "memory":[…]}`. `line` is absent without source. `exec` is the mask that the instruction ran under. SGPR values are hex
+//! strings, of several registers an array; VGPR values an array by lane, `null` where EXEC kept the lane out.
+
+use super::Filter;
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use wavesim_engine::observe::{Done, Observer, Step};
+use wavesim_isa::arch::Arch;
+use wavesim_machine::exec::effects::{self, Effects, File, Use, register_name};
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::exec::watch::Access;
+use wavesim_machine::machine::Wave;
+
+/// Writes the trace as it happens.
+pub struct Jsonl<W> {
+    out: W,
+    filter: Filter,
+    effects: Vec<Effects>,
+    /// EXEC and the written registers' numbers, from before the instruction.
+    exec: u64,
+    starts: Vec<u16>,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Jsonl<W> {
+    pub fn new(out: W, program: &Program, wave_size: u32, filter: Filter) -> Jsonl<W> {
+        let effects = effects::table(program, wave_size);
+        Jsonl { out, filter, effects, exec: 0, starts: Vec::new(), error: None }
+    }
+
+    /// Flushes; the first error of writing, if there was one.
+    pub fn finish(mut self) -> io::Result<()> {
+        match self.error.take() {
+            Some(e) => Err(e),
+            None => self.out.flush(),
+        }
+    }
+
+    fn line(&self, step: &Step<'_>, done: &Done<'_>) -> Value {
+        let mut line = Map::new();
+        line.insert("step".into(), json!(step.time));
+        line.insert("workgroup".into(), json!(step.wave.workgroup));
+        line.insert("wave".into(), json!(step.wave.id));
+        line.insert("pc".into(), json!(step.program.arch.own_pc(step.pc)));
+        if step.program.lines[step.index] != 0 {
+            line.insert("line".into(), json!(step.program.lines[step.index]));
+        }
+        line.insert("text".into(), json!(step.program.text(step.index)));
+        line.insert("exec".into(), json!(format!("{:x}", self.exec)));
+        let mut writes = Map::new();
+        for (used, &start) in self.effects[step.index].writes.iter().zip(&self.starts) {
+            let name = register_name(step.program.arch, used.file, start, used.count);
+            writes.insert(name, self.value(used, start, step.wave));
+        }
+        line.insert("writes".into(), Value::Object(writes));
+        if !done.accesses.is_empty() {
+            line.insert(
+                "memory".into(),
+                done.accesses.iter().flat_map(|a| a.each()).map(|a| access(step.program.arch, &a)).collect(),
+            );
+        }
+        Value::Object(line)
+    }
+
+    fn value(&self, used: &Use, start: u16, wave: &Wave) -> Value {
+        let many = |f: &dyn Fn(u16) -> u32| match used.count {
+            1 => hex(f(start)),
+            n => (start..start + n).map(|r| hex(f(r))).collect(),
+        };
+        match used.file {
+            File::Scc => json!(wave.scc),
+            File::Sgpr => many(&|r| wave.sgpr(r as u32)),
+            File::Vgpr => {
+                let lane = |l: u32| match self.exec >> l & 1 {
+                    1 => many(&|r| wave.vgpr(l, r as u32)),
+                    _ => Value::Null,
+                };
+                (0..wave.size).map(lane).collect()
+            }
+        }
+    }
+}
+
+fn hex(value: u32) -> Value {
+    Value::String(format!("{value:x}"))
+}
+
+fn access(arch: Arch, a: &Access) -> Value {
+    json!({
+        "space": a.place.name(),
+        "address": format!("{:x}", wavesim_machine::memory::own_address(arch, a.address)),
+        "bytes": a.size_bytes,
+        "write": a.write,
+        "lane": a.lane,
+    })
+}
+
+impl<W: Write> Observer for Jsonl<W> {
+    fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        if self.filter.takes(step) {
+            self.exec = step.wave.exec();
+            self.starts.clear();
+            self.starts.extend(self.effects[step.index].writes.iter().map(|w| w.start(step.wave)));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        if self.error.is_none() && self.filter.takes(step) {
+            let line = self.line(step, done);
+            self.error = writeln!(self.out, "{line}").err();
+        }
+    }
+}

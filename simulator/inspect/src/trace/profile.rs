@@ -1,0 +1,61 @@
+//! `--profile-lines`: the program with how often each line ran and in how many lanes.
+
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use wavesim_engine::observe::{Done, Observer, Step};
+use wavesim_machine::exec::program::Program;
+
+/// Counts by instruction.
+pub struct Profile {
+    counts: Vec<u64>,
+    lanes: Vec<u64>,
+    exec: u64,
+}
+
+impl Profile {
+    pub fn new(program: &Program) -> Profile {
+        let n = program.insts.len();
+        Profile { counts: vec![0; n], lanes: vec![0; n], exec: 0 }
+    }
+
+    /// The source with its counts; without source the instructions that ran, by PC.
+    pub fn listing(&self, program: &Program, source: Option<&str>) -> String {
+        let total: u64 = self.counts.iter().sum();
+        let share = |n: u64| if total == 0 { 0.0 } else { 100.0 * n as f64 / total as f64 };
+        let mut out = format!("{:>12} {:>7} {:>6}\n", "executed", "share", "lanes");
+        let mut row = |count: u64, lanes: u64, text: &str| {
+            let _ = match count {
+                0 => writeln!(out, "{:>12} {:>7} {:>6}  {text}", "-", "", ""),
+                n => writeln!(out, "{n:>12} {:>6.1}% {:>6.1}  {text}", share(n), lanes as f64 / n as f64),
+            };
+        };
+        if let Some(source) = source {
+            for (number, text) in (1..).zip(source.lines()) {
+                let here = (0..program.insts.len()).filter(|&at| program.lines[at] == number);
+                let (count, lanes) =
+                    here.fold((0, 0), |(c, l), at| (c + self.counts[at], l + self.lanes[at]));
+                row(count, lanes, &format!("{number:>5}  {text}"));
+            }
+            return out;
+        }
+        // Padding behind the program is long and never runs.
+        let last = self.counts.iter().rposition(|c| *c != 0).map_or(0, |at| at + 1);
+        for at in 0..last {
+            let text = format!("{:>6x}:  {}", program.arch.own_pc(program.pcs[at]), program.text(at));
+            row(self.counts[at], self.lanes[at], &text);
+        }
+        out
+    }
+}
+
+impl Observer for Profile {
+    fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        self.exec = step.wave.exec();
+        ControlFlow::Continue(())
+    }
+
+    fn after(&mut self, step: &Step<'_>, _done: &Done<'_>) {
+        self.counts[step.index] += 1;
+        self.lanes[step.index] += self.exec.count_ones() as u64;
+    }
+}

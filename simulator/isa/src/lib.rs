@@ -1,0 +1,11 @@
+//! Instruction sets as data: what there is, how it is encoded, where operands are. Nothing here executes or knows a syntax.
+//!
+//! - [`arch`]: architectures and processors; [`tables`]: their descriptions, from the XML
+//! - [`inst`]: the one instruction type; [`codec`]: words to instructions and back
+//! - [`operand`]: how an instruction's operands are found in its fields
+
+pub mod arch;
+pub mod codec;
+pub mod inst;
+pub mod operand;
+pub mod tables;

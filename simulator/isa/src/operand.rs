@@ -1,0 +1,493 @@
+//! How an entry's operands are found: one description, made once from the tables, that the reference executor and the lowering
+//! to operations share.
+
+use crate::arch::Arch;
+use crate::arch::machine::{ScalarFile, VectorFile};
+use crate::inst::Inst;
+use isa_spec::tables::{ArchTable, Entry, OperandSig, Role};
+use std::sync::{LazyLock, OnceLock};
+
+/// How an operand's bits are to be read, from the XML's data format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fmt {
+    Unsigned,
+    Signed,
+    Bits,
+    F16,
+    BF16,
+    F32,
+    F64,
+    /// Two 16-bit values; the format of each.
+    Packed(Half),
+    /// One bit a lane.
+    Mask,
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Half {
+    Int,
+    F16,
+    BF16,
+}
+
+/// What an operand's field holds.
+#[derive(Debug, Clone, Copy)]
+pub enum Holds {
+    /// A source code of AMD's.
+    Code,
+    /// A VGPR number.
+    Vgpr,
+    /// Register numbers of a machine's own files.
+    Vector(&'static VectorFile),
+    Scalar(&'static ScalarFile),
+    /// The value itself (operand types `OPR_IMM…`).
+    Number {
+        bits: u32,
+        signed: bool,
+    },
+}
+
+/// One operand of an entry.
+#[derive(Debug, Clone, Copy)]
+pub struct Operand {
+    pub role: Role,
+    /// Index of the encoding field.
+    pub field: Option<u8>,
+    pub size_bits: u16,
+    pub fmt: Fmt,
+    pub holds: Holds,
+    /// Position among the sources: bit of NEG, ABS, OP_SEL.
+    pub source: u8,
+    pub output: bool,
+    pub input: bool,
+}
+
+/// Indices of the modifier fields that the encoding has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ModFields {
+    pub abs: Option<u8>,
+    pub neg: Option<u8>,
+    pub neg_hi: Option<u8>,
+    pub op_sel: Option<u8>,
+    pub op_sel_hi: Option<u8>,
+    pub op_sel_hi_2: Option<u8>,
+    pub clamp: Option<u8>,
+    pub omod: Option<u8>,
+    pub src0_abs: Option<u8>,
+    pub src0_neg: Option<u8>,
+    pub src1_abs: Option<u8>,
+    pub src1_neg: Option<u8>,
+    pub dpp_ctrl: Option<u8>,
+    pub fi: Option<u8>,
+    pub bound_ctrl: Option<u8>,
+    pub row_mask: Option<u8>,
+    pub bank_mask: Option<u8>,
+    /// First of the eight.
+    pub lane_sel: Option<u8>,
+    pub src0: Option<u8>,
+    pub literal: Option<u8>,
+    /// GLC, or TH of RDNA 4 (bit 0 returns).
+    pub glc: Option<u8>,
+    pub simm16: Option<u8>,
+    pub offset: Option<u8>,
+    pub offset0: Option<u8>,
+    pub offset1: Option<u8>,
+}
+
+#[derive(Debug)]
+pub struct Plan {
+    pub operands: Vec<Operand>,
+    pub mods: ModFields,
+    /// VOP3P: packed operand selection.
+    pub packed: bool,
+    /// VOP1, VOP2, VOPC: bit 7 of a VGPR number picks the half of a 16-bit operand.
+    pub e32: bool,
+    /// Second half of VOPD: its operands by the Y fields.
+    pub y: Vec<Operand>,
+    pub atomic: bool,
+    /// Offset fields wider than this are signed.
+    pub signed_offset: bool,
+}
+
+/// The plan of an entry, made when it is first asked for: a kernel has a few dozen of some thousands.
+pub fn plan(arch: Arch, entry: u16) -> &'static Plan {
+    static PLANS: LazyLock<Vec<Vec<OnceLock<Plan>>>> = LazyLock::new(|| {
+        Arch::ALL.into_iter().map(|a| a.table().entries.iter().map(|_| OnceLock::new()).collect()).collect()
+    });
+    PLANS[arch as usize][entry as usize].get_or_init(|| build(arch, &arch.table().entries[entry as usize]))
+}
+
+fn build(arch: Arch, entry: &Entry) -> Plan {
+    let table = arch.table();
+    let encoding = &table.encodings[entry.enc as usize];
+    let inst = &table.instructions[entry.inst as usize];
+    let find = |name: &str| encoding.fields.iter().position(|f| f.name == name).map(|at| at as u8);
+    let sig = table.signatures[entry.sig as usize];
+    let mut sources = 0;
+    let mut operands: Vec<Operand> = sig.iter().map(|o| operand(arch, entry, o, &mut sources)).collect();
+    let mut y = Vec::new();
+    if encoding.name.starts_with("VOPD") {
+        let mut sources = 0;
+        for o in sig {
+            let field = o.field.map(|f| encoding.fields[f as usize].name);
+            let role = match field {
+                Some("VDSTY") => Role::D0,
+                Some("SRCY0") => Role::S0,
+                Some("VSRCY1") => Role::S1,
+                // LITERAL and VCC serve both halves.
+                None => o.role,
+                _ => continue,
+            };
+            y.push(Operand { role, ..operand(arch, entry, o, &mut sources) });
+        }
+        let fields: Vec<Option<&str>> =
+            sig.iter().map(|o| o.field.map(|f| encoding.fields[f as usize].name)).collect();
+        let mut at = 0;
+        operands.retain(|_| {
+            at += 1;
+            !matches!(fields[at - 1], Some("VDSTY" | "SRCY0" | "VSRCY1"))
+        });
+        // An operation listed for the second half alone can only be one.
+    }
+    let offset = find("OFFSET").or(find("IOFFSET"));
+    Plan {
+        operands,
+        y,
+        mods: ModFields {
+            abs: find("ABS"),
+            neg: find("NEG"),
+            neg_hi: find("NEG_HI"),
+            op_sel: find("OP_SEL"),
+            op_sel_hi: find("OP_SEL_HI"),
+            op_sel_hi_2: find("OP_SEL_HI_2"),
+            clamp: find("CLAMP"),
+            omod: find("OMOD"),
+            src0_abs: find("SRC0_ABS"),
+            src0_neg: find("SRC0_NEG"),
+            src1_abs: find("SRC1_ABS"),
+            src1_neg: find("SRC1_NEG"),
+            dpp_ctrl: find("DPP_CTRL"),
+            fi: find("FI"),
+            bound_ctrl: find("BOUND_CTRL"),
+            row_mask: find("ROW_MASK"),
+            bank_mask: find("BANK_MASK"),
+            lane_sel: find("LANE_SEL_0"),
+            src0: find("SRC0"),
+            literal: find("LITERAL").or(find("SIMM32")),
+            glc: find("GLC").or(find("TH")),
+            simm16: find("SIMM16"),
+            offset,
+            offset0: find("OFFSET0"),
+            offset1: find("OFFSET1"),
+        },
+        packed: encoding.name.contains("VOP3P"),
+        e32: ["ENC_VOP1", "ENC_VOP2", "ENC_VOPC", "VOP1_", "VOP2_", "VOPC_"]
+            .iter()
+            .any(|p| encoding.name.starts_with(p)),
+        atomic: inst.subgroup == "ATOMIC" && encoding.name != "ENC_DS" && encoding.name != "ENC_VDS",
+        signed_offset: offset.is_some_and(|f| encoding.fields[f as usize].width() > 12),
+    }
+}
+
+fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Operand {
+    let table = arch.table();
+    let source = *sources;
+    let numbered = matches!(o.role, Role::S0 | Role::S1 | Role::S2 | Role::S3 | Role::Y0Src0 | Role::Y0Src1);
+    if numbered {
+        *sources += 1;
+    }
+    let ty = table.operand_types[o.ty as usize].name;
+    let fmt = match fmt(table.formats[o.format as usize].name, ty) {
+        // One half with zeros above: the result of V_S_EXP_F16 and its like.
+        Fmt::Packed(Half::F16) if o.output && ty.starts_with("OPR_SREG") => Fmt::F16,
+        fmt => fmt,
+    };
+    Operand {
+        role: o.role,
+        field: o.field,
+        size_bits: o.size_bits,
+        fmt,
+        holds: holds(arch, entry, o, ty, fmt),
+        source,
+        output: o.output,
+        input: o.input,
+    }
+}
+
+fn holds(arch: Arch, entry: &Entry, o: &OperandSig, ty: &str, fmt: Fmt) -> Holds {
+    if ty == "OPR_VGPR" {
+        return Holds::Vgpr;
+    }
+    if let (true, Some(field)) = (ty.starts_with("OPR_IMM"), o.field) {
+        let bits = arch.table().encodings[entry.enc as usize].fields[field as usize].width();
+        return Holds::Number { bits, signed: fmt == Fmt::Signed };
+    }
+    let Some(machine) = arch.machine() else { return Holds::Code };
+    if machine.vector.operand_types.contains(&ty) {
+        return Holds::Vector(&machine.vector);
+    }
+    if machine.scalar.operand_types.contains(&ty) { Holds::Scalar(&machine.scalar) } else { Holds::Code }
+}
+
+fn fmt(name: &str, ty: &str) -> Fmt {
+    if ty == "OPR_VCC" {
+        return Fmt::Mask;
+    }
+    match name.trim_start_matches("FMT_").trim_start_matches("NUM_") {
+        "M64" | "M32" => Fmt::Mask,
+        "F16" => Fmt::F16,
+        "BF16" => Fmt::BF16,
+        "F32" => Fmt::F32,
+        "F64" => Fmt::F64,
+        "PK2_F16" | "WMMA_AB_F16" | "WMMA_DC_F16" => Fmt::Packed(Half::F16),
+        "PK2_BF16" | "WMMA_AB_BF16" | "WMMA_DC_BF16" => Fmt::Packed(Half::BF16),
+        "PK2_I16" | "PK2_U16" | "PK2_B16" => Fmt::Packed(Half::Int),
+        "WMMA_DC_F32" => Fmt::F32,
+        n if n.starts_with('U') => Fmt::Unsigned,
+        n if n.starts_with('I') => Fmt::Signed,
+        n if n.starts_with('B') || n == "ANY" => Fmt::Bits,
+        _ => Fmt::Other,
+    }
+}
+
+/// SGPR file indices by operand code (RDNA manuals, *Scalar Source Operands*).
+pub const VCC_LO: usize = 106;
+pub const NULL: usize = 124;
+pub const M0: usize = 125;
+pub const EXEC_LO: usize = 126;
+
+/// What a source code names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// Index in the SGPR file.
+    Sgpr(u16),
+    Vgpr(u16),
+    /// A VGPR that instructions read and none can write.
+    Fixed(u16),
+    Int(i32),
+    /// Index in [`FLOATS`].
+    Float(u8),
+    Literal,
+    Scc,
+    SharedBase,
+    SharedLimit,
+    PrivateBase,
+    PrivateLimit,
+    Invalid,
+}
+
+/// Inline float constants as f16, bf16, f32 and f64 bits.
+pub const FLOATS: [(u16, u16, u32, u64); 9] = [
+    (0x3800, 0x3f00, 0x3f00_0000, 0x3fe0_0000_0000_0000),
+    (0xb800, 0xbf00, 0xbf00_0000, 0xbfe0_0000_0000_0000),
+    (0x3c00, 0x3f80, 0x3f80_0000, 0x3ff0_0000_0000_0000),
+    (0xbc00, 0xbf80, 0xbf80_0000, 0xbff0_0000_0000_0000),
+    (0x4000, 0x4000, 0x4000_0000, 0x4000_0000_0000_0000),
+    (0xc000, 0xc000, 0xc000_0000, 0xc000_0000_0000_0000),
+    (0x4400, 0x4080, 0x4080_0000, 0x4010_0000_0000_0000),
+    (0xc400, 0xc080, 0xc080_0000, 0xc010_0000_0000_0000),
+    (0x3118, 0x3e22, 0x3e22_f983, 0x3fc4_5f30_6dc9_c882),
+];
+
+/// Source codes 0..511 by the names the XML gives them in `OPR_SRC`.
+static CODES: LazyLock<Vec<[Code; 512]>> =
+    LazyLock::new(|| Arch::ALL.into_iter().map(|a| codes(a.table())).collect());
+
+fn codes(table: &ArchTable) -> [Code; 512] {
+    let mut out = [Code::Invalid; 512];
+    let names = table.operand_types.iter().find(|t| t.name == "OPR_SRC").map_or(&[][..], |t| t.values);
+    for &(name, value) in names {
+        let Some(slot) = out.get_mut(value as usize) else { continue };
+        let number = |prefix: &str| name.strip_prefix(prefix).and_then(|n| n.parse::<u16>().ok());
+        *slot = if let Some(v) = number("v") {
+            Code::Vgpr(v)
+        } else if value < 128 {
+            Code::Sgpr(value as u16)
+        } else if let Ok(int) = name.parse::<i32>() {
+            Code::Int(int)
+        } else if let Ok(float) = name.parse::<f32>() {
+            let at = FLOATS.iter().position(|f| (f32::from_bits(f.2) - float).abs() < 1e-6);
+            at.map_or(Code::Invalid, |at| Code::Float(at as u8))
+        } else {
+            match name {
+                "src_literal" => Code::Literal,
+                "src_scc" => Code::Scc,
+                "src_shared_base" => Code::SharedBase,
+                "src_shared_limit" => Code::SharedLimit,
+                "src_private_base" => Code::PrivateBase,
+                "src_private_limit" => Code::PrivateLimit,
+                _ => Code::Invalid,
+            }
+        };
+    }
+    out
+}
+
+/// The meaning of an operand's field value.
+pub fn code(arch: Arch, operand: &Operand, value: u32) -> Code {
+    match operand.holds {
+        Holds::Code => CODES[arch as usize][value as usize & 511],
+        Holds::Vgpr => Code::Vgpr(value as u16),
+        Holds::Vector(file) if (value as usize) < file.read_only.len() => Code::Fixed(value as u16),
+        Holds::Vector(_) => Code::Vgpr(value as u16),
+        Holds::Scalar(file) => Code::Sgpr(file.code(value as u16)),
+        Holds::Number { bits, signed } => Code::Int(number(value, bits, signed)),
+    }
+}
+
+/// A field's value as the number it stands for.
+pub fn number(value: u32, bits: u32, signed: bool) -> i32 {
+    if signed && (1..32).contains(&bits) {
+        return (value << (32 - bits)) as i32 >> (32 - bits);
+    }
+    value as i32
+}
+
+/// The scalar register that holds a lane mask.
+pub fn mask_register(operand: &Operand, value: u32) -> u16 {
+    match operand.holds {
+        Holds::Scalar(file) => file.code(value as u16),
+        _ => value as u16,
+    }
+}
+
+fn mask(width: u32) -> u128 {
+    if width >= 128 { u128::MAX } else { (1 << width) - 1 }
+}
+
+impl Plan {
+    /// An inline integer or float constant, or a literal, as the operand's bits.
+    pub fn constant(&self, inst: &Inst, code: Code, operand: &Operand) -> u128 {
+        let size = operand.size_bits as u32;
+        match code {
+            Code::Int(v) => match operand.fmt {
+                Fmt::Packed(_) => v as u32 as u128 & if size > 32 { 0xffff } else { 0xffff_ffff },
+                _ => v as i128 as u128 & mask(size.max(16)),
+            },
+            Code::Float(at) => {
+                let (h, b, s, d) = FLOATS[at as usize];
+                match operand.fmt {
+                    Fmt::F16 | Fmt::Packed(Half::F16) => h as u128,
+                    Fmt::BF16 | Fmt::Packed(Half::BF16) => b as u128,
+                    _ if size == 64 => d as u128,
+                    _ if self.is_half_of_mix(inst, operand) => h as u128,
+                    _ => s as u128,
+                }
+            }
+            // RDNA manuals, *Literal Expansion to 64 bits*.
+            Code::Literal => {
+                let literal = self.get(inst, self.mods.literal);
+                match operand.fmt {
+                    Fmt::F64 => (literal as u128) << 32,
+                    Fmt::Signed if size == 64 => literal as i32 as u64 as u128,
+                    _ => literal as u128,
+                }
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether a source is f16 by its OPSEL_HI bit. Sources that can be f32 or f16 (V_FMA_MIX_F32 and its like) are the only ones
+    /// of packed encodings that the XML leaves untyped.
+    fn is_half_of_mix(&self, inst: &Inst, operand: &Operand) -> bool {
+        let halves = self.get(inst, self.mods.op_sel_hi) | self.get(inst, self.mods.op_sel_hi_2) << 2;
+        self.packed && operand.fmt == Fmt::Bits && halves >> operand.source & 1 != 0
+    }
+
+    pub fn get(&self, inst: &Inst, field: Option<u8>) -> u32 {
+        field.map_or(0, |f| inst.fields[f as usize])
+    }
+
+    pub fn has_dpp(&self) -> bool {
+        self.mods.dpp_ctrl.is_some() || self.mods.lane_sel.is_some()
+    }
+
+    /// Value of a field that pseudocode names.
+    pub fn named_field(&self, inst: &Inst, table: &'static ArchTable, name: &str) -> u32 {
+        let m = &self.mods;
+        match name {
+            "OFFSET" => match m.offset {
+                Some(at) => {
+                    let value = inst.fields[at as usize];
+                    let width = inst.encoding(table).fields[at as usize].width();
+                    if self.signed_offset {
+                        ((value << (32 - width)) as i32 >> (32 - width)) as u32
+                    } else {
+                        value
+                    }
+                }
+                // DS: one 16-bit offset out of two.
+                None => self.get(inst, m.offset1) << 8 | self.get(inst, m.offset0),
+            },
+            "OFFSET0" => self.get(inst, m.offset0),
+            "OFFSET1" => self.get(inst, m.offset1),
+            "NEG" => self.get(inst, m.neg),
+            "NEG_HI" => self.get(inst, m.neg_hi),
+            "ABS" => self.get(inst, m.abs),
+            "OPSEL" if m.op_sel.is_none() => self.half_bits(inst),
+            "OPSEL" => self.get(inst, m.op_sel),
+            "OPSEL_HI" => self.get(inst, m.op_sel_hi) | self.get(inst, m.op_sel_hi_2) << 2,
+            "CLAMP" => self.get(inst, m.clamp),
+            "OMOD" => self.get(inst, m.omod),
+            "GLC" => self.get(inst, m.glc) & 1,
+            "SIMM16" => self.get(inst, m.simm16),
+            "SIMM32" => self.get(inst, m.literal),
+            other => inst.field(table, other).unwrap_or(0),
+        }
+    }
+
+    /// What OP_SEL would be for the halves that an e32 form names in its register numbers.
+    fn half_bits(&self, inst: &Inst) -> u32 {
+        let high = |o: &&Operand| {
+            let value = self.get(inst, o.field);
+            // A source code counts VGPRs from 256 on.
+            self.e32
+                && o.size_bits == 16
+                && (matches!(o.holds, Holds::Vgpr) || value >= 256)
+                && value & 0x80 != 0
+        };
+        let bit = |o: &Operand| if o.output { 3 } else { o.source };
+        self.operands.iter().filter(high).fold(0, |bits, o| bits | 1 << bit(o))
+    }
+
+    /// Whether an atomic gives its old value back.
+    pub fn returns(&self, inst: &Inst) -> bool {
+        !self.atomic || self.mods.glc.is_none() || self.get(inst, self.mods.glc) & 1 != 0
+    }
+
+    /// The half of a 16-bit register operand: bits to shift.
+    pub fn half_shift(&self, inst: &Inst, operand: &Operand, reg: u16, dest: bool) -> u32 {
+        if operand.size_bits != 16 || self.packed {
+            return 0;
+        }
+        if self.e32 {
+            return if reg & 0x80 != 0 { 16 } else { 0 };
+        }
+        let bit = if dest { 3 } else { operand.source as u32 };
+        if self.get(inst, self.mods.op_sel) >> bit & 1 != 0 { 16 } else { 0 }
+    }
+
+    /// The register number without the half bit of e32 forms.
+    pub fn register(&self, operand: &Operand, reg: u16) -> u16 {
+        if operand.size_bits == 16 && self.e32 { reg & 0x7f } else { reg }
+    }
+}
+
+/// The lane that DPP reads for `lane`, within the wave; `None` if outside the row.
+pub fn dpp16_source(ctrl: u32, lane: u32) -> Option<u32> {
+    let row = lane & !15;
+    let at = lane & 15;
+    let n = ctrl & 15;
+    match ctrl {
+        0x000..=0x0ff => Some(lane & !3 | ctrl >> (2 * (lane & 3)) & 3),
+        0x101..=0x10f => (at + n < 16).then_some(lane + n),
+        0x111..=0x11f => at.checked_sub(n).map(|a| row | a),
+        0x121..=0x12f => Some(row | (at + 16 - n) & 15),
+        0x140 => Some(row | (15 - at)),
+        0x141 => Some(lane & !7 | (7 - (lane & 7))),
+        0x150..=0x15f => Some(row | n),
+        0x160..=0x16f => Some(row | (at ^ n)),
+        _ => None,
+    }
+}

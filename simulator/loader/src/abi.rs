@@ -1,0 +1,118 @@
+//! What a compiled kernel finds when it starts (LLVM AMDGPUUsage, *Kernel Dispatch* and *Initial Kernel Execution State*): its image in
+//! memory, hidden arguments, the dispatch packet, registers.
+
+use super::code_object::Kernel;
+use wavesim_engine::sched::dispatch::{InitialState, Layout};
+use wavesim_isa::arch::Arch;
+use wavesim_machine::machine::VGPRS;
+use wavesim_machine::memory::{AllocError, Memory};
+
+/// The launch's shape, as the hidden arguments and the packet tell it.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// In workgroups.
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_lds: u32,
+}
+
+impl Shape {
+    /// Work-items of a dimension in the whole grid; the packet has 32 bits for it.
+    fn items(&self, dim: usize) -> u32 {
+        self.grid[dim].saturating_mul(self.block[dim])
+    }
+}
+
+/// Writes an argument into the kernarg segment; what does not fit is cut off.
+pub fn put(kernarg: &mut [u8], offset: u32, size: u32, value: &[u8]) {
+    let at = offset as usize;
+    let len = value.len().min(size as usize).min(kernarg.len().saturating_sub(at));
+    if len != 0 {
+        kernarg[at..at + len].copy_from_slice(&value[..len]);
+    }
+}
+
+/// Hidden arguments (*Code Object V5 Metadata*); those that need a runtime stay 0.
+pub fn hidden(kernel: &Kernel, shape: &Shape, kernarg: &mut [u8]) {
+    for arg in kernel.args.iter().flatten() {
+        let dim = match arg.kind.as_bytes().last() {
+            Some(b'y') => 1,
+            Some(b'z') => 2,
+            _ => 0,
+        };
+        let value: u64 = match arg.kind.as_str() {
+            k if k.starts_with("hidden_block_count_") => shape.grid[dim] as u64,
+            k if k.starts_with("hidden_group_size_") => shape.block[dim] as u64,
+            "hidden_grid_dims" => (0..3).rev().find(|d| shape.items(*d) > 1).map_or(1, |d| d as u64 + 1),
+            "hidden_dynamic_lds_size" => shape.dynamic_lds as u64,
+            "hidden_private_base" => wavesim_machine::memory::PRIVATE_BASE >> 32,
+            "hidden_shared_base" => wavesim_machine::memory::SHARED_BASE >> 32,
+            _ => continue,
+        };
+        put(kernarg, arg.offset, arg.size, &value.to_le_bytes());
+    }
+}
+
+/// An AQL dispatch packet (HSA Platform System Architecture, *Kernel Dispatch Packet*).
+pub fn packet(memory: &mut Memory, shape: &Shape, kernel: &Kernel, kernarg: u64) -> Result<u64, AllocError> {
+    let mut p = [0u8; 64];
+    for d in 0..3 {
+        p[4 + 2 * d..6 + 2 * d].copy_from_slice(&(shape.block[d] as u16).to_le_bytes());
+        p[12 + 4 * d..16 + 4 * d].copy_from_slice(&shape.items(d).to_le_bytes());
+    }
+    p[24..28].copy_from_slice(&kernel.private_segment.to_le_bytes());
+    p[28..32].copy_from_slice(&kernel.group_segment.saturating_add(shape.dynamic_lds).to_le_bytes());
+    p[40..48].copy_from_slice(&kernarg.to_le_bytes());
+    let at = memory.alloc(64, 64, "dispatch packet")?;
+    let written = memory.write(at, &p);
+    debug_assert!(written.is_ok());
+    Ok(at)
+}
+
+/// MODE as compilers have it unless told otherwise: rounding to nearest even, denormals kept; where the bits exist, DX10_CLAMP and IEEE.
+pub fn default_mode(arch: Arch) -> u32 {
+    match arch {
+        Arch::Rdna3 | Arch::Rdna35 => 0x3f0,
+        Arch::Rdna4 | Arch::RiscvGpu => 0xf0,
+    }
+}
+
+/// VGPRs of a wave: the granulated count of the descriptor (LLVM AMDGPUUsage, *compute_pgm_rsrc1*).
+fn vgprs(kernel: &Kernel) -> u16 {
+    let granule = if kernel.properties >> 10 & 1 == 1 { 8 } else { 4 };
+    (((kernel.rsrc1 & 63) + 1) * granule).min(VGPRS as u32) as u16
+}
+
+/// User SGPRs in the descriptor's order, then MODE and ids.
+pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64) -> InitialState {
+    let mut values = Vec::new();
+    let mut pair = |bit: u32, value: u64| {
+        if kernel.properties >> bit & 1 == 1 {
+            values.extend([value as u32, (value >> 32) as u32]);
+        }
+    };
+    pair(1, packet);
+    pair(2, 0);
+    pair(3, kernarg);
+    pair(4, 0);
+    if kernel.properties >> 6 & 1 == 1 {
+        values.push(kernel.private_segment);
+    }
+    let (r1, r2) = (kernel.rsrc1, kernel.rsrc2);
+    let gfx12 = kernel.arch == Arch::Rdna4;
+    let mut mode = r1 >> 12 & 0xff;
+    if !gfx12 {
+        mode |= (r1 >> 21 & 1) << 8 | (r1 >> 23 & 1) << 9;
+    }
+    InitialState {
+        layout: Layout::Hsa {
+            first_system_sgpr: (r2 >> 1 & 31) as u16,
+            group_ids: [r2 >> 7 & 1 == 1, r2 >> 8 & 1 == 1, r2 >> 9 & 1 == 1],
+            architected: gfx12,
+            item_id_dims: (r2 >> 11 & 3) as u8,
+        },
+        mode,
+        sgprs: vec![(0, values)],
+        vgprs: vgprs(kernel),
+    }
+}

@@ -1,0 +1,166 @@
+//! Assembly files as input: read for the machine that was asked for or that they name, and made into code objects whose instructions
+//! know their lines.
+
+use super::code_object;
+use super::prepared::{Prepared, Source};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use wavesim_asm::error::{AsmError, Span};
+use wavesim_asm::program::{self, File, LineError, Program};
+use wavesim_asm::{Options, object};
+use wavesim_engine::sched::dispatch::Registers;
+use wavesim_files::{FileError, Files};
+use wavesim_isa::arch::Arch;
+
+/// Files larger than this are not included.
+const MAX_FILE: u64 = 64 << 20;
+
+/// How to read a file.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// Instead of the one that `.amdgcn_target` names; RDNA 3 if neither says.
+    pub arch: Option<Arch>,
+    /// Instead of the one that kernel descriptors say.
+    pub wave: Option<u32>,
+    pub defines: Vec<(String, i64)>,
+    /// Where files to include are looked for: the first that has it.
+    pub folders: Vec<PathBuf>,
+    /// Which files it may include.
+    pub files: Files,
+}
+
+impl Reading {
+    /// Reads a file; the options are those that it was assembled for.
+    pub fn read(&self, name: &str, text: &str) -> (Program, Options, Vec<LineError>) {
+        // Definitions that no text read has a use for.
+        let unused: RefCell<Vec<&str>> = RefCell::new(self.defines.iter().map(|d| d.0.as_str()).collect());
+        let note_names = |text: &[u8]| {
+            if !unused.borrow().is_empty() {
+                let words = text.split(|b| !b.is_ascii_alphanumeric() && !b"_.$@".contains(b));
+                let words: HashSet<&[u8]> = words.collect();
+                unused.borrow_mut().retain(|name| !words.contains(name.as_bytes()));
+            }
+        };
+        note_names(text.as_bytes());
+        // Files that the input has reached for outside of its folders: they may be anything, and are not quoted.
+        let foreign: RefCell<HashSet<String>> = RefCell::default();
+        let open = |name: &str| {
+            let (bytes, path) = self.open(name).map_err(|e| io::Error::other(e.reason()))?;
+            note_names(&bytes);
+            if !self.is_own(&path) {
+                foreign.borrow_mut().insert(name.to_string());
+            }
+            Ok(bytes)
+        };
+        let any_target = self.arch.is_none();
+        let file = File { name, text, defines: &self.defines, open: &open, any_target };
+        let once = |wave: u32| {
+            let options = Options::new(self.arch.unwrap_or(Arch::Rdna3)).wave(wave);
+            let (program, errors) = program::read_file(&file, &options);
+            let options = Options { arch: program.arch, ..options };
+            (program, options, errors)
+        };
+        let first = once(self.wave.unwrap_or(32));
+        // Descriptors stand behind the code whose wave size they say.
+        let mut read = match first.0.wave() {
+            64 if self.wave.is_none() => once(64),
+            _ => first,
+        };
+        let mut unquoted = HashSet::new();
+        read.2.retain_mut(|e| {
+            if !foreign.borrow().contains(&e.file) {
+                return true;
+            }
+            let message = "this is not assembly (files outside of the input's folders are not quoted)";
+            e.error = AsmError::new(Span::default(), message);
+            (e.column, e.text) = (1, String::new());
+            unquoted.insert(e.file.clone())
+        });
+        for define in unused.borrow().iter() {
+            let message = format!("-D {define}: no symbol is called `{define}`");
+            read.2.push(LineError { file: name.to_string(), ..LineError::whole(message) });
+        }
+        read
+    }
+
+    /// The first of that name.
+    fn open(&self, name: &str) -> Result<(Vec<u8>, PathBuf), FileError> {
+        let candidates = self.folders.iter().map(|f| f.join(name)).chain([Path::new(name).to_path_buf()]);
+        let mut refused = None;
+        for path in candidates {
+            match self.files.read(&path, MAX_FILE) {
+                Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                // The name may stand for another file in a folder to come.
+                Err(e @ (FileError::Outside { .. } | FileError::Irregular(_))) => refused = Some(e),
+                result => return result.map(|bytes| (bytes, path)),
+            }
+        }
+        let missing = || io::Error::new(io::ErrorKind::NotFound, "there is no such file");
+        Err(refused.unwrap_or_else(|| FileError::Io { path: name.to_string(), source: missing() }))
+    }
+
+    /// Whether a file lies in one of the folders or deeper, links resolved.
+    fn is_own(&self, path: &Path) -> bool {
+        let resolved = |p: &Path| if p.as_os_str().is_empty() { Path::new(".") } else { p }.canonicalize();
+        let Ok(path) = resolved(path) else { return false };
+        self.folders.iter().any(|folder| resolved(folder).is_ok_and(|folder| path.starts_with(folder)))
+    }
+
+    /// Assembles a file with kernels.
+    pub fn assemble(&self, name: &str, text: &str) -> Result<Assembled, Vec<LineError>> {
+        let (mut program, options, mut errors) = self.read(name, text);
+        if program.kernels().next().is_none() && errors.is_empty() {
+            let message = format!("{name} has no kernel: an .amdhsa_kernel block makes one");
+            return Err(vec![LineError { file: name.to_string(), ..LineError::whole(message) }]);
+        }
+        let object = if errors.is_empty() { object::write(&mut program, &options) } else { Ok(Vec::new()) };
+        match object {
+            Ok(object) if errors.is_empty() => {
+                let source = Source { name: name.to_string(), text: text.to_string() };
+                return Ok(Assembled { object, program, source });
+            }
+            Ok(_) => {}
+            Err(more) => errors.extend(more),
+        }
+        errors.sort_by_key(|e| e.line);
+        Err(errors)
+    }
+}
+
+/// An assembly file's code object, and where its instructions come from.
+pub struct Assembled {
+    pub object: Vec<u8>,
+    program: Program,
+    source: Source,
+}
+
+impl Assembled {
+    /// Gives the instructions of a program made of this object their lines, and its labels their names.
+    pub fn annotate(self, prepared: &mut Prepared) {
+        let code = self.program.sections.iter().position(|s| s.name == code_object::TEXT);
+        let listed = self.program.listing.iter().filter(|l| Some(l.section) == code);
+        let lines: HashMap<u64, u32> = listed.map(|l| (l.offset, l.line as u32)).collect();
+        for (pc, line) in prepared.program.pcs.iter().zip(&mut prepared.program.lines) {
+            *line = lines.get(pc).copied().unwrap_or(0);
+        }
+        // The descriptor rounds counts of registers, or leaves them out.
+        let entry = prepared.shape.entry_pc;
+        let starts_here = |name: &&str| self.program.labels().any(|l| l == (*name, code.unwrap_or(0), entry));
+        if let Some(kernel) = self.program.kernels().find(starts_here) {
+            let most = Registers::ALL;
+            let registers = &mut prepared.shape.registers;
+            let [vgprs, sgprs] = self.program.registers(kernel);
+            if let Some(vgprs) = vgprs {
+                registers.vgprs = vgprs.clamp(1, most.vgprs as u32) as u16;
+            }
+            if let Some(sgprs) = sgprs {
+                registers.sgprs = sgprs.min(most.sgprs as u32) as u16;
+            }
+        }
+        let labels = self.program.labels().filter(|l| Some(l.1) == code && !l.0.contains('#'));
+        prepared.labels = labels.map(|(name, _, offset)| (name.to_string(), offset)).collect();
+        prepared.source = Some(self.source);
+    }
+}

@@ -1,0 +1,306 @@
+//! Bundles of code objects for several targets, as clang makes them for HIP (LLVM: *Clang Offload Bundler*, sections *Bundled Binary
+//! File Layout* and *Compression and Decompression*), compressed ones, and executables of the host with bundles inside.
+
+use super::code_object::{LoadError, Wish};
+use object::{Object, ObjectSection};
+use std::borrow::Cow;
+use std::io::Read;
+use wavesim_isa::arch::Arch;
+
+const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+const COMPRESSED: &[u8] = b"CCOB";
+/// Section of a HIP executable that holds its bundles.
+const FAT_SECTION: &str = ".hip_fatbin";
+/// Bytes of a decompressed bundle at most: so many, or so many times the file's where that is more. Real ones come near neither.
+const MAX_CONTENT: u64 = 128 << 20;
+const MAX_RATIO: u64 = 32;
+/// Compilers pad bundles that follow one another to pages.
+const PAGE: usize = 4096;
+
+/// A code object in a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// `hipv4-amdgcn-amd-amdhsa--gfx1100`.
+    pub id: String,
+    pub object: &'a [u8],
+}
+
+impl Entry<'_> {
+    /// `gfx1100`, `gfx11-generic`: the last part of the name, without features (`:xnack+`).
+    pub fn processor(&self) -> Option<&str> {
+        let at = self.id.rfind("gfx")?;
+        self.id[at..].split(':').next()
+    }
+
+    fn arch(&self) -> Option<Arch> {
+        self.processor().and_then(Arch::from_mcpu)
+    }
+
+    /// Whether a device as wished runs it.
+    fn fits(&self, wish: &Wish) -> bool {
+        match (&wish.processor, wish.arch) {
+            (Some(processor), _) => self.processor() == Some(processor),
+            (None, Some(arch)) => self.arch() == Some(arch),
+            (None, None) => self.arch().is_some(),
+        }
+    }
+
+    /// Code for all processors of a generation.
+    fn generic_for(&self, wish: &Wish) -> bool {
+        let arch = wish.arch.or(wish.processor.as_deref().and_then(Arch::from_mcpu));
+        match self.processor() {
+            Some("gfx11-generic") => arch.is_none_or(|a| a != Arch::Rdna4),
+            Some("gfx12-generic") => arch.is_none_or(|a| a == Arch::Rdna4),
+            _ => false,
+        }
+    }
+}
+
+/// Whether these bytes are, or hold, bundles.
+pub fn is_bundle(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC) || bytes.starts_with(COMPRESSED)
+}
+
+/// The code object for the device wished for; other files as they are.
+pub fn pick<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadError> {
+    if is_bundle(bytes) {
+        return from_bundles(bytes, wish);
+    }
+    match fat_section(bytes) {
+        Some(section) => from_bundles(section, wish),
+        None => Ok(Cow::Borrowed(bytes)),
+    }
+}
+
+/// Section of a host's executable, if that is what this is.
+fn fat_section(bytes: &[u8]) -> Option<&[u8]> {
+    let file = object::File::parse(bytes).ok()?;
+    file.section_by_name(FAT_SECTION)?.data().ok()
+}
+
+/// One or several bundles, one behind the other.
+fn from_bundles<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadError> {
+    let (mut has, mut found): (Vec<String>, Option<Cow<'a, [u8]>>) = (Vec::new(), None);
+    let mut rest = bytes;
+    while is_bundle(rest) && found.is_none() {
+        let (content, len) = match rest.starts_with(COMPRESSED) {
+            true => decompress(rest).map(|(content, len)| (Cow::Owned(content), len))?,
+            false => (Cow::Borrowed(rest), end(rest)?),
+        };
+        let list = entries(&content)?;
+        has.extend(list.iter().filter_map(Entry::processor).map(str::to_string));
+        let chosen = list.iter().find(|e| e.fits(wish)).or(list.iter().find(|e| e.generic_for(wish)));
+        if let Some(entry) = chosen {
+            found = Some(match &content {
+                Cow::Borrowed(_) => {
+                    // The same bytes, of the input's lifetime.
+                    let at = entry.object.as_ptr() as usize - rest.as_ptr() as usize;
+                    Cow::Borrowed(&rest[at..at + entry.object.len()])
+                }
+                Cow::Owned(_) => Cow::Owned(entry.object.to_vec()),
+            });
+        }
+        let next = len.max(1).next_multiple_of(PAGE);
+        rest = rest.get(next..).unwrap_or_default();
+    }
+    found.ok_or_else(|| LoadError::NotInBundle { wish: wish.to_string(), has: has.join(", ") })
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
+}
+
+fn bad(what: &str) -> LoadError {
+    LoadError::Bad(format!("bundle: {what}"))
+}
+
+/// Entries of an uncompressed bundle. Those for the host are empty, or none of our business.
+pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, LoadError> {
+    let mut out = Vec::new();
+    let mut at = MAGIC.len() + 8;
+    let count = number(bytes, MAGIC.len()).ok_or_else(|| bad("it ends in its header"))?;
+    for index in 0..count {
+        let entry =
+            header(bytes, &mut at).ok_or_else(|| bad(&format!("the header of entry {index} is cut off")))?;
+        let (offset, size, id) = entry;
+        let object = offset.checked_add(size).and_then(|end| bytes.get(offset..end));
+        let object =
+            object.ok_or_else(|| bad(&format!("{size} bytes at {offset} for {id} are beyond its end")))?;
+        out.push(Entry { id, object });
+    }
+    Ok(out)
+}
+
+/// Offset, size and name of the entry whose header is at `at`.
+fn header(bytes: &[u8], at: &mut usize) -> Option<(usize, usize, String)> {
+    let field = |k: usize| usize::try_from(number(bytes, *at + 8 * k)?).ok();
+    let (offset, size, len) = (field(0)?, field(1)?, field(2)?);
+    let name = *at + 24;
+    let id = bytes.get(name..name.checked_add(len)?)?;
+    *at = name + len;
+    Some((offset, size, String::from_utf8_lossy(id).into_owned()))
+}
+
+/// Where a bundle ends.
+fn end(bytes: &[u8]) -> Result<usize, LoadError> {
+    let ends = entries(bytes)?
+        .iter()
+        .map(|e| e.object.as_ptr() as usize - bytes.as_ptr() as usize + e.object.len())
+        .max();
+    Ok(ends.unwrap_or(MAGIC.len()))
+}
+
+/// A compressed bundle's content, and its own length in the file. Its header: magic, version (u16), method (u16: 0 zlib, 1 Zstandard),
+/// from version 2 on the file's size, the content's size (both u32; u64 from version 3 on), 8 bytes of a hash.
+fn decompress(bytes: &[u8]) -> Result<(Vec<u8>, usize), LoadError> {
+    let short = || bad("it ends in its header");
+    let half = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as u64);
+    let version = half(4).ok_or_else(short)?;
+    let method = half(6).ok_or_else(short)?;
+    let (file_size, size, header) = match version {
+        1 => (Some(bytes.len() as u64), word(8), 20),
+        2 => (word(8), word(12), 24),
+        3 => (number(bytes, 8), number(bytes, 16), 32),
+        other => {
+            return Err(bad(&format!(
+                "version {other} of the compressed format is unknown; 1 to 3 are known"
+            )));
+        }
+    };
+    let (file_size, size) = file_size.zip(size).ok_or_else(short)?;
+    let len = usize::try_from(file_size).ok().filter(|len| (header..=bytes.len()).contains(len));
+    let len =
+        len.ok_or_else(|| bad(&format!("it says that it has {file_size} bytes, of {}", bytes.len())))?;
+    if size > MAX_CONTENT.max(len as u64 * MAX_RATIO) {
+        return Err(bad(&format!("{size} bytes of content")));
+    }
+    let packed = &bytes[header..len];
+    let mut content = Vec::new();
+    // One byte more than announced tells that there is more.
+    let unpacked = match method {
+        0 => flate2::read::ZlibDecoder::new(packed).take(size + 1).read_to_end(&mut content),
+        1 => match ruzstd::decoding::StreamingDecoder::new(packed) {
+            Ok(decoder) => decoder.take(size + 1).read_to_end(&mut content),
+            Err(e) => return Err(bad(&format!("Zstandard: {e}"))),
+        },
+        other => {
+            return Err(bad(&format!(
+                "compression method {other} is unknown; 0 (zlib) and 1 (Zstandard) are known"
+            )));
+        }
+    };
+    unpacked.map_err(|e| bad(&format!("damaged: {e}")))?;
+    if content.len() as u64 != size {
+        return Err(bad(&format!("its content has not the {size} bytes that it says")));
+    }
+    Ok((content, len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle(list: &[(&str, &[u8])]) -> Vec<u8> {
+        let header: usize = 32 + list.iter().map(|(id, _)| 24 + id.len()).sum::<usize>();
+        let (mut out, mut data) = (MAGIC.to_vec(), Vec::new());
+        out.extend((list.len() as u64).to_le_bytes());
+        for (id, object) in list {
+            for n in [header + data.len(), object.len(), id.len()] {
+                out.extend((n as u64).to_le_bytes());
+            }
+            out.extend(id.bytes());
+            data.extend_from_slice(object);
+        }
+        out.extend(data);
+        out
+    }
+
+    fn wish(processor: Option<&str>, arch: Option<Arch>) -> Wish {
+        Wish { processor: processor.map(str::to_string), arch }
+    }
+
+    const LIST: [(&str, &[u8]); 4] = [
+        ("host-x86_64-unknown-linux--", b""),
+        ("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+", b"cdna"),
+        ("hipv4-amdgcn-amd-amdhsa--gfx1101", b"one"),
+        ("hip-amdgcn-amd-amdhsa-unknown-gfx12-generic", b"generic"),
+    ];
+
+    fn check(bytes: &[u8]) {
+        let pick = |w| pick(bytes, &w).map(|object| object.into_owned()).map_err(|e| e.to_string());
+        assert_eq!(pick(wish(None, None)).unwrap(), b"one");
+        assert_eq!(pick(wish(Some("gfx1101"), None)).unwrap(), b"one");
+        assert_eq!(pick(wish(None, Some(Arch::Rdna4))).unwrap(), b"generic");
+        assert_eq!(pick(wish(Some("gfx1201"), None)).unwrap(), b"generic");
+        let wrong = pick(wish(Some("gfx1150"), Some(Arch::Rdna35))).unwrap_err();
+        assert_eq!(wrong, "no code object for gfx1150 in the bundle; it has gfx90a, gfx1101, gfx12-generic");
+    }
+
+    #[test]
+    fn entries_are_picked_by_target() {
+        check(&bundle(&LIST));
+        // Padding, then the next.
+        let mut two = bundle(&LIST[..2]);
+        two.resize(PAGE, 0);
+        two.extend(bundle(&LIST[2..]));
+        check(&two);
+        assert_eq!(*pick(b"\x7fELF and so on", &wish(None, None)).unwrap(), *b"\x7fELF and so on");
+    }
+
+    fn zlib(content: &[u8]) -> Vec<u8> {
+        use std::io::Write;
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(content).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn compressed(version: u16, method: u16, size: u64, packed: &[u8]) -> Vec<u8> {
+        let mut out = COMPRESSED.to_vec();
+        out.extend(version.to_le_bytes());
+        out.extend(method.to_le_bytes());
+        let total = packed.len() as u64 + [0, 20, 24, 32][version as usize];
+        match version {
+            1 => out.extend((size as u32).to_le_bytes()),
+            2 => out.extend([(total as u32).to_le_bytes(), (size as u32).to_le_bytes()].concat()),
+            _ => out.extend([total.to_le_bytes(), size.to_le_bytes()].concat()),
+        }
+        out.extend([0; 8]);
+        out.extend_from_slice(packed);
+        out
+    }
+
+    #[test]
+    fn compressed_bundles() {
+        let plain = bundle(&LIST);
+        let zstd = ruzstd::encoding::compress_to_vec(&plain[..], ruzstd::encoding::CompressionLevel::Fastest);
+        for version in 1..=3 {
+            for (method, packed) in [(0, zlib(&plain)), (1, zstd.clone())] {
+                check(&compressed(version, method, plain.len() as u64, &packed));
+                for size in [0, plain.len() as u64 - 1, plain.len() as u64 + 1] {
+                    let wrong =
+                        pick(&compressed(version, method, size, &packed), &wish(None, None)).unwrap_err();
+                    assert!(wrong.to_string().contains("bytes that it says"), "{wrong}");
+                }
+            }
+        }
+        let wrong = pick(&compressed(3, 7, 5, b"x"), &wish(None, None)).unwrap_err();
+        assert!(wrong.to_string().contains("method 7 is unknown"), "{wrong}");
+    }
+
+    #[test]
+    fn damaged_bundles_are_errors() {
+        let plain = bundle(&LIST);
+        let packed = compressed(2, 0, plain.len() as u64, &zlib(&plain));
+        for whole in [&plain, &packed] {
+            for len in 0..whole.len() - 8 {
+                if is_bundle(&whole[..len]) {
+                    assert!(pick(&whole[..len], &wish(Some("gfx12-generic"), None)).is_err(), "{len}");
+                }
+            }
+        }
+        let mut many = plain.clone();
+        many[24..32].fill(0xff);
+        assert!(pick(&many, &wish(None, None)).is_err());
+    }
+}

@@ -1,0 +1,367 @@
+//! HSA code objects (LLVM AMDGPUUsage, *Code Object V5*): image, kernel descriptor, metadata.
+
+use super::bundle;
+use super::image::Image;
+use object::{Object, ObjectKind, ObjectSection, ObjectSymbol};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use wavesim_engine::sched::dispatch::Registers;
+use wavesim_isa::arch::Arch;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("not a code object: {0}")]
+    Elf(#[from] object::Error),
+    #[error("this is {0}")]
+    Foreign(String),
+    #[error("processor 0x{0:02x} of e_flags is none of rdna3, rdna3.5, rdna4")]
+    Processor(u32),
+    #[error("no kernel `{name}`; the code object has {has}")]
+    NoKernel { name: String, has: String },
+    #[error("no code object for {wish} in the bundle; it has {has}")]
+    NotInBundle { wish: String, has: String },
+    #[error("the code object is for {object}, not {wish}")]
+    Target { object: &'static str, wish: String },
+    #[error("code object version {0}: versions 3 to 6 are known")]
+    Version(String),
+    #[error("an object file that is not linked (`ld.lld -shared` links it)")]
+    NotLinked,
+    #[error("`{0}` is defined nowhere in the code object")]
+    Undefined(String),
+    #[error("relocation type {r_type} at 0x{at:x} is unknown")]
+    Relocation { r_type: u32, at: u64 },
+    #[error("bad code object: {0}")]
+    Bad(String),
+}
+
+/// The section that holds the code.
+pub const TEXT: &str = ".text";
+
+/// A kernel of a code object.
+pub struct Kernel {
+    pub arch: Arch,
+    pub image: Image,
+    /// `.text` by virtual address.
+    pub text: (u64, Vec<u8>),
+    /// Virtual address of the entry.
+    pub entry: u64,
+    pub group_segment: u32,
+    pub private_segment: u32,
+    pub rsrc1: u32,
+    pub rsrc2: u32,
+    /// Enables of user SGPRs.
+    pub properties: u16,
+    pub kernarg_size: u32,
+    /// Of the metadata; `None` where there is none, as in hand-written assembly.
+    pub args: Option<Vec<Arg>>,
+    /// Work-items of a workgroup, where the metadata says so (`.reqd_workgroup_size`).
+    pub block: Option<[u32; 3]>,
+    /// `.vgpr_count` and `.sgpr_count` of the metadata, likewise.
+    pub counts: [Option<u32>; 2],
+    /// Names of places in `.text`, by offset there.
+    pub labels: Vec<(String, u64)>,
+}
+
+/// An argument of the metadata.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Arg {
+    /// Compilers may leave it out.
+    #[serde(rename = ".name")]
+    pub name: Option<String>,
+    #[serde(rename = ".value_kind")]
+    pub kind: String,
+    #[serde(rename = ".offset")]
+    pub offset: u32,
+    #[serde(rename = ".size")]
+    pub size: u32,
+}
+
+impl Kernel {
+    /// The arguments that the kernel's source has, as far as metadata tells of them.
+    pub fn explicit(&self) -> impl Iterator<Item = &Arg> {
+        self.args.iter().flatten().filter(|a| !a.kind.starts_with("hidden_"))
+    }
+}
+
+impl Kernel {
+    /// Lanes of a wave.
+    pub fn wave_size(&self) -> u32 {
+        if self.properties >> 10 & 1 == 1 { 32 } else { 64 }
+    }
+
+    /// Registers of a wave: VGPRs as the descriptor has them, in granules of 8 (wave32) or 4, or as the metadata says more exactly. SGPRs
+    /// are not in the descriptor: the processors allocate all of them, so that only what the metadata declares is left to hold a kernel to.
+    pub fn registers(&self) -> Registers {
+        let granule = if self.wave_size() == 32 { 8 } else { 4 };
+        let allocated = ((self.rsrc1 & 63) + 1) * granule;
+        let [vgprs, sgprs] = self.counts;
+        let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(granule) == allocated);
+        let most = Registers::ALL;
+        Registers {
+            vgprs: exact.unwrap_or(allocated).min(most.vgprs as u32) as u16,
+            sgprs: sgprs.map_or(most.sgprs, |n| n.min(most.sgprs as u32) as u16),
+        }
+    }
+}
+
+impl Arg {
+    /// A pointer to memory of the workgroup, whose size the launch says.
+    pub fn is_local(&self) -> bool {
+        self.kind == "dynamic_shared_pointer"
+    }
+}
+
+/// `e_flags`' processor numbers (LLVM AMDGPUUsage, *AMDGPU Processors*: EF_AMDGPU_MACH).
+fn processor(mach: u32) -> Option<Arch> {
+    Some(match mach {
+        // The last of each: code for a whole generation (`gfx11-generic`, `gfx12-generic`).
+        0x41 | 0x44 | 0x46 | 0x47 | 0x54 => Arch::Rdna3,
+        0x43 | 0x4a | 0x55 | 0x58 => Arch::Rdna35,
+        0x48 | 0x4e | 0x59 => Arch::Rdna4,
+        _ => return None,
+    })
+}
+
+/// Which code object of a file that has several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// By LLVM's name; this or [`Wish::arch`] or neither.
+    pub processor: Option<String>,
+    pub arch: Option<Arch>,
+}
+
+impl fmt::Display for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.processor, self.arch) {
+            (Some(processor), _) => write!(f, "{processor}"),
+            (None, Some(arch)) => write!(f, "{}", arch.name()),
+            (None, None) => write!(f, "any target of this simulator"),
+        }
+    }
+}
+
+/// The code object in a file: its own bytes, or out of a bundle.
+pub fn open<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadError> {
+    let object = bundle::pick(bytes, wish)?;
+    match foreign(&object) {
+        Some(what) => Err(LoadError::Foreign(what)),
+        None => Ok(object),
+    }
+}
+
+/// Whether a file's first bytes say that it is a code object or holds some; other files may be words.
+pub fn is_object(bytes: &[u8]) -> bool {
+    bytes.starts_with(ELF_MAGIC) || bundle::is_bundle(bytes)
+}
+
+/// What a file is that is certainly neither code of a GPU nor a container of some that can be opened here, and what makes such a thing of it.
+pub fn foreign(bytes: &[u8]) -> Option<String> {
+    if bytes.starts_with(ELF_MAGIC) && !is_amdgpu(bytes) {
+        let machine = object::File::parse(bytes).map(|file| file.architecture());
+        let machine = match machine {
+            Ok(object::Architecture::Unknown) | Err(_) => "another machine".to_string(),
+            Ok(machine) => format!("{machine:?}"),
+        };
+        return Some(format!("an ELF file for {machine}, not for an AMD GPU, and has no bundle in it"));
+    }
+    let format = FOREIGN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|f| f.1);
+    format.map(str::to_string)
+}
+
+const ELF_MAGIC: &[u8] = b"\x7fELF";
+
+/// Files that toolchains make beside code objects, by their first bytes.
+const FOREIGN: [(&[u8], &str); 5] = [
+    (b"BC\xc0\xde", "LLVM bitcode (`clang -target amdgcn-amd-amdhsa -mcpu=…` compiles it)"),
+    (b"!<arch>\n", "an archive (`ar x` takes it apart)"),
+    (b"!<thin>\n", "an archive that names its files"),
+    (
+        &[0x10, 0xff, 0x10, 0xad],
+        "an offload package (`clang-offload-packager --image=file=…` takes it apart)",
+    ),
+    (&[0xcf, 0xfa, 0xed, 0xfe], "a Mach-O file"),
+];
+
+/// EM_AMDGPU.
+const MACHINE: [u8; 2] = [0xe0, 0];
+
+/// Whether these bytes begin like a code object.
+pub fn is_amdgpu(bytes: &[u8]) -> bool {
+    bytes.starts_with(ELF_MAGIC) && bytes.get(18..20) == Some(&MACHINE)
+}
+
+/// Refuses what is no code object, or cannot be run as it stands. The version is in the ELF header (AMDGPUUsage, *ELF Header*: ELFABIVERSION_AMDGPU_HSA).
+fn check(bytes: &[u8], file: &object::File) -> Result<(), LoadError> {
+    if let Some(what) = foreign(bytes) {
+        return Err(LoadError::Foreign(what));
+    }
+    match bytes.get(8) {
+        Some(1..=4) => {}
+        Some(0) => return Err(LoadError::Version("2 or unknown".into())),
+        other => {
+            return Err(LoadError::Version(other.map_or("unknown".into(), |v| (*v as u32 + 2).to_string())));
+        }
+    }
+    if file.kind() == ObjectKind::Relocatable {
+        return Err(LoadError::NotLinked);
+    }
+    Ok(())
+}
+
+/// Names of the kernels in a code object.
+pub fn kernels(bytes: &[u8]) -> Result<Vec<String>, LoadError> {
+    let file = object::File::parse(bytes)?;
+    let mut names: Vec<String> = file
+        .dynamic_symbols()
+        .chain(file.symbols())
+        .filter_map(|s| s.name().ok().and_then(|n| n.strip_suffix(".kd")).map(str::to_string))
+        .collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// The architecture that the ELF header's flags name.
+pub fn arch_of(file: &object::File) -> Result<Arch, LoadError> {
+    let flags = match file.flags() {
+        object::FileFlags::Elf { e_flags, .. } => e_flags & 0xff,
+        _ => return Err(LoadError::Bad("not ELF".into())),
+    };
+    processor(flags).ok_or(LoadError::Processor(flags))
+}
+
+pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
+    let file = object::File::parse(bytes)?;
+    check(bytes, &file)?;
+    let arch = arch_of(&file)?;
+    let descriptor = format!("{kernel}.kd");
+    let symbol = file.dynamic_symbols().chain(file.symbols()).find(|s| s.name() == Ok(descriptor.as_str()));
+    let Some(symbol) = symbol else {
+        let names: Vec<String> = kernels(bytes)?.iter().map(|n| format!("`{n}`")).collect();
+        return Err(LoadError::NoKernel { name: kernel.into(), has: names.join(", ") });
+    };
+    let image = Image::read(&file, bytes.len())?;
+    let at = symbol.address();
+    let kd = image
+        .bytes(at, 64)
+        .ok_or_else(|| LoadError::Bad(format!("the descriptor at 0x{at:x} is in no segment")))?;
+    let u32_at = |o: usize| u32::from_le_bytes([kd[o], kd[o + 1], kd[o + 2], kd[o + 3]]);
+    let entry = at.wrapping_add(u32_at(16) as u64 | (u32_at(20) as u64) << 32);
+    let text = file.section_by_name(TEXT).ok_or_else(|| LoadError::Bad("no .text".into()))?;
+    let within = entry.checked_sub(text.address()).is_some_and(|at| at < text.size());
+    if !within {
+        return Err(LoadError::Bad(format!("the entry at 0x{entry:x} is not in .text")));
+    }
+    // Hand-written assembly may come without metadata: then the descriptor is all that is known.
+    let note = file.section_by_name(".note").map(|note| note.data()).transpose()?;
+    let (args, block, counts) = match note.filter(|note| !note.is_empty()) {
+        Some(note) => {
+            let found =
+                metadata(note, kernel).ok_or_else(|| LoadError::Bad("metadata of the kernel".into()))?;
+            (Some(found.args), found.block, [found.vgprs, found.sgprs])
+        }
+        None => (None, None, [None; 2]),
+    };
+    let mut labels: Vec<(String, u64)> = file
+        .dynamic_symbols()
+        .chain(file.symbols())
+        .filter_map(|s| {
+            let offset = s.address().checked_sub(text.address()).filter(|at| *at < text.size())?;
+            Some((s.name().ok().filter(|n| !n.is_empty())?.to_string(), offset))
+        })
+        .collect();
+    labels.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
+    labels.dedup();
+    let text = (text.address(), text.data()?.to_vec());
+    Ok(Kernel {
+        arch,
+        text,
+        entry,
+        group_segment: u32_at(0),
+        private_segment: u32_at(4),
+        kernarg_size: u32_at(8),
+        rsrc1: u32_at(48),
+        rsrc2: u32_at(52),
+        properties: u16::from_le_bytes([kd[56], kd[57]]),
+        image,
+        args,
+        block,
+        counts,
+        labels,
+    })
+}
+
+/// What the note (owner `AMDGPU`, MessagePack) says of a kernel: read as a stream, of which only this is kept.
+fn metadata(note: &[u8], kernel: &str) -> Option<KernelMetadata> {
+    let word = |o: usize| Some(u32::from_le_bytes(note.get(o..o + 4)?.try_into().ok()?) as usize);
+    let start = 12 + word(0)?.next_multiple_of(4);
+    let payload = note.get(start..start.checked_add(word(4)?)?)?;
+    let mut reader = rmp_serde::Deserializer::from_read_ref(payload);
+    reader.set_max_depth(MAX_METADATA_DEPTH);
+    Wanted { kernel, list: false }.deserialize(&mut reader).ok()?
+}
+
+/// Lists and maps inside each other in metadata, at most.
+const MAX_METADATA_DEPTH: usize = 64;
+
+/// A kernel's entry in `amdhsa.kernels`.
+#[derive(Debug, Default, Deserialize)]
+struct KernelMetadata {
+    #[serde(rename = ".name")]
+    name: String,
+    #[serde(rename = ".args", default)]
+    args: Vec<Arg>,
+    #[serde(rename = ".reqd_workgroup_size")]
+    block: Option<[u32; 3]>,
+    #[serde(rename = ".vgpr_count")]
+    vgprs: Option<u32>,
+    #[serde(rename = ".sgpr_count")]
+    sgprs: Option<u32>,
+}
+
+/// Looks for a kernel's entry in the root's map, then in its list of kernels.
+#[derive(Clone, Copy)]
+struct Wanted<'k> {
+    kernel: &'k str,
+    list: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Wanted<'_> {
+    type Value = Option<KernelMetadata>;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
+        if self.list { reader.deserialize_seq(self) } else { reader.deserialize_map(self) }
+    }
+}
+
+impl<'de> Visitor<'de> for Wanted<'_> {
+    type Value = Option<KernelMetadata>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the metadata of a code object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "amdhsa.kernels" {
+                found = map.next_value_seed(Wanted { list: true, ..self })?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut kernels: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(entry) = kernels.next_element::<KernelMetadata>()? {
+            if found.is_none() && entry.name == self.kernel {
+                found = Some(entry);
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,85 @@
+//! Expected outputs against what a run gave.
+
+use wavesim_array::{Array, Num};
+
+/// Elements told of an output that differs.
+pub const TOLD: usize = 10;
+
+/// How near is near enough: `|actual - expected| <= atol + rtol * |expected|`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tolerance {
+    pub rtol: f64,
+    pub atol: f64,
+}
+
+/// An output that differs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mismatch {
+    pub output: String,
+    /// Elements that differ, of how many.
+    pub wrong: usize,
+    pub of: usize,
+    /// The first of them: index, expected, actual.
+    pub first: Vec<(usize, Num, Num)>,
+}
+
+/// Element by element; both arrays have the same type and length. Elements agree if both are NaN, both are equal (so zeros of either
+/// sign do), or they are near.
+pub fn compare(output: &str, actual: &Array, expected: &Array, tolerance: Tolerance) -> Option<Mismatch> {
+    let mut found = Mismatch { output: output.to_string(), wrong: 0, of: expected.len(), first: Vec::new() };
+    for (index, (a, e)) in actual.values().zip(expected.values()).enumerate() {
+        if agree(a, e, tolerance) {
+            continue;
+        }
+        found.wrong += 1;
+        if found.first.len() < TOLD {
+            found.first.push((index, e, a));
+        }
+    }
+    (found.wrong != 0).then_some(found)
+}
+
+fn agree(actual: Num, expected: Num, Tolerance { rtol, atol }: Tolerance) -> bool {
+    // 64-bit integers do not fit f64.
+    if let (Num::Int(a), Num::Int(e)) = (actual, expected)
+        && (a == e || rtol == 0.0 && atol == 0.0)
+    {
+        return a == e;
+    }
+    let (a, e) = (actual.as_f64(), expected.as_f64());
+    a.is_nan() && e.is_nan() || a == e || (a - e).abs() <= atol + rtol * e.abs()
+}
+
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {} of {} elements differ", self.output, self.wrong, self.of)?;
+        for (index, expected, actual) in &self.first {
+            write!(f, "\n  [{index}]: expected {expected}, got {actual}")?;
+        }
+        if self.wrong > self.first.len() {
+            write!(f, "\n  …")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearness() {
+        let exact = Tolerance { rtol: 0.0, atol: 0.0 };
+        let loose = Tolerance { rtol: 0.1, atol: 0.0 };
+        let (nan, inf) = (Num::Float(f64::NAN), Num::Float(f64::INFINITY));
+        assert!(agree(nan, nan, exact) && agree(inf, inf, exact));
+        assert!(!agree(inf, Num::Float(1.0), loose) && !agree(Num::Float(1.0), nan, loose));
+        assert!(agree(Num::Float(-0.0), Num::Float(0.0), exact));
+        assert!(
+            agree(Num::Float(1.05), Num::Float(1.0), loose)
+                && !agree(Num::Float(1.05), Num::Float(1.0), exact)
+        );
+        let big = 1i128 << 60;
+        assert!(!agree(Num::Int(big + 1), Num::Int(big), exact));
+    }
+}

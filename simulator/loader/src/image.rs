@@ -1,0 +1,179 @@
+//! A code object's loaded bytes and their relocations, as a runtime puts them into memory (LLVM AMDGPUUsage, *Relocation Records*).
+
+use super::code_object::LoadError;
+use object::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget};
+use wavesim_asm::link::kind;
+use wavesim_machine::memory::{AllocError, MemError, Memory};
+
+/// Bytes of a loaded image at most: nothing real comes near, and a damaged size must not take the host's memory.
+const MAX_IMAGE: u64 = 1 << 32;
+/// Relocations at most, likewise.
+const MAX_RELOCATIONS: usize = 1 << 20;
+
+/// What is loaded. Addresses are the file's: the image goes anywhere.
+#[derive(Debug, Clone, Default)]
+pub struct Image {
+    pub segments: Vec<Segment>,
+    pub relocations: Vec<Relocation>,
+}
+
+/// A part of the image; behind `data`, zeros.
+#[derive(Debug, Clone)]
+pub struct Segment {
+    pub address: u64,
+    pub data: Vec<u8>,
+    pub size: u64,
+}
+
+/// A number to write where the image is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Relocation {
+    pub at: u64,
+    /// 4 or 8.
+    pub bytes: u32,
+    pub value: u64,
+    /// The value is an address in the image.
+    pub from_base: bool,
+    /// The high half of the value is wanted.
+    pub high: bool,
+}
+
+impl Image {
+    /// Of a file of `len` bytes.
+    pub fn read(file: &object::File, len: usize) -> Result<Image, LoadError> {
+        let mut image = Image::default();
+        // Segments may share bytes of the file, but not all of them with each other.
+        let mut room = len.saturating_mul(4);
+        for s in file.segments() {
+            let (address, size) = (s.address(), s.size());
+            if address.checked_add(size).is_none_or(|end| end > MAX_IMAGE) {
+                return Err(LoadError::Bad(format!("a segment of {size} bytes at 0x{address:x}")));
+            }
+            let data = s.data()?;
+            let data = &data[..data.len().min(size as usize)];
+            room = room.checked_sub(data.len()).ok_or_else(|| {
+                LoadError::Bad("its segments have many times the bytes of the file".to_string())
+            })?;
+            image.segments.push(Segment { address, data: data.to_vec(), size });
+        }
+        image.relocations = relocations(file)?;
+        Ok(image)
+    }
+
+    /// Bytes from address 0 of the file to the image's end.
+    pub fn size(&self) -> u64 {
+        self.segments.iter().map(|s| s.address + s.size).max().unwrap_or(0)
+    }
+
+    /// `len` bytes as the file has them.
+    pub fn bytes(&self, address: u64, len: usize) -> Option<&[u8]> {
+        self.segments.iter().find_map(|s| {
+            let at = usize::try_from(address.checked_sub(s.address)?).ok()?;
+            s.data.get(at..)?.get(..len)
+        })
+    }
+
+    /// Puts the image into memory and relocates it; gives where the file's address 0 is.
+    pub fn map(&self, memory: &mut Memory) -> Result<u64, MapImageError> {
+        let base = memory.alloc(self.size(), 4096, "code object")?;
+        for s in &self.segments {
+            memory.write(base + s.address, &s.data)?;
+        }
+        for r in &self.relocations {
+            let value = if r.from_base { base.wrapping_add(r.value) } else { r.value };
+            let value = if r.high { value >> 32 } else { value };
+            let at = base.checked_add(r.at).ok_or(MapImageError::Relocation(r.at))?;
+            memory.store_value(at, r.bytes, value as u128).map_err(|_| MapImageError::Relocation(r.at))?;
+        }
+        Ok(base)
+    }
+}
+
+/// Why an image is not in memory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MapImageError {
+    #[error(transparent)]
+    Alloc(#[from] AllocError),
+    #[error(transparent)]
+    Memory(#[from] MemError),
+    #[error("a relocation of the code object at 0x{0:x} is outside its image")]
+    Relocation(u64),
+}
+
+/// Dynamic relocations: those that a linker leaves to the loader.
+fn relocations(file: &object::File) -> Result<Vec<Relocation>, LoadError> {
+    let mut out = Vec::new();
+    for (at, relocation) in file.dynamic_relocations().into_iter().flatten().take(MAX_RELOCATIONS) {
+        let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+        let symbol = match relocation.target() {
+            RelocationTarget::Symbol(index) => symbol(file, index)?,
+            _ => None,
+        };
+        let value = symbol.unwrap_or(0).wrapping_add(relocation.addend() as u64);
+        let absolute = |bytes, high| Relocation { at, bytes, value, from_base: symbol.is_some(), high };
+        let relative = |bytes, high| Relocation {
+            value: value.wrapping_sub(at),
+            from_base: false,
+            ..absolute(bytes, high)
+        };
+        out.push(match r_type {
+            kind::NONE => continue,
+            kind::ABS32_LO | kind::ABS32 => absolute(4, false),
+            kind::ABS32_HI => absolute(4, true),
+            kind::ABS64 => absolute(8, false),
+            kind::REL32 | kind::REL32_LO => relative(4, false),
+            kind::REL32_HI => relative(4, true),
+            kind::REL64 => relative(8, false),
+            kind::RELATIVE64 => Relocation { from_base: true, ..absolute(8, false) },
+            _ => return Err(LoadError::Relocation { r_type, at }),
+        });
+    }
+    Ok(out)
+}
+
+/// The symbol's address; `None` for a weak one that nothing defines: it counts as 0.
+fn symbol(file: &object::File, index: object::SymbolIndex) -> Result<Option<u64>, LoadError> {
+    let table = file.dynamic_symbol_table().ok_or_else(|| LoadError::Bad("no dynamic symbols".into()))?;
+    let symbol = table.symbol_by_index(index)?;
+    if symbol.is_undefined() {
+        let name = symbol.name().unwrap_or("?").to_string();
+        return if symbol.is_weak() { Ok(None) } else { Err(LoadError::Undefined(name)) };
+    }
+    Ok(Some(symbol.address()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(relocations: Vec<Relocation>) -> Image {
+        let segment = Segment { address: 0x10, data: vec![1, 2, 3, 4], size: 32 };
+        Image { segments: vec![segment], relocations }
+    }
+
+    #[test]
+    fn relocations_are_written_where_the_image_is() {
+        let low = Relocation { at: 0x18, bytes: 8, value: 0x14, from_base: true, high: false };
+        let high = Relocation { at: 0x20, bytes: 4, high: true, ..low };
+        let plain =
+            Relocation { at: 0x24, bytes: 4, value: 0xffff_ffff_0000_0007, from_base: false, high: false };
+        let mut memory = Memory::new(1 << 16).unwrap();
+        memory.alloc(1, 1, "something before").unwrap();
+        let base = image(vec![low, high, plain]).map(&mut memory).unwrap();
+        assert_eq!(memory.load_value(base + 0x10, 8), Ok(0x0403_0201));
+        assert_eq!(memory.load_value(base + 0x18, 8), Ok(base as u128 + 0x14));
+        assert_eq!(memory.load_value(base + 0x20, 4), Ok((base as u128 + 0x14) >> 32));
+        assert_eq!(memory.load_value(base + 0x24, 4), Ok(7));
+        let outside = Relocation { at: u64::MAX - 2, ..low };
+        let wrong = image(vec![outside]).map(&mut memory).unwrap_err();
+        assert_eq!(wrong, MapImageError::Relocation(u64::MAX - 2));
+    }
+
+    #[test]
+    fn bytes_of_the_file() {
+        let image = image(Vec::new());
+        assert_eq!(image.bytes(0x12, 2), Some(&[3, 4][..]));
+        assert!(image.bytes(0x12, 3).is_none() && image.bytes(0xf, 1).is_none());
+        assert!(image.bytes(u64::MAX, 1).is_none() && image.size() == 0x30);
+    }
+}

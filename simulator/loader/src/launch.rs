@@ -1,0 +1,308 @@
+//! Launch descriptions (`wavesim-launch-1`): arguments in, expected outputs compared.
+
+use super::code_object::{self, Kernel, LoadError, Wish};
+use super::compare::{self, Mismatch, Tolerance};
+use super::prepared::Prepared;
+use super::request::{Given, Request};
+use anyhow::{Context as _, Result, anyhow, bail};
+use isa_spec::diag::nearest;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use wavesim_array::{Array, ArrayError, DType, Num, file, fill};
+use wavesim_files::{self as files, Files};
+use wavesim_isa::arch::Arch;
+use wavesim_machine::memory::Memory;
+
+#[derive(Debug, Deserialize)]
+pub struct Launch {
+    pub schema: String,
+    pub kernel: String,
+    /// In workgroups.
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    #[serde(default)]
+    pub dynamic_lds: u32,
+    pub args: Vec<Arg>,
+    #[serde(default)]
+    pub expected: Vec<Expected>,
+    pub code: BTreeMap<String, String>,
+    /// Keys that replace the file's own, by target.
+    #[serde(default)]
+    pub per_target: BTreeMap<String, serde_json::Map<String, Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Arg {
+    pub name: String,
+    #[serde(flatten)]
+    pub kind: Kind,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Kind {
+    Buffer { dtype: String, shape: Vec<u64>, init: Init },
+    Scalar { dtype: String, value: Value },
+    Struct { bytes: String },
+    Local { size: u32 },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Init {
+    File(String),
+    Zeros(bool),
+    Fill(Value),
+    Arange { start: Value, step: Value },
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Expected {
+    pub arg: String,
+    pub file: String,
+    pub rtol: f64,
+    pub atol: f64,
+}
+
+/// A launch file read, its kernel ready to run.
+pub struct Loaded {
+    pub launch: Launch,
+    /// Where the files it names are.
+    folder: PathBuf,
+    files: Files,
+    pub prepared: Prepared,
+}
+
+/// Which of a launch file's code objects to run.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Key of `code`.
+    pub target: Option<String>,
+    pub arch: Option<Arch>,
+    pub wave: Option<u32>,
+}
+
+impl Wanted {
+    pub fn target(name: &str) -> Wanted {
+        Wanted { target: Some(name.to_string()), ..Wanted::default() }
+    }
+
+    /// The key asked for; of several that fit, the first.
+    fn select<'k>(&self, keys: impl Iterator<Item = &'k String> + Clone) -> Result<&'k str> {
+        let fits = |key: &str| {
+            let (processor, wave) = key.split_once('.').unwrap_or((key, "w32"));
+            let arch = Arch::from_mcpu(processor);
+            match &self.target {
+                Some(target) => key == target,
+                // Without a wish: one that we can run.
+                None => {
+                    arch.is_some()
+                        && self.arch.is_none_or(|a| arch == Some(a))
+                        && wave == if self.wave == Some(64) { "w64" } else { "w32" }
+                }
+            }
+        };
+        keys.clone().find(|key| fits(key)).map(String::as_str).ok_or_else(|| {
+            let all: Vec<&str> = keys.map(String::as_str).collect();
+            let wish = match (&self.target, self.arch) {
+                (Some(target), _) => target.as_str(),
+                (None, Some(arch)) => arch.name(),
+                (None, None) => "any target of this simulator",
+            };
+            anyhow!("no code for {wish}; there is {}", all.join(", "))
+        })
+    }
+}
+
+impl Loaded {
+    /// Expected outputs that memory does not hold.
+    pub fn mismatches(&self) -> Result<Vec<Mismatch>> {
+        let mut mismatches = Vec::new();
+        for e in &self.launch.expected {
+            let buffer =
+                self.prepared.buffer(&e.arg).ok_or_else(|| anyhow!("expected: no buffer `{}`", e.arg))?;
+            let path = self.folder.join(&e.file);
+            let expected = file::npy_as(&path, &self.files, buffer.dtype, &buffer.shape)?;
+            let actual = buffer.read(&self.prepared.memory)?;
+            let tolerance = Tolerance { rtol: e.rtol, atol: e.atol };
+            mismatches.extend(compare::compare(&e.arg, &actual, &expected, tolerance));
+        }
+        Ok(mismatches)
+    }
+}
+
+/// Bytes of a description at most: data is in files of its own.
+const MAX_DESCRIPTION: usize = 4 << 20;
+
+/// Reads `launch.json`, loads the target's code object and fills memory of `global_bytes`, with `guard` bytes between allocations.
+/// `files`: which ones it may name.
+pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guard: u64) -> Result<Loaded> {
+    let text = files::read_text(path)?;
+    if text.len() > MAX_DESCRIPTION {
+        bail!("{}: larger than {} MiB", path.display(), MAX_DESCRIPTION >> 20);
+    }
+    let (launch, target) = parse(&text, wanted).with_context(|| format!("in {}", path.display()))?;
+    if launch.grid.contains(&0) {
+        let [x, y, z] = launch.grid;
+        bail!("in {}: a grid of {x},{y},{z} workgroups has none", path.display());
+    }
+    let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
+    let code = &launch.code[&target];
+    let object = files.read(&folder.join(code), files::MAX_FILE).with_context(|| format!("code {target}"))?;
+    let kernel = kernel(&object, &target, &launch.kernel).with_context(|| code.clone())?;
+    let request = request(&launch, &folder, files, global_bytes)?;
+    let prepared = request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?;
+    if let Some(e) = launch.expected.iter().find(|e| prepared.buffer(&e.arg).is_none()) {
+        let names = prepared.buffers.iter().map(|b| b.name.as_str());
+        let hint = nearest(&e.arg, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+        bail!("in {}: expected: no buffer is called `{}`{hint}", path.display(), e.arg);
+    }
+    Ok(Loaded { launch, folder, files: files.clone(), prepared })
+}
+
+/// The kernel out of the file for a key of `code`.
+fn kernel(file: &[u8], target: &str, name: &str) -> Result<Kernel, LoadError> {
+    // `gfx1100.w64` is a build for gfx1100.
+    let processor = target.split('.').next().unwrap_or_default();
+    let wish = Wish { processor: Some(processor.to_string()), arch: None };
+    let kernel = code_object::load(&code_object::open(file, &wish)?, name)?;
+    match Arch::from_mcpu(processor) {
+        Some(arch) if arch != kernel.arch => {
+            Err(LoadError::Target { object: kernel.arch.name(), wish: target.to_string() })
+        }
+        _ => Ok(kernel),
+    }
+}
+
+/// A description for the wanted target, and that target's key of `code`.
+pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
+    let launch: Launch = serde_json::from_str(text)?;
+    check_keys(serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text)?.keys())?;
+    if launch.schema != "wavesim-launch-1" {
+        bail!("schema `{}` is not `wavesim-launch-1`", launch.schema);
+    }
+    let processor_of = |key: &String| key.split('.').next().unwrap_or_default().to_string();
+    for key in launch.per_target.keys() {
+        if !launch.code.keys().any(|code| code == key || processor_of(code) == *key) {
+            bail!("per_target {key}: `code` has nothing for it");
+        }
+    }
+    let target = wanted.select(launch.code.keys())?.to_string();
+    // `gfx1100.w64` is a build for gfx1100.
+    let processor = target.split('.').next().unwrap_or_default();
+    let Some(own) = launch.per_target.get(&target).or_else(|| launch.per_target.get(processor)) else {
+        return Ok((launch, target));
+    };
+    check_keys(own.keys()).with_context(|| format!("per_target {target}"))?;
+    let mut whole: serde_json::Map<String, Value> = serde_json::from_str(text)?;
+    for (key, value) in own {
+        whole.insert(key.clone(), value.clone());
+    }
+    let launch: Launch =
+        serde_json::from_value(Value::Object(whole)).with_context(|| format!("per_target {target}"))?;
+    if !launch.code.contains_key(&target) {
+        bail!("per_target {target}: `code` is without {target}");
+    }
+    Ok((launch, target))
+}
+
+/// Keys that a description may have. Others are the author's notes, unless they look like one of these misspelt.
+const KEYS: [&str; 9] =
+    ["schema", "kernel", "grid", "block", "dynamic_lds", "args", "expected", "code", "per_target"];
+
+fn check_keys<'k>(keys: impl Iterator<Item = &'k String>) -> Result<()> {
+    for key in keys.filter(|k| !KEYS.contains(&k.as_str())) {
+        let near = KEYS.iter().find(|k| strsim::damerau_levenshtein(k, key) <= 1 + key.len() / 5);
+        if let Some(near) = near {
+            bail!("unknown key `{key}`; did you mean `{near}`?");
+        }
+    }
+    Ok(())
+}
+
+/// The launch that a description asks for; the files it names are in `folder`.
+pub fn request(launch: &Launch, folder: &Path, files: &Files, global_bytes: u64) -> Result<Request> {
+    let mut args = Vec::new();
+    for arg in &launch.args {
+        let given = given(&arg.kind, folder, files, global_bytes)
+            .with_context(|| format!("argument {}", arg.name))?;
+        args.push((arg.name.clone(), given));
+    }
+    Ok(Request {
+        grid: launch.grid,
+        block: launch.block,
+        dynamic_lds: launch.dynamic_lds,
+        args,
+        outputs: launch.expected.iter().map(|e| e.arg.clone()).collect(),
+    })
+}
+
+fn given(kind: &Kind, folder: &Path, files: &Files, global_bytes: u64) -> Result<Given> {
+    Ok(match kind {
+        Kind::Buffer { dtype, shape, init } => {
+            Given::Buffer(initial(folder, files, self::dtype(dtype)?, shape, init, global_bytes)?)
+        }
+        Kind::Scalar { dtype, value } => {
+            let mut bytes = Vec::new();
+            self::dtype(dtype)?.encode(number(value)?, &mut bytes)?;
+            Given::Bytes(bytes)
+        }
+        Kind::Struct { bytes } => Given::Bytes(hex(bytes).ok_or_else(|| anyhow!("`{bytes}` is no hex"))?),
+        Kind::Local { size } => Given::Local(*size),
+    })
+}
+
+fn dtype(name: &str) -> Result<DType> {
+    DType::from_name(name).ok_or_else(|| anyhow!("unknown dtype `{name}`; the types are {}", DType::names()))
+}
+
+/// Integers exactly; NaN and infinities as strings.
+fn number(value: &Value) -> Result<Num> {
+    let found = match value {
+        Value::Number(n) => match (n.as_u64(), n.as_i64(), n.as_f64()) {
+            (Some(v), ..) => Some(Num::Int(v as i128)),
+            (_, Some(v), _) => Some(Num::Int(v as i128)),
+            (.., v) => v.map(Num::Float),
+        },
+        Value::String(s) if matches!(s.as_str(), "nan" | "inf" | "-inf") => s.parse().ok().map(Num::Float),
+        _ => None,
+    };
+    found.ok_or_else(|| anyhow!("{value} is no number"))
+}
+
+fn initial(
+    folder: &Path,
+    files: &Files,
+    dtype: DType,
+    shape: &[u64],
+    init: &Init,
+    global_bytes: u64,
+) -> Result<Array> {
+    if wavesim_array::size_bytes(dtype, shape)? as u64 > global_bytes {
+        return Err(ArrayError::TooLarge.into());
+    }
+    Ok(match init {
+        Init::File(name) => file::npy_as(&folder.join(name), files, dtype, shape)?,
+        Init::Zeros(_) => Array::zeros(dtype, shape)?,
+        Init::Fill(v) => fill::repeat(dtype, shape, wrapped(dtype, number(v)?))?,
+        Init::Arange { start, step } => fill::progression(dtype, shape, number(start)?, number(step)?)?,
+    })
+}
+
+/// A fill of an integer type is its value or its bit pattern.
+fn wrapped(dtype: DType, n: Num) -> Num {
+    match n {
+        Num::Int(v) if !dtype.is_float() && v >= 0 => u64::try_from(v).map_or(n, Num::Bits),
+        Num::Int(v) if !dtype.is_float() && !dtype.is_signed() => {
+            Num::Bits(v as u64 & (u64::MAX >> (64 - 8 * dtype.size())))
+        }
+        n => n,
+    }
+}
+
+fn hex(text: &str) -> Option<Vec<u8>> {
+    (0..text.len()).step_by(2).map(|k| u8::from_str_radix(text.get(k..k + 2)?, 16).ok()).collect()
+}

@@ -1,0 +1,157 @@
+//! Programs of a machine of its own: an assembly file and the first contents of its memory.
+
+use super::prepared::{Buffer, Prepared, Shape, Source};
+use wavesim_array::DType;
+use wavesim_asm::error::{AsmError, Span};
+use wavesim_asm::plain::{self, number};
+use wavesim_asm::program::LineError;
+use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
+use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::machine::Machine;
+use wavesim_machine::exec::program::{Program, TooLarge};
+use wavesim_machine::memory::{AllocError, Memory, OWNED_BASE, WORD, word_address};
+
+/// Words and their first contents, by address.
+pub type Data = Vec<(u32, u32)>;
+
+/// Reads a data file: lines `address: value`, both decimal, hexadecimal or binary; `#` starts a comment.
+pub fn data(text: &str) -> Result<Data, Vec<LineError>> {
+    let mut out = Vec::new();
+    let mut errors = Vec::new();
+    for (line, full) in (1..).zip(text.lines()) {
+        let content = full.split('#').next().unwrap_or("");
+        if content.trim().is_empty() {
+            continue;
+        }
+        match entry(content) {
+            Ok(entry) => out.push(entry),
+            Err(error) => errors.push(LineError::on_line(line, full, error)),
+        }
+    }
+    if errors.is_empty() { Ok(out) } else { Err(errors) }
+}
+
+fn entry(line: &str) -> Result<(u32, u32), AsmError> {
+    let trimmed = |from: usize, to: usize| {
+        let part = &line[from..to];
+        let start = from + part.len() - part.trim_start().len();
+        (part.trim(), Span::new(start, start + part.trim().len()))
+    };
+    let Some(colon) = line.find(':') else {
+        return Err(AsmError::new(trimmed(0, line.len()).1, "a line of data is an address, `:` and a value"));
+    };
+    let word = |from, to, low: i64, what: &str| {
+        let (text, span) = trimmed(from, to);
+        let value = number(text).ok_or_else(|| AsmError::new(span, format!("`{text}` is no {what}")))?;
+        let fits = (low..=u32::MAX as i64).contains(&value);
+        fits.then_some(value as u32)
+            .ok_or_else(|| AsmError::new(span, format!("{value} does not fit 32 bits")))
+    };
+    Ok((word(0, colon, 0, "address")?, word(colon + 1, line.len(), i32::MIN as i64, "value")?))
+}
+
+/// A file of raw words, the first for address 0.
+pub fn raw_data(bytes: &[u8]) -> Data {
+    let words = bytes.chunks(4).map(|chunk| {
+        let mut word = [0; 4];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u32::from_le_bytes(word)
+    });
+    (0..).zip(words).collect()
+}
+
+/// Why a program cannot be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    #[error(transparent)]
+    Memory(#[from] AllocError),
+    #[error(transparent)]
+    Program(#[from] TooLarge),
+    #[error(
+        "the data has a word at address {address}; memory has {words} words (--global-memsize MB sets the size)"
+    )]
+    Data { address: u32, words: u64 },
+}
+
+/// A program that was read, with its memory filled.
+pub fn prepare(
+    unit: plain::Unit,
+    arch: Arch,
+    machine: &'static Machine,
+    source: Source,
+    data: &Data,
+    bytes: u64,
+) -> Result<Prepared, PrepareError> {
+    // More than addresses of 32 bits reach would never be used.
+    let words = (bytes / WORD).min(1 << 32);
+    let memory = Memory::of_words(words)?;
+    for &(address, value) in data {
+        let place = word_address(address as u64);
+        if memory.write(place, &value.to_le_bytes()).is_err() {
+            return Err(PrepareError::Data { address, words });
+        }
+        memory.touch(place, 1);
+    }
+    let buffer = Buffer {
+        name: "memory".to_string(),
+        address: OWNED_BASE,
+        len_bytes: words * WORD,
+        dtype: DType::U32,
+        shape: vec![words],
+        output: false,
+    };
+    Ok(Prepared {
+        program: Program::new(arch, unit.insts)?
+            .for_wave_size(machine.lanes.count())
+            .with_syntax(wavesim_asm::print::syntax),
+        memory,
+        shape: Shape {
+            grid: [unit.groups, 1, 1],
+            block: [unit.waves * machine.lanes.count(), 1, 1],
+            wave_size: machine.lanes.count(),
+            lds_bytes: 0,
+            scratch_bytes: 0,
+            registers: Registers::ALL,
+            // The mode of floats, of which there are none.
+            init: InitialState {
+                layout: Layout::Own(&machine.vector),
+                mode: 0xf0,
+                sgprs: Vec::new(),
+                vgprs: machine.vector.count,
+            },
+            entry_pc: 0,
+            code_base: 0,
+        },
+        buffers: vec![buffer],
+        source: Some(source),
+        labels: unit.labels,
+        prints: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_lines() {
+        let text = "0: 7\n0x10:-1 # a comment\n\n 0b11 : 0xffffffff";
+        assert_eq!(data(text).unwrap(), [(0, 7), (16, u32::MAX), (3, u32::MAX)]);
+        let errors = data("1 2\n0: x\n-1: 2\n5: 0x1ffffffff").unwrap_err();
+        let told: Vec<_> = errors.iter().map(|e| (e.line, e.column, &e.error.message[..])).collect();
+        assert_eq!(
+            told,
+            [
+                (1, 1, "a line of data is an address, `:` and a value"),
+                (2, 4, "`x` is no value"),
+                (3, 1, "-1 does not fit 32 bits"),
+                (4, 4, "8589934591 does not fit 32 bits"),
+            ]
+        );
+    }
+
+    #[test]
+    fn raw_words_are_little_endian() {
+        assert_eq!(raw_data(&[1, 0, 0, 0, 2, 1]), [(0, 1), (1, 0x102)]);
+    }
+}

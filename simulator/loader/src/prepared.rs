@@ -1,0 +1,129 @@
+//! A kernel ready to run: what every front end (text kernels, launch files) makes, and what running, checking, tracing and
+//! debugging start from.
+
+use wavesim_array::{Array, DType};
+use wavesim_engine::sched::dispatch::{Dispatch, InitialState, Registers, Schedule};
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::memory::{AllocError, MemError, Memory};
+use wavesim_text::print::Print;
+
+/// A program with its memory filled and its launch described.
+pub struct Prepared {
+    pub program: Program,
+    pub memory: Memory,
+    pub shape: Shape,
+    /// Arguments in memory, in the order of the kernel's parameters.
+    pub buffers: Vec<Buffer>,
+    /// The program's text, where it has one; `Program::lines` counts its lines.
+    pub source: Option<Source>,
+    /// Names of places in the program, by byte offset.
+    pub labels: Vec<(String, u64)>,
+    /// `print` directives, by byte offset.
+    pub prints: Vec<Print>,
+}
+
+/// What a launch says beside program and memory; see [`Dispatch`].
+#[derive(Debug, Clone)]
+pub struct Shape {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub wave_size: u32,
+    pub lds_bytes: u32,
+    pub scratch_bytes: u32,
+    pub registers: Registers,
+    pub init: InitialState,
+    pub entry_pc: u64,
+    pub code_base: u64,
+}
+
+/// A named argument in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Buffer {
+    pub name: String,
+    pub address: u64,
+    pub len_bytes: u64,
+    pub dtype: DType,
+    /// Empty for a scalar.
+    pub shape: Vec<u64>,
+    /// Shown after the run.
+    pub output: bool,
+}
+
+impl Buffer {
+    /// Allocates and writes `array`.
+    pub fn place(
+        name: &str,
+        array: &Array,
+        output: bool,
+        align: u64,
+        memory: &mut Memory,
+    ) -> Result<Buffer, AllocError> {
+        let len_bytes = array.bytes.len() as u64;
+        let address = memory.alloc(len_bytes, align, name)?;
+        // Just allocated: the write cannot miss.
+        let written = memory.write(address, &array.bytes);
+        debug_assert!(written.is_ok(), "{name}");
+        let (name, shape) = (name.to_string(), array.shape.clone());
+        Ok(Buffer { name, dtype: array.dtype, shape, address, len_bytes, output })
+    }
+
+    /// Its present content.
+    pub fn read(&self, memory: &Memory) -> Result<Array, MemError> {
+        let mut bytes = vec![0; self.len_bytes as usize];
+        memory.read(self.address, &mut bytes)?;
+        Ok(Array { dtype: self.dtype, shape: self.shape.clone(), bytes })
+    }
+}
+
+/// A text, for messages and listings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    pub name: String,
+    pub text: String,
+}
+
+impl Prepared {
+    /// Code and memory that nobody has names for.
+    pub fn bare(program: Program, memory: Memory, shape: Shape) -> Prepared {
+        Prepared {
+            program,
+            memory,
+            shape,
+            buffers: Vec::new(),
+            source: None,
+            labels: Vec::new(),
+            prints: Vec::new(),
+        }
+    }
+
+    /// The dispatch, workgroup after workgroup on one thread. The schedule and the number of threads are the caller's to change.
+    pub fn dispatch(&self, max_instructions: u64) -> Dispatch<'_> {
+        let s = &self.shape;
+        Dispatch {
+            program: &self.program,
+            grid: s.grid,
+            block: s.block,
+            wave_size: s.wave_size,
+            lds_bytes: s.lds_bytes,
+            scratch_bytes: s.scratch_bytes,
+            registers: s.registers,
+            init: s.init.clone(),
+            entry_pc: s.entry_pc,
+            code_base: s.code_base,
+            max_instructions,
+            schedule: Schedule::RoundRobin,
+            threads: 1,
+            progress: None,
+        }
+    }
+
+    /// The outputs' present contents.
+    pub fn outputs(&self) -> Result<Vec<(&str, Array)>, MemError> {
+        let outputs = self.buffers.iter().filter(|b| b.output);
+        outputs.map(|b| Ok((b.name.as_str(), b.read(&self.memory)?))).collect()
+    }
+
+    pub fn buffer(&self, name: &str) -> Option<&Buffer> {
+        self.buffers.iter().find(|b| b.name == name)
+    }
+}

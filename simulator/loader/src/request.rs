@@ -1,0 +1,341 @@
+//! What a compiled kernel is launched with, whoever says it (a launch file, the command line), and making it ready.
+
+use super::abi;
+use super::code_object::{Arg, Kernel};
+use super::image::MapImageError;
+use super::prepared::{Buffer, Prepared, Shape};
+use anyhow::{Context as _, Result, anyhow};
+use std::path::Path;
+use wavesim_array::{Array, ArrayError, DType, Num, file};
+use wavesim_machine::exec::program::{Program, TooLarge};
+use wavesim_machine::memory::{AllocError, MemError, Memory};
+use wavesim_text::Options;
+use wavesim_text::constant::Constants;
+use wavesim_text::header::HeaderParser;
+
+/// A value for a kernel's parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Given {
+    /// In global memory; the kernel gets its address.
+    Buffer(Array),
+    /// By value.
+    Bytes(Vec<u8>),
+    /// By value, in the parameter's size.
+    Number(Num),
+    /// So many bytes of LDS; the kernel gets their offset.
+    Local(u32),
+}
+
+/// A launch.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// In workgroups.
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_lds: u32,
+    /// In the order of the kernel's parameters.
+    pub args: Vec<(String, Given)>,
+    /// Buffers shown after the run; none named: all.
+    pub outputs: Vec<String>,
+}
+
+/// Buffers begin at multiples of this, as real runtimes have it.
+const ALIGN: u64 = 256;
+
+/// Why a launch cannot be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    #[error("two arguments are called `{0}`")]
+    Twice(String),
+    #[error(
+        "arguments are missing: those given end at byte {end} of the kernel's {size} (.amdhsa_kernarg_size)"
+    )]
+    Missing { end: u32, size: u32 },
+    #[error("the kernel has {} arguments, {given} are given{}", .takes.len(), listed(.takes))]
+    Count { takes: Vec<String>, given: usize },
+    #[error("argument {name}: {reason}")]
+    Argument { name: String, reason: ArgumentError },
+    #[error("the explicit arguments end at byte {end} of the kernarg segment, {given} bytes are given")]
+    Kernarg { end: u64, given: u64 },
+    #[error("a kernarg segment of {0} bytes: at most {MAX_KERNARG} are possible")]
+    KernargSize(u32),
+    #[error("{0} bytes of LDS: a workgroup has at most {max}", max = wavesim_engine::sched::dispatch::MAX_LDS)]
+    Lds(u64),
+    #[error(transparent)]
+    Image(#[from] MapImageError),
+    #[error(transparent)]
+    Alloc(#[from] AllocError),
+    #[error(transparent)]
+    Program(#[from] TooLarge),
+    #[error(transparent)]
+    Memory(#[from] MemError),
+}
+
+/// Why a value does not fit its parameter.
+#[derive(Debug, thiserror::Error)]
+pub enum ArgumentError {
+    #[error("{value} does not fit a parameter of {size} bytes")]
+    Number { value: Num, size: u32 },
+    #[error("{len} bytes for a parameter of {size} bytes")]
+    Bytes { len: usize, size: u32 },
+    #[error("a buffer for a parameter of {0} bytes that is no pointer")]
+    Buffer(u32),
+    #[error(
+        "it ends at byte {end} of the kernel's arguments, which have {size} bytes (.amdhsa_kernarg_size)"
+    )]
+    Room { end: u32, size: u32 },
+    #[error("memory of a workgroup (`local`) for a parameter that is no pointer to it")]
+    Local,
+    #[error(transparent)]
+    Array(#[from] ArrayError),
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("; it takes {}", names.join(", ")) }
+}
+
+/// Bytes of a kernarg segment at most: a bound of ours, many times what compilers let a kernel have.
+const MAX_KERNARG: u32 = 1 << 20;
+/// Scratch of a work-item whose kernel calls what the compiler does not know (*uses dynamic stack* in the descriptor): what the
+/// descriptor says is the least, and this is what HIP's runtime gives.
+const DYNAMIC_STACK: u32 = 16 << 10;
+
+fn round(lds: u32) -> Result<u32, LaunchError> {
+    lds.checked_next_multiple_of(16).ok_or(LaunchError::Lds(lds as u64))
+}
+
+fn empty_kernarg(kernel: &Kernel) -> Result<Vec<u8>, LaunchError> {
+    match kernel.kernarg_size {
+        size if size > MAX_KERNARG => Err(LaunchError::KernargSize(size)),
+        size => Ok(vec![0; size as usize]),
+    }
+}
+
+impl Request {
+    /// Fills memory and describes the launch.
+    pub fn prepare(&self, kernel: &Kernel, mut memory: Memory) -> Result<Prepared, LaunchError> {
+        let code = kernel.image.map(&mut memory)?;
+        let mut buffers = Vec::new();
+        let mut kernarg = empty_kernarg(kernel)?;
+        let fixed = round(kernel.group_segment)?;
+        let mut lds = fixed;
+        let places = self.places(kernel)?;
+        for ((name, given), place) in self.args.iter().zip(places) {
+            let size = place.size;
+            let wrong = |reason| LaunchError::Argument { name: name.clone(), reason };
+            let value = match given {
+                Given::Buffer(_) if size != 8 => return Err(wrong(ArgumentError::Buffer(size))),
+                Given::Buffer(array) => {
+                    let output = self.outputs.is_empty() || self.outputs.contains(name);
+                    let buffer = Buffer::place(name, array, output, ALIGN, &mut memory)?;
+                    let address = buffer.address;
+                    buffers.push(buffer);
+                    address.to_le_bytes().to_vec()
+                }
+                Given::Bytes(bytes) if bytes.len() > size as usize => {
+                    return Err(wrong(ArgumentError::Bytes { len: bytes.len(), size }));
+                }
+                Given::Bytes(bytes) => bytes.clone(),
+                Given::Number(n) => number(*n, size).map_err(wrong)?,
+                Given::Local(_) if !place.local => return Err(wrong(ArgumentError::Local)),
+                Given::Local(size) => {
+                    let at = lds;
+                    lds = at.checked_add(round(*size)?).ok_or(LaunchError::Lds(at as u64 + *size as u64))?;
+                    at.to_le_bytes().to_vec()
+                }
+            };
+            abi::put(&mut kernarg, place.offset, size, &value);
+        }
+        // Outputs go by their names.
+        let mut names: Vec<&str> = buffers.iter().map(|b| b.name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(LaunchError::Twice(pair[0].to_string()));
+        }
+        let dynamic_lds = self.dynamic_lds.max(lds - fixed);
+        let shape = abi::Shape { grid: self.grid, block: self.block, dynamic_lds };
+        let prepared = finish(kernel, code, kernarg, &shape, memory)?;
+        Ok(Prepared { buffers, ..prepared })
+    }
+
+    /// Where each argument goes: as the metadata says, or where there is none one after the other, each aligned to its size, as a C structure
+    /// has them.
+    fn places(&self, kernel: &Kernel) -> Result<Vec<Place>, LaunchError> {
+        if kernel.args.is_some() {
+            let explicit: Vec<&Arg> = kernel.explicit().collect();
+            if explicit.len() != self.args.len() {
+                let names = explicit.iter().map(|a| a.name.clone().unwrap_or_else(|| a.kind.clone()));
+                return Err(LaunchError::Count { takes: names.collect(), given: self.args.len() });
+            }
+            let place = |a: &Arg| Place { offset: a.offset, size: a.size, local: a.is_local() };
+            return Ok(explicit.into_iter().map(place).collect());
+        }
+        let mut end = 0u32;
+        let mut places = Vec::new();
+        for (name, given) in &self.args {
+            let size = match given {
+                Given::Buffer(_) => 8,
+                Given::Number(_) | Given::Local(_) => 4,
+                Given::Bytes(bytes) => bytes.len() as u32,
+            };
+            let offset = end.next_multiple_of(size.next_power_of_two().clamp(1, 16));
+            end = offset + size;
+            if end > kernel.kernarg_size {
+                let reason = ArgumentError::Room { end, size: kernel.kernarg_size };
+                return Err(LaunchError::Argument { name: name.clone(), reason });
+            }
+            places.push(Place { offset, size, local: true });
+        }
+        // The segment may be padded to pointers.
+        if end.next_multiple_of(8) < kernel.kernarg_size {
+            return Err(LaunchError::Missing { end, size: kernel.kernarg_size });
+        }
+        Ok(places)
+    }
+}
+
+/// A parameter's place in the kernarg segment, in bytes.
+struct Place {
+    offset: u32,
+    size: u32,
+    /// It may be an offset in LDS.
+    local: bool,
+}
+
+/// A launch whose explicit arguments are laid out already, in `memory` or as values.
+pub fn with_kernarg(
+    kernel: &Kernel,
+    explicit: &[u8],
+    shape: &abi::Shape,
+    mut memory: Memory,
+) -> Result<Prepared, LaunchError> {
+    let end = kernel.explicit().map(|a| a.offset as u64 + a.size as u64).max().unwrap_or(0);
+    if end > explicit.len() as u64 {
+        return Err(LaunchError::Kernarg { end, given: explicit.len() as u64 });
+    }
+    let code = kernel.image.map(&mut memory)?;
+    let mut kernarg = empty_kernarg(kernel)?;
+    let len = explicit.len().min(kernarg.len());
+    kernarg[..len].copy_from_slice(&explicit[..len]);
+    finish(kernel, code, kernarg, shape, memory)
+}
+
+/// Hidden arguments, the dispatch packet, and the program out of the relocated image. `code`: where the file's address 0 is.
+fn finish(
+    kernel: &Kernel,
+    code: u64,
+    mut kernarg: Vec<u8>,
+    shape: &abi::Shape,
+    mut memory: Memory,
+) -> Result<Prepared, LaunchError> {
+    abi::hidden(kernel, shape, &mut kernarg);
+    let kernarg_at = memory.alloc(kernarg.len().next_multiple_of(16).max(16) as u64, 64, "kernarg")?;
+    memory.write(kernarg_at, &kernarg)?;
+    let packet_at = abi::packet(&mut memory, shape, kernel, kernarg_at)?;
+    let (text, bytes) = &kernel.text;
+    let code_base = code.wrapping_add(*text);
+    let mut bytes = vec![0; bytes.len()];
+    memory.read(code_base, &mut bytes)?;
+    let wave_size = kernel.wave_size();
+    let dynamic_stack = if kernel.properties >> 11 & 1 == 1 { DYNAMIC_STACK } else { 0 };
+    let scratch = kernel.private_segment.max(dynamic_stack);
+    let shape = Shape {
+        grid: shape.grid,
+        block: shape.block,
+        wave_size,
+        lds_bytes: round(kernel.group_segment)?.saturating_add(shape.dynamic_lds),
+        scratch_bytes: scratch.checked_next_multiple_of(4).unwrap_or(!3),
+        registers: kernel.registers(),
+        init: abi::initial_state(kernel, kernarg_at, packet_at),
+        entry_pc: kernel.entry - text,
+        code_base,
+    };
+    let program = Program::from_bytes(kernel.arch, &bytes)?
+        .for_wave_size(wave_size)
+        .with_syntax(wavesim_asm::print::syntax);
+    Ok(Prepared { labels: kernel.labels.clone(), ..Prepared::bare(program, memory, shape) })
+}
+
+/// A number in a parameter of `size` bytes: a float where it is written as one.
+fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
+    let dtype = match (value, size) {
+        (Num::Float(_), 2) => DType::F16,
+        (Num::Float(_), 4) => DType::F32,
+        (Num::Float(_), 8) => DType::F64,
+        (Num::Float(_), _) => return Err(ArgumentError::Number { value, size }),
+        (n, size) => {
+            let int = n.as_int().unwrap_or_default();
+            let bytes = int.to_le_bytes();
+            // Of the bytes left out, none may tell anything: all are the sign's.
+            let kept = 8 * size.min(16);
+            let fits = kept == 128 || kept != 0 && (int >> (kept - 1) == -1 || int >> kept == 0);
+            return match fits {
+                true => Ok(bytes[..size.min(16) as usize].to_vec()),
+                false => Err(ArgumentError::Number { value, size }),
+            };
+        }
+    };
+    let mut out = Vec::new();
+    dtype.encode(value, &mut out)?;
+    Ok(out)
+}
+
+/// An argument as the command line gives it: `f32[1024]=arange(1024)`, `file:x.npy`, `local:4096`, `1000`, `2.5`, `i64=-1`; before it, if
+/// wanted, a name and a colon. `options`: as of a text kernel's header.
+pub fn argument(text: &str, index: usize, options: &Options) -> Result<(String, Given)> {
+    let (name, spec) = match text.split_once(':') {
+        Some((name, spec)) if !matches!(name.trim(), "file" | "local") && is_name(name.trim()) => {
+            (name.trim().to_string(), spec.trim())
+        }
+        _ => (format!("arg{index}"), text.trim()),
+    };
+    let given = spec_value(&name, spec, options).with_context(|| format!("--arg {text}"))?;
+    Ok((name, given))
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn spec_value(name: &str, spec: &str, options: &Options) -> Result<Given> {
+    if let Some(path) = spec.strip_prefix("file:") {
+        return Ok(Given::Buffer(file::npy(Path::new(path), &options.files, None)?));
+    }
+    if let Some(size) = spec.strip_prefix("local:") {
+        return Ok(Given::Local(size.trim().parse().map_err(|_| anyhow!("`{size}` is no number of bytes"))?));
+    }
+    let mut constants = Constants::default();
+    if constants.define(&format!("value={spec}")).is_ok()
+        && let Some(n) = constants.get("value")
+    {
+        return Ok(Given::Number(n));
+    }
+    let mut parser = HeaderParser::new(options);
+    let line = format!("{name}: {spec}");
+    parser.line(&line, 0, 1).map_err(|wrong| {
+        let help = wrong.help.map(|h| format!(" ({h})")).unwrap_or_default();
+        anyhow!("{}{help}", wrong.message)
+    })?;
+    let arg = parser.finish().args.pop().ok_or_else(|| anyhow!("not an argument"))?;
+    Ok(if arg.array.shape.is_empty() { Given::Bytes(arg.array.bytes) } else { Given::Buffer(arg.array) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_the_command_line() {
+        let options = Options { global_bytes: 1 << 20, ..Options::default() };
+        let one = |text: &str| argument(text, 3, &options).unwrap();
+        assert_eq!(one("1000"), ("arg3".to_string(), Given::Number(Num::Int(1000))));
+        assert_eq!(one("n: -2.5"), ("n".to_string(), Given::Number(Num::Float(-2.5))));
+        assert_eq!(one("local:64").1, Given::Local(64));
+        assert_eq!(one("u8=7").1, Given::Bytes(vec![7]));
+        let (name, given) = one("x:f32[4]=arange(4)");
+        assert!(name == "x" && matches!(given, Given::Buffer(a) if a.shape == [4]));
+        for bad in ["f33[4]", "file:/no/such.npy", "local:x", "f32[2]=1,2,3", ""] {
+            assert!(argument(bad, 0, &options).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! From a checked kernel to a launch: arguments in global memory, the kernarg table, and what the registers hold at the start.
+
+use super::abi;
+use super::prepared::{Buffer, Prepared, Shape, Source};
+use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
+use wavesim_isa::arch::Arch;
+use wavesim_machine::exec::program::{Program, TooLarge};
+use wavesim_machine::machine::VGPRS;
+use wavesim_machine::memory::{AllocError, Memory};
+use wavesim_text::TextKernel;
+use wavesim_text::header::{Abi, Arg};
+
+/// Arguments begin at multiples of this, as the runtime of real devices has it.
+const ALIGN: u64 = 256;
+/// Address of the first instruction, as S_GETPC sees it: no memory is there, and offsets keep their low bits.
+const CODE_BASE: u64 = 0x1_0000_0000;
+/// Where a header says nothing and the instructions use it.
+const DEFAULT_LDS: u32 = 64 << 10;
+const DEFAULT_SCRATCH: u32 = 4 << 10;
+
+/// Why a kernel cannot be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error(transparent)]
+    Memory(#[from] AllocError),
+    #[error(transparent)]
+    Program(#[from] TooLarge),
+}
+
+/// Fills `memory` with the arguments and describes the launch.
+pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Prepared, LoadError> {
+    let header = &kernel.header;
+    let mut buffers = Vec::new();
+    for arg in &header.args {
+        buffers.push(Buffer::place(&arg.name, &arg.array, arg.is_output(), ALIGN, &mut memory)?);
+    }
+    let table = match header.abi {
+        Abi::Text => table(&buffers),
+        Abi::Hsa => segment(&header.args, &buffers),
+    };
+    let pointer = if table.is_empty() {
+        Vec::new()
+    } else {
+        let at = memory.alloc(table.len() as u64, 64, "kernarg")?;
+        // Just allocated: the write cannot miss.
+        let written = memory.write(at, &table);
+        debug_assert!(written.is_ok());
+        vec![at as u32, (at >> 32) as u32]
+    };
+    let listed = |dims: usize| [dims > 0, dims > 1, dims > 2];
+    let (layout, first) = match header.abi {
+        Abi::Text => {
+            (Layout::Text { group_ids: listed(header.global.1), item_ids: listed(header.local.1) }, 3)
+        }
+        Abi::Hsa => {
+            let architected = kernel.arch == Arch::Rdna4;
+            (Layout::Hsa { first_system_sgpr: 2, group_ids: [true; 3], architected, item_id_dims: 2 }, 0)
+        }
+    };
+    let mode = abi::default_mode(kernel.arch);
+    let uses = |prefixes: &[&str]| {
+        let table = kernel.arch.table();
+        kernel
+            .instructions
+            .iter()
+            .any(|(i, _)| prefixes.iter().any(|p| i.instruction(table).name.starts_with(p)))
+    };
+    let default = |used: bool, bytes: u32| if used { bytes } else { 0 };
+    let lds_bytes = header.lds.unwrap_or_else(|| default(uses(&["DS_", "LDS_", "FLAT_"]), DEFAULT_LDS));
+    let scratch_bytes =
+        header.scratch.unwrap_or_else(|| default(uses(&["SCRATCH_", "FLAT_"]), DEFAULT_SCRATCH));
+    let shape = Shape {
+        grid: header.global.0,
+        block: header.local.0,
+        wave_size: kernel.wave,
+        lds_bytes,
+        scratch_bytes: scratch_bytes.checked_next_multiple_of(4).unwrap_or(!3),
+        registers: Registers::ALL,
+        init: InitialState { layout, mode, sgprs: vec![(first, pointer)], vgprs: VGPRS as u16 },
+        entry_pc: 0,
+        code_base: CODE_BASE,
+    };
+    Ok(Prepared {
+        program: Program::new(kernel.arch, kernel.instructions)?
+            .for_wave_size(kernel.wave)
+            .with_syntax(wavesim_asm::print::syntax),
+        memory,
+        shape,
+        buffers,
+        source: Some(source),
+        labels: kernel.labels,
+        prints: kernel.prints,
+    })
+}
+
+/// Addresses, inputs first, then outputs.
+fn table(arguments: &[Buffer]) -> Vec<u8> {
+    let (outputs, inputs): (Vec<&Buffer>, Vec<&Buffer>) = arguments.iter().partition(|slot| slot.output);
+    inputs.iter().chain(&outputs).flat_map(|slot| slot.address.to_le_bytes()).collect()
+}
+
+/// As a compiled kernel's segment: in the order of the file, arrays and outputs by address, scalars by value, each aligned to its size.
+fn segment(args: &[Arg], slots: &[Buffer]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (arg, slot) in args.iter().zip(slots) {
+        let by_value = arg.array.shape.is_empty() && !arg.is_output();
+        let address = slot.address.to_le_bytes();
+        let bytes: &[u8] = if by_value { &arg.array.bytes } else { &address };
+        out.resize(out.len().next_multiple_of(bytes.len()), 0);
+        out.extend(bytes);
+    }
+    // Loads may read the rest of the last 16 bytes.
+    out.resize(out.len().next_multiple_of(16), 0);
+    out
+}

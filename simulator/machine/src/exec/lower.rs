@@ -1,0 +1,610 @@
+//! Instructions -> dense operations: operands resolved, constants broadcast into rows, modifiers put aside.
+
+use super::op::{Dpp, Ext, Op, Place, Source, Way};
+use super::validate;
+use crate::isa::{self, OpInfo};
+use crate::machine::wave::{
+    CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, TEMP, VCC_LO, VGPRS,
+};
+use foldhash::{HashMap, HashMapExt};
+use isa_spec::pcode::ir::Shape;
+use isa_spec::tables::Role;
+use std::sync::atomic::{AtomicU64, Ordering};
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+use wavesim_isa::operand::{self, Code, Fmt, Half, Operand, Plan};
+
+/// What a program has too many of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Full {
+    #[error("more than {0} words of distinct constants")]
+    Constants(usize),
+    #[error("more than {0} distinct sets of modifiers")]
+    Modifiers(usize),
+    #[error("more than {0} operations")]
+    Operations(usize),
+    #[error("more than {0} bytes of code")]
+    Code(u64),
+}
+
+/// As many as a program may have of each. Far more than fits the machines that these kernels are for, and what 32 bits can number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub constants: usize,
+    pub modifiers: usize,
+    pub operations: usize,
+}
+
+impl Limits {
+    const ALL: Limits = Limits { constants: 1 << 28, modifiers: 1 << 26, operations: 1 << 30 };
+}
+
+/// Operations of a program and the tables they index.
+pub struct Lowered {
+    /// Not 0, and no other program's.
+    pub(super) id: u64,
+    pub(super) ops: Vec<Op>,
+    /// The pool of constants, in words. The first stand in the register files, for handlers to read like registers ([`Wave::install`]).
+    ///
+    /// [`Wave::install`]: crate::machine::Wave::install
+    pub(super) consts: Vec<u32>,
+    pub(super) exts: Vec<Ext>,
+    seen_consts: HashMap<Vec<u32>, u32>,
+    seen_exts: HashMap<Ext, u32>,
+    pub(super) limits: Limits,
+}
+
+impl Default for Lowered {
+    fn default() -> Lowered {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Lowered {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            ops: Vec::new(),
+            consts: Vec::new(),
+            // Index 0: no modifiers.
+            exts: vec![Ext::default()],
+            seen_consts: HashMap::new(),
+            seen_exts: HashMap::from_iter([(Ext::default(), 0)]),
+            limits: Limits::ALL,
+        }
+    }
+}
+
+/// Canonical operation of an instruction, `None` without semantics.
+pub fn operation(arch: Arch, entry: u16) -> Option<u16> {
+    let inst = arch.table().entries[entry as usize].inst as usize;
+    isa::BY_ARCH[arch as usize].get(inst).copied().filter(|code| *code != u16::MAX)
+}
+
+impl Lowered {
+    /// Appends the operations of `inst`, the `number`th instruction, `pc` bytes into the code.
+    pub fn push(&mut self, arch: Arch, inst: &Inst, pc: u32, number: u32) -> Result<(), Full> {
+        // An instruction is three operations at most.
+        if self.ops.len() + 3 > self.limits.operations {
+            return Err(Full::Operations(self.limits.operations));
+        }
+        let plan = operand::plan(arch, inst.entry);
+        let first = self.ops.len();
+        let x = Op { pc, number, ..self.one(arch, inst, inst.entry, plan, &plan.operands)? };
+        if plan.y.is_empty() {
+            self.add(x);
+            return Ok(());
+        }
+        let y_plan = operand::plan(arch, inst.entry_y);
+        let mut y = Op { pc, number, ..self.one(arch, inst, inst.entry_y, y_plan, &y_plan.y)? };
+        // Both halves read before either writes: Y reads X's destination from a copy.
+        let target = Source::result(x.d);
+        if y.src.contains(&target)
+            && let Some(mov) = mov(arch)
+        {
+            let save = Op {
+                code: Op::code_of(mov, Way::Plain),
+                flags: 0,
+                d: TEMP as u16,
+                d1: 0,
+                src: [target, Source::NULL, Source::NULL, Source::NULL],
+                imm: 0,
+                ext: 0,
+                ..x
+            };
+            self.add(save);
+            for src in y.src.iter_mut().filter(|s| **s == target) {
+                *src = Source::result(TEMP as u16);
+            }
+        }
+        self.add(x);
+        self.add(y);
+        let last = self.ops.len() - 1;
+        self.ops[first..last].iter_mut().for_each(|op| op.flags |= Op::MORE);
+        Ok(())
+    }
+
+    /// The operations so far.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// Takes in an operation that keeps to the invariants of lowered code. In place of another, which the lowering does not make, there
+    /// would be one that no handler runs.
+    fn add(&mut self, op: Op) {
+        let checked = validate::operation(&op, self.consts.len(), &self.exts);
+        debug_assert_eq!(checked, Ok(()), "{op:?}");
+        let code = if checked.is_ok() { op.code } else { Op::UNKNOWN };
+        self.ops.push(Op { code, ..op });
+    }
+
+    /// Appends what is no instruction, and gives its index.
+    pub(super) fn insert(&mut self, op: Op) -> Result<u32, Full> {
+        if self.ops.len() >= self.limits.operations {
+            return Err(Full::Operations(self.limits.operations));
+        }
+        self.add(op);
+        Ok(self.ops.len() as u32 - 1)
+    }
+
+    fn one(
+        &mut self,
+        arch: Arch,
+        inst: &Inst,
+        entry: u16,
+        plan: &'static Plan,
+        operands: &[Operand],
+    ) -> Result<Op, Full> {
+        let mut op = Op {
+            code: Op::UNKNOWN,
+            flags: 0,
+            d: DISCARD as u16,
+            d1: VCC_LO as u16,
+            src: [Source::NULL, Source::NULL, Source::NULL, Source::sgpr(VCC_LO as u16)],
+            imm: 0,
+            ext: 0,
+            pc: 0,
+            number: 0,
+        };
+        let Some(operation) = operation(arch, entry) else { return Ok(op) };
+        let info = &isa::OPERATIONS[operation as usize];
+        let mut ext = Ext::default();
+        let mut pool = [0; 4];
+        for operand in operands {
+            match operand.role {
+                Role::D0 | Role::D1 => self.destination(arch, inst, plan, operand, info, &mut op, &mut ext),
+                Role::Vcc => {
+                    let register = operand.field.map_or(VCC_LO as u16, |f| inst.fields[f as usize] as u16);
+                    let register = Source::sgpr(register);
+                    if operand.input {
+                        op.src[3] = register;
+                    }
+                    if operand.output {
+                        op.d1 = register.number();
+                    }
+                }
+                _ => self.source(arch, inst, plan, operand, info, &mut op, &mut ext, &mut pool)?,
+            }
+        }
+        let table = arch.table();
+        let field = |name| plan.named_field(inst, table, name);
+        op.imm = if plan.mods.simm16.is_some() { field("SIMM16") } else { field("OFFSET") };
+        if plan.get(inst, plan.mods.clamp) != 0 {
+            op.flags |= Op::CLAMP;
+        }
+        ext.dpp = dpp(plan, inst);
+        if ext != Ext::default() {
+            op.flags |= Op::MODIFY;
+        }
+        ext.pool = pool;
+        ext.omod = plan.get(inst, plan.mods.omod) as u8;
+        if !info.fields.is_empty() {
+            ext.neg = field("NEG");
+            ext.neg_hi = field("NEG_HI");
+            ext.abs = field("ABS");
+            ext.op_sel = field("OPSEL");
+            ext.op_sel_hi = field("OPSEL_HI");
+            ext.simm32 = field("SIMM32");
+            ext.idxen = field("IDXEN");
+            ext.offen = field("OFFEN");
+            ext.format = field("FORMAT");
+            ext.sve = field("SVE");
+            ext.glc = field("GLC");
+        }
+        op.ext = self.ext(ext)?;
+        if is_beyond(&op, operands, info) {
+            op.code = Op::BEYOND;
+            return Ok(op);
+        }
+        let way = match info.shape {
+            Shape::Scalar if info.staged => scalar(&op, info),
+            _ if info.staged => lanes(&mut op, info.sources),
+            _ if info.block => block(&op, info.sources),
+            _ => Way::Any,
+        };
+        op.code = Op::code_of(operation, way);
+        Ok(op)
+    }
+
+    fn ext(&mut self, ext: Ext) -> Result<u32, Full> {
+        if let Some(at) = self.seen_exts.get(&ext) {
+            return Ok(*at);
+        }
+        if self.exts.len() >= self.limits.modifiers {
+            return Err(Full::Modifiers(self.limits.modifiers));
+        }
+        let at = self.exts.len() as u32;
+        self.exts.push(ext);
+        self.seen_exts.insert(ext, at);
+        Ok(at)
+    }
+
+    /// Where in the pool some constants stand, one after the other.
+    fn pooled(&mut self, dwords: Vec<u32>) -> Result<u32, Full> {
+        if let Some(at) = self.seen_consts.get(&dwords) {
+            return Ok(*at);
+        }
+        if self.consts.len() + dwords.len() > self.limits.constants {
+            return Err(Full::Constants(self.limits.constants));
+        }
+        let at = self.consts.len() as u32;
+        self.consts.extend(&dwords);
+        self.seen_consts.insert(dwords, at);
+        Ok(at)
+    }
+
+    /// A constant as a source: in the file that the operation's handler reads, if it is one of the first, or in the pool.
+    fn constant(
+        &mut self,
+        shape: Shape,
+        slot: usize,
+        dwords: Vec<u32>,
+        pool: &mut [u32; 4],
+    ) -> Result<Source, Full> {
+        let count = dwords.len();
+        let place = self.pooled(dwords)?;
+        let at = place as usize;
+        let in_file = match shape {
+            Shape::Lane if at + count <= MAX_CONSTS => Source::vector(CONSTS + at),
+            Shape::Lane => None,
+            _ => Source::scalar_constant(at, count),
+        };
+        Ok(in_file.unwrap_or_else(|| {
+            pool[slot] = place;
+            Source::pool(slot)
+        }))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn destination(
+        &mut self,
+        arch: Arch,
+        inst: &Inst,
+        plan: &'static Plan,
+        operand: &Operand,
+        info: &OpInfo,
+        op: &mut Op,
+        ext: &mut Ext,
+    ) {
+        let Some(field) = operand.field else {
+            if operand.fmt == Fmt::Mask {
+                op.d = VCC_LO as u16;
+            }
+            return;
+        };
+        let value = inst.fields[field as usize];
+        if operand.fmt == Fmt::Mask {
+            op.d = Source::sgpr(operand::mask_register(operand, value)).number();
+            if info.shape == Shape::Scalar {
+                op.flags |= Op::SCALAR_DEST;
+            }
+            return;
+        }
+        match operand::code(arch, operand, value) {
+            // A body that reads the number itself gets all of it.
+            Code::Vgpr(reg) if reg as usize >= VGPRS => op.d = DISCARD as u16,
+            Code::Vgpr(reg) if info.indexed.contains(&operand.role) => op.d = reg,
+            Code::Vgpr(reg) => {
+                op.d = plan.register(operand, reg);
+                if plan.half_shift(inst, operand, reg, true) != 0 {
+                    op.flags |= Op::HIGH;
+                }
+                if !plan.returns(inst) {
+                    if operand.input {
+                        op.flags |= Op::OUTPUT | Op::NO_RESULT;
+                    } else {
+                        op.d = DISCARD as u16;
+                    }
+                }
+            }
+            Code::Sgpr(sgpr) => {
+                op.d = Source::sgpr(sgpr).number();
+                op.flags |= Op::SCALAR_DEST;
+                ext.half_result = operand.fmt == Fmt::F16
+                    && plan.get(inst, plan.mods.omod) + plan.get(inst, plan.mods.clamp) != 0;
+            }
+            Code::Fixed(_) => op.d = DISCARD as u16,
+            _ => op.d = NULL as u16,
+        }
+        let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64)
+            || operand.fmt == Fmt::Packed(Half::F16) && operand.size_bits == 32;
+        let clamp = plan.get(inst, plan.mods.clamp) != 0 && !info.fields.contains(&"CLAMP");
+        if float && (clamp || plan.get(inst, plan.mods.omod) != 0) {
+            op.flags |= Op::OUTPUT;
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn source(
+        &mut self,
+        arch: Arch,
+        inst: &Inst,
+        plan: &'static Plan,
+        operand: &Operand,
+        info: &OpInfo,
+        op: &mut Op,
+        ext: &mut Ext,
+        pool: &mut [u32; 4],
+    ) -> Result<(), Full> {
+        let Some(slot) = slot(operand.role) else { return Ok(()) };
+        let Some(field) = operand.field else { return Ok(()) };
+        let value = inst.fields[field as usize];
+        if operand.fmt == Fmt::Mask {
+            op.src[slot] = Source::sgpr(operand::mask_register(operand, value));
+            return Ok(());
+        }
+        let code = operand::code(arch, operand, value);
+        let mut reg = 0;
+        op.src[slot] = match code {
+            // A body that reads the number itself gets all of it.
+            Code::Vgpr(r) if info.indexed.contains(&operand.role) => Source::vgpr(r),
+            Code::Vgpr(r) => {
+                reg = r;
+                Source::vgpr(plan.register(operand, r))
+            }
+            Code::Fixed(r) => Source::vgpr(r),
+            Code::Sgpr(sgpr) => Source::sgpr(sgpr),
+            // What is no register has no number.
+            _ if info.indexed.contains(&operand.role) => Source::NULL,
+            Code::Int(_) | Code::Float(_) | Code::Literal => {
+                let dwords = constant_dwords(plan.constant(inst, code, operand), operand);
+                self.constant(info.shape, slot, dwords, pool)?
+            }
+            Code::Scc => Source::SCC,
+            Code::SharedBase => Source::SHARED_BASE,
+            Code::PrivateBase => Source::PRIVATE_BASE,
+            Code::SharedLimit | Code::PrivateLimit => Source::LIMIT,
+            Code::Invalid => Source::NULL,
+        };
+        if matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3) && info.shape != Shape::Scalar {
+            modifiers(arch, inst, plan, operand, info, slot, reg, ext);
+        }
+        Ok(())
+    }
+}
+
+/// Whether an operand begins with a VGPR and ends behind the last one. (How many registers an address has is a matter of its mode.)
+fn is_beyond(op: &Op, operands: &[Operand], info: &OpInfo) -> bool {
+    let beyond =
+        |first: u16, dwords: u8| (first as usize) < VGPRS && first as usize + dwords as usize > VGPRS;
+    operands.iter().any(|operand| match (operand.role, slot(operand.role)) {
+        (Role::VAddr, _) => false,
+        (Role::D0, _) => {
+            info.shape != Shape::Scalar && op.flags & Op::SCALAR_DEST == 0 && beyond(op.d, info.result)
+        }
+        (_, Some(slot)) => op.src[slot].is_vector() && beyond(op.src[slot].number(), info.sources[slot]),
+        _ => false,
+    })
+}
+
+/// As many registers as a lane's source has at most.
+const WIDEST: u16 = 4;
+
+/// An SGPR such that it and those behind it are registers like all others.
+fn is_ordinary_sgpr(source: Source) -> bool {
+    matches!(source.place(), Place::Scalar(at) if at + WIDEST as usize <= NULL)
+}
+
+/// Whether an operation changes nothing of its vector sources and results.
+fn is_unmodified(op: &Op) -> bool {
+    op.flags & (Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP) == 0
+}
+
+/// How a load or store runs that moves neighbours as a block: plainly if the lanes' part of the address and the data are vectors, and the
+/// wave's part is in SGPRs.
+fn block(op: &Op, dwords: [u8; 4]) -> Way {
+    let vectors = [0, 2, 3].into_iter().all(|slot| dwords[slot] == 0 || op.src[slot].is_vector());
+    let base = dwords[1] == 0 || is_ordinary_sgpr(op.src[1]);
+    if is_unmodified(op) && vectors && base { Way::Plain } else { Way::Any }
+}
+
+/// How a scalar instruction runs whose sources have so many registers: plainly if they and the result are in the scalar file.
+fn scalar(op: &Op, info: &OpInfo) -> Way {
+    // None with a meaning of its own.
+    let d_inside =
+        info.result == 0 || op.flags & Op::SCALAR_DEST != 0 && (op.d + info.result as u16) as usize <= NULL;
+    let inside = |(source, dwords): (Source, u8)| match source.place() {
+        _ if dwords == 0 => true,
+        // More words of null are null, not what is behind it.
+        Place::Scalar(NULL) => dwords == 1,
+        Place::Scalar(at) => at + dwords as usize <= if at < SGPRS { SGPRS } else { SGPRS + SCALAR_CONSTS },
+        _ => false,
+    };
+    let plain =
+        op.flags & !Op::SCALAR_DEST == 0 && d_inside && op.src.into_iter().zip(info.sources).all(inside);
+    if plain { Way::Plain } else { Way::Any }
+}
+
+/// How a lane's instruction runs: plainly if its sources are vectors, or SGPRs that become vectors. Turns the SGPRs among its sources into
+/// their hidden vectors, and lists them, unless they are too many.
+fn lanes(op: &mut Op, dwords: [u8; 4]) -> Way {
+    // The mask source, and slots without an operand, have no registers to read.
+    let read = |(source, dwords): &(Source, u8)| *dwords > 0 && !source.is_vector();
+    if !is_unmodified(op) || !op.src.into_iter().zip(dwords).filter(read).all(|(s, _)| is_ordinary_sgpr(s)) {
+        return Way::Any;
+    }
+    let (mut list, mut used) = ([Op::NO_SCALAR; 4], 0);
+    let mut src = op.src;
+    for (source, dwords) in src.iter_mut().zip(dwords).filter(|(source, n)| *n > 0 && !source.is_vector()) {
+        let first = source.number();
+        for sgpr in first..first + dwords as u16 {
+            let sgpr = sgpr as u8;
+            if list[..used].contains(&sgpr) {
+                continue;
+            }
+            let Some(free) = list.get_mut(used) else { return Way::Any };
+            *free = sgpr;
+            used += 1;
+        }
+        let Some(copy) = Source::vector(SCALARS + first as usize) else { return Way::Any };
+        *source = copy;
+    }
+    op.src = src;
+    if used == 0 {
+        return Way::Plain;
+    }
+    op.flags |= Op::SCALARS;
+    op.imm = u32::from_le_bytes(list);
+    Way::Scalars
+}
+
+fn slot(role: Role) -> Option<usize> {
+    Some(match role {
+        Role::S0 | Role::VAddr => 0,
+        Role::S1 | Role::SAddr => 1,
+        Role::S2 | Role::Data => 2,
+        Role::Imm | Role::Other => return None,
+        _ => 3,
+    })
+}
+
+/// A constant's registers, as the operand sees them.
+fn constant_dwords(bits: u128, operand: &Operand) -> Vec<u32> {
+    if operand.size_bits > 64 {
+        let low = bits as u32;
+        let dword = if matches!(operand.fmt, Fmt::Packed(_)) { low & 0xffff | low << 16 } else { low };
+        // As many rows as the widest body looks at.
+        return vec![dword; (operand.size_bits as usize).div_ceil(32).max(4)];
+    }
+    (0..4).map(|k| (bits >> (32 * k)) as u32).collect()
+}
+
+#[allow(clippy::too_many_arguments)]
+fn modifiers(
+    arch: Arch,
+    inst: &Inst,
+    plan: &'static Plan,
+    operand: &Operand,
+    info: &OpInfo,
+    slot: usize,
+    reg: u16,
+    ext: &mut Ext,
+) {
+    let m = &plan.mods;
+    let i = operand.source as u32;
+    let names = |field: &str| info.fields.contains(&field);
+    let on = 1u8 << slot;
+    ext.sign_at[slot] = 0;
+    let sign = (operand.size_bits.min(64) - 1) as u8;
+    if plan.packed {
+        let field = |name| plan.named_field(inst, arch.table(), name) >> i & 1 == 1;
+        let Fmt::Packed(half) = operand.fmt else {
+            if operand.fmt == Fmt::F32 && field("NEG") && !names("NEG") {
+                ext.neg_bits |= on;
+                ext.sign_at[slot] = 31;
+            }
+            return;
+        };
+        if operand.size_bits > 32 {
+            return;
+        }
+        let (lo, hi) = if names("OPSEL") { (false, true) } else { (field("OPSEL"), field("OPSEL_HI")) };
+        let signs = half != Half::Int && !names("NEG");
+        let (neg_lo, neg_hi) = (signs && field("NEG"), signs && field("NEG_HI"));
+        if (lo, hi, neg_lo, neg_hi) != (false, true, false, false) {
+            ext.packed_bits |= on;
+            ext.packed_sel |= on * lo as u8;
+            ext.packed_sel_hi |= on * hi as u8;
+            ext.packed_neg |= on * neg_lo as u8;
+            ext.packed_neg_hi |= on * neg_hi as u8;
+        }
+        return;
+    }
+    if operand.size_bits == 16 && !names("OPSEL") && plan.half_shift(inst, operand, reg, false) != 0 {
+        ext.high_bits |= on;
+        ext.narrow_bits |= on;
+    }
+    let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64 | Fmt::Bits);
+    if !float || operand.size_bits > 64 {
+        return;
+    }
+    let bit = |field| plan.get(inst, field) >> i & 1 == 1;
+    let (dpp_abs, dpp_neg) = match i {
+        0 => (m.src0_abs, m.src0_neg),
+        1 => (m.src1_abs, m.src1_neg),
+        _ => (None, None),
+    };
+    // VOP3 with DPP has the bits twice; the DPP word's are unused there.
+    let in_dpp = m.neg.is_none() && m.abs.is_none();
+    let abs = (bit(m.abs) || in_dpp && plan.get(inst, dpp_abs) == 1) && !names("ABS");
+    let neg = (bit(m.neg) || in_dpp && plan.get(inst, dpp_neg) == 1) && !names("NEG");
+    if abs {
+        ext.abs_bits |= on;
+    }
+    if neg {
+        ext.neg_bits |= on;
+    }
+    if abs || neg {
+        ext.sign_at[slot] = sign;
+    }
+}
+
+fn dpp(plan: &Plan, inst: &Inst) -> Dpp {
+    let m = &plan.mods;
+    let get = |field| plan.get(inst, field);
+    if let Some(first) = m.lane_sel {
+        let lanes = std::array::from_fn(|k| inst.fields[first as usize + k] as u8 & 7);
+        // SRC0 is 233 without and 234 with fetch-inactive.
+        return Dpp::Dpp8 { lanes, fetch: get(m.src0) == 234 };
+    }
+    if m.dpp_ctrl.is_none() {
+        return Dpp::None;
+    }
+    Dpp::Dpp16 {
+        ctrl: get(m.dpp_ctrl) as u16,
+        row_mask: get(m.row_mask) as u8,
+        bank_mask: get(m.bank_mask) as u8,
+        bound: get(m.bound_ctrl) != 0,
+        fetch: get(m.fi) != 0,
+    }
+}
+
+/// The plain move, for copies.
+fn mov(arch: Arch) -> Option<u16> {
+    let table = arch.table();
+    let at = table.instructions.iter().position(|i| i.name == "V_MOV_B32")?;
+    isa::BY_ARCH[arch as usize].get(at).copied().filter(|c| *c != u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isa_spec::tables::MAX_FIELDS;
+
+    /// Whatever an instruction's fields hold, what comes of it keeps to the invariants: [`Lowered::add`] checks each operation.
+    #[test]
+    fn any_fields_give_sound_operations() {
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (state >> 33) as u32
+        };
+        for arch in Arch::ALL {
+            let entries = &arch.table().entries;
+            for entry in 0..entries.len() as u16 {
+                let mut lowered = Lowered::default();
+                for bits in [8, 9, 16, 31] {
+                    let fields = std::array::from_fn::<_, MAX_FIELDS, _>(|_| random() & ((1 << bits) - 1));
+                    let entry_y = (random() % entries.len() as u32) as u16;
+                    let inst = Inst { entry, entry_y, size: 4, fields };
+                    lowered.push(arch, &inst, 0, 0).expect("a few operations");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The dense operation that the interpreter runs: what an instruction becomes once its operands are resolved.
+
+use crate::isa::OPERATION_COUNT;
+use crate::machine::wave::{NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE_ROWS, VGPRS};
+
+/// What a source of an operation names. 16 bits, in ranges that cannot overlap: the words of the scalar file (SGPRs by operand code, then
+/// the program's first constants), the lane vectors of the register file, and the rest. Constructors give nothing else.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Source(u16);
+
+/// A [`Source`], decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Word of the scalar file.
+    Scalar(usize),
+    /// Lane vector of the register file: a VGPR, a constant, or an SGPR's copy.
+    Vector(usize),
+    Scc,
+    SharedBase,
+    PrivateBase,
+    Limit,
+    /// A constant that has no place in the files: where in the program's pool is in [`Ext::pool`], by source slot.
+    Pool(usize),
+}
+
+/// Words of the scalar file.
+const SCALAR_WORDS: usize = SGPRS + SCALAR_CONSTS;
+/// First code of a lane vector. No other code has this bit, so one test tells vectors from the rest.
+const VECTOR: u16 = 0x400;
+/// First code of what is in no file.
+const SPECIAL: u16 = 0x4000;
+/// First of four, one a source slot.
+const POOL: u16 = SPECIAL + 4;
+const SPECIAL_END: u16 = POOL + 4;
+
+// The ranges are disjoint, and each holds all it is for.
+const _: () = {
+    assert!(SCALAR_WORDS <= VECTOR as usize);
+    assert!(ROWS <= VECTOR as usize);
+    assert!(VECTOR.is_power_of_two() && 2 * VECTOR <= SPECIAL);
+    assert!(SPECIAL & (2 * VECTOR - 1) == 0 && SPECIAL_END - SPECIAL <= VECTOR);
+};
+
+// Codes of operations, and those behind them, fit.
+const _: () = assert!(Op::CODES <= u16::MAX as usize);
+
+impl Source {
+    pub const SCC: Source = Source(SPECIAL);
+    pub const SHARED_BASE: Source = Source(SPECIAL + 1);
+    pub const PRIVATE_BASE: Source = Source(SPECIAL + 2);
+    pub const LIMIT: Source = Source(SPECIAL + 3);
+    /// Reads zero.
+    pub const NULL: Source = Source(NULL as u16);
+
+    /// An SGPR by its operand code; null for what is none.
+    #[inline(always)]
+    pub const fn sgpr(code: u16) -> Source {
+        if (code as usize) < SGPRS { Source(code) } else { Source::NULL }
+    }
+
+    /// A VGPR; the first for what is none, as hardware has it (RDNA3 manual, *VGPR Out of Range Behavior*).
+    pub const fn vgpr(number: u16) -> Source {
+        Source(VECTOR + if (number as usize) < VGPRS { number } else { 0 })
+    }
+
+    /// A lane vector of the register file. Behind it are at least as many as the widest source has.
+    pub const fn vector(at: usize) -> Option<Source> {
+        if at + STAGE_ROWS <= ROWS { Some(Source(VECTOR + at as u16)) } else { None }
+    }
+
+    /// `dwords` constants in the scalar file, from one on.
+    pub const fn scalar_constant(at: usize, dwords: usize) -> Option<Source> {
+        let fits = dwords <= SCALAR_CONSTS && at <= SCALAR_CONSTS - dwords;
+        if fits { Some(Source((SGPRS + at) as u16)) } else { None }
+    }
+
+    /// A constant in the program's pool, of a source slot below 4.
+    pub const fn pool(slot: usize) -> Source {
+        assert!(slot < 4);
+        Source(POOL + slot as u16)
+    }
+
+    pub fn place(self) -> Place {
+        match self.0 {
+            code if (code as usize) < SCALAR_WORDS => Place::Scalar(code as usize),
+            _ if self.is_vector() => Place::Vector(self.number() as usize),
+            SPECIAL => Place::Scc,
+            n if n == SPECIAL + 1 => Place::SharedBase,
+            n if n == SPECIAL + 2 => Place::PrivateBase,
+            n if (POOL..SPECIAL_END).contains(&n) => Place::Pool((n - POOL) as usize),
+            _ => Place::Limit,
+        }
+    }
+
+    #[inline(always)]
+    pub const fn is_vector(self) -> bool {
+        self.0 & VECTOR != 0
+    }
+
+    /// Whether it is a word of the scalar file; [`Source::number`] says which.
+    #[inline(always)]
+    pub const fn is_scalar(self) -> bool {
+        (self.0 as usize) < SCALAR_WORDS
+    }
+
+    /// Number in the scalar file or among the lane vectors.
+    #[inline(always)]
+    pub const fn number(self) -> u16 {
+        self.0 & (VECTOR - 1)
+    }
+
+    /// How far its lane vector is behind the first, wrapping for what is none: the constant becomes part of an address.
+    #[inline(always)]
+    pub(crate) const fn vector_offset(self) -> usize {
+        (self.0 as usize).wrapping_sub(VECTOR as usize)
+    }
+
+    /// The lane vector that an operation writes, as a source.
+    #[inline(always)]
+    pub const fn result(d: u16) -> Source {
+        Source(VECTOR + (d & (VECTOR - 1)))
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.place().fmt(f)
+    }
+}
+
+/// One operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Op {
+    /// Place in a table of handlers: [`Op::code_of`].
+    pub code: u16,
+    pub flags: u16,
+    /// First result: VGPR row, or SGPR index.
+    pub d: u16,
+    /// SGPR of the mask result (carry-out).
+    pub d1: u16,
+    /// S0 or the vector address; S1 or the scalar address; S2 or the data; S3, the mask source, DATA1 or SOFFSET.
+    pub src: [Source; 4],
+    /// SIMM16, offset, or both DS offsets.
+    pub imm: u32,
+    /// Index in the program's table of modifiers and raw fields.
+    pub ext: u32,
+    /// Byte offset of its instruction in the code.
+    pub pc: u32,
+    /// Instructions complete before it.
+    pub number: u32,
+}
+
+impl Op {
+    /// Handlers of an operation, by the [`Way`] of its operands.
+    pub const WAYS: usize = 3;
+
+    /// Code of a canonical operation whose operands go a way.
+    pub const fn code_of(operation: u16, way: Way) -> u16 {
+        operation * Op::WAYS as u16 + way as u16
+    }
+
+    /// Code of an instruction without semantics: the first behind the operations.
+    pub const UNKNOWN: u16 = (OPERATION_COUNT * Op::WAYS) as u16;
+    /// Code of words that are no instruction.
+    pub const HOLE: u16 = Op::UNKNOWN + 1;
+    /// Code of the place behind a program.
+    pub const END: u16 = Op::UNKNOWN + 2;
+    /// Code of an instruction that names registers behind the last one.
+    pub const BEYOND: u16 = Op::UNKNOWN + 3;
+    /// Codes there are: every operation has one below this.
+    pub const CODES: usize = OPERATION_COUNT * Op::WAYS + 4;
+
+    /// Instructions complete behind it.
+    #[inline(always)]
+    pub fn complete(&self) -> u32 {
+        self.number + (self.flags & Op::MORE == 0) as u32
+    }
+
+    /// No SGPR in this byte of `imm`, nor in those above.
+    pub const NO_SCALAR: u8 = 0xff;
+
+    /// SGPRs that [`Op::SCALARS`] broadcasts, and the hidden row of each.
+    #[inline(always)]
+    pub fn scalars(&self) -> impl Iterator<Item = (usize, usize)> {
+        let list = self.imm.to_le_bytes().into_iter();
+        list.take_while(|sgpr| *sgpr != Op::NO_SCALAR)
+            .map(|sgpr| (sgpr as usize % SGPRS, SCALARS + sgpr as usize))
+    }
+
+    /// Words that are no instruction.
+    pub const fn hole() -> Op {
+        Op {
+            code: Op::HOLE,
+            flags: Op::MORE,
+            d: 0,
+            d1: 0,
+            src: [Source::NULL; 4],
+            imm: 0,
+            ext: 0,
+            pc: 0,
+            number: 0,
+        }
+    }
+
+    /// The place behind a program.
+    pub const fn end() -> Op {
+        Op { code: Op::END, ..Op::hole() }
+    }
+
+    /// Sources or results have modifiers: the slow staging path.
+    pub const MODIFY: u16 = 1;
+    /// The clamp bit.
+    pub const CLAMP: u16 = 2;
+    /// A 16-bit result goes to the upper half.
+    pub const HIGH: u16 = 4;
+    /// Float results need the output pass (omod, float clamp).
+    pub const OUTPUT: u16 = 8;
+    /// `d` is an SGPR.
+    pub const SCALAR_DEST: u16 = 16;
+    /// The instruction goes on with the next operation (VOPD). Also on what is no instruction: none is complete behind it.
+    pub const MORE: u16 = 32;
+    /// The result is dropped, though the destination is read: a buffer atomic without return. With [`Op::OUTPUT`], so that only
+    /// the slow path looks.
+    pub const NO_RESULT: u16 = 256;
+    /// `imm` numbers the SGPRs that the sources want broadcast, a byte each: see [`Op::scalars`].
+    pub const SCALARS: u16 = 512;
+}
+
+/// What an operation's operands ask of its handler. The program is lowered to one of them, so that no handler asks again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Way {
+    /// Anything: modifiers, special sources, halves of registers. In a wave of 64, everything.
+    Any,
+    /// Rows as they stand.
+    Plain,
+    /// Rows as they stand, once the SGPRs among the sources are broadcast ([`Op::SCALARS`]).
+    Scalars,
+}
+
+impl Way {
+    pub const ALL: [Way; Op::WAYS] = [Way::Any, Way::Plain, Way::Scalars];
+}
+
+/// Modifiers and fields that only some operations have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Ext {
+    /// Applied in staging, a bit a source.
+    pub abs_bits: u8,
+    pub neg_bits: u8,
+    /// Bit that abs and neg work on (15, 31 or 63), by source.
+    pub sign_at: [u8; 4],
+    /// 16-bit sources in the upper half, a bit a source.
+    pub high_bits: u8,
+    /// Sources narrowed to 16 bits.
+    pub narrow_bits: u8,
+    /// VOP3P sources to be rearranged: a bit a source.
+    pub packed_bits: u8,
+    pub packed_sel: u8,
+    pub packed_sel_hi: u8,
+    pub packed_neg: u8,
+    pub packed_neg_hi: u8,
+    pub omod: u8,
+    /// A scalar float result is f16, not f32.
+    pub half_result: bool,
+    pub dpp: Dpp,
+    /// Where the constants of the sources are that are [`Place::Pool`], in words.
+    pub pool: [u32; 4],
+    // Raw fields for bodies that name them.
+    pub neg: u32,
+    pub neg_hi: u32,
+    pub abs: u32,
+    pub op_sel: u32,
+    pub op_sel_hi: u32,
+    pub simm32: u32,
+    pub idxen: u32,
+    pub offen: u32,
+    pub format: u32,
+    pub sve: u32,
+    pub glc: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Dpp {
+    #[default]
+    None,
+    Dpp16 {
+        ctrl: u16,
+        row_mask: u8,
+        bank_mask: u8,
+        bound: bool,
+        fetch: bool,
+    },
+    Dpp8 {
+        lanes: [u8; 8],
+        fetch: bool,
+    },
+}

@@ -1,0 +1,102 @@
+//! Instructions whose meaning a user's pseudocode file gives at run time: they run through the evaluator, the others as compiled.
+
+use crate::isa;
+use isa_spec::canonical;
+use isa_spec::diag::{self, Severity};
+use isa_spec::pcode::ir::Semantics;
+use isa_spec::tables::EntryId;
+use std::collections::BTreeMap;
+use wavesim_isa::arch::Arch;
+
+/// Meanings by architecture and instruction name.
+#[derive(Debug, Default)]
+pub struct Overrides {
+    by_arch: Vec<BTreeMap<String, Semantics>>,
+}
+
+/// Why a pseudocode file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OverrideError {
+    /// Diagnostics, as shown to a user.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl Overrides {
+    /// None: everything as compiled.
+    pub fn none() -> &'static Overrides {
+        static NONE: Overrides = Overrides { by_arch: Vec::new() };
+        &NONE
+    }
+
+    /// Reads the text of a pseudocode file; `name` stands for the file in messages. It may call the project's functions and instructions.
+    /// Warnings are given as text.
+    pub fn parse(name: String, text: String) -> Result<(Overrides, Option<String>), OverrideError> {
+        let loaded = isa::loaded();
+        let mut sources = loaded.sources.clone();
+        let file = sources.add(name, text);
+        let (by_arch, diagnostics) = canonical::replacements(&sources, &loaded.pcode, file, &loaded.tables);
+        let shown = || diag::render_all(&sources, &diagnostics);
+        if diagnostics.iter().any(|d| d.severity == Severity::Error) {
+            return Err(OverrideError::Wrong(shown()));
+        }
+        let warnings = (!diagnostics.is_empty()).then(shown);
+        Ok((Overrides { by_arch }, warnings))
+    }
+
+    /// Instructions of an architecture that have another meaning.
+    pub fn names(&self, arch: Arch) -> impl Iterator<Item = &str> {
+        self.by_arch.get(arch as usize).into_iter().flat_map(|names| names.keys().map(String::as_str))
+    }
+
+    pub fn get(&self, arch: Arch, instruction: &str) -> Option<&Semantics> {
+        self.by_arch.get(arch as usize)?.get(instruction)
+    }
+
+    /// The meaning of an entry's instruction: the user's, else the project's; `None` if nobody gave one.
+    pub fn semantics(&self, arch: Arch, entry: EntryId) -> Option<&Semantics> {
+        let table = arch.table();
+        let at = table.entries[entry as usize].inst as usize;
+        if let Some(sem) = self.get(arch, table.instructions[at].name) {
+            return Some(sem);
+        }
+        let set = &*isa::SEMANTICS;
+        set.by_arch[arch as usize][at].map(|op| &set.operations[op as usize].sem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<(Overrides, Option<String>), OverrideError> {
+        Overrides::parse("mine.pcode".to_string(), text.to_string())
+    }
+
+    #[test]
+    fn a_file_replaces_what_it_names() {
+        let (own, warnings) = parse("instruction V_ADD_F32 for rdna4 { D0.f32 = S0.f32 - S1.f32; }").unwrap();
+        assert_eq!(warnings, None);
+        assert!(own.get(Arch::Rdna4, "V_ADD_F32").is_some());
+        assert!(own.get(Arch::Rdna3, "V_ADD_F32").is_none());
+        assert!(own.get(Arch::Rdna4, "V_SUB_F32").is_none());
+        let entry = Arch::Rdna4.table().instruction("V_SUB_F32").map(|i| i.entries.0).unwrap();
+        assert!(own.semantics(Arch::Rdna4, entry as EntryId).is_some(), "the project's");
+    }
+
+    #[test]
+    fn errors_show_the_place() {
+        let Err(OverrideError::Wrong(text)) =
+            parse("instruction V_ADD_F32 {\n  D0.f32 = S0.f32 + S9.f32;\n}")
+        else {
+            panic!("accepted");
+        };
+        assert!(text.contains("mine.pcode:2:21"), "{text}");
+    }
+
+    #[test]
+    fn an_instruction_nobody_has_is_a_warning() {
+        let (_, warnings) = parse("instruction V_NO_SUCH_F32 { D0.f32 = S0.f32; }").unwrap();
+        assert!(warnings.unwrap().contains("V_NO_SUCH_F32"));
+    }
+}

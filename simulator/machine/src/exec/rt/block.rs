@@ -1,0 +1,226 @@
+//! Loads and stores of whole registers, all lanes active: of neighbours in global memory (each lane's element right behind the last one's),
+//! and anywhere in LDS. What is not so is left to the loads and stores of any rows. `WATCHED`: in the memory of a watch, which logs them.
+
+// A lane number indexes several rows at once.
+#![allow(clippy::needless_range_loop)]
+
+use super::context::Cx;
+use super::lds::{is_below, last_offset, load_words, store_words};
+use super::memory::{are_in_order, prefetch};
+use super::operands::{file, plain_stage, written};
+use super::transpose::{load_quads, store_quads};
+use super::watch;
+use crate::exec::op::Source;
+use crate::machine::wave::EXEC_LO;
+use crate::memory::access;
+
+/// Moves the elements of 32 lanes, at a base and an offset for each lane, to the registers from `d` on; or does nothing, and says so.
+///
+/// # Safety
+/// As for [`plain_stage`], with `offsets` a code and `d` a row of `DWORDS`; on x86-64 the caller has AVX2.
+#[inline(always)]
+pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: Source,
+    d: u16,
+) -> bool {
+    // SAFETY: by the contract.
+    let Some(from) = (unsafe { block::<WATCHED, DWORDS>(cx, base, offsets, false) }) else { return false };
+    // SAFETY: the registers are the file's, and the wave's memory is none of its registers.
+    unsafe {
+        let rows = file(cx).add(d as usize);
+        match DWORDS {
+            1 => (*rows).0 = access::load_row(from),
+            4 => load_quads(true, from, &mut *rows.cast()),
+            _ => {
+                let mut block = [[0; 32]; DWORDS];
+                for n in 0..DWORDS {
+                    block[n] = access::load_row(from.add(128 * n));
+                }
+                let dwords = block.as_flattened();
+                for l in 0..32 {
+                    for k in 0..DWORDS {
+                        (*rows.add(k)).0[l] = dwords[l * DWORDS + k];
+                    }
+                }
+            }
+        }
+        written::<DWORDS>(cx, d);
+    }
+    true
+}
+
+/// Moves the elements of 32 lanes from the registers of a code on to memory; or does nothing, and says so.
+///
+/// # Safety
+/// As for [`load_block`].
+#[inline(always)]
+pub unsafe fn store_block<const WATCHED: bool, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: Source,
+    data: Source,
+) -> bool {
+    // SAFETY: by the contract.
+    let Some(to) = (unsafe { block::<WATCHED, DWORDS>(cx, base, offsets, true) }) else { return false };
+    // SAFETY: as in `load_block`.
+    unsafe {
+        let rows = plain_stage(file(cx), data);
+        match DWORDS {
+            1 => access::store_row(to, &(*rows).0),
+            4 => store_quads(true, to, &*rows.cast()),
+            _ => {
+                let mut block = [[0; 32]; DWORDS];
+                let dwords = block.as_flattened_mut();
+                for l in 0..32 {
+                    for k in 0..DWORDS {
+                        dwords[l * DWORDS + k] = (*rows.add(k)).0[l];
+                    }
+                }
+                for n in 0..DWORDS {
+                    access::store_row(to.add(128 * n), &block[n]);
+                }
+            }
+        }
+    }
+    true
+}
+
+/// Where the block is on the host.
+///
+/// # Safety
+/// As for [`load_block`].
+#[inline(always)]
+unsafe fn block<const WATCHED: bool, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: Source,
+    write: bool,
+) -> Option<*mut u8> {
+    let size = 128 * DWORDS;
+    // SAFETY: by the contract.
+    let offsets = unsafe { &*plain_stage(file(cx), offsets) };
+    let address = base.wrapping_add(offsets.0[0] as u64);
+    if cx.wave.sgprs[EXEC_LO] != u32::MAX || !are_in_order(offsets, 4 * DWORDS) {
+        return None;
+    }
+    let host = match WATCHED {
+        true => watch::block(cx, address, 4 * DWORDS, write)?,
+        false => cx.memory.host_of_first(address, size as u64, write)?,
+    };
+    prefetch(cx, host, address, size);
+    Some(host)
+}
+
+/// Moves elements in LDS, each lane's at its address plus `plus`, to the registers from `d` on, one load after the other; or does nothing,
+/// and says so.
+///
+/// # Safety
+/// As for [`load_block`], with `lanes` a code and `d` a row of `LOADS * DWORDS`.
+#[inline(always)]
+pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    lanes: Source,
+    plus: [u32; LOADS],
+    d: u16,
+) -> bool {
+    // SAFETY: by the contract.
+    let Some(lds) = (unsafe { inside::<WATCHED, _>(cx, 4 * DWORDS, lanes, plus, false) }) else {
+        return false;
+    };
+    let lds = lds.cast_const();
+    // SAFETY: by the contract; every element is inside.
+    unsafe {
+        let rows = file(cx).add(d as usize);
+        // A destination may be the address.
+        let at = *plain_stage(file(cx), lanes);
+        let (mut from, mut to) = ([lds; LOADS], [rows; LOADS]);
+        for n in 0..LOADS {
+            from[n] = lds.wrapping_add(plus[n] as usize);
+            to[n] = rows.add(n * DWORDS);
+        }
+        if DWORDS == 1 {
+            load_words(true, from, &at, to);
+        } else {
+            for n in 0..LOADS {
+                for l in 0..32 {
+                    let element =
+                        from[n].wrapping_add(at.0[l] as usize).cast::<[u32; DWORDS]>().read_unaligned();
+                    for k in 0..DWORDS {
+                        (*to[n].add(k)).0[l] = element[k];
+                    }
+                }
+            }
+        }
+        for n in 0..LOADS {
+            written::<DWORDS>(cx, d + (n * DWORDS) as u16);
+        }
+    }
+    true
+}
+
+/// Moves the elements of 32 lanes from the registers of a code on to LDS, each to its lane's address plus `plus`; or does nothing, and
+/// says so. Of several at one address the last stays.
+///
+/// # Safety
+/// As for [`load_block`].
+#[inline(always)]
+pub unsafe fn store_lds_block<const WATCHED: bool, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    lanes: Source,
+    plus: u32,
+    data: Source,
+) -> bool {
+    // SAFETY: by the contract.
+    let Some(lds) = (unsafe { inside::<WATCHED, _>(cx, 4 * DWORDS, lanes, [plus], true) }) else {
+        return false;
+    };
+    let to = lds.wrapping_add(plus as usize);
+    // SAFETY: by the contract; every element is inside.
+    unsafe {
+        let (at, rows) = (&*plain_stage(file(cx), lanes), plain_stage(file(cx), data));
+        if DWORDS == 1 {
+            store_words(true, to, at, &*rows);
+        } else {
+            for l in 0..32 {
+                let mut element = [0; DWORDS];
+                for k in 0..DWORDS {
+                    element[k] = (*rows.add(k)).0[l];
+                }
+                to.wrapping_add(at.0[l] as usize).cast::<[u32; DWORDS]>().write_unaligned(element);
+            }
+        }
+    }
+    true
+}
+
+/// LDS, if all lanes are active and their elements, at each of `plus`, inside of it.
+///
+/// # Safety
+/// As for [`load_block`].
+#[inline(always)]
+unsafe fn inside<const WATCHED: bool, const N: usize>(
+    cx: &mut Cx<'_>,
+    bytes: usize,
+    lanes: Source,
+    plus: [u32; N],
+    write: bool,
+) -> Option<*mut u8> {
+    if cx.wave.sgprs[EXEC_LO] != u32::MAX {
+        return None;
+    }
+    // SAFETY: by the contract.
+    let offsets = unsafe { &*plain_stage(file(cx), lanes) };
+    if WATCHED {
+        return watch::lds(cx, offsets, &plus, bytes, write);
+    }
+    // Loops and not iterators, here and above: closures do not have the host's features, and stay calls.
+    let mut farthest = 0;
+    for n in 0..N {
+        farthest = farthest.max(plus[n]);
+    }
+    let last = last_offset(cx, bytes)?.checked_sub(farthest)?;
+    // SAFETY: by the contract.
+    unsafe { is_below(offsets, last) }.then_some(cx.lds.as_mut_ptr())
+}

@@ -1,0 +1,198 @@
+//! What a handler sees of the machine.
+
+use super::float::General;
+use super::watch::Watch;
+use crate::exec::context::Context;
+use crate::exec::hwreg;
+use crate::exec::lower::Lowered;
+use crate::exec::machine_ops::{self, Event};
+use crate::exec::op::{Ext, Op};
+use crate::fault::FaultKind;
+use crate::machine::host::Avx2;
+use crate::machine::{Wave, Workgroup};
+use crate::memory::{MemError, Memory};
+use isa_spec::arith::FloatEnv;
+use isa_spec::pcode::builtins::Bi;
+use wavesim_isa::arch::Arch;
+
+/// What a handler tells the run loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow(pub u32);
+
+impl Flow {
+    pub const NEXT: Flow = Flow(0);
+    /// `Cx::jump` holds the new PC.
+    pub const JUMP: Flow = Flow(1);
+    /// `Cx::event` says what happened.
+    pub const EVENT: Flow = Flow(2);
+    /// No semantics; also what the places that are no instructions give.
+    pub const UNKNOWN: Flow = Flow(3);
+    /// MODE changed: go on in the loop for it.
+    pub const MODE: Flow = Flow(4);
+}
+
+/// Runs one operation.
+///
+/// # Safety
+/// The operation is of the program that the context was made for, and keeps to the invariants of lowered code (`exec::validate`). But for
+/// tables of portable handlers, the host has AVX2 and what comes with it.
+pub type Handler = unsafe fn(&mut Cx<'_>, &Op) -> Flow;
+
+/// Handlers by the code of operations.
+pub type Table = [Handler; Op::CODES];
+
+/// The tables to choose from, by float mode and lanes of a wave.
+pub struct Handlers {
+    /// Round to nearest even, denormals kept.
+    pub keep: &'static Table,
+    pub keep_64: &'static Table,
+    /// Denormals of f32 flushed.
+    pub flush: &'static Table,
+    pub flush_64: &'static Table,
+    /// Any mode, any host.
+    pub base: &'static Table,
+}
+
+/// The machine as a handler sees it.
+pub struct Cx<'a> {
+    pub wave: &'a mut Wave,
+    pub memory: &'a Memory,
+    pub lds: &'a mut [u8],
+    pub scratch: &'a mut [u8],
+    pub scratch_stride: u32,
+    pub workgroup: &'a mut Workgroup,
+    pub arch: Arch,
+    /// The program's pool.
+    pub consts: &'a [u32],
+    pub exts: &'a [Ext],
+    /// The host has what the fast handlers are compiled for.
+    pub fast: bool,
+    /// The handlers for this host, MODE and wave size.
+    pub handlers: &'static Table,
+    /// Where they are chosen from.
+    tables: &'static Handlers,
+    /// For `BASE` handlers.
+    pub general: General,
+    pub jump: u64,
+    pub event: Option<Event>,
+    /// The operation that runs.
+    pub op: &'a Op,
+    /// PC of the code's first byte.
+    pub origin: u64,
+    /// Executed so far, for the clock; the run loop brings it up to date at jumps.
+    pub instructions: u64,
+    /// Of an observed run.
+    pub watch: Option<Box<Watch<'a>>>,
+}
+
+/// What is under way before anything is.
+static NONE: Op = Op::end();
+
+impl<'a> Cx<'a> {
+    /// With the fast handlers for a host that has what they need; `origin` is the PC of the code's first byte.
+    pub fn new(
+        tables: &'static Handlers,
+        fast: Option<Avx2>,
+        arch: Arch,
+        wave: &'a mut Wave,
+        context: &'a mut Context<'_>,
+        lowered: &'a Lowered,
+        origin: u64,
+    ) -> Cx<'a> {
+        wave.install(lowered.id, &lowered.consts);
+        let mut cx = Cx {
+            wave,
+            memory: context.memory,
+            lds: context.lds,
+            scratch: context.scratch,
+            scratch_stride: context.scratch_stride,
+            workgroup: context.workgroup,
+            arch,
+            consts: &lowered.consts,
+            exts: &lowered.exts,
+            tables,
+            fast: fast.is_some(),
+            handlers: tables.base,
+            general: General(FloatEnv::KEEP),
+            jump: 0,
+            event: None,
+            op: &NONE,
+            origin,
+            instructions: context.instructions,
+            watch: None,
+        };
+        cx.refresh_mode();
+        cx
+    }
+
+    /// After MODE changed.
+    pub fn refresh_mode(&mut self) {
+        // Rounding, denormals and FP16_OVFL.
+        self.handlers = match (self.fast, self.wave.mode & 0x80_00ff, self.wave.size) {
+            (true, 0xf0, 64) => self.tables.keep_64,
+            (true, 0xf0, _) => self.tables.keep,
+            (true, 0xc0, 64) => self.tables.flush_64,
+            (true, 0xc0, _) => self.tables.flush,
+            _ => {
+                self.general = General(FloatEnv::from_mode(self.wave.mode));
+                self.tables.base
+            }
+        };
+    }
+
+    /// PC of the running operation.
+    #[inline(always)]
+    pub fn pc(&self) -> u64 {
+        self.origin + self.op.pc as u64
+    }
+
+    #[inline(always)]
+    pub fn raw(&self, op: &Op) -> &'a Ext {
+        &self.exts[op.ext as usize]
+    }
+
+    pub fn fault(&mut self, event: Event) -> Flow {
+        self.event = Some(event);
+        Flow::EVENT
+    }
+
+    #[cold]
+    pub fn memory_fault(&mut self, e: MemError, lane: Option<u32>) -> Flow {
+        let event = Event::out_of_bounds(self.memory, e, lane);
+        self.fault(event)
+    }
+}
+
+/// A control builtin.
+#[inline(always)]
+pub fn control(cx: &mut Cx<'_>, bi: Bi, args: &[u128]) -> Result<u128, Flow> {
+    // Most of what a kernel executes of these are hints and waits: only an observer wants to hear of them.
+    if cx.watch.is_none() && machine_ops::does_nothing(bi) {
+        return Ok(0);
+    }
+    control_call(cx, bi, args)
+}
+
+#[inline(never)]
+fn control_call(cx: &mut Cx<'_>, bi: Bi, args: &[u128]) -> Result<u128, Flow> {
+    if let Some(watch) = &mut cx.watch {
+        watch.calls.push((bi, args.first().map_or(0, |a| *a as u32)));
+    }
+    match machine_ops::control(cx.arch, cx.wave, cx.workgroup, cx.instructions, bi, args) {
+        Ok(value) => {
+            if bi == Bi::SetReg {
+                cx.refresh_mode();
+            }
+            Ok(value)
+        }
+        Err(event) => Err(cx.fault(event)),
+    }
+}
+
+pub fn read_only(cx: &mut Cx<'_>) -> Flow {
+    cx.fault(Event::fault(FaultKind::Other, "the pseudocode writes state that is read-only"))
+}
+
+pub fn status(cx: &Cx<'_>) -> u32 {
+    hwreg::status(cx.arch, cx.wave, cx.workgroup)
+}

@@ -1,0 +1,344 @@
+//! Loads and stores of 32 lanes in LDS: 32-bit offsets, one bounds check, eight lanes at a time where they agree.
+
+// A lane number indexes several rows at once.
+#![allow(clippy::needless_range_loop)]
+
+use super::context::{Cx, Flow};
+use super::memory::{element, far_load, far_store, set_element, sums};
+use crate::machine::Row;
+use crate::memory::access;
+use isa_spec::pcode::ir::Space;
+
+/// An LDS address as an offset: those of more than 32 bits are beyond every allocation.
+#[inline(always)]
+pub fn lds_offset(addr: u64) -> u32 {
+    if addr >> 32 == 0 { addr as u32 } else { u32::MAX }
+}
+
+/// What 32 lanes load, `DWORDS` registers of each.
+#[inline(always)]
+pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    offsets: &Row,
+    exec: u32,
+    lane_base: u32,
+) -> Result<[Row; DWORDS], Flow> {
+    let mut at = *offsets;
+    if !is_inside::<BYTES>(cx, &mut at, exec) {
+        return far_load::<BYTES, DWORDS>(cx, Space::Lds, &sums(0, offsets), exec, lane_base, |cx| {
+            load_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base)
+        });
+    }
+    let mut rows = [Row::ZERO; DWORDS];
+    let lds = cx.lds.as_ptr();
+    if BYTES == 4 {
+        // SAFETY: every offset is inside.
+        unsafe { load_words(cx.fast, [lds], &at, [&mut rows[0]]) };
+        return Ok(rows);
+    }
+    for l in 0..32 {
+        // SAFETY: likewise.
+        let element = unsafe { element::<BYTES, DWORDS>(lds, at.0[l] as usize) };
+        for k in 0..DWORDS {
+            rows[k].0[l] = element[k];
+        }
+    }
+    Ok(rows)
+}
+
+/// Stores what 32 lanes hold, lanes in order: of several at one address the last stays.
+#[inline(always)]
+pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    offsets: &Row,
+    exec: u32,
+    lane_base: u32,
+    rows: &[Row; DWORDS],
+) -> Result<(), Flow> {
+    let mut at = *offsets;
+    if !is_inside::<BYTES>(cx, &mut at, exec) {
+        return far_store::<BYTES, DWORDS>(cx, Space::Lds, &sums(0, offsets), exec, lane_base, rows, |cx| {
+            store_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base, rows)
+        });
+    }
+    let lds = cx.lds.as_mut_ptr();
+    if BYTES == 4 && exec == u32::MAX {
+        // SAFETY: every offset is inside.
+        unsafe { store_words(cx.fast, lds, &at, &rows[0]) };
+        return Ok(());
+    }
+    for l in 0..32 {
+        if exec >> l & 1 == 1 {
+            // SAFETY: likewise.
+            unsafe { set_element::<BYTES, DWORDS>(lds, at.0[l] as usize, rows, l) };
+        }
+    }
+    Ok(())
+}
+
+/// Whether all active lanes' elements are inside the allocation; inactive ones are sent to its start.
+#[inline(always)]
+fn is_inside<const BYTES: usize>(cx: &Cx<'_>, at: &mut Row, exec: u32) -> bool {
+    // Elements are whole words of registers, or parts of one.
+    if BYTES > 2 && !BYTES.is_multiple_of(4) {
+        return false;
+    }
+    let Some(last) = last_offset(cx, BYTES) else { return false };
+    #[cfg(target_arch = "x86_64")]
+    if cx.fast {
+        // SAFETY: the host has AVX2.
+        return unsafe { is_below_avx2(at, exec, last) };
+    }
+    is_below_anywhere(at, exec, last)
+}
+
+/// The last offset of an element that is inside the allocation.
+#[inline(always)]
+pub(super) fn last_offset(cx: &Cx<'_>, bytes: usize) -> Option<u32> {
+    cx.lds.len().checked_sub(bytes).map(|last| last as u32)
+}
+
+/// Whether no active lane's offset is above `last`; those of the others become 0.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline(never)]
+fn is_below_avx2(at: &mut Row, exec: u32, last: u32) -> bool {
+    switch_off(at, exec);
+    // SAFETY: this is compiled for AVX2.
+    unsafe { is_below(at, last) }
+}
+
+#[inline(never)]
+fn is_below_anywhere(at: &mut Row, exec: u32, last: u32) -> bool {
+    switch_off(at, exec);
+    at.0.iter().all(|offset| *offset <= last)
+}
+
+/// Whether no offset is above `last`.
+///
+/// # Safety
+/// The host has AVX2 (x86-64).
+#[inline(always)]
+pub(super) unsafe fn is_below(at: &Row, last: u32) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::*;
+        let [a, b, c, d] = eights(at);
+        // SAFETY: by the contract.
+        unsafe {
+            let highest = _mm256_max_epu32(_mm256_max_epu32(a, b), _mm256_max_epu32(c, d));
+            let last = _mm256_set1_epi32(last as i32);
+            let above = _mm256_xor_si256(_mm256_max_epu32(highest, last), last);
+            _mm256_testz_si256(above, above) == 1
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    at.0.iter().all(|offset| *offset <= last)
+}
+
+#[inline(always)]
+fn switch_off(at: &mut Row, exec: u32) {
+    if exec != u32::MAX {
+        for l in 0..32 {
+            at.0[l] = if exec & 1 << l != 0 { at.0[l] } else { 0 };
+        }
+    }
+}
+
+/// A row as vectors of eight lanes: the unit in which neighbours agree, in tiles of 8 or 16 as in rows of 32.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn eights(row: &Row) -> [std::arch::x86_64::__m256i; 4] {
+    // SAFETY: any bits are a vector, and four of them have the size of a row.
+    unsafe { std::mem::transmute(*row) }
+}
+
+/// The words of eight lanes one after the other, from the first lane's.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+fn in_order() -> std::arch::x86_64::__m256i {
+    std::arch::x86_64::_mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28)
+}
+
+/// One word a lane from each of `from`, at the same offsets. Of LDS, or of global memory.
+///
+/// # Safety
+/// Four bytes at every offset can be read, each of `rows` written; `fast` is the host's.
+#[inline(always)]
+pub unsafe fn load_words<const N: usize>(
+    fast: bool,
+    from: [*const u8; N],
+    offsets: &Row,
+    rows: [*mut Row; N],
+) {
+    #[cfg(target_arch = "x86_64")]
+    if fast {
+        // SAFETY: the host has AVX2, and by the contract.
+        return unsafe { load_words_avx2(from, offsets, rows) };
+    }
+    let _ = fast;
+    // SAFETY: by the contract.
+    unsafe { load_words_anywhere(from, offsets, rows) }
+}
+
+/// # Safety
+/// As for [`load_words`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn load_words_avx2<const N: usize>(from: [*const u8; N], offsets: &Row, rows: [*mut Row; N]) {
+    use std::arch::x86_64::*;
+    let at = eights(offsets);
+    for k in 0..4 {
+        let first = offsets.0[8 * k] as usize;
+        let apart = _mm256_sub_epi32(at[k], _mm256_broadcastd_epi32(_mm256_castsi256_si128(at[k])));
+        let unlike = _mm256_xor_si256(apart, in_order());
+        // SAFETY: by the contract: in order, the lanes' words are the eight at the first.
+        unsafe {
+            if _mm256_testz_si256(apart, apart) == 1 {
+                for n in 0..N {
+                    let words = access::broadcast_u32_at(from[n], first);
+                    _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), words);
+                }
+            } else if _mm256_testz_si256(unlike, unlike) == 1 {
+                for n in 0..N {
+                    let words = access::load_256_at(from[n], first);
+                    _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), words);
+                }
+            } else {
+                for n in 0..N {
+                    for l in 0..8 {
+                        let at = offsets.0[8 * k + l] as usize;
+                        (*rows[n]).0[8 * k + l] = access::load_u32_at(from[n], at);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`load_words`].
+#[inline(never)]
+unsafe fn load_words_anywhere<const N: usize>(from: [*const u8; N], offsets: &Row, rows: [*mut Row; N]) {
+    for n in 0..N {
+        for l in 0..32 {
+            // SAFETY: by the contract.
+            unsafe { (*rows[n]).0[l] = access::load_u32_at(from[n], offsets.0[l] as usize) };
+        }
+    }
+}
+
+/// One word a lane, of all lanes.
+///
+/// # Safety
+/// Four bytes at every offset can be written; `fast` is the host's.
+#[inline(always)]
+pub(super) unsafe fn store_words(fast: bool, to: *mut u8, offsets: &Row, row: &Row) {
+    #[cfg(target_arch = "x86_64")]
+    if fast {
+        // SAFETY: the host has AVX2, and by the contract.
+        return unsafe { store_words_avx2(to, offsets, row) };
+    }
+    let _ = fast;
+    // SAFETY: by the contract.
+    unsafe { store_words_anywhere(to, offsets, row) }
+}
+
+/// # Safety
+/// As for [`store_words`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn store_words_avx2(to: *mut u8, offsets: &Row, row: &Row) {
+    use std::arch::x86_64::*;
+    let (at, words) = (eights(offsets), eights(row));
+    for k in 0..4 {
+        let apart = _mm256_sub_epi32(at[k], _mm256_broadcastd_epi32(_mm256_castsi256_si128(at[k])));
+        let unlike = _mm256_xor_si256(apart, in_order());
+        // SAFETY: by the contract: in order, the lanes' words are the eight at the first.
+        unsafe {
+            if _mm256_testz_si256(unlike, unlike) == 1 {
+                _mm256_storeu_si256(to.add(offsets.0[8 * k] as usize).cast(), words[k]);
+            } else {
+                for l in 8 * k..8 * k + 8 {
+                    to.add(offsets.0[l] as usize).cast::<u32>().write_unaligned(row.0[l]);
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`store_words`].
+#[inline(never)]
+unsafe fn store_words_anywhere(to: *mut u8, offsets: &Row, row: &Row) {
+    for l in 0..32 {
+        // SAFETY: by the contract.
+        unsafe { to.add(offsets.0[l] as usize).cast::<u32>().write_unaligned(row.0[l]) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words by offset, one after the other.
+    fn expected(memory: &[u8], offsets: &Row) -> Vec<u32> {
+        let word = |at: u32| memory[at as usize..at as usize + 4].try_into().map(u32::from_le_bytes);
+        offsets.0.iter().map(|at| word(*at).expect("four bytes")).collect()
+    }
+
+    #[test]
+    fn offsets_of_active_lanes_are_inside() {
+        for exec in [u32::MAX, 0, 1 << 7, 0x8000_0001, 0x00ff_ff00] {
+            let offsets = Row(std::array::from_fn(|l| (l as u32).wrapping_mul(0x9e37_79b9) ^ 0x8000_0000));
+            let active = |l: usize| if exec >> l & 1 == 1 { offsets.0[l] } else { 0 };
+            let expected = Row(std::array::from_fn(active));
+            let highest = expected.0.into_iter().max().unwrap_or(0);
+            for last in [highest.saturating_sub(1), highest, highest.saturating_add(1), 0, u32::MAX] {
+                let mut portable = offsets;
+                assert_eq!(is_below_anywhere(&mut portable, exec, last), highest <= last);
+                assert_eq!(portable, expected);
+                #[cfg(target_arch = "x86_64")]
+                if crate::machine::host::Avx2::detect().is_some() {
+                    let mut fast = offsets;
+                    // SAFETY: the host has AVX2.
+                    let below = unsafe { is_below_avx2(&mut fast, exec, last) };
+                    assert_eq!((below, fast), (highest <= last, expected));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn words_in_every_pattern() {
+        let memory: Vec<u8> = (0..512u32).map(|b| ((b * 37) >> 2) as u8).collect();
+        let patterns: [fn(u32) -> u32; 6] = [
+            |l| 4 * l,
+            |_| 12,
+            |l| 4 * (l & 15) + 3,
+            |l| 100 * (l / 16),
+            |l| 4 * (31 - l),
+            |l| if l == 19 { 400 } else { 4 * l },
+        ];
+        for pattern in patterns {
+            let offsets = Row(std::array::from_fn(|l| pattern(l as u32)));
+            let mut one_by_one = memory.clone();
+            let words = Row(std::array::from_fn(|l| 0x0101_0101 * l as u32));
+            for (at, word) in offsets.0.iter().zip(words.0) {
+                one_by_one[*at as usize..*at as usize + 4].copy_from_slice(&word.to_le_bytes());
+            }
+            for fast in [false, crate::machine::host::Avx2::detect().is_some()] {
+                let (mut row, mut stored) = (Row::ZERO, memory.clone());
+                // SAFETY: the offsets are inside.
+                unsafe { load_words(fast, [memory.as_ptr()], &offsets, [&mut row]) };
+                assert_eq!(row.0.to_vec(), expected(&memory, &offsets));
+                // SAFETY: likewise.
+                unsafe { store_words(fast, stored.as_mut_ptr(), &offsets, &words) };
+                assert_eq!(stored, one_by_one);
+            }
+        }
+    }
+}

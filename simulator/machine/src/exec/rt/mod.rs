@@ -1,0 +1,37 @@
+//! What generated handlers call: operands in, results out, memory, control, float arithmetic by mode.
+
+mod block;
+mod bytes;
+mod context;
+mod float;
+mod int;
+mod lds;
+mod memory;
+mod operands;
+mod transpose;
+pub mod watch;
+
+pub use crate::memory::word_address;
+pub use block::{load_block, load_lds_block, store_block, store_lds_block};
+pub use bytes::{Eight, select_bytes, select_bytes_eight};
+pub use context::{Cx, Flow, Handler, Handlers, Table, control, read_only, status};
+pub use float::*;
+pub use int::*;
+pub use isa_spec::pcode::builtins::Bi;
+pub use isa_spec::pcode::ir::{Space, Ty};
+pub use lds::{lds_offset, load_lds, store_lds};
+pub use memory::{exchange, load, load_offsets, load_rows, store, store_offsets, store_rows};
+pub use operands::*;
+
+/// A builtin by the evaluator's definition.
+pub fn pure(bi: Bi, args: &[u128], types: &[Ty], env: &isa_spec::arith::FloatEnv) -> u128 {
+    isa_spec::eval::pure(bi, args, types, env, false).unwrap_or(0)
+}
+
+pub fn pow(x: u128, y: u128, ty: Ty, right: Ty, env: &isa_spec::arith::FloatEnv) -> u128 {
+    isa_spec::eval::binary(isa_spec::pcode::ir::BinOp::Pow, x, y, ty, right, env)
+}
+
+pub fn convert(v: u128, from: Ty, to: Ty, env: &isa_spec::arith::FloatEnv) -> u128 {
+    isa_spec::eval::convert(v, from, to, env)
+}

@@ -1,0 +1,707 @@
+//! Operands: source rows in, modifiers applied, results and masks out.
+
+use super::context::{Cx, Flow};
+use crate::exec::op::{Dpp, Op, Place, Source};
+use crate::exec::output as modifier;
+use crate::machine::Row;
+use crate::machine::wave::{NULL, ROWS, SCALARS, SGPRS, STAGE, STAGE_ROWS, is_denormal};
+use crate::memory::{PRIVATE_BASE, SHARED_BASE};
+use isa_spec::pcode::ir::Ty;
+use wavesim_isa::operand::dpp16_source;
+
+/// Kind of a float result, for the output modifiers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Out {
+    Bits,
+    F16,
+    BF16,
+    F32,
+    F64,
+    PackedF16,
+}
+
+#[inline(always)]
+pub fn clamp(op: &Op) -> bool {
+    op.flags & Op::CLAMP != 0
+}
+
+/// The register file of the wave, for [`stage`], [`old_rows`] and [`write()`].
+#[inline(always)]
+pub fn file(cx: &mut Cx<'_>) -> *mut Row {
+    cx.wave.rows.as_mut_ptr()
+}
+
+/// Rows of a source for one half: registers and constants where they are, scalars broadcast.
+///
+/// The rows are valid until the next call for the same slot.
+///
+/// # Safety
+/// `file` is the wave's, `half` one of its halves, and the source an operation's that keeps to the invariants of lowered code
+/// (`exec::validate`; SAFETY comments name its rules).
+#[inline(always)]
+pub unsafe fn stage<const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    file: *mut Row,
+    source: Source,
+    slot: usize,
+    half: usize,
+) -> *const Row {
+    const { assert!(DWORDS <= STAGE_ROWS) };
+    if source.is_vector() {
+        let at = half * ROWS + source.number() as usize;
+        debug_assert!(at + DWORDS <= cx.wave.rows.len());
+        // SAFETY: O2 and W1.
+        return unsafe { file.add(at) };
+    }
+    for k in 0..DWORDS {
+        let value = scalar_dword(cx, source, k as u32);
+        // SAFETY: the file has the hidden rows.
+        unsafe { *file.add(STAGE + STAGE_ROWS * slot + k) = Row::splat(value) };
+    }
+    // SAFETY: likewise.
+    unsafe { file.add(STAGE + STAGE_ROWS * slot).cast_const() }
+}
+
+/// [`stage`] where nothing is special: a row of the wave's file, whatever the source.
+///
+/// # Safety
+/// As for [`stage`], for an operation of [`crate::exec::op::Way::Plain`], or with its scalars broadcast: O4 or O7.
+#[inline(always)]
+pub unsafe fn plain_stage(file: *mut Row, source: Source) -> *const Row {
+    debug_assert!(source.is_vector());
+    // One base for all sources: the compiler sees that no result in registers can overlap them.
+    file.wrapping_add(source.vector_offset()).cast_const()
+}
+
+/// Puts the SGPRs that an operation lists ([`Op::SCALARS`]) in its hidden rows, of each half.
+#[inline(always)]
+pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
+    for (sgpr, row) in op.scalars() {
+        let value = cx.wave.sgprs[sgpr];
+        for half in cx.wave.rows.chunks_exact_mut(ROWS) {
+            half[row] = Row::splat(value);
+        }
+        cx.wave.set_clean(row, !is_denormal(value));
+    }
+}
+
+/// [`broadcast`] for a wave of 32: of those that changed since their rows were last made.
+///
+/// # Safety
+/// The operation lists SGPRs (O5), and the host has AVX2 (H1).
+#[inline(always)]
+pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
+    let file = file(cx);
+    let mut list = op.imm;
+    // A loop of unknown length: one or two rounds, not worth unrolling.
+    loop {
+        let sgpr = (list & 0xff) as usize;
+        if sgpr == Op::NO_SCALAR as usize {
+            return;
+        }
+        let value = cx.wave.sgprs[sgpr % SGPRS];
+        let at = SCALARS + sgpr;
+        debug_assert!(at < ROWS);
+        // SAFETY: O5 and W1.
+        let row = unsafe { &mut *file.add(at) };
+        if row.0[0] != value {
+            // SAFETY: by the contract.
+            unsafe { fill(row, value) };
+            cx.wave.set_clean(at, !is_denormal(value));
+        }
+        list = list >> 8 | (Op::NO_SCALAR as u32) << 24;
+    }
+}
+
+/// A row of the same word.
+///
+/// # Safety
+/// The host has AVX2 (H1).
+#[inline(always)]
+unsafe fn fill(row: &mut Row, value: u32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::*;
+        // SAFETY: by the contract; a row is four aligned vectors.
+        unsafe {
+            let (at, value) = (row.0.as_mut_ptr().cast::<__m256i>(), _mm256_set1_epi32(value as i32));
+            (0..4).for_each(|k| _mm256_store_si256(at.add(k), value));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        *row = Row::splat(value);
+    }
+}
+
+/// A word of the scalar file, for an operation of [`crate::exec::op::Way::Plain`].
+///
+/// # Safety
+/// The source is of an operation that keeps to O6, or to O7.
+#[inline(always)]
+pub unsafe fn plain_scalar1(cx: &Cx<'_>, source: Source) -> u32 {
+    debug_assert!(source.is_scalar());
+    // SAFETY: by the contract.
+    unsafe { *cx.wave.sgprs.get_unchecked(source.number() as usize) }
+}
+
+/// A scalar result of `DWORDS` registers, of an operation of [`crate::exec::op::Way::Plain`].
+///
+/// # Safety
+/// The operation keeps to O6.
+#[inline(always)]
+pub unsafe fn plain_set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, value: u64) {
+    for k in 0..DWORDS {
+        let at = op.d as usize + k;
+        debug_assert!(at < NULL);
+        // SAFETY: by the contract.
+        unsafe { *cx.wave.sgprs.get_unchecked_mut(at) = (value >> (32 * k)) as u32 };
+    }
+}
+
+/// Two words of the scalar file, as for [`plain_scalar1`].
+///
+/// # Safety
+/// As for [`plain_scalar1`], where two words are read.
+#[inline(always)]
+pub unsafe fn plain_scalar2(cx: &Cx<'_>, source: Source) -> u64 {
+    let at = source.number() as usize;
+    debug_assert!(source.is_scalar() && at + 1 < cx.wave.sgprs.len());
+    // SAFETY: by the contract.
+    let [low, high] = unsafe { [*cx.wave.sgprs.get_unchecked(at), *cx.wave.sgprs.get_unchecked(at + 1)] };
+    low as u64 | (high as u64) << 32
+}
+
+/// Dword `k` of a scalar source.
+#[inline(always)]
+fn scalar_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
+    if !source.is_scalar() {
+        return special_dword(cx, source, k);
+    }
+    let at = source.number() as u32;
+    if (at as usize) < SGPRS {
+        // More words of null are null, not what is behind it.
+        return if k > 0 && source == Source::NULL { 0 } else { cx.wave.sgpr(at + k) };
+    }
+    cx.wave.sgprs.get((at + k) as usize).copied().unwrap_or(0)
+}
+
+#[inline(never)]
+fn special_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
+    match source.place() {
+        Place::Scc if k == 0 => cx.wave.scc,
+        Place::SharedBase if k > 0 => (SHARED_BASE >> 32) as u32,
+        Place::PrivateBase if k > 0 => (PRIVATE_BASE >> 32) as u32,
+        Place::Limit if k == 0 => u32::MAX,
+        Place::Pool(slot) => {
+            let at = cx.raw(cx.op).pool[slot] as usize + k as usize;
+            cx.consts.get(at).copied().unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+#[inline(always)]
+pub fn scalar1(cx: &Cx<'_>, source: Source) -> u32 {
+    scalar_dword(cx, source, 0)
+}
+
+#[inline(always)]
+pub fn scalar2(cx: &Cx<'_>, source: Source) -> u64 {
+    scalar_dword(cx, source, 0) as u64 | (scalar_dword(cx, source, 1) as u64) << 32
+}
+
+#[inline(always)]
+pub fn scalar4(cx: &Cx<'_>, source: Source) -> u128 {
+    (0..4).fold(0, |v, k| v | (scalar_dword(cx, source, k) as u128) << (32 * k))
+}
+
+/// A scalar result of `DWORDS` registers.
+#[inline(always)]
+pub fn set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, value: u128) {
+    let value = if op.flags & Op::OUTPUT != 0 { scalar_output(cx, op, value) } else { value };
+    cx.wave.set_sgprs(op.d as u32, DWORDS as u32, value);
+}
+
+/// Output modifiers of the few vector instructions that write a scalar.
+#[inline(never)]
+fn scalar_output(cx: &Cx<'_>, op: &Op, value: u128) -> u128 {
+    let ext = cx.raw(op);
+    let ty = if ext.half_result { Ty::F16 } else { Ty::F32 };
+    let scaled = modifier::omod(value, ty, ext.omod as u32, cx.wave.mode, cx.arch);
+    if clamp(op) { modifier::clamp(scaled, ty, cx.wave.mode, cx.arch) } else { scaled }
+}
+
+/// A source of an instruction that runs once a wave, its modifiers applied.
+#[inline(always)]
+pub fn once_source(cx: &Cx<'_>, op: &Op, source: usize, value: u128) -> u128 {
+    if op.flags & Op::MODIFY == 0 { value } else { once_modified(cx, op, source, value) }
+}
+
+#[inline(never)]
+fn once_modified(cx: &Cx<'_>, op: &Op, source: usize, value: u128) -> u128 {
+    let ext = cx.raw(op);
+    let bit = |bits: u8| bits >> source & 1 == 1;
+    let sign = 1u128 << ext.sign_at[source];
+    let mut out = value;
+    if bit(ext.narrow_bits) {
+        out = out >> if bit(ext.high_bits) { 16 } else { 0 } & 0xffff;
+    }
+    if bit(ext.abs_bits) {
+        out &= !sign;
+    }
+    if bit(ext.neg_bits) {
+        out ^= sign;
+    }
+    out
+}
+
+#[inline(always)]
+pub fn set_mask(cx: &mut Cx<'_>, code: u16, value: u64) {
+    cx.wave.set_sgprs(code as u32, cx.wave.size / 32, value as u128);
+}
+
+#[inline(always)]
+pub fn read_mask_half(cx: &Cx<'_>, source: Source, half: usize) -> u32 {
+    scalar_dword(cx, source, half as u32)
+}
+
+#[inline(always)]
+pub fn vgpr(cx: &Cx<'_>, lane: u32, reg: u32) -> u32 {
+    cx.wave.indexed_vgpr(lane, reg)
+}
+
+#[inline(always)]
+pub fn set_vgpr(cx: &mut Cx<'_>, lane: u32, reg: u32, value: u32) {
+    cx.wave.set_indexed_vgpr(lane, reg, value);
+}
+
+/// Dword `index` of an operand in any lane of the wave.
+#[inline(always)]
+pub fn operand_lane(cx: &Cx<'_>, source: Source, lane: u32, index: u32) -> u32 {
+    if source.is_vector() {
+        if lane < cx.wave.size { cx.wave.vgpr(lane, source.number() as u32 + index) } else { 0 }
+    } else {
+        scalar_dword(cx, source, index)
+    }
+}
+
+/// Another lane of staged rows, in the same half.
+///
+/// # Safety
+/// `rows` came from [`stage`].
+#[inline(always)]
+pub unsafe fn staged_lane(rows: *const Row, lane: u32, lane_base: u32) -> u32 {
+    // SAFETY: by the contract; the index is masked.
+    unsafe { (*rows).0[(lane.wrapping_sub(lane_base) & 31) as usize] }
+}
+
+/// The destination's rows.
+///
+/// # Safety
+/// As for [`stage`].
+#[inline(always)]
+pub unsafe fn old_rows(cx: &Cx<'_>, file: *mut Row, op: &Op, half: usize) -> *const Row {
+    if op.flags & Op::SCALAR_DEST != 0 {
+        static ZEROS: [Row; 4] = [Row::ZERO; 4];
+        return ZEROS.as_ptr();
+    }
+    debug_assert!(half * ROWS + (op.d as usize) < cx.wave.rows.len());
+    // SAFETY: by the contract.
+    unsafe { file.add(half * ROWS + op.d as usize) }
+}
+
+/// The half of a 16-bit destination.
+#[inline(always)]
+pub fn old_half(op: &Op, dword: u32) -> u32 {
+    if op.flags & Op::HIGH != 0 { dword >> 16 } else { dword & 0xffff }
+}
+
+/// OR of all lanes.
+#[inline(always)]
+pub fn gather(row: &Row) -> u32 {
+    row.0.iter().fold(0, |a, b| a | b)
+}
+
+/// Writes result rows to active lanes.
+///
+/// # Safety
+/// As for [`stage`].
+#[inline(always)]
+pub unsafe fn write<const N: usize>(
+    cx: &mut Cx<'_>,
+    file: *mut Row,
+    op: &Op,
+    half: usize,
+    exec: u32,
+    fmt: Out,
+    mut rows: [Row; N],
+) {
+    if op.flags & Op::OUTPUT != 0 {
+        if op.flags & Op::NO_RESULT != 0 {
+            return;
+        }
+        // A copy: `rows` itself can stay in registers.
+        let mut scaled = rows;
+        output(cx, op, fmt, &mut scaled);
+        rows = scaled;
+    }
+    let at = half * ROWS + op.d as usize;
+    debug_assert!(at + N <= cx.wave.rows.len());
+    for (k, new) in rows.iter().enumerate() {
+        cx.wave.set_clean(op.d as usize + k, false);
+        // SAFETY: by the contract; nothing else refers to the row.
+        let old = unsafe { &mut *file.add(at + k) };
+        if exec == u32::MAX {
+            *old = *new;
+            continue;
+        }
+        let mask = lane_mask(cx, exec, half);
+        for l in 0..32 {
+            old.0[l] = old.0[l] & !mask.0[l] | new.0[l] & mask.0[l];
+        }
+    }
+}
+
+/// Whether plain sources surely hold no f32 denormals.
+///
+/// # Safety
+/// As for [`plain_stage`].
+#[inline(always)]
+pub unsafe fn are_clean<const N: usize>(cx: &Cx<'_>, sources: [Source; N]) -> bool {
+    // Numbers, not truth values: one branch for all.
+    // SAFETY: by the contract rows' codes.
+    let clean = |source: Source| unsafe { cx.wave.clean_unchecked(source.vector_offset()) };
+    sources.into_iter().fold(1, |all, source| all & clean(source)) != 0
+}
+
+/// Looks for denormals in rows of which nothing is known, and remembers those that have none: a register that a loop only reads is
+/// looked at once. Whether none has any.
+///
+/// # Safety
+/// As for [`plain_stage`].
+#[inline(always)]
+pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, sources: [Source; N]) -> bool {
+    let file = file(cx);
+    let mut all = true;
+    for source in sources {
+        let at = source.number() as usize;
+        debug_assert!(at < ROWS);
+        // SAFETY: by the contract a row's code.
+        if unsafe { are_clean(cx, [source]) } {
+            continue;
+        }
+        // SAFETY: by the contract.
+        let found = has_denormal(unsafe { &*file.add(at) });
+        cx.wave.set_clean(at, !found);
+        all &= !found;
+    }
+    all
+}
+
+/// The destination may hold anything.
+///
+/// # Safety
+/// As for [`plain_write`].
+#[inline(always)]
+pub unsafe fn written<const N: usize>(cx: &mut Cx<'_>, d: u16) {
+    for k in 0..N {
+        // SAFETY: by the contract.
+        unsafe { cx.wave.set_clean_unchecked(d as usize + k, false) };
+    }
+}
+
+/// The destination's f32 values were flushed.
+///
+/// # Safety
+/// As for [`plain_write`].
+#[inline(always)]
+pub unsafe fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
+    // SAFETY: by the contract.
+    unsafe {
+        match exec {
+            u32::MAX => cx.wave.set_clean_unchecked(op.d as usize, true),
+            // The other lanes are as they were.
+            _ => cx.wave.touch_unchecked(op.d as usize),
+        }
+    }
+}
+
+/// [`plain_write`] of f32 values whose denormals become zeros. They are looked for in place: a result that was looked at before it is
+/// stored would not be computed in vectors.
+///
+/// # Safety
+/// As for [`plain_write`].
+#[inline(always)]
+pub unsafe fn flushing_write(cx: &mut Cx<'_>, file: *mut Row, op: &Op, exec: u32, row: Row) -> Flow {
+    // SAFETY: by the contract, here and below.
+    unsafe {
+        plain_write(cx, file, op, exec, [row]);
+        flushed(cx, op, exec);
+        // Hardly ever, and perhaps in a lane that is not active.
+        if has_denormal(&row) { flush_written(cx, op) } else { Flow::NEXT }
+    }
+}
+
+/// What a function that others end with gives: if the compiler knew the value, it would make it anew behind a call instead of a jump.
+#[inline(always)]
+pub fn passed_on(flow: Flow) -> Flow {
+    Flow(std::hint::black_box(flow.0))
+}
+
+/// Flushes the f32 denormals of the active lanes of what was just written: the last thing that a handler does.
+#[cold]
+#[inline(never)]
+pub fn flush_written(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    let active = cx.wave.masks[0];
+    for (value, active) in cx.wave.rows[op.d as usize].0.iter_mut().zip(active.0) {
+        if active != 0 && is_denormal(*value) {
+            *value &= 0x8000_0000;
+        }
+    }
+    Flow::NEXT
+}
+
+#[inline(always)]
+fn has_denormal(row: &Row) -> bool {
+    // Twice the word is its magnitude, without the sign; less one, a zero is the greatest of all numbers, and denormals are the least.
+    const LEAST_NORMAL: u32 = (0x0080_0000 << 1) - 1;
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::*;
+        // SAFETY: H1: only plain handlers call this; a row is four aligned vectors.
+        unsafe {
+            let vectors = row.0.as_ptr().cast::<__m256i>();
+            let one = _mm256_set1_epi32(-1);
+            let magnitude = |k: usize| {
+                let v = _mm256_load_si256(vectors.add(k));
+                _mm256_add_epi32(_mm256_add_epi32(v, v), one)
+            };
+            let low = _mm256_min_epu32(magnitude(0), magnitude(1));
+            let high = _mm256_min_epu32(magnitude(2), magnitude(3));
+            let least = _mm256_min_epu32(low, high);
+            let normal = _mm256_max_epu32(least, _mm256_set1_epi32(LEAST_NORMAL as i32));
+            _mm256_movemask_epi8(_mm256_cmpeq_epi32(normal, least)) != -1
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    row.0.iter().fold(false, |found, v| found | ((v << 1).wrapping_sub(1) < LEAST_NORMAL))
+}
+
+/// Whoever calls this lies out of the way: the full path goes straight on.
+#[cold]
+#[inline(always)]
+fn seldom() {}
+
+/// [`write()`] without output modifiers, in a wave of 32.
+///
+/// # Safety
+/// As for [`plain_stage`].
+#[inline(always)]
+pub unsafe fn plain_write<const N: usize>(cx: &Cx<'_>, file: *mut Row, op: &Op, exec: u32, rows: [Row; N]) {
+    let at = op.d as usize;
+    debug_assert!(at + N <= ROWS);
+    // SAFETY: by the contract; nothing else refers to the rows.
+    let old = unsafe { &mut *file.add(at).cast::<[Row; N]>() };
+    if exec == u32::MAX {
+        // Not `copy_from_slice`: without LTO that is a call, and `rows` would go through memory.
+        *old = rows;
+        return;
+    }
+    seldom();
+    // EXEC is the wave's own here, and so is its mask. By value: the compiler need not fear that rows and mask overlap. By index: `zip`
+    // would be a call.
+    let mask = cx.wave.masks[0];
+    for k in 0..N {
+        let mut merged = old[k];
+        for l in 0..32 {
+            merged.0[l] = merged.0[l] & !mask.0[l] | rows[k].0[l] & mask.0[l];
+        }
+        old[k] = merged;
+    }
+}
+
+/// EXEC as lanes: the wave's own copy, unless an instruction narrowed it for itself.
+#[inline(always)]
+fn lane_mask(cx: &Cx<'_>, exec: u32, half: usize) -> Row {
+    if exec == cx.wave.sgprs[126 + half] { cx.wave.masks[half] } else { lanes_of(exec) }
+}
+
+/// Writes a 16-bit result to its half of the register.
+///
+/// # Safety
+/// As for [`stage`].
+#[inline(always)]
+pub unsafe fn write_half(
+    cx: &mut Cx<'_>,
+    file: *mut Row,
+    op: &Op,
+    half: usize,
+    exec: u32,
+    fmt: Out,
+    mut rows: [Row; 1],
+) {
+    if op.flags & Op::OUTPUT != 0 {
+        if op.flags & Op::NO_RESULT != 0 {
+            return;
+        }
+        let mut scaled = rows;
+        output(cx, op, fmt, &mut scaled);
+        rows = scaled;
+    }
+    let mask = lane_mask(cx, exec, half);
+    let (shift, keep) = if op.flags & Op::HIGH != 0 { (16, 0xffff) } else { (0, 0xffff_0000) };
+    cx.wave.set_clean(op.d as usize, false);
+    let at = half * ROWS + op.d as usize;
+    debug_assert!(at < cx.wave.rows.len());
+    // SAFETY: by the contract; nothing else refers to the row.
+    let old = unsafe { &mut *file.add(at) };
+    for l in 0..32 {
+        let new = old.0[l] & keep | (rows[0].0[l] & 0xffff) << shift;
+        old.0[l] = old.0[l] & !mask.0[l] | new & mask.0[l];
+    }
+}
+
+#[inline(never)]
+fn lanes_of(exec: u32) -> Row {
+    let mut row = Row::ZERO;
+    for (lane, mask) in row.0.iter_mut().enumerate() {
+        *mask = 0u32.wrapping_sub(exec >> lane & 1);
+    }
+    row
+}
+
+/// omod and float clamp.
+#[inline(never)]
+fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [Row]) {
+    let ext = cx.raw(op);
+    let ty = match fmt {
+        Out::Bits => return,
+        Out::F16 => Ty::F16,
+        Out::BF16 => Ty::BF16,
+        Out::F32 => Ty::F32,
+        Out::F64 => Ty::F64,
+        Out::PackedF16 => {
+            for v in rows[0].0.iter_mut() {
+                let half =
+                    |h: u32| modifier::clamp(h as u128 & 0xffff, Ty::F16, cx.wave.mode, cx.arch) as u32;
+                if clamp(op) {
+                    *v = half(*v) | half(*v >> 16) << 16;
+                }
+            }
+            return;
+        }
+    };
+    for l in 0..32 {
+        let mut v = rows[0].0[l] as u128;
+        if ty == Ty::F64 {
+            v |= (rows[1].0[l] as u128) << 32;
+        }
+        v = modifier::omod(v, ty, ext.omod as u32, cx.wave.mode, cx.arch);
+        if clamp(op) {
+            v = modifier::clamp(v, ty, cx.wave.mode, cx.arch);
+        }
+        rows[0].0[l] = v as u32;
+        if ty == Ty::F64 {
+            rows[1].0[l] = (v >> 32) as u32;
+        }
+    }
+}
+
+/// Applies modifiers and DPP to staged sources; gives the lanes that still execute.
+///
+/// # Safety
+/// The sources came from [`stage`].
+#[inline(never)]
+pub unsafe fn modify(
+    cx: &mut Cx<'_>,
+    op: &Op,
+    half: usize,
+    exec: u32,
+    sources: &mut [(usize, *const Row)],
+) -> u32 {
+    let ext = cx.raw(op);
+    let (mut active, mut lanes) = (exec, [None; 32]);
+    if ext.dpp != Dpp::None {
+        let (from, off) = dpp_lanes(ext.dpp, half, exec);
+        (active, lanes) = (exec & !off, from);
+    }
+    for (index, rows) in sources.iter_mut() {
+        let i = *index;
+        let bit = |bits: u8| bits >> i & 1 == 1;
+        let wide = ext.sign_at[i] == 63;
+        let dwords = if wide { 2 } else { 1 };
+        let moved = i == 0 && ext.dpp != Dpp::None;
+        let touched =
+            bit(ext.abs_bits | ext.neg_bits | ext.high_bits | ext.narrow_bits | ext.packed_bits) || moved;
+        if !touched {
+            continue;
+        }
+        let mut values = [Row::ZERO; 2];
+        for (k, row) in values.iter_mut().enumerate().take(dwords) {
+            // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four behind them.
+            *row = unsafe { *rows.add(k) };
+        }
+        if moved {
+            let before = values;
+            for (to, from) in values.iter_mut().zip(&before).take(dwords) {
+                for (value, lane) in to.0.iter_mut().zip(&lanes) {
+                    *value = lane.map_or(0, |l| from.0[l as usize]);
+                }
+            }
+        }
+        if bit(ext.narrow_bits) {
+            let shift = if bit(ext.high_bits) { 16 } else { 0 };
+            values[0].0.iter_mut().for_each(|v| *v = *v >> shift & 0xffff);
+        }
+        if bit(ext.packed_bits) {
+            let pick = |v: u32, high: bool| if high { v >> 16 } else { v & 0xffff };
+            for v in values[0].0.iter_mut() {
+                let lo = pick(*v, bit(ext.packed_sel)) ^ (bit(ext.packed_neg) as u32) << 15;
+                let hi = pick(*v, bit(ext.packed_sel_hi)) ^ (bit(ext.packed_neg_hi) as u32) << 15;
+                *v = hi << 16 | lo;
+            }
+        }
+        let (at, row) = (ext.sign_at[i] as u32 & 31, if wide { 1 } else { 0 });
+        if bit(ext.abs_bits) {
+            values[row].0.iter_mut().for_each(|v| *v &= !(1 << at));
+        }
+        if bit(ext.neg_bits) {
+            values[row].0.iter_mut().for_each(|v| *v ^= 1 << at);
+        }
+        let staged = &mut cx.wave.rows[STAGE + STAGE_ROWS * i..][..dwords];
+        staged.copy_from_slice(&values[..dwords]);
+        *rows = staged.as_ptr();
+    }
+    active
+}
+
+/// Source lane of each lane (within the half), and lanes that must not write.
+fn dpp_lanes(dpp: Dpp, half: usize, exec: u32) -> ([Option<u8>; 32], u32) {
+    let mut lanes = [None; 32];
+    let mut off = 0;
+    for l in 0..32u32 {
+        let lane = l + 32 * half as u32;
+        match dpp {
+            Dpp::Dpp8 { lanes: sel, fetch } => {
+                let from = l & !7 | sel[(l & 7) as usize] as u32;
+                if fetch || exec >> from & 1 == 1 {
+                    lanes[l as usize] = Some(from as u8);
+                }
+            }
+            Dpp::Dpp16 { ctrl, row_mask, bank_mask, bound, fetch } => {
+                // Rows are 16 lanes: never across the half.
+                let from = dpp16_source(ctrl as u32, lane).map(|f| f & 31);
+                let valid = from.filter(|f| fetch || exec >> f & 1 == 1);
+                lanes[l as usize] = valid.map(|f| f as u8);
+                let enabled =
+                    row_mask >> ((lane / 16) & 3) & 1 == 1 && bank_mask >> ((lane / 4) & 3) & 1 == 1;
+                if !enabled || valid.is_none() && !bound {
+                    off |= 1 << l;
+                }
+            }
+            Dpp::None => {}
+        }
+    }
+    (lanes, off)
+}

@@ -1,0 +1,176 @@
+//! Elements of four dwords to and from rows, 32 lanes one after the other: transposes of 4 x 4 dwords, eight lanes at a time.
+
+use crate::machine::Row;
+use crate::memory::access;
+
+/// Loads 32 elements.
+///
+/// # Safety
+/// 512 bytes at `from` can be read; `fast` is the host's.
+#[inline(always)]
+pub unsafe fn load_quads(fast: bool, from: *const u8, rows: &mut [Row; 4]) {
+    #[cfg(target_arch = "x86_64")]
+    if fast {
+        // SAFETY: the host has AVX2, and by the contract.
+        return unsafe { load_quads_avx2(from, rows) };
+    }
+    let _ = fast;
+    // SAFETY: by the contract.
+    unsafe { load_quads_anywhere(from, rows) }
+}
+
+/// Stores 32 elements.
+///
+/// # Safety
+/// 512 bytes at `to` can be written; `fast` is the host's.
+#[inline(always)]
+pub unsafe fn store_quads(fast: bool, to: *mut u8, rows: &[Row; 4]) {
+    #[cfg(target_arch = "x86_64")]
+    if fast {
+        // SAFETY: the host has AVX2, and by the contract.
+        return unsafe { store_quads_avx2(to, rows) };
+    }
+    let _ = fast;
+    // SAFETY: by the contract.
+    unsafe { store_quads_anywhere(to, rows) }
+}
+
+/// # Safety
+/// As for [`load_quads`].
+#[inline(never)]
+unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [Row; 4]) {
+    for l in 0..32 {
+        // SAFETY: by the contract.
+        let element = unsafe { super::memory::element::<16, 4>(from, 16 * l) };
+        for (row, value) in rows.iter_mut().zip(element) {
+            row.0[l] = value;
+        }
+    }
+}
+
+/// # Safety
+/// As for [`store_quads`].
+#[inline(never)]
+unsafe fn store_quads_anywhere(to: *mut u8, rows: &[Row; 4]) {
+    for l in 0..32 {
+        // SAFETY: by the contract.
+        unsafe { super::memory::set_element::<16, 4>(to, 16 * l, rows, l) };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// Lanes `n` and `n + 4` in the halves of vector `n`, to a vector for each dword; and the other way round, as it is its own inverse.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+    let (low, high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+    let (low2, high2) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+    [
+        _mm256_unpacklo_epi64(low, low2),
+        _mm256_unpackhi_epi64(low, low2),
+        _mm256_unpacklo_epi64(high, high2),
+        _mm256_unpackhi_epi64(high, high2),
+    ]
+}
+
+/// # Safety
+/// As for [`load_quads`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn load_quads_avx2(from: *const u8, rows: &mut [Row; 4]) {
+    // SAFETY: by the contract: lanes below 32.
+    unsafe {
+        load_eight::<0>(from, rows);
+        load_eight::<8>(from.wrapping_add(128), rows);
+        load_eight::<16>(from.wrapping_add(256), rows);
+        load_eight::<24>(from.wrapping_add(384), rows);
+    }
+}
+
+/// Eight lanes' elements, from lane `FIRST` on. Four functions of it and not a loop, which is not always unrolled.
+///
+/// # Safety
+/// 128 bytes at `from` can be read.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn load_eight<const FIRST: usize>(from: *const u8, rows: &mut [Row; 4]) {
+    // SAFETY: by the contract.
+    let pairs = unsafe {
+        [
+            access::load_halves::<0, 64>(from),
+            access::load_halves::<16, 80>(from),
+            access::load_halves::<32, 96>(from),
+            access::load_halves::<48, 112>(from),
+        ]
+    };
+    for (row, vector) in rows.iter_mut().zip(transpose(pairs)) {
+        // SAFETY: eight of the row's 32 dwords.
+        unsafe { _mm256_storeu_si256(row.0[FIRST..FIRST + 8].as_mut_ptr().cast(), vector) };
+    }
+}
+
+/// # Safety
+/// As for [`store_quads`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn store_quads_avx2(to: *mut u8, rows: &[Row; 4]) {
+    // SAFETY: by the contract: lanes below 32.
+    unsafe {
+        store_eight::<0>(to, rows);
+        store_eight::<8>(to.wrapping_add(128), rows);
+        store_eight::<16>(to.wrapping_add(256), rows);
+        store_eight::<24>(to.wrapping_add(384), rows);
+    }
+}
+
+/// As [`load_eight`].
+///
+/// # Safety
+/// 128 bytes at `to` can be written.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn store_eight<const FIRST: usize>(to: *mut u8, rows: &[Row; 4]) {
+    // SAFETY: eight of the row's 32 dwords.
+    let eight = |k: usize| unsafe { _mm256_loadu_si256(rows[k].0[FIRST..FIRST + 8].as_ptr().cast()) };
+    let [a, b, c, d] = transpose([eight(0), eight(1), eight(2), eight(3)]);
+    // SAFETY: by the contract.
+    unsafe {
+        access::store_halves::<0, 64>(to, a);
+        access::store_halves::<16, 80>(to, b);
+        access::store_halves::<32, 96>(to, c);
+        access::store_halves::<48, 112>(to, d);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quads_go_to_rows_and_back() {
+        let memory: Vec<u8> = (0..513u32).map(|b| ((b * 31) >> 3) as u8).collect();
+        for fast in [false, crate::machine::host::Avx2::detect().is_some()] {
+            let mut rows = [Row::ZERO; 4];
+            let mut back = vec![0; 512];
+            // SAFETY: there are 512 bytes behind the first, which leaves them unaligned.
+            unsafe {
+                load_quads(fast, memory[1..].as_ptr(), &mut rows);
+                store_quads(fast, back.as_mut_ptr(), &rows);
+            }
+            assert_eq!(back, memory[1..]);
+            for l in 0..32 {
+                for (k, row) in rows.iter().enumerate() {
+                    let at = 1 + 16 * l + 4 * k;
+                    assert_eq!(row.0[l].to_le_bytes(), memory[at..at + 4], "lane {l}, dword {k}");
+                }
+            }
+        }
+    }
+}

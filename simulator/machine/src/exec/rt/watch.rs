@@ -1,0 +1,565 @@
+//! Watched memory: what an observed run puts in the place of global memory, LDS and scratch, to see every access.
+//!
+//! An observed wave runs with empty memory, LDS and scratch, so each access takes the way of those that are out of bounds. There,
+//! and nowhere else, [`super::load`] and [`super::store`], and those of whole rows, ask for a watch. Plain runs pay nothing.
+
+use super::context::{Cx, Flow};
+use crate::exec::machine_ops::Event;
+use crate::machine::Row;
+use crate::memory::{MemError, Memory, PRIVATE_BASE, SHARED_BASE};
+use isa_spec::pcode::builtins::Bi;
+use isa_spec::pcode::ir::Space;
+
+/// Which memory an access reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    Global,
+    Lds,
+    Scratch,
+    /// A buffer access beyond the descriptor's range, which does nothing.
+    Nowhere,
+}
+
+impl Place {
+    /// As in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Place::Global => "global memory",
+            Place::Lds => "LDS",
+            Place::Scratch => "scratch",
+            Place::Nowhere => "out of the buffer's range",
+        }
+    }
+}
+
+/// One lane's access, or that of several lanes in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    pub place: Place,
+    /// Global address, or offset in LDS or in the lane's scratch; the first lane's.
+    pub address: u64,
+    /// Of one lane.
+    pub size_bytes: u8,
+    /// Lanes from `lane` on that do the same.
+    pub lanes: u8,
+    /// From a lane's address to the next one's: `size_bytes`, or 0 where all have one address.
+    pub stride: u8,
+    pub write: bool,
+    /// Outside of what there is: nothing was moved.
+    pub outside: bool,
+    /// `None` for scalar memory.
+    pub lane: Option<u8>,
+}
+
+impl Access {
+    /// Bytes from the first to behind the last.
+    pub fn len_bytes(&self) -> u64 {
+        self.size_bytes as u64 + self.stride as u64 * (self.lanes as u64 - 1)
+    }
+
+    /// The lanes' accesses one by one.
+    pub fn each(self) -> impl Iterator<Item = Access> {
+        (0..self.lanes).map(move |k| Access {
+            address: self.address.wrapping_add(k as u64 * self.stride as u64),
+            lanes: 1,
+            stride: 0,
+            lane: self.lane.map(|lane| lane + k),
+            ..self
+        })
+    }
+}
+
+/// The real memory of an observed run and what happened to it.
+pub struct Watch<'a> {
+    pub memory: &'a Memory,
+    pub lds: &'a mut [u8],
+    pub scratch: &'a mut [u8],
+    pub scratch_stride: u32,
+    /// Accesses of the running instruction, in order.
+    pub log: Vec<Access>,
+    /// Control builtins that it called, with the first argument.
+    pub calls: Vec<(Bi, u32)>,
+    /// Accesses outside of everything load zero and store nothing instead of ending the run.
+    pub keep_going: bool,
+}
+
+fn place(space: Space, addr: u64) -> (Place, u64) {
+    match space {
+        Space::Lds => (Place::Lds, addr),
+        Space::Scratch => (Place::Scratch, addr),
+        Space::Flat if addr >> 32 == SHARED_BASE >> 32 => (Place::Lds, addr & 0xffff_ffff),
+        Space::Flat if addr >> 32 == PRIVATE_BASE >> 32 => (Place::Scratch, addr & 0xffff_ffff),
+        Space::Buffer if addr == u64::MAX => (Place::Nowhere, addr),
+        _ => (Place::Global, addr),
+    }
+}
+
+/// Bytes of `len` at `at` in LDS or in a lane's scratch.
+fn local<'w>(watch: &'w mut Watch<'_>, place: Place, at: u64, len: usize, lane: u32) -> Option<&'w mut [u8]> {
+    if place == Place::Lds {
+        let end = at.checked_add(len as u64)?;
+        return watch.lds.get_mut(at as usize..usize::try_from(end).ok()?);
+    }
+    let stride = watch.scratch_stride as u64;
+    if at > stride || len as u64 > stride - at {
+        return None;
+    }
+    let at = (lane as u64 * stride + at) as usize;
+    watch.scratch.get_mut(at..at + len)
+}
+
+/// A load of `bytes.len()` bytes by the watch, if there is one.
+#[cold]
+#[inline(never)]
+pub fn load(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    lane: Option<u32>,
+    bytes: &mut [u8],
+) -> Option<Result<(), Flow>> {
+    let watch = cx.watch.as_deref_mut()?;
+    let (place, address) = place(space, addr);
+    let done = match place {
+        Place::Nowhere => true,
+        Place::Global => watch.memory.read(address, bytes).is_ok(),
+        _ => match local(watch, place, address, bytes.len(), lane.unwrap_or(0)) {
+            Some(from) => {
+                copy(bytes, from);
+                true
+            }
+            None => false,
+        },
+    };
+    Some(finish(cx, (place, address), bytes.len(), lane, false, done))
+}
+
+/// As [`load`].
+#[cold]
+#[inline(never)]
+pub fn store(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    lane: Option<u32>,
+    bytes: &[u8],
+) -> Option<Result<(), Flow>> {
+    let watch = cx.watch.as_deref_mut()?;
+    let (place, address) = place(space, addr);
+    let done = match place {
+        Place::Nowhere => true,
+        Place::Global => {
+            let done = watch.memory.write(address, bytes).is_ok();
+            if done && space == Space::Word {
+                watch.memory.touch(address, 1);
+            }
+            done
+        }
+        _ => match local(watch, place, address, bytes.len(), lane.unwrap_or(0)) {
+            Some(to) => {
+                copy(to, bytes);
+                true
+            }
+            None => false,
+        },
+    };
+    Some(finish(cx, (place, address), bytes.len(), lane, true, done))
+}
+
+/// Copies between slices of one length: most are a dword or two.
+#[inline(always)]
+fn copy(to: &mut [u8], from: &[u8]) {
+    match (to.len(), from.len()) {
+        (4, 4) => to[..4].copy_from_slice(&from[..4]),
+        (8, 8) => to[..8].copy_from_slice(&from[..8]),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+/// Logs an access; one that failed ends the run unless it is to go on.
+#[inline(always)]
+fn finish(
+    cx: &mut Cx<'_>,
+    (place, address): (Place, u64),
+    len: usize,
+    lane: Option<u32>,
+    write: bool,
+    done: bool,
+) -> Result<(), Flow> {
+    let Some(watch) = cx.watch.as_deref_mut() else { return Ok(()) };
+    watch.log(Access {
+        place,
+        address,
+        size_bytes: len as u8,
+        lanes: 1,
+        stride: 0,
+        write,
+        outside: !done,
+        lane: lane.map(|l| l as u8),
+    });
+    // LDS beyond its end reads zero and drops stores, without a fault.
+    if done || watch.keep_going || place == Place::Lds {
+        return Ok(());
+    }
+    let e = MemError { address, size_bytes: len as u32, write };
+    let event = match place {
+        Place::Scratch => Event::scratch_overflow(e, watch.scratch_stride, lane),
+        _ => Event::out_of_bounds(watch.memory, e, lane),
+    };
+    Err(cx.fault(event))
+}
+
+/// Puts the real memory in place of the empty one, and back.
+fn exchange<'a>(cx: &mut Cx<'a>, watch: &mut Watch<'a>) {
+    std::mem::swap(&mut cx.memory, &mut watch.memory);
+    std::mem::swap(&mut cx.lds, &mut watch.lds);
+    std::mem::swap(&mut cx.scratch, &mut watch.scratch);
+    std::mem::swap(&mut cx.scratch_stride, &mut watch.scratch_stride);
+}
+
+/// Runs `access`, the loads or stores of 32 lanes, on the real memory and logs them. `None`: there is no watch, or a lane's access
+/// failed, and nothing is logged. What was stored before the failure is stored again by whoever goes lane by lane then.
+pub fn rows<'a, R>(
+    cx: &mut Cx<'a>,
+    space: Space,
+    (addresses, size_bytes): (&[u64; 32], usize),
+    (exec, lane_base): (u32, u32),
+    write: bool,
+    access: impl FnOnce(&mut Cx<'a>) -> Result<R, Flow>,
+) -> Option<R> {
+    let mut watch = cx.watch.take()?;
+    exchange(cx, &mut watch);
+    let result = access(cx);
+    exchange(cx, &mut watch);
+    match result {
+        Ok(result) => {
+            watch.log_rows(space, addresses, size_bytes as u8, exec, lane_base as u8, write);
+            cx.watch = Some(watch);
+            Some(result)
+        }
+        Err(_) => {
+            cx.event = None;
+            cx.watch = Some(watch);
+            None
+        }
+    }
+}
+
+/// Where the real memory has a block of neighbours, 32 elements of `size_bytes` from an address on, which is logged. `None`: there is
+/// no watch, or not all of the block is in one place.
+#[cold]
+#[inline(never)]
+pub fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: bool) -> Option<*mut u8> {
+    let watch = cx.watch.as_deref_mut()?;
+    let host = watch.memory.host_of_first(address, 32 * size_bytes as u64, write)?;
+    let size_bytes = size_bytes as u8;
+    let place = Place::Global;
+    let (lanes, stride) = (32, size_bytes);
+    watch.log.push(Access {
+        place,
+        address,
+        size_bytes,
+        lanes,
+        stride,
+        write,
+        outside: false,
+        lane: Some(0),
+    });
+    Some(host)
+}
+
+/// The real LDS, for elements of 32 lanes at their offsets plus each of `plus`, which are logged. `None`: there is no watch, or one is
+/// beyond its end.
+#[cold]
+#[inline(never)]
+pub fn lds(cx: &mut Cx<'_>, offsets: &Row, plus: &[u32], size_bytes: usize, write: bool) -> Option<*mut u8> {
+    let watch = cx.watch.as_deref_mut()?;
+    let last = u32::try_from(watch.lds.len().checked_sub(size_bytes)?).ok()?;
+    let last = plus.iter().try_fold(last, |least, plus| Some(least.min(last.checked_sub(*plus)?)))?;
+    if offsets.0.iter().fold(false, |beyond, offset| beyond | (*offset > last)) {
+        return None;
+    }
+    let size_bytes = size_bytes as u8;
+    let patterns = patterns_of_row(offsets, size_bytes as u32);
+    for plus in plus {
+        watch.log_eights(patterns, u32::MAX, |lane| Access {
+            place: Place::Lds,
+            address: offsets.0[lane] as u64 + *plus as u64,
+            size_bytes,
+            lanes: 1,
+            stride: 0,
+            write,
+            outside: false,
+            lane: Some(lane as u8),
+        });
+    }
+    Some(watch.lds.as_mut_ptr())
+}
+
+impl Watch<'_> {
+    /// Accesses of 32 lanes, those in a row together. Only ones to LDS can be outside: others would have failed.
+    fn log_rows(
+        &mut self,
+        space: Space,
+        addresses: &[u64; 32],
+        size_bytes: u8,
+        exec: u32,
+        lane_base: u8,
+        write: bool,
+    ) {
+        let room = self.lds.len() as u64;
+        let patterns = patterns(addresses, size_bytes as u64);
+        self.log_eights(patterns, exec, |lane| {
+            let (place, address) = place(space, addresses[lane]);
+            let end = address.checked_add(size_bytes as u64);
+            Access {
+                place,
+                address,
+                size_bytes,
+                lanes: 1,
+                stride: 0,
+                write,
+                outside: place == Place::Lds && end.is_none_or(|end| end > room),
+                lane: Some(lane_base + lane as u8),
+            }
+        });
+    }
+
+    /// 32 lanes' accesses, each of which is `one`. Runs of eights that go on as they began are logged together.
+    #[inline(always)]
+    fn log_eights(&mut self, patterns: [Option<u8>; 4], exec: u32, one: impl Fn(usize) -> Access) {
+        let mut at = 0;
+        while at < 4 {
+            let mut end = at + 1;
+            if let Some(stride) = patterns[at]
+                && exec >> (8 * at) & 0xff == 0xff
+            {
+                let step = 8 * stride as u64;
+                while end < 4
+                    && exec >> (8 * end) & 0xff == 0xff
+                    && patterns[end] == Some(stride)
+                    && one(8 * end).address == one(8 * end - 8).address.wrapping_add(step)
+                {
+                    end += 1;
+                }
+                if let Some(run) = regular(one(8 * at), &one(8 * end - 1), stride) {
+                    // A short one may go on from the last row, or with the next.
+                    match run.lanes < 16 {
+                        true => self.log(run),
+                        false => self.log.push(run),
+                    }
+                    at = end;
+                    continue;
+                }
+            }
+            for lane in (8 * at..8 * end).filter(|l| exec >> l & 1 == 1) {
+                self.log(one(lane));
+            }
+            at = end;
+        }
+    }
+
+    /// Puts an access behind the others, or joins it to the last one, or to the one before where a lane does two at a time.
+    fn log(&mut self, next: Access) {
+        if let [.., last] = &mut self.log[..]
+            && last.absorbs(&next)
+        {
+            return;
+        }
+        // A store between two loads is an atomic's: those stay in their order.
+        if let [.., before, last] = &mut self.log[..]
+            && last.write == next.write
+            && last.lanes <= before.lanes
+            && before.absorbs(&next)
+        {
+            return;
+        }
+        self.log.push(next);
+    }
+}
+
+/// Lanes in a row, from the accesses of the first and the last: not where they end in another place, in an aperture of flat addresses
+/// or beyond LDS. A lane's scratch is its own.
+#[inline(always)]
+fn regular(first: Access, last: &Access, stride: u8) -> Option<Access> {
+    let same = first.place == last.place && !first.outside && !last.outside;
+    let lanes = last.lane? - first.lane? + 1;
+    (same && first.place != Place::Scratch).then_some(Access { lanes, stride, ..first })
+}
+
+/// By eight lanes, as neighbours in tiles of 8 and 16 agree as those in rows of 32 do: the step from one address to the next, if it is
+/// the size of an element or nothing.
+fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
+    #[cfg(target_arch = "x86_64")]
+    if crate::machine::host::Avx2::detect().is_some() {
+        // SAFETY: the host has AVX2.
+        return unsafe { patterns_avx2(addresses, size_bytes) };
+    }
+    patterns_anywhere(addresses, size_bytes)
+}
+
+/// [`patterns`] of offsets that no element goes beyond.
+fn patterns_of_row(offsets: &Row, size_bytes: u32) -> [Option<u8>; 4] {
+    #[cfg(target_arch = "x86_64")]
+    if crate::machine::host::Avx2::detect().is_some() {
+        // SAFETY: the host has AVX2.
+        return unsafe { patterns_of_row_avx2(offsets, size_bytes) };
+    }
+    patterns_anywhere(&offsets.0.map(u64::from), size_bytes as u64)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn patterns_of_row_avx2(offsets: &Row, size_bytes: u32) -> [Option<u8>; 4] {
+    use super::lds::eights;
+    use std::arch::x86_64::*;
+    let size = _mm256_set1_epi32(size_bytes as i32);
+    let steps = _mm256_mullo_epi32(size, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    let mut out = [None; 4];
+    for (at, eight) in eights(offsets).into_iter().enumerate() {
+        let differences = _mm256_sub_epi32(eight, _mm256_set1_epi32(offsets.0[8 * at] as i32));
+        let gaps = _mm256_xor_si256(differences, steps);
+        if _mm256_testz_si256(differences, differences) == 1 {
+            out[at] = Some(0);
+        } else if _mm256_testz_si256(gaps, gaps) == 1 {
+            out[at] = Some(size_bytes as u8);
+        }
+    }
+    out
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn patterns_avx2(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
+    use std::arch::x86_64::*;
+    let size = size_bytes as i64;
+    let steps = [
+        _mm256_setr_epi64x(0, size, 2 * size, 3 * size),
+        _mm256_setr_epi64x(4 * size, 5 * size, 6 * size, 7 * size),
+    ];
+    let mut out = [None; 4];
+    for (at, pattern) in out.iter_mut().enumerate() {
+        let first = _mm256_set1_epi64x(addresses[8 * at] as i64);
+        // SAFETY: four of the 32 addresses.
+        let four = |n: usize| unsafe {
+            _mm256_sub_epi64(_mm256_loadu_si256(addresses[n..n + 4].as_ptr().cast()), first)
+        };
+        let (low, high) = (four(8 * at), four(8 * at + 4));
+        let differences = _mm256_or_si256(low, high);
+        let gaps = _mm256_or_si256(_mm256_xor_si256(low, steps[0]), _mm256_xor_si256(high, steps[1]));
+        *pattern = if _mm256_testz_si256(differences, differences) == 1 {
+            Some(0)
+        } else if _mm256_testz_si256(gaps, gaps) == 1 {
+            Some(size_bytes as u8)
+        } else {
+            None
+        };
+    }
+    out
+}
+
+fn patterns_anywhere(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
+    std::array::from_fn(|at| {
+        let lanes = &addresses[8 * at..8 * at + 8];
+        let all = |step: u64| {
+            (0..).zip(lanes).all(|(k, address)| address.wrapping_sub(lanes[0]) == step.wrapping_mul(k))
+        };
+        if all(0) { Some(0) } else { all(size_bytes).then_some(size_bytes as u8) }
+    })
+}
+
+impl Access {
+    /// Joins the next lane's or lanes' access to this if it goes on where this ends, or is at the same address as all of this.
+    #[inline(always)]
+    fn absorbs(&mut self, next: &Access) -> bool {
+        let lane = self.lane.map(|lane| lane + self.lanes);
+        let same = (self.place, self.size_bytes, self.write, self.outside, lane)
+            == (next.place, next.size_bytes, next.write, next.outside, next.lane);
+        // A lane's scratch is its own, and what is not done is not described.
+        if !same || lane.is_none() || matches!(self.place, Place::Scratch | Place::Nowhere) {
+            return false;
+        }
+        let distance = next.address.wrapping_sub(self.address);
+        // Of one lane alone the next one tells the stride.
+        let stride = match (self.lanes, next.lanes) {
+            (1, 1) if distance == 0 || distance == self.size_bytes as u64 => distance as u8,
+            (1, _) => next.stride,
+            (_, 1) => self.stride,
+            _ if self.stride == next.stride => self.stride,
+            _ => return false,
+        };
+        if distance != self.lanes as u64 * stride as u64 {
+            return false;
+        }
+        self.stride = stride;
+        self.lanes += next.lanes;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Addresses of eight lanes: all one, in order, backwards, or anywhere.
+    fn eight() -> impl Strategy<Value = [u64; 8]> {
+        let first = prop_oneof![Just(0u64), Just(32), Just(64), 0..300u64];
+        (first, 0..4u8, any::<[u8; 8]>()).prop_map(|(first, kind, random)| {
+            std::array::from_fn(|k| match kind {
+                0 => first,
+                1 => first + 4 * k as u64,
+                2 => first + 28 - 4 * k as u64,
+                _ => random[k] as u64,
+            })
+        })
+    }
+
+    proptest! {
+        /// Accesses logged together are those of the lanes, each once; what is beyond LDS is known of each.
+        #[test]
+        fn rows_are_their_lanes(
+            eights in [eight(), eight(), eight(), eight()],
+            exec in prop_oneof![Just(u32::MAX), Just(0xffff_0000), any::<u32>()],
+        ) {
+            let addresses: [u64; 32] = std::array::from_fn(|l| eights[l / 8][l % 8]);
+            let row = Row(addresses.map(|address| address as u32));
+            prop_assert_eq!(patterns_of_row(&row, 4), patterns(&addresses, 4));
+            let memory = Memory::empty();
+            let mut watch = Watch {
+                memory: &memory,
+                lds: &mut [0; 256],
+                scratch: &mut [],
+                scratch_stride: 0,
+                log: Vec::new(),
+                calls: Vec::new(),
+                keep_going: false,
+            };
+            watch.log_rows(Space::Lds, &addresses, 4, exec, 32, false);
+            let mut each: Vec<Access> = watch.log.iter().flat_map(|a| a.each()).collect();
+            each.sort_by_key(|a| a.lane);
+            let lanes = (0..32usize).filter(|l| exec >> l & 1 == 1);
+            let expected = lanes.map(|l| (Some(32 + l as u8), addresses[l], addresses[l] + 4 > 256));
+            prop_assert!(each.iter().map(|a| (a.lane, a.address, a.outside)).eq(expected), "{:?}", watch.log);
+            prop_assert!(each.iter().all(|a| a.place == Place::Lds && a.size_bytes == 4 && !a.write));
+        }
+    }
+
+    #[test]
+    fn patterns_of_eights() {
+        let mut addresses = [0; 32];
+        for l in 0..8 {
+            addresses[l] = 1000;
+            addresses[8 + l] = (u64::MAX - 15).wrapping_add(4 * l as u64);
+            addresses[16 + l] = 4 * l as u64 + (l == 7) as u64;
+            addresses[24 + l] = 64 - 4 * l as u64;
+        }
+        let expected = [Some(0), None, None, None];
+        let wrapping = [Some(0), Some(4), None, None];
+        assert_eq!(patterns_anywhere(&addresses, 8), expected);
+        // An address space has no end here: what lies where is another matter.
+        assert_eq!(patterns_anywhere(&addresses, 4), wrapping);
+        assert_eq!(patterns(&addresses, 8), expected);
+        assert_eq!(patterns(&addresses, 4), wrapping);
+    }
+}

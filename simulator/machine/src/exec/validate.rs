@@ -1,0 +1,345 @@
+//! What handlers take for granted, and the check of it.
+//!
+//! # Invariants of lowered code
+//!
+//! Handlers, and the loops that call them, look at registers and operations without bounds checks. That is sound because of the following,
+//! which `SAFETY` comments call *the invariants of lowered code*. Whoever changes a handler, the lowering or a register file changes this
+//! list, [`operation`] and [`program`] with it.
+//!
+//! Of a wave, by [`Wave`], whose register file is private:
+//!
+//! - **W1** The file of lane vectors has [`ROWS`] vectors for each 32 lanes, at least once. How many halves there are is asked of the file.
+//! - **W2** The scalar file has [`SGPRS`] + [`SCALAR_CONSTS`] words.
+//!
+//! Of an operation, by [`Lowered`], which takes in none that [`operation`] refuses:
+//!
+//! - **O1** Its code is below [`Op::CODES`].
+//! - **O2** Each source names something that is there: a word of the scalar file, or a lane vector that has [`STAGE_ROWS`] from it on. ([`Source`]
+//!   makes no other.) A constant of the pool is in the pool, with all words that the handler reads; [`Op::ext`] is in the table.
+//! - **O3** Vectors that a lane's handler writes are VGPRs or those for dropped results and temporaries: none is a constant, a staged source
+//!   or the copy of an SGPR.
+//! - **O4** A handler that reads vectors as they stand ([`Way::Plain`] and [`Way::Scalars`] of lanes) has vectors in every slot that it reads,
+//!   and no modifiers.
+//! - **O5** The SGPRs that [`Way::Scalars`] lists are below NULL, and it lists one at least; each copy of an SGPR that is read is of a listed one.
+//! - **O6** A handler that reads SGPRs as they stand ([`Way::Plain`] of scalar instructions) finds every word that it reads in the scalar file, and
+//!   writes only registers below NULL.
+//! - **O7** A handler that moves a block has a vector for offsets and data, and two words of the scalar file as a base.
+//!
+//! Of a program, by [`Program`]:
+//!
+//! - **P1** The last operation, and no other, is [`Op::END`], whose handler does not go on. So what follows an operation that goes on is there.
+//! - **P2** Jumps are looked up: a PC that is no instruction's leads to no operation.
+//!
+//! Of the host:
+//!
+//! - **H1** Handlers compiled for AVX2 and its like are in tables that a [`Cx`] gets only for an [`Avx2`], which only the detection makes.
+//!
+//! [`Avx2`]: crate::machine::host::Avx2
+//! [`Cx`]: super::rt::Cx
+//! [`Lowered`]: super::lower::Lowered
+//! [`Program`]: super::program::Program
+//! [`Wave`]: crate::machine::Wave
+
+use super::op::{Ext, Op, Place, Way};
+use crate::isa::{OPERATIONS, OpInfo};
+use crate::machine::wave::{
+    CONSTS, MAX_CONSTS, NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_ROWS,
+};
+use isa_spec::pcode::ir::Shape;
+
+/// What an operation, or a program, breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    #[error("O1: code {0} is no handler's")]
+    Code(u16),
+    #[error("O2: source {0} is not there")]
+    Source(usize),
+    #[error("O2: source {0} is beyond the pool of constants")]
+    Pool(usize),
+    #[error("O2: there are no modifiers {0}")]
+    Ext(u32),
+    #[error("O3: the result at {0} is no register")]
+    Result(u16),
+    #[error("O4: source {0} is no vector")]
+    NoVector(usize),
+    #[error("O4: a fast handler does not apply flags {0:#x}")]
+    Modified(u16),
+    #[error("O5: the list of SGPRs is wrong at {0}")]
+    List(u8),
+    #[error("O6: source {0} is not in the scalar file")]
+    NoScalar(usize),
+    #[error("O4: the operation has no such handler")]
+    Variant,
+    #[error("P1: the end is missing, or not the last")]
+    End,
+}
+
+/// Whether an operation keeps to O1 to O7, in a program with so many words of constants and these modifiers.
+pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violation> {
+    let Some((info, way)) = meaning(op)? else { return Ok(()) };
+    let Some(ext) = exts.get(op.ext as usize) else { return Err(Violation::Ext(op.ext)) };
+    if ext.sign_at.iter().any(|at| *at > 63) {
+        return Err(Violation::Ext(op.ext));
+    }
+    for (slot, (source, dwords)) in op.src.into_iter().zip(info.sources).enumerate() {
+        match source.place() {
+            Place::Scalar(at) if at >= SGPRS + SCALAR_CONSTS => return Err(Violation::Source(slot)),
+            Place::Vector(at) if at + STAGE_ROWS > ROWS => return Err(Violation::Source(slot)),
+            // What was not installed there would be another program's.
+            Place::Vector(at) if (CONSTS..CONSTS + MAX_CONSTS).contains(&at) && at - CONSTS >= constants => {
+                return Err(Violation::Pool(slot));
+            }
+            Place::Pool(of) if of != slot || ext.pool[slot] as usize + dwords as usize > constants => {
+                return Err(Violation::Pool(slot));
+            }
+            _ => {}
+        }
+    }
+    if info.shape == Shape::Lane && info.result > 0 {
+        let end = op.d as usize + info.result as usize;
+        if op.flags & Op::SCALAR_DEST != 0 || end > STAGE {
+            return Err(Violation::Result(op.d));
+        }
+    }
+    match (way, info.shape) {
+        (Way::Any, _) => Ok(()),
+        (Way::Plain, Shape::Scalar) if info.staged => scalar(op, info),
+        (Way::Plain, Shape::Lane) if info.block => block(op, info),
+        (Way::Plain | Way::Scalars, Shape::Lane) if info.staged => lanes(op, info, way),
+        _ => Err(Violation::Variant),
+    }
+}
+
+/// Whether a program's operations keep to P1, and each of them to its own rules; if not, which does not.
+pub fn program(ops: &[Op], constants: usize, exts: &[Ext]) -> Result<(), (usize, Violation)> {
+    for (at, op) in ops.iter().enumerate() {
+        operation(op, constants, exts).map_err(|violation| (at, violation))?;
+        if (op.code == Op::END) != (at + 1 == ops.len()) {
+            return Err((at, Violation::End));
+        }
+    }
+    if ops.is_empty() { Err((0, Violation::End)) } else { Ok(()) }
+}
+
+/// The operation that a code is of, and for which operands; `None` for what only stops.
+fn meaning(op: &Op) -> Result<Option<(&'static OpInfo, Way)>, Violation> {
+    if matches!(op.code, Op::UNKNOWN | Op::HOLE | Op::END | Op::BEYOND) {
+        return Ok(None);
+    }
+    let info = OPERATIONS.get(op.code as usize / Op::WAYS).ok_or(Violation::Code(op.code))?;
+    Ok(Some((info, Way::ALL[op.code as usize % Op::WAYS])))
+}
+
+fn unmodified(op: &Op) -> Result<(), Violation> {
+    const MODIFIED: u16 = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP | Op::NO_RESULT;
+    if op.flags & MODIFIED != 0 { Err(Violation::Modified(op.flags)) } else { Ok(()) }
+}
+
+fn lanes(op: &Op, info: &OpInfo, way: Way) -> Result<(), Violation> {
+    unmodified(op)?;
+    let listed = (op.flags & Op::SCALARS != 0) == (way == Way::Scalars);
+    if !listed {
+        return Err(Violation::Modified(op.flags));
+    }
+    let list = op.imm.to_le_bytes();
+    let count = list.iter().position(|sgpr| *sgpr == Op::NO_SCALAR).unwrap_or(list.len());
+    let list = if way == Way::Scalars { &list[..count] } else { &[] };
+    if way == Way::Scalars && list.is_empty() {
+        return Err(Violation::List(Op::NO_SCALAR));
+    }
+    if let Some(wrong) = list.iter().find(|sgpr| **sgpr as usize >= NULL) {
+        return Err(Violation::List(*wrong));
+    }
+    for (slot, (source, dwords)) in op.src.into_iter().zip(info.sources).enumerate() {
+        match source.place() {
+            _ if dwords == 0 => {}
+            Place::Vector(at) if at >= SCALARS => {
+                let copies = at - SCALARS..at - SCALARS + dwords as usize;
+                if let Some(absent) =
+                    copies.into_iter().find(|n| !list.iter().any(|sgpr| *sgpr as usize == *n))
+                {
+                    return Err(Violation::List(absent as u8));
+                }
+            }
+            Place::Vector(_) => {}
+            _ => return Err(Violation::NoVector(slot)),
+        }
+    }
+    Ok(())
+}
+
+fn scalar(op: &Op, info: &OpInfo) -> Result<(), Violation> {
+    if op.flags & !(Op::SCALAR_DEST | Op::MORE) != 0 {
+        return Err(Violation::Modified(op.flags));
+    }
+    for (slot, (source, dwords)) in op.src.into_iter().zip(info.sources).enumerate() {
+        let inside = match source.place() {
+            _ if dwords == 0 => true,
+            Place::Scalar(at) => at + dwords as usize <= SGPRS + SCALAR_CONSTS,
+            _ => false,
+        };
+        if !inside {
+            return Err(Violation::NoScalar(slot));
+        }
+    }
+    match info.result == 0 || op.d as usize + info.result as usize <= NULL {
+        true => Ok(()),
+        false => Err(Violation::Result(op.d)),
+    }
+}
+
+fn block(op: &Op, info: &OpInfo) -> Result<(), Violation> {
+    unmodified(op)?;
+    for (slot, (source, dwords)) in op.src.into_iter().zip(info.sources).enumerate() {
+        match (slot, source.place()) {
+            _ if dwords == 0 => {}
+            (1, Place::Scalar(at)) if at + 2 <= SGPRS + SCALAR_CONSTS => {}
+            (1, _) => return Err(Violation::NoScalar(slot)),
+            (_, Place::Vector(_)) => {}
+            _ => return Err(Violation::NoVector(slot)),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::lower::Lowered;
+    use crate::exec::op::Source;
+    use crate::machine::wave::{DISCARD, M0};
+    use wavesim_asm::{NoSymbols, Options, parse};
+    use wavesim_isa::arch::Arch;
+
+    /// An instruction's operation, and the tables that it belongs to.
+    fn lowered(text: &str) -> (Op, Lowered) {
+        let mut lowered = Lowered::default();
+        let inst = parse(text, &Options::new(Arch::Rdna3), &NoSymbols).expect(text).inst;
+        lowered.push(Arch::Rdna3, &inst, 0, 0).expect("one instruction");
+        (lowered.ops()[0], lowered)
+    }
+
+    /// What the validator says of an operation that was right until it was changed.
+    fn changed(text: &str, change: impl Fn(&mut Op)) -> Violation {
+        let (mut op, lowered) = lowered(text);
+        assert_eq!(operation(&op, lowered.consts.len(), &lowered.exts), Ok(()), "{text}");
+        change(&mut op);
+        operation(&op, lowered.consts.len(), &lowered.exts).expect_err(text)
+    }
+
+    fn vector(at: usize) -> Source {
+        Source::vector(at).expect("a vector")
+    }
+
+    #[test]
+    fn codes_are_handlers() {
+        assert_eq!(
+            changed("v_add_f32 v1, v2, v3", |op| op.code = Op::CODES as u16),
+            Violation::Code(Op::CODES as u16)
+        );
+        assert_eq!(changed("v_add_f32 v1, v2, v3", |op| op.code = u16::MAX), Violation::Code(u16::MAX));
+    }
+
+    #[test]
+    fn sources_are_there() {
+        let add = "v_add_f32 v1, 0x12345678, v3";
+        assert_eq!(changed(add, |op| op.src[0] = vector(CONSTS + 4)), Violation::Pool(0));
+        assert_eq!(changed(add, |op| op.src[0] = Source::pool(1)), Violation::Pool(0));
+        assert_eq!(changed(add, |op| op.ext = 1), Violation::Ext(1));
+        let (mut op, lowered) = lowered(add);
+        let mut exts = lowered.exts.clone();
+        (op.code, op.src[0]) = (op.code - op.code % Op::WAYS as u16, Source::pool(0));
+        assert_eq!(operation(&op, 4, &exts), Ok(()));
+        exts[0].pool[0] = 4;
+        assert_eq!(operation(&op, 4, &exts), Err(Violation::Pool(0)));
+        exts[0].pool[0] = u32::MAX;
+        assert_eq!(operation(&op, 4, &exts), Err(Violation::Pool(0)));
+        exts[0] = Ext { sign_at: [0, 0, 64, 0], ..Ext::default() };
+        assert_eq!(operation(&op, 4, &exts), Err(Violation::Ext(0)));
+    }
+
+    #[test]
+    fn results_are_registers() {
+        for at in [STAGE, CONSTS, SCALARS, ROWS, u16::MAX as usize] {
+            let found = changed("v_add_f32 v1, v2, v3", |op| op.d = at as u16);
+            assert_eq!(found, Violation::Result(at as u16));
+        }
+        assert_eq!(
+            changed("v_add_f64 v[2:3], v[4:5], v[6:7]", |op| op.d = STAGE as u16 - 1),
+            Violation::Result(STAGE as u16 - 1)
+        );
+        let found = changed("v_add_f32 v1, v2, v3", |op| op.flags |= Op::SCALAR_DEST);
+        assert_eq!(found, Violation::Result(1));
+        let (mut op, lowered) = lowered("v_add_f32 v1, v2, v3");
+        op.d = DISCARD as u16;
+        assert_eq!(operation(&op, 0, &lowered.exts), Ok(()));
+        assert_eq!(changed("s_add_u32 s1, s2, s3", |op| op.d = NULL as u16), Violation::Result(NULL as u16));
+        assert_eq!(
+            changed("s_mov_b64 s[2:3], s[4:5]", |op| op.d = NULL as u16 - 1),
+            Violation::Result(NULL as u16 - 1)
+        );
+    }
+
+    #[test]
+    fn fast_handlers_read_vectors_as_they_stand() {
+        let add = "v_add_f32 v1, v2, v3";
+        assert_eq!(changed(add, |op| op.src[1] = Source::sgpr(3)), Violation::NoVector(1));
+        assert_eq!(changed(add, |op| op.src[1] = Source::SCC), Violation::NoVector(1));
+        for flag in [Op::MODIFY, Op::CLAMP, Op::HIGH, Op::OUTPUT, Op::NO_RESULT, Op::SCALARS] {
+            assert_eq!(changed(add, |op| op.flags |= flag), Violation::Modified(flag));
+        }
+        // A matrix has one handler.
+        let matrix = "v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]";
+        assert_eq!(changed(matrix, |op| op.code += Way::Plain as u16), Violation::Variant);
+        assert_eq!(changed("s_add_u32 s1, s2, s3", |op| op.code += 1), Violation::Variant);
+    }
+
+    #[test]
+    fn listed_sgprs_have_copies() {
+        let add = "v_add_f32 v1, s2, v3";
+        let list = |sgprs: [u8; 4]| move |op: &mut Op| op.imm = u32::from_le_bytes(sgprs);
+        assert_eq!(changed(add, list([0xff; 4])), Violation::List(0xff));
+        assert_eq!(changed(add, list([2, 200, 0xff, 0xff])), Violation::List(200));
+        assert_eq!(changed(add, list([2, M0 as u8, 0xff, 0xff])), Violation::List(M0 as u8));
+        assert_eq!(changed(add, list([3, 0xff, 0xff, 0xff])), Violation::List(2));
+        assert_eq!(changed(add, |op| op.src[0] = vector(SCALARS + 4)), Violation::List(4));
+        assert_eq!(changed(add, |op| op.flags &= !Op::SCALARS), Violation::Modified(0));
+    }
+
+    #[test]
+    fn scalar_words_are_in_the_file() {
+        let add = "s_add_u32 s1, s2, s3";
+        assert_eq!(changed(add, |op| op.src[0] = Source::SCC), Violation::NoScalar(0));
+        assert_eq!(changed(add, |op| op.src[0] = vector(3)), Violation::NoScalar(0));
+        assert_eq!(
+            changed(add, |op| op.flags |= Op::OUTPUT),
+            Violation::Modified(Op::SCALAR_DEST | Op::OUTPUT)
+        );
+        let last = Source::scalar_constant(SCALAR_CONSTS - 1, 1).expect("the last");
+        assert_eq!(changed("s_mov_b64 s[2:3], s[4:5]", |op| op.src[0] = last), Violation::NoScalar(0));
+    }
+
+    #[test]
+    fn blocks_have_vectors_and_a_base() {
+        let load = "global_load_b32 v1, v0, s[4:5]";
+        assert_eq!(changed(load, |op| op.src[0] = Source::sgpr(3)), Violation::NoVector(0));
+        assert_eq!(changed(load, |op| op.src[1] = vector(3)), Violation::NoScalar(1));
+        assert_eq!(changed(load, |op| op.d = STAGE as u16), Violation::Result(STAGE as u16));
+        assert_eq!(
+            changed("global_store_b32 v0, v1, s[4:5]", |op| op.src[2] = Source::SCC),
+            Violation::NoVector(2)
+        );
+        assert_eq!(changed(load, |op| op.flags |= Op::NO_RESULT), Violation::Modified(Op::NO_RESULT));
+    }
+
+    #[test]
+    fn a_program_ends_once() {
+        let (op, lowered) = lowered("v_add_f32 v1, v2, v3");
+        let check = |ops: &[Op]| program(ops, 0, &lowered.exts);
+        assert_eq!(check(&[op, Op::end()]), Ok(()));
+        assert_eq!(check(&[]), Err((0, Violation::End)));
+        assert_eq!(check(&[op]), Err((0, Violation::End)));
+        assert_eq!(check(&[op, Op::end(), Op::end()]), Err((1, Violation::End)));
+        assert_eq!(check(&[op, Op { code: u16::MAX, ..op }, Op::end()]), Err((1, Violation::Code(u16::MAX))));
+    }
+}

@@ -1,0 +1,82 @@
+//! The generated boundary: everything the macro makes of the XML and the pseudocode enters the crate here.
+
+use isa_spec::canonical::{self, SemanticsSet};
+use isa_spec::data::Loaded;
+use std::sync::LazyLock;
+
+isa_macros::operations!();
+
+/// The pseudocode that this was compiled from, with the compiled tables. Nothing of it is read at run time, so it cannot differ from the
+/// handlers.
+static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
+    let mut loaded = Loaded { tables: wavesim_isa::tables::TABLES.to_vec(), ..Loaded::default() };
+    loaded.pcode = PSEUDOCODE.iter().map(|(name, text)| loaded.sources.add(*name, *text)).collect();
+    loaded
+});
+
+/// Everything that the handlers were compiled from, with its sources.
+pub fn loaded() -> &'static Loaded {
+    &LOADED
+}
+
+/// The checked semantics, for the reference executor and the listing commands. The macro has reported what is wrong with them.
+pub static SEMANTICS: LazyLock<SemanticsSet> =
+    LazyLock::new(|| canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables).0);
+
+/// Lines of `pseudocode/unsupported.txt`: name, or prefix with `*`, and reason.
+fn unsupported() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../pseudocode/unsupported.txt"));
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(':')).map(|(name, reason)| (name.trim(), reason.trim()))
+}
+
+/// Why an instruction has no semantics.
+pub fn unsupported_reason(name: &str) -> Option<&'static str> {
+    let matches = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => name == pattern,
+    };
+    unsupported().find(|(pattern, _)| matches(pattern)).map(|(_, reason)| reason)
+}
+
+/// `file:line` of a place in the pseudocode.
+pub fn place(span: isa_spec::source::Span) -> String {
+    let (line, _) = LOADED.sources.line_col(span.file, span.start);
+    format!("{}:{line}", LOADED.sources.file(span.file).name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use wavesim_isa::arch::Arch;
+
+    /// The semantics made at run time are those that the handlers were made of, under the same numbers.
+    #[test]
+    fn semantics_are_those_compiled() {
+        let (set, diagnostics) = canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables);
+        assert_eq!(diagnostics.len(), 0);
+        for (op, compiled) in set.operations.iter().zip(OPERATIONS) {
+            assert_eq!((op.name.as_str(), op.sem.text.as_str()), (compiled.name, compiled.text));
+        }
+        for (at_run_time, compiled) in set.by_arch.iter().zip(BY_ARCH) {
+            let codes: Vec<u16> = at_run_time.iter().map(|op| op.map_or(u16::MAX, |op| op as u16)).collect();
+            assert_eq!(codes, compiled);
+        }
+    }
+
+    /// Instructions without semantics have a reason, and every reason is needed.
+    #[test]
+    fn what_is_unsupported_says_why() {
+        let mut used = BTreeSet::new();
+        for arch in Arch::ALL {
+            for (inst, code) in arch.table().instructions.iter().zip(BY_ARCH[arch as usize]) {
+                let reason = unsupported_reason(inst.name);
+                assert_eq!(*code == u16::MAX, reason.is_some(), "{}: {}: {reason:?}", arch.name(), inst.name);
+                used.extend(reason);
+            }
+        }
+        let unused: Vec<_> = unsupported().filter(|(_, reason)| !used.contains(reason)).collect();
+        assert_eq!(unused, [], "lines of unsupported.txt that nothing needs");
+    }
+}

@@ -1,0 +1,376 @@
+//! One wave: registers, masks, program counter.
+
+use super::barrier::NAMED;
+use super::host::Avx2;
+
+/// One 32-lane half of a VGPR: the unit handlers work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub struct Row(pub [u32; 32]);
+
+impl Row {
+    pub const ZERO: Row = Row([0; 32]);
+
+    #[inline(always)]
+    pub fn splat(value: u32) -> Row {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::_mm_set1_epi32;
+            // Vectors from the start: the compiler makes 32 stores of the array.
+            // SAFETY: SSE2 is part of the architecture; any bits are a row.
+            unsafe { std::mem::transmute([_mm_set1_epi32(value as i32); 8]) }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        Row([value; 32])
+    }
+}
+
+/// Architectural VGPRs.
+pub const VGPRS: usize = 256;
+
+/// Rows of a half: the VGPRs, then hidden ones: [`DISCARD`], temporaries of split instructions, staged sources, the program's first
+/// constants, and SGPRs. Whatever a lane handler reads is in one file.
+pub const ROWS: usize = SCALARS + SGPRS + STAGE_ROWS;
+/// Rows that a source's code can number: a table of so many needs no test.
+const CODES: usize = 1024;
+/// Hidden rows for sources that are no rows as they stand, [`STAGE_ROWS`] for each of four.
+pub const STAGE: usize = VGPRS + 16;
+pub const STAGE_ROWS: usize = 4;
+/// Hidden rows for the program's constants.
+pub const CONSTS: usize = STAGE + 4 * STAGE_ROWS;
+/// Constants beyond these are read from the program's own table.
+pub const MAX_CONSTS: usize = 256;
+/// Hidden rows of SGPRs by operand code, all lanes alike: what an SGPR was when a lane handler last read it. Most have not changed since.
+/// (Some more, for a wide source that begins with the last SGPR.)
+pub const SCALARS: usize = CONSTS + MAX_CONSTS;
+
+/// Where results go that nothing keeps (an atomic without return): 4 rows.
+pub const DISCARD: usize = VGPRS;
+
+/// Temporaries for instructions that run as several operations (VOPD): 4 rows.
+pub const TEMP: usize = VGPRS + 4;
+
+/// Length of [`Wave::last_addresses`].
+pub const LAST_ADDRESSES: usize = 64;
+
+/// Operand codes of the SGPR file.
+pub const SGPRS: usize = 128;
+/// Hidden words behind them, for constants of the program's scalar instructions; further ones are read from its own table.
+pub const SCALAR_CONSTS: usize = 128;
+
+pub use wavesim_isa::operand::{EXEC_LO, M0, NULL, VCC_LO};
+
+/// No f32 denormal in any lane of the first half: what flushes denormals need not look for them.
+const CLEAN: u8 = 1;
+/// A VGPR that nothing has written since [`Wave::reset`]: zero.
+const UNTOUCHED: u8 = 2;
+const FRESH: u8 = CLEAN | UNTOUCHED;
+
+/// Whether a word as f32 is a denormal.
+pub fn is_denormal(bits: u32) -> bool {
+    (bits & 0x7f80_0000 == 0) & (bits & 0x007f_ffff != 0)
+}
+
+/// A wave. VGPRs are structure-of-arrays; a wave64 has two halves, each a file of its own.
+#[derive(Clone)]
+pub struct Wave {
+    pub size: u32,
+    /// Of 32 lanes, as the register file has them: `size` may be changed by whoever has the wave.
+    halves: usize,
+    /// VGPRs that it has been given.
+    vgprs: u32,
+    pub(crate) rows: Box<[Row]>,
+    /// What is surely so of each row: [`CLEAN`], [`UNTOUCHED`].
+    known: [u8; CODES],
+    /// Where memory instructions last went, by operation modulo the length: a hint for the host's caches, no state of the machine.
+    pub last_addresses: [u64; LAST_ADDRESSES],
+    /// Whose constants the hidden rows hold ([`Wave::install`]).
+    installed: u64,
+    /// By operand code: s0..s105, VCC, ttmp, null, M0, EXEC; then constants.
+    pub sgprs: [u32; SGPRS + SCALAR_CONSTS],
+    pub scc: u32,
+    /// Byte offset of the next instruction in the program's code.
+    pub pc: u64,
+    /// MODE register.
+    pub mode: u32,
+    /// EXEC as lane masks (all ones or zero), one row a half; kept in step by [`Wave::set_exec`].
+    pub masks: [Row; 2],
+    /// Index in the workgroup.
+    pub id: u32,
+    pub workgroup: [u32; 3],
+    /// Base address of the code, as S_GETPC sees it.
+    pub code_base: u64,
+    /// Named barrier joined, 0 for none.
+    pub joined: u32,
+    /// Completions of each barrier that this wave has waited for (`machine::barrier`).
+    pub passed: [u32; NAMED + 1],
+}
+
+impl Wave {
+    /// A wave of 64 lanes, or of 32.
+    pub fn new(size: u32) -> Wave {
+        let halves = if size == 64 { 2 } else { 1 };
+        let mut wave = Wave {
+            size: 32 * halves as u32,
+            halves,
+            vgprs: VGPRS as u32,
+            rows: vec![Row::ZERO; ROWS * halves].into_boxed_slice(),
+            known: [0; CODES],
+            last_addresses: [0; LAST_ADDRESSES],
+            installed: 0,
+            sgprs: [0; SGPRS + SCALAR_CONSTS],
+            scc: 0,
+            pc: 0,
+            mode: 0xf0,
+            masks: [Row::ZERO; 2],
+            id: 0,
+            workgroup: [0; 3],
+            code_base: 0,
+            joined: 0,
+            passed: [0; NAMED + 1],
+        };
+        wave.known[..VGPRS].fill(FRESH);
+        wave.set_exec(u64::MAX);
+        wave
+    }
+
+    /// Back to the state of [`Wave::new`]. Only registers that were written are cleared: most waves have a dozen of 256.
+    pub fn reset(&mut self) {
+        let known = self.known[..VGPRS].as_chunks_mut::<16>().0;
+        for (first, known) in (0..).step_by(16).zip(known).filter(|(_, known)| **known != [FRESH; 16]) {
+            for (at, known) in (first..).zip(known).filter(|(_, known)| **known != FRESH) {
+                *known = FRESH;
+                self.rows.chunks_exact_mut(ROWS).for_each(|half| half[at] = Row::ZERO);
+            }
+        }
+        debug_assert!(self.rows.chunks_exact(ROWS).all(|half| half[..VGPRS].iter().all(|r| *r == Row::ZERO)));
+        self.known[VGPRS..CONSTS].fill(0);
+        self.sgprs[..SGPRS].fill(0);
+        self.scc = 0;
+        self.pc = 0;
+        self.mode = 0xf0;
+        self.joined = 0;
+        self.passed = [0; NAMED + 1];
+        self.vgprs = VGPRS as u32;
+        self.set_exec(u64::MAX);
+    }
+
+    /// VGPRs that the wave has been given, all of them unless [`Wave::set_vgpr_count`] says otherwise. Only registers that a body
+    /// numbers are held to it.
+    pub fn vgpr_count(&self) -> u32 {
+        self.vgprs
+    }
+
+    pub fn set_vgpr_count(&mut self, count: u32) {
+        self.vgprs = count.clamp(1, VGPRS as u32);
+    }
+
+    /// Puts constants in their hidden rows, unless they are there. `program`: whose they are, not 0.
+    pub fn install(&mut self, program: u64, consts: &[u32]) {
+        if self.installed == program {
+            return;
+        }
+        self.installed = program;
+        for half in self.rows.chunks_exact_mut(ROWS) {
+            for (row, value) in half[CONSTS..SCALARS].iter_mut().zip(consts) {
+                *row = Row::splat(*value);
+            }
+        }
+        for (known, value) in self.known[CONSTS..SCALARS].iter_mut().zip(consts) {
+            *known = if is_denormal(*value) { 0 } else { CLEAN };
+        }
+        for (scalar, value) in self.sgprs[SGPRS..].iter_mut().zip(consts) {
+            *scalar = *value;
+        }
+    }
+
+    /// Whether a row surely holds no f32 denormals.
+    #[inline(always)]
+    pub fn is_clean(&self, row: usize) -> bool {
+        self.known.get(row).is_some_and(|known| known & CLEAN != 0)
+    }
+
+    /// A row was written, or looked at: whether it now surely holds none.
+    #[inline(always)]
+    pub fn set_clean(&mut self, row: usize, clean: bool) {
+        if let Some(known) = self.known.get_mut(row) {
+            *known = clean as u8;
+        }
+    }
+
+    /// Lowest bit set if a row surely holds no f32 denormals; the others mean something else.
+    ///
+    /// # Safety
+    /// `row` is below [`ROWS`].
+    #[inline(always)]
+    pub unsafe fn clean_unchecked(&self, row: usize) -> u8 {
+        debug_assert!(row < ROWS);
+        // SAFETY: by the contract; there are more codes than rows.
+        unsafe { *self.known.as_ptr().wrapping_add(row) }
+    }
+
+    /// [`Wave::set_clean`] without a bounds check.
+    ///
+    /// # Safety
+    /// `row` is below [`ROWS`].
+    #[inline(always)]
+    pub unsafe fn set_clean_unchecked(&mut self, row: usize, clean: bool) {
+        debug_assert!(row < ROWS);
+        // SAFETY: by the contract; there are more codes than rows.
+        unsafe { *self.known.get_unchecked_mut(row) = clean as u8 };
+    }
+
+    /// Some lanes of a row were written with what holds no f32 denormals: it is as clean as it was.
+    ///
+    /// # Safety
+    /// `row` is below [`ROWS`].
+    #[inline(always)]
+    pub unsafe fn touch_unchecked(&mut self, row: usize) {
+        debug_assert!(row < ROWS);
+        // SAFETY: by the contract; there are more codes than rows.
+        unsafe { *self.known.get_unchecked_mut(row) &= CLEAN };
+    }
+
+    /// Size of the register file.
+    pub fn file_bytes(&self) -> usize {
+        size_of_val(&*self.rows)
+    }
+
+    pub fn halves(&self) -> usize {
+        self.halves
+    }
+
+    /// All lanes of the wave.
+    pub fn full_mask(&self) -> u64 {
+        if self.size == 64 { u64::MAX } else { 0xffff_ffff }
+    }
+
+    /// EXEC, upper half zero in wave32.
+    pub fn exec(&self) -> u64 {
+        let low = self.sgprs[EXEC_LO] as u64;
+        if self.size == 64 { low | (self.sgprs[EXEC_LO + 1] as u64) << 32 } else { low }
+    }
+
+    pub fn set_exec(&mut self, exec: u64) {
+        self.sgprs[EXEC_LO] = exec as u32;
+        if self.size == 64 {
+            self.sgprs[EXEC_LO + 1] = (exec >> 32) as u32;
+        }
+        self.rebuild_masks();
+    }
+
+    /// After a write to the EXEC registers.
+    pub fn rebuild_masks(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        if Avx2::detect().is_some() {
+            // SAFETY: the host has AVX2.
+            return unsafe { self.rebuild_masks_avx2() };
+        }
+        self.rebuild_masks_anywhere();
+    }
+
+    /// A fifth of a divergent loop's time without the vector instructions.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn rebuild_masks_avx2(&mut self) {
+        self.rebuild_masks_anywhere();
+    }
+
+    #[inline(always)]
+    fn rebuild_masks_anywhere(&mut self) {
+        let exec = self.exec();
+        for half in 0..self.halves() {
+            let bits = (exec >> (32 * half)) as u32;
+            let mut mask = Row::ZERO;
+            for lane in 0..32 {
+                mask.0[lane] = if bits & 1 << lane != 0 { u32::MAX } else { 0 };
+            }
+            self.masks[half] = mask;
+        }
+    }
+
+    pub fn vcc(&self) -> u64 {
+        let low = self.sgprs[VCC_LO] as u64;
+        if self.size == 64 { low | (self.sgprs[VCC_LO + 1] as u64) << 32 } else { low }
+    }
+
+    pub fn vgpr(&self, lane: u32, reg: u32) -> u32 {
+        let half = (lane / 32) as usize;
+        match self.rows.get(half * ROWS + reg as usize) {
+            Some(row) if (reg as usize) < VGPRS => row.0[(lane % 32) as usize],
+            _ => 0,
+        }
+    }
+
+    /// A VGPR by a number that an instruction computed: v0 in place of one that the wave does not have (RDNA manuals, *VGPR Out of
+    /// Range Behavior*).
+    pub fn indexed_vgpr(&self, lane: u32, reg: u32) -> u32 {
+        self.vgpr(lane, if reg < self.vgprs { reg } else { 0 })
+    }
+
+    /// Sets a VGPR by a number that an instruction computed, if the wave has it.
+    pub fn set_indexed_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
+        if reg < self.vgprs {
+            self.set_vgpr(lane, reg, value);
+        }
+    }
+
+    /// All lanes of a VGPR in a half.
+    pub fn row(&self, half: usize, reg: usize) -> &Row {
+        &self.rows[half * ROWS..][..VGPRS][reg]
+    }
+
+    /// Sets them.
+    pub fn set_row(&mut self, half: usize, reg: usize, row: Row) {
+        self.rows[half * ROWS..][..VGPRS][reg] = row;
+        self.set_clean(reg, false);
+    }
+
+    pub fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
+        let half = (lane / 32) as usize;
+        if (reg as usize) < VGPRS
+            && let Some(row) = self.rows.get_mut(half * ROWS + reg as usize)
+        {
+            row.0[(lane % 32) as usize] = value;
+            self.set_clean(reg as usize, false);
+        }
+    }
+
+    /// By operand code; codes beyond the file read zero, as does null, which nothing writes.
+    #[inline(always)]
+    pub fn sgpr(&self, code: u32) -> u32 {
+        if (code as usize) < SGPRS { self.sgprs[code as usize] } else { 0 }
+    }
+
+    /// By operand code; null and codes beyond the file are dropped.
+    #[inline(always)]
+    pub fn set_sgpr(&mut self, code: u32, value: u32) {
+        let code = code as usize;
+        if code < NULL {
+            self.sgprs[code] = value;
+        } else {
+            self.set_special(code, value);
+        }
+    }
+
+    /// Registers from an operand code on. All of a wide null are null: M0, which stands behind it, is not written.
+    #[inline(always)]
+    pub fn set_sgprs(&mut self, code: u32, count: u32, value: u128) {
+        if code as usize == NULL {
+            return;
+        }
+        for k in 0..count {
+            self.set_sgpr(code + k, (value >> (32 * k)) as u32);
+        }
+    }
+
+    fn set_special(&mut self, code: usize, value: u32) {
+        if code == NULL || code >= SGPRS {
+            return;
+        }
+        self.sgprs[code] = value;
+        if code >= EXEC_LO {
+            self.rebuild_masks();
+        }
+    }
+}

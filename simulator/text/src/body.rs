@@ -1,0 +1,148 @@
+//! A file in lines, and the lines of the instruction block in statements: labels, instructions, `print` directives.
+
+use super::{lex, print};
+use wavesim_asm::scan::Scanner;
+
+/// A line of the file.
+#[derive(Debug, Clone)]
+pub struct CodeLine<'a> {
+    /// Without comment, and without space behind.
+    pub code: &'a str,
+    /// Byte of the file at which it begins.
+    pub base: usize,
+    /// 1-based.
+    pub number: u32,
+}
+
+impl CodeLine<'_> {
+    /// Whether this is `---`, which stands around the header.
+    pub fn is_fence(&self) -> bool {
+        matches!(self.code.as_bytes(), [.., b'-', b'-', b'-']) && self.code.trim_start() == "---"
+    }
+}
+
+/// The lines of a file.
+#[derive(Debug, Clone)]
+pub struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    number: u32,
+    /// Where the next comment may begin: no line before it has any.
+    mark: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub fn new(text: &'a str) -> Lines<'a> {
+        Lines { text, at: 0, number: 0, mark: 0 }
+    }
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = CodeLine<'a>;
+
+    fn next(&mut self) -> Option<CodeLine<'a>> {
+        let bytes = self.text.as_bytes();
+        let base = self.at;
+        if base >= bytes.len() {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', &bytes[base..]).map_or(bytes.len(), |len| base + len);
+        self.at = end + 1;
+        self.number += 1;
+        if self.mark < base || base == 0 {
+            let found = memchr::memchr3(b';', b'#', b'/', &bytes[base..]);
+            self.mark = found.map_or(bytes.len(), |len| base + len);
+        }
+        let mut code = &self.text[base..end];
+        if self.mark < end {
+            code = lex::without_comment(code);
+        }
+        if !matches!(code.as_bytes().last(), Some(b'!'..=b'~')) {
+            code = code.trim_end();
+        }
+        Some(CodeLine { code, base, number: self.number })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Statement<'a> {
+    Label(&'a str),
+    /// `mnemonic` is what `text` begins with; empty if that is no name.
+    Instruction {
+        text: &'a str,
+        mnemonic: &'a str,
+    },
+    /// A directive for [`print::parse`].
+    Print(&'a str),
+}
+
+/// The statements of a line, with the byte of the file at which each begins.
+pub struct Statements<'a> {
+    rest: Scanner<'a>,
+    base: usize,
+}
+
+impl<'a> Statements<'a> {
+    pub fn new(line: &CodeLine<'a>) -> Statements<'a> {
+        Statements { rest: Scanner::new(line.code), base: line.base }
+    }
+}
+
+impl<'a> Iterator for Statements<'a> {
+    type Item = (Statement<'a>, usize);
+
+    fn next(&mut self) -> Option<(Statement<'a>, usize)> {
+        let s = &mut self.rest;
+        if s.done() {
+            return None;
+        }
+        let (start, text) = (s.at(), s.rest());
+        let name = s.ident().map_or("", |(name, _)| name);
+        s.space();
+        if s.byte() == Some(b':') && !name.is_empty() && !name.contains('@') {
+            s.skip(1);
+            return Some((Statement::Label(name), self.base + start));
+        }
+        *s = Scanner::new("");
+        let statement = match name {
+            "print" if print::is_print(text) => Statement::Print(text),
+            mnemonic => Statement::Instruction { text, mnemonic },
+        };
+        Some((statement, self.base + start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With the byte at which each begins.
+    fn kinds(line: &str) -> Vec<(Statement<'_>, usize)> {
+        let line = Lines::new(line).next().unwrap();
+        Statements::new(&CodeLine { base: 100, ..line }).collect()
+    }
+
+    #[test]
+    fn labels_instructions_comments() {
+        let label = Statement::Label;
+        let inst = |text: &'static str, len: usize| Statement::Instruction { text, mnemonic: &text[..len] };
+        assert_eq!(kinds("  s_nop 0 ; x"), [(inst("s_nop 0", 5), 102)]);
+        assert_eq!(
+            kinds("a: .L1 : s_endpgm // y"),
+            [(label("a"), 100), (label(".L1"), 103), (inst("s_endpgm", 8), 109)]
+        );
+        assert_eq!(kinds("# only a comment"), []);
+        // Not a label: the colon belongs to the operand.
+        assert_eq!(kinds("s_mov_b64 s[0:1], 0"), [(inst("s_mov_b64 s[0:1], 0", 9), 100)]);
+        assert_eq!(kinds("print v0"), [(Statement::Print("print v0"), 100)]);
+        assert_eq!(kinds("printer"), [(inst("printer", 7), 100)]);
+        assert_eq!(kinds("12 x"), [(inst("12 x", 0), 100)]);
+    }
+
+    #[test]
+    fn lines_with_their_places() {
+        let text = "a ; x\n\n\tb# y\r\nc \"#\" / d";
+        let lines: Vec<_> = Lines::new(text).map(|l| (l.code, l.base, l.number)).collect();
+        assert_eq!(lines, [("a", 0, 1), ("", 6, 2), ("\tb", 7, 3), ("c \"#\" / d", 14, 4)]);
+    }
+}

@@ -1,0 +1,332 @@
+//! Named constants, and the sums that may be made of them: `-D N=16`, `f32[N, N]`, `global = N / 32, 1, 1`.
+
+use super::lex::{Spanned, Token, parse_number};
+use isa_spec::diag;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use wavesim_array::Num;
+
+/// Parentheses and signs inside each other.
+const DEPTH: usize = 64;
+
+/// Named constants.
+#[derive(Debug, Clone, Default)]
+pub struct Constants {
+    values: BTreeMap<String, Num>,
+    /// Given on the command line: these win over `const` lines.
+    fixed: Vec<String>,
+}
+
+/// What is wrong, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wrong {
+    pub at: Range<usize>,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+impl Wrong {
+    pub fn new(at: Range<usize>, message: impl Into<String>) -> Wrong {
+        Wrong { at, message: message.into(), help: None }
+    }
+
+    pub fn help(self, text: impl Into<String>) -> Wrong {
+        self.maybe_help(Some(text.into()))
+    }
+
+    pub fn maybe_help(mut self, text: Option<String>) -> Wrong {
+        self.help = text;
+        self
+    }
+}
+
+impl Constants {
+    /// From `NAME=VALUE` as `-D` takes it.
+    pub fn define(&mut self, text: &str) -> Result<(), String> {
+        let wrong = || format!("-D takes NAME=VALUE with a number, not `{text}`");
+        let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+        let (name, value) = (name.trim(), value.trim());
+        let begins = name.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+        if !begins || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return Err(wrong());
+        }
+        let (negative, digits) = value.strip_prefix('-').map_or((false, value), |rest| (true, rest));
+        let number = parse_number(digits).ok_or_else(wrong)?;
+        let number = if negative { negate(number) } else { number };
+        self.values.insert(name.to_string(), number);
+        self.fixed.push(name.to_string());
+        Ok(())
+    }
+
+    /// A `const` line: a value for where the command line gives none.
+    pub fn set_default(&mut self, name: &str, value: Num) {
+        if !self.fixed.iter().any(|n| n == name) {
+            self.values.insert(name.to_string(), value);
+        }
+    }
+
+    pub fn get(&self, name: &str) -> Option<Num> {
+        self.values.get(name).copied()
+    }
+
+    /// Names and values, for the instructions.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Num)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+}
+
+/// Tokens of a line, read from the left.
+pub struct Cursor<'a> {
+    tokens: &'a [Spanned],
+    next: usize,
+    /// Where the line ends: the place of what is missing.
+    end: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(tokens: &'a [Spanned], end: usize) -> Cursor<'a> {
+        Cursor { tokens, next: 0, end }
+    }
+
+    pub fn peek(&self) -> Option<&'a Token> {
+        self.tokens.get(self.next).map(|t| &t.token)
+    }
+
+    /// The token after the next one.
+    pub fn peek_second(&self) -> Option<&'a Token> {
+        self.tokens.get(self.next + 1).map(|t| &t.token)
+    }
+
+    /// Place of the next token.
+    pub fn place(&self) -> Range<usize> {
+        self.tokens.get(self.next).map_or(self.end..self.end, |t| t.at.clone())
+    }
+
+    /// Place of everything left.
+    pub fn rest(&self) -> Range<usize> {
+        self.place().start..self.tokens.last().map_or(self.end, |t| t.at.end)
+    }
+
+    pub fn bump(&mut self) {
+        self.next += 1;
+    }
+
+    pub fn take(&mut self, punct: char) -> bool {
+        let found = self.peek() == Some(&Token::Punct(punct));
+        self.next += found as usize;
+        found
+    }
+
+    pub fn expect(&mut self, punct: char, after: &str) -> Result<(), Wrong> {
+        if self.take(punct) {
+            return Ok(());
+        }
+        Err(Wrong::new(self.place(), format!("`{punct}` is missing {after}")))
+    }
+
+    pub fn name(&mut self, what: &str) -> Result<(&'a str, Range<usize>), Wrong> {
+        match self.peek() {
+            Some(Token::Name(name)) => {
+                let at = self.place();
+                self.bump();
+                Ok((name, at))
+            }
+            _ => Err(Wrong::new(self.place(), format!("{what} is missing"))),
+        }
+    }
+
+    /// Whether the parenthesis before us closes with the line.
+    pub fn closes_at_end(&self) -> bool {
+        let mut depth = 0;
+        let rest = &self.tokens[self.next.min(self.tokens.len())..];
+        let closed = rest.iter().position(|t| {
+            match t.token {
+                Token::Punct('(') => depth += 1,
+                Token::Punct(')') => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        closed.is_none_or(|at| at + 1 == rest.len())
+    }
+
+    /// Nothing may follow.
+    pub fn finish(&self) -> Result<(), Wrong> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(Wrong::new(self.rest(), "nothing was expected here")),
+        }
+    }
+
+    /// A sum of numbers and named constants.
+    pub fn constant(&mut self, constants: &Constants) -> Result<Num, Wrong> {
+        self.sum(constants, 0)
+    }
+
+    /// A whole number from `low` up.
+    pub fn whole(&mut self, constants: &Constants, low: u64, what: &str) -> Result<u64, Wrong> {
+        let start = self.place();
+        let value = self.constant(constants)?;
+        let at = start.start
+            ..self.tokens[..self.next.min(self.tokens.len())].last().map_or(start.end, |t| t.at.end);
+        let whole = value.as_int().and_then(|v| u64::try_from(v).ok()).filter(|v| *v >= low);
+        whole.ok_or_else(|| Wrong::new(at, format!("{what} is a whole number from {low} up, not {value}")))
+    }
+
+    fn sum(&mut self, constants: &Constants, depth: usize) -> Result<Num, Wrong> {
+        let mut value = self.product(constants, depth)?;
+        loop {
+            let at = self.place();
+            let op = match self.peek() {
+                Some(Token::Punct(c @ ('+' | '-'))) => *c,
+                _ => return Ok(value),
+            };
+            self.bump();
+            let right = self.product(constants, depth)?;
+            value = arithmetic(op, value, right).ok_or_else(|| overflow(at))?;
+        }
+    }
+
+    fn product(&mut self, constants: &Constants, depth: usize) -> Result<Num, Wrong> {
+        let mut value = self.factor(constants, depth)?;
+        loop {
+            let at = self.place();
+            let op = match self.peek() {
+                Some(Token::Punct(c @ ('*' | '/' | '%'))) => *c,
+                _ => return Ok(value),
+            };
+            self.bump();
+            let right = self.factor(constants, depth)?;
+            value = arithmetic(op, value, right).ok_or_else(|| overflow(at))?;
+        }
+    }
+
+    fn factor(&mut self, constants: &Constants, depth: usize) -> Result<Num, Wrong> {
+        let at = self.place();
+        if depth > DEPTH {
+            return Err(Wrong::new(at, "too many parentheses"));
+        }
+        let token = self.peek().cloned();
+        match token {
+            Some(Token::Number(n)) => {
+                self.bump();
+                Ok(n)
+            }
+            Some(Token::Punct('-')) => {
+                self.bump();
+                Ok(negate(self.factor(constants, depth + 1)?))
+            }
+            Some(Token::Punct('+')) => {
+                self.bump();
+                self.factor(constants, depth + 1)
+            }
+            Some(Token::Punct('(')) => {
+                self.bump();
+                let value = self.sum(constants, depth + 1)?;
+                self.expect(')', "after this")?;
+                Ok(value)
+            }
+            Some(Token::Name(name)) => {
+                self.bump();
+                if let Some(value) = constants.get(&name) {
+                    return Ok(value);
+                }
+                match name.as_str() {
+                    "inf" => Ok(Num::Float(f64::INFINITY)),
+                    "nan" => Ok(Num::Float(f64::NAN)),
+                    _ => Err(unknown(&name, at, constants)),
+                }
+            }
+            Some(Token::Bad(text)) => Err(Wrong::new(at, format!("`{text}` is no number"))),
+            _ => Err(Wrong::new(at, "a number is missing")),
+        }
+    }
+}
+
+fn unknown(name: &str, at: Range<usize>, constants: &Constants) -> Wrong {
+    let known = diag::nearest(name, constants.iter().map(|(name, _)| name));
+    Wrong::new(at, format!("`{name}` has no value")).help(match known {
+        Some(near) => format!("did you mean `{near}`? Or give a value with -D {name}=…"),
+        None => format!("give it one with -D {name}=…, or with a line `const {name} = …`"),
+    })
+}
+
+fn overflow(at: Range<usize>) -> Wrong {
+    Wrong::new(at, "this has no value: division by zero, or a number beyond all bounds")
+}
+
+fn negate(n: Num) -> Num {
+    match n {
+        Num::Int(v) => Num::Int(v.saturating_neg()),
+        Num::Bits(v) => Num::Int(-(v as i128)),
+        Num::Float(v) => Num::Float(-v),
+    }
+}
+
+fn arithmetic(op: char, a: Num, b: Num) -> Option<Num> {
+    if let (Some(x), Some(y)) = (whole(a), whole(b)) {
+        return match op {
+            '+' => x.checked_add(y),
+            '-' => x.checked_sub(y),
+            '*' => x.checked_mul(y),
+            '/' => x.checked_div(y),
+            _ => x.checked_rem(y),
+        }
+        .map(Num::Int);
+    }
+    let (x, y) = (a.as_f64(), b.as_f64());
+    Some(Num::Float(match op {
+        '+' => x + y,
+        '-' => x - y,
+        '*' => x * y,
+        '/' => x / y,
+        _ => x % y,
+    }))
+}
+
+fn whole(n: Num) -> Option<i128> {
+    match n {
+        Num::Float(_) => None,
+        n => n.as_int(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lex::tokens;
+    use super::*;
+
+    fn eval(text: &str) -> Result<Num, Wrong> {
+        let mut constants = Constants::default();
+        constants.define("N=16").unwrap();
+        let tokens = tokens(text, 0);
+        let mut cursor = Cursor::new(&tokens, text.len());
+        let value = cursor.constant(&constants)?;
+        cursor.finish().map(|()| value)
+    }
+
+    #[test]
+    fn sums() {
+        assert_eq!(eval("N * (N + 1) / 2"), Ok(Num::Int(136)));
+        assert_eq!(eval("-N"), Ok(Num::Int(-16)));
+        assert_eq!(eval("-0xFF"), Ok(Num::Int(-255)));
+        assert_eq!(eval("1.5 * 2"), Ok(Num::Float(3.0)));
+        assert_eq!(eval("7 / 2"), Ok(Num::Int(3)));
+        assert!(eval("1 / 0").is_err());
+        assert!(eval("M").unwrap_err().help.is_some_and(|h| h.contains("-D M=")));
+        assert!(eval(&"(".repeat(1000)).unwrap_err().message.contains("parentheses"));
+        assert!(eval(&"-".repeat(1000)).is_err());
+    }
+
+    #[test]
+    fn the_command_line_wins() {
+        let mut constants = Constants::default();
+        constants.define("N=-3").unwrap();
+        constants.set_default("N", Num::Int(1));
+        constants.set_default("M", Num::Int(2));
+        assert_eq!((constants.get("N"), constants.get("M")), (Some(Num::Int(-3)), Some(Num::Int(2))));
+        for bad in ["N", "=1", "1N=2", "N=x", "N="] {
+            assert!(constants.define(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! The header: arguments and launch configuration, between two `---` lines.
+
+use super::Options;
+use super::constant::{Constants, Cursor, Wrong};
+use super::lex::{self, Token};
+use isa_spec::diag;
+use std::collections::HashMap;
+use std::ops::Range;
+use wavesim_array::fill::{self, Random};
+use wavesim_array::{self as array, Array, ArrayError, DType, Num, file};
+use wavesim_isa::arch::Arch;
+
+/// As NumPy has it.
+const MAX_DIMENSIONS: usize = 64;
+
+/// What the header says.
+#[derive(Debug, Clone)]
+pub struct Header {
+    /// In the order of the file.
+    pub args: Vec<Arg>,
+    /// Work-items of a workgroup, and how many dimensions were written.
+    pub local: ([u32; 3], usize),
+    /// Workgroups, and how many dimensions were written.
+    pub global: ([u32; 3], usize),
+    pub wave: u32,
+    pub arch: Option<Arch>,
+    pub abi: Abi,
+    /// Bytes of LDS of a workgroup, of scratch of a lane; the default depends on the instructions.
+    pub lds: Option<u32>,
+    pub scratch: Option<u32>,
+    pub constants: Constants,
+}
+
+/// Which registers hold what at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Abi {
+    /// Ids in s0, s1, s2 and v0, v1, v2; a table of addresses at s[3:4].
+    #[default]
+    Text,
+    /// As compiled kernels have them.
+    Hsa,
+}
+
+/// A kernel argument with its initial content.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arg {
+    pub name: String,
+    pub array: Array,
+    /// 1-based.
+    pub line: u32,
+}
+
+impl Arg {
+    /// Printed after the run.
+    pub fn is_output(&self) -> bool {
+        self.name.starts_with("out_")
+    }
+}
+
+const KEYS: [&str; 8] = ["local", "global", "wave", "arch", "abi", "lds", "scratch", "const"];
+const FUNCTIONS: [&str; 5] = ["repeat", "arange", "rand", "file", "npy"];
+
+/// Reads header lines one by one; keeps going after a wrong one.
+pub struct HeaderParser<'a> {
+    options: &'a Options,
+    random: Random,
+    header: Header,
+    /// Keys seen, with their lines.
+    seen: HashMap<String, u32>,
+    /// Bytes of all arguments so far.
+    used: u64,
+}
+
+impl<'a> HeaderParser<'a> {
+    pub fn new(options: &'a Options) -> HeaderParser<'a> {
+        let header = Header {
+            args: Vec::new(),
+            local: ([1; 3], 1),
+            global: ([1; 3], 1),
+            wave: 32,
+            arch: None,
+            abi: Abi::Text,
+            lds: None,
+            scratch: None,
+            constants: options.constants.clone(),
+        };
+        HeaderParser { options, random: Random::new(options.seed), header, seen: HashMap::new(), used: 0 }
+    }
+
+    pub fn finish(self) -> Header {
+        self.header
+    }
+
+    /// One line, which begins at byte `base` of the file.
+    pub fn line(&mut self, text: &str, base: usize, number: u32) -> Result<(), Wrong> {
+        let tokens = lex::tokens(text, base);
+        let end = tokens.last().map_or(base, |t| t.at.end);
+        let mut cursor = Cursor::new(&tokens, end);
+        if cursor.peek().is_none() {
+            return Ok(());
+        }
+        let (name, at) = cursor.name("the name of an argument or of a launch key")?;
+        match cursor.peek() {
+            Some(Token::Punct(':')) => {
+                cursor.bump();
+                self.once(name, at, number)?;
+                self.argument(name, number, &mut cursor)
+            }
+            Some(Token::Punct('=')) => {
+                if name != "const" && KEYS.contains(&name) {
+                    self.once(name, at.clone(), number)?;
+                }
+                cursor.bump();
+                self.key(name, at, &mut cursor)
+            }
+            Some(Token::Name(constant)) if name == "const" => {
+                cursor.bump();
+                cursor.expect('=', "after the constant's name")?;
+                let value = cursor.constant(&self.header.constants)?;
+                cursor.finish()?;
+                self.header.constants.set_default(constant, value);
+                Ok(())
+            }
+            _ => Err(Wrong::new(at, format!("`{name}` is neither `name: type` nor `key = value`"))
+                .help("an argument is `arg_x: f32[16] = arange(16)`, a launch key `local = 32, 1, 1`")),
+        }
+    }
+
+    fn once(&mut self, name: &str, at: Range<usize>, line: u32) -> Result<(), Wrong> {
+        if let Some(first) = self.seen.get(name) {
+            return Err(Wrong::new(at, format!("`{name}` is already given in line {first}")));
+        }
+        self.seen.insert(name.to_string(), line);
+        Ok(())
+    }
+
+    fn key(&mut self, name: &str, at: Range<usize>, cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
+        match name {
+            "local" => self.header.local = self.dimensions(cursor, "a workgroup's size")?,
+            "global" => self.header.global = self.dimensions(cursor, "the number of workgroups")?,
+            "wave" => {
+                let place = cursor.rest();
+                self.header.wave = match cursor.whole(&self.header.constants, 1, "a wave's size")? {
+                    32 => 32,
+                    64 => 64,
+                    n => return Err(Wrong::new(place, format!("a wave has 32 or 64 lanes, not {n}"))),
+                };
+            }
+            "lds" => self.header.lds = Some(self.bytes(cursor, "the size of LDS")?),
+            "scratch" => self.header.scratch = Some(self.bytes(cursor, "the size of scratch")?),
+            "arch" => {
+                let place = cursor.rest();
+                let (mut text, _) = cursor.name("an architecture")?;
+                // `rdna3.5`: the lexer ends a name at the point.
+                if matches!(cursor.peek(), Some(Token::Number(Num::Float(v))) if *v == 0.5) {
+                    cursor.bump();
+                    text = "rdna3.5";
+                }
+                let arch = Arch::from_name(text).or(Arch::from_mcpu(text));
+                self.header.arch = Some(arch.ok_or_else(|| {
+                    Wrong::new(place, format!("`{text}` is no architecture"))
+                        .help("rdna3, rdna3.5 or rdna4, or a processor such as gfx1100")
+                })?);
+            }
+            "abi" => {
+                let (text, place) = cursor.name("`text` or `hsa`")?;
+                self.header.abi = match text {
+                    "text" => Abi::Text,
+                    "hsa" => Abi::Hsa,
+                    other => {
+                        return Err(Wrong::new(
+                            place,
+                            format!("the ABIs are `text` and `hsa`, not `{other}`"),
+                        ));
+                    }
+                };
+            }
+            other => {
+                let wrong = Wrong::new(at, format!("`{other}` is no launch key"));
+                return Err(match diag::nearest(other, KEYS) {
+                    Some(near) => wrong.help(format!("did you mean `{near}`?")),
+                    None => {
+                        wrong.help(format!("the keys are {}; an argument is `{other}: f32`", KEYS.join(", ")))
+                    }
+                });
+            }
+        }
+        cursor.finish()
+    }
+
+    fn bytes(&self, cursor: &mut Cursor<'_>, what: &str) -> Result<u32, Wrong> {
+        let place = cursor.rest();
+        let bytes = cursor.whole(&self.header.constants, 0, what)?;
+        u32::try_from(bytes).map_err(|_| Wrong::new(place, format!("{what} is at most 4 GiB")))
+    }
+
+    /// `x[, y[, z]]`, with or without parentheses.
+    fn dimensions(&self, cursor: &mut Cursor<'_>, what: &str) -> Result<([u32; 3], usize), Wrong> {
+        let place = cursor.rest();
+        let closed = cursor.peek() == Some(&Token::Punct('(')) && cursor.closes_at_end();
+        if closed {
+            cursor.bump();
+        }
+        let mut out = [1; 3];
+        let mut count = 0;
+        loop {
+            let at = cursor.rest();
+            let value = cursor.whole(&self.header.constants, 1, what)?;
+            let value =
+                u32::try_from(value).map_err(|_| Wrong::new(at, format!("{what} is at most 4294967295")))?;
+            let Some(slot) = out.get_mut(count) else {
+                return Err(Wrong::new(place, "there are three dimensions: x, y, z"));
+            };
+            *slot = value;
+            count += 1;
+            if !cursor.take(',') {
+                break;
+            }
+        }
+        if closed {
+            cursor.expect(')', "after the dimensions")?;
+        }
+        Ok((out, count))
+    }
+
+    fn argument(&mut self, name: &str, line: u32, cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
+        let start = cursor.place().start;
+        let (type_name, at) = cursor.name("a type")?;
+        let dtype = DType::from_name(type_name).ok_or_else(|| {
+            let help = diag::nearest(type_name, DType::ALL.map(DType::name))
+                .map_or(format!("the types are {}", DType::names()), |near| {
+                    format!("did you mean `{near}`?")
+                });
+            Wrong::new(at, format!("unknown type `{type_name}`")).help(help)
+        })?;
+        let mut shape = Vec::new();
+        if cursor.take('[') {
+            loop {
+                let place = cursor.rest();
+                shape.push(cursor.whole(&self.header.constants, 1, "a dimension")?);
+                if shape.len() > MAX_DIMENSIONS {
+                    return Err(Wrong::new(
+                        place,
+                        format!("a shape has at most {MAX_DIMENSIONS} dimensions"),
+                    ));
+                }
+                if !cursor.take(',') {
+                    break;
+                }
+            }
+            cursor.expect(']', "after the shape")?;
+        }
+        let type_at = start..cursor.place().start.max(start);
+        self.reserve(name, dtype, &shape, type_at)?;
+        let array = if cursor.take('=') {
+            self.initial(dtype, &shape, cursor)?
+        } else {
+            Array::zeros(dtype, &shape).map_err(|e| Wrong::new(cursor.rest(), e.to_string()))?
+        };
+        cursor.finish()?;
+        self.header.args.push(Arg { name: name.to_string(), array, line });
+        Ok(())
+    }
+
+    /// Refuses what global memory cannot hold, before a byte of it is made.
+    fn reserve(&mut self, name: &str, dtype: DType, shape: &[u64], at: Range<usize>) -> Result<(), Wrong> {
+        let size = array::size_bytes(dtype, shape).map_err(|e| Wrong::new(at.clone(), e.to_string()))? as u64;
+        let left = self.options.global_bytes.saturating_sub(self.used);
+        if size > left {
+            let message = format!(
+                "{name} needs {size} bytes but {left} of {} bytes of global memory are free",
+                self.options.global_bytes
+            );
+            return Err(Wrong::new(at, message).help("--global-memsize MB gives more"));
+        }
+        self.used += size;
+        Ok(())
+    }
+
+    fn initial(&mut self, dtype: DType, shape: &[u64], cursor: &mut Cursor<'_>) -> Result<Array, Wrong> {
+        let at = cursor.rest();
+        let failed = |e: ArrayError| {
+            let wrong = Wrong::new(at.clone(), e.to_string());
+            match e {
+                ArrayError::Count { what, given, .. } if what == "the list" && given == "1" => {
+                    wrong.help("repeat(value) gives every element the same value")
+                }
+                _ => wrong,
+            }
+        };
+        if let (Some(Token::Name(function)), Some(Token::Punct('('))) = (cursor.peek(), cursor.peek_second())
+        {
+            let place = cursor.place();
+            cursor.bump();
+            cursor.bump();
+            return self.call(function, place, dtype, shape, cursor)?.map_err(failed);
+        }
+        let mut values = Vec::new();
+        loop {
+            values.push(cursor.constant(&self.header.constants)?);
+            if !cursor.take(',') {
+                break;
+            }
+        }
+        fill::list(dtype, shape, &values).map_err(failed)
+    }
+
+    /// A built-in function, from behind its opening parenthesis on.
+    fn call(
+        &mut self,
+        function: &str,
+        place: Range<usize>,
+        dtype: DType,
+        shape: &[u64],
+        cursor: &mut Cursor<'_>,
+    ) -> Result<Result<Array, ArrayError>, Wrong> {
+        match function {
+            "file" | "npy" => {
+                let path = self.path(cursor)?;
+                if function == "npy" {
+                    cursor.expect(')', "after the file's name")?;
+                    return Ok(file::npy_as(&path, &self.options.files, dtype, shape));
+                }
+                cursor.expect(',', "before the file's element type")?;
+                let (stored, at) = match cursor.peek() {
+                    // In quotes too.
+                    Some(Token::Text(text)) => {
+                        let at = cursor.place();
+                        cursor.bump();
+                        (text.as_str(), at)
+                    }
+                    _ => cursor.name("the file's element type")?,
+                };
+                let stored = DType::from_name(stored)
+                    .ok_or_else(|| Wrong::new(at, format!("unknown type `{stored}`")).help(DType::names()))?;
+                cursor.expect(')', "after the file's element type")?;
+                Ok(file::raw(&path, &self.options.files, stored, dtype, shape))
+            }
+            "repeat" | "arange" | "rand" => {
+                let values = self.values(cursor)?;
+                Ok(match (function, &values[..]) {
+                    ("repeat", &[value]) => fill::repeat(dtype, shape, value),
+                    ("rand", []) => fill::rand(dtype, shape, &mut self.random),
+                    ("arange", &[end]) => fill::arange(dtype, shape, Num::Int(0), end, Num::Int(1)),
+                    ("arange", &[start, end]) => fill::arange(dtype, shape, start, end, Num::Int(1)),
+                    ("arange", &[start, end, step]) => fill::arange(dtype, shape, start, end, step),
+                    _ => {
+                        let takes = match function {
+                            "repeat" => "repeat(value)",
+                            "rand" => "rand()",
+                            _ => "arange(n) or arange(start, end[, step])",
+                        };
+                        return Err(Wrong::new(place, format!("{takes}: {} values are given", values.len())));
+                    }
+                })
+            }
+            other => {
+                let help = diag::nearest(other, FUNCTIONS)
+                    .map_or(format!("there are {}", FUNCTIONS.join(", ")), |near| {
+                        format!("did you mean `{near}`?")
+                    });
+                Err(Wrong::new(place, format!("unknown function `{other}`")).help(help))
+            }
+        }
+    }
+
+    /// Up to the closing parenthesis.
+    fn values(&self, cursor: &mut Cursor<'_>) -> Result<Vec<Num>, Wrong> {
+        let mut values = Vec::new();
+        if cursor.take(')') {
+            return Ok(values);
+        }
+        loop {
+            values.push(cursor.constant(&self.header.constants)?);
+            if !cursor.take(',') {
+                break;
+            }
+        }
+        cursor.expect(')', "after the values")?;
+        Ok(values)
+    }
+
+    /// Relative to the input file.
+    fn path(&self, cursor: &mut Cursor<'_>) -> Result<std::path::PathBuf, Wrong> {
+        match cursor.peek() {
+            Some(Token::Text(path)) => {
+                cursor.bump();
+                Ok(self.options.folder.join(path))
+            }
+            Some(Token::Bad(text)) => Err(Wrong::new(cursor.place(), text.clone())),
+            _ => Err(Wrong::new(cursor.place(), "a file's name in quotes is missing")),
+        }
+    }
+}

@@ -1,0 +1,501 @@
+//! Instructions of the block: the assembler's operands and tables, and on top of them what this format has of its own.
+//!
+//! - modifiers only where [`rules`] allows them;
+//! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, without effect on instructions that have no such bit;
+//! - `vcc` and `exec` for the wave's masks whatever their size, pairs of SGPRs that start anywhere;
+//! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions. RDNA 3's names of instructions that it
+//!   has renamed are the assembler's matter.
+
+use super::constant::{Constants, Wrong};
+use super::rules;
+use isa_spec::diag;
+use isa_spec::tables::EntryId;
+use wavesim_array::Num;
+use wavesim_asm::error::{AsmError, Span};
+use wavesim_asm::form::{self, Class, Imm, Kind, forms};
+use wavesim_asm::legal;
+use wavesim_asm::matching::lower;
+use wavesim_asm::operand::{
+    self, ArgValue, Line, Modifier, ModifierValue, Modifiers, Operand, Reg, RegBase, Special, Value, plain,
+};
+use wavesim_asm::scan::Scanner;
+use wavesim_asm::{Expr, OddPairs, Options, Parsed, matching};
+use wavesim_isa::arch::Arch;
+
+/// Flags that may stand anywhere and count as no operand.
+pub fn is_flag(name: &str) -> bool {
+    matches!(
+        name,
+        "glc"
+            | "slc"
+            | "dlc"
+            | "nt"
+            | "scc"
+            | "offen"
+            | "idxen"
+            | "clamp"
+            | "omod"
+            | "tfe"
+            | "lwe"
+            | "gds"
+            | "lds"
+            | "unorm"
+            | "a16"
+    )
+}
+
+/// What an instruction's text is read for.
+#[derive(Clone, Copy)]
+pub struct Machine<'a> {
+    pub arch: Arch,
+    pub wave: u32,
+    pub constants: &'a Constants,
+    /// Look for what misspelt names may have meant.
+    pub suggest: bool,
+}
+
+impl Machine<'_> {
+    fn options(&self) -> Options {
+        Options { odd_pairs: OddPairs::All, suggest: self.suggest, ..Options::new(self.arch).wave(self.wave) }
+    }
+
+    /// The instructions of one statement, at byte `base` of the file: one, but for those that the architecture has split. `mnemonic` is
+    /// what `text` begins with.
+    pub fn assemble(
+        &self,
+        text: &str,
+        mnemonic: &str,
+        base: usize,
+        out: &mut impl FnMut(Parsed),
+    ) -> Result<(), Wrong> {
+        let forms = forms(self.arch);
+        let found = forms.resolve(mnemonic).or_else(|| forms.resolve(&lower(mnemonic)));
+        if found.is_none()
+            && let Some(parts) = self.portable(text, mnemonic, base)?
+        {
+            return parts.iter().try_for_each(|part| {
+                let mnemonic = part.split(' ').next().unwrap_or_default();
+                self.assemble(part, mnemonic, base, out)
+            });
+        }
+        out(self.one(text, mnemonic, found, base)?);
+        Ok(())
+    }
+
+    fn one(
+        &self,
+        text: &str,
+        mnemonic: &str,
+        found: Option<(&'static [EntryId], Option<Class>)>,
+        base: usize,
+    ) -> Result<Parsed, Wrong> {
+        let symbols = |name: &str| self.constants.get(name).and_then(whole);
+        let mut line = Line::new(mnemonic, Span::new(0, mnemonic.len()));
+        let read = match mnemonic {
+            "" => operand::parse_line(text, &symbols).map(|_| ()),
+            _ => line.read_rest(&mut Scanner::from(text, mnemonic.len()), &symbols),
+        };
+        // Most lines are registers and numbers, of which this format says nothing.
+        let (mut signed, mut doubted) = (line.second.is_some(), read.is_err());
+        let mut worded = !line.modifiers.is_empty();
+        for o in &line.operands {
+            signed |= o.neg || o.abs;
+            doubted |= rules::signs(text, o);
+            worded |= !matches!(o.value, Value::Reg(_) | Value::Int(_) | Value::Float(_));
+        }
+        if doubted {
+            rules::spelling(text, base)?;
+        }
+        read.map_err(|e| wrong(e, base))?;
+        if signed {
+            rules::operands(&line, base)?;
+        }
+        let Some(found) = found else {
+            return Err(self.unknown(&line, base));
+        };
+        let entries = found.0;
+        if signed {
+            rules::encodings(&line, base, self.arch, entries)?;
+        }
+        if signed || worded {
+            self.adapt(&mut line, entries);
+            self.float_constants(&mut line);
+            self.flag_operands(&line, text, entries, base)?;
+        }
+        self.buffer_offset(&mut line);
+        let error = match matching::assemble_as(&line, found, &self.options()) {
+            Ok(parsed) => {
+                // What hardware ignores is an error here, where no other assembler has to be followed.
+                return match legal::ignored_offset(&parsed.inst, &self.options()) {
+                    None => Ok(parsed),
+                    Some(ignored) => {
+                        let place = ignored.operand.and_then(|(_, at)| line.operands.get(at));
+                        let span = place.map_or(line.span, |o| o.span);
+                        let message = format!("instruction '{}': {}", line.mnemonic, ignored.message);
+                        Err(Wrong::new(base + span.start..base + span.end, message))
+                    }
+                };
+            }
+            Err(error) => error,
+        };
+        if self.wave == 32
+            && let Some(narrow) = narrow_masks(&line)
+            && let Ok(parsed) = matching::assemble_as(&narrow, found, &self.options())
+        {
+            return Ok(parsed);
+        }
+        // As written, before any modifier was dropped.
+        let written = operand::parse_line(text, &symbols).map_or(Modifiers::new(), |line| line.modifiers);
+        Err(self.refused(&line, text, &written, entries, error, base))
+    }
+
+    /// `unknown instruction 's_mov_b33'`
+    fn unknown(&self, line: &Line, base: usize) -> Wrong {
+        let span = base + line.mnemonic_span.start..base + line.mnemonic_span.end;
+        let wrong = Wrong::new(span, format!("unknown instruction '{}'", line.mnemonic));
+        let name = line.mnemonic.to_lowercase();
+        let elsewhere: Vec<&str> =
+            Arch::ALL.into_iter().filter(|a| rules::entries(&name, *a).is_some()).map(Arch::name).collect();
+        if !elsewhere.is_empty() {
+            return wrong.help(format!("it is in {}, not in {}", elsewhere.join(" and "), self.arch.name()));
+        }
+        if !self.suggest {
+            return wrong;
+        }
+        let (bare, _) = form::without_suffix(&name);
+        match diag::nearest(bare, matching::family(bare, self.arch)) {
+            Some(near) => wrong.help(format!("did you mean `{near}`?")),
+            None => wrong,
+        }
+    }
+
+    /// Flags that no form of the instruction takes are dropped; cache flags that RDNA 4 says in other words are translated.
+    fn adapt(&self, line: &mut Line, entries: &[EntryId]) {
+        let accepts =
+            |name: &str| forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts(name)));
+        // A label may be called like a flag: `done`.
+        if line.operands.is_empty()
+            && line.modifiers.len() == 1
+            && line.modifiers[0].value == ModifierValue::None
+            && takes_label(self.arch, entries)
+        {
+            let Modifier { name, span, .. } = line.modifiers.remove(0);
+            line.operands.push(Operand { span, ..plain(Value::Word(name)) });
+        }
+        let most = || forms_of(self.arch, entries).map(|f| f.slots.len()).max().unwrap_or(0);
+        let mut flags = Vec::new();
+        while let Some(Value::Word(word)) = line.operands.last().map(|o| &o.value)
+            && is_flag(word)
+            && line.operands.len() > most()
+        {
+            flags.extend(line.operands.pop());
+        }
+        for flag in flags {
+            if let Value::Word(name) = flag.value
+                && accepts(name)
+            {
+                let (span, value_span) = (flag.span, flag.span);
+                line.modifiers.push(Modifier { name, value: ModifierValue::None, span, value_span });
+            }
+        }
+        let given = line.operands.len();
+        let returns = || given == most() && forms_of(self.arch, entries).any(|f| f.returns.is_some());
+        for m in &mut line.modifiers {
+            if m.name == "glc" && !accepts("glc") && accepts("th") && returns() {
+                m.name = "th";
+                m.value = ModifierValue::Word("TH_ATOMIC_RETURN");
+            }
+        }
+        line.modifiers.retain(|m| !is_flag(m.name) || accepts(m.name));
+        // `s_load_b32 s0, s[2:3], offset:8`: the offset alone in its operand's place.
+        let scalar_offset =
+            || forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::ScalarOffset));
+        if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset")
+            && let ModifierValue::Int(value) = line.modifiers[at].value
+            && line.operands.len() + 1 == most()
+            && scalar_offset()
+        {
+            let span = line.modifiers.remove(at).value_span;
+            line.operands.push(Operand { span, ..plain(Value::Int(value)) });
+        }
+        self.packed_negation(line, entries);
+        for operand in &mut line.operands {
+            if let Some(value) = old_message(&operand.value) {
+                operand.value = Value::Int(value);
+            }
+        }
+    }
+
+    /// RDNA 4 has no constants for a buffer's scalar offset; `null` is its 0.
+    fn buffer_offset(&self, line: &mut Line) {
+        if self.arch == Arch::Rdna4
+            && (line.mnemonic.starts_with("buffer_") || line.mnemonic.starts_with("tbuffer_"))
+            && let Some(last) = line.operands.last_mut().filter(|o| o.value == Value::Int(0))
+        {
+            last.value = Value::Reg(Reg { base: RegBase::Special(Special::Null), count: 1, half: None });
+        }
+    }
+
+    /// `-v1` of a packed instruction: both halves are negated, as `neg_lo` and `neg_hi` say it.
+    fn packed_negation(&self, line: &mut Line, entries: &[EntryId]) {
+        let packed = || forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts("neg_hi")));
+        if !line.operands.iter().any(|o| o.neg) || !packed() {
+            return;
+        }
+        let sources = line.operands.len().saturating_sub(1);
+        let bits: Vec<i64> = line.operands.iter().skip(1).map(|o| o.neg as i64).collect();
+        for name in ["neg_lo", "neg_hi"] {
+            let given =
+                line.modifiers.iter().position(|m| m.name == name).map(|at| line.modifiers.remove(at));
+            let mut list = vec![0; sources];
+            if let Some(Modifier { value: ModifierValue::List(values), .. }) = &given {
+                for (slot, value) in list.iter_mut().zip(values) {
+                    *slot = matches!(value, ArgValue::Int(1)) as i64;
+                }
+            }
+            let list = list.iter().zip(&bits).map(|(a, b)| ArgValue::Int(a ^ b)).collect();
+            let span = given.map_or(line.span, |m| m.span);
+            let value = ModifierValue::List(list);
+            line.modifiers.push(Modifier { name, value, span, value_span: span });
+        }
+        line.operands.iter_mut().skip(1).for_each(|o| o.neg = false);
+    }
+
+    /// Flags in the place of operands: the assembler would take them for labels.
+    fn flag_operands(&self, line: &Line, text: &str, entries: &[EntryId], base: usize) -> Result<(), Wrong> {
+        let flag = |o: &Operand| matches!(&o.value, Value::Word(word) if is_flag(word));
+        let Some(at) = line.operands.iter().position(flag) else { return Ok(()) };
+        let operand = &line.operands[at];
+        if takes_label(self.arch, entries) {
+            return Ok(());
+        }
+        let kind = self.expects(entries, line.operands.len(), at);
+        let message = format!(
+            "instruction '{}' operand {} expects {kind}, got {}",
+            line.mnemonic,
+            at + 1,
+            rules::shown(operand, text)
+        );
+        Err(Wrong::new(base + operand.span.start..base + operand.span.end, message))
+    }
+
+    /// Names of constants that are no whole numbers.
+    fn float_constants(&self, line: &mut Line) {
+        for operand in &mut line.operands {
+            if let Value::Word(word) = &operand.value
+                && let Some(Num::Float(v)) = self.constants.get(word)
+            {
+                operand.value = Value::Float(v);
+            }
+        }
+    }
+
+    /// A refusal in the specification's words, the assembler's beside it. `written`: the modifiers before any was dropped.
+    fn refused(
+        &self,
+        line: &Line,
+        text: &str,
+        written: &[Modifier],
+        entries: &[EntryId],
+        error: AsmError,
+        base: usize,
+    ) -> Wrong {
+        let name = &line.mnemonic;
+        let counts = slot_counts(self.arch, entries);
+        let symbolic = line.operands.iter().any(|o| matches!(o.value, Value::Call(_)));
+        let given = line.operands.len();
+        let detail = match &error.help {
+            Some(help) => format!("{} ({help})", error.message),
+            None => error.message.to_string(),
+        };
+        // A flag in an operand's place: behind a comma, and one operand short.
+        let misplaced = written
+            .iter()
+            .find(|m| m.value == ModifierValue::None && text[..m.span.start].trim_end().ends_with(','));
+        if let Some(flag) = misplaced.filter(|_| counts.contains(&(given + 1))) {
+            let index = line.operands.iter().filter(|o| o.span.start < flag.span.start).count();
+            let kind = self.expects(entries, given + 1, index);
+            let message = format!(
+                "instruction '{name}' operand {} expects {kind}, got the flag `{}`",
+                index + 1,
+                flag.name
+            );
+            return Wrong::new(base + flag.span.start..base + flag.span.end, message);
+        }
+        if !counts.contains(&given) && !symbolic {
+            let expected: Vec<String> = counts.iter().map(usize::to_string).collect();
+            let s = if counts == [1] { "" } else { "s" };
+            let message =
+                format!("instruction '{name}' expects {} operand{s}, got {given}", expected.join(" or "));
+            return Wrong::new(base + line.span.start..base + line.span.end, message).help(detail);
+        }
+        let at = line
+            .operands
+            .iter()
+            .position(|o| o.span.start <= error.span.start && error.span.end <= o.span.end);
+        match at {
+            Some(at) if !symbolic => {
+                let kind = self.expects(entries, given, at);
+                let got = rules::shown(&line.operands[at], text);
+                let message = format!("instruction '{name}' operand {} expects {kind}, got {got}", at + 1);
+                Wrong::new(base + error.span.start..base + error.span.end, message).help(detail)
+            }
+            _ => Wrong::new(
+                base + error.span.start..base + error.span.end,
+                format!("instruction '{name}': {}", error.message),
+            )
+            .maybe_help(error.help),
+        }
+    }
+
+    /// The kind of operand that belongs at `index`, in words.
+    fn expects(&self, entries: &[EntryId], count: usize, index: usize) -> &'static str {
+        let Some(form) = forms_of(self.arch, entries).find(|f| f.slots.len() == count) else {
+            return "another operand";
+        };
+        let Some(slot) = form.slots.get(index) else { return "another operand" };
+        let ty = self.arch.table().operand_types[slot.ty as usize].name;
+        match slot.kind {
+            Kind::Imm(_) | Kind::Literal => "a number",
+            Kind::Vcc => "vcc",
+            _ if ty.contains("VGPR") => "a vector register",
+            _ if ty.starts_with("OPR_SDST") || ty.starts_with("OPR_SREG") => "a scalar register",
+            _ => "a register or a number",
+        }
+    }
+
+    /// `s_waitcnt` and `s_barrier` in RDNA 4's words.
+    fn portable(&self, text: &str, mnemonic: &str, base: usize) -> Result<Option<Vec<String>>, Wrong> {
+        let name = &lower(mnemonic)[..];
+        if !matches!(name, "s_waitcnt" | "s_waitcnt_vscnt" | "s_barrier") {
+            return Ok(None);
+        }
+        // What the waits mean is read with the tables of an architecture that has them.
+        let old = Machine { arch: Arch::Rdna3, ..*self };
+        let table = Arch::Rdna3.table();
+        let read = || old.one(text, mnemonic, forms(old.arch).resolve(name), base);
+        let simm16 = || read().map(|p| p.inst.field(table, "SIMM16").unwrap_or(0));
+        Ok(Some(match name {
+            "s_waitcnt" => {
+                let value = simm16()?;
+                // RDNA 3 manual, *S_WAITCNT*: vmcnt in bits 15:10, lgkmcnt in 9:4, expcnt in 2:0; all ones wait for nothing.
+                let (vm, lgkm, exp) = (value >> 10 & 63, value >> 4 & 63, value & 7);
+                let mut parts = Vec::new();
+                if vm != 63 {
+                    parts.extend(["load", "sample", "bvh"].map(|kind| {
+                        format!("s_wait_{kind}cnt {}", vm.min(if kind == "bvh" { 7 } else { 63 }))
+                    }));
+                }
+                if lgkm != 63 {
+                    parts.extend(["ds", "km"].map(|kind| {
+                        format!("s_wait_{kind}cnt {}", lgkm.min(if kind == "km" { 31 } else { 63 }))
+                    }));
+                }
+                if exp != 7 {
+                    parts.push(format!("s_wait_expcnt {exp}"));
+                }
+                if parts.is_empty() { vec!["s_nop 0".to_string()] } else { parts }
+            }
+            "s_waitcnt_vscnt" => vec![format!("s_wait_storecnt {}", simm16()? & 63)],
+            "s_barrier" => {
+                read()?;
+                vec!["s_barrier_signal -1".to_string(), "s_barrier_wait -1".to_string()]
+            }
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// The error of a fixup: most often a label that is not there.
+pub fn unresolved(
+    expr: &Expr,
+    error: AsmError,
+    labels: &[(String, u64)],
+    base: usize,
+    suggest: bool,
+) -> Wrong {
+    match expr.symbol() {
+        Some((name, span)) if !labels.iter().any(|(label, _)| label == name) => {
+            let wrong = Wrong::new(
+                base + span.start..base + span.end,
+                format!("there is no label or constant '{name}'"),
+            );
+            let near = suggest.then(|| diag::nearest(name, labels.iter().map(|(label, _)| label.as_str())));
+            match near.flatten() {
+                Some(near) => wrong.help(format!("did you mean `{near}`?")),
+                None => wrong,
+            }
+        }
+        _ => wrong(error, base),
+    }
+}
+
+fn wrong(e: AsmError, base: usize) -> Wrong {
+    Wrong::new(base + e.span.start..base + e.span.end, e.message).maybe_help(e.help)
+}
+
+fn whole(n: Num) -> Option<i64> {
+    match n {
+        Num::Float(_) => None,
+        n => n.as_int().and_then(|v| i64::try_from(v).ok()),
+    }
+}
+
+fn forms_of(arch: Arch, entries: &[EntryId]) -> impl Iterator<Item = &'static form::Form> {
+    entries.iter().map(move |e| forms(arch).of(*e))
+}
+
+fn takes_label(arch: Arch, entries: &[EntryId]) -> bool {
+    forms_of(arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::Imm(Imm::Label)))
+}
+
+/// How many operands the instruction may be written with, ascending.
+fn slot_counts(arch: Arch, entries: &[EntryId]) -> Vec<usize> {
+    let mut counts: Vec<usize> = forms_of(arch, entries)
+        .flat_map(|f| [Some(f.slots.len()), f.returns.map(|_| f.slots.len().saturating_sub(1))])
+        .flatten()
+        .collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// The line with `vcc` written as `vcc_lo` and `exec` as `exec_lo`: the masks of a wave of 32.
+fn narrow_masks<'t>(line: &Line<'t>) -> Option<Line<'t>> {
+    let mut narrow = line.clone();
+    let mut changed = false;
+    for operand in &mut narrow.operands {
+        if let Value::Reg(reg) = &mut operand.value
+            && matches!(reg.base, RegBase::Special(Special::VccLo | Special::ExecLo))
+            && reg.count == 2
+        {
+            reg.count = 1;
+            changed = true;
+        }
+    }
+    changed.then_some(narrow)
+}
+
+/// `sendmsg(MSG_GS_DONE, GS_OP_NOP)`: messages of earlier processors by their numbers (RDNA 2 manual, *S_SENDMSG*: the message in
+/// bits 3:0, a geometry operation in 5:4), which the assembler no longer knows by name.
+fn old_message(value: &Value) -> Option<i64> {
+    let Value::Call(call) = value else { return None };
+    let [message, operation, stream @ ..] = &call.args[..] else { return None };
+    let index = |value: &ArgValue, names: &[&str]| match value {
+        ArgValue::Int(v) => Some(*v),
+        ArgValue::Word(word) => names.iter().position(|n| n == word).map(|at| at as i64),
+    };
+    let message = match &message.value {
+        ArgValue::Word("MSG_GS") => 2,
+        ArgValue::Word("MSG_GS_DONE") => 3,
+        _ => return None,
+    };
+    let operation = index(&operation.value, &["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"])?;
+    let stream = match stream {
+        [] => 0,
+        [only] => index(&only.value, &[])?,
+        _ => return None,
+    };
+    let fits = call.name == "sendmsg" && (0..4).contains(&operation) && (0..4).contains(&stream);
+    fits.then_some(message | operation << 4 | stream << 8)
+}

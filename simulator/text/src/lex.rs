@@ -1,0 +1,144 @@
+//! Header lines in tokens, with their places in the file.
+
+use std::ops::Range;
+use wavesim_array::Num;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Token {
+    Name(String),
+    Number(Num),
+    Text(String),
+    /// One of `:=[](),+-*/%`.
+    Punct(char),
+    /// Looks like a number and is none, or a character that has no meaning here.
+    Bad(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spanned {
+    pub token: Token,
+    /// Bytes of the file.
+    pub at: Range<usize>,
+}
+
+/// Length of a line without its comment (`;`, `//`, `#`), quoted text respected.
+pub fn without_comment(line: &str) -> &str {
+    if memchr::memchr3(b';', b'#', b'/', line.as_bytes()).is_none() {
+        return line;
+    }
+    let mut quoted = false;
+    let bytes = line.as_bytes();
+    for (at, byte) in line.bytes().enumerate() {
+        match byte {
+            b'"' => quoted = !quoted,
+            b';' | b'#' if !quoted => return &line[..at],
+            b'/' if !quoted && bytes.get(at + 1) == Some(&b'/') => return &line[..at],
+            _ => {}
+        }
+    }
+    line
+}
+
+/// The tokens of a line that begins at byte `base` of the file.
+pub fn tokens(line: &str, base: usize) -> Vec<Spanned> {
+    let line = without_comment(line);
+    let mut out = Vec::new();
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start();
+        let Some(first) = rest.chars().next() else { return out };
+        let start = line.len() - rest.len();
+        let (token, len) = match first {
+            'a'..='z' | 'A'..='Z' | '_' => name(rest),
+            '0'..='9' | '.' => number(rest),
+            '"' => text(rest),
+            ':' | '=' | '[' | ']' | '(' | ')' | ',' | '+' | '-' | '*' | '/' | '%' => (Token::Punct(first), 1),
+            _ => (Token::Bad(first.to_string()), first.len_utf8()),
+        };
+        out.push(Spanned { token, at: base + start..base + start + len });
+        rest = &rest[len..];
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn name(rest: &str) -> (Token, usize) {
+    let len = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
+    (Token::Name(rest[..len].to_string()), len)
+}
+
+fn text(rest: &str) -> (Token, usize) {
+    match rest[1..].find('"') {
+        Some(len) => (Token::Text(rest[1..1 + len].to_string()), len + 2),
+        None => (Token::Bad("text without its closing quote".to_string()), rest.len()),
+    }
+}
+
+fn number(rest: &str) -> (Token, usize) {
+    let mut len = rest.find(|c: char| !is_name(c) && c != '.').unwrap_or(rest.len());
+    // The sign of an exponent.
+    let decimal = !rest.starts_with("0x") && !rest.starts_with("0X");
+    if decimal && rest[..len].ends_with(['e', 'E']) && rest[len..].starts_with(['+', '-']) {
+        let digits = &rest[len + 1..];
+        len += 1 + digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    }
+    let word = &rest[..len];
+    (parse_number(word).map_or_else(|| Token::Bad(word.to_string()), Token::Number), len)
+}
+
+/// Decimal, `0x`, `0b`, or a decimal fraction with or without an exponent; no sign.
+pub fn parse_number(word: &str) -> Option<Num> {
+    let lower = word.to_ascii_lowercase();
+    if let Some(digits) = lower.strip_prefix("0x") {
+        return radix(digits, 16);
+    }
+    if let Some(digits) = lower.strip_prefix("0b") {
+        return radix(digits, 2);
+    }
+    if lower.bytes().all(|b| b.is_ascii_digit()) {
+        return lower.parse().ok().map(Num::Int);
+    }
+    let plain = lower.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'+' | b'-'));
+    lower.parse().ok().filter(|_| plain).map(Num::Float)
+}
+
+fn radix(digits: &str, radix: u32) -> Option<Num> {
+    // `from_str_radix` takes a sign.
+    let plain = digits.bytes().all(|b| b.is_ascii_alphanumeric());
+    u64::from_str_radix(digits, radix).ok().filter(|_| plain).map(Num::Bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_all_forms() {
+        for (text, num) in [
+            ("42", Num::Int(42)),
+            ("2.75", Num::Float(2.75)),
+            ("0xDEADBEEF", Num::Bits(0xdead_beef)),
+            ("0b1010", Num::Bits(10)),
+            ("1e-3", Num::Float(1e-3)),
+            ("2.5E+2", Num::Float(250.0)),
+            (".5", Num::Float(0.5)),
+            ("1.", Num::Float(1.0)),
+        ] {
+            let found = tokens(text, 0);
+            assert_eq!(found, [Spanned { token: Token::Number(num), at: 0..text.len() }], "{text}");
+        }
+        for text in ["0x", "0b2", "1.2.3", "12ab", "1e", "0x1_0"] {
+            assert!(matches!(tokens(text, 0)[..], [Spanned { token: Token::Bad(_), .. }]), "{text}");
+        }
+    }
+
+    #[test]
+    fn comments_end_a_line_but_not_a_text() {
+        for line in ["a ; b", "a // b", "a # b", "a"] {
+            assert_eq!(tokens(line, 0).len(), 1, "{line}");
+        }
+        assert_eq!(tokens("file(\"a#b;c//d\", f32)", 0).len(), 6);
+    }
+}

@@ -1,0 +1,249 @@
+//! The text kernel format (`docs/text-format.md`): a header between two `---` lines, then instructions.
+//!
+//! [`parse`] reads a file and gives everything that is wrong with it; [`layout::load`] puts the arguments into memory and makes the
+//! launch.
+//!
+//! - [`lex`], [`constant`]: header lines in tokens; numbers and named constants
+//! - [`header`]: arguments, initialisers, launch configuration
+//! - [`body`], [`print`]: lines, and statements of the instruction block; [`instruction`], [`rules`]: its instructions, on the assembler's operands
+//! - [`layout`]: kernarg table and the registers a wave starts with
+
+pub mod body;
+pub mod constant;
+pub mod header;
+pub mod instruction;
+pub mod lex;
+pub mod print;
+pub mod rules;
+
+use body::{CodeLine, Lines, Statement, Statements};
+use constant::{Constants, Wrong};
+use foldhash::HashMap;
+use header::{Header, HeaderParser};
+use instruction::Machine;
+use isa_spec::diag::{self, Diagnostic};
+use isa_spec::source::{FileId, SourceMap, Span};
+use print::Print;
+use std::path::PathBuf;
+use wavesim_asm::Fixup;
+use wavesim_files::Files;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+
+/// What the command line adds to a file.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// `-D NAME=VALUE`.
+    pub constants: Constants,
+    /// Instead of the header's.
+    pub arch: Option<Arch>,
+    pub wave: Option<u32>,
+    /// Of `rand()`.
+    pub seed: u64,
+    /// Where relative file names begin: the input file's folder.
+    pub folder: PathBuf,
+    /// Which files it may name.
+    pub files: Files,
+    /// Size of global memory.
+    pub global_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            constants: Constants::default(),
+            arch: None,
+            wave: None,
+            seed: 0,
+            folder: PathBuf::new(),
+            files: Files::anywhere(),
+            global_bytes: 32 << 20,
+        }
+    }
+}
+
+/// A kernel, checked.
+#[derive(Debug, Clone)]
+pub struct TextKernel {
+    pub header: Header,
+    pub arch: Arch,
+    pub wave: u32,
+    /// With their source lines.
+    pub instructions: Vec<(Inst, u32)>,
+    /// Name and byte offset, in the order of the file.
+    pub labels: Vec<(String, u64)>,
+    /// By offset.
+    pub prints: Vec<Print>,
+}
+
+/// Reads a kernel; on errors, all of them.
+pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<TextKernel, Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    let mut lines = Lines::new(&sources.file(file).text);
+    let header = header(file, &mut lines, options, &mut diagnostics);
+    let arch = options.arch.or(header.arch).unwrap_or(Arch::Rdna3);
+    let wave = options.wave.unwrap_or(header.wave);
+    let mut machine = Machine { arch, wave, constants: &header.constants, suggest: true };
+    let mut block = Block::default();
+    for line in lines {
+        let result = match line.is_fence() {
+            true => Err(Wrong::new(line.base..line.base + line.code.len(), "the header has already ended")),
+            false => block.line(&machine, &line),
+        };
+        if let Err(wrong) = result {
+            diagnostics.push(diagnostic(file, line.number, wrong));
+            machine.suggest = diagnostics.len() < SHOWN;
+        }
+        if diagnostics.len() >= MOST {
+            break;
+        }
+    }
+    if block.instructions.is_empty() && diagnostics.is_empty() {
+        diagnostics.push(nothing(file, &sources.file(file).text));
+    }
+    let room = MOST.saturating_sub(diagnostics.len());
+    for (line, wrong) in block.resolve(&header.constants, room) {
+        diagnostics.push(diagnostic(file, line, wrong));
+    }
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
+    }
+    let Block { instructions, labels, prints, .. } = block;
+    Ok(TextKernel { header, arch, wave, instructions, labels, prints })
+}
+
+/// The instruction block as it is assembled.
+#[derive(Default)]
+struct Block<'a> {
+    instructions: Vec<(Inst, u32)>,
+    labels: Vec<(String, u64)>,
+    places: HashMap<&'a str, u64>,
+    prints: Vec<Print>,
+    /// Of instructions by index: what waits for labels, and where the text begins.
+    fixups: Vec<(usize, u64, usize, Fixup)>,
+    /// Byte offset of what comes next.
+    pc: u64,
+}
+
+impl<'a> Block<'a> {
+    /// The statements of a line; the first that is wrong ends it.
+    fn line(&mut self, machine: &Machine<'_>, line: &CodeLine<'a>) -> Result<(), Wrong> {
+        for (statement, at) in Statements::new(line) {
+            match statement {
+                Statement::Label(name) => self.label(name, at)?,
+                Statement::Print(text) => {
+                    let print = print::parse(text, at, line.number)?;
+                    self.prints.push(Print { pc: self.pc, ..print });
+                }
+                Statement::Instruction { text, mnemonic } => {
+                    machine.assemble(text, mnemonic, at, &mut |parsed| {
+                        self.pc += parsed.inst.size as u64;
+                        let index = self.instructions.len();
+                        if !parsed.fixups.is_empty() {
+                            let fixups = parsed.fixups.into_iter().map(|f| (index, self.pc, at, f));
+                            self.fixups.extend(fixups);
+                        }
+                        self.instructions.push((parsed.inst, line.number));
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn label(&mut self, name: &'a str, at: usize) -> Result<(), Wrong> {
+        if self.places.insert(name, self.pc).is_some() {
+            return Err(Wrong::new(at..at + name.len(), format!("the label '{name}' is already there")));
+        }
+        // A jump to the label does not come by the lines before it.
+        let before = self.prints.iter_mut().rev().take_while(|p| p.pc == self.pc);
+        before.for_each(|p| p.above_label = true);
+        self.labels.push((name.to_string(), self.pc));
+        Ok(())
+    }
+
+    /// Fills in what waited for labels; gives what is wrong, by line, and no more than `most`.
+    fn resolve(&mut self, constants: &Constants, most: usize) -> Vec<(u32, Wrong)> {
+        let places = &self.places;
+        let value = |name: &str| {
+            let label = places.get(name).map(|pc| *pc as i64);
+            label.or_else(|| constants.get(name)?.as_int()?.try_into().ok())
+        };
+        let mut errors = Vec::new();
+        for (at, next, base, fixup) in &self.fixups {
+            if errors.len() >= most {
+                break;
+            }
+            let (inst, line) = &mut self.instructions[*at];
+            if let Err(error) = fixup.apply(inst, *next as i64, &value) {
+                let suggest = errors.len() < SUGGESTED;
+                let wrong = instruction::unresolved(&fixup.expr, error, &self.labels, *base, suggest);
+                errors.push((*line, wrong));
+            }
+        }
+        errors
+    }
+}
+
+/// Messages that a report shows: all of any file that was meant to be a kernel.
+const SHOWN: usize = 200;
+
+/// Labels that are not there for which near ones are looked for.
+const SUGGESTED: usize = 10;
+
+/// Errors after which a file is read no further.
+const MOST: usize = 1000;
+
+/// The messages as shown to a user, in the order of the file.
+pub fn render(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
+    diag::render_first(sources, diagnostics, SHOWN)
+}
+
+/// Reads up to the first line of the instruction block.
+fn header(
+    file: FileId,
+    lines: &mut Lines<'_>,
+    options: &Options,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Header {
+    let mut parser = HeaderParser::new(options);
+    let mut start = lines.clone();
+    let Some(fence) = start.find(|line| !line.code.trim_start().is_empty()).filter(CodeLine::is_fence) else {
+        // None: the first line is an instruction.
+        return parser.finish();
+    };
+    *lines = start;
+    for line in lines {
+        if line.is_fence() {
+            return parser.finish();
+        }
+        if diagnostics.len() >= MOST {
+            continue;
+        }
+        if let Err(wrong) = parser.line(line.code, line.base, line.number) {
+            diagnostics.push(diagnostic(file, line.number, wrong));
+        }
+    }
+    let message = format!("line {}: the header that begins here has no closing `---`", fence.number);
+    let span = Span::new(file, fence.base, fence.base + fence.code.len());
+    diagnostics.push(Diagnostic::error(span, message));
+    parser.finish()
+}
+
+/// Of a file without instructions, where one would stand.
+fn nothing(file: FileId, text: &str) -> Diagnostic {
+    let end = text.trim_end().len();
+    let line = text[..end].lines().count().max(1);
+    Diagnostic::error(Span::new(file, end, end), format!("line {line}: the kernel has no instruction"))
+        .help("the least kernel is `s_endpgm`")
+}
+
+/// In the words of the format's specification: `line 19: unknown instruction 's_mov_b33'`.
+fn diagnostic(file: FileId, line: u32, wrong: Wrong) -> Diagnostic {
+    let span = Span::new(file, wrong.at.start, wrong.at.end);
+    let d = Diagnostic::error(span, format!("line {line}: {}", wrong.message));
+    match wrong.help {
+        Some(help) => d.help(help),
+        None => d,
+    }
+}

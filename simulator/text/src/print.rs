@@ -1,0 +1,175 @@
+//! `print [wave=<id>,] [thread=<id>|thread=all,] <arg>[, <arg>...]`: registers to show when execution reaches the line. An argument is
+//! `s[n]`, `s[lo:hi]`, `v[n]`, `v[lo:hi]` (also `sN`, `vN`), `exec`, `vcc`, `scc`, `m0`, with an element type behind a colon where the
+//! default will not do: `v3:f32`.
+
+use super::constant::Wrong;
+use std::ops::Range;
+use wavesim_array::DType;
+
+/// A directive, in place: it runs before the instruction at `pc`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Print {
+    /// Byte offset of the instruction that follows.
+    pub pc: u64,
+    /// A label stands between it and the instruction: a jump there does not pass it.
+    pub above_label: bool,
+    /// 1-based.
+    pub line: u32,
+    /// Index of the wave in its workgroup; `None`: all.
+    pub wave: Option<u32>,
+    /// Work-item in its workgroup (x fastest); `None`: all.
+    pub thread: Option<u32>,
+    pub args: Vec<PrintArg>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrintArg {
+    /// As written, without the type.
+    pub text: String,
+    pub register: PrintRegister,
+    pub dtype: Option<DType>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrintRegister {
+    /// First and count.
+    Sgpr(u16, u16),
+    Vgpr(u16, u16),
+    Exec,
+    Vcc,
+    Scc,
+    M0,
+}
+
+/// SGPRs and VGPRs that can be named.
+const SGPRS: u16 = 106;
+const VGPRS: u16 = 256;
+
+/// Whether a line's text is a directive.
+pub fn is_print(text: &str) -> bool {
+    text.strip_prefix("print").is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+}
+
+/// The directive of a line; `text` (without comment) begins at byte `base` of the file.
+pub fn parse(text: &str, base: usize, line: u32) -> Result<Print, Wrong> {
+    let mut print = Print { pc: 0, above_label: false, line, wave: None, thread: None, args: Vec::new() };
+    let list = &text["print".len()..];
+    let mut at = base + text.len() - list.len();
+    for piece in list.split(',') {
+        let trimmed = piece.trim();
+        let start = at + (piece.len() - piece.trim_start().len());
+        let place = start..start + trimmed.len();
+        at += piece.len() + 1;
+        if let Some((key, value)) = trimmed.split_once('=') {
+            let number = value.trim().parse::<u32>().ok();
+            match (key.trim(), number, value.trim()) {
+                _ if !print.args.is_empty() => {
+                    return Err(Wrong::new(place, "`wave=` and `thread=` come before the registers"));
+                }
+                ("wave", Some(n), _) => print.wave = Some(n),
+                ("wave", None, "all") => print.wave = None,
+                ("thread", Some(n), _) => print.thread = Some(n),
+                ("thread", None, "all") => print.thread = None,
+                ("wave" | "thread", ..) => {
+                    return Err(Wrong::new(place, format!("`{}` is no number", value.trim())));
+                }
+                (other, ..) => {
+                    return Err(Wrong::new(
+                        place,
+                        format!("print takes `wave=` and `thread=`, not `{other}=`"),
+                    ));
+                }
+            }
+            continue;
+        }
+        print.args.push(argument(trimmed, place)?);
+    }
+    Ok(print)
+}
+
+fn argument(text: &str, place: Range<usize>) -> Result<PrintArg, Wrong> {
+    // The colon of a range is inside brackets.
+    let bracket = text.find(']').unwrap_or(0);
+    let (name, dtype) = match text[bracket..].find(':') {
+        Some(colon) => {
+            let (name, dtype) = text.split_at(bracket + colon);
+            let dtype = dtype[1..].trim();
+            let found = DType::from_name(dtype).ok_or_else(|| {
+                Wrong::new(place.clone(), format!("unknown type `{dtype}`"))
+                    .help(format!("the types are {}", DType::names()))
+            })?;
+            (name.trim(), Some(found))
+        }
+        None => (text, None),
+    };
+    let register = register(name).ok_or_else(|| {
+        let message = match name {
+            "" => "a register is missing".to_string(),
+            _ => format!("`{name}` cannot be printed"),
+        };
+        Wrong::new(place, message).help("print takes s[n], s[lo:hi], v[n], v[lo:hi], exec, vcc, scc and m0")
+    })?;
+    Ok(PrintArg { text: name.to_string(), register, dtype })
+}
+
+fn register(name: &str) -> Option<PrintRegister> {
+    match name {
+        "exec" => return Some(PrintRegister::Exec),
+        "vcc" => return Some(PrintRegister::Vcc),
+        "scc" => return Some(PrintRegister::Scc),
+        "m0" => return Some(PrintRegister::M0),
+        _ => {}
+    }
+    let number = |digits: &str| {
+        let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        digits.parse::<u16>().ok().filter(|_| plain)
+    };
+    let (kind, rest) = (name.chars().next()?, name.get(1..)?.trim());
+    let (low, high) = match rest.strip_prefix('[') {
+        Some(inner) => {
+            let inner = inner.strip_suffix(']')?;
+            let (low, high) = inner.split_once(':').unwrap_or((inner, inner));
+            (number(low.trim())?, number(high.trim())?)
+        }
+        None => (number(rest)?, number(rest)?),
+    };
+    let limit = if kind == 's' { SGPRS } else { VGPRS };
+    if low > high || high >= limit {
+        return None;
+    }
+    match kind {
+        's' => Some(PrintRegister::Sgpr(low, high - low + 1)),
+        'v' => Some(PrintRegister::Vgpr(low, high - low + 1)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_forms() {
+        let print = parse("print wave=1, thread=all, s[2:3], v[0], v3:f32, exec , vcc,scc, s[4:5]:u64", 0, 7)
+            .unwrap();
+        assert_eq!((print.wave, print.thread, print.line), (Some(1), None, 7));
+        let registers: Vec<PrintRegister> = print.args.iter().map(|a| a.register).collect();
+        use PrintRegister as R;
+        assert_eq!(
+            registers,
+            [R::Sgpr(2, 2), R::Vgpr(0, 1), R::Vgpr(3, 1), R::Exec, R::Vcc, R::Scc, R::Sgpr(4, 2)]
+        );
+        assert_eq!((print.args[2].dtype, print.args[6].dtype), (Some(DType::F32), Some(DType::U64)));
+    }
+
+    #[test]
+    fn errors_show_the_argument() {
+        let wrong = |text: &str| parse(text, 0, 1).unwrap_err();
+        assert_eq!(wrong("print v0, s300").at, 10..14);
+        assert_eq!(wrong("print lane=3, v0").at, 6..12);
+        assert!(wrong("print").message.contains("missing"));
+        assert!(wrong("print v0:f31").message.contains("unknown type"));
+        assert!(wrong("print v0, wave=1").message.contains("before"));
+        assert!(wrong("print v[3:1]").message.contains("cannot be printed"));
+    }
+}

@@ -1,0 +1,163 @@
+//! What the format allows of operand modifiers, and how its specification words a refusal.
+//!
+//! RDNA has two modifier bits a source, absolute value first and then negation, so `v0`, `|v0|`, `-v0` and `-|v0|` are all there is. The
+//! format allows them on single VGPRs only (the hardware also on SGPRs; assembly files, `.s`, may write that). [`spelling`] refuses by
+//! the text alone, [`operands`] by what the operands are, [`encodings`] by what the instruction's encodings hold.
+
+use super::constant::Wrong;
+use isa_spec::tables::EntryId;
+use std::ops::Range;
+use wavesim_asm::form::{Signs, forms};
+use wavesim_asm::matching::lower;
+use wavesim_asm::operand::{Line, Operand, Reg, RegBase, Value};
+use wavesim_isa::arch::Arch;
+
+/// Whether an operand begins with two signs, so that [`spelling`] may have something to say.
+#[inline]
+pub fn signs(text: &str, operand: &Operand) -> bool {
+    let [b'-' | b'|', rest @ ..] = &text.as_bytes()[operand.span.start..] else { return false };
+    // Other kinds of space than the blank are looked at in earnest.
+    matches!(rest.iter().find(|b| **b != b' '), Some(b'-' | b'|' | 0..=0x1f | 0x80..))
+}
+
+/// Combinations for which there are no bits. `text` is an instruction that begins at byte `base`.
+pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
+    for (piece, at) in pieces(text) {
+        let start = base + at;
+        let signs: String =
+            piece.chars().filter(|c| !c.is_whitespace()).take_while(|c| matches!(c, '-' | '|')).collect();
+        let message = if signs.contains("--") {
+            "double negation is not allowed (only one NEG bit exists)"
+        } else if signs.starts_with("|-") || signs.starts_with("-|-") {
+            match piece
+                .trim_start_matches(['-', '|', ' '])
+                .starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            {
+                true => "absolute value is not allowed on immediates",
+                false => "absolute value after negation is not allowed (hardware does abs→neg, not neg→abs)",
+            }
+        } else if signs.contains("||") {
+            "double absolute value is not allowed (only one ABS bit exists)"
+        } else {
+            continue;
+        };
+        let wrong = Wrong::new(start..start + piece.len(), message);
+        return Err(wrong.help("the modifiers of a VGPR are -v0, |v0| and -|v0|"));
+    }
+    Ok(())
+}
+
+/// Operands of an instruction, trimmed, with their places in it.
+fn pieces(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    let first = text.find(char::is_whitespace).unwrap_or(text.len());
+    let mut next = first;
+    text[first..].split(',').map(move |piece| {
+        let at = next + (piece.len() - piece.trim_start().len());
+        next += piece.len() + 1;
+        (piece.trim(), at)
+    })
+}
+
+/// Modifiers on operands that cannot have any.
+pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
+    for operand in operands_of(line).filter(|o| o.neg || o.abs) {
+        let message = match &operand.value {
+            Value::Reg(Reg { base: RegBase::Vgpr(_), count: 1, .. }) => continue,
+            Value::Reg(Reg {
+                count: 2..,
+                base: RegBase::Vgpr(_) | RegBase::Sgpr(_) | RegBase::Ttmp(_),
+                ..
+            }) => "modifiers are not allowed on ranges",
+            Value::Reg(Reg { base: RegBase::Sgpr(_) | RegBase::Ttmp(_), .. }) => {
+                "modifiers are not allowed on SGPRs"
+            }
+            Value::Reg(_) => "modifiers are not allowed on special registers",
+            _ if operand.abs => "absolute value is not allowed on immediates",
+            _ => continue,
+        };
+        return Err(Wrong::new(place(operand, base), message)
+            .help("modifiers are for single VGPRs: -v0, |v0|, -|v0|"));
+    }
+    Ok(())
+}
+
+/// Modifiers that the instruction has no bits, or no use, for.
+pub fn encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> Result<(), Wrong> {
+    for (index, operand) in line.operands.iter().enumerate().filter(|(_, o)| o.neg || o.abs) {
+        let name = &lower(line.mnemonic)[..];
+        let modifier = if operand.abs { "abs" } else { "neg" };
+        let refuse =
+            |why: &str| Err(Wrong::new(place(operand, base), format!("instruction '{name}': {why}")));
+        let any = |has: fn(&Signs) -> bool| entries.iter().any(|e| has(&forms(arch).of(*e).signs));
+        if name.ends_with("_e32") {
+            return refuse("the 32-bit encodings (_e32) don't support modifiers");
+        }
+        if !any(|s| s.neg) {
+            return refuse(match name.starts_with("s_") {
+                true => "scalar instruction doesn't support modifiers",
+                false => "its encodings don't support modifiers",
+            });
+        }
+        if operand.abs && !any(|s| s.abs) && !name.starts_with("v_fma_mix") {
+            return refuse(match any(|s| s.packed) {
+                true => "packed instructions have bits for neg only",
+                false => "VINTERP supports neg only",
+            });
+        }
+        if entries.iter().all(|e| forms(arch).of(*e).signs.integers >> index & 1 != 0) {
+            return refuse(&format!("integer operation doesn't support {modifier} modifier"));
+        }
+    }
+    Ok(())
+}
+
+/// Entries of a mnemonic with or without its suffix.
+pub fn entries(name: &str, arch: Arch) -> Option<&'static [EntryId]> {
+    forms(arch).resolve(name).map(|(entries, _)| entries)
+}
+
+fn place(operand: &Operand, base: usize) -> Range<usize> {
+    base + operand.span.start..base + operand.span.end
+}
+
+/// Of both halves of a dual instruction.
+fn operands_of<'a, 't>(line: &'a Line<'t>) -> impl Iterator<Item = &'a Operand<'t>> {
+    line.operands.iter().chain(line.second.iter().flat_map(|l| &l.operands))
+}
+
+/// An operand as a message shows it: what kind it is, and how it is written in `text`.
+pub fn shown(operand: &Operand, text: &str) -> String {
+    let kind = match &operand.value {
+        Value::Word(word) if super::instruction::is_flag(word) => "the flag ",
+        Value::Reg(Reg { base: RegBase::Sgpr(_), count: 1, .. }) => "the scalar register ",
+        Value::Reg(Reg { base: RegBase::Vgpr(_), count: 1, .. }) => "the vector register ",
+        Value::Reg(Reg { base: RegBase::Sgpr(_), .. }) => "the scalar registers ",
+        Value::Reg(Reg { base: RegBase::Vgpr(_), .. }) => "the vector registers ",
+        Value::Int(_) | Value::Float(_) => "the number ",
+        _ => "",
+    };
+    let written = text.get(operand.span.start..operand.span.end).unwrap_or_default().trim();
+    format!("{kind}`{written}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spelling_is_checked_on_every_operand() {
+        for text in [
+            "v_add_f32 v0, --v1, v2",
+            "v_add_f32 v0, |-v1|, v2",
+            "v_add_f32 v0, ||v1||, v2",
+            "v_x v0, v1, - -v2",
+        ] {
+            assert!(spelling(text, 0).is_err(), "{text}");
+        }
+        for text in ["v_add_f32 v0, -v1, |v2|", "v_mul_f32 v0, -|v1|, v2", "v_add_f32 v0, -1.0, v1", "s_nop"]
+        {
+            assert_eq!(spelling(text, 0), Ok(()), "{text}");
+        }
+        assert_eq!(spelling("v_add_f32 v0,  --v1, v2", 100).unwrap_err().at, 115..119);
+    }
+}
