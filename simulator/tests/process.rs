@@ -133,7 +133,7 @@ const LONG: &str = "\
 local = 32, 1, 1
 global = 4000, 1, 1
 ---
-  s_mov_b32 s5, 30000
+  s_mov_b32 s5, 300000
 again:
   s_sub_u32 s5, s5, 1
   s_cmp_lg_u32 s5, 0

@@ -62,7 +62,7 @@ impl Machine {
 }
 
 /// Equal, or NaNs: which operand's payload a NaN result has is left to the host's instructions.
-fn same_but_for_nan(x: u32, y: u32) -> bool {
+pub fn same_but_for_nan(x: u32, y: u32) -> bool {
     let nan32 = |v: u32| v & 0x7fff_ffff > 0x7f80_0000;
     let half = |x: u32, y: u32| {
         let nan = |v: u32| v & 0x7fff > 0x7c00 || v & 0x7fff > 0x7f80;
@@ -87,6 +87,20 @@ fn same_memory_but_for_nan(x: &[u8], y: &[u8]) -> bool {
     // The dword may hold the upper part of an f64 NaN: then it is the next one.
     let near = |at: usize| (at.saturating_sub(3)..=at + 4).any(|place| nan(x, place) && nan(y, place));
     (0..x.len()).all(|at| x[at] == y[at] || near(at))
+}
+
+/// The first VGPR in which half `a.1` of a wave differs from half `b.1` of another, NaNs being equal: the variants of a handler may take the
+/// payload from different operands.
+pub fn differing_vgpr(a: (&Wave, usize), b: (&Wave, usize)) -> Option<usize> {
+    let value = |(wave, half): (&Wave, usize), reg: usize, lane: usize| {
+        if reg < VGPRS { wave.row(half, reg).0[lane] } else { 0 }
+    };
+    let same = |reg: usize, lane: usize| {
+        let (x, y) = (value(a, reg, lane), value(b, reg, lane));
+        let [high_x, high_y] = [a, b].map(|w| value(w, reg + 1, lane));
+        x == y || same_but_for_nan(x, y) || is_nan64(high_x) && is_nan64(high_y)
+    };
+    (0..VGPRS).find(|&reg| (0..32).any(|lane| !same(reg, lane)))
 }
 
 /// The first difference between two machines that started as `start`; with `float`, NaNs are equal.

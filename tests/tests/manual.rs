@@ -166,11 +166,14 @@ fn indexed(name: &str, m0: u32, vgprs: u32) -> Vec<(char, u32, u32)> {
     changes(&compiled)
 }
 
+/// File, number and value of a register that an instruction changes.
+type Expected = (char, u32, u32);
+
 /// RDNA3 manual, *VGPR Out of Range Behavior*: a source is v0, a destination makes the instruction do nothing, and an index above 255 is
 /// out of range whatever it is added to.
 #[test]
 fn indexed_vgprs_stay_among_those_there_are() {
-    let cases: &[(&str, u32, u32, &[(char, u32, u32)])] = &[
+    let cases: &[(&str, u32, u32, &[Expected])] = &[
         ("V_MOVRELS_B32", 10, 256, &[('v', 5, 1017)]),
         ("V_MOVRELS_B32", 248, 256, &[('v', 5, 1255)]),
         ("V_MOVRELS_B32", 249, 256, &[('v', 5, 1000)]),
@@ -203,7 +206,7 @@ fn indexed_vgprs_stay_among_those_there_are() {
 /// nothing is written beyond. A pair's index is even.
 #[test]
 fn indexed_sgprs_stay_in_their_range() {
-    let cases: &[(&str, u32, &[(char, u32, u32)])] = &[
+    let cases: &[(&str, u32, &[Expected])] = &[
         ("S_MOVRELS_B32", 10, &[('s', 4, 2018)]),
         ("S_MOVRELS_B32", 99, &[('s', 4, 2107)]),
         ("S_MOVRELS_B32", 100, &[('s', 4, 2000)]),

@@ -492,7 +492,7 @@ impl<'a> Checker<'a> {
         if ty.width() <= 32 || !scalar && vector.is_none() {
             return Ok(None);
         }
-        if ty.width() % 32 != 0 {
+        if !ty.width().is_multiple_of(32) {
             return self.error(span, format!("{} bits are no number of registers", ty.width()));
         }
         let first = self.expr(e)?.expr;

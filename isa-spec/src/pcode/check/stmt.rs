@@ -552,7 +552,7 @@ impl<'a> Checker<'a> {
             let base = Place { kind: kind(reg), ty: Ty::B(32) };
             return self.viewed(base, Some(ty), span);
         }
-        if ty.width() % 32 != 0 {
+        if !ty.width().is_multiple_of(32) {
             return self.error(span, format!("{} bits are no number of registers", ty.width()));
         }
         if count == 1 {

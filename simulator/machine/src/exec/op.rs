@@ -116,6 +116,13 @@ impl Source {
         (self.0 as usize).wrapping_sub(VECTOR as usize)
     }
 
+    /// Which word of the scalar file it is; beyond the file for what is none. Without the mask of [`Source::number`], which a fast handler's
+    /// operands do not need.
+    #[inline(always)]
+    pub(crate) const fn scalar_word(self) -> usize {
+        self.0 as usize
+    }
+
     /// The lane vector that an operation writes, as a source.
     #[inline(always)]
     pub const fn result(d: u16) -> Source {

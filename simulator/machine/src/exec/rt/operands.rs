@@ -142,7 +142,7 @@ unsafe fn fill(row: &mut Row, value: u32) {
 pub unsafe fn plain_scalar1(cx: &Cx<'_>, source: Source) -> u32 {
     debug_assert!(source.is_scalar());
     // SAFETY: by the contract.
-    unsafe { *cx.wave.sgprs.get_unchecked(source.number() as usize) }
+    unsafe { *cx.wave.sgprs.get_unchecked(source.scalar_word()) }
 }
 
 /// A scalar result of `DWORDS` registers, of an operation of [`crate::exec::op::Way::Plain`].
@@ -165,7 +165,7 @@ pub unsafe fn plain_set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, va
 /// As for [`plain_scalar1`], where two words are read.
 #[inline(always)]
 pub unsafe fn plain_scalar2(cx: &Cx<'_>, source: Source) -> u64 {
-    let at = source.number() as usize;
+    let at = source.scalar_word();
     debug_assert!(source.is_scalar() && at + 1 < cx.wave.sgprs.len());
     // SAFETY: by the contract.
     let [low, high] = unsafe { [*cx.wave.sgprs.get_unchecked(at), *cx.wave.sgprs.get_unchecked(at + 1)] };
