@@ -87,9 +87,17 @@ fn operands_end_with_the_last_vgpr() {
     assert_eq!(run(add(254, 254)), Event::EndPgm);
     assert!(is_fault(run(add(255, 2))));
     assert!(is_fault(run(add(2, 255))));
-    // global_load_b32 v1, v255, s[4:5]
-    let load = Program::from_words(Arch::Rdna3, &[0xdc52_0000, 0x0104_00ff, 0xbfb0_0000]).expect("a program");
-    assert!(load.lowered().ops().iter().all(|op| op.code != Op::BEYOND));
+    let reaches_beyond = |words: [u32; 2]| {
+        let load = Program::from_words(Arch::Rdna3, &[words[0], words[1], 0xbfb0_0000]).expect("a program");
+        load.lowered().ops().iter().any(|op| op.code == Op::BEYOND)
+    };
+    // global_load_b32 v1, v255, s[4:5]; with v[255:256] for the address; with v[254:255]
+    assert!(!reaches_beyond([0xdc52_0000, 0x0104_00ff]));
+    assert!(reaches_beyond([0xdc52_0000, 0x017c_00ff]));
+    assert!(!reaches_beyond([0xdc52_0000, 0x017c_00fe]));
+    // buffer_load_b32 v1, v255, s[4:7], 0 offen; with idxen too
+    assert!(!reaches_beyond([0xe050_0000, 0x8041_01ff]));
+    assert!(reaches_beyond([0xe050_0000, 0x80c1_01ff]));
 }
 
 /// Null is zero whatever its width, and not the registers behind it.

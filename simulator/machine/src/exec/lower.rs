@@ -206,8 +206,9 @@ impl Lowered {
             ext.sve = field("SVE");
             ext.glc = field("GLC");
         }
+        let beyond = is_beyond(&op, &ext, operands, info);
         op.ext = self.ext(ext)?;
-        if is_beyond(&op, operands, info) {
+        if beyond {
             op.code = Op::BEYOND;
             return Ok(op);
         }
@@ -378,12 +379,21 @@ impl Lowered {
     }
 }
 
-/// Whether an operand begins with a VGPR and ends behind the last one. (How many registers an address has is a matter of its mode.)
-fn is_beyond(op: &Op, operands: &[Operand], info: &OpInfo) -> bool {
+/// VGPRs of an address: both that a body may read if there is no scalar base, or a buffer's index and offset.
+fn address_registers(op: &Op, ext: &Ext, info: &OpInfo) -> u8 {
+    let is_buffer = info.fields.contains(&"IDXEN");
+    let both = if is_buffer { ext.idxen & ext.offen & 1 != 0 } else { op.src[1] == Source::NULL };
+    if both { info.sources[0] } else { info.sources[0].min(1) }
+}
+
+/// Whether an operand begins with a VGPR and ends behind the last one.
+fn is_beyond(op: &Op, ext: &Ext, operands: &[Operand], info: &OpInfo) -> bool {
     let beyond =
         |first: u16, dwords: u8| (first as usize) < VGPRS && first as usize + dwords as usize > VGPRS;
     operands.iter().any(|operand| match (operand.role, slot(operand.role)) {
-        (Role::VAddr, _) => false,
+        (Role::VAddr, Some(slot)) => {
+            op.src[slot].is_vector() && beyond(op.src[slot].number(), address_registers(op, ext, info))
+        }
         (Role::D0, _) => {
             info.shape != Shape::Scalar && op.flags & Op::SCALAR_DEST == 0 && beyond(op.d, info.result)
         }
