@@ -1,11 +1,21 @@
 //! What the host can do.
 
-/// Proof that the host has AVX2, FMA, BMI, F16C, LZCNT and POPCNT, for which the fast handlers are compiled. Only [`Avx2::detect`] makes it.
+/// Proof that the host has AVX2, FMA, BMI, F16C, LZCNT and POPCNT, for which the fast handlers are compiled. Only [`Avx2::detect`] makes it, and fast handlers take it from
+/// there.
 /// Other hosts than x86-64 have handlers for what all of their kind can do, and always get one.
 #[derive(Debug, Clone, Copy)]
 pub struct Avx2(());
 
 impl Avx2 {
+    /// The proof within a handler that only hosts with AVX2 run.
+    ///
+    /// # Safety
+    /// H1 of the invariants of lowered code (`exec::validate`).
+    #[inline(always)]
+    pub unsafe fn assume() -> Avx2 {
+        Avx2(())
+    }
+
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub fn detect() -> Option<Avx2> {

@@ -11,6 +11,7 @@ use super::operands::{file, plain_stage, written};
 use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::op::Source;
+use crate::machine::host::Avx2;
 use crate::machine::wave::EXEC_LO;
 use crate::memory::access;
 
@@ -32,7 +33,7 @@ pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
         let rows = file(cx).add(d as usize);
         match DWORDS {
             1 => (*rows).0 = access::load_row(from),
-            4 => load_quads(true, from, &mut *rows.cast()),
+            4 => load_quads(Some(Avx2::assume()), from, &mut *rows.cast()),
             _ => {
                 let mut block = [[0; 32]; DWORDS];
                 for n in 0..DWORDS {
@@ -69,7 +70,7 @@ pub unsafe fn store_block<const WATCHED: bool, const DWORDS: usize>(
         let rows = plain_stage(file(cx), data);
         match DWORDS {
             1 => access::store_row(to, &(*rows).0),
-            4 => store_quads(true, to, &*rows.cast()),
+            4 => store_quads(Some(Avx2::assume()), to, &*rows.cast()),
             _ => {
                 let mut block = [[0; 32]; DWORDS];
                 let dwords = block.as_flattened_mut();
@@ -141,7 +142,7 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
             to[n] = rows.add(n * DWORDS);
         }
         if DWORDS == 1 {
-            load_words(true, from, &at, to);
+            load_words(Some(Avx2::assume()), from, &at, to);
         } else {
             for n in 0..LOADS {
                 for l in 0..32 {
@@ -181,7 +182,7 @@ pub unsafe fn store_lds_block<const WATCHED: bool, const DWORDS: usize>(
     unsafe {
         let (at, rows) = (&*plain_stage(file(cx), lanes), plain_stage(file(cx), data));
         if DWORDS == 1 {
-            store_words(true, to, at, &*rows);
+            store_words(Some(Avx2::assume()), to, at, &*rows);
         } else {
             for l in 0..32 {
                 let mut element = [0; DWORDS];

@@ -66,7 +66,7 @@ pub struct Cx<'a> {
     pub consts: &'a [u32],
     pub exts: &'a [Ext],
     /// The host has what the fast handlers are compiled for.
-    pub fast: bool,
+    pub fast: Option<Avx2>,
     /// The handlers for this host, MODE and wave size.
     pub handlers: &'static Table,
     /// Where they are chosen from.
@@ -111,7 +111,7 @@ impl<'a> Cx<'a> {
             consts: &lowered.consts,
             exts: &lowered.exts,
             tables,
-            fast: fast.is_some(),
+            fast,
             handlers: tables.base,
             general: General(FloatEnv::KEEP),
             jump: 0,
@@ -128,7 +128,7 @@ impl<'a> Cx<'a> {
     /// After MODE changed.
     pub fn refresh_mode(&mut self) {
         // Rounding, denormals and FP16_OVFL.
-        self.handlers = match (self.fast, self.wave.mode & 0x80_00ff, self.wave.size) {
+        self.handlers = match (self.fast.is_some(), self.wave.mode & 0x80_00ff, self.wave.size) {
             (true, 0xf0, 64) => self.tables.keep_64,
             (true, 0xf0, _) => self.tables.keep,
             (true, 0xc0, 64) => self.tables.flush_64,

@@ -6,6 +6,7 @@
 use super::context::{Cx, Flow};
 use super::memory::{element, far_load, far_store, set_element, sums};
 use crate::machine::Row;
+use crate::machine::host::Avx2;
 use crate::memory::access;
 use isa_spec::pcode::ir::Space;
 
@@ -85,7 +86,7 @@ fn is_inside<const BYTES: usize>(cx: &Cx<'_>, at: &mut Row, exec: u32) -> bool {
     }
     let Some(last) = last_offset(cx, BYTES) else { return false };
     #[cfg(target_arch = "x86_64")]
-    if cx.fast {
+    if cx.fast.is_some() {
         // SAFETY: the host has AVX2.
         return unsafe { is_below_avx2(at, exec, last) };
     }
@@ -167,13 +168,13 @@ fn in_order() -> std::arch::x86_64::__m256i {
 /// Four bytes at every offset can be read, each of `rows` written; `fast` is the host's.
 #[inline(always)]
 pub unsafe fn load_words<const N: usize>(
-    fast: bool,
+    fast: Option<Avx2>,
     from: [*const u8; N],
     offsets: &Row,
     rows: [*mut Row; N],
 ) {
     #[cfg(target_arch = "x86_64")]
-    if fast {
+    if fast.is_some() {
         // SAFETY: the host has AVX2, and by the contract.
         return unsafe { load_words_avx2(from, offsets, rows) };
     }
@@ -235,9 +236,9 @@ unsafe fn load_words_anywhere<const N: usize>(from: [*const u8; N], offsets: &Ro
 /// # Safety
 /// Four bytes at every offset can be written; `fast` is the host's.
 #[inline(always)]
-pub(super) unsafe fn store_words(fast: bool, to: *mut u8, offsets: &Row, row: &Row) {
+pub(super) unsafe fn store_words(fast: Option<Avx2>, to: *mut u8, offsets: &Row, row: &Row) {
     #[cfg(target_arch = "x86_64")]
-    if fast {
+    if fast.is_some() {
         // SAFETY: the host has AVX2, and by the contract.
         return unsafe { store_words_avx2(to, offsets, row) };
     }
@@ -330,7 +331,7 @@ mod tests {
             for (at, word) in offsets.0.iter().zip(words.0) {
                 one_by_one[*at as usize..*at as usize + 4].copy_from_slice(&word.to_le_bytes());
             }
-            for fast in [false, crate::machine::host::Avx2::detect().is_some()] {
+            for fast in [None, Avx2::detect()] {
                 let (mut row, mut stored) = (Row::ZERO, memory.clone());
                 // SAFETY: the offsets are inside.
                 unsafe { load_words(fast, [memory.as_ptr()], &offsets, [&mut row]) };

@@ -9,6 +9,7 @@ use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::machine_ops::Event;
 use crate::machine::Row;
+use crate::machine::host::Avx2;
 use crate::machine::wave::LAST_ADDRESSES;
 use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE, access};
 use isa_spec::pcode::ir::Space;
@@ -321,7 +322,7 @@ pub unsafe fn store_offsets<const BYTES: usize, const DWORDS: usize>(
 
 #[inline(always)]
 fn store_near<const BYTES: usize, const DWORDS: usize>(
-    fast: bool,
+    fast: Option<Avx2>,
     at: &Near,
     exec: u32,
     rows: &[Row; DWORDS],
@@ -440,7 +441,7 @@ fn near<const BYTES: usize>(
         return None;
     }
     #[cfg(target_arch = "x86_64")]
-    if cx.fast {
+    if cx.fast.is_some() {
         // SAFETY: the host has AVX2.
         return unsafe { near_global_avx2::<BYTES>(cx, space, addresses, exec, write) };
     }
@@ -550,7 +551,7 @@ unsafe fn near_offsets<const BYTES: usize>(
         return None;
     }
     #[cfg(target_arch = "x86_64")]
-    if cx.fast {
+    if cx.fast.is_some() {
         // SAFETY: the host has AVX2, and by the contract.
         return unsafe { near_offsets_avx2::<BYTES>(cx, base, offsets, exec, write) };
     }

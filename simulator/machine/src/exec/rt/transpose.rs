@@ -1,6 +1,7 @@
 //! Elements of four dwords to and from rows, 32 lanes one after the other: transposes of 4 x 4 dwords, eight lanes at a time.
 
 use crate::machine::Row;
+use crate::machine::host::Avx2;
 use crate::memory::access;
 
 /// Loads 32 elements.
@@ -8,9 +9,9 @@ use crate::memory::access;
 /// # Safety
 /// 512 bytes at `from` can be read; `fast` is the host's.
 #[inline(always)]
-pub unsafe fn load_quads(fast: bool, from: *const u8, rows: &mut [Row; 4]) {
+pub unsafe fn load_quads(fast: Option<Avx2>, from: *const u8, rows: &mut [Row; 4]) {
     #[cfg(target_arch = "x86_64")]
-    if fast {
+    if fast.is_some() {
         // SAFETY: the host has AVX2, and by the contract.
         return unsafe { load_quads_avx2(from, rows) };
     }
@@ -24,9 +25,9 @@ pub unsafe fn load_quads(fast: bool, from: *const u8, rows: &mut [Row; 4]) {
 /// # Safety
 /// 512 bytes at `to` can be written; `fast` is the host's.
 #[inline(always)]
-pub unsafe fn store_quads(fast: bool, to: *mut u8, rows: &[Row; 4]) {
+pub unsafe fn store_quads(fast: Option<Avx2>, to: *mut u8, rows: &[Row; 4]) {
     #[cfg(target_arch = "x86_64")]
-    if fast {
+    if fast.is_some() {
         // SAFETY: the host has AVX2, and by the contract.
         return unsafe { store_quads_avx2(to, rows) };
     }
@@ -156,7 +157,7 @@ mod tests {
     #[test]
     fn quads_go_to_rows_and_back() {
         let memory: Vec<u8> = (0..513u32).map(|b| ((b * 31) >> 3) as u8).collect();
-        for fast in [false, crate::machine::host::Avx2::detect().is_some()] {
+        for fast in [None, Avx2::detect()] {
             let mut rows = [Row::ZERO; 4];
             let mut back = vec![0; 512];
             // SAFETY: there are 512 bytes behind the first, which leaves them unaligned.
