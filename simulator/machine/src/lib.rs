@@ -1,9 +1,10 @@
-//! The simulated machine, without files, threads' hosts or syntax: a program, a dispatch and memory in, finished waves or a fault out.
+//! The state that kernels change, and what changes it: registers, memory, lowered code, and the functions that handlers call. It opens no
+//! file, starts no thread and knows no syntax. The generated handlers stand above it, and the engines that run them above those.
 //!
 //! - [`machine`]: a wave and its workgroup; [`memory`]: what they reach
-//! - [`isa`]: operations and handlers, generated from the pseudocode
-//! - [`exec`]: lowered code, the interpreter, the observed run, the reference engine
-//! - [`sched`]: dispatches, workgroups, turns of waves; [`fault`]: what stops a kernel
+//! - [`isa`]: operations, generated from the pseudocode
+//! - [`exec`]: lowered code and its invariants, what an instruction reads and writes, what handlers call
+//! - [`fault`]: what stops a kernel
 
 pub mod exec;
 pub mod fault;
