@@ -1,12 +1,12 @@
 //! `wavesim debug`: a kernel under the debugger.
 
 use super::input::InputArgs;
-use super::{FAILED, INTERRUPTED, OK};
+use super::{FAILED, INTERRUPTED, OK, prompt};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use wavesim_debug::command::{self, Debugger, Flow};
 use wavesim_debug::machine::Machine;
-use wavesim_debug::{repl, view};
+use wavesim_debug::view;
 use wavesim_files as files;
 
 /// Step through a kernel, forward and back; look at and change registers and memory
@@ -52,7 +52,7 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         text.push_str(command);
         text.push('\n');
     }
-    let (good, flow) = repl::script(&mut debugger, &text, out)?;
+    let (good, flow) = prompt::script(&mut debugger, &text, out)?;
     let code = |debugger: &Debugger<'_>, good| match good {
         true => OK,
         false if debugger.was_stopped() => INTERRUPTED,
@@ -62,11 +62,11 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         return Ok(code(&debugger, good));
     }
     if std::io::stdin().is_terminal() {
-        repl::interact(&mut debugger, out)?;
+        prompt::interact(&mut debugger, out)?;
         return Ok(OK);
     }
     // Commands through a pipe are a script.
     let text = files::read_text(Path::new("-"))?;
-    let (good, _) = repl::script(&mut debugger, &text, out)?;
+    let (good, _) = prompt::script(&mut debugger, &text, out)?;
     Ok(code(&debugger, good))
 }

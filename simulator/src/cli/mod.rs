@@ -18,6 +18,7 @@ pub mod observe;
 pub mod output;
 pub mod pcode;
 pub mod progress;
+pub mod prompt;
 pub mod run;
 pub mod target;
 pub mod tui;

@@ -1,6 +1,5 @@
 //! Commands from a person, with line editing, history and completion, or from a script.
 
-use super::command::{COMMANDS, Debugger, Flow};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -9,6 +8,7 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::Validator;
 use rustyline::{Config, Context, Editor, Helper};
 use std::io::{self, Write};
+use wavesim_debug::command::{COMMANDS, Debugger, Flow};
 
 /// Completes commands, registers' and arguments' names.
 struct Words {
