@@ -8,3 +8,4 @@ pub mod print;
 pub mod shape;
 pub mod sig;
 pub mod token;
+pub mod visit;

@@ -3,6 +3,7 @@
 use super::builtins::Kind;
 use super::ir::*;
 use super::sig::{Family, InstrSig};
+use super::visit::{Visitor, any_in, walk_expr, walk_stmt};
 
 /// Fills `uses` and `shape`.
 pub fn infer(sem: &mut Semantics, sig: &InstrSig) {
@@ -44,45 +45,14 @@ struct Walk {
 }
 
 impl Walk {
-    fn stmts(&mut self, list: &[Stmt]) {
-        for stmt in list {
-            match stmt {
-                Stmt::Assign { place, value, .. } => {
-                    self.expr(value);
-                    self.place(place, false);
-                }
-                Stmt::If { arms, otherwise, .. } => {
-                    for (cond, body) in arms {
-                        self.expr(cond);
-                        self.stmts(body);
-                    }
-                    self.stmts(otherwise);
-                }
-                Stmt::For { from, to, body, .. } => {
-                    self.expr(from);
-                    self.expr(to);
-                    self.stmts(body);
-                }
-                Stmt::While { cond, body, .. } => {
-                    self.expr(cond);
-                    self.stmts(body);
-                }
-                Stmt::Return { .. } => {}
-                Stmt::Call { builtin, args, .. } => {
-                    self.builtin(*builtin);
-                    args.iter().for_each(|a| self.expr(a));
-                }
-            }
-        }
-    }
-
     fn builtin(&mut self, builtin: Builtin) {
         if builtin.def().kind == Kind::Control {
             self.uses.control = true;
         }
     }
 
-    fn place(&mut self, place: &Place, partial: bool) {
+    /// A place that is assigned; `partial`: only some of its bits.
+    fn write(&mut self, place: &Place, partial: bool) {
         match &place.kind {
             PlaceKind::Local(_) => {}
             PlaceKind::Element(_, index) => self.expr(index),
@@ -119,7 +89,7 @@ impl Walk {
                         _ => {}
                     }
                 }
-                self.place(base, true);
+                self.write(base, true);
             }
             PlaceKind::Vgpr { lane, reg } => {
                 self.uses.registers = true;
@@ -132,30 +102,27 @@ impl Walk {
                 self.uses.memory_write = true;
                 self.expr(addr);
             }
-            PlaceKind::Concat(parts) => parts.iter().for_each(|p| self.place(p, partial)),
+            PlaceKind::Concat(parts) => parts.iter().for_each(|p| self.write(p, partial)),
         }
     }
 
-    fn expr(&mut self, e: &Expr) {
+    /// What an expression itself touches; its parts are visited after it.
+    fn read(&mut self, e: &Expr) {
         match &e.kind {
-            ExprKind::Const(_) | ExprKind::Local(_) => {}
-            ExprKind::Element(_, index) => self.expr(index),
             ExprKind::Operand(role) => {
                 self.uses.reads.insert(*role);
             }
             ExprKind::OperandIndex(role) => {
                 self.uses.indexed.insert(*role);
             }
-            ExprKind::OperandLane { role, lane, index } => {
+            ExprKind::OperandLane { role, lane, .. } => {
                 self.uses.reads.insert(*role);
                 // In lane shape another lane of the staged sources can be read (interpolation).
-                if !mentions_lane_id(lane) {
-                    self.wave = true;
-                } else {
+                if mentions_lane_id(lane) {
                     self.lane = true;
+                } else {
+                    self.wave = true;
                 }
-                self.expr(lane);
-                self.expr(index);
             }
             ExprKind::Field(name) => {
                 self.uses.fields.insert(name);
@@ -166,47 +133,31 @@ impl Walk {
                 }
                 self.uses.state_reads.insert(*state);
             }
-            ExprKind::Slice { base, lo } => {
-                self.expr(base);
-                self.expr(lo);
-            }
-            ExprKind::Unary(_, a) | ExprKind::Bits(a) => self.expr(a),
             ExprKind::Convert(a) => {
                 if a.ty.is_float() || e.ty.is_float() {
                     self.float(a.ty);
                     self.float(e.ty);
                 }
-                self.expr(a);
             }
-            ExprKind::Binary(_, a, b) => {
-                self.float(a.ty);
-                self.expr(a);
-                self.expr(b);
-            }
-            ExprKind::Select(c, a, b) => {
-                self.expr(c);
-                self.expr(a);
-                self.expr(b);
-            }
+            ExprKind::Binary(_, a, _) => self.float(a.ty),
             ExprKind::Call(builtin, args) => {
                 self.builtin(*builtin);
                 for arg in args {
                     self.float(arg.ty);
-                    self.expr(arg);
                 }
                 self.float(e.ty);
             }
-            ExprKind::Vgpr { lane, reg } => {
-                self.register_of(lane);
-                self.expr(lane);
-                self.expr(reg);
-            }
-            ExprKind::Sgpr { reg } => self.expr(reg),
-            ExprKind::Mem { addr, .. } => {
-                self.uses.memory_read = true;
-                self.expr(addr);
-            }
-            ExprKind::Concat(parts) => parts.iter().for_each(|p| self.expr(p)),
+            ExprKind::Vgpr { lane, .. } => self.register_of(lane),
+            ExprKind::Mem { .. } => self.uses.memory_read = true,
+            ExprKind::Const(_)
+            | ExprKind::Local(_)
+            | ExprKind::Element(..)
+            | ExprKind::Slice { .. }
+            | ExprKind::Unary(..)
+            | ExprKind::Bits(_)
+            | ExprKind::Select(..)
+            | ExprKind::Sgpr { .. }
+            | ExprKind::Concat(_) => {}
         }
     }
 
@@ -226,6 +177,24 @@ impl Walk {
     }
 }
 
+impl<'a> Visitor<'a> for Walk {
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        if let Stmt::Call { builtin, .. } = stmt {
+            self.builtin(*builtin);
+        }
+        walk_stmt(self, stmt);
+    }
+
+    fn place(&mut self, place: &'a Place) {
+        self.write(place, false);
+    }
+
+    fn expr(&mut self, e: &'a Expr) {
+        self.read(e);
+        walk_expr(self, e);
+    }
+}
+
 /// `laneId`, possibly converted.
 pub fn is_lane_id(e: &Expr) -> bool {
     match &e.kind {
@@ -236,10 +205,5 @@ pub fn is_lane_id(e: &Expr) -> bool {
 }
 
 fn mentions_lane_id(e: &Expr) -> bool {
-    match &e.kind {
-        ExprKind::State(State::LaneId) => true,
-        ExprKind::Convert(a) | ExprKind::Bits(a) | ExprKind::Unary(_, a) => mentions_lane_id(a),
-        ExprKind::Binary(_, a, b) => mentions_lane_id(a) || mentions_lane_id(b),
-        _ => false,
-    }
+    any_in(e, |e| e.kind == ExprKind::State(State::LaneId))
 }

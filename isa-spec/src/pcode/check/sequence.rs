@@ -8,6 +8,7 @@
 use crate::diag::Diagnostic;
 use crate::pcode::ir::*;
 use crate::pcode::shape::is_lane_id;
+use crate::pcode::visit::{Visitor, each_expr_mut, each_list_mut, walk_expr, walk_place, walk_stmt};
 use crate::source::Span;
 use std::collections::BTreeSet;
 
@@ -76,48 +77,45 @@ impl Walk {
         }
     }
 
-    fn stmts(&mut self, list: &[Stmt]) {
-        for stmt in list {
-            match stmt {
-                Stmt::Assign { place, value, .. } => {
-                    self.expr(value);
-                    self.place(place);
-                }
-                Stmt::If { arms, otherwise, .. } => {
-                    let mut after = self.written.clone();
-                    for (cond, body) in arms {
-                        self.expr(cond);
-                        let before = self.written.clone();
-                        self.stmts(body);
-                        after.append(&mut std::mem::replace(&mut self.written, before));
-                    }
-                    self.stmts(otherwise);
-                    self.written.append(&mut after);
-                }
-                Stmt::For { from, to, body, .. } => {
-                    self.expr(from);
-                    self.expr(to);
-                    // The second turn comes after the first one's writes.
-                    self.stmts(body);
-                    self.stmts(body);
-                }
-                Stmt::While { cond, body, .. } => {
-                    for _ in 0..2 {
-                        self.expr(cond);
-                        self.stmts(body);
-                    }
+    /// A mask as a whole is complete only after the last lane.
+    fn whole(&mut self, mask: Mask, span: Span) {
+        if self.written.contains(&Thing::MaskBit(mask)) && mask != Mask::Operand(Role::D0) {
+            let help = "the other lanes' bits are not there yet: read `[laneId]`, or read the mask before";
+            self.error(span, "a mask is read whole after a lane's bit of it is assigned", help);
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for Walk {
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::If { arms, otherwise, .. } => {
+                let mut after = self.written.clone();
+                for (cond, body) in arms {
                     self.expr(cond);
+                    let before = self.written.clone();
+                    self.stmts(body);
+                    after.append(&mut std::mem::replace(&mut self.written, before));
                 }
-                Stmt::Return { .. } => {}
-                Stmt::Call { args, .. } => args.iter().for_each(|a| self.expr(a)),
+                self.stmts(otherwise);
+                self.written.append(&mut after);
             }
+            // The second turn comes after the first one's writes.
+            Stmt::For { body, .. } => {
+                walk_stmt(self, stmt);
+                self.stmts(body);
+            }
+            Stmt::While { cond, .. } => {
+                walk_stmt(self, stmt);
+                walk_stmt(self, stmt);
+                self.expr(cond);
+            }
+            Stmt::Assign { .. } | Stmt::Return { .. } | Stmt::Call { .. } => walk_stmt(self, stmt),
         }
     }
 
-    fn place(&mut self, place: &Place) {
+    fn place(&mut self, place: &'a Place) {
         match &place.kind {
-            PlaceKind::Local(_) => {}
-            PlaceKind::Element(_, index) => self.expr(index),
             PlaceKind::Operand(role) => {
                 self.written.insert(Thing::Operand(*role));
             }
@@ -133,21 +131,21 @@ impl Walk {
                     _ => self.place(base),
                 }
             }
-            PlaceKind::Vgpr { lane, reg } => {
-                self.expr(lane);
-                self.expr(reg);
+            PlaceKind::Vgpr { .. } => {
+                walk_place(self, place);
                 self.written.insert(Thing::Vgpr);
             }
-            PlaceKind::Sgpr { reg } => {
-                self.expr(reg);
+            PlaceKind::Sgpr { .. } => {
+                walk_place(self, place);
                 self.written.insert(Thing::Sgpr);
             }
-            PlaceKind::Mem { addr, .. } => self.expr(addr),
-            PlaceKind::Concat(parts) => parts.iter().for_each(|p| self.place(p)),
+            PlaceKind::Local(_) | PlaceKind::Element(..) | PlaceKind::Mem { .. } | PlaceKind::Concat(_) => {
+                walk_place(self, place);
+            }
         }
     }
 
-    fn expr(&mut self, e: &Expr) {
+    fn expr(&mut self, e: &'a Expr) {
         let floats = match &e.kind {
             ExprKind::Binary(_, a, _) => a.ty.is_float(),
             ExprKind::Convert(a) => a.ty.is_float() || e.ty.is_float(),
@@ -197,15 +195,7 @@ impl Walk {
             }
             _ => {}
         }
-        children(e, &mut |child| self.expr(child));
-    }
-
-    /// A mask as a whole is complete only after the last lane.
-    fn whole(&mut self, mask: Mask, span: Span) {
-        if self.written.contains(&Thing::MaskBit(mask)) && mask != Mask::Operand(Role::D0) {
-            let help = "the other lanes' bits are not there yet: read `[laneId]`, or read the mask before";
-            self.error(span, "a mask is read whole after a lane's bit of it is assigned", help);
-        }
+        walk_expr(self, e);
     }
 }
 
@@ -225,32 +215,12 @@ fn mask_of_place(place: &Place) -> Option<Mask> {
     }
 }
 
-fn children(e: &Expr, f: &mut dyn FnMut(&Expr)) {
-    match &e.kind {
-        ExprKind::Const(_)
-        | ExprKind::Local(_)
-        | ExprKind::Operand(_)
-        | ExprKind::OperandIndex(_)
-        | ExprKind::Field(_)
-        | ExprKind::State(_) => {}
-        ExprKind::Element(_, a) | ExprKind::Unary(_, a) | ExprKind::Convert(a) | ExprKind::Bits(a) => f(a),
-        ExprKind::Sgpr { reg } => f(reg),
-        ExprKind::Mem { addr, .. } => f(addr),
-        ExprKind::OperandLane { lane, index, .. } => [lane, index].into_iter().for_each(|x| f(x)),
-        ExprKind::Slice { base, lo } => [base, lo].into_iter().for_each(|x| f(x)),
-        ExprKind::Vgpr { lane, reg } => [lane, reg].into_iter().for_each(|x| f(x)),
-        ExprKind::Binary(_, a, b) => [a, b].into_iter().for_each(|x| f(x)),
-        ExprKind::Select(a, b, c) => [a, b, c].into_iter().for_each(|x| f(x)),
-        ExprKind::Call(_, list) | ExprKind::Concat(list) => list.iter().for_each(f),
-    }
-}
-
 // ---- rewriting
 
 /// `role` is read into a local ahead of the body, and everywhere from that.
 fn read_first(sem: &mut Semantics, role: Role) {
     let mut width = 0;
-    each_expr(&mut sem.body, &mut |e| {
+    each_expr_mut(&mut sem.body, |e| {
         if e.kind == ExprKind::Operand(role) {
             width = width.max(e.ty.width() as u16);
         }
@@ -258,7 +228,7 @@ fn read_first(sem: &mut Semantics, role: Role) {
     let id = sem.locals.len() as LocalId;
     let ty = Ty::B(width);
     sem.locals.push(Local { name: format!("{role:?}$"), ty, len: None });
-    each_expr(&mut sem.body, &mut |e| {
+    each_expr_mut(&mut sem.body, |e| {
         if e.kind == ExprKind::Operand(role) {
             let local = Expr { kind: ExprKind::Local(id), ty, span: e.span };
             e.kind = if e.ty == ty { ExprKind::Local(id) } else { ExprKind::Bits(Box::new(local)) };
@@ -276,7 +246,7 @@ fn keep_bit(sem: &mut Semantics, mask: Mask) {
     let id = sem.locals.len() as LocalId;
     sem.locals.push(Local { name: "bit$".to_string(), ty: bit, len: None });
     let mut first = None;
-    each_expr(&mut sem.body, &mut |e| {
+    each_expr_mut(&mut sem.body, |e| {
         if let ExprKind::Slice { base, lo } = &e.kind
             && is_lane_id(lo)
             && mask_of(base) == Some(mask)
@@ -286,7 +256,7 @@ fn keep_bit(sem: &mut Semantics, mask: Mask) {
         }
     });
     let Some(value) = first else { return };
-    each_list(&mut sem.body, &mut |list| {
+    each_list_mut(&mut sem.body, |list| {
         let mut at = 0;
         while at < list.len() {
             if let Stmt::Assign { place, value, span } = &mut list[at]
@@ -306,97 +276,4 @@ fn keep_bit(sem: &mut Semantics, mask: Mask) {
     });
     let place = Place { kind: PlaceKind::Local(id), ty: bit };
     sem.body.insert(0, Stmt::Assign { place, value, span: sem.span });
-}
-
-/// Every list of statements, innermost first.
-fn each_list(list: &mut Vec<Stmt>, f: &mut dyn FnMut(&mut Vec<Stmt>)) {
-    for stmt in list.iter_mut() {
-        match stmt {
-            Stmt::If { arms, otherwise, .. } => {
-                arms.iter_mut().for_each(|a| each_list(&mut a.1, f));
-                each_list(otherwise, f);
-            }
-            Stmt::For { body, .. } | Stmt::While { body, .. } => each_list(body, f),
-            _ => {}
-        }
-    }
-    f(list);
-}
-
-/// Every expression, those within others first.
-fn each_expr(list: &mut [Stmt], f: &mut dyn FnMut(&mut Expr)) {
-    for stmt in list {
-        match stmt {
-            Stmt::Assign { place, value, .. } => {
-                within(value, f);
-                within_place(place, f);
-            }
-            Stmt::If { arms, otherwise, .. } => {
-                for (cond, body) in arms {
-                    within(cond, f);
-                    each_expr(body, f);
-                }
-                each_expr(otherwise, f);
-            }
-            Stmt::For { from, to, body, .. } => {
-                within(from, f);
-                within(to, f);
-                each_expr(body, f);
-            }
-            Stmt::While { cond, body, .. } => {
-                within(cond, f);
-                each_expr(body, f);
-            }
-            Stmt::Return { .. } => {}
-            Stmt::Call { args, .. } => args.iter_mut().for_each(|a| within(a, f)),
-        }
-    }
-}
-
-fn within_place(place: &mut Place, f: &mut dyn FnMut(&mut Expr)) {
-    match &mut place.kind {
-        PlaceKind::Local(_) | PlaceKind::Operand(_) | PlaceKind::State(_) => {}
-        PlaceKind::Element(_, e) | PlaceKind::Sgpr { reg: e } | PlaceKind::Mem { addr: e, .. } => {
-            within(e, f)
-        }
-        PlaceKind::Slice { base, lo } => {
-            within_place(base, f);
-            within(lo, f);
-        }
-        PlaceKind::Vgpr { lane, reg } => {
-            within(lane, f);
-            within(reg, f);
-        }
-        PlaceKind::Concat(parts) => parts.iter_mut().for_each(|p| within_place(p, f)),
-    }
-}
-
-fn within(e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
-    match &mut e.kind {
-        ExprKind::Const(_)
-        | ExprKind::Local(_)
-        | ExprKind::Operand(_)
-        | ExprKind::OperandIndex(_)
-        | ExprKind::Field(_)
-        | ExprKind::State(_) => {}
-        ExprKind::Element(_, a) | ExprKind::Unary(_, a) | ExprKind::Convert(a) | ExprKind::Bits(a) => {
-            within(a, f)
-        }
-        ExprKind::Sgpr { reg } => within(reg, f),
-        ExprKind::Mem { addr, .. } => within(addr, f),
-        ExprKind::OperandLane { lane: a, index: b, .. }
-        | ExprKind::Slice { base: a, lo: b }
-        | ExprKind::Vgpr { lane: a, reg: b }
-        | ExprKind::Binary(_, a, b) => {
-            within(a, f);
-            within(b, f);
-        }
-        ExprKind::Select(a, b, c) => {
-            within(a, f);
-            within(b, f);
-            within(c, f);
-        }
-        ExprKind::Call(_, list) | ExprKind::Concat(list) => list.iter_mut().for_each(|x| within(x, f)),
-    }
-    f(e);
 }
