@@ -1,10 +1,8 @@
-//! The macro that turns the ISA documents and the pseudocode into Rust. A shell: loading, parsing and checking are `isa-spec`'s;
-//! this crate lowers typed semantics to tokens.
+//! The macros that turn the ISA documents and the pseudocode into Rust. A shell around libraries that ordinary tests and the
+//! command line call too: `isa-spec` loads, parses and checks, `isa-emit` makes tokens. This crate finds the files, and is the only
+//! one that knows `proc_macro`. The macros take no arguments, so nothing here parses Rust.
 
-mod emit;
-mod report;
-
-use emit::Host;
+use isa_emit::{Host, report};
 use isa_spec::data::{self, Loaded};
 use proc_macro::TokenStream;
 use std::path::PathBuf;
@@ -15,7 +13,7 @@ use std::path::PathBuf;
 pub fn tables(_input: TokenStream) -> TokenStream {
     let loaded = load();
     let errors = report::errors(&loaded.sources, &loaded.diagnostics);
-    let body = emit::tables(&loaded);
+    let body = isa_emit::tables(&loaded);
     quote::quote! { #errors #body }.into()
 }
 
@@ -26,7 +24,7 @@ pub fn operations(_input: TokenStream) -> TokenStream {
     let loaded = load();
     let (set, diagnostics) = isa_spec::canonical::load_set(&loaded.sources, &loaded.pcode, &loaded.tables);
     let errors = report::errors(&loaded.sources, &diagnostics);
-    let body = emit::operations(&loaded, &set);
+    let body = isa_emit::operations(&loaded, &set);
     quote::quote! { #errors #body }.into()
 }
 
@@ -45,7 +43,7 @@ pub fn portable_handlers(_input: TokenStream) -> TokenStream {
 fn handlers_for(host: Host) -> TokenStream {
     let loaded = load();
     let (set, _) = isa_spec::canonical::load_set(&loaded.sources, &loaded.pcode, &loaded.tables);
-    emit::handlers(&loaded, &set, host).into()
+    isa_emit::handlers(&loaded, &set, host).into()
 }
 
 /// The ISA's files. The workspace is the nearest folder above the invoking crate that has pseudocode.

@@ -4,6 +4,7 @@ mod block;
 mod eights;
 mod expr;
 mod handler;
+pub mod report;
 mod rows;
 mod tables;
 
@@ -114,6 +115,11 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         /// Per architecture: instruction index -> operation code; `u16::MAX` for none.
         pub static BY_ARCH: [&[u16]; #archs] = [#(#by_arch),*];
     }
+}
+
+/// The handlers of one operation, number `at` of a set.
+pub fn operation(set: &SemanticsSet, at: usize, host: Host) -> TokenStream {
+    handler::handler(at, &set.operations[at], host)
 }
 
 /// Handlers and their tables.
