@@ -6,9 +6,8 @@ use std::process::Command;
 use wavesim_engine::interp::host_is_fast;
 use wavesim_inspect::check::{Check, GUARD_BYTES};
 
-/// Workloads whose counts are compared, unless others are named: arithmetic, scalars and branches, memory. Others depend more on what the
-/// compiler happens to put in one unit.
-pub const WATCHED: [&str; 3] = ["alu_f32", "salu", "saxpy_b32"];
+/// Workloads whose counts are compared, unless others are named: arithmetic, scalars and branches, partial EXEC, memory and LDS.
+pub const WATCHED: [&str; 7] = ["alu_f32", "salu", "divergent", "saxpy_b32", "copy_b128", "lds", "matmul"];
 
 /// How far a count may be from the baseline, in percent.
 pub const TOLERANCE: f64 = 3.0;

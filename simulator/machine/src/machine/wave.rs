@@ -1,6 +1,7 @@
 //! One wave: registers, masks, program counter.
 
 use super::barrier::NAMED;
+#[cfg(target_arch = "x86_64")]
 use super::host::Avx2;
 
 /// One 32-lane half of a VGPR: the unit handlers work on.
@@ -22,6 +23,14 @@ impl Row {
         }
         #[cfg(not(target_arch = "x86_64"))]
         Row([value; 32])
+    }
+}
+
+/// EXEC's bits of 32 lanes as a lane mask.
+#[inline(always)]
+fn lane_mask(bits: u32, mask: &mut Row) {
+    for lane in 0..32 {
+        mask.0[lane] = if bits & 1 << lane != 0 { u32::MAX } else { 0 };
     }
 }
 
@@ -77,6 +86,9 @@ pub struct Wave {
     pub size: u32,
     /// Of 32 lanes, as the register file has them: `size` may be changed by whoever has the wave.
     halves: usize,
+    /// Kept here because EXEC is written often, and its masks are built by vector instructions.
+    #[cfg(target_arch = "x86_64")]
+    avx2: Option<Avx2>,
     /// VGPRs that it has been given.
     vgprs: u32,
     pub(crate) rows: Box<[Row]>,
@@ -113,6 +125,8 @@ impl Wave {
         let mut wave = Wave {
             size: 32 * halves as u32,
             halves,
+            #[cfg(target_arch = "x86_64")]
+            avx2: Avx2::detect(),
             vgprs: VGPRS as u32,
             rows: vec![Row::ZERO; ROWS * halves].into_boxed_slice(),
             known: [0; CODES],
@@ -166,11 +180,15 @@ impl Wave {
     }
 
     /// Puts constants in their hidden rows, unless they are there. `program`: whose they are, not 0.
+    #[inline]
     pub fn install(&mut self, program: u64, consts: &[u32]) {
-        if self.installed == program {
-            return;
+        if self.installed != program {
+            self.installed = program;
+            self.install_anew(consts);
         }
-        self.installed = program;
+    }
+
+    fn install_anew(&mut self, consts: &[u32]) {
         for half in self.rows.chunks_exact_mut(ROWS) {
             for (row, value) in half[CONSTS..SCALARS].iter_mut().zip(consts) {
                 *row = Row::splat(*value);
@@ -262,7 +280,7 @@ impl Wave {
     /// After a write to the EXEC registers.
     pub fn rebuild_masks(&mut self) {
         #[cfg(target_arch = "x86_64")]
-        if Avx2::detect().is_some() {
+        if self.avx2.is_some() {
             // SAFETY: the host has AVX2.
             return unsafe { self.rebuild_masks_avx2() };
         }
@@ -273,20 +291,23 @@ impl Wave {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn rebuild_masks_avx2(&mut self) {
-        self.rebuild_masks_anywhere();
+        lane_mask(self.sgprs[EXEC_LO], &mut self.masks[0]);
+        if self.halves == 2 {
+            lane_mask(self.exec_high(), &mut self.masks[1]);
+        }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn rebuild_masks_anywhere(&mut self) {
-        let exec = self.exec();
-        for half in 0..self.halves() {
-            let bits = (exec >> (32 * half)) as u32;
-            let mut mask = Row::ZERO;
-            for lane in 0..32 {
-                mask.0[lane] = if bits & 1 << lane != 0 { u32::MAX } else { 0 };
-            }
-            self.masks[half] = mask;
+        lane_mask(self.sgprs[EXEC_LO], &mut self.masks[0]);
+        if self.halves == 2 {
+            lane_mask(self.exec_high(), &mut self.masks[1]);
         }
+    }
+
+    /// The upper half of EXEC, zero in wave32.
+    fn exec_high(&self) -> u32 {
+        (self.exec() >> 32) as u32
     }
 
     pub fn vcc(&self) -> u64 {
@@ -364,6 +385,7 @@ impl Wave {
         }
     }
 
+    #[inline]
     fn set_special(&mut self, code: usize, value: u32) {
         if code == NULL || code >= SGPRS {
             return;

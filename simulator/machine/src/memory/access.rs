@@ -24,6 +24,121 @@ pub use host::{load_u8, load_u16, load_u32, load_u64, store_u8, store_u16, store
 pub use host::{load_u8_at, load_u16_at, load_u32_at, load_u64_at};
 pub use host::{store_u8_at, store_u16_at, store_u32_at, store_u64_at};
 
+/// How bytes at a base and an offset are accessed, by whose they are.
+pub trait Access {
+    /// # Safety
+    /// The byte can be read.
+    unsafe fn load_u8(base: *const u8, offset: usize) -> u8;
+    /// # Safety
+    /// The bytes can be read.
+    unsafe fn load_u16(base: *const u8, offset: usize) -> u16;
+    /// # Safety
+    /// The bytes can be read.
+    unsafe fn load_u32(base: *const u8, offset: usize) -> u32;
+    /// # Safety
+    /// The bytes can be read.
+    unsafe fn load_u64(base: *const u8, offset: usize) -> u64;
+    /// # Safety
+    /// The byte can be written.
+    unsafe fn store_u8(base: *mut u8, offset: usize, value: u8);
+    /// # Safety
+    /// The bytes can be written.
+    unsafe fn store_u16(base: *mut u8, offset: usize, value: u16);
+    /// # Safety
+    /// The bytes can be written.
+    unsafe fn store_u32(base: *mut u8, offset: usize, value: u32);
+    /// # Safety
+    /// The bytes can be written.
+    unsafe fn store_u64(base: *mut u8, offset: usize, value: u64);
+    /// One dword eight times.
+    ///
+    /// # Safety
+    /// The bytes can be read; the host has AVX2.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn broadcast_u32(base: *const u8, offset: usize) -> std::arch::x86_64::__m256i;
+    /// # Safety
+    /// The bytes can be read; the host has AVX2.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn load_256(base: *const u8, offset: usize) -> std::arch::x86_64::__m256i;
+}
+
+/// Memory that other host threads may be accessing: by the functions of this module.
+pub enum Shared {}
+
+/// Memory of one workgroup or wave, which one host thread runs: plain Rust, so that the compiler can fold and combine the accesses.
+pub enum Own {}
+
+macro_rules! integers {
+    ($($ty:ty, $load:ident, $load_at:ident, $store:ident, $store_at:ident;)*) => {
+        impl Access for Shared {
+            $(
+                #[inline(always)]
+                unsafe fn $load(base: *const u8, offset: usize) -> $ty {
+                    // SAFETY: by the contract.
+                    unsafe { $load_at(base, offset) }
+                }
+
+                #[inline(always)]
+                unsafe fn $store(base: *mut u8, offset: usize, value: $ty) {
+                    // SAFETY: by the contract.
+                    unsafe { $store_at(base, offset, value) }
+                }
+            )*
+
+            #[cfg(target_arch = "x86_64")]
+            #[inline(always)]
+            unsafe fn broadcast_u32(base: *const u8, offset: usize) -> std::arch::x86_64::__m256i {
+                // SAFETY: by the contract.
+                unsafe { broadcast_u32_at(base, offset) }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[inline(always)]
+            unsafe fn load_256(base: *const u8, offset: usize) -> std::arch::x86_64::__m256i {
+                // SAFETY: by the contract.
+                unsafe { load_256_at(base, offset) }
+            }
+        }
+
+        impl Access for Own {
+            $(
+                #[inline(always)]
+                unsafe fn $load(base: *const u8, offset: usize) -> $ty {
+                    // SAFETY: by the contract.
+                    unsafe { base.add(offset).cast::<$ty>().read_unaligned() }
+                }
+
+                #[inline(always)]
+                unsafe fn $store(base: *mut u8, offset: usize, value: $ty) {
+                    // SAFETY: by the contract.
+                    unsafe { base.add(offset).cast::<$ty>().write_unaligned(value) }
+                }
+            )*
+
+            #[cfg(target_arch = "x86_64")]
+            #[inline(always)]
+            unsafe fn broadcast_u32(base: *const u8, offset: usize) -> std::arch::x86_64::__m256i {
+                // SAFETY: by the contract.
+                unsafe { std::arch::x86_64::_mm256_set1_epi32(Own::load_u32(base, offset) as i32) }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[inline(always)]
+            unsafe fn load_256(base: *const u8, offset: usize) -> std::arch::x86_64::__m256i {
+                // SAFETY: by the contract.
+                unsafe { std::arch::x86_64::_mm256_loadu_si256(base.add(offset).cast()) }
+            }
+        }
+    };
+}
+
+integers! {
+    u8, load_u8, load_u8_at, store_u8, store_u8_at;
+    u16, load_u16, load_u16_at, store_u16, store_u16_at;
+    u32, load_u32, load_u32_at, store_u32, store_u32_at;
+    u64, load_u64, load_u64_at, store_u64, store_u64_at;
+}
+
 /// `N` bytes, in as few accesses as there are.
 ///
 /// # Safety

@@ -5,7 +5,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::context::Cx;
-use super::lds::{is_below, last_offset, load_words, store_words};
+use super::lds::{is_below, last_offset, load_words_inline, store_words};
 use super::memory::{are_in_order, prefetch};
 use super::operands::{file, plain_stage, written};
 use super::transpose::{load_quads, store_quads};
@@ -13,7 +13,7 @@ use super::watch;
 use crate::exec::op::Source;
 use crate::machine::host::Avx2;
 use crate::machine::wave::EXEC_LO;
-use crate::memory::access;
+use crate::memory::access::{self, Own};
 
 /// Moves the elements of 32 lanes, at a base and an offset for each lane, to the registers from `d` on; or does nothing, and says so.
 ///
@@ -134,16 +134,16 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
     // SAFETY: by the contract; every element is inside.
     unsafe {
         let rows = file(cx).add(d as usize);
-        // A destination may be the address.
-        let at = *plain_stage(file(cx), lanes);
         let (mut from, mut to) = ([lds; LOADS], [rows; LOADS]);
         for n in 0..LOADS {
             from[n] = lds.wrapping_add(plus[n] as usize);
             to[n] = rows.add(n * DWORDS);
         }
         if DWORDS == 1 {
-            load_words(Some(Avx2::assume()), from, &at, to);
+            load_words_inline::<Own, LOADS>(from, plain_stage(file(cx), lanes), to);
         } else {
+            // A destination may be the address.
+            let at = *plain_stage(file(cx), lanes);
             for n in 0..LOADS {
                 for l in 0..32 {
                     let element =

@@ -89,7 +89,9 @@ pub struct Cx<'a> {
 static NONE: Op = Op::end();
 
 impl<'a> Cx<'a> {
-    /// With the fast handlers for a host that has what they need; `origin` is the PC of the code's first byte.
+    /// With the fast handlers for a host that has what they need; `origin` is the PC of the code's first byte. Inlined, because every
+    /// turn of a wave makes one.
+    #[inline]
     pub fn new(
         tables: &'static Handlers,
         fast: Option<Avx2>,
@@ -126,6 +128,7 @@ impl<'a> Cx<'a> {
     }
 
     /// After MODE changed.
+    #[inline]
     pub fn refresh_mode(&mut self) {
         // Rounding, denormals and FP16_OVFL.
         self.handlers = match (self.fast.is_some(), self.wave.mode & 0x80_00ff, self.wave.size) {

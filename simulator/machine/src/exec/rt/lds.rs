@@ -7,7 +7,7 @@ use super::context::{Cx, Flow};
 use super::memory::{element, far_load, far_store, set_element, sums};
 use crate::machine::Row;
 use crate::machine::host::Avx2;
-use crate::memory::access;
+use crate::memory::access::{Access, Own};
 use isa_spec::pcode::ir::Space;
 
 /// An LDS address as an offset: those of more than 32 bits are beyond every allocation.
@@ -34,12 +34,12 @@ pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
     let lds = cx.lds.as_ptr();
     if BYTES == 4 {
         // SAFETY: every offset is inside.
-        unsafe { load_words(cx.fast, [lds], &at, [&mut rows[0]]) };
+        unsafe { load_words::<Own, 1>(cx.fast, [lds], &at, [&mut rows[0]]) };
         return Ok(rows);
     }
     for l in 0..32 {
         // SAFETY: likewise.
-        let element = unsafe { element::<BYTES, DWORDS>(lds, at.0[l] as usize) };
+        let element = unsafe { element::<Own, BYTES, DWORDS>(lds, at.0[l] as usize) };
         for k in 0..DWORDS {
             rows[k].0[l] = element[k];
         }
@@ -71,7 +71,7 @@ pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
     for l in 0..32 {
         if exec >> l & 1 == 1 {
             // SAFETY: likewise.
-            unsafe { set_element::<BYTES, DWORDS>(lds, at.0[l] as usize, rows, l) };
+            unsafe { set_element::<Own, BYTES, DWORDS>(lds, at.0[l] as usize, rows, l) };
         }
     }
     Ok(())
@@ -167,7 +167,7 @@ fn in_order() -> std::arch::x86_64::__m256i {
 /// # Safety
 /// Four bytes at every offset can be read, each of `rows` written; `fast` is the host's.
 #[inline(always)]
-pub unsafe fn load_words<const N: usize>(
+pub unsafe fn load_words<A: Access, const N: usize>(
     fast: Option<Avx2>,
     from: [*const u8; N],
     offsets: &Row,
@@ -176,11 +176,11 @@ pub unsafe fn load_words<const N: usize>(
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
         // SAFETY: the host has AVX2, and by the contract.
-        return unsafe { load_words_avx2(from, offsets, rows) };
+        return unsafe { load_words_avx2::<A, N>(from, offsets, rows) };
     }
     let _ = fast;
     // SAFETY: by the contract.
-    unsafe { load_words_anywhere(from, offsets, rows) }
+    unsafe { load_words_anywhere::<A, N>(from, offsets, rows) }
 }
 
 /// # Safety
@@ -188,45 +188,103 @@ pub unsafe fn load_words<const N: usize>(
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn load_words_avx2<const N: usize>(from: [*const u8; N], offsets: &Row, rows: [*mut Row; N]) {
+unsafe fn load_words_avx2<A: Access, const N: usize>(
+    from: [*const u8; N],
+    offsets: &Row,
+    rows: [*mut Row; N],
+) {
+    // SAFETY: by the contract.
+    unsafe { load_words_by_eights::<A, N>(from, offsets, rows) }
+}
+
+/// # Safety
+/// As for [`load_words`]; the caller is compiled for AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn load_words_by_eights<A: Access, const N: usize>(
+    from: [*const u8; N],
+    offsets: *const Row,
+    rows: [*mut Row; N],
+) {
+    // SAFETY: by the contract.
+    unsafe {
+        // All offsets before the first word: a row may be the offsets' own.
+        let [a, b, c, d] = eights(&*offsets);
+        load_eight::<A, N>(from, a, rows, 0);
+        load_eight::<A, N>(from, b, rows, 1);
+        load_eight::<A, N>(from, c, rows, 2);
+        load_eight::<A, N>(from, d, rows, 3);
+    }
+}
+
+/// The words of eight lanes, lanes `8 * k` and following.
+///
+/// # Safety
+/// As for [`load_words_by_eights`].
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn load_eight<A: Access, const N: usize>(
+    from: [*const u8; N],
+    at: std::arch::x86_64::__m256i,
+    rows: [*mut Row; N],
+    k: usize,
+) {
     use std::arch::x86_64::*;
-    let at = eights(offsets);
-    for k in 0..4 {
-        let first = offsets.0[8 * k] as usize;
-        let apart = _mm256_sub_epi32(at[k], _mm256_broadcastd_epi32(_mm256_castsi256_si128(at[k])));
+    // SAFETY: by the contract: in order, the lanes' words are the eight at the first.
+    unsafe {
+        let first = _mm256_cvtsi256_si32(at) as u32 as usize;
+        let apart = _mm256_sub_epi32(at, _mm256_broadcastd_epi32(_mm256_castsi256_si128(at)));
         let unlike = _mm256_xor_si256(apart, in_order());
-        // SAFETY: by the contract: in order, the lanes' words are the eight at the first.
-        unsafe {
-            if _mm256_testz_si256(apart, apart) == 1 {
-                for n in 0..N {
-                    let words = access::broadcast_u32_at(from[n], first);
-                    _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), words);
-                }
-            } else if _mm256_testz_si256(unlike, unlike) == 1 {
-                for n in 0..N {
-                    let words = access::load_256_at(from[n], first);
-                    _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), words);
-                }
-            } else {
-                for n in 0..N {
-                    for l in 0..8 {
-                        let at = offsets.0[8 * k + l] as usize;
-                        (*rows[n]).0[8 * k + l] = access::load_u32_at(from[n], at);
-                    }
+        if _mm256_testz_si256(apart, apart) == 1 {
+            for n in 0..N {
+                _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), A::broadcast_u32(from[n], first));
+            }
+        } else if _mm256_testz_si256(unlike, unlike) == 1 {
+            for n in 0..N {
+                _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), A::load_256(from[n], first));
+            }
+        } else {
+            let lanes = std::mem::transmute::<__m256i, [u32; 8]>(at);
+            for n in 0..N {
+                for l in 0..8 {
+                    (*rows[n]).0[8 * k + l] = A::load_u32(from[n], lanes[l] as usize);
                 }
             }
         }
     }
 }
 
+/// [`load_words`] in a fast handler, whose code this becomes. `offsets` may be one of `rows`.
+///
+/// # Safety
+/// As for [`load_words`]; the caller has AVX2.
+#[inline(always)]
+pub(super) unsafe fn load_words_inline<A: Access, const N: usize>(
+    from: [*const u8; N],
+    offsets: *const Row,
+    rows: [*mut Row; N],
+) {
+    // SAFETY: by the contract.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        load_words_by_eights::<A, N>(from, offsets, rows);
+        #[cfg(not(target_arch = "x86_64"))]
+        load_words_anywhere::<A, N>(from, &{ *offsets }, rows);
+    }
+}
+
 /// # Safety
 /// As for [`load_words`].
 #[inline(never)]
-unsafe fn load_words_anywhere<const N: usize>(from: [*const u8; N], offsets: &Row, rows: [*mut Row; N]) {
+unsafe fn load_words_anywhere<A: Access, const N: usize>(
+    from: [*const u8; N],
+    offsets: &Row,
+    rows: [*mut Row; N],
+) {
     for n in 0..N {
         for l in 0..32 {
             // SAFETY: by the contract.
-            unsafe { (*rows[n]).0[l] = access::load_u32_at(from[n], offsets.0[l] as usize) };
+            unsafe { (*rows[n]).0[l] = A::load_u32(from[n], offsets.0[l] as usize) };
         }
     }
 }
@@ -334,7 +392,7 @@ mod tests {
             for fast in [None, Avx2::detect()] {
                 let (mut row, mut stored) = (Row::ZERO, memory.clone());
                 // SAFETY: the offsets are inside.
-                unsafe { load_words(fast, [memory.as_ptr()], &offsets, [&mut row]) };
+                unsafe { load_words::<Own, 1>(fast, [memory.as_ptr()], &offsets, [&mut row]) };
                 assert_eq!(row.0.to_vec(), expected(&memory, &offsets));
                 // SAFETY: likewise.
                 unsafe { store_words(fast, stored.as_mut_ptr(), &offsets, &words) };

@@ -11,7 +11,8 @@ use crate::exec::machine_ops::Event;
 use crate::machine::Row;
 use crate::machine::host::Avx2;
 use crate::machine::wave::LAST_ADDRESSES;
-use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE, access};
+use crate::memory::access::{Access, Shared};
+use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE};
 use isa_spec::pcode::ir::Space;
 
 enum Place {
@@ -250,7 +251,7 @@ fn load_near<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Near) ->
     let mut rows = [Row::ZERO; DWORDS];
     if BYTES == 4 && !at.in_order {
         // SAFETY: as below.
-        unsafe { load_words(cx.fast, [at.host.cast_const()], &at.offsets, [&mut rows[0]]) };
+        unsafe { load_words::<Shared, 1>(cx.fast, [at.host.cast_const()], &at.offsets, [&mut rows[0]]) };
         return rows;
     }
     if BYTES == 16 && DWORDS == 4 && at.in_order {
@@ -261,7 +262,7 @@ fn load_near<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Near) ->
     for l in 0..32 {
         let offset = if at.in_order { l * BYTES } else { at.offsets.0[l] as usize };
         // SAFETY: who made `at` has checked the lowest and the highest address; inactive lanes read at the lowest.
-        let element = unsafe { element::<BYTES, DWORDS>(at.host, offset) };
+        let element = unsafe { element::<Shared, BYTES, DWORDS>(at.host, offset) };
         for k in 0..DWORDS {
             rows[k].0[l] = element[k];
         }
@@ -335,14 +336,14 @@ fn store_near<const BYTES: usize, const DWORDS: usize>(
     if at.in_order {
         for l in 0..32 {
             // SAFETY: who made `at` has checked that 32 elements from here on are inside one writable space.
-            unsafe { set_element::<BYTES, DWORDS>(at.host, l * BYTES, rows, l) };
+            unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, l * BYTES, rows, l) };
         }
         return;
     }
     for l in 0..32 {
         if exec >> l & 1 == 1 {
             // SAFETY: who made `at` has checked the lowest and the highest address of active lanes.
-            unsafe { set_element::<BYTES, DWORDS>(at.host, at.offsets.0[l] as usize, rows, l) };
+            unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, at.offsets.0[l] as usize, rows, l) };
         }
     }
 }
@@ -362,24 +363,24 @@ pub(super) fn sums(base: u64, offsets: &Row) -> Addresses {
 /// # Safety
 /// The bytes can be read.
 #[inline(always)]
-pub(super) unsafe fn element<const BYTES: usize, const DWORDS: usize>(
+pub(super) unsafe fn element<A: Access, const BYTES: usize, const DWORDS: usize>(
     base: *const u8,
     offset: usize,
 ) -> [u32; DWORDS] {
     // SAFETY: by the contract.
     unsafe {
         match BYTES {
-            1 => [access::load_u8_at(base, offset) as u32; DWORDS],
-            2 => [access::load_u16_at(base, offset) as u32; DWORDS],
+            1 => [A::load_u8(base, offset) as u32; DWORDS],
+            2 => [A::load_u16(base, offset) as u32; DWORDS],
             _ => {
                 let mut element = [0; DWORDS];
                 // Pairs are one access: those of a lane's 64 bits are not torn where they are aligned.
                 for k in (0..DWORDS - DWORDS % 2).step_by(2) {
-                    let pair = access::load_u64_at(base, offset + 4 * k);
+                    let pair = A::load_u64(base, offset + 4 * k);
                     (element[k], element[k + 1]) = (pair as u32, (pair >> 32) as u32);
                 }
                 if DWORDS % 2 == 1 {
-                    element[DWORDS - 1] = access::load_u32_at(base, offset + 4 * (DWORDS - 1));
+                    element[DWORDS - 1] = A::load_u32(base, offset + 4 * (DWORDS - 1));
                 }
                 element
             }
@@ -392,7 +393,7 @@ pub(super) unsafe fn element<const BYTES: usize, const DWORDS: usize>(
 /// # Safety
 /// The bytes can be written.
 #[inline(always)]
-pub(super) unsafe fn set_element<const BYTES: usize, const DWORDS: usize>(
+pub(super) unsafe fn set_element<A: Access, const BYTES: usize, const DWORDS: usize>(
     base: *mut u8,
     offset: usize,
     rows: &[Row; DWORDS],
@@ -401,15 +402,15 @@ pub(super) unsafe fn set_element<const BYTES: usize, const DWORDS: usize>(
     // SAFETY: by the contract.
     unsafe {
         match BYTES {
-            1 => access::store_u8_at(base, offset, rows[0].0[l] as u8),
-            2 => access::store_u16_at(base, offset, rows[0].0[l] as u16),
+            1 => A::store_u8(base, offset, rows[0].0[l] as u8),
+            2 => A::store_u16(base, offset, rows[0].0[l] as u16),
             _ => {
                 for k in (0..DWORDS - DWORDS % 2).step_by(2) {
                     let pair = rows[k].0[l] as u64 | (rows[k + 1].0[l] as u64) << 32;
-                    access::store_u64_at(base, offset + 4 * k, pair);
+                    A::store_u64(base, offset + 4 * k, pair);
                 }
                 if DWORDS % 2 == 1 {
-                    access::store_u32_at(base, offset + 4 * (DWORDS - 1), rows[DWORDS - 1].0[l]);
+                    A::store_u32(base, offset + 4 * (DWORDS - 1), rows[DWORDS - 1].0[l]);
                 }
             }
         }

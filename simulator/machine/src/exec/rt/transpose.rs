@@ -42,7 +42,7 @@ pub unsafe fn store_quads(fast: Option<Avx2>, to: *mut u8, rows: &[Row; 4]) {
 unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [Row; 4]) {
     for l in 0..32 {
         // SAFETY: by the contract.
-        let element = unsafe { super::memory::element::<16, 4>(from, 16 * l) };
+        let element = unsafe { super::memory::element::<access::Shared, 16, 4>(from, 16 * l) };
         for (row, value) in rows.iter_mut().zip(element) {
             row.0[l] = value;
         }
@@ -55,7 +55,7 @@ unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [Row; 4]) {
 unsafe fn store_quads_anywhere(to: *mut u8, rows: &[Row; 4]) {
     for l in 0..32 {
         // SAFETY: by the contract.
-        unsafe { super::memory::set_element::<16, 4>(to, 16 * l, rows, l) };
+        unsafe { super::memory::set_element::<access::Shared, 16, 4>(to, 16 * l, rows, l) };
     }
 }
 
