@@ -214,7 +214,7 @@ impl Launch {
                 layout,
                 mode,
                 sgprs: vec![(0, self.user_sgprs.clone())],
-                vgprs: wavesim::machine::VGPRS as u16,
+                vgprs: wavesim::state::VGPRS as u16,
             },
             entry_pc: given.entry_offset,
             code_base: self.code_address,

@@ -5,7 +5,7 @@ use wavesim::arch::Arch;
 use wavesim::asm::{NoSymbols, Options, parse};
 use wavesim::exec::interp;
 use wavesim::exec::context::Context;
-use wavesim::machine::{Row, Wave, Workgroup};
+use wavesim::state::{LaneVec, Wave, Workgroup};
 use wavesim::memory::Memory;
 
 const BASE: u64 = 0x10_0000;
@@ -25,7 +25,7 @@ fn main() {
     let mut wave = Wave::new(32);
     wave.set_sgpr(4, BASE as u32);
     wave.set_sgpr(5, 0);
-    wave.set_row(0, 0, Row(std::array::from_fn(|lane| 4 * lane as u32)));
+    wave.set_row(0, 0, LaneVec(std::array::from_fn(|lane| 4 * lane as u32)));
     let mut context = Context {
         memory: &memory,
         lds: &mut [],

@@ -8,7 +8,7 @@ pub use wavesim_files as files;
 pub use wavesim_inspect::{check, conform, trace};
 pub use wavesim_isa::{arch, codec, inst, operand, tables};
 pub use wavesim_loader as loader;
-pub use wavesim_machine::{fault, isa, machine, memory};
+pub use wavesim_machine::{fault, isa, memory, state};
 
 /// Lowered code, and the engines that run it.
 pub mod exec {

@@ -25,7 +25,7 @@ use wavesim::conform::run::semantics;
 use wavesim::exec::machine_ops::Event;
 use wavesim::exec::program::Program;
 use wavesim::exec::{interp, reference};
-use wavesim::machine::{VGPRS, Wave};
+use wavesim::state::{VGPRS, Wave};
 
 const LDS: usize = 1024;
 const GLOBAL: usize = 4096;

@@ -18,10 +18,10 @@ use wavesim::loader::code_object::{self, Wish};
 use wavesim::loader::launch::{self, Wanted};
 use wavesim::loader::prepared::{Prepared, Shape, Source};
 use wavesim::loader::request;
-use wavesim::machine::{VGPRS, Wave};
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{self, Budget, InitialState, Layout, Registers};
 use wavesim::sched::group::Group;
+use wavesim::state::{VGPRS, Wave};
 use wavesim::text;
 
 /// Takes any bytes.
@@ -124,7 +124,7 @@ pub fn count_whole_run(data: &[u8]) -> u64 {
     let registers = random::wave(rng, wave_size);
     let fill = |wave: &mut Wave| {
         for half in 0..wave.halves() {
-            (0..VGPRS).for_each(|reg| wave.set_row(half, reg, *registers.row(half, reg)));
+            (0..VGPRS).for_each(|reg| wave.set_lane_vec(half, reg, *registers.lane_vec(half, reg)));
         }
     };
     group.start([0; 3]);

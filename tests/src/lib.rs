@@ -20,9 +20,9 @@ use wavesim::exec::Context;
 use wavesim::fault::Fault;
 use wavesim::inst::Inst;
 use wavesim::loader::prepared::{Prepared, Source};
-use wavesim::machine::Workgroup;
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{self, Schedule};
+use wavesim::state::Workgroup;
 use wavesim::text::{self, Options, TextKernel};
 
 /// The workspace.

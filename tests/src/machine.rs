@@ -9,7 +9,7 @@ use wavesim::exec::machine_ops::Event;
 use wavesim::exec::program::Program;
 use wavesim::exec::{interp, reference};
 use wavesim::inst::Inst;
-use wavesim::machine::{VGPRS, Wave};
+use wavesim::state::{VGPRS, Wave};
 
 /// What executes an instruction.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +93,7 @@ fn same_memory_but_for_nan(x: &[u8], y: &[u8]) -> bool {
 /// payload from different operands.
 pub fn differing_vgpr(a: (&Wave, usize), b: (&Wave, usize)) -> Option<usize> {
     let value = |(wave, half): (&Wave, usize), reg: usize, lane: usize| {
-        if reg < VGPRS { wave.row(half, reg).0[lane] } else { 0 }
+        if reg < VGPRS { wave.lane_vec(half, reg).0[lane] } else { 0 }
     };
     let same = |reg: usize, lane: usize| {
         let (x, y) = (value(a, reg, lane), value(b, reg, lane));
@@ -107,7 +107,7 @@ pub fn differing_vgpr(a: (&Wave, usize), b: (&Wave, usize)) -> Option<usize> {
 pub fn compare(start: &Machine, compiled: &Machine, reference: &Machine, float: bool) -> Option<String> {
     let size = start.wave.size;
     for reg in 0..VGPRS as u32 {
-        let rows = |m: &Machine| [0, size as usize / 32 - 1].map(|half| *m.wave.row(half, reg as usize));
+        let rows = |m: &Machine| [0, size as usize / 32 - 1].map(|half| *m.wave.lane_vec(half, reg as usize));
         if rows(compiled) == rows(reference) {
             continue;
         }

@@ -5,7 +5,7 @@ use isa_spec::tables::{ArchTable, Entry, EntryId, MAX_FIELDS, Role};
 use std::sync::LazyLock;
 use wavesim::arch::Arch;
 use wavesim::inst::Inst;
-use wavesim::machine::{Row, VGPRS, Wave};
+use wavesim::state::{LaneVec, VGPRS, Wave};
 
 /// Splitmix64: deterministic, so a failure is found again by its seed.
 #[derive(Debug, Clone)]
@@ -195,11 +195,11 @@ pub fn wave(rng: &mut Rng, size: u32) -> Wave {
     for half in 0..wave.halves() {
         for reg in 0..VGPRS {
             let at = rng.below(POOL.len() as u64 - 32) as usize;
-            let mut row = Row([POOL[at]; 32]);
+            let mut row = LaneVec([POOL[at]; 32]);
             if !rng.chance(8) {
                 row.0.copy_from_slice(&POOL[at..at + 32]);
             }
-            wave.set_row(half, reg, row);
+            wave.set_lane_vec(half, reg, row);
         }
     }
     for code in 0..128 {

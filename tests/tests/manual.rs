@@ -9,7 +9,7 @@ use wavesim::exec::program::Program;
 use wavesim::exec::reference;
 use wavesim::fault::FaultKind;
 use wavesim::inst::Inst;
-use wavesim::machine::Wave;
+use wavesim::state::Wave;
 use wavesim_tests::{inst, with_context};
 
 const BASE: u64 = 0x10_0000;

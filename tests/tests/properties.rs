@@ -10,8 +10,8 @@ use wavesim::arch::Arch;
 use wavesim::conform::run::semantics;
 use wavesim::exec::reference;
 use wavesim::inst::Inst;
-use wavesim::machine::Wave;
-use wavesim::machine::wave::{SGPRS, VGPRS};
+use wavesim::state::Wave;
+use wavesim::state::wave::{SGPRS, VGPRS};
 use wavesim_tests::machine::{differing_vgpr, same_but_for_nan};
 use wavesim_tests::random::{self, Rng};
 use wavesim_tests::{inst, with_context};
@@ -190,7 +190,7 @@ fn a_wave64_is_two_halves() {
                 let mut whole = random::wave(&mut rng, 64);
                 let half = |at: usize| {
                     let mut wave = Wave::new(32);
-                    (0..VGPRS).for_each(|reg| wave.set_row(0, reg, *whole.row(at, reg)));
+                    (0..VGPRS).for_each(|reg| wave.set_lane_vec(0, reg, *whole.lane_vec(at, reg)));
                     wave.sgprs = whole.sgprs;
                     wave.scc = whole.scc;
                     wave.mode = whole.mode;

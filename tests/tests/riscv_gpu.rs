@@ -11,9 +11,9 @@ use wavesim::exec::Context;
 use wavesim::exec::machine_ops::Event;
 use wavesim::exec::reference;
 use wavesim::inst::Inst;
-use wavesim::machine::wave::{EXEC_LO, NULL, SGPRS};
-use wavesim::machine::{Wave, Workgroup};
 use wavesim::memory::{Memory, word_address};
+use wavesim::state::wave::{EXEC_LO, NULL, SGPRS};
+use wavesim::state::{Wave, Workgroup};
 use wavesim_tests::random::Rng;
 
 const ARCH: Arch = Arch::RiscvGpu;
@@ -129,7 +129,7 @@ fn handlers_equal_the_evaluator() {
                 continue;
             }
             for reg in 0..REGISTERS as usize {
-                assert_eq!(a.row(0, reg), b.row(0, reg), "{what}: x{reg}");
+                assert_eq!(a.lane_vec(0, reg), b.lane_vec(0, reg), "{what}: x{reg}");
             }
             assert_eq!(a.sgprs[..SGPRS], b.sgprs[..SGPRS], "{what}");
             assert_eq!((a.pc, a.masks), (b.pc, b.masks), "{what}");
@@ -396,7 +396,7 @@ fn instructions_do_what_rv32i_says() {
             assert_eq!(done, Ok(()), "{what}");
             whole += 1;
             for reg in 0..REGISTERS as usize {
-                assert_eq!(wave.row(0, reg), expected.row(0, reg), "{what}: x{reg}");
+                assert_eq!(wave.lane_vec(0, reg), expected.lane_vec(0, reg), "{what}: x{reg}");
             }
             assert_eq!(wave.sgprs[..SGPRS], expected.sgprs[..SGPRS], "{what}");
             // The program counter has 32 bits, in bytes of code 34.

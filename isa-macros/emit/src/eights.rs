@@ -47,10 +47,10 @@ impl<'a> Eights<'a> {
             let (row, list) = (format_ident!("eights{at}"), format_ident!("args{at}"));
             let (count, nth) = (args.len(), 0..args.len());
             let values = args.iter().map(|arg| emit.expr(arg));
-            rows.extend(quote! { let mut #row = Row::ZERO; });
-            lists.extend(quote! { let mut #list = [rt::Eight::ZERO; #count]; });
+            rows.extend(quote! { let mut #row = LaneVec::ZERO; });
+            lists.extend(quote! { let mut #list = [rt::U32x8::ZERO; #count]; });
             fill.extend(quote! { #(#list[#nth].0[k] = #values;)* });
-            call.extend(quote! { rt::select_bytes_eight(#list).put(&mut #row, eight); });
+            call.extend(quote! { rt::select_bytes_x8(#list).put(&mut #row, eight); });
         }
         quote! {
             #rows

@@ -233,7 +233,7 @@ pub fn handler(at: usize, op: &Operation, host: Host) -> TokenStream {
         Shape::Lane => lane(op, &emit, &widths, Path::Any),
         _ => once(&emit),
     };
-    // The way of most instructions, without a word about what they do not use.
+    // Most instructions, without what they do not use.
     let plain = if is_scalar(op) {
         Some(once(&Emit { plain_scalars: true, ..emit.clone() }))
     } else {
@@ -252,7 +252,7 @@ pub fn handler(at: usize, op: &Operation, host: Host) -> TokenStream {
     let fast = |name: &Ident, mode: TokenStream, flushing: Option<&[TokenStream]>, plain: bool| {
         if halved {
             let one = format_ident!("{name}_half");
-            let any = if is_block(sem) { format_ident!("{name}_slow") } else { name.clone() };
+            let any = if is_block(sem) { format_ident!("{name}_general") } else { name.clone() };
             let block = Block::of(sem).map(|block| {
                 let watched = format_ident!("{name}_watched");
                 let (moved, seen) = (block.tokens(&emit, false, &watched), block.tokens(&emit, true, &any));
@@ -297,7 +297,7 @@ pub fn handler(at: usize, op: &Operation, host: Host) -> TokenStream {
                 pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
             };
         }
-        let [slow, scalars] = ["slow", "scalars"].map(|way| format_ident!("{name}_{way}"));
+        let [slow, scalars] = ["general", "broadcast"].map(|variant| format_ident!("{name}_{variant}"));
         // Nothing but the body's own registers in the first function: what calls others is one of its own, and called last.
         let (shortcut, rest) = match flushing {
             None => (quote! { #mode unsafe { #short(cx, op, &m) } }, quote! {}),
@@ -309,7 +309,7 @@ pub fn handler(at: usize, op: &Operation, host: Host) -> TokenStream {
                 };
                 let unsettled = format_ident!("{name}_unsettled");
                 let first = quote! {
-                    if unsafe { rt::are_clean(cx, [#(#sources),*]) } {
+                    if unsafe { rt::have_no_denormals(cx, [#(#sources),*]) } {
                         let m = #settled;
                         return unsafe { #short(cx, op, &m) };
                     }
@@ -415,14 +415,14 @@ fn variant(at: usize, op: &Operation, mode: &str) -> Ident {
     format_ident!("op{at}_{}", if own { mode } else { "keep" })
 }
 
-/// The functions that run an operation in a mode, by `Way`; in waves of 64 (`wide`) each is the one for any operands.
-pub fn ways(at: usize, op: &Operation, mode: &str, wide: bool) -> [Ident; 3] {
+/// The functions that run an operation in a mode, by `Variant`; in waves of 64 (`wide`) each is the one for any operands.
+pub fn variants(at: usize, op: &Operation, mode: &str, wide: bool) -> [Ident; 3] {
     let plain = variant(at, op, mode);
     let lanes = has_plain(&op.sem);
     if mode == "base" || !(lanes || is_block(&op.sem) || is_scalar(op)) {
         return [plain.clone(), plain.clone(), plain];
     }
-    let [any, scalars] = ["slow", "scalars"].map(|way| format_ident!("{plain}_{way}"));
+    let [any, scalars] = ["general", "broadcast"].map(|variant| format_ident!("{plain}_{variant}"));
     let scalars = if lanes { scalars } else { any.clone() };
     if wide && !is_scalar(op) { [any.clone(), any.clone(), any] } else { [any, plain, scalars] }
 }
@@ -516,7 +516,7 @@ fn flushes(sem: &Semantics) -> bool {
 enum Path {
     /// All.
     Any,
-    /// Of `Way::Plain`, in a wave of 32: sources as they stand, no modifiers.
+    /// Of `Variant::Fast`, in a wave of 32: sources as they stand, no modifiers.
     Plain,
 }
 
@@ -632,7 +632,7 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
         let back = sources.iter().enumerate().map(|(at, (_, rows))| quote! { #rows = list[#at].1; });
         quote! {
             if op.flags & Op::MODIFY != 0 {
-                let mut list: [(usize, *const Row); #count] = [#(#list),*];
+                let mut list: [(usize, *const LaneVec); #count] = [#(#list),*];
                 exec = rt::modify(cx, op, half, exec, &mut list);
                 #(#back)*
             }
@@ -652,8 +652,8 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
     } else {
         quote! {}
     };
-    let old_rows = if preload {
-        quote! { let r_old = rt::old_rows(cx, file, op, half); }
+    let old_vecs = if preload {
+        quote! { let r_old = rt::old_vecs(cx, file, op, half); }
     } else {
         quote! {}
     };
@@ -684,7 +684,7 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
     };
     let declare_results = if writes_d0 {
         let names = (0..d_rows).map(|k| format_ident!("o{k}"));
-        quote! { #(let mut #names = Row::ZERO;)* }
+        quote! { #(let mut #names = LaneVec::ZERO;)* }
     } else {
         quote! {}
     };
@@ -694,7 +694,7 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
     let mut mask_end = TokenStream::new();
     let mut mask = |name: &str, end: TokenStream| {
         let (var, row) = (format_ident!("m_{name}"), format_ident!("k_{name}"));
-        masks.extend(quote! { let mut #row = Row::ZERO; });
+        masks.extend(quote! { let mut #row = LaneVec::ZERO; });
         mask_start.extend(quote! { let mut #var: u32 = 0; });
         mask_lane.extend(quote! { #row.0[l] = (#var & 1) << l; });
         mask_end.extend(quote! { let bits = rt::gather(&#row) & exec; #end });
@@ -764,7 +764,7 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
     };
     let one_half = quote! {
         #stage
-        #old_rows
+        #old_vecs
         #modify
         #vcc_in
         #declare_results
@@ -788,7 +788,7 @@ fn lane(op: &Operation, emit: &Emit<'_>, widths: &BTreeMap<Role, u32>, path: Pat
     };
     // Lowered for the plain path, run by the general one: a wave of 64, a host without vectors.
     let scalars = if !plain && has_plain(sem) {
-        quote! { if op.flags & Op::SCALARS != 0 { rt::broadcast(cx, op); } }
+        quote! { if op.flags & Op::BROADCAST != 0 { rt::broadcast(cx, op); } }
     } else {
         quote! {}
     };

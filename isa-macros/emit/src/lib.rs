@@ -134,7 +134,7 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
             pub mod #name {
                 use wavesim_machine::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushRows, General, Mode};
                 use wavesim_machine::exec::op::{Op, Source};
-                use wavesim_machine::machine::Row;
+                use wavesim_machine::state::LaneVec;
                 #(#handlers)*
             }
         });
@@ -147,8 +147,8 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
     let dispatch = tables_of.iter().map(|&(mode, wide)| {
         let run = |(at, op)| {
             let module = format_ident!("h{}", at / PER_MODULE);
-            let ways = handler::ways(at, op, mode, wide);
-            quote! { #(#module::#ways),* }
+            let variants = handler::variants(at, op, mode, wide);
+            quote! { #(#module::#variants),* }
         };
         let list = set.operations.iter().enumerate().map(run);
         let name = format_ident!("{}{}", mode.to_uppercase(), if wide { "_64" } else { "" });

@@ -264,7 +264,7 @@ impl Access<'_> {
         let dwords = self.width.div_ceil(32) as usize;
         let addresses = self.addresses(emit, read, locals, base);
         if self.store {
-            let stored = quote! { let mut stored = [Row::ZERO; #dwords]; };
+            let stored = quote! { let mut stored = [LaneVec::ZERO; #dwords]; };
             let (before, call) = match &self.sum {
                 // What it stores to is not the lane loop's matter.
                 Some(sum) => (stored, self.either(sum, emit, &addresses)),
@@ -295,7 +295,7 @@ impl Access<'_> {
     /// LDS is small: its addresses are 32-bit offsets.
     fn no_addresses(&self) -> TokenStream {
         match self.space {
-            Space::Lds => quote! { Row::ZERO },
+            Space::Lds => quote! { LaneVec::ZERO },
             _ => quote! { [0u64; 32] },
         }
     }
@@ -336,10 +336,10 @@ impl Access<'_> {
                 quote! { rt::load_lds::<#bytes, #dwords>(cx, &addresses, exec, lane_base) }
             }
             (_, true) => {
-                quote! { rt::store_rows::<#bytes, #dwords>(cx, rt::Space::#space, &addresses, exec, lane_base, &stored) }
+                quote! { rt::store_vecs::<#bytes, #dwords>(cx, rt::Space::#space, &addresses, exec, lane_base, &stored) }
             }
             (_, false) => {
-                quote! { rt::load_rows::<#bytes, #dwords>(cx, rt::Space::#space, &addresses, exec, lane_base) }
+                quote! { rt::load_vecs::<#bytes, #dwords>(cx, rt::Space::#space, &addresses, exec, lane_base) }
             }
         }
     }
@@ -350,7 +350,7 @@ impl Access<'_> {
         let offsets = format_ident!("r_{}", super::expr::role_name(sum.offsets));
         let saddr = emit.scalar(Role::SAddr, super::handler::role_width(emit.sem, Role::SAddr));
         let base = sum.base(emit, saddr);
-        let near = if self.store {
+        let window = if self.store {
             quote! { rt::store_offsets::<#bytes, #dwords>(cx, base, #offsets, exec, lane_base, &stored) }
         } else {
             quote! { rt::load_offsets::<#bytes, #dwords>(cx, base, #offsets, exec, lane_base) }
@@ -359,9 +359,9 @@ impl Access<'_> {
         match sum.unless {
             Some(unless) => {
                 let unless = emit.expr(unless);
-                quote! { if #unless != 0 { #addresses #call } else { #base #near } }
+                quote! { if #unless != 0 { #addresses #call } else { #base #window } }
             }
-            None => quote! { { #base #near } },
+            None => quote! { { #base #window } },
         }
     }
 }

@@ -16,7 +16,7 @@ use wavesim_isa::operand;
 use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::exec::lower;
 use wavesim_machine::isa::{self, OpInfo};
-use wavesim_machine::machine::Wave;
+use wavesim_machine::state::Wave;
 
 /// What the instruction at the PC means, and what that comes to in the chosen lane, or in those of `lanes`.
 pub fn explain(
@@ -224,7 +224,7 @@ fn operand_value(
             let text = show(&|k| w.vgpr(focus.lane, (r + k) as u32));
             Some((name, register_name(arch, File::Vgpr, r, dwords), text))
         }
-        operand::Code::Sgpr(r) if r as usize == wavesim_machine::machine::wave::NULL => {
+        operand::Code::Sgpr(r) if r as usize == wavesim_machine::state::wave::NULL => {
             Some((name, "null".to_string(), "0".to_string()))
         }
         operand::Code::Sgpr(r) => {

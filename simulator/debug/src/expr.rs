@@ -8,7 +8,7 @@ use wavesim_array::{DType, Num};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::{Machine, register_number};
 use wavesim_machine::exec::hwreg;
-use wavesim_machine::machine::wave::{EXEC_LO, M0, VCC_LO};
+use wavesim_machine::state::wave::{EXEC_LO, M0, VCC_LO};
 
 /// A value: an integer or a float.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,8 +8,8 @@ use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{Group, Status};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::Fault;
-use wavesim_machine::machine::Wave;
 use wavesim_machine::memory::{MemError, Memory};
+use wavesim_machine::state::Wave;
 
 /// Steps between checkpoints at first.
 const INTERVAL: u64 = 1024;

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use wavesim_array::{DType, show};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{File, register_name};
-use wavesim_machine::machine::Wave;
+use wavesim_machine::state::Wave;
 
 /// `line 12: v_add_f32 …` or, without source, `pc 0x30: …`.
 pub fn instruction(machine: &Machine<'_>, pc: u64) -> String {
@@ -98,7 +98,7 @@ pub fn registers(machine: &Machine<'_>, focus: Focus) -> String {
             w.exec(),
             w.vcc(),
             w.scc,
-            w.sgprs[wavesim_machine::machine::wave::M0],
+            w.sgprs[wavesim_machine::state::wave::M0],
             w.mode
         ),
     };
@@ -158,7 +158,7 @@ pub fn register(
         Register::Sgpr(first, count) => {
             let mask = matches!(
                 first as usize,
-                wavesim_machine::machine::wave::VCC_LO | wavesim_machine::machine::wave::EXEC_LO
+                wavesim_machine::state::wave::VCC_LO | wavesim_machine::state::wave::EXEC_LO
             );
             let step = if mask && count == 2 { 2 } else { step };
             for r in (first..first + count).step_by(step as usize) {

@@ -11,8 +11,8 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow, Handlers};
 use wavesim_machine::fault::FaultKind;
 use wavesim_machine::isa;
-use wavesim_machine::machine::host::Avx2;
-use wavesim_machine::machine::{VGPRS, Wave};
+use wavesim_machine::state::host::Avx2;
+use wavesim_machine::state::{VGPRS, Wave};
 
 /// Whether the host has what the fast handlers are compiled for.
 pub fn host_is_fast() -> bool {

@@ -11,9 +11,9 @@ use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::watch::{Access, Watch};
 use wavesim_machine::exec::rt::{Cx, Flow};
-use wavesim_machine::machine::host::Avx2;
-use wavesim_machine::machine::{Wave, Workgroup};
 use wavesim_machine::memory::Memory;
+use wavesim_machine::state::host::Avx2;
+use wavesim_machine::state::{Wave, Workgroup};
 
 /// An instruction about to run, or just run, on a wave.
 pub struct Step<'s> {

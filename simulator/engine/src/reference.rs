@@ -17,9 +17,9 @@ use wavesim_machine::exec::machine_ops::{self, Event};
 use wavesim_machine::exec::output;
 use wavesim_machine::fault::FaultKind;
 use wavesim_machine::isa::OpInfo;
-use wavesim_machine::machine::wave::{EXEC_LO, M0, NULL, VCC_LO};
-use wavesim_machine::machine::{Wave, Workgroup};
 use wavesim_machine::memory::{self, MemError, Memory, PRIVATE_BASE, SHARED_BASE};
+use wavesim_machine::state::wave::{EXEC_LO, M0, NULL, VCC_LO};
+use wavesim_machine::state::{Wave, Workgroup};
 
 /// Executes `inst` with `sem` (its first half's meaning) and, for VOPD, `sem_y`. The wave's PC moves on, or jumps.
 pub fn step(

@@ -4,8 +4,8 @@
 use super::code_object::Kernel;
 use wavesim_engine::sched::dispatch::{InitialState, Layout};
 use wavesim_isa::arch::Arch;
-use wavesim_machine::machine::VGPRS;
 use wavesim_machine::memory::{AllocError, Memory};
+use wavesim_machine::state::VGPRS;
 
 /// The launch's shape, as the hidden arguments and the packet tell it.
 #[derive(Debug, Clone, Copy)]

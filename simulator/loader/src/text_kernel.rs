@@ -5,8 +5,8 @@ use super::prepared::{Buffer, Prepared, Shape, Source};
 use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::program::{Program, TooLarge};
-use wavesim_machine::machine::VGPRS;
 use wavesim_machine::memory::{AllocError, Memory};
+use wavesim_machine::state::VGPRS;
 use wavesim_text::TextKernel;
 use wavesim_text::header::{Abi, Arg};
 

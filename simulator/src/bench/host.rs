@@ -1,6 +1,6 @@
 //! What the host can do, measured beside the workloads: the interpreter's bounds.
 
-use wavesim_machine::machine::Row;
+use wavesim_machine::state::LaneVec;
 
 /// Rates of this host, one thread.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ pub struct Host {
 macro_rules! row_loop {
     ($name:ident, $($feature:literal)?, |$a:ident, $b:ident, $c:ident| $value:expr) => {
         $(#[cfg_attr(target_arch = "x86_64", target_feature(enable = $feature))])?
-        fn $name(file: &mut [Row], rounds: usize) {
+        fn $name(file: &mut [LaneVec], rounds: usize) {
             for round in 0..rounds {
                 // Registers walk through 64 rows: sources and result differ from instruction to instruction.
                 let at = round * 4 & 63;
@@ -40,8 +40,8 @@ row_loop!(add_base, , |a, b, _c| a + b);
 /// Instructions in one measured call.
 const ROUNDS: usize = 1 << 16;
 
-fn rate(mut run: impl FnMut(&mut [Row], usize)) -> f64 {
-    let mut file = vec![Row([0x3f00_0000; 32]); 64];
+fn rate(mut run: impl FnMut(&mut [LaneVec], usize)) -> f64 {
+    let mut file = vec![LaneVec([0x3f00_0000; 32]); 64];
     run(&mut file, ROUNDS);
     let seconds = super::median(0.05, || {
         run(&mut file, ROUNDS);
@@ -55,7 +55,7 @@ fn rate(mut run: impl FnMut(&mut [Row], usize)) -> f64 {
 pub fn measure() -> Host {
     let fast = wavesim_engine::interp::host_is_fast();
     let pick = |is_fma: bool| {
-        move |file: &mut [Row], rounds: usize| match (fast, is_fma) {
+        move |file: &mut [LaneVec], rounds: usize| match (fast, is_fma) {
             // SAFETY: the host has the features.
             (true, true) => unsafe { fma_fast(file, rounds) },
             // SAFETY: the host has the features.

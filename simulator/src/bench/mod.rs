@@ -113,7 +113,7 @@ impl Prepared {
                 },
                 mode: kernel.rsrc1 >> 12 & 0xff,
                 sgprs: vec![(0, vec![at as u32, (at >> 32) as u32])],
-                vgprs: wavesim_machine::machine::VGPRS as u16,
+                vgprs: wavesim_machine::state::VGPRS as u16,
             },
             entry_pc: kernel.entry - kernel.text.0,
             code_base: 0,

@@ -10,7 +10,7 @@ use std::path::Path;
 use wavesim_debug::stops::status_text;
 use wavesim_debug::view;
 use wavesim_machine::exec::effects::{File, register_name};
-use wavesim_machine::machine::wave::M0;
+use wavesim_machine::state::wave::M0;
 
 /// Colours only where the user has not asked for none (no-color.org).
 fn colour(style: Style, colour: Color) -> Style {

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wavesim_isa::arch::machine::VectorFile;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::fault::{Fault, FaultKind};
-use wavesim_machine::machine::VGPRS;
-use wavesim_machine::machine::wave::VCC_LO;
 use wavesim_machine::memory::Memory;
+use wavesim_machine::state::VGPRS;
+use wavesim_machine::state::wave::VCC_LO;
 
 /// A launch.
 pub struct Dispatch<'a> {

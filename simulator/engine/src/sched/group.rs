@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::fault::{Fault, FaultKind};
-use wavesim_machine::machine::{Wave, Workgroup};
 use wavesim_machine::memory::Memory;
+use wavesim_machine::state::{Wave, Workgroup};
 
 /// Instructions a wave runs before the next one's turn.
 const TURN: u64 = 4096;

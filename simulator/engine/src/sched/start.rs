@@ -2,7 +2,7 @@
 
 use super::dispatch::{Dispatch, Layout};
 use wavesim_isa::arch::machine::Held;
-use wavesim_machine::machine::{Row, Wave};
+use wavesim_machine::state::{LaneVec, Wave};
 
 /// Operand code of ttmp0.
 const TTMP0: u32 = 108;
@@ -53,8 +53,8 @@ fn position(block: [u32; 3], item: u32) -> [u32; 3] {
 
 /// X, Y and Z of as many work-items as there are lanes, from `at` on, which is then behind the last. (A division for each lane is
 /// an eighth of a short wave.)
-fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [Row; 3] {
-    let mut out = [Row::ZERO; 3];
+fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [LaneVec; 3] {
+    let mut out = [LaneVec::ZERO; 3];
     let [x, y, z] = &mut out;
     let mut lane = 0;
     while lane < lanes {
@@ -75,11 +75,11 @@ fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [Row; 3] {
     out
 }
 
-fn item_ids(layout: &Layout, wave: &mut Wave, half: usize, at: &[Row; 3]) {
+fn item_ids(layout: &Layout, wave: &mut Wave, half: usize, at: &[LaneVec; 3]) {
     match layout {
         Layout::Text { item_ids, .. } => {
             for dim in (0..3).filter(|&d| item_ids[d]) {
-                wave.set_row(half, dim, at[dim]);
+                wave.set_lane_vec(half, dim, at[dim]);
             }
         }
         // Ten bits each in v0, from X up (AMDGPUUsage, *Initial Kernel Execution State*: always packed from gfx11 on).
@@ -89,7 +89,7 @@ fn item_ids(layout: &Layout, wave: &mut Wave, half: usize, at: &[Row; 3]) {
             for dim in 1..used {
                 packed.0.iter_mut().zip(at[dim].0).for_each(|(v, at)| *v |= at << (10 * dim));
             }
-            wave.set_row(half, 0, packed);
+            wave.set_lane_vec(half, 0, packed);
         }
         Layout::Own(_) => {}
     }

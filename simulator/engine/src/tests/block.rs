@@ -9,9 +9,9 @@ use wavesim_machine::exec::lower::Lowered;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::rt::watch::{Access, Watch};
 use wavesim_machine::exec::rt::{Cx, Flow};
-use wavesim_machine::machine::host::Avx2;
-use wavesim_machine::machine::{Row, Wave, Workgroup};
 use wavesim_machine::memory::Memory;
+use wavesim_machine::state::host::Avx2;
+use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
 const BYTES: usize = 1024;
 
@@ -27,9 +27,9 @@ enum By {
 }
 
 /// Result, registers, memory and LDS after one instruction, and the lanes' accesses if they were watched.
-type After = (Result<(), Event>, Vec<Row>, Vec<u8>, Vec<Access>);
+type After = (Result<(), Event>, Vec<LaneVec>, Vec<u8>, Vec<Access>);
 
-fn after(by: By, inst: &Inst, lanes: &Row, exec: u32) -> After {
+fn after(by: By, inst: &Inst, lanes: &LaneVec, exec: u32) -> After {
     let bytes: Vec<u8> = (0..BYTES as u32).map(|b| (b.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
     let mut memory = Memory::new(1 << 20).expect("a small memory");
     let base = memory.alloc(BYTES as u64, 256, "buffer").expect("room");
@@ -38,9 +38,9 @@ fn after(by: By, inst: &Inst, lanes: &Row, exec: u32) -> After {
     let mut wave = Wave::new(32);
     wave.set_exec(exec as u64);
     (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
-    wave.set_row(0, 0, *lanes);
+    wave.set_lane_vec(0, 0, *lanes);
     for reg in 1..12 {
-        wave.set_row(0, reg, Row(std::array::from_fn(|l| 0x0101_0000 * reg as u32 + l as u32)));
+        wave.set_lane_vec(0, reg, LaneVec(std::array::from_fn(|l| 0x0101_0000 * reg as u32 + l as u32)));
     }
     let mut context = Context {
         memory: &memory,
@@ -93,7 +93,7 @@ fn after(by: By, inst: &Inst, lanes: &Row, exec: u32) -> After {
     let mut both = vec![0; BYTES];
     memory.read(base, &mut both).expect("inside");
     both.extend(lds);
-    (result, (0..12).map(|reg| *wave.row(0, reg)).collect(), both, log)
+    (result, (0..12).map(|reg| *wave.lane_vec(0, reg)).collect(), both, log)
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn blocks_are_their_lanes() {
         let inst = parse(&text, &Options::new(Arch::Rdna3), &NoSymbols).expect(&text).inst;
         for (number, pattern) in patterns.iter().enumerate() {
             for exec in [u32::MAX, 0x7fff_ffff, 0xffff_0000, 0] {
-                let lanes = Row(std::array::from_fn(|l| pattern(l as u32)));
+                let lanes = LaneVec(std::array::from_fn(|l| pattern(l as u32)));
                 let by = |by| after(by, &inst, &lanes, exec);
                 let (fast, portable) = (by(By::Fast), by(By::Portable));
                 let (watched, slowly) = (by(By::Watched { fast: true }), by(By::Watched { fast: false }));

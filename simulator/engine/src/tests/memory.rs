@@ -4,8 +4,8 @@ use crate::interp;
 use wavesim_asm::{NoSymbols, Options, parse};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::Context;
-use wavesim_machine::machine::{Row, Wave, Workgroup};
 use wavesim_machine::memory::Memory;
+use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
 /// Offsets that are in order modulo 32 bits only: the eight lanes in which they wrap are at both ends of 4 GiB.
 #[test]
@@ -30,7 +30,7 @@ fn offsets_do_not_wrap_into_each_other() {
         let mut wave = Wave::new(32);
         wave.set_exec(u32::MAX as u64);
         (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
-        wave.set_row(0, 0, Row(std::array::from_fn(|lane| offset(lane as u32))));
+        wave.set_lane_vec(0, 0, LaneVec(std::array::from_fn(|lane| offset(lane as u32))));
         let mut context = Context {
             memory: &memory,
             lds: &mut [],
@@ -44,6 +44,6 @@ fn offsets_do_not_wrap_into_each_other() {
             true => interp::step_portably(Arch::Rdna3, &inst, &mut wave, &mut context),
         };
         assert!(matches!(result, Some(Ok(()))));
-        assert_eq!(wave.row(0, 1).0, std::array::from_fn(|lane| 100 + lane as u32));
+        assert_eq!(wave.lane_vec(0, 1).0, std::array::from_fn(|lane| 100 + lane as u32));
     }
 }

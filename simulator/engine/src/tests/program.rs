@@ -6,8 +6,8 @@ use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::machine::{Wave, Workgroup};
 use wavesim_machine::memory::Memory;
+use wavesim_machine::state::{Wave, Workgroup};
 
 /// What a wave holds when a program of some words has run.
 fn run(words: &[u32], size: u32) -> Wave {

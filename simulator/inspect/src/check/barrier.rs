@@ -80,7 +80,7 @@ impl Shadow {
             let arrives = match bi {
                 Bi::Barrier => true,
                 Bi::BarrierSignal | Bi::BarrierSignalIsFirst => {
-                    *number as i32 == wavesim_machine::machine::barrier::WORKGROUP
+                    *number as i32 == wavesim_machine::state::barrier::WORKGROUP
                 }
                 _ => false,
             };

@@ -16,8 +16,8 @@ use wavesim_loader::prepared::Shape;
 use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::{Access, Place};
-use wavesim_machine::machine::wave::EXEC_LO;
-use wavesim_machine::machine::{VGPRS, Wave};
+use wavesim_machine::state::wave::EXEC_LO;
+use wavesim_machine::state::{VGPRS, Wave};
 
 struct Registers {
     /// Lanes written, by VGPR.

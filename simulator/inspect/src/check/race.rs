@@ -154,7 +154,7 @@ impl Shadow {
             let barrier = match bi {
                 Bi::Barrier => Some(0),
                 Bi::BarrierSignal | Bi::BarrierSignalIsFirst => {
-                    wavesim_machine::machine::Workgroup::index(*number as i32)
+                    wavesim_machine::state::Workgroup::index(*number as i32)
                 }
                 _ => None,
             };

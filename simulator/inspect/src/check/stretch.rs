@@ -9,7 +9,7 @@ use wavesim_engine::observe::{Done, Step};
 use wavesim_machine::exec::effects::{Class, Effects, File};
 use wavesim_machine::exec::machine_ops::does_nothing;
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::machine::wave::EXEC_LO;
+use wavesim_machine::state::wave::EXEC_LO;
 
 /// Longer ones are taken in parts: a program of straight lines would have too many that overlap.
 const LONGEST: usize = 128;

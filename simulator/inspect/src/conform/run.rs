@@ -11,10 +11,10 @@ use wavesim_isa::inst::Inst;
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::isa;
-use wavesim_machine::machine::Wave;
-use wavesim_machine::machine::Workgroup;
-use wavesim_machine::machine::wave::{M0, VCC_LO};
 use wavesim_machine::memory::Memory;
+use wavesim_machine::state::Wave;
+use wavesim_machine::state::Workgroup;
+use wavesim_machine::state::wave::{M0, VCC_LO};
 
 /// What executes the instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

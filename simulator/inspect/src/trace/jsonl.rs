@@ -13,7 +13,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{self, Effects, File, Use, register_name};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::Access;
-use wavesim_machine::machine::Wave;
+use wavesim_machine::state::Wave;
 
 /// Writes the trace as it happens.
 pub struct Jsonl<W> {

@@ -6,8 +6,8 @@ use wavesim_array::show;
 use wavesim_engine::observe::{Done, Observer, Step};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{File, register_name};
-use wavesim_machine::machine::Wave;
-use wavesim_machine::machine::wave::M0;
+use wavesim_machine::state::Wave;
+use wavesim_machine::state::wave::M0;
 use wavesim_text::print::{Print, PrintArg, PrintRegister};
 
 /// Shows what the directives ask for, when a wave is about to run the instruction behind them.

@@ -15,7 +15,7 @@ use wavesim_engine::observe::{Done, Observer, Step};
 use wavesim_machine::exec::effects::{self, Class, Effects, File};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::{Access, Place};
-use wavesim_machine::machine::wave::EXEC_LO;
+use wavesim_machine::state::wave::EXEC_LO;
 
 /// Bytes of a cache line (RDNA manuals: the vector L0 cache).
 const LINE_BYTES: u64 = 128;

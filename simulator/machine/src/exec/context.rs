@@ -1,7 +1,7 @@
 //! What an instruction reaches besides the registers of its wave. Both engines take it.
 
-use crate::machine::Workgroup;
 use crate::memory::Memory;
+use crate::state::Workgroup;
 
 /// Memory that an instruction reaches besides registers.
 pub struct Context<'a> {

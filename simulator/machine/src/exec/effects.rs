@@ -5,8 +5,8 @@
 //! that needs the wave's state: [`Use::relative`] marks it.
 
 use super::program::Program;
-use crate::machine::Wave;
-use crate::machine::wave::{EXEC_LO, M0, NULL, VCC_LO};
+use crate::state::Wave;
+use crate::state::wave::{EXEC_LO, M0, NULL, VCC_LO};
 use isa_spec::tables::Role;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;

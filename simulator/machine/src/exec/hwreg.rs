@@ -1,8 +1,8 @@
 //! Hardware registers: what S_GETREG reads and S_SETREG writes (RDNA3 and RDNA4 manuals, *Hardware Registers*). Their numbers are
 //! the XML's (`OPR_HWREG`); registers of units that are not modelled read zero.
 
-use crate::machine::{Wave, Workgroup};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
+use crate::state::{Wave, Workgroup};
 use isa_spec::tables::ArchTable;
 use std::sync::LazyLock;
 use wavesim_isa::arch::Arch;
@@ -128,7 +128,7 @@ mod tests {
     fn fields_stand_where_the_manuals_have_them() {
         let mut wave = Wave::new(64);
         wave.scc = 1;
-        wave.sgprs[crate::machine::wave::VCC_LO] = 1;
+        wave.sgprs[crate::state::wave::VCC_LO] = 1;
         let group = Workgroup::new(2);
         let get = |arch, number| get(arch, &wave, &group, 0x1_0000_0002, number);
         assert_eq!(get(Arch::Rdna3, 2), 1 << 16 | 1 << 11 | 1);

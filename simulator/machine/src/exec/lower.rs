@@ -1,9 +1,9 @@
 //! Instructions -> dense operations: operands resolved, constants broadcast into rows, modifiers put aside.
 
-use super::op::{Dpp, Ext, Op, Place, Source, Way};
+use super::op::{Dpp, Ext, Op, Place, Source, Variant};
 use super::validate;
 use crate::isa::{self, OpInfo};
-use crate::machine::wave::{
+use crate::state::wave::{
     CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, TEMP, VCC_LO, VGPRS,
 };
 use foldhash::{HashMap, HashMapExt};
@@ -46,7 +46,7 @@ pub struct Lowered {
     pub(super) ops: Vec<Op>,
     /// The pool of constants, in words. The first stand in the register files, for handlers to read like registers ([`Wave::install`]).
     ///
-    /// [`Wave::install`]: crate::machine::Wave::install
+    /// [`Wave::install`]: crate::state::Wave::install
     pub(super) consts: Vec<u32>,
     pub(super) exts: Vec<Ext>,
     seen_consts: HashMap<Vec<u32>, u32>,
@@ -98,7 +98,7 @@ impl Lowered {
             && let Some(mov) = mov(arch)
         {
             let save = Op {
-                code: Op::code_of(mov, Way::Plain),
+                code: Op::code_of(mov, Variant::Fast),
                 flags: 0,
                 d: TEMP as u16,
                 d1: 0,
@@ -212,13 +212,13 @@ impl Lowered {
             op.code = Op::BEYOND;
             return Ok(op);
         }
-        let way = match info.shape {
+        let variant = match info.shape {
             Shape::Scalar if info.staged => scalar(&op, info),
             _ if info.staged => lanes(&mut op, info.sources),
             _ if info.block => block(&op, info.sources),
-            _ => Way::Any,
+            _ => Variant::General,
         };
-        op.code = Op::code_of(operation, way);
+        op.code = Op::code_of(operation, variant);
         Ok(op)
     }
 
@@ -417,14 +417,14 @@ fn is_unmodified(op: &Op) -> bool {
 
 /// How a load or store runs that moves neighbours as a block: plainly if the lanes' part of the address and the data are vectors, and the
 /// wave's part is in SGPRs.
-fn block(op: &Op, dwords: [u8; 4]) -> Way {
+fn block(op: &Op, dwords: [u8; 4]) -> Variant {
     let vectors = [0, 2, 3].into_iter().all(|slot| dwords[slot] == 0 || op.src[slot].is_vector());
     let base = dwords[1] == 0 || is_ordinary_sgpr(op.src[1]);
-    if is_unmodified(op) && vectors && base { Way::Plain } else { Way::Any }
+    if is_unmodified(op) && vectors && base { Variant::Fast } else { Variant::General }
 }
 
 /// How a scalar instruction runs whose sources have so many registers: plainly if they and the result are in the scalar file.
-fn scalar(op: &Op, info: &OpInfo) -> Way {
+fn scalar(op: &Op, info: &OpInfo) -> Variant {
     // None with a meaning of its own.
     let d_inside =
         info.result == 0 || op.flags & Op::SCALAR_DEST != 0 && (op.d + info.result as u16) as usize <= NULL;
@@ -437,16 +437,16 @@ fn scalar(op: &Op, info: &OpInfo) -> Way {
     };
     let plain =
         op.flags & !Op::SCALAR_DEST == 0 && d_inside && op.src.into_iter().zip(info.sources).all(inside);
-    if plain { Way::Plain } else { Way::Any }
+    if plain { Variant::Fast } else { Variant::General }
 }
 
 /// How a lane's instruction runs: plainly if its sources are vectors, or SGPRs that become vectors. Turns the SGPRs among its sources into
 /// their hidden vectors, and lists them, unless they are too many.
-fn lanes(op: &mut Op, dwords: [u8; 4]) -> Way {
+fn lanes(op: &mut Op, dwords: [u8; 4]) -> Variant {
     // The mask source, and slots without an operand, have no registers to read.
     let read = |(source, dwords): &(Source, u8)| *dwords > 0 && !source.is_vector();
     if !is_unmodified(op) || !op.src.into_iter().zip(dwords).filter(read).all(|(s, _)| is_ordinary_sgpr(s)) {
-        return Way::Any;
+        return Variant::General;
     }
     let (mut list, mut used) = ([Op::NO_SCALAR; 4], 0);
     let mut src = op.src;
@@ -457,20 +457,20 @@ fn lanes(op: &mut Op, dwords: [u8; 4]) -> Way {
             if list[..used].contains(&sgpr) {
                 continue;
             }
-            let Some(free) = list.get_mut(used) else { return Way::Any };
+            let Some(free) = list.get_mut(used) else { return Variant::General };
             *free = sgpr;
             used += 1;
         }
-        let Some(copy) = Source::vector(SCALARS + first as usize) else { return Way::Any };
+        let Some(copy) = Source::vector(SCALARS + first as usize) else { return Variant::General };
         *source = copy;
     }
     op.src = src;
     if used == 0 {
-        return Way::Plain;
+        return Variant::Fast;
     }
-    op.flags |= Op::SCALARS;
+    op.flags |= Op::BROADCAST;
     op.imm = u32::from_le_bytes(list);
-    Way::Scalars
+    Variant::FastBroadcast
 }
 
 fn slot(role: Role) -> Option<usize> {

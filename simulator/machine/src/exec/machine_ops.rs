@@ -2,8 +2,8 @@
 
 use super::hwreg;
 use crate::fault::FaultKind;
-use crate::machine::{Wave, Workgroup};
 use crate::memory::{MemError, Memory};
+use crate::state::{Wave, Workgroup};
 use isa_spec::pcode::builtins::Bi;
 use wavesim_isa::arch::Arch;
 

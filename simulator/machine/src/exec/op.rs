@@ -1,7 +1,7 @@
 //! The dense operation that the interpreter runs: what an instruction becomes once its operands are resolved.
 
 use crate::isa::OPERATION_COUNT;
-use crate::machine::wave::{NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE_ROWS, VGPRS};
+use crate::state::wave::{LANE_VECS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, STAGE_VECS, VGPRS};
 
 /// What a source of an operation names. 16 bits, in ranges that cannot overlap: the words of the scalar file (SGPRs by operand code, then
 /// the program's first constants), the lane vectors of the register file, and the rest. Constructors give nothing else.
@@ -37,7 +37,7 @@ const SPECIAL_END: u16 = POOL + 4;
 // The ranges are disjoint, and each holds all it is for.
 const _: () = {
     assert!(SCALAR_WORDS <= VECTOR as usize);
-    assert!(ROWS <= VECTOR as usize);
+    assert!(LANE_VECS <= VECTOR as usize);
     assert!(VECTOR.is_power_of_two() && 2 * VECTOR <= SPECIAL);
     assert!(SPECIAL & (2 * VECTOR - 1) == 0 && SPECIAL_END - SPECIAL <= VECTOR);
 };
@@ -66,7 +66,7 @@ impl Source {
 
     /// A lane vector of the register file. Behind it are at least as many as the widest source has.
     pub const fn vector(at: usize) -> Option<Source> {
-        if at + STAGE_ROWS <= ROWS { Some(Source(VECTOR + at as u16)) } else { None }
+        if at + STAGE_VECS <= LANE_VECS { Some(Source(VECTOR + at as u16)) } else { None }
     }
 
     /// `dwords` constants in the scalar file, from one on.
@@ -160,16 +160,16 @@ pub struct Op {
 }
 
 impl Op {
-    /// Handlers of an operation, by the [`Way`] of its operands.
-    pub const WAYS: usize = 3;
+    /// Handlers of an operation: one a [`Variant`].
+    pub const VARIANTS: usize = 3;
 
-    /// Code of a canonical operation whose operands go a way.
-    pub const fn code_of(operation: u16, way: Way) -> u16 {
-        operation * Op::WAYS as u16 + way as u16
+    /// Code of a canonical operation's handler variant.
+    pub const fn code_of(operation: u16, variant: Variant) -> u16 {
+        operation * Op::VARIANTS as u16 + variant as u16
     }
 
     /// Code of an instruction without semantics: the first behind the operations.
-    pub const UNKNOWN: u16 = (OPERATION_COUNT * Op::WAYS) as u16;
+    pub const UNKNOWN: u16 = (OPERATION_COUNT * Op::VARIANTS) as u16;
     /// Code of words that are no instruction.
     pub const HOLE: u16 = Op::UNKNOWN + 1;
     /// Code of the place behind a program.
@@ -177,7 +177,7 @@ impl Op {
     /// Code of an instruction that names registers behind the last one.
     pub const BEYOND: u16 = Op::UNKNOWN + 3;
     /// Codes there are: every operation has one below this.
-    pub const CODES: usize = OPERATION_COUNT * Op::WAYS + 4;
+    pub const CODES: usize = OPERATION_COUNT * Op::VARIANTS + 4;
 
     /// Instructions complete behind it.
     #[inline(always)]
@@ -188,9 +188,9 @@ impl Op {
     /// No SGPR in this byte of `imm`, nor in those above.
     pub const NO_SCALAR: u8 = 0xff;
 
-    /// SGPRs that [`Op::SCALARS`] broadcasts, and the hidden row of each.
+    /// SGPRs that [`Op::BROADCAST`] broadcasts, and the hidden row of each.
     #[inline(always)]
-    pub fn scalars(&self) -> impl Iterator<Item = (usize, usize)> {
+    pub fn broadcasts(&self) -> impl Iterator<Item = (usize, usize)> {
         let list = self.imm.to_le_bytes().into_iter();
         list.take_while(|sgpr| *sgpr != Op::NO_SCALAR)
             .map(|sgpr| (sgpr as usize % SGPRS, SCALARS + sgpr as usize))
@@ -232,24 +232,27 @@ impl Op {
     /// the slow path looks.
     pub const NO_RESULT: u16 = 256;
     /// `imm` numbers the SGPRs that the sources want broadcast, a byte each: see [`Op::scalars`].
-    pub const SCALARS: u16 = 512;
+    pub const BROADCAST: u16 = 512;
 }
 
-/// What an operation's operands ask of its handler. The program is lowered to one of them, so that no handler asks again.
+/// The variants of a handler, by what an operation's operands need. Lowering chooses one, so that no handler tests for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
-pub enum Way {
-    /// Anything: modifiers, special sources, halves of registers. In a wave of 64, everything.
-    Any,
-    /// Rows as they stand.
-    Plain,
-    /// Rows as they stand, once the SGPRs among the sources are broadcast ([`Op::SCALARS`]).
-    Scalars,
+pub enum Variant {
+    /// Any operands: modifiers, special sources, halves of registers. In a wave of 64, all operations.
+    General,
+    /// Sources that are lane vectors of the register file and have no modifiers.
+    Fast,
+    /// As [`Variant::Fast`], after the SGPRs among the sources have been copied to all lanes ([`Op::BROADCAST`]).
+    FastBroadcast,
 }
 
-impl Way {
-    pub const ALL: [Way; Op::WAYS] = [Way::Any, Way::Plain, Way::Scalars];
+impl Variant {
+    pub const ALL: [Variant; Op::VARIANTS] = [Variant::General, Variant::Fast, Variant::FastBroadcast];
 }
+
+// Two fit in a cache line.
+const _: () = assert!(size_of::<Op>() == 32);
 
 /// Modifiers and fields that only some operations have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

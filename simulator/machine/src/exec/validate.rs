@@ -8,20 +8,20 @@
 //!
 //! Of a wave, by [`Wave`], whose register file is private:
 //!
-//! - **W1** The file of lane vectors has [`ROWS`] vectors for each 32 lanes, at least once. How many halves there are is asked of the file.
+//! - **W1** The file of lane vectors has [`LANE_VECS`] vectors for each 32 lanes, at least once. How many halves there are is asked of the file.
 //! - **W2** The scalar file has [`SGPRS`] + [`SCALAR_CONSTS`] words.
 //!
 //! Of an operation, by [`Lowered`], which takes in none that [`operation`] refuses:
 //!
 //! - **O1** Its code is below [`Op::CODES`].
-//! - **O2** Each source names something that is there: a word of the scalar file, or a lane vector that has [`STAGE_ROWS`] from it on. ([`Source`]
+//! - **O2** Each source names something that is there: a word of the scalar file, or a lane vector that has [`STAGE_VECS`] from it on. ([`Source`]
 //!   makes no other.) A constant of the pool is in the pool, with all words that the handler reads; [`Op::ext`] is in the table.
 //! - **O3** Vectors that a lane's handler writes are VGPRs or those for dropped results and temporaries: none is a constant, a staged source
 //!   or the copy of an SGPR.
-//! - **O4** A handler that reads vectors as they stand ([`Way::Plain`] and [`Way::Scalars`] of lanes) has vectors in every slot that it reads,
+//! - **O4** A handler that reads vectors as they stand ([`Variant::Fast`] and [`Variant::FastBroadcast`] of lanes) has vectors in every slot that it reads,
 //!   and no modifiers.
-//! - **O5** The SGPRs that [`Way::Scalars`] lists are below NULL, and it lists one at least; each copy of an SGPR that is read is of a listed one.
-//! - **O6** A handler that reads SGPRs as they stand ([`Way::Plain`] of scalar instructions) finds every word that it reads in the scalar file, and
+//! - **O5** The SGPRs that [`Variant::FastBroadcast`] lists are below NULL, and it lists one at least; each copy of an SGPR that is read is of a listed one.
+//! - **O6** A handler that reads SGPRs as they stand ([`Variant::Fast`] of scalar instructions) finds every word that it reads in the scalar file, and
 //!   writes only registers below NULL.
 //! - **O7** A handler that moves a block has a vector for offsets and data, and two words of the scalar file as a base.
 //!
@@ -34,16 +34,16 @@
 //!
 //! - **H1** Handlers compiled for AVX2 and its like are in tables that a [`Cx`] gets only for an [`Avx2`], which only the detection makes.
 //!
-//! [`Avx2`]: crate::machine::host::Avx2
+//! [`Avx2`]: crate::state::host::Avx2
 //! [`Cx`]: super::rt::Cx
 //! [`Lowered`]: super::lower::Lowered
 //! [`Program`]: super::program::Program
-//! [`Wave`]: crate::machine::Wave
+//! [`Wave`]: crate::state::Wave
 
-use super::op::{Ext, Op, Place, Way};
+use super::op::{Ext, Op, Place, Variant};
 use crate::isa::{OPERATIONS, OpInfo};
-use crate::machine::wave::{
-    CONSTS, MAX_CONSTS, NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_ROWS,
+use crate::state::wave::{
+    CONSTS, LANE_VECS, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_VECS,
 };
 use isa_spec::pcode::ir::Shape;
 
@@ -76,7 +76,7 @@ pub enum Violation {
 
 /// Whether an operation keeps to O1 to O7, in a program with so many words of constants and these modifiers.
 pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violation> {
-    let Some((info, way)) = meaning(op)? else { return Ok(()) };
+    let Some((info, variant)) = meaning(op)? else { return Ok(()) };
     let Some(ext) = exts.get(op.ext as usize) else { return Err(Violation::Ext(op.ext)) };
     if ext.sign_at.iter().any(|at| *at > 63) {
         return Err(Violation::Ext(op.ext));
@@ -84,7 +84,7 @@ pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violatio
     for (slot, (source, dwords)) in op.src.into_iter().zip(info.sources).enumerate() {
         match source.place() {
             Place::Scalar(at) if at >= SGPRS + SCALAR_CONSTS => return Err(Violation::Source(slot)),
-            Place::Vector(at) if at + STAGE_ROWS > ROWS => return Err(Violation::Source(slot)),
+            Place::Vector(at) if at + STAGE_VECS > LANE_VECS => return Err(Violation::Source(slot)),
             // What was not installed there would be another program's.
             Place::Vector(at) if (CONSTS..CONSTS + MAX_CONSTS).contains(&at) && at - CONSTS >= constants => {
                 return Err(Violation::Pool(slot));
@@ -101,11 +101,11 @@ pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violatio
             return Err(Violation::Result(op.d));
         }
     }
-    match (way, info.shape) {
-        (Way::Any, _) => Ok(()),
-        (Way::Plain, Shape::Scalar) if info.staged => scalar(op, info),
-        (Way::Plain, Shape::Lane) if info.block => block(op, info),
-        (Way::Plain | Way::Scalars, Shape::Lane) if info.staged => lanes(op, info, way),
+    match (variant, info.shape) {
+        (Variant::General, _) => Ok(()),
+        (Variant::Fast, Shape::Scalar) if info.staged => scalar(op, info),
+        (Variant::Fast, Shape::Lane) if info.block => block(op, info),
+        (Variant::Fast | Variant::FastBroadcast, Shape::Lane) if info.staged => lanes(op, info, variant),
         _ => Err(Violation::Variant),
     }
 }
@@ -122,12 +122,12 @@ pub fn program(ops: &[Op], constants: usize, exts: &[Ext]) -> Result<(), (usize,
 }
 
 /// The operation that a code is of, and for which operands; `None` for what only stops.
-fn meaning(op: &Op) -> Result<Option<(&'static OpInfo, Way)>, Violation> {
+fn meaning(op: &Op) -> Result<Option<(&'static OpInfo, Variant)>, Violation> {
     if matches!(op.code, Op::UNKNOWN | Op::HOLE | Op::END | Op::BEYOND) {
         return Ok(None);
     }
-    let info = OPERATIONS.get(op.code as usize / Op::WAYS).ok_or(Violation::Code(op.code))?;
-    Ok(Some((info, Way::ALL[op.code as usize % Op::WAYS])))
+    let info = OPERATIONS.get(op.code as usize / Op::VARIANTS).ok_or(Violation::Code(op.code))?;
+    Ok(Some((info, Variant::ALL[op.code as usize % Op::VARIANTS])))
 }
 
 fn unmodified(op: &Op) -> Result<(), Violation> {
@@ -135,16 +135,16 @@ fn unmodified(op: &Op) -> Result<(), Violation> {
     if op.flags & MODIFIED != 0 { Err(Violation::Modified(op.flags)) } else { Ok(()) }
 }
 
-fn lanes(op: &Op, info: &OpInfo, way: Way) -> Result<(), Violation> {
+fn lanes(op: &Op, info: &OpInfo, variant: Variant) -> Result<(), Violation> {
     unmodified(op)?;
-    let listed = (op.flags & Op::SCALARS != 0) == (way == Way::Scalars);
+    let listed = (op.flags & Op::BROADCAST != 0) == (variant == Variant::FastBroadcast);
     if !listed {
         return Err(Violation::Modified(op.flags));
     }
     let list = op.imm.to_le_bytes();
     let count = list.iter().position(|sgpr| *sgpr == Op::NO_SCALAR).unwrap_or(list.len());
-    let list = if way == Way::Scalars { &list[..count] } else { &[] };
-    if way == Way::Scalars && list.is_empty() {
+    let list = if variant == Variant::FastBroadcast { &list[..count] } else { &[] };
+    if variant == Variant::FastBroadcast && list.is_empty() {
         return Err(Violation::List(Op::NO_SCALAR));
     }
     if let Some(wrong) = list.iter().find(|sgpr| **sgpr as usize >= NULL) {
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::exec::lower::Lowered;
     use crate::exec::op::Source;
-    use crate::machine::wave::{DISCARD, M0};
+    use crate::state::wave::{DISCARD, M0};
     use wavesim_asm::{NoSymbols, Options, parse};
     use wavesim_isa::arch::Arch;
 
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(changed(add, |op| op.ext = 1), Violation::Ext(1));
         let (mut op, lowered) = lowered(add);
         let mut exts = lowered.exts.clone();
-        (op.code, op.src[0]) = (op.code - op.code % Op::WAYS as u16, Source::pool(0));
+        (op.code, op.src[0]) = (op.code - op.code % Op::VARIANTS as u16, Source::pool(0));
         assert_eq!(operation(&op, 4, &exts), Ok(()));
         exts[0].pool[0] = 4;
         assert_eq!(operation(&op, 4, &exts), Err(Violation::Pool(0)));
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn results_are_registers() {
-        for at in [STAGE, CONSTS, SCALARS, ROWS, u16::MAX as usize] {
+        for at in [STAGE, CONSTS, SCALARS, LANE_VECS, u16::MAX as usize] {
             let found = changed("v_add_f32 v1, v2, v3", |op| op.d = at as u16);
             assert_eq!(found, Violation::Result(at as u16));
         }
@@ -285,12 +285,12 @@ mod tests {
         let add = "v_add_f32 v1, v2, v3";
         assert_eq!(changed(add, |op| op.src[1] = Source::sgpr(3)), Violation::NoVector(1));
         assert_eq!(changed(add, |op| op.src[1] = Source::SCC), Violation::NoVector(1));
-        for flag in [Op::MODIFY, Op::CLAMP, Op::HIGH, Op::OUTPUT, Op::NO_RESULT, Op::SCALARS] {
+        for flag in [Op::MODIFY, Op::CLAMP, Op::HIGH, Op::OUTPUT, Op::NO_RESULT, Op::BROADCAST] {
             assert_eq!(changed(add, |op| op.flags |= flag), Violation::Modified(flag));
         }
         // A matrix has one handler.
         let matrix = "v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]";
-        assert_eq!(changed(matrix, |op| op.code += Way::Plain as u16), Violation::Variant);
+        assert_eq!(changed(matrix, |op| op.code += Variant::Fast as u16), Violation::Variant);
         assert_eq!(changed("s_add_u32 s1, s2, s3", |op| op.code += 1), Violation::Variant);
     }
 
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(changed(add, list([2, M0 as u8, 0xff, 0xff])), Violation::List(M0 as u8));
         assert_eq!(changed(add, list([3, 0xff, 0xff, 0xff])), Violation::List(2));
         assert_eq!(changed(add, |op| op.src[0] = vector(SCALARS + 4)), Violation::List(4));
-        assert_eq!(changed(add, |op| op.flags &= !Op::SCALARS), Violation::Modified(0));
+        assert_eq!(changed(add, |op| op.flags &= !Op::BROADCAST), Violation::Modified(0));
     }
 
     #[test]

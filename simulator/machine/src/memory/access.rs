@@ -241,7 +241,7 @@ pub unsafe fn write(to: *mut u8, bytes: &[u8]) {
 /// # Safety
 /// 128 bytes at `from` can be read. On x86-64 the host has AVX.
 #[inline(always)]
-pub unsafe fn load_row(from: *const u8) -> [u32; 32] {
+pub unsafe fn load_lane_vec(from: *const u8) -> [u32; 32] {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: by the contract; any bits are dwords.
     unsafe {
@@ -263,12 +263,12 @@ pub unsafe fn load_row(from: *const u8) -> [u32; 32] {
     }
 }
 
-/// [`load_row`] the other way.
+/// [`load_lane_vec`] the other way.
 ///
 /// # Safety
 /// 128 bytes at `to` can be written. On x86-64 the host has AVX.
 #[inline(always)]
-pub unsafe fn store_row(to: *mut u8, row: &[u32; 32]) {
+pub unsafe fn store_lane_vec(to: *mut u8, row: &[u32; 32]) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: by the contract; any bits are vectors.
     unsafe {
@@ -694,8 +694,8 @@ mod tests {
             let mut memory = [0u8; 136];
             // SAFETY: 128 bytes are behind the place, and the host has AVX2.
             let back = unsafe {
-                store_row(memory.as_mut_ptr().add(at), &row);
-                load_row(memory.as_ptr().add(at))
+                store_lane_vec(memory.as_mut_ptr().add(at), &row);
+                load_lane_vec(memory.as_ptr().add(at))
             };
             assert_eq!(back, row);
             let bytes: Vec<u8> = row.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -705,23 +705,23 @@ mod tests {
                 let vector = portable::load_256::<32>(memory.as_ptr().add(at));
                 portable::store_256::<64>(memory.as_mut_ptr().add(at), vector);
                 store_256::<0>(memory.as_mut_ptr().add(at), load_256_at(memory.as_ptr(), at + 96));
-                let moved = load_row(memory.as_ptr().add(at));
+                let moved = load_lane_vec(memory.as_ptr().add(at));
                 assert!(moved[16..24] == row[8..16] && moved[..8] == row[24..]);
                 store_256::<0>(memory.as_mut_ptr().add(at), broadcast_u32_at(memory.as_ptr(), at + 36));
                 store_256::<96>(
                     memory.as_mut_ptr().add(at),
                     portable::broadcast_u32_at(memory.as_ptr(), at + 40),
                 );
-                let moved = load_row(memory.as_ptr().add(at));
+                let moved = load_lane_vec(memory.as_ptr().add(at));
                 assert!(moved[..8] == [row[9]; 8] && moved[24..] == [row[10]; 8]);
-                store_row(memory.as_mut_ptr().add(at), &row);
+                store_lane_vec(memory.as_mut_ptr().add(at), &row);
                 let halves = load_halves::<16, 80>(memory.as_ptr().add(at));
                 portable::store_halves::<96, 0>(memory.as_mut_ptr().add(at), halves);
-                let moved = load_row(memory.as_ptr().add(at));
+                let moved = load_lane_vec(memory.as_ptr().add(at));
                 assert!(moved[24..28] == row[4..8] && moved[..4] == row[20..24]);
                 let halves = portable::load_halves::<0, 96>(memory.as_ptr().add(at));
                 store_halves::<64, 48>(memory.as_mut_ptr().add(at), halves);
-                let moved = load_row(memory.as_ptr().add(at));
+                let moved = load_lane_vec(memory.as_ptr().add(at));
                 assert!(moved[16..20] == row[20..24] && moved[12..16] == row[4..8]);
             }
         }

@@ -226,8 +226,8 @@ impl Memory {
         let reserved = self.owned.as_ref().map(|o| (OWNED_BASE, o.len()));
         let at = self.ranges.partition_point(|r| r.base < base);
         // Neighbours are enough; on each side, one may be the owned range while it is empty. Processes have thousands of ranges.
-        let near = &self.ranges[at.saturating_sub(2)..(at + 2).min(self.ranges.len())];
-        let taken = near.iter().map(|r| (r.base, r.len)).chain(reserved);
+        let window = &self.ranges[at.saturating_sub(2)..(at + 2).min(self.ranges.len())];
+        let taken = window.iter().map(|r| (r.base, r.len)).chain(reserved);
         for (other, other_len) in taken.filter(|t| t.1 != 0) {
             if base <= other + (other_len - 1) && other <= last {
                 return Err(MapError::Overlap { base, len, other, other_len });
@@ -313,7 +313,7 @@ impl Memory {
         if e.write && self.locate(e.address, e.size_bytes as u64, false).is_ok() {
             return format!("{what} goes to read-only memory");
         }
-        let near = self.describe(e.address).map(|d| format!(" ({d})")).unwrap_or_default();
+        let window = self.describe(e.address).map(|d| format!(" ({d})")).unwrap_or_default();
         let hint = match e.address {
             0..4096 => "; the pointer is null",
             a if a.wrapping_sub(SHARED_BASE) < APERTURE => {
@@ -324,7 +324,7 @@ impl Memory {
             }
             _ => "",
         };
-        format!("{what}{near} is outside every buffer{hint}")
+        format!("{what}{window} is outside every buffer{hint}")
     }
 
     /// The one bounds check: host address of `size` bytes at `address`.

@@ -6,14 +6,14 @@
 
 use super::context::Cx;
 use super::lds::{is_below, last_offset, load_words_inline, store_words};
-use super::memory::{are_in_order, prefetch};
+use super::memory::{are_coalesced, prefetch};
 use super::operands::{file, plain_stage, written};
 use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::op::Source;
-use crate::machine::host::Avx2;
-use crate::machine::wave::EXEC_LO;
 use crate::memory::access::{self, Own};
+use crate::state::host::Avx2;
+use crate::state::wave::EXEC_LO;
 
 /// Moves the elements of 32 lanes, at a base and an offset for each lane, to the registers from `d` on; or does nothing, and says so.
 ///
@@ -32,12 +32,12 @@ pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
     unsafe {
         let rows = file(cx).add(d as usize);
         match DWORDS {
-            1 => (*rows).0 = access::load_row(from),
+            1 => (*rows).0 = access::load_lane_vec(from),
             4 => load_quads(Some(Avx2::assume()), from, &mut *rows.cast()),
             _ => {
                 let mut block = [[0; 32]; DWORDS];
                 for n in 0..DWORDS {
-                    block[n] = access::load_row(from.add(128 * n));
+                    block[n] = access::load_lane_vec(from.add(128 * n));
                 }
                 let dwords = block.as_flattened();
                 for l in 0..32 {
@@ -69,7 +69,7 @@ pub unsafe fn store_block<const WATCHED: bool, const DWORDS: usize>(
     unsafe {
         let rows = plain_stage(file(cx), data);
         match DWORDS {
-            1 => access::store_row(to, &(*rows).0),
+            1 => access::store_lane_vec(to, &(*rows).0),
             4 => store_quads(Some(Avx2::assume()), to, &*rows.cast()),
             _ => {
                 let mut block = [[0; 32]; DWORDS];
@@ -80,7 +80,7 @@ pub unsafe fn store_block<const WATCHED: bool, const DWORDS: usize>(
                     }
                 }
                 for n in 0..DWORDS {
-                    access::store_row(to.add(128 * n), &block[n]);
+                    access::store_lane_vec(to.add(128 * n), &block[n]);
                 }
             }
         }
@@ -103,7 +103,7 @@ unsafe fn block<const WATCHED: bool, const DWORDS: usize>(
     // SAFETY: by the contract.
     let offsets = unsafe { &*plain_stage(file(cx), offsets) };
     let address = base.wrapping_add(offsets.0[0] as u64);
-    if cx.wave.sgprs[EXEC_LO] != u32::MAX || !are_in_order(offsets, 4 * DWORDS) {
+    if cx.wave.sgprs[EXEC_LO] != u32::MAX || !are_coalesced(offsets, 4 * DWORDS) {
         return None;
     }
     let host = match WATCHED {

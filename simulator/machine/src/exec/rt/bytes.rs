@@ -1,19 +1,19 @@
 //! Builtins on the bytes of words, for eight lanes at a time.
 
-use crate::machine::Row;
+use crate::state::LaneVec;
 pub use isa_spec::arith::select_bytes;
 
 /// Words of eight lanes, as in a host's vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(32))]
-pub struct Eight(pub [u32; 8]);
+pub struct U32x8(pub [u32; 8]);
 
-impl Eight {
-    pub const ZERO: Eight = Eight([0; 8]);
+impl U32x8 {
+    pub const ZERO: U32x8 = U32x8([0; 8]);
 
     /// Puts them in a row; `at`: which eight of its four.
     #[inline(always)]
-    pub fn put(self, row: &mut Row, at: usize) {
+    pub fn put(self, row: &mut LaneVec, at: usize) {
         // Not `copy_from_slice`, which can stay a call.
         for k in 0..8 {
             row.0[8 * at + k] = self.0[k];
@@ -26,14 +26,14 @@ impl Eight {
 /// # Safety
 /// The host has AVX2 (x86-64).
 #[inline(always)]
-pub unsafe fn select_bytes_eight([high, low, at]: [Eight; 3]) -> Eight {
+pub unsafe fn select_bytes_x8([high, low, at]: [U32x8; 3]) -> U32x8 {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
         use std::mem::transmute;
         // SAFETY: by the contract; any bits are a vector, and any vector has the bits of eight words.
         unsafe {
-            let [high, low, at] = transmute::<[Eight; 3], [__m256i; 3]>([high, low, at]);
+            let [high, low, at] = transmute::<[U32x8; 3], [__m256i; 3]>([high, low, at]);
             // The host's instruction picks out of sixteen bytes: of each lane's own word.
             let own = _mm256_set_epi64x(
                 0x0c0c_0c0c_0808_0808,
@@ -46,11 +46,11 @@ pub unsafe fn select_bytes_eight([high, low, at]: [Eight; 3]) -> Eight {
             // Bit 2 chooses the word, by the highest bit of each byte.
             let either = _mm256_blendv_epi8(low, high, _mm256_slli_epi32::<5>(at));
             let inside = _mm256_cmpeq_epi8(_mm256_min_epu8(at, _mm256_set1_epi8(7)), at);
-            transmute::<__m256i, Eight>(_mm256_and_si256(either, inside))
+            transmute::<__m256i, U32x8>(_mm256_and_si256(either, inside))
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    Eight(std::array::from_fn(|l| select_bytes(high.0[l], low.0[l], at.0[l])))
+    U32x8(std::array::from_fn(|l| select_bytes(high.0[l], low.0[l], at.0[l])))
 }
 
 #[cfg(test)]
@@ -61,13 +61,13 @@ mod tests {
     proptest! {
         #[test]
         fn eight_lanes_are_each(high: [u32; 8], low: [u32; 8], at: [u32; 8], few: bool) {
-            if crate::machine::host::Avx2::detect().is_some() {
+            if crate::state::host::Avx2::detect().is_some() {
                 // Mostly selectors that select something.
                 let at = if few { at.map(|at| at & 0x0f0f_0f0f) } else { at };
                 // SAFETY: the host has AVX2.
-                let all = unsafe { select_bytes_eight([Eight(high), Eight(low), Eight(at)]) };
+                let all = unsafe { select_bytes_x8([U32x8(high), U32x8(low), U32x8(at)]) };
                 let each = std::array::from_fn(|l| select_bytes(high[l], low[l], at[l]));
-                prop_assert_eq!(all, Eight(each));
+                prop_assert_eq!(all, U32x8(each));
             }
         }
     }

@@ -456,17 +456,17 @@ mod tests {
     /// 1/sqrt(x) of every significand, with an even and an odd exponent: where f64 is near a tie, the exact library must agree.
     #[test]
     fn reciprocal_roots_round_once() {
-        let mut near = 0;
+        let mut window = 0;
         for bits in 0x3f80_0000u32..0x4080_0000 {
             let wide = (1.0 / (f(bits) as f64).sqrt()).to_bits();
             let below_f32 = wide & 0x1fff_ffff;
             if below_f32.abs_diff(0x1000_0000) < 8 {
-                near += 1;
+                window += 1;
                 let exact = arith::rsq(bits as u128, Ty::F32, &FloatEnv::KEEP) as u32;
                 assert_eq!(rsq_f32(&Keep, bits), exact, "{bits:08x}");
             }
         }
-        assert!(near < 1000, "{near}");
+        assert!(window < 1000, "{window}");
     }
 
     #[test]

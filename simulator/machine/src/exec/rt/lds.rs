@@ -4,10 +4,10 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::context::{Cx, Flow};
-use super::memory::{element, far_load, far_store, set_element, sums};
-use crate::machine::Row;
-use crate::machine::host::Avx2;
+use super::memory::{element, load_fallback, set_element, store_fallback, sums};
 use crate::memory::access::{Access, Own};
+use crate::state::LaneVec;
+use crate::state::host::Avx2;
 use isa_spec::pcode::ir::Space;
 
 /// An LDS address as an offset: those of more than 32 bits are beyond every allocation.
@@ -20,17 +20,17 @@ pub fn lds_offset(addr: u64) -> u32 {
 #[inline(always)]
 pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
-    offsets: &Row,
+    offsets: &LaneVec,
     exec: u32,
     lane_base: u32,
-) -> Result<[Row; DWORDS], Flow> {
+) -> Result<[LaneVec; DWORDS], Flow> {
     let mut at = *offsets;
     if !is_inside::<BYTES>(cx, &mut at, exec) {
-        return far_load::<BYTES, DWORDS>(cx, Space::Lds, &sums(0, offsets), exec, lane_base, |cx| {
+        return load_fallback::<BYTES, DWORDS>(cx, Space::Lds, &sums(0, offsets), exec, lane_base, |cx| {
             load_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base)
         });
     }
-    let mut rows = [Row::ZERO; DWORDS];
+    let mut rows = [LaneVec::ZERO; DWORDS];
     let lds = cx.lds.as_ptr();
     if BYTES == 4 {
         // SAFETY: every offset is inside.
@@ -51,16 +51,22 @@ pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
 #[inline(always)]
 pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
-    offsets: &Row,
+    offsets: &LaneVec,
     exec: u32,
     lane_base: u32,
-    rows: &[Row; DWORDS],
+    rows: &[LaneVec; DWORDS],
 ) -> Result<(), Flow> {
     let mut at = *offsets;
     if !is_inside::<BYTES>(cx, &mut at, exec) {
-        return far_store::<BYTES, DWORDS>(cx, Space::Lds, &sums(0, offsets), exec, lane_base, rows, |cx| {
-            store_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base, rows)
-        });
+        return store_fallback::<BYTES, DWORDS>(
+            cx,
+            Space::Lds,
+            &sums(0, offsets),
+            exec,
+            lane_base,
+            rows,
+            |cx| store_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base, rows),
+        );
     }
     let lds = cx.lds.as_mut_ptr();
     if BYTES == 4 && exec == u32::MAX {
@@ -79,7 +85,7 @@ pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
 
 /// Whether all active lanes' elements are inside the allocation; inactive ones are sent to its start.
 #[inline(always)]
-fn is_inside<const BYTES: usize>(cx: &Cx<'_>, at: &mut Row, exec: u32) -> bool {
+fn is_inside<const BYTES: usize>(cx: &Cx<'_>, at: &mut LaneVec, exec: u32) -> bool {
     // Elements are whole words of registers, or parts of one.
     if BYTES > 2 && !BYTES.is_multiple_of(4) {
         return false;
@@ -103,14 +109,14 @@ pub(super) fn last_offset(cx: &Cx<'_>, bytes: usize) -> Option<u32> {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline(never)]
-fn is_below_avx2(at: &mut Row, exec: u32, last: u32) -> bool {
+fn is_below_avx2(at: &mut LaneVec, exec: u32, last: u32) -> bool {
     switch_off(at, exec);
     // SAFETY: this is compiled for AVX2.
     unsafe { is_below(at, last) }
 }
 
 #[inline(never)]
-fn is_below_anywhere(at: &mut Row, exec: u32, last: u32) -> bool {
+fn is_below_anywhere(at: &mut LaneVec, exec: u32, last: u32) -> bool {
     switch_off(at, exec);
     at.0.iter().all(|offset| *offset <= last)
 }
@@ -120,7 +126,7 @@ fn is_below_anywhere(at: &mut Row, exec: u32, last: u32) -> bool {
 /// # Safety
 /// The host has AVX2 (x86-64).
 #[inline(always)]
-pub(super) unsafe fn is_below(at: &Row, last: u32) -> bool {
+pub(super) unsafe fn is_below(at: &LaneVec, last: u32) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
@@ -138,7 +144,7 @@ pub(super) unsafe fn is_below(at: &Row, last: u32) -> bool {
 }
 
 #[inline(always)]
-fn switch_off(at: &mut Row, exec: u32) {
+fn switch_off(at: &mut LaneVec, exec: u32) {
     if exec != u32::MAX {
         for l in 0..32 {
             at.0[l] = if exec & 1 << l != 0 { at.0[l] } else { 0 };
@@ -149,7 +155,7 @@ fn switch_off(at: &mut Row, exec: u32) {
 /// A row as vectors of eight lanes: the unit in which neighbours agree, in tiles of 8 or 16 as in rows of 32.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) fn eights(row: &Row) -> [std::arch::x86_64::__m256i; 4] {
+pub(super) fn eights(row: &LaneVec) -> [std::arch::x86_64::__m256i; 4] {
     // SAFETY: any bits are a vector, and four of them have the size of a row.
     unsafe { std::mem::transmute(*row) }
 }
@@ -170,8 +176,8 @@ fn in_order() -> std::arch::x86_64::__m256i {
 pub unsafe fn load_words<A: Access, const N: usize>(
     fast: Option<Avx2>,
     from: [*const u8; N],
-    offsets: &Row,
-    rows: [*mut Row; N],
+    offsets: &LaneVec,
+    rows: [*mut LaneVec; N],
 ) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
@@ -190,21 +196,21 @@ pub unsafe fn load_words<A: Access, const N: usize>(
 #[inline]
 unsafe fn load_words_avx2<A: Access, const N: usize>(
     from: [*const u8; N],
-    offsets: &Row,
-    rows: [*mut Row; N],
+    offsets: &LaneVec,
+    rows: [*mut LaneVec; N],
 ) {
     // SAFETY: by the contract.
-    unsafe { load_words_by_eights::<A, N>(from, offsets, rows) }
+    unsafe { load_words_by_8::<A, N>(from, offsets, rows) }
 }
 
 /// # Safety
 /// As for [`load_words`]; the caller is compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn load_words_by_eights<A: Access, const N: usize>(
+unsafe fn load_words_by_8<A: Access, const N: usize>(
     from: [*const u8; N],
-    offsets: *const Row,
-    rows: [*mut Row; N],
+    offsets: *const LaneVec,
+    rows: [*mut LaneVec; N],
 ) {
     // SAFETY: by the contract.
     unsafe {
@@ -220,13 +226,13 @@ unsafe fn load_words_by_eights<A: Access, const N: usize>(
 /// The words of eight lanes, lanes `8 * k` and following.
 ///
 /// # Safety
-/// As for [`load_words_by_eights`].
+/// As for [`load_words_by_8`].
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn load_eight<A: Access, const N: usize>(
     from: [*const u8; N],
     at: std::arch::x86_64::__m256i,
-    rows: [*mut Row; N],
+    rows: [*mut LaneVec; N],
     k: usize,
 ) {
     use std::arch::x86_64::*;
@@ -261,13 +267,13 @@ unsafe fn load_eight<A: Access, const N: usize>(
 #[inline(always)]
 pub(super) unsafe fn load_words_inline<A: Access, const N: usize>(
     from: [*const u8; N],
-    offsets: *const Row,
-    rows: [*mut Row; N],
+    offsets: *const LaneVec,
+    rows: [*mut LaneVec; N],
 ) {
     // SAFETY: by the contract.
     unsafe {
         #[cfg(target_arch = "x86_64")]
-        load_words_by_eights::<A, N>(from, offsets, rows);
+        load_words_by_8::<A, N>(from, offsets, rows);
         #[cfg(not(target_arch = "x86_64"))]
         load_words_anywhere::<A, N>(from, &{ *offsets }, rows);
     }
@@ -278,8 +284,8 @@ pub(super) unsafe fn load_words_inline<A: Access, const N: usize>(
 #[inline(never)]
 unsafe fn load_words_anywhere<A: Access, const N: usize>(
     from: [*const u8; N],
-    offsets: &Row,
-    rows: [*mut Row; N],
+    offsets: &LaneVec,
+    rows: [*mut LaneVec; N],
 ) {
     for n in 0..N {
         for l in 0..32 {
@@ -294,7 +300,7 @@ unsafe fn load_words_anywhere<A: Access, const N: usize>(
 /// # Safety
 /// Four bytes at every offset can be written; `fast` is the host's.
 #[inline(always)]
-pub(super) unsafe fn store_words(fast: Option<Avx2>, to: *mut u8, offsets: &Row, row: &Row) {
+pub(super) unsafe fn store_words(fast: Option<Avx2>, to: *mut u8, offsets: &LaneVec, row: &LaneVec) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
         // SAFETY: the host has AVX2, and by the contract.
@@ -310,7 +316,7 @@ pub(super) unsafe fn store_words(fast: Option<Avx2>, to: *mut u8, offsets: &Row,
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn store_words_avx2(to: *mut u8, offsets: &Row, row: &Row) {
+unsafe fn store_words_avx2(to: *mut u8, offsets: &LaneVec, row: &LaneVec) {
     use std::arch::x86_64::*;
     let (at, words) = (eights(offsets), eights(row));
     for k in 0..4 {
@@ -332,7 +338,7 @@ unsafe fn store_words_avx2(to: *mut u8, offsets: &Row, row: &Row) {
 /// # Safety
 /// As for [`store_words`].
 #[inline(never)]
-unsafe fn store_words_anywhere(to: *mut u8, offsets: &Row, row: &Row) {
+unsafe fn store_words_anywhere(to: *mut u8, offsets: &LaneVec, row: &LaneVec) {
     for l in 0..32 {
         // SAFETY: by the contract.
         unsafe { to.add(offsets.0[l] as usize).cast::<u32>().write_unaligned(row.0[l]) };
@@ -344,7 +350,7 @@ mod tests {
     use super::*;
 
     /// Words by offset, one after the other.
-    fn expected(memory: &[u8], offsets: &Row) -> Vec<u32> {
+    fn expected(memory: &[u8], offsets: &LaneVec) -> Vec<u32> {
         let word = |at: u32| memory[at as usize..at as usize + 4].try_into().map(u32::from_le_bytes);
         offsets.0.iter().map(|at| word(*at).expect("four bytes")).collect()
     }
@@ -352,16 +358,17 @@ mod tests {
     #[test]
     fn offsets_of_active_lanes_are_inside() {
         for exec in [u32::MAX, 0, 1 << 7, 0x8000_0001, 0x00ff_ff00] {
-            let offsets = Row(std::array::from_fn(|l| (l as u32).wrapping_mul(0x9e37_79b9) ^ 0x8000_0000));
+            let offsets =
+                LaneVec(std::array::from_fn(|l| (l as u32).wrapping_mul(0x9e37_79b9) ^ 0x8000_0000));
             let active = |l: usize| if exec >> l & 1 == 1 { offsets.0[l] } else { 0 };
-            let expected = Row(std::array::from_fn(active));
+            let expected = LaneVec(std::array::from_fn(active));
             let highest = expected.0.into_iter().max().unwrap_or(0);
             for last in [highest.saturating_sub(1), highest, highest.saturating_add(1), 0, u32::MAX] {
                 let mut portable = offsets;
                 assert_eq!(is_below_anywhere(&mut portable, exec, last), highest <= last);
                 assert_eq!(portable, expected);
                 #[cfg(target_arch = "x86_64")]
-                if crate::machine::host::Avx2::detect().is_some() {
+                if crate::state::host::Avx2::detect().is_some() {
                     let mut fast = offsets;
                     // SAFETY: the host has AVX2.
                     let below = unsafe { is_below_avx2(&mut fast, exec, last) };
@@ -383,14 +390,14 @@ mod tests {
             |l| if l == 19 { 400 } else { 4 * l },
         ];
         for pattern in patterns {
-            let offsets = Row(std::array::from_fn(|l| pattern(l as u32)));
+            let offsets = LaneVec(std::array::from_fn(|l| pattern(l as u32)));
             let mut one_by_one = memory.clone();
-            let words = Row(std::array::from_fn(|l| 0x0101_0101 * l as u32));
+            let words = LaneVec(std::array::from_fn(|l| 0x0101_0101 * l as u32));
             for (at, word) in offsets.0.iter().zip(words.0) {
                 one_by_one[*at as usize..*at as usize + 4].copy_from_slice(&word.to_le_bytes());
             }
             for fast in [None, Avx2::detect()] {
-                let (mut row, mut stored) = (Row::ZERO, memory.clone());
+                let (mut row, mut stored) = (LaneVec::ZERO, memory.clone());
                 // SAFETY: the offsets are inside.
                 unsafe { load_words::<Own, 1>(fast, [memory.as_ptr()], &offsets, [&mut row]) };
                 assert_eq!(row.0.to_vec(), expected(&memory, &offsets));

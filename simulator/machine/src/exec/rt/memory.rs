@@ -8,11 +8,11 @@ use super::lds::load_words;
 use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::machine_ops::Event;
-use crate::machine::Row;
-use crate::machine::host::Avx2;
-use crate::machine::wave::LAST_ADDRESSES;
 use crate::memory::access::{Access, Shared};
 use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE};
+use crate::state::LaneVec;
+use crate::state::host::Avx2;
+use crate::state::wave::LAST_ADDRESSES;
 use isa_spec::pcode::ir::Space;
 
 enum Place {
@@ -208,22 +208,22 @@ pub type Addresses = [u64; 32];
 /// What 32 lanes load, `DWORDS` registers of each. One bounds check where the lanes' addresses are close together; lane by lane, with
 /// the exact fault, where they are not.
 #[inline(always)]
-pub fn load_rows<const BYTES: usize, const DWORDS: usize>(
+pub fn load_vecs<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
-) -> Result<[Row; DWORDS], Flow> {
-    match near::<BYTES>(cx, space, addresses, exec, false) {
-        Some(at) => Ok(load_near::<BYTES, DWORDS>(cx, &at)),
-        None => far_load::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, |cx| {
-            load_rows::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base)
+) -> Result<[LaneVec; DWORDS], Flow> {
+    match window::<BYTES>(cx, space, addresses, exec, false) {
+        Some(at) => Ok(load_window::<BYTES, DWORDS>(cx, &at)),
+        None => load_fallback::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, |cx| {
+            load_vecs::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base)
         }),
     }
 }
 
-/// [`load_rows`] from global memory at a base and an offset for each lane.
+/// [`load_vecs`] from global memory at a base and an offset for each lane.
 ///
 /// # Safety
 /// `offsets` is a row of the wave's file.
@@ -231,24 +231,24 @@ pub fn load_rows<const BYTES: usize, const DWORDS: usize>(
 pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
-    offsets: *const Row,
+    offsets: *const LaneVec,
     exec: u32,
     lane_base: u32,
-) -> Result<[Row; DWORDS], Flow> {
+) -> Result<[LaneVec; DWORDS], Flow> {
     // SAFETY: by the contract.
-    if let Some(at) = unsafe { near_offsets::<BYTES>(cx, base, offsets, exec, false) } {
-        return Ok(load_near::<BYTES, DWORDS>(cx, &at));
+    if let Some(at) = unsafe { offset_window::<BYTES>(cx, base, offsets, exec, false) } {
+        return Ok(load_window::<BYTES, DWORDS>(cx, &at));
     }
     // SAFETY: likewise.
     let addresses = sums(base, unsafe { &*offsets });
-    far_load::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, |cx| {
-        load_rows::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base)
+    load_fallback::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, |cx| {
+        load_vecs::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base)
     })
 }
 
 #[inline(always)]
-fn load_near<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Near) -> [Row; DWORDS] {
-    let mut rows = [Row::ZERO; DWORDS];
+fn load_window<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Window) -> [LaneVec; DWORDS] {
+    let mut rows = [LaneVec::ZERO; DWORDS];
     if BYTES == 4 && !at.in_order {
         // SAFETY: as below.
         unsafe { load_words::<Shared, 1>(cx.fast, [at.host.cast_const()], &at.offsets, [&mut rows[0]]) };
@@ -272,20 +272,20 @@ fn load_near<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Near) ->
 
 /// Stores what 32 lanes hold, lanes in order: of several at one address the last stays.
 #[inline(always)]
-pub fn store_rows<const BYTES: usize, const DWORDS: usize>(
+pub fn store_vecs<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
-    rows: &[Row; DWORDS],
+    rows: &[LaneVec; DWORDS],
 ) -> Result<(), Flow> {
-    let Some(at) = near::<BYTES>(cx, space, addresses, exec, true) else {
-        return far_store::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows, |cx| {
-            store_rows::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
+    let Some(at) = window::<BYTES>(cx, space, addresses, exec, true) else {
+        return store_fallback::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows, |cx| {
+            store_vecs::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
         });
     };
-    store_near::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
+    store_window::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
     if space == Space::Word {
         if at.in_order {
             cx.memory.touch(addresses[0], 32);
@@ -296,7 +296,7 @@ pub fn store_rows<const BYTES: usize, const DWORDS: usize>(
     Ok(())
 }
 
-/// [`store_rows`] to global memory at a base and an offset for each lane.
+/// [`store_vecs`] to global memory at a base and an offset for each lane.
 ///
 /// # Safety
 /// `offsets` is a row of the wave's file.
@@ -304,29 +304,29 @@ pub fn store_rows<const BYTES: usize, const DWORDS: usize>(
 pub unsafe fn store_offsets<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
-    offsets: *const Row,
+    offsets: *const LaneVec,
     exec: u32,
     lane_base: u32,
-    rows: &[Row; DWORDS],
+    rows: &[LaneVec; DWORDS],
 ) -> Result<(), Flow> {
     // SAFETY: by the contract.
-    let Some(at) = (unsafe { near_offsets::<BYTES>(cx, base, offsets, exec, true) }) else {
+    let Some(at) = (unsafe { offset_window::<BYTES>(cx, base, offsets, exec, true) }) else {
         // SAFETY: likewise.
         let addresses = sums(base, unsafe { &*offsets });
-        return far_store::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows, |cx| {
-            store_rows::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows)
+        return store_fallback::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows, |cx| {
+            store_vecs::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows)
         });
     };
-    store_near::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
+    store_window::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
     Ok(())
 }
 
 #[inline(always)]
-fn store_near<const BYTES: usize, const DWORDS: usize>(
+fn store_window<const BYTES: usize, const DWORDS: usize>(
     fast: Option<Avx2>,
-    at: &Near,
+    at: &Window,
     exec: u32,
-    rows: &[Row; DWORDS],
+    rows: &[LaneVec; DWORDS],
 ) {
     if BYTES == 16 && DWORDS == 4 && at.in_order {
         // SAFETY: as below; four rows are four rows.
@@ -350,7 +350,7 @@ fn store_near<const BYTES: usize, const DWORDS: usize>(
 
 /// The addresses of base and offsets.
 #[inline(never)]
-pub(super) fn sums(base: u64, offsets: &Row) -> Addresses {
+pub(super) fn sums(base: u64, offsets: &LaneVec) -> Addresses {
     let mut addresses = [0; 32];
     for l in 0..32 {
         addresses[l] = base.wrapping_add(offsets.0[l] as u64);
@@ -396,7 +396,7 @@ pub(super) unsafe fn element<A: Access, const BYTES: usize, const DWORDS: usize>
 pub(super) unsafe fn set_element<A: Access, const BYTES: usize, const DWORDS: usize>(
     base: *mut u8,
     offset: usize,
-    rows: &[Row; DWORDS],
+    rows: &[LaneVec; DWORDS],
     l: usize,
 ) {
     // SAFETY: by the contract.
@@ -418,24 +418,24 @@ pub(super) unsafe fn set_element<A: Access, const BYTES: usize, const DWORDS: us
 }
 
 /// Lanes whose elements lie in one space, not far apart.
-struct Near {
+struct Window {
     /// Of the lowest address.
     host: *mut u8,
     /// Every lane active and each element right behind the last lane's.
     in_order: bool,
     /// From the lowest address, by lane; 0 for inactive ones.
-    offsets: Row,
+    offsets: LaneVec,
 }
 
 /// Out of line, so that a body's accesses stay small enough to be optimised together.
 #[inline(always)]
-fn near<const BYTES: usize>(
+fn window<const BYTES: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
     write: bool,
-) -> Option<Near> {
+) -> Option<Window> {
     // Scratch is swizzled: lanes have a space each. And elements are whole words of registers, or parts of one: see `element`.
     let odd = BYTES > 2 && !BYTES.is_multiple_of(4);
     if space == Space::Scratch || space == Space::Buffer || odd {
@@ -444,33 +444,33 @@ fn near<const BYTES: usize>(
     #[cfg(target_arch = "x86_64")]
     if cx.fast.is_some() {
         // SAFETY: the host has AVX2.
-        return unsafe { near_global_avx2::<BYTES>(cx, space, addresses, exec, write) };
+        return unsafe { address_window_avx2::<BYTES>(cx, space, addresses, exec, write) };
     }
-    near_global_anywhere::<BYTES>(cx, space, addresses, exec, write)
+    address_window_anywhere::<BYTES>(cx, space, addresses, exec, write)
 }
 
 #[inline(never)]
-fn near_global_anywhere<const BYTES: usize>(
+fn address_window_anywhere<const BYTES: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
     write: bool,
-) -> Option<Near> {
-    near_global::<BYTES>(cx, space, addresses, exec, write)
+) -> Option<Window> {
+    address_window::<BYTES>(cx, space, addresses, exec, write)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline(never)]
-fn near_global_avx2<const BYTES: usize>(
+fn address_window_avx2<const BYTES: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
     write: bool,
-) -> Option<Near> {
-    near_global::<BYTES>(cx, space, addresses, exec, write)
+) -> Option<Window> {
+    address_window::<BYTES>(cx, space, addresses, exec, write)
 }
 
 /// Ones for active lanes.
@@ -486,13 +486,13 @@ fn active_lanes(exec: u32) -> [u32; 32] {
 }
 
 #[inline(always)]
-fn near_global<const BYTES: usize>(
+fn address_window<const BYTES: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
     write: bool,
-) -> Option<Near> {
+) -> Option<Window> {
     if exec == 0 {
         return None;
     }
@@ -505,10 +505,10 @@ fn near_global<const BYTES: usize>(
         if gaps == 0 {
             let host = locate(cx, space, first, 32 * BYTES as u64, write)?;
             prefetch(cx, host, first, 32 * BYTES);
-            return Some(Near { host, in_order: true, offsets: Row::ZERO });
+            return Some(Window { host, in_order: true, offsets: LaneVec::ZERO });
         }
     }
-    // Offsets from an active lane's address, as signed 32-bit numbers: farther apart is not near.
+    // Offsets from an active lane's address, as signed 32-bit numbers: what is farther apart has no window.
     let pivot = addresses[exec.trailing_zeros() as usize & 31];
     let active = active_lanes(exec);
     let mut relative = [0i32; 32];
@@ -528,50 +528,50 @@ fn near_global<const BYTES: usize>(
     }
     let size = (high - low) as u64 + BYTES as u64;
     let host = locate(cx, space, pivot.wrapping_add(low as i64 as u64), size, write)?;
-    let mut offsets = Row::ZERO;
+    let mut offsets = LaneVec::ZERO;
     for l in 0..32 {
         // Inactive lanes at the lowest address: they must stay inside too.
         offsets.0[l] = relative[l].wrapping_sub(low) as u32 & active[l];
     }
-    Some(Near { host, in_order: false, offsets })
+    Some(Window { host, in_order: false, offsets })
 }
 
-/// As [`near`], in global memory at a base and an offset for each lane.
+/// As [`window`], of global memory at a base and an offset for each lane.
 ///
 /// # Safety
 /// As for [`load_offsets`].
 #[inline(always)]
-unsafe fn near_offsets<const BYTES: usize>(
+unsafe fn offset_window<const BYTES: usize>(
     cx: &mut Cx<'_>,
     base: u64,
-    offsets: *const Row,
+    offsets: *const LaneVec,
     exec: u32,
     write: bool,
-) -> Option<Near> {
+) -> Option<Window> {
     if BYTES > 2 && !BYTES.is_multiple_of(4) {
         return None;
     }
     #[cfg(target_arch = "x86_64")]
     if cx.fast.is_some() {
         // SAFETY: the host has AVX2, and by the contract.
-        return unsafe { near_offsets_avx2::<BYTES>(cx, base, offsets, exec, write) };
+        return unsafe { offset_window_avx2::<BYTES>(cx, base, offsets, exec, write) };
     }
     // SAFETY: by the contract.
-    unsafe { near_offsets_anywhere::<BYTES>(cx, base, offsets, exec, write) }
+    unsafe { offset_window_anywhere::<BYTES>(cx, base, offsets, exec, write) }
 }
 
 /// # Safety
 /// As for [`load_offsets`].
 #[inline(never)]
-unsafe fn near_offsets_anywhere<const BYTES: usize>(
+unsafe fn offset_window_anywhere<const BYTES: usize>(
     cx: &mut Cx<'_>,
     base: u64,
-    offsets: *const Row,
+    offsets: *const LaneVec,
     exec: u32,
     write: bool,
-) -> Option<Near> {
+) -> Option<Window> {
     // SAFETY: by the contract.
-    unsafe { near_sum::<BYTES>(cx, base, offsets, exec, write) }
+    unsafe { offset_window_of::<BYTES>(cx, base, offsets, exec, write) }
 }
 
 /// # Safety
@@ -579,34 +579,34 @@ unsafe fn near_offsets_anywhere<const BYTES: usize>(
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline(never)]
-unsafe fn near_offsets_avx2<const BYTES: usize>(
+unsafe fn offset_window_avx2<const BYTES: usize>(
     cx: &mut Cx<'_>,
     base: u64,
-    offsets: *const Row,
+    offsets: *const LaneVec,
     exec: u32,
     write: bool,
-) -> Option<Near> {
+) -> Option<Window> {
     // SAFETY: by the contract.
-    unsafe { near_sum::<BYTES>(cx, base, offsets, exec, write) }
+    unsafe { offset_window_of::<BYTES>(cx, base, offsets, exec, write) }
 }
 
 /// # Safety
 /// As for [`load_offsets`].
 #[inline(always)]
-unsafe fn near_sum<const BYTES: usize>(
+unsafe fn offset_window_of<const BYTES: usize>(
     cx: &mut Cx<'_>,
     base: u64,
-    offsets: *const Row,
+    offsets: *const LaneVec,
     exec: u32,
     write: bool,
-) -> Option<Near> {
+) -> Option<Window> {
     // SAFETY: by the contract; nothing below writes registers.
     let lanes = unsafe { &*offsets };
-    if exec == u32::MAX && are_in_order(lanes, BYTES) {
+    if exec == u32::MAX && are_coalesced(lanes, BYTES) {
         let address = base.wrapping_add(lanes.0[0] as u64);
         let host = cx.memory.host(address, 32 * BYTES as u64, write)?;
         prefetch(cx, host, address, 32 * BYTES);
-        return Some(Near { host, in_order: true, offsets: Row::ZERO });
+        return Some(Window { host, in_order: true, offsets: LaneVec::ZERO });
     }
     if exec == 0 {
         return None;
@@ -625,17 +625,17 @@ unsafe fn near_sum<const BYTES: usize>(
     // Bytes behind the last address there is belong to nothing.
     base.checked_add(high as u64 + BYTES as u64)?;
     let host = cx.memory.host(base + low as u64, size, write)?;
-    let mut at = Row::ZERO;
+    let mut at = LaneVec::ZERO;
     for l in 0..32 {
         // Inactive lanes at the lowest address: they must stay inside too.
         at.0[l] = lanes.0[l].wrapping_sub(low) & active[l];
     }
-    Some(Near { host, in_order: false, offsets: at })
+    Some(Window { host, in_order: false, offsets: at })
 }
 
 /// Whether elements of so many bytes at these offsets are one behind the other, without a carry out of the 32 bits within the row.
 #[inline(always)]
-pub(super) fn are_in_order(offsets: &Row, bytes: usize) -> bool {
+pub(super) fn are_coalesced(offsets: &LaneVec, bytes: usize) -> bool {
     let first = offsets.0[0];
     let mut gaps = 0;
     for l in 0..32 {
@@ -688,16 +688,16 @@ fn locate(cx: &mut Cx<'_>, space: Space, address: u64, len: u64, write: bool) ->
     }
 }
 
-/// What is not near: watched, if somebody watches, by doing it `again` on the real memory; else lane by lane.
+/// The slow path, for lanes without a window. In an observed run it repeats the access `again` on the real memory; otherwise lane by lane.
 #[inline(never)]
-pub(super) fn far_load<'a, const BYTES: usize, const DWORDS: usize>(
+pub(super) fn load_fallback<'a, const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'a>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
-    again: impl FnOnce(&mut Cx<'a>) -> Result<[Row; DWORDS], Flow>,
-) -> Result<[Row; DWORDS], Flow> {
+    again: impl FnOnce(&mut Cx<'a>) -> Result<[LaneVec; DWORDS], Flow>,
+) -> Result<[LaneVec; DWORDS], Flow> {
     if cx.watch.is_some() {
         let watched = watch::rows(cx, space, (addresses, BYTES), (exec, lane_base), false, again);
         if let Some(rows) = watched {
@@ -715,8 +715,8 @@ fn load_lanes<const BYTES: usize, const DWORDS: usize>(
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
-) -> Result<[Row; DWORDS], Flow> {
-    let mut rows = [Row::ZERO; DWORDS];
+) -> Result<[LaneVec; DWORDS], Flow> {
+    let mut rows = [LaneVec::ZERO; DWORDS];
     for l in (0..32).filter(|l| exec >> l & 1 == 1) {
         let value = load::<BYTES>(cx, space, addresses[l], Some(lane_base + l as u32))?;
         for (k, row) in rows.iter_mut().enumerate() {
@@ -726,15 +726,15 @@ fn load_lanes<const BYTES: usize, const DWORDS: usize>(
     Ok(rows)
 }
 
-/// As [`far_load`].
+/// As [`load_fallback`].
 #[inline(never)]
-pub(super) fn far_store<'a, const BYTES: usize, const DWORDS: usize>(
+pub(super) fn store_fallback<'a, const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'a>,
     space: Space,
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
-    rows: &[Row; DWORDS],
+    rows: &[LaneVec; DWORDS],
     again: impl FnOnce(&mut Cx<'a>) -> Result<(), Flow>,
 ) -> Result<(), Flow> {
     if cx.watch.is_some() {
@@ -754,7 +754,7 @@ fn store_lanes<const BYTES: usize, const DWORDS: usize>(
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
-    rows: &[Row; DWORDS],
+    rows: &[LaneVec; DWORDS],
 ) -> Result<(), Flow> {
     for l in (0..32).filter(|l| exec >> l & 1 == 1) {
         let value = rows.iter().enumerate().fold(0, |v, (k, row)| v | (row.0[l] as u128) << (32 * k));

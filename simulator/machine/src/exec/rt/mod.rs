@@ -13,14 +13,14 @@ pub mod watch;
 
 pub use crate::memory::word_address;
 pub use block::{load_block, load_lds_block, store_block, store_lds_block};
-pub use bytes::{Eight, select_bytes, select_bytes_eight};
+pub use bytes::{U32x8, select_bytes, select_bytes_x8};
 pub use context::{Cx, Flow, Handler, Handlers, Table, control, read_only, status};
 pub use float::*;
 pub use int::*;
 pub use isa_spec::pcode::builtins::Bi;
 pub use isa_spec::pcode::ir::{Space, Ty};
 pub use lds::{lds_offset, load_lds, store_lds};
-pub use memory::{exchange, load, load_offsets, load_rows, store, store_offsets, store_rows};
+pub use memory::{exchange, load, load_offsets, load_vecs, store, store_offsets, store_vecs};
 pub use operands::*;
 
 /// A builtin by the evaluator's definition.

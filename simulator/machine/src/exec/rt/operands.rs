@@ -3,9 +3,9 @@
 use super::context::{Cx, Flow};
 use crate::exec::op::{Dpp, Op, Place, Source};
 use crate::exec::output as modifier;
-use crate::machine::Row;
-use crate::machine::wave::{NULL, ROWS, SCALARS, SGPRS, STAGE, STAGE_ROWS, is_denormal};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
+use crate::state::LaneVec;
+use crate::state::wave::{LANE_VECS, NULL, SCALARS, SGPRS, STAGE, STAGE_VECS, is_denormal};
 use isa_spec::pcode::ir::Ty;
 use wavesim_isa::operand::dpp16_source;
 
@@ -25,10 +25,10 @@ pub fn clamp(op: &Op) -> bool {
     op.flags & Op::CLAMP != 0
 }
 
-/// The register file of the wave, for [`stage`], [`old_rows`] and [`write()`].
+/// The register file of the wave, for [`stage`], [`old_vecs`] and [`write()`].
 #[inline(always)]
-pub fn file(cx: &mut Cx<'_>) -> *mut Row {
-    cx.wave.rows.as_mut_ptr()
+pub fn file(cx: &mut Cx<'_>) -> *mut LaneVec {
+    cx.wave.vectors.as_mut_ptr()
 }
 
 /// Rows of a source for one half: registers and constants where they are, scalars broadcast.
@@ -41,47 +41,47 @@ pub fn file(cx: &mut Cx<'_>) -> *mut Row {
 #[inline(always)]
 pub unsafe fn stage<const DWORDS: usize>(
     cx: &mut Cx<'_>,
-    file: *mut Row,
+    file: *mut LaneVec,
     source: Source,
     slot: usize,
     half: usize,
-) -> *const Row {
-    const { assert!(DWORDS <= STAGE_ROWS) };
+) -> *const LaneVec {
+    const { assert!(DWORDS <= STAGE_VECS) };
     if source.is_vector() {
-        let at = half * ROWS + source.number() as usize;
-        debug_assert!(at + DWORDS <= cx.wave.rows.len());
+        let at = half * LANE_VECS + source.number() as usize;
+        debug_assert!(at + DWORDS <= cx.wave.vectors.len());
         // SAFETY: O2 and W1.
         return unsafe { file.add(at) };
     }
     for k in 0..DWORDS {
         let value = scalar_dword(cx, source, k as u32);
         // SAFETY: the file has the hidden rows.
-        unsafe { *file.add(STAGE + STAGE_ROWS * slot + k) = Row::splat(value) };
+        unsafe { *file.add(STAGE + STAGE_VECS * slot + k) = LaneVec::splat(value) };
     }
     // SAFETY: likewise.
-    unsafe { file.add(STAGE + STAGE_ROWS * slot).cast_const() }
+    unsafe { file.add(STAGE + STAGE_VECS * slot).cast_const() }
 }
 
 /// [`stage`] where nothing is special: a row of the wave's file, whatever the source.
 ///
 /// # Safety
-/// As for [`stage`], for an operation of [`crate::exec::op::Way::Plain`], or with its scalars broadcast: O4 or O7.
+/// As for [`stage`], for an operation of [`crate::exec::op::Variant::Fast`], or with its scalars broadcast: O4 or O7.
 #[inline(always)]
-pub unsafe fn plain_stage(file: *mut Row, source: Source) -> *const Row {
+pub unsafe fn plain_stage(file: *mut LaneVec, source: Source) -> *const LaneVec {
     debug_assert!(source.is_vector());
     // One base for all sources: the compiler sees that no result in registers can overlap them.
     file.wrapping_add(source.vector_offset()).cast_const()
 }
 
-/// Puts the SGPRs that an operation lists ([`Op::SCALARS`]) in its hidden rows, of each half.
+/// Puts the SGPRs that an operation lists ([`Op::BROADCAST`]) in its hidden rows, of each half.
 #[inline(always)]
 pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
-    for (sgpr, row) in op.scalars() {
+    for (sgpr, row) in op.broadcasts() {
         let value = cx.wave.sgprs[sgpr];
-        for half in cx.wave.rows.chunks_exact_mut(ROWS) {
-            half[row] = Row::splat(value);
+        for half in cx.wave.vectors.chunks_exact_mut(LANE_VECS) {
+            half[row] = LaneVec::splat(value);
         }
-        cx.wave.set_clean(row, !is_denormal(value));
+        cx.wave.set_no_denormals(row, !is_denormal(value));
     }
 }
 
@@ -101,13 +101,13 @@ pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
         }
         let value = cx.wave.sgprs[sgpr % SGPRS];
         let at = SCALARS + sgpr;
-        debug_assert!(at < ROWS);
+        debug_assert!(at < LANE_VECS);
         // SAFETY: O5 and W1.
         let row = unsafe { &mut *file.add(at) };
         if row.0[0] != value {
             // SAFETY: by the contract.
             unsafe { fill(row, value) };
-            cx.wave.set_clean(at, !is_denormal(value));
+            cx.wave.set_no_denormals(at, !is_denormal(value));
         }
         list = list >> 8 | (Op::NO_SCALAR as u32) << 24;
     }
@@ -118,7 +118,7 @@ pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
 /// # Safety
 /// The host has AVX2 (H1).
 #[inline(always)]
-unsafe fn fill(row: &mut Row, value: u32) {
+unsafe fn fill(row: &mut LaneVec, value: u32) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
@@ -130,11 +130,11 @@ unsafe fn fill(row: &mut Row, value: u32) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        *row = Row::splat(value);
+        *row = LaneVec::splat(value);
     }
 }
 
-/// A word of the scalar file, for an operation of [`crate::exec::op::Way::Plain`].
+/// A word of the scalar file, for an operation of [`crate::exec::op::Variant::Fast`].
 ///
 /// # Safety
 /// The source is of an operation that keeps to O6, or to O7.
@@ -145,7 +145,7 @@ pub unsafe fn plain_scalar1(cx: &Cx<'_>, source: Source) -> u32 {
     unsafe { *cx.wave.sgprs.get_unchecked(source.scalar_word()) }
 }
 
-/// A scalar result of `DWORDS` registers, of an operation of [`crate::exec::op::Way::Plain`].
+/// A scalar result of `DWORDS` registers, of an operation of [`crate::exec::op::Variant::Fast`].
 ///
 /// # Safety
 /// The operation keeps to O6.
@@ -291,7 +291,7 @@ pub fn operand_lane(cx: &Cx<'_>, source: Source, lane: u32, index: u32) -> u32 {
 /// # Safety
 /// `rows` came from [`stage`].
 #[inline(always)]
-pub unsafe fn staged_lane(rows: *const Row, lane: u32, lane_base: u32) -> u32 {
+pub unsafe fn staged_lane(rows: *const LaneVec, lane: u32, lane_base: u32) -> u32 {
     // SAFETY: by the contract; the index is masked.
     unsafe { (*rows).0[(lane.wrapping_sub(lane_base) & 31) as usize] }
 }
@@ -301,14 +301,14 @@ pub unsafe fn staged_lane(rows: *const Row, lane: u32, lane_base: u32) -> u32 {
 /// # Safety
 /// As for [`stage`].
 #[inline(always)]
-pub unsafe fn old_rows(cx: &Cx<'_>, file: *mut Row, op: &Op, half: usize) -> *const Row {
+pub unsafe fn old_vecs(cx: &Cx<'_>, file: *mut LaneVec, op: &Op, half: usize) -> *const LaneVec {
     if op.flags & Op::SCALAR_DEST != 0 {
-        static ZEROS: [Row; 4] = [Row::ZERO; 4];
+        static ZEROS: [LaneVec; 4] = [LaneVec::ZERO; 4];
         return ZEROS.as_ptr();
     }
-    debug_assert!(half * ROWS + (op.d as usize) < cx.wave.rows.len());
+    debug_assert!(half * LANE_VECS + (op.d as usize) < cx.wave.vectors.len());
     // SAFETY: by the contract.
-    unsafe { file.add(half * ROWS + op.d as usize) }
+    unsafe { file.add(half * LANE_VECS + op.d as usize) }
 }
 
 /// The half of a 16-bit destination.
@@ -319,7 +319,7 @@ pub fn old_half(op: &Op, dword: u32) -> u32 {
 
 /// OR of all lanes.
 #[inline(always)]
-pub fn gather(row: &Row) -> u32 {
+pub fn gather(row: &LaneVec) -> u32 {
     row.0.iter().fold(0, |a, b| a | b)
 }
 
@@ -330,12 +330,12 @@ pub fn gather(row: &Row) -> u32 {
 #[inline(always)]
 pub unsafe fn write<const N: usize>(
     cx: &mut Cx<'_>,
-    file: *mut Row,
+    file: *mut LaneVec,
     op: &Op,
     half: usize,
     exec: u32,
     fmt: Out,
-    mut rows: [Row; N],
+    mut rows: [LaneVec; N],
 ) {
     if op.flags & Op::OUTPUT != 0 {
         if op.flags & Op::NO_RESULT != 0 {
@@ -346,10 +346,10 @@ pub unsafe fn write<const N: usize>(
         output(cx, op, fmt, &mut scaled);
         rows = scaled;
     }
-    let at = half * ROWS + op.d as usize;
-    debug_assert!(at + N <= cx.wave.rows.len());
+    let at = half * LANE_VECS + op.d as usize;
+    debug_assert!(at + N <= cx.wave.vectors.len());
     for (k, new) in rows.iter().enumerate() {
-        cx.wave.set_clean(op.d as usize + k, false);
+        cx.wave.set_no_denormals(op.d as usize + k, false);
         // SAFETY: by the contract; nothing else refers to the row.
         let old = unsafe { &mut *file.add(at + k) };
         if exec == u32::MAX {
@@ -368,10 +368,10 @@ pub unsafe fn write<const N: usize>(
 /// # Safety
 /// As for [`plain_stage`].
 #[inline(always)]
-pub unsafe fn are_clean<const N: usize>(cx: &Cx<'_>, sources: [Source; N]) -> bool {
+pub unsafe fn have_no_denormals<const N: usize>(cx: &Cx<'_>, sources: [Source; N]) -> bool {
     // Numbers, not truth values: one branch for all.
     // SAFETY: by the contract rows' codes.
-    let clean = |source: Source| unsafe { cx.wave.clean_unchecked(source.vector_offset()) };
+    let clean = |source: Source| unsafe { cx.wave.no_denormals_unchecked(source.vector_offset()) };
     sources.into_iter().fold(1, |all, source| all & clean(source)) != 0
 }
 
@@ -386,14 +386,14 @@ pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, sources: [Source; N]) -> b
     let mut all = true;
     for source in sources {
         let at = source.number() as usize;
-        debug_assert!(at < ROWS);
+        debug_assert!(at < LANE_VECS);
         // SAFETY: by the contract a row's code.
-        if unsafe { are_clean(cx, [source]) } {
+        if unsafe { have_no_denormals(cx, [source]) } {
             continue;
         }
         // SAFETY: by the contract.
         let found = has_denormal(unsafe { &*file.add(at) });
-        cx.wave.set_clean(at, !found);
+        cx.wave.set_no_denormals(at, !found);
         all &= !found;
     }
     all
@@ -407,7 +407,7 @@ pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, sources: [Source; N]) -> b
 pub unsafe fn written<const N: usize>(cx: &mut Cx<'_>, d: u16) {
     for k in 0..N {
         // SAFETY: by the contract.
-        unsafe { cx.wave.set_clean_unchecked(d as usize + k, false) };
+        unsafe { cx.wave.set_no_denormals_unchecked(d as usize + k, false) };
     }
 }
 
@@ -420,9 +420,9 @@ pub unsafe fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
     // SAFETY: by the contract.
     unsafe {
         match exec {
-            u32::MAX => cx.wave.set_clean_unchecked(op.d as usize, true),
+            u32::MAX => cx.wave.set_no_denormals_unchecked(op.d as usize, true),
             // The other lanes are as they were.
-            _ => cx.wave.touch_unchecked(op.d as usize),
+            _ => cx.wave.mark_written_unchecked(op.d as usize),
         }
     }
 }
@@ -433,7 +433,7 @@ pub unsafe fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
 /// # Safety
 /// As for [`plain_write`].
 #[inline(always)]
-pub unsafe fn flushing_write(cx: &mut Cx<'_>, file: *mut Row, op: &Op, exec: u32, row: Row) -> Flow {
+pub unsafe fn flushing_write(cx: &mut Cx<'_>, file: *mut LaneVec, op: &Op, exec: u32, row: LaneVec) -> Flow {
     // SAFETY: by the contract, here and below.
     unsafe {
         plain_write(cx, file, op, exec, [row]);
@@ -454,7 +454,7 @@ pub fn passed_on(flow: Flow) -> Flow {
 #[inline(never)]
 pub fn flush_written(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let active = cx.wave.masks[0];
-    for (value, active) in cx.wave.rows[op.d as usize].0.iter_mut().zip(active.0) {
+    for (value, active) in cx.wave.vectors[op.d as usize].0.iter_mut().zip(active.0) {
         if active != 0 && is_denormal(*value) {
             *value &= 0x8000_0000;
         }
@@ -463,7 +463,7 @@ pub fn flush_written(cx: &mut Cx<'_>, op: &Op) -> Flow {
 }
 
 #[inline(always)]
-fn has_denormal(row: &Row) -> bool {
+fn has_denormal(row: &LaneVec) -> bool {
     // Twice the word is its magnitude, without the sign; less one, a zero is the greatest of all numbers, and denormals are the least.
     const LEAST_NORMAL: u32 = (0x0080_0000 << 1) - 1;
     #[cfg(target_arch = "x86_64")]
@@ -498,11 +498,17 @@ fn seldom() {}
 /// # Safety
 /// As for [`plain_stage`].
 #[inline(always)]
-pub unsafe fn plain_write<const N: usize>(cx: &Cx<'_>, file: *mut Row, op: &Op, exec: u32, rows: [Row; N]) {
+pub unsafe fn plain_write<const N: usize>(
+    cx: &Cx<'_>,
+    file: *mut LaneVec,
+    op: &Op,
+    exec: u32,
+    rows: [LaneVec; N],
+) {
     let at = op.d as usize;
-    debug_assert!(at + N <= ROWS);
+    debug_assert!(at + N <= LANE_VECS);
     // SAFETY: by the contract; nothing else refers to the rows.
-    let old = unsafe { &mut *file.add(at).cast::<[Row; N]>() };
+    let old = unsafe { &mut *file.add(at).cast::<[LaneVec; N]>() };
     if exec == u32::MAX {
         // Not `copy_from_slice`: without LTO that is a call, and `rows` would go through memory.
         *old = rows;
@@ -523,7 +529,7 @@ pub unsafe fn plain_write<const N: usize>(cx: &Cx<'_>, file: *mut Row, op: &Op, 
 
 /// EXEC as lanes: the wave's own copy, unless an instruction narrowed it for itself.
 #[inline(always)]
-fn lane_mask(cx: &Cx<'_>, exec: u32, half: usize) -> Row {
+fn lane_mask(cx: &Cx<'_>, exec: u32, half: usize) -> LaneVec {
     if exec == cx.wave.sgprs[126 + half] { cx.wave.masks[half] } else { lanes_of(exec) }
 }
 
@@ -534,12 +540,12 @@ fn lane_mask(cx: &Cx<'_>, exec: u32, half: usize) -> Row {
 #[inline(always)]
 pub unsafe fn write_half(
     cx: &mut Cx<'_>,
-    file: *mut Row,
+    file: *mut LaneVec,
     op: &Op,
     half: usize,
     exec: u32,
     fmt: Out,
-    mut rows: [Row; 1],
+    mut rows: [LaneVec; 1],
 ) {
     if op.flags & Op::OUTPUT != 0 {
         if op.flags & Op::NO_RESULT != 0 {
@@ -551,9 +557,9 @@ pub unsafe fn write_half(
     }
     let mask = lane_mask(cx, exec, half);
     let (shift, keep) = if op.flags & Op::HIGH != 0 { (16, 0xffff) } else { (0, 0xffff_0000) };
-    cx.wave.set_clean(op.d as usize, false);
-    let at = half * ROWS + op.d as usize;
-    debug_assert!(at < cx.wave.rows.len());
+    cx.wave.set_no_denormals(op.d as usize, false);
+    let at = half * LANE_VECS + op.d as usize;
+    debug_assert!(at < cx.wave.vectors.len());
     // SAFETY: by the contract; nothing else refers to the row.
     let old = unsafe { &mut *file.add(at) };
     for l in 0..32 {
@@ -563,8 +569,8 @@ pub unsafe fn write_half(
 }
 
 #[inline(never)]
-fn lanes_of(exec: u32) -> Row {
-    let mut row = Row::ZERO;
+fn lanes_of(exec: u32) -> LaneVec {
+    let mut row = LaneVec::ZERO;
     for (lane, mask) in row.0.iter_mut().enumerate() {
         *mask = 0u32.wrapping_sub(exec >> lane & 1);
     }
@@ -573,7 +579,7 @@ fn lanes_of(exec: u32) -> Row {
 
 /// omod and float clamp.
 #[inline(never)]
-fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [Row]) {
+fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [LaneVec]) {
     let ext = cx.raw(op);
     let ty = match fmt {
         Out::Bits => return,
@@ -618,7 +624,7 @@ pub unsafe fn modify(
     op: &Op,
     half: usize,
     exec: u32,
-    sources: &mut [(usize, *const Row)],
+    sources: &mut [(usize, *const LaneVec)],
 ) -> u32 {
     let ext = cx.raw(op);
     let (mut active, mut lanes) = (exec, [None; 32]);
@@ -637,7 +643,7 @@ pub unsafe fn modify(
         if !touched {
             continue;
         }
-        let mut values = [Row::ZERO; 2];
+        let mut values = [LaneVec::ZERO; 2];
         for (k, row) in values.iter_mut().enumerate().take(dwords) {
             // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four behind them.
             *row = unsafe { *rows.add(k) };
@@ -669,7 +675,7 @@ pub unsafe fn modify(
         if bit(ext.neg_bits) {
             values[row].0.iter_mut().for_each(|v| *v ^= 1 << at);
         }
-        let staged = &mut cx.wave.rows[STAGE + STAGE_ROWS * i..][..dwords];
+        let staged = &mut cx.wave.vectors[STAGE + STAGE_VECS * i..][..dwords];
         staged.copy_from_slice(&values[..dwords]);
         *rows = staged.as_ptr();
     }

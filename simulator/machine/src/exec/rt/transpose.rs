@@ -1,15 +1,15 @@
 //! Elements of four dwords to and from rows, 32 lanes one after the other: transposes of 4 x 4 dwords, eight lanes at a time.
 
-use crate::machine::Row;
-use crate::machine::host::Avx2;
 use crate::memory::access;
+use crate::state::LaneVec;
+use crate::state::host::Avx2;
 
 /// Loads 32 elements.
 ///
 /// # Safety
 /// 512 bytes at `from` can be read; `fast` is the host's.
 #[inline(always)]
-pub unsafe fn load_quads(fast: Option<Avx2>, from: *const u8, rows: &mut [Row; 4]) {
+pub unsafe fn load_quads(fast: Option<Avx2>, from: *const u8, rows: &mut [LaneVec; 4]) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
         // SAFETY: the host has AVX2, and by the contract.
@@ -25,7 +25,7 @@ pub unsafe fn load_quads(fast: Option<Avx2>, from: *const u8, rows: &mut [Row; 4
 /// # Safety
 /// 512 bytes at `to` can be written; `fast` is the host's.
 #[inline(always)]
-pub unsafe fn store_quads(fast: Option<Avx2>, to: *mut u8, rows: &[Row; 4]) {
+pub unsafe fn store_quads(fast: Option<Avx2>, to: *mut u8, rows: &[LaneVec; 4]) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
         // SAFETY: the host has AVX2, and by the contract.
@@ -39,7 +39,7 @@ pub unsafe fn store_quads(fast: Option<Avx2>, to: *mut u8, rows: &[Row; 4]) {
 /// # Safety
 /// As for [`load_quads`].
 #[inline(never)]
-unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [Row; 4]) {
+unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [LaneVec; 4]) {
     for l in 0..32 {
         // SAFETY: by the contract.
         let element = unsafe { super::memory::element::<access::Shared, 16, 4>(from, 16 * l) };
@@ -52,7 +52,7 @@ unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [Row; 4]) {
 /// # Safety
 /// As for [`store_quads`].
 #[inline(never)]
-unsafe fn store_quads_anywhere(to: *mut u8, rows: &[Row; 4]) {
+unsafe fn store_quads_anywhere(to: *mut u8, rows: &[LaneVec; 4]) {
     for l in 0..32 {
         // SAFETY: by the contract.
         unsafe { super::memory::set_element::<access::Shared, 16, 4>(to, 16 * l, rows, l) };
@@ -82,7 +82,7 @@ fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn load_quads_avx2(from: *const u8, rows: &mut [Row; 4]) {
+unsafe fn load_quads_avx2(from: *const u8, rows: &mut [LaneVec; 4]) {
     // SAFETY: by the contract: lanes below 32.
     unsafe {
         load_eight::<0>(from, rows);
@@ -92,14 +92,14 @@ unsafe fn load_quads_avx2(from: *const u8, rows: &mut [Row; 4]) {
     }
 }
 
-/// Eight lanes' elements, from lane `FIRST` on. Four functions of it and not a loop, which is not always unrolled.
+/// U32x8 lanes' elements, from lane `FIRST` on. Four functions of it and not a loop, which is not always unrolled.
 ///
 /// # Safety
 /// 128 bytes at `from` can be read.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn load_eight<const FIRST: usize>(from: *const u8, rows: &mut [Row; 4]) {
+unsafe fn load_eight<const FIRST: usize>(from: *const u8, rows: &mut [LaneVec; 4]) {
     // SAFETY: by the contract.
     let pairs = unsafe {
         [
@@ -120,7 +120,7 @@ unsafe fn load_eight<const FIRST: usize>(from: *const u8, rows: &mut [Row; 4]) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn store_quads_avx2(to: *mut u8, rows: &[Row; 4]) {
+unsafe fn store_quads_avx2(to: *mut u8, rows: &[LaneVec; 4]) {
     // SAFETY: by the contract: lanes below 32.
     unsafe {
         store_eight::<0>(to, rows);
@@ -137,7 +137,7 @@ unsafe fn store_quads_avx2(to: *mut u8, rows: &[Row; 4]) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn store_eight<const FIRST: usize>(to: *mut u8, rows: &[Row; 4]) {
+unsafe fn store_eight<const FIRST: usize>(to: *mut u8, rows: &[LaneVec; 4]) {
     // SAFETY: eight of the row's 32 dwords.
     let eight = |k: usize| unsafe { _mm256_loadu_si256(rows[k].0[FIRST..FIRST + 8].as_ptr().cast()) };
     let [a, b, c, d] = transpose([eight(0), eight(1), eight(2), eight(3)]);
@@ -158,7 +158,7 @@ mod tests {
     fn quads_go_to_rows_and_back() {
         let memory: Vec<u8> = (0..513u32).map(|b| ((b * 31) >> 3) as u8).collect();
         for fast in [None, Avx2::detect()] {
-            let mut rows = [Row::ZERO; 4];
+            let mut rows = [LaneVec::ZERO; 4];
             let mut back = vec![0; 512];
             // SAFETY: there are 512 bytes behind the first, which leaves them unaligned.
             unsafe {

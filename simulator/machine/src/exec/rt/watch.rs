@@ -5,8 +5,8 @@
 
 use super::context::{Cx, Flow};
 use crate::exec::machine_ops::Event;
-use crate::machine::Row;
 use crate::memory::{MemError, Memory, PRIVATE_BASE, SHARED_BASE};
+use crate::state::LaneVec;
 use isa_spec::pcode::builtins::Bi;
 use isa_spec::pcode::ir::Space;
 
@@ -233,7 +233,7 @@ pub fn rows<'a, R>(
     exchange(cx, &mut watch);
     match result {
         Ok(result) => {
-            watch.log_rows(space, addresses, size_bytes as u8, exec, lane_base as u8, write);
+            watch.log_vecs(space, addresses, size_bytes as u8, exec, lane_base as u8, write);
             cx.watch = Some(watch);
             Some(result)
         }
@@ -272,7 +272,13 @@ pub fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: bool) -> O
 /// beyond its end.
 #[cold]
 #[inline(never)]
-pub fn lds(cx: &mut Cx<'_>, offsets: &Row, plus: &[u32], size_bytes: usize, write: bool) -> Option<*mut u8> {
+pub fn lds(
+    cx: &mut Cx<'_>,
+    offsets: &LaneVec,
+    plus: &[u32],
+    size_bytes: usize,
+    write: bool,
+) -> Option<*mut u8> {
     let watch = cx.watch.as_deref_mut()?;
     let last = u32::try_from(watch.lds.len().checked_sub(size_bytes)?).ok()?;
     let last = plus.iter().try_fold(last, |least, plus| Some(least.min(last.checked_sub(*plus)?)))?;
@@ -280,9 +286,9 @@ pub fn lds(cx: &mut Cx<'_>, offsets: &Row, plus: &[u32], size_bytes: usize, writ
         return None;
     }
     let size_bytes = size_bytes as u8;
-    let patterns = patterns_of_row(offsets, size_bytes as u32);
+    let patterns = patterns_of(offsets, size_bytes as u32);
     for plus in plus {
-        watch.log_eights(patterns, u32::MAX, |lane| Access {
+        watch.log_by_8(patterns, u32::MAX, |lane| Access {
             place: Place::Lds,
             address: offsets.0[lane] as u64 + *plus as u64,
             size_bytes,
@@ -298,7 +304,7 @@ pub fn lds(cx: &mut Cx<'_>, offsets: &Row, plus: &[u32], size_bytes: usize, writ
 
 impl Watch<'_> {
     /// Accesses of 32 lanes, those in a row together. Only ones to LDS can be outside: others would have failed.
-    fn log_rows(
+    fn log_vecs(
         &mut self,
         space: Space,
         addresses: &[u64; 32],
@@ -309,7 +315,7 @@ impl Watch<'_> {
     ) {
         let room = self.lds.len() as u64;
         let patterns = patterns(addresses, size_bytes as u64);
-        self.log_eights(patterns, exec, |lane| {
+        self.log_by_8(patterns, exec, |lane| {
             let (place, address) = place(space, addresses[lane]);
             let end = address.checked_add(size_bytes as u64);
             Access {
@@ -327,7 +333,7 @@ impl Watch<'_> {
 
     /// 32 lanes' accesses, each of which is `one`. Runs of eights that go on as they began are logged together.
     #[inline(always)]
-    fn log_eights(&mut self, patterns: [Option<u8>; 4], exec: u32, one: impl Fn(usize) -> Access) {
+    fn log_by_8(&mut self, patterns: [Option<u8>; 4], exec: u32, one: impl Fn(usize) -> Access) {
         let mut at = 0;
         while at < 4 {
             let mut end = at + 1;
@@ -391,7 +397,7 @@ fn regular(first: Access, last: &Access, stride: u8) -> Option<Access> {
 /// the size of an element or nothing.
 fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
     #[cfg(target_arch = "x86_64")]
-    if crate::machine::host::Avx2::detect().is_some() {
+    if crate::state::host::Avx2::detect().is_some() {
         // SAFETY: the host has AVX2.
         return unsafe { patterns_avx2(addresses, size_bytes) };
     }
@@ -399,18 +405,18 @@ fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
 }
 
 /// [`patterns`] of offsets that no element goes beyond.
-fn patterns_of_row(offsets: &Row, size_bytes: u32) -> [Option<u8>; 4] {
+fn patterns_of(offsets: &LaneVec, size_bytes: u32) -> [Option<u8>; 4] {
     #[cfg(target_arch = "x86_64")]
-    if crate::machine::host::Avx2::detect().is_some() {
+    if crate::state::host::Avx2::detect().is_some() {
         // SAFETY: the host has AVX2.
-        return unsafe { patterns_of_row_avx2(offsets, size_bytes) };
+        return unsafe { patterns_of_avx2(offsets, size_bytes) };
     }
     patterns_anywhere(&offsets.0.map(u64::from), size_bytes as u64)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn patterns_of_row_avx2(offsets: &Row, size_bytes: u32) -> [Option<u8>; 4] {
+fn patterns_of_avx2(offsets: &LaneVec, size_bytes: u32) -> [Option<u8>; 4] {
     use super::lds::eights;
     use std::arch::x86_64::*;
     let size = _mm256_set1_epi32(size_bytes as i32);
@@ -523,8 +529,8 @@ mod tests {
             exec in prop_oneof![Just(u32::MAX), Just(0xffff_0000), any::<u32>()],
         ) {
             let addresses: [u64; 32] = std::array::from_fn(|l| eights[l / 8][l % 8]);
-            let row = Row(addresses.map(|address| address as u32));
-            prop_assert_eq!(patterns_of_row(&row, 4), patterns(&addresses, 4));
+            let row = LaneVec(addresses.map(|address| address as u32));
+            prop_assert_eq!(patterns_of(&row, 4), patterns(&addresses, 4));
             let memory = Memory::empty();
             let mut watch = Watch {
                 memory: &memory,
@@ -535,7 +541,7 @@ mod tests {
                 calls: Vec::new(),
                 keep_going: false,
             };
-            watch.log_rows(Space::Lds, &addresses, 4, exec, 32, false);
+            watch.log_vecs(Space::Lds, &addresses, 4, exec, 32, false);
             let mut each: Vec<Access> = watch.log.iter().flat_map(|a| a.each()).collect();
             each.sort_by_key(|a| a.lane);
             let lanes = (0..32usize).filter(|l| exec >> l & 1 == 1);

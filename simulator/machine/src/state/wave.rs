@@ -7,13 +7,13 @@ use super::host::Avx2;
 /// One 32-lane half of a VGPR: the unit handlers work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(64))]
-pub struct Row(pub [u32; 32]);
+pub struct LaneVec(pub [u32; 32]);
 
-impl Row {
-    pub const ZERO: Row = Row([0; 32]);
+impl LaneVec {
+    pub const ZERO: LaneVec = LaneVec([0; 32]);
 
     #[inline(always)]
-    pub fn splat(value: u32) -> Row {
+    pub fn splat(value: u32) -> LaneVec {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::_mm_set1_epi32;
@@ -22,13 +22,13 @@ impl Row {
             unsafe { std::mem::transmute([_mm_set1_epi32(value as i32); 8]) }
         }
         #[cfg(not(target_arch = "x86_64"))]
-        Row([value; 32])
+        LaneVec([value; 32])
     }
 }
 
 /// EXEC's bits of 32 lanes as a lane mask.
 #[inline(always)]
-fn lane_mask(bits: u32, mask: &mut Row) {
+fn lane_mask(bits: u32, mask: &mut LaneVec) {
     for lane in 0..32 {
         mask.0[lane] = if bits & 1 << lane != 0 { u32::MAX } else { 0 };
     }
@@ -39,14 +39,14 @@ pub const VGPRS: usize = 256;
 
 /// Rows of a half: the VGPRs, then hidden ones: [`DISCARD`], temporaries of split instructions, staged sources, the program's first
 /// constants, and SGPRs. Whatever a lane handler reads is in one file.
-pub const ROWS: usize = SCALARS + SGPRS + STAGE_ROWS;
+pub const LANE_VECS: usize = SCALARS + SGPRS + STAGE_VECS;
 /// Rows that a source's code can number: a table of so many needs no test.
 const CODES: usize = 1024;
-/// Hidden rows for sources that are no rows as they stand, [`STAGE_ROWS`] for each of four.
+/// Hidden rows for sources that are no rows as they stand, [`STAGE_VECS`] for each of four.
 pub const STAGE: usize = VGPRS + 16;
-pub const STAGE_ROWS: usize = 4;
+pub const STAGE_VECS: usize = 4;
 /// Hidden rows for the program's constants.
-pub const CONSTS: usize = STAGE + 4 * STAGE_ROWS;
+pub const CONSTS: usize = STAGE + 4 * STAGE_VECS;
 /// Constants beyond these are read from the program's own table.
 pub const MAX_CONSTS: usize = 256;
 /// Hidden rows of SGPRs by operand code, all lanes alike: what an SGPR was when a lane handler last read it. Most have not changed since.
@@ -70,10 +70,10 @@ pub const SCALAR_CONSTS: usize = 128;
 pub use wavesim_isa::operand::{EXEC_LO, M0, NULL, VCC_LO};
 
 /// No f32 denormal in any lane of the first half: what flushes denormals need not look for them.
-const CLEAN: u8 = 1;
+const NO_DENORMALS: u8 = 1;
 /// A VGPR that nothing has written since [`Wave::reset`]: zero.
-const UNTOUCHED: u8 = 2;
-const FRESH: u8 = CLEAN | UNTOUCHED;
+const UNWRITTEN: u8 = 2;
+const INITIAL: u8 = NO_DENORMALS | UNWRITTEN;
 
 /// Whether a word as f32 is a denormal.
 pub fn is_denormal(bits: u32) -> bool {
@@ -91,9 +91,9 @@ pub struct Wave {
     avx2: Option<Avx2>,
     /// VGPRs that it has been given.
     vgprs: u32,
-    pub(crate) rows: Box<[Row]>,
-    /// What is surely so of each row: [`CLEAN`], [`UNTOUCHED`].
-    known: [u8; CODES],
+    pub(crate) vectors: Box<[LaneVec]>,
+    /// What is surely so of each row: [`NO_DENORMALS`], [`UNWRITTEN`].
+    flags: [u8; CODES],
     /// Where memory instructions last went, by operation modulo the length: a hint for the host's caches, no state of the machine.
     pub last_addresses: [u64; LAST_ADDRESSES],
     /// Whose constants the hidden rows hold ([`Wave::install`]).
@@ -106,7 +106,7 @@ pub struct Wave {
     /// MODE register.
     pub mode: u32,
     /// EXEC as lane masks (all ones or zero), one row a half; kept in step by [`Wave::set_exec`].
-    pub masks: [Row; 2],
+    pub masks: [LaneVec; 2],
     /// Index in the workgroup.
     pub id: u32,
     pub workgroup: [u32; 3],
@@ -128,37 +128,41 @@ impl Wave {
             #[cfg(target_arch = "x86_64")]
             avx2: Avx2::detect(),
             vgprs: VGPRS as u32,
-            rows: vec![Row::ZERO; ROWS * halves].into_boxed_slice(),
-            known: [0; CODES],
+            vectors: vec![LaneVec::ZERO; LANE_VECS * halves].into_boxed_slice(),
+            flags: [0; CODES],
             last_addresses: [0; LAST_ADDRESSES],
             installed: 0,
             sgprs: [0; SGPRS + SCALAR_CONSTS],
             scc: 0,
             pc: 0,
             mode: 0xf0,
-            masks: [Row::ZERO; 2],
+            masks: [LaneVec::ZERO; 2],
             id: 0,
             workgroup: [0; 3],
             code_base: 0,
             joined: 0,
             passed: [0; NAMED + 1],
         };
-        wave.known[..VGPRS].fill(FRESH);
+        wave.flags[..VGPRS].fill(INITIAL);
         wave.set_exec(u64::MAX);
         wave
     }
 
     /// Back to the state of [`Wave::new`]. Only registers that were written are cleared: most waves have a dozen of 256.
     pub fn reset(&mut self) {
-        let known = self.known[..VGPRS].as_chunks_mut::<16>().0;
-        for (first, known) in (0..).step_by(16).zip(known).filter(|(_, known)| **known != [FRESH; 16]) {
-            for (at, known) in (first..).zip(known).filter(|(_, known)| **known != FRESH) {
-                *known = FRESH;
-                self.rows.chunks_exact_mut(ROWS).for_each(|half| half[at] = Row::ZERO);
+        let known = self.flags[..VGPRS].as_chunks_mut::<16>().0;
+        for (first, known) in (0..).step_by(16).zip(known).filter(|(_, known)| **known != [INITIAL; 16]) {
+            for (at, known) in (first..).zip(known).filter(|(_, known)| **known != INITIAL) {
+                *known = INITIAL;
+                self.vectors.chunks_exact_mut(LANE_VECS).for_each(|half| half[at] = LaneVec::ZERO);
             }
         }
-        debug_assert!(self.rows.chunks_exact(ROWS).all(|half| half[..VGPRS].iter().all(|r| *r == Row::ZERO)));
-        self.known[VGPRS..CONSTS].fill(0);
+        debug_assert!(
+            self.vectors
+                .chunks_exact(LANE_VECS)
+                .all(|half| half[..VGPRS].iter().all(|r| *r == LaneVec::ZERO))
+        );
+        self.flags[VGPRS..CONSTS].fill(0);
         self.sgprs[..SGPRS].fill(0);
         self.scc = 0;
         self.pc = 0;
@@ -189,13 +193,13 @@ impl Wave {
     }
 
     fn install_anew(&mut self, consts: &[u32]) {
-        for half in self.rows.chunks_exact_mut(ROWS) {
+        for half in self.vectors.chunks_exact_mut(LANE_VECS) {
             for (row, value) in half[CONSTS..SCALARS].iter_mut().zip(consts) {
-                *row = Row::splat(*value);
+                *row = LaneVec::splat(*value);
             }
         }
-        for (known, value) in self.known[CONSTS..SCALARS].iter_mut().zip(consts) {
-            *known = if is_denormal(*value) { 0 } else { CLEAN };
+        for (known, value) in self.flags[CONSTS..SCALARS].iter_mut().zip(consts) {
+            *known = if is_denormal(*value) { 0 } else { NO_DENORMALS };
         }
         for (scalar, value) in self.sgprs[SGPRS..].iter_mut().zip(consts) {
             *scalar = *value;
@@ -204,14 +208,14 @@ impl Wave {
 
     /// Whether a row surely holds no f32 denormals.
     #[inline(always)]
-    pub fn is_clean(&self, row: usize) -> bool {
-        self.known.get(row).is_some_and(|known| known & CLEAN != 0)
+    pub fn has_no_denormals(&self, row: usize) -> bool {
+        self.flags.get(row).is_some_and(|known| known & NO_DENORMALS != 0)
     }
 
     /// A row was written, or looked at: whether it now surely holds none.
     #[inline(always)]
-    pub fn set_clean(&mut self, row: usize, clean: bool) {
-        if let Some(known) = self.known.get_mut(row) {
+    pub fn set_no_denormals(&mut self, row: usize, clean: bool) {
+        if let Some(known) = self.flags.get_mut(row) {
             *known = clean as u8;
         }
     }
@@ -219,39 +223,39 @@ impl Wave {
     /// Lowest bit set if a row surely holds no f32 denormals; the others mean something else.
     ///
     /// # Safety
-    /// `row` is below [`ROWS`].
+    /// `row` is below [`LANE_VECS`].
     #[inline(always)]
-    pub unsafe fn clean_unchecked(&self, row: usize) -> u8 {
-        debug_assert!(row < ROWS);
+    pub unsafe fn no_denormals_unchecked(&self, row: usize) -> u8 {
+        debug_assert!(row < LANE_VECS);
         // SAFETY: by the contract; there are more codes than rows.
-        unsafe { *self.known.as_ptr().wrapping_add(row) }
+        unsafe { *self.flags.as_ptr().wrapping_add(row) }
     }
 
-    /// [`Wave::set_clean`] without a bounds check.
+    /// [`Wave::set_no_denormals`] without a bounds check.
     ///
     /// # Safety
-    /// `row` is below [`ROWS`].
+    /// `row` is below [`LANE_VECS`].
     #[inline(always)]
-    pub unsafe fn set_clean_unchecked(&mut self, row: usize, clean: bool) {
-        debug_assert!(row < ROWS);
+    pub unsafe fn set_no_denormals_unchecked(&mut self, row: usize, clean: bool) {
+        debug_assert!(row < LANE_VECS);
         // SAFETY: by the contract; there are more codes than rows.
-        unsafe { *self.known.get_unchecked_mut(row) = clean as u8 };
+        unsafe { *self.flags.get_unchecked_mut(row) = clean as u8 };
     }
 
     /// Some lanes of a row were written with what holds no f32 denormals: it is as clean as it was.
     ///
     /// # Safety
-    /// `row` is below [`ROWS`].
+    /// `row` is below [`LANE_VECS`].
     #[inline(always)]
-    pub unsafe fn touch_unchecked(&mut self, row: usize) {
-        debug_assert!(row < ROWS);
+    pub unsafe fn mark_written_unchecked(&mut self, row: usize) {
+        debug_assert!(row < LANE_VECS);
         // SAFETY: by the contract; there are more codes than rows.
-        unsafe { *self.known.get_unchecked_mut(row) &= CLEAN };
+        unsafe { *self.flags.get_unchecked_mut(row) &= NO_DENORMALS };
     }
 
     /// Size of the register file.
     pub fn file_bytes(&self) -> usize {
-        size_of_val(&*self.rows)
+        size_of_val(&*self.vectors)
     }
 
     pub fn halves(&self) -> usize {
@@ -317,7 +321,7 @@ impl Wave {
 
     pub fn vgpr(&self, lane: u32, reg: u32) -> u32 {
         let half = (lane / 32) as usize;
-        match self.rows.get(half * ROWS + reg as usize) {
+        match self.vectors.get(half * LANE_VECS + reg as usize) {
             Some(row) if (reg as usize) < VGPRS => row.0[(lane % 32) as usize],
             _ => 0,
         }
@@ -337,23 +341,23 @@ impl Wave {
     }
 
     /// All lanes of a VGPR in a half.
-    pub fn row(&self, half: usize, reg: usize) -> &Row {
-        &self.rows[half * ROWS..][..VGPRS][reg]
+    pub fn lane_vec(&self, half: usize, reg: usize) -> &LaneVec {
+        &self.vectors[half * LANE_VECS..][..VGPRS][reg]
     }
 
     /// Sets them.
-    pub fn set_row(&mut self, half: usize, reg: usize, row: Row) {
-        self.rows[half * ROWS..][..VGPRS][reg] = row;
-        self.set_clean(reg, false);
+    pub fn set_lane_vec(&mut self, half: usize, reg: usize, row: LaneVec) {
+        self.vectors[half * LANE_VECS..][..VGPRS][reg] = row;
+        self.set_no_denormals(reg, false);
     }
 
     pub fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
         let half = (lane / 32) as usize;
         if (reg as usize) < VGPRS
-            && let Some(row) = self.rows.get_mut(half * ROWS + reg as usize)
+            && let Some(row) = self.vectors.get_mut(half * LANE_VECS + reg as usize)
         {
             row.0[(lane % 32) as usize] = value;
-            self.set_clean(reg as usize, false);
+            self.set_no_denormals(reg as usize, false);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Barriers of a workgroup (RDNA3 manual, *Work-groups and Barriers*; RDNA4 manual, *Work-groups and Barriers*, whose arrival and wait
 //! are separate instructions).
 //!
-//! A barrier counts its completions. A wave remembers the count it has passed ([`crate::machine::Wave::passed`]); where the two
+//! A barrier counts its completions. A wave remembers the count it has passed ([`crate::state::Wave::passed`]); where the two
 //! differ, the barrier has completed since: what the manual calls the wave's barrierComplete bit.
 
 /// Named barriers that a workgroup has; numbers from 1.
