@@ -68,14 +68,14 @@ constants >"$out/constants.rdna"
 
 # One command line a line: all kinds of memory (global, LDS, scratch, buffers, atomics), both wave sizes, threads, observed runs.
 list() {
-    for kernel in examples/{arange,mandelbrot,matmul,saxpy}.rdna tests/kernels/*.rdna; do
+    for kernel in examples/{arange,mandelbrot,matmul,saxpy}.rdna tests/filetests/kernels/*.rdna; do
         echo "run $kernel"
         echo "run $kernel --wave 64 --threads 2"
     done
     echo "run $out/constants.rdna"
     for kernel in saxpy matmul; do echo "run examples/$kernel.rdna --arch rdna4"; done
-    for kernel in tests/kernels/{bitonic,histogram,spill,typed_buffer}.rdna; do echo "check $kernel"; done
-    for launch in tests/code_objects/{dynlds,relocated,struct_arg,vadd}/launch.json; do echo "launch $launch --check"; done
+    for kernel in tests/filetests/kernels/{bitonic,histogram,spill,typed_buffer}.rdna; do echo "check $kernel"; done
+    for launch in tests/filetests/code_objects/{dynlds,relocated,struct_arg,vadd}/launch.json; do echo "launch $launch --check"; done
     echo "run examples/riscv_gpu/vector_add.as examples/riscv_gpu/vector_add.data"
 }
 

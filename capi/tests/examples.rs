@@ -140,7 +140,7 @@ fn python_example(library: &Path) {
         Command::new("python3")
             .arg("-B")
             .arg(root.join("examples/python/vector_add.py"))
-            .arg(root.join("tests/code_objects/vadd/vadd.gfx1100.co"))
+            .arg(root.join("tests/filetests/code_objects/vadd/vadd.gfx1100.co"))
             .env("WAVESIM_LIBRARY", library),
     );
     let expected = "run_asm: 0.5 127.5\n\

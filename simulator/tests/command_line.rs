@@ -96,7 +96,7 @@ fn metadata(argument: &str) -> String {
 fn bad_files_are_errors_in_every_command() {
     let dir = folder("bad_files");
     std::fs::create_dir(dir.join("directory")).unwrap();
-    let vectors = workspace("tests/vectors/rdna3/vop2.jsonl.gz");
+    let vectors = workspace("tests/filetests/vectors/rdna3/vop2.jsonl.gz");
     let good = write(&dir, "good.rdna", NOTHING);
     let commands: Vec<(&str, Vec<&str>)> = vec![
         ("rdna", vec!["run", "FILE"]),
@@ -411,7 +411,7 @@ fn closed_streams_do_not_change_exit_codes() {
 #[test]
 fn what_matches_nothing_is_an_error() {
     let dir = folder("nothing");
-    let vectors = workspace("tests/vectors/rdna3");
+    let vectors = workspace("tests/filetests/vectors/rdna3");
     refused(&["conform", &vectors, "--filter", "v_no_such"], &["v_no_such", "none of"]);
     refused(&["conform", &vectors, "--arch", "rdna4"], &["rdna4"]);
     let vop2 = format!("{vectors}/vop2.jsonl.gz");

@@ -1,5 +1,5 @@
 //! Instructions, and forms of them, that LLVM 19 has and the ISA descriptions have not, and what is told of them. Nothing says what they do, or their
-//! operands: they are refused. `tests/tests/llvm.rs` looks for them among all opcodes.
+//! operands: they are refused. `tests/tests/all/llvm.rs` looks for them among all opcodes.
 
 use wavesim_isa::arch::Arch;
 

@@ -17,9 +17,9 @@ use wavesim_isa::arch::Arch;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  wavesim conform tests/vectors/rdna3
-  wavesim conform tests/vectors --arch rdna4 --filter 'v_(add|sub)_f(16|32)'
-  wavesim conform tests/vectors/rdna4/vop2.jsonl.gz --reference --show 5
+  wavesim conform tests/filetests/vectors/rdna3
+  wavesim conform tests/filetests/vectors --arch rdna4 --filter 'v_(add|sub)_f(16|32)'
+  wavesim conform tests/filetests/vectors/rdna4/vop2.jsonl.gz --reference --show 5
 
 Exit code 1 if a record fails. A list of disputed records (--disputed) is a text
 file with their names in blocks fenced by ```disputed and ```: they are counted

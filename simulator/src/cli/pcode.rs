@@ -45,7 +45,7 @@ Exit code 1 if a block has an error; warnings alone are success.")]
     #[command(after_long_help = "\
 Example:
   wavesim pcode eval --instruction v_add_f32 --file my.pcode \\
-      --vector tests/vectors/rdna3/vop2.jsonl.gz")]
+      --vector tests/filetests/vectors/rdna3/vop2.jsonl.gz")]
     Eval {
         /// The instruction, in any case
         #[arg(long)]

@@ -1,0 +1,154 @@
+//! Commands on assembly files and code objects: they run, are checked and are debugged by their lines. What assembly files come to, and what
+//! is reported in wrong ones, is in files (`tests/tests/filetests/asm.rs`).
+
+use std::process::Command;
+use wavesim_tests::{root, wavesim};
+
+fn kernel() -> String {
+    root().join("examples/scale.s").to_string_lossy().into_owned()
+}
+
+const ARGS: [&str; 10] = [
+    "--grid",
+    "2",
+    "--block",
+    "32",
+    "--arg",
+    "x: f32[50]=arange(50)",
+    "--arg",
+    "out_y: f32[50]",
+    "--arg",
+    "2.5",
+];
+
+fn command(name: &str, more: &[&str]) -> (u8, String) {
+    let kernel = kernel();
+    let mut args = vec![name, &kernel];
+    args.extend(ARGS);
+    args.extend(["--arg", "i32=50"]);
+    args.extend(more);
+    wavesim(&args)
+}
+
+#[test]
+fn assembly_files_run() {
+    for arch in ["rdna3", "rdna3.5"] {
+        let (code, out) = command("run", &["--arch", arch, "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"));
+        assert_eq!(code, 0, "{out}");
+        let y = json["outputs"]["out_y"]["data"].as_array().unwrap();
+        assert!((0..50).all(|i| y[i] == 2.5 * i as f64), "{out}");
+    }
+    let (code, out) = command("launch", &["--stats"]);
+    assert!(code == 0 && out.contains("out_y: f32[50] ="), "{out}");
+    let (code, out) = command("run", &["--profile-lines"]);
+    assert!(code == 0 && out.contains("global_store_b32"), "{out}");
+    let (code, out) = command("run", &["--arch", "rdna4"]);
+    assert!(code == 2, "its waits are RDNA 3's: {out}");
+}
+
+#[test]
+fn assembly_files_are_checked_and_debugged() {
+    let (code, out) = command("check", &["-q"]);
+    assert!(code == 0 && out.starts_with("clean"), "{out}");
+    let line = std::fs::read_to_string(kernel()).unwrap();
+    let line = line.lines().position(|l| l.contains("v_mul_f32")).unwrap() + 1;
+    let stop = format!("break {line}");
+    let (code, out) =
+        command("debug", &["--batch", "-e", &stop, "-e", "continue", "-e", "list", "-e", "p s2 as f32"]);
+    assert!(code == 0 && out.contains(&format!("line {line}")), "{out}");
+    assert!(out.contains("v_mul_f32"), "{out}");
+    // A label by its name.
+    let (code, out) = command("debug", &["--batch", "-e", "break done", "-e", "continue"]);
+    assert!(code == 0 && out.contains("s_endpgm"), "{out}");
+}
+
+#[test]
+fn faults_of_assembly_files_name_their_line() {
+    let dir = std::env::temp_dir().join(format!("wavesim-fault-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let text = std::fs::read_to_string(kernel()).unwrap();
+    let line = text.lines().position(|l| l.contains("global_store_b32")).unwrap() + 1;
+    // Without its comparison the kernel writes beyond the end.
+    let path = dir.join("beyond.s");
+    std::fs::write(&path, text.replace("s_and_saveexec_b32", "s_mov_b32")).unwrap();
+    let path = path.to_string_lossy();
+    let mut args = vec!["check", &path, "--json", "-q"];
+    args.extend(ARGS);
+    args.extend(["--arg", "i32=50"]);
+    let (code, out) = wavesim(&args);
+    assert!(code == 1 && out.contains("\"line\":"), "{out}");
+    assert!(out.contains(&format!("\"line\":{line}")) || out.contains("global_load"), "{out}");
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn code_objects_are_debugged_too() {
+    let object = root().join("tests/filetests/code_objects/vadd/vadd.gfx1201.co");
+    let object = object.to_string_lossy();
+    let args = ["a: f32[4]=arange(4)", "b: f32[4]=repeat(0.5)", "out_c: f32[4]", "3"];
+    let mut launch = vec!["--grid", "1", "--block", "64"];
+    args.iter().for_each(|arg| launch.extend(["--arg", arg]));
+    for (command, more, told) in [
+        ("run", &[][..], "out_c: f32[4] =\n[0.5 1.5 2.5 0. ]\n"),
+        ("check", &["-q"], "clean"),
+        ("debug", &["--batch", "-e", "break vadd", "-e", "continue"], "pc 0x"),
+    ] {
+        let mut all = vec![command, &object];
+        all.extend(&launch);
+        all.extend(more);
+        let (code, out) = wavesim(&all);
+        assert!(code == 0 && out.contains(told), "{command}: {out}");
+    }
+}
+
+/// Words of a command line, quotes undone.
+fn split(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (at, part) in line.split('\'').enumerate() {
+        match at % 2 {
+            0 => words.extend(part.split_whitespace().map(str::to_string)),
+            _ => words.push(part.to_string()),
+        }
+    }
+    words
+}
+
+/// The README's lines, as they stand there.
+#[test]
+fn the_readme_runs_compiled_kernels() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let object = std::env::temp_dir().join(format!("wavesim-axpy-{}.co", std::process::id()));
+    let (mut compiled, mut run) = (false, 0);
+    for line in readme.lines().filter_map(|l| l.strip_prefix("    ")) {
+        let place = |word: String| match word.as_str() {
+            "axpy.co" => object.to_string_lossy().into_owned(),
+            word if word.starts_with("examples/") => root().join(word).to_string_lossy().into_owned(),
+            _ => word,
+        };
+        let words: Vec<String> = split(line).into_iter().map(place).collect();
+        if line.starts_with("clang-19 ") {
+            let Ok(status) = Command::new(&words[0]).args(&words[1..]).status() else {
+                println!("skipped: clang-19 is not installed");
+                continue;
+            };
+            assert!(status.success(), "{line}");
+            compiled = true;
+        } else if line.starts_with("wavesim launch axpy.co") && compiled {
+            let words: Vec<&str> = words[1..].iter().map(String::as_str).chain(["--json"]).collect();
+            let (code, out) = wavesim(&words);
+            let json: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"));
+            let y = json["outputs"]["out_y"]["data"].as_array().unwrap();
+            assert!(code == 0 && y.len() == 100, "{out}");
+            assert!((0..100).all(|i| y[i] == 1.0 + 0.5 * i as f64), "{out}");
+            run += 1;
+        } else if line.starts_with("wavesim run examples/scale.s") {
+            let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+            let (code, out) = wavesim(&words);
+            assert!(code == 0 && out.contains("122.5"), "{out}");
+            run += 1;
+        }
+    }
+    let _ = std::fs::remove_file(object);
+    assert_eq!(run, 1 + usize::from(compiled), "README.md has no such lines");
+}

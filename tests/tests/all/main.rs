@@ -1,0 +1,37 @@
+//! All tests of the workspace as a whole that are not files (those are `filetests`): one binary, because linking one takes longer than running
+//! most of them.
+
+mod allocations;
+mod assembly;
+mod assembly_files;
+mod commands;
+mod counting;
+mod disassembly;
+mod docs;
+mod engines;
+mod examples;
+mod front_end_fuzz;
+mod launch;
+mod llvm;
+mod manual;
+mod observe;
+mod program_scale;
+mod properties;
+mod relocations;
+mod resources;
+mod reverse;
+mod riscv_gpu;
+mod rounding;
+mod text_format;
+mod threads;
+mod tui;
+mod whole_runs;
+
+use std::path::{Path, PathBuf};
+
+/// The name of a file of a module's own; its folder exists.
+fn temporary(module: &str, name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(module.replace("::", "."));
+    std::fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    folder.join(name)
+}

@@ -1,0 +1,203 @@
+//! What runs tell of themselves: traces, timelines, figures and listings. Kernels are small enough to count by hand, in
+//! `tests/filetests/observe/`; what they print whole is in files there.
+
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use wavesim_tests::{root, wavesim};
+
+fn kernel(name: &str) -> String {
+    root().join("tests/filetests/observe").join(name).display().to_string()
+}
+
+/// A file of the test's own.
+fn temporary(name: &str) -> String {
+    crate::temporary(module_path!(), name).display().to_string()
+}
+
+fn stats(args: &[&str]) -> Value {
+    let (code, text) = wavesim(&[&["run"], args, &["--stats", "json"]].concat());
+    assert_eq!(code, 0, "{text}");
+    let line = text.lines().find(|l| l.contains("wavesim-stats-1")).unwrap_or_else(|| panic!("{text}"));
+    serde_json::from_str(line).unwrap()
+}
+
+#[test]
+fn stats_are_what_one_counts_by_hand() {
+    let s = stats(&[&kernel("counts.rdna")]);
+    // Two waves: 4 + 3 passes of 3 + 3, one instruction that wave 1 jumps over, and 18 more.
+    assert_eq!((&s["instructions"], &s["waves"]), (&json!(2 * (4 + 9 + 3 + 18) + 1), &json!(2)));
+    let opcodes = json!({
+        "s_load_b64": 4, "v_lshlrev_b32": 6, "s_mov_b32": 4, "s_sub_u32": 6, "s_cmp_lg_u32": 6, "s_cbranch_scc1": 6,
+        "v_cmp_gt_u32": 2, "s_and_saveexec_b32": 2, "s_cbranch_execz": 2, "v_mov_b32": 3, "s_waitcnt": 8, "v_and_b32": 2,
+        "global_load_b32": 4, "ds_store_b32": 6, "s_barrier": 2, "ds_load_b32": 2, "global_store_b32": 2, "s_endpgm": 2,
+    });
+    assert_eq!(s["opcodes"].as_object().unwrap(), opcodes.as_object().unwrap());
+    let total: u64 = s["opcodes"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    let by_class: u64 = s["classes"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert_eq!((total, by_class), (69, 69));
+    // 13 vector instructions a wave with all lanes, and one in 8 of 32.
+    assert_eq!(s["vector_instructions"], 2 * 13 + 1);
+    assert_eq!(s["lane_utilisation"], json!((26.0 * 32.0 + 8.0) / (27.0 * 32.0)));
+    // Three times scc1, taken twice, and execz, taken by wave 1 alone.
+    assert_eq!(s["branches"], json!({"conditional": 8, "taken": 5}));
+    // Wave 0's saveexec leaves some of its lanes, wave 1's none: that is no divergence, nor is switching lanes on again.
+    assert_eq!(s["exec"], json!({"writes": 4, "divergent": 1}));
+    let lanes = 64u64;
+    assert_eq!(
+        s["memory"]["global"],
+        json!({"loads": 2 * lanes + 4, "loaded_bytes": 8 * lanes + 4 * 8, "stores": lanes, "stored_bytes": 4 * lanes})
+    );
+    assert_eq!(
+        s["memory"]["lds"],
+        json!({"loads": lanes, "loaded_bytes": 4 * lanes, "stores": 3 * lanes, "stored_bytes": 12 * lanes})
+    );
+    assert_eq!(s["memory"]["scratch"]["loads"], 0);
+    // A wave asks for 128 bytes three times: of one line, of 32 lines, of one line.
+    assert_eq!(s["memory"]["coalescing"], json!(3.0 / 34.0));
+    // Nothing, one more cycle, 31 more cycles, and nothing: lanes that read one dword share it.
+    assert_eq!(s["lds"], json!({"instructions": 8, "bank_conflict_cycles": 2 * 32}));
+    assert_eq!(s["barriers"], 2);
+}
+
+/// 64 lanes need two cycles at least: none, two and 62 more.
+#[test]
+fn stats_of_64_lanes() {
+    let file = temporary("wave64.rdna");
+    let body = "v_lshlrev_b32 v1, 2, v0\nv_lshlrev_b32 v2, 3, v0\nv_lshlrev_b32 v3, 7, v0\n\
+        ds_store_b32 v1, v0\nds_store_b32 v2, v0\nds_store_b32 v3, v0\ns_endpgm\n";
+    std::fs::write(&file, format!("---\nlocal = 64, 1, 1\nwave = 64\nlds = 8192\n---\n{body}")).unwrap();
+    let s = stats(&[&file]);
+    assert_eq!(
+        (&s["waves"], &s["vector_instructions"], &s["lane_utilisation"]),
+        (&json!(1), &json!(6), &json!(1.0))
+    );
+    assert_eq!(s["lds"], json!({"instructions": 3, "bank_conflict_cycles": 64}));
+}
+
+/// Runs with `--trace` to a file; its lines.
+fn trace(file: &str, name: &str, more: &[&str]) -> Vec<Value> {
+    let path = temporary(name);
+    let (code, text) = wavesim(&[&["run", file, "--trace", &path], more].concat());
+    assert_eq!(code, 0, "{text}");
+    let text = std::fs::read_to_string(&path).unwrap();
+    text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
+}
+
+#[test]
+fn trace_has_a_line_an_instruction() {
+    let file = kernel("counts.rdna");
+    let lines = trace(&file, "all.jsonl", &[]);
+    assert_eq!(lines.len(), 69);
+    for (at, line) in lines.iter().enumerate() {
+        assert_eq!(line["step"], at + 1);
+        assert_eq!(line["workgroup"], json!([0, 0, 0]));
+        assert!(line["pc"].is_u64() && line["line"].is_u64() && line["exec"].is_string(), "{line}");
+    }
+    let source = std::fs::read_to_string(&file).unwrap();
+    let of = |wave: u64, start: &str| {
+        let found =
+            lines.iter().find(|l| l["wave"] == wave && l["text"].as_str().unwrap().starts_with(start));
+        found.unwrap_or_else(|| panic!("{start}"))
+    };
+    let shift = of(0, "v_lshlrev_b32");
+    let line = source.lines().nth(shift["line"].as_u64().unwrap() as usize - 1).unwrap();
+    assert!(line.contains("v_lshlrev_b32 v1, 2, v0"), "{line}");
+    assert_eq!((&shift["exec"], &shift["pc"]), (&json!("ffffffff"), &json!(16)));
+    let offsets: Vec<String> = (0..32).map(|l| format!("{:x}", 4 * l)).collect();
+    assert_eq!(shift["writes"], json!({"v1": offsets}));
+    // Scalar results; of two registers, both.
+    assert_eq!(of(0, "v_cmp_gt_u32")["writes"], json!({"vcc_lo": "ff"}));
+    let save = of(0, "s_and_saveexec_b32");
+    assert_eq!(
+        (&save["exec"], &save["writes"]),
+        (&json!("ffffffff"), &json!({"s11": "ffffffff", "exec_lo": "ff", "scc": 1}))
+    );
+    assert_eq!(of(0, "s_load_b64")["writes"]["s[6:7]"].as_array().unwrap().len(), 2);
+    // Lanes that are off keep what they had.
+    let off = of(0, "v_mov_b32");
+    assert_eq!(off["exec"], "ff");
+    let values = off["writes"]["v2"].as_array().unwrap();
+    assert!(values[..8].iter().all(|v| *v == "1") && values[8..].iter().all(Value::is_null), "{off}");
+    let store = of(1, "ds_store_b32 v1");
+    assert_eq!(store["writes"], json!({}));
+    let memory = store["memory"].as_array().unwrap();
+    assert_eq!(memory.len(), 32);
+    assert_eq!(
+        memory[5],
+        json!({"space": "LDS", "address": format!("{:x}", 4 * 37), "bytes": 4, "write": true, "lane": 5})
+    );
+}
+
+#[test]
+fn trace_of_some_waves_workgroups_and_places() {
+    let file = kernel("counts.rdna");
+    let of_wave = trace(&file, "wave.jsonl", &["--trace-wave", "1"]);
+    assert_eq!(of_wave.len(), 34);
+    assert!(of_wave.iter().all(|l| l["wave"] == 1));
+    // The loop, which begins at 0x18 and is three instructions of four bytes.
+    let of_loop = trace(&file, "loop.jsonl", &["--trace-pc", "0x18..0x20"]);
+    assert_eq!(of_loop.len(), 2 * 9);
+    let both =
+        trace(&file, "both.jsonl", &["--trace-pc", "18..20", "--trace-wave", "0", "--trace-wave", "1"]);
+    assert_eq!(both, of_loop);
+    let one = trace(&file, "one.jsonl", &["--trace-pc", "0x10", "--trace-wave", "0"]);
+    assert_eq!(one.iter().map(|l| l["text"].clone()).collect::<Vec<_>>(), ["v_lshlrev_b32_e32 v1, 2, v0"]);
+    let groups = trace(&kernel("prints.rdna"), "group.jsonl", &["--trace-group", "1,0,0"]);
+    assert!(!groups.is_empty() && groups.iter().all(|l| l["workgroup"] == json!([1, 0, 0])));
+}
+
+/// The Trace Event format as Perfetto reads it: complete events that nest or follow on each track, with names for the tracks.
+#[test]
+fn chrome_timeline() {
+    let path = temporary("timeline.json");
+    let (code, _) = wavesim(&["run", &kernel("counts.rdna"), "--trace", &path, "--trace-format", "chrome"]);
+    assert_eq!(code, 0);
+    let all: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let events = all.as_array().unwrap();
+    let named = |name: &str| -> BTreeSet<String> {
+        let of = events.iter().filter(|e| e["ph"] == "M" && e["name"] == name);
+        of.map(|e| e["args"]["name"].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(named("process_name"), BTreeSet::from(["workgroup 0,0,0".to_string()]));
+    assert_eq!(named("thread_name"), BTreeSet::from(["wave 0".to_string(), "wave 1".to_string()]));
+    let slices: Vec<&Value> = events.iter().filter(|e| e["ph"] == "X").collect();
+    assert_eq!(slices.len() + 3, events.len());
+    let category = |name: &str| slices.iter().filter(|e| e["cat"] == name).count();
+    assert_eq!((category("wait"), category("barrier")), (8, 2));
+    assert_eq!(slices.len(), 69 + 2);
+    let mut tracks: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
+    for slice in &slices {
+        assert!(slice["pid"].is_u64() && !slice["name"].as_str().unwrap().is_empty(), "{slice}");
+        let (start, length) = (slice["ts"].as_u64().unwrap(), slice["dur"].as_u64().unwrap());
+        tracks.entry(slice["tid"].as_u64().unwrap()).or_default().push((start, start + length));
+    }
+    for spans in tracks.values_mut() {
+        spans.sort();
+        assert!(spans.windows(2).all(|w| w[0].1 <= w[1].0), "slices overlap: {spans:?}");
+    }
+    // Wave 0 comes first and waits until wave 1 has run up to the barrier as well.
+    let first = slices.iter().find(|e| e["cat"] == "barrier" && e["tid"] == 0).unwrap();
+    assert!(first["dur"].as_u64().unwrap() > 20 && first["name"] == "waits at line 36", "{first}");
+}
+
+/// A trace that ends in a fault is whole up to it.
+#[test]
+fn chrome_timeline_of_a_fault_is_json() {
+    let path = temporary("fault.json");
+    let file = temporary("fault.rdna");
+    std::fs::write(&file, "---\nlocal = 32, 1, 1\n---\n  v_mov_b32 v1, 0\n  v_mov_b32 v2, 0\n  global_load_b32 v3, v[1:2], off\n  s_endpgm\n").unwrap();
+    let (code, _) = wavesim(&["run", &file, "--trace", &path, "--trace-format", "chrome"]);
+    assert_eq!(code, 1);
+    let all: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(all.as_array().unwrap().len(), 2 + 3);
+}
+
+#[test]
+fn trace_to_standard_output_comes_in_order() {
+    let (code, text) =
+        wavesim(&["run", &kernel("prints.rdna"), "--trace", "-", "--trace-pc", "0..4", "--trace-group", "0"]);
+    assert_eq!(code, 0);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("line 9: workgroup (0,0,0) wave 0 lane 3"), "{text}");
+    assert!(lines[2].starts_with("{\"step\":1,"), "{text}");
+}

@@ -1,0 +1,247 @@
+//! `filetests/asm/ok/relocations.s`: addresses in a code object that the assembler writes. The kernel finds them, on every architecture; and with LLVM's
+//! relocations for the same file as the referee, every field holds what a linker or a loader owes it.
+
+use object::read::{Relocation, RelocationTarget};
+use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+use wavesim_tests::{root, wavesim};
+
+fn source() -> PathBuf {
+    root().join("tests/filetests/asm/ok/relocations.s")
+}
+
+fn place(name: &str) -> String {
+    crate::temporary(module_path!(), name).display().to_string()
+}
+
+/// The code object that `wavesim asm` writes.
+fn assembled(mcpu: &str) -> Vec<u8> {
+    let out = place(&format!("relocations.{mcpu}.co"));
+    let (code, text) = wavesim(&["asm", &source().display().to_string(), "--mcpu", mcpu, "-o", &out]);
+    assert_eq!(code, 0, "{text}");
+    std::fs::read(out).unwrap()
+}
+
+#[test]
+fn kernels_find_their_tables() {
+    for mcpu in ["gfx1100", "gfx1150", "gfx1201"] {
+        assembled(mcpu);
+        // The file itself, and what was made of it.
+        for file in [source().display().to_string(), place(&format!("relocations.{mcpu}.co"))] {
+            let (code, out) = wavesim(&[
+                "run",
+                &file,
+                "--mcpu",
+                mcpu,
+                "--grid",
+                "1",
+                "--block",
+                "1",
+                "--arg",
+                "out_y: i32[8]",
+                "--json",
+            ]);
+            let json: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"));
+            assert_eq!(code, 0, "{mcpu}: {out}");
+            let expected = serde_json::json!([101, 201, 300, 103, 302, 0, 301, 8]);
+            assert_eq!(json["outputs"]["out_y"]["data"], expected, "{mcpu} {file}");
+        }
+    }
+}
+
+/// Types of relocations that assemblers write (LLVM AMDGPUUsage, *Relocation Records*).
+const ABS32_LO: u32 = 1;
+const ABS32_HI: u32 = 2;
+const ABS64: u32 = 3;
+const REL32: u32 = 4;
+const REL64: u32 = 5;
+const ABS32: u32 = 6;
+const GOTPCREL32_LO: u32 = 8;
+const GOTPCREL32_HI: u32 = 9;
+const REL32_LO: u32 = 10;
+const REL32_HI: u32 = 11;
+const RELATIVE64: u32 = 13;
+
+fn kind(relocation: &Relocation) -> u32 {
+    match relocation.flags() {
+        RelocationFlags::Elf { r_type } => r_type,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A linked file, and what a loader writes into it: by address, the type, and the address that is meant.
+struct Linked<'d> {
+    file: object::File<'d>,
+    loader: BTreeMap<u64, (u32, u64)>,
+}
+
+impl<'d> Linked<'d> {
+    fn read(bytes: &'d [u8]) -> Linked<'d> {
+        let file = object::File::parse(bytes).unwrap();
+        let mut loader = BTreeMap::new();
+        for (at, relocation) in file.dynamic_relocations().into_iter().flatten() {
+            let base = match relocation.target() {
+                RelocationTarget::Symbol(index) => {
+                    let table = object::Object::dynamic_symbol_table(&file).unwrap();
+                    object::ObjectSymbolTable::symbol_by_index(&table, index).unwrap().address()
+                }
+                _ => 0,
+            };
+            let address = base.wrapping_add(relocation.addend() as u64);
+            assert!(loader.insert(at, (kind(&relocation), address)).is_none(), "twice at 0x{at:x}");
+        }
+        Linked { file, loader }
+    }
+
+    fn section(&self, name: &str) -> u64 {
+        self.file.section_by_name(name).unwrap_or_else(|| panic!("no {name}")).address()
+    }
+
+    fn symbol(&self, name: &str) -> Option<u64> {
+        self.file.symbols().find(|s| s.name() == Ok(name)).map(|s| s.address())
+    }
+
+    fn field(&self, address: u64, len: usize) -> u64 {
+        let data = self.file.sections().find_map(|s| s.data_range(address, len as u64).ok().flatten());
+        let mut bytes = [0; 8];
+        bytes[..len].copy_from_slice(data.expect("in a section"));
+        u64::from_le_bytes(bytes)
+    }
+}
+
+/// What is wrong with a field of ours that LLVM's assembler has a relocation for, to a symbol at `value` (none: defined nowhere).
+fn check(ours: &Linked, kind: u32, at: u64, value: Option<u64>, addend: i64) -> Result<(), String> {
+    let target = value.unwrap_or(0).wrapping_add(addend as u64);
+    let relative = target.wrapping_sub(at);
+    let holds = |len: usize, expected: u64| match ours.field(at, len) {
+        found if found == expected && !ours.loader.contains_key(&at) => Ok(()),
+        found => Err(format!("0x{found:x}, not 0x{expected:x}")),
+    };
+    let loaded = |kinds: &[u32]| match (ours.loader.get(&at), value) {
+        (Some((kind, address)), Some(_)) if kinds.contains(kind) && *address == target => Ok(()),
+        (None, None) if ours.field(at, 8) == 0 => Ok(()),
+        (found, _) => Err(format!("{found:x?}, not one of {kinds:?} to 0x{target:x}")),
+    };
+    match kind {
+        REL32 | REL32_LO => holds(4, relative & 0xffff_ffff),
+        REL32_HI => holds(4, relative >> 32),
+        REL64 => holds(8, relative),
+        ABS64 => loaded(&[ABS64, RELATIVE64]),
+        ABS32 | ABS32_LO | ABS32_HI => loaded(&[kind]),
+        GOTPCREL32_LO | GOTPCREL32_HI => {
+            // The distance to some entry of the table, which holds the symbol.
+            let table = ours.file.section_by_name(".got").ok_or("no .got")?;
+            let entry = (table.address()..table.address() + table.size()).step_by(8).find(|entry| {
+                let distance = entry.wrapping_add(addend as u64).wrapping_sub(at);
+                let half = if kind == GOTPCREL32_LO { distance & 0xffff_ffff } else { distance >> 32 };
+                let right = match value {
+                    Some(value) => ours.loader.get(entry).is_some_and(|(_, address)| *address == value),
+                    None => !ours.loader.contains_key(entry) && ours.field(*entry, 8) == 0,
+                };
+                right && holds(4, half).is_ok()
+            });
+            entry.map(|_| ()).ok_or(format!("0x{:x} leads to no such entry", ours.field(at, 4)))
+        }
+        other => Err(format!("type {other} is not expected")),
+    }
+}
+
+#[test]
+fn fields_hold_what_llvm_has_relocations_for() {
+    for mcpu in ["gfx1100", "gfx1201"] {
+        let object = place(&format!("relocations.{mcpu}.o"));
+        let made = Command::new("llvm-mc-19")
+            .args(["-triple=amdgcn-amd-amdhsa", "-filetype=obj", &format!("-mcpu={mcpu}"), "-o", &object])
+            .arg(source())
+            .status();
+        let Ok(status) = made else {
+            println!("skipped: llvm-mc-19 is not installed");
+            return;
+        };
+        assert!(status.success());
+        let (bytes, linked) = (std::fs::read(&object).unwrap(), assembled(mcpu));
+        let llvm = object::File::parse(&*bytes).unwrap();
+        let ours = Linked::read(&linked);
+        let (mut kinds, mut wrong, mut loader) = (BTreeMap::new(), Vec::new(), 0);
+        for section in llvm.sections() {
+            for (offset, relocation) in section.relocations() {
+                let name = section.name().unwrap();
+                // The descriptor stands behind other alignment.
+                let RelocationTarget::Symbol(index) = relocation.target() else { panic!("no symbol") };
+                let symbol = llvm.symbol_by_index(index).unwrap();
+                let value =
+                    match symbol.section_index().filter(|_| symbol.kind() == object::SymbolKind::Section) {
+                        Some(section) => {
+                            Some(ours.section(llvm.section_by_index(section).unwrap().name().unwrap()))
+                        }
+                        None => ours.symbol(symbol.name().unwrap()),
+                    };
+                let (kind, at) = (kind(&relocation), ours.section(name) + offset);
+                *kinds.entry(kind).or_insert(0) += 1;
+                loader += usize::from(matches!(kind, ABS64 | ABS32 | ABS32_LO | ABS32_HI) && value.is_some());
+                if let Err(e) = check(&ours, kind, at, value, relocation.addend()) {
+                    wrong.push(format!("{name}+0x{offset:x} type {kind}: {e}"));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{mcpu}:\n{}", wrong.join("\n"));
+        for kind in
+            [ABS32, ABS32_LO, ABS32_HI, ABS64, REL32, REL64, GOTPCREL32_LO, GOTPCREL32_HI, REL32_LO, REL32_HI]
+        {
+            assert!(kinds.contains_key(&kind), "{kinds:?}");
+        }
+        // Nothing else is left to the loader but the one entry of the table that is not zero.
+        assert_eq!(ours.loader.len(), loader + 1, "{:x?}", ours.loader);
+        if let Ok(out) = Command::new("llvm-readelf-19")
+            .args(["-r", "--dyn-syms", "-d", "-l", &place(&format!("relocations.{mcpu}.co"))])
+            .output()
+        {
+            let (text, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+            assert!(out.status.success() && told.is_empty(), "{told}");
+            assert_eq!(text.matches("R_AMDGPU_").count(), ours.loader.len(), "{text}");
+            assert!(text.contains("TEXTREL"), "{text}");
+        }
+    }
+}
+
+/// The one line of a file that is wrong, and what is said.
+fn refused(statement: &str) -> String {
+    let path = place("refused.s");
+    let text = format!(
+        ".text\n.globl k\nk: s_endpgm\n{statement}\n.rodata\n.amdhsa_kernel k\n.amdhsa_next_free_vgpr 1\n\
+         .amdhsa_next_free_sgpr 1\n.end_amdhsa_kernel\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    let (code, out) = wavesim(&["asm", &path, "--mcpu", "gfx1100", "--json"]);
+    assert_eq!(code, 2, "{statement}: {out}");
+    let error = out.lines().find_map(|l| {
+        serde_json::from_str::<serde_json::Value>(l).unwrap()["error"].as_str().map(str::to_string)
+    });
+    error.unwrap_or_else(|| panic!("{statement}: {out}"))
+}
+
+#[test]
+fn what_no_relocation_says_is_refused() {
+    let moves = "this depends on where the code object is loaded";
+    for (statement, told) in [
+        (".short k", "an address does not fit 2 bytes (`.quad` has room for one)"),
+        (".quad k * 2", moves),
+        (".quad k & 0xff", moves),
+        (".long 5 - k", moves),
+        (".byte k - . + 300", "does not fit 1 bytes"),
+        ("s_movk_i32 s0, k", "this depends on where the code object is loaded; a number belongs here"),
+        (".quad k@rel32", "there is no relocation specifier `@rel32` (there are @gotpcrel32@lo,"),
+        (".long missing@gotpcrel32@lo", "`missing` is no register, and no symbol that is defined"),
+        (".quad k@abs32@lo", "half an address has 4 bytes"),
+    ] {
+        let error = refused(statement);
+        assert!(error.contains(told), "{statement}: {error}");
+    }
+    // Raw words have no loader.
+    let path = place("raw.s");
+    std::fs::write(&path, "a: s_mov_b32 s0, a@abs32@lo\n.rodata\n.long 1\n").unwrap();
+    let (code, out) = wavesim(&["asm", &path, "-o", &place("raw.bin")]);
+    assert!(code == 2 && out.contains("a loader must write an address to .text+0x4"), "{out}");
+}

@@ -1,0 +1,167 @@
+//! What a kernel asks for and what it declares: sizes beyond what there is are errors before anything is allocated, registers and LDS
+//! beyond what is declared are findings.
+
+use clap::Parser;
+use std::time::{Duration, Instant};
+use wavesim::cli::{self, Cli};
+
+/// Output and exit code; `Err` for what is refused.
+fn run(args: &[&str]) -> Result<(String, u8), String> {
+    // Kernels that do not say themselves how many of them there are.
+    let compiled = args.iter().any(|arg| arg.ends_with(".s") || arg.ends_with(".co")) && args[0] != "asm";
+    let call: &[&str] = if compiled { &["--grid", "1", "--block", "1"] } else { &[] };
+    let args = [args, call].concat();
+    let cli = Cli::try_parse_from(std::iter::once("wavesim").chain(args.iter().copied()))
+        .map_err(|e| e.to_string())?;
+    let mut out = Vec::new();
+    let code = cli::dispatch(&cli.command, &mut out).map_err(|e| format!("{e:#}"))?;
+    Ok((String::from_utf8(out).expect("text"), code))
+}
+
+fn file(name: &str, text: &str) -> String {
+    let path = crate::temporary(module_path!(), name);
+    std::fs::write(&path, text).expect("writable");
+    path.display().to_string()
+}
+
+fn text_kernel(name: &str, header: &str) -> String {
+    file(&format!("{name}.rdna"), &format!("---\n{header}\nout_y: u32[32]\n---\n  s_endpgm\n"))
+}
+
+/// A kernel in assembly, with directives of its descriptor.
+fn assembly(name: &str, directives: &[(&str, u64)], body: &str) -> String {
+    let directives: String =
+        directives.iter().map(|(key, value)| format!("  .amdhsa_{key} {value}\n")).collect();
+    let text = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx1100\"\n.text\n.globl k\n.p2align 8\nk:\n{body}\n  s_endpgm\n\
+         .rodata\n.p2align 6\n.amdhsa_kernel k\n{directives}.end_amdhsa_kernel\n"
+    );
+    file(&format!("{name}.s"), &text)
+}
+
+/// Every command that starts a kernel refuses it in the same words, at once.
+#[test]
+fn sizes_beyond_the_machine_are_refused_by_every_command() {
+    let lds = "3000000000 bytes of LDS: a workgroup has at most 65536";
+    let kernels = [
+        (text_kernel("much_lds", "lds = 3000000000"), lds),
+        (text_kernel("some_lds", "lds = 65537"), "65537 bytes of LDS: a workgroup has at most 65536"),
+        (text_kernel("much_scratch", "scratch = 4000000000"), "a workgroup has at most 134217728"),
+        (
+            text_kernel("some_scratch", "scratch = 67108864\nlocal = 64, 1, 1"),
+            "a workgroup has at most 134217728",
+        ),
+        (text_kernel("much_work", "local = 4000000000, 4, 1"), "1 to 1024 are possible"),
+        (
+            assembly("much_lds", &[("next_free_vgpr", 8), ("group_segment_fixed_size", 3_000_000_000)], ""),
+            lds,
+        ),
+        (
+            assembly(
+                "much_scratch",
+                &[("next_free_vgpr", 8), ("private_segment_fixed_size", 3_000_000_000)],
+                "",
+            ),
+            "a workgroup has at most 134217728",
+        ),
+        (text_kernel("much_memory", "arg_x: f32[4000000000]"), "arg_x needs 16000000000 bytes"),
+    ];
+    for (kernel, expected) in &kernels {
+        let commands: [&[&str]; 5] = [
+            &["run"],
+            &["launch"],
+            &["check"],
+            &["debug", "--batch", "-e", "quit"],
+            &["run", "--threads", "4"],
+        ];
+        for command in commands {
+            if command[0] == "launch" && kernel.ends_with(".rdna") {
+                continue;
+            }
+            let start = Instant::now();
+            let args = [command, &[kernel.as_str()]].concat();
+            // Headers are refused with their place on standard error; everything else is an error of the command.
+            match run(&args) {
+                Ok((out, code)) => {
+                    assert!(code == 2 && kernel.contains("much_memory"), "{args:?}: {code}\n{out}")
+                }
+                Err(error) => assert!(error.contains(expected), "{args:?}: {error}"),
+            }
+            assert!(start.elapsed() < Duration::from_secs(5), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn scratch_that_is_hardly_touched_costs_little() {
+    let body = "\
+  s_load_b64 s[6:7], s[3:4], 0
+  v_lshlrev_b32 v1, 2, v0
+  scratch_store_b32 off, v0, off offset:4
+  scratch_load_b32 v2, off, off offset:4
+  s_waitcnt vmcnt(0) lgkmcnt(0)
+  global_store_b32 v1, v2, s[6:7]
+  s_endpgm
+";
+    let header = "---\nout_y: u32[32]\nlocal = 32, 1, 1\nglobal = 200, 1, 1\nscratch = 4194304\n---\n";
+    let start = Instant::now();
+    let (out, code) =
+        run(&["run", &file("deep_scratch.rdna", &format!("{header}{body}"))]).expect("a result");
+    assert!(code == 0 && out.contains("[ 0  1  2  3  4"), "{out}");
+    // 200 workgroups of 128 MiB: filled with zeros each time it would be 25 GiB.
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+}
+
+#[test]
+fn registers_that_are_not_declared_are_findings() {
+    let body = "\
+  v_mov_b32 v0, 1
+  v_mov_b32 v4, v0
+  v_mov_b32 v5, v0
+  v_lshlrev_b64 v[4:5], 1, v[0:1]
+  s_mov_b32 s9, 1
+  s_mov_b32 s10, 1
+  s_mov_b64 vcc, 0
+  s_mov_b32 m0, 0";
+    let path = assembly("undeclared", &[("next_free_vgpr", 5), ("next_free_sgpr", 10)], body);
+    let (out, code) = run(&["check", &path, "--check", "hazard"]).expect("findings");
+    assert_eq!(code, 1, "{out}");
+    let found: Vec<&str> = out.lines().filter(|line| line.starts_with("hazard:")).collect();
+    let expected = [
+        "hazard: v5 is beyond the 5 VGPRs that the kernel declares (.amdhsa_next_free_vgpr)",
+        "hazard: v[4:5] is beyond the 5 VGPRs that the kernel declares (.amdhsa_next_free_vgpr)",
+        "hazard: s10 is beyond the 10 SGPRs that the kernel declares (.amdhsa_next_free_sgpr)",
+    ];
+    assert_eq!(found, expected, "{out}");
+    assert!(out.contains("at line 8: v_mov_b32_e32 v5, v0"), "{out}");
+    // The same as a code object, where only granules of VGPRs are left: v5 is in the first of them, v8 is not.
+    let object = path.replace(".s", ".co");
+    let clean = run(&["asm", &path, "-o", &object]);
+    clean.unwrap_or_else(|e| panic!("{e}"));
+    let (out, code) = run(&["check", &object, "--check", "hazard"]).expect("a result");
+    assert_eq!(code, 0, "{out}");
+    let path = assembly("undeclared8", &[("next_free_vgpr", 5), ("next_free_sgpr", 10)], "  v_mov_b32 v8, 0");
+    let object = path.replace(".s", ".co");
+    run(&["asm", &path, "-o", &object]).expect("assembled");
+    let (out, code) = run(&["check", &object, "--check", "hazard"]).expect("a result");
+    assert!(code == 1 && out.contains("v8 is beyond the 8 VGPRs") && out.contains("pc 0x0"), "{out}");
+}
+
+#[test]
+fn lds_beyond_the_group_segment_is_a_finding() {
+    let body = "\
+  v_mov_b32 v0, 1
+  v_mov_b32 v1, 0x3000
+  ds_store_b32 v1, v0
+  ds_load_b32 v2, v1
+  s_waitcnt lgkmcnt(0)";
+    let directives = [("next_free_vgpr", 8), ("next_free_sgpr", 8), ("group_segment_fixed_size", 16)];
+    let (out, code) = run(&["check", &assembly("small_lds", &directives, body)]).expect("findings");
+    assert_eq!(code, 1, "{out}");
+    for access in ["store", "load"] {
+        let line = format!(
+            "mem: {access} of 4 bytes at LDS offset 0x3000 is beyond the workgroup's 16 bytes of LDS"
+        );
+        assert!(out.contains(&line), "{out}");
+    }
+}

@@ -1,0 +1,128 @@
+//! The debugger's time: N steps forward and back restore the exact state, whichever waves run and whatever was changed on the way.
+
+use clap::Parser;
+use proptest::prelude::*;
+use std::path::Path;
+use wavesim::cli::{Cli, Command};
+use wavesim::debug::machine::{Edit, Machine};
+use wavesim::loader::prepared::Prepared;
+
+const KERNELS: [&str; 3] =
+    ["examples/matmul.rdna", "examples/collatz.rdna", "tests/filetests/check/clean_lds_exchange.rdna"];
+
+fn prepare(kernel: &str) -> Prepared {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(kernel);
+    let path = path.display().to_string();
+    let cli = Cli::try_parse_from(["wavesim", "debug", path.as_str()]).unwrap();
+    let Command::Debug(args) = cli.command else { panic!("not the debugger") };
+    args.input.prepare(0).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Everything that execution can see or change.
+fn state(machine: &Machine<'_>) -> Vec<u8> {
+    let mut out = machine.memory().snapshot();
+    out.extend(machine.time().to_le_bytes());
+    out.extend(machine.workgroup().iter().flat_map(|v| v.to_le_bytes()));
+    for slot in &machine.group.slots {
+        let wave = &slot.wave;
+        out.extend(format!("{:?} {:?} {:?}", slot.status, wave.passed, wave.joined).bytes());
+        let vgprs = (0..256).flat_map(|r| (0..wave.size).map(move |l| wave.vgpr(l, r)));
+        out.extend(vgprs.flat_map(u32::to_le_bytes));
+        out.extend((0..128).flat_map(|code| wave.sgpr(code).to_le_bytes()));
+        out.extend([wave.scc, wave.mode].iter().flat_map(|v| v.to_le_bytes()));
+        out.extend(wave.pc.to_le_bytes());
+    }
+    out.extend(format!("{:?}", machine.group.shared).bytes());
+    out.extend(&machine.group.lds);
+    out.extend(&machine.group.scratch);
+    out
+}
+
+#[derive(Debug, Clone)]
+enum Action {
+    /// Steps of a wave, where it can run.
+    Wave(usize, u64),
+    /// Steps of whoever is next.
+    Any(u64),
+    Vgpr(u32, u16, u32),
+    Sgpr(u16, u32),
+}
+
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    let one = prop_oneof![
+        (0..4usize, 1..40u64).prop_map(|(w, n)| Action::Wave(w, n)),
+        (1..900u64).prop_map(Action::Any),
+        (0..32u32, 8..40u16, any::<u32>()).prop_map(|(l, r, v)| Action::Vgpr(l, r, v)),
+        (40..100u16, any::<u32>()).prop_map(|(r, v)| Action::Sgpr(r, v)),
+    ];
+    proptest::collection::vec(one, 1..12)
+}
+
+fn act(machine: &mut Machine<'_>, action: &Action) {
+    match *action {
+        Action::Wave(wave, n) => {
+            let wave = wave % machine.waves();
+            (0..n).for_each(|_| drop(machine.step(wave)));
+        }
+        Action::Any(n) => {
+            for _ in 0..n {
+                let Some(wave) = machine.next_wave() else { break };
+                machine.step(wave);
+            }
+        }
+        Action::Vgpr(lane, register, value) => {
+            machine.edit(Edit::Vgpr { wave: 0, lane, register, value }).unwrap();
+        }
+        Action::Sgpr(code, value) => machine.edit(Edit::Sgpr { wave: 0, code, value }).unwrap(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn forward_and_back(kernel in 0..KERNELS.len(), actions in actions(), back in 0.0..1.0f64) {
+        let prepared = prepare(KERNELS[kernel]);
+        let dispatch = prepared.dispatch(1_000_000);
+        let mut machine = Machine::new(&prepared, &dispatch).unwrap();
+        // States behind the last action at each time.
+        let mut seen = vec![(0, state(&machine))];
+        for action in &actions {
+            act(&mut machine, action);
+            seen.retain(|s| s.0 != machine.time());
+            seen.push((machine.time(), state(&machine)));
+        }
+        let end = machine.time();
+        machine.go_to((end as f64 * back) as u64);
+        for (time, wanted) in seen.iter().rev() {
+            machine.go_to(*time);
+            prop_assert!(state(&machine) == *wanted, "back at step {time} of {end}");
+        }
+        for (time, wanted) in &seen {
+            machine.go_to(*time);
+            prop_assert!(state(&machine) == *wanted, "again at step {time} of {end}");
+        }
+    }
+}
+
+/// A run that was gone over twice ends as the plain run does.
+#[test]
+fn the_same_end() {
+    for kernel in KERNELS {
+        let prepared = prepare(kernel);
+        let dispatch = prepared.dispatch(1_000_000);
+        let mut machine = Machine::new(&prepared, &dispatch).unwrap();
+        while let Some(wave) = machine.next_wave() {
+            machine.step(wave);
+            if machine.time() % 777 == 776 {
+                let now = machine.time();
+                machine.go_to(now / 2);
+                machine.go_to(now);
+            }
+        }
+        let debugged = prepared.memory.snapshot();
+        let plain = prepare(kernel);
+        wavesim::sched::dispatch::run(&plain.dispatch(1_000_000), &plain.memory).unwrap();
+        assert!(debugged == plain.memory.snapshot(), "{kernel}");
+    }
+}

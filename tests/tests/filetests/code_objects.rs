@@ -1,0 +1,54 @@
+//! `code_objects/x/launch.json`, and those of the bigger set beside the repository where it is there: every target gives the outputs that the
+//! description expects, and has no findings under `wavesim check`.
+
+use libtest_mimic::{Failed, Trial};
+use std::path::Path;
+use wavesim_tests::{shared, wavesim};
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    of("code_objects", Path::new("tests/filetests/code_objects"), &mut trials);
+    assert!(trials.len() >= 16, "{} targets", trials.len());
+    match shared("kernels") {
+        Some(folder) => of("shared", &folder, &mut trials),
+        None => eprintln!("skipped: no kernels below WAVESIM_SHARED or ../shared"),
+    }
+    trials
+}
+
+/// The targets of the descriptions one level below a folder.
+fn of(kind: &str, folder: &Path, trials: &mut Vec<Trial>) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut launches: Vec<_> =
+        entries.map(|e| e.path().join("launch.json")).filter(|p| p.is_file()).collect();
+    launches.sort();
+    for path in launches {
+        let name = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let json: serde_json::Value =
+            serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let targets = json["code"].as_object().unwrap_or_else(|| panic!("{}: no code", path.display()));
+        for target in targets.keys().filter(|t| t.starts_with("gfx1")) {
+            let (path, target) = (path.to_string_lossy().into_owned(), target.clone());
+            trials.push(Trial::test(format!("{kind}::{name}::{target}"), move || {
+                outputs(&path, &target)?;
+                clean(&path, &target)
+            }));
+        }
+    }
+}
+
+fn outputs(path: &str, target: &str) -> Result<(), Failed> {
+    let (code, out) = wavesim(&["launch", path, "--target", target, "--check", "--json"]);
+    let result: serde_json::Value = serde_json::from_str(&out).map_err(|e| format!("{e}: {out}"))?;
+    if code == 0 && result["check"]["passed"] == true {
+        Ok(())
+    } else {
+        Err(result["check"].to_string().into())
+    }
+}
+
+fn clean(path: &str, target: &str) -> Result<(), Failed> {
+    let (code, text) = wavesim(&["check", path, "--target", target]);
+    if code == 0 { Ok(()) } else { Err(text.into()) }
+}

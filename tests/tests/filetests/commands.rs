@@ -1,0 +1,99 @@
+//! Commands and what they print.
+//!
+//! - `check/x.rdna`: `wavesim check` prints `x.expected`; a first line `; args: …` adds arguments;
+//! - `observe/x.rdna`: `wavesim run` with the arguments of its first line prints `x.expected`;
+//! - `debug/x.txt`: a script of the debugger, whose first line `# args: …` says what it runs, prints `x.expected`;
+//! - `docs/debugging.md` and `docs/riscv-gpu.md`: each `$ wavesim …` of a `console` block prints the lines below it;
+//! - `examples/x.rdna` is clean under `wavesim check`.
+
+use crate::{expect, files, files_in};
+use libtest_mimic::{Failed, Trial};
+use std::fmt::Write as _;
+use std::path::Path;
+use wavesim_tests::{compare, wavesim};
+
+pub fn trials() -> Vec<Trial> {
+    let documents = ["debugging", "riscv-gpu"].map(|name| {
+        let path = format!("docs/{name}.md");
+        Trial::test(format!("docs::{name}"), move || transcripts(Path::new(&path)))
+    });
+    [
+        files("check", "rdna", |path| golden(path, &["check", &name(path)], "; args: ", &[])),
+        files("observe", "rdna", |path| golden(path, &["run", &name(path)], "; args: ", &[])),
+        files("debug", "txt", |path| golden(path, &["debug"], "# args: ", &["--batch", "-x", &name(path)])),
+        documents.into(),
+        files_in("examples", "example", "rdna", example),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// What a command prints, its arguments being those of the file's first line behind `mark`, between two lists of others.
+fn golden(path: &Path, first: &[&str], mark: &str, last: &[&str]) -> Result<(), Failed> {
+    let source = std::fs::read_to_string(path)?;
+    let line = source.lines().next().and_then(|l| l.strip_prefix(mark)).unwrap_or("");
+    let own: Vec<&str> = line.split_whitespace().collect();
+    let (code, mut text) = wavesim(&[first, &own, last].concat());
+    let _ = writeln!(text, "exit {code}");
+    expect(path, &text)
+}
+
+fn example(path: &Path) -> Result<(), Failed> {
+    // A size for those that leave it open.
+    let text = std::fs::read_to_string(path)?;
+    let open =
+        text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == "N") && !text.contains("const N");
+    let name = name(path);
+    let mut arguments = vec!["check", &name];
+    arguments.extend(open.then_some(["-D", "N=16"]).into_iter().flatten());
+    let (code, text) = wavesim(&arguments);
+    if code == 0 { Ok(()) } else { Err(text.into()) }
+}
+
+/// The transcripts of a document: commands behind `$ `, then what they print, to the block's end or the next command.
+fn transcripts(path: &Path) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let mut out = String::new();
+    let mut lines = text.lines().peekable();
+    let mut inside = false;
+    let mut commands = 0;
+    while let Some(line) = lines.next() {
+        let _ = writeln!(out, "{line}");
+        if line.starts_with("```") {
+            inside = line == "```console";
+            continue;
+        }
+        let Some(command) = line.strip_prefix("$ wavesim ").filter(|_| inside) else { continue };
+        commands += 1;
+        let arguments = shell_words(command);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        out.push_str(&wavesim(&arguments).1);
+        while lines.peek().is_some_and(|l| !l.starts_with("```") && !l.starts_with("$ ")) {
+            lines.next();
+        }
+    }
+    if commands == 0 {
+        return Err("no commands found".into());
+    }
+    Ok(compare(path, &out)?)
+}
+
+/// Words as a shell takes them: single quotes keep spaces.
+fn shell_words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in text.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => words.last_mut().into_iter().for_each(|w| w.push(c)),
+        }
+    }
+    words.retain(|w| !w.is_empty());
+    words
+}

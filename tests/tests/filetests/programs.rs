@@ -1,0 +1,85 @@
+//! Programs of machines that are not AMD's.
+//!
+//! - `ARCH/pass/x.as`, and `examples/ARCH/x.as`: its data is `x.data`, the words it leaves `x.expected`;
+//! - `ARCH/fail/x.as` and `ARCH/fault/x.as`: what is wrong with it, or how its run ends, is `x.expected`.
+
+use crate::expect;
+use libtest_mimic::{Failed, Trial};
+use std::path::Path;
+use wavesim::arch::Arch;
+use wavesim::exec::observe::Many;
+use wavesim::sched::dispatch::{self, Dispatch, Schedule};
+use wavesim_tests::{bless, compare, programs, same};
+
+/// Wave-instructions of a program.
+const LIMIT: u64 = 1_000_000;
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for arch in Arch::ALL.into_iter().filter(|a| a.machine().is_some()) {
+        let name = arch.name();
+        let folders = [
+            ("tests/filetests", "pass", pass as fn(&Path, Arch) -> Result<(), Failed>),
+            ("examples", "", pass),
+            ("tests/filetests", "fail", fail),
+            ("tests/filetests", "fault", fault),
+        ];
+        for (root, folder, run) in folders {
+            let paths = programs::programs(&format!("{root}/{name}/{folder}"), arch);
+            assert!(!paths.is_empty(), "no programs in {root}/{name}/{folder}");
+            for path in paths {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                let kind = if folder.is_empty() { "example" } else { folder };
+                trials.push(Trial::test(format!("{name}::{kind}::{stem}"), move || run(&path, arch)));
+            }
+        }
+    }
+    trials
+}
+
+/// The words a program leaves, whatever the order of its waves and the number of threads, observed or not.
+fn pass(path: &Path, arch: Arch) -> Result<(), Failed> {
+    let lines = |words: &mut dyn Iterator<Item = (u32, u32)>| {
+        words.map(|(address, value)| format!("{address}: {value}\n")).collect::<String>()
+    };
+    let expected = path.with_extension("expected");
+    if bless() {
+        let prepared = programs::prepare(path, arch)?;
+        dispatch::run(&prepared.dispatch(LIMIT), &prepared.memory).map_err(|e| e.to_string())?;
+        return Ok(compare(&expected, &lines(&mut prepared.memory.touched()))?);
+    }
+    let mut expected = programs::read_data(&expected)?;
+    expected.sort();
+    let expected = lines(&mut expected.into_iter());
+    let schedules = [Schedule::RoundRobin, Schedule::Reverse, Schedule::Random(1)];
+    for (schedule, threads, observed) in
+        schedules.into_iter().flat_map(|s| [(s, 1, false), (s, 2, false), (s, 1, true)])
+    {
+        let prepared = programs::prepare(path, arch)?;
+        let dispatch = Dispatch { schedule, threads, ..prepared.dispatch(LIMIT) };
+        match observed {
+            false => dispatch::run(&dispatch, &prepared.memory).map(|_| ()).map_err(|e| e.to_string())?,
+            true => dispatch::run_observed(&dispatch, &prepared.memory, &mut Many::default())
+                .1
+                .map_err(|e| e.to_string())?,
+        }
+        let what = format!("memory differs ({schedule:?}, {threads} threads, observed: {observed})");
+        same(&what, &expected, &lines(&mut prepared.memory.touched()))?;
+    }
+    Ok(())
+}
+
+fn fail(path: &Path, arch: Arch) -> Result<(), Failed> {
+    match programs::prepare(path, arch) {
+        Ok(_) => Err("there is no error in this file".into()),
+        Err(report) => expect(path, &report),
+    }
+}
+
+fn fault(path: &Path, arch: Arch) -> Result<(), Failed> {
+    let prepared = programs::prepare(path, arch)?;
+    match dispatch::run(&prepared.dispatch(LIMIT), &prepared.memory) {
+        Ok(_) => Err("this program runs to its end".into()),
+        Err(fault) => expect(path, &format!("{fault}\n")),
+    }
+}

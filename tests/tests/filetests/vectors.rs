@@ -1,0 +1,98 @@
+//! Conformance vectors: `vectors/ARCH/x.jsonl.gz`, a subset of every operation and encoding, by both engines; and all of them by the
+//! interpreter where they are (`$WAVESIM_SHARED/vectors`, or `../shared/vectors` beside the workspace). The vectors of RDNA 3 serve RDNA 3.5:
+//! the same operations under the same encodings. The records of `vectors/disputed.md` must fail: one that passes is no longer disputed.
+
+use isa_spec::data::files_below;
+use libtest_mimic::{Failed, Trial};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use wavesim::arch::Arch;
+use wavesim::codec::decode;
+use wavesim::conform::{self, Engine, Outcome, Record};
+use wavesim_tests::shared;
+
+const OWN: &str = "tests/filetests/vectors";
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    of("vectors", Path::new(OWN), &[Engine::Interpreter, Engine::Reference], &mut trials);
+    match shared("vectors") {
+        Some(folder) => of("shared::vectors", &folder, &[Engine::Interpreter], &mut trials),
+        None => eprintln!("skipped: no conformance vectors below WAVESIM_SHARED or ../shared"),
+    }
+    trials
+}
+
+/// The tests of the files below a folder.
+fn of(kind: &str, folder: &Path, engines: &'static [Engine], trials: &mut Vec<Trial>) {
+    for arch in ["rdna3", "rdna4"] {
+        let paths = files_below(&folder.join(arch), "gz");
+        assert!(!paths.is_empty(), "no vectors in {}/{arch}", folder.display());
+        for path in paths {
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            let name = format!("{kind}::{arch}::{}", file.trim_end_matches(".jsonl.gz"));
+            trials.push(Trial::test(name, move || check(&path, engines)));
+        }
+    }
+}
+
+fn check(path: &Path, engines: &[Engine]) -> Result<(), Failed> {
+    let mut records = conform::read_file(path).map_err(|e| format!("{e:#}"))?;
+    if records.is_empty() {
+        return Err("there are no records in this file".into());
+    }
+    let mut wrong: Vec<String> = records.iter().filter_map(mnemonic).collect();
+    for engine in engines {
+        wrong.extend(run(&records, *engine)?);
+    }
+    records.retain_mut(|r| r.choose(Arch::Rdna35));
+    wrong.extend(run(&records, Engine::Interpreter)?);
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{} findings:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n")).into())
+}
+
+/// Runs all records; what is wrong with them, a line each.
+fn run(records: &[Record], engine: Engine) -> Result<Vec<String>, Failed> {
+    let text = std::fs::read_to_string(Path::new(OWN).join("disputed.md"))?;
+    let disputed: BTreeSet<&str> = conform::disputed(&text).collect();
+    let none = BTreeMap::new();
+    let mut out = Vec::new();
+    for record in records {
+        let id = record.id.as_str();
+        let Some(arch) = record.architecture() else {
+            out.push(format!("{id}: unknown architecture {}", record.arch));
+            continue;
+        };
+        match (conform::run(record, arch, engine, &none), disputed.contains(id)) {
+            (Outcome::Passed, false) | (Outcome::Failed(_), true) => {}
+            (Outcome::Passed, true) => out.push(format!("{id}: listed as disputed, but passes")),
+            (Outcome::Failed(diff), false) => out.push(format!("{id} {}: {}", record.op, diff.join("; "))),
+            (Outcome::Unsupported(op), _) => out.push(format!("{id}: {op} has no semantics")),
+        }
+    }
+    Ok(out)
+}
+
+/// What is wrong if the decoder does not name the instruction that LLVM printed for the record.
+fn mnemonic(record: &Record) -> Option<String> {
+    let (arch, asm) = (record.architecture()?, record.asm.as_ref()?);
+    let words: Result<Vec<u32>, _> = record.words.iter().map(|w| u32::from_str_radix(w, 16)).collect();
+    let Ok(words) = words else { return Some(format!("{}: its words are no numbers", record.id)) };
+    let printed = plain(asm.split_whitespace().next().unwrap_or_default());
+    match decode(arch, &words) {
+        Ok(inst) => {
+            let instruction = inst.instruction(arch.table());
+            let mut names = std::iter::once(&instruction.name).chain(instruction.aliases);
+            let same = names.any(|name| plain(&name.to_lowercase()) == printed);
+            (!same).then(|| format!("{}: {} is {asm}", record.id, instruction.name))
+        }
+        Err(e) => Some(format!("{}: {asm}: {e}", record.id)),
+    }
+}
+
+/// Without the suffix that names an encoding.
+fn plain(name: &str) -> &str {
+    ["_e64_dpp", "_e32", "_e64", "_dpp"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name)
+}
