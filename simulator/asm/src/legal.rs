@@ -2,7 +2,7 @@
 //!
 //! - Registers that follow each other begin where they may and end within their file (RDNA ISA manuals, *SGPR Alignment*).
 //! - The constant bus brings a vector instruction two scalar values, a 64-bit shift one (*VALU: Operands*).
-//! - The halves of a dual instruction take their vector registers from different banks and write one even and one odd register
+//! - Dual instructions run in waves of 32 lanes only. Their halves take their vector registers from different banks and write one even and one odd register
 //!   (*Dual Issue VALU*).
 //!
 //! [`check`] is for who has the operands' slots at hand, [`check_decoded`] for an instruction as it stands.
@@ -74,7 +74,7 @@ pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), I
     }
     constant_bus(inst, options.arch, halves)?;
     match halves {
-        [x, y] => dual(inst, options.arch, x, y),
+        [x, y] => dual(inst, options, x, y),
         _ => Ok(()),
     }
 }
@@ -203,8 +203,12 @@ fn constant_bus(inst: &Inst, arch: Arch, halves: &[&[Slot]]) -> Result<(), Illeg
 
 /// The halves' first sources, and their second ones, lie in different banks of four; their third ones in different banks of two. Two moves
 /// of RDNA 4 are free of this. One result is even, the other odd.
-fn dual(inst: &Inst, arch: Arch, x: &[Slot], y: &[Slot]) -> Result<(), Illegal> {
+fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Illegal> {
+    let arch = options.arch;
     let table = arch.table();
+    if options.wave != 32 {
+        return Err(Illegal::new("dual issue", "dual instructions are for waves of 32 lanes".to_string()));
+    }
     let parity = |name: &str| inst.field(table, name).unwrap_or(0) & 1;
     if parity("VDSTX") == parity("VDSTY") {
         let message = "one of the two results needs an even register, the other an odd one".to_string();
@@ -245,4 +249,23 @@ fn sources(inst: &Inst, slots: &[Slot]) -> [Option<u32>; 3] {
         out[2] = vector(result);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{NoSymbols, Options, parse};
+    use wavesim_isa::arch::Arch;
+
+    #[test]
+    fn dual_instructions_are_for_waves_of_32() {
+        let text = "v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v5, v2";
+        for arch in Arch::RDNA {
+            let words = parse(text, &Options::new(arch), &NoSymbols);
+            assert!(words.is_ok(), "{words:?}");
+            let wide = Options::new(arch).wave(64);
+            let error = parse(text, &wide, &NoSymbols).unwrap_err();
+            assert!(error.message.contains("waves of 32"), "{error}");
+            assert!(super::check_decoded(&words.unwrap().inst, &wide).is_err());
+        }
+    }
 }
