@@ -5,7 +5,7 @@
 use wavesim_isa::arch::Arch;
 
 /// Whole names.
-const NAMES: [(&str, &str); 86] = [
+const NAMES: [(&str, &str); 91] = [
     ("s_waitcnt_depctr", "s_wait_alu"),
     ("s_ff1_i32_b32", "s_ctz_i32_b32"),
     ("s_ff1_i32_b64", "s_ctz_i32_b64"),
@@ -21,6 +21,8 @@ const NAMES: [(&str, &str); 86] = [
     ("s_addc_u32", "s_add_co_ci_u32"),
     ("s_subb_u32", "s_sub_co_ci_u32"),
     ("s_addk_i32", "s_addk_co_i32"),
+    ("s_add_u64", "s_add_nc_u64"),
+    ("s_sub_u64", "s_sub_nc_u64"),
     ("v_ffbh_u32", "v_clz_i32_u32"),
     ("v_ffbl_b32", "v_ctz_i32_b32"),
     ("v_ffbh_i32", "v_cls_i32"),
@@ -65,6 +67,9 @@ const NAMES: [(&str, &str); 86] = [
     ("image_atomic_dec", "image_atomic_dec_uint"),
     ("image_atomic_fmin", "image_atomic_min_flt"),
     ("image_atomic_fmax", "image_atomic_max_flt"),
+    ("image_atomic_min_num_flt", "image_atomic_min_flt"),
+    ("image_atomic_max_num_flt", "image_atomic_max_flt"),
+    ("flat_atomic_csub_u32", "flat_atomic_sub_clamp_u32"),
     ("buffer_gl1_inv_", "buffer_gl1_inv"),
     ("v_add_u32", "v_add_nc_u32"),
     ("v_sub_u32", "v_sub_nc_u32"),

@@ -377,7 +377,7 @@ impl Builder {
             mnemonic: self.mnemonic(class, slots.is_empty()),
             own_literal: slots.iter().any(|s| s.kind == Kind::Literal),
             slots,
-            mods: Mod::of(self.table, self.entry),
+            mods: Mod::of(self.arch, self.table, self.entry),
             size_bytes: (self.encoding().bits / 8) as u8,
             start: self.start(),
             literal,

@@ -38,6 +38,7 @@ pub mod legal;
 pub mod link;
 pub mod macros;
 pub mod matching;
+mod matrix;
 pub mod metadata;
 pub mod modifier;
 pub mod names;

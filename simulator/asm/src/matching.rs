@@ -353,7 +353,7 @@ impl<'a, 't> Matcher<'a, 't> {
             |m: &&Modifier| matches!(m.name, "dmask" | "dim" | "a16" | "d16" | "tfe" | "idxen" | "offen");
         for m in self.line.modifiers.iter().filter(sizes) {
             if let Some(own) = self.form.mods.iter().find(|own| own.accepts(m.name)) {
-                own.apply(m, &mut self.inst, self.options.arch, 0)?;
+                own.apply(m, &mut self.inst, self.options, 0)?;
             }
         }
         Ok(())
@@ -914,7 +914,9 @@ impl<'a, 't> Matcher<'a, 't> {
             let [reg] = regs.as_slice() else {
                 return Err(wrong(format!("{total} vector registers that follow each other")));
             };
-            return self.address(slot, slot.field, reg, total, operand.span);
+            // As LLVM, which wrote 8 registers where it had no ranges of 5 to 7.
+            let count = if reg.count == 8 && (5..8).contains(&total) { 8 } else { total };
+            return self.address(slot, slot.field, reg, count, operand.span);
         }
         let own = sizes.len().min(places.len());
         let mut left = total;
@@ -977,7 +979,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 };
                 return Err(AsmError::new(m.span, message));
             }
-            own.apply(m, &mut self.inst, self.options.arch, sources)?;
+            own.apply(m, &mut self.inst, self.options, sources)?;
             self.progress += 1;
         }
         if let Some(Mod::Format { field }) = self.form.mods.iter().find(|m| matches!(m, Mod::Format { .. }))
@@ -1051,7 +1053,17 @@ fn expression(operand: &Operand) -> Option<Expr> {
     }
     match &operand.value {
         Value::Expr(e) => Some(Expr::clone(e)),
-        Value::Word(word) => Some(Expr::Symbol(word.to_string(), operand.span)),
+        Value::Word(word) if !reserved(word) => Some(Expr::Symbol(word.to_string(), operand.span)),
         _ => None,
     }
+}
+
+/// Names of registers that other processors have, and LLVM takes for no symbol.
+fn reserved(word: &str) -> bool {
+    const NAMES: [&str; 3] = ["xnack_mask", "tba", "tma"];
+    let bare = word.strip_suffix(".l").or(word.strip_suffix(".h")).unwrap_or(word);
+    let number = bare.strip_prefix("acc").or(bare.strip_prefix('a')).unwrap_or_default();
+    let accumulator = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    let half = |name| name == bare || bare.strip_suffix("_lo").or(bare.strip_suffix("_hi")) == Some(name);
+    accumulator || NAMES.into_iter().any(half)
 }

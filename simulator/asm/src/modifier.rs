@@ -1,8 +1,9 @@
 //! Modifiers: what stands after the operands. One table of them, read in both directions.
 
 use super::error::{AsmError, suggest};
+use super::matrix::Modifiers;
 use super::operand::{ArgValue, Modifier, ModifierValue};
-use super::swizzle;
+use super::{Options, swizzle};
 use isa_spec::tables::{ArchTable, EntryId};
 use std::fmt::Write as _;
 use wavesim_isa::arch::Arch;
@@ -27,12 +28,18 @@ pub enum Mod {
         high: u8,
         swizzle: bool,
     },
-    /// A bit for each source, and for the destination if `dest`. Not `printed`: read only, where registers' names say it.
+    /// A bit for each source of `of`, and for the destination if `dest`. Not `printed`: read only, where registers' names say it.
     Bits {
         name: &'static str,
         field: u8,
+        of: u8,
         dest: bool,
         printed: bool,
+    },
+    /// Which set of a sparse matrix's indices; `bits` are those that a wave needs.
+    IndexKey {
+        field: u8,
+        bits: u32,
     },
     /// Two bits of OP_SEL that choose a byte, in this order.
     Byte {
@@ -95,6 +102,9 @@ pub enum ThKind {
     Store,
     Atomic,
 }
+
+/// Every source has a bit.
+const ALL_SOURCES: u8 = 7;
 
 /// Whether a packed operation takes the high halves unless told otherwise. Mixed precision does not.
 pub fn packed_default(name: &str) -> bool {
@@ -161,7 +171,7 @@ fn byte_bits(name: &str) -> Option<[u8; 2]> {
 
 impl Mod {
     /// The modifiers of an entry, in the order in which LLVM prints them.
-    pub fn of(table: &ArchTable, entry: EntryId) -> Vec<Mod> {
+    pub fn of(arch: Arch, table: &ArchTable, entry: EntryId) -> Vec<Mod> {
         let e = &table.entries[entry as usize];
         let encoding = &table.encodings[e.enc as usize];
         let inst = &table.instructions[e.inst as usize];
@@ -178,31 +188,35 @@ impl Mod {
             }
         };
         let packed = encoding.name.contains("VOP3P");
-        if let Some(at) = field("OP_SEL") {
+        let matrix = Modifiers::of(arch, table, entry);
+        let halves = matrix.is_none_or(|m| m.halves);
+        if let Some(bits) = matrix.and_then(|m| m.index_bits) {
+            mods.extend(field("OP_SEL").map(|field| Mod::IndexKey { field, bits }));
+        } else if let Some(at) = field("OP_SEL").filter(|_| halves) {
             if let Some(bits) = byte_bits(inst.name) {
                 mods.push(Mod::Byte { field: at, bits });
-            } else if inst.name.starts_with("V_SWMMAC") {
-                mods.push(Mod::Number { name: "index_key", field: at, style: Style::Decimal });
             } else {
                 // LLVM 19 names halves of registers where later versions have the modifier.
                 let printed = packed || has_op_sel(inst.name);
                 if printed || table.signatures[e.sig as usize].iter().any(|o| o.size_bits == 16) {
                     let dest = !packed && !inst.name.contains("PERMLANE");
-                    mods.push(Mod::Bits { name: "op_sel", field: at, dest, printed });
+                    mods.push(Mod::Bits { name: "op_sel", field: at, of: ALL_SOURCES, dest, printed });
                 }
             }
         }
-        if let (Some(at), Some(third)) = (field("OP_SEL_HI"), field("OP_SEL_HI_2")) {
+        if let (Some(at), Some(third), true) = (field("OP_SEL_HI"), field("OP_SEL_HI_2"), halves) {
             mods.push(Mod::OpSelHi { field: at, third, ones: packed_default(inst.name) });
         }
         if packed && packed_default(inst.name) {
-            for (name, f) in [("neg_lo", "NEG"), ("neg_hi", "NEG_HI")] {
-                mods.extend(field(f).map(|field| Mod::Bits { name, field, dest: false, printed: true }));
+            let signs = matrix.map_or([ALL_SOURCES; 2], |m| [m.neg, m.neg_hi]);
+            for (name, f, of) in [("neg_lo", "NEG", signs[0]), ("neg_hi", "NEG_HI", signs[1])] {
+                let bits = |field| Mod::Bits { name, field, of, dest: false, printed: true };
+                mods.extend(field(f).filter(|_| of != 0).map(bits));
             }
         }
         if inst.name.starts_with("V_INTERP_") {
             mods.insert(0, Mod::Flag { name: "clamp", field: field("CLAMP").unwrap_or(0) });
-        } else {
+        } else if matrix.is_none_or(|m| m.clamp) {
             flag(&mut mods, "clamp", "CLAMP");
         }
         // Output modifiers scale floats.
@@ -305,6 +319,7 @@ impl Mod {
                 *own == name
             }
             Mod::Offset16 { .. } => name == "offset",
+            Mod::IndexKey { .. } => name == "index_key",
             Mod::Byte { .. } => name == "byte_sel",
             Mod::OpSelHi { .. } => name == "op_sel_hi",
             Mod::Omod { .. } => matches!(name, "mul" | "div"),
@@ -325,6 +340,7 @@ impl Mod {
         match self {
             Mod::Flag { name, .. } | Mod::Number { name, .. } | Mod::Bits { name, .. } => name,
             Mod::Offset16 { .. } => "offset",
+            Mod::IndexKey { .. } => "index_key",
             Mod::Byte { .. } => "byte_sel",
             Mod::OpSelHi { .. } => "op_sel_hi",
             Mod::Omod { .. } => "mul",
@@ -339,8 +355,14 @@ impl Mod {
     }
 
     /// Sets the fields that the modifier asks for.
-    pub fn apply(&self, m: &Modifier, inst: &mut Inst, arch: Arch, sources: u8) -> Result<(), AsmError> {
-        let table = arch.table();
+    pub fn apply(
+        &self,
+        m: &Modifier,
+        inst: &mut Inst,
+        options: &Options,
+        sources: u8,
+    ) -> Result<(), AsmError> {
+        let table = options.arch.table();
         let fields = inst.encoding(table).fields;
         let width = |f: u8| fields[f as usize].width();
         let wrong = |what: &str| AsmError::new(m.value_span, format!("`{}:` takes {what}", m.name));
@@ -373,7 +395,13 @@ impl Mod {
                 set(*low, value & 0xff);
                 set(*high, value >> 8);
             }
-            Mod::Bits { field, dest, .. } => {
+            Mod::IndexKey { field, bits } => {
+                // Each lane's part of a set, of the 32 bits of its register.
+                let sets = 32 * options.wave / bits;
+                let value = int(0, sets as i64 - 1)?;
+                set(*field, value);
+            }
+            Mod::Bits { field, of, dest, .. } => {
                 let bits = bit_list(m)?;
                 let limit = sources as usize + usize::from(*dest);
                 if bits.len() > limit.max(1) {
@@ -384,6 +412,11 @@ impl Mod {
                     .iter()
                     .enumerate()
                     .fold(0, |v, (at, bit)| v | bit << if *dest && at == sources as usize { 3 } else { at });
+                if value & 7 & !(*of as i64) != 0 {
+                    let own = |at: &u8| of >> at & 1 != 0;
+                    let which: Vec<String> = (0..3).filter(own).map(|at| (at + 1).to_string()).collect();
+                    return Err(wrong(&format!("bits of source {} only", which.join(" and "))));
+                }
                 set(*field, value);
             }
             Mod::Byte { field, bits } => {
@@ -489,8 +522,9 @@ impl Mod {
                 value => write!(out, " offset:{value}"),
             },
             Mod::Bits { printed: false, .. } => Ok(()),
-            Mod::Bits { name, field, dest, .. } => {
-                let value = get(field);
+            Mod::IndexKey { field, .. } if get(field) != 0 => write!(out, " index_key:{}", get(field)),
+            Mod::Bits { name, field, of, dest, .. } => {
+                let value = get(field) & (*of as u32 | 8);
                 let mut list = bits(value, sources);
                 if *dest {
                     let _ = write!(list, "{}{}", if sources > 0 { "," } else { "" }, value >> 3 & 1);

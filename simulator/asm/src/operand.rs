@@ -620,6 +620,9 @@ fn unsigned_operand<'t>(
     if s.byte() == Some(b'[') {
         return list(s, symbols);
     }
+    if s.byte() == Some(b'{') {
+        return Ok(plain(Value::Call(structure(s, symbols)?)));
+    }
     if let Some(reg) = parse_register(s, symbols)? {
         return Ok(plain(Value::Reg(reg)));
     }
@@ -649,6 +652,31 @@ fn call<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols, name: &'t str) -> Result
     }
     Ok(Box::new(Call { name, args }))
 }
+
+/// `{id: 5, offset: 0, size: 32}`, as a call of [`STRUCTURE`] whose arguments are names and values in turn.
+fn structure<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Box<Call<'t>>, AsmError> {
+    s.expect('{')?;
+    let mut args = Vec::new();
+    if !s.eat('}') {
+        loop {
+            s.space();
+            let Some((name, span)) = s.ident() else {
+                return Err(AsmError::new(s.here(), "the name of a part belongs here"));
+            };
+            args.push(Arg { value: ArgValue::Word(name), span });
+            s.expect(':')?;
+            args.push(parse_arg(s, symbols)?);
+            if !s.eat(',') {
+                break;
+            }
+        }
+        s.expect('}')?;
+    }
+    Ok(Box::new(Call { name: STRUCTURE, args }))
+}
+
+/// The name of a call that is written in braces.
+pub const STRUCTURE: &str = "{}";
 
 /// A number or an expression.
 fn number<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols, bar: bool) -> Result<Operand<'t>, AsmError> {

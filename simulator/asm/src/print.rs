@@ -11,6 +11,7 @@ use isa_spec::tables::EntryId;
 use std::fmt::Write as _;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
+use wavesim_isa::operand::VCC_LO;
 
 /// The instruction as text.
 pub fn instruction(inst: &Inst, options: &Options) -> String {
@@ -210,8 +211,31 @@ impl Printer<'_> {
                     None => constant::inline_text(&text, slot.constant),
                 }
             }
-            // A code that the type does not name: as a number, it would be read back as a constant.
-            None => format!("<code {value}>"),
+            None => self.unlisted(slot, registers, value),
+        }
+    }
+
+    /// A code that the operand's type does not list: what other sources call it, with what is wrong with it, as LLVM prints it. A code
+    /// without any name is no number, which would be read back as a constant.
+    fn unlisted(&self, slot: &Slot, registers: u16, value: u32) -> String {
+        let table = self.options.arch.table();
+        let all = table.operand_types.iter().position(|t| t.name == "OPR_SRC").map(|at| at as u8);
+        // LLVM drops the low bits of a range of scalar registers.
+        let step = [1, 2, 4][(registers.saturating_sub(1) as usize).min(2)];
+        let value = if value < VCC_LO as u32 { value / step * step } else { value };
+        let name = all.and_then(|all| names(self.options.arch, all).name(value)).filter(|n| *n != LITERAL);
+        let vectors = table.operand_types[slot.ty as usize].name.contains("VGPR");
+        match name {
+            Some(name) if vectors && name.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
+                format!("{name}/*Invalid immediate*/")
+            }
+            Some(name) if vectors => {
+                let class =
+                    if registers <= 1 { "VGPR_32".to_string() } else { format!("VReg_{}", 32 * registers) };
+                let text = range(name, registers);
+                format!("{text}/*Invalid register, operand has '{class}' register class*/")
+            }
+            _ => format!("<code {value}>"),
         }
     }
 
@@ -367,5 +391,38 @@ mod tests {
         let text = print::instruction(&inst, &options);
         assert_eq!(text, "s_lshl_b32 s73, <code 218>, -4");
         assert!(parse(&text, &options, &NoSymbols).is_err());
+    }
+
+    /// Registers and constants where only vector registers can be: named, and with what is wrong.
+    #[test]
+    fn operands_of_the_wrong_kind_say_so() {
+        let options = Options::new(Arch::Rdna4);
+        for (words, operand) in [
+            ([0xcc46_4020, 0x1c82_04f2], "1.0/*Invalid immediate*/"),
+            ([0xcc46_4020, 0x1c82_0403], "s[2:3]/*Invalid register, operand has 'VReg_64' register class*/"),
+            (
+                [0xcc46_4020, 0x1882_0500],
+                "s[32:39]/*Invalid register, operand has 'VReg_256' register class*/",
+            ),
+        ] {
+            let text = print::instruction(&decode(Arch::Rdna4, &words).unwrap(), &options);
+            assert!(text.contains(operand), "{text}");
+            assert!(parse(&text, &options, &NoSymbols).is_err());
+        }
+    }
+
+    #[test]
+    fn versions_are_names_or_numbers_with_bits() {
+        let options = Options::new(Arch::Rdna4);
+        for (word, text) in [
+            (0xb080_4009, "s_version UC_VERSION_GFX12|UC_VERSION_W32_BIT"),
+            (0xb080_6021, "s_version (33|UC_VERSION_W64_BIT)|UC_VERSION_W32_BIT"),
+            (0xb080_0100, "s_version 0x100"),
+        ] {
+            let inst = decode(Arch::Rdna4, &[word]).unwrap();
+            assert_eq!(print::instruction(&inst, &options), text);
+            let back = parse(text, &options, &NoSymbols).unwrap();
+            assert_eq!(wavesim_isa::codec::encode(Arch::Rdna4, &back.inst).unwrap()[..], [word]);
+        }
     }
 }

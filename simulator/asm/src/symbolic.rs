@@ -3,7 +3,7 @@
 //! The parts and their bits come from the ISA description's partitioned operand types; what LLVM calls them, from here.
 
 use super::error::{AsmError, Span, suggest};
-use super::operand::{Arg, ArgValue, Call, Operand, Value};
+use super::operand::{Arg, ArgValue, Call, Operand, STRUCTURE, Value};
 use isa_spec::tables::{OperandType, Part};
 use smallvec::SmallVec;
 use std::fmt::Write as _;
@@ -319,6 +319,10 @@ pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
     let [(call, span)] = calls.as_slice() else {
         return Err(AsmError::new(span_of(operands), "one hwreg(…) belongs here"));
     };
+    // Named parts, in the order of the unnamed ones.
+    let named =
+        if call.name == STRUCTURE { Some(Call { name: "hwreg", args: named_parts(call)? }) } else { None };
+    let call = named.as_ref().unwrap_or(call);
     if call.name != "hwreg" || !matches!(call.args.len(), 1 | 3) {
         return Err(AsmError::new(*span, "hwreg(register) or hwreg(register, offset, size) belongs here"));
     }
@@ -339,6 +343,24 @@ pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
     let first = number(1, 0, 0, 31)?;
     let bits = number(2, 32, 1, 32)?;
     Ok(size.set(offset.set(id.set(0, register), first as u32), bits as u32 - 1))
+}
+
+/// The parts of `{id: 5, offset: 0, size: 32}`, of which each may be left out.
+fn named_parts<'t>(call: &Call<'t>) -> Result<Vec<Arg<'t>>, AsmError> {
+    const NAMES: [&str; 3] = ["id", "offset", "size"];
+    let mut parts = [0, 0, 32].map(|value| Arg { value: ArgValue::Int(value), span: Span::default() });
+    let mut given = [false; 3];
+    for pair in call.args.chunks_exact(2) {
+        let ArgValue::Word(name) = pair[0].value else { continue };
+        let Some(at) = NAMES.iter().position(|n| *n == name) else {
+            return Err(unknown(name, pair[0].span, NAMES.into_iter()));
+        };
+        if std::mem::replace(&mut given[at], true) {
+            return Err(AsmError::new(pair[0].span, format!("`{name}` is given twice")));
+        }
+        parts[at] = pair[1].clone();
+    }
+    Ok(parts.to_vec())
 }
 
 // Messages.
@@ -425,11 +447,14 @@ pub fn predefined(name: &str) -> Option<i64> {
 
 pub fn print_version(value: u32) -> String {
     let bits: Vec<&str> = VERSION_BITS.iter().filter(|b| value & b.1 != 0).map(|b| b.0).collect();
-    let Some((name, _)) = VERSIONS.iter().find(|v| v.1 == value & 0x1fff) else {
-        return if value <= 0xff { value.to_string() } else { format!("0x{value:x}") };
+    let number = value & 0x1fff;
+    let version = match VERSIONS.iter().find(|v| v.1 == number) {
+        Some((name, _)) => name.to_string(),
+        None if number <= 0xff => number.to_string(),
+        None => return format!("0x{value:x}"),
     };
     let last = bits.len();
-    bits.iter().enumerate().fold(name.to_string(), |text, (at, bit)| {
+    bits.iter().enumerate().fold(version, |text, (at, bit)| {
         if at + 1 < last { format!("({text}|{bit})") } else { format!("{text}|{bit}") }
     })
 }

@@ -1,0 +1,90 @@
+//! Modifiers of matrix products and of dot products of 8-bit floats, which choose no halves of their sources: what is left of OP_SEL,
+//! OP_SEL_HI, NEG, NEG_HI and CLAMP follows from the data formats of their operands (ISA manuals, *Wave Matrix Multiply Accumulate*).
+
+use isa_spec::tables::{ArchTable, EntryId};
+use wavesim_isa::arch::Arch;
+
+/// The modifiers that such an instruction has a use for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Modifiers {
+    /// OP_SEL and OP_SEL_HI choose the halves of registers.
+    pub halves: bool,
+    /// Sources whose (low) value can be negated, a bit each.
+    pub neg: u8,
+    /// Sources whose high value can be negated, or of which the absolute value can be taken.
+    pub neg_hi: u8,
+    pub clamp: bool,
+    /// Bits of indices of a sparse matrix that a wave needs: OP_SEL chooses among the sets that its registers hold.
+    pub index_bits: Option<u32>,
+}
+
+impl Modifiers {
+    /// `None` for other instructions.
+    pub fn of(arch: Arch, table: &ArchTable, entry: EntryId) -> Option<Modifiers> {
+        let e = &table.entries[entry as usize];
+        let fields = table.encodings[e.enc as usize].fields;
+        let operand = |name: &str| {
+            let is = |field: Option<u8>| field.is_some_and(|f| fields[f as usize].name == name);
+            let o = table.signatures[e.sig as usize].iter().find(|o| is(o.field))?;
+            Some((table.formats[o.format as usize].name, o.size_bits))
+        };
+        let sources = ["SRC0", "SRC1", "SRC2"].map(|name| operand(name).map_or("", |o| o.0));
+        let result = operand("VDST")?;
+        let matrix = result.0.contains("WMMA");
+        let byte_float = |format: &str| format.ends_with("FP8") || format.ends_with("BF8");
+        if !matrix && !(fields.iter().any(|f| f.name == "NEG_HI") && sources.iter().any(|s| byte_float(s))) {
+            return None;
+        }
+        // LLVM takes the signs of integers that RDNA 3 ignores.
+        let lenient = arch != Arch::Rdna4;
+        let bits = |holds: &dyn Fn(&str) -> bool| {
+            sources.iter().enumerate().map(|(at, s)| u8::from(holds(s)) << at).sum::<u8>()
+        };
+        let signed = |s: &str| !byte_float(s) && !s.ends_with("INDEX_SET");
+        let index = sources.iter().any(|s| s.ends_with("INDEX_SET"));
+        Some(Modifiers {
+            // 16-bit results that take as many registers as 32-bit ones lie in halves.
+            halves: matrix && result.0.ends_with("F16") && result.1 == 256,
+            // Of 4-bit and 8-bit integers, whether they are signed.
+            neg: bits(&|s| signed(s) && (lenient || !s.ends_with("I32"))),
+            neg_hi: bits(&|s| {
+                signed(s) && (lenient || !["I32", "IU4", "IU8"].iter().any(|i| s.ends_with(i)))
+            }),
+            clamp: result.0.ends_with("I32"),
+            // Two bits for each of the K/2 elements of 16 rows.
+            index_bits: index.then(|| 16 * depth(sources[1]).unwrap_or(32)),
+        })
+    }
+}
+
+/// K of `FMT_WMMA_AB_16X32_F16`.
+fn depth(format: &str) -> Option<u32> {
+    let (_, rest) = format.split_once('X')?;
+    rest.split('_').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{NoSymbols, Options, parse};
+    use wavesim_isa::arch::Arch;
+
+    /// A lane's 32 bits hold as many sets of indices as the wave's lanes leave room for.
+    #[test]
+    fn sets_of_indices_depend_on_the_wave() {
+        let half = "v_swmmac_f16_16x16x32_f16 v[8:11], v[0:3], v[12:19], v20";
+        let narrow = "v_swmmac_f16_16x16x32_f16 v[8:9], v[0:1], v[12:15], v20";
+        let deep = "v_swmmac_i32_16x16x64_iu4 v[8:15], v[0:1], v[2:5], v20";
+        let deep_narrow = "v_swmmac_i32_16x16x64_iu4 v[8:11], v0, v[2:3], v20";
+        for (text, wave, most) in [(half, 32, 1), (narrow, 64, 3), (deep, 32, 0), (deep_narrow, 64, 1)] {
+            let options = Options::new(Arch::Rdna4).wave(wave);
+            for key in 0..5 {
+                let line = format!("{text} index_key:{key}");
+                assert_eq!(
+                    parse(&line, &options, &NoSymbols).is_ok(),
+                    key <= most,
+                    "{line} in waves of {wave}"
+                );
+            }
+        }
+    }
+}
