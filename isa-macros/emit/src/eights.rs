@@ -2,7 +2,6 @@
 //! which then reads their values from rows.
 
 use super::expr::Emit;
-use isa_spec::pcode::builtins::Bi;
 use isa_spec::pcode::ir::*;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -76,7 +75,7 @@ fn collect<'a>(e: &'a Expr, calls: &mut Vec<&'a [Expr]>) -> Option<()> {
         ExprKind::Call(builtin, args) => {
             let mut inner = Vec::new();
             args.iter().try_for_each(|arg| collect(arg, &mut inner))?;
-            if builtin.id() == Bi::SelectBytes {
+            if *builtin == Builtin::Pure(Pure::SelectBytes) {
                 return inner.is_empty().then(|| calls.push(args));
             }
             calls.append(&mut inner);

@@ -3,7 +3,6 @@
 
 use super::eights::Eights;
 use super::rows::{Accesses, set_address};
-use isa_spec::pcode::builtins::Bi;
 use isa_spec::pcode::ir::*;
 use isa_spec::pcode::shape::is_lane_id;
 use proc_macro2::{Ident, TokenStream};
@@ -171,9 +170,9 @@ impl Emit<'_> {
             Stmt::Return { .. } => quote! { break 'body; },
             Stmt::Call { builtin, args, .. } => {
                 let args = self.wide_args(args);
-                let bi = format_ident!("{}", format!("{:?}", builtin.id()));
+                let builtin = format_ident!("{}", format!("{builtin:?}"));
                 quote! {
-                    { let args = [#(#args),*]; if let Err(flow) = rt::control(cx, rt::Bi::#bi, &args) { return flow; } }
+                    { let args = [#(#args),*]; if let Err(flow) = rt::control(cx, rt::Control::#builtin, &args) { return flow; } }
                 }
             }
         }
@@ -475,7 +474,7 @@ impl Emit<'_> {
             ExprKind::Call(_, args) if let Some(row) = self.eights.and_then(|eights| eights.row(args)) => {
                 quote! { #row.0[l] }
             }
-            ExprKind::Call(builtin, args) => self.call(builtin.id(), args, e.ty),
+            ExprKind::Call(builtin, args) => self.call(*builtin, args, e.ty),
             ExprKind::Vgpr { lane, reg } => {
                 let lane = self.expr(lane);
                 let reg = self.expr(reg);
@@ -728,7 +727,7 @@ impl Emit<'_> {
         }
     }
 
-    fn call(&self, bi: Bi, args: &[Expr], ty: Ty) -> TokenStream {
+    fn call(&self, builtin: Builtin, args: &[Expr], ty: Ty) -> TokenStream {
         let width = ty.width();
         let hold = holder(width);
         let first = args.first().map_or(Ty::U(32), |a| a.ty);
@@ -740,74 +739,88 @@ impl Emit<'_> {
             let f = format_ident!("{name}_{suffix}");
             quote! { rt::#f(m, #(#v),*) }
         };
+        let bi = match builtin {
+            Builtin::Pure(bi) => bi,
+            Builtin::Control(bi) => {
+                let bi = format_ident!("{}", format!("{bi:?}"));
+                return quote! {
+                    ({ let args = [#((#v) as u128),*]; match rt::control(cx, rt::Control::#bi, &args) { Ok(v) => v, Err(flow) => return flow } } as #hold)
+                };
+            }
+        };
         match bi {
-            Bi::Fma => return quick("fma"),
-            Bi::Abs if first.is_float() => {
+            Pure::Fma => return quick("fma"),
+            Pure::Abs if first.is_float() => {
                 let mask = literal((1u128 << (fw - 1)) - 1, fw);
                 return quote! { ((#x) & #mask) };
             }
-            Bi::Sign => {
+            Pure::Sign => {
                 let n = fw - 1;
                 return quote! { (((#x) >> #n) as u32 & 1) };
             }
-            Bi::IsNan | Bi::IsSignalNan | Bi::IsQuietNan | Bi::CvtToQuietNan | Bi::Exponent
+            Pure::IsNan | Pure::IsSignalNan | Pure::IsQuietNan | Pure::CvtToQuietNan | Pure::Exponent
                 if matches!(first, Ty::F16 | Ty::F32 | Ty::F64) =>
             {
                 let name = match bi {
-                    Bi::IsNan => "is_nan",
-                    Bi::IsSignalNan => "is_snan",
-                    Bi::IsQuietNan => "is_qnan",
-                    Bi::CvtToQuietNan => "quiet",
+                    Pure::IsNan => "is_nan",
+                    Pure::IsSignalNan => "is_snan",
+                    Pure::IsQuietNan => "is_qnan",
+                    Pure::CvtToQuietNan => "quiet",
                     _ => "exponent",
                 };
                 let f = format_ident!("{name}_{suffix}");
                 return quote! { rt::#f(#x) };
             }
-            Bi::MinimumNumber
-            | Bi::MaximumNumber
-            | Bi::Floor
-            | Bi::Ceil
-            | Bi::Trunc
-            | Bi::Rndne
-            | Bi::Sqrt
-            | Bi::Rcp
-            | Bi::Rsq
-            | Bi::Fract
+            Pure::MinimumNumber
+            | Pure::MaximumNumber
+            | Pure::Floor
+            | Pure::Ceil
+            | Pure::Trunc
+            | Pure::Rndne
+            | Pure::Sqrt
+            | Pure::Rcp
+            | Pure::Rsq
+            | Pure::Fract
                 if first == Ty::F32 =>
             {
                 let name = match bi {
-                    Bi::MinimumNumber => "min_num",
-                    Bi::MaximumNumber => "max_num",
-                    Bi::Floor => "floor",
-                    Bi::Ceil => "ceil",
-                    Bi::Trunc => "trunc",
-                    Bi::Rndne => "rndne",
-                    Bi::Sqrt => "sqrt",
-                    Bi::Rcp => "rcp",
-                    Bi::Rsq => "rsq",
+                    Pure::MinimumNumber => "min_num",
+                    Pure::MaximumNumber => "max_num",
+                    Pure::Floor => "floor",
+                    Pure::Ceil => "ceil",
+                    Pure::Trunc => "trunc",
+                    Pure::Rndne => "rndne",
+                    Pure::Sqrt => "sqrt",
+                    Pure::Rcp => "rcp",
+                    Pure::Rsq => "rsq",
                     _ => "fract",
                 };
                 return quick(name);
             }
-            Bi::F16ToF32 => return quote! { rt::cvt_f16_f32(m, #x) },
-            Bi::F32ToF16 => return quote! { rt::cvt_f32_f16(m, #x) },
-            Bi::I32ToF32 => return quote! { rt::cvt_i32_f32(m, #x) },
-            Bi::U32ToF32 => return quote! { rt::cvt_u32_f32(m, #x) },
-            Bi::F32ToI32 => return quote! { rt::cvt_f32_i32(m, #x) },
-            Bi::F32ToU32 => return quote! { rt::cvt_f32_u32(m, #x) },
-            Bi::Bf16ToF32 => return quote! { ((#x) << 16) },
-            Bi::CountOnes => return quote! { (#x).count_ones() },
-            Bi::CountLeadingZeros => {
+            Pure::F16ToF32 => return quote! { rt::cvt_f16_f32(m, #x) },
+            Pure::F32ToF16 => return quote! { rt::cvt_f32_f16(m, #x) },
+            Pure::I32ToF32 => return quote! { rt::cvt_i32_f32(m, #x) },
+            Pure::U32ToF32 => return quote! { rt::cvt_u32_f32(m, #x) },
+            Pure::F32ToI32 => return quote! { rt::cvt_f32_i32(m, #x) },
+            Pure::F32ToU32 => return quote! { rt::cvt_f32_u32(m, #x) },
+            Pure::Bf16ToF32 => return quote! { ((#x) << 16) },
+            Pure::CountOnes => return quote! { (#x).count_ones() },
+            Pure::CountLeadingZeros => {
                 let extra = bits_of(fw) - fw;
                 return quote! { ((#x).leading_zeros() - #extra) };
             }
-            Bi::CountTrailingZeros => return quote! { (#x).trailing_zeros().min(#fw) },
-            Bi::ReverseBits => {
+            Pure::CountTrailingZeros => return quote! { (#x).trailing_zeros().min(#fw) },
+            Pure::ReverseBits => {
                 let extra = bits_of(fw) - fw;
                 return quote! { ((#x).reverse_bits() >> #extra) };
             }
-            Bi::SelectBytes => return quote! { rt::select_bytes(#(#v),*) },
-            Bi::ClampU16 | Bi::ClampI16 | Bi::ClampU32 | Bi::ClampI32 | Bi::ClampU64 | Bi::ClampI64 => {
+            Pure::SelectBytes => return quote! { rt::select_bytes(#(#v),*) },
+            Pure::ClampU16
+            | Pure::ClampI16
+            | Pure::ClampU32
+            | Pure::ClampI32
+            | Pure::ClampU64
+            | Pure::ClampI64 => {
                 let signed_from = first.is_signed();
                 let signed_to = ty.is_signed();
                 let bits = bits_of(fw);
@@ -818,12 +831,7 @@ impl Emit<'_> {
         }
         let bi_name = format_ident!("{}", format!("{bi:?}"));
         let types: Vec<TokenStream> = args.iter().map(|a| ty_token(a.ty)).collect();
-        if bi.def().kind == isa_spec::pcode::builtins::Kind::Control {
-            return quote! {
-                ({ let args = [#((#v) as u128),*]; match rt::control(cx, rt::Bi::#bi_name, &args) { Ok(v) => v, Err(flow) => return flow } } as #hold)
-            };
-        }
-        quote! { (rt::pure(rt::Bi::#bi_name, &[#((#v) as u128),*], &[#(#types),*], m.env()) as #hold) }
+        quote! { (rt::pure(rt::Pure::#bi_name, &[#((#v) as u128),*], &[#(#types),*], m.env()) as #hold) }
     }
 }
 

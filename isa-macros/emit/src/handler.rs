@@ -6,7 +6,6 @@ use super::eights::Eights;
 use super::expr::{Emit, holder, local, role_name};
 use super::rows;
 use isa_spec::canonical::Operation;
-use isa_spec::pcode::builtins::Bi;
 use isa_spec::pcode::ir::*;
 use isa_spec::pcode::sig::Family;
 use proc_macro2::{Ident, TokenStream};
@@ -473,7 +472,7 @@ fn once(emit: &Emit<'_>) -> TokenStream {
 fn changes_mode(sem: &Semantics) -> bool {
     fn calls(list: &[Stmt]) -> bool {
         list.iter().any(|s| match s {
-            Stmt::Call { builtin, .. } => builtin.id() == Bi::SetReg,
+            Stmt::Call { builtin, .. } => *builtin == Control::SetReg,
             Stmt::If { arms, otherwise, .. } => arms.iter().any(|a| calls(&a.1)) || calls(otherwise),
             Stmt::For { body, .. } | Stmt::While { body, .. } => calls(body),
             _ => false,
@@ -501,7 +500,7 @@ fn flushes(sem: &Semantics) -> bool {
                 ExprKind::Binary(op, a, b) => {
                     matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul) && read(a) && read(b)
                 }
-                ExprKind::Call(b, args) => b.id() == Bi::Fma && args.iter().all(read),
+                ExprKind::Call(b, args) => *b == Builtin::Pure(Pure::Fma) && args.iter().all(read),
                 _ => false,
             }
     }
@@ -899,8 +898,16 @@ fn heavy(sem: &Semantics) -> bool {
         match &e.kind {
             ExprKind::Call(b, args) => {
                 let slow = matches!(
-                    b.id(),
-                    Bi::Exp2 | Bi::Log2 | Bi::Sin | Bi::Cos | Bi::TrigPreop | Bi::FromFormat | Bi::ToFormat
+                    b,
+                    Builtin::Pure(
+                        Pure::Exp2
+                            | Pure::Log2
+                            | Pure::Sin
+                            | Pure::Cos
+                            | Pure::TrigPreop
+                            | Pure::FromFormat
+                            | Pure::ToFormat
+                    )
                 );
                 slow || args.iter().any(expr)
             }

@@ -43,9 +43,9 @@ impl Eval<'_> {
             ExprKind::Call(builtin, args) => {
                 let types: Vec<Ty> = args.iter().map(|a| a.ty).collect();
                 let args = self.args(args)?;
-                match pure(builtin.id(), &args, &types, &self.env, self.machine.clamp()) {
-                    Some(v) => v,
-                    None => self.machine.control(builtin.id(), &args)?,
+                match *builtin {
+                    Builtin::Pure(builtin) => pure(builtin, &args, &types, &self.env, self.machine.clamp()),
+                    Builtin::Control(builtin) => self.machine.control(builtin, &args)?,
                 }
             }
             ExprKind::Vgpr { lane, reg } => self.vgpr(lane, reg)?,

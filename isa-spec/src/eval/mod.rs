@@ -15,7 +15,6 @@ pub use builtin::pure;
 pub use operator::{binary, convert};
 
 use crate::arith::{self, FloatEnv};
-use crate::pcode::builtins::Bi;
 use crate::pcode::ir::*;
 use crate::source::Span;
 
@@ -54,7 +53,7 @@ pub trait Machine {
         lane: Option<u32>,
     ) -> Result<(), Stop>;
     /// Control builtins; the value of those that give one.
-    fn control(&mut self, builtin: Bi, args: &[u128]) -> Result<u128, Stop>;
+    fn control(&mut self, builtin: Control, args: &[u128]) -> Result<u128, Stop>;
     /// Rounding and denormals; asked once, when the body starts.
     fn env(&self) -> FloatEnv;
     /// The instruction's clamp bit.
@@ -146,7 +145,7 @@ impl Eval<'_> {
                 Stmt::Return { .. } => return Err(Stop::Return),
                 Stmt::Call { builtin, args, .. } => {
                     let args = self.args(args)?;
-                    self.machine.control(builtin.id(), &args)?;
+                    self.machine.control(*builtin, &args)?;
                 }
             }
         }

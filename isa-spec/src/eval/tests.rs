@@ -25,7 +25,7 @@ struct Fake {
     mode: u32,
     clamp: bool,
     /// Control builtins called.
-    calls: Vec<(Bi, Vec<u128>)>,
+    calls: Vec<(Control, Vec<u128>)>,
     /// Values assigned and conditions decided, in order.
     trace: Vec<String>,
     /// Stores fail beyond this address.
@@ -114,9 +114,9 @@ impl Machine for Fake {
         Ok(())
     }
 
-    fn control(&mut self, builtin: Bi, args: &[u128]) -> Result<u128, Stop> {
+    fn control(&mut self, builtin: Control, args: &[u128]) -> Result<u128, Stop> {
         self.calls.push((builtin, args.to_vec()));
-        if builtin == Bi::EndPgm { Err(Stop::Machine(2)) } else { Ok(5) }
+        if builtin == Control::EndPgm { Err(Stop::Machine(2)) } else { Ok(5) }
     }
 
     fn env(&self) -> FloatEnv {

@@ -4,6 +4,7 @@
 //!
 //! Values are bit patterns of at most 128 bits ([`Ty::width`]); a signed or float type says how to read them.
 
+pub use crate::pcode::builtins::{Builtin, Control, Pure};
 use crate::source::Span;
 pub use crate::tables::Role;
 
@@ -74,7 +75,7 @@ pub struct Uses {
     pub memory_write: bool,
     /// Any float arithmetic, rounding or conversion that depends on MODE, by format.
     pub float: std::collections::BTreeSet<Ty>,
-    /// Calls a builtin of kind `Control` or `Machine`.
+    /// Calls a [`Control`] builtin.
     pub control: bool,
 }
 
@@ -109,9 +110,9 @@ pub enum Stmt {
     Return {
         span: Span,
     },
-    /// A builtin called for its effect (`s_barrier`-like machine builtins, `nop`).
+    /// A builtin called for its effect; a value that it has is dropped.
     Call {
-        builtin: Builtin,
+        builtin: Control,
         args: Vec<Expr>,
         span: Span,
     },
@@ -314,10 +315,6 @@ pub enum State {
 /// Interned name of an encoding field or modifier: `OFFSET`, `OFFSET0`, `OFFSET1`, `NEG`, `ABS`, `OPSEL`, `OPSEL_HI`, `NEG_HI`, `CLAMP`,
 /// `OMOD`, `GLC`, `IDXEN`, `OFFEN`, `FORMAT`, `SIMM16`, `SIMM32`, `WAIT_EXP` … Canonical over architectures (see `pcode/builtins.rs`).
 pub type FieldName = &'static str;
-
-/// Index into [`crate::pcode::builtins::BUILTINS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Builtin(pub u16);
 
 impl Ty {
     /// In bits.

@@ -1,6 +1,5 @@
 //! What a body touches, and so how it runs: once a wave on scalars, per lane, or once a wave reaching into lanes.
 
-use super::builtins::Kind;
 use super::ir::*;
 use super::sig::{Family, InstrSig};
 use super::visit::{Visitor, any_in, walk_expr, walk_stmt};
@@ -45,12 +44,6 @@ struct Walk {
 }
 
 impl Walk {
-    fn builtin(&mut self, builtin: Builtin) {
-        if builtin.def().kind == Kind::Control {
-            self.uses.control = true;
-        }
-    }
-
     /// A place that is assigned; `partial`: only some of its bits.
     fn write(&mut self, place: &Place, partial: bool) {
         match &place.kind {
@@ -141,7 +134,7 @@ impl Walk {
             }
             ExprKind::Binary(_, a, _) => self.float(a.ty),
             ExprKind::Call(builtin, args) => {
-                self.builtin(*builtin);
+                self.uses.control |= matches!(builtin, Builtin::Control(_));
                 for arg in args {
                     self.float(arg.ty);
                 }
@@ -179,9 +172,7 @@ impl Walk {
 
 impl<'a> Visitor<'a> for Walk {
     fn stmt(&mut self, stmt: &'a Stmt) {
-        if let Stmt::Call { builtin, .. } = stmt {
-            self.builtin(*builtin);
-        }
+        self.uses.control |= matches!(stmt, Stmt::Call { .. });
         walk_stmt(self, stmt);
     }
 

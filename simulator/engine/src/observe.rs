@@ -2,7 +2,7 @@
 //! after each. A loop of its own, so that the plain one ([`crate::interp::run`]) knows nothing of it.
 
 use crate::interp;
-use isa_spec::pcode::builtins::Bi;
+use isa_spec::pcode::builtins::Control;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 use wavesim_machine::exec::context::Context;
@@ -32,7 +32,7 @@ pub struct Step<'s> {
 pub struct Done<'s> {
     pub accesses: &'s [Access],
     /// Control builtins called, each with its first argument.
-    pub calls: &'s [(Bi, u32)],
+    pub calls: &'s [(Control, u32)],
     /// Why the wave stops here, if it does.
     pub event: Option<&'s Event>,
     /// The PC goes on elsewhere than behind the instruction.

@@ -3,7 +3,7 @@
 
 use isa_spec::arith::FloatEnv;
 use isa_spec::eval::{self, Machine, Stop};
-use isa_spec::pcode::builtins::Bi;
+use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::{Role, Semantics, Shape, Space, State, Ty, Uses};
 use isa_spec::source::Span;
 use isa_spec::tables::ArchTable;
@@ -742,7 +742,7 @@ impl Machine for RefMachine<'_, '_> {
         }
     }
 
-    fn control(&mut self, builtin: Bi, args: &[u128]) -> Result<u128, Stop> {
+    fn control(&mut self, builtin: Control, args: &[u128]) -> Result<u128, Stop> {
         let instructions = self.context.instructions;
         match machine_ops::control(self.arch, self.wave, self.context.workgroup, instructions, builtin, args)
         {

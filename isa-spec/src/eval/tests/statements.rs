@@ -79,7 +79,7 @@ fn registers_memory_and_state() {
 fn control_builtins_reach_the_machine() {
     let mut machine = Fake::default();
     run("sendmsg(3U); D0.u64 = sendmsg_rtn(S0.u32);", &mut machine).unwrap();
-    assert_eq!(machine.calls, [(Bi::SendMsg, vec![3]), (Bi::SendMsgRtn, vec![0])]);
+    assert_eq!(machine.calls, [(Control::SendMsg, vec![3]), (Control::SendMsgRtn, vec![0])]);
     assert_eq!(machine.operands[&Role::D0], 5);
     let stop = run("endpgm(); D0.u32 = 1U;", &mut machine);
     assert_eq!(stop, Err(Stop::Machine(2)));

@@ -3,7 +3,7 @@
 use super::{Binding, CallResult, Checker, Frame, R, TExpr};
 use crate::diag::{Diagnostic, nearest};
 use crate::pcode::ast;
-use crate::pcode::builtins::{self, BUILTINS, Param, Ret};
+use crate::pcode::builtins::{self, Builtin, Param, Ret};
 use crate::pcode::ir::{Expr, ExprKind, Place, PlaceKind, Space, Stmt, Ty};
 use crate::pcode::sig::Family;
 use crate::source::Span;
@@ -58,7 +58,7 @@ impl<'a> Checker<'a> {
         if let Some(block) = self.instruction_block(&text.to_uppercase()) {
             return self.expand_instruction(text, block, args, span);
         }
-        let known = BUILTINS.iter().map(|b| b.name).chain(self.library.functions.keys().map(String::as_str));
+        let known = builtins::all().map(|b| b.name).chain(self.library.functions.keys().map(String::as_str));
         let mut error =
             Diagnostic::error(name.span, format!("there is no builtin or function called `{text}`"));
         if let Some(near) = nearest(text, known) {
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
 
     fn builtin(
         &mut self,
-        builtin: crate::pcode::ir::Builtin,
+        builtin: Builtin,
         name: &ast::Name,
         args: &'a [ast::Expr],
         span: Span,
@@ -165,12 +165,15 @@ impl<'a> Checker<'a> {
             };
             out.push(arg);
         }
-        let builtin = self.rounded(builtin.id(), span)?.into();
+        let builtin = self.rounded(builtin, span)?;
         let ty = match def.ret {
             Ret::First => out[0].ty,
             Ret::FirstUnsigned => Ty::U(out[0].ty.width() as u16),
             Ret::Is(ty) => ty,
             Ret::None => {
+                let Builtin::Control(builtin) = builtin else {
+                    return self.error(span, format!("`{}` gives no value", name.text));
+                };
                 self.emit(Stmt::Call { builtin, args: out, span });
                 return Ok(None);
             }

@@ -4,8 +4,7 @@ use super::convert::{common, constant, show};
 use super::stmt::next_register;
 use super::{Binding, Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, BinaryOp, LiteralType, UnaryOp};
-use crate::pcode::builtins;
-use crate::pcode::ir::{BinOp, Expr, ExprKind, LocalId, Space, Ty, UnOp};
+use crate::pcode::ir::{BinOp, Expr, ExprKind, LocalId, Pure, Space, Ty, UnOp};
 use crate::pcode::sig::Family;
 use crate::source::Span;
 use crate::tables::Role;
@@ -550,7 +549,7 @@ impl<'a> Checker<'a> {
         let base = self.expr(base)?;
         let bits = self.slice_of(base.expr, lo, width, span);
         let bits = self.cast(bits, Ty::U(width));
-        let Some(builtin) = builtins::lookup("reverse_bits") else { return Err(()) };
+        let builtin = Pure::ReverseBits.into();
         Ok(TExpr::of(ExprKind::Call(builtin, vec![bits]), Ty::U(width), span))
     }
 

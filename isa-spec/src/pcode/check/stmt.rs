@@ -4,7 +4,7 @@ use super::convert::constant;
 use super::expr::vgpr_parts;
 use super::{Binding, Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, StmtKind};
-use crate::pcode::builtins;
+use crate::pcode::builtins::{self, Builtin};
 use crate::pcode::ir::{BinOp, Expr, ExprKind, Local, LocalId, Place, PlaceKind, Space, Stmt, Ty, UnOp};
 use crate::pcode::sig::Family;
 use crate::source::Span;
@@ -176,10 +176,11 @@ impl<'a> Checker<'a> {
             StmtKind::Call(call) => match &call.kind {
                 ast::ExprKind::Call(name, args) => {
                     let before = self.out.last().map_or(0, Vec::len);
-                    let value = self.call(name, args, call.span)?;
-                    let effect = self.out.last().map_or(0, Vec::len) > before
-                        || value.as_ref().is_some_and(|v| effect(&v.expr));
-                    if value.is_some() && !effect {
+                    let Some(value) = self.call(name, args, call.span)? else { return Ok(()) };
+                    if let ExprKind::Call(Builtin::Control(_), _) = value.expr.kind {
+                        return Ok(());
+                    }
+                    if self.out.last().map_or(0, Vec::len) == before {
                         return self.error_help(
                             span,
                             format!("`{}` is called for its value, which goes nowhere", name.text),
@@ -652,11 +653,6 @@ fn is_operand(name: &str) -> bool {
 
 /// Names that the manual's text declares although the encoding or the instruction gives them.
 const READER: &[&str] = &["S", "OFFSET", "OFFSET0", "OFFSET1", "DATA0", "VDST"];
-
-/// Whether evaluating it does more than giving a value.
-fn effect(e: &Expr) -> bool {
-    matches!(&e.kind, ExprKind::Call(builtin, _) if builtin.def().kind == builtins::Kind::Control)
-}
 
 /// Without views and parentheses.
 fn plain(e: &ast::Expr) -> &ast::Expr {

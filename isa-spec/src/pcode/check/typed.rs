@@ -3,7 +3,7 @@
 use super::convert::{constant, float_bits, show};
 use super::{Checker, R, Rounding, TExpr};
 use crate::pcode::ast::{self, BinaryOp};
-use crate::pcode::builtins::{Bi, Kind};
+use crate::pcode::builtins::{Builtin, Control, Pure};
 use crate::pcode::ir::{BinOp, Expr, ExprKind, Stmt, Ty, UnOp};
 use crate::source::Span;
 
@@ -73,14 +73,15 @@ impl<'a> Checker<'a> {
     }
 
     /// The builtin that rounds as ROUND_MODE was set, or an error where none does.
-    pub(super) fn rounded(&mut self, id: Bi, span: Span) -> R<Bi> {
-        match (self.rounding, id) {
-            (Rounding::Mode, _) => Ok(id),
-            (Rounding::Zero, Bi::F32ToF16) => Ok(Bi::F32ToF16Rtz),
-            (Rounding::Zero, Bi::Fma) => Ok(Bi::FmaRtz),
+    pub(super) fn rounded(&mut self, builtin: Builtin, span: Span) -> R<Builtin> {
+        let Builtin::Pure(pure) = builtin else { return Ok(builtin) };
+        match (self.rounding, pure) {
+            (Rounding::Mode, _) => Ok(builtin),
+            (Rounding::Zero, Pure::F32ToF16) => Ok(Pure::F32ToF16Rtz.into()),
+            (Rounding::Zero, Pure::Fma) => Ok(Pure::FmaRtz.into()),
             // These round to nearest even always.
-            (Rounding::Even, Bi::F32ToFp8 | Bi::F32ToBf8) => Ok(id),
-            _ if id.def().kind == Kind::Control || exact(id) => Ok(id),
+            (Rounding::Even, Pure::F32ToFp8 | Pure::F32ToBf8) => Ok(builtin),
+            _ if exact(pure) => Ok(builtin),
             _ => self.rounding_error(span),
         }
     }
@@ -127,8 +128,8 @@ impl<'a> Checker<'a> {
             return self.error(span, "the components of an element have 16 or 32 bits, all the same");
         }
         let (builtin, whole) = match width {
-            16 => (Bi::ToFormat16, Ty::U(64)),
-            _ => (Bi::ToFormat, Ty::U(128)),
+            16 => (Pure::ToFormat16, Ty::U(64)),
+            _ => (Pure::ToFormat, Ty::U(128)),
         };
         parts.reverse();
         let all = width * parts.len() as u32;
@@ -154,8 +155,8 @@ impl<'a> Checker<'a> {
         let raw = self.library_call("typed_element", vec![format.clone()], span)?;
         let number = constant(at as u128, Ty::U(32), span);
         let (builtin, ty) = match width {
-            16 => (Bi::FromFormat16, Ty::U(16)),
-            _ => (Bi::FromFormat, Ty::U(32)),
+            16 => (Pure::FromFormat16, Ty::U(16)),
+            _ => (Pure::FromFormat, Ty::U(32)),
         };
         let raw = self.convert(raw.expr, Ty::U(128));
         Ok(TExpr::of(ExprKind::Call(builtin.into(), vec![format.expr, raw, number]), ty, span))
@@ -218,7 +219,7 @@ impl<'a> Checker<'a> {
             ("PrefetchScalarData" | "PrefetchScalarInst", [address, length]) => {
                 self.expr(address)?;
                 self.expr(length)?;
-                self.emit(Stmt::Call { builtin: Bi::Nop.into(), args: Vec::new(), span });
+                self.emit(Stmt::Call { builtin: Control::Nop, args: Vec::new(), span });
                 Some(None)
             }
             ("sin" | "cos", [arg]) => Some(Some(self.of_radians(name, arg, span)?)),
@@ -253,7 +254,7 @@ impl<'a> Checker<'a> {
 
     /// `sin(x * 32'F(PI * 2.0))`: the machine's sine is of turns, and the product is taken as exact.
     fn of_radians(&mut self, name: &ast::Name, arg: &'a ast::Expr, span: Span) -> R<TExpr> {
-        let builtin = if name.text == "sin" { Bi::Sin } else { Bi::Cos };
+        let builtin = if name.text == "sin" { Pure::Sin } else { Pure::Cos };
         let value = self.expr(arg)?.expr;
         let ty = value.ty;
         // `PI * 2.0` may be one constant of the format, or a product of f64 constants.
@@ -318,7 +319,7 @@ impl<'a> Checker<'a> {
         if !value.ty().is_float() {
             return self.error(span, format!("a value of type {} is never denormal", show(value.ty())));
         }
-        let is = Expr { kind: ExprKind::Call(Bi::IsDenorm.into(), vec![value.expr]), ty: Ty::U(1), span };
+        let is = Expr { kind: ExprKind::Call(Pure::IsDenorm.into(), vec![value.expr]), ty: Ty::U(1), span };
         let kind = match op {
             BinaryOp::Eq => is.kind,
             _ => ExprKind::Unary(UnOp::LogicalNot, Box::new(is)),
@@ -388,38 +389,38 @@ fn element_address(e: &ast::Expr) -> Option<&ast::Expr> {
 }
 
 /// Builtins whose result needs no rounding.
-fn exact(id: Bi) -> bool {
+fn exact(id: Pure) -> bool {
     use crate::pcode::builtins::Ret;
     let float = |ty: Ty| ty.is_float();
     match id {
-        Bi::Abs
-        | Bi::Floor
-        | Bi::Ceil
-        | Bi::Trunc
-        | Bi::Rndne
-        | Bi::FrexpMant
-        | Bi::Mantissa
-        | Bi::CvtToQuietNan
-        | Bi::Minimum
-        | Bi::Maximum
-        | Bi::MinimumNumber
-        | Bi::MaximumNumber
-        | Bi::F16ToF32
-        | Bi::Bf16ToF32
-        | Bi::F32ToF64
-        | Bi::I32ToF64
-        | Bi::U32ToF64
-        | Bi::Fp8ToF32
-        | Bi::Bf8ToF32
-        | Bi::F32ToF16Rtz
-        | Bi::FmaRtz
-        | Bi::F32ToFp8Sr
-        | Bi::F32ToBf8Sr => true,
-        Bi::F32ToU8 => false,
+        Pure::Abs
+        | Pure::Floor
+        | Pure::Ceil
+        | Pure::Trunc
+        | Pure::Rndne
+        | Pure::FrexpMant
+        | Pure::Mantissa
+        | Pure::CvtToQuietNan
+        | Pure::Minimum
+        | Pure::Maximum
+        | Pure::MinimumNumber
+        | Pure::MaximumNumber
+        | Pure::F16ToF32
+        | Pure::Bf16ToF32
+        | Pure::F32ToF64
+        | Pure::I32ToF64
+        | Pure::U32ToF64
+        | Pure::Fp8ToF32
+        | Pure::Bf8ToF32
+        | Pure::F32ToF16Rtz
+        | Pure::FmaRtz
+        | Pure::F32ToFp8Sr
+        | Pure::F32ToBf8Sr => true,
+        Pure::F32ToU8 => false,
         _ => match id.def().ret {
             Ret::Is(ty) => !float(ty),
             Ret::FirstUnsigned | Ret::None => true,
-            Ret::First => id == Bi::SignExtFromBit,
+            Ret::First => id == Pure::SignExtFromBit,
         },
     }
 }

@@ -9,7 +9,7 @@
 
 use super::Check;
 use super::report::{Finding, Report, Site};
-use isa_spec::pcode::builtins::Bi;
+use isa_spec::pcode::builtins::Control;
 use std::collections::VecDeque;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_machine::exec::machine_ops::Event;
@@ -78,8 +78,8 @@ impl Shadow {
         }
         for (bi, number) in done.calls {
             let arrives = match bi {
-                Bi::Barrier => true,
-                Bi::BarrierSignal | Bi::BarrierSignalIsFirst => {
+                Control::Barrier => true,
+                Control::BarrierSignal | Control::BarrierSignalIsFirst => {
                     *number as i32 == wavesim_machine::state::barrier::WORKGROUP
                 }
                 _ => false,

@@ -12,7 +12,7 @@
 use super::lines::{Hit, Lines, Record};
 use super::report::{Finding, Report, Site, describe};
 use super::{Check, waits};
-use isa_spec::pcode::builtins::Bi;
+use isa_spec::pcode::builtins::Control;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use wavesim_engine::observe::{Done, Step};
@@ -152,8 +152,8 @@ impl Shadow {
         let at = step.wave.id as usize;
         for (bi, number) in done.calls {
             let barrier = match bi {
-                Bi::Barrier => Some(0),
-                Bi::BarrierSignal | Bi::BarrierSignalIsFirst => {
+                Control::Barrier => Some(0),
+                Control::BarrierSignal | Control::BarrierSignalIsFirst => {
                     wavesim_machine::state::Workgroup::index(*number as i32)
                 }
                 _ => None,

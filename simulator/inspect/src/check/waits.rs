@@ -10,7 +10,7 @@
 
 use super::Check;
 use super::report::{Finding, Report, Site};
-use isa_spec::pcode::builtins::Bi;
+use isa_spec::pcode::builtins::Control;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
@@ -70,15 +70,15 @@ impl Counter {
     }
 
     /// What a builtin waits for.
-    pub fn of(bi: Bi) -> Option<Counter> {
+    pub fn of(bi: Control) -> Option<Counter> {
         Some(match bi {
-            Bi::WaitVmcnt => Counter::Vm,
-            Bi::WaitVscnt => Counter::Vs,
-            Bi::WaitLgkmcnt => Counter::Lgkm,
-            Bi::WaitLoadcnt => Counter::Load,
-            Bi::WaitStorecnt => Counter::Store,
-            Bi::WaitDscnt => Counter::Ds,
-            Bi::WaitKmcnt => Counter::Km,
+            Control::WaitVmcnt => Counter::Vm,
+            Control::WaitVscnt => Counter::Vs,
+            Control::WaitLgkmcnt => Counter::Lgkm,
+            Control::WaitLoadcnt => Counter::Load,
+            Control::WaitStorecnt => Counter::Store,
+            Control::WaitDscnt => Counter::Ds,
+            Control::WaitKmcnt => Counter::Km,
             _ => return None,
         })
     }

@@ -281,7 +281,7 @@ impl Observer for Stats {
     }
 }
 
-fn is_arrival(bi: isa_spec::pcode::builtins::Bi) -> bool {
-    use isa_spec::pcode::builtins::Bi;
-    matches!(bi, Bi::Barrier | Bi::BarrierSignal | Bi::BarrierSignalIsFirst)
+fn is_arrival(bi: isa_spec::pcode::builtins::Control) -> bool {
+    use isa_spec::pcode::builtins::Control;
+    matches!(bi, Control::Barrier | Control::BarrierSignal | Control::BarrierSignalIsFirst)
 }

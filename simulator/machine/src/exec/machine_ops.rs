@@ -4,7 +4,7 @@ use super::hwreg;
 use crate::fault::FaultKind;
 use crate::memory::{MemError, Memory};
 use crate::state::{Wave, Workgroup};
-use isa_spec::pcode::builtins::Bi;
+use isa_spec::pcode::builtins::Control;
 use wavesim_isa::arch::Arch;
 
 /// Why a wave stops running for now.
@@ -64,25 +64,29 @@ impl Event {
     }
 }
 
-/// Builtins that change nothing here.
+/// Builtins that change nothing here. Memory operations are complete when they return, so every counter is zero; nobody
+/// listens to messages: interrupts and the release of registers have no effect on results.
+macro_rules! hints {
+    () => {
+        Control::Nop
+            | Control::SendMsg
+            | Control::WaitVmcnt
+            | Control::WaitVscnt
+            | Control::WaitLgkmcnt
+            | Control::WaitExpcnt
+            | Control::WaitLoadcnt
+            | Control::WaitStorecnt
+            | Control::WaitSamplecnt
+            | Control::WaitBvhcnt
+            | Control::WaitDscnt
+            | Control::WaitKmcnt
+    };
+}
+
+/// Whether a builtin changes nothing here.
 #[inline(always)]
-pub fn does_nothing(bi: Bi) -> bool {
-    match bi {
-        // Memory operations are complete when they return: every counter is zero.
-        Bi::WaitVmcnt
-        | Bi::WaitVscnt
-        | Bi::WaitLgkmcnt
-        | Bi::WaitExpcnt
-        | Bi::WaitLoadcnt
-        | Bi::WaitStorecnt
-        | Bi::WaitSamplecnt
-        | Bi::WaitBvhcnt
-        | Bi::WaitDscnt
-        | Bi::WaitKmcnt => true,
-        // Nobody listens: interrupts and the release of registers have no effect on results.
-        Bi::Nop | Bi::SendMsg => true,
-        _ => false,
-    }
+pub fn does_nothing(builtin: Control) -> bool {
+    matches!(builtin, hints!())
 }
 
 /// Runs a control builtin. `instructions`: executed so far, which stands for time.
@@ -91,47 +95,63 @@ pub fn control(
     wave: &mut Wave,
     group: &mut Workgroup,
     instructions: u64,
-    bi: Bi,
+    builtin: Control,
     args: &[u128],
 ) -> Result<u128, Event> {
     let a = args.first().copied().unwrap_or(0);
     let b = args.get(1).copied().unwrap_or(0);
-    match bi {
-        _ if does_nothing(bi) => {}
-        Bi::EndPgm => return Err(Event::EndPgm),
-        Bi::Illegal => {
+    match builtin {
+        hints!() => {}
+        Control::EndPgm => return Err(Event::EndPgm),
+        Control::Illegal => {
             return Err(Event::fault(
                 FaultKind::IllegalInstruction,
                 "reached padding after the program's end",
             ));
         }
-        Bi::Trap => return Err(Event::fault(FaultKind::Trap, format!("trap {a}: there is no trap handler"))),
-        Bi::Halt => {
+        Control::Trap => {
+            return Err(Event::fault(FaultKind::Trap, format!("trap {a}: there is no trap handler")));
+        }
+        Control::Halt => {
             return Err(Event::fault(FaultKind::Trap, "the wave halted itself; nothing would resume it"));
         }
-        Bi::GwsUnsupported => {
+        Control::GwsUnsupported => {
             return Err(Event::fault(FaultKind::Unimplemented, "global wave sync is not supported"));
         }
-        Bi::SendMsgRtn => return Ok(message(a as u32, instructions)),
-        Bi::GetReg => return Ok(hwreg::get(arch, wave, group, instructions, a as u32) as u128),
-        Bi::SetReg => hwreg::set(arch, wave, a as u32, b as u32),
-        Bi::BarrierState => return Ok(hwreg::barrier_state(group, a as u32 as i32) as u128),
-        Bi::Barrier => return s_barrier(wave, group),
-        Bi::BarrierLeave => {
+        Control::SendMsgRtn => return Ok(message(a as u32, instructions)),
+        Control::GetReg => return Ok(hwreg::get(arch, wave, group, instructions, a as u32) as u128),
+        Control::SetReg => hwreg::set(arch, wave, a as u32, b as u32),
+        Control::BarrierState => return Ok(hwreg::barrier_state(group, a as u32 as i32) as u128),
+        Control::Barrier => return s_barrier(wave, group),
+        Control::BarrierLeave => {
             let joined = std::mem::take(&mut wave.joined) as usize;
             if joined != 0 {
                 group.leave(joined);
             }
             return Ok((joined != 0) as u128);
         }
-        Bi::BarrierSignal
-        | Bi::BarrierSignalIsFirst
-        | Bi::BarrierWait
-        | Bi::BarrierInit
-        | Bi::BarrierJoin => {
-            return split_barrier(wave, group, bi, a as u32 as i32, b as u32);
+        Control::BarrierSignal | Control::BarrierSignalIsFirst => {
+            if let Some(index) = barrier(group, a) {
+                return signal(group, index);
+            }
         }
-        _ => {}
+        Control::BarrierWait => {
+            if let Some(index) = barrier(group, a) {
+                return Err(Event::BarrierWait(index));
+            }
+        }
+        // Barrier 0 is the workgroup's own: every wave is a member from the start.
+        Control::BarrierInit => {
+            if let Some(index @ 1..) = barrier(group, a) {
+                group.init(index, b as u32);
+            }
+        }
+        Control::BarrierJoin => {
+            if let Some(index @ 1..) = barrier(group, a) {
+                wave.joined = index as u32;
+                wave.passed[index] = group.barrier(index).completed;
+            }
+        }
     }
     Ok(0)
 }
@@ -152,42 +172,25 @@ fn s_barrier(wave: &mut Wave, group: &mut Workgroup) -> Result<u128, Event> {
     Err(Event::BarrierWait(0))
 }
 
-fn split_barrier(
-    wave: &mut Wave,
-    group: &mut Workgroup,
-    bi: Bi,
-    number: i32,
-    members: u32,
-) -> Result<u128, Event> {
-    let Some(index) = Workgroup::index(number) else { return Ok(0) };
-    if !group.in_group() {
-        return Ok(0);
+/// The barrier of a number; `None` where a wave that is alone has none.
+fn barrier(group: &Workgroup, number: u128) -> Option<usize> {
+    Workgroup::index(number as u32 as i32).filter(|_| group.in_group())
+}
+
+fn signal(group: &mut Workgroup, index: usize) -> Result<u128, Event> {
+    if group.barrier(index).members == 0 {
+        let message = format!("barrier {index} has no members: S_BARRIER_INIT gives it some");
+        return Err(Event::fault(FaultKind::Other, message));
     }
-    match bi {
-        Bi::BarrierInit if index != 0 => group.init(index, members),
-        Bi::BarrierJoin if index != 0 => {
-            wave.joined = index as u32;
-            wave.passed[index] = group.barrier(index).completed;
-        }
-        Bi::BarrierSignal | Bi::BarrierSignalIsFirst => {
-            if group.barrier(index).members == 0 {
-                let message = format!("barrier {number} has no members: S_BARRIER_INIT gives it some");
-                return Err(Event::fault(FaultKind::Other, message));
-            }
-            return Ok(group.signal(index) as u128);
-        }
-        Bi::BarrierWait => return Err(Event::BarrierWait(index)),
-        _ => {}
-    }
-    Ok(0)
+    Ok(group.signal(index) as u128)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn call(wave: &mut Wave, group: &mut Workgroup, bi: Bi, number: i32) -> Result<u128, Event> {
-        control(Arch::Rdna4, wave, group, 0, bi, &[number as u32 as u128, 2])
+    fn call(wave: &mut Wave, group: &mut Workgroup, builtin: Control, number: i32) -> Result<u128, Event> {
+        control(Arch::Rdna4, wave, group, 0, builtin, &[number as u32 as u128, 2])
     }
 
     /// A fast wave signals the next phase before a slow one has waited for this phase: the slow one must pass.
@@ -195,15 +198,15 @@ mod tests {
     fn a_wait_is_for_the_completion_before_it() {
         let mut group = Workgroup::new(2);
         let (mut fast, mut slow) = (Wave::new(32), Wave::new(32));
-        call(&mut fast, &mut group, Bi::BarrierSignal, -1).unwrap();
-        call(&mut slow, &mut group, Bi::BarrierSignal, -1).unwrap();
+        call(&mut fast, &mut group, Control::BarrierSignal, -1).unwrap();
+        call(&mut slow, &mut group, Control::BarrierSignal, -1).unwrap();
         let passes = |wave: &mut Wave, group: &Workgroup| {
             let now = group.barrier(0).completed;
             std::mem::replace(&mut wave.passed[0], now) != now
         };
-        assert_eq!(call(&mut fast, &mut group, Bi::BarrierWait, -1), Err(Event::BarrierWait(0)));
+        assert_eq!(call(&mut fast, &mut group, Control::BarrierWait, -1), Err(Event::BarrierWait(0)));
         assert!(passes(&mut fast, &group));
-        call(&mut fast, &mut group, Bi::BarrierSignal, -1).unwrap();
+        call(&mut fast, &mut group, Control::BarrierSignal, -1).unwrap();
         assert!(passes(&mut slow, &group));
         assert!(!passes(&mut slow, &group));
     }
@@ -212,7 +215,7 @@ mod tests {
     fn one_wave_has_no_barriers() {
         let mut group = Workgroup::new(1);
         let mut wave = Wave::new(32);
-        for bi in [Bi::Barrier, Bi::BarrierWait, Bi::BarrierSignalIsFirst] {
+        for bi in [Control::Barrier, Control::BarrierWait, Control::BarrierSignalIsFirst] {
             assert_eq!(call(&mut wave, &mut group, bi, -1), Ok(0), "{bi:?}");
         }
     }
@@ -221,20 +224,20 @@ mod tests {
     fn the_trap_barrier_is_not_a_programs() {
         let mut group = Workgroup::new(2);
         let mut wave = Wave::new(32);
-        assert_eq!(call(&mut wave, &mut group, Bi::BarrierWait, -2), Ok(0));
-        assert_eq!(call(&mut wave, &mut group, Bi::BarrierSignalIsFirst, 0), Ok(0));
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierWait, -2), Ok(0));
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierSignalIsFirst, 0), Ok(0));
     }
 
     #[test]
     fn named_barriers_are_set_up_first() {
         let mut group = Workgroup::new(2);
         let mut wave = Wave::new(32);
-        assert!(matches!(call(&mut wave, &mut group, Bi::BarrierSignal, 3), Err(Event::Fault { .. })));
-        call(&mut wave, &mut group, Bi::BarrierInit, 3).unwrap();
-        call(&mut wave, &mut group, Bi::BarrierJoin, 3).unwrap();
-        assert_eq!(call(&mut wave, &mut group, Bi::BarrierSignalIsFirst, 3), Ok(1));
-        assert_eq!(call(&mut wave, &mut group, Bi::BarrierLeave, 0), Ok(1));
-        assert_eq!(call(&mut wave, &mut group, Bi::BarrierLeave, 0), Ok(0));
+        assert!(matches!(call(&mut wave, &mut group, Control::BarrierSignal, 3), Err(Event::Fault { .. })));
+        call(&mut wave, &mut group, Control::BarrierInit, 3).unwrap();
+        call(&mut wave, &mut group, Control::BarrierJoin, 3).unwrap();
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierSignalIsFirst, 3), Ok(1));
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierLeave, 0), Ok(1));
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierLeave, 0), Ok(0));
         assert_eq!(group.barrier(3).completed, 1, "the one left has signalled");
     }
 

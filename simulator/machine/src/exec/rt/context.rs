@@ -12,7 +12,7 @@ use crate::memory::{MemError, Memory};
 use crate::state::host::Avx2;
 use crate::state::{Wave, Workgroup};
 use isa_spec::arith::FloatEnv;
-use isa_spec::pcode::builtins::Bi;
+use isa_spec::pcode::builtins::Control;
 use wavesim_isa::arch::Arch;
 
 /// What a handler tells the run loop.
@@ -168,22 +168,22 @@ impl<'a> Cx<'a> {
 
 /// A control builtin.
 #[inline(always)]
-pub fn control(cx: &mut Cx<'_>, bi: Bi, args: &[u128]) -> Result<u128, Flow> {
+pub fn control(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128, Flow> {
     // Most of what a kernel executes of these are hints and waits: only an observer wants to hear of them.
-    if cx.watch.is_none() && machine_ops::does_nothing(bi) {
+    if cx.watch.is_none() && machine_ops::does_nothing(builtin) {
         return Ok(0);
     }
-    control_call(cx, bi, args)
+    control_call(cx, builtin, args)
 }
 
 #[inline(never)]
-fn control_call(cx: &mut Cx<'_>, bi: Bi, args: &[u128]) -> Result<u128, Flow> {
+fn control_call(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128, Flow> {
     if let Some(watch) = &mut cx.watch {
-        watch.calls.push((bi, args.first().map_or(0, |a| *a as u32)));
+        watch.calls.push((builtin, args.first().map_or(0, |a| *a as u32)));
     }
-    match machine_ops::control(cx.arch, cx.wave, cx.workgroup, cx.instructions, bi, args) {
+    match machine_ops::control(cx.arch, cx.wave, cx.workgroup, cx.instructions, builtin, args) {
         Ok(value) => {
-            if bi == Bi::SetReg {
+            if builtin == Control::SetReg {
                 cx.refresh_mode();
             }
             Ok(value)

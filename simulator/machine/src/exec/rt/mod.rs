@@ -17,15 +17,15 @@ pub use bytes::{U32x8, select_bytes, select_bytes_x8};
 pub use context::{Cx, Flow, Handler, Handlers, Table, control, read_only, status};
 pub use float::*;
 pub use int::*;
-pub use isa_spec::pcode::builtins::Bi;
+pub use isa_spec::pcode::builtins::{Control, Pure};
 pub use isa_spec::pcode::ir::{Space, Ty};
 pub use lds::{lds_offset, load_lds, store_lds};
 pub use memory::{exchange, load, load_offsets, load_vecs, store, store_offsets, store_vecs};
 pub use operands::*;
 
 /// A builtin by the evaluator's definition.
-pub fn pure(bi: Bi, args: &[u128], types: &[Ty], env: &isa_spec::arith::FloatEnv) -> u128 {
-    isa_spec::eval::pure(bi, args, types, env, false).unwrap_or(0)
+pub fn pure(builtin: Pure, args: &[u128], types: &[Ty], env: &isa_spec::arith::FloatEnv) -> u128 {
+    isa_spec::eval::pure(builtin, args, types, env, false)
 }
 
 pub fn pow(x: u128, y: u128, ty: Ty, right: Ty, env: &isa_spec::arith::FloatEnv) -> u128 {

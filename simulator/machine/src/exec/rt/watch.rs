@@ -7,7 +7,7 @@ use super::context::{Cx, Flow};
 use crate::exec::machine_ops::Event;
 use crate::memory::{MemError, Memory, PRIVATE_BASE, SHARED_BASE};
 use crate::state::LaneVec;
-use isa_spec::pcode::builtins::Bi;
+use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::Space;
 
 /// Which memory an access reached.
@@ -78,7 +78,7 @@ pub struct Watch<'a> {
     /// Accesses of the running instruction, in order.
     pub log: Vec<Access>,
     /// Control builtins that it called, with the first argument.
-    pub calls: Vec<(Bi, u32)>,
+    pub calls: Vec<(Control, u32)>,
     /// Accesses outside of everything load zero and store nothing instead of ending the run.
     pub keep_going: bool,
 }
