@@ -87,6 +87,13 @@ fn control_builtins_reach_the_machine() {
 }
 
 #[test]
+fn control_builtins_run_where_their_value_is_dropped() {
+    let mut machine = Fake::default();
+    run("sendmsg_rtn(3U);", &mut machine).unwrap();
+    assert_eq!(machine.calls, [(Control::SendMsgRtn, vec![3])]);
+}
+
+#[test]
 fn faults_stop_the_body() {
     let mut machine = Fake { limit: Some(0x1000), ..Fake::default() };
     let stop = run("MEM[0x10LL].u32 = 1U; MEM[0x2000LL].u32 = 2U; D0.u32 = 3U;", &mut machine);

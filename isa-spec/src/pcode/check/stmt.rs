@@ -177,7 +177,8 @@ impl<'a> Checker<'a> {
                 ast::ExprKind::Call(name, args) => {
                     let before = self.out.last().map_or(0, Vec::len);
                     let Some(value) = self.call(name, args, call.span)? else { return Ok(()) };
-                    if let ExprKind::Call(Builtin::Control(_), _) = value.expr.kind {
+                    if let ExprKind::Call(Builtin::Control(builtin), args) = value.expr.kind {
+                        self.emit(Stmt::Call { builtin, args, span });
                         return Ok(());
                     }
                     if self.out.last().map_or(0, Vec::len) == before {
