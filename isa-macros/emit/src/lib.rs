@@ -1,12 +1,16 @@
-//! Typed semantics and tables -> tokens.
+//! Tables and lowered operations to Rust tokens. What runs has been decided by `isa-lower`: every node of the lane-loop
+//! representation becomes the same Rust wherever it stands. In reading order: [`tables()`] of the architectures, [`operations`] and
+//! facts about them, [`handlers`] and the tables from operation to handler.
 
-mod block;
-mod eights;
-mod expr;
+mod body;
 mod handler;
 pub mod report;
-mod rows;
+mod stmt;
 mod tables;
+mod value;
+
+use handler::Mode;
+use isa_lower::ir::Fast;
 
 use isa_spec::canonical::SemanticsSet;
 use isa_spec::data::Loaded;
@@ -56,12 +60,14 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let file = &loaded.sources.file(op.file).name;
         let shape = format_ident!("{}", format!("{:?}", op.sem.shape));
         let fields = op.sem.uses.fields.iter();
-        let indexed = handler::indexed(&op.sem).into_iter().map(|role| {
+        let handlers = isa_lower::lower(op);
+        let indexed = handlers.operands.indexed.iter().map(|role| {
             let role = format_ident!("{}", format!("{role:?}"));
             quote! { ::isa_spec::tables::Role::#role }
         });
-        let (staged, sources, result) = (handler::is_staged(op), handler::sources(op), handler::result(op));
-        let block = handler::is_block(&op.sem);
+        let (sources, result) = (handlers.operands.sources(), handlers.result_dwords() as u8);
+        let staged = matches!(handlers.fast, Fast::Lanes(_) | Fast::Scalar(_));
+        let block = matches!(handlers.fast, Fast::Block(_));
         quote! {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
                 indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, block: #block, text: #text, file: #file, line: #line as u32 }
@@ -117,19 +123,20 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
     }
 }
 
-/// The handlers of one operation, number `at` of a set.
-pub fn operation(set: &SemanticsSet, at: usize, host: Host) -> TokenStream {
-    handler::handler(at, &set.operations[at], host)
+/// The handlers of one operation, under a number that is in the functions' names.
+pub fn emit(number: usize, handlers: &isa_lower::ir::Handlers, host: Host) -> TokenStream {
+    handler::handler(number, handlers, host)
 }
 
 /// Handlers and their tables.
 pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream {
     let tracked = tracked(loaded);
+    let lowered: Vec<_> = set.operations.iter().map(isa_lower::lower).collect();
     let mut modules = TokenStream::new();
-    for (number, chunk) in set.operations.chunks(PER_MODULE).enumerate() {
+    for (number, chunk) in lowered.chunks(PER_MODULE).enumerate() {
         let name = format_ident!("h{number}");
         let handlers =
-            chunk.iter().enumerate().map(|(at, op)| handler::handler(number * PER_MODULE + at, op, host));
+            chunk.iter().enumerate().map(|(at, one)| handler::handler(number * PER_MODULE + at, one, host));
         modules.extend(quote! {
             pub mod #name {
                 use wavesim_machine::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushRows, General, Mode};
@@ -141,17 +148,22 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
     }
     // Tables of functions and not a match: a match in which every arm is a call costs a jump and a call where a table costs one call.
     let tables_of = match host {
-        Host::Avx2 => &[("keep", false), ("flush", false), ("keep", true), ("flush", true)][..],
-        Host::Any => &[("base", false)],
+        Host::Avx2 => &[
+            ("KEEP", Mode::Keep, false),
+            ("FLUSH", Mode::Flush, false),
+            ("KEEP_64", Mode::Keep, true),
+            ("FLUSH_64", Mode::Flush, true),
+        ][..],
+        Host::Any => &[("BASE", Mode::Base, false)],
     };
-    let dispatch = tables_of.iter().map(|&(mode, wide)| {
-        let run = |(at, op)| {
+    let dispatch = tables_of.iter().map(|&(name, mode, wide)| {
+        let run = |(at, one)| {
             let module = format_ident!("h{}", at / PER_MODULE);
-            let variants = handler::variants(at, op, mode, wide);
+            let variants = handler::variants(at, one, mode, wide);
             quote! { #(#module::#variants),* }
         };
-        let list = set.operations.iter().enumerate().map(run);
-        let name = format_ident!("{}{}", mode.to_uppercase(), if wide { "_64" } else { "" });
+        let list = lowered.iter().enumerate().map(run);
+        let name = format_ident!("{name}");
         quote! {
             /// By code: the handler in a float mode, of waves of 32 or of 64. The last entries, for what is no operation, give
             /// [`Flow::UNKNOWN`].

@@ -180,10 +180,15 @@ impl<'a, F: FnMut(&'a Stmt)> Visitor<'a> for EachStmt<F> {
     fn expr(&mut self, _: &'a Expr) {}
 }
 
+/// Calls `f` for every statement of a body, at any depth; a statement before those in it.
+pub fn each_stmt<'a>(list: &'a [Stmt], f: impl FnMut(&'a Stmt)) {
+    EachStmt(f).stmts(list);
+}
+
 /// Whether `wanted` holds for some statement of a body, at any depth.
 pub fn any_stmt(list: &[Stmt], mut wanted: impl FnMut(&Stmt) -> bool) -> bool {
     let mut found = false;
-    EachStmt(|s| found = found || wanted(s)).stmts(list);
+    each_stmt(list, |s| found = found || wanted(s));
     found
 }
 

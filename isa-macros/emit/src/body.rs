@@ -1,0 +1,429 @@
+//! Bodies of handlers as Rust: a step of the lane-loop representation is a few statements, a lane loop is a `for`.
+//!
+//! Names in what is emitted: `r_s0` lane vectors of a source, `s0` its value in a lane, `d0` the result, `o0` its lane vectors,
+//! `t3` a local, `m_vcc` a lane's bit of a mask, `loaded0` and `stored` what memory steps move.
+
+use crate::stmt::declare;
+use crate::value::{Place, hold, mask_bit, mask_name, role_name, slot, variant};
+use isa_lower::ir::*;
+use isa_spec::pcode::ir::{Local, Space};
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+/// What runs once a wave.
+pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
+    let locals = declare(locals);
+    let body = Place::Wave.stmts(&once.body);
+    let operands = once.operands.iter().map(|(role, value)| {
+        let (name, value) = (role_name(*role), Place::Wave.value(value));
+        quote! { let #name = #value; }
+    });
+    let refresh = once.changes_mode.then(|| quote! { cx.refresh_mode(); flow = Flow::MODE; });
+    quote! {
+        let mut flow = Flow::NEXT;
+        let clamp = rt::clamp(op);
+        #(#operands)*
+        #locals
+        'body: { #body }
+        #refresh
+        flow
+    }
+}
+
+/// What runs in lanes. Where [`Halves::Given`], `half` is in scope.
+pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
+    let steps = Steps { locals: declare(locals) }.all(&lanes.steps);
+    let broadcast =
+        lanes.broadcast.then(|| quote! { if op.flags & Op::BROADCAST != 0 { rt::broadcast(cx, op); } });
+    let halves = match lanes.halves {
+        // A half of its own: what stays the same for both would only be in the way of a wave of 32.
+        Halves::Given => quote! {
+            let lane_base: u32 = 32 * half as u32;
+            let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
+            #steps
+        },
+        Halves::One => quote! {
+            const half: usize = 0;
+            const lane_base: u32 = 0;
+            let exec = cx.wave.sgprs[126];
+            #steps
+        },
+        Halves::Each => quote! {
+            for half in 0..cx.wave.halves() {
+                let lane_base: u32 = 32 * half as u32;
+                let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
+                #steps
+            }
+        },
+    };
+    // The clamp bit is a modifier.
+    let clamp = match lanes.halves {
+        Halves::One => quote! { const clamp: bool = false; },
+        Halves::Each | Halves::Given => quote! { let clamp = rt::clamp(op); },
+    };
+    let written = [
+        (Mask::Exec, quote! { cx.wave.set_exec(new_exec); }),
+        (Mask::D0, quote! { rt::set_mask(cx, op.d, all_d0); }),
+        (Mask::Vcc, quote! { rt::set_mask(cx, op.d1, all_vcc); }),
+    ];
+    let masks = written.iter().filter(|(mask, _)| lanes.masks.contains(mask)).map(|(_, tokens)| tokens);
+    quote! {
+        let mut flow = Flow::NEXT;
+        #clamp
+        let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
+        #broadcast
+        let file = rt::file(cx);
+        #halves
+        #(#masks)*
+        flow
+    }
+}
+
+/// Steps of one handler.
+struct Steps {
+    /// Declarations of the body's locals, for each loop.
+    locals: TokenStream,
+}
+
+impl Steps {
+    fn all(&self, list: &[Step]) -> TokenStream {
+        let setup = |step: &&Step| {
+            matches!(step, Step::Stage { .. } | Step::StageOld | Step::Modify { .. } | Step::ReadMask)
+        };
+        let declared = list.iter().find_map(|step| match step {
+            Step::Loop(lanes) => Some(declare_results(lanes)),
+            _ => None,
+        });
+        let first = list.iter().take_while(setup).map(|step| self.step(step));
+        let rest = list.iter().skip_while(setup).map(|step| self.step(step));
+        quote! { #(#first)* #declared #(#rest)* }
+    }
+
+    fn step(&self, step: &Step) -> TokenStream {
+        match step {
+            Step::Stage { role, slot: at, dwords, direct } => {
+                let (vecs, source) = (vecs(*role), slot(Slot::Source(*at)));
+                let dwords = *dwords as usize;
+                if *direct {
+                    quote! { let #vecs = rt::plain_stage(file, #source); }
+                } else {
+                    quote! { let mut #vecs = rt::stage::<#dwords>(cx, file, #source, #at, half); }
+                }
+            }
+            Step::StageOld => quote! { let r_old = rt::old_vecs(cx, file, op, half); },
+            Step::Modify { sources } => {
+                // By value in a list of their own: the pointers stay in registers where nothing is modified.
+                let count = sources.len();
+                let (list, back): (Vec<_>, Vec<_>) = sources
+                    .iter()
+                    .enumerate()
+                    .map(|(at, (number, role))| {
+                        let vecs = vecs(*role);
+                        (quote! { (#number, #vecs) }, quote! { #vecs = list[#at].1; })
+                    })
+                    .unzip();
+                quote! {
+                    if op.flags & Op::MODIFY != 0 {
+                        let mut list: [(usize, *const LaneVec); #count] = [#(#list),*];
+                        exec = rt::modify(cx, op, half, exec, &mut list);
+                        #(#back)*
+                    }
+                }
+            }
+            Step::ReadMask => quote! { let vcc_in = rt::read_mask_half(cx, op.src[3], half); },
+            Step::Simd { builtin: _, calls, lanes } => self.simd(calls, lanes),
+            Step::StoreRoom { space, dwords, addresses } => {
+                let (dwords, empty) = (*dwords as usize, no_addresses(*space));
+                let addresses = addresses.then(|| quote! { let mut addresses = #empty; });
+                quote! { #addresses let mut stored = [LaneVec::ZERO; #dwords]; }
+            }
+            Step::Memory(access) => self.memory(access),
+            Step::Loop(lanes) => self.lane_loop(lanes),
+            Step::Gather { mask, keep } => {
+                let vec = mask_vec(*mask);
+                let kept = keep.then(|| {
+                    quote! { let bits = bits | rt::read_mask_half(cx, Source::sgpr(op.d), half) & !exec; }
+                });
+                let all = match mask {
+                    Mask::D0 => format_ident!("all_d0"),
+                    Mask::Vcc => format_ident!("all_vcc"),
+                    Mask::Exec => format_ident!("new_exec"),
+                };
+                quote! {
+                    let bits = rt::gather(&#vec) & exec; #kept #all |= (bits as u64) << lane_base;
+                }
+            }
+            Step::Write { dwords, how } => write(*dwords, *how),
+        }
+    }
+
+    fn reads(&self, lanes: &LaneLoop) -> TokenStream {
+        let each = lanes.reads.iter().map(|read| {
+            let (name, value) = (role_name(read.role), read_vecs(&vecs(read.role), read.width));
+            quote! { let #name = #value; }
+        });
+        each.collect()
+    }
+
+    fn lane_loop(&self, lanes: &LaneLoop) -> TokenStream {
+        let guard = lanes.active_only.then(|| quote! { if exec >> l & 1 == 0 { continue; } });
+        let (read, locals) = (self.reads(lanes), &self.locals);
+        let start = lanes.result.map(|result| {
+            let hold = hold(Hold::of(result.width));
+            match result.start {
+                Start::Zero => quote! { let mut d0: #hold = 0; },
+                Start::Old => {
+                    let value = read_vecs(&format_ident!("r_old"), result.width);
+                    quote! { let mut d0: #hold = #value as #hold; }
+                }
+                Start::OldHalf => quote! { let mut d0: #hold = rt::old_half(op, (*r_old.add(0)).0[l]); },
+            }
+        });
+        let bits = lanes.bits.iter().map(|mask| mask_bit(*mask));
+        let set_bits = lanes.bits.iter().map(|mask| {
+            let (bit, vec) = (mask_bit(*mask), mask_vec(*mask));
+            quote! { #vec.0[l] = (#bit & 1) << l; }
+        });
+        let mut body = Place::Lane.stmts(&lanes.body);
+        if lanes.leaves {
+            body = quote! { 'body: { #body } };
+        }
+        if lanes.retries {
+            body = quote! { let mut loaded: u128 = 0; 'retry: loop { #body break; } };
+        }
+        let results = written(lanes).map(|result| {
+            let each = (0..result.dwords()).map(|k| {
+                let (name, shift) = (format_ident!("o{k}"), 32 * k);
+                quote! { #name.0[l] = (d0 >> #shift) as u32; }
+            });
+            quote! { #(#each)* }
+        });
+        quote! {
+            for l in 0..32usize {
+                #guard
+                let lane: u32 = lane_base + l as u32;
+                #read
+                #start
+                #(let mut #bits: u32 = 0;)*
+                #locals
+                #body
+                #results
+                #(#set_bits)*
+            }
+        }
+    }
+
+    fn simd(&self, calls: &[Vec<Value>], lanes: &LaneLoop) -> TokenStream {
+        let (read, locals, statements) = (self.reads(lanes), &self.locals, Place::Lane.stmts(&lanes.body));
+        let (mut vecs, mut lists) = (TokenStream::new(), TokenStream::new());
+        let (mut fill, mut call) = (TokenStream::new(), TokenStream::new());
+        for (at, args) in calls.iter().enumerate() {
+            let (vec, list) = (format_ident!("eights{at}"), format_ident!("args{at}"));
+            let (count, nth, values) = (args.len(), 0..args.len(), Place::Lane.values(args));
+            vecs.extend(quote! { let mut #vec = LaneVec::ZERO; });
+            lists.extend(quote! { let mut #list = [rt::U32x8::ZERO; #count]; });
+            fill.extend(quote! { #(#list[#nth].0[k] = #values;)* });
+            call.extend(quote! { rt::select_bytes_x8(#list).put(&mut #vec, eight); });
+        }
+        quote! {
+            #vecs
+            for eight in 0..4usize {
+                #lists
+                for k in 0..8usize {
+                    let l = 8 * eight + k;
+                    let lane: u32 = lane_base + l as u32;
+                    #read
+                    #locals
+                    #statements
+                    #fill
+                }
+                #call
+            }
+        }
+    }
+
+    /// A loop that fills in every lane's address.
+    fn addresses(&self, space: Space, lanes: &LaneLoop, stage: &[Step]) -> TokenStream {
+        let (empty, stage) = (no_addresses(space), stage.iter().map(|step| self.step(step)));
+        let lane_loop = self.lane_loop(lanes);
+        quote! { let mut addresses = #empty; #(#stage)* #lane_loop }
+    }
+
+    fn memory(&self, access: &Memory) -> TokenStream {
+        let space = access.space;
+        let call = match &access.addresses {
+            Addresses::Set => access_call(access),
+            Addresses::Computed(lanes) => {
+                let (addresses, call) = (self.addresses(space, lanes, &[]), access_call(access));
+                quote! { { #addresses #call } }
+            }
+            Addresses::Sum(sum) => {
+                let (bytes, dwords) = (access.bytes as usize, access.dwords as usize);
+                let (offsets, base) = (vecs(sum.offsets), base(&Place::Wave.value(&sum.saddr), &sum.base));
+                let call = if access.store {
+                    quote! { rt::store_offsets::<#bytes, #dwords>(cx, base, #offsets, exec, lane_base, &stored) }
+                } else {
+                    quote! { rt::load_offsets::<#bytes, #dwords>(cx, base, #offsets, exec, lane_base) }
+                };
+                match &sum.unless {
+                    Some((unless, lanes)) => {
+                        let (unless, addresses) =
+                            (Place::Wave.value(unless), self.addresses(space, lanes, &sum.stage));
+                        let otherwise = access_call(access);
+                        quote! { if #unless != 0 { #addresses #otherwise } else { #base #call } }
+                    }
+                    None => quote! { { #base #call } },
+                }
+            }
+        };
+        if access.store {
+            return quote! { if let Err(flow) = #call { return flow; } };
+        }
+        let loaded = format_ident!("loaded{}", access.number);
+        quote! {
+            let #loaded = match #call {
+                Ok(rows) => rows,
+                Err(flow) => return flow,
+            };
+        }
+    }
+}
+
+/// The access at `addresses`.
+fn access_call(access: &Memory) -> TokenStream {
+    let (bytes, dwords, space) = (access.bytes as usize, access.dwords as usize, variant(access.space));
+    match (access.space, access.store) {
+        (Space::Lds, true) => {
+            quote! { rt::store_lds::<#bytes, #dwords>(cx, &addresses, exec, lane_base, &stored) }
+        }
+        (Space::Lds, false) => quote! { rt::load_lds::<#bytes, #dwords>(cx, &addresses, exec, lane_base) },
+        (_, true) => quote! {
+            rt::store_vecs::<#bytes, #dwords>(cx, rt::Space::#space, &addresses, exec, lane_base, &stored)
+        },
+        (_, false) => quote! {
+            rt::load_vecs::<#bytes, #dwords>(cx, rt::Space::#space, &addresses, exec, lane_base)
+        },
+    }
+}
+
+/// LDS is small: its addresses are 32-bit offsets.
+fn no_addresses(space: Space) -> TokenStream {
+    match space {
+        Space::Lds => quote! { LaneVec::ZERO },
+        _ => quote! { [0u64; 32] },
+    }
+}
+
+/// The wave's part of an address, with the scalar base as it is read.
+fn base(saddr: &TokenStream, terms: &[Value]) -> TokenStream {
+    let terms = Place::Wave.values(terms);
+    quote! {
+        let saddr = #saddr;
+        let base = 0u64 #(.wrapping_add(#terms))*;
+    }
+}
+
+/// A copy: tries it, in the memory of a watch or in the wave's own, and leaves everything else to `otherwise`.
+pub fn block(block: &Block, watched: bool, otherwise: &Ident) -> TokenStream {
+    let (before, moved) = match block {
+        Block::Global { base: terms, offsets, unless, store, dwords } => {
+            let (offsets, dwords) = (source(*offsets), *dwords as usize);
+            let base = base(&quote! { unsafe { rt::plain_scalar2(cx, op.src[1]) } }, terms);
+            let unless = unless.as_ref().map(|unless| {
+                let unless = Place::Wave.value(unless);
+                quote! { if #unless != 0 { return unsafe { #otherwise(cx, op) }; } }
+            });
+            let moved = if *store {
+                let data = source(isa_spec::tables::Role::Data);
+                quote! { rt::store_block::<#watched, #dwords>(cx, base, #offsets, #data) }
+            } else {
+                quote! { rt::load_block::<#watched, #dwords>(cx, base, #offsets, op.d) }
+            };
+            (quote! { #unless #base }, moved)
+        }
+        Block::Lds { lanes, plus, store, dwords } => {
+            let (lanes, dwords, plus) = (source(*lanes), *dwords as usize, Place::Wave.values(plus));
+            let moved = if *store {
+                let data = source(isa_spec::tables::Role::Data);
+                quote! { rt::store_lds_block::<#watched, #dwords>(cx, #lanes, #(#plus)*, #data) }
+            } else {
+                let count = plus.len();
+                quote! { rt::load_lds_block::<#watched, #count, #dwords>(cx, #lanes, [#(#plus),*], op.d) }
+            };
+            (quote! {}, moved)
+        }
+    };
+    quote! {
+        #before
+        if unsafe { #moved } { Flow::NEXT } else { unsafe { #otherwise(cx, op) } }
+    }
+}
+
+fn source(role: isa_spec::tables::Role) -> TokenStream {
+    slot(isa_lower::lower::operands::slot(role))
+}
+
+fn vecs(role: isa_spec::tables::Role) -> Ident {
+    format_ident!("r_{}", role_name(role))
+}
+
+fn mask_vec(mask: Mask) -> Ident {
+    format_ident!("k_{}", mask_name(mask))
+}
+
+fn written(lanes: &LaneLoop) -> Option<LaneResult> {
+    lanes.result.filter(|result| result.written)
+}
+
+/// Lane vectors that a loop fills in.
+fn declare_results(lanes: &LaneLoop) -> TokenStream {
+    let results = (0..written(lanes).map_or(0, |result| result.dwords())).map(|k| format_ident!("o{k}"));
+    let masks = lanes.bits.iter().map(|mask| mask_vec(*mask));
+    quote! {
+        #(let mut #results = LaneVec::ZERO;)*
+        #(let mut #masks = LaneVec::ZERO;)*
+    }
+}
+
+/// The value of a lane out of consecutive lane vectors.
+fn read_vecs(vecs: &Ident, width: u32) -> TokenStream {
+    match width.div_ceil(32) {
+        0 | 1 => quote! { (*#vecs.add(0)).0[l] },
+        2 => quote! { ((*#vecs.add(0)).0[l] as u64 | ((*#vecs.add(1)).0[l] as u64) << 32) },
+        n => {
+            let parts = (0..n as usize).map(|k| {
+                let shift = 32 * k as u32;
+                quote! { ((*#vecs.add(#k)).0[l] as u128) << #shift }
+            });
+            quote! { (#(#parts)|*) }
+        }
+    }
+}
+
+fn write(dwords: u32, how: WriteBack) -> TokenStream {
+    let names = (0..dwords).map(|k| format_ident!("o{k}"));
+    let count = dwords as usize;
+    match how {
+        WriteBack::Half { output } => {
+            let output = variant(output);
+            quote! { rt::write_half(cx, file, op, half, exec, rt::Out::#output, [#(#names),*]); }
+        }
+        WriteBack::General { output } => {
+            let output = variant(output);
+            quote! { rt::write::<#count>(cx, file, op, half, exec, rt::Out::#output, [#(#names),*]); }
+        }
+        WriteBack::Fast { flushing, direct } => {
+            let direct = direct.then(|| {
+                quote! { if M::FLUSH_ROWS { return rt::flushing_write(cx, file, op, exec, o0); } }
+            });
+            let mark = if flushing {
+                quote! {
+                    if M::FLUSH { rt::flushed(cx, op, exec); } else { rt::written::<#count>(cx, op.d); }
+                }
+            } else {
+                quote! { rt::written::<#count>(cx, op.d); }
+            };
+            quote! { #direct rt::plain_write::<#count>(cx, file, op, exec, [#(#names),*]); #mark }
+        }
+    }
+}

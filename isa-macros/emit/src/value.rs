@@ -1,0 +1,468 @@
+//! Values as Rust expressions: one node, one expression.
+
+use isa_lower::ir::*;
+use isa_spec::pcode::ir::{LocalId, State, Ty};
+use isa_spec::tables::Role;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+/// Whether code runs in a lane, or once a wave.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Lane,
+    Wave,
+}
+
+pub fn hold(hold: Hold) -> Ident {
+    format_ident!("u{}", hold.bits())
+}
+
+pub fn local(id: LocalId) -> Ident {
+    format_ident!("t{id}")
+}
+
+pub fn role_name(role: Role) -> Ident {
+    format_ident!("{}", format!("{role:?}").to_lowercase())
+}
+
+pub fn var(var: Var) -> Ident {
+    match var {
+        Var::Local(id) => local(id),
+        Var::Operand(role) => role_name(role),
+        Var::Whole => format_ident!("v"),
+    }
+}
+
+/// The variable that a lane builds its bit of a mask in.
+pub fn mask_bit(mask: Mask) -> Ident {
+    format_ident!("m_{}", mask_name(mask))
+}
+
+pub fn mask_name(mask: Mask) -> &'static str {
+    match mask {
+        Mask::D0 => "d0",
+        Mask::Vcc => "vcc",
+        Mask::Exec => "exec",
+    }
+}
+
+pub fn slot(slot: Slot) -> TokenStream {
+    match slot {
+        Slot::Source(at) => quote! { op.src[#at] },
+        Slot::ScalarResult => quote! { Source::sgpr(op.d) },
+        Slot::VectorResult => quote! { Source::result(op.d) },
+    }
+}
+
+/// A variant of an enum by its name.
+pub fn variant(name: impl std::fmt::Debug) -> Ident {
+    format_ident!("{}", format!("{name:?}"))
+}
+
+pub fn literal(bits: u128, hold: Hold) -> TokenStream {
+    match hold {
+        Hold::W32 => {
+            let v = bits as u32;
+            quote! { #v }
+        }
+        Hold::W64 => {
+            let v = bits as u64;
+            quote! { #v }
+        }
+        Hold::W128 => quote! { #bits },
+    }
+}
+
+/// The low `width` bits.
+pub fn low_bits(width: u32) -> u128 {
+    if width >= 128 { u128::MAX } else { (1 << width) - 1 }
+}
+
+fn float_suffix(ty: Ty) -> &'static str {
+    match ty {
+        Ty::F16 => "f16",
+        Ty::BF16 => "bf16",
+        Ty::F32 => "f32",
+        Ty::F64 => "f64",
+        Ty::FP8 => "fp8",
+        Ty::BF8 => "bf8",
+        Ty::B(_) | Ty::U(_) | Ty::I(_) => unreachable!("a float operation on {ty:?}"),
+    }
+}
+
+/// `rt::Ty`'s constant for a type, for what is called by the evaluator's definition.
+fn ty_token(ty: Ty) -> TokenStream {
+    match ty {
+        Ty::B(w) => quote! { rt::Ty::B(#w) },
+        Ty::U(w) => quote! { rt::Ty::U(#w) },
+        Ty::I(w) => quote! { rt::Ty::I(#w) },
+        Ty::F16 | Ty::BF16 | Ty::F32 | Ty::F64 | Ty::FP8 | Ty::BF8 => {
+            let name = variant(ty);
+            quote! { rt::Ty::#name }
+        }
+    }
+}
+
+fn float_name(op: FloatOp) -> &'static str {
+    match op {
+        FloatOp::Add => "add",
+        FloatOp::Sub => "sub",
+        FloatOp::Mul => "mul",
+        FloatOp::Div => "div",
+        FloatOp::Fma => "fma",
+        FloatOp::Eq => "eq",
+        FloatOp::Ne => "ne",
+        FloatOp::Lt => "lt",
+        FloatOp::Le => "le",
+        FloatOp::Gt => "gt",
+        FloatOp::Ge => "ge",
+        FloatOp::Lg => "lg",
+        FloatOp::MinimumNumber => "min_num",
+        FloatOp::MaximumNumber => "max_num",
+        FloatOp::Floor => "floor",
+        FloatOp::Ceil => "ceil",
+        FloatOp::Trunc => "trunc",
+        FloatOp::Rndne => "rndne",
+        FloatOp::Sqrt => "sqrt",
+        FloatOp::Rcp => "rcp",
+        FloatOp::Rsq => "rsq",
+        FloatOp::Fract => "fract",
+    }
+}
+
+fn float_bits_name(op: FloatBits) -> &'static str {
+    match op {
+        FloatBits::IsNan => "is_nan",
+        FloatBits::IsSignalNan => "is_snan",
+        FloatBits::IsQuietNan => "is_qnan",
+        FloatBits::Quiet => "quiet",
+        FloatBits::Exponent => "exponent",
+    }
+}
+
+fn conversion_name(conversion: Conversion) -> &'static str {
+    match conversion {
+        Conversion::F16ToF32 => "cvt_f16_f32",
+        Conversion::F32ToF16 => "cvt_f32_f16",
+        Conversion::I32ToF32 => "cvt_i32_f32",
+        Conversion::U32ToF32 => "cvt_u32_f32",
+        Conversion::F32ToI32 => "cvt_f32_i32",
+        Conversion::F32ToU32 => "cvt_f32_u32",
+    }
+}
+
+impl Place {
+    /// The lane that an access is for.
+    pub fn lane(self) -> TokenStream {
+        match self {
+            Place::Lane => quote! { Some(lane) },
+            Place::Wave => quote! { None },
+        }
+    }
+
+    pub fn values<'v>(self, list: impl IntoIterator<Item = &'v Value>) -> Vec<TokenStream> {
+        list.into_iter().map(|v| self.value(v)).collect()
+    }
+
+    /// The value as a signed Rust integer.
+    fn signed(self, value: &Value, width: u32) -> TokenStream {
+        let bits = value.hold.bits();
+        let ty = format_ident!("i{bits}");
+        let tokens = self.value(value);
+        if width == bits {
+            quote! { ((#tokens) as #ty) }
+        } else {
+            let shift = bits - width;
+            quote! { ((((#tokens) << #shift) as #ty) >> #shift) }
+        }
+    }
+
+    pub fn value(self, value: &Value) -> TokenStream {
+        let bits = value.hold.bits();
+        let own = hold(value.hold);
+        match &value.kind {
+            ValueKind::Const(bits) => literal(*bits, value.hold),
+            ValueKind::Var(v) => {
+                let name = var(*v);
+                quote! { #name }
+            }
+            ValueKind::Element(id, index) => {
+                let (name, index) = (local(*id), self.value(index));
+                quote! { #name.get((#index) as usize).copied().unwrap_or(0) }
+            }
+            ValueKind::Field(name) => field(name),
+            ValueKind::OperandNumber(Slot::Source(at)) => quote! { (op.src[#at].number() as u32) },
+            ValueKind::OperandNumber(Slot::ScalarResult | Slot::VectorResult) => quote! { (op.d as u32) },
+            ValueKind::State(of) => state(*of),
+            ValueKind::LaneBit(Mask::D0) | ValueKind::MaskOperand(Mask::D0) => quote! { (m_d0 as #own) },
+            ValueKind::LaneBit(Mask::Vcc) => quote! { ((vcc_in >> l) & 1) },
+            ValueKind::LaneBit(Mask::Exec) => quote! { ((exec >> l) & 1) },
+            ValueKind::MaskOperand(Mask::Vcc) => quote! { (((vcc_in as u64) << lane_base) as #own) },
+            ValueKind::MaskOperand(Mask::Exec) => quote! { (cx.wave.exec() as #own) },
+            ValueKind::Scalar { slot: at, dwords, how } => {
+                let at = slot(*at);
+                let value = match (how, dwords) {
+                    (Scalar::Direct, 1) => quote! { unsafe { rt::plain_scalar1(cx, #at) } },
+                    (Scalar::Direct, 2) => quote! { unsafe { rt::plain_scalar2(cx, #at) } },
+                    (_, 1) => quote! { rt::scalar1(cx, #at) },
+                    (_, 2) => quote! { rt::scalar2(cx, #at) },
+                    _ => quote! { rt::scalar4(cx, #at) },
+                };
+                match how {
+                    Scalar::Modified(source) => {
+                        quote! { (rt::once_source(cx, op, #source, #value as u128) as #own) }
+                    }
+                    Scalar::Any | Scalar::Direct => quote! { (#value as #own) },
+                }
+            }
+            ValueKind::StagedLane { role, lane } => {
+                let (vecs, lane) = (format_ident!("r_{}", role_name(*role)), self.value(lane));
+                quote! { rt::staged_lane(#vecs, #lane, lane_base) }
+            }
+            ValueKind::OperandLane { slot: at, lane, index } => {
+                let (at, lane, index) = (slot(*at), self.value(lane), self.value(index));
+                quote! { rt::operand_lane(cx, #at, #lane, #index) }
+            }
+            ValueKind::Vgpr { lane, reg } => {
+                let (lane, reg) = (self.value(lane), self.value(reg));
+                quote! { rt::vgpr(cx, #lane, #reg) }
+            }
+            ValueKind::Sgpr { reg } => {
+                let reg = self.value(reg);
+                quote! { cx.wave.sgpr(#reg) }
+            }
+            ValueKind::Load { space, addr, bytes, retry } => {
+                let (space, addr, lane) = (variant(space), self.value(addr), self.lane());
+                let bytes = *bytes as usize;
+                let keep = retry.then(|| quote! { loaded = v; });
+                quote! {
+                    ({ let addr = #addr; match rt::load::<#bytes>(cx, rt::Space::#space, addr, #lane) { Ok(v) => { #keep v } Err(flow) => return flow } } as #own)
+                }
+            }
+            ValueKind::Loaded { access, dwords } => {
+                let loaded = format_ident!("loaded{access}");
+                let parts = (0..*dwords as usize).map(|k| {
+                    let shift = 32 * k as u32;
+                    quote! { (#loaded[#k].0[l] as #own) << #shift }
+                });
+                quote! { (#(#parts)|*) }
+            }
+            ValueKind::SimdResult { call } => {
+                let name = format_ident!("eights{call}");
+                quote! { #name.0[l] }
+            }
+            ValueKind::WordAddress(addr) => {
+                let addr = self.value(addr);
+                quote! { rt::word_address(#addr) }
+            }
+            ValueKind::Resize(value) => {
+                let value = self.value(value);
+                quote! { ((#value) as #own) }
+            }
+            ValueKind::SignExtend { value, width } => {
+                let (value, wide) = (self.signed(value, *width), format_ident!("i{bits}"));
+                quote! { ((#value as #wide) as #own) }
+            }
+            ValueKind::Op1(op, x) => self.op1(*op, x),
+            ValueKind::Op2(op, a, b) => {
+                let (a, b) = (self.value(a), self.value(b));
+                match op {
+                    Op2::Add => quote! { ((#a).wrapping_add(#b)) },
+                    Op2::Sub => quote! { ((#a).wrapping_sub(#b)) },
+                    Op2::Mul => quote! { ((#a).wrapping_mul(#b)) },
+                    Op2::And => quote! { ((#a) & (#b)) },
+                    Op2::Or => quote! { ((#a) | (#b)) },
+                    Op2::Xor => quote! { ((#a) ^ (#b)) },
+                }
+            }
+            ValueKind::Div { int: Int { width, signed }, remainder, a, b } => {
+                let f = format_ident!("{}{bits}", if *remainder { "rem" } else { "div" });
+                let (a, b) = (self.value(a), self.value(b));
+                quote! { rt::#f(#a, #b, #width, #signed) }
+            }
+            ValueKind::ShlConst(x, n) => {
+                let x = self.value(x);
+                quote! { ((#x) << #n) }
+            }
+            ValueKind::ShrConst(x, n) => {
+                let x = self.value(x);
+                quote! { ((#x) >> #n) }
+            }
+            ValueKind::Shl(x, n) => {
+                let (f, x, n) = (format_ident!("shl{bits}"), self.value(x), self.value(n));
+                quote! { rt::#f(#x, #n) }
+            }
+            ValueKind::Shr(x, n) => {
+                let (f, x, n) = (format_ident!("shr{bits}"), self.value(x), self.value(n));
+                quote! { rt::#f(#x, #n) }
+            }
+            ValueKind::Sar { value, count, width } => {
+                let (f, x, n) = (format_ident!("sar{bits}"), self.signed(value, *width), self.value(count));
+                quote! { (rt::#f(#x, #n) as #own) }
+            }
+            ValueKind::Compare { op, int, a, b } => {
+                let ordered = !matches!(op, Compare::Eq | Compare::Ne);
+                let side = |v| if int.signed && ordered { self.signed(v, int.width) } else { self.value(v) };
+                let (a, b) = (side(a), side(b));
+                let op = match op {
+                    Compare::Eq => quote! { == },
+                    Compare::Ne => quote! { != },
+                    Compare::Lt => quote! { < },
+                    Compare::Le => quote! { <= },
+                    Compare::Gt => quote! { > },
+                    Compare::Ge => quote! { >= },
+                };
+                quote! { (((#a) #op (#b)) as u32) }
+            }
+            ValueKind::LogicalAnd(a, b) => {
+                let (a, b) = (self.value(a), self.value(b));
+                quote! { (((#a) != 0 && (#b) != 0) as u32) }
+            }
+            ValueKind::LogicalOr(a, b) => {
+                let (a, b) = (self.value(a), self.value(b));
+                quote! { (((#a) != 0 || (#b) != 0) as u32) }
+            }
+            ValueKind::Select(c, a, b) => {
+                let (c, a, b) = (self.value(c), self.value(a), self.value(b));
+                quote! { (if #c != 0 { #a } else { #b }) }
+            }
+            ValueKind::Extract { value, lo } => {
+                let (of, all) = (hold(value.hold), value.hold.bits());
+                let (value, lo) = (self.value(value), self.value(lo));
+                quote! { ({ let lo = #lo; let v: #of = #value; if lo >= #all { 0 } else { (v >> lo) as #own } }) }
+            }
+            ValueKind::Insert { old, value: new, lo, width } => {
+                let (old, new, lo) = (self.value(old), self.value(new), self.value(lo));
+                let mask = literal(low_bits(*width), value.hold);
+                quote! {
+                    { let lo = #lo; let v = #new & #mask;
+                      let old = #old;
+                      if lo >= #bits { old } else { (old & !(#mask << lo)) | (v << lo) } }
+                }
+            }
+            ValueKind::Concat(parts) => {
+                let parts = parts.iter().map(|(part, lo)| {
+                    let part = self.value(part);
+                    quote! { (((#part) as #own) << #lo) }
+                });
+                quote! { (0 #(| #parts)*) }
+            }
+            ValueKind::Saturate { value, from, to } => {
+                let f = format_ident!("narrow{}", value.hold.bits());
+                let x = self.value(value);
+                let (from_width, from_signed, width, signed) = (from.width, from.signed, to.width, to.signed);
+                quote! { (rt::#f(#x, #from_width, #from_signed, #width, #signed, clamp) as #own) }
+            }
+            ValueKind::Float { op, ty, args } => {
+                let (f, args) =
+                    (format_ident!("{}_{}", float_name(*op), float_suffix(*ty)), self.values(args));
+                quote! { rt::#f(m, #(#args),*) }
+            }
+            ValueKind::FloatBits { op, ty, value } => {
+                let f = format_ident!("{}_{}", float_bits_name(*op), float_suffix(*ty));
+                let x = self.value(value);
+                quote! { rt::#f(#x) }
+            }
+            ValueKind::Conversion(conversion, x) => {
+                let (f, x) = (format_ident!("{}", conversion_name(*conversion)), self.value(x));
+                quote! { rt::#f(m, #x) }
+            }
+            ValueKind::Convert { value, from, to } => {
+                let (x, from, to) = (self.value(value), ty_token(*from), ty_token(*to));
+                quote! { (rt::convert((#x) as u128, #from, #to, m.env()) as #own) }
+            }
+            ValueKind::Pow { base, power, ty, power_ty } => {
+                let (x, y) = (self.value(base), self.value(power));
+                let (ty, power_ty) = (ty_token(*ty), ty_token(*power_ty));
+                quote! { (rt::pow((#x) as u128, (#y) as u128, #ty, #power_ty, m.env()) as #own) }
+            }
+            ValueKind::SelectBytes(args) => {
+                let args = self.values(args);
+                quote! { rt::select_bytes(#(#args),*) }
+            }
+            ValueKind::Pure { builtin, args, types } => {
+                let (name, args) = (variant(builtin), self.values(args));
+                let types = types.iter().map(|ty| ty_token(*ty));
+                quote! {
+                    (rt::pure(rt::Pure::#name, &[#((#args) as u128),*], &[#(#types),*], m.env()) as #own)
+                }
+            }
+            ValueKind::Control { builtin, args } => {
+                let (name, args) = (variant(builtin), self.values(args));
+                quote! {
+                    ({ let args = [#((#args) as u128),*]; match rt::control(cx, rt::Control::#name, &args) { Ok(v) => v, Err(flow) => return flow } } as #own)
+                }
+            }
+        }
+    }
+
+    fn op1(self, op: Op1, value: &Value) -> TokenStream {
+        let x = self.value(value);
+        let beyond = |width: u32| value.hold.bits() - width;
+        match op {
+            Op1::Not => quote! { (!(#x)) },
+            Op1::Neg => quote! { ((#x).wrapping_neg()) },
+            Op1::IsZero => quote! { (((#x) == 0) as u32) },
+            Op1::CountOnes => quote! { (#x).count_ones() },
+            Op1::LeadingZeros { width } => {
+                let extra = beyond(width);
+                quote! { ((#x).leading_zeros() - #extra) }
+            }
+            Op1::TrailingZeros { width } => quote! { (#x).trailing_zeros().min(#width) },
+            Op1::ReverseBits { width } => {
+                let extra = beyond(width);
+                quote! { ((#x).reverse_bits() >> #extra) }
+            }
+        }
+    }
+}
+
+/// A raw encoding field, 32 bits.
+fn field(name: &str) -> TokenStream {
+    match name {
+        "OFFSET" | "SIMM16" => quote! { op.imm },
+        "OFFSET0" => quote! { (op.imm & 0xff) },
+        "OFFSET1" => quote! { ((op.imm >> 8) & 0xff) },
+        "CLAMP" => quote! { (clamp as u32) },
+        "SIMM32" => quote! { cx.raw(op).simm32 },
+        "NEG" => quote! { cx.raw(op).neg },
+        "NEG_HI" => quote! { cx.raw(op).neg_hi },
+        "ABS" => quote! { cx.raw(op).abs },
+        "OPSEL" => quote! { cx.raw(op).op_sel },
+        "OPSEL_HI" => quote! { cx.raw(op).op_sel_hi },
+        "IDXEN" => quote! { cx.raw(op).idxen },
+        "OFFEN" => quote! { cx.raw(op).offen },
+        "FORMAT" => quote! { cx.raw(op).format },
+        "SVE" => quote! { cx.raw(op).sve },
+        "GLC" => quote! { cx.raw(op).glc },
+        _ => quote! { 0u32 },
+    }
+}
+
+fn state(state: State) -> TokenStream {
+    match state {
+        State::Exec => quote! { cx.wave.exec() },
+        State::ExecLo => quote! { cx.wave.sgprs[126] },
+        State::ExecHi => quote! { cx.wave.sgprs[127] },
+        State::Vcc => quote! { cx.wave.vcc() },
+        State::VccLo => quote! { cx.wave.sgprs[106] },
+        State::VccHi => quote! { cx.wave.sgprs[107] },
+        State::Vccz => quote! { ((cx.wave.vcc() == 0) as u32) },
+        State::Execz => quote! { ((cx.wave.exec() == 0) as u32) },
+        State::Scc => quote! { cx.wave.scc },
+        State::M0 => quote! { cx.wave.sgprs[125] },
+        State::Pc => quote! { cx.wave.code_base.wrapping_add(cx.pc()) },
+        State::InstSize => quote! { 4u32 },
+        State::Mode => quote! { cx.wave.mode },
+        State::Status => quote! { rt::status(cx) },
+        State::LaneId => quote! { lane },
+        State::Wave32 => quote! { ((cx.wave.size == 32) as u32) },
+        State::Wave64 => quote! { ((cx.wave.size == 64) as u32) },
+        State::WaveSize => quote! { cx.wave.size },
+        State::VgprSize => quote! { cx.wave.vgpr_count() },
+        State::WaveId => quote! { cx.wave.id },
+        State::SharedBase => quote! { wavesim_machine::memory::SHARED_BASE },
+        State::PrivateBase => quote! { wavesim_machine::memory::PRIVATE_BASE },
+        State::ScratchBase | State::TrapBase => quote! { 0u64 },
+    }
+}

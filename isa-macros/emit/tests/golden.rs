@@ -1,0 +1,80 @@
+//! What a dozen operations are lowered to, and the Rust that is emitted for hosts with vectors: a change of either is read in review.
+//! `BLESS=1` rewrites the files of `tests/golden`.
+
+use isa_emit::Host;
+use isa_spec::canonical::{self, SemanticsSet};
+use isa_spec::data;
+use std::path::Path;
+use std::sync::LazyLock;
+
+static SET: LazyLock<SemanticsSet> = LazyLock::new(|| {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let loaded = data::load(
+        data::ALL,
+        &root.join("data"),
+        &root.join("data/overlay"),
+        &root.join("pseudocode"),
+        &root,
+    );
+    canonical::load_set(&loaded.sources, &loaded.pcode, &loaded.tables).0
+});
+
+fn compare(file: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(expected == text, "{file} has changed (BLESS=1 rewrites it):\n{text}");
+}
+
+fn golden(name: &str) {
+    let at = SET.operations.iter().position(|op| op.name == name).unwrap_or_else(|| panic!("no {name}"));
+    let handlers = isa_lower::lower(&SET.operations[at]);
+    let file = name.to_lowercase();
+    compare(&format!("{file}.ir"), &handlers.to_string());
+    // Under the number 0, so that a new instruction before it changes nothing.
+    let rust = syn::parse2(isa_emit::emit(0, &handlers, Host::Avx2)).expect("what is emitted parses");
+    compare(&format!("{file}.rs"), &prettyplease::unparse(&rust));
+}
+
+macro_rules! goldens {
+    ($($(#[$what:meta])* $test:ident $name:literal;)*) => {
+        $($(#[$what])* #[test] fn $test() { golden($name); })*
+    };
+}
+
+goldens! {
+    /// Scalar, with a fast handler for the scalar file.
+    scalar "S_ADD_U32";
+    /// Reads other lanes, once a wave.
+    wave "V_READLANE_B32";
+    /// The machine executes it.
+    control "S_BARRIER";
+    /// Integers in lanes.
+    lane "V_ADD3_U32";
+    /// One f32 operation that flushes.
+    flushing "V_ADD_F32";
+    /// A result of 16 bits.
+    half "V_ADD_F16";
+    /// Two results in one register.
+    packed "V_PK_ADD_F16";
+    /// Masks in and out.
+    carry "V_ADD_CO_CI_U32";
+    /// A mask as result.
+    compare_mask "V_CMP_LT_I32";
+    /// A builtin that hosts have for eight lanes.
+    byte_permute "V_PERM_B32";
+    /// Coalesced, at a uniform base.
+    global_load "GLOBAL_LOAD_B32";
+    global_store "GLOBAL_STORE_B64";
+    /// Computed addresses.
+    flat_load "FLAT_LOAD_U8";
+    /// Two accesses.
+    lds_load_pair "DS_LOAD_2ADDR_B32";
+    lds_store "DS_STORE_B8";
+    /// Lane by lane, an exchange.
+    atomic "GLOBAL_ATOMIC_ADD_U32";
+    /// A loop.
+    matrix "V_DOT4_I32_IU8";
+}

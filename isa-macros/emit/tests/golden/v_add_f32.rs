@@ -1,0 +1,131 @@
+///V_ADD_F32 (Lane).
+#[inline(always)]
+unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
+    let mut flow = Flow::NEXT;
+    let clamp = rt::clamp(op);
+    let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
+    if op.flags & Op::BROADCAST != 0 {
+        rt::broadcast(cx, op);
+    }
+    let file = rt::file(cx);
+    for half in 0..cx.wave.halves() {
+        let lane_base: u32 = 32 * half as u32;
+        let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
+        let mut r_s0 = rt::stage::<1usize>(cx, file, op.src[0usize], 0usize, half);
+        let mut r_s1 = rt::stage::<1usize>(cx, file, op.src[1usize], 1usize, half);
+        if op.flags & Op::MODIFY != 0 {
+            let mut list: [(usize, *const LaneVec); 2usize] = [
+                (0usize, r_s0),
+                (1usize, r_s1),
+            ];
+            exec = rt::modify(cx, op, half, exec, &mut list);
+            r_s0 = list[0usize].1;
+            r_s1 = list[1usize].1;
+        }
+        let mut o0 = LaneVec::ZERO;
+        for l in 0..32usize {
+            let lane: u32 = lane_base + l as u32;
+            let s0 = (*r_s0.add(0)).0[l];
+            let s1 = (*r_s1.add(0)).0[l];
+            let mut d0: u32 = 0;
+            d0 = ((rt::add_f32(m, ((s0) as u32), ((s1) as u32))) as u32);
+            o0.0[l] = (d0 >> 0u32) as u32;
+        }
+        rt::write::<1usize>(cx, file, op, half, exec, rt::Out::F32, [o0]);
+    }
+    flow
+}
+#[inline(always)]
+unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
+    let mut flow = Flow::NEXT;
+    const clamp: bool = false;
+    let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
+    let file = rt::file(cx);
+    const half: usize = 0;
+    const lane_base: u32 = 0;
+    let exec = cx.wave.sgprs[126];
+    let r_s0 = rt::plain_stage(file, op.src[0usize]);
+    let r_s1 = rt::plain_stage(file, op.src[1usize]);
+    let mut o0 = LaneVec::ZERO;
+    for l in 0..32usize {
+        let lane: u32 = lane_base + l as u32;
+        let s0 = (*r_s0.add(0)).0[l];
+        let s1 = (*r_s1.add(0)).0[l];
+        let mut d0: u32 = 0;
+        d0 = ((rt::add_f32(m, ((s0) as u32), ((s1) as u32))) as u32);
+        o0.0[l] = (d0 >> 0u32) as u32;
+    }
+    if M::FLUSH_ROWS {
+        return rt::flushing_write(cx, file, op, exec, o0);
+    }
+    rt::plain_write::<1usize>(cx, file, op, exec, [o0]);
+    if M::FLUSH {
+        rt::flushed(cx, op, exec);
+    } else {
+        rt::written::<1usize>(cx, op.d);
+    }
+    flow
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
+pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    let m = Keep;
+    unsafe { plain0(cx, op, &m) }
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
+pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    unsafe { rt::plain_broadcast(cx, op) };
+    unsafe { op0_keep(cx, op) }
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
+pub unsafe fn op0_keep_general(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    let m = Keep;
+    unsafe { op0(cx, op, &m) }
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
+pub unsafe fn op0_flush(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    if unsafe { rt::have_no_denormals(cx, [op.src[0usize], op.src[1usize]]) } {
+        let m = FlushRows;
+        return unsafe { plain0(cx, op, &m) };
+    }
+    unsafe { op0_flush_unsettled(cx, op) }
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
+pub unsafe fn op0_flush_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    unsafe { rt::plain_broadcast(cx, op) };
+    unsafe { op0_flush(cx, op) }
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
+#[inline(never)]
+unsafe fn op0_flush_unsettled(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    if unsafe { rt::settle(cx, [op.src[0usize], op.src[1usize]]) } {
+        return unsafe { op0_flush(cx, op) };
+    }
+    let m = Flush;
+    rt::passed_on(unsafe { plain0(cx, op, &m) })
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
+pub unsafe fn op0_flush_general(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    let m = Flush;
+    unsafe { op0(cx, op, &m) }
+}

@@ -1,0 +1,220 @@
+//! One plain handler of a body: for any operands, each lane's accesses to memory where the body has them.
+
+pub mod operands;
+mod stmt;
+mod value;
+
+use crate::ir::*;
+use isa_spec::canonical::Operation;
+use isa_spec::pcode::ir::{
+    self as typed, Builtin, Control, ExprKind, Place, PlaceKind, Pure, Role, Semantics, Shape, State, Ty,
+};
+use isa_spec::pcode::sig::Family;
+use isa_spec::pcode::visit::{any_expr, any_stmt, each_stmt};
+use operands::{Operands, is_source, numbered, source};
+
+/// How a body is lowered.
+pub struct Lower<'a> {
+    sem: &'a Semantics,
+    operands: &'a Operands,
+    lane: bool,
+    /// The destination is a mask of which the body builds a lane's bit.
+    mask_d0: bool,
+    /// A read-modify-write of memory that other host threads may share.
+    atomic: bool,
+    /// A vector instruction that runs once a wave: its sources may have modifiers.
+    once_modified: bool,
+    /// Operands of a scalar instruction, read before the body.
+    staged: Vec<Role>,
+    /// All of them are SGPRs and constants in the scalar file.
+    direct: bool,
+}
+
+impl<'a> Lower<'a> {
+    pub fn new(op: &'a Operation, operands: &'a Operands) -> Lower<'a> {
+        let sem = &op.sem;
+        let lane = sem.shape == Shape::Lane;
+        let staged = !lane && op.sig.family == Family::Scalar;
+        Lower {
+            sem,
+            operands,
+            lane,
+            mask_d0: is_mask(op) && sem.uses.writes.contains(&Role::D0),
+            atomic: lane && sem.uses.memory_read && sem.uses.memory_write,
+            once_modified: sem.shape == Shape::Wave && op.sig.family == Family::Vector,
+            staged: operands.widths.keys().copied().filter(|role| staged && is_source(*role)).collect(),
+            direct: false,
+        }
+    }
+
+    /// For operands that are all in the scalar file.
+    pub fn direct(mut self) -> Lower<'a> {
+        self.direct = true;
+        self
+    }
+}
+
+/// Whether the destination is a mask.
+fn is_mask(op: &Operation) -> bool {
+    op.sig.family == Family::Vector && op.sig.operands.get(&Role::D0).is_some_and(|d| d.mask)
+}
+
+/// The handler for any operands; passes find the others.
+pub fn handlers(op: &Operation) -> Handlers {
+    let operands = Operands::of(op);
+    let lower = Lower::new(op, &operands);
+    let general = match op.sem.shape {
+        Shape::Lane => Body::Lanes(lower.lanes(op)),
+        Shape::Scalar | Shape::Wave => Body::Once(lower.once()),
+    };
+    let float = &op.sem.uses.float;
+    Handlers {
+        name: op.name.clone(),
+        shape: op.sem.shape,
+        locals: op.sem.locals.clone(),
+        mask_result: is_mask(op),
+        general,
+        fast: Fast::None,
+        floats: !float.is_empty(),
+        // MODE[5:4] is of both.
+        floats_f32: float.contains(&Ty::F32) || float.contains(&Ty::BF16),
+        flushing: None,
+        operands,
+    }
+}
+
+impl Lower<'_> {
+    /// A body that runs once a wave.
+    pub fn once(&self) -> Once {
+        let read = |role: &Role| (*role, self.scalar(*role, self.operands.width(*role)));
+        Once {
+            operands: self.staged.iter().map(read).collect(),
+            body: self.stmts(&self.sem.body),
+            changes_mode: changes_mode(self.sem),
+        }
+    }
+
+    /// A body that runs in lanes.
+    fn lanes(&self, op: &Operation) -> Lanes {
+        let uses = &self.sem.uses;
+        let width = self.operands.width(Role::D0);
+        let written = uses.writes.contains(&Role::D0) && !self.mask_d0;
+        let read = uses.reads.contains(&Role::D0);
+        // A 16-bit result is merged into its half by the write-back.
+        let half = written && width <= 16;
+        let start = match read || written && !assigns_whole(&self.sem.body, width) {
+            true if half => Start::OldHalf,
+            true => Start::Old,
+            false => Start::Zero,
+        };
+        let result = (written || start != Start::Zero).then_some(LaneResult { width, start, written });
+        let masks: Vec<Mask> = [
+            (Mask::D0, self.mask_d0),
+            (Mask::Vcc, uses.writes.contains(&Role::Vcc)),
+            (Mask::Exec, uses.state_writes.contains(&State::Exec)),
+        ]
+        .into_iter()
+        .filter_map(|(mask, written)| written.then_some(mask))
+        .collect();
+        let sources: Vec<(Role, u32)> =
+            self.operands.widths.iter().map(|(r, w)| (*r, *w)).filter(|(r, _)| is_source(*r)).collect();
+
+        let mut steps = Vec::new();
+        for &(role, width) in &sources {
+            let dwords = width.div_ceil(32);
+            steps.push(Step::Stage { role, slot: source(role), dwords, direct: false });
+        }
+        if start != Start::Zero {
+            steps.push(Step::StageOld);
+        }
+        if op.sig.family == Family::Vector {
+            let sources = sources.iter().filter_map(|(role, _)| Some((numbered(*role)?, *role))).collect();
+            steps.push(Step::Modify { sources });
+        }
+        if uses.reads.contains(&Role::Vcc) {
+            steps.push(Step::ReadMask);
+        }
+        let active_only =
+            uses.memory_read || uses.memory_write || uses.control || uses.registers || is_heavy(self.sem);
+        steps.push(Step::Loop(LaneLoop {
+            active_only,
+            reads: sources.iter().map(|&(role, width)| Read { role, width }).collect(),
+            result,
+            bits: masks.clone(),
+            body: self.stmts(&self.sem.body),
+            leaves: any_stmt(&self.sem.body, |s| matches!(s, typed::Stmt::Return { .. })),
+            retries: self.atomic,
+        }));
+        for &mask in &masks {
+            let keep = mask == Mask::D0 && op.sig.operands.get(&Role::D0).is_some_and(|d| d.input);
+            steps.push(Step::Gather { mask, keep });
+        }
+        if written {
+            let output = output(op, width);
+            let how = if half { WriteBack::Half { output } } else { WriteBack::General { output } };
+            steps.push(Step::Write { dwords: width.div_ceil(32), how });
+        }
+        Lanes { halves: Halves::Each, broadcast: !active_only, steps, masks }
+    }
+}
+
+/// Whether some statement at the top level assigns all of D0.
+fn assigns_whole(list: &[typed::Stmt], width: u32) -> bool {
+    list.iter().any(|s| match s {
+        typed::Stmt::Assign { place: Place { kind: PlaceKind::Operand(Role::D0), ty }, .. } => {
+            ty.width() >= width
+        }
+        typed::Stmt::If { arms, otherwise, .. } => {
+            assigns_whole(otherwise, width) && arms.iter().all(|arm| assigns_whole(&arm.1, width))
+        }
+        _ => false,
+    })
+}
+
+/// Whether the body can change MODE.
+fn changes_mode(sem: &Semantics) -> bool {
+    sem.uses.state_writes.contains(&State::Mode)
+        || any_stmt(&sem.body, |s| matches!(s, typed::Stmt::Call { builtin: Control::SetReg, .. }))
+}
+
+/// Whether the body has loops, or calls that are made out of line for each lane: too much for lanes that are switched off.
+fn is_heavy(sem: &Semantics) -> bool {
+    let slow = |builtin: &Builtin| {
+        matches!(
+            builtin,
+            Builtin::Pure(
+                Pure::Exp2
+                    | Pure::Log2
+                    | Pure::Sin
+                    | Pure::Cos
+                    | Pure::TrigPreop
+                    | Pure::FromFormat
+                    | Pure::ToFormat
+            )
+        )
+    };
+    any_expr(&sem.body, |e| matches!(&e.kind, ExprKind::Call(builtin, _) if slow(builtin)))
+        || any_stmt(&sem.body, |s| matches!(s, typed::Stmt::For { .. } | typed::Stmt::While { .. }))
+}
+
+/// Which output modifiers the result takes.
+fn output(op: &Operation, width: u32) -> Output {
+    if op.name.starts_with("V_PK_") && op.name.ends_with("F16") || op.name == "V_CVT_PK_RTZ_F16_F32" {
+        return Output::PackedF16;
+    }
+    let mut assigned = None;
+    each_stmt(&op.sem.body, |s| {
+        if let typed::Stmt::Assign { place: Place { kind: PlaceKind::Operand(Role::D0), ty }, .. } = s
+            && (ty.is_float() || assigned.is_none())
+        {
+            assigned = Some(*ty);
+        }
+    });
+    match assigned {
+        Some(Ty::F32) if width == 32 => Output::F32,
+        Some(Ty::F64) => Output::F64,
+        Some(Ty::F16) if width <= 16 => Output::F16,
+        Some(Ty::BF16) if width <= 16 => Output::BF16,
+        _ => Output::Bits,
+    }
+}

@@ -1,0 +1,121 @@
+//! Which registers the operands of an operation are: their widths, and where the operation names them.
+
+use crate::ir::Slot;
+use isa_spec::canonical::Operation;
+use isa_spec::pcode::ir::*;
+use isa_spec::pcode::visit::{Visitor, walk_expr, walk_place};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The widest use of each operand by value, in bits, and the operands of which the number is used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Operands {
+    pub widths: BTreeMap<Role, u32>,
+    pub indexed: BTreeSet<Role>,
+}
+
+impl Operands {
+    pub fn of(op: &Operation) -> Operands {
+        let mut out = Operands::default();
+        out.stmts(&op.sem.body);
+        if let (Some(info), Some(width)) = (op.sig.operands.get(&Role::D0), out.widths.get_mut(&Role::D0)) {
+            // Writes of part of a wide result still own all of it.
+            *width = (*width).max((info.width as u32).min(128));
+            if op.name.starts_with("V_FMA_MIX") {
+                *width = 32;
+            }
+        }
+        out
+    }
+
+    /// Width in bits of the variable that holds an operand.
+    pub fn width(&self, role: Role) -> u32 {
+        self.widths.get(&role).copied().unwrap_or(32)
+    }
+
+    fn used(&mut self, role: Role, width: u32) {
+        let slot = self.widths.entry(role).or_insert(0);
+        *slot = (*slot).max(width);
+    }
+
+    /// Registers that handlers read of each source slot.
+    pub fn sources(&self) -> [u8; 4] {
+        let mut dwords = [0; 4];
+        for (&role, &width) in &self.widths {
+            if is_source(role) {
+                let slot = &mut dwords[source(role)];
+                *slot = (*slot).max(width.div_ceil(32) as u8);
+            }
+        }
+        dwords
+    }
+}
+
+impl<'a> Visitor<'a> for Operands {
+    fn place(&mut self, place: &'a Place) {
+        if let PlaceKind::Operand(role) = place.kind {
+            self.used(role, place.ty.width());
+        }
+        walk_place(self, place);
+    }
+
+    fn expr(&mut self, e: &'a Expr) {
+        match &e.kind {
+            ExprKind::Operand(role) => self.used(*role, e.ty.width()),
+            ExprKind::OperandLane { role, .. } => {
+                self.used(*role, 32);
+                walk_expr(self, e);
+            }
+            ExprKind::OperandIndex(role) => {
+                self.indexed.insert(*role);
+            }
+            // Only as much of an operand as a constant slice reaches, or as its bits are used.
+            ExprKind::Slice { base, lo } => match (&base.kind, &lo.kind) {
+                (ExprKind::Operand(role), ExprKind::Const(at)) => {
+                    self.used(*role, (*at as u32 + e.ty.width()).min(base.ty.width()));
+                }
+                _ => walk_expr(self, e),
+            },
+            ExprKind::Bits(a) => match a.kind {
+                ExprKind::Operand(role) => self.used(role, e.ty.width().min(a.ty.width())),
+                _ => walk_expr(self, e),
+            },
+            _ => walk_expr(self, e),
+        }
+    }
+}
+
+/// Whether an operand is one of the operation's sources: not a result, and not a mask.
+pub fn is_source(role: Role) -> bool {
+    !matches!(role, Role::D0 | Role::D1 | Role::Vcc)
+}
+
+/// Which of the operation's sources an operand is.
+pub fn source(role: Role) -> usize {
+    match role {
+        Role::S0 | Role::VAddr => 0,
+        Role::S1 | Role::SAddr => 1,
+        Role::S2 | Role::Data => 2,
+        _ => 3,
+    }
+}
+
+/// Where the operation names an operand; a result that is read as a scalar is the register that it goes to.
+pub fn slot(role: Role) -> Slot {
+    match role {
+        Role::D0 | Role::D1 => Slot::ScalarResult,
+        role => Slot::Source(source(role)),
+    }
+}
+
+/// The same for an operand whose lanes are read.
+pub fn lane_slot(role: Role) -> Slot {
+    match role {
+        Role::D0 | Role::D1 => Slot::VectorResult,
+        role => slot(role),
+    }
+}
+
+/// The source number of an operand that takes input modifiers.
+pub fn numbered(role: Role) -> Option<usize> {
+    [Role::S0, Role::S1, Role::S2, Role::S3].iter().position(|r| *r == role)
+}

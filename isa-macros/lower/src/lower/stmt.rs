@@ -1,0 +1,134 @@
+//! Typed statements: what an assignment does to the rest of a place becomes explicit.
+
+use super::Lower;
+use crate::ir::*;
+use isa_spec::pcode::ir::{self as typed, Expr, ExprKind, Place, PlaceKind, Role, State};
+use isa_spec::pcode::shape::is_lane_id;
+
+impl Lower<'_> {
+    pub(super) fn stmts(&self, list: &[typed::Stmt]) -> Vec<Stmt> {
+        list.iter().map(|s| self.stmt(s)).collect()
+    }
+
+    fn stmt(&self, stmt: &typed::Stmt) -> Stmt {
+        match stmt {
+            typed::Stmt::Assign { place, value, .. } => self.assign(place, self.value(value)),
+            typed::Stmt::If { arms, otherwise, .. } => Stmt::If {
+                arms: arms.iter().map(|(cond, body)| (self.value(cond), self.stmts(body))).collect(),
+                otherwise: self.stmts(otherwise),
+            },
+            typed::Stmt::For { var, from, to, body, .. } => {
+                Stmt::For { var: *var, from: self.value(from), to: self.value(to), body: self.stmts(body) }
+            }
+            typed::Stmt::While { cond, body, .. } => {
+                Stmt::While { cond: self.value(cond), body: self.stmts(body) }
+            }
+            typed::Stmt::Return { .. } => Stmt::Leave,
+            typed::Stmt::Call { builtin, args, .. } => {
+                Stmt::Control { builtin: *builtin, args: self.values(args) }
+            }
+        }
+    }
+
+    fn assign(&self, place: &Place, value: Value) -> Stmt {
+        let width = place.ty.width();
+        match &place.kind {
+            PlaceKind::Local(id) => Stmt::Set(Var::Local(*id), value),
+            PlaceKind::Element(id, index) => Stmt::SetElement { id: *id, index: self.value(index), value },
+            PlaceKind::Operand(role) => self.assign_operand(*role, value, width),
+            PlaceKind::State(State::Exec) if self.lane => Stmt::SetBit(Mask::Exec, value.resize(Hold::W32)),
+            PlaceKind::State(state) => Stmt::SetState(*state, value),
+            PlaceKind::Slice { base, lo } => {
+                // A lane's own bit of a mask.
+                if self.lane && is_lane_id(lo) {
+                    match &base.kind {
+                        PlaceKind::Operand(Role::D0) if self.mask_d0 => return Stmt::SetBit(Mask::D0, value),
+                        PlaceKind::Operand(Role::Vcc) => return Stmt::SetBit(Mask::Vcc, value),
+                        PlaceKind::State(State::Exec) => return Stmt::SetBit(Mask::Exec, value),
+                        _ => {}
+                    }
+                }
+                let old = self.place_value(base);
+                let hold = old.hold;
+                let (value, lo) = (value.resize(hold), self.value(lo));
+                let (old, value, lo) = (Box::new(old), Box::new(value), Box::new(lo));
+                let new = Value::new(ValueKind::Insert { old, value, lo, width }, hold);
+                self.assign(base, new.masked(base.ty.width()))
+            }
+            PlaceKind::Vgpr { lane, reg } => {
+                let (lane, reg) = (self.value(lane), self.value(reg));
+                Stmt::SetVgpr { lane, reg, value: value.resize(Hold::W32) }
+            }
+            PlaceKind::Sgpr { reg } => Stmt::SetSgpr { reg: self.value(reg), value: value.resize(Hold::W32) },
+            PlaceKind::Mem { space, addr } => {
+                let (space, addr, bytes) = (*space, self.address(*space, addr), width.div_ceil(8));
+                let value = value.resize(Hold::W128);
+                if self.atomic {
+                    Stmt::Exchange { space, addr, bytes, value }
+                } else {
+                    Stmt::Store { space, addr, bytes, value }
+                }
+            }
+            PlaceKind::Concat(parts) => {
+                let mut lo = 0;
+                // The last part is the lowest.
+                let parts = parts.iter().rev().map(|part| {
+                    let width = part.ty.width();
+                    let whole = Value::new(ValueKind::Var(Var::Whole), Hold::W128);
+                    let piece = Value::new(ValueKind::ShrConst(Box::new(whole), lo), Hold::W128);
+                    lo += width;
+                    self.assign(part, piece.resize(Hold::of(width)).masked(width))
+                });
+                Stmt::Parts { parts: parts.collect(), value: value.resize(Hold::W128) }
+            }
+        }
+    }
+
+    fn assign_operand(&self, role: Role, value: Value, width: u32) -> Stmt {
+        if self.lane {
+            if role == Role::D0 && self.mask_d0 {
+                return Stmt::SetBit(Mask::D0, value.resize(Hold::W32));
+            }
+            let full = self.operands.width(role);
+            let hold = Hold::of(full);
+            let (var, value) = (Var::Operand(role), value.resize(hold));
+            if width >= full {
+                return Stmt::Set(var, value);
+            }
+            return Stmt::SetLow { var, hold, width, value };
+        }
+        if role == Role::Vcc {
+            return Stmt::SetMaskOperand(value.resize(Hold::W64));
+        }
+        let hold = if self.direct { Hold::W64 } else { Hold::W128 };
+        Stmt::SetScalar { dwords: width.div_ceil(32), direct: self.direct, value: value.resize(hold) }
+    }
+
+    /// The present value of a place.
+    fn place_value(&self, place: &Place) -> Value {
+        let read = |kind| self.value(&Expr { kind, ty: place.ty, span: Default::default() });
+        let width = place.ty.width();
+        match &place.kind {
+            PlaceKind::Local(id) => read(ExprKind::Local(*id)),
+            PlaceKind::Element(id, index) => read(ExprKind::Element(*id, index.clone())),
+            PlaceKind::Operand(role) => read(ExprKind::Operand(*role)),
+            PlaceKind::State(state) => read(ExprKind::State(*state)),
+            PlaceKind::Slice { base, lo } => {
+                let value = Box::new(self.place_value(base));
+                let kind = ValueKind::Extract { value, lo: Box::new(self.value(lo)) };
+                Value::new(kind, Hold::of(width)).masked(width)
+            }
+            PlaceKind::Vgpr { lane, reg } => read(ExprKind::Vgpr { lane: lane.clone(), reg: reg.clone() }),
+            PlaceKind::Sgpr { reg } => read(ExprKind::Sgpr { reg: reg.clone() }),
+            PlaceKind::Mem { space, addr } => read(ExprKind::Mem { space: *space, addr: addr.clone() }),
+            PlaceKind::Concat(parts) => {
+                let mut lo = width;
+                let parts = parts.iter().map(|part| {
+                    lo -= part.ty.width();
+                    (self.place_value(part), lo)
+                });
+                Value::new(ValueKind::Concat(parts.collect()), Hold::of(width))
+            }
+        }
+    }
+}

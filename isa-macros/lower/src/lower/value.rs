@@ -1,0 +1,359 @@
+//! Typed expressions as values: holders, masks and sign extensions become explicit.
+
+use super::Lower;
+use super::operands::{lane_slot, numbered, slot};
+use crate::ir::*;
+use isa_spec::pcode::ir::{BinOp, Builtin, Expr, ExprKind, Pure, Role, Space, State, Ty, UnOp};
+use isa_spec::pcode::shape::is_lane_id;
+
+impl Value {
+    pub fn new(kind: ValueKind, hold: Hold) -> Value {
+        Value { kind, hold }
+    }
+
+    /// The low `width` bits of a constant.
+    pub fn constant(bits: u128, width: u32) -> Value {
+        Value::new(ValueKind::Const(bits), Hold::of(width))
+    }
+
+    pub fn resize(self, hold: Hold) -> Value {
+        Value::new(ValueKind::Resize(Box::new(self)), hold)
+    }
+
+    /// Clears the bits from `width` on, if the holder has any.
+    pub fn masked(self, width: u32) -> Value {
+        let hold = self.hold;
+        if width >= hold.bits() {
+            return self;
+        }
+        let mask = Value::new(ValueKind::Const((1 << width) - 1), hold);
+        Value::new(ValueKind::Op2(Op2::And, Box::new(self), Box::new(mask)), hold)
+    }
+}
+
+fn int(ty: Ty) -> Int {
+    Int { width: ty.width(), signed: ty.is_signed() }
+}
+
+impl Lower<'_> {
+    pub(super) fn values(&self, list: &[Expr]) -> Vec<Value> {
+        list.iter().map(|e| self.value(e)).collect()
+    }
+
+    fn boxed(&self, e: &Expr) -> Box<Value> {
+        Box::new(self.value(e))
+    }
+
+    /// The value of an expression, in the smallest holder of its type.
+    pub(super) fn value(&self, e: &Expr) -> Value {
+        let width = e.ty.width();
+        let hold = Hold::of(width);
+        let of = |kind| Value::new(kind, hold);
+        match &e.kind {
+            ExprKind::Const(bits) => of(ValueKind::Const(*bits)),
+            ExprKind::Local(id) => of(ValueKind::Var(Var::Local(*id))),
+            ExprKind::Element(id, index) => of(ValueKind::Element(*id, self.boxed(index))),
+            ExprKind::Operand(role) => self.operand(*role, width),
+            ExprKind::OperandIndex(role) => of(ValueKind::OperandNumber(slot(*role))),
+            ExprKind::OperandLane { role, lane, index } => {
+                let lane = self.boxed(lane);
+                if self.lane {
+                    return of(ValueKind::StagedLane { role: *role, lane });
+                }
+                of(ValueKind::OperandLane { slot: lane_slot(*role), lane, index: self.boxed(index) })
+            }
+            ExprKind::Field(name) => Value::new(ValueKind::Field(name), Hold::W32).resize(hold).masked(width),
+            ExprKind::State(state) => of(ValueKind::State(*state)),
+            ExprKind::Slice { base, lo } => self.slice(base, lo, width),
+            ExprKind::Unary(op, a) => {
+                let value = self.boxed(a);
+                match op {
+                    UnOp::Not => of(ValueKind::Op1(Op1::Not, value)).masked(width),
+                    UnOp::LogicalNot => of(ValueKind::Op1(Op1::IsZero, value)),
+                    UnOp::Neg if a.ty.is_float() => {
+                        let sign = Value::constant(1 << (width - 1), width);
+                        of(ValueKind::Op2(Op2::Xor, value, Box::new(sign)))
+                    }
+                    UnOp::Neg => of(ValueKind::Op1(Op1::Neg, value)).masked(width),
+                }
+            }
+            ExprKind::Binary(op, a, b) => self.binary(*op, a, b, width),
+            ExprKind::Select(c, a, b) => of(ValueKind::Select(self.boxed(c), self.boxed(a), self.boxed(b))),
+            ExprKind::Convert(a) => self.convert(a, e.ty),
+            ExprKind::Bits(a) => {
+                let value = self.value(a).resize(hold);
+                if width < a.ty.width() { value.masked(width) } else { value }
+            }
+            ExprKind::Call(builtin, args) => self.call(*builtin, args, e.ty),
+            ExprKind::Vgpr { lane, reg } => {
+                of(ValueKind::Vgpr { lane: self.boxed(lane), reg: self.boxed(reg) })
+            }
+            ExprKind::Sgpr { reg } => of(ValueKind::Sgpr { reg: self.boxed(reg) }),
+            ExprKind::Mem { space, addr } => {
+                let (space, bytes, retry) = (*space, width.div_ceil(8), self.atomic);
+                let addr = Box::new(self.address(space, addr));
+                of(ValueKind::Load { space, addr, bytes, retry }).masked(width)
+            }
+            ExprKind::Concat(parts) => {
+                let mut lo = width;
+                let part = |e: &Expr| {
+                    lo -= e.ty.width();
+                    (self.value(e), lo)
+                };
+                of(ValueKind::Concat(parts.iter().map(part).collect()))
+            }
+        }
+    }
+
+    /// The byte address of an access.
+    pub(super) fn address(&self, space: Space, addr: &Expr) -> Value {
+        let addr = self.value(addr);
+        match space {
+            Space::Word => Value::new(ValueKind::WordAddress(Box::new(addr)), Hold::W64),
+            _ => addr,
+        }
+    }
+
+    fn operand(&self, role: Role, width: u32) -> Value {
+        let hold = Hold::of(width);
+        if self.lane {
+            let mask = match role {
+                Role::D0 if self.mask_d0 => Some(Mask::D0),
+                Role::Vcc => Some(Mask::Vcc),
+                _ => None,
+            };
+            if let Some(mask) = mask {
+                return Value::new(ValueKind::MaskOperand(mask), hold);
+            }
+        } else if !self.staged.contains(&role) {
+            return self.scalar(role, width).masked(width);
+        }
+        let own = Hold::of(self.operands.width(role));
+        Value::new(ValueKind::Var(Var::Operand(role)), own).resize(hold).masked(width)
+    }
+
+    /// An operand of what runs once a wave, read where it stands.
+    pub fn scalar(&self, role: Role, width: u32) -> Value {
+        let dwords = match width.div_ceil(32) {
+            dwords @ 1..=2 => dwords,
+            _ => 4,
+        };
+        let how = match numbered(role) {
+            Some(number) if self.once_modified => Scalar::Modified(number),
+            _ if self.direct => Scalar::Direct,
+            _ => Scalar::Any,
+        };
+        Value::new(ValueKind::Scalar { slot: slot(role), dwords, how }, Hold::of(width))
+    }
+
+    fn slice(&self, base: &Expr, lo: &Expr, width: u32) -> Value {
+        let hold = Hold::of(width);
+        // This lane's bit of a mask operand.
+        if self.lane && width == 1 && is_lane_id(lo) {
+            match base.kind {
+                ExprKind::Operand(Role::Vcc) => return Value::new(ValueKind::LaneBit(Mask::Vcc), hold),
+                ExprKind::State(State::Exec) => return Value::new(ValueKind::LaneBit(Mask::Exec), hold),
+                _ => {}
+            }
+        }
+        let value = self.value(base);
+        if let ExprKind::Const(lo) = lo.kind {
+            if lo >= base.ty.width() as u128 {
+                return Value::constant(0, width);
+            }
+            let all = value.hold;
+            return Value::new(ValueKind::ShrConst(Box::new(value), lo as u32), all)
+                .resize(hold)
+                .masked(width);
+        }
+        Value::new(ValueKind::Extract { value: Box::new(value), lo: self.boxed(lo) }, hold).masked(width)
+    }
+
+    fn binary(&self, op: BinOp, left: &Expr, right: &Expr, width: u32) -> Value {
+        let (a, b) = (self.boxed(left), self.boxed(right));
+        let ty = left.ty;
+        let w = ty.width();
+        let (own, bit) = (Hold::of(w), |kind| Value::new(kind, Hold::W32));
+        let op2 = |op, a, b| Value::new(ValueKind::Op2(op, a, b), own);
+        if op == BinOp::Pow {
+            let kind = ValueKind::Pow { base: a, power: b, ty, power_ty: right.ty };
+            return Value::new(kind, Hold::of(width));
+        }
+        if op == BinOp::LogicalAnd {
+            return bit(ValueKind::LogicalAnd(a, b));
+        }
+        if op == BinOp::LogicalOr {
+            return bit(ValueKind::LogicalOr(a, b));
+        }
+        if ty.is_float() {
+            let (op, hold) = match op {
+                BinOp::Add => (FloatOp::Add, own),
+                BinOp::Sub => (FloatOp::Sub, own),
+                BinOp::Mul => (FloatOp::Mul, own),
+                BinOp::Div => (FloatOp::Div, own),
+                BinOp::Eq => (FloatOp::Eq, Hold::W32),
+                BinOp::Ne => (FloatOp::Ne, Hold::W32),
+                BinOp::Lt => (FloatOp::Lt, Hold::W32),
+                BinOp::Le => (FloatOp::Le, Hold::W32),
+                BinOp::Gt => (FloatOp::Gt, Hold::W32),
+                BinOp::Ge => (FloatOp::Ge, Hold::W32),
+                BinOp::Lg => (FloatOp::Lg, Hold::W32),
+                BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => {
+                    unreachable!("the checker allows no {op:?} on floats")
+                }
+                BinOp::Pow | BinOp::LogicalAnd | BinOp::LogicalOr => unreachable!("lowered above"),
+            };
+            return Value::new(ValueKind::Float { op, ty, args: vec![*a, *b] }, hold);
+        }
+        let compare =
+            |op| Value::new(ValueKind::Compare { op, int: int(ty), a: a.clone(), b: b.clone() }, Hold::W32);
+        match op {
+            BinOp::Add => op2(Op2::Add, a, b).masked(w),
+            BinOp::Sub => op2(Op2::Sub, a, b).masked(w),
+            BinOp::Mul => op2(Op2::Mul, a, b).masked(w),
+            BinOp::Div | BinOp::Rem => {
+                Value::new(ValueKind::Div { int: int(ty), remainder: op == BinOp::Rem, a, b }, own)
+            }
+            BinOp::And => op2(Op2::And, a, b),
+            BinOp::Or => op2(Op2::Or, a, b),
+            BinOp::Xor => op2(Op2::Xor, a, b),
+            BinOp::Shr if ty.is_signed() => {
+                Value::new(ValueKind::Sar { value: a, count: b, width: w }, own).masked(w)
+            }
+            BinOp::Shl | BinOp::Shr => {
+                let left = op == BinOp::Shl;
+                if let ValueKind::Const(n) = b.kind {
+                    return match n as u32 {
+                        n if n >= w => Value::constant(0, w),
+                        n if left => Value::new(ValueKind::ShlConst(a, n), own).masked(w),
+                        n => Value::new(ValueKind::ShrConst(a, n), own),
+                    };
+                }
+                if left {
+                    Value::new(ValueKind::Shl(a, b), own).masked(w)
+                } else {
+                    Value::new(ValueKind::Shr(a, b), own)
+                }
+            }
+            BinOp::Eq => compare(Compare::Eq),
+            BinOp::Ne | BinOp::Lg => compare(Compare::Ne),
+            BinOp::Lt => compare(Compare::Lt),
+            BinOp::Le => compare(Compare::Le),
+            BinOp::Gt => compare(Compare::Gt),
+            BinOp::Ge => compare(Compare::Ge),
+            BinOp::Pow | BinOp::LogicalAnd | BinOp::LogicalOr => unreachable!("lowered above"),
+        }
+    }
+
+    fn convert(&self, a: &Expr, to: Ty) -> Value {
+        let value = self.value(a);
+        let (from, width) = (a.ty, to.width());
+        let hold = Hold::of(width);
+        if !from.is_float() && !to.is_float() {
+            if from.is_signed() && width > from.width() {
+                let kind = ValueKind::SignExtend { value: Box::new(value), width: from.width() };
+                return Value::new(kind, hold).masked(width);
+            }
+            return value.resize(hold).masked(width);
+        }
+        let own = match (from, to) {
+            (Ty::I(32), Ty::F32) => Some(Conversion::I32ToF32),
+            (Ty::U(32) | Ty::B(32), Ty::F32) => Some(Conversion::U32ToF32),
+            (Ty::F32, Ty::I(32)) => Some(Conversion::F32ToI32),
+            (Ty::F32, Ty::U(32)) => Some(Conversion::F32ToU32),
+            _ => None,
+        };
+        let value = Box::new(value);
+        let kind = match own {
+            Some(conversion) => ValueKind::Conversion(conversion, value),
+            None => ValueKind::Convert { value, from, to },
+        };
+        Value::new(kind, hold)
+    }
+
+    fn call(&self, builtin: Builtin, list: &[Expr], ty: Ty) -> Value {
+        let hold = Hold::of(ty.width());
+        let args = self.values(list);
+        let builtin = match builtin {
+            Builtin::Pure(builtin) => builtin,
+            Builtin::Control(builtin) => return Value::new(ValueKind::Control { builtin, args }, hold),
+        };
+        let types: Vec<Ty> = list.iter().map(|a| a.ty).collect();
+        if let ([x], [from]) = (&args[..], &types[..])
+            && let Some(value) = unary(builtin, x, *from, ty)
+        {
+            return value;
+        }
+        let of = |kind| Value::new(kind, hold);
+        match builtin {
+            Pure::Fma => of(ValueKind::Float { op: FloatOp::Fma, ty, args }),
+            Pure::MinimumNumber if ty == Ty::F32 => {
+                of(ValueKind::Float { op: FloatOp::MinimumNumber, ty, args })
+            }
+            Pure::MaximumNumber if ty == Ty::F32 => {
+                of(ValueKind::Float { op: FloatOp::MaximumNumber, ty, args })
+            }
+            Pure::SelectBytes => of(ValueKind::SelectBytes(args)),
+            _ => of(ValueKind::Pure { builtin, args, types }),
+        }
+    }
+}
+
+/// Builtins of one argument that have a node of their own; the others are evaluated by their definition.
+fn unary(builtin: Pure, x: &Value, from: Ty, to: Ty) -> Option<Value> {
+    let (hold, width) = (Hold::of(to.width()), from.width());
+    let x = || Box::new(x.clone());
+    let bits = |op| Some(Value::new(ValueKind::Op1(op, x()), hold));
+    let conversion = |c| Some(Value::new(ValueKind::Conversion(c, x()), hold));
+    let float =
+        |op| (from == Ty::F32).then(|| Value::new(ValueKind::Float { op, ty: from, args: vec![*x()] }, hold));
+    let float_bits = |op| {
+        let kind = ValueKind::FloatBits { op, ty: from, value: x() };
+        matches!(from, Ty::F16 | Ty::F32 | Ty::F64).then(|| Value::new(kind, hold))
+    };
+    match builtin {
+        Pure::Abs if from.is_float() => {
+            let mask = Value::constant((1 << (width - 1)) - 1, width);
+            Some(Value::new(ValueKind::Op2(Op2::And, x(), Box::new(mask)), hold))
+        }
+        Pure::Sign => {
+            let own = Hold::of(width);
+            let shifted = Value::new(ValueKind::ShrConst(x(), width - 1), own);
+            Some(shifted.resize(Hold::W32).masked(1))
+        }
+        Pure::IsNan => float_bits(FloatBits::IsNan),
+        Pure::IsSignalNan => float_bits(FloatBits::IsSignalNan),
+        Pure::IsQuietNan => float_bits(FloatBits::IsQuietNan),
+        Pure::CvtToQuietNan => float_bits(FloatBits::Quiet),
+        Pure::Exponent => float_bits(FloatBits::Exponent),
+        Pure::Floor => float(FloatOp::Floor),
+        Pure::Ceil => float(FloatOp::Ceil),
+        Pure::Trunc => float(FloatOp::Trunc),
+        Pure::Rndne => float(FloatOp::Rndne),
+        Pure::Sqrt => float(FloatOp::Sqrt),
+        Pure::Rcp => float(FloatOp::Rcp),
+        Pure::Rsq => float(FloatOp::Rsq),
+        Pure::Fract => float(FloatOp::Fract),
+        Pure::F16ToF32 => conversion(Conversion::F16ToF32),
+        Pure::F32ToF16 => conversion(Conversion::F32ToF16),
+        Pure::I32ToF32 => conversion(Conversion::I32ToF32),
+        Pure::U32ToF32 => conversion(Conversion::U32ToF32),
+        Pure::F32ToI32 => conversion(Conversion::F32ToI32),
+        Pure::F32ToU32 => conversion(Conversion::F32ToU32),
+        Pure::Bf16ToF32 => Some(Value::new(ValueKind::ShlConst(x(), 16), hold)),
+        Pure::CountOnes => bits(Op1::CountOnes),
+        Pure::CountLeadingZeros => bits(Op1::LeadingZeros { width }),
+        Pure::CountTrailingZeros => bits(Op1::TrailingZeros { width }),
+        Pure::ReverseBits => bits(Op1::ReverseBits { width }),
+        Pure::ClampU16
+        | Pure::ClampI16
+        | Pure::ClampU32
+        | Pure::ClampI32
+        | Pure::ClampU64
+        | Pure::ClampI64 => {
+            let kind = ValueKind::Saturate { value: x(), from: int(from), to: int(to) };
+            Some(Value::new(kind, hold))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,100 @@
+//! Bodies that move whole registers between memory and the lanes, and do nothing else: where every lane is active they need no
+//! vectors of addresses, and where lanes are neighbours in memory all of them are one copy.
+
+use super::peel;
+use super::uniform::lds_terms;
+use crate::ir::*;
+use isa_spec::pcode::ir::Space;
+use isa_spec::tables::Role;
+
+/// The copy that a handler is, after [`super::memory`].
+pub fn find(lanes: &Lanes) -> Option<Block> {
+    let body = &lanes.main_loop()?.body[..];
+    let accesses: Vec<&Memory> = lanes
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Memory(access) => Some(access),
+            _ => None,
+        })
+        .collect();
+    let &&Memory { store, space, bytes, dwords, .. } = accesses.first()?;
+    if bytes % 4 != 0 || accesses.iter().any(|a| a.bytes != bytes) || !moves(body, accesses.len(), 8 * bytes)
+    {
+        return None;
+    }
+    match (&accesses[..], space) {
+        ([Memory { addresses: Addresses::Sum(sum), .. }], _) => Some(Block::Global {
+            base: sum.base.clone(),
+            offsets: sum.offsets,
+            unless: sum.unless.as_ref().map(|(unless, _)| unless.clone()),
+            store,
+            dwords,
+        }),
+        (_, Space::Lds) => {
+            let mut terms = accesses.iter().map(|access| lds_terms(address(access, body)?));
+            let (lanes, first) = terms.next()??;
+            let mut plus = vec![first.clone()];
+            for term in terms {
+                let (role, number) = term?;
+                if role != lanes {
+                    return None;
+                }
+                plus.push(number.clone());
+            }
+            Some(Block::Lds { lanes, plus, store, dwords })
+        }
+        _ => None,
+    }
+}
+
+/// The address of an access, also if it is a local that the first statement sets.
+fn address<'a>(access: &'a Memory, body: &'a [Stmt]) -> Option<&'a Value> {
+    let (body, addr) = match &access.addresses {
+        Addresses::Computed(lanes) => match lanes.body.last()? {
+            Stmt::SetAddress { addr, .. } => (&lanes.body[..], addr),
+            _ => return None,
+        },
+        Addresses::Set => match body.last()? {
+            Stmt::SetStored { address: Some((_, addr)), .. } => (body, addr),
+            _ => return None,
+        },
+        Addresses::Sum(_) => return None,
+    };
+    match (&addr.kind, body.first()) {
+        (ValueKind::Var(var), Some(Stmt::Set(to, value))) if var == to => Some(value),
+        _ => Some(addr),
+    }
+}
+
+/// Whether the body is: an address at most; loads; and their values to the destination as they are, the first lowest, or one
+/// store of whole registers.
+fn moves(body: &[Stmt], count: usize, bits: u32) -> bool {
+    let Some((last, before)) = body.split_last() else { return false };
+    let is_address = |s: &[Stmt]| match s {
+        [] => true,
+        [Stmt::Set(Var::Local(_), value)] => !matches!(peel(value, bits).kind, ValueKind::Loaded { .. }),
+        _ => false,
+    };
+    match last {
+        Stmt::SetStored { value, .. } => {
+            is_address(before) && peel(value, bits).kind == ValueKind::Var(Var::Operand(Role::Data))
+        }
+        Stmt::Set(Var::Operand(Role::D0), value) => match &peel(value, bits).kind {
+            ValueKind::Loaded { .. } => is_address(before),
+            ValueKind::Concat(parts) => {
+                // Each part the local of a statement that is nothing but a load.
+                let from = |(number, (stmt, (part, lo))): (usize, (&Stmt, &(Value, u32)))| {
+                    let Stmt::Set(to, value) = stmt else { return false };
+                    let loaded = matches!(peel(value, bits).kind, ValueKind::Loaded { access, .. } if access == number);
+                    loaded && part.kind == ValueKind::Var(*to) && *lo == number as u32 * bits
+                };
+                before.len() == count
+                    && parts.len() == count
+                    && before.iter().zip(parts.iter().rev()).enumerate().all(from)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}

@@ -1,0 +1,78 @@
+//! Handlers for operands as they stand: without modifiers, and staged by nobody.
+
+use super::peel;
+use crate::ir::*;
+use crate::lower::Lower;
+use crate::lower::operands::slot;
+use isa_spec::canonical::Operation;
+use isa_spec::pcode::ir::{Role, Shape, Ty};
+use isa_spec::pcode::sig::Family;
+
+/// Gives the handlers of an operation their fast one, unless it is a copy already.
+pub fn run(handlers: &mut Handlers, op: &Operation) {
+    if is_scalar(handlers, op) {
+        handlers.fast = Fast::Scalar(Lower::new(op, &handlers.operands).direct().once());
+    }
+    let Body::Lanes(general) = &handlers.general else { return };
+    if !general.broadcast {
+        return;
+    }
+    let direct = general.main_loop().and_then(flushes);
+    handlers.flushing = direct.map(|direct| {
+        let read = op.sem.uses.reads.iter().filter(|role| handlers.operands.widths.contains_key(role));
+        let sources = read.map(|role| match role {
+            Role::D0 => Slot::VectorResult,
+            role => slot(*role),
+        });
+        Flushing { sources: sources.collect(), direct }
+    });
+    handlers.fast = Fast::Lanes(lanes(general, direct));
+}
+
+/// Whether the operation is a scalar instruction on SGPRs and constants alone.
+fn is_scalar(handlers: &Handlers, op: &Operation) -> bool {
+    let (uses, widths) = (&op.sem.uses, &handlers.operands.widths);
+    op.sem.shape == Shape::Scalar
+        && op.sig.family == Family::Scalar
+        && !(uses.memory_read || uses.memory_write || uses.control || uses.registers)
+        && !widths.is_empty()
+        && widths.iter().all(|(role, width)| *width <= 64 && !matches!(role, Role::D1 | Role::Vcc))
+}
+
+/// The handler for lane vectors as they are, in waves of 32.
+fn lanes(general: &Lanes, flushes: Option<bool>) -> Lanes {
+    let steps = general.steps.iter().filter_map(|step| match step {
+        Step::Stage { role, slot, dwords, .. } => {
+            Some(Step::Stage { role: *role, slot: *slot, dwords: *dwords, direct: true })
+        }
+        Step::Modify { .. } => None,
+        Step::Write { dwords, how: WriteBack::General { .. } } => {
+            let how = WriteBack::Fast { flushing: flushes.is_some(), direct: flushes == Some(true) };
+            Some(Step::Write { dwords: *dwords, how })
+        }
+        step => Some(step.clone()),
+    });
+    Lanes { halves: Halves::One, broadcast: false, steps: steps.collect(), masks: general.masks.clone() }
+}
+
+/// Whether the body is f32 arithmetic that flushes what it reads and what it gives, and nothing else; true inside if it is one
+/// operation, with nothing between its sources and its result.
+fn flushes(main: &LaneLoop) -> Option<bool> {
+    let [Stmt::Set(Var::Operand(Role::D0), value)] = &main.body[..] else { return None };
+    let leaf = |v: &Value| matches!(peel(v, 32).kind, ValueKind::Var(Var::Operand(_)));
+    fn operands(v: &Value) -> Option<&[Value]> {
+        match &peel(v, 32).kind {
+            ValueKind::Float {
+                op: FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Fma,
+                ty: Ty::F32,
+                args,
+            } => Some(args),
+            _ => None,
+        }
+    }
+    fn tree(v: &Value, leaf: &dyn Fn(&Value) -> bool) -> bool {
+        leaf(v) || operands(v).is_some_and(|args| args.iter().all(|v| tree(v, leaf)))
+    }
+    let args = operands(value)?;
+    args.iter().all(|v| tree(v, &leaf)).then(|| args.iter().all(leaf))
+}

@@ -1,0 +1,31 @@
+//! Passes over the lane-loop representation: each finds handlers for which there is something better than one plain loop.
+
+pub mod block;
+pub mod fast;
+pub mod memory;
+pub mod simd;
+mod uniform;
+
+use crate::ir::*;
+
+impl Lanes {
+    /// The loop that runs the body.
+    fn main_loop(&self) -> Option<&LaneLoop> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Loop(lanes) => Some(lanes),
+            _ => None,
+        })
+    }
+}
+
+/// What a value is with `bits` bits, whichever holder it is in.
+fn peel(value: &Value, bits: u32) -> &Value {
+    match &value.kind {
+        ValueKind::Resize(inner) if value.hold.bits() >= bits => peel(inner, bits),
+        ValueKind::Op2(Op2::And, inner, mask) => match mask.kind {
+            ValueKind::Const(mask) if mask.trailing_ones() >= bits => peel(inner, bits),
+            _ => value,
+        },
+        _ => value,
+    }
+}

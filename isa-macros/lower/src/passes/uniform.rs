@@ -1,0 +1,84 @@
+//! Values that are the same in all lanes, and addresses that are such a value plus 32 bits of each lane.
+
+use super::peel;
+use crate::ir::*;
+use crate::visit::any_in;
+use isa_spec::tables::Role;
+
+/// The same in all lanes: made of the scalar base, fields and constants, and without effects.
+pub fn is_uniform(value: &Value) -> bool {
+    !any_in(value, &|v| {
+        let leaf = match &v.kind {
+            ValueKind::Const(_) | ValueKind::Field(_) | ValueKind::OperandNumber(_) => true,
+            ValueKind::Var(var) => *var == Var::Operand(Role::SAddr),
+            ValueKind::Resize(_)
+            | ValueKind::SignExtend { .. }
+            | ValueKind::Op1(..)
+            | ValueKind::Op2(..)
+            | ValueKind::Div { .. }
+            | ValueKind::ShlConst(..)
+            | ValueKind::ShrConst(..)
+            | ValueKind::Shl(..)
+            | ValueKind::Shr(..)
+            | ValueKind::Sar { .. }
+            | ValueKind::Compare { .. }
+            | ValueKind::LogicalAnd(..)
+            | ValueKind::LogicalOr(..)
+            | ValueKind::Select(..) => true,
+            _ => false,
+        };
+        !leaf
+    })
+}
+
+/// An address as terms of the wave and one operand of 32 bits a lane.
+pub struct Terms<'a> {
+    pub unless: Option<&'a Value>,
+    pub base: Vec<&'a Value>,
+    pub offsets: Role,
+}
+
+impl<'a> Terms<'a> {
+    pub fn of(addr: &'a Value) -> Option<Terms<'a>> {
+        if let ValueKind::Select(unless, _, sum) = &addr.kind
+            && is_uniform(unless)
+        {
+            return Some(Terms { unless: Some(unless), ..Terms::of(sum)? });
+        }
+        let (mut base, mut offsets) = (Vec::new(), None);
+        collect(addr, &mut base, &mut offsets)?;
+        Some(Terms { unless: None, base, offsets: offsets? })
+    }
+}
+
+/// Adds the terms of a sum; `None` if one is of another kind.
+fn collect<'a>(value: &'a Value, base: &mut Vec<&'a Value>, offsets: &mut Option<Role>) -> Option<()> {
+    if value.hold != Hold::W64 {
+        return None;
+    }
+    match &value.kind {
+        _ if is_uniform(value) => base.push(value),
+        ValueKind::Op2(Op2::Add, a, b) => {
+            collect(a, base, offsets)?;
+            collect(b, base, offsets)?;
+        }
+        ValueKind::Resize(lane) if offsets.is_none() && lane.hold == Hold::W32 => match peel(lane, 32).kind {
+            ValueKind::Var(Var::Operand(role)) => *offsets = Some(role),
+            _ => return None,
+        },
+        _ => return None,
+    }
+    Some(())
+}
+
+/// An LDS address as the lanes' 32-bit part and a number that is added to it.
+pub fn lds_terms(addr: &Value) -> Option<(Role, &Value)> {
+    let ValueKind::Resize(sum) = &addr.kind else { return None };
+    let ValueKind::Op2(Op2::Add, lanes, number) = &sum.kind else { return None };
+    match peel(lanes, 32).kind {
+        ValueKind::Var(Var::Operand(role)) if sum.hold == Hold::W32 && is_uniform(number) => {
+            Some((role, number))
+        }
+        _ => None,
+    }
+}

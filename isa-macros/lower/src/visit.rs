@@ -1,0 +1,208 @@
+//! The one walk over the lane-loop representation: analyses use [`each_value`] and its like, passes rewrite with
+//! [`each_value_mut`]. The matches are exhaustive.
+
+use crate::ir::*;
+
+macro_rules! parts {
+    ($(#[$doc:meta])* $parts:ident $values:ident $lists:ident $($mutable:ident)?) => {
+        $(#[$doc])*
+        pub fn $parts<'a>(value: &'a $($mutable)? Value, f: &mut dyn FnMut(&'a $($mutable)? Value)) {
+            match &$($mutable)? value.kind {
+                ValueKind::Const(_)
+                | ValueKind::Var(_)
+                | ValueKind::Field(_)
+                | ValueKind::OperandNumber(_)
+                | ValueKind::State(_)
+                | ValueKind::LaneBit(_)
+                | ValueKind::MaskOperand(_)
+                | ValueKind::Scalar { .. }
+                | ValueKind::Loaded { .. }
+                | ValueKind::SimdResult { .. } => {}
+                ValueKind::Element(_, a)
+                | ValueKind::StagedLane { lane: a, .. }
+                | ValueKind::Sgpr { reg: a }
+                | ValueKind::Load { addr: a, .. }
+                | ValueKind::WordAddress(a)
+                | ValueKind::Resize(a)
+                | ValueKind::SignExtend { value: a, .. }
+                | ValueKind::Op1(_, a)
+                | ValueKind::ShlConst(a, _)
+                | ValueKind::ShrConst(a, _)
+                | ValueKind::Saturate { value: a, .. }
+                | ValueKind::FloatBits { value: a, .. }
+                | ValueKind::Conversion(_, a)
+                | ValueKind::Convert { value: a, .. } => f(a),
+                ValueKind::OperandLane { lane: a, index: b, .. }
+                | ValueKind::Vgpr { lane: a, reg: b }
+                | ValueKind::Op2(_, a, b)
+                | ValueKind::Div { a, b, .. }
+                | ValueKind::Shl(a, b)
+                | ValueKind::Shr(a, b)
+                | ValueKind::Sar { value: a, count: b, .. }
+                | ValueKind::Compare { a, b, .. }
+                | ValueKind::LogicalAnd(a, b)
+                | ValueKind::LogicalOr(a, b)
+                | ValueKind::Extract { value: a, lo: b }
+                | ValueKind::Pow { base: a, power: b, .. } => {
+                    f(a);
+                    f(b);
+                }
+                ValueKind::Select(a, b, c) | ValueKind::Insert { old: a, value: b, lo: c, .. } => {
+                    f(a);
+                    f(b);
+                    f(c);
+                }
+                ValueKind::Concat(list) => {
+                    for (a, _) in list {
+                        f(a);
+                    }
+                }
+                ValueKind::Float { args, .. }
+                | ValueKind::SelectBytes(args)
+                | ValueKind::Pure { args, .. }
+                | ValueKind::Control { args, .. } => {
+                    for a in args {
+                        f(a);
+                    }
+                }
+            }
+        }
+
+        /// Calls `f` for the values of a statement itself, not those of statements in it.
+        pub fn $values<'a>(stmt: &'a $($mutable)? Stmt, f: &mut dyn FnMut(&'a $($mutable)? Value)) {
+            match stmt {
+                Stmt::Set(_, a)
+                | Stmt::SetLow { value: a, .. }
+                | Stmt::SetBit(_, a)
+                | Stmt::SetState(_, a)
+                | Stmt::SetScalar { value: a, .. }
+                | Stmt::SetMaskOperand(a)
+                | Stmt::Parts { value: a, .. }
+                | Stmt::SetAddress { addr: a, .. }
+                | Stmt::While { cond: a, .. } => f(a),
+                Stmt::SetElement { index: a, value: b, .. }
+                | Stmt::SetSgpr { reg: a, value: b }
+                | Stmt::Store { addr: a, value: b, .. }
+                | Stmt::Exchange { addr: a, value: b, .. }
+                | Stmt::For { from: a, to: b, .. } => {
+                    f(a);
+                    f(b);
+                }
+                Stmt::SetVgpr { lane, reg, value } => {
+                    f(lane);
+                    f(reg);
+                    f(value);
+                }
+                Stmt::If { arms, .. } => {
+                    for (cond, _) in arms {
+                        f(cond);
+                    }
+                }
+                Stmt::SetStored { address, value, .. } => {
+                    if let Some((_, addr)) = address {
+                        f(addr);
+                    }
+                    f(value);
+                }
+                Stmt::Leave => {}
+                Stmt::Control { args, .. } => {
+                    for a in args {
+                        f(a);
+                    }
+                }
+            }
+        }
+
+        /// Calls `f` for the lists of statements in a statement.
+        pub fn $lists<'a>(stmt: &'a $($mutable)? Stmt, f: &mut dyn FnMut(&'a $($mutable)? Vec<Stmt>)) {
+            match stmt {
+                Stmt::If { arms, otherwise } => {
+                    for (_, body) in arms {
+                        f(body);
+                    }
+                    f(otherwise);
+                }
+                Stmt::For { body, .. } | Stmt::While { body, .. } | Stmt::Parts { parts: body, .. } => f(body),
+                Stmt::Set(..)
+                | Stmt::SetLow { .. }
+                | Stmt::SetElement { .. }
+                | Stmt::SetBit(..)
+                | Stmt::SetState(..)
+                | Stmt::SetVgpr { .. }
+                | Stmt::SetSgpr { .. }
+                | Stmt::SetScalar { .. }
+                | Stmt::SetMaskOperand(_)
+                | Stmt::Store { .. }
+                | Stmt::Exchange { .. }
+                | Stmt::SetStored { .. }
+                | Stmt::SetAddress { .. }
+                | Stmt::Leave
+                | Stmt::Control { .. } => {}
+            }
+        }
+    };
+}
+
+parts! {
+    /// Calls `f` for the operands of a value.
+    parts stmt_values stmt_lists
+}
+
+parts! {
+    /// Calls `f` for the operands of a value.
+    parts_mut stmt_values_mut stmt_lists_mut mut
+}
+
+/// Calls `f` for a value and everything in it, a value before its operands.
+pub fn each_in<'a>(value: &'a Value, f: &mut dyn FnMut(&'a Value)) {
+    f(value);
+    parts(value, &mut |v| each_in(v, f));
+}
+
+/// Calls `f` for every value of a list of statements.
+pub fn each_value<'a>(list: &'a [Stmt], f: &mut dyn FnMut(&'a Value)) {
+    each_stmt(list, &mut |stmt| stmt_values(stmt, &mut |v| each_in(v, f)));
+}
+
+/// Calls `f` for every statement of a list, at any depth.
+pub fn each_stmt<'a>(list: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
+    for stmt in list {
+        f(stmt);
+        stmt_lists(stmt, &mut |inner| each_stmt(inner, f));
+    }
+}
+
+/// Whether `wanted` holds for a value or something in it.
+pub fn any_in(value: &Value, wanted: &dyn Fn(&Value) -> bool) -> bool {
+    let mut found = false;
+    each_in(value, &mut |v| found = found || wanted(v));
+    found
+}
+
+/// Whether `wanted` holds for some value of a list of statements.
+pub fn any_value(list: &[Stmt], wanted: &dyn Fn(&Value) -> bool) -> bool {
+    let mut found = false;
+    each_value(list, &mut |v| found = found || wanted(v));
+    found
+}
+
+/// Whether `wanted` holds for some statement of a list, at any depth.
+pub fn any_stmt(list: &[Stmt], wanted: &dyn Fn(&Stmt) -> bool) -> bool {
+    let mut found = false;
+    each_stmt(list, &mut |s| found = found || wanted(s));
+    found
+}
+
+/// Rewrites a value, its operands first.
+pub fn rewrite(value: &mut Value, f: &mut dyn FnMut(&mut Value)) {
+    parts_mut(value, &mut |v| rewrite(v, f));
+    f(value);
+}
+
+/// Rewrites every value of a list of statements, operands first.
+pub fn each_value_mut(list: &mut [Stmt], f: &mut dyn FnMut(&mut Value)) {
+    for stmt in list {
+        stmt_values_mut(stmt, &mut |v| rewrite(v, f));
+        stmt_lists_mut(stmt, &mut |inner| each_value_mut(inner, f));
+    }
+}
