@@ -235,9 +235,8 @@ fn image_modifiers(
     if !name.starts_with("IMAGE_") {
         return;
     }
-    if name.contains("_BVH") {
-        let used = image::ray_addresses(name, get(fields, "A16") != 0).len();
-        return addresses(used, fields, set, get);
+    if let Some(ray) = image::ray_addresses(name, get(fields, "A16") != 0) {
+        return addresses(ray.len(), fields, set, get);
     }
     if name.contains("_ATOMIC_") || name.contains("_PCK") || name.contains("_GET_") {
         set(fields, "D16", 0);
@@ -308,7 +307,7 @@ fn restrict(
     if name.contains("PERMLANE") {
         set(fields, "OP_SEL", op_sel & 3);
     }
-    if encoding.contains("VOP3P") && asm::modifier::packed_default(name) && sources < 3 {
+    if encoding.contains("VOP3P") && !form.mixed && sources < 3 {
         set(fields, "OP_SEL_HI_2", 1);
     }
     if encoding.contains("DPP16") {

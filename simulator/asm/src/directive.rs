@@ -524,7 +524,7 @@ fn usual(name: &str) -> Memory {
 }
 
 fn encode_nop(reader: &Reader) -> [u8; 4] {
-    let nop = super::parse("s_nop 0", &reader.options, &super::NoSymbols).ok();
+    let nop = super::parse(super::dialect::PADDING, &reader.options, &super::NoSymbols).ok();
     let words = nop.and_then(|p| encode(reader.options.arch, &p.inst).ok());
     words.and_then(|w| w.first().copied()).unwrap_or(0).to_le_bytes()
 }

@@ -4,14 +4,16 @@
 //! the ISA description; what is written here is LLVM's syntax: which operands of a memory instruction share a place, and how
 //! fields that are no operands are spelt.
 
+use super::dialect::{Trait, Traits};
 use super::modifier::{self, Mod};
 use super::names::{TypeNames, names};
 use super::{Options, image};
 use foldhash::HashMap;
-use isa_spec::tables::{ArchTable, Encoding, EntryId, MAX_FIELDS, OperandSig, Role};
+use isa_spec::tables::{ArchTable, Encoding, EntryId, Instruction, MAX_FIELDS, OperandSig, Role};
 use std::sync::OnceLock;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
+use wavesim_isa::operand::{self, Fmt};
 
 /// How one entry is written.
 #[derive(Debug)]
@@ -37,6 +39,9 @@ pub struct Form {
     pub signs: Signs,
     /// Of a vector instruction; others may read what they name.
     pub bus: Option<Bus>,
+    pub traits: Traits,
+    /// Sources are 32-bit floats or halves of registers, as modifiers say (`v_fma_mix_f32`).
+    pub mixed: bool,
 }
 
 /// Signs and absolute values of sources.
@@ -120,9 +125,8 @@ impl Slot {
             Kind::BufferAddr => get("IDXEN") + get("OFFEN"),
             Kind::BufferData => self.size.registers(wave) + get("TFE"),
             Kind::ImageData => {
-                let name = inst.instruction(table).name;
-                let (d16, tfe) = (get("D16") != 0, get("TFE") != 0);
-                image::data_registers(name, self.size.registers(wave), get("DMASK") as u32, d16, tfe)
+                let listed = self.size.registers(wave);
+                image::data_registers(inst, options.arch, listed, get("DMASK") as u32)
             }
             Kind::Export(_) => 1,
             _ => 0,
@@ -257,7 +261,7 @@ pub struct Forms {
 impl Forms {
     #[inline]
     pub fn of(&self, entry: EntryId) -> &Form {
-        self.forms[entry as usize].get_or_init(|| Builder::new(self.arch, entry).form())
+        self.forms[entry as usize].get_or_init(|| Builder::new(self.arch, entry).with_traits().form())
     }
 
     /// Entries of the instruction that is called `name`, lower case.
@@ -268,7 +272,7 @@ impl Forms {
     /// As [`Forms::called`], also by an older name that LLVM still accepts.
     #[inline]
     pub fn known(&self, name: &str) -> Option<&[EntryId]> {
-        let older = || super::alias::candidates(name, self.arch).iter().find_map(|n| self.called(n));
+        let older = || super::dialect::alias::candidates(name, self.arch).iter().find_map(|n| self.called(n));
         self.called(name).or_else(older)
     }
 
@@ -320,6 +324,9 @@ fn build(arch: Arch) -> Forms {
     Forms { arch, forms: table.entries.iter().map(|_| OnceLock::new()).collect(), by_name }
 }
 
+/// The type of a prefetch's scalar offset, which has an operand of its own.
+const PREFETCH_OFFSET: &str = "OPR_SMEM_OFFSET_NOK";
+
 struct Builder {
     arch: Arch,
     table: &'static ArchTable,
@@ -327,6 +334,7 @@ struct Builder {
     name: &'static str,
     encoding: &'static str,
     sig: &'static [OperandSig],
+    traits: Traits,
 }
 
 impl Builder {
@@ -338,9 +346,24 @@ impl Builder {
             table,
             entry,
             name: table.instructions[e.inst as usize].name,
+            traits: Traits::default(),
             encoding: table.encodings[e.enc as usize].name,
             sig: table.signatures[e.sig as usize],
         }
+    }
+
+    fn with_traits(self) -> Builder {
+        Builder { traits: Traits::of(self.name), ..self }
+    }
+
+    fn instruction(&self) -> &'static Instruction {
+        &self.table.instructions[self.table.entries[self.entry as usize].inst as usize]
+    }
+
+    /// The description leaves sources of mixed precision untyped, and those of other packed operations never.
+    fn mixed(&self) -> bool {
+        let plan = operand::plan(self.arch, self.entry);
+        plan.packed && plan.operands.iter().any(|o| o.input && !o.output && o.fmt == Fmt::Bits)
     }
 
     fn form(&self) -> Form {
@@ -348,9 +371,10 @@ impl Builder {
         let mut slots = self.slots();
         let literal = self.field("LITERAL").or(self.field("SIMM32"));
         // Atomics of flat addresses write their result only if they return one; the data of buffer and image atomics is both.
-        let returning = self.name.contains("_ATOMIC_") && self.field_name(slots.first()) == Some("VDST");
+        let atomic = self.instruction().group == "VMEM" && self.instruction().subgroup == "ATOMIC";
+        let returning = atomic && self.field_name(slots.first()) == Some("VDST");
         let returns = if returning { self.field("GLC").or(self.field("TH")) } else { None };
-        if returns.is_some() && self.name.contains("CMPSWAP") {
+        if returns.is_some() && self.traits.has(Trait::PairOfData) {
             // The data is a pair, of which one comes back.
             let data = slots
                 .iter()
@@ -360,36 +384,37 @@ impl Builder {
                 result.size = Size::Bits(bits / 2);
             }
         }
-        if self.name == "S_SETREG_B32" {
+        if self.traits.has(Trait::Reversed) {
             slots.reverse();
         }
         let sources = slots.iter().filter_map(|s| s.source.filter(|n| *n < 3)).map(|n| n + 1).max();
         Form {
-            // The accumulator of a fused operation is its destination.
-            sources: match self.name {
-                "V_FMAC_F16" => 3,
+            sources: match sources {
+                _ if self.traits.has(Trait::OpSelOfAccumulator) => 3,
                 // Two bits that are no sources: fetch inactive lanes, and bounds.
-                name if name.contains("PERMLANE") => 2,
-                _ => sources.unwrap_or(0),
+                _ if self.traits.has(Trait::OpSelOfLanes) => 2,
+                sources => sources.unwrap_or(0),
             },
             entry: self.entry,
             class,
             mnemonic: self.mnemonic(class, slots.is_empty()),
             own_literal: slots.iter().any(|s| s.kind == Kind::Literal),
             slots,
-            mods: Mod::of(self.arch, self.table, self.entry),
+            mods: Mod::of(self.arch, self.entry, self.traits, self.mixed()),
             size_bytes: (self.encoding().bits / 8) as u8,
             start: self.start(),
             literal,
             returns,
             signs: self.signs(),
             bus: self.bus(),
+            traits: self.traits,
+            mixed: self.mixed(),
         }
     }
 
     fn signs(&self) -> Signs {
         let has = |names: &[&str]| names.iter().any(|name| self.field(name).is_some());
-        let untyped = self.untyped();
+        let untyped = self.traits.has(Trait::Untyped);
         let float = |o: &OperandSig| {
             let format = self.table.formats[o.format as usize].name;
             format.trim_start_matches("FMT").contains('F')
@@ -398,30 +423,26 @@ impl Builder {
         let integers = written.enumerate().filter(|(_, o)| !untyped && !float(o));
         Signs {
             neg: has(&["NEG", "SRC0_NEG"]),
-            abs: has(&["ABS", "SRC0_ABS"]),
+            abs: has(&["ABS", "SRC0_ABS"]) || self.mixed(),
             packed: has(&["NEG_HI"]),
             integers: integers.fold(0, |bits, (at, _)| bits | 1 << at),
         }
-    }
-
-    /// Moves and selects of bits, which negate what floats there are.
-    fn untyped(&self) -> bool {
-        self.name.starts_with("V_MOV_B") || self.name.starts_with("V_CNDMASK_B")
     }
 
     fn bus(&self) -> Option<Bus> {
         if !self.encoding.trim_start_matches("ENC_").starts_with("VOP") {
             return None;
         }
-        // The 64-bit shifts have one place.
-        let shift = matches!(self.name, "V_LSHLREV_B64" | "V_LSHRREV_B64" | "V_ASHRREV_I64");
         let read = self.sig.iter().filter(|o| o.input && o.field.is_none());
         let implicit = read.filter_map(|o| match self.table.operand_types[o.ty as usize].name {
             "OPR_VCC" => Some("vcc_lo"),
             ty if ty.ends_with("_M0") => Some("m0"),
             _ => None,
         });
-        Some(Bus { most: if shift { 1 } else { 2 }, implicit: implicit.collect() })
+        Some(Bus {
+            most: if self.traits.has(Trait::OneScalar) { 1 } else { 2 },
+            implicit: implicit.collect(),
+        })
     }
 
     /// Where the encoding says that a source is negated, and that its absolute value is taken.
@@ -429,7 +450,7 @@ impl Builder {
         let Some(source) = source.filter(|s| *s < 3) else { return [None; 2] };
         // Mixed precision keeps the absolute values where packed operations negate the high halves.
         let packed = self.field("NEG_HI").is_some();
-        let mixed = self.name.starts_with("V_FMA_MIX");
+        let mixed = self.mixed();
         let bit = |all: &str, one: &str| {
             let shared = self.field(all).filter(|_| !packed || mixed).map(|field| Bit { field, bit: source });
             let own = || self.field(&format!("SRC{source}_{one}")).map(|field| Bit { field, bit: 0 });
@@ -471,7 +492,7 @@ impl Builder {
     /// LLVM's suffix tells encodings apart where an instruction has several.
     fn mnemonic(&self, class: Class, bare: bool) -> String {
         let name = self.name.to_lowercase();
-        let inst = &self.table.instructions[self.table.entries[self.entry as usize].inst as usize];
+        let inst = self.instruction();
         let has = |prefix: &str| {
             self.table.entries_of(inst).iter().any(|e| {
                 let encoding = self.table.encodings[e.enc as usize].name;
@@ -479,8 +500,7 @@ impl Builder {
             })
         };
         let short = has("VOP1") || has("VOP2") || has("VOPC");
-        // LLVM has no 64-bit form of it, so the short one has no suffix.
-        let long = has("VOP3") && self.name != "V_READFIRSTLANE_B32";
+        let long = has("VOP3") && !self.traits.has(Trait::ShortOnly);
         let suffix = match class {
             _ if bare => "",
             Class::E32 if long => "_e32",
@@ -494,8 +514,7 @@ impl Builder {
 
     fn slots(&self) -> Vec<Slot> {
         let mut slots: Vec<Slot> = self.sig.iter().filter_map(|o| self.slot(o)).collect();
-        if self.name == "S_ENDPGM" {
-            // Not an operand of the description, but a field that LLVM writes.
+        if self.traits.has(Trait::OptionalImmediate) {
             let constant = Constant::Int16;
             let (kind, field, size) = (Kind::Imm(Imm::Optional), self.field("SIMM16"), Size::Bits(16));
             slots.push(Slot { kind, field, size, constant, unsigned: true, ..self.unsigned_slot(0) });
@@ -512,7 +531,7 @@ impl Builder {
             let slot = Slot { kind, field, ..self.unsigned_slot(slots.first().map_or(0, |s| s.ty)) };
             slots.insert(1.min(slots.len()), slot);
         }
-        if family == "SMEM" && self.name.contains("PREFETCH") {
+        if family == "SMEM" && self.sig.iter().any(|o| self.type_name(o) == PREFETCH_OFFSET) {
             // Base, offset, scalar offset, length.
             slots.sort_by_key(|s| match self.field_name(Some(s)) {
                 Some("SBASE") => 0,
@@ -565,7 +584,7 @@ impl Builder {
             (_, _, None) | (_, "OPR_EXEC", _) => return None,
             (_, _, Some("LITERAL" | "SIMM32")) => Kind::Literal,
             ("SMEM", _, Some("IOFFSET")) => Kind::Imm(Imm::Offset),
-            ("SMEM", _, Some("SOFFSET")) if !self.name.contains("PREFETCH") => Kind::ScalarOffset,
+            ("SMEM", ty, Some("SOFFSET")) if ty != PREFETCH_OFFSET => Kind::ScalarOffset,
             ("SMEM", "OPR_SIMM5" | "OPR_SIMM8", _) => Kind::Imm(Imm::Small),
             ("FLAT" | "GLOBAL", _, Some("ADDR" | "VADDR")) => Kind::FlatAddr,
             ("GLOBAL", _, Some("SADDR")) => Kind::FlatBase,
@@ -584,13 +603,14 @@ impl Builder {
             (_, "OPR_WAITCNT_DEPCTR" | "OPR_WAIT_ALU", _) => Kind::Imm(Imm::Depctr),
             (_, "OPR_DELAY", _) => Kind::Imm(Imm::Delay),
             (_, "OPR_VERSION", _) => Kind::Imm(Imm::Version),
-            (_, _, Some("SIMM16")) => Kind::Imm(self.simm16()),
+            (_, _, Some("SIMM16")) if self.traits.has(Trait::DecimalImmediate) => Kind::Imm(Imm::Small),
+            (_, _, Some("SIMM16")) => Kind::Imm(Imm::Hex),
             _ => Kind::Value,
         };
         let mask = format.ends_with("_M64");
         let matrix = format.contains("WMMA_DC")
-            || self.name.starts_with("GLOBAL_LOAD_TR_") && field == Some("VDST")
-            || format.contains("WMMA_AB") && self.arch == Arch::Rdna4 && self.name.starts_with("V_");
+            || self.traits.has(Trait::MatrixLoad) && field == Some("VDST")
+            || format.contains("WMMA_AB") && self.arch == Arch::Rdna4 && self.encoding.contains("VOP3P");
         let size = match o.size_bits {
             _ if mask => Size::Mask,
             bits if matrix => Size::Matrix(bits),
@@ -621,7 +641,7 @@ impl Builder {
                 | Constant::PackedF16
                 | Constant::PackedBf16
         );
-        let signed = float || self.untyped();
+        let signed = float || self.traits.has(Trait::Untyped);
         let unsigned = format == "FMT_NUM_U16";
         Some(Slot {
             kind,
@@ -640,11 +660,15 @@ impl Builder {
 
     /// What LLVM takes the operand for. Where the description says 16 bits of which a 32-bit operand is read, constants have 32.
     fn constant(&self, format: &str, size: u16, source: Option<u8>) -> Constant {
-        let shift = matches!(self.name, "V_ALIGNBIT_B32" | "V_ALIGNBYTE_B32");
-        let class = self.name.contains("_CLASS_F16") && source == Some(1) && self.encoding.contains("VOP3");
+        let second = self.traits.has(Trait::WideSecondSource) && self.encoding.contains("VOP3");
+        let wide = match source {
+            Some(1) => second,
+            Some(2) => self.traits.has(Trait::WideThirdSource),
+            _ => false,
+        };
         match Constant::of(format, size) {
-            _ if self.name.starts_with("V_FMA_MIX") => Constant::Mixed,
-            _ if shift && source == Some(2) || class => Constant::Int32,
+            _ if self.mixed() => Constant::Mixed,
+            _ if wide => Constant::Int32,
             Constant::Int16 if self.encoding.contains("SOP") => Constant::Int32,
             Constant::F16 if self.encoding.contains("SOP1") => Constant::F32,
             _ if format.ends_with("FP8") || format.ends_with("BF8") => Constant::Int32,
@@ -652,25 +676,8 @@ impl Builder {
         }
     }
 
-    /// LLVM writes some 16-bit immediates in decimal while they are small, others always in hex.
-    fn simm16(&self) -> Imm {
-        const SMALL: [&str; 14] = [
-            "S_NOP",
-            "S_SETKILL",
-            "S_SETHALT",
-            "S_SLEEP",
-            "S_SETPRIO",
-            "S_TRAP",
-            "S_INCPERFLEVEL",
-            "S_DECPERFLEVEL",
-            "S_DENORM_MODE",
-            "S_BARRIER_WAIT",
-            "S_BARRIER_LEAVE",
-            "S_SET_GPR_IDX_MODE",
-            "S_ICACHE_INV",
-            "S_ENDPGM",
-        ];
-        if SMALL.contains(&self.name) { Imm::Small } else { Imm::Hex }
+    fn type_name(&self, o: &OperandSig) -> &'static str {
+        self.table.operand_types[o.ty as usize].name
     }
 
     fn encoding(&self) -> &'static Encoding {
@@ -710,7 +717,7 @@ impl Builder {
         if self.encoding.contains("DPP8") {
             set("SRC0", modifier::DPP8);
         }
-        if modifier::packed_default(self.name) && self.encoding.contains("VOP3P") {
+        if self.encoding.contains("VOP3P") && !self.mixed() {
             set("OP_SEL_HI", 3);
             set("OP_SEL_HI_2", 1);
         }
@@ -730,7 +737,7 @@ impl Builder {
         if self.encoding == "ENC_MIMG_NSA" {
             out.extend(self.field("NSA").map(|f| (f, 1)));
         }
-        if self.name.starts_with("IMAGE_BVH") {
+        if self.instruction().subgroup == "BVH" {
             let mut set = |name: &str, value: u32| out.extend(self.field(name).map(|f| (f, value)));
             set("DMASK", 15);
             set("UNORM", 1);

@@ -3,14 +3,19 @@
 //! Addresses are, in this order: offset, bias or depth reference, gradients, coordinates, and level of detail or clamp (ISA manuals,
 //! *Image Addressing*). The name says which there are, DIM how many coordinates.
 
+use super::dialect::{RAYS, Trait};
+use super::form::forms;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+
 /// Coordinates and gradients of each dimension, by the value of DIM.
 const COORDINATES: [u16; 8] = [1, 2, 3, 3, 2, 3, 3, 4];
 const GRADIENTS: [u16; 8] = [2, 4, 6, 4, 2, 4, 4, 4];
 
 /// Registers of addresses. `name` is the instruction's, upper case.
 pub fn address_registers(name: &str, dim: u32, a16: bool) -> u16 {
-    if name.starts_with("IMAGE_BVH") {
-        return ray_addresses(name, a16).iter().sum();
+    if let Some(ray) = ray_addresses(name, a16) {
+        return ray.iter().sum();
     }
     let dim = dim as usize & 7;
     let parts: Vec<&str> = name.split('_').collect();
@@ -31,32 +36,23 @@ pub fn address_registers(name: &str, dim: u32, a16: bool) -> u16 {
     extra + gradients + coordinates
 }
 
-/// A ray: node, extent, origin, direction, inverse of it; sizes in registers.
-pub fn ray_addresses(name: &str, a16: bool) -> Vec<u16> {
-    match name {
-        // Direction and its inverse are packed.
-        "IMAGE_BVH_INTERSECT_RAY" if a16 => vec![1, 1, 3, 3],
-        "IMAGE_BVH64_INTERSECT_RAY" if a16 => vec![2, 1, 3, 3],
-        "IMAGE_BVH_INTERSECT_RAY" => vec![1, 1, 3, 3, 3],
-        "IMAGE_BVH64_INTERSECT_RAY" => vec![2, 1, 3, 3, 3],
-        // Node, extent and mask, origin, direction, offset or offsets.
-        "IMAGE_BVH_DUAL_INTERSECT_RAY" => vec![2, 2, 3, 3, 2],
-        _ => vec![2, 2, 3, 3, 1],
-    }
+/// Of an instruction that intersects a ray: the addresses' sizes in registers.
+pub fn ray_addresses(name: &str, a16: bool) -> Option<&'static [u16]> {
+    let (_, wide, packed) = RAYS.iter().find(|ray| ray.0 == name)?;
+    Some(if a16 { packed } else { wide })
 }
 
-/// Whether DMASK names the one channel that is read of several texels or samples.
-pub fn one_channel(name: &str) -> bool {
-    name.starts_with("IMAGE_GATHER4") || name.starts_with("IMAGE_MSAA_LOAD")
-}
-
-/// Registers of data.
-pub fn data_registers(name: &str, listed: u16, dmask: u32, d16: bool, tfe: bool) -> u16 {
-    if name.starts_with("IMAGE_BVH") {
+/// Registers of data, where the description lists `listed`.
+pub fn data_registers(inst: &Inst, arch: Arch, listed: u16, dmask: u32) -> u16 {
+    let table = arch.table();
+    let set = |field: &str| inst.field(table, field).is_some_and(|value| value != 0);
+    let subgroup = inst.instruction(table).subgroup;
+    if subgroup == "BVH" {
         return listed;
     }
     // Four texels, or samples, of one channel.
-    let components = if one_channel(name) { 4 } else { dmask.count_ones().max(1) as u16 };
-    let packed = d16 && !name.contains("ATOMIC");
-    (if packed { components.div_ceil(2) } else { components }) + u16::from(tfe)
+    let one_channel = forms(arch).of(inst.entry).traits.has(Trait::OneChannel);
+    let components = if one_channel { 4 } else { dmask.count_ones().max(1) as u16 };
+    let packed = set("D16") && subgroup != "ATOMIC";
+    (if packed { components.div_ceil(2) } else { components }) + u16::from(set("TFE"))
 }

@@ -7,12 +7,13 @@
 //!
 //! [`check`] is for who has the operands' slots at hand, [`check_decoded`] for an instruction as it stands.
 
+use super::dialect::Trait;
 use super::error::{AsmError, Span};
 use super::form::{Form, Kind, Slot, forms};
 use super::matching::half_slots;
 use super::names::LITERAL;
 use super::{OddPairs, Options};
-use isa_spec::tables::EntryId;
+use isa_spec::tables::{EntryId, OperandSig};
 use smallvec::SmallVec;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
@@ -92,7 +93,11 @@ pub fn check_decoded(inst: &Inst, options: &Options) -> Result<(), Illegal> {
 /// A scalar load of dwords.
 pub fn loads_words(inst: &Inst, arch: Arch) -> bool {
     let table = arch.table();
-    inst.encoding(table).name == "ENC_SMEM" && inst.instruction(table).name.contains("_LOAD_B")
+    let of = inst.instruction(table);
+    // Bytes and halves are numbers; dwords are untyped.
+    let untyped = |o: &OperandSig| table.formats[o.format as usize].name == "FMT_ANY";
+    let sig = table.signatures[inst.entry(table).sig as usize];
+    (of.group, of.subgroup) == ("SMEM", "LOAD") && sig.iter().any(|o| o.output && untyped(o))
 }
 
 /// Bits of a scalar load's immediate offset that hardware ignores (RDNA ISA manuals, *Scalar Memory*: "the two LSBs are ignored and treated
@@ -207,7 +212,10 @@ fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Il
     let arch = options.arch;
     let table = arch.table();
     if options.wave != 32 {
-        return Err(Illegal::new("dual issue", "dual instructions are for waves of 32 lanes".to_string()));
+        return Err(Illegal::new(
+            "dual issue in wave64",
+            "dual instructions are for waves of 32 lanes".to_string(),
+        ));
     }
     let parity = |name: &str| inst.field(table, name).unwrap_or(0) & 1;
     if parity("VDSTX") == parity("VDSTY") {
@@ -215,9 +223,8 @@ fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Il
         let result = y.iter().position(|s| s.source == Some(3)).map(|at| (1, at));
         return Err(Illegal { operand: result, ..Illegal::new("dual issue", message) });
     }
-    let name = |entry: EntryId| table.instructions[table.entries[entry as usize].inst as usize].name;
-    let is_move = |entry: EntryId| name(entry) == "V_DUAL_MOV_B32";
-    if arch == Arch::Rdna4 && is_move(inst.entry) && is_move(inst.entry_y) {
+    let any_bank = |entry: EntryId| forms(arch).of(entry).traits.has(Trait::AnyBank);
+    if arch == Arch::Rdna4 && any_bank(inst.entry) && any_bank(inst.entry_y) {
         return Ok(());
     }
     let (x, y) = (sources(inst, x), sources(inst, y));

@@ -23,11 +23,10 @@
 //!
 //! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here knows where a field's bits lie.
 
-pub mod absent;
-pub mod alias;
 mod conditional;
 pub mod constant;
 pub mod descriptor;
+pub mod dialect;
 mod directive;
 pub mod error;
 pub mod expand;

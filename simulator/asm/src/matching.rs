@@ -1,6 +1,8 @@
 //! A line against the forms of its instruction: what each operand is, and the instruction that comes of it.
 
 use super::constant::{self, Encoded};
+use super::dialect::Trait;
+use super::dialect::symbols::{OTHER_FILES, OTHER_REGISTERS};
 use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
 use super::form::{Bit, Class, Form, Imm, Kind, Size, Slot, forms, without_suffix};
@@ -93,7 +95,7 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
     let (bare, _) = without_suffix(name);
     if forms(options.arch).called(bare).is_some() {
         let error = AsmError::new(span, format!("`{bare}` has no such form in {arch}"));
-        return match super::absent::help(name, options.arch) {
+        return match super::dialect::absent::help(name, options.arch) {
             Some(help) => error.help(help),
             None => error,
         };
@@ -104,7 +106,7 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
         .map(|a| a.name())
         .collect();
     let error = AsmError::new(span, format!("{arch} has no instruction `{name}`"));
-    if let Some(help) = super::absent::help(bare, options.arch) {
+    if let Some(help) = super::dialect::absent::help(bare, options.arch) {
         return error.help(help);
     }
     if !elsewhere.is_empty() {
@@ -309,7 +311,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 Mod::DppCtrl { .. } => "its lane movement (DPP), as in quad_perm:[0,1,2,3] or row_shl:1",
                 Mod::Dpp8 { .. } => "its lane movement (DPP), as in dpp8:[7,6,5,4,3,2,1,0]",
                 Mod::Dim { .. } => "its dimension, as in dim:SQ_RSRC_IMG_2D",
-                Mod::Flag { name: "gds", .. } if global_share(self.name()) => "`gds`",
+                Mod::Flag { name: "gds", .. } if form.traits.has(Trait::GlobalDataShare) => "`gds`",
                 _ => continue,
             };
             if !given(own) {
@@ -326,14 +328,10 @@ impl<'a, 't> Matcher<'a, 't> {
                 return Err(AsmError::new(m.span, message).help(rule));
             }
         }
-        if image::one_channel(self.name()) && self.get("DMASK").count_ones() != 1 {
+        if form.traits.has(Trait::OneChannel) && self.get("DMASK").count_ones() != 1 {
             return Err(AsmError::new(line.span, "`dmask:` chooses one channel here: one bit of four"));
         }
         Ok(())
-    }
-
-    fn name(&self) -> &'static str {
-        self.inst.instruction(self.options.arch.table()).name
     }
 
     fn wrong_return(&self, returns: bool) -> AsmError {
@@ -481,10 +479,10 @@ impl<'a, 't> Matcher<'a, 't> {
                 self.value(slot, operand, count)?;
             }
             Kind::ImageData => {
-                let name = self.inst.instruction(self.options.arch.table()).name;
                 let listed = slot.size.registers(wave);
-                let (dmask, d16, tfe) = (self.get("DMASK"), self.get("D16") != 0, self.get("TFE") != 0);
-                self.value(slot, operand, image::data_registers(name, listed, dmask, d16, tfe))?;
+                let dmask = self.get("DMASK");
+                let count = image::data_registers(&self.inst, self.options.arch, listed, dmask);
+                self.value(slot, operand, count)?;
             }
             Kind::ImageAddr => self.image_address(slot, operand)?,
             Kind::Target => {
@@ -851,7 +849,10 @@ impl<'a, 't> Matcher<'a, 't> {
         let width = fields.iter().find(|f| f.name == name).map_or(21, |f| f.width());
         let line = self.line;
         // Offsets into a buffer count up; RDNA 4 has 24 bits that LLVM reads as signed all the same.
-        let unsigned = field == "OFFSET" && self.name().starts_with("S_BUFFER_");
+        let buffer = |s: &Slot| {
+            s.field.is_some_and(|f| fields[f as usize].name == "SBASE") && s.size == Size::Bits(128)
+        };
+        let unsigned = field == "OFFSET" && self.form.slots.iter().any(buffer);
         let check = |value: i64, span: Span| {
             let (min, max) = (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1);
             let min = if unsigned { 0 } else { min };
@@ -904,11 +905,7 @@ impl<'a, 't> Matcher<'a, 't> {
             Value::List(regs) => regs.clone(),
             _ => return Err(self.wrong(slot, operand)),
         };
-        let sizes = if name.starts_with("IMAGE_BVH") {
-            image::ray_addresses(name, a16)
-        } else {
-            vec![1; total as usize]
-        };
+        let sizes = image::ray_addresses(name, a16).map_or_else(|| vec![1; total as usize], <[u16]>::to_vec);
         let wrong = |want: String| AsmError::new(operand.span, format!("the addresses are {want}"));
         if places.len() == 1 {
             let [reg] = regs.as_slice() else {
@@ -1007,11 +1004,6 @@ impl<'a, 't> Matcher<'a, 't> {
 /// Attributes are from 0 to this (RDNA ISA manuals, *Parameter Interpolation*).
 const LAST_ATTRIBUTE: u32 = 32;
 
-/// Instructions that exist for the global data share alone.
-fn global_share(name: &str) -> bool {
-    name.starts_with("DS_GWS_") || name.ends_with("_GS_REG_RTN")
-}
-
 /// A constant with the signs of an encoding that has no bits for them applied, as LLVM does for floats.
 fn folded<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
     use super::form::Constant;
@@ -1060,10 +1052,10 @@ fn expression(operand: &Operand) -> Option<Expr> {
 
 /// Names of registers that other processors have, and LLVM takes for no symbol.
 fn reserved(word: &str) -> bool {
-    const NAMES: [&str; 3] = ["xnack_mask", "tba", "tma"];
     let bare = word.strip_suffix(".l").or(word.strip_suffix(".h")).unwrap_or(word);
-    let number = bare.strip_prefix("acc").or(bare.strip_prefix('a')).unwrap_or_default();
-    let accumulator = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-    let half = |name| name == bare || bare.strip_suffix("_lo").or(bare.strip_suffix("_hi")) == Some(name);
-    accumulator || NAMES.into_iter().any(half)
+    let number = OTHER_FILES.iter().find_map(|file| bare.strip_prefix(file)).unwrap_or_default();
+    let numbered = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    let half =
+        |name: &str| name == bare || bare.strip_suffix("_lo").or(bare.strip_suffix("_hi")) == Some(name);
+    numbered || OTHER_REGISTERS.into_iter().any(half)
 }

@@ -1,7 +1,7 @@
 //! Modifiers of matrix products and of dot products of 8-bit floats, which choose no halves of their sources: what is left of OP_SEL,
 //! OP_SEL_HI, NEG, NEG_HI and CLAMP follows from the data formats of their operands (ISA manuals, *Wave Matrix Multiply Accumulate*).
 
-use isa_spec::tables::{ArchTable, EntryId};
+use isa_spec::tables::EntryId;
 use wavesim_isa::arch::Arch;
 
 /// The modifiers that such an instruction has a use for.
@@ -20,7 +20,8 @@ pub struct Modifiers {
 
 impl Modifiers {
     /// `None` for other instructions.
-    pub fn of(arch: Arch, table: &ArchTable, entry: EntryId) -> Option<Modifiers> {
+    pub fn of(arch: Arch, entry: EntryId) -> Option<Modifiers> {
+        let table = arch.table();
         let e = &table.entries[entry as usize];
         let fields = table.encodings[e.enc as usize].fields;
         let operand = |name: &str| {

@@ -1,10 +1,12 @@
 //! Modifiers: what stands after the operands. One table of them, read in both directions.
 
+use super::dialect::symbols::{ATOMIC_HINTS, DIMS, DPP, FORMATS, HINTS, LOAD_HINTS, SCOPES, STORE_HINTS};
+use super::dialect::{Trait, Traits};
 use super::error::{AsmError, suggest};
 use super::matrix::Modifiers;
 use super::operand::{ArgValue, Modifier, ModifierValue};
 use super::{Options, swizzle};
-use isa_spec::tables::{ArchTable, EntryId};
+use isa_spec::tables::EntryId;
 use std::fmt::Write as _;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
@@ -106,72 +108,10 @@ pub enum ThKind {
 /// Every source has a bit.
 const ALL_SOURCES: u8 = 7;
 
-/// Whether a packed operation takes the high halves unless told otherwise. Mixed precision does not.
-pub fn packed_default(name: &str) -> bool {
-    !name.starts_with("V_FMA_MIX")
-}
-
-/// 64-bit operations whose 16-bit operands LLVM selects by `op_sel:`; others it writes as `v1.h`.
-fn has_op_sel(name: &str) -> bool {
-    const NAMES: [&str; 42] = [
-        "V_FMAC_F16",
-        "V_MAD_U16",
-        "V_FMA_F16",
-        "V_MIN3_I16",
-        "V_MIN3_U16",
-        "V_MAX3_I16",
-        "V_MAX3_U16",
-        "V_MED3_I16",
-        "V_MED3_U16",
-        "V_MAD_I16",
-        "V_DIV_FIXUP_F16",
-        "V_MAD_U32_U16",
-        "V_MAD_I32_I16",
-        "V_PERMLANE16_B32",
-        "V_PERMLANEX16_B32",
-        "V_ADD_NC_U16",
-        "V_ADD_NC_I16",
-        "V_PACK_B32_F16",
-        "V_CVT_PK_NORM_I16_F16",
-        "V_CVT_PK_NORM_U16_F16",
-        "V_MIN3_F16",
-        "V_MAX3_F16",
-        "V_MED3_F16",
-        "V_SUB_NC_U16",
-        "V_SUB_NC_I16",
-        "V_DOT2_F16_F16",
-        "V_DOT2_BF16_BF16",
-        "V_MIN3_NUM_F16",
-        "V_MAX3_NUM_F16",
-        "V_MED3_NUM_F16",
-        "V_MINIMUM3_F16",
-        "V_MAXIMUM3_F16",
-        "V_MINIMUMMAXIMUM_F16",
-        "V_MAXIMUMMINIMUM_F16",
-        "V_PERMLANE16_VAR_B32",
-        "V_PERMLANEX16_VAR_B32",
-        "V_CVT_PK_FP8_F32",
-        "V_CVT_PK_BF8_F32",
-        "V_CVT_PK_F32_FP8",
-        "V_CVT_PK_F32_BF8",
-        "V_CVT_SR_PK_F16_F32",
-        "V_CVT_SR_PK_BF16_F32",
-    ];
-    NAMES.contains(&name) || name.starts_with("V_INTERP_")
-}
-
-/// Bits of OP_SEL by which conversions choose a byte of their source or result (LLVM's `byte_sel`).
-fn byte_bits(name: &str) -> Option<[u8; 2]> {
-    match name {
-        "V_CVT_F32_FP8" | "V_CVT_F32_BF8" => Some([1, 0]),
-        "V_CVT_SR_FP8_F32" | "V_CVT_SR_BF8_F32" => Some([2, 3]),
-        _ => None,
-    }
-}
-
 impl Mod {
     /// The modifiers of an entry, in the order in which LLVM prints them.
-    pub fn of(arch: Arch, table: &ArchTable, entry: EntryId) -> Vec<Mod> {
+    pub fn of(arch: Arch, entry: EntryId, traits: Traits, mixed: bool) -> Vec<Mod> {
+        let table = arch.table();
         let e = &table.entries[entry as usize];
         let encoding = &table.encodings[e.enc as usize];
         let inst = &table.instructions[e.inst as usize];
@@ -188,33 +128,37 @@ impl Mod {
             }
         };
         let packed = encoding.name.contains("VOP3P");
-        let matrix = Modifiers::of(arch, table, entry);
+        let matrix = Modifiers::of(arch, entry);
         let halves = matrix.is_none_or(|m| m.halves);
         if let Some(bits) = matrix.and_then(|m| m.index_bits) {
             mods.extend(field("OP_SEL").map(|field| Mod::IndexKey { field, bits }));
         } else if let Some(at) = field("OP_SEL").filter(|_| halves) {
-            if let Some(bits) = byte_bits(inst.name) {
-                mods.push(Mod::Byte { field: at, bits });
+            if traits.has(Trait::ByteOfSource) {
+                mods.push(Mod::Byte { field: at, bits: [1, 0] });
+            } else if traits.has(Trait::ByteOfResult) {
+                mods.push(Mod::Byte { field: at, bits: [2, 3] });
             } else {
                 // LLVM 19 names halves of registers where later versions have the modifier.
-                let printed = packed || has_op_sel(inst.name);
+                let lanes = traits.has(Trait::OpSelOfLanes);
+                let printed =
+                    packed || lanes || traits.has(Trait::OpSel) || traits.has(Trait::OpSelOfAccumulator);
                 if printed || table.signatures[e.sig as usize].iter().any(|o| o.size_bits == 16) {
-                    let dest = !packed && !inst.name.contains("PERMLANE");
+                    let dest = !packed && !lanes;
                     mods.push(Mod::Bits { name: "op_sel", field: at, of: ALL_SOURCES, dest, printed });
                 }
             }
         }
         if let (Some(at), Some(third), true) = (field("OP_SEL_HI"), field("OP_SEL_HI_2"), halves) {
-            mods.push(Mod::OpSelHi { field: at, third, ones: packed_default(inst.name) });
+            mods.push(Mod::OpSelHi { field: at, third, ones: !mixed });
         }
-        if packed && packed_default(inst.name) {
+        if packed && !mixed {
             let signs = matrix.map_or([ALL_SOURCES; 2], |m| [m.neg, m.neg_hi]);
             for (name, f, of) in [("neg_lo", "NEG", signs[0]), ("neg_hi", "NEG_HI", signs[1])] {
                 let bits = |field| Mod::Bits { name, field, of, dest: false, printed: true };
                 mods.extend(field(f).filter(|_| of != 0).map(bits));
             }
         }
-        if inst.name.starts_with("V_INTERP_") {
+        if encoding.name == "ENC_VINTERP" {
             mods.insert(0, Mod::Flag { name: "clamp", field: field("CLAMP").unwrap_or(0) });
         } else if matrix.is_none_or(|m| m.clamp) {
             flag(&mut mods, "clamp", "CLAMP");
@@ -240,15 +184,18 @@ impl Mod {
         number(&mut mods, "wait_vm_vsrc", "WAIT_VM_VSRC", Style::Always);
         flag(&mut mods, "done", "DONE");
         flag(&mut mods, "row_en", "ROW_EN");
-        if inst.name.starts_with("TBUFFER") {
+        if traits.has(Trait::TypedBuffer) {
             mods.extend(field("FORMAT").map(|field| Mod::Format { field }));
         }
         flag(&mut mods, "idxen", "IDXEN");
         flag(&mut mods, "offen", "OFFEN");
         let scalar = encoding.name == "ENC_SMEM";
+        let buffer = ["ENC_MUBUF", "ENC_MTBUF", "ENC_VBUFFER"].contains(&encoding.name);
         // Cache operations have nothing to modify; the scope of RDNA 4's is what they are about.
-        let bare = table.signatures[e.sig as usize].is_empty();
-        if bare && (scalar || inst.name.starts_with("BUFFER_GL")) {
+        let operands = table.signatures[e.sig as usize];
+        let bare = operands.is_empty();
+        let reads_only = !bare && operands.iter().all(|o| !o.output);
+        if bare && (scalar || encoding.name == "ENC_MUBUF") {
             return Vec::new();
         }
         // Write-backs and invalidations of RDNA 4 have the encoding of addresses, and none.
@@ -270,15 +217,16 @@ impl Mod {
             }
         }
         if let (Some(low), Some(high)) = (field("OFFSET0"), field("OFFSET1")) {
-            if inst.name.contains("_2ADDR_") {
+            if traits.has(Trait::TwoOffsets) {
                 number(&mut mods, "offset0", "OFFSET0", Style::Decimal);
                 number(&mut mods, "offset1", "OFFSET1", Style::Decimal);
             } else {
-                mods.push(Mod::Offset16 { low, high, swizzle: inst.name == "DS_SWIZZLE_B32" });
+                mods.push(Mod::Offset16 { low, high, swizzle: traits.has(Trait::Swizzle) });
             }
         }
         flag(&mut mods, "gds", "GDS");
-        if !inst.name.starts_with("IMAGE_BVH") {
+        let ray = inst.subgroup == "BVH";
+        if !ray {
             number(&mut mods, "dmask", "DMASK", Style::Hex);
             mods.extend(field("DIM").map(|field| Mod::Dim { field }));
             flag(&mut mods, "unorm", "UNORM");
@@ -287,23 +235,23 @@ impl Mod {
         flag(&mut mods, "slc", "SLC");
         flag(&mut mods, "dlc", "DLC");
         if let (Some(field), Some(scope)) = (field("TH"), field("SCOPE"))
-            && !inst.name.contains("_PREFETCH_")
-            && !inst.name.contains("_ATC_PROBE")
+            && (!scalar || inst.subgroup == "LOAD")
         {
-            let kind = match inst.name {
-                n if n.contains("_ATOMIC_") => ThKind::Atomic,
-                n if n.contains("_STORE") => ThKind::Store,
+            let kind = match inst.subgroup {
+                "ATOMIC" => ThKind::Atomic,
+                _ if reads_only => ThKind::Store,
                 _ => ThKind::Load,
             };
             mods.push(Mod::Th { field, scope, kind });
             mods.push(Mod::Scope { field: scope });
         }
-        if !inst.name.starts_with("IMAGE_BVH") {
+        if !ray {
             flag(&mut mods, "r128", "R128");
         }
         flag(&mut mods, "a16", "A16");
         // Pages that are missing are reported where something is read.
-        if !["BUFFER_STORE_", "BUFFER_ATOMIC_"].iter().any(|part| inst.name.contains(part)) {
+        let writes = reads_only || inst.subgroup == "ATOMIC";
+        if !(buffer && writes) {
             flag(&mut mods, "tfe", "TFE");
         }
         flag(&mut mods, "lwe", "LWE");
@@ -612,17 +560,6 @@ pub const DPP8: u32 = 233;
 /// Source code that says that a DPP16 word follows.
 pub const DPP16: u32 = 250;
 
-/// Lane movements: name, first code, how many codes, the number that the first code stands for.
-const DPP: [(&str, u32, u32, u32); 7] = [
-    ("row_shl", 0x101, 15, 1),
-    ("row_shr", 0x111, 15, 1),
-    ("row_ror", 0x121, 15, 1),
-    ("row_mirror", 0x140, 1, 0),
-    ("row_half_mirror", 0x141, 1, 0),
-    ("row_share", 0x150, 16, 0),
-    ("row_xmask", 0x160, 16, 0),
-];
-
 /// Whether a modifier makes the instruction one of data-parallel primitives.
 pub fn is_dpp(name: &str) -> bool {
     matches!(name, "quad_perm" | "dpp8" | "row_mask" | "bank_mask" | "bound_ctrl" | "fi" | "dpp_ctrl")
@@ -659,13 +596,6 @@ fn dpp_ctrl(m: &Modifier) -> Result<u32, AsmError> {
         _ => Err(wrong(format!("a number from {from} to {}", from + count - 1))),
     }
 }
-
-/// Image dimensions, by the value of DIM (ISA manuals, *Image Dimension*).
-pub const DIMS: [&str; 8] = ["1D", "2D", "3D", "CUBE", "1D_ARRAY", "2D_ARRAY", "2D_MSAA", "2D_MSAA_ARRAY"];
-
-const SCOPES: [&str; 4] = ["SCOPE_CU", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS"];
-
-const HINTS: [&str; 8] = ["RT", "NT", "HT", "", "NT_RT", "RT_NT", "NT_HT", "NT_WB"];
 
 fn th_name(th: u32, scope: u32, kind: ThKind) -> String {
     let system = scope == 3;
@@ -708,49 +638,10 @@ fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
     if word == "TH_DEFAULT" {
         return Ok(0);
     }
-    let (prefix, names): (&str, &[(&str, u32)]) = match kind {
-        ThKind::Load => (
-            "TH_LOAD_",
-            &[
-                ("DEFAULT", 0),
-                ("RT", 0),
-                ("NT", 1),
-                ("HT", 2),
-                ("LU", 3),
-                ("BYPASS", 3),
-                ("NT_RT", 4),
-                ("RT_NT", 5),
-                ("NT_HT", 6),
-            ],
-        ),
-        ThKind::Store => (
-            "TH_STORE_",
-            &[
-                ("DEFAULT", 0),
-                ("RT", 0),
-                ("NT", 1),
-                ("HT", 2),
-                ("RT_WB", 3),
-                ("BYPASS", 3),
-                ("NT_RT", 4),
-                ("RT_NT", 5),
-                ("NT_HT", 6),
-                ("NT_WB", 7),
-            ],
-        ),
-        ThKind::Atomic => (
-            "TH_ATOMIC_",
-            &[
-                ("DEFAULT", 0),
-                ("RT", 0),
-                ("RETURN", 1),
-                ("RT_RETURN", 1),
-                ("NT", 2),
-                ("NT_RETURN", 3),
-                ("CASCADE_RT", 4),
-                ("CASCADE_NT", 6),
-            ],
-        ),
+    let (prefix, names) = match kind {
+        ThKind::Load => ("TH_LOAD_", LOAD_HINTS),
+        ThKind::Store => ("TH_STORE_", STORE_HINTS),
+        ThKind::Atomic => ("TH_ATOMIC_", ATOMIC_HINTS),
     };
     let short = word.strip_prefix(prefix).unwrap_or("");
     let found = names.iter().find(|(n, _)| *n == short).map(|(_, value)| *value);
@@ -765,74 +656,6 @@ fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
         }
     })
 }
-
-/// Unified buffer formats by number (ISA manuals, *Buffer Image format*).
-const FORMATS: [&str; 64] = [
-    "INVALID",
-    "8_UNORM",
-    "8_SNORM",
-    "8_USCALED",
-    "8_SSCALED",
-    "8_UINT",
-    "8_SINT",
-    "16_UNORM",
-    "16_SNORM",
-    "16_USCALED",
-    "16_SSCALED",
-    "16_UINT",
-    "16_SINT",
-    "16_FLOAT",
-    "8_8_UNORM",
-    "8_8_SNORM",
-    "8_8_USCALED",
-    "8_8_SSCALED",
-    "8_8_UINT",
-    "8_8_SINT",
-    "32_UINT",
-    "32_SINT",
-    "32_FLOAT",
-    "16_16_UNORM",
-    "16_16_SNORM",
-    "16_16_USCALED",
-    "16_16_SSCALED",
-    "16_16_UINT",
-    "16_16_SINT",
-    "16_16_FLOAT",
-    "10_11_11_FLOAT",
-    "11_11_10_FLOAT",
-    "10_10_10_2_UNORM",
-    "10_10_10_2_SNORM",
-    "10_10_10_2_UINT",
-    "10_10_10_2_SINT",
-    "2_10_10_10_UNORM",
-    "2_10_10_10_SNORM",
-    "2_10_10_10_USCALED",
-    "2_10_10_10_SSCALED",
-    "2_10_10_10_UINT",
-    "2_10_10_10_SINT",
-    "8_8_8_8_UNORM",
-    "8_8_8_8_SNORM",
-    "8_8_8_8_USCALED",
-    "8_8_8_8_SSCALED",
-    "8_8_8_8_UINT",
-    "8_8_8_8_SINT",
-    "32_32_UINT",
-    "32_32_SINT",
-    "32_32_FLOAT",
-    "16_16_16_16_UNORM",
-    "16_16_16_16_SNORM",
-    "16_16_16_16_USCALED",
-    "16_16_16_16_SSCALED",
-    "16_16_16_16_UINT",
-    "16_16_16_16_SINT",
-    "16_16_16_16_FLOAT",
-    "32_32_32_UINT",
-    "32_32_32_SINT",
-    "32_32_32_FLOAT",
-    "32_32_32_32_UINT",
-    "32_32_32_32_SINT",
-    "32_32_32_32_FLOAT",
-];
 
 /// The format that is meant if none is given: `8_UNORM`.
 pub const DEFAULT_FORMAT: u32 = 1;

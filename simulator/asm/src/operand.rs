@@ -2,6 +2,7 @@
 //!
 //! [`parse_line`] is the entry. What an operand may be where, [`matching`](super::matching) says.
 
+use super::dialect::symbols::FLAGS;
 use super::error::{AsmError, Span};
 use super::expr::{self, Expr, Symbols};
 use super::scan::{DIGIT, Number, START, Scanner, class, end_of};
@@ -114,37 +115,6 @@ pub enum ModifierValue<'t> {
     List(Vec<ArgValue<'t>>),
     /// `offset:swizzle(…)`
     Call(Box<Call<'t>>),
-}
-
-/// Names that stand alone as modifiers. Whether an instruction takes one is decided later.
-fn is_flag(name: &str) -> bool {
-    matches!(
-        name,
-        "glc"
-            | "slc"
-            | "dlc"
-            | "scc_flag"
-            | "offen"
-            | "idxen"
-            | "addr64"
-            | "lds"
-            | "tfe"
-            | "lwe"
-            | "unorm"
-            | "r128"
-            | "a16"
-            | "d16"
-            | "gds"
-            | "clamp"
-            | "done"
-            | "row_en"
-            | "vm"
-            | "compr"
-            | "da"
-            | "high"
-            | "row_mirror"
-            | "row_half_mirror"
-    )
 }
 
 /// Registers that have a name and not a number, 32 bits each.
@@ -413,8 +383,8 @@ fn item<'t>(
             return Ok(());
         }
         // A symbol may be called like a flag.
-        let denied = name.strip_prefix("no").is_some_and(is_flag);
-        let flag = denied || is_flag(name);
+        let denied = name.strip_prefix("no").is_some_and(|name| FLAGS.contains(&name));
+        let flag = denied || FLAGS.contains(&name);
         let symbol = || (comma || line.operands.is_empty()) && symbols.value(name).is_some();
         if (valued || flag) && !(flag && symbol()) {
             line.modifiers.push(modifier(s, name, span, valued, symbols)?);
@@ -461,7 +431,7 @@ fn modifier<'t>(
     symbols: &dyn Symbols,
 ) -> Result<Modifier<'t>, AsmError> {
     if !valued {
-        let denied = name.strip_prefix("no").filter(|name| is_flag(name));
+        let denied = name.strip_prefix("no").filter(|name| FLAGS.contains(name));
         let value = if denied.is_some() { ModifierValue::No } else { ModifierValue::None };
         return Ok(Modifier { name: denied.unwrap_or(name), value, span, value_span: span });
     }

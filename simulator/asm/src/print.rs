@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::constant;
+use super::dialect::Trait;
 use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
 use super::matching::half_slots;
 use super::names::{LITERAL, names};
@@ -156,7 +157,7 @@ impl Printer<'_> {
         let Some(source) = slot.source.filter(|s| *s < 3) else { return text };
         let has = |field: &str| self.inst.field(self.options.arch.table(), field);
         let packed = has("NEG_HI").is_some();
-        let mixed = packed && self.name().starts_with("V_FMA_MIX");
+        let mixed = self.form.mixed;
         let bit = |whole: &str, single: &str| {
             let whole = has(whole).filter(|_| !packed || mixed).map(|v| v >> source & 1 != 0);
             whole
@@ -188,7 +189,7 @@ impl Printer<'_> {
             // Operations that LLVM knows with halves alone name the low one too.
             Some(name)
                 if sixteen
-                    && matches!(self.name(), "V_MOV_B16" | "V_SWAP_B16")
+                    && self.form.traits.has(Trait::LowHalfNamed)
                     && name.starts_with('v')
                     && !name.contains('_') =>
             {
@@ -296,11 +297,8 @@ impl Printer<'_> {
         if places == 1 {
             return self.unsigned(slot, total, self.raw(slot));
         }
-        let sizes = if self.name().starts_with("IMAGE_BVH") {
-            image::ray_addresses(self.name(), a16)
-        } else {
-            vec![1; total as usize]
-        };
+        let ray = image::ray_addresses(self.name(), a16);
+        let sizes = ray.map_or_else(|| vec![1; total as usize], <[u16]>::to_vec);
         let own = sizes.len().min(places);
         let mut left = total;
         let mut list = Vec::new();

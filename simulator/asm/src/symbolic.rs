@@ -4,10 +4,14 @@
 
 use super::error::{AsmError, Span, suggest};
 use super::operand::{Arg, ArgValue, Call, Operand, STRUCTURE, Value};
+use crate::dialect::symbols::{
+    COUNTERS, DELAYS, HWREG_NAMES, HWREG_NUMBERS, MESSAGES, VERSION_BITS, VERSIONS,
+};
 use isa_spec::tables::{OperandType, Part};
 use smallvec::SmallVec;
 use std::fmt::Write as _;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
 
 fn operand_type(arch: Arch, ty: u8) -> &'static OperandType {
     &arch.table().operand_types[ty as usize]
@@ -15,6 +19,15 @@ fn operand_type(arch: Arch, ty: u8) -> &'static OperandType {
 
 fn part(ty: &'static OperandType, name: &str) -> Option<&'static Part> {
     ty.parts.iter().find(|p| p.name == name)
+}
+
+/// A part of an instruction's partitioned operand, as the counters of a wait: its value, and the greatest one.
+pub fn part_of(inst: &Inst, arch: Arch, name: &str) -> Option<(u32, u32)> {
+    let table = arch.table();
+    table.signatures[inst.entry(table).sig as usize].iter().find_map(|o| {
+        let part = part(operand_type(arch, o.ty), name)?;
+        Some((part.get(inst.fields[o.field? as usize]), part.max()))
+    })
 }
 
 impl PartExt for Part {
@@ -105,9 +118,6 @@ fn unknown<'a>(name: &str, span: Span, known: impl Iterator<Item = &'a str>) -> 
 
 // Waits for counters.
 
-/// Part of `OPR_WAITCNT` and LLVM's name, in the order of printing.
-const COUNTERS: [(&str, &str); 3] = [("VM", "vmcnt"), ("EXP", "expcnt"), ("LGKM", "lgkmcnt")];
-
 pub fn print_waitcnt(arch: Arch, ty: u8, value: u32) -> String {
     let ty = operand_type(arch, ty);
     let mut out = String::new();
@@ -191,9 +201,6 @@ pub fn parse_depctr(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, Asm
 
 // Delays.
 
-/// Part of `OPR_DELAY` and LLVM's name, in the order of printing.
-const DELAYS: [(&str, &str); 3] = [("INSTID0", "instid0"), ("INSTSKIP", "instskip"), ("INSTID1", "instid1")];
-
 pub fn print_delay(arch: Arch, ty: u8, value: u32) -> String {
     let ty = operand_type(arch, ty);
     let mut out = Vec::new();
@@ -239,33 +246,6 @@ pub fn parse_delay(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
 }
 
 // Hardware registers.
-
-/// What LLVM calls the registers that the ISA description names otherwise or not at all.
-const HWREG_NAMES: [(&[Arch], u32, &str); 8] = [
-    (&[Arch::Rdna3, Arch::Rdna35], 20, "FLAT_SCR_LO"),
-    (&[Arch::Rdna3, Arch::Rdna35], 21, "FLAT_SCR_HI"),
-    (&[Arch::Rdna3, Arch::Rdna35], 29, "SHADER_CYCLES"),
-    (&[Arch::Rdna4], 7, "IB_STS"),
-    (&[Arch::Rdna4], 29, "SHADER_CYCLES_LO"),
-    (&[Arch::Rdna4], 30, "SHADER_CYCLES_HI"),
-    (&[Arch::Rdna4], 31, "DVGPR_ALLOC_LO"),
-    (&[Arch::Rdna4], 32, "DVGPR_ALLOC_HI"),
-];
-
-/// Registers of the description that LLVM has no name for, and prints as numbers.
-const HWREG_NUMBERS: [&str; 11] = [
-    "hw_reg_pc_lo",
-    "hw_reg_pc_hi",
-    "hw_reg_ib_dbg1",
-    "hw_reg_flush_ib",
-    "hw_reg_shader_tba_lo",
-    "hw_reg_shader_tba_hi",
-    "hw_reg_pops_packer",
-    "hw_reg_sched_mode",
-    "hw_reg_ib_sts2",
-    "hw_reg_shader_tma_lo",
-    "hw_reg_shader_tma_hi",
-];
 
 /// The description's name as LLVM spells it: RDNA 4's `hw_reg_wave_mode` is HW_REG_MODE.
 fn llvm_hwreg(name: &str) -> String {
@@ -365,13 +345,6 @@ fn named_parts<'t>(call: &Call<'t>) -> Result<Vec<Arg<'t>>, AsmError> {
 
 // Messages.
 
-/// Messages that LLVM knows besides those of the description.
-const MESSAGES: [(&[Arch], u32, &str); 3] = [
-    (&[Arch::Rdna3, Arch::Rdna35], 5, "MSG_STALL_WAVE_GEN"),
-    (&[Arch::Rdna3, Arch::Rdna35], 6, "MSG_HALT_WAVES"),
-    (&[Arch::Rdna4], 135, "MSG_RTN_GET_SE_AID_ID"),
-];
-
 /// `MSG_ILLEGAL` has no name in LLVM.
 fn llvm_message(name: &str) -> String {
     let upper = name.to_uppercase();
@@ -434,11 +407,6 @@ pub fn parse_sendmsg(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> 
 }
 
 // Microcode versions.
-
-const VERSIONS: [(&str, u32); 4] =
-    [("UC_VERSION_GFX7", 0), ("UC_VERSION_GFX10", 4), ("UC_VERSION_GFX11", 6), ("UC_VERSION_GFX12", 9)];
-const VERSION_BITS: [(&str, u32); 3] =
-    [("UC_VERSION_W64_BIT", 0x2000), ("UC_VERSION_W32_BIT", 0x4000), ("UC_VERSION_MDP_BIT", 0x8000)];
 
 /// The value of a symbol that every file knows.
 pub fn predefined(name: &str) -> Option<i64> {

@@ -7,7 +7,7 @@
 //!   has renamed are the assembler's matter.
 
 use super::constant::{Constants, Wrong};
-use super::rules;
+use super::{portable, rules};
 use isa_spec::diag;
 use isa_spec::tables::EntryId;
 use wavesim_array::Num;
@@ -364,45 +364,15 @@ impl Machine<'_> {
         }
     }
 
-    /// `s_waitcnt` and `s_barrier` in RDNA 4's words.
+    /// An instruction that RDNA 4 has split, in its words.
     fn portable(&self, text: &str, mnemonic: &str, base: usize) -> Result<Option<Vec<String>>, Wrong> {
         let name = &lower(mnemonic)[..];
-        if !matches!(name, "s_waitcnt" | "s_waitcnt_vscnt" | "s_barrier") {
+        if !portable::is_old(name) {
             return Ok(None);
         }
-        // What the waits mean is read with the tables of an architecture that has them.
-        let old = Machine { arch: Arch::Rdna3, ..*self };
-        let table = Arch::Rdna3.table();
-        let read = || old.one(text, mnemonic, forms(old.arch).resolve(name), base);
-        let simm16 = || read().map(|p| p.inst.field(table, "SIMM16").unwrap_or(0));
-        Ok(Some(match name {
-            "s_waitcnt" => {
-                let value = simm16()?;
-                // RDNA 3 manual, *S_WAITCNT*: vmcnt in bits 15:10, lgkmcnt in 9:4, expcnt in 2:0; all ones wait for nothing.
-                let (vm, lgkm, exp) = (value >> 10 & 63, value >> 4 & 63, value & 7);
-                let mut parts = Vec::new();
-                if vm != 63 {
-                    parts.extend(["load", "sample", "bvh"].map(|kind| {
-                        format!("s_wait_{kind}cnt {}", vm.min(if kind == "bvh" { 7 } else { 63 }))
-                    }));
-                }
-                if lgkm != 63 {
-                    parts.extend(["ds", "km"].map(|kind| {
-                        format!("s_wait_{kind}cnt {}", lgkm.min(if kind == "km" { 31 } else { 63 }))
-                    }));
-                }
-                if exp != 7 {
-                    parts.push(format!("s_wait_expcnt {exp}"));
-                }
-                if parts.is_empty() { vec!["s_nop 0".to_string()] } else { parts }
-            }
-            "s_waitcnt_vscnt" => vec![format!("s_wait_storecnt {}", simm16()? & 63)],
-            "s_barrier" => {
-                read()?;
-                vec!["s_barrier_signal -1".to_string(), "s_barrier_wait -1".to_string()]
-            }
-            _ => return Ok(None),
-        }))
+        let old = Machine { arch: portable::OLD, ..*self };
+        let read = old.one(text, mnemonic, forms(old.arch).resolve(name), base)?;
+        Ok(Some(portable::lines(name, &read.inst)))
     }
 }
 

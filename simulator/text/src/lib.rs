@@ -13,6 +13,7 @@ pub mod constant;
 pub mod header;
 pub mod instruction;
 pub mod lex;
+mod portable;
 pub mod print;
 pub mod rules;
 

@@ -98,7 +98,7 @@ pub fn encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> R
                 false => "its encodings don't support modifiers",
             });
         }
-        if operand.abs && !any(|s| s.abs) && !name.starts_with("v_fma_mix") {
+        if operand.abs && !any(|s| s.abs) {
             return refuse(match any(|s| s.packed) {
                 true => "packed instructions have bits for neg only",
                 false => "VINTERP supports neg only",

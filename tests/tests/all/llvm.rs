@@ -445,7 +445,7 @@ fn opcodes_without_an_instruction(arch: Arch, each: usize) -> Vec<Vec<u32>> {
 /// No instruction of LLVM's is overlooked: those that the ISA descriptions lack are listed, and nothing else.
 #[test]
 fn instructions_that_llvm_alone_has_are_listed() {
-    use wavesim::asm::absent::ABSENT;
+    use wavesim::asm::dialect::absent::ABSENT;
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/llvm-differences.md");
     let document = std::fs::read_to_string(document).unwrap();
     for arch in Arch::RDNA {

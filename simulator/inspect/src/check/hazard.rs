@@ -176,10 +176,6 @@ fn undeclared(arch: Arch, effects: &Effects, declared: Registers) -> Option<(&'s
 
 /// What is wrong with an instruction as it stands.
 fn wrong(inst: &Inst, arch: Arch, wave_size: u32) -> Option<(&'static str, String)> {
-    let dual = (inst.entry_y as usize) < arch.table().entries.len();
-    if dual && wave_size == 64 {
-        return Some(("dual issue in wave64", "dual-issue instructions exist in wave32 only".to_string()));
-    }
     if arch.machine().is_some() {
         return None;
     }
@@ -209,5 +205,9 @@ mod tests {
             let inst = asm::parse(text, &options, &NoSymbols).unwrap().inst;
             assert_eq!(wrong(&inst, Arch::Rdna3, 32).map(|w| w.0), kind, "{text}");
         }
+        let dual = "v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v5, v2";
+        let inst = asm::parse(dual, &options, &NoSymbols).unwrap().inst;
+        assert_eq!(wrong(&inst, Arch::Rdna3, 32), None);
+        assert_eq!(wrong(&inst, Arch::Rdna3, 64).map(|w| w.0), Some("dual issue in wave64"));
     }
 }

@@ -1,0 +1,213 @@
+//! LLVM's dialect: what its syntax says of single instructions, or of families of them. The assembler names instructions nowhere else.
+//!
+//! Operands, fields, formats and functional groups come from the ISA description. Here stands what is LLVM's choice, and what the
+//! description does not say. All of it is tables:
+//!
+//! - [`TRAITS`]: properties of instructions.
+//! - [`alias`]: other names of instructions.
+//! - [`absent`]: instructions of LLVM's that the descriptions do not have.
+//! - [`symbols`]: names of values, as those of hardware registers and messages.
+
+pub mod absent;
+pub mod alias;
+pub mod symbols;
+
+/// A property of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Trait {
+    /// Operands are written in the reverse order of the description's.
+    Reversed,
+    /// SIMM16, which is no operand of the description, is written unless it is 0.
+    OptionalImmediate,
+    /// SIMM16 is written in decimal while it is an inline integer; others are always written in hex.
+    DecimalImmediate,
+    /// The data of an atomic is a pair, of which one value comes back.
+    PairOfData,
+    /// Registers are loaded for a matrix, which the lanes of a wave share.
+    MatrixLoad,
+    /// Moves bits, which may be those of a float: signs and absolute values mean something (ISA manuals, V_MOV_B32, V_CNDMASK_B32).
+    Untyped,
+    /// Reads one scalar value at most (ISA manuals, *VALU: Operands*).
+    OneScalar,
+    /// Constants of the third source have 32 bits, though the description says that 16 are read.
+    WideThirdSource,
+    /// As [`Trait::WideThirdSource`], of the second source in the long encodings.
+    WideSecondSource,
+    /// LLVM has no long encoding of it, so that the short one has no suffix.
+    ShortOnly,
+    /// Halves of 16-bit operands are chosen by `op_sel:`, and not by names of registers.
+    OpSel,
+    /// As [`Trait::OpSel`], with a bit for the accumulator.
+    OpSelOfAccumulator,
+    /// OP_SEL does not choose halves: it has two bits that say which lanes are read.
+    OpSelOfLanes,
+    /// LLVM names the low half of 16-bit operands too.
+    LowHalfNamed,
+    /// OP_SEL chooses the byte that is read: `byte_sel:`.
+    ByteOfSource,
+    /// OP_SEL chooses the byte that is written.
+    ByteOfResult,
+    /// A buffer with a `format:`.
+    TypedBuffer,
+    /// Two offsets of 8 bits: `offset0:` and `offset1:`.
+    TwoOffsets,
+    /// The offset is a pattern of lanes.
+    Swizzle,
+    /// Exists for the global data share alone: `gds` has to be there.
+    GlobalDataShare,
+    /// DMASK names the one channel that is read of several texels or samples.
+    OneChannel,
+    /// As the halves of a dual instruction, two of them read any registers of each other's banks (RDNA 4).
+    AnyBank,
+}
+
+use Trait::*;
+
+/// Which instructions have a property. `*` stands for any characters.
+pub const TRAITS: &[(Trait, &[&str])] = &[
+    (Reversed, &["S_SETREG_B32"]),
+    (OptionalImmediate, &["S_ENDPGM"]),
+    (
+        DecimalImmediate,
+        &[
+            "S_BARRIER_LEAVE",
+            "S_BARRIER_WAIT",
+            "S_DECPERFLEVEL",
+            "S_DENORM_MODE",
+            "S_ICACHE_INV",
+            "S_INCPERFLEVEL",
+            "S_NOP",
+            "S_SETHALT",
+            "S_SETKILL",
+            "S_SETPRIO",
+            "S_SLEEP",
+            "S_TRAP",
+        ],
+    ),
+    (PairOfData, &["*_ATOMIC_CMPSWAP*"]),
+    (MatrixLoad, &["GLOBAL_LOAD_TR_*"]),
+    (Untyped, &["V_MOV_B*", "V_CNDMASK_B*"]),
+    (OneScalar, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),
+    (WideThirdSource, &["V_ALIGNBIT_B32", "V_ALIGNBYTE_B32"]),
+    (WideSecondSource, &["V_CMP_CLASS_F16", "V_CMPX_CLASS_F16"]),
+    (ShortOnly, &["V_READFIRSTLANE_B32"]),
+    (
+        OpSel,
+        &[
+            "V_ADD_NC_I16",
+            "V_ADD_NC_U16",
+            "V_CVT_PK_BF8_F32",
+            "V_CVT_PK_F32_BF8",
+            "V_CVT_PK_F32_FP8",
+            "V_CVT_PK_FP8_F32",
+            "V_CVT_PK_NORM_I16_F16",
+            "V_CVT_PK_NORM_U16_F16",
+            "V_DIV_FIXUP_F16",
+            "V_DOT2_BF16_BF16",
+            "V_DOT2_F16_F16",
+            "V_FMA_F16",
+            "V_INTERP_*",
+            "V_MAD_I16",
+            "V_MAD_I32_I16",
+            "V_MAD_U16",
+            "V_MAD_U32_U16",
+            "V_MAX3_*16",
+            "V_MAXIMUM3_F16",
+            "V_MAXIMUMMINIMUM_F16",
+            "V_MED3_*16",
+            "V_MIN3_*16",
+            "V_MINIMUM3_F16",
+            "V_MINIMUMMAXIMUM_F16",
+            "V_PACK_B32_F16",
+            "V_SUB_NC_I16",
+            "V_SUB_NC_U16",
+        ],
+    ),
+    (OpSelOfAccumulator, &["V_FMAC_F16"]),
+    (OpSelOfLanes, &["V_PERMLANE*16*"]),
+    (LowHalfNamed, &["V_MOV_B16", "V_SWAP_B16"]),
+    (ByteOfSource, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
+    (ByteOfResult, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32"]),
+    (TypedBuffer, &["TBUFFER_*"]),
+    (TwoOffsets, &["*_2ADDR_*"]),
+    (Swizzle, &["DS_SWIZZLE_B32"]),
+    (GlobalDataShare, &["DS_GWS_*", "*_GS_REG_RTN"]),
+    (OneChannel, &["IMAGE_GATHER4*", "IMAGE_MSAA_LOAD*"]),
+    (AnyBank, &["V_DUAL_MOV_B32"]),
+];
+
+/// The properties of one instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traits(u32);
+
+impl Traits {
+    /// Of the instruction with this name, upper case.
+    pub fn of(name: &str) -> Traits {
+        let own = TRAITS.iter().filter(|(_, names)| names.iter().any(|pattern| matches(pattern, name)));
+        Traits(own.fold(0, |bits, (t, _)| bits | 1 << *t as u32))
+    }
+
+    #[inline]
+    pub fn has(self, t: Trait) -> bool {
+        self.0 >> t as u32 & 1 != 0
+    }
+}
+
+/// Addresses of instructions that intersect rays, in registers each; behind them those with A16, which packs direction and inverse.
+/// Node, extent (and mask), origin, direction, inverse of it (or offsets).
+pub const RAYS: [(&str, &[u16], &[u16]); 4] = [
+    ("IMAGE_BVH_INTERSECT_RAY", &[1, 1, 3, 3, 3], &[1, 1, 3, 3]),
+    ("IMAGE_BVH64_INTERSECT_RAY", &[2, 1, 3, 3, 3], &[2, 1, 3, 3]),
+    ("IMAGE_BVH_DUAL_INTERSECT_RAY", &[2, 2, 3, 3, 2], &[2, 2, 3, 3, 2]),
+    ("IMAGE_BVH8_INTERSECT_RAY", &[2, 2, 3, 3, 1], &[2, 2, 3, 3, 1]),
+];
+
+/// What sections of code are padded with.
+pub const PADDING: &str = "s_nop 0";
+
+/// Whether `*` in the pattern can stand for something that makes it the name.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(left) = name.strip_prefix(start) else { return false };
+    let ends = left.char_indices().map(|(at, _)| at).chain([left.len()]);
+    ends.into_iter().any(|at| matches(rest, &left[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wavesim_isa::arch::Arch;
+
+    /// No row is without effect.
+    #[test]
+    fn every_name_is_an_instruction() {
+        let names: Vec<&str> =
+            Arch::RDNA.into_iter().flat_map(|a| a.table().instructions).map(|i| i.name).collect();
+        let found = |pattern: &str| names.iter().any(|name| matches(pattern, name));
+        for (t, patterns) in TRAITS {
+            for pattern in *patterns {
+                assert!(found(pattern), "{t:?}: {pattern}");
+            }
+        }
+        for (name, ..) in RAYS {
+            assert!(found(name), "{name}");
+        }
+    }
+
+    /// Every property is one of the table's, once.
+    #[test]
+    fn every_property_has_one_row() {
+        let rows: Vec<u8> = TRAITS.iter().map(|(t, _)| *t as u8).collect();
+        assert_eq!(rows, (0..=AnyBank as u8).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn stars_stand_for_anything() {
+        assert!(matches("V_*_B*", "V_MOV_B32"));
+        assert!(matches("A*", "A"));
+        assert!(matches("*_2ADDR_*", "DS_LOAD_2ADDR_B32"));
+        assert!(!matches("V_MAX3_*16", "V_MAX3_F32"));
+        assert!(!matches("V_MOV", "V_MOV_B32"));
+    }
+}

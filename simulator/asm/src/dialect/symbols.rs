@@ -1,0 +1,213 @@
+//! LLVM's names of values: parts of immediates, lane movements, dimensions, hints, formats, flags.
+
+use wavesim_isa::arch::Arch;
+
+/// Part of `OPR_WAITCNT` and LLVM's name, in the order of printing.
+pub const COUNTERS: [(&str, &str); 3] = [("VM", "vmcnt"), ("EXP", "expcnt"), ("LGKM", "lgkmcnt")];
+
+/// Part of `OPR_DELAY` and LLVM's name, in the order of printing.
+pub const DELAYS: [(&str, &str); 3] =
+    [("INSTID0", "instid0"), ("INSTSKIP", "instskip"), ("INSTID1", "instid1")];
+
+/// What LLVM calls the registers that the ISA description names otherwise or not at all.
+pub const HWREG_NAMES: [(&[Arch], u32, &str); 8] = [
+    (&[Arch::Rdna3, Arch::Rdna35], 20, "FLAT_SCR_LO"),
+    (&[Arch::Rdna3, Arch::Rdna35], 21, "FLAT_SCR_HI"),
+    (&[Arch::Rdna3, Arch::Rdna35], 29, "SHADER_CYCLES"),
+    (&[Arch::Rdna4], 7, "IB_STS"),
+    (&[Arch::Rdna4], 29, "SHADER_CYCLES_LO"),
+    (&[Arch::Rdna4], 30, "SHADER_CYCLES_HI"),
+    (&[Arch::Rdna4], 31, "DVGPR_ALLOC_LO"),
+    (&[Arch::Rdna4], 32, "DVGPR_ALLOC_HI"),
+];
+
+/// Registers of the description that LLVM has no name for, and prints as numbers.
+pub const HWREG_NUMBERS: [&str; 11] = [
+    "hw_reg_pc_lo",
+    "hw_reg_pc_hi",
+    "hw_reg_ib_dbg1",
+    "hw_reg_flush_ib",
+    "hw_reg_shader_tba_lo",
+    "hw_reg_shader_tba_hi",
+    "hw_reg_pops_packer",
+    "hw_reg_sched_mode",
+    "hw_reg_ib_sts2",
+    "hw_reg_shader_tma_lo",
+    "hw_reg_shader_tma_hi",
+];
+
+/// Messages that LLVM knows besides those of the description.
+pub const MESSAGES: [(&[Arch], u32, &str); 3] = [
+    (&[Arch::Rdna3, Arch::Rdna35], 5, "MSG_STALL_WAVE_GEN"),
+    (&[Arch::Rdna3, Arch::Rdna35], 6, "MSG_HALT_WAVES"),
+    (&[Arch::Rdna4], 135, "MSG_RTN_GET_SE_AID_ID"),
+];
+
+/// Versions of microcode, by number.
+pub const VERSIONS: [(&str, u32); 4] =
+    [("UC_VERSION_GFX7", 0), ("UC_VERSION_GFX10", 4), ("UC_VERSION_GFX11", 6), ("UC_VERSION_GFX12", 9)];
+
+/// Bits beside a version.
+pub const VERSION_BITS: [(&str, u32); 3] =
+    [("UC_VERSION_W64_BIT", 0x2000), ("UC_VERSION_W32_BIT", 0x4000), ("UC_VERSION_MDP_BIT", 0x8000)];
+
+/// Lane movements: name, first code, how many codes, the number that the first code stands for.
+pub const DPP: [(&str, u32, u32, u32); 7] = [
+    ("row_shl", 0x101, 15, 1),
+    ("row_shr", 0x111, 15, 1),
+    ("row_ror", 0x121, 15, 1),
+    ("row_mirror", 0x140, 1, 0),
+    ("row_half_mirror", 0x141, 1, 0),
+    ("row_share", 0x150, 16, 0),
+    ("row_xmask", 0x160, 16, 0),
+];
+
+/// Image dimensions, by the value of DIM (ISA manuals, *Image Dimension*).
+pub const DIMS: [&str; 8] = ["1D", "2D", "3D", "CUBE", "1D_ARRAY", "2D_ARRAY", "2D_MSAA", "2D_MSAA_ARRAY"];
+
+/// Scopes of coherence, by the value of SCOPE.
+pub const SCOPES: [&str; 4] = ["SCOPE_CU", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS"];
+
+/// Temporal hints of loads and stores, by the value of TH; the one without a name depends on the scope.
+pub const HINTS: [&str; 8] = ["RT", "NT", "HT", "", "NT_RT", "RT_NT", "NT_HT", "NT_WB"];
+
+/// What `th:` may say of a load, behind `TH_LOAD_`.
+pub const LOAD_HINTS: &[(&str, u32)] = &[
+    ("DEFAULT", 0),
+    ("RT", 0),
+    ("NT", 1),
+    ("HT", 2),
+    ("LU", 3),
+    ("BYPASS", 3),
+    ("NT_RT", 4),
+    ("RT_NT", 5),
+    ("NT_HT", 6),
+];
+
+/// Of a store, behind `TH_STORE_`.
+pub const STORE_HINTS: &[(&str, u32)] = &[
+    ("DEFAULT", 0),
+    ("RT", 0),
+    ("NT", 1),
+    ("HT", 2),
+    ("RT_WB", 3),
+    ("BYPASS", 3),
+    ("NT_RT", 4),
+    ("RT_NT", 5),
+    ("NT_HT", 6),
+    ("NT_WB", 7),
+];
+
+/// Of an atomic, behind `TH_ATOMIC_`.
+pub const ATOMIC_HINTS: &[(&str, u32)] = &[
+    ("DEFAULT", 0),
+    ("RT", 0),
+    ("RETURN", 1),
+    ("RT_RETURN", 1),
+    ("NT", 2),
+    ("NT_RETURN", 3),
+    ("CASCADE_RT", 4),
+    ("CASCADE_NT", 6),
+];
+
+/// Unified buffer formats by number (ISA manuals, *Buffer Image format*).
+pub const FORMATS: [&str; 64] = [
+    "INVALID",
+    "8_UNORM",
+    "8_SNORM",
+    "8_USCALED",
+    "8_SSCALED",
+    "8_UINT",
+    "8_SINT",
+    "16_UNORM",
+    "16_SNORM",
+    "16_USCALED",
+    "16_SSCALED",
+    "16_UINT",
+    "16_SINT",
+    "16_FLOAT",
+    "8_8_UNORM",
+    "8_8_SNORM",
+    "8_8_USCALED",
+    "8_8_SSCALED",
+    "8_8_UINT",
+    "8_8_SINT",
+    "32_UINT",
+    "32_SINT",
+    "32_FLOAT",
+    "16_16_UNORM",
+    "16_16_SNORM",
+    "16_16_USCALED",
+    "16_16_SSCALED",
+    "16_16_UINT",
+    "16_16_SINT",
+    "16_16_FLOAT",
+    "10_11_11_FLOAT",
+    "11_11_10_FLOAT",
+    "10_10_10_2_UNORM",
+    "10_10_10_2_SNORM",
+    "10_10_10_2_UINT",
+    "10_10_10_2_SINT",
+    "2_10_10_10_UNORM",
+    "2_10_10_10_SNORM",
+    "2_10_10_10_USCALED",
+    "2_10_10_10_SSCALED",
+    "2_10_10_10_UINT",
+    "2_10_10_10_SINT",
+    "8_8_8_8_UNORM",
+    "8_8_8_8_SNORM",
+    "8_8_8_8_USCALED",
+    "8_8_8_8_SSCALED",
+    "8_8_8_8_UINT",
+    "8_8_8_8_SINT",
+    "32_32_UINT",
+    "32_32_SINT",
+    "32_32_FLOAT",
+    "16_16_16_16_UNORM",
+    "16_16_16_16_SNORM",
+    "16_16_16_16_USCALED",
+    "16_16_16_16_SSCALED",
+    "16_16_16_16_UINT",
+    "16_16_16_16_SINT",
+    "16_16_16_16_FLOAT",
+    "32_32_32_UINT",
+    "32_32_32_SINT",
+    "32_32_32_FLOAT",
+    "32_32_32_32_UINT",
+    "32_32_32_32_SINT",
+    "32_32_32_32_FLOAT",
+];
+
+/// Names that stand alone as modifiers. Whether an instruction takes one is decided later.
+pub const FLAGS: [&str; 24] = [
+    "glc",
+    "slc",
+    "dlc",
+    "scc_flag",
+    "offen",
+    "idxen",
+    "addr64",
+    "lds",
+    "tfe",
+    "lwe",
+    "unorm",
+    "r128",
+    "a16",
+    "d16",
+    "gds",
+    "clamp",
+    "done",
+    "row_en",
+    "vm",
+    "compr",
+    "da",
+    "high",
+    "row_mirror",
+    "row_half_mirror",
+];
+
+/// Registers of other processors, by names that LLVM takes for no symbol; `_lo` and `_hi` are their halves.
+pub const OTHER_REGISTERS: [&str; 3] = ["xnack_mask", "tba", "tma"];
+
+/// Files of numbered registers that other processors have.
+pub const OTHER_FILES: [&str; 2] = ["acc", "a"];

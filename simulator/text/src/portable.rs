@@ -1,0 +1,68 @@
+//! Instructions of RDNA 3 that kernels in this format may use on RDNA 4, which has several instead: waits, and the barrier. One table.
+
+use wavesim_asm::symbolic;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+
+/// The architecture whose instructions these are.
+pub const OLD: Arch = Arch::Rdna3;
+
+/// What an instruction becomes.
+enum Instead {
+    /// These lines.
+    Lines(&'static [&'static str]),
+    /// For each counter that is waited for (its part of the operand): the instructions, each with the greatest count that it waits for.
+    Waits(&'static [(&'static str, &'static [(&'static str, u32)])]),
+    /// An instruction with the same count, of as many bits as this.
+    Count(&'static str, u32),
+}
+
+const INSTEAD: [(&str, Instead); 3] = [
+    ("s_barrier", Instead::Lines(&["s_barrier_signal -1", "s_barrier_wait -1"])),
+    ("s_waitcnt_vscnt", Instead::Count("s_wait_storecnt", 6)),
+    (
+        "s_waitcnt",
+        Instead::Waits(&[
+            ("VM", &[("s_wait_loadcnt", 63), ("s_wait_samplecnt", 63), ("s_wait_bvhcnt", 7)]),
+            ("LGKM", &[("s_wait_dscnt", 63), ("s_wait_kmcnt", 31)]),
+            ("EXP", &[("s_wait_expcnt", 7)]),
+        ]),
+    ),
+];
+
+/// Stands for a wait for nothing.
+const NOTHING: &str = "s_nop 0";
+
+/// Whether [`lines`] has something to say of a mnemonic.
+pub fn is_old(name: &str) -> bool {
+    INSTEAD.iter().any(|(old, _)| *old == name)
+}
+
+/// What `inst`, an instruction of [`OLD`] by this name, becomes.
+pub fn lines(name: &str, inst: &Inst) -> Vec<String> {
+    let Some((_, instead)) = INSTEAD.iter().find(|(old, _)| *old == name) else { return Vec::new() };
+    match instead {
+        Instead::Lines(lines) => lines.iter().map(|l| l.to_string()).collect(),
+        Instead::Count(new, bits) => {
+            let count = inst.field(OLD.table(), "SIMM16").unwrap_or(0);
+            vec![format!("{new} {}", count & ((1 << bits) - 1))]
+        }
+        Instead::Waits(counters) => {
+            let mut out = Vec::new();
+            for (counter, instructions) in *counters {
+                match symbolic::part_of(inst, OLD, counter) {
+                    Some((count, most)) if count != most => {
+                        out.extend(
+                            instructions.iter().map(|(new, limit)| format!("{new} {}", count.min(*limit))),
+                        );
+                    }
+                    _ => {}
+                }
+            }
+            if out.is_empty() {
+                out.push(NOTHING.to_string());
+            }
+            out
+        }
+    }
+}
