@@ -1,0 +1,128 @@
+//! Operands that take several fields: offsets of scalar memory, addresses of images, attributes.
+
+use super::Matcher;
+use crate::error::{AsmError, Span};
+use crate::form::{Size, Slot};
+use crate::image;
+use crate::operand::{ModifierValue, Operand, Reg, Value};
+
+impl<'a, 't> Matcher<'a, 't> {
+    pub(super) fn scalar_offset(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        let (name, field) = if self.has("IOFFSET") { ("IOFFSET", "IOFFSET") } else { ("OFFSET", "OFFSET") };
+        let fields = self.inst.encoding(self.options.arch.table()).fields;
+        let width = fields.iter().find(|f| f.name == name).map_or(21, |f| f.width());
+        let line = self.line;
+        // Offsets into a buffer count up; RDNA 4 has 24 bits that LLVM reads as signed all the same.
+        let buffer = |s: &Slot| {
+            s.field.is_some_and(|f| fields[f as usize].name == "SBASE") && s.size == Size::Bits(128)
+        };
+        let unsigned = field == "OFFSET" && self.form.slots.iter().any(buffer);
+        let check = |value: i64, span: Span| {
+            let (min, max) = (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1);
+            let min = if unsigned { 0 } else { min };
+            if (min..=max).contains(&value) {
+                Ok(value as u32 & ((1 << width) - 1))
+            } else {
+                Err(AsmError::new(span, format!("{value} is no offset of {width} bits"))
+                    .help(format!("from {min} to {max}")))
+            }
+        };
+        if let Value::Int(value) = operand.value {
+            let value = check(value, operand.span)?;
+            self.set(field, value);
+        } else {
+            self.value(slot, operand, 1)?;
+        }
+        if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset") {
+            let m = &line.modifiers[at];
+            if matches!(operand.value, Value::Int(_)) {
+                return Err(AsmError::new(m.span, "the offset is given already, as the operand"));
+            }
+            let ModifierValue::Int(value) = m.value else {
+                return Err(AsmError::new(m.value_span, "`offset:` takes a number"));
+            };
+            let value = check(value, m.value_span)?;
+            self.set(field, value);
+            self.taken = Some(at);
+        }
+        Ok(())
+    }
+
+    pub(super) fn image_address(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        let table = self.options.arch.table();
+        let name = self.inst.instruction(table).name;
+        let a16 = self.get("A16") != 0;
+        let total = image::address_registers(name, self.get("DIM"), a16);
+        // Where each address has a field of its own, the last may be a range that holds the rest.
+        let fields = self.inst.encoding(table).fields;
+        let mut places: Vec<u8> = Vec::new();
+        for n in 0..5 {
+            let wanted = if n == 0 {
+                vec!["VADDR0".to_string(), "VADDR".to_string()]
+            } else {
+                vec![format!("VADDR{n}")]
+            };
+            places.extend(fields.iter().position(|f| wanted.iter().any(|w| f.name == w)).map(|at| at as u8));
+        }
+        let regs: Vec<Reg> = match &operand.value {
+            Value::Reg(reg) => vec![*reg],
+            Value::List(regs) => regs.clone(),
+            _ => return Err(self.wrong(slot, operand)),
+        };
+        let sizes = image::ray_addresses(name, a16).map_or_else(|| vec![1; total as usize], <[u16]>::to_vec);
+        let wrong = |want: String| AsmError::new(operand.span, format!("the addresses are {want}"));
+        if places.len() == 1 {
+            let [reg] = regs.as_slice() else {
+                return Err(wrong(format!("{total} vector registers that follow each other")));
+            };
+            // As LLVM, which wrote 8 registers where it had no ranges of 5 to 7.
+            let count = if reg.count == 8 && (5..8).contains(&total) { 8 } else { total };
+            return self.address(slot, slot.field, reg, count, operand.span);
+        }
+        let own = sizes.len().min(places.len());
+        let mut left = total;
+        if regs.len() != own {
+            return Err(wrong(format!("{own} registers or ranges in brackets, {total} registers in all")));
+        }
+        for (at, reg) in regs.iter().enumerate() {
+            let count = if at + 1 == own { left } else { sizes[at] };
+            self.address(slot, Some(places[at]), reg, count, operand.span)?;
+            left -= count.min(left);
+        }
+        Ok(())
+    }
+
+    pub(super) fn address(
+        &mut self,
+        slot: &Slot,
+        field: Option<u8>,
+        reg: &Reg,
+        count: u16,
+        span: Span,
+    ) -> Result<(), AsmError> {
+        let slot = Slot { field, size: Size::Bits(32 * count), ..slot.clone() };
+        let code = self.register(&slot, reg, count, span)?;
+        self.put(&slot, code);
+        Ok(())
+    }
+
+    pub(super) fn attribute(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        let word = match &operand.value {
+            Value::Word(word) => *word,
+            _ => "",
+        };
+        let parsed = word.rsplit_once('.').and_then(|(name, channel)| {
+            let number = name.strip_prefix("attr")?.parse::<u32>().ok()?;
+            Some((number, "xyzw".find(channel).filter(|_| channel.len() == 1)? as u32))
+        });
+        let Some((number, channel)) = parsed.filter(|p| p.0 <= LAST_ATTRIBUTE) else {
+            return Err(self.wrong(slot, operand));
+        };
+        self.put(slot, number);
+        self.set("ATTR_CHAN", channel);
+        Ok(())
+    }
+}
+
+/// Attributes are from 0 to this (RDNA ISA manuals, *Parameter Interpolation*).
+const LAST_ATTRIBUTE: u32 = 32;

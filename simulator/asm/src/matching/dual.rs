@@ -1,0 +1,84 @@
+//! Dual instructions: `v_dual_… :: v_dual_…`.
+
+use super::{Matcher, unknown_mnemonic};
+use crate::error::AsmError;
+use crate::form::{Kind, Slot, forms};
+use crate::operand::Line;
+use crate::{Options, Parsed};
+use isa_spec::tables::EntryId;
+
+/// `v_dual_… :: v_dual_…`
+pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) -> Result<Parsed, AsmError> {
+    let forms = forms(options.arch);
+    let table = options.arch.table();
+    let entries = |l: &Line| {
+        let name = l.mnemonic.to_lowercase();
+        forms.called(&name).ok_or_else(|| unknown_mnemonic(&name, l.mnemonic_span, options))
+    };
+    let (xs, ys) = (entries(line)?, entries(second)?);
+    let mut worst: Option<(usize, AsmError)> = None;
+    for &x in xs {
+        let form = forms.of(x);
+        let enc = table.entries[x as usize].enc;
+        let Some(&y) = ys.iter().find(|y| table.entries[**y as usize].enc == enc) else { continue };
+        let Some(x_slots) = half_slots(options, x, false) else {
+            return Err(AsmError::new(
+                line.mnemonic_span,
+                format!("`{}` can only be the second half", line.mnemonic),
+            ));
+        };
+        let Some(y_slots) = half_slots(options, y, true) else { continue };
+        let mut m = Matcher { told: true, ..Matcher::new(form, line, options) };
+        let literal_needed = m.form.literal.is_some();
+        let result = m.operands(&x_slots, &line.operands, line).and_then(|()| {
+            m.fixups_from(second);
+            m.operands(&y_slots, &second.operands, second)
+        });
+        let own = x_slots.iter().chain(&y_slots).any(|s| s.kind == Kind::Literal);
+        let result = result.and_then(|()| {
+            if let Some(extra) = line.modifiers.first().or(second.modifiers.first()) {
+                return Err(AsmError::new(extra.span, "dual instructions take no modifiers"));
+            }
+            if literal_needed && m.literal.is_none() && !own {
+                return Err(AsmError::new(line.span, "no operand is a literal"));
+            }
+            m.inst.entry_y = y;
+            m.legal(&[&x_slots, &y_slots], &[&line.operands, &second.operands], line.span.to(second.span))?;
+            m.set("OPY", table.entries[y as usize].opcode as u32);
+            Ok(())
+        });
+        match result {
+            Ok(()) => return Ok(m.parsed()),
+            Err(e) if worst.as_ref().is_none_or(|(progress, _)| m.progress > *progress) => {
+                worst = Some((m.progress, e));
+            }
+            Err(_) => {}
+        }
+    }
+    Err(worst
+        .map_or_else(|| AsmError::new(line.span, "these two instructions cannot issue together"), |w| w.1))
+}
+
+/// Operands of one half of a dual instruction, with the fields of that half. `None` if it cannot be that half.
+pub fn half_slots(options: &Options, entry: EntryId, second: bool) -> Option<Vec<Slot>> {
+    const FIELDS: [(&str, &str); 3] = [("VDSTX", "VDSTY"), ("SRCX0", "SRCY0"), ("VSRCX1", "VSRCY1")];
+    let table = options.arch.table();
+    let form = forms(options.arch).of(entry);
+    let encoding = &table.encodings[table.entries[entry as usize].enc as usize];
+    let name = |s: &Slot| s.field.map(|f| encoding.fields[f as usize].name);
+    let only_second = !form.slots.iter().any(|s| name(s) == Some("VDSTX"));
+    if only_second {
+        return second.then(|| form.slots.clone());
+    }
+    let position = |wanted: &str| encoding.fields.iter().position(|f| f.name == wanted).map(|at| at as u8);
+    let first: Vec<Slot> =
+        form.slots.iter().filter(|s| !FIELDS.iter().any(|f| name(s) == Some(f.1))).cloned().collect();
+    if !second {
+        return Some(first);
+    }
+    let moved = |s: &Slot| {
+        let y = FIELDS.iter().find(|f| name(s) == Some(f.0)).map(|f| f.1);
+        Slot { field: y.map_or(s.field, position), ..s.clone() }
+    };
+    Some(first.iter().map(moved).collect())
+}

@@ -1,0 +1,300 @@
+//! A line against the forms of its instruction: what each operand is, and the instruction that comes of it.
+//!
+//! [`assemble`] chooses the form; a `Matcher` tries one. What may stand in each place is in `slot`, registers and constants in
+//! `value`, immediates in `immediate`, addresses in `address`, modifiers in `modifiers`, dual instructions in `dual`.
+
+mod address;
+mod dual;
+mod immediate;
+mod modifiers;
+mod slot;
+mod value;
+
+pub use dual::half_slots;
+
+use dual::dual;
+
+use super::error::{AsmError, Span, suggest};
+use super::form::{Class, Form, Imm, Kind, Slot, forms, without_suffix};
+use super::modifier;
+use super::operand::{Line, Modifier, ModifierValue, Operand, Value, plain};
+use super::{Fixup, Options, Parsed, legal};
+use isa_spec::tables::EntryId;
+use std::borrow::Cow;
+use wavesim_isa::inst::Inst;
+
+/// The instruction that `line` says.
+pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
+    let name = &lower(line.mnemonic)[..];
+    let found = forms(options.arch).resolve(name);
+    let found = found.ok_or_else(|| unknown_mnemonic(name, line.mnemonic_span, options))?;
+    assemble_as(line, found, options)
+}
+
+/// As [`assemble`], for a mnemonic that [`Forms::resolve`](super::form::Forms::resolve) has found.
+pub fn assemble_as(
+    line: &Line,
+    (entries, class): (&[EntryId], Option<Class>),
+    options: &Options,
+) -> Result<Parsed, AsmError> {
+    if let Some(second) = &line.second {
+        return dual(line, second, options);
+    }
+    let symbols = symbols_like_flags(line, entries, options);
+    let line = symbols.as_ref().unwrap_or(line);
+    let dpp = line.modifiers.iter().any(|m| modifier::is_dpp(m.name));
+    let mut nearest: Option<(usize, &Form)> = None;
+    let forms = forms(options.arch);
+    for &entry in entries {
+        let form = forms.of(entry);
+        let wanted = match class {
+            Some(class) => form.class == class,
+            // A lane movement asks for the forms that have one.
+            None => matches!(form.class, Class::Dpp | Class::E64Dpp) == dpp || form.class == Class::Plain,
+        };
+        if !wanted || form.class == Class::Dual {
+            continue;
+        }
+        let mut m = Matcher::new(form, line, options);
+        match m.run() {
+            Ok(()) => return Ok(m.parsed()),
+            // The form that got furthest knows best what is wrong.
+            Err(_) if nearest.is_none_or(|n| m.progress > n.0) => nearest = Some((m.progress, form)),
+            Err(_) => {}
+        }
+    }
+    match nearest {
+        Some((_, form)) => {
+            let mut m = Matcher { told: true, ..Matcher::new(form, line, options) };
+            m.run().map(|()| m.parsed())
+        }
+        None => Err(no_such_form(line, class, dpp, options)),
+    }
+}
+
+/// Labels and symbols may be called like modifiers of other instructions (`s_branch done`): flags that no form of the instruction has
+/// are operands, as long as operands are missing.
+fn symbols_like_flags<'t>(line: &Line<'t>, entries: &[EntryId], options: &Options) -> Option<Line<'t>> {
+    let all = || entries.iter().map(|e| forms(options.arch).of(*e));
+    let foreign = |m: &Modifier| {
+        let own = || all().any(|f| f.mods.iter().any(|own| own.accepts(m.name)));
+        m.value == ModifierValue::None && !modifier::is_dpp(m.name) && !own()
+    };
+    if !line.modifiers.iter().any(foreign) {
+        return None;
+    }
+    let most = all().map(|f| f.slots.len()).max().unwrap_or(0);
+    let mut out = None;
+    while let now = out.as_ref().unwrap_or(line)
+        && now.operands.len() < most
+        && let Some(at) = now.modifiers.iter().position(foreign)
+    {
+        let mut next = now.clone();
+        let Modifier { name, span, .. } = next.modifiers.remove(at);
+        let place = next.operands.partition_point(|o| o.span.start < span.start);
+        next.operands.insert(place, Operand { span, ..plain(Value::Word(name)) });
+        out = Some(next);
+    }
+    out
+}
+
+fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
+    let arch = options.arch.name();
+    let (bare, _) = without_suffix(name);
+    if forms(options.arch).called(bare).is_some() {
+        let error = AsmError::new(span, format!("`{bare}` has no such form in {arch}"));
+        return match super::dialect::absent::help(name, options.arch) {
+            Some(help) => error.help(help),
+            None => error,
+        };
+    }
+    let elsewhere: Vec<&str> = wavesim_isa::arch::Arch::ALL
+        .into_iter()
+        .filter(|a| forms(*a).called(bare).is_some())
+        .map(|a| a.name())
+        .collect();
+    let error = AsmError::new(span, format!("{arch} has no instruction `{name}`"));
+    if let Some(help) = super::dialect::absent::help(bare, options.arch) {
+        return error.help(help);
+    }
+    if !elsewhere.is_empty() {
+        let has = if elsewhere.len() == 1 { "has" } else { "have" };
+        return error.help(format!("{} {has} it", elsewhere.join(" and ")));
+    }
+    if !options.suggest {
+        return error;
+    }
+    match suggest(bare, family(bare, options.arch)) {
+        Some(help) => error.help(help),
+        None => error,
+    }
+}
+
+/// Names of the same kind of instruction: those that begin with the same word, as `v_` or `buffer_`; all, if none does.
+pub fn family(name: &str, arch: wavesim_isa::arch::Arch) -> Vec<&'static str> {
+    let all = || forms(arch).names();
+    let word = name.split_inclusive('_').next().unwrap_or_default();
+    let own: Vec<&str> = all().filter(|n| word.ends_with('_') && n.starts_with(word)).collect();
+    if own.is_empty() { all().collect() } else { own }
+}
+
+fn no_such_form(line: &Line, class: Option<Class>, dpp: bool, options: &Options) -> AsmError {
+    let (name, span) = (&lower(line.mnemonic)[..], line.mnemonic_span);
+    if class.is_some() {
+        return unknown_mnemonic(name, span, options);
+    }
+    let what = if dpp { "takes no lane movement (DPP)" } else { "needs its lane movement (DPP)" };
+    AsmError::new(span, format!("`{name}` {what}"))
+}
+
+/// A mnemonic in lower case, as nearly all are written.
+pub fn lower(name: &str) -> Cow<'_, str> {
+    // Without a branch a byte.
+    let upper = name.bytes().fold(false, |upper, b| upper | b.is_ascii_uppercase());
+    if upper { name.to_ascii_lowercase().into() } else { name.into() }
+}
+
+struct Matcher<'a, 't> {
+    form: &'static Form,
+    line: &'a Line<'t>,
+    options: &'a Options,
+    inst: Inst,
+    literal: Option<u32>,
+    fixups: Vec<Fixup>,
+    /// A modifier that an operand took.
+    taken: Option<usize>,
+    /// How far the line matched, to tell which form's error to show.
+    progress: usize,
+    /// Someone will read the error. While forms are tried, nobody does.
+    told: bool,
+}
+
+impl<'a, 't> Matcher<'a, 't> {
+    fn new(form: &'static Form, line: &'a Line<'t>, options: &'a Options) -> Matcher<'a, 't> {
+        let inst =
+            Inst { entry: form.entry, entry_y: EntryId::MAX, size: form.size_bytes, fields: form.start };
+        Matcher {
+            form,
+            line,
+            options,
+            inst,
+            literal: None,
+            fixups: Vec::new(),
+            taken: None,
+            progress: 0,
+            told: false,
+        }
+    }
+
+    /// An error whose words are made only if someone reads them.
+    fn error(&self, span: Span, message: impl FnOnce() -> String) -> AsmError {
+        AsmError::new(span, if self.told { message() } else { String::new() })
+    }
+
+    fn fixups_from(&mut self, line: &'a Line<'t>) {
+        self.line = line;
+    }
+
+    fn run(&mut self) -> Result<(), AsmError> {
+        let form = self.form;
+        self.preset()?;
+        let mut slots = form.slots.as_slice();
+        let given = self.line.operands.len();
+        if form.returns.is_some() && given + 1 == slots.len() {
+            slots = &slots[1..];
+        }
+        let line = self.line;
+        self.operands(slots, &line.operands, line)?;
+        self.progress += 1;
+        self.modifiers()?;
+        self.required()?;
+        if let Some(field) = form.returns {
+            let returns = self.inst.fields[field as usize] & 1 != 0;
+            if returns != (slots.len() == form.slots.len()) {
+                return Err(self.wrong_return(returns));
+            }
+        }
+        if form.literal.is_some() && self.literal.is_none() && !form.own_literal {
+            return Err(AsmError::new(line.span, "no operand is a literal"));
+        }
+        self.legal(&[&form.slots], &[&line.operands], line.span)
+    }
+
+    /// What hardware can do. `operands`: those of each half, beside its slots, of which the first may have none.
+    fn legal(&self, halves: &[&[Slot]], operands: &[&[Operand]], span: Span) -> Result<(), AsmError> {
+        if self.options.lenient {
+            return Ok(());
+        }
+        legal::check(&self.inst, self.options, halves).map_err(|e| {
+            let own = e.operand.and_then(|(half, at)| {
+                let skipped = halves[half].len().saturating_sub(operands[half].len());
+                operands[half].get(at.checked_sub(skipped)?)
+            });
+            e.at(own.map_or(span, |o| o.span))
+        })
+    }
+
+    /// What a line that matches has come to.
+    fn parsed(mut self) -> Parsed {
+        if let (Some(field), Some(value)) = (self.form.literal, self.literal) {
+            self.inst.fields[field as usize] = value;
+        }
+        Parsed { inst: self.inst, fixups: self.fixups }
+    }
+
+    fn operands(
+        &mut self,
+        slots: &[Slot],
+        operands: &'a [Operand<'t>],
+        line: &Line<'t>,
+    ) -> Result<(), AsmError> {
+        let mut at = 0;
+        // In the short encodings VCC may be left out wherever it stands.
+        let implied = self.short()
+            && operands.len() + slots.iter().filter(|s| s.kind == Kind::Vcc).count() == slots.len();
+        for slot in slots {
+            let rest = operands.get(at..).unwrap_or(&[]);
+            if rest.is_empty() && slot.kind == Kind::Imm(Imm::Optional) {
+                continue;
+            }
+            if slot.kind == Kind::Vcc && implied {
+                continue;
+            }
+            let used = self.slot(slot, rest, line)?;
+            at += used;
+            self.progress += 2 * used;
+        }
+        match operands.get(at) {
+            None => Ok(()),
+            Some(extra) => {
+                self.progress += 1;
+                let count = slots.len();
+                let s = if count == 1 { "" } else { "s" };
+                Err(self.error(extra.span, || {
+                    format!("`{}` takes {count} operand{s}; this is one too many", line.mnemonic)
+                }))
+            }
+        }
+    }
+
+    fn get(&self, field: &str) -> u32 {
+        self.inst.field(self.options.arch.table(), field).unwrap_or(0)
+    }
+
+    fn set(&mut self, field: &str, value: u32) {
+        let fields = self.inst.encoding(self.options.arch.table()).fields;
+        if let Some(at) = fields.iter().position(|f| f.name == field) {
+            self.inst.fields[at] = value;
+        }
+    }
+
+    fn put(&mut self, slot: &Slot, value: u32) {
+        if let Some(field) = slot.field {
+            self.inst.fields[field as usize] = value;
+        }
+    }
+
+    fn has(&self, field: &str) -> bool {
+        self.inst.encoding(self.options.arch.table()).fields.iter().any(|f| f.name == field)
+    }
+}

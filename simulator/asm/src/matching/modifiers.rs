@@ -1,0 +1,105 @@
+//! Modifiers of a line: which sizes they set before the operands are read, which there are, and which have to be there.
+
+use super::Matcher;
+use crate::dialect::Trait;
+use crate::error::{AsmError, suggest};
+use crate::modifier::{self, Mod};
+use crate::operand::{Modifier, ModifierValue};
+
+impl<'a, 't> Matcher<'a, 't> {
+    /// Modifiers without which the instruction would be another one than its line says.
+    pub(super) fn required(&self) -> Result<(), AsmError> {
+        let (form, line) = (self.form, self.line);
+        let given = |own: &Mod| line.modifiers.iter().any(|m| own.accepts(m.name));
+        for own in &form.mods {
+            let missing = match own {
+                Mod::DppCtrl { .. } => "its lane movement (DPP), as in quad_perm:[0,1,2,3] or row_shl:1",
+                Mod::Dpp8 { .. } => "its lane movement (DPP), as in dpp8:[7,6,5,4,3,2,1,0]",
+                Mod::Dim { .. } => "its dimension, as in dim:SQ_RSRC_IMG_2D",
+                Mod::Flag { name: "gds", .. } if form.traits.has(Trait::GlobalDataShare) => "`gds`",
+                _ => continue,
+            };
+            if !given(own) {
+                return Err(self.error(line.span, || format!("`{}` needs {missing}", line.mnemonic)));
+            }
+        }
+        for m in &line.modifiers {
+            if let (Some(Mod::Th { scope, kind, .. }), ModifierValue::Word(word)) =
+                (form.mods.iter().find(|own| own.accepts(m.name)), &m.value)
+                && !modifier::hint_fits(word, self.inst.fields[*scope as usize], *kind)
+            {
+                let message = format!("`th:{word}` does not go with this `scope:`");
+                let rule = "bypassing hints need scope:SCOPE_SYS, last use and write-back another scope";
+                return Err(AsmError::new(m.span, message).help(rule));
+            }
+        }
+        if form.traits.has(Trait::OneChannel) && self.get("DMASK").count_ones() != 1 {
+            return Err(AsmError::new(line.span, "`dmask:` chooses one channel here: one bit of four"));
+        }
+        Ok(())
+    }
+
+    /// Modifiers that say how large operands are, before the operands.
+    pub(super) fn preset(&mut self) -> Result<(), AsmError> {
+        let sizes =
+            |m: &&Modifier| matches!(m.name, "dmask" | "dim" | "a16" | "d16" | "tfe" | "idxen" | "offen");
+        for m in self.line.modifiers.iter().filter(sizes) {
+            if let Some(own) = self.form.mods.iter().find(|own| own.accepts(m.name)) {
+                own.apply(m, &mut self.inst, self.options, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn modifiers(&mut self) -> Result<(), AsmError> {
+        let line = self.line;
+        let sources = self.form.sources;
+        for (at, m) in line.modifiers.iter().enumerate() {
+            if self.taken == Some(at) {
+                continue;
+            }
+            let Some(own) = self.form.mods.iter().find(|own| own.accepts(m.name)) else {
+                return Err(self.unknown_modifier(m));
+            };
+            if let Some(before) = line.modifiers[..at].iter().find(|before| own.accepts(before.name)) {
+                let message = match before.name == m.name {
+                    true => format!("`{}` is given twice", m.name),
+                    false => format!("`{}` is given beside `{}`", m.name, before.name),
+                };
+                return Err(AsmError::new(m.span, message));
+            }
+            own.apply(m, &mut self.inst, self.options, sources)?;
+            self.progress += 1;
+        }
+        if let Some(Mod::Format { field }) = self.form.mods.iter().find(|m| matches!(m, Mod::Format { .. }))
+            && !line.modifiers.iter().any(|m| m.name == "format")
+        {
+            self.inst.fields[*field as usize] = modifier::DEFAULT_FORMAT;
+        }
+        Ok(())
+    }
+
+    pub(super) fn unknown_modifier(&self, m: &Modifier) -> AsmError {
+        if !self.told {
+            return AsmError::new(m.span, "");
+        }
+        let error = AsmError::new(m.span, format!("`{}` takes no `{}`", self.line.mnemonic, m.name));
+        let known: Vec<&str> = self.form.mods.iter().map(Mod::name).collect();
+        match suggest(m.name, known.iter().copied()) {
+            Some(help) => error.help(help),
+            None if known.is_empty() => error.help("it has no modifiers"),
+            None => error.help(format!("it has {}", known.join(", "))),
+        }
+    }
+
+    pub(super) fn wrong_return(&self, returns: bool) -> AsmError {
+        let hint =
+            if self.options.arch == wavesim_isa::arch::Arch::Rdna4 { "th:TH_ATOMIC_RETURN" } else { "glc" };
+        let what = if returns {
+            format!("with `{hint}` the atomic returns the old value: a register for it belongs first")
+        } else {
+            format!("an atomic that returns the old value needs `{hint}`")
+        };
+        AsmError::new(self.line.span, what)
+    }
+}

@@ -1,0 +1,163 @@
+//! What may stand in a place for an operand.
+
+use super::Matcher;
+use super::value::is_off;
+use crate::constant::{self, Encoded};
+use crate::error::{AsmError, Span, suggest};
+use crate::form::{Imm, Kind, Slot};
+use crate::image;
+use crate::operand::{Line, Operand, RegBase, Special, Value};
+
+impl<'a, 't> Matcher<'a, 't> {
+    /// Matches a slot; how many operands it took.
+    pub(super) fn slot(
+        &mut self,
+        slot: &Slot,
+        operands: &'a [Operand<'t>],
+        line: &Line<'t>,
+    ) -> Result<usize, AsmError> {
+        let Some(operand) = operands.first() else {
+            let end = Span::new(line.span.end, line.span.end);
+            return Err(self
+                .error(end, || format!("`{}` needs another operand: {}", line.mnemonic, self.wanted(slot))));
+        };
+        let wave = self.options.wave;
+        match slot.kind {
+            Kind::Imm(imm) => return self.immediate(slot, imm, operands),
+            Kind::Value => self.value(slot, operand, slot.size.registers(wave))?,
+            Kind::Vcc => {
+                let vcc = matches!(&operand.value, Value::Reg(r)
+                    if r.base == RegBase::Special(Special::VccLo) && r.count as u32 == wave / 32);
+                if !vcc || operand.neg || operand.abs {
+                    let name = if wave == 64 { "vcc" } else { "vcc_lo" };
+                    return Err(
+                        self.error(operand.span, || format!("this operand is {name}, the wave's mask"))
+                    );
+                }
+            }
+            Kind::Literal => {
+                if operand.neg || operand.abs {
+                    return Err(AsmError::new(operand.span, "a literal takes no sign and no absolute value"));
+                }
+                let bits = match &operand.value {
+                    Value::Expr(_) | Value::Word(_) => {
+                        self.symbol_literal(slot, operand)?;
+                        0
+                    }
+                    value => match constant::encode(value, slot.constant, true) {
+                        Ok(Encoded::Literal(bits)) => bits,
+                        Ok(_) => 0,
+                        Err(what) => return Err(AsmError::new(operand.span, what)),
+                    },
+                };
+                self.set_literal(bits, operand.span)?;
+            }
+            Kind::ScalarOffset => self.scalar_offset(slot, operand)?,
+            Kind::FlatAddr => {
+                // Beside a scalar base the address is an offset of 32 bits.
+                let base = operands[1..].iter().any(|o| match &o.value {
+                    Value::Reg(r) => {
+                        matches!(r.base, RegBase::Sgpr(_) | RegBase::Ttmp(_) | RegBase::Special(_))
+                    }
+                    _ => false,
+                });
+                let narrow = base && self.form.slots.iter().any(|s| s.kind == Kind::FlatBase);
+                self.value(slot, operand, if narrow { 1 } else { 2 })?;
+            }
+            Kind::FlatBase | Kind::ScratchBase => {
+                if !is_off(operand) {
+                    self.value(slot, operand, slot.size.registers(wave))?;
+                }
+            }
+            Kind::ScratchAddr => {
+                if !is_off(operand) {
+                    self.value(slot, operand, 1)?;
+                    self.set("SVE", 1);
+                }
+            }
+            Kind::BufferAddr => {
+                let wide = self.get("IDXEN") + self.get("OFFEN");
+                if wide == 0 {
+                    if !is_off(operand) {
+                        return Err(AsmError::new(
+                            operand.span,
+                            "without `idxen` or `offen` the address is `off`",
+                        ));
+                    }
+                } else {
+                    self.value(slot, operand, wide as u16)?;
+                }
+            }
+            Kind::BufferData => {
+                let count = slot.size.registers(wave) + self.get("TFE") as u16;
+                self.value(slot, operand, count)?;
+            }
+            Kind::ImageData => {
+                let listed = slot.size.registers(wave);
+                let dmask = self.get("DMASK");
+                let count = image::data_registers(&self.inst, self.options.arch, listed, dmask);
+                self.value(slot, operand, count)?;
+            }
+            Kind::ImageAddr => self.image_address(slot, operand)?,
+            Kind::Target => {
+                let Value::Word(word) = &operand.value else {
+                    return Err(self.wrong(slot, operand));
+                };
+                let types = slot.names;
+                let Some(value) = types.value(word) else {
+                    let error = AsmError::new(operand.span, format!("`{word}` is no export target"));
+                    return Err(match suggest(word, types.all()) {
+                        Some(help) => error.help(help),
+                        None => error,
+                    });
+                };
+                self.put(slot, value);
+            }
+            Kind::Export(n) => {
+                if !is_off(operand) {
+                    self.value(slot, operand, 1)?;
+                    let en = self.get("EN");
+                    self.set("EN", en | 1 << n);
+                }
+            }
+            Kind::Attribute => self.attribute(slot, operand)?,
+        }
+        Ok(1)
+    }
+
+    /// What belongs in a slot, in words.
+    pub(super) fn wanted(&self, slot: &Slot) -> String {
+        let ty = self.options.arch.table().operand_types[slot.ty as usize].name;
+        let count = slot.size.registers(self.options.wave);
+        let registers = |what: &str| match count {
+            1 => format!("a {what} register"),
+            n => format!("{n} {what} registers"),
+        };
+        match slot.kind {
+            Kind::Imm(Imm::Label) => "a label".to_string(),
+            Kind::Imm(_) => "a whole number of 16 bits".to_string(),
+            Kind::Vcc => if self.options.wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
+            Kind::Literal => "a 32-bit number".to_string(),
+            Kind::Target => "an export target, as in mrt0 or pos0".to_string(),
+            Kind::Attribute => "an attribute, as in attr0.x".to_string(),
+            Kind::FlatBase | Kind::ScratchBase => format!("{} or `off`", registers("scalar")),
+            Kind::ScratchAddr | Kind::BufferAddr | Kind::Export(_) => {
+                "a vector register or `off`".to_string()
+            }
+            _ if ty.contains("VGPR") => registers("vector"),
+            _ if ty.starts_with("OPR_SSRC") => format!("{} or a constant", registers("scalar")),
+            _ if ty == "OPR_SRC" => {
+                if count == 1 {
+                    "a register or a constant".to_string()
+                } else {
+                    format!("{count} registers or a constant")
+                }
+            }
+            _ => registers("scalar"),
+        }
+    }
+
+    pub(super) fn wrong(&self, slot: &Slot, operand: &Operand) -> AsmError {
+        self.error(operand.span, || format!("{} belongs here", self.wanted(slot)))
+    }
+}

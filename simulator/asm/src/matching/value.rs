@@ -1,0 +1,302 @@
+//! Registers and constants in an ordinary field.
+
+use super::Matcher;
+use crate::constant::{self, Encoded};
+use crate::dialect::symbols::{OTHER_FILES, OTHER_REGISTERS};
+use crate::error::{AsmError, Span, suggest};
+use crate::expr::Expr;
+use crate::form::{Bit, Class, Kind, Size, Slot};
+use crate::operand::{self, Half, Operand, Reg, RegBase, Value};
+use crate::{Fixup, FixupKind};
+
+impl<'a, 't> Matcher<'a, 't> {
+    /// A register or a constant in an ordinary field.
+    #[inline]
+    pub(super) fn value(&mut self, slot: &Slot, operand: &Operand, count: u16) -> Result<(), AsmError> {
+        if operand.neg || operand.abs {
+            if let Some(value) = folded(slot, operand) {
+                return self.constant(slot, &Operand { value, neg: false, abs: false, ..operand.clone() });
+            }
+            self.signs(slot, operand)?;
+        }
+        let reg = match &operand.value {
+            Value::Reg(reg) => *reg,
+            // Vector registers in brackets that are no addresses: a range in other words.
+            Value::List(list) => operand::consecutive(list).ok_or_else(|| self.wrong(slot, operand))?,
+            _ => return self.constant(slot, operand),
+        };
+        let code = self.register(slot, &reg, count, operand.span)?;
+        self.put(slot, code);
+        Ok(())
+    }
+
+    /// A number, or a symbol that will be one, in an ordinary field.
+    pub(super) fn constant(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        let types = slot.names;
+        if matches!(operand.value, Value::Expr(_) | Value::Word(_)) {
+            let literal = types.literal.filter(|_| self.form.literal.is_some() && !self.form.own_literal);
+            let Some(code) = literal else { return Err(self.unknown_word(slot, operand)) };
+            self.symbol_literal(slot, operand)?;
+            self.put(slot, code);
+            return self.set_literal(0, operand.span);
+        }
+        if !matches!(operand.value, Value::Int(_) | Value::Float(_)) {
+            return Err(self.wrong(slot, operand));
+        }
+        if operand.doubled && slot.signed && slot.source.is_some() {
+            return Err(AsmError::new(operand.span, "one sign is enough").help("neg(-1) negates a number"));
+        }
+        if !types.has_constants() {
+            return Err(self.wrong(slot, operand));
+        }
+        let encoded = constant::encode(&operand.value, slot.constant, operand.literal)
+            .map_err(|what| AsmError::new(operand.span, what))?;
+        let code = match encoded {
+            Encoded::Integer(value) => types.integer(value),
+            Encoded::Float(at) => types.value(constant::FLOATS[at].0),
+            Encoded::Literal(bits) => {
+                let code = types.literal.filter(|_| self.form.literal.is_some());
+                if code.is_some() {
+                    self.set_literal(bits, operand.span)?;
+                }
+                code
+            }
+        };
+        match code {
+            Some(code) => self.put(slot, code),
+            None if matches!(encoded, Encoded::Literal(_)) => {
+                return Err(AsmError::new(
+                    operand.span,
+                    "this form takes no literal; inline constants are -16 to 64 and ±0.5, ±1.0, ±2.0, ±4.0",
+                ));
+            }
+            None => return Err(self.wrong(slot, operand)),
+        }
+        Ok(())
+    }
+
+    pub(super) fn unknown_word(&self, slot: &Slot, operand: &Operand) -> AsmError {
+        match &operand.value {
+            Value::Word(word) if self.told => {
+                let error = AsmError::new(
+                    operand.span,
+                    format!("`{word}` is no register; {} belongs here", self.wanted(slot)),
+                );
+                match suggest(
+                    word,
+                    ["vcc", "vcc_lo", "vcc_hi", "exec", "exec_lo", "exec_hi", "m0", "null", "scc", "off"],
+                ) {
+                    Some(help) => error.help(help),
+                    None => error,
+                }
+            }
+            _ => self.wrong(slot, operand),
+        }
+    }
+
+    pub(super) fn symbol_literal(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        let expr = expression(operand).ok_or_else(|| self.wrong(slot, operand))?;
+        let Some(field) = self.form.literal else { return Err(self.wrong(slot, operand)) };
+        self.fixups.push(Fixup { field, kind: FixupKind::Literal, expr, span: operand.span });
+        Ok(())
+    }
+
+    pub(super) fn set_literal(&mut self, bits: u32, span: Span) -> Result<(), AsmError> {
+        if self.literal.is_some_and(|l| l != bits) {
+            return Err(AsmError::new(
+                span,
+                "an instruction holds one literal; this is a second, different one",
+            ));
+        }
+        self.literal = Some(bits);
+        Ok(())
+    }
+
+    /// NEG and ABS of the operand, where the encoding has them.
+    pub(super) fn signs(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        if slot.source.is_none_or(|s| s > 2) {
+            return Err(AsmError::new(operand.span, "this operand takes no sign and no absolute value"));
+        }
+        for (_, bit) in [(operand.neg, slot.neg), (operand.abs, slot.abs)].into_iter().filter(|w| w.0) {
+            let Some(Bit { field, bit }) = bit else {
+                return Err(AsmError::new(
+                    operand.span,
+                    "this form takes no sign and no absolute value of operands",
+                ));
+            };
+            self.inst.fields[field as usize] |= 1 << bit;
+        }
+        if !slot.signed && !self.options.lenient {
+            return Err(AsmError::new(
+                operand.span,
+                "this operand is no float: it takes no sign and no absolute value",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn register(
+        &mut self,
+        slot: &Slot,
+        reg: &Reg,
+        count: u16,
+        span: Span,
+    ) -> Result<u32, AsmError> {
+        let Some(code) = slot.names.register(reg.base) else {
+            return Err(self.no_register(slot, reg, count, span));
+        };
+        let any_width = |reg: &Reg| matches!(reg.base, RegBase::Special(special) if special.any_width());
+        if reg.count != count && !any_width(reg) {
+            return Err(self.no_registers(slot, count, span));
+        }
+        if count > 1 {
+            self.range(reg, count, span)?;
+        }
+        match reg.half {
+            None => {
+                if let RegBase::Vgpr(128..) = reg.base
+                    && slot.size == Size::Bits(16)
+                    && self.short()
+                {
+                    return Err(self.error(span, || {
+                        format!(
+                            "short encodings reach v0 to v127 with 16-bit operands, not {}",
+                            reg.first_name()
+                        )
+                    }));
+                }
+                Ok(code)
+            }
+            Some(half) => self.half(slot, reg, half, code, span),
+        }
+    }
+
+    /// An encoding that keeps a 16-bit operand's half in bit 7 of its register's number.
+    pub(super) fn short(&self) -> bool {
+        matches!(self.form.class, Class::E32 | Class::Dpp)
+    }
+
+    /// Of a name that the operand's type lacks: a register of another kind, or none at all.
+    pub(super) fn no_register(&self, slot: &Slot, reg: &Reg, count: u16, span: Span) -> AsmError {
+        let limit = match reg.base {
+            RegBase::Sgpr(n) if n > 105 => "scalar registers are s0 to s105",
+            RegBase::Ttmp(n) if n > 15 => "trap registers are ttmp0 to ttmp15",
+            RegBase::Vgpr(n) if n > 255 => "vector registers are v0 to v255",
+            _ => return self.no_registers(slot, count, span),
+        };
+        self.error(span, || format!("there is no {}", reg.first_name())).help(limit)
+    }
+
+    pub(super) fn no_registers(&self, slot: &Slot, count: u16, span: Span) -> AsmError {
+        let asked = || Slot { size: Size::Bits(32 * count), ..slot.clone() };
+        self.error(span, || format!("{} belongs here", self.wanted(&asked())))
+    }
+
+    /// Registers that follow each other end within their file. Where they may begin, [`legal`] says.
+    pub(super) fn range(&self, reg: &Reg, count: u16, span: Span) -> Result<(), AsmError> {
+        let (first, most) = match reg.base {
+            RegBase::Sgpr(n) => (n, 105),
+            RegBase::Vgpr(n) => (n, 255),
+            RegBase::Ttmp(n) => (n, 15),
+            RegBase::Special(_) => return Ok(()),
+        };
+        if first as u32 + count as u32 - 1 > most {
+            return Err(self.error(span, || {
+                format!("this range goes beyond the last register; it starts at {}", reg.first_name())
+            }));
+        }
+        Ok(())
+    }
+
+    /// Which half of the register: a bit of OP_SEL, or in the short encodings of the register's number.
+    pub(super) fn half(
+        &mut self,
+        slot: &Slot,
+        reg: &Reg,
+        half: Half,
+        code: u32,
+        span: Span,
+    ) -> Result<u32, AsmError> {
+        if slot.size != Size::Bits(16) {
+            return Err(AsmError::new(
+                span,
+                "this operand is no 16-bit value: it takes no half of a register",
+            ));
+        }
+        let RegBase::Vgpr(n) = reg.base else {
+            return Err(AsmError::new(span, "only vector registers have halves"));
+        };
+        let high = half == Half::High;
+        let source = slot.source.unwrap_or(0);
+        if self.short() {
+            if n > 127 {
+                return Err(AsmError::new(span, "short encodings reach halves of v0 to v127"));
+            }
+            return Ok(if high { code | 128 } else { code });
+        }
+        if high {
+            if !self.has("OP_SEL") {
+                return Err(AsmError::new(span, "this encoding does not choose halves of registers"));
+            }
+            let value = self.get("OP_SEL");
+            self.set("OP_SEL", value | 1 << source);
+        }
+        Ok(code)
+    }
+}
+
+/// A constant with the signs of an encoding that has no bits for them applied, as LLVM does for floats.
+fn folded<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
+    use crate::form::Constant;
+    let absent = |wanted: bool, bit: Option<Bit>| !wanted || bit.is_none();
+    slot.source.filter(|_| slot.kind == Kind::Value)?;
+    if !absent(operand.neg, slot.neg) || !absent(operand.abs, slot.abs) || operand.literal {
+        return None;
+    }
+    let width = match slot.constant {
+        Constant::F16 | Constant::Bf16 => 16,
+        Constant::F32 => 32,
+        Constant::F64 => 64,
+        _ => return None,
+    };
+    match operand.value {
+        Value::Float(value) => {
+            let value = if operand.abs { value.abs() } else { value };
+            Some(Value::Float(if operand.neg { -value } else { value }))
+        }
+        Value::Int(value) => {
+            let sign = 1u64 << (width - 1);
+            let mask = sign | (sign - 1);
+            // What does not fit is said when it is encoded.
+            let fits = width == 64 || (-(sign as i64)..=mask as i64).contains(&value);
+            let bits = value as u64 & mask & if operand.abs { !sign } else { !0 };
+            fits.then_some(Value::Int((bits ^ if operand.neg { sign } else { 0 }) as i64))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn is_off(operand: &Operand) -> bool {
+    matches!(operand.value, Value::Word("off"))
+}
+
+pub(super) fn expression(operand: &Operand) -> Option<Expr> {
+    if operand.neg || operand.abs {
+        return None;
+    }
+    match &operand.value {
+        Value::Expr(e) => Some(Expr::clone(e)),
+        Value::Word(word) if !reserved(word) => Some(Expr::Symbol(word.to_string(), operand.span)),
+        _ => None,
+    }
+}
+
+/// Names of registers that other processors have, and LLVM takes for no symbol.
+fn reserved(word: &str) -> bool {
+    let bare = word.strip_suffix(".l").or(word.strip_suffix(".h")).unwrap_or(word);
+    let number = OTHER_FILES.iter().find_map(|file| bare.strip_prefix(file)).unwrap_or_default();
+    let numbered = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    let half =
+        |name: &str| name == bare || bare.strip_suffix("_lo").or(bare.strip_suffix("_hi")) == Some(name);
+    numbered || OTHER_REGISTERS.into_iter().any(half)
+}

@@ -1,0 +1,319 @@
+//! Modifiers: what stands after the operands. One table of them, read in both directions.
+
+mod print;
+mod read;
+
+pub use read::hint_fits;
+
+use super::dialect::symbols::DPP;
+use super::dialect::{Trait, Traits};
+use super::matrix::Modifiers;
+use isa_spec::tables::EntryId;
+use wavesim_isa::arch::Arch;
+
+/// A modifier that a form has, with the fields that it sets.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mod {
+    /// Present or not.
+    Flag {
+        name: &'static str,
+        field: u8,
+    },
+    Number {
+        name: &'static str,
+        field: u8,
+        style: Style,
+    },
+    /// DS: one offset in two fields.
+    Offset16 {
+        low: u8,
+        high: u8,
+        swizzle: bool,
+    },
+    /// A bit for each source of `of`, and for the destination if `dest`. Not `printed`: read only, where registers' names say it.
+    Bits {
+        name: &'static str,
+        field: u8,
+        of: u8,
+        dest: bool,
+        printed: bool,
+    },
+    /// Which set of a sparse matrix's indices; `bits` are those that a wave needs.
+    IndexKey {
+        field: u8,
+        bits: u32,
+    },
+    /// Two bits of OP_SEL that choose a byte, in this order.
+    Byte {
+        field: u8,
+        bits: [u8; 2],
+    },
+    /// `op_sel_hi`: its third bit lies elsewhere.
+    OpSelHi {
+        field: u8,
+        third: u8,
+        ones: bool,
+    },
+    Omod {
+        field: u8,
+    },
+    DppCtrl {
+        field: u8,
+    },
+    Dpp8 {
+        first: u8,
+    },
+    /// Fetch of inactive lanes beside `dpp8:`, which the source's code says.
+    Dpp8Fetch {
+        source: u8,
+    },
+    Format {
+        field: u8,
+    },
+    Dim {
+        field: u8,
+    },
+    /// Temporal hint; the scope decides the name of one.
+    Th {
+        field: u8,
+        scope: u8,
+        kind: ThKind,
+    },
+    Scope {
+        field: u8,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    Decimal,
+    Hex,
+    /// Two's complement, in decimal.
+    Signed,
+    /// The same field where it cannot be negative.
+    Positive,
+    /// Printed even if 0.
+    Always,
+    /// Printed even if it has its default, in hex.
+    Mask,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThKind {
+    Load,
+    Store,
+    Atomic,
+}
+
+/// Every source has a bit.
+const ALL_SOURCES: u8 = 7;
+
+impl Mod {
+    /// The modifiers of an entry, in the order in which LLVM prints them.
+    pub fn of(arch: Arch, entry: EntryId, traits: Traits, mixed: bool) -> Vec<Mod> {
+        let table = arch.table();
+        let e = &table.entries[entry as usize];
+        let encoding = &table.encodings[e.enc as usize];
+        let inst = &table.instructions[e.inst as usize];
+        let field = |name: &str| encoding.fields.iter().position(|f| f.name == name).map(|at| at as u8);
+        let mut mods = Vec::new();
+        let flag = |mods: &mut Vec<Mod>, name, f: &str| {
+            if let Some(field) = field(f) {
+                mods.push(Mod::Flag { name, field });
+            }
+        };
+        let number = |mods: &mut Vec<Mod>, name, f: &str, style| {
+            if let Some(field) = field(f) {
+                mods.push(Mod::Number { name, field, style });
+            }
+        };
+        let packed = encoding.name.contains("VOP3P");
+        let matrix = Modifiers::of(arch, entry);
+        let halves = matrix.is_none_or(|m| m.halves);
+        if let Some(bits) = matrix.and_then(|m| m.index_bits) {
+            mods.extend(field("OP_SEL").map(|field| Mod::IndexKey { field, bits }));
+        } else if let Some(at) = field("OP_SEL").filter(|_| halves) {
+            if traits.has(Trait::ByteOfSource) {
+                mods.push(Mod::Byte { field: at, bits: [1, 0] });
+            } else if traits.has(Trait::ByteOfResult) {
+                mods.push(Mod::Byte { field: at, bits: [2, 3] });
+            } else {
+                // LLVM 19 names halves of registers where later versions have the modifier.
+                let lanes = traits.has(Trait::OpSelOfLanes);
+                let printed =
+                    packed || lanes || traits.has(Trait::OpSel) || traits.has(Trait::OpSelOfAccumulator);
+                if printed || table.signatures[e.sig as usize].iter().any(|o| o.size_bits == 16) {
+                    let dest = !packed && !lanes;
+                    mods.push(Mod::Bits { name: "op_sel", field: at, of: ALL_SOURCES, dest, printed });
+                }
+            }
+        }
+        if let (Some(at), Some(third), true) = (field("OP_SEL_HI"), field("OP_SEL_HI_2"), halves) {
+            mods.push(Mod::OpSelHi { field: at, third, ones: !mixed });
+        }
+        if packed && !mixed {
+            let signs = matrix.map_or([ALL_SOURCES; 2], |m| [m.neg, m.neg_hi]);
+            for (name, f, of) in [("neg_lo", "NEG", signs[0]), ("neg_hi", "NEG_HI", signs[1])] {
+                let bits = |field| Mod::Bits { name, field, of, dest: false, printed: true };
+                mods.extend(field(f).filter(|_| of != 0).map(bits));
+            }
+        }
+        if encoding.name == "ENC_VINTERP" {
+            mods.insert(0, Mod::Flag { name: "clamp", field: field("CLAMP").unwrap_or(0) });
+        } else if matrix.is_none_or(|m| m.clamp) {
+            flag(&mut mods, "clamp", "CLAMP");
+        }
+        // Output modifiers scale floats.
+        let float = table.signatures[e.sig as usize].iter().any(|o| {
+            let format = table.formats[o.format as usize].name;
+            o.output && o.field.is_some() && ["F16", "F32", "F64"].iter().any(|f| format.ends_with(f))
+        });
+        mods.extend(field("OMOD").filter(|_| float).map(|field| Mod::Omod { field }));
+        mods.extend(field("DPP_CTRL").map(|field| Mod::DppCtrl { field }));
+        number(&mut mods, "row_mask", "ROW_MASK", Style::Mask);
+        number(&mut mods, "bank_mask", "BANK_MASK", Style::Mask);
+        if let (Some(first), Some(source)) = (field("LANE_SEL_0"), field("SRC0")) {
+            mods.push(Mod::Dpp8 { first });
+            mods.push(Mod::Dpp8Fetch { source });
+        }
+        number(&mut mods, "bound_ctrl", "BOUND_CTRL", Style::Decimal);
+        number(&mut mods, "fi", "FI", Style::Decimal);
+        number(&mut mods, "wait_exp", "WAIT_EXP", Style::Always);
+        number(&mut mods, "wait_vdst", "WAIT_VDST", Style::Always);
+        number(&mut mods, "wait_va_vdst", "WAIT_VA_VDST", Style::Always);
+        number(&mut mods, "wait_vm_vsrc", "WAIT_VM_VSRC", Style::Always);
+        flag(&mut mods, "done", "DONE");
+        flag(&mut mods, "row_en", "ROW_EN");
+        if traits.has(Trait::TypedBuffer) {
+            mods.extend(field("FORMAT").map(|field| Mod::Format { field }));
+        }
+        flag(&mut mods, "idxen", "IDXEN");
+        flag(&mut mods, "offen", "OFFEN");
+        let scalar = encoding.name == "ENC_SMEM";
+        let buffer = ["ENC_MUBUF", "ENC_MTBUF", "ENC_VBUFFER"].contains(&encoding.name);
+        // Cache operations have nothing to modify; the scope of RDNA 4's is what they are about.
+        let operands = table.signatures[e.sig as usize];
+        let bare = operands.is_empty();
+        let reads_only = !bare && operands.iter().all(|o| !o.output);
+        if bare && (scalar || encoding.name == "ENC_MUBUF") {
+            return Vec::new();
+        }
+        // Write-backs and invalidations of RDNA 4 have the encoding of addresses, and none.
+        let addressed = !(bare && encoding.name == "ENC_VGLOBAL");
+        if !scalar && addressed {
+            let signed = |f: u8| {
+                let width = encoding.fields[f as usize].width();
+                // Flat addresses of RDNA 3 take offsets from 0 alone.
+                match (width > 12, encoding.name) {
+                    (true, "ENC_FLAT") => Style::Positive,
+                    (true, _) => Style::Signed,
+                    (false, _) => Style::Decimal,
+                }
+            };
+            for f in ["OFFSET", "IOFFSET"] {
+                if let Some(at) = field(f) {
+                    number(&mut mods, "offset", f, signed(at));
+                }
+            }
+        }
+        if let (Some(low), Some(high)) = (field("OFFSET0"), field("OFFSET1")) {
+            if traits.has(Trait::TwoOffsets) {
+                number(&mut mods, "offset0", "OFFSET0", Style::Decimal);
+                number(&mut mods, "offset1", "OFFSET1", Style::Decimal);
+            } else {
+                mods.push(Mod::Offset16 { low, high, swizzle: traits.has(Trait::Swizzle) });
+            }
+        }
+        flag(&mut mods, "gds", "GDS");
+        let ray = inst.subgroup == "BVH";
+        if !ray {
+            number(&mut mods, "dmask", "DMASK", Style::Hex);
+            mods.extend(field("DIM").map(|field| Mod::Dim { field }));
+            flag(&mut mods, "unorm", "UNORM");
+        }
+        flag(&mut mods, "glc", "GLC");
+        flag(&mut mods, "slc", "SLC");
+        flag(&mut mods, "dlc", "DLC");
+        if let (Some(field), Some(scope)) = (field("TH"), field("SCOPE"))
+            && (!scalar || inst.subgroup == "LOAD")
+        {
+            let kind = match inst.subgroup {
+                "ATOMIC" => ThKind::Atomic,
+                _ if reads_only => ThKind::Store,
+                _ => ThKind::Load,
+            };
+            mods.push(Mod::Th { field, scope, kind });
+            mods.push(Mod::Scope { field: scope });
+        }
+        if !ray {
+            flag(&mut mods, "r128", "R128");
+        }
+        flag(&mut mods, "a16", "A16");
+        // Pages that are missing are reported where something is read.
+        let writes = reads_only || inst.subgroup == "ATOMIC";
+        if !(buffer && writes) {
+            flag(&mut mods, "tfe", "TFE");
+        }
+        flag(&mut mods, "lwe", "LWE");
+        flag(&mut mods, "d16", "D16");
+        flag(&mut mods, "nv", "NV");
+        mods
+    }
+
+    /// Names by which a line asks for it.
+    pub fn accepts(&self, name: &str) -> bool {
+        match self {
+            Mod::Flag { name: own, .. } | Mod::Number { name: own, .. } | Mod::Bits { name: own, .. } => {
+                *own == name
+            }
+            Mod::Offset16 { .. } => name == "offset",
+            Mod::IndexKey { .. } => name == "index_key",
+            Mod::Byte { .. } => name == "byte_sel",
+            Mod::OpSelHi { .. } => name == "op_sel_hi",
+            Mod::Omod { .. } => matches!(name, "mul" | "div"),
+            Mod::DppCtrl { .. } => {
+                name == "quad_perm" || DPP.iter().any(|d| d.0 == name) || name == "dpp_ctrl"
+            }
+            Mod::Dpp8 { .. } => name == "dpp8",
+            Mod::Dpp8Fetch { .. } => name == "fi",
+            Mod::Format { .. } => name == "format",
+            Mod::Dim { .. } => name == "dim",
+            Mod::Th { .. } => name == "th",
+            Mod::Scope { .. } => name == "scope",
+        }
+    }
+
+    /// A name to suggest.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Mod::Flag { name, .. } | Mod::Number { name, .. } | Mod::Bits { name, .. } => name,
+            Mod::Offset16 { .. } => "offset",
+            Mod::IndexKey { .. } => "index_key",
+            Mod::Byte { .. } => "byte_sel",
+            Mod::OpSelHi { .. } => "op_sel_hi",
+            Mod::Omod { .. } => "mul",
+            Mod::DppCtrl { .. } => "quad_perm",
+            Mod::Dpp8 { .. } => "dpp8",
+            Mod::Dpp8Fetch { .. } => "fi",
+            Mod::Format { .. } => "format",
+            Mod::Dim { .. } => "dim",
+            Mod::Th { .. } => "th",
+            Mod::Scope { .. } => "scope",
+        }
+    }
+}
+
+/// Source code that says `dpp8:`; the next one also fetches from inactive lanes (ISA manuals, *DPP8*).
+pub const DPP8: u32 = 233;
+
+/// Source code that says that a DPP16 word follows.
+pub const DPP16: u32 = 250;
+
+/// Whether a modifier makes the instruction one of data-parallel primitives.
+pub fn is_dpp(name: &str) -> bool {
+    matches!(name, "quad_perm" | "dpp8" | "row_mask" | "bank_mask" | "bound_ctrl" | "fi" | "dpp_ctrl")
+        || DPP.iter().any(|d| d.0 == name)
+}
+
+/// The format that is meant if none is given: `8_UNORM`.
+pub const DEFAULT_FORMAT: u32 = 1;

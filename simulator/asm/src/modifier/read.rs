@@ -1,0 +1,262 @@
+//! What a modifier of a line sets.
+
+use super::{DPP8, Mod, Style, ThKind};
+use crate::dialect::symbols::{ATOMIC_HINTS, DIMS, DPP, FORMATS, LOAD_HINTS, SCOPES, STORE_HINTS};
+use crate::error::{AsmError, suggest};
+use crate::operand::{ArgValue, Modifier, ModifierValue};
+use crate::{Options, swizzle};
+use wavesim_isa::inst::Inst;
+
+impl Mod {
+    /// Sets the fields that the modifier asks for.
+    pub fn apply(
+        &self,
+        m: &Modifier,
+        inst: &mut Inst,
+        options: &Options,
+        sources: u8,
+    ) -> Result<(), AsmError> {
+        let table = options.arch.table();
+        let fields = inst.encoding(table).fields;
+        let width = |f: u8| fields[f as usize].width();
+        let wrong = |what: &str| AsmError::new(m.value_span, format!("`{}:` takes {what}", m.name));
+        let int = |min: i64, max: i64| match &m.value {
+            ModifierValue::Int(v) if (min..=max).contains(v) => Ok(*v),
+            _ => Err(wrong(&format!("a number from {min} to {max}"))),
+        };
+        let mut set = |f: u8, value: i64| inst.fields[f as usize] = value as u32;
+        match self {
+            Mod::Flag { field, .. } => match &m.value {
+                ModifierValue::None => set(*field, 1),
+                ModifierValue::No => set(*field, 0),
+                _ => return Err(wrong("no value")),
+            },
+            Mod::Number { field, style: Style::Signed, .. } => {
+                let width = width(*field);
+                let value = int(-(1 << (width - 1)), (1 << (width - 1)) - 1)?;
+                set(*field, value & ((1 << width) - 1));
+            }
+            Mod::Number { field, style, .. } => {
+                let sign = u32::from(*style == Style::Positive);
+                let value = int(0, (1 << (width(*field) - sign)) - 1)?;
+                set(*field, value);
+            }
+            Mod::Offset16 { low, high, swizzle } => {
+                let value = match &m.value {
+                    ModifierValue::Call(call) if *swizzle => swizzle::parse(call, m.value_span)? as i64,
+                    _ => int(0, 0xffff)?,
+                };
+                set(*low, value & 0xff);
+                set(*high, value >> 8);
+            }
+            Mod::IndexKey { field, bits } => {
+                // Each lane's part of a set, of the 32 bits of its register.
+                let sets = 32 * options.wave / bits;
+                let value = int(0, sets as i64 - 1)?;
+                set(*field, value);
+            }
+            Mod::Bits { field, of, dest, .. } => {
+                let bits = bit_list(m)?;
+                let limit = sources as usize + usize::from(*dest);
+                if bits.len() > limit.max(1) {
+                    return Err(wrong(&format!("a list of at most {limit} bits")));
+                }
+                // The destination comes after the sources that there are, and is bit 3.
+                let value = bits
+                    .iter()
+                    .enumerate()
+                    .fold(0, |v, (at, bit)| v | bit << if *dest && at == sources as usize { 3 } else { at });
+                if value & 7 & !(*of as i64) != 0 {
+                    let own = |at: &u8| of >> at & 1 != 0;
+                    let which: Vec<String> = (0..3).filter(own).map(|at| (at + 1).to_string()).collect();
+                    return Err(wrong(&format!("bits of source {} only", which.join(" and "))));
+                }
+                set(*field, value);
+            }
+            Mod::Byte { field, bits } => {
+                let value = int(0, 3)?;
+                set(*field, (value & 1) << bits[0] | (value >> 1) << bits[1]);
+            }
+            Mod::OpSelHi { field, third, ones } => {
+                let mut bits = bit_list(m)?;
+                if bits.len() > 3 {
+                    return Err(wrong("a list of at most 3 bits"));
+                }
+                // What the list leaves out is low; sources that there are not stay as they are without a list.
+                bits.resize(sources.clamp(1, 3) as usize, 0);
+                bits.resize(3, i64::from(*ones));
+                set(*field, bits[0] | bits[1] << 1);
+                set(*third, bits[2]);
+            }
+            Mod::Omod { field } => {
+                let value = match (m.name, &m.value) {
+                    (_, ModifierValue::Int(1)) => 0,
+                    ("mul", ModifierValue::Int(2)) => 1,
+                    ("mul", ModifierValue::Int(4)) => 2,
+                    ("div", ModifierValue::Int(2)) => 3,
+                    ("mul", _) => return Err(wrong("1, 2 or 4")),
+                    _ => return Err(wrong("1 or 2")),
+                };
+                set(*field, value);
+            }
+            Mod::DppCtrl { field } => {
+                let value = dpp_ctrl(m)?;
+                set(*field, value as i64);
+            }
+            Mod::Dpp8 { first } => {
+                let ModifierValue::List(list) = &m.value else { return Err(wrong("a list of 8 lanes")) };
+                if list.len() != 8 {
+                    return Err(wrong("a list of 8 lanes"));
+                }
+                for (at, lane) in list.iter().enumerate() {
+                    let ArgValue::Int(lane @ 0..=7) = lane else { return Err(wrong("lanes from 0 to 7")) };
+                    set(first + at as u8, *lane);
+                }
+            }
+            Mod::Dpp8Fetch { source } => {
+                let value = int(0, 1)?;
+                set(*source, DPP8 as i64 + value);
+            }
+            Mod::Format { field } => {
+                let value = format(m)?;
+                set(*field, value as i64);
+            }
+            Mod::Dim { field } => {
+                let ModifierValue::Word(word) = &m.value else { return Err(wrong("a dimension")) };
+                let short = word.strip_prefix("SQ_RSRC_IMG_").unwrap_or(word);
+                let at = DIMS.iter().position(|d| *d == short);
+                let at = at.ok_or_else(|| wrong(&format!("one of {}", DIMS.join(", "))))?;
+                set(*field, at as i64);
+            }
+            Mod::Th { field, kind, .. } => {
+                let value = th(m, *kind)?;
+                if value >> width(*field) != 0 {
+                    return Err(wrong("a smaller hint in this encoding"));
+                }
+                inst.fields[*field as usize] = value;
+            }
+            Mod::Scope { field } => {
+                let value = match &m.value {
+                    ModifierValue::Word(word) => SCOPES.iter().position(|s| s == word),
+                    ModifierValue::Int(v @ 0..=3) => Some(*v as usize),
+                    _ => None,
+                };
+                set(*field, value.ok_or_else(|| wrong(&format!("one of {}", SCOPES.join(", "))))? as i64);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn bit_list(m: &Modifier) -> Result<Vec<i64>, AsmError> {
+    let wrong = || AsmError::new(m.value_span, format!("`{}:` takes a list of bits, as in [0,1]", m.name));
+    let list = match &m.value {
+        ModifierValue::List(list) => list.as_slice(),
+        _ => return Err(wrong()),
+    };
+    if list.is_empty() {
+        return Err(wrong());
+    }
+    list.iter().map(|v| if let ArgValue::Int(v @ 0..=1) = v { Ok(*v) } else { Err(wrong()) }).collect()
+}
+
+fn dpp_ctrl(m: &Modifier) -> Result<u32, AsmError> {
+    let wrong = |what: String| AsmError::new(m.value_span, format!("`{}:` takes {what}", m.name));
+    if m.name == "quad_perm" {
+        let lanes = || wrong("a list of 4 lanes from 0 to 3".to_string());
+        let ModifierValue::List(list) = &m.value else { return Err(lanes()) };
+        if list.len() != 4 {
+            return Err(lanes());
+        }
+        let mut out = 0;
+        for (at, lane) in list.iter().enumerate() {
+            let ArgValue::Int(lane @ 0..=3) = lane else { return Err(lanes()) };
+            out |= (*lane as u32) << (2 * at);
+        }
+        return Ok(out);
+    }
+    if m.name == "dpp_ctrl" {
+        return match m.value {
+            ModifierValue::Int(v @ 0..=0x1ff) => Ok(v as u32),
+            _ => Err(wrong("a number from 0 to 511".to_string())),
+        };
+    }
+    let (_, first, count, from) = *DPP.iter().find(|d| d.0 == m.name).unwrap_or(&DPP[0]);
+    match &m.value {
+        ModifierValue::None if count == 1 => Ok(first),
+        ModifierValue::Int(v) if count > 1 && (from as i64..(from + count) as i64).contains(v) => {
+            Ok(first + *v as u32 - from)
+        }
+        _ => Err(wrong(format!("a number from {from} to {}", from + count - 1))),
+    }
+}
+
+/// Whether the scope allows a hint: two names share a value, and the scope tells them apart (RDNA4 ISA manual, *Temporal Hints*).
+pub fn hint_fits(word: &str, scope: u32, kind: ThKind) -> bool {
+    let system = scope == 3;
+    match kind {
+        ThKind::Atomic => true,
+        _ if word.ends_with("_BYPASS") => system,
+        _ => !system || !matches!(word, "TH_LOAD_LU" | "TH_STORE_RT_WB"),
+    }
+}
+
+fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
+    let word = match &m.value {
+        ModifierValue::Int(v @ 0..=7) => return Ok(*v as u32),
+        ModifierValue::Word(word) => word,
+        _ => "",
+    };
+    if word == "TH_DEFAULT" {
+        return Ok(0);
+    }
+    let (prefix, names) = match kind {
+        ThKind::Load => ("TH_LOAD_", LOAD_HINTS),
+        ThKind::Store => ("TH_STORE_", STORE_HINTS),
+        ThKind::Atomic => ("TH_ATOMIC_", ATOMIC_HINTS),
+    };
+    let short = word.strip_prefix(prefix).unwrap_or("");
+    let found = names.iter().find(|(n, _)| *n == short).map(|(_, value)| *value);
+    // What LLVM prints for a hint without a name.
+    let number = short.strip_prefix("0x").and_then(|n| n.parse().ok()).filter(|n| *n < 8);
+    found.or(number).ok_or_else(|| {
+        let all: Vec<String> = names.iter().map(|(n, _)| format!("{prefix}{n}")).collect();
+        let error = AsmError::new(m.value_span, format!("`th:{word}` is no hint of this instruction"));
+        match suggest(word, all.iter().map(String::as_str)) {
+            Some(help) => error.help(help),
+            None => error.help(format!("one of {}", all.join(", "))),
+        }
+    })
+}
+
+fn format(m: &Modifier) -> Result<u32, AsmError> {
+    let words = match &m.value {
+        ModifierValue::Int(v @ 0..=127) => return Ok(*v as u32),
+        ModifierValue::List(list) => list.as_slice(),
+        _ => &[],
+    };
+    let word = |at: usize| match words.get(at) {
+        Some(ArgValue::Word(w)) => Some(*w),
+        _ => None,
+    };
+    // Data and number format apart, in either order, name the same formats.
+    let split = |prefix: &str| [word(0), word(1)].into_iter().flatten().find_map(|w| w.strip_prefix(prefix));
+    let name = match (word(0).and_then(|w| w.strip_prefix("BUF_FMT_")), words.len()) {
+        (Some(name), 1) => Some(name.to_string()),
+        (None, 1 | 2) => {
+            let data = split("BUF_DATA_FORMAT_");
+            let number = split("BUF_NUM_FORMAT_");
+            (data.is_some() || number.is_some())
+                .then(|| format!("{}_{}", data.unwrap_or("8"), number.unwrap_or("UNORM")))
+        }
+        _ => None,
+    };
+    let found = name.as_deref().and_then(|n| FORMATS.iter().position(|f| *f == n));
+    found.map(|at| at as u32).ok_or_else(|| {
+        let error = AsmError::new(m.value_span, "this is no buffer format");
+        match name.as_deref().and_then(|n| suggest(n, FORMATS)) {
+            Some(help) => error.help(help.replace('`', "").replacen("mean ", "mean BUF_FMT_", 1)),
+            None => error.help("as in format:[BUF_FMT_32_FLOAT], or a number from 0 to 127"),
+        }
+    })
+}

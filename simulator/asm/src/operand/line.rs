@@ -1,0 +1,229 @@
+//! A line: its mnemonic, and operands and modifiers in their order.
+
+use super::register::register_name;
+use super::value::{call, ends_expression, lone_number, parse_arg};
+use super::{
+    ArgValue, Line, Modifier, ModifierValue, Modifiers, Operand, Operands, Reg, RegBase, Value,
+    parse_operand, plain,
+};
+use crate::dialect::symbols::FLAGS;
+use crate::error::{AsmError, Span};
+use crate::expr::Symbols;
+use crate::scan::{Number, Scanner};
+
+/// Reads a line. It holds no label and no comment.
+pub fn parse_line<'t>(text: &'t str, symbols: &dyn Symbols) -> Result<Line<'t>, AsmError> {
+    let s = &mut Scanner::new(text);
+    let mut line = Line::begin(s)?;
+    line.read_rest(s, symbols)?;
+    Ok(line)
+}
+
+impl<'t> Line<'t> {
+    fn begin(s: &mut Scanner<'t>) -> Result<Line<'t>, AsmError> {
+        let name = s.ident();
+        let (mnemonic, span) = name.ok_or_else(|| AsmError::new(s.here(), "an instruction belongs here"))?;
+        Ok(Line::new(mnemonic, span))
+    }
+
+    /// With nothing behind its mnemonic.
+    pub fn new(mnemonic: &'t str, span: Span) -> Line<'t> {
+        let (operands, modifiers) = (Operands::new(), Modifiers::new());
+        Line { mnemonic, mnemonic_span: span, operands, modifiers, second: None, span }
+    }
+
+    /// Reads what stands behind the mnemonic.
+    pub fn read_rest(&mut self, s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<(), AsmError> {
+        if self.half(s, symbols)? {
+            let mut second = Line::begin(s)?;
+            if second.half(s, symbols)? {
+                return Err(AsmError::new(
+                    Span::new(s.at() - 2, s.at()),
+                    "a dual instruction has two halves",
+                ));
+            }
+            self.span.end = second.span.end;
+            self.second = Some(Box::new(second));
+        }
+        Ok(())
+    }
+
+    /// Operands and modifiers up to the end of the text, or up to `::`, which says that another half follows.
+    fn half(&mut self, s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<bool, AsmError> {
+        loop {
+            s.space();
+            let Some(byte) = s.byte() else { return Ok(false) };
+            // Between operands a comma; before modifiers none, or one.
+            let comma = byte == b',';
+            if comma {
+                s.skip(1);
+                if s.done() {
+                    return Err(AsmError::new(s.here(), "an operand belongs after the comma"));
+                }
+            } else if byte == b':' && s.second() == Some(b':') {
+                s.skip(2);
+                return Ok(true);
+            }
+            match simple_operand(s) {
+                Some(operand) => self.operands.push(operand),
+                None => item(s, self, comma, symbols)?,
+            }
+            self.span.end = s.at();
+        }
+    }
+}
+
+/// What most operands are, read at once: `v1`, `s[2:3]`, and numbers that stand alone. `None`, and nothing read, for all else.
+#[inline]
+fn simple_operand<'t>(s: &mut Scanner<'t>) -> Option<Operand<'t>> {
+    let start = s.at();
+    let text = s.rest_bytes();
+    let value = match *text {
+        [file @ (b'v' | b's'), b'[', ..] => {
+            let (first, colon) = decimal(text, 2)?;
+            let (last, end) =
+                if text.get(colon) == Some(&b':') { decimal(text, colon + 1)? } else { (first, colon) };
+            if text.get(end) != Some(&b']') || last < first {
+                return None;
+            }
+            s.skip(end + 1);
+            register(file, first, last)
+        }
+        [file @ (b'v' | b's'), b'0'..=b'9', ..] => {
+            let (number, end) = decimal(text, 1)?;
+            // Not the start of another word, nor of a label or a half.
+            matches!(text.get(end), None | Some(b',' | b' ' | b'\t')).then_some(())?;
+            s.skip(end);
+            register(file, number, number)
+        }
+        [b'0'..=b'9', ..] => match lone_number(s)? {
+            Number::Int(value) => Value::Int(value),
+            Number::Float(value) => Value::Float(value),
+        },
+        _ => return None,
+    };
+    Some(Operand { span: s.since(start), ..plain(value) })
+}
+
+#[inline]
+fn register<'t>(file: u8, first: u32, last: u32) -> Value<'t> {
+    let base = if file == b'v' { RegBase::Vgpr(first as u16) } else { RegBase::Sgpr(first as u16) };
+    Value::Reg(Reg { base, count: (last - first + 1) as u16, half: None })
+}
+
+/// One to four digits at `at`, and where they end.
+#[inline]
+fn decimal(text: &[u8], at: usize) -> Option<(u32, usize)> {
+    let (mut value, mut end) = (0, at);
+    while let Some(digit @ b'0'..=b'9') = text.get(end)
+        && end < at + 5
+    {
+        value = 10 * value + (digit - b'0') as u32;
+        end += 1;
+    }
+    matches!(end - at, 1..=4).then_some((value, end))
+}
+
+/// What is no [`simple_operand`]: a modifier, or an operand that a front end may read by [`parse_operand`].
+fn item<'t>(
+    s: &mut Scanner<'t>,
+    line: &mut Line<'t>,
+    comma: bool,
+    symbols: &dyn Symbols,
+) -> Result<(), AsmError> {
+    let start = s.clone();
+    if let Some((name, span)) = s.word() {
+        let next = s.byte();
+        let valued = next == Some(b':') && s.second() != Some(b':');
+        if !valued && let Some(reg) = register_name(name) {
+            line.operands.push(Operand { span, ..plain(Value::Reg(reg)) });
+            return Ok(());
+        }
+        // A symbol may be called like a flag.
+        let denied = name.strip_prefix("no").is_some_and(|name| FLAGS.contains(&name));
+        let flag = denied || FLAGS.contains(&name);
+        let symbol = || (comma || line.operands.is_empty()) && symbols.value(name).is_some();
+        if (valued || flag) && !(flag && symbol()) {
+            line.modifiers.push(modifier(s, name, span, valued, symbols)?);
+            return Ok(());
+        }
+        if let Some(value) = word(s, name, symbols)? {
+            line.operands.push(Operand { span: s.since(span.start), ..plain(value) });
+            return Ok(());
+        }
+        *s = start;
+    } else if let Some(Operand { value: Value::Call(_), .. }) = line.operands.last()
+        && let Some(b'&' | b'|') = s.byte()
+    {
+        // `vmcnt(0) & lgkmcnt(0)`, `instid0(…) | instskip(…)`
+        s.skip(1);
+    }
+    line.operands.push(parse_operand(s, symbols)?);
+    Ok(())
+}
+
+/// An operand that begins with a word and is neither register nor expression: a call or a symbol. `None` for all else.
+fn word<'t>(
+    s: &mut Scanner<'t>,
+    name: &'t str,
+    symbols: &dyn Symbols,
+) -> Result<Option<Value<'t>>, AsmError> {
+    let wraps = matches!(name, "neg" | "abs" | "lit" | "sext");
+    let fraction = name.as_bytes()[0] == b'.' && name[1..].starts_with(|c: char| c.is_ascii_digit());
+    if s.byte() == Some(b'(') && !wraps {
+        s.skip(1);
+        return Ok(Some(Value::Call(call(s, symbols, name)?)));
+    }
+    let mut ahead = s.clone();
+    let alone = ends_expression(&mut ahead) && !fraction;
+    Ok(alone.then(|| symbols.value(name).map_or(Value::Word(name), Value::Int)))
+}
+
+/// A modifier whose name has been read: a flag, or `name:value`.
+fn modifier<'t>(
+    s: &mut Scanner<'t>,
+    name: &'t str,
+    span: Span,
+    valued: bool,
+    symbols: &dyn Symbols,
+) -> Result<Modifier<'t>, AsmError> {
+    if !valued {
+        let denied = name.strip_prefix("no").filter(|name| FLAGS.contains(name));
+        let value = if denied.is_some() { ModifierValue::No } else { ModifierValue::None };
+        return Ok(Modifier { name: denied.unwrap_or(name), value, span, value_span: span });
+    }
+    s.skip(1);
+    s.space();
+    let start = s.at();
+    let value = if s.byte() == Some(b'[') {
+        s.skip(1);
+        let mut list = Vec::new();
+        if !s.eat(']') {
+            loop {
+                list.push(parse_arg(s, symbols)?.value);
+                if !s.eat(',') {
+                    break;
+                }
+            }
+            s.expect(']')?;
+        }
+        ModifierValue::List(list)
+    } else if name == "dim" {
+        // `dim:2D_ARRAY` starts with a digit.
+        let rest = s.rest();
+        let len = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        s.skip(len);
+        ModifierValue::Word(&rest[..len])
+    } else if let Some((name @ "swizzle", _)) = s.peek_ident() {
+        s.ident();
+        s.expect('(')?;
+        ModifierValue::Call(call(s, symbols, name)?)
+    } else {
+        match parse_arg(s, symbols)?.value {
+            ArgValue::Int(value) => ModifierValue::Int(value),
+            ArgValue::Word(word) => ModifierValue::Word(word),
+        }
+    };
+    let value_span = s.since(start);
+    Ok(Modifier { name, value, span: span.to(value_span), value_span })
+}

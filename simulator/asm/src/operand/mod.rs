@@ -1,0 +1,180 @@
+//! One line of assembly as written: a mnemonic, operands, modifiers. Knows registers and numbers, but no instruction.
+//!
+//! [`parse_line`] is the entry. What an operand may be where, [`matching`](super::matching) says.
+
+mod line;
+mod register;
+mod value;
+
+pub use line::parse_line;
+pub use register::{Half, Reg, RegBase, Special, consecutive, parse_register};
+pub use value::parse_operand;
+
+use super::error::Span;
+use super::expr::Expr;
+use smallvec::SmallVec;
+
+/// As many as nearly all instructions have, without an allocation.
+pub type Operands<'t> = SmallVec<[Operand<'t>; 4]>;
+pub type Modifiers<'t> = SmallVec<[Modifier<'t>; 1]>;
+
+/// A line that holds one instruction, or two halves of a dual one. Its words are the text's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line<'t> {
+    pub mnemonic: &'t str,
+    pub mnemonic_span: Span,
+    pub operands: Operands<'t>,
+    pub modifiers: Modifiers<'t>,
+    /// After `::`.
+    pub second: Option<Box<Line<'t>>>,
+    /// The whole, without space around it.
+    pub span: Span,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Operand<'t> {
+    pub value: Value<'t>,
+    /// `-v1`, `neg(v1)`; of a plain number, `-1` is the number.
+    pub neg: bool,
+    /// `|v1|`, `abs(v1)`.
+    pub abs: bool,
+    /// `lit(…)`: to be a literal even where an inline constant would do.
+    pub literal: bool,
+    /// `--1`: a number with two signs, which LLVM reads for integers alone.
+    pub doubled: bool,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value<'t> {
+    Reg(Reg),
+    Int(i64),
+    Float(f64),
+    /// An expression with symbols that have no value yet.
+    Expr(Box<Expr>),
+    /// A word that is no register: `off`, `mrt0`, `attr3.x`, a label.
+    Word(&'t str),
+    /// `vmcnt(0)`, `hwreg(HW_REG_MODE, 0, 4)`, `sendmsg(MSG_INTERRUPT)`.
+    Call(Box<Call<'t>>),
+    /// `[v1, v5, v[7:8]]` that is no range of registers: addresses of an image instruction.
+    List(Vec<Reg>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call<'t> {
+    pub name: &'t str,
+    pub args: Vec<Arg<'t>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arg<'t> {
+    pub value: ArgValue<'t>,
+    pub span: Span,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ArgValue<'t> {
+    Int(i64),
+    Word(&'t str),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Modifier<'t> {
+    pub name: &'t str,
+    pub value: ModifierValue<'t>,
+    pub span: Span,
+    pub value_span: Span,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModifierValue<'t> {
+    /// A flag.
+    None,
+    /// A flag that is taken back: `noglc`.
+    No,
+    Int(i64),
+    Word(&'t str),
+    List(Vec<ArgValue<'t>>),
+    /// `offset:swizzle(…)`
+    Call(Box<Call<'t>>),
+}
+
+/// A value with no sign around it, and no place yet.
+#[inline]
+pub fn plain(value: Value<'_>) -> Operand<'_> {
+    Operand { value, neg: false, abs: false, literal: false, doubled: false, span: Span::default() }
+}
+
+/// The name of a call that is written in braces.
+pub const STRUCTURE: &str = "{}";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::NoSymbols;
+    use crate::scan::Scanner;
+
+    fn operand(text: &str) -> Operand<'_> {
+        let s = &mut Scanner::new(text);
+        let mut line = Line::new("x", Span::default());
+        line.read_rest(s, &NoSymbols).unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert_eq!(line.operands.len(), 1, "{text}");
+        line.operands[0].clone()
+    }
+
+    fn value(text: &str) -> Value<'_> {
+        operand(text).value
+    }
+
+    #[test]
+    fn registers() {
+        assert_eq!(value("v1"), Value::Reg(Reg::vgpr(1, 1)));
+        assert_eq!(value("v[1:4]"), Value::Reg(Reg::vgpr(1, 4)));
+        assert_eq!(value("s[2*2]"), Value::Reg(Reg::sgpr(4, 1)));
+        assert_eq!(value("[s2,s3]"), Value::Reg(Reg::sgpr(2, 2)));
+        assert_eq!(value("[vcc_lo, vcc_hi]"), value("vcc"));
+        assert_eq!(value("ttmp[4:5]"), Value::Reg(Reg { base: RegBase::Ttmp(4), count: 2, half: None }));
+        assert_eq!(value("v7.h"), Value::Reg(Reg { half: Some(Half::High), ..Reg::vgpr(7, 1) }));
+        assert!(matches!(value("vcc_lo.h"), Value::Reg(Reg { half: Some(Half::High), count: 1, .. })));
+        assert_eq!(value("[v1, v2]"), Value::List(vec![Reg::vgpr(1, 1), Reg::vgpr(2, 1)]));
+        assert_eq!(value("vmem"), Value::Word("vmem"));
+    }
+
+    #[test]
+    fn signs() {
+        let o = operand("-|v1|");
+        assert!(o.neg && o.abs);
+        let o = operand("neg(abs(v[1:2]))");
+        assert!(o.neg && o.abs);
+        let o = operand("-v[1:2]");
+        assert!(o.neg && !o.abs);
+        assert!(operand("|-1.5|").abs);
+        assert_eq!(value("-1"), Value::Int(-1));
+        assert_eq!(value("-1.5e-1"), Value::Float(-0.15));
+        assert_eq!(value("0x7f+1"), Value::Int(128));
+        assert!(operand("lit(1)").literal);
+        assert_eq!(value("1|2"), Value::Int(3));
+    }
+
+    #[test]
+    fn modifiers_and_calls() {
+        let line = parse_line("ds_x v1, v2 offset:4+4 gds", &NoSymbols).unwrap();
+        assert_eq!(line.modifiers[0].value, ModifierValue::Int(8));
+        assert_eq!(line.modifiers[1].name, "gds");
+        let line = parse_line("v_x v1 quad_perm:[0,1,2,3] dim:2D", &NoSymbols).unwrap();
+        assert_eq!(line.modifiers[0].value, ModifierValue::List([0, 1, 2, 3].map(ArgValue::Int).to_vec()));
+        assert_eq!(line.modifiers[1].value, ModifierValue::Word("2D"));
+        let line = parse_line("s_waitcnt vmcnt(0) & lgkmcnt(1)", &NoSymbols).unwrap();
+        assert_eq!(line.operands.len(), 2);
+        let line = parse_line("v_dual_a v1, v2 :: v_dual_b v3, v4", &NoSymbols).unwrap();
+        assert_eq!(line.second.unwrap().operands.len(), 2);
+    }
+
+    #[test]
+    fn errors_have_places() {
+        for (text, column) in [("s_x s[3:1]", 5), ("s_x 12ab", 5), ("s_x s1,", 8), ("s_x |v1", 8)] {
+            let e = parse_line(text, &NoSymbols).unwrap_err();
+            assert_eq!(e.column(text), column, "{text}: {e}");
+        }
+    }
+}

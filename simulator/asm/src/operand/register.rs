@@ -1,0 +1,200 @@
+//! Registers by their names.
+
+use crate::error::AsmError;
+use crate::expr::{self, Symbols};
+use crate::scan::Scanner;
+
+/// A register, or a range of registers that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Reg {
+    pub base: RegBase,
+    pub count: u16,
+    /// `.l` and `.h`: half of a 16-bit operand.
+    pub half: Option<Half>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RegBase {
+    Vgpr(u16),
+    Sgpr(u16),
+    Ttmp(u16),
+    /// By its first 32 bits.
+    Special(Special),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Half {
+    Low,
+    High,
+}
+
+/// Registers that have a name and not a number, 32 bits each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Special {
+    VccLo,
+    VccHi,
+    ExecLo,
+    ExecHi,
+    M0,
+    Null,
+    Scc,
+    SharedBase,
+    SharedLimit,
+    PrivateBase,
+    PrivateLimit,
+    PopsExitingWaveId,
+    Vccz,
+    Execz,
+    LdsDirect,
+    FlatScratchLo,
+    FlatScratchHi,
+}
+
+impl Special {
+    /// With their names in the ISA description.
+    pub const ALL: [(Special, &'static str); 17] = [
+        (Special::VccLo, "vcc_lo"),
+        (Special::VccHi, "vcc_hi"),
+        (Special::ExecLo, "exec_lo"),
+        (Special::ExecHi, "exec_hi"),
+        (Special::M0, "m0"),
+        (Special::Null, "null"),
+        (Special::Scc, "src_scc"),
+        (Special::SharedBase, "src_shared_base"),
+        (Special::SharedLimit, "src_shared_limit"),
+        (Special::PrivateBase, "src_private_base"),
+        (Special::PrivateLimit, "src_private_limit"),
+        (Special::PopsExitingWaveId, "src_pops_exiting_wave_id"),
+        (Special::Vccz, "src_vccz"),
+        (Special::Execz, "src_execz"),
+        (Special::LdsDirect, "src_lds_direct"),
+        (Special::FlatScratchLo, "flat_scratch_lo"),
+        (Special::FlatScratchHi, "flat_scratch_hi"),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Special::ALL[self as usize].1
+    }
+
+    /// As wide as asked for.
+    pub fn any_width(self) -> bool {
+        self == Special::Null || self.name().starts_with("src_")
+    }
+}
+
+/// A register by its name, which may stand for two.
+fn special(name: &str) -> Option<Reg> {
+    let (first, count) = match name {
+        "vcc" => (Special::VccLo, 2),
+        "exec" => (Special::ExecLo, 2),
+        "flat_scratch" => (Special::FlatScratchLo, 2),
+        // Sources also without the word before their name.
+        _ => {
+            let is_called = |own: &str| own == name || own.strip_prefix("src_") == Some(name);
+            (Special::ALL.iter().find(|(_, own)| is_called(own))?.0, 1)
+        }
+    };
+    Some(Reg { base: RegBase::Special(first), count, half: None })
+}
+
+impl Reg {
+    pub fn vgpr(first: u16, count: u16) -> Reg {
+        Reg { base: RegBase::Vgpr(first), count, half: None }
+    }
+
+    pub fn sgpr(first: u16, count: u16) -> Reg {
+        Reg { base: RegBase::Sgpr(first), count, half: None }
+    }
+
+    /// The name of its first register, as the ISA description has it.
+    pub fn first_name(&self) -> String {
+        match self.base {
+            RegBase::Vgpr(n) => format!("v{n}"),
+            RegBase::Sgpr(n) => format!("s{n}"),
+            RegBase::Ttmp(n) => format!("ttmp{n}"),
+            RegBase::Special(special) => special.name().to_string(),
+        }
+    }
+
+    /// The register after its last, if it is one of a numbered file.
+    fn follows(&self, before: &Reg) -> bool {
+        let ends = |r: &Reg| match r.base {
+            RegBase::Vgpr(n) => Some((0, n as u32, n as u32 + r.count as u32)),
+            RegBase::Sgpr(n) => Some((1, n as u32, n as u32 + r.count as u32)),
+            RegBase::Ttmp(n) => Some((2, n as u32, n as u32 + r.count as u32)),
+            RegBase::Special(Special::VccLo | Special::ExecLo) => Some((3, 0, r.count as u32)),
+            RegBase::Special(Special::VccHi | Special::ExecHi) => Some((3, 1, 2)),
+            RegBase::Special(_) => None,
+        };
+        let same_pair = match (before.base, self.base) {
+            (RegBase::Special(a), RegBase::Special(b)) => a.name()[..3] == b.name()[..3],
+            _ => true,
+        };
+        same_pair
+            && matches!((ends(before), ends(self)), (Some((f, _, end)), Some((g, start, _))) if f == g && end == start)
+    }
+}
+
+/// Single registers that follow each other, as one range.
+pub fn consecutive(regs: &[Reg]) -> Option<Reg> {
+    let single = regs.iter().all(|r| r.count == 1);
+    let range = regs.windows(2).all(|w| w[1].follows(&w[0]));
+    let count = regs.len().min(0xffff) as u16;
+    regs.first().filter(|_| single && range).map(|first| Reg { count, ..*first })
+}
+
+/// A register whose name says it all: `v1`, `s7`, `vcc`, `v3.h`.
+pub(super) fn register_name(name: &str) -> Option<Reg> {
+    let (name, half) = match name.as_bytes() {
+        [.., b'.', b'l'] => (&name[..name.len() - 2], Some(Half::Low)),
+        [.., b'.', b'h'] => (&name[..name.len() - 2], Some(Half::High)),
+        _ => (name, None),
+    };
+    let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (file, number) = name.split_at(digits);
+    let base: fn(u16) -> RegBase = match file {
+        "v" => RegBase::Vgpr,
+        "s" => RegBase::Sgpr,
+        "ttmp" => RegBase::Ttmp,
+        _ => return special(name).map(|reg| Reg { half, ..reg }),
+    };
+    Some(Reg { base: base(number.parse().ok()?), count: 1, half })
+}
+
+/// A register or a range, if one starts here.
+pub fn parse_register(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Option<Reg>, AsmError> {
+    let Some((name, span)) = s.peek_ident() else { return Ok(None) };
+    if let Some(reg) = register_name(name) {
+        s.ident();
+        return Ok(Some(reg));
+    }
+    let mut ahead = s.clone();
+    ahead.ident();
+    let base: fn(u16) -> RegBase = match name {
+        "v" => RegBase::Vgpr,
+        "s" => RegBase::Sgpr,
+        "ttmp" => RegBase::Ttmp,
+        _ => return Ok(None),
+    };
+    if !ahead.eat('[') {
+        return Ok(None);
+    }
+    let index = |s: &mut Scanner| -> Result<i64, AsmError> {
+        s.space();
+        let start = s.at();
+        let value = expr::parse(s, true)?.eval(symbols)?;
+        if (0..=0xffff).contains(&value) {
+            return Ok(value);
+        }
+        Err(AsmError::new(s.since(start), format!("there is no register {value}")))
+    };
+    let first = index(&mut ahead)?;
+    let last = if ahead.eat(':') { index(&mut ahead)? } else { first };
+    ahead.expect(']')?;
+    *s = ahead;
+    if last < first {
+        let span = span.to(s.since(span.start));
+        return Err(AsmError::new(span, format!("the range ends ({last}) before it starts ({first})")));
+    }
+    Ok(Some(Reg { base: base(first as u16), count: (last - first + 1).min(0xffff) as u16, half: None }))
+}

@@ -1,0 +1,257 @@
+//! One operand, or an argument of one: registers, numbers, symbols, calls and lists, with signs around them.
+
+use super::register::register_name;
+use super::{
+    Arg, ArgValue, Call, Operand, Reg, RegBase, STRUCTURE, Value, consecutive, parse_register, plain,
+};
+use crate::error::AsmError;
+use crate::expr::{self, Expr, Symbols};
+use crate::scan::{DIGIT, Number, START, Scanner, class, end_of};
+
+/// A number with which no longer expression begins; nothing is read otherwise.
+pub(super) fn lone_number(s: &mut Scanner) -> Option<Number> {
+    let mut ahead = s.clone();
+    let number = match ahead.short_decimal() {
+        Some(value) => Number::Int(value),
+        // `1b` is a label.
+        None if matches!(ahead.rest_bytes().get(end_of(ahead.rest_bytes(), 0, DIGIT)), Some(b'b' | b'f')) => {
+            return None;
+        }
+        None => ahead.number().ok()?,
+    };
+    ends_expression(&mut ahead).then(|| *s = ahead)?;
+    Some(number)
+}
+
+/// As [`lone_number`]; a float is none.
+pub(super) fn lone_integer(s: &mut Scanner) -> Option<i64> {
+    let mut ahead = s.clone();
+    let Number::Int(value) = lone_number(&mut ahead)? else { return None };
+    *s = ahead;
+    Some(value)
+}
+
+/// Whether no operator follows.
+#[inline]
+pub(super) fn ends_expression(s: &mut Scanner) -> bool {
+    s.space();
+    s.byte().is_none_or(|b| matches!(b, b',' | b')' | b']') || class(b) & START != 0)
+}
+
+/// A number, an expression that has a value, or a word.
+pub(super) fn parse_arg<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Arg<'t>, AsmError> {
+    s.space();
+    let start = s.at();
+    if let Some(b'0'..=b'9') = s.byte()
+        && let Some(value) = lone_integer(s)
+    {
+        return Ok(Arg { value: ArgValue::Int(value), span: s.since(start) });
+    }
+    if s.eat('"') {
+        let rest = s.rest();
+        let Some(len) = rest.find('"') else {
+            return Err(AsmError::new(s.since(start), "the closing quote is missing"));
+        };
+        s.skip(len + 1);
+        return Ok(Arg { value: ArgValue::Word(&rest[..len]), span: s.since(start) });
+    }
+    let e = expr::parse(s, true)?;
+    let span = s.since(start);
+    let value = match (&e, e.eval(symbols)) {
+        (_, Ok(value)) => ArgValue::Int(value),
+        (Expr::Symbol(_, at), Err(_)) => ArgValue::Word(s.slice(*at)),
+        (_, Err(error)) => return Err(error),
+    };
+    Ok(Arg { value, span })
+}
+
+/// One operand: a register, number, symbol, call or list, with its sign and absolute value.
+pub fn parse_operand<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, AsmError> {
+    s.space();
+    let start = s.at();
+    let mut operand = signed_operand(s, symbols, 0)?;
+    operand.span = s.since(start);
+    Ok(operand)
+}
+
+fn signed_operand<'t>(
+    s: &mut Scanner<'t>,
+    symbols: &dyn Symbols,
+    depth: u32,
+) -> Result<Operand<'t>, AsmError> {
+    s.space();
+    if depth > 4 {
+        return Err(AsmError::new(s.here(), "too many signs around one operand"));
+    }
+    match s.byte() {
+        Some(b'-') => {
+            // A minus before a number belongs to the number.
+            let mut ahead = s.clone();
+            ahead.skip(1);
+            ahead.space();
+            let doubled = ahead.byte() == Some(b'-');
+            let register = ahead.peek_ident().is_some_and(|(name, _)| {
+                register_name(name).is_some()
+                    || matches!(name, "v" | "s" | "ttmp") && ahead.rest()[name.len()..].starts_with('[')
+                    || matches!(name, "abs" | "neg")
+                        && ahead.rest()[name.len()..].trim_start().starts_with('(')
+            });
+            if ahead.byte() == Some(b'|') || register {
+                *s = ahead;
+                let mut operand = signed_operand(s, symbols, depth + 1)?;
+                operand.neg = !operand.neg;
+                return Ok(operand);
+            }
+            return Ok(Operand { doubled, ..number(s, symbols, true)? });
+        }
+        Some(b'|') => {
+            s.skip(1);
+            let mut operand = match s.byte() {
+                Some(b'-') => number(s, symbols, false)?,
+                _ => unsigned_operand(s, symbols, false)?,
+            };
+            if !s.eat('|') {
+                return Err(AsmError::new(s.here(), "the closing `|` is missing"));
+            }
+            operand.abs = true;
+            return Ok(operand);
+        }
+        _ => {}
+    }
+    if let Some((name @ ("neg" | "abs" | "lit" | "sext"), span)) = s.peek_ident() {
+        let mut ahead = s.clone();
+        ahead.ident();
+        if ahead.eat('(') {
+            *s = ahead;
+            let mut operand = signed_operand(s, symbols, depth + 1)?;
+            s.expect(')')?;
+            match name {
+                "neg" => operand.neg = !operand.neg,
+                "abs" => operand.abs = true,
+                "lit" => operand.literal = true,
+                _ => {
+                    return Err(AsmError::new(
+                        span,
+                        "sext() belongs to SDWA, which these processors do not have",
+                    ));
+                }
+            }
+            return Ok(operand);
+        }
+    }
+    unsigned_operand(s, symbols, true)
+}
+
+fn unsigned_operand<'t>(
+    s: &mut Scanner<'t>,
+    symbols: &dyn Symbols,
+    bar: bool,
+) -> Result<Operand<'t>, AsmError> {
+    s.space();
+    if s.byte() == Some(b'[') {
+        return list(s, symbols);
+    }
+    if s.byte() == Some(b'{') {
+        return Ok(plain(Value::Call(structure(s, symbols)?)));
+    }
+    if let Some(reg) = parse_register(s, symbols)? {
+        return Ok(plain(Value::Reg(reg)));
+    }
+    if let Some((name, _)) = s.peek_ident() {
+        let mut ahead = s.clone();
+        ahead.ident();
+        if ahead.byte() == Some(b'(') {
+            ahead.skip(1);
+            *s = ahead;
+            return Ok(plain(Value::Call(call(s, symbols, name)?)));
+        }
+    }
+    number(s, symbols, bar)
+}
+
+/// The call of `name` whose bracket has been opened.
+pub(super) fn call<'t>(
+    s: &mut Scanner<'t>,
+    symbols: &dyn Symbols,
+    name: &'t str,
+) -> Result<Box<Call<'t>>, AsmError> {
+    let mut args = Vec::new();
+    if !s.eat(')') {
+        loop {
+            args.push(parse_arg(s, symbols)?);
+            if !s.eat(',') {
+                break;
+            }
+        }
+        s.expect(')')?;
+    }
+    Ok(Box::new(Call { name, args }))
+}
+
+/// `{id: 5, offset: 0, size: 32}`, as a call of [`STRUCTURE`] whose arguments are names and values in turn.
+fn structure<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Box<Call<'t>>, AsmError> {
+    s.expect('{')?;
+    let mut args = Vec::new();
+    if !s.eat('}') {
+        loop {
+            s.space();
+            let Some((name, span)) = s.ident() else {
+                return Err(AsmError::new(s.here(), "the name of a part belongs here"));
+            };
+            args.push(Arg { value: ArgValue::Word(name), span });
+            s.expect(':')?;
+            args.push(parse_arg(s, symbols)?);
+            if !s.eat(',') {
+                break;
+            }
+        }
+        s.expect('}')?;
+    }
+    Ok(Box::new(Call { name: STRUCTURE, args }))
+}
+
+/// A number or an expression.
+fn number<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols, bar: bool) -> Result<Operand<'t>, AsmError> {
+    s.space();
+    let start = s.clone();
+    let negative = s.eat('-');
+    s.space();
+    let digit = s.peek().is_some_and(|c| c.is_ascii_digit());
+    let fraction = s.rest().strip_prefix('.').is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()));
+    if (digit || fraction)
+        && s.clone().local_label().is_none()
+        && let Number::Float(value) = s.number()?
+    {
+        return Ok(plain(Value::Float(if negative { -value } else { value })));
+    }
+    *s = start;
+    let e = expr::parse(s, bar)?;
+    Ok(plain(match (e.eval(symbols), e) {
+        (Ok(value), _) => Value::Int(value),
+        (Err(_), Expr::Symbol(_, at)) => Value::Word(s.slice(at)),
+        (Err(_), e) => Value::Expr(Box::new(e)),
+    }))
+}
+
+/// `[s0, s1]`: a range in other words, or a list.
+fn list<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, AsmError> {
+    s.expect('[')?;
+    let mut regs: Vec<Reg> = Vec::new();
+    loop {
+        s.space();
+        let Some(reg) = parse_register(s, symbols)? else {
+            return Err(AsmError::new(s.here(), "a register belongs here"));
+        };
+        regs.push(reg);
+        if !s.eat(',') {
+            break;
+        }
+    }
+    s.expect(']')?;
+    // Vector registers in brackets are addresses, each on its own, even where they follow each other.
+    let vectors = regs.iter().any(|r| matches!(r.base, RegBase::Vgpr(_)));
+    Ok(plain(match consecutive(&regs).filter(|_| !vectors) {
+        Some(range) => Value::Reg(range),
+        None => Value::List(regs),
+    }))
+}
