@@ -89,7 +89,7 @@ fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'st
         let inline = match narrow {
             64 => inline_integer(value).or_else(|| inline_float(value as u64, constant)),
             _ if !fits(value, width) => None,
-            // To a 16-bit integer 0xffff is a number of its own, not another way to write -1.
+            // To a 16-bit integer 0xffff is a number of its own, not another spelling of -1.
             16 if constant == Constant::Int16 => inline_integer(value),
             16 => {
                 inline_integer(value as i16 as i64).or_else(|| inline_float(value as u64 & 0xffff, constant))

@@ -109,7 +109,7 @@ impl Descriptor {
         Descriptor { kernel: kernel.to_string(), arch, given: Vec::new() }
     }
 
-    /// `.amdhsa_NAME VALUE`, the name without its prefix. A value that is known is checked at once.
+    /// `.amdhsa_NAME VALUE`, the name without its prefix. A value that is not symbolic is checked at once.
     pub fn set(&mut self, name: &str, value: Expr, span: Span) -> Result<(), AsmError> {
         let found = ITEMS.iter().find(|i| i.name == name && has(self.arch, name));
         let Some(item) = found else {

@@ -10,7 +10,7 @@ use super::scan::{Number, Scanner};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::encode;
 
-/// What is told to someone who misspelt one.
+/// Names to suggest for a misspelt one.
 const KNOWN: [&str; 44] = [
     ".text",
     ".rodata",
@@ -152,7 +152,7 @@ impl Reader<'_> {
                 return Err(AsmError::new(span, if text.is_empty() { ".error".to_string() } else { text }));
             }
             ".err" => return Err(AsmError::new(span, ".err")),
-            // Of no effect on what is assembled: debug information, and what is told while assembling.
+            // Without effect on the code: debug information, and messages printed while assembling.
             ".file" | ".loc" | ".ident" | ".addrsig" | ".addrsig_sym" | ".print" | ".warning" | ".reloc" => {
                 s.skip(s.rest().len());
             }
@@ -234,14 +234,14 @@ impl Reader<'_> {
         let Some(arch) = Arch::from_mcpu(&processor) else {
             return Err(AsmError::new(
                 span,
-                format!("`{text}` names none of the processors that are known here"),
+                format!("`{text}` is not a supported processor"),
             ));
         };
         if arch != self.options.arch {
             if !self.file.any_target || !self.program.listing.is_empty() {
-                let (file, asked) = (arch.name(), self.options.arch.name());
+                let (file, option) = (arch.name(), self.options.arch.name());
                 let error =
-                    AsmError::new(span, format!("this file is for {file}, and {asked} was asked for"));
+                    AsmError::new(span, format!("this file is for {file}, and the option says {option}"));
                 return Err(error.help(format!("--mcpu {processor}")));
             }
             self.options.arch = arch;

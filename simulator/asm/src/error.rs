@@ -55,9 +55,9 @@ impl AsmError {
 /// Errors with suggestions: nobody reads more, and looking for near names among all takes time.
 pub const MAX_SUGGESTIONS: usize = 200;
 
-/// `did you mean …?` for a name near one of `known`.
-pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    known
+/// `did you mean …?` for a name that resembles one of `candidates`.
+pub fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    candidates
         .into_iter()
         .map(|k| (strsim::damerau_levenshtein(name, k), k))
         .filter(|(distance, k)| *distance <= 1 + k.len() / 5)

@@ -17,7 +17,7 @@ const MAX_LINE_BYTES: usize = 1 << 16;
 /// Macros, repetitions and files within each other.
 const MAX_DEPTH: usize = 64;
 
-/// What a frame's lines are, each made when it is asked for.
+/// The source of a frame's lines, each made on demand.
 #[derive(Debug)]
 enum Body {
     /// As they stand.

@@ -5,11 +5,11 @@ use super::scan::Scanner;
 
 /// What symbols stand for.
 pub trait Symbols {
-    /// The absolute value of a symbol, where it is known already.
+    /// The absolute value of a symbol, if it is defined already.
     fn value(&self, name: &str) -> Option<i64>;
 }
 
-/// No symbol is known.
+/// No symbol is defined.
 pub struct NoSymbols;
 
 impl Symbols for NoSymbols {

@@ -11,12 +11,12 @@ pub const LITERAL: &str = "src_literal";
 /// The least inline integer.
 const LEAST: i32 = -16;
 
-/// The predefined values of one operand type, both ways.
+/// The predefined values of one operand type, from name to code and back.
 #[derive(Debug, Default)]
 pub struct TypeNames {
     values: HashMap<&'static str, u32>,
     names: HashMap<u32, &'static str>,
-    /// What is asked for most, by number: `v0` to `v255`, `s0` …, and inline integers from [`LEAST`] on.
+    /// The most frequent ones by number: `v0` to `v255`, `s0` …, and inline integers from [`LEAST`] on.
     vgprs: Vec<Option<u32>>,
     sgprs: Vec<Option<u32>>,
     integers: Vec<Option<u32>>,
@@ -110,7 +110,7 @@ fn number(digits: &[u8]) -> Option<i32> {
     plain.then(|| digits.iter().fold(0, |n, digit| 10 * n + (digit - b'0') as i32))
 }
 
-/// Of one architecture: the code of a literal, and its types, made when they are asked for.
+/// Of one architecture: the code of a literal, and its types, made on demand.
 struct Names {
     literal: Option<u32>,
     types: Vec<OnceLock<TypeNames>>,

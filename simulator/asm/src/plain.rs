@@ -129,7 +129,7 @@ impl Syntax {
         name.to_lowercase().replace('_', &self.assembly.separator.to_string())
     }
 
-    /// The ways to write an entry's operands.
+    /// The syntaxes of an entry's operands.
     fn patterns(&self, entry: EntryId) -> Vec<Vec<Part>> {
         let table = self.arch.table();
         let entry = &table.entries[entry as usize];
@@ -259,7 +259,7 @@ impl Syntax {
         here: u64,
         label: Labels<'_>,
     ) -> Result<Inst, AsmError> {
-        // The way of writing that fits longest knows best what is wrong.
+        // The syntax that matches furthest gives the best error.
         let mut worst: Option<(usize, AsmError)> = None;
         for &entry in entries {
             for pattern in self.patterns(entry) {
@@ -415,7 +415,7 @@ impl Matcher<'_> {
     }
 }
 
-/// An instruction whose labels are not known yet.
+/// An instruction whose labels are not resolved yet.
 struct Pending {
     line: usize,
     text: String,

@@ -186,7 +186,7 @@ impl Printer<'_> {
                 (value & !128, Some(".h"))
             }
             Some(name) if sixteen && self.high_half(slot) && name.starts_with('v') => (value, Some(".h")),
-            // Operations that LLVM knows with halves alone name the low one too.
+            // The low half is named too where LLVM has the operation with halves only.
             Some(name)
                 if sixteen
                     && self.form.traits.has(Trait::LowHalfNamed)

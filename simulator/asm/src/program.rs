@@ -189,7 +189,7 @@ pub struct PlacedDescriptor {
 
 #[derive(Debug)]
 pub struct Program {
-    /// The architecture that was assembled for: what was asked for, or what the file says.
+    /// The architecture that was assembled for: the option's, or the file's.
     pub arch: Arch,
     pub sections: Vec<Section>,
     pub listing: Vec<Listed>,
@@ -250,7 +250,7 @@ pub(super) enum Base<'a> {
     At(&'a [Section], u64),
 }
 
-/// Values of symbols. Chains of definitions are followed so far and no further, however they are knotted.
+/// Values of symbols. Chains of definitions are followed up to a limit, also where they are circular.
 pub(super) struct Values<'a> {
     symbols: &'a HashMap<String, Definition>,
     base: Base<'a>,
@@ -267,8 +267,8 @@ impl<'a> Values<'a> {
     pub fn constant(symbols: &HashMap<String, Definition>, e: &Expr) -> Result<i64, AsmError> {
         // Odd distances: no rounding of addresses goes unseen.
         let near = e.eval(&Values::new(symbols, Base::Apart(0x100_1234_5671)))?;
-        let far = e.eval(&Values::new(symbols, Base::Apart(0x200_89ab_cdef)))?;
-        match near == far {
+        let distant = e.eval(&Values::new(symbols, Base::Apart(0x200_89ab_cdef)))?;
+        match near == distant {
             true => Ok(near),
             false => {
                 let span = e.symbol().map_or(Span::default(), |s| s.1);
@@ -350,7 +350,7 @@ impl Program {
         self.descriptors.iter().map(|d| d.descriptor.kernel.as_str())
     }
 
-    /// Registers that a kernel's descriptor asks for: `.amdhsa_next_free_vgpr` and `.amdhsa_next_free_sgpr`.
+    /// Registers that a kernel's descriptor requests: `.amdhsa_next_free_vgpr` and `.amdhsa_next_free_sgpr`.
     pub fn registers(&self, kernel: &str) -> [Option<u32>; 2] {
         let found = self.descriptors.iter().find(|d| d.descriptor.kernel == kernel);
         let values = Values::new(&self.symbols, Base::At(&self.sections, 0));

@@ -2,7 +2,7 @@
 
 use super::error::{AsmError, Span};
 
-/// Short questions are asked for every byte of a file, from all over the assembler: they are `#[inline]`.
+/// Short functions are called for every byte of a file, from all over the assembler: they are `#[inline]`.
 #[derive(Debug, Clone)]
 pub struct Scanner<'a> {
     /// Up to where it is read.

@@ -117,8 +117,8 @@ impl Sources {
 
     /// `in macro gid, called at kernel.s:12`, the innermost call first.
     pub fn chain(&self, place: Place) -> Vec<String> {
-        let told = |c: &Call| format!("in {}, at {}:{}", c.what, self.file(c.from), c.from.line);
-        self.calls_of(place).map(told).collect()
+        let shown = |c: &Call| format!("in {}, at {}:{}", c.what, self.file(c.from), c.from.line);
+        self.calls_of(place).map(shown).collect()
     }
 }
 

@@ -107,8 +107,8 @@ fn one_int(call: &Call, span: Span) -> Result<(i64, Span), AsmError> {
     }
 }
 
-fn unknown<'a>(name: &str, span: Span, known: impl Iterator<Item = &'a str>) -> AsmError {
-    let all: Vec<&str> = known.collect();
+fn unknown<'a>(name: &str, span: Span, candidates: impl Iterator<Item = &'a str>) -> AsmError {
+    let all: Vec<&str> = candidates.collect();
     let error = AsmError::new(span, format!("there is no `{name}` here"));
     match suggest(name, all.iter().copied()) {
         Some(help) => error.help(help),
@@ -408,7 +408,7 @@ pub fn parse_sendmsg(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> 
 
 // Microcode versions.
 
-/// The value of a symbol that every file knows.
+/// The value of a symbol that is predefined in every file.
 pub fn predefined(name: &str) -> Option<i64> {
     VERSIONS.iter().chain(&VERSION_BITS).find(|v| v.0 == name).map(|v| v.1 as i64)
 }

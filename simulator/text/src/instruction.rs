@@ -447,7 +447,7 @@ fn narrow_masks<'t>(line: &Line<'t>) -> Option<Line<'t>> {
 }
 
 /// `sendmsg(MSG_GS_DONE, GS_OP_NOP)`: messages of earlier processors by their numbers (RDNA 2 manual, *S_SENDMSG*: the message in
-/// bits 3:0, a geometry operation in 5:4), which the assembler no longer knows by name.
+/// bits 3:0, a geometry operation in 5:4), for which the assembler has no names.
 fn old_message(value: &Value) -> Option<i64> {
     let Value::Call(call) = value else { return None };
     let [message, operation, stream @ ..] = &call.args[..] else { return None };

@@ -1,5 +1,5 @@
-//! Instructions, and forms of them, that LLVM 19 has and the ISA descriptions have not, and what is told of them. Nothing says what they do, or their
-//! operands: they are refused. `tests/tests/all/llvm.rs` looks for them among all opcodes.
+//! Instructions, and forms of them, that LLVM 19 has and the ISA descriptions do not have, with the help of their errors. Nothing
+//! describes their meaning or their operands, so they are refused. `tests/tests/all/llvm.rs` looks for them among all opcodes.
 
 use wavesim_isa::arch::Arch;
 
@@ -22,7 +22,7 @@ pub const ABSENT: [(&str, &[Arch]); 15] = [
     ("v_dot4_f32_fp8_fp8_e64_dpp", &[Arch::Rdna4]),
 ];
 
-/// What helps who wrote an instruction that the architecture does not have.
+/// The help of the error for an instruction that the architecture does not have.
 pub fn help(name: &str, arch: Arch) -> Option<String> {
     if arch == Arch::Rdna4 && name.starts_with("s_waitcnt") {
         return Some(

@@ -9,7 +9,7 @@ pub const COUNTERS: [(&str, &str); 3] = [("VM", "vmcnt"), ("EXP", "expcnt"), ("L
 pub const DELAYS: [(&str, &str); 3] =
     [("INSTID0", "instid0"), ("INSTSKIP", "instskip"), ("INSTID1", "instid1")];
 
-/// What LLVM calls the registers that the ISA description names otherwise or not at all.
+/// LLVM's names of registers that the ISA description names otherwise or not at all.
 pub const HWREG_NAMES: [(&[Arch], u32, &str); 8] = [
     (&[Arch::Rdna3, Arch::Rdna35], 20, "FLAT_SCR_LO"),
     (&[Arch::Rdna3, Arch::Rdna35], 21, "FLAT_SCR_HI"),
@@ -36,7 +36,7 @@ pub const HWREG_NUMBERS: [&str; 11] = [
     "hw_reg_shader_tma_hi",
 ];
 
-/// Messages that LLVM knows besides those of the description.
+/// Messages that LLVM names and the description does not have.
 pub const MESSAGES: [(&[Arch], u32, &str); 3] = [
     (&[Arch::Rdna3, Arch::Rdna35], 5, "MSG_STALL_WAVE_GEN"),
     (&[Arch::Rdna3, Arch::Rdna35], 6, "MSG_HALT_WAVES"),

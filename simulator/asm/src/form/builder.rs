@@ -173,7 +173,7 @@ impl Builder {
         }
     }
 
-    /// LLVM's suffix tells encodings apart where an instruction has several.
+    /// LLVM's suffix distinguishes the encodings of an instruction that has several.
     fn mnemonic(&self, class: Class, bare: bool) -> String {
         let name = self.name.to_lowercase();
         let inst = self.instruction();

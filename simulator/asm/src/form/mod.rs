@@ -1,6 +1,6 @@
 //! How each entry of the tables is written: its mnemonic, its operands in order, its modifiers in the order in which they are printed.
 //!
-//! One description for both ways: the parser matches a line against it, the printer walks it. Operands, sizes and registers come from
+//! One description for both directions: the parser matches a line against it, the printer walks it. Operands, sizes and registers come from
 //! the ISA description; what is written here is LLVM's syntax: which operands of a memory instruction share a place, and how
 //! fields that are no operands are spelt.
 
@@ -255,7 +255,7 @@ impl Constant {
 /// All forms of an architecture.
 pub struct Forms {
     arch: Arch,
-    /// By entry, made when they are asked for: a kernel has a few dozen of some thousands.
+    /// By entry, made on demand: a kernel uses a few dozen of some thousands.
     forms: Vec<OnceLock<Form>>,
     /// Entries by the lower-case name of their instruction, in the order in which they are tried.
     by_name: HashMap<String, Vec<EntryId>>,
@@ -274,15 +274,15 @@ impl Forms {
 
     /// As [`Forms::called`], also by an older name that LLVM still accepts.
     #[inline]
-    pub fn known(&self, name: &str) -> Option<&[EntryId]> {
+    pub fn called_or_alias(&self, name: &str) -> Option<&[EntryId]> {
         let older = || super::dialect::alias::candidates(name, self.arch).iter().find_map(|n| self.called(n));
         self.called(name).or_else(older)
     }
 
-    /// Entries of a mnemonic as written, in lower case, and the class that its suffix asks for.
+    /// Entries of a mnemonic as written, in lower case, and the class that its suffix selects.
     pub fn resolve(&self, name: &str) -> Option<(&[EntryId], Option<Class>)> {
         let (bare, class) = without_suffix(name);
-        self.known(bare).map(|entries| (entries, class))
+        self.called_or_alias(bare).map(|entries| (entries, class))
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
@@ -290,7 +290,7 @@ impl Forms {
     }
 }
 
-/// A mnemonic without the suffix that asks for an encoding, and the class that it asks for.
+/// A mnemonic without the suffix that selects an encoding, and the class that it selects.
 #[inline]
 pub fn without_suffix(name: &str) -> (&str, Option<Class>) {
     let class = match name.as_bytes() {

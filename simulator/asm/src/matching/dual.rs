@@ -28,7 +28,7 @@ pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) ->
             ));
         };
         let Some(y_slots) = half_slots(options, y, true) else { continue };
-        let mut m = Matcher { told: true, ..Matcher::new(form, line, options) };
+        let mut m = Matcher { messages: true, ..Matcher::new(form, line, options) };
         let literal_needed = m.form.literal.is_some();
         let result = m.operands(&x_slots, &line.operands, line).and_then(|()| {
             m.fixups_from(second);

@@ -49,7 +49,7 @@ pub fn assemble_as(
         let form = forms.of(entry);
         let wanted = match class {
             Some(class) => form.class == class,
-            // A lane movement asks for the forms that have one.
+            // A lane movement selects the forms that have one.
             None => matches!(form.class, Class::Dpp | Class::E64Dpp) == dpp || form.class == Class::Plain,
         };
         if !wanted || form.class == Class::Dual {
@@ -58,14 +58,14 @@ pub fn assemble_as(
         let mut m = Matcher::new(form, line, options);
         match m.run() {
             Ok(()) => return Ok(m.parsed()),
-            // The form that got furthest knows best what is wrong.
+            // The form that matches furthest gives the best error.
             Err(_) if nearest.is_none_or(|n| m.progress > n.0) => nearest = Some((m.progress, form)),
             Err(_) => {}
         }
     }
     match nearest {
         Some((_, form)) => {
-            let mut m = Matcher { told: true, ..Matcher::new(form, line, options) };
+            let mut m = Matcher { messages: true, ..Matcher::new(form, line, options) };
             m.run().map(|()| m.parsed())
         }
         None => Err(no_such_form(line, class, dpp, options)),
@@ -163,10 +163,10 @@ struct Matcher<'a, 't> {
     fixups: Vec<Fixup>,
     /// A modifier that an operand took.
     taken: Option<usize>,
-    /// How far the line matched, to tell which form's error to show.
+    /// How much of the line matched: the error of the form that matches furthest is reported.
     progress: usize,
-    /// Someone will read the error. While forms are tried, nobody does.
-    told: bool,
+    /// Errors have messages. While forms are tried, no error is reported, and none needs one.
+    messages: bool,
 }
 
 impl<'a, 't> Matcher<'a, 't> {
@@ -182,13 +182,13 @@ impl<'a, 't> Matcher<'a, 't> {
             fixups: Vec::new(),
             taken: None,
             progress: 0,
-            told: false,
+            messages: false,
         }
     }
 
-    /// An error whose words are made only if someone reads them.
+    /// An error whose message is made only if it is reported.
     fn error(&self, span: Span, message: impl FnOnce() -> String) -> AsmError {
-        AsmError::new(span, if self.told { message() } else { String::new() })
+        AsmError::new(span, if self.messages { message() } else { String::new() })
     }
 
     fn fixups_from(&mut self, line: &'a Line<'t>) {
@@ -234,7 +234,7 @@ impl<'a, 't> Matcher<'a, 't> {
         })
     }
 
-    /// What a line that matches has come to.
+    /// The instruction of a line that matches.
     fn parsed(mut self) -> Parsed {
         if let (Some(field), Some(value)) = (self.form.literal, self.literal) {
             self.inst.fields[field as usize] = value;

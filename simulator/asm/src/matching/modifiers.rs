@@ -39,7 +39,7 @@ impl<'a, 't> Matcher<'a, 't> {
         Ok(())
     }
 
-    /// Modifiers that say how large operands are, before the operands.
+    /// Modifiers that set the sizes of operands, before the operands.
     pub(super) fn preset(&mut self) -> Result<(), AsmError> {
         let sizes =
             |m: &&Modifier| matches!(m.name, "dmask" | "dim" | "a16" | "d16" | "tfe" | "idxen" | "offen");
@@ -80,7 +80,7 @@ impl<'a, 't> Matcher<'a, 't> {
     }
 
     pub(super) fn unknown_modifier(&self, m: &Modifier) -> AsmError {
-        if !self.told {
+        if !self.messages {
             return AsmError::new(m.span, "");
         }
         let error = AsmError::new(m.span, format!("`{}` takes no `{}`", self.line.mnemonic, m.name));

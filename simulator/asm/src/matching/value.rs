@@ -77,7 +77,7 @@ impl<'a, 't> Matcher<'a, 't> {
 
     pub(super) fn unknown_word(&self, slot: &Slot, operand: &Operand) -> AsmError {
         match &operand.value {
-            Value::Word(word) if self.told => {
+            Value::Word(word) if self.messages => {
                 let error = AsmError::new(
                     operand.span,
                     format!("`{word}` is no register; {} belongs here", self.wanted(slot)),
@@ -188,8 +188,8 @@ impl<'a, 't> Matcher<'a, 't> {
     }
 
     pub(super) fn no_registers(&self, slot: &Slot, count: u16, span: Span) -> AsmError {
-        let asked = || Slot { size: Size::Bits(32 * count), ..slot.clone() };
-        self.error(span, || format!("{} belongs here", self.wanted(&asked())))
+        let wanted = || Slot { size: Size::Bits(32 * count), ..slot.clone() };
+        self.error(span, || format!("{} belongs here", self.wanted(&wanted())))
     }
 
     /// Registers that follow each other end within their file. Where they may begin, [`legal`] says.
@@ -267,7 +267,7 @@ fn folded<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
         Value::Int(value) => {
             let sign = 1u64 << (width - 1);
             let mask = sign | (sign - 1);
-            // What does not fit is said when it is encoded.
+            // What does not fit is reported when it is encoded.
             let fits = width == 64 || (-(sign as i64)..=mask as i64).contains(&value);
             let bits = value as u64 & mask & if operand.abs { !sign } else { !0 };
             fits.then_some(Value::Int((bits ^ if operand.neg { sign } else { 0 }) as i64))

@@ -260,7 +260,7 @@ impl Mod {
         mods
     }
 
-    /// Names by which a line asks for it.
+    /// Whether a line names this modifier so.
     pub fn accepts(&self, name: &str) -> bool {
         match self {
             Mod::Flag { name: own, .. } | Mod::Number { name: own, .. } | Mod::Bits { name: own, .. } => {

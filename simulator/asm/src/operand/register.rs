@@ -76,7 +76,7 @@ impl Special {
         Special::ALL[self as usize].1
     }
 
-    /// As wide as asked for.
+    /// Whether it is as wide as its operand.
     pub fn any_width(self) -> bool {
         self == Special::Null || self.name().starts_with("src_")
     }
