@@ -206,3 +206,35 @@ pub fn candidates(name: &str, arch: Arch) -> Vec<String> {
     out.extend(SHARED.iter().filter_map(|m| Some(format!("{}{}", m.1, name.strip_prefix(m.0)?))));
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::forms;
+
+    /// Every row leads to an instruction of some architecture that does not have one of the old name.
+    #[test]
+    fn no_alias_is_without_effect() {
+        for (old, new) in NAMES.iter().chain(&RDNA4) {
+            let leads =
+                |arch: &Arch| forms(*arch).called(old).is_none() && forms(*arch).called(new).is_some();
+            assert!(Arch::RDNA.iter().any(leads), "{old} for {new}");
+        }
+    }
+
+    #[test]
+    fn names_of_earlier_processors_lead_to_instructions() {
+        for (old, new, arch) in [
+            ("buffer_load_dwordx3", "buffer_load_b96", Arch::Rdna3),
+            ("ds_write2st64_b64", "ds_store_2addr_stride64_b64", Arch::Rdna4),
+            ("global_atomic_umax_x2", "global_atomic_max_u64", Arch::Rdna35),
+            ("global_atomic_fmin", "global_atomic_min_num_f32", Arch::Rdna4),
+            ("s_andn2_saveexec_b64", "s_and_not1_saveexec_b64", Arch::Rdna3),
+            ("v_cmpx_tru_f16", "v_cmpx_t_f16", Arch::Rdna3),
+        ] {
+            assert!(forms(arch).called(old).is_none());
+            assert_eq!(forms(arch).called_or_alias(old), forms(arch).called(new), "{old}");
+            assert!(forms(arch).called(new).is_some(), "{new}");
+        }
+    }
+}

@@ -387,7 +387,7 @@ impl Builder {
     fn defaults(&self) -> Vec<(u8, u32)> {
         let mut out = Vec::new();
         let mut set = |name: &str, value: u32| out.extend(self.field(name).map(|f| (f, value)));
-        let null = 124;
+        let null = operand::NULL as u32;
         match self.family() {
             "FLAT" | "GLOBAL" | "SCRATCH" => set("SADDR", null),
             "SMEM" if !self.sig.is_empty() => set("SOFFSET", null),
