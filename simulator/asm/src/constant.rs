@@ -73,7 +73,7 @@ pub fn encode(value: &Value, constant: Constant, forced: bool) -> Result<Encoded
     match value {
         Value::Int(value) => integer(*value, constant, forced),
         Value::Float(value) => float(*value, constant, forced),
-        _ => Err("a number belongs here"),
+        _ => Err("expected a number"),
     }
 }
 

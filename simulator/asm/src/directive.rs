@@ -232,10 +232,7 @@ impl Reader<'_> {
         let processor =
             text.rsplit_once("--").map_or("", |t| t.1).split(':').next().unwrap_or("").to_string();
         let Some(arch) = Arch::from_mcpu(&processor) else {
-            return Err(AsmError::new(
-                span,
-                format!("`{text}` is not a supported processor"),
-            ));
+            return Err(AsmError::new(span, format!("`{text}` is not a supported processor")));
         };
         if arch != self.options.arch {
             if !self.file.any_target || !self.program.listing.is_empty() {
@@ -268,7 +265,7 @@ impl Reader<'_> {
             }
         };
         if name.is_empty() {
-            return Err(AsmError::new(s.here(), "a section's name belongs here"));
+            return Err(AsmError::new(s.here(), "expected a section's name"));
         }
         // It would end there: ELF's strings end with NUL.
         if name.contains('\0') {
@@ -396,7 +393,7 @@ impl Reader<'_> {
         let section = &mut self.program.sections[self.current];
         section.align = section.align.max(align);
         if !pad.is_multiple_of(pattern.len() as u64) {
-            return Err(AsmError::new(span, format!("{pad} bytes are no multiple of the fill's size")));
+            return Err(AsmError::new(span, format!("{pad} bytes are not a multiple of the fill's size")));
         }
         self.fill((pad / pattern.len() as u64) as usize, pattern, span)
     }
@@ -428,7 +425,7 @@ impl Reader<'_> {
         }
         match s.done() {
             true => Ok(()),
-            false => Err(AsmError::new(s.here(), "`,` and another value, or nothing, belong here")),
+            false => Err(AsmError::new(s.here(), "expected `,` and another value, or the end of the line")),
         }
     }
 
@@ -505,7 +502,7 @@ impl Reader<'_> {
 }
 
 fn symbol<'t>(s: &mut Scanner<'t>) -> Result<&'t str, AsmError> {
-    s.ident().map(|i| i.0).ok_or_else(|| AsmError::new(s.here(), "a symbol belongs here"))
+    s.ident().map(|i| i.0).ok_or_else(|| AsmError::new(s.here(), "expected a symbol"))
 }
 
 fn counted(count: i64, at: Span) -> Result<usize, AsmError> {

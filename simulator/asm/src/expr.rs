@@ -66,7 +66,7 @@ impl Expr {
         Ok(match self {
             Expr::Int(value) => *value,
             Expr::Symbol(name, span) => symbols.value(name).ok_or_else(|| {
-                AsmError::new(*span, format!("`{name}` is no register, and no symbol that is defined"))
+                AsmError::new(*span, format!("`{name}` is neither a register nor a defined symbol"))
             })?,
             Expr::Unary(op, a) => {
                 let a = a.eval(symbols)?;
@@ -202,9 +202,9 @@ fn unary(s: &mut Scanner, depth: u32) -> Result<Expr, AsmError> {
             None => Ok(Expr::Int(s.integer()?)),
         },
         _ => {
-            let (name, span) = s.ident().ok_or_else(|| {
-                AsmError::new(s.here(), "a register, a number or an expression belongs here")
-            })?;
+            let (name, span) = s
+                .ident()
+                .ok_or_else(|| AsmError::new(s.here(), "expected a register, a number or an expression"))?;
             Ok(Expr::Symbol(name.to_string(), span))
         }
     }

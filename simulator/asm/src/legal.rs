@@ -111,7 +111,7 @@ pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
     let operand = forms(options.arch).of(inst.entry).slots.iter().position(|s| s.kind == Kind::ScalarOffset);
     (!offset.is_multiple_of(4)).then(|| {
         let message = format!(
-            "the offset 0x{offset:x} of a scalar load is no multiple of 4: hardware reads at 0x{:x}",
+            "the offset 0x{offset:x} of a scalar load is not a multiple of 4: hardware reads at 0x{:x}",
             offset & !3
         );
         Illegal { operand: operand.map(|at| (0, at)), ..Illegal::new("misaligned offset", message) }

@@ -142,7 +142,7 @@ impl Fixup {
                 if distance % 4 != 0 {
                     return Err(AsmError::new(
                         self.span,
-                        "the target is no instruction: it is not aligned to 4 bytes",
+                        "the target is not an instruction: it is not aligned to 4 bytes",
                     ));
                 }
                 if !(-0x8000..=0x7fff).contains(&(distance / 4)) {

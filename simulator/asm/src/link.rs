@@ -325,7 +325,7 @@ impl Program {
             (ELSEWHERE, half) => Ok(Resolved::Address(value, half)),
             _ => {
                 let span = plain.symbol().map_or(Span::default(), |s| s.1);
-                let message = "this depends on where the code object is loaded, and is no address in it";
+                let message = "this depends on where the code object is loaded, and is not an address in it";
                 Err(AsmError::new(span, message).help("addresses, and distances of labels, can be written"))
             }
         }
@@ -417,5 +417,5 @@ pub(super) fn fits(value: i64, width: usize) -> bool {
 
 fn unplaced(e: &Expr, span: Span) -> AsmError {
     let span = e.symbol().map_or(span, |s| s.1);
-    AsmError::new(span, "this depends on where the code object is loaded; a number belongs here")
+    AsmError::new(span, "this depends on where the code object is loaded; expected a number")
 }

@@ -42,13 +42,13 @@ impl Macro {
     /// `name p1, p2=default, p3:req, p4:vararg`, and the lines up to `.endm`.
     pub fn define(s: &mut Scanner, lines: Vec<SourceLine>) -> Result<Macro, AsmError> {
         let Some((name, _)) = s.ident() else {
-            return Err(AsmError::new(s.here(), "the macro's name belongs here"));
+            return Err(AsmError::new(s.here(), "expected the macro's name"));
         };
         let mut parameters: Vec<Parameter> = Vec::new();
         s.eat(',');
         while !s.done() {
             let Some((name, span)) = s.ident() else {
-                return Err(AsmError::new(s.here(), "a parameter's name belongs here"));
+                return Err(AsmError::new(s.here(), "expected a parameter's name"));
             };
             if parameters.iter().any(|p| p.name == name) {
                 return Err(AsmError::new(span, format!("the macro has a parameter `{name}` already")));
@@ -61,7 +61,7 @@ impl Macro {
                 match s.ident() {
                     Some(("req", _)) => own.required = true,
                     Some(("vararg", _)) => own.rest = true,
-                    _ => return Err(AsmError::new(s.here(), "`req` or `vararg` belongs here")),
+                    _ => return Err(AsmError::new(s.here(), "expected `req` or `vararg`")),
                 }
             }
             if s.eat('=') {
@@ -244,7 +244,7 @@ pub fn argument(s: &mut Scanner) -> Result<String, AsmError> {
                 let Some(body) = body.strip_suffix('"') else {
                     return Err(AsmError::new(
                         Span::new(start + at, start + rest.len()),
-                        "the string has no end",
+                        "the string is not terminated",
                     ));
                 };
                 out.push_str(body);

@@ -41,7 +41,7 @@ fn value(yaml: &Yaml, depth: usize) -> Result<Value, String> {
     }
     Ok(match yaml {
         Yaml::Integer(v) => Value::from(*v),
-        Yaml::Real(v) => Value::from(v.parse::<f64>().map_err(|_| format!("`{v}` is no number"))?),
+        Yaml::Real(v) => Value::from(v.parse::<f64>().map_err(|_| format!("`{v}` is not a number"))?),
         Yaml::String(v) => Value::from(v.as_str()),
         Yaml::Boolean(v) => Value::from(*v),
         Yaml::Null => Value::Nil,

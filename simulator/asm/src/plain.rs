@@ -207,14 +207,14 @@ impl Syntax {
                 }
                 _ => {
                     let span = Span::new(at, at + c.len_utf8());
-                    return Err(AsmError::new(span, format!("`{c}` belongs nowhere in a program")));
+                    return Err(AsmError::new(span, format!("`{c}` cannot be part of a program")));
                 }
             };
             let (text, span) = (&rest[..len], Span::new(at, at + len));
             let token = match c {
                 ',' | '(' | ')' | ':' => Token::Mark(c),
                 _ if signed || c.is_ascii_digit() => Token::Number(number(text).ok_or_else(|| {
-                    AsmError::new(span, format!("`{text}` is no number: those are 12, -3, 0x1f and 0b101"))
+                    AsmError::new(span, format!("`{text}` is not a number, as 12, -3, 0x1f or 0b101 are"))
                 })?),
                 _ => Token::Word(text),
             };
@@ -227,10 +227,10 @@ impl Syntax {
     /// The entries of the instruction that the first token names.
     fn entries(&self, tokens: &[Placed<'_>]) -> Result<Vec<EntryId>, AsmError> {
         let Some((token, span)) = tokens.first() else {
-            return Err(AsmError::new(Span::default(), "an instruction belongs here"));
+            return Err(AsmError::new(Span::default(), "expected an instruction"));
         };
         let Token::Word(word) = token else {
-            return Err(AsmError::new(*span, "an instruction, a label or a directive belongs here"));
+            return Err(AsmError::new(*span, "expected an instruction, a label or a directive"));
         };
         let wanted = word.to_lowercase();
         let table = self.arch.table();
@@ -271,8 +271,7 @@ impl Syntax {
                 }
             }
         }
-        Err(worst
-            .map_or_else(|| AsmError::new(Span::default(), "this instruction cannot be written"), |w| w.1))
+        Err(worst.map_or_else(|| AsmError::new(Span::default(), "this instruction has no syntax"), |w| w.1))
     }
 }
 
@@ -359,11 +358,10 @@ impl Matcher<'_> {
                 self.at += 1;
                 Ok(())
             }
-            Some((_, span)) => Err(AsmError::new(*span, format!("`{mark}` belongs here"))),
-            None => Err(AsmError::new(
-                self.end(),
-                format!("the instruction is not complete: `{mark}` belongs here"),
-            )),
+            Some((_, span)) => Err(AsmError::new(*span, format!("expected `{mark}`"))),
+            None => {
+                Err(AsmError::new(self.end(), format!("the instruction is incomplete: expected `{mark}`")))
+            }
         }
     }
 
@@ -375,15 +373,13 @@ impl Matcher<'_> {
         let Some((token, span)) = self.tokens.get(self.at) else {
             return Err(AsmError::new(
                 self.end(),
-                format!("the instruction is not complete: {wanted} belongs here"),
+                format!("the instruction is incomplete: expected {wanted}"),
             ));
         };
         let value = match token {
-            Token::Word(word) if !ty.values.is_empty() => {
-                names(arch, o.ty).value(&word.to_lowercase()).ok_or_else(|| {
-                    AsmError::new(*span, format!("`{word}` cannot stand here: {wanted} belongs here"))
-                })?
-            }
+            Token::Word(word) if !ty.values.is_empty() => names(arch, o.ty)
+                .value(&word.to_lowercase())
+                .ok_or_else(|| AsmError::new(*span, format!("expected {wanted}, found `{word}`")))?,
             Token::Word(word) if ty.name.starts_with("OPR_IMM") => {
                 let target = (self.label)(word).map_err(|help| AsmError {
                     span: *span,
@@ -395,7 +391,7 @@ impl Matcher<'_> {
                 self.fit(distance, o, field, *span)?
             }
             Token::Number(value) if ty.name.starts_with("OPR_IMM") => self.fit(*value, o, field, *span)?,
-            _ => return Err(AsmError::new(*span, format!("{wanted} belongs here"))),
+            _ => return Err(AsmError::new(*span, format!("expected {wanted}"))),
         };
         self.at += 1;
         Ok(value)
@@ -491,8 +487,8 @@ impl Reader {
             [(Token::Number(_), _), (_, span), ..] => {
                 return Err(AsmError::new(*span, "the line ends before this"));
             }
-            [(_, span), ..] => return Err(AsmError::new(*span, "a number belongs here")),
-            [] => return Err(AsmError::new(Span::new(span.end, span.end), "a number belongs here")),
+            [(_, span), ..] => return Err(AsmError::new(*span, "expected a number")),
+            [] => return Err(AsmError::new(Span::new(span.end, span.end), "expected a number")),
         };
         if let Some((_, line)) = self.launch[which] {
             return Err(AsmError::new(span, format!("{name} has been given already, on line {line}")));

@@ -272,7 +272,7 @@ impl<'a> Values<'a> {
             true => Ok(near),
             false => {
                 let span = e.symbol().map_or(Span::default(), |s| s.1);
-                Err(AsmError::new(span, "this depends on where sections will be; a number belongs here"))
+                Err(AsmError::new(span, "this depends on where sections will be; expected a number"))
             }
         }
     }

@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
             }
             let mut ahead = s.clone();
             let Some((name, span)) = ahead.ident() else {
-                return Err(AsmError::new(s.here(), "an instruction, a label or a directive belongs here"));
+                return Err(AsmError::new(s.here(), "expected an instruction, a label or a directive"));
             };
             let mut after = ahead.clone();
             // A label may stand a space before its colon; a second colon is an instruction's.
@@ -491,7 +491,7 @@ impl<'a> Reader<'a> {
             ".iflt" => self.value(s)?.0 < 0,
             ".ifdef" | ".ifndef" | ".ifnotdef" => {
                 let Some((symbol, _)) = s.ident() else {
-                    return Err(AsmError::new(s.here(), "a symbol belongs here"));
+                    return Err(AsmError::new(s.here(), "expected a symbol"));
                 };
                 let defined = Values::new(&self.program.symbols, Base::Apart(0)).value(symbol).is_some()
                     || self.program.symbols.contains_key(symbol);
@@ -501,7 +501,7 @@ impl<'a> Reader<'a> {
             ".ifc" | ".ifnc" => {
                 let rest = s.rest();
                 let Some((a, b)) = rest.split_once(',') else {
-                    return Err(AsmError::new(s.here(), "two texts with a comma between belong here"));
+                    return Err(AsmError::new(s.here(), "expected two texts with a comma between"));
                 };
                 (a.trim() == b.trim()) == (name == ".ifc")
             }
@@ -533,7 +533,7 @@ impl<'a> Reader<'a> {
             }
             ".purgem" => {
                 let Some((name, at)) = s.ident() else {
-                    return Err(AsmError::new(s.here(), "a macro's name belongs here"));
+                    return Err(AsmError::new(s.here(), "expected a macro's name"));
                 };
                 if self.macros.remove(name).is_none() {
                     return Err(AsmError::new(at, format!("there is no macro `{name}`")));
@@ -556,7 +556,7 @@ impl<'a> Reader<'a> {
                 let here = s.here();
                 let lines = self.repetition(name, span)?;
                 let Some(symbol) = symbol else {
-                    return Err(AsmError::new(here, "a symbol belongs here"));
+                    return Err(AsmError::new(here, "expected a symbol"));
                 };
                 s.expect(',')?;
                 let mut values = Vec::new();

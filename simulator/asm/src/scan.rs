@@ -218,12 +218,12 @@ impl<'a> Scanner<'a> {
         self.space();
         let start = self.at;
         let Some(body) = self.rest().strip_prefix('"') else {
-            return Err(AsmError::new(self.here(), "a string in quotes belongs here"));
+            return Err(AsmError::new(self.here(), "expected a string in quotes"));
         };
         let len = super::source::string_end(body);
         self.at += 1 + len;
         let Some(body) = body[..len].strip_suffix('"') else {
-            return Err(AsmError::new(self.since(start), "the string has no end"));
+            return Err(AsmError::new(self.since(start), "the string is not terminated"));
         };
         let mut out = Vec::new();
         let mut chars = body.chars().peekable();
@@ -260,7 +260,7 @@ impl<'a> Scanner<'a> {
         let start = self.at;
         match self.number()? {
             Number::Int(value) => Ok(value),
-            Number::Float(_) => Err(AsmError::new(self.since(start), "an integer belongs here")),
+            Number::Float(_) => Err(AsmError::new(self.since(start), "expected an integer")),
         }
     }
 
@@ -301,7 +301,7 @@ impl<'a> Scanner<'a> {
             let len = word(0);
             self.at += len;
             return integer(&rest[2..len], radix).ok_or_else(|| {
-                AsmError::new(self.since(start), format!("`{}` is no 64-bit number", &rest[..len]))
+                AsmError::new(self.since(start), format!("`{}` is not a 64-bit number", &rest[..len]))
             });
         }
         let mut len = digits;
@@ -328,7 +328,7 @@ impl<'a> Scanner<'a> {
             [b'0', _, ..] => integer(&text[1..], 8),
             _ => integer(text, 10),
         };
-        value.ok_or_else(|| AsmError::new(self.since(start), format!("`{}` is no number", &rest[..whole])))
+        value.ok_or_else(|| AsmError::new(self.since(start), format!("`{}` is not a number", &rest[..whole])))
     }
 }
 

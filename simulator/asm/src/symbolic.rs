@@ -87,7 +87,7 @@ fn whole_from(operands: &[Operand], least: i64) -> Option<Result<u32, AsmError>>
 }
 
 fn calls<'a, 't>(operands: &'a [Operand<'t>]) -> Result<SmallVec<[(&'a Call<'t>, Span); 2]>, AsmError> {
-    let wrong = |o: &Operand| AsmError::new(o.span, "a number or names with numbers in brackets belong here");
+    let wrong = |o: &Operand| AsmError::new(o.span, "expected a number, or names with numbers in brackets");
     if operands.is_empty() {
         return Err(AsmError::new(Span::default(), "an operand is missing"));
     }
@@ -297,14 +297,14 @@ pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
         ));
     };
     let [(call, span)] = calls.as_slice() else {
-        return Err(AsmError::new(span_of(operands), "one hwreg(…) belongs here"));
+        return Err(AsmError::new(span_of(operands), "expected one hwreg(…)"));
     };
     // Named parts, in the order of the unnamed ones.
     let named =
         if call.name == STRUCTURE { Some(Call { name: "hwreg", args: named_parts(call)? }) } else { None };
     let call = named.as_ref().unwrap_or(call);
     if call.name != "hwreg" || !matches!(call.args.len(), 1 | 3) {
-        return Err(AsmError::new(*span, "hwreg(register) or hwreg(register, offset, size) belongs here"));
+        return Err(AsmError::new(*span, "expected hwreg(register) or hwreg(register, offset, size)"));
     }
     let register = match &call.args[0].value {
         ArgValue::Int(v) => u32::try_from(*v).ok().filter(|v| *v <= id.max()),
@@ -318,7 +318,7 @@ pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
     let number = |at: usize, default: i64, min: i64, max: i64| match call.args.get(at) {
         None => Ok(default),
         Some(Arg { value: ArgValue::Int(v), .. }) if (min..=max).contains(v) => Ok(*v),
-        Some(arg) => Err(AsmError::new(arg.span, format!("a number from {min} to {max} belongs here"))),
+        Some(arg) => Err(AsmError::new(arg.span, format!("expected a number from {min} to {max}"))),
     };
     let first = number(1, 0, 0, 31)?;
     let bits = number(2, 32, 1, 32)?;
@@ -381,10 +381,10 @@ pub fn parse_sendmsg(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> 
     }
     let calls = calls(operands)?;
     let [(call, span)] = calls.as_slice() else {
-        return Err(AsmError::new(span_of(operands), "one sendmsg(…) belongs here"));
+        return Err(AsmError::new(span_of(operands), "expected one sendmsg(…)"));
     };
     if call.name != "sendmsg" || !(1..=3).contains(&call.args.len()) {
-        return Err(AsmError::new(*span, "sendmsg(message) belongs here"));
+        return Err(AsmError::new(*span, "expected sendmsg(message)"));
     }
     let id = match &call.args[0].value {
         ArgValue::Int(v @ 0..=0xff) => *v as u32,

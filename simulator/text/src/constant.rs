@@ -237,7 +237,7 @@ impl<'a> Cursor<'a> {
                     _ => Err(unknown(&name, at, constants)),
                 }
             }
-            Some(Token::Bad(text)) => Err(Wrong::new(at, format!("`{text}` is no number"))),
+            Some(Token::Bad(text)) => Err(Wrong::new(at, format!("`{text}` is not a number"))),
             _ => Err(Wrong::new(at, "a number is missing")),
         }
     }
@@ -252,7 +252,7 @@ fn unknown(name: &str, at: Range<usize>, constants: &Constants) -> Wrong {
 }
 
 fn overflow(at: Range<usize>) -> Wrong {
-    Wrong::new(at, "this has no value: division by zero, or a number beyond all bounds")
+    Wrong::new(at, "this has no value: division by zero, or overflow")
 }
 
 fn negate(n: Num) -> Num {

@@ -158,7 +158,7 @@ impl<'a> HeaderParser<'a> {
                 }
                 let arch = Arch::from_name(text).or(Arch::from_mcpu(text));
                 self.header.arch = Some(arch.ok_or_else(|| {
-                    Wrong::new(place, format!("`{text}` is no architecture"))
+                    Wrong::new(place, format!("`{text}` is not an architecture"))
                         .help("rdna3, rdna3.5 or rdna4, or a processor such as gfx1100")
                 })?);
             }
@@ -176,7 +176,7 @@ impl<'a> HeaderParser<'a> {
                 };
             }
             other => {
-                let wrong = Wrong::new(at, format!("`{other}` is no launch key"));
+                let wrong = Wrong::new(at, format!("`{other}` is not a launch key"));
                 return Err(match diag::nearest(other, KEYS) {
                     Some(near) => wrong.help(format!("did you mean `{near}`?")),
                     None => {

@@ -71,7 +71,7 @@ pub fn parse(text: &str, base: usize, line: u32) -> Result<Print, Wrong> {
                 ("thread", Some(n), _) => print.thread = Some(n),
                 ("thread", None, "all") => print.thread = None,
                 ("wave" | "thread", ..) => {
-                    return Err(Wrong::new(place, format!("`{}` is no number", value.trim())));
+                    return Err(Wrong::new(place, format!("`{}` is not a number", value.trim())));
                 }
                 (other, ..) => {
                     return Err(Wrong::new(

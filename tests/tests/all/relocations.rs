@@ -231,9 +231,9 @@ fn what_no_relocation_says_is_refused() {
         (".quad k & 0xff", moves),
         (".long 5 - k", moves),
         (".byte k - . + 300", "does not fit 1 bytes"),
-        ("s_movk_i32 s0, k", "this depends on where the code object is loaded; a number belongs here"),
+        ("s_movk_i32 s0, k", "this depends on where the code object is loaded; expected a number"),
         (".quad k@rel32", "there is no relocation specifier `@rel32` (there are @gotpcrel32@lo,"),
-        (".long missing@gotpcrel32@lo", "`missing` is no register, and no symbol that is defined"),
+        (".long missing@gotpcrel32@lo", "`missing` is neither a register nor a defined symbol"),
         (".quad k@abs32@lo", "half an address has 4 bytes"),
     ] {
         let error = refused(statement);

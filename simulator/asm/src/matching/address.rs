@@ -23,7 +23,7 @@ impl<'a, 't> Matcher<'a, 't> {
             if (min..=max).contains(&value) {
                 Ok(value as u32 & ((1 << width) - 1))
             } else {
-                Err(AsmError::new(span, format!("{value} is no offset of {width} bits"))
+                Err(AsmError::new(span, format!("{value} does not fit an offset of {width} bits"))
                     .help(format!("from {min} to {max}")))
             }
         };

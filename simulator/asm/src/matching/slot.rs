@@ -105,7 +105,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 };
                 let types = slot.names;
                 let Some(value) = types.value(word) else {
-                    let error = AsmError::new(operand.span, format!("`{word}` is no export target"));
+                    let error = AsmError::new(operand.span, format!("`{word}` is not an export target"));
                     return Err(match suggest(word, types.all()) {
                         Some(help) => error.help(help),
                         None => error,
@@ -158,6 +158,6 @@ impl<'a, 't> Matcher<'a, 't> {
     }
 
     pub(super) fn wrong(&self, slot: &Slot, operand: &Operand) -> AsmError {
-        self.error(operand.span, || format!("{} belongs here", self.wanted(slot)))
+        self.error(operand.span, || format!("expected {}", self.wanted(slot)))
     }
 }

@@ -78,10 +78,8 @@ impl<'a, 't> Matcher<'a, 't> {
     pub(super) fn unknown_word(&self, slot: &Slot, operand: &Operand) -> AsmError {
         match &operand.value {
             Value::Word(word) if self.messages => {
-                let error = AsmError::new(
-                    operand.span,
-                    format!("`{word}` is no register; {} belongs here", self.wanted(slot)),
-                );
+                let error =
+                    AsmError::new(operand.span, format!("expected {}, found `{word}`", self.wanted(slot)));
                 match suggest(
                     word,
                     ["vcc", "vcc_lo", "vcc_hi", "exec", "exec_lo", "exec_hi", "m0", "null", "scc", "off"],
@@ -129,7 +127,7 @@ impl<'a, 't> Matcher<'a, 't> {
         if !slot.signed && !self.options.lenient {
             return Err(AsmError::new(
                 operand.span,
-                "this operand is no float: it takes no sign and no absolute value",
+                "this operand is not a float: it takes no sign and no absolute value",
             ));
         }
         Ok(())
@@ -189,7 +187,7 @@ impl<'a, 't> Matcher<'a, 't> {
 
     pub(super) fn no_registers(&self, slot: &Slot, count: u16, span: Span) -> AsmError {
         let wanted = || Slot { size: Size::Bits(32 * count), ..slot.clone() };
-        self.error(span, || format!("{} belongs here", self.wanted(&wanted())))
+        self.error(span, || format!("expected {}", self.wanted(&wanted())))
     }
 
     /// Registers that follow each other end within their file. Where they may begin, [`legal`] says.
@@ -220,7 +218,7 @@ impl<'a, 't> Matcher<'a, 't> {
         if slot.size != Size::Bits(16) {
             return Err(AsmError::new(
                 span,
-                "this operand is no 16-bit value: it takes no half of a register",
+                "this operand is not a 16-bit value: it cannot be half of a register",
             ));
         }
         let RegBase::Vgpr(n) = reg.base else {

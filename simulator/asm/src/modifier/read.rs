@@ -221,7 +221,7 @@ fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
     let number = short.strip_prefix("0x").and_then(|n| n.parse().ok()).filter(|n| *n < 8);
     found.or(number).ok_or_else(|| {
         let all: Vec<String> = names.iter().map(|(n, _)| format!("{prefix}{n}")).collect();
-        let error = AsmError::new(m.value_span, format!("`th:{word}` is no hint of this instruction"));
+        let error = AsmError::new(m.value_span, format!("`th:{word}` is not a hint of this instruction"));
         match suggest(word, all.iter().map(String::as_str)) {
             Some(help) => error.help(help),
             None => error.help(format!("one of {}", all.join(", "))),
@@ -253,7 +253,7 @@ fn format(m: &Modifier) -> Result<u32, AsmError> {
     };
     let found = name.as_deref().and_then(|n| FORMATS.iter().position(|f| *f == n));
     found.map(|at| at as u32).ok_or_else(|| {
-        let error = AsmError::new(m.value_span, "this is no buffer format");
+        let error = AsmError::new(m.value_span, "this is not a buffer format");
         match name.as_deref().and_then(|n| suggest(n, FORMATS)) {
             Some(help) => error.help(help.replace('`', "").replacen("mean ", "mean BUF_FMT_", 1)),
             None => error.help("as in format:[BUF_FMT_32_FLOAT], or a number from 0 to 127"),

@@ -22,7 +22,7 @@ pub fn parse_line<'t>(text: &'t str, symbols: &dyn Symbols) -> Result<Line<'t>, 
 impl<'t> Line<'t> {
     fn begin(s: &mut Scanner<'t>) -> Result<Line<'t>, AsmError> {
         let name = s.ident();
-        let (mnemonic, span) = name.ok_or_else(|| AsmError::new(s.here(), "an instruction belongs here"))?;
+        let (mnemonic, span) = name.ok_or_else(|| AsmError::new(s.here(), "expected an instruction"))?;
         Ok(Line::new(mnemonic, span))
     }
 
@@ -58,7 +58,7 @@ impl<'t> Line<'t> {
             if comma {
                 s.skip(1);
                 if s.done() {
-                    return Err(AsmError::new(s.here(), "an operand belongs after the comma"));
+                    return Err(AsmError::new(s.here(), "expected an operand after the comma"));
                 }
             } else if byte == b':' && s.second() == Some(b':') {
                 s.skip(2);

@@ -196,7 +196,7 @@ fn structure<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Box<Call<
         loop {
             s.space();
             let Some((name, span)) = s.ident() else {
-                return Err(AsmError::new(s.here(), "the name of a part belongs here"));
+                return Err(AsmError::new(s.here(), "expected the name of a part"));
             };
             args.push(Arg { value: ArgValue::Word(name), span });
             s.expect(':')?;
@@ -240,7 +240,7 @@ fn list<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, A
     loop {
         s.space();
         let Some(reg) = parse_register(s, symbols)? else {
-            return Err(AsmError::new(s.here(), "a register belongs here"));
+            return Err(AsmError::new(s.here(), "expected a register"));
         };
         regs.push(reg);
         if !s.eat(',') {
