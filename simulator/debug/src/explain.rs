@@ -1,7 +1,7 @@
 //! `explain`: the pseudocode of the instruction at hand, with the values that it works on, lane by lane.
 
 use super::expr::{Focus, read_as};
-use super::machine::Machine;
+use super::timeline::Timeline;
 use super::view::instruction;
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
@@ -20,19 +20,19 @@ use wavesim_machine::state::Wave;
 
 /// What the instruction at the PC means, and what that comes to in the chosen lane, or in those of `lanes`.
 pub fn explain(
-    machine: &Machine<'_>,
+    timeline: &Timeline<'_>,
     focus: Focus,
     lanes: Option<RangeInclusive<u32>>,
 ) -> Result<String, String> {
-    let program = &machine.prepared.program;
-    let w = machine.wave(focus.wave);
+    let program = &timeline.prepared.program;
+    let w = timeline.wave(focus.wave);
     let lanes = lanes.unwrap_or(focus.lane..=focus.lane);
     if *lanes.end() >= w.size {
         return Err(format!("there is no lane {}: lanes go from 0 to {}", lanes.end(), w.size - 1));
     }
     let Some(at) = program.inst_at(w.pc) else { return Ok("no instruction is at the PC\n".to_string()) };
     let inst = &program.insts[at];
-    let mut out = format!("{}\n", instruction(machine, w.pc));
+    let mut out = format!("{}\n", instruction(timeline, w.pc));
     let mut entries = vec![inst.entry];
     entries.extend((inst.entry_y != u16::MAX).then_some(inst.entry_y));
     for (half, entry) in entries.into_iter().enumerate() {
@@ -44,7 +44,7 @@ pub fn explain(
         let plan = operand::plan(program.arch, entry);
         let operands = if half == 1 { &plan.y } else { &plan.operands };
         for operand in operands {
-            if let Some((name, register, value)) = operand_value(machine, focus, plan, operand, inst) {
+            if let Some((name, register, value)) = operand_value(timeline, focus, plan, operand, inst) {
                 let _ = writeln!(out, "  {name} = {register} = {value}");
             }
         }
@@ -169,15 +169,15 @@ fn typed(bits: u128, kind: &str, width: u32) -> Option<String> {
 
 /// Name in pseudocode, register or constant, and value of an operand in the chosen lane.
 fn operand_value(
-    machine: &Machine<'_>,
+    timeline: &Timeline<'_>,
     focus: Focus,
     plan: &'static operand::Plan,
     operand: &operand::Operand,
     inst: &wavesim_isa::inst::Inst,
 ) -> Option<(String, String, String)> {
-    let program = &machine.prepared.program;
+    let program = &timeline.prepared.program;
     let arch = program.arch;
-    let w = machine.wave(focus.wave);
+    let w = timeline.wave(focus.wave);
     let name = match operand.role {
         Role::Vcc => "VCC".to_string(),
         Role::VAddr => "VADDR".to_string(),

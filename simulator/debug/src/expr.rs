@@ -3,7 +3,7 @@
 //! Registers read as unsigned numbers; a type behind a dot or `as` reads the bits otherwise. `vN` is the chosen lane's, `vN[lane]`
 //! another's. An argument's name is its address, `name[i]` its element of the declared type. `$step` is the count of steps.
 
-use super::machine;
+use super::timeline;
 use wavesim_array::{DType, Num};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::{Machine, register_number};
@@ -134,9 +134,9 @@ fn own_register(text: &str, machine: &Machine) -> Option<Register> {
 }
 
 /// Reads an expression in the state of the machine.
-pub fn evaluate(text: &str, machine: &machine::Machine<'_>, focus: Focus) -> Result<Value, String> {
+pub fn evaluate(text: &str, timeline: &timeline::Timeline<'_>, focus: Focus) -> Result<Value, String> {
     let tokens = lex(text)?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, machine, focus };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, timeline, focus };
     let value = parser.binary(0)?;
     match parser.peek() {
         None => Ok(value),
@@ -219,7 +219,7 @@ struct Parser<'t, 'm, 'a> {
     at: usize,
     /// Of signs, parentheses and indices inside each other.
     depth: usize,
-    machine: &'m machine::Machine<'a>,
+    timeline: &'m timeline::Timeline<'a>,
     focus: Focus,
 }
 
@@ -319,13 +319,13 @@ impl Parser<'_, '_, '_> {
     /// A register, an argument, or `$step`.
     fn name(&mut self, name: &str) -> Result<Value, String> {
         if name == "$step" {
-            return Ok(Value::Int(self.machine.time() as i128));
+            return Ok(Value::Int(self.timeline.time() as i128));
         }
         if name == "$lane" {
             return Ok(Value::Int(self.focus.lane as i128));
         }
-        let wide = self.machine.wave(self.focus.wave).size == 64;
-        let arch = self.machine.prepared.program.arch;
+        let wide = self.timeline.wave(self.focus.wave).size == 64;
+        let arch = self.timeline.prepared.program.arch;
         // `s[2:3]` and `v[0:1]` are a range, `v3[5]` a lane.
         if matches!(name, "s" | "v" | "ttmp") && self.eat("[") {
             let (first, last) = self.range()?;
@@ -337,10 +337,10 @@ impl Parser<'_, '_, '_> {
         if let Some(found) = register(name, wide, arch) {
             return self.register(found);
         }
-        if let Some(buffer) = self.machine.prepared.buffer(name) {
+        if let Some(buffer) = self.timeline.prepared.buffer(name) {
             let (address, dtype, len) = (buffer.address, buffer.dtype, buffer.len_bytes as i128);
             if !self.eat("[") {
-                return Ok(Value::Int(self.machine.memory().own_address(address) as i128));
+                return Ok(Value::Int(self.timeline.memory().own_address(address) as i128));
             }
             let index = self.binary(0)?;
             self.expect("]")?;
@@ -350,15 +350,15 @@ impl Parser<'_, '_, '_> {
                 return Err(format!("{name} has {} elements", len / size));
             }
             let at = (address as i128 + index * size) as u64;
-            let bits = self.machine.memory().load_value(at, size as u32).map_err(|e| e.to_string())?;
+            let bits = self.timeline.memory().load_value(at, size as u32).map_err(|e| e.to_string())?;
             let dtype = self.typed()?.unwrap_or(dtype);
             return Ok(read_as(bits as u64, dtype));
         }
-        let label = self.machine.prepared.labels.iter().find(|l| l.0 == name);
+        let label = self.timeline.prepared.labels.iter().find(|l| l.0 == name);
         if let Some((_, pc)) = label {
             return Ok(Value::Int(arch.own_pc(*pc) as i128));
         }
-        let names: Vec<&str> = self.machine.prepared.buffers.iter().map(|b| b.name.as_str()).collect();
+        let names: Vec<&str> = self.timeline.prepared.buffers.iter().map(|b| b.name.as_str()).collect();
         Err(match nearest(name, &names) {
             Some(near) => format!("there is no `{name}`; did you mean `{near}`?"),
             None => format!("`{name}` is no register, argument or label"),
@@ -377,7 +377,7 @@ impl Parser<'_, '_, '_> {
     }
 
     fn register(&mut self, found: Register) -> Result<Value, String> {
-        let wave = self.machine.wave(self.focus.wave);
+        let wave = self.timeline.wave(self.focus.wave);
         let mut lane = self.focus.lane;
         if matches!(found, Register::Vgpr(..)) && self.eat("[") {
             match self.binary(0)? {
@@ -395,10 +395,10 @@ impl Parser<'_, '_, '_> {
             Register::Sgpr(first, count) => dwords(count, &|k| wave.sgpr(first as u32 + k)),
             Register::Vgpr(first, count) => dwords(count, &|k| wave.vgpr(lane, first as u32 + k)),
             Register::Scc => wave.scc as u64,
-            Register::Pc => self.machine.prepared.program.arch.own_pc(wave.pc),
+            Register::Pc => self.timeline.prepared.program.arch.own_pc(wave.pc),
             Register::Mode => wave.mode as u64,
             Register::Status => {
-                hwreg::status(self.machine.prepared.program.arch, wave, &self.machine.group.shared) as u64
+                hwreg::status(self.timeline.prepared.program.arch, wave, &self.timeline.group.shared) as u64
             }
         };
         Ok(match self.typed()? {

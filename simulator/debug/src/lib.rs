@@ -1,12 +1,19 @@
-//! The debugger: a run that goes forward and back, breakpoints, and views of its state.
+//! The debugger: runs a kernel forward and backward, stops it, and shows its state.
 //!
-//! [`machine`] is the run, step by step, with checkpoints; [`expr`] reads registers and memory by name;
-//! [`stops`] are breakpoints and watchpoints; [`view`] shows state; [`explain`] shows what an instruction
-//! does; [`command`] has the commands. Reading commands from a terminal is up to the program that uses this.
+//! - [`timeline`]: the run, one instruction of one wave at a time, with a journal and checkpoints
+//! - [`search`]: searches backward through the run
+//! - [`breakpoint`]: breakpoints and watchpoints
+//! - [`expr`]: expressions over registers, arguments and memory
+//! - [`view`], [`explain`]: state, and the meaning of an instruction, as text
+//! - [`command`]: the commands; [`command::COMMANDS`] is the table of them
+//!
+//! The debugger reads lines and returns text. It must not know about terminals: the prompt, the screen and
+//! scripts belong to the program that uses it.
 
+pub mod breakpoint;
 pub mod command;
 pub mod explain;
 pub mod expr;
-pub mod machine;
-pub mod stops;
+pub mod search;
+pub mod timeline;
 pub mod view;

@@ -1,18 +1,19 @@
 //! State as text: places, listings, registers, memory. An instruction's meaning is [`super::explain`].
 
+use super::breakpoint::Breakpoint;
 use super::expr::{Focus, Register};
-use super::machine::Machine;
-use super::stops::{Breakpoint, status_text};
+use super::timeline::Timeline;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use wavesim_array::{DType, show};
+use wavesim_engine::sched::group::Status;
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::state::Wave;
 
 /// `line 12: v_add_f32 …` or, without source, `pc 0x30: …`.
-pub fn instruction(machine: &Machine<'_>, pc: u64) -> String {
-    let program = &machine.prepared.program;
+pub fn instruction(timeline: &Timeline<'_>, pc: u64) -> String {
+    let program = &timeline.prepared.program;
     match program.inst_at(pc) {
         Some(at) => format!("{}: {}", program.place(pc), program.text(at)),
         None => format!("pc 0x{pc:x}: outside of the program"),
@@ -20,46 +21,56 @@ pub fn instruction(machine: &Machine<'_>, pc: u64) -> String {
 }
 
 /// One line: who stands where.
-pub fn place(machine: &Machine<'_>, wave: usize) -> String {
-    let [x, y, z] = machine.workgroup();
-    let w = machine.wave(wave);
-    let what = match machine.status(wave) {
-        wavesim_engine::sched::group::Status::Ended => "has ended".to_string(),
-        _ => instruction(machine, w.pc),
+pub fn place(timeline: &Timeline<'_>, wave: usize) -> String {
+    let [x, y, z] = timeline.workgroup();
+    let w = timeline.wave(wave);
+    let what = match timeline.status(wave) {
+        Status::Ended => "has ended".to_string(),
+        _ => instruction(timeline, w.pc),
     };
-    format!("[step {}] workgroup ({x},{y},{z}) wave {wave}: {what}", machine.time())
+    format!("[step {}] workgroup ({x},{y},{z}) wave {wave}: {what}", timeline.time())
+}
+
+/// `runs`, `waits at the barrier`, `has ended`.
+pub fn status_text(status: Status) -> String {
+    match status {
+        Status::Running => "runs".to_string(),
+        Status::Waiting(0) => "waits at the barrier".to_string(),
+        Status::Waiting(n) => format!("waits at barrier {n}"),
+        Status::Ended => "has ended".to_string(),
+    }
 }
 
 /// Every wave and where it stands.
-pub fn waves(machine: &Machine<'_>, focus: Focus) -> String {
+pub fn waves(timeline: &Timeline<'_>, focus: Focus) -> String {
     let mut out = String::new();
-    let (at, total) = machine.position();
-    let [x, y, z] = machine.workgroup();
+    let (at, total) = timeline.position();
+    let [x, y, z] = timeline.workgroup();
     // Writing to a string does not fail.
     let _ = writeln!(out, "workgroup ({x},{y},{z}), number {} of {total}", at + 1);
-    for wave in 0..machine.waves() {
-        let w = machine.wave(wave);
+    for wave in 0..timeline.waves() {
+        let w = timeline.wave(wave);
         let mark = if wave == focus.wave { '*' } else { ' ' };
         let digits = w.size as usize / 4;
         let _ = writeln!(
             out,
             "{mark} wave {wave:<2} {:<21} exec {:0digits$x}  {}",
-            status_text(machine.status(wave)),
+            status_text(timeline.status(wave)),
             w.exec(),
-            instruction(machine, w.pc)
+            instruction(timeline, w.pc)
         );
     }
     out
 }
 
 /// Lines of source around a PC, or instructions where there is no source.
-pub fn listing(machine: &Machine<'_>, pc: u64, around: usize, breakpoints: &[Breakpoint]) -> String {
-    let program = &machine.prepared.program;
+pub fn listing(timeline: &Timeline<'_>, pc: u64, around: usize, breakpoints: &[Breakpoint]) -> String {
+    let program = &timeline.prepared.program;
     let mut out = String::new();
     let stops: Vec<u64> = breakpoints.iter().map(|b| b.pc).collect();
     // Padding between functions has no line.
     let placed = program.inst_at(pc).filter(|at| program.lines[*at] != 0);
-    if let (Some(source), Some(at)) = (&machine.prepared.source, placed) {
+    if let (Some(source), Some(at)) = (&timeline.prepared.source, placed) {
         let here = program.lines[at] as usize;
         let stop_lines: Vec<u32> =
             stops.iter().filter_map(|pc| program.inst_at(*pc)).map(|at| program.lines[at]).collect();
@@ -83,10 +94,10 @@ pub fn listing(machine: &Machine<'_>, pc: u64, around: usize, breakpoints: &[Bre
 }
 
 /// Scalar state and the registers that are not zero.
-pub fn registers(machine: &Machine<'_>, focus: Focus) -> String {
-    let w = machine.wave(focus.wave);
+pub fn registers(timeline: &Timeline<'_>, focus: Focus) -> String {
+    let w = timeline.wave(focus.wave);
     let digits = w.size as usize / 4;
-    let arch = machine.prepared.program.arch;
+    let arch = timeline.prepared.program.arch;
     let mut out = String::new();
     let _ = match arch.machine() {
         // Its mask is one of the registers.
@@ -117,7 +128,7 @@ pub fn registers(machine: &Machine<'_>, focus: Focus) -> String {
 /// Operand codes of the scalar registers that a listing shows.
 pub fn scalar_codes(arch: Arch) -> Vec<u16> {
     match arch.machine() {
-        Some(machine) => (0..machine.scalar.count).map(|n| machine.scalar.code(n)).collect(),
+        Some(timeline) => (0..timeline.scalar.count).map(|n| timeline.scalar.code(n)).collect(),
         None => (0..106).collect(),
     }
 }
@@ -143,14 +154,14 @@ fn scalars(arch: Arch, w: &Wave) -> String {
 
 /// A register, or several, in some lanes.
 pub fn register(
-    machine: &Machine<'_>,
+    timeline: &Timeline<'_>,
     focus: Focus,
     what: Register,
     dtype: Option<DType>,
     lanes: Option<RangeInclusive<u32>>,
 ) -> Result<String, String> {
-    let w = machine.wave(focus.wave);
-    let arch = machine.prepared.program.arch;
+    let w = timeline.wave(focus.wave);
+    let arch = timeline.prepared.program.arch;
     let mut out = String::new();
     // A type of 64 bits takes two registers.
     let step = if dtype.is_some_and(|d| d.size() == 8) { 2 } else { 1 };
@@ -198,8 +209,11 @@ pub fn register(
             let _ = writeln!(out, "mode = 0x{:x}", w.mode);
         }
         Register::Status => {
-            let status =
-                wavesim_machine::exec::hwreg::status(machine.prepared.program.arch, w, &machine.group.shared);
+            let status = wavesim_machine::exec::hwreg::status(
+                timeline.prepared.program.arch,
+                w,
+                &timeline.group.shared,
+            );
             let _ = writeln!(out, "status = 0x{status:x}");
         }
     }

@@ -5,7 +5,7 @@ use super::{FAILED, INTERRUPTED, OK, prompt};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use wavesim_debug::command::{self, Debugger, Flow};
-use wavesim_debug::machine::Machine;
+use wavesim_debug::timeline::Timeline;
 use wavesim_debug::view;
 use wavesim_files as files;
 
@@ -40,9 +40,9 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let prepared = args.input.prepare(0)?;
     super::progress::catch_interrupts();
     let dispatch = args.input.dispatch(&prepared)?;
-    let machine = Machine::new(&prepared, &dispatch)?;
-    let mut debugger = Debugger::new(machine, command::ctrl_c);
-    writeln!(out, "{}", view::place(&debugger.machine, 0))?;
+    let timeline = Timeline::new(&prepared, &dispatch)?;
+    let mut debugger = Debugger::new(timeline, command::ctrl_c);
+    writeln!(out, "{}", view::place(&debugger.timeline, 0))?;
     out.flush()?;
     let mut text = String::new();
     if let Some(path) = &args.commands {
@@ -55,7 +55,7 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let (good, flow) = prompt::script(&mut debugger, &text, out)?;
     let code = |debugger: &Debugger<'_>, good| match good {
         true => OK,
-        false if debugger.was_stopped() => INTERRUPTED,
+        false if debugger.was_interrupted() => INTERRUPTED,
         false => FAILED,
     };
     if flow == Flow::Quit || args.batch {

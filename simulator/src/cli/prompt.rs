@@ -8,36 +8,25 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::Validator;
 use rustyline::{Config, Context, Editor, Helper};
 use std::io::{self, Write};
-use wavesim_debug::command::{COMMANDS, Debugger, Flow};
+use wavesim_debug::command::{Debugger, Flow};
 
-/// Completes commands, registers' and arguments' names.
-struct Words {
-    words: Vec<String>,
-}
+/// Completes with the names that the debugger offers.
+struct Completions<'d, 'a>(&'d Debugger<'a>);
 
-impl Completer for Words {
+impl Completer for Completions<'_, '_> {
     type Candidate = String;
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
-        let start = line[..pos]
-            .rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
-            .map_or(0, |at| at + 1);
-        let word = &line[start..pos];
-        let first = line[..start].trim().is_empty();
-        let commands = COMMANDS.iter().map(|c| c.names[0].to_string()).filter(|_| first);
-        let others = self.words.iter().filter(|_| !first).cloned();
-        let mut found: Vec<String> = commands.chain(others).filter(|w| w.starts_with(word)).collect();
-        found.sort();
-        Ok((start, found))
+        Ok(self.0.complete(line, pos))
     }
 }
 
-impl Hinter for Words {
+impl Hinter for Completions<'_, '_> {
     type Hint = String;
 }
-impl Highlighter for Words {}
-impl Validator for Words {}
-impl Helper for Words {}
+impl Highlighter for Completions<'_, '_> {}
+impl Validator for Completions<'_, '_> {}
+impl Helper for Completions<'_, '_> {}
 
 /// Runs a script: each command is shown behind the prompt, then what it printed. False if a command failed.
 pub fn script(debugger: &mut Debugger<'_>, text: &str, out: &mut dyn Write) -> io::Result<(bool, Flow)> {
@@ -56,7 +45,7 @@ pub fn script(debugger: &mut Debugger<'_>, text: &str, out: &mut dyn Write) -> i
             return Ok((good, flow));
         }
         // Ctrl-C is meant for the script, not for one of its commands.
-        if debugger.was_stopped() {
+        if debugger.was_interrupted() {
             return Ok((false, Flow::More));
         }
     }
@@ -65,24 +54,17 @@ pub fn script(debugger: &mut Debugger<'_>, text: &str, out: &mut dyn Write) -> i
 
 /// Reads commands from the terminal until the end.
 pub fn interact(debugger: &mut Debugger<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
-    let prepared = debugger.machine.prepared;
-    let mut words: Vec<String> = prepared.buffers.iter().map(|b| b.name.clone()).collect();
-    words.extend(prepared.labels.iter().map(|l| l.0.clone()));
-    words.extend(
-        ["exec", "vcc", "scc", "m0", "pc", "mode", "waves", "breakpoints", "args", "registers", "counters"]
-            .map(String::from),
-    );
-    // Completion writes to the terminal itself.
-    words.retain(|word| !word.contains(char::is_control));
     let mut history = DefaultHistory::default();
     loop {
         out.flush()?;
-        // An editor a line: one takes Ctrl-C for itself as long as it lives, and while a command runs that is to stop the command.
-        let mut editor: Editor<Words, DefaultHistory> = Editor::with_history(Config::default(), history)?;
-        editor.set_helper(Some(Words { words: words.clone() }));
+        // A new editor for each line: an editor handles Ctrl-C as long as it exists, and while a command runs
+        // Ctrl-C must interrupt the command.
+        let mut editor: Editor<Completions<'_, '_>, DefaultHistory> =
+            Editor::with_history(Config::default(), history)?;
+        editor.set_helper(Some(Completions(debugger)));
         let read = editor.readline("(wavesim) ");
         if let Ok(line) = &read {
-            // History is a comfort: a line it refuses is no error.
+            // A line that the history refuses is not an error.
             let _ = editor.add_history_entry(line);
         }
         history = std::mem::take(editor.history_mut());

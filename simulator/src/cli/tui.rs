@@ -5,7 +5,7 @@ use super::input::InputArgs;
 use crate::tui::{self, app::App};
 use std::io::{IsTerminal, Write};
 use wavesim_debug::command::Debugger;
-use wavesim_debug::machine::Machine;
+use wavesim_debug::timeline::Timeline;
 
 /// Debug a kernel on the full screen: source, waves, registers by lane, memory
 #[derive(Debug, clap::Args)]
@@ -20,7 +20,7 @@ pub fn run(args: &TuiArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     let prepared = args.input.prepare(0)?;
     let dispatch = args.input.dispatch(&prepared)?;
-    let mut app = App::new(Debugger::new(Machine::new(&prepared, &dispatch)?, tui::asked_to_stop));
+    let mut app = App::new(Debugger::new(Timeline::new(&prepared, &dispatch)?, tui::asked_to_stop));
     let mut terminal = ratatui::try_init()?;
     let result = tui::run(&mut app, &mut terminal);
     // The terminal is put right whatever happened.

@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use wavesim_debug::command::{Debugger, Flow};
-use wavesim_debug::machine::Machine;
+use wavesim_debug::timeline::Timeline;
 
 /// Whether to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +51,8 @@ pub struct Before {
 
 impl Before {
     /// Of the chosen wave.
-    fn of(machine: &Machine<'_>, wave: usize) -> Before {
-        let w = machine.wave(wave);
+    fn of(timeline: &Timeline<'_>, wave: usize) -> Before {
+        let w = timeline.wave(wave);
         let vgprs = (0..256).flat_map(|r| (0..w.size).map(move |l| (l, r))).map(|(l, r)| w.vgpr(l, r));
         Before { wave, sgprs: w.sgprs.to_vec(), vgprs: vgprs.collect() }
     }
@@ -70,8 +70,8 @@ pub const KEYS: [&str; 2] = [
 
 impl<'a> App<'a> {
     pub fn new(debugger: Debugger<'a>) -> App<'a> {
-        let memory_at = debugger.machine.prepared.buffers.first().map_or(0, |b| b.address);
-        let before = Before::of(&debugger.machine, 0);
+        let memory_at = debugger.timeline.prepared.buffers.first().map_or(0, |b| b.address);
+        let before = Before::of(&debugger.timeline, 0);
         App {
             debugger,
             output: String::new(),
@@ -106,7 +106,7 @@ impl<'a> App<'a> {
             KeyCode::Char('r') => return self.command("reverse-continue"),
             KeyCode::Char('B') => self.toggle_breakpoint(),
             KeyCode::Char('w') => {
-                let next = (self.debugger.focus.wave + 1) % self.debugger.machine.waves();
+                let next = (self.debugger.focus.wave + 1) % self.debugger.timeline.waves();
                 return self.command(&format!("wave {next}"));
             }
             KeyCode::Char('f') => self.floats = !self.floats,
@@ -152,7 +152,7 @@ impl<'a> App<'a> {
     /// A command of the debugger.
     pub fn command(&mut self, line: &str) -> Next {
         let wave = self.debugger.focus.wave;
-        let before = Before::of(&self.debugger.machine, wave);
+        let before = Before::of(&self.debugger.timeline, wave);
         let (result, flow) = self.debugger.execute(line);
         self.before = before;
         self.output_at = 0;
@@ -161,7 +161,7 @@ impl<'a> App<'a> {
     }
 
     fn toggle_breakpoint(&mut self) {
-        let pc = self.debugger.machine.wave(self.debugger.focus.wave).pc;
+        let pc = self.debugger.timeline.wave(self.debugger.focus.wave).pc;
         let here = self.debugger.breakpoints.iter().find(|b| b.pc == pc).map(|b| b.number);
         match here {
             Some(number) => self.command(&format!("delete {number}")),
@@ -171,7 +171,7 @@ impl<'a> App<'a> {
 
     /// Shows memory; already there, the next argument.
     fn next_memory(&mut self) {
-        let buffers = &self.debugger.machine.prepared.buffers;
+        let buffers = &self.debugger.timeline.prepared.buffers;
         if self.pane == Pane::Memory && !buffers.is_empty() {
             self.argument = (self.argument + 1) % buffers.len();
         }
@@ -180,7 +180,7 @@ impl<'a> App<'a> {
     }
 
     fn move_lane(&mut self, by: i32) {
-        let size = self.debugger.machine.wave(self.debugger.focus.wave).size as i32;
+        let size = self.debugger.timeline.wave(self.debugger.focus.wave).size as i32;
         let lane = (self.debugger.focus.lane as i32 + by).rem_euclid(size) as u32;
         self.debugger.focus.lane = lane;
         // The lane stays in sight.

@@ -7,7 +7,6 @@ use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph, Wrap};
 use std::path::Path;
-use wavesim_debug::stops::status_text;
 use wavesim_debug::view;
 use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::state::wave::M0;
@@ -32,7 +31,7 @@ pub fn screen(frame: &mut Frame<'_>, app: &App<'_>) {
     .areas(frame.area());
     let [source, waves] = Layout::horizontal([Constraint::Percentage(55), Constraint::Fill(1)]).areas(upper);
     let [scalars, right] = Layout::horizontal([Constraint::Length(28), Constraint::Fill(1)]).areas(lower);
-    let place = view::place(&app.debugger.machine, app.debugger.focus.wave);
+    let place = view::place(&app.debugger.timeline, app.debugger.focus.wave);
     frame.render_widget(Line::from(place).style(Style::new().reversed()), title);
     draw_source(frame, app, source);
     draw_waves(frame, app, waves);
@@ -71,10 +70,10 @@ fn draw_output(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
 }
 
 fn draw_source(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
-    let machine = &app.debugger.machine;
-    let pc = machine.wave(app.debugger.focus.wave).pc;
+    let timeline = &app.debugger.timeline;
+    let pc = timeline.wave(app.debugger.focus.wave).pc;
     let around = (area.height as usize).saturating_sub(3) / 2;
-    let listing = view::listing(machine, pc, around, &app.debugger.breakpoints);
+    let listing = view::listing(timeline, pc, around, &app.debugger.breakpoints);
     let lines: Vec<Line<'_>> = listing
         .lines()
         .map(|l| {
@@ -82,36 +81,37 @@ fn draw_source(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
             if l.starts_with("=>") { line.style(Style::new().reversed()) } else { line }
         })
         .collect();
-    let path = machine.prepared.source.as_ref().map_or(Path::new("Program"), |s| Path::new(&s.name));
+    let path = timeline.prepared.source.as_ref().map_or(Path::new("Program"), |s| Path::new(&s.name));
     let title = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title.to_string())), area);
 }
 
 fn draw_waves(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
-    let machine = &app.debugger.machine;
+    let timeline = &app.debugger.timeline;
     let focus = app.debugger.focus.wave;
     let room = (area.height as usize).saturating_sub(2).max(1);
     let first = (focus + 1).saturating_sub(room);
-    let lines: Vec<Line<'_>> = (first..machine.waves())
+    let lines: Vec<Line<'_>> = (first..timeline.waves())
         .take(room)
         .map(|at| {
-            let w = machine.wave(at);
+            let w = timeline.wave(at);
             let mark = if at == focus { '>' } else { ' ' };
-            let place = machine.prepared.program.place(w.pc);
-            let line = Line::from(format!("{mark}{at:>2} {:<9} {}", place, status_text(machine.status(at))));
+            let place = timeline.prepared.program.place(w.pc);
+            let line =
+                Line::from(format!("{mark}{at:>2} {:<9} {}", place, view::status_text(timeline.status(at))));
             if at == focus { line.add_modifier(Modifier::BOLD) } else { line }
         })
         .collect();
-    let (at, total) = machine.position();
+    let (at, total) = timeline.position();
     let title = format!("Waves of workgroup {} of {total}", at + 1);
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
 }
 
 fn draw_scalars(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let focus = app.debugger.focus;
-    let w = app.debugger.machine.wave(focus.wave);
+    let w = app.debugger.timeline.wave(focus.wave);
     let digits = w.size as usize / 4;
-    let arch = app.debugger.machine.prepared.program.arch;
+    let arch = app.debugger.timeline.prepared.program.arch;
     let mut lines = vec![Line::from(format!("exec {:0digits$x}", w.exec()))];
     if arch.machine().is_none() {
         lines.push(Line::from(format!("vcc  {:0digits$x}", w.vcc())));
@@ -134,7 +134,7 @@ fn draw_scalars(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
 
 fn draw_vgprs(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let focus = app.debugger.focus;
-    let w = app.debugger.machine.wave(focus.wave);
+    let w = app.debugger.timeline.wave(focus.wave);
     let columns = ((area.width as u32).saturating_sub(7) / 11).clamp(1, w.size);
     let first = app.first_lane.min(w.size - columns);
     let lanes = first..first + columns;
@@ -146,7 +146,7 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     }
     let mut lines = vec![Line::from(head)];
     let rows = (area.height as u32).saturating_sub(3);
-    let arch = app.debugger.machine.prepared.program.arch;
+    let arch = app.debugger.timeline.prepared.program.arch;
     let registers = arch.machine().map_or(256, |m| m.vector.count as u32);
     for r in (app.first_vgpr..registers).take(rows as usize) {
         let mut line = vec![Span::raw(format!("{:<5}", register_name(arch, File::Vgpr, r as u16, 1)))];
@@ -170,7 +170,7 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
 }
 
 fn draw_memory(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
-    let memory = app.debugger.machine.memory();
+    let memory = app.debugger.timeline.memory();
     // An address of 48 bits, and nine columns a dword.
     let dwords = if area.width >= 51 { 4 } else { 2 };
     let mut lines = Vec::new();

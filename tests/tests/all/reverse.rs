@@ -4,7 +4,7 @@ use clap::Parser;
 use proptest::prelude::*;
 use std::path::Path;
 use wavesim::cli::{Cli, Command};
-use wavesim::debug::machine::{Edit, Machine};
+use wavesim::debug::timeline::{Edit, Timeline};
 use wavesim::loader::prepared::Prepared;
 
 const KERNELS: [&str; 3] =
@@ -19,11 +19,11 @@ fn prepare(kernel: &str) -> Prepared {
 }
 
 /// Everything that execution can see or change.
-fn state(machine: &Machine<'_>) -> Vec<u8> {
-    let mut out = machine.memory().snapshot();
-    out.extend(machine.time().to_le_bytes());
-    out.extend(machine.workgroup().iter().flat_map(|v| v.to_le_bytes()));
-    for slot in &machine.group.slots {
+fn state(timeline: &Timeline<'_>) -> Vec<u8> {
+    let mut out = timeline.memory().snapshot();
+    out.extend(timeline.time().to_le_bytes());
+    out.extend(timeline.workgroup().iter().flat_map(|v| v.to_le_bytes()));
+    for slot in &timeline.group.slots {
         let wave = &slot.wave;
         out.extend(format!("{:?} {:?} {:?}", slot.status, wave.passed, wave.joined).bytes());
         let vgprs = (0..256).flat_map(|r| (0..wave.size).map(move |l| wave.vgpr(l, r)));
@@ -32,9 +32,9 @@ fn state(machine: &Machine<'_>) -> Vec<u8> {
         out.extend([wave.scc, wave.mode].iter().flat_map(|v| v.to_le_bytes()));
         out.extend(wave.pc.to_le_bytes());
     }
-    out.extend(format!("{:?}", machine.group.shared).bytes());
-    out.extend(&machine.group.lds);
-    out.extend(&machine.group.scratch);
+    out.extend(format!("{:?}", timeline.group.shared).bytes());
+    out.extend(&timeline.group.lds);
+    out.extend(&timeline.group.scratch);
     out
 }
 
@@ -58,22 +58,22 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     proptest::collection::vec(one, 1..12)
 }
 
-fn act(machine: &mut Machine<'_>, action: &Action) {
+fn act(timeline: &mut Timeline<'_>, action: &Action) {
     match *action {
         Action::Wave(wave, n) => {
-            let wave = wave % machine.waves();
-            (0..n).for_each(|_| drop(machine.step(wave)));
+            let wave = wave % timeline.waves();
+            (0..n).for_each(|_| drop(timeline.step(wave)));
         }
         Action::Any(n) => {
             for _ in 0..n {
-                let Some(wave) = machine.next_wave() else { break };
-                machine.step(wave);
+                let Some(wave) = timeline.next_wave() else { break };
+                timeline.step(wave);
             }
         }
         Action::Vgpr(lane, register, value) => {
-            machine.edit(Edit::Vgpr { wave: 0, lane, register, value }).unwrap();
+            timeline.edit(Edit::Vgpr { wave: 0, lane, register, value }).unwrap();
         }
-        Action::Sgpr(code, value) => machine.edit(Edit::Sgpr { wave: 0, code, value }).unwrap(),
+        Action::Sgpr(code, value) => timeline.edit(Edit::Sgpr { wave: 0, code, value }).unwrap(),
     }
 }
 
@@ -84,23 +84,23 @@ proptest! {
     fn forward_and_back(kernel in 0..KERNELS.len(), actions in actions(), back in 0.0..1.0f64) {
         let prepared = prepare(KERNELS[kernel]);
         let dispatch = prepared.dispatch(1_000_000);
-        let mut machine = Machine::new(&prepared, &dispatch).unwrap();
+        let mut timeline = Timeline::new(&prepared, &dispatch).unwrap();
         // States behind the last action at each time.
-        let mut seen = vec![(0, state(&machine))];
+        let mut seen = vec![(0, state(&timeline))];
         for action in &actions {
-            act(&mut machine, action);
-            seen.retain(|s| s.0 != machine.time());
-            seen.push((machine.time(), state(&machine)));
+            act(&mut timeline, action);
+            seen.retain(|s| s.0 != timeline.time());
+            seen.push((timeline.time(), state(&timeline)));
         }
-        let end = machine.time();
-        machine.go_to((end as f64 * back) as u64);
+        let end = timeline.time();
+        timeline.go_to((end as f64 * back) as u64);
         for (time, wanted) in seen.iter().rev() {
-            machine.go_to(*time);
-            prop_assert!(state(&machine) == *wanted, "back at step {time} of {end}");
+            timeline.go_to(*time);
+            prop_assert!(state(&timeline) == *wanted, "back at step {time} of {end}");
         }
         for (time, wanted) in &seen {
-            machine.go_to(*time);
-            prop_assert!(state(&machine) == *wanted, "again at step {time} of {end}");
+            timeline.go_to(*time);
+            prop_assert!(state(&timeline) == *wanted, "again at step {time} of {end}");
         }
     }
 }
@@ -111,13 +111,13 @@ fn the_same_end() {
     for kernel in KERNELS {
         let prepared = prepare(kernel);
         let dispatch = prepared.dispatch(1_000_000);
-        let mut machine = Machine::new(&prepared, &dispatch).unwrap();
-        while let Some(wave) = machine.next_wave() {
-            machine.step(wave);
-            if machine.time() % 777 == 776 {
-                let now = machine.time();
-                machine.go_to(now / 2);
-                machine.go_to(now);
+        let mut timeline = Timeline::new(&prepared, &dispatch).unwrap();
+        while let Some(wave) = timeline.next_wave() {
+            timeline.step(wave);
+            if timeline.time() % 777 == 776 {
+                let now = timeline.time();
+                timeline.go_to(now / 2);
+                timeline.go_to(now);
             }
         }
         let debugged = prepared.memory.snapshot();

@@ -5,7 +5,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use wavesim::debug::command::{Debugger, ctrl_c};
-use wavesim::debug::machine::Machine;
+use wavesim::debug::timeline::Timeline;
 use wavesim::loader::prepared::Source;
 use wavesim::memory::Memory;
 use wavesim::text::{self, Options};
@@ -23,8 +23,8 @@ fn eighty_by_twenty_four() {
     let source = Source { name: "k.rdna".to_string(), text: KERNEL.to_string() };
     let prepared = wavesim::loader::text_kernel::load(kernel, source, Memory::new(1 << 20).unwrap()).unwrap();
     let dispatch = prepared.dispatch(1000);
-    let machine = Machine::new(&prepared, &dispatch).unwrap();
-    let mut app = App::new(Debugger::new(machine, ctrl_c));
+    let timeline = Timeline::new(&prepared, &dispatch).unwrap();
+    let mut app = App::new(Debugger::new(timeline, ctrl_c));
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
     let mut show = |app: &App<'_>| {
         terminal.draw(|frame| screen(frame, app)).unwrap();
@@ -56,7 +56,7 @@ fn registers_of_another_machine() {
     let path = wavesim_tests::root().join("examples/riscv_gpu/collatz.as");
     let prepared = wavesim_tests::programs::prepare(&path, wavesim::arch::Arch::RiscvGpu).unwrap();
     let dispatch = prepared.dispatch(1000);
-    let mut app = App::new(Debugger::new(Machine::new(&prepared, &dispatch).unwrap(), ctrl_c));
+    let mut app = App::new(Debugger::new(Timeline::new(&prepared, &dispatch).unwrap(), ctrl_c));
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
     for _ in 0..4 {
         app.key(KeyEvent::new(KeyCode::Char('s'), KeyModifiers::NONE));

@@ -1,20 +1,26 @@
-//! The debugger's commands: [`help`] lists them, [`Debugger::execute`] runs a line.
+//! The debugger's commands: [`Debugger::execute`] runs a line, [`COMMANDS`] is the table of all commands.
 //!
-//! [`run`] goes forward, [`past`] back; [`points`] are breakpoints and watchpoints; [`look`] shows, [`set`] changes state.
+//! [`table`] has names, help, completion and function of each command. The functions are methods of
+//! [`Debugger`]: [`run`] goes forward, [`back`] goes back, [`breakpoints`] has breakpoints and watchpoints,
+//! [`show`] displays state, [`set`] changes it. Commands return text; they write to no terminal.
 
+mod back;
+mod breakpoints;
+mod complete;
 mod help;
-mod look;
 mod parse;
-mod past;
-mod points;
 mod run;
 mod set;
+mod show;
+mod table;
+#[cfg(test)]
+mod tests;
 
-pub use help::{COMMANDS, Help};
+pub use table::{COMMANDS, Command, Completion};
 
+use super::breakpoint::{Breakpoint, Watchpoint};
 use super::expr::{self, Focus};
-use super::machine::Machine;
-use super::stops::{Breakpoint, Watchpoint};
+use super::timeline::Timeline;
 use super::view;
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -27,27 +33,34 @@ use wavesim_machine::memory::word_address;
 /// Whether to go on reading commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
+    /// Read the next command.
     More,
+    /// The user wants to leave.
     Quit,
 }
 
-/// A debugging session.
+/// A debugging session: a run, what is selected in it, and where it stops.
 pub struct Debugger<'a> {
-    pub machine: Machine<'a>,
+    /// The run.
+    pub timeline: Timeline<'a>,
+    /// The selected wave and lane.
     pub focus: Focus,
+    /// In the order they were set.
     pub breakpoints: Vec<Breakpoint>,
+    /// In the order they were set.
     pub watchpoints: Vec<Watchpoint>,
     effects: Vec<Effects>,
     next_number: u32,
-    /// Repeated by an empty line.
-    last: String,
-    /// Asked now and then by a command that runs long: whether the user wants it to stop.
-    stop: fn() -> bool,
-    /// It has been stopped so.
-    stopped: Cell<bool>,
+    /// The command that an empty line repeats.
+    repeated: String,
+    /// Polled by long commands: whether the user wants to interrupt.
+    poll_interrupt: fn() -> bool,
+    was_interrupted: Cell<bool>,
+    /// Set by `quit`.
+    quit: bool,
 }
 
-/// Whether Ctrl-C has come since the last time this was asked.
+/// Whether Ctrl-C was pressed since the last call.
 pub fn ctrl_c() -> bool {
     INTERRUPT.swap(false, Ordering::Relaxed)
 }
@@ -55,102 +68,75 @@ pub fn ctrl_c() -> bool {
 type Done = Result<(), String>;
 
 impl<'a> Debugger<'a> {
-    pub fn new(machine: Machine<'a>, stop: fn() -> bool) -> Debugger<'a> {
-        let prepared = machine.prepared;
+    /// A session at the start of a run. Long commands poll `poll_interrupt` and end when it returns true.
+    pub fn new(timeline: Timeline<'a>, poll_interrupt: fn() -> bool) -> Debugger<'a> {
+        let prepared = timeline.prepared;
         Debugger {
             effects: effects::table(&prepared.program, prepared.shape.wave_size),
-            machine,
+            timeline,
             focus: Focus { wave: 0, lane: 0 },
             breakpoints: Vec::new(),
             watchpoints: Vec::new(),
             next_number: 1,
-            last: String::new(),
-            stop,
-            stopped: Cell::new(false),
+            repeated: String::new(),
+            poll_interrupt,
+            was_interrupted: Cell::new(false),
+            quit: false,
         }
     }
 
-    /// Whether the user has stopped a command.
-    pub fn was_stopped(&self) -> bool {
-        self.stopped.get()
+    /// Whether the user has interrupted a command.
+    pub fn was_interrupted(&self) -> bool {
+        self.was_interrupted.get()
     }
 
-    /// Runs a command line; its output, or the reason it cannot be done. An empty line repeats the last step.
+    /// Runs a command line. Returns its output, or why it failed. An empty line repeats the last step.
     pub fn execute(&mut self, line: &str) -> (Result<String, String>, Flow) {
         let line = line.trim();
         if line.starts_with('#') {
             return (Ok(String::new()), Flow::More);
         }
-        let line = if line.is_empty() { std::mem::take(&mut self.last) } else { line.to_string() };
-        let mut out = String::new();
-        let (word, rest) = parse::split_command(&line);
-        if word.is_empty() {
-            return (Ok(out), Flow::More);
+        let line = if line.is_empty() { std::mem::take(&mut self.repeated) } else { line.to_string() };
+        let (name, args) = parse::split_command(&line);
+        if name.is_empty() {
+            return (Ok(String::new()), Flow::More);
         }
-        let Some(help) = COMMANDS.iter().find(|c| c.names.contains(&word)) else {
-            let names: Vec<&str> = COMMANDS.iter().flat_map(|c| c.names.iter().copied()).collect();
+        let Some(command) = Command::find(name) else {
+            let names: Vec<&str> = COMMANDS.iter().flat_map(Command::names).collect();
             let near =
-                expr::nearest(word, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-            return (Err(format!("there is no command `{word}`{near} (`help` lists them)")), Flow::More);
+                expr::nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            return (Err(format!("there is no command `{name}`{near} (`help` lists them)")), Flow::More);
         };
-        // Repeating these is what one wants of an empty line.
-        if matches!(help.names[0], "step" | "stepall" | "next" | "continue" | "back" | "reverse-continue") {
-            self.last = line.clone();
+        if command.repeats {
+            self.repeated = line.clone();
         }
-        if help.names[0] == "quit" {
-            return (Ok(out), Flow::Quit);
+        let mut out = String::new();
+        match (command.run)(self, args.trim(), &mut out) {
+            Ok(()) if self.quit => (Ok(out), Flow::Quit),
+            Ok(()) => (Ok(out), Flow::More),
+            Err(message) => (Err(message), Flow::More),
         }
-        let result = self.command(help.names[0], rest.trim(), &mut out);
-        (result.map(|()| out), Flow::More)
     }
 
-    fn command(&mut self, name: &str, rest: &str, out: &mut String) -> Done {
-        match name {
-            "step" => self.step(parse::count(rest)?, out),
-            "stepall" => self.step_all(parse::count(rest)?, out),
-            "next" => self.next(out),
-            "continue" => self.go_on(out),
-            "until" => self.until(rest, out),
-            "finish" => self.finish(out),
-            "back" => self.back(parse::count(rest)?, out),
-            "reverse-continue" => self.reverse_continue(out),
-            "goto" => self.go_to(rest, out),
-            "break" => self.set_break(rest, false, out),
-            "tbreak" => self.set_break(rest, true, out),
-            "watch" => self.watch(rest, out),
-            "delete" => self.delete(rest, out),
-            "info" => self.info(rest, out),
-            "wave" => self.choose_wave(rest, out),
-            "group" => self.choose_group(rest, out),
-            "lane" => self.choose_lane(rest, out),
-            "print" => self.print(rest, out),
-            "x" => self.examine(rest, out),
-            "set" => self.set(rest),
-            "list" => self.list(rest, out),
-            "registers" => {
-                out.push_str(&view::registers(&self.machine, self.focus));
-                Ok(())
-            }
-            "why" => self.why(rest, out),
-            "last-write" => self.last_write(rest, out),
-            "explain" => self.explain(rest, out),
-            _ => help::help(rest, out),
-        }
+    fn quit(&mut self) -> Done {
+        self.quit = true;
+        Ok(())
     }
 
     fn arch(&self) -> Arch {
-        self.machine.prepared.program.arch
+        self.timeline.prepared.program.arch
     }
 
-    /// The byte address behind an address as the machine counts it.
+    /// Converts an address as the architecture counts it to bytes.
     fn byte_address(&self, address: u64) -> u64 {
-        if self.machine.memory().counts_words() { word_address(address) } else { address }
+        if self.timeline.memory().counts_words() { word_address(address) } else { address }
     }
 
-    fn here(&self, out: &mut String) {
-        if let Some(fault) = self.machine.fault() {
+    /// The fault, if any, and the position of the selected wave.
+    fn show_position(&self, out: &mut String) {
+        if let Some(fault) = self.timeline.fault() {
             let _ = writeln!(out, "{fault}");
         }
-        let _ = writeln!(out, "{}", view::place(&self.machine, self.focus.wave));
+        let _ = writeln!(out, "{}", view::place(&self.timeline, self.focus.wave));
     }
 }

@@ -1,16 +1,20 @@
 //! Forward: `step`, `stepall`, `next`, `continue`, `until`, `finish`; and what stops them.
 
-use super::{Debugger, Done};
+use super::{Debugger, Done, parse};
 use crate::expr::Focus;
-use crate::machine::{Machine, Outcome};
-use crate::{stops, view};
+use crate::timeline::{Outcome, Timeline};
+use crate::{breakpoint, view};
 use std::fmt::Write as _;
 use wavesim_engine::sched::group::Status;
 
 impl Debugger<'_> {
-    pub(super) fn step(&mut self, n: u64, out: &mut String) -> Done {
-        self.machine.prefer(self.focus.wave);
-        let group = self.machine.position().0;
+    pub(super) fn step(&mut self, args: &str, out: &mut String) -> Done {
+        self.steps(parse::count(args)?, out)
+    }
+
+    fn steps(&mut self, n: u64, out: &mut String) -> Done {
+        self.timeline.prefer(self.focus.wave);
+        let group = self.timeline.position().0;
         for k in 0..n {
             if !self.unblock(out)? {
                 break;
@@ -19,29 +23,30 @@ impl Debugger<'_> {
             if k > 0 && self.stops_before(wave, out)? {
                 break;
             }
-            let outcome = self.machine.step(wave);
+            let outcome = self.timeline.step(wave);
             if self.stops_after(&outcome, out) || self.interrupted(out) {
                 break;
             }
             // The wave was the workgroup's last.
-            if self.machine.position().0 != group {
+            if self.timeline.position().0 != group {
                 break;
             }
         }
         self.end(out);
-        self.here(out);
+        self.show_position(out);
         Ok(())
     }
 
-    pub(super) fn step_all(&mut self, n: u64, out: &mut String) -> Done {
+    pub(super) fn step_all(&mut self, args: &str, out: &mut String) -> Done {
+        let n = parse::count(args)?;
         'all: for _ in 0..n {
-            let group = self.machine.position().0;
-            for wave in 0..self.machine.waves() {
-                if !self.machine.can_run(wave) {
+            let group = self.timeline.position().0;
+            for wave in 0..self.timeline.waves() {
+                if !self.timeline.can_run(wave) {
                     continue;
                 }
-                let outcome = self.machine.step(wave);
-                if self.stops_after(&outcome, out) || self.machine.position().0 != group {
+                let outcome = self.timeline.step(wave);
+                if self.stops_after(&outcome, out) || self.timeline.position().0 != group {
                     break 'all;
                 }
             }
@@ -50,34 +55,33 @@ impl Debugger<'_> {
             }
         }
         self.end(out);
-        out.push_str(&view::waves(&self.machine, self.focus));
+        out.push_str(&view::waves(&self.timeline, self.focus));
         Ok(())
     }
 
-    /// Runs everything until something stops it; the first step is taken without looking for breakpoints.
-    pub(super) fn go_on(&mut self, out: &mut String) -> Done {
+    pub(super) fn resume(&mut self, out: &mut String) -> Done {
         self.run(out, &mut |_, _| false)
     }
 
     pub(super) fn next(&mut self, out: &mut String) -> Done {
         let wave = self.focus.wave;
-        let group = self.machine.position().0;
-        let pc = self.machine.wave(wave).pc;
-        let program = &self.machine.prepared.program;
-        let Some(at) = program.inst_at(pc) else { return self.step(1, out) };
+        let group = self.timeline.position().0;
+        let pc = self.timeline.wave(wave).pc;
+        let program = &self.timeline.prepared.program;
+        let Some(at) = program.inst_at(pc) else { return self.steps(1, out) };
         let behind = pc + program.insts[at].size as u64;
         self.run(out, &mut move |m, w| m.position().0 != group || w == wave && m.wave(w).pc == behind)
     }
 
     pub(super) fn until(&mut self, place: &str, out: &mut String) -> Done {
-        let pc = stops::locate(place, &self.machine)?;
+        let pc = breakpoint::locate(place, &self.timeline)?;
         let wave = self.focus.wave;
         self.run(out, &mut move |m, w| w == wave && m.wave(w).pc == pc)
     }
 
     pub(super) fn finish(&mut self, out: &mut String) -> Done {
         let wave = self.focus.wave;
-        let group = self.machine.position().0;
+        let group = self.timeline.position().0;
         self.run(out, &mut move |m, _| m.position().0 != group || m.status(wave) == Status::Ended)
     }
 
@@ -96,7 +100,7 @@ impl Debugger<'_> {
         }
         let mut stop = false;
         for watch in &mut self.watchpoints {
-            let now = watch.what.content(&self.machine);
+            let now = watch.what.content(&self.timeline);
             if now != watch.last {
                 let _ = writeln!(out, "watchpoint {}: {} changed", watch.number, watch.text);
                 let (old, new) = (hex(&watch.last), hex(&now));
@@ -114,7 +118,7 @@ impl Debugger<'_> {
     pub(super) fn stops_before(&mut self, wave: usize, out: &mut String) -> Result<bool, String> {
         let focus = Focus { wave, lane: self.focus.lane };
         for at in 0..self.breakpoints.len() {
-            if !self.breakpoints[at].hit(&self.machine, focus)? {
+            if !self.breakpoints[at].hit(&self.timeline, focus)? {
                 continue;
             }
             let b = &mut self.breakpoints[at];
@@ -131,9 +135,9 @@ impl Debugger<'_> {
     }
 
     pub(super) fn interrupted(&self, out: &mut String) -> bool {
-        let yes = (self.stop)();
+        let yes = (self.poll_interrupt)();
         if yes {
-            self.stopped.set(true);
+            self.was_interrupted.set(true);
             out.push_str("interrupted\n");
         }
         yes
@@ -142,21 +146,21 @@ impl Debugger<'_> {
     /// Runs other waves until this one can go on. False if it never can.
     pub(super) fn unblock(&mut self, out: &mut String) -> Result<bool, String> {
         let wave = self.focus.wave;
-        let from = self.machine.time();
-        while !self.machine.can_run(wave) {
-            if self.machine.status(wave) == Status::Ended || self.machine.fault().is_some() {
+        let from = self.timeline.time();
+        while !self.timeline.can_run(wave) {
+            if self.timeline.status(wave) == Status::Ended || self.timeline.fault().is_some() {
                 return Ok(false);
             }
-            let Some(other) = self.machine.next_wave() else { return Ok(false) };
+            let Some(other) = self.timeline.next_wave() else { return Ok(false) };
             if self.stops_before(other, out)? {
                 return Ok(false);
             }
-            let outcome = self.machine.step(other);
+            let outcome = self.timeline.step(other);
             if self.stops_after(&outcome, out) || self.interrupted(out) {
                 return Ok(false);
             }
         }
-        let steps = self.machine.time() - from;
+        let steps = self.timeline.time() - from;
         if steps > 0 {
             let _ = writeln!(out, "other waves ran {steps} steps to the barrier");
         }
@@ -167,13 +171,13 @@ impl Debugger<'_> {
     pub(super) fn run(
         &mut self,
         out: &mut String,
-        wanted: &mut dyn FnMut(&Machine<'_>, usize) -> bool,
+        wanted: &mut dyn FnMut(&Timeline<'_>, usize) -> bool,
     ) -> Done {
-        self.machine.prefer(self.focus.wave);
+        self.timeline.prefer(self.focus.wave);
         let mut first = true;
-        while let Some(wave) = self.machine.next_wave() {
+        while let Some(wave) = self.timeline.next_wave() {
             if !first {
-                if wanted(&self.machine, wave) {
+                if wanted(&self.timeline, wave) {
                     break;
                 }
                 if self.stops_before(wave, out)? {
@@ -181,30 +185,30 @@ impl Debugger<'_> {
                 }
             }
             first = false;
-            let outcome = self.machine.step(wave);
+            let outcome = self.timeline.step(wave);
             if self.stops_after(&outcome, out) {
                 if !matches!(outcome, Outcome::Fault(_)) {
                     self.focus.wave = wave;
                 }
                 break;
             }
-            if self.machine.time().is_multiple_of(256) && self.interrupted(out) {
+            if self.timeline.time().is_multiple_of(256) && self.interrupted(out) {
                 break;
             }
         }
         self.end(out);
-        self.here(out);
+        self.show_position(out);
         Ok(())
     }
 
     /// Says that the run is over, if it is.
     pub(super) fn end(&self, out: &mut String) {
-        if self.machine.fault().is_some() {
+        if self.timeline.fault().is_some() {
             return;
         }
-        if self.machine.finished() {
-            let _ = writeln!(out, "the run has ended after {} steps", self.machine.time());
-        } else if self.machine.next_wave().is_none() {
+        if self.timeline.finished() {
+            let _ = writeln!(out, "the run has ended after {} steps", self.timeline.time());
+        } else if self.timeline.next_wave().is_none() {
             out.push_str("deadlock: no wave can go on\n");
         }
     }

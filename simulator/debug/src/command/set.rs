@@ -2,18 +2,18 @@
 
 use super::{Debugger, Done};
 use crate::expr::{self, Register, Value};
-use crate::machine::Edit;
+use crate::timeline::Edit;
 
 impl Debugger<'_> {
     pub(super) fn set(&mut self, text: &str) -> Done {
         let (place, value) = text.split_once('=').ok_or("set PLACE = VALUE")?;
         let place = place.trim();
-        let value = expr::evaluate(value, &self.machine, self.focus)?;
+        let value = expr::evaluate(value, &self.timeline, self.focus)?;
         let wave = self.focus.wave;
-        let wide = self.machine.wave(wave).size == 64;
+        let wide = self.timeline.wave(wave).size == 64;
         let (name, index) = match place.strip_suffix(']').and_then(|t| t.rsplit_once('[')) {
             Some((name, index)) if expr::register(place, wide, self.arch()).is_none() => {
-                match expr::evaluate(index, &self.machine, self.focus)? {
+                match expr::evaluate(index, &self.timeline, self.focus)? {
                     Value::Int(v) => (name, Some(v as u64)),
                     Value::Float(_) => return Err("an index is an integer".to_string()),
                 }
@@ -25,7 +25,7 @@ impl Debugger<'_> {
                 .map(|k| Edit::Sgpr { wave, code: first + k, value: (value.bits() >> (32 * k)) as u32 })
                 .collect(),
             Some(Register::Vgpr(register, _)) => {
-                let w = self.machine.wave(wave);
+                let w = self.timeline.wave(wave);
                 let lanes: Vec<u32> = match index {
                     Some(lane) if lane < w.size as u64 => vec![lane as u32],
                     Some(lane) => return Err(format!("there is no lane {lane}")),
@@ -37,7 +37,7 @@ impl Debugger<'_> {
             Some(Register::Scc) => vec![Edit::Scc { wave, value: value.bits() as u32 }],
             Some(Register::Pc) => {
                 let pc = self.arch().byte_pc(value.bits());
-                if self.machine.prepared.program.inst_at(pc).is_none() {
+                if self.timeline.prepared.program.inst_at(pc).is_none() {
                     return Err(format!("no instruction begins at 0x{:x}", value.bits()));
                 }
                 vec![Edit::Pc { wave, value: pc }]
@@ -46,7 +46,7 @@ impl Debugger<'_> {
             None => self.memory_edits(name, index, value)?,
         };
         for edit in edits {
-            self.machine.edit(edit).map_err(|e| e.to_string())?;
+            self.timeline.edit(edit).map_err(|e| e.to_string())?;
         }
         Ok(())
     }
@@ -58,7 +58,7 @@ impl Debugger<'_> {
         value: Value,
     ) -> Result<Vec<Edit>, String> {
         let buffer =
-            self.machine.prepared.buffer(name).ok_or_else(|| format!("there is no `{name}` to set"))?;
+            self.timeline.prepared.buffer(name).ok_or_else(|| format!("there is no `{name}` to set"))?;
         let index = index.ok_or_else(|| format!("which element? {name}[i]"))?;
         let size = buffer.dtype.size() as u64;
         if index.saturating_mul(size) >= buffer.len_bytes {

@@ -1,8 +1,8 @@
 //! Breakpoints and watchpoints: `break`, `tbreak`, `watch`, `delete`.
 
 use super::{Debugger, Done};
+use crate::breakpoint::{self, Breakpoint, Watched, Watchpoint};
 use crate::expr::{self, Register, Value};
-use crate::stops::{self, Breakpoint, Watched, Watchpoint};
 use crate::view;
 use std::fmt::Write as _;
 
@@ -14,26 +14,26 @@ impl Debugger<'_> {
         };
         let (place, wave) = match head.split_once("wave ") {
             Some((place, wave)) => {
-                let wave = wave.trim().parse::<usize>().ok().filter(|w| *w < self.machine.waves());
+                let wave = wave.trim().parse::<usize>().ok().filter(|w| *w < self.timeline.waves());
                 (place.trim(), Some(wave.ok_or("there is no such wave")?))
             }
             None => (head, None),
         };
         let pc = match place {
-            "" => self.machine.wave(self.focus.wave).pc,
-            place => stops::locate(place, &self.machine)?,
+            "" => self.timeline.wave(self.focus.wave).pc,
+            place => breakpoint::locate(place, &self.timeline)?,
         };
         if let Some(text) = &condition {
             // Wrong conditions are told now, not at the first hit.
-            expr::evaluate(text, &self.machine, self.focus)?;
+            expr::evaluate(text, &self.timeline, self.focus)?;
         }
         let number = self.number();
-        let mut text = self.machine.prepared.program.place(pc);
+        let mut text = self.timeline.prepared.program.place(pc);
         if let Some(condition) = &condition {
             let _ = write!(text, " if {condition}");
         }
         let kind = if temporary { "temporary breakpoint" } else { "breakpoint" };
-        let _ = writeln!(out, "{kind} {number} at {}", view::instruction(&self.machine, pc));
+        let _ = writeln!(out, "{kind} {number} at {}", view::instruction(&self.timeline, pc));
         self.breakpoints.push(Breakpoint { number, pc, place: text, condition, wave, temporary, hits: 0 });
         Ok(())
     }
@@ -44,7 +44,7 @@ impl Debugger<'_> {
     }
 
     pub(super) fn watched(&self, text: &str) -> Result<Watched, String> {
-        let int = |text: &str| match expr::evaluate(text, &self.machine, self.focus)? {
+        let int = |text: &str| match expr::evaluate(text, &self.timeline, self.focus)? {
             Value::Int(v) => u64::try_from(v).map_err(|_| format!("{v} is no address")),
             Value::Float(_) => Err("an integer is expected".to_string()),
         };
@@ -60,7 +60,7 @@ impl Debugger<'_> {
             }
         }
         let wave = self.focus.wave;
-        let wide = self.machine.wave(wave).size == 64;
+        let wide = self.timeline.wave(wave).size == 64;
         if let Some(register) = expr::register(text, wide, self.arch()) {
             return Ok(Watched::Register { wave, register, lane: None });
         }
@@ -74,14 +74,14 @@ impl Debugger<'_> {
             return Ok(Watched::Register { wave, register, lane: Some(lane) });
         }
         let buffer =
-            self.machine.prepared.buffer(name).ok_or_else(|| format!("there is no argument `{name}`"))?;
+            self.timeline.prepared.buffer(name).ok_or_else(|| format!("there is no argument `{name}`"))?;
         let (size, address) = (buffer.dtype.size() as u64, buffer.address);
         Ok(Watched::Memory { address: address.wrapping_add(int(index)?.wrapping_mul(size)), len: size })
     }
 
     pub(super) fn watch(&mut self, text: &str, out: &mut String) -> Done {
         let what = self.watched(text)?;
-        let last = what.content(&self.machine);
+        let last = what.content(&self.timeline);
         let number = self.number();
         let _ = writeln!(out, "watchpoint {number}: {text}");
         self.watchpoints.push(Watchpoint { number, text: text.to_string(), what, last });

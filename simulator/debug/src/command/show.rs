@@ -2,7 +2,7 @@
 
 use super::{Debugger, Done, parse};
 use crate::expr::{self, Value};
-use crate::{explain, stops, view};
+use crate::{breakpoint, explain, view};
 use std::fmt::Write as _;
 use wavesim_array::DType;
 use wavesim_inspect::check::Outstanding;
@@ -11,9 +11,9 @@ use wavesim_machine::memory::WORD;
 impl Debugger<'_> {
     pub(super) fn info(&mut self, what: &str, out: &mut String) -> Done {
         match what {
-            "" => self.here(out),
-            "w" | "waves" => out.push_str(&view::waves(&self.machine, self.focus)),
-            "r" | "registers" => out.push_str(&view::registers(&self.machine, self.focus)),
+            "" => self.show_position(out),
+            "w" | "waves" => out.push_str(&view::waves(&self.timeline, self.focus)),
+            "r" | "registers" => return self.registers(out),
             "c" | "counters" => self.counters(out),
             "b" | "breakpoints" => {
                 for b in &self.breakpoints {
@@ -27,7 +27,7 @@ impl Debugger<'_> {
                 }
             }
             "a" | "args" => {
-                for b in &self.machine.prepared.buffers {
+                for b in &self.timeline.prepared.buffers {
                     let shape: Vec<String> = b.shape.iter().map(u64::to_string).collect();
                     let _ = writeln!(
                         out,
@@ -35,7 +35,7 @@ impl Debugger<'_> {
                         b.name,
                         b.dtype.name(),
                         shape.join(","),
-                        self.machine.memory().own_address(b.address)
+                        self.timeline.memory().own_address(b.address)
                     );
                 }
             }
@@ -46,59 +46,64 @@ impl Debugger<'_> {
         Ok(())
     }
 
+    pub(super) fn registers(&self, out: &mut String) -> Done {
+        out.push_str(&view::registers(&self.timeline, self.focus));
+        Ok(())
+    }
+
     /// The wait counters as the hardware would have them, with what they count.
     fn counters(&mut self, out: &mut String) {
-        let prepared = self.machine.prepared;
+        let prepared = self.timeline.prepared;
         let mut outstanding = Outstanding::new(&prepared.program, prepared.shape.wave_size);
-        self.machine.review(&mut outstanding);
+        self.timeline.review(&mut outstanding);
         for (name, pcs) in outstanding.of_wave(self.focus.wave as u32) {
             let _ = writeln!(out, "{name} {}", pcs.len());
             for pc in pcs {
-                let _ = writeln!(out, "  {}", view::instruction(&self.machine, pc));
+                let _ = writeln!(out, "  {}", view::instruction(&self.timeline, pc));
             }
         }
     }
 
-    pub(super) fn choose_wave(&mut self, text: &str, out: &mut String) -> Done {
-        let n = self.machine.waves();
+    pub(super) fn select_wave(&mut self, text: &str, out: &mut String) -> Done {
+        let n = self.timeline.waves();
         let wave = text.parse::<usize>().ok().filter(|w| *w < n);
         self.focus.wave = wave.ok_or_else(|| format!("the workgroup has waves 0 to {}", n - 1))?;
-        self.here(out);
+        self.show_position(out);
         Ok(())
     }
 
-    pub(super) fn choose_lane(&mut self, text: &str, out: &mut String) -> Done {
-        let size = self.machine.wave(self.focus.wave).size;
+    pub(super) fn select_lane(&mut self, text: &str, out: &mut String) -> Done {
+        let size = self.timeline.wave(self.focus.wave).size;
         let lane = text.parse::<u32>().ok().filter(|l| *l < size);
         self.focus.lane = lane.ok_or_else(|| format!("the wave has lanes 0 to {}", size - 1))?;
-        let on = self.machine.wave(self.focus.wave).exec() >> self.focus.lane & 1 == 1;
+        let on = self.timeline.wave(self.focus.wave).exec() >> self.focus.lane & 1 == 1;
         let _ = writeln!(out, "lane {}{}", self.focus.lane, if on { "" } else { " (switched off by EXEC)" });
         Ok(())
     }
 
-    pub(super) fn choose_group(&mut self, text: &str, out: &mut String) -> Done {
+    pub(super) fn select_group(&mut self, text: &str, out: &mut String) -> Done {
         let wanted = wavesim_engine::sched::dispatch::parse_group(text)?;
-        let dims = self.machine.prepared.shape.grid;
+        let dims = self.timeline.prepared.shape.grid;
         if (0..3).any(|d| wanted[d] >= dims[d]) {
             let [x, y, z] = dims;
             return Err(format!("the grid has {x} x {y} x {z} workgroups"));
         }
         let index = |g: [u32; 3]| g[0] as u64 + dims[0] as u64 * (g[1] as u64 + dims[1] as u64 * g[2] as u64);
         // Workgroups run one after another: an earlier one is in the past.
-        if index(wanted) <= self.machine.position().0 {
-            let start = self.machine.group_start(index(wanted)).unwrap_or(0);
+        if index(wanted) <= self.timeline.position().0 {
+            let start = self.timeline.group_start(index(wanted)).unwrap_or(0);
             self.travel(start);
         } else {
-            while self.machine.position().0 < index(wanted) {
-                let Some(wave) = self.machine.next_wave() else { break };
-                let outcome = self.machine.step(wave);
+            while self.timeline.position().0 < index(wanted) {
+                let Some(wave) = self.timeline.next_wave() else { break };
+                let outcome = self.timeline.step(wave);
                 if self.stops_after(&outcome, out) || self.interrupted(out) {
                     break;
                 }
             }
         }
         self.focus.wave = 0;
-        self.here(out);
+        self.show_position(out);
         Ok(())
     }
 
@@ -117,17 +122,17 @@ impl Debugger<'_> {
             }
             None => (text, None),
         };
-        let wide = self.machine.wave(self.focus.wave).size == 64;
+        let wide = self.timeline.wave(self.focus.wave).size == 64;
         if let Some(register) = expr::register(what, wide, self.arch()) {
-            out.push_str(&view::register(&self.machine, self.focus, register, dtype, lanes)?);
+            out.push_str(&view::register(&self.timeline, self.focus, register, dtype, lanes)?);
             return Ok(());
         }
-        if let Some(buffer) = self.machine.prepared.buffer(what) {
-            let array = buffer.read(self.machine.memory()).map_err(|e| e.to_string())?;
+        if let Some(buffer) = self.timeline.prepared.buffer(what) {
+            let array = buffer.read(self.timeline.memory()).map_err(|e| e.to_string())?;
             let _ = writeln!(out, "{what} = {}", wavesim_array::show::show(&array, false));
             return Ok(());
         }
-        let mut value = expr::evaluate(what, &self.machine, self.focus)?;
+        let mut value = expr::evaluate(what, &self.timeline, self.focus)?;
         if let (Some(dtype), Value::Int(bits)) = (dtype, value) {
             value = expr::read_as(bits as u64, dtype);
         }
@@ -153,25 +158,25 @@ impl Debugger<'_> {
             Some((space @ ("lds" | "scratch"), address)) => (space, address.trim()),
             _ => ("", address.trim()),
         };
-        let at = match expr::evaluate(address, &self.machine, self.focus)? {
+        let at = match expr::evaluate(address, &self.timeline, self.focus)? {
             Value::Int(v) => v as u64,
             Value::Float(_) => return Err("an address is an integer".to_string()),
         };
         let mut bytes = vec![0; len];
         match space {
             "" => {
-                let memory = self.machine.memory();
+                let memory = self.timeline.memory();
                 let read = memory.read(self.byte_address(at), &mut bytes);
                 read.map_err(|e| memory.explain(&e))?;
             }
             _ => {
-                let shape = &self.machine.prepared.shape;
+                let shape = &self.timeline.prepared.shape;
                 let (memory, start, size) = if space == "lds" {
-                    (&self.machine.group.lds, 0, shape.lds_bytes as u64)
+                    (&self.timeline.group.lds, 0, shape.lds_bytes as u64)
                 } else {
                     let lane = self.focus.wave as u64 * shape.wave_size as u64 + self.focus.lane as u64;
                     (
-                        &self.machine.group.scratch,
+                        &self.timeline.group.scratch,
                         lane * shape.scratch_bytes as u64,
                         shape.scratch_bytes as u64,
                     )
@@ -181,7 +186,7 @@ impl Debugger<'_> {
                 bytes.copy_from_slice(&memory[(start + at) as usize..(start + end) as usize]);
             }
         }
-        let unit = if space.is_empty() && self.machine.memory().counts_words() { WORD } else { 1 };
+        let unit = if space.is_empty() && self.timeline.memory().counts_words() { WORD } else { 1 };
         out.push_str(&view::memory(&bytes, at, unit, dtype));
         Ok(())
     }
@@ -189,20 +194,20 @@ impl Debugger<'_> {
     pub(super) fn explain(&mut self, text: &str, out: &mut String) -> Done {
         let lanes = match text.strip_prefix("lanes ").or(text.strip_prefix("lane ")) {
             Some(range) => Some(parse::lane_range(range)?),
-            None if text == "all" => Some(0..=self.machine.wave(self.focus.wave).size - 1),
+            None if text == "all" => Some(0..=self.timeline.wave(self.focus.wave).size - 1),
             None if text.is_empty() => None,
             None => return Err("explain [lanes A..B|all]".to_string()),
         };
-        out.push_str(&explain::explain(&self.machine, self.focus, lanes)?);
+        out.push_str(&explain::explain(&self.timeline, self.focus, lanes)?);
         Ok(())
     }
 
     pub(super) fn list(&mut self, place: &str, out: &mut String) -> Done {
         let pc = match place {
-            "" => self.machine.wave(self.focus.wave).pc,
-            place => stops::locate(place, &self.machine)?,
+            "" => self.timeline.wave(self.focus.wave).pc,
+            place => breakpoint::locate(place, &self.timeline)?,
         };
-        out.push_str(&view::listing(&self.machine, pc, 5, &self.breakpoints));
+        out.push_str(&view::listing(&self.timeline, pc, 5, &self.breakpoints));
         Ok(())
     }
 }

@@ -1,37 +1,39 @@
 //! Back: to a step, to the last stop, to the last write; and where a value came from.
 
-use super::{Debugger, Done};
+use super::{Debugger, Done, parse};
+use crate::breakpoint::Watched;
 use crate::expr::{self, Register};
-use crate::stops::{ChangeSearch, StopSearch, Watched, WriteSearch};
+use crate::search::{ChangeSearch, StopSearch, WriteSearch};
 use crate::view;
 use std::fmt::Write as _;
 use wavesim_machine::exec::effects::{File, register_name};
 
 impl Debugger<'_> {
-    pub(super) fn back(&mut self, n: u64, out: &mut String) -> Done {
-        if self.machine.time() == 0 {
+    pub(super) fn back(&mut self, args: &str, out: &mut String) -> Done {
+        let n = parse::count(args)?;
+        if self.timeline.time() == 0 {
             return Err("this is the start".to_string());
         }
-        self.travel(self.machine.time().saturating_sub(n));
-        self.here(out);
+        self.travel(self.timeline.time().saturating_sub(n));
+        self.show_position(out);
         Ok(())
     }
 
     /// To a step of the past or future; watchpoints look anew.
     pub(super) fn travel(&mut self, time: u64) {
-        self.machine.go_to(time);
+        self.timeline.go_to(time);
         for watch in &mut self.watchpoints {
-            watch.last = watch.what.content(&self.machine);
+            watch.last = watch.what.content(&self.timeline);
         }
     }
 
     pub(super) fn go_to(&mut self, text: &str, out: &mut String) -> Done {
         let time = text.parse().map_err(|_| format!("`{text}` is no step: a number is"))?;
         self.travel(time);
-        if self.machine.time() < time {
-            let _ = writeln!(out, "no more steps than {} have been run", self.machine.time());
+        if self.timeline.time() < time {
+            let _ = writeln!(out, "no more steps than {} have been run", self.timeline.time());
         }
-        self.here(out);
+        self.show_position(out);
         Ok(())
     }
 
@@ -40,9 +42,9 @@ impl Debugger<'_> {
         let changes = changes.map(|w| ChangeSearch { what: w.what.clone(), last: Vec::new() }).collect();
         let breakpoints = self.breakpoints.clone();
         let mut search = StopSearch { breakpoints: &breakpoints, changes, lane: self.focus.lane };
-        match self.machine.find_back(&mut search) {
+        match self.timeline.find_back(&mut search) {
             Some(time) => {
-                let wave = self.machine.wave_of_step(time);
+                let wave = self.timeline.wave_of_step(time);
                 self.travel(time);
                 self.focus.wave = wave.unwrap_or(self.focus.wave);
             }
@@ -51,7 +53,7 @@ impl Debugger<'_> {
                 self.travel(0);
             }
         }
-        self.here(out);
+        self.show_position(out);
         Ok(())
     }
 
@@ -60,16 +62,16 @@ impl Debugger<'_> {
             Some((what, depth)) if depth.parse::<u32>().is_ok() => (what.trim(), depth.parse().unwrap_or(1)),
             _ => (text, 1u32),
         };
-        let wide = self.machine.wave(self.focus.wave).size == 64;
+        let wide = self.timeline.wave(self.focus.wave).size == 64;
         let (file, register) = match expr::register(what, wide, self.arch()) {
             Some(Register::Sgpr(first, _)) => (File::Sgpr, first),
             Some(Register::Vgpr(first, _)) => (File::Vgpr, first),
             Some(Register::Scc) => (File::Scc, 0),
             _ => return Err(format!("`{what}` is no register with a history")),
         };
-        let now = self.machine.time();
+        let now = self.timeline.time();
         self.trace_back(file, register, depth.min(8), 0, out);
-        self.machine.go_to(now);
+        self.timeline.go_to(now);
         Ok(())
     }
 
@@ -87,9 +89,9 @@ impl Debugger<'_> {
         let pad = "  ".repeat(indent);
         let whose = if file == File::Vgpr { format!(" (lane {lane})") } else { String::new() };
         let effects = std::mem::take(&mut self.effects);
-        let found = self.machine.find_back(&mut WriteSearch {
+        let found = self.timeline.find_back(&mut WriteSearch {
             effects: &effects,
-            workgroup: self.machine.workgroup(),
+            workgroup: self.timeline.workgroup(),
             wave,
             file,
             register,
@@ -100,18 +102,18 @@ impl Debugger<'_> {
             let _ = writeln!(out, "{pad}{name}{whose}: not written since the wave's start");
             return;
         };
-        self.machine.go_to(time);
-        let pc = self.machine.wave(wave).pc;
-        let _ = writeln!(out, "{pad}{name}{whose}: step {time}, {}", view::instruction(&self.machine, pc));
+        self.timeline.go_to(time);
+        let pc = self.timeline.wave(wave).pc;
+        let _ = writeln!(out, "{pad}{name}{whose}: step {time}, {}", view::instruction(&self.timeline, pc));
         if depth <= 1 {
             return;
         }
-        let Some(at) = self.machine.prepared.program.inst_at(pc) else { return };
+        let Some(at) = self.timeline.prepared.program.inst_at(pc) else { return };
         let sources: Vec<(File, u16)> =
-            self.effects[at].reads.iter().map(|r| (r.file, r.start(self.machine.wave(wave)))).collect();
+            self.effects[at].reads.iter().map(|r| (r.file, r.start(self.timeline.wave(wave)))).collect();
         for (file, register) in sources {
             self.trace_back(file, register, depth - 1, indent + 1, out);
-            self.machine.go_to(time);
+            self.timeline.go_to(time);
         }
     }
 
@@ -126,20 +128,20 @@ impl Debugger<'_> {
                     _ => return Err(format!("`{text}` is no register with a history")),
                 };
                 let effects = std::mem::take(&mut self.effects);
-                let workgroup = self.machine.workgroup();
+                let workgroup = self.timeline.workgroup();
                 let mut search = WriteSearch { effects: &effects, workgroup, wave, file, register, lane };
-                let found = self.machine.find_back(&mut search);
+                let found = self.timeline.find_back(&mut search);
                 self.effects = effects;
                 found
             }
-            what => self.machine.find_back(&mut ChangeSearch { what, last: Vec::new() }),
+            what => self.timeline.find_back(&mut ChangeSearch { what, last: Vec::new() }),
         };
         let time = found.ok_or_else(|| format!("nothing before this step wrote {text}"))?;
-        if let Some(wave) = self.machine.wave_of_step(time) {
+        if let Some(wave) = self.timeline.wave_of_step(time) {
             self.focus.wave = wave;
         }
         self.travel(time);
-        self.here(out);
+        self.show_position(out);
         Ok(())
     }
 }

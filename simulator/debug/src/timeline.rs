@@ -3,6 +3,7 @@
 //! Execution is deterministic, so the past is reached by going back to a checkpoint and replaying: what is kept is which wave
 //! took each step, what the user changed, and now and then a copy of everything. Checkpoints thin out as they get many.
 
+use super::search::Search;
 use wavesim_engine::observe::{Nobody, Observer};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{Group, Status};
@@ -49,7 +50,7 @@ struct Checkpoint<'a> {
 }
 
 /// The run.
-pub struct Machine<'a> {
+pub struct Timeline<'a> {
     pub prepared: &'a Prepared,
     dispatch: &'a Dispatch<'a>,
     pub group: Group<'a>,
@@ -70,27 +71,14 @@ pub struct Machine<'a> {
     turn: (usize, u64),
 }
 
-/// What [`Machine::find_back`] looks for. Steps are shown in the order they were taken.
-pub trait Search {
-    /// A wave is about to take a step.
-    fn before(&mut self, _machine: &Machine<'_>, _wave: usize) -> bool {
-        false
-    }
-
-    /// It has taken it.
-    fn after(&mut self, _machine: &Machine<'_>, _wave: usize) -> bool {
-        false
-    }
-}
-
-impl<'a> Machine<'a> {
-    pub fn new(prepared: &'a Prepared, dispatch: &'a Dispatch<'a>) -> Result<Machine<'a>, DispatchError> {
+impl<'a> Timeline<'a> {
+    pub fn new(prepared: &'a Prepared, dispatch: &'a Dispatch<'a>) -> Result<Timeline<'a>, DispatchError> {
         dispatch.check()?;
         let mut group = Group::new(dispatch, &prepared.memory);
         if dispatch.workgroups() > 0 {
             group.start(dispatch.workgroup(0));
         }
-        let mut machine = Machine {
+        let mut timeline = Timeline {
             prepared,
             dispatch,
             group,
@@ -104,8 +92,8 @@ impl<'a> Machine<'a> {
             starts: vec![0],
             turn: (0, 0),
         };
-        machine.checkpoint();
-        Ok(machine)
+        timeline.checkpoint();
+        Ok(timeline)
     }
 
     /// Steps taken so far.
@@ -168,7 +156,7 @@ impl<'a> Machine<'a> {
         self.step_observed(wave, &mut Nobody)
     }
 
-    /// As [`Machine::step`], with an observer.
+    /// As [`Timeline::step`], with an observer.
     pub fn step_with(&mut self, wave: usize, observer: &mut dyn Observer) -> Outcome {
         self.forget_future();
         self.step_observed(wave, observer)

@@ -1,0 +1,298 @@
+//! The table of commands: names, arguments, help, completion and function of each, in the order of `help`.
+//!
+//! A new command is a row here and a method of [`Debugger`]. Parsing, `help`, completion and the repetition
+//! by an empty line follow from the row.
+
+use super::{Debugger, Done};
+
+/// One command of the debugger.
+pub struct Command {
+    /// The name that `help` lists first.
+    pub name: &'static str,
+    /// A short name, if the command has one.
+    pub alias: Option<&'static str>,
+    /// The arguments, as `help` shows them.
+    pub arguments: &'static str,
+    /// What the command does, as `help` shows it.
+    pub help: &'static str,
+    /// What the arguments can be.
+    pub completion: Completion,
+    /// Whether an empty line repeats the command.
+    pub repeats: bool,
+    /// Executes the command: arguments, and where its output goes.
+    pub(super) run: fn(&mut Debugger<'_>, &str, &mut String) -> Done,
+}
+
+/// What the arguments of a command can be, for completion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    /// Nothing that has a name.
+    Nothing,
+    /// A label first, registers and kernel arguments in the words after it.
+    Place,
+    /// Registers and kernel arguments.
+    Value,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// The name of a command.
+    Command,
+}
+
+/// Every command, in the order of `help`.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "step",
+        alias: Some("s"),
+        arguments: "[N]",
+        help: "run N instructions of this wave (default 1); at a barrier, run the other waves up to it first",
+        completion: Completion::Nothing,
+        repeats: true,
+        run: |d, args, out| d.step(args, out),
+    },
+    Command {
+        name: "stepall",
+        alias: Some("sa"),
+        arguments: "[N]",
+        help: "run one instruction of every wave, N times",
+        completion: Completion::Nothing,
+        repeats: true,
+        run: |d, args, out| d.step_all(args, out),
+    },
+    Command {
+        name: "next",
+        alias: Some("n"),
+        arguments: "",
+        help: "run to the instruction after this one: over a call, or out of a loop at its last branch",
+        completion: Completion::Nothing,
+        repeats: true,
+        run: |d, _, out| d.next(out),
+    },
+    Command {
+        name: "continue",
+        alias: Some("c"),
+        arguments: "",
+        help: "run all waves to the next breakpoint, watchpoint, fault, or the end",
+        completion: Completion::Nothing,
+        repeats: true,
+        run: |d, _, out| d.resume(out),
+    },
+    Command {
+        name: "until",
+        alias: Some("u"),
+        arguments: "PLACE",
+        help: "run until this wave reaches a line, label or address",
+        completion: Completion::Place,
+        repeats: false,
+        run: |d, args, out| d.until(args, out),
+    },
+    Command {
+        name: "finish",
+        alias: Some("fin"),
+        arguments: "",
+        help: "run until this wave has ended",
+        completion: Completion::Nothing,
+        repeats: false,
+        run: |d, _, out| d.finish(out),
+    },
+    Command {
+        name: "back",
+        alias: Some("bs"),
+        arguments: "[N]",
+        help: "undo the last N instructions (default 1), of whichever waves",
+        completion: Completion::Nothing,
+        repeats: true,
+        run: |d, args, out| d.back(args, out),
+    },
+    Command {
+        name: "reverse-continue",
+        alias: Some("rc"),
+        arguments: "",
+        help: "go back to the previous breakpoint or watchpoint hit, or to the start",
+        completion: Completion::Nothing,
+        repeats: true,
+        run: |d, _, out| d.reverse_continue(out),
+    },
+    Command {
+        name: "goto",
+        alias: Some("go"),
+        arguments: "STEP",
+        help: "go back to a step, or forward again to one that has been run",
+        completion: Completion::Nothing,
+        repeats: false,
+        run: |d, args, out| d.go_to(args, out),
+    },
+    Command {
+        name: "break",
+        alias: Some("b"),
+        arguments: "[PLACE] [wave N] [if CONDITION]",
+        help: "stop at a line, label or address (0x…); without a place, at the current instruction",
+        completion: Completion::Place,
+        repeats: false,
+        run: |d, args, out| d.set_break(args, false, out),
+    },
+    Command {
+        name: "tbreak",
+        alias: Some("tb"),
+        arguments: "[PLACE] [wave N] [if CONDITION]",
+        help: "stop at a place once",
+        completion: Completion::Place,
+        repeats: false,
+        run: |d, args, out| d.set_break(args, true, out),
+    },
+    Command {
+        name: "watch",
+        alias: None,
+        arguments: "WHAT",
+        help: "stop when a value changes: a register (v3: any lane, v3[5]: one lane), out_y[3], mem ADDRESS BYTES, lds OFFSET BYTES",
+        completion: Completion::Value,
+        repeats: false,
+        run: |d, args, out| d.watch(args, out),
+    },
+    Command {
+        name: "delete",
+        alias: Some("d"),
+        arguments: "[N]",
+        help: "delete a breakpoint or watchpoint, or all of them",
+        completion: Completion::Nothing,
+        repeats: false,
+        run: |d, args, out| d.delete(args, out),
+    },
+    Command {
+        name: "info",
+        alias: Some("i"),
+        arguments: "[waves|breakpoints|args|registers|counters]",
+        help: "list them (counters: memory operations that would be outstanding on hardware); without an argument, show the position of this wave",
+        completion: Completion::Word(&["waves", "breakpoints", "args", "registers", "counters"]),
+        repeats: false,
+        run: |d, args, out| d.info(args, out),
+    },
+    Command {
+        name: "wave",
+        alias: Some("w"),
+        arguments: "N",
+        help: "select a wave of the workgroup",
+        completion: Completion::Nothing,
+        repeats: false,
+        run: |d, args, out| d.select_wave(args, out),
+    },
+    Command {
+        name: "group",
+        alias: Some("g"),
+        arguments: "X[,Y[,Z]]",
+        help: "run forward, or go back, to the start of a workgroup",
+        completion: Completion::Nothing,
+        repeats: false,
+        run: |d, args, out| d.select_group(args, out),
+    },
+    Command {
+        name: "lane",
+        alias: Some("l"),
+        arguments: "N",
+        help: "select the lane that expressions read",
+        completion: Completion::Nothing,
+        repeats: false,
+        run: |d, args, out| d.select_lane(args, out),
+    },
+    Command {
+        name: "print",
+        alias: Some("p"),
+        arguments: "WHAT [as TYPE] [lanes A..B]",
+        help: "show registers (v3, v[0:3], s[2:3], exec), an argument (out_y, out_y[3]) or an expression",
+        completion: Completion::Value,
+        repeats: false,
+        run: |d, args, out| d.print(args, out),
+    },
+    Command {
+        name: "x",
+        alias: None,
+        arguments: "/COUNT TYPE ADDRESS",
+        help: "show memory: x/8f32 out_y, x/16u8 lds 0x40, x/4u32 scratch 0",
+        completion: Completion::Value,
+        repeats: false,
+        run: |d, args, out| d.examine(args, out),
+    },
+    Command {
+        name: "set",
+        alias: None,
+        arguments: "PLACE = VALUE",
+        help: "change a register (s2, v3[5], v3 in all active lanes, scc, pc) or an element of an argument (a[3])",
+        completion: Completion::Value,
+        repeats: false,
+        run: |d, args, _| d.set(args),
+    },
+    Command {
+        name: "list",
+        alias: Some("ls"),
+        arguments: "[PLACE]",
+        help: "show the source, or the instructions, around the PC or a place",
+        completion: Completion::Place,
+        repeats: false,
+        run: |d, args, out| d.list(args, out),
+    },
+    Command {
+        name: "registers",
+        alias: Some("r"),
+        arguments: "",
+        help: "show the state of the wave: PC, masks, registers that are not 0",
+        completion: Completion::Nothing,
+        repeats: false,
+        run: |d, _, out| d.registers(out),
+    },
+    Command {
+        name: "why",
+        alias: Some("bt"),
+        arguments: "REGISTER [DEPTH]",
+        help: "show which instruction wrote a register last, and which ones wrote its sources",
+        completion: Completion::Value,
+        repeats: false,
+        run: |d, args, out| d.why(args, out),
+    },
+    Command {
+        name: "last-write",
+        alias: Some("lw"),
+        arguments: "WHAT",
+        help: "go back to just before the last write of a register, out_y[3], mem ADDRESS BYTES or lds OFFSET BYTES",
+        completion: Completion::Value,
+        repeats: false,
+        run: |d, args, out| d.last_write(args, out),
+    },
+    Command {
+        name: "explain",
+        alias: Some("e"),
+        arguments: "[lanes A..B|all]",
+        help: "show the pseudocode of the instruction at the PC, with the values of its operands in this lane or in others",
+        completion: Completion::Word(&["lanes", "all"]),
+        repeats: false,
+        run: |d, args, out| d.explain(args, out),
+    },
+    Command {
+        name: "help",
+        alias: Some("h"),
+        arguments: "[COMMAND]",
+        help: "show all commands, or one",
+        completion: Completion::Command,
+        repeats: false,
+        run: |_, args, out| super::help::help(args, out),
+    },
+    Command {
+        name: "quit",
+        alias: Some("q"),
+        arguments: "",
+        help: "leave the debugger",
+        completion: Completion::Nothing,
+        repeats: false,
+        run: |d, _, _| d.quit(),
+    },
+];
+
+impl Command {
+    /// The command with a name or alias.
+    pub fn find(name: &str) -> Option<&'static Command> {
+        COMMANDS.iter().find(|command| command.names().any(|n| n == name))
+    }
+
+    /// The name, then the alias.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.alias)
+    }
+}
