@@ -1,4 +1,4 @@
-//! Devices behind their handles, and launches of raw code on them.
+//! Devices, their handles, and launches of raw code.
 
 use crate::error::Error;
 use crate::host::Space;
@@ -14,12 +14,12 @@ use wavesim::loader::prepared::{Prepared, Shape};
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{self, InitialState, Layout, Registers, RunStats};
 
-/// SGPRs that a launch can fill: all, but for the workgroup ids behind them.
+/// The most SGPRs that a launch can initialise. Workgroup ids need the rest.
 pub const MAX_USER_SGPRS: u32 = 100;
-/// Wave-instructions, where nobody says.
+/// The default limit of wave-instructions.
 pub const MAX_INSTRUCTIONS: u64 = 10_000_000_000;
 
-/// Live devices. Handles count up and are never used again: a stale one is an error.
+/// All devices. Handles are never reused, so that a stale handle is an error.
 #[derive(Default)]
 struct Registry {
     last: wavesim_device,
@@ -28,11 +28,12 @@ struct Registry {
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { last: 0, live: BTreeMap::new() });
 
-/// A call that panicked has left nothing half done: see [`Device`].
+/// Locks, ignoring poison: a call that panics leaves no inconsistent state (see [`Device`]).
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Registers a device and returns its handle.
 pub fn insert(device: Device) -> wavesim_device {
     let mut registry = lock(&REGISTRY);
     registry.last += 1;
@@ -41,13 +42,14 @@ pub fn insert(device: Device) -> wavesim_device {
     handle
 }
 
-/// Waits for a launch that runs.
+/// Destroys a device, after any launch that runs on it.
 pub fn remove(handle: wavesim_device) -> Result<(), Error> {
     let device = lock(&REGISTRY).live.remove(&handle).ok_or(Error::NoDevice(handle))?;
     drop(lock(&device));
     Ok(())
 }
 
+/// Calls `body` with a device, which is locked meanwhile.
 pub fn with<T>(
     handle: wavesim_device,
     body: impl FnOnce(&mut Device) -> Result<T, Error>,
@@ -56,7 +58,7 @@ pub fn with<T>(
     body(&mut lock(&device))
 }
 
-/// Host memory that kernels reach.
+/// Host memory that kernels can access.
 #[derive(Debug, Clone, Copy)]
 struct Range {
     address: u64,
@@ -65,33 +67,37 @@ struct Range {
     writable: bool,
 }
 
-// SAFETY: an address, followed only during launches, by promise of `wavesim_device_map`'s caller.
+// SAFETY: the pointer is only dereferenced during launches, as the caller of `wavesim_device_map` allows.
 unsafe impl Send for Range {}
 
-/// An architecture and what its kernels reach. Every launch has a `Memory` of its own, so that none leaves traces but in the
-/// caller's bytes.
+/// An architecture, and the host memory that its kernels can access. Every launch has its own `Memory`, so that the only
+/// state it changes is the caller's memory.
 pub struct Device {
+    /// The architecture.
     pub arch: Arch,
     ranges: Vec<Range>,
 }
 
 impl Device {
+    /// A device for an architecture or a processor, without memory.
     pub fn new(target: &str) -> Result<Device, Error> {
-        // Launches here are in AMD's terms: machines of other kinds have none of these registers.
+        // The launch interface has the registers of AMD GPUs, which other architectures do not have.
         let named = Arch::RDNA.into_iter().find(|a| a.name() == target);
         let arch = named.or_else(|| Arch::from_mcpu(target)).ok_or_else(|| {
             let archs = Arch::RDNA.iter().map(|a| a.name());
-            let known: Vec<&str> = archs.chain(PROCESSORS).collect();
-            Error::Target { given: target.to_string(), known: known.join(", ") }
+            let names: Vec<&str> = archs.chain(PROCESSORS).collect();
+            Error::Target { given: target.to_string(), names: names.join(", ") }
         })?;
         Ok(Device { arch, ranges: Vec::new() })
     }
 
+    /// Maps host memory.
+    ///
     /// # Safety
-    /// Until it is unmapped, or the device is dropped: of [`Memory::map_host`].
+    /// That of [`Memory::map_host`], until the memory is unmapped or the device is dropped.
     pub unsafe fn map(&mut self, address: u64, host: *mut u8, len: u64, writable: bool) -> Result<(), Error> {
         self.ranges.push(Range { address, host, len, writable });
-        // Whatever is wrong with the new range shows when all are put together.
+        // Errors of the new range show when all ranges are mapped together.
         let checked = self.memory(Memory::empty());
         if checked.is_err() {
             self.ranges.pop();
@@ -99,38 +105,43 @@ impl Device {
         checked.map(drop)
     }
 
+    /// Unmaps the range that begins at an address.
     pub fn unmap(&mut self, address: u64) -> Result<(), Error> {
         let at = self.ranges.iter().position(|r| r.address == address).ok_or(Error::NoRange(address))?;
         self.ranges.remove(at);
         Ok(())
     }
 
-    /// `memory` and the ranges.
+    /// Adds all ranges to a memory.
     pub fn memory(&self, mut memory: Memory) -> Result<Memory, Error> {
         for r in &self.ranges {
-            // SAFETY: promised by the caller of `map`.
+            // SAFETY: required of the caller of `map`.
             unsafe { memory.map_host(r.address, r.host, r.len, r.writable)? };
         }
         Ok(memory)
     }
 
+    /// Runs a launch of raw code.
     pub fn launch(&self, launch: &Launch) -> Result<RunStats, Error> {
         let mut memory = self.memory(Memory::empty())?;
-        // Constants beside the code are read through the program counter. Code that the caller mapped is there already.
+        // Kernels read constants relative to the program counter. This fails if the caller has mapped the code already.
         let code = launch.code.as_ptr().cast_mut();
-        // SAFETY: read only; `launch` outlives `memory`.
+        // SAFETY: the range is read-only, and `launch` outlives `memory`.
         let _ = unsafe { memory.map_host(launch.code_address, code, launch.code.len() as u64, false) };
         let prepared = launch.prepare(self.arch, memory)?;
         run(&prepared, launch.given.threads, launch.given.max_instructions)
     }
 }
 
-/// A launch of raw code, with what its pointers pointed to.
+/// A launch of raw code, with copies of the memory that its pointers point to.
 pub struct Launch {
+    /// The parameters.
     pub given: wavesim_launch,
+    /// The machine code.
     pub code: Vec<u8>,
-    /// As the kernel sees it.
+    /// Address of the code in the kernel's address space.
     pub code_address: u64,
+    /// Initial values of s0, s1, …
     pub user_sgprs: Vec<u32>,
     /// SGPR of the first workgroup id.
     pub first_group_id: u16,
@@ -162,10 +173,12 @@ impl Default for wavesim_launch {
 }
 
 impl Launch {
+    /// Copies the memory that the pointers in `given` point to.
+    ///
     /// # Safety
-    /// Of [`Space::bytes`], for the pointers in `given`.
+    /// That of [`Space::bytes`], for these pointers.
     pub unsafe fn copied(space: &Space, given: &wavesim_launch) -> Result<Launch, Error> {
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         let code = unsafe { space.bytes("launch.code", given.code, given.code_bytes)? };
         if given.user_sgpr_count > MAX_USER_SGPRS {
             return Err(Error::UserSgprs(given.user_sgpr_count));
@@ -173,7 +186,7 @@ impl Launch {
         let user_sgprs = match given.user_sgpr_count {
             0 => Vec::new(),
             count => {
-                // SAFETY: as ours.
+                // SAFETY: required of the caller.
                 let bytes =
                     unsafe { space.bytes("launch.user_sgprs", given.user_sgprs.cast(), count as u64 * 4)? };
                 bytes.chunks_exact(4).map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]])).collect()
@@ -184,7 +197,7 @@ impl Launch {
         Ok(Launch { given: *given, code, code_address, user_sgprs, first_group_id })
     }
 
-    /// Decodes and checks.
+    /// Checks the parameters and decodes the code.
     pub fn prepare(&self, arch: Arch, memory: Memory) -> Result<Prepared, Error> {
         let (given, len) = (&self.given, self.code.len() as u64);
         if len == 0 || !len.is_multiple_of(4) {
@@ -226,7 +239,7 @@ impl Launch {
     }
 }
 
-/// Runs what is ready.
+/// Runs a prepared launch.
 pub fn run(prepared: &Prepared, threads: u32, max_instructions: u64) -> Result<RunStats, Error> {
     let mut dispatch = prepared.dispatch(max_instructions);
     dispatch.threads = threads.clamp(1, MAX_THREADS) as usize;
@@ -234,20 +247,20 @@ pub fn run(prepared: &Prepared, threads: u32, max_instructions: u64) -> Result<R
     Ok(dispatch::run(&dispatch, &prepared.memory)?)
 }
 
-/// Host threads of a launch at most.
+/// The most host threads of a launch.
 const MAX_THREADS: u32 = 1024;
 
-/// Tells the caller what came of a launch, and gives the error on.
+/// Writes the outcome of a launch for the caller, and returns its error.
 ///
 /// # Safety
-/// If the host does not tell what is mapped, `outcome` must be null or valid.
+/// If the memory map is not available, `outcome` must be null or valid.
 pub unsafe fn report(
     space: &Space,
     result: Result<RunStats, Error>,
     outcome: *mut wavesim_outcome,
 ) -> Result<(), Error> {
     if !outcome.is_null() {
-        let told = match &result {
+        let value = match &result {
             Ok(stats) => wavesim_outcome {
                 instructions: stats.instructions,
                 waves: stats.waves,
@@ -257,8 +270,8 @@ pub unsafe fn report(
             Err(_) => wavesim_outcome::default(),
         };
         space.check("outcome", outcome as u64, size_of::<wavesim_outcome>() as u64, true)?;
-        // SAFETY: writable, as just checked or promised; the caller lends it.
-        unsafe { outcome.write_unaligned(told) };
+        // SAFETY: writable, as just checked or required of the caller.
+        unsafe { outcome.write_unaligned(value) };
     }
     result.map(drop)
 }
@@ -282,7 +295,7 @@ impl Default for wavesim_outcome {
 impl wavesim_outcome {
     fn of(fault: &Fault) -> wavesim_outcome {
         let mut kind = [0; 32];
-        // The last byte stays zero.
+        // The last byte stays 0, to terminate the string.
         for (to, from) in kind[..31].iter_mut().zip(fault.kind.name().bytes()) {
             *to = from as c_char;
         }

@@ -1,4 +1,4 @@
-//! Errors, and how they cross the boundary: a status, and a text for the thread that called.
+//! Errors, and how the C interface reports them: a status, and a message for the calling thread.
 
 use crate::wavesim_status;
 use std::cell::RefCell;
@@ -17,29 +17,29 @@ pub enum Error {
     Null(&'static str),
     #[error("{what}: {len} bytes at 0x{address:x} are not all {} in this process", if *.write { "writable" } else { "readable" })]
     Pointer { what: &'static str, address: u64, len: u64, write: bool },
-    #[error("{0} is no text in UTF-8 of at most {max} bytes", max = crate::host::MAX_STRING)]
+    #[error("{0} is not a UTF-8 string of at most {max} bytes", max = crate::host::MAX_STRING)]
     Text(&'static str),
     #[error(
-        "{what}.struct_size is {given}, not {expected}: wavesim_{what}_init sets it, and header and library must fit"
+        "{what}.struct_size is {given}, not {expected}: wavesim_{what}_init sets it; header and library must have the same version"
     )]
     StructSize { what: &'static str, given: u32, expected: u32 },
-    #[error("`{given}` is no target; there are {known}")]
-    Target { given: String, known: String },
+    #[error("`{given}` is not a target; targets are {names}")]
+    Target { given: String, names: String },
     #[error("there is no device {0}")]
     NoDevice(u64),
-    #[error("no range begins at 0x{0:x}")]
+    #[error("no mapped range begins at 0x{0:x}")]
     NoRange(u64),
-    #[error("{0} bytes of code: instructions are words of 4 bytes")]
+    #[error("{0} bytes of code: the size must be a positive multiple of 4")]
     CodeSize(u64),
-    #[error("the entry, at byte {entry}, is no word of {len} bytes of code")]
+    #[error("entry_offset {entry} is not a word in {len} bytes of code")]
     Entry { entry: u64, len: u64 },
-    #[error("this is an ELF code object, not raw machine code: wavesim_device_launch_object runs it")]
+    #[error("this is an ELF code object, not raw machine code; use wavesim_device_launch_object")]
     Elf,
-    #[error("{0} user SGPRs: at most {max} are possible", max = crate::device::MAX_USER_SGPRS)]
+    #[error("{0} user SGPRs: there can be at most {max}", max = crate::device::MAX_USER_SGPRS)]
     UserSgprs(u32),
     #[error("the code object is for {object}, the device is {device}")]
     Arch { object: &'static str, device: &'static str },
-    #[error("the code object has {}; name one", if .0.is_empty() { "no kernel".to_string() } else { format!("the kernels {}", .0.join(", ")) })]
+    #[error("the code object has {}; set `kernel` to one of them", if .0.is_empty() { "no kernel".to_string() } else { format!("the kernels {}", .0.join(", ")) })]
     Kernels(Vec<String>),
     #[error("the memory map of this process cannot be read: {0}")]
     Maps(#[from] std::io::Error),
@@ -75,9 +75,9 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Runs a call's body: panics end here, and what went wrong is kept for [`last`].
+/// Runs the body of a call. Panics become errors, and the message is kept for [`last`].
 pub fn guard(body: impl FnOnce() -> Result<(), Error>) -> wavesim_status {
-    // What a body shares with later calls is behind locks whose poison is looked past: nothing there is left half changed.
+    // State that calls share is behind locks that ignore poison, and is never left inconsistent.
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or(panic.downcast_ref::<String>().map(String::as_str));
@@ -88,12 +88,12 @@ pub fn guard(body: impl FnOnce() -> Result<(), Error>) -> wavesim_status {
         Err(e) => (e.status(), e.to_string()),
     };
     let text = CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
-    // A thread that is ending has nobody left to ask.
+    // If the thread is ending, nothing can read the message.
     let _ = LAST.try_with(|last| last.replace(text));
     status
 }
 
-/// The thread's last text.
+/// The message of the last call of this thread.
 pub fn last() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }

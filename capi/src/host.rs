@@ -1,13 +1,13 @@
-//! The calling process's memory: which addresses can be read and written. A wrong pointer is then an error, not a signal.
+//! The memory map of the process: which addresses can be read and written. A wrong pointer is then an error, not a signal.
 
 use crate::error::Error;
 use std::ffi::{c_char, c_void};
 use wavesim::memory::access;
 
-/// Bytes of a text at most.
+/// The longest string in bytes.
 pub const MAX_STRING: u64 = 4096;
 
-/// Consecutive mapped bytes with the same rights, all readable.
+/// Consecutive mapped bytes with the same permissions, all readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapped {
     pub base: u64,
@@ -15,27 +15,30 @@ pub struct Mapped {
     pub writable: bool,
 }
 
-/// What was mapped at one moment. What other threads map or unmap later is not seen.
+/// The memory map at one time. Later changes by other threads are not seen.
 pub struct Space {
-    /// By address. `None`: this host does not tell.
+    /// Ordered by address. `None`: this host has no readable memory map.
     ranges: Option<Vec<Mapped>>,
 }
 
 /// Structures that begin with their own size.
 ///
 /// # Safety
-/// `repr(C)`, any bits are valid, and the first four bytes are the size.
+/// The type must be `repr(C)` and valid for any bits, and its first four bytes must be the size.
 pub unsafe trait Sized32: Copy {
+    /// The name in messages.
     const NAME: &'static str;
 }
 
 // SAFETY: integers and raw pointers only; `struct_size` is first.
 unsafe impl Sized32 for crate::wavesim_launch {
+    /// The name in messages.
     const NAME: &'static str = "launch";
 }
 
 // SAFETY: integers and raw pointers only; `struct_size` is first.
 unsafe impl Sized32 for crate::wavesim_object_launch {
+    /// The name in messages.
     const NAME: &'static str = "object_launch";
 }
 
@@ -50,13 +53,13 @@ impl Space {
         Ok(Space { ranges: None })
     }
 
-    /// All that can be read.
+    /// All readable ranges.
     pub fn ranges(&self) -> Result<&[Mapped], Error> {
         let unsupported = || std::io::Error::from(std::io::ErrorKind::Unsupported);
         Ok(self.ranges.as_deref().ok_or_else(unsupported)?)
     }
 
-    /// How many bytes from `address` on are mapped.
+    /// The number of bytes from `address` on that are mapped.
     fn reach(&self, address: u64, write: bool) -> u64 {
         let Some(ranges) = &self.ranges else { return u64::MAX - address };
         let first = ranges.partition_point(|r| r.base + (r.len - 1) < address);
@@ -84,25 +87,26 @@ impl Space {
     /// A copy of `len` bytes.
     ///
     /// # Safety
-    /// If the host does not tell what is mapped, `from` must be valid.
+    /// If the memory map is not available, `from` must be valid.
     pub unsafe fn bytes(&self, what: &'static str, from: *const c_void, len: u64) -> Result<Vec<u8>, Error> {
         self.check(what, from as u64, len, false)?;
         let mut bytes = vec![0; len as usize];
-        // SAFETY: readable, as just checked or promised, and not the new bytes. Other threads of the caller may write it.
+        // SAFETY: readable, as just checked or required of the caller, and disjoint from `bytes`. `access::read` allows
+        // concurrent writes.
         unsafe { access::read(from.cast(), &mut bytes) };
         Ok(bytes)
     }
 
-    /// A text that ends with a zero byte.
+    /// A string that ends with a zero byte.
     ///
     /// # Safety
-    /// As of [`Space::bytes`], up to the zero byte.
+    /// That of [`Space::bytes`], up to the zero byte.
     pub unsafe fn string(&self, what: &'static str, from: *const c_char) -> Result<String, Error> {
         self.check(what, from as u64, 1, false)?;
         let reach = self.reach(from as u64, false).min(MAX_STRING) as usize;
         let mut bytes = Vec::new();
         for at in 0..reach {
-            // SAFETY: `reach` bytes are readable; on hosts that do not tell, the text's own are, and no others are looked at.
+            // SAFETY: `reach` bytes are readable; without a memory map, those up to the zero byte are, and no others are read.
             match unsafe { access::load_u8_at(from.cast(), at) } {
                 0 => return String::from_utf8(bytes).map_err(|_| Error::Text(what)),
                 byte => bytes.push(byte),
@@ -111,10 +115,10 @@ impl Space {
         Err(Error::Text(what))
     }
 
-    /// A structure, after a look at its size.
+    /// A structure, if it has the expected size.
     ///
     /// # Safety
-    /// As of [`Space::bytes`].
+    /// That of [`Space::bytes`].
     pub unsafe fn sized<T: Sized32>(&self, what: &'static str, from: *const T) -> Result<T, Error> {
         self.check(what, from as u64, 4, false)?;
         // SAFETY: four bytes are readable.
@@ -124,24 +128,24 @@ impl Space {
             return Err(Error::StructSize { what: T::NAME, given, expected });
         }
         self.check(what, from as u64, expected as u64, false)?;
-        // SAFETY: as many bytes are readable, and any are a `T`.
+        // SAFETY: the bytes are readable, and any bits are a valid `T`.
         Ok(unsafe { from.read_unaligned() })
     }
 }
 
-/// Fills the caller's structure.
+/// Writes to a structure of the caller.
 ///
 /// # Safety
-/// If the host does not tell what is mapped, `to` must be valid.
+/// If the memory map is not available, `to` must be valid.
 pub unsafe fn write<T: Copy>(what: &'static str, to: *mut T, value: T) -> Result<(), Error> {
     Space::now()?.check(what, to as u64, size_of::<T>() as u64, true)?;
-    // SAFETY: writable, as just checked or promised; the caller lends it.
+    // SAFETY: writable, as just checked or required of the caller.
     unsafe { to.write_unaligned(value) };
     Ok(())
 }
 
-/// Lines of `/proc/self/maps` (proc(5)): `start-end rwxp offset device inode path`. Neighbours with the same rights become one.
-/// Left out: what cannot be read, and what reading may harm or never answer (devices, the kernel's own pages).
+/// Parses `/proc/self/maps` (proc(5)): `start-end rwxp offset device inode path`. Adjacent ranges with the same permissions are
+/// merged. Unreadable ranges are left out, and those where reading may have effects or block (devices, pages of the kernel).
 #[cfg(any(target_os = "linux", test))]
 fn parse(maps: &[u8]) -> Vec<Mapped> {
     let mut out: Vec<Mapped> = Vec::new();
@@ -210,7 +214,7 @@ nonsense
         assert!(space.check("local", &raw const local as u64, 8, true).is_ok());
         assert!(space.check("constant", constant.as_ptr() as u64, 4, false).is_ok());
         assert!(space.check("constant", constant.as_ptr() as u64, 4, true).is_err());
-        // SAFETY: the host tells what is mapped.
+        // SAFETY: the memory map is available.
         let string = |at: *const c_char| unsafe { space.string("s", at) };
         assert_eq!(string(c"gfx1100".as_ptr()).unwrap(), "gfx1100");
         assert!(matches!(string(8 as *const c_char), Err(Error::Pointer { .. })));

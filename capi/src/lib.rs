@@ -1,10 +1,11 @@
-//! wavesim behind a C ABI: `include/wavesim.h` is made of this file (`tests/header.rs` compares), `docs/embedding.md` explains it.
+//! The C interface of wavesim. `include/wavesim.h` is generated from this file (`tests/header.rs` compares them), and
+//! `docs/embedding.md` explains it.
 //!
-//! Nothing that a caller passes may bring the process down: pointers are looked up in the process's memory map before they are
-//! followed (on Linux; elsewhere only null is refused), handles are numbers looked up in a table, panics end here as an error.
-//! Absent on purpose: callbacks and the debugger.
+//! Bad arguments must not crash the process: pointers are looked up in the memory map of the process before they are
+//! dereferenced (on Linux; elsewhere only null is rejected), handles are numbers that are looked up in a table, and panics
+//! become errors. The interface deliberately has no callbacks and no debugger.
 
-// C's names are the interface.
+// The names are those of the C interface.
 #![allow(non_camel_case_types)]
 
 mod device;
@@ -18,137 +19,149 @@ use error::guard;
 use host::Space;
 use std::ffi::{c_char, c_int, c_void};
 
-/// Version of this interface. It grows when something that compiled programs rely on changes; additions leave it as it is.
+/// Version of this interface. It increases when compiled programs would break, not with additions.
 pub const WAVESIM_ABI_VERSION: u32 = 1;
 
-/// `wavesim_launch::mode` and its like: round to nearest even, denormals kept, as compilers set it for kernels.
+/// The default of `mode`: round to nearest even, denormals enabled, as compilers set it for kernels.
 pub const WAVESIM_MODE_DEFAULT: u32 = 0xffff_ffff;
 
-/// What calls return. `wavesim_last_error` has the text.
+/// The result of a call. `wavesim_last_error` returns the message.
 #[repr(i32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum wavesim_status {
+    /// The call succeeded.
     WAVESIM_OK = 0,
-    /// The kernel faulted: access outside every range, unknown instruction, barrier deadlock, instruction limit.
+    /// The kernel faulted: access outside of every range, invalid instruction, barrier deadlock, instruction limit.
     WAVESIM_FAULT = 1,
-    /// An argument is null, points nowhere, or asks for what no device has.
+    /// An argument is null, an invalid pointer, or a value that the device does not support.
     WAVESIM_BAD_ARGUMENT = 2,
     /// An error in the library itself.
     WAVESIM_INTERNAL = 3,
 }
 
-/// A device: an architecture and the host memory its kernels reach. 0 is no device. Different devices may be used by different
-/// threads at once; calls on one device wait for each other.
+/// Handle of a device: an architecture, and the host memory that its kernels can access. 0 is not a valid handle. Threads
+/// can use different devices at the same time; calls on one device wait for each other.
 pub type wavesim_device = u64;
 
-/// A launch of raw machine code. Set up by `wavesim_launch_init`, then changed.
+/// A launch of raw machine code. Initialise it with `wavesim_launch_init`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct wavesim_launch {
-    /// `sizeof(struct wavesim_launch)` of the caller's header.
+    /// `sizeof(struct wavesim_launch)`.
     pub struct_size: u32,
-    /// Lanes of a wave: 32 or 64.
+    /// Lanes in a wave: 32 or 64.
     pub wave_size: u32,
-    /// Machine code; kernels may read it as data too.
+    /// The machine code, which kernels can also read as data.
     pub code: *const c_void,
+    /// Size of the code.
     pub code_bytes: u64,
-    /// Address of the code as the kernel sees it; 0: where it is.
+    /// Address of the code in the kernel's address space; 0: its address in this process.
     pub code_address: u64,
     /// Offset of the first instruction in the code.
     pub entry_offset: u64,
-    /// Workgroups of the grid.
+    /// Workgroups in the grid.
     pub grid: [u32; 3],
-    /// Work-items of a workgroup.
+    /// Work-items in a workgroup.
     pub block: [u32; 3],
-    /// LDS of a workgroup.
+    /// LDS of a workgroup in bytes.
     pub lds_bytes: u32,
-    /// Scratch of a work-item.
+    /// Scratch memory of a work-item in bytes.
     pub scratch_bytes: u32,
-    /// Values of s0, s1, …
+    /// Initial values of s0, s1, …
     pub user_sgprs: *const u32,
+    /// Number of these values.
     pub user_sgpr_count: u32,
-    /// Workgroup ids in the SGPRs behind the user SGPRs: bit 0 X, bit 1 Y, bit 2 Z. RDNA 4 has them in ttmp9 and ttmp7 whatever this says.
+    /// Workgroup ids that follow the user SGPRs: bit 0 X, bit 1 Y, bit 2 Z. Ignored on RDNA 4, which has them in ttmp9 and
+    /// ttmp7.
     pub group_ids: u32,
-    /// Work-item ids packed in v0, ten bits each: 0 X, 1 X and Y, 2 all.
+    /// Work-item ids in v0, ten bits each: 0 only X, 1 X and Y, 2 X, Y and Z.
     pub item_ids: u32,
-    /// The MODE register, or WAVESIM_MODE_DEFAULT.
+    /// Initial value of the MODE register, or WAVESIM_MODE_DEFAULT.
     pub mode: u32,
-    /// Wave-instructions after which the launch is a fault.
+    /// Number of wave-instructions after which the launch faults.
     pub max_instructions: u64,
     /// Host threads that run workgroups.
     pub threads: u32,
+    /// Reserved.
     pub reserved: u32,
 }
 
-/// A launch of a kernel in a code object, or in a bundle of such. Set up by `wavesim_object_launch_init`, then changed.
+/// A launch of a kernel in a code object or a bundle. Initialise it with `wavesim_object_launch_init`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct wavesim_object_launch {
-    /// `sizeof(struct wavesim_object_launch)` of the caller's header.
+    /// `sizeof(struct wavesim_object_launch)`.
     pub struct_size: u32,
+    /// Dynamic LDS of a workgroup in bytes, in addition to that of the kernel.
     pub dynamic_lds_bytes: u32,
-    /// An ELF code object or a bundle of clang's, as files hold them.
+    /// The contents of an ELF code object or of a clang offload bundle.
     pub object: *const c_void,
+    /// Size of the object.
     pub object_bytes: u64,
-    /// The kernel; null: the only one.
+    /// Name of the kernel; null: the only kernel.
     pub kernel: *const c_char,
-    /// Workgroups of the grid.
+    /// Workgroups in the grid.
     pub grid: [u32; 3],
-    /// Work-items of a workgroup.
+    /// Work-items in a workgroup.
     pub block: [u32; 3],
-    /// The explicit arguments, laid out as the kernel's metadata says. Hidden arguments are filled in.
+    /// The explicit arguments, in the layout of the kernel's metadata. The library fills in hidden arguments.
     pub kernarg: *const c_void,
+    /// Size of the arguments.
     pub kernarg_bytes: u64,
-    /// Wave-instructions after which the launch is a fault.
+    /// Number of wave-instructions after which the launch faults.
     pub max_instructions: u64,
     /// Host threads that run workgroups.
     pub threads: u32,
+    /// Reserved.
     pub reserved: u32,
 }
 
-/// What came of a launch.
+/// The outcome of a launch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct wavesim_outcome {
     /// Wave-instructions executed; 0 after a fault.
     pub instructions: u64,
+    /// Waves executed; 0 after a fault.
     pub waves: u64,
-    /// Kind of the fault (`out-of-bounds`, `instruction-limit`, …), empty if there was none; the rest of this says where it happened.
+    /// Kind of the fault (`out-of-bounds`, `instruction-limit`, …); empty if there was none. The fields below locate it.
     pub fault: [c_char; 32],
     /// Byte offset of the instruction in the code.
     pub pc: u64,
-    /// The address accessed, if there was one.
+    /// The address accessed.
     pub address: u64,
+    /// Whether the fault has an address.
     pub has_address: bool,
+    /// Coordinates of the workgroup.
     pub workgroup: [u32; 3],
     /// Index of the wave in its workgroup.
     pub wave: u32,
-    /// -1: not one lane's fault.
+    /// The lane; -1 if the fault is not that of one lane.
     pub lane: i32,
 }
 
-/// The library's WAVESIM_ABI_VERSION: a program may compare it with its header's.
+/// The WAVESIM_ABI_VERSION of the library, to compare with that of the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_abi_version() -> u32 {
     WAVESIM_ABI_VERSION
 }
 
-/// The library's release, as text.
+/// The version of the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Why the calling thread's last call failed; empty if it did not. Valid until the thread's next call.
+/// Why the last call of this thread failed; empty if it succeeded. Valid until the next call of this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_last_error() -> *const c_char {
     error::last()
 }
 
-/// Makes a device of an architecture (`rdna3`, `rdna3.5`, `rdna4`) or a processor (`gfx1100`, …).
+/// Creates a device of an architecture (`rdna3`, `rdna3.5`, `rdna4`) or a processor (`gfx1100`, …).
 ///
 /// # Safety
-/// Where the host has no memory map to look pointers up in, both must be valid.
+/// On hosts other than Linux, both pointers must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wavesim_device_create(
     target: *const c_char,
@@ -156,27 +169,27 @@ pub unsafe extern "C" fn wavesim_device_create(
 ) -> wavesim_status {
     guard(|| {
         let space = Space::now()?;
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         let target = unsafe { space.string("target", target)? };
         space.check("device", device as u64, size_of::<wavesim_device>() as u64, true)?;
         let handle = device::insert(Device::new(&target)?);
-        // SAFETY: mapped and writable, as just checked; the caller lends it.
+        // SAFETY: mapped and writable, as just checked.
         unsafe { device.write_unaligned(handle) };
         Ok(())
     })
 }
 
-/// Ends a device. The memory ranges it was given stay the caller's.
+/// Destroys a device. Mapped memory remains the property of the caller.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_device_destroy(device: wavesim_device) -> wavesim_status {
     guard(|| device::remove(device))
 }
 
-/// Lets kernels reach `length` bytes of host memory at `host` as guest address `address` (the same, where pointers are shared).
-/// They must stay valid until unmapped or the device is destroyed.
+/// Maps `length` bytes of host memory at `host` to guest address `address`, until they are unmapped or the device is
+/// destroyed. `address` can equal `host`, so that host and kernel share pointers.
 ///
 /// # Safety
-/// The memory stays valid that long. Nothing but launches on devices may access it while a launch runs, other than atomically.
+/// The memory must stay valid while it is mapped. While a launch runs, other code may access it only atomically.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wavesim_device_map(
     device: wavesim_device,
@@ -187,41 +200,41 @@ pub unsafe extern "C" fn wavesim_device_map(
 ) -> wavesim_status {
     guard(|| {
         Space::now()?.check("host", host as u64, length, writable)?;
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         device::with(device, |device| unsafe { device.map(address, host.cast(), length, writable) })
     })
 }
 
-/// Takes back the range that begins at guest address `address`.
+/// Unmaps the range that begins at guest address `address`.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_device_unmap(device: wavesim_device, address: u64) -> wavesim_status {
     guard(|| device::with(device, |device| device.unmap(address)))
 }
 
-/// Defaults: one work-item, waves of 32, X ids, no LDS, 10^10 instructions.
+/// Sets defaults: one work-item, wave32, X ids, no LDS, a limit of 10^10 instructions.
 ///
 /// # Safety
-/// Where the host has no memory map to look pointers up in, it must be valid.
+/// On hosts other than Linux, the pointer must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wavesim_launch_init(launch: *mut wavesim_launch) -> wavesim_status {
-    // SAFETY: as ours.
+    // SAFETY: required of the caller.
     guard(|| unsafe { host::write("launch", launch, wavesim_launch::default()) })
 }
 
-/// Defaults: one work-item, no arguments, 10^10 instructions.
+/// Sets defaults: one work-item, no arguments, a limit of 10^10 instructions.
 ///
 /// # Safety
-/// Where the host has no memory map to look pointers up in, it must be valid.
+/// On hosts other than Linux, the pointer must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wavesim_object_launch_init(launch: *mut wavesim_object_launch) -> wavesim_status {
-    // SAFETY: as ours.
+    // SAFETY: required of the caller.
     guard(|| unsafe { host::write("launch", launch, wavesim_object_launch::default()) })
 }
 
-/// Runs machine code to its end. `outcome` may be null.
+/// Runs machine code until all waves have ended. `outcome` may be null.
 ///
 /// # Safety
-/// The device's ranges are still valid. Where the host has no memory map to look pointers up in, all pointers must be valid.
+/// The mapped ranges must be valid. On hosts other than Linux, all pointers must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wavesim_device_launch(
     device: wavesim_device,
@@ -230,20 +243,20 @@ pub unsafe extern "C" fn wavesim_device_launch(
 ) -> wavesim_status {
     guard(|| {
         let space = Space::now()?;
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         let given: wavesim_launch = unsafe { space.sized("launch", launch)? };
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         let launch = unsafe { Launch::copied(&space, &given)? };
         let result = device::with(device, |device| device.launch(&launch));
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         unsafe { device::report(&space, result, outcome) }
     })
 }
 
-/// Runs a kernel of a code object to its end. `outcome` may be null.
+/// Runs a kernel of a code object until all waves have ended. `outcome` may be null.
 ///
 /// # Safety
-/// As of `wavesim_device_launch`.
+/// See `wavesim_device_launch`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wavesim_device_launch_object(
     device: wavesim_device,
@@ -252,22 +265,22 @@ pub unsafe extern "C" fn wavesim_device_launch_object(
 ) -> wavesim_status {
     guard(|| {
         let space = Space::now()?;
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         let given: wavesim_object_launch = unsafe { space.sized("launch", launch)? };
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         let launch = unsafe { object::ObjectLaunch::copied(&space, &given)? };
         let result = device::with(device, |device| device.launch_object(&launch));
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         unsafe { device::report(&space, result, outcome) }
     })
 }
 
-/// Runs raw RDNA 3 machine code in waves of 32, as emulators of this kind offer it to their hosts: `args_ptr` in s[0:1]; workgroup
-/// ids in s15 (one-dimensional grids), s14 and s15 (two), s13 to s15 (three); packed work-item ids in v0; 64 KiB of LDS. Addresses
-/// are the host's own. Returns 0, or a wavesim_status: an access outside the process's memory is an error, not a crash.
+/// Runs raw RDNA 3 machine code in wave32, on the address space of this process. s[0:1] is `args_ptr`. Workgroup ids are in
+/// s15 (one-dimensional grids), s14 and s15 (two dimensions) or s13 to s15 (three). v0 has packed work-item ids. A workgroup
+/// has 64 KiB of LDS. Returns 0 or a wavesim_status; an access outside the memory of the process is an error, not a crash.
 ///
 /// # Safety
-/// The kernel writes where its pointers say, as native code would. Other threads must not unmap memory that it uses.
+/// The kernel can write to all memory of the process, as native code can. No thread may unmap memory that it uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn run_asm(
     lib: *const c_char,
@@ -282,9 +295,9 @@ pub unsafe extern "C" fn run_asm(
 ) -> c_int {
     guard(|| {
         let space = Space::now()?;
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         let code = unsafe { space.bytes("lib", lib.cast(), lib_sz as u64)? };
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         unsafe { run_asm::run(&space, lib as u64, &code, [gx, gy, gz], [lx, ly, lz], args_ptr as u64) }
     }) as c_int
 }

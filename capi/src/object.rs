@@ -1,4 +1,4 @@
-//! Launches of code objects: the image in memory of its own, the device's ranges beside it.
+//! Launches of code objects: the image in its own memory, beside the mapped ranges of the device.
 
 use crate::device::{self, Device, MAX_INSTRUCTIONS};
 use crate::error::Error;
@@ -10,7 +10,7 @@ use wavesim::loader::request;
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::RunStats;
 
-/// Memory beside the image: kernarg segment, dispatch packet, alignment.
+/// Memory in addition to the image: kernarg segment, dispatch packet, alignment.
 const SLACK: u64 = 64 << 10;
 
 impl Default for wavesim_object_launch {
@@ -32,7 +32,7 @@ impl Default for wavesim_object_launch {
     }
 }
 
-/// A launch, with what its pointers pointed to.
+/// A launch, with copies of the memory that its pointers point to.
 pub struct ObjectLaunch {
     given: wavesim_object_launch,
     object: Vec<u8>,
@@ -41,19 +41,21 @@ pub struct ObjectLaunch {
 }
 
 impl ObjectLaunch {
+    /// Copies the memory that the pointers in `given` point to.
+    ///
     /// # Safety
-    /// Of [`Space::bytes`], for the pointers in `given`.
+    /// That of [`Space::bytes`], for these pointers.
     pub unsafe fn copied(space: &Space, given: &wavesim_object_launch) -> Result<ObjectLaunch, Error> {
-        // SAFETY: as ours.
+        // SAFETY: required of the caller.
         let object = unsafe { space.bytes("launch.object", given.object, given.object_bytes)? };
         let kernel = match given.kernel.is_null() {
             true => None,
-            // SAFETY: as ours.
+            // SAFETY: required of the caller.
             false => Some(unsafe { space.string("launch.kernel", given.kernel)? }),
         };
         let kernarg = match given.kernarg_bytes {
             0 => Vec::new(),
-            // SAFETY: as ours.
+            // SAFETY: required of the caller.
             len => unsafe { space.bytes("launch.kernarg", given.kernarg, len)? },
         };
         Ok(ObjectLaunch { given: *given, object, kernel, kernarg })
@@ -61,6 +63,7 @@ impl ObjectLaunch {
 }
 
 impl Device {
+    /// Runs a launch of a kernel in a code object.
     pub fn launch_object(&self, launch: &ObjectLaunch) -> Result<RunStats, Error> {
         let object = code_object::open(&launch.object, &Wish { arch: Some(self.arch), processor: None })?;
         let name = match &launch.kernel {

@@ -1,6 +1,8 @@
-//! `run_asm`: raw machine code on the host's own addresses. Without a kernel descriptor, the initial state is that of kernels which
-//! clang compiles for gfx11 with the kernarg pointer as their only user SGPRs: there the last workgroup id is always in s15 (LLVM's
-//! AMDGPU backend pads user SGPRs so that all initialised ones are 16).
+//! `run_asm`: raw machine code on the address space of the host.
+//!
+//! There is no kernel descriptor. The initial state is that of kernels that clang compiles for gfx11 with the kernarg
+//! pointer as the only user SGPRs. In these the last workgroup id is always in s15, as LLVM's AMDGPU backend pads the user
+//! SGPRs so that 16 SGPRs are initialised.
 
 use crate::device::{self, Launch, MAX_INSTRUCTIONS};
 use crate::error::Error;
@@ -12,13 +14,15 @@ use wavesim::memory::Memory;
 
 /// The last SGPR with an initial value.
 const LAST_SGPR: u16 = 15;
-/// LDS that one workgroup can have.
+/// LDS of a workgroup: the most that there can be.
 const LDS_BYTES: u32 = 64 << 10;
-/// Scratch of a work-item, if the code uses it: nothing says how much it wants.
+/// Scratch memory of a work-item, if the code uses any. Nothing declares how much it needs.
 const SCRATCH_BYTES: u32 = 16 << 10;
 
+/// Runs machine code at `address` with the argument pointer `args`.
+///
 /// # Safety
-/// What the kernel accesses is the caller's to access, as native code would, and stays mapped.
+/// The kernel can access all memory of the process, as native code can. Memory that it uses must stay mapped.
 pub unsafe fn run(
     space: &Space,
     address: u64,
@@ -32,7 +36,7 @@ pub unsafe fn run(
     }
     let mut memory = Memory::empty();
     for range in space.ranges()? {
-        // SAFETY: mapped in this process; the caller promises that what the kernel uses stays so.
+        // SAFETY: mapped in this process; required of the caller for as long as the kernel runs.
         unsafe { memory.map_host(range.base, range.base as *mut u8, range.len, range.writable)? };
     }
     let ids = match grid {

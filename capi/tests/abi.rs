@@ -72,7 +72,7 @@ fn wrong_pointers_are_errors() {
     assert_eq!(last(), "target: 1 bytes at 0x10 are not all readable in this process");
     assert_eq!(create(c"gfx900".as_ptr(), &mut handle), WAVESIM_BAD_ARGUMENT);
     assert!(
-        last().starts_with("`gfx900` is no target; there are rdna3, rdna3.5, rdna4, gfx1100"),
+        last().starts_with("`gfx900` is not a target; targets are rdna3, rdna3.5, rdna4, gfx1100"),
         "{}",
         last()
     );
@@ -126,8 +126,8 @@ fn impossible_launches_are_errors() {
         (empty, "0 bytes of code"),
         (wavesim_launch { struct_size: 8, ..good }, "launch.struct_size is 8"),
         (wavesim_launch { code: null(), ..good }, "launch.code is null"),
-        (wavesim_launch { entry_offset: 28, ..good }, "the entry, at byte 28"),
-        (wavesim_launch { entry_offset: 2, ..good }, "the entry, at byte 2"),
+        (wavesim_launch { entry_offset: 28, ..good }, "entry_offset 28 is not a word"),
+        (wavesim_launch { entry_offset: 2, ..good }, "entry_offset 2 is not a word"),
         (wavesim_launch { wave_size: 16, ..good }, "32 or 64 lanes"),
         (wavesim_launch { block: [0, 1, 1], ..good }, "work-items"),
         (wavesim_launch { block: [u32::MAX; 3], ..good }, "work-items"),

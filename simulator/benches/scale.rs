@@ -1,26 +1,18 @@
 //! `cargo bench --bench scale`: time and memory as the work grows, as the tables of docs/performance.md. Each row is a process of its
 //! own, so that its peak of memory is.
 
-use isa_spec::source::SourceMap;
 use std::process::Command;
 use std::time::Instant;
-use wavesim::loader::prepared::{Prepared, Source};
-use wavesim::memory::Memory;
+use wavesim::loader::prepared::Prepared;
+use wavesim::loader::text_kernel::{self, Options};
 use wavesim::sched::dispatch;
-use wavesim::text::{self, Options};
 
 /// A kernel from text, and the seconds that took.
 fn load(source: &str, memory_mb: u64) -> (Prepared, f64) {
     let start = Instant::now();
-    let mut sources = SourceMap::default();
-    let file = sources.add("kernel.rdna", source);
-    let bytes = memory_mb << 20;
-    let options = Options { global_bytes: bytes, ..Options::default() };
-    let kernel =
-        text::parse(&sources, file, &options).unwrap_or_else(|e| panic!("{}", text::render(&sources, &e)));
-    let memory = Memory::new(bytes).expect("memory");
-    let source = Source { name: "kernel.rdna".to_string(), text: source.to_string() };
-    let prepared = wavesim::loader::text_kernel::load(kernel, source, memory).expect("a launch");
+    let options = Options { global_bytes: memory_mb << 20, ..Options::default() };
+    let prepared =
+        text_kernel::prepare("kernel.rdna", source, &options, 0).unwrap_or_else(|e| panic!("{e}"));
     (prepared, start.elapsed().as_secs_f64())
 }
 

@@ -110,7 +110,7 @@ fn everything_fits_and_keys_work() {
     let explained = t.shows("0.5 + 4.0");
     assert!(explained.contains("S1 = v2 = 4.0"), "{explained}");
     t.press(":lane 2\r");
-    t.shows("lane 2 (switched off by EXEC)");
+    t.shows("lane 2 (inactive)");
 
     // Memory, argument by argument: four dwords a row.
     t.press("m");

@@ -16,8 +16,9 @@ use wavesim::inst::Inst;
 use wavesim::loader::abi;
 use wavesim::loader::code_object::{self, Wish};
 use wavesim::loader::launch::{self, Wanted};
-use wavesim::loader::prepared::{Prepared, Shape, Source};
+use wavesim::loader::prepared::{Prepared, Shape};
 use wavesim::loader::request;
+use wavesim::loader::text_kernel;
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{self, Budget, InitialState, Layout, Registers};
 use wavesim::sched::group::Group;
@@ -204,19 +205,9 @@ pub fn text_kernel(data: &[u8]) {
 pub fn text_kernel_for(source: &str, arch: Arch, wave: Option<u32>) {
     let options =
         text::Options { arch: Some(arch), wave, global_bytes: GLOBAL_BYTES, ..text::Options::default() };
-    let mut sources = SourceMap::default();
-    let file = sources.add("fuzz.rdna", source);
-    let kernel = match text::parse(&sources, file, &options) {
-        Ok(kernel) => kernel,
-        Err(diagnostics) => {
-            assert!(!text::render(&sources, &diagnostics).is_empty());
-            return;
-        }
-    };
-    let Ok(memory) = Memory::new(GLOBAL_BYTES) else { return };
-    let source = Source { name: "fuzz.rdna".to_string(), text: source.to_string() };
-    if let Ok(prepared) = wavesim::loader::text_kernel::load(kernel, source, memory) {
-        run(&prepared);
+    match text_kernel::prepare("fuzz.rdna", source, &options, 0) {
+        Ok(prepared) => run(&prepared),
+        Err(e) => assert!(!e.to_string().is_empty()),
     }
 }
 

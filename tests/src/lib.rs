@@ -19,7 +19,8 @@ use wavesim::cli::{self, Cli};
 use wavesim::exec::Context;
 use wavesim::fault::Fault;
 use wavesim::inst::Inst;
-use wavesim::loader::prepared::{Prepared, Source};
+use wavesim::loader::prepared::Prepared;
+use wavesim::loader::text_kernel;
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{self, Schedule};
 use wavesim::state::Workgroup;
@@ -95,24 +96,25 @@ impl Default for Setup {
     }
 }
 
-/// Reads a text kernel; the error is the report a user sees, the file being called `kernel.rdna`.
-pub fn parse(source: &str, setup: &Setup) -> Result<TextKernel, String> {
+fn options(setup: &Setup) -> Result<Options, String> {
     let mut options =
         Options { arch: Some(setup.arch), wave: setup.wave, seed: setup.seed, ..Options::default() };
     for definition in &setup.defines {
         options.constants.define(definition)?;
     }
+    Ok(options)
+}
+
+/// Reads a text kernel; the error is the report a user sees, the file being called `kernel.rdna`.
+pub fn parse(source: &str, setup: &Setup) -> Result<TextKernel, String> {
     let mut sources = SourceMap::default();
     let file = sources.add("kernel.rdna", source);
-    text::parse(&sources, file, &options).map_err(|d| text::render(&sources, &d))
+    text::parse(&sources, file, &options(setup)?).map_err(|d| text::render(&sources, &d))
 }
 
 /// A text kernel ready to run.
 pub fn prepare(source: &str, setup: &Setup) -> Result<Prepared, String> {
-    let kernel = parse(source, setup)?;
-    let memory = Memory::new(32 << 20).map_err(|e| e.to_string())?;
-    let source = Source { name: "kernel.rdna".to_string(), text: source.to_string() };
-    wavesim::loader::text_kernel::load(kernel, source, memory).map_err(|e| e.to_string())
+    text_kernel::prepare("kernel.rdna", source, &options(setup)?, 0).map_err(|e| e.to_string())
 }
 
 /// Runs a text kernel; its outputs by name.

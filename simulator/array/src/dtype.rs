@@ -1,4 +1,4 @@
-//! Element types.
+//! Element types, and numbers as elements.
 
 use super::ArrayError;
 use half::{bf16, f16};
@@ -6,6 +6,7 @@ use std::fmt;
 
 /// Type of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names say what the types are")]
 pub enum DType {
     U8,
     U16,
@@ -21,16 +22,19 @@ pub enum DType {
     F64,
 }
 
-/// A number as written or read: exact where it is an integer.
+/// A number in a source text or in an array. Integers are exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Num {
+    /// An integer.
     Int(i128),
-    /// Written in hexadecimal or binary: also a signed type's bit pattern.
+    /// An integer in hexadecimal or binary, which can also be the bit pattern of a signed type.
     Bits(u64),
+    /// A float.
     Float(f64),
 }
 
 impl Num {
+    /// The value as f64, rounded if necessary.
     pub fn as_f64(self) -> f64 {
         match self {
             Num::Int(v) => v as f64,
@@ -39,7 +43,7 @@ impl Num {
         }
     }
 
-    /// Its value where that is a whole number.
+    /// The value, if it is a whole number.
     pub fn as_int(self) -> Option<i128> {
         match self {
             Num::Int(v) => Some(v),
@@ -60,6 +64,7 @@ impl fmt::Display for Num {
 }
 
 impl DType {
+    /// All types.
     pub const ALL: [DType; 12] = [
         DType::U8,
         DType::U16,
@@ -75,6 +80,7 @@ impl DType {
         DType::F64,
     ];
 
+    /// The name, such as `f32`.
     pub fn name(self) -> &'static str {
         match self {
             DType::U8 => "u8",
@@ -92,6 +98,7 @@ impl DType {
         }
     }
 
+    /// The type with a name.
     pub fn from_name(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|t| t.name() == name)
     }
@@ -101,7 +108,7 @@ impl DType {
         DType::ALL.map(DType::name).join(", ")
     }
 
-    /// In bytes.
+    /// The size in bytes.
     pub fn size(self) -> usize {
         match self {
             DType::U8 | DType::I8 => 1,
@@ -111,21 +118,23 @@ impl DType {
         }
     }
 
+    /// Whether it is a float type.
     pub fn is_float(self) -> bool {
         matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
     }
 
+    /// Whether it is a signed integer type.
     pub fn is_signed(self) -> bool {
         matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)
     }
 
-    /// Smallest and largest value of an integer type.
+    /// The smallest and the largest value of an integer type.
     fn range(self) -> (i128, i128) {
         let bits = self.size() as u32 * 8;
         if self.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
     }
 
-    /// Appends `n` as this type's bytes. Floats round to nearest even; integers must fit.
+    /// Appends the bytes of `n` in this type. Floats are rounded to nearest even; integers must fit.
     pub fn encode(self, n: Num, out: &mut Vec<u8>) -> Result<(), ArrayError> {
         match self {
             DType::F16 => out.extend(f16::from_f64(n.as_f64()).to_le_bytes()),
@@ -135,7 +144,7 @@ impl DType {
             _ => {
                 let (low, high) = self.range();
                 let fits = |v: &i128| match n {
-                    // A bit pattern: what fits the width.
+                    // A bit pattern must fit the width.
                     Num::Bits(v) => (v as i128) < 1 << (self.size() * 8),
                     _ => (low..=high).contains(v),
                 };
@@ -150,7 +159,7 @@ impl DType {
         Ok(())
     }
 
-    /// Integers round once, not by way of f64.
+    /// Converts directly, as rounding to f64 first would round integers twice.
     fn single(self, n: Num) -> f32 {
         match n {
             Num::Int(v) => v as f32,
@@ -178,7 +187,7 @@ impl DType {
         }
     }
 
-    /// Significand bits, the hidden one included.
+    /// The bits of the significand, including the hidden one.
     pub fn precision(self) -> u32 {
         match self {
             DType::F16 => 11,
@@ -213,7 +222,7 @@ mod tests {
 
     #[test]
     fn floats_round_to_nearest_even() {
-        // 1 + 2^-8 lies half way between two bf16 values.
+        // 1 + 2^-8 is halfway between two bf16 values.
         assert_eq!(bytes(DType::BF16, Num::Float(1.00390625)).unwrap(), 0x3f80u16.to_le_bytes());
         assert_eq!(bytes(DType::BF16, Num::Float(1.01171875)).unwrap(), 0x3f82u16.to_le_bytes());
         assert_eq!(bytes(DType::F32, Num::Int(16_777_217)).unwrap(), 16_777_216f32.to_le_bytes());

@@ -11,7 +11,7 @@ fn wrong(path: &Path, message: impl std::fmt::Display) -> ArrayError {
     ArrayError::File(format!("{}: {message}", path.display()))
 }
 
-/// Raw elements of `stored`, converted to `dtype` where the two differ. The file holds exactly the shape's elements.
+/// Reads a file of raw elements of type `stored`, and converts them to `dtype`. Its size must be that of the shape.
 pub fn raw(
     path: &Path,
     files: &Files,
@@ -45,8 +45,8 @@ fn convert(array: Array, dtype: DType) -> Result<Array, ArrayError> {
     Ok(Array { dtype, shape: array.shape, bytes })
 }
 
-/// A `.npy` file in C order, with the type and shape it states. bf16, which the format does not have, may be stored as u16 or
-/// void of 2 bytes: then `wanted` decides.
+/// Reads a `.npy` file in C order. The file defines type and shape; as the format has no bf16, elements of u16 or of 2-byte
+/// void are bf16 if `wanted` is.
 pub fn npy(path: &Path, files: &Files, wanted: Option<DType>) -> Result<Array, ArrayError> {
     let (mut file, len) = files.open(path)?;
     let header = header(&mut file).ok_or_else(|| wrong(path, "not a .npy file"))?;
@@ -54,8 +54,9 @@ pub fn npy(path: &Path, files: &Files, wanted: Option<DType>) -> Result<Array, A
         return Err(wrong(path, "only C order is supported"));
     }
     let described = header.dtype().descr();
-    let stored = plain(&header.dtype(), wanted)
-        .ok_or_else(|| wrong(path, format!("elements of {described} are none of {}", DType::names())))?;
+    let stored = plain(&header.dtype(), wanted).ok_or_else(|| {
+        wrong(path, format!("elements of {described} are not supported; types are {}", DType::names()))
+    })?;
     let shape = header.shape().to_vec();
     let size = size_bytes(stored, &shape)?;
     if size as u64 > len {
@@ -69,16 +70,16 @@ pub fn npy(path: &Path, files: &Files, wanted: Option<DType>) -> Result<Array, A
     Ok(Array { dtype: stored, shape, bytes })
 }
 
-/// Bytes of a header at most, and brackets inside each other: the header's parser has no bounds of its own.
+/// Limits of the size of a header and of its nesting, as the parser of npyz has none.
 const MAX_HEADER: u32 = 64 << 10;
 const MAX_NESTING: u32 = 6;
 
-/// The header, with the file behind it.
+/// Reads the header. The file is then at the data.
 fn header(file: &mut File) -> Option<NpyHeader> {
     let mut bytes = vec![0; 10];
     file.read_exact(&mut bytes).ok()?;
     let mut len = u16::from_le_bytes([bytes[8], bytes[9]]) as u32;
-    // From version 2 on the length has four bytes.
+    // Since version 2 the length has four bytes.
     if bytes[6] > 1 {
         bytes.resize(12, 0);
         file.read_exact(&mut bytes[10..]).ok()?;
@@ -104,11 +105,11 @@ fn header(file: &mut File) -> Option<NpyHeader> {
     NpyHeader::from_reader(&bytes[..]).ok()
 }
 
-/// As [`npy`], with the wanted type and number of elements; the shape may differ.
+/// Reads a `.npy` file that must have this type and number of elements. Its shape may differ.
 pub fn npy_as(path: &Path, files: &Files, dtype: DType, shape: &[u64]) -> Result<Array, ArrayError> {
     let found = npy(path, files, Some(dtype))?;
     if found.dtype != dtype || found.len() != count(shape)? {
-        let message = format!("{} where {} is wanted", found.type_name(), type_name(dtype, shape));
+        let message = format!("{}, expected {}", found.type_name(), type_name(dtype, shape));
         return Err(wrong(path, message));
     }
     Ok(Array { shape: shape.to_vec(), ..found })
@@ -171,11 +172,11 @@ pub fn write_npy(mut out: impl Write, array: &Array) -> io::Result<()> {
     out.write_all(&array.bytes)
 }
 
-/// Bytes of an output's name at most, so that file systems take it with what is added.
+/// The longest file name of an output in bytes, leaving room for the extension.
 const MAX_NAME: usize = 200;
 
-/// The file name of an output. Names come out of code objects and launch descriptions, so they may be anything: what could leave the
-/// folder, hide the file or mean something to a terminal or a shell is written as `%2f`, as in URLs. `None`: the name is too long.
+/// The file name of an output. Its name may come from a foreign file: characters that could leave the folder, hide the file
+/// or control a terminal or a shell are percent-encoded, as in URLs. `None` if the name is empty or too long.
 pub fn file_name(name: &str) -> Option<String> {
     let mut out = String::new();
     for (at, byte) in name.bytes().enumerate() {
@@ -188,21 +189,24 @@ pub fn file_name(name: &str) -> Option<String> {
     (!out.is_empty() && out.len() <= MAX_NAME).then_some(out)
 }
 
-/// Writes arrays as `DIR/NAME.npy` ([`file_name`]), all or none as far as the file system allows: everything is written beside its place
-/// first and then renamed.
+/// Writes arrays as `DIR/NAME.npy` (see [`file_name`]). All files are written under temporary names first and then renamed,
+/// so that an error leaves none of them.
 pub fn write_all<'a>(dir: &Path, arrays: impl IntoIterator<Item = (&'a str, &'a Array)>) -> io::Result<()> {
     std::fs::create_dir_all(dir)?;
     let mut written = Vec::new();
     let result = arrays.into_iter().try_for_each(|(name, array)| {
         let file = file_name(name).ok_or_else(|| {
-            io::Error::other(format!("an output's name has {} bytes: no file can be called so", name.len()))
+            io::Error::other(format!(
+                "the name of an output has {} bytes, too many for a file name",
+                name.len()
+            ))
         })?;
         let partial = dir.join(format!(".{file}.npy.{}", std::process::id()));
         let to = dir.join(format!("{file}.npy"));
         if written.iter().any(|(_, other)| *other == to) {
-            return Err(io::Error::other(format!("two outputs are called `{name}`")));
+            return Err(io::Error::other(format!("two outputs have the name `{name}`")));
         }
-        // Never through a link that is there already.
+        // `create_new` does not follow an existing link.
         let mut out = io::BufWriter::new(File::create_new(&partial)?);
         written.push((partial, to));
         write_npy(&mut out, array)?;
@@ -211,7 +215,7 @@ pub fn write_all<'a>(dir: &Path, arrays: impl IntoIterator<Item = (&'a str, &'a 
     let result = result.and_then(|()| written.iter().try_for_each(|(from, to)| std::fs::rename(from, to)));
     if result.is_err() {
         for (partial, _) in &written {
-            // Best effort: the error that matters is already on its way.
+            // Best effort: the first error is reported.
             let _ = std::fs::remove_file(partial);
         }
     }
@@ -224,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn npy_files_round_trip() {
         let dir = std::env::temp_dir().join(format!("wavesim-npy-{}", std::process::id()));
         for dtype in DType::ALL {
             for shape in [&[][..], &[5], &[2, 3, 4]] {

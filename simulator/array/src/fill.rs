@@ -1,13 +1,14 @@
-//! Contents of arrays by rule.
+//! Arrays by rule: `repeat`, `arange`, `rand`, lists.
 
 use super::{Array, ArrayError, DType, Num, count, type_name};
 
-/// Generator of `rand()`: SplitMix64 (Steele, Lea, Flood 2014), so that a seed gives the same data on every machine and in every
+/// The generator of `rand()`: SplitMix64 (Steele, Lea, Flood 2014). A seed gives the same data on every host and in every
 /// version.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
+    /// A generator with a seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -19,7 +20,8 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// Floats in [0, 1): as many of the top bits as the type has precision, so that none rounds up to 1. Integers in [0, 100).
+    /// A float in [0, 1) or an integer in [0, 100). A float takes as many bits as its type has precision, so that it never
+    /// rounds up to 1.
     fn number(&mut self, dtype: DType) -> Num {
         let bits = self.next();
         if dtype.is_float() {
@@ -40,29 +42,30 @@ fn build(dtype: DType, shape: &[u64], mut element: impl FnMut(usize) -> Num) -> 
     Ok(Array { dtype, shape: shape.to_vec(), bytes })
 }
 
-/// Every element the same.
+/// An array of equal elements.
 pub fn repeat(dtype: DType, shape: &[u64], value: Num) -> Result<Array, ArrayError> {
     build(dtype, shape, |_| value)
 }
 
+/// An array of random elements.
 pub fn rand(dtype: DType, shape: &[u64], random: &mut Random) -> Result<Array, ArrayError> {
     build(dtype, shape, |_| random.number(dtype))
 }
 
-/// The elements as listed; their number must be the shape's.
+/// An array of listed elements, as many as the shape has.
 pub fn list(dtype: DType, shape: &[u64], values: &[Num]) -> Result<Array, ArrayError> {
     same_count("the list", &values.len().to_string(), values.len() as u128, dtype, shape)?;
     build(dtype, shape, |at| values[at])
 }
 
-/// `start`, `start + step`, … below (above, for a negative step) `end`; their number must be the shape's.
+/// `start`, `start + step`, … up to `end` (excluded), as many as the shape has.
 pub fn arange(dtype: DType, shape: &[u64], start: Num, end: Num, step: Num) -> Result<Array, ArrayError> {
     let given = arange_count(start, end, step)?;
     same_count("arange", &given.to_string(), given, dtype, shape)?;
     progression(dtype, shape, start, step)
 }
 
-/// Element i is `start + i * step`, exact for whole numbers, else in f64 before it is rounded to the type.
+/// An array whose element i is `start + i * step`: exact for integers, else computed in f64 and rounded to the type.
 pub fn progression(dtype: DType, shape: &[u64], start: Num, step: Num) -> Result<Array, ArrayError> {
     if let (Some(start), Some(step)) = (start.as_int(), step.as_int()) {
         return build(dtype, shape, |at| Num::Int(start.saturating_add(step.saturating_mul(at as i128))));

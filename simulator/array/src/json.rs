@@ -1,14 +1,16 @@
-//! Machine output: `{"dtype": "f32", "shape": [4, 4], "data": […]}`, data flat and row-major.
+//! Arrays as JSON: `{"dtype": "f32", "shape": [4, 4], "data": […]}`, with flat row-major data.
 
 use super::{Array, DType, Num};
 use serde_json::{Value, json};
 
+/// An array as JSON.
 pub fn array(a: &Array) -> Value {
     let data: Vec<Value> = a.values().map(|n| number(a.dtype, n)).collect();
     json!({ "dtype": a.dtype.name(), "shape": a.shape, "data": data })
 }
 
-/// An element. Floats by value, `"nan"`, `"inf"`, `"-inf"`; 64-bit integers, which may exceed 2^53, as the hex string of their bits.
+/// An element as JSON. Floats are numbers, `"nan"`, `"inf"` or `"-inf"`; 64-bit integers are the hexadecimal string of
+/// their bits, as they may exceed 2^53.
 pub fn number(dtype: DType, n: Num) -> Value {
     match n {
         Num::Float(v) if v.is_nan() => "nan".into(),

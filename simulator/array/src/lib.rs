@@ -1,11 +1,15 @@
-//! Typed arrays: what arguments are filled with and outputs are read into. One mechanism for the text format's header, launch
-//! descriptions and the command line.
+//! Typed arrays: the contents of kernel arguments and outputs, for the headers of text kernels, launch descriptions and the
+//! command line.
 //!
-//! - [`dtype`]: element types; numbers to bytes and back
-//! - [`fill`]: `repeat`, `arange`, `rand`, lists
-//! - [`file`]: raw bytes and `.npy`
-//! - [`show`]: text as NumPy prints it
-//! - [`json`]: machine output
+//! - [`dtype`]: element types, and conversion of numbers to bytes and back
+//! - [`fill`]: arrays by rule: `repeat`, `arange`, `rand`, lists
+//! - [`mod@file`]: arrays in files: raw bytes and `.npy`
+//! - [`mod@show`]: arrays as text, in the format of NumPy
+//! - [`json`]: arrays as JSON
+//!
+//! Kernels and memory are not known here.
+
+#![warn(missing_docs)]
 
 pub mod dtype;
 pub mod file;
@@ -20,12 +24,16 @@ use wavesim_files::FileError;
 /// A dense row-major array of little-endian elements. An empty shape is a scalar: one element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Array {
+    /// Type of the elements.
     pub dtype: DType,
+    /// Length of each axis, outermost first.
     pub shape: Vec<u64>,
+    /// The elements.
     pub bytes: Vec<u8>,
 }
 
 impl Array {
+    /// An array of zeros.
     pub fn zeros(dtype: DType, shape: &[u64]) -> Result<Array, ArrayError> {
         let bytes = vec![0; size_bytes(dtype, shape)?];
         Ok(Array { dtype, shape: shape.to_vec(), bytes })
@@ -36,6 +44,7 @@ impl Array {
         self.bytes.len() / self.dtype.size()
     }
 
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -46,17 +55,18 @@ impl Array {
         Some(self.dtype.decode(self.bytes.get(at * size..(at + 1) * size)?))
     }
 
+    /// The elements in row-major order.
     pub fn values(&self) -> impl Iterator<Item = Num> + '_ {
         self.bytes.chunks_exact(self.dtype.size()).map(|b| self.dtype.decode(b))
     }
 
-    /// `f32[4,4]`, or `f32` of a scalar.
+    /// The type in text: `f32[4,4]`, or `f32` for a scalar.
     pub fn type_name(&self) -> String {
         type_name(self.dtype, &self.shape)
     }
 }
 
-/// As [`Array::type_name`].
+/// The type of an array in text: see [`Array::type_name`].
 pub fn type_name(dtype: DType, shape: &[u64]) -> String {
     if shape.is_empty() {
         return dtype.name().to_string();
@@ -65,10 +75,10 @@ pub fn type_name(dtype: DType, shape: &[u64]) -> String {
     format!("{}[{}]", dtype.name(), dims.join(","))
 }
 
-/// Dimensions of an array at most, as NumPy has it.
+/// The largest number of dimensions, as in NumPy.
 pub const MAX_DIMENSIONS: usize = 64;
 
-/// Elements of a shape; an error where no host could hold them.
+/// The number of elements of a shape. An error if no host could store them.
 pub fn count(shape: &[u64]) -> Result<usize, ArrayError> {
     if shape.len() > MAX_DIMENSIONS {
         return Err(ArrayError::Dimensions(shape.len()));
@@ -77,24 +87,46 @@ pub fn count(shape: &[u64]) -> Result<usize, ArrayError> {
     count.filter(|n| *n <= isize::MAX as u64 / 16).map(|n| n as usize).ok_or(ArrayError::TooLarge)
 }
 
-/// Bytes of an array.
+/// The size of an array in bytes.
 pub fn size_bytes(dtype: DType, shape: &[u64]) -> Result<usize, ArrayError> {
     Ok(count(shape)? * dtype.size())
 }
 
-/// Why an array cannot be made.
+/// Why an array cannot be created.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ArrayError {
-    #[error("an array of this shape fits in no memory")]
+    /// No host could store it.
+    #[error("an array of this shape is larger than any memory")]
     TooLarge,
+    /// It has more than [`MAX_DIMENSIONS`] dimensions.
     #[error("{0} dimensions: an array has at most {MAX_DIMENSIONS}")]
     Dimensions(usize),
-    #[error("{value} is no {} ({range})", dtype.name())]
-    Range { value: String, dtype: DType, range: String },
+    /// A value does not fit the type.
+    #[error("{value} is not a valid {} ({range})", dtype.name())]
+    Range {
+        /// The value.
+        value: String,
+        /// The type.
+        dtype: DType,
+        /// The values of the type, for the message.
+        range: String,
+    },
+    /// `arange` would never end.
     #[error("arange with a step of 0")]
     ZeroStep,
+    /// The number of values is not that of the shape.
     #[error("{what} gives {given} values, {wanted_type} has {wanted}")]
-    Count { what: String, given: String, wanted: usize, wanted_type: String },
+    Count {
+        /// The rule or list.
+        what: String,
+        /// How many values it gives.
+        given: String,
+        /// How many the shape has.
+        wanted: usize,
+        /// The type with its shape.
+        wanted_type: String,
+    },
+    /// A file cannot be read, or its contents do not fit.
     #[error("{0}")]
     File(String),
 }

@@ -1,19 +1,19 @@
-//! Arrays as text, as NumPy prints them: columns aligned, floats in the fewest digits that tell them apart (at most 8 after the
-//! point), long axes elided to their first and last three entries where an array has more than 1000 elements.
+//! Arrays as text, in the format of NumPy: aligned columns, floats with the fewest digits that identify them (at most 8
+//! after the point), and arrays of more than 1000 elements shortened to three entries at either end of each axis.
 
 use super::{Array, DType, Num};
 use std::fmt::Write as _;
 
-/// Elements beyond which an array is elided (NumPy's `threshold`).
+/// Larger arrays are shortened (NumPy's `threshold`).
 const THRESHOLD: usize = 1000;
-/// Entries kept at either end of an elided axis (NumPy's `edgeitems`).
+/// Entries that remain at either end of a shortened axis (NumPy's `edgeitems`).
 const EDGE: usize = 3;
-/// Columns of a line (NumPy's `linewidth`).
+/// Columns in a line (NumPy's `linewidth`).
 const WIDTH: usize = 75;
-/// Digits after the point (NumPy's `precision`).
+/// The most digits after the point (NumPy's `precision`).
 const PRECISION: usize = 8;
 
-/// The array's text; `full` keeps every element.
+/// Formats an array. `full` shows every element.
 pub fn show(array: &Array, full: bool) -> String {
     if array.is_empty() {
         return "[]".to_string();
@@ -32,7 +32,7 @@ pub fn show(array: &Array, full: bool) -> String {
     printer.axis(0)
 }
 
-/// Bits of `dwords` registers: as a number of a type, or in hexadecimal. An f32 has as few digits as tell it from its neighbours.
+/// Formats the bits of `dwords` registers as a number of a type, or in hexadecimal. An f32 has as few digits as identify it.
 pub fn bits(bits: u64, dtype: Option<DType>, dwords: u16) -> String {
     let Some(dtype) = dtype else {
         return format!("0x{bits:0width$x}", width = 8 * dwords.clamp(1, 2) as usize);
@@ -43,7 +43,7 @@ pub fn bits(bits: u64, dtype: Option<DType>, dwords: u16) -> String {
     }
 }
 
-/// Values by lane, as many on a line as fit; values of inactive lanes in parentheses.
+/// Formats values by lane, as many per line as fit, those of inactive lanes in parentheses.
 pub fn lanes(list: &[(u32, String)], exec: u64) -> String {
     let cells: Vec<String> = list
         .iter()
@@ -65,7 +65,7 @@ pub fn lanes(list: &[(u32, String)], exec: u64) -> String {
     out
 }
 
-/// Row-major indices of the elements shown, in order.
+/// Calls `out` with the row-major index of each element that is shown.
 fn visible(shape: &[usize], base: usize, elide: bool, out: &mut impl FnMut(usize)) {
     let Some((&len, rest)) = shape.split_first() else {
         return out(base);
@@ -75,7 +75,7 @@ fn visible(shape: &[usize], base: usize, elide: bool, out: &mut impl FnMut(usize
     }
 }
 
-/// Entries shown of an axis; `None` stands for the dots.
+/// The entries of an axis that are shown; `None` is the ellipsis.
 fn kept(len: usize, elide: bool) -> Vec<Option<usize>> {
     if !elide || len <= 2 * EDGE {
         return (0..len).map(Some).collect();
@@ -90,7 +90,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// One axis in brackets, as it stands behind `axis + 1` columns of indent.
+    /// One axis in brackets, indented by `axis + 1` columns.
     fn axis(&mut self, axis: usize) -> String {
         let Some(&len) = self.shape.get(axis) else { return String::new() };
         let entries = kept(len, self.elide);
@@ -98,7 +98,7 @@ impl Printer<'_> {
         if axis + 1 == self.shape.len() {
             return self.row(&entries, &indent, WIDTH - WIDTH.min(axis + 1));
         }
-        // One line break between rows, another for every axis further in.
+        // One line break between rows, and one more for each inner axis.
         let gap = "\n".repeat(self.shape.len() - axis - 1) + &indent;
         let parts: Vec<String> = entries
             .iter()
@@ -110,7 +110,7 @@ impl Printer<'_> {
         format!("[{}]", parts.join(&gap))
     }
 
-    /// The last axis, wrapped so that no entry ends beyond `room` columns.
+    /// The innermost axis, wrapped at `room` columns.
     fn row(&mut self, entries: &[Option<usize>], indent: &str, room: usize) -> String {
         let (mut text, mut line) = (String::new(), indent.to_string());
         for (at, entry) in entries.iter().enumerate() {
@@ -133,7 +133,7 @@ impl Printer<'_> {
     }
 }
 
-/// A single number, as Python prints one.
+/// A scalar, in the format of Python.
 fn scalar(dtype: DType, value: Option<Num>) -> String {
     match value {
         Some(Num::Float(v)) if v.is_finite() => {
@@ -151,14 +151,14 @@ fn scalar(dtype: DType, value: Option<Num>) -> String {
     }
 }
 
-/// Right-aligned.
+/// Formats integers, right-aligned.
 fn integers(values: &[Num]) -> Vec<String> {
     let texts: Vec<String> = values.iter().map(Num::to_string).collect();
     let width = texts.iter().map(String::len).max().unwrap_or(0);
     texts.into_iter().map(|t| format!("{t:>width$}")).collect()
 }
 
-/// Aligned at the point; all in scientific notation where one would be long without.
+/// Formats floats, aligned at the point; all in scientific notation if one of them needs it.
 fn floats(dtype: DType, values: &[Num]) -> Vec<String> {
     let values: Vec<f64> = values.iter().map(|n| n.as_f64()).collect();
     let sizes = || values.iter().map(|v| v.abs()).filter(|v| v.is_finite() && *v != 0.0);
@@ -172,7 +172,7 @@ fn floats(dtype: DType, values: &[Num]) -> Vec<String> {
 fn in_scientific(dtype: DType, values: &[f64]) -> Vec<String> {
     let parts: Vec<Option<(String, i32)>> =
         values.iter().map(|v| v.is_finite().then(|| scientific(dtype, *v))).collect();
-    // Digits behind the point: to the end of the text, which begins with a digit and a point, or a sign before them.
+    // Digits after the point.
     let fraction = |digits: &str| digits.len() - digits.find('.').map_or(digits.len(), |at| at + 1);
     let longest = parts.iter().flatten().map(|(digits, _)| fraction(digits)).max().unwrap_or(0);
     let exponent_digits =
@@ -216,8 +216,8 @@ fn special(v: f64) -> &'static str {
     }
 }
 
-/// Digits and exponent, `1.5` and -3; always with a point. The fewest digits that give the value back in its type, at most
-/// [`PRECISION`] after the point.
+/// Significant digits, always with a point, and exponent: `1.5` and -3. The fewest digits that round-trip in the type, at
+/// most [`PRECISION`] after the point.
 fn scientific(dtype: DType, v: f64) -> (String, i32) {
     let mut text = shortest(dtype, v);
     let digits = |t: &str| t.split('e').next().unwrap_or_default().trim_start_matches('-').len();
@@ -230,12 +230,12 @@ fn scientific(dtype: DType, v: f64) -> (String, i32) {
     (format!("{trimmed}{point}"), exponent.parse().unwrap_or(0))
 }
 
-/// Without an exponent; no point where the value is whole.
+/// Without an exponent, and without a point if the value is whole.
 fn positional(dtype: DType, v: f64) -> String {
     let text = match dtype {
         DType::F32 => (v as f32).to_string(),
         DType::F64 => v.to_string(),
-        // A decimal this short is printed by f64 as it stands.
+        // f64 prints such a short decimal unchanged.
         _ => shortest(dtype, v).parse().unwrap_or(v).to_string(),
     };
     let fraction = text.len() - text.find('.').map_or(text.len(), |at| at + 1);
@@ -246,7 +246,7 @@ fn positional(dtype: DType, v: f64) -> String {
     cut.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// As Rust's `{:e}`: the fewest digits that give the value back in its type.
+/// The fewest digits that round-trip in the type, in the format of Rust's `{:e}`.
 fn shortest(dtype: DType, v: f64) -> String {
     match dtype {
         DType::F32 => format!("{:e}", v as f32),

@@ -4,57 +4,57 @@ use super::expr::{self, Focus, Register};
 use super::timeline::Timeline;
 use wavesim_machine::exec::program::Program;
 
-/// Where and when to stop.
+/// A place at which waves stop, possibly under a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breakpoint {
+    /// The number that `delete` takes.
     pub number: u32,
+    /// Byte offset of the instruction.
     pub pc: u64,
-    /// As the user gave the place.
+    /// The place and condition, for display.
     pub place: String,
+    /// An expression that must not be zero.
     pub condition: Option<String>,
-    /// Only this wave.
+    /// The only wave that stops; `None`: all.
     pub wave: Option<usize>,
-    /// Gone after it was hit.
+    /// Whether it is deleted once it is hit.
     pub temporary: bool,
+    /// How often it was hit.
     pub hits: u64,
 }
 
 /// What a watchpoint watches.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Watched {
-    /// A register of one wave; of a VGPR one lane, or all.
-    Register {
-        wave: usize,
-        register: Register,
-        lane: Option<u32>,
-    },
-    Memory {
-        address: u64,
-        len: u64,
-    },
-    Lds {
-        offset: u64,
-        len: u64,
-    },
+    /// A register of one wave; of a VGPR one lane, or all lanes.
+    Register { wave: usize, register: Register, lane: Option<u32> },
+    /// Bytes of global memory.
+    Memory { address: u64, len: u64 },
+    /// Bytes of LDS.
+    Lds { offset: u64, len: u64 },
 }
 
-/// Stops when something changes.
+/// Stops the run when a value changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watchpoint {
+    /// The number that `delete` takes.
     pub number: u32,
+    /// What the user wrote.
     pub text: String,
+    /// What is compared.
     pub what: Watched,
-    /// Content when last looked at; of a register of another workgroup it starts anew.
+    /// The value after the previous step.
     pub last: Vec<u8>,
 }
 
 impl Watched {
-    /// Its present content.
+    /// The present value.
     pub fn content(&self, timeline: &Timeline<'_>) -> Vec<u8> {
         match self {
             Watched::Memory { address, len } => {
                 let mut bytes = vec![0; *len as usize];
-                // Unmapped bytes never change.
+                // Unmapped bytes read as zero.
                 let _ = timeline.memory().read(*address, &mut bytes);
                 bytes
             }
@@ -82,7 +82,7 @@ impl Watched {
     }
 }
 
-/// The PC of a place: a line (the first instruction at or behind it), a label, `*address`, or an instruction's byte offset `0x…`.
+/// The PC of a place: a line (the first instruction at or after it), a label, or an address (`0x…`, `*N`).
 pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
     let program = &timeline.prepared.program;
     if let Some((_, pc)) = timeline.prepared.labels.iter().find(|l| l.0 == text) {
@@ -90,27 +90,27 @@ pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
     }
     let address = text.strip_prefix('*').unwrap_or(text);
     if let Some(hex) = address.strip_prefix("0x") {
-        let pc = u64::from_str_radix(hex, 16).map_err(|_| format!("`{text}` is no address"))?;
+        let pc = u64::from_str_radix(hex, 16).map_err(|_| format!("`{text}` is not an address"))?;
         return at_instruction(program, pc);
     }
     let Ok(number) = address.parse::<u32>() else {
         let labels: Vec<&str> = timeline.prepared.labels.iter().map(|l| l.0.as_str()).collect();
         return Err(match expr::nearest(text, &labels) {
             Some(near) => format!("there is no label `{text}`; did you mean `{near}`?"),
-            None => format!("`{text}` is no line, label or address (0x…)"),
+            None => format!("`{text}` is not a line, label or address (0x…)"),
         });
     };
     if text.starts_with('*') {
         return at_instruction(program, number as u64);
     }
     if timeline.prepared.source.is_none() {
-        return Err("the kernel has no source: give an address (0x…)".to_string());
+        return Err("the kernel has no source; give an address (0x…)".to_string());
     }
     let lines = program.lines.iter().enumerate().filter(|(_, l)| **l >= number);
     let first = lines.min_by_key(|(at, l)| (**l, *at));
     first
         .map(|(at, _)| program.pcs[at])
-        .ok_or_else(|| format!("no instruction is at or behind line {number}"))
+        .ok_or_else(|| format!("there is no instruction at or after line {number}"))
 }
 
 fn at_instruction(program: &Program, pc: u64) -> Result<u64, String> {
@@ -122,7 +122,7 @@ fn at_instruction(program: &Program, pc: u64) -> Result<u64, String> {
 }
 
 impl Breakpoint {
-    /// Whether a wave that is about to run an instruction stops here.
+    /// Whether the wave, which is about to execute an instruction, stops here.
     pub fn hit(&self, timeline: &Timeline<'_>, focus: Focus) -> Result<bool, String> {
         if timeline.wave(focus.wave).pc != self.pc || self.wave.is_some_and(|w| w != focus.wave) {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! `explain`: the pseudocode of the instruction at hand, with the values that it works on, lane by lane.
+//! `explain`: the pseudocode of the current instruction, with the values of its operands, by lane.
 
 use super::expr::{Focus, read_as};
 use super::timeline::Timeline;
@@ -18,7 +18,7 @@ use wavesim_machine::exec::lower;
 use wavesim_machine::isa::{self, OpInfo};
 use wavesim_machine::state::Wave;
 
-/// What the instruction at the PC means, and what that comes to in the chosen lane, or in those of `lanes`.
+/// The pseudocode of the instruction at the PC, with its operands in the selected lane, or in `lanes`.
 pub fn explain(
     timeline: &Timeline<'_>,
     focus: Focus,
@@ -28,9 +28,11 @@ pub fn explain(
     let w = timeline.wave(focus.wave);
     let lanes = lanes.unwrap_or(focus.lane..=focus.lane);
     if *lanes.end() >= w.size {
-        return Err(format!("there is no lane {}: lanes go from 0 to {}", lanes.end(), w.size - 1));
+        return Err(format!("there is no lane {}; the wave has lanes 0 to {}", lanes.end(), w.size - 1));
     }
-    let Some(at) = program.inst_at(w.pc) else { return Ok("no instruction is at the PC\n".to_string()) };
+    let Some(at) = program.inst_at(w.pc) else {
+        return Ok("there is no instruction at the PC\n".to_string());
+    };
     let inst = &program.insts[at];
     let mut out = format!("{}\n", instruction(timeline, w.pc));
     let mut entries = vec![inst.entry];
@@ -58,21 +60,21 @@ pub fn explain(
             continue;
         }
         for lane in lanes.clone() {
-            let off = if w.exec() >> lane & 1 == 1 { "" } else { ", switched off by EXEC" };
+            let off = if w.exec() >> lane & 1 == 1 { "" } else { " (inactive)" };
             filled.lane(lane, &format!("  lane {lane}{off}:"), &mut out);
         }
     }
     Ok(out)
 }
 
-/// A source, or a mask's bit, as bodies write it.
+/// Matches a source operand, or the bit of a mask, in pseudocode.
 static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"\b(?:(?<mask>VCC|EXEC|S2)\.u64\[laneId\]|(?<name>S[0-3]|DATA2?|VADDR|SADDR|SOFFSET)(?:\[(?<high>\d+) ?: ?(?<low>\d+)\])?\.(?<kind>bf|[ufib])(?<bits>\d+)(?<index>\[)?|(?<scc>SCC\b))(?<to> =[^=])?";
-    // The pattern is a constant, and every test of `explain` compiles it.
+    // The pattern is a constant that tests of `explain` compile.
     Regex::new(pattern).unwrap_or_else(|e| unreachable!("{e}"))
 });
 
-/// Puts values in the place of a body's sources.
+/// Replaces the source operands of a body by their values.
 struct Filler<'a> {
     arch: wavesim_isa::arch::Arch,
     inst: &'a Inst,
@@ -82,7 +84,7 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    /// The lines of the body that have sources, with their values in a lane.
+    /// The lines of the body that have source operands, with their values in a lane.
     fn lane(&self, lane: u32, head: &str, out: &mut String) {
         let filled: Vec<String> = self
             .info
@@ -95,7 +97,7 @@ impl Filler<'_> {
             })
             .collect();
         match &filled[..] {
-            // An operation without sources has nothing to fill in.
+            // The body has no source operands.
             [] => {}
             [one] => {
                 let _ = writeln!(out, "{head} {}", one.trim_start());
@@ -111,7 +113,7 @@ impl Filler<'_> {
 
     fn value(&self, found: &Captures<'_>, lane: u32) -> String {
         let whole = || found[0].to_string();
-        // What is assigned to is no source, and neither is a part of a register that a variable picks.
+        // Destinations stay as they are, and so do parts of registers that a variable selects.
         if found.name("to").is_some() || found.name("index").is_some() {
             return whole();
         }
@@ -143,13 +145,13 @@ impl Filler<'_> {
         bits.and_then(|bits| typed(bits, &found["kind"], width)).unwrap_or_else(whole)
     }
 
-    /// As the body sees it; `None` where the instruction has no such operand.
+    /// The operand as the body reads it; `None` if the instruction does not have it.
     fn operand(&self, role: Role, lane: u32) -> Option<u128> {
         reference::operand(self.arch, self.inst, self.info, self.half == 1, self.wave, role, lane)
     }
 }
 
-/// Bits as a number of a type, as one would write it in a body.
+/// Formats bits as a literal of a pseudocode type.
 fn typed(bits: u128, kind: &str, width: u32) -> Option<String> {
     if !(1..=64).contains(&width) {
         return None;
@@ -167,7 +169,7 @@ fn typed(bits: u128, kind: &str, width: u32) -> Option<String> {
     })
 }
 
-/// Name in pseudocode, register or constant, and value of an operand in the chosen lane.
+/// An operand in the selected lane: its name in pseudocode, its register or "constant", its value.
 fn operand_value(
     timeline: &Timeline<'_>,
     focus: Focus,

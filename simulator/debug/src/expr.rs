@@ -1,7 +1,8 @@
 //! Expressions of the debugger: `v3[5] > 10`, `s[2:3] + 8`, `out_y[3].f32 * 2`, `exec == 0xff && scc`.
 //!
-//! Registers read as unsigned numbers; a type behind a dot or `as` reads the bits otherwise. `vN` is the chosen lane's, `vN[lane]`
-//! another's. An argument's name is its address, `name[i]` its element of the declared type. `$step` is the count of steps.
+//! A register reads as an unsigned integer; a type after a dot or `as` reinterprets the bits. `vN` reads the
+//! selected lane, `vN[lane]` another one. The name of an argument is its address, `name[i]` an element of the
+//! declared type. `$step` is the number of steps taken, `$lane` the selected lane. Expressions change nothing.
 
 use super::timeline;
 use wavesim_array::{DType, Num};
@@ -13,11 +14,14 @@ use wavesim_machine::state::wave::{EXEC_LO, M0, VCC_LO};
 /// A value: an integer or a float.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
+    /// An integer of any type.
     Int(i128),
+    /// A float of any type.
     Float(f64),
 }
 
 impl Value {
+    /// Whether it is not zero.
     pub fn truth(self) -> bool {
         match self {
             Value::Int(v) => v != 0,
@@ -25,6 +29,7 @@ impl Value {
         }
     }
 
+    /// The value as f64.
     pub fn float(self) -> f64 {
         match self {
             Value::Int(v) => v as f64,
@@ -32,7 +37,7 @@ impl Value {
         }
     }
 
-    /// As bits of 64: a float as f32 where it stands for a register.
+    /// The value as bits of a register: of a float, those of its f32.
     pub fn bits(self) -> u64 {
         match self {
             Value::Int(v) => v as u64,
@@ -50,26 +55,34 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// Where registers are read.
+/// The wave and lane whose registers are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Focus {
+    /// Number in the workgroup.
     pub wave: usize,
+    /// Number in the wave.
     pub lane: u32,
 }
 
-/// Registers by name.
+/// Registers that have names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Register {
-    /// Operand code of the first, and count.
+    /// Operand code of the first SGPR, and how many.
     Sgpr(u16, u16),
+    /// First VGPR, and how many.
     Vgpr(u16, u16),
+    /// The condition code.
     Scc,
+    /// The program counter.
     Pc,
+    /// Rounding and denormal modes.
     Mode,
+    /// The hardware register STATUS.
     Status,
 }
 
-/// `v3`, `v[0:3]`, `s2`, `s[2:3]`, `vcc`, `exec_lo`, `m0`, `scc`, `pc`, `mode`, `status`. `wide`: masks have two registers.
+/// Parses `v3`, `v[0:3]`, `s2`, `s[2:3]`, `vcc`, `exec_lo`, `m0`, `scc`, `pc`, `mode` or `status`.
+/// `wide`: masks take two registers (wave64).
 pub fn register(text: &str, wide: bool, arch: Arch) -> Option<Register> {
     if let Some(machine) = arch.machine() {
         return own_register(text, machine);
@@ -121,7 +134,7 @@ pub fn register(text: &str, wide: bool, arch: Arch) -> Option<Register> {
     })
 }
 
-/// A register by the name that a machine of its own gives it; `exec` and `pc` wherever those are.
+/// A register of an architecture with its own register names; `exec` and `pc` exist on all of them.
 fn own_register(text: &str, machine: &Machine) -> Option<Register> {
     let (vector, scalar) = (&machine.vector, &machine.scalar);
     match text {
@@ -133,14 +146,14 @@ fn own_register(text: &str, machine: &Machine) -> Option<Register> {
     }
 }
 
-/// Reads an expression in the state of the machine.
+/// Evaluates an expression in the present state.
 pub fn evaluate(text: &str, timeline: &timeline::Timeline<'_>, focus: Focus) -> Result<Value, String> {
     let tokens = lex(text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, timeline, focus };
     let value = parser.binary(0)?;
     match parser.peek() {
         None => Ok(value),
-        Some(t) => Err(format!("`{}` is not expected behind the expression", t.text())),
+        Some(t) => Err(format!("unexpected `{}` after the expression", t.text())),
     }
 }
 
@@ -174,7 +187,7 @@ fn lex(text: &str) -> Result<Vec<Token>, String> {
         let len = if c.is_ascii_digit() {
             let mut len = word(&|c| c.is_ascii_alphanumeric() || c == '_');
             let hex = rest.starts_with("0x") || rest.starts_with("0b");
-            // A fraction, but not a type behind a dot.
+            // A fraction, but not a type after a dot.
             let fraction =
                 rest[len..].strip_prefix('.').is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()));
             if fraction && !hex {
@@ -182,7 +195,7 @@ fn lex(text: &str) -> Result<Vec<Token>, String> {
                 len += 1 + tail.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tail.len());
             }
             out.push(Token::Number(
-                number(&rest[..len]).ok_or_else(|| format!("`{}` is no number", &rest[..len]))?,
+                number(&rest[..len]).ok_or_else(|| format!("`{}` is not a number", &rest[..len]))?,
             ));
             len
         } else if c.is_alphabetic() || c == '_' || c == '$' {
@@ -191,7 +204,7 @@ fn lex(text: &str) -> Result<Vec<Token>, String> {
             len
         } else {
             let op = OPS.iter().find(|o| rest.starts_with(**o));
-            let op = op.ok_or_else(|| format!("`{c}` is nothing that an expression has"))?;
+            let op = op.ok_or_else(|| format!("unexpected `{c}`"))?;
             out.push(Token::Op(op));
             op.len()
         };
@@ -217,14 +230,14 @@ const MAX_DEPTH: usize = 64;
 struct Parser<'t, 'm, 'a> {
     tokens: &'t [Token],
     at: usize,
-    /// Of signs, parentheses and indices inside each other.
+    /// Nesting of signs, parentheses and indices.
     depth: usize,
     timeline: &'m timeline::Timeline<'a>,
     focus: Focus,
 }
 
-/// Binding strength, loosest first.
-fn strength(op: &str) -> Option<u8> {
+/// Precedence; 1 binds loosest.
+fn precedence(op: &str) -> Option<u8> {
     Some(match op {
         "||" => 1,
         "&&" => 2,
@@ -255,15 +268,16 @@ impl Parser<'_, '_, '_> {
         if self.eat(op) {
             return Ok(());
         }
-        let found = self.peek().map_or("the end".to_string(), |t| format!("`{}`", t.text()));
-        Err(format!("`{op}` is expected, not {found}"))
+        let found =
+            self.peek().map_or("the end of the expression".to_string(), |t| format!("`{}`", t.text()));
+        Err(format!("expected `{op}`, found {found}"))
     }
 
     fn binary(&mut self, least: u8) -> Result<Value, String> {
         let mut left = self.unary()?;
         while let Some(Token::Op(op)) = self.peek() {
             let op = *op;
-            let Some(s) = strength(op).filter(|s| *s > least) else { break };
+            let Some(s) = precedence(op).filter(|s| *s > least) else { break };
             self.at += 1;
             let right = self.binary(s)?;
             left = combine(op, left, right)?;
@@ -311,8 +325,8 @@ impl Parser<'_, '_, '_> {
                 self.at += 1;
                 self.name(&name)
             }
-            Some(t) => Err(format!("a value is expected, not `{}`", t.text())),
-            None => Err("a value is expected".to_string()),
+            Some(t) => Err(format!("expected a value, found `{}`", t.text())),
+            None => Err("expected a value".to_string()),
         }
     }
 
@@ -326,7 +340,7 @@ impl Parser<'_, '_, '_> {
         }
         let wide = self.timeline.wave(self.focus.wave).size == 64;
         let arch = self.timeline.prepared.program.arch;
-        // `s[2:3]` and `v[0:1]` are a range, `v3[5]` a lane.
+        // `s[2:3]` and `v[0:1]` are ranges, `v3[5]` is a lane.
         if matches!(name, "s" | "v" | "ttmp") && self.eat("[") {
             let (first, last) = self.range()?;
             let text = format!("{name}[{first}:{last}]");
@@ -344,7 +358,7 @@ impl Parser<'_, '_, '_> {
             }
             let index = self.binary(0)?;
             self.expect("]")?;
-            let Value::Int(index) = index else { return Err("an index is an integer".to_string()) };
+            let Value::Int(index) = index else { return Err("an index must be an integer".to_string()) };
             let size = dtype.size() as i128;
             if !(0..len / size).contains(&index) {
                 return Err(format!("{name} has {} elements", len / size));
@@ -361,14 +375,14 @@ impl Parser<'_, '_, '_> {
         let names: Vec<&str> = self.timeline.prepared.buffers.iter().map(|b| b.name.as_str()).collect();
         Err(match nearest(name, &names) {
             Some(near) => format!("there is no `{name}`; did you mean `{near}`?"),
-            None => format!("`{name}` is no register, argument or label"),
+            None => format!("`{name}` is not a register, argument or label"),
         })
     }
 
     fn range(&mut self) -> Result<(i128, i128), String> {
         let int = |v| match v {
             Value::Int(n) => Ok(n),
-            Value::Float(_) => Err("a register number is an integer".to_string()),
+            Value::Float(_) => Err("a register number must be an integer".to_string()),
         };
         let first = int(self.binary(0)?)?;
         let last = if self.eat(":") { int(self.binary(0)?)? } else { first };
@@ -383,7 +397,10 @@ impl Parser<'_, '_, '_> {
             match self.binary(0)? {
                 Value::Int(n) if (0..wave.size as i128).contains(&n) => lane = n as u32,
                 other => {
-                    return Err(format!("there is no lane {other}: lanes go from 0 to {}", wave.size - 1));
+                    return Err(format!(
+                        "there is no lane {other}; the wave has lanes 0 to {}",
+                        wave.size - 1
+                    ));
                 }
             }
             self.expect("]")?;
@@ -407,7 +424,7 @@ impl Parser<'_, '_, '_> {
         })
     }
 
-    /// `.f32`, `as f32`.
+    /// An optional type: `.f32` or `as f32`.
     fn typed(&mut self) -> Result<Option<DType>, String> {
         let dot = self.eat(".");
         let named = matches!(self.peek(), Some(Token::Name(n)) if n == "as");
@@ -416,21 +433,21 @@ impl Parser<'_, '_, '_> {
         }
         self.at += named as usize;
         let Some(Token::Name(name)) = self.peek().cloned() else {
-            return Err("a type is expected: f32, i32, u32 …".to_string());
+            return Err("expected a type: f32, i32, u32 …".to_string());
         };
         self.at += 1;
         let found = DType::from_name(&name);
-        found.map(Some).ok_or_else(|| format!("`{name}` is no type: {} are", DType::names()))
+        found.map(Some).ok_or_else(|| format!("`{name}` is not a type; types are {}", DType::names()))
     }
 }
 
-/// The name of a list that is most like one, if any is alike.
+/// The most similar name of a list, if one is at most two edits away.
 pub fn nearest<'n>(name: &str, names: &[&'n str]) -> Option<&'n str> {
     let close = names.iter().map(|n| (strsim::damerau_levenshtein(name, n), *n)).min()?;
     (close.0 <= 2).then_some(close.1)
 }
 
-/// Bits as a type.
+/// Reinterprets bits as a type.
 pub fn read_as(bits: u64, dtype: DType) -> Value {
     match dtype.decode(&bits.to_le_bytes()[..dtype.size()]) {
         Num::Int(v) => Value::Int(v),

@@ -10,6 +10,8 @@
 //! The debugger reads lines and returns text. It must not know about terminals: the prompt, the screen and
 //! scripts belong to the program that uses it.
 
+#![warn(missing_docs)]
+
 pub mod breakpoint;
 pub mod command;
 pub mod explain;

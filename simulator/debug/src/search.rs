@@ -5,26 +5,32 @@ use super::expr::Focus;
 use super::timeline::Timeline;
 use wavesim_machine::exec::effects::{Effects, File};
 
-/// What [`Timeline::find_back`] looks for. Steps are shown in the order they were taken.
+/// What [`Timeline::find_back`] looks for. It replays steps in the order they were taken.
 pub trait Search {
-    /// A wave is about to take a step.
+    /// Called before a step; true if the step is a match.
     fn before(&mut self, _machine: &Timeline<'_>, _wave: usize) -> bool {
         false
     }
 
-    /// It has taken it.
+    /// Called after the step; true if the step is a match.
     fn after(&mut self, _machine: &Timeline<'_>, _wave: usize) -> bool {
         false
     }
 }
 
-/// Looks for the last write of a register.
+/// Finds the last write of a register.
 pub struct WriteSearch<'e> {
+    /// What each instruction of the program writes.
     pub effects: &'e [Effects],
+    /// The workgroup of the wave.
     pub workgroup: [u32; 3],
+    /// The wave whose register it is.
     pub wave: usize,
+    /// The register file.
     pub file: File,
+    /// Number in the file.
     pub register: u16,
+    /// Of a VGPR the only lane that counts; `None`: any.
     pub lane: Option<u32>,
 }
 
@@ -44,9 +50,11 @@ impl Search for WriteSearch<'_> {
     }
 }
 
-/// Looks for the last change of something watched.
+/// Finds the last change of a value.
 pub struct ChangeSearch {
+    /// What is compared.
     pub what: Watched,
+    /// The value before the step.
     pub last: Vec<u8>,
 }
 
@@ -61,10 +69,13 @@ impl Search for ChangeSearch {
     }
 }
 
-/// Looks for the last stop that going backwards would make.
+/// Finds the last breakpoint or watchpoint hit.
 pub struct StopSearch<'s> {
+    /// All breakpoints.
     pub breakpoints: &'s [Breakpoint],
+    /// All watchpoints.
     pub changes: Vec<ChangeSearch>,
+    /// The lane that conditions read.
     pub lane: u32,
 }
 

@@ -1,7 +1,10 @@
-//! A run under control: one instruction of one wave at a time, forward and back.
+//! A run that goes forward and backward, one instruction of one wave at a time.
 //!
-//! Execution is deterministic, so the past is reached by going back to a checkpoint and replaying: what is kept is which wave
-//! took each step, what the user changed, and now and then a copy of everything. Checkpoints thin out as they get many.
+//! Execution is deterministic. To go back, [`Timeline`] restores a checkpoint and replays from there. It keeps a
+//! journal (the wave of each step, and the user's edits) and checkpoints of the whole state. When checkpoints
+//! take too much memory, every other one is dropped and the interval doubles.
+//!
+//! A time is a number of steps; time N is the state before step N. Breakpoints and commands are not known here.
 
 use super::search::Search;
 use wavesim_engine::observe::{Nobody, Observer};
@@ -12,32 +15,41 @@ use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::{MemError, Memory};
 use wavesim_machine::state::Wave;
 
-/// Steps between checkpoints at first.
+/// Initial number of steps between checkpoints.
 const INTERVAL: u64 = 1024;
-/// Bytes that checkpoints may take together before every other one is dropped.
+/// Bytes that all checkpoints together may take before every other one is dropped.
 const CHECKPOINT_BYTES: usize = 256 << 20;
-/// Steps that a wave takes before the next one's turn, where nobody says which wave is to run; as in plain runs.
+/// Steps of a wave before the next wave's turn, as in a run without the debugger.
 const TURN: u64 = 4096;
 
-/// Something the user changed.
+/// A change of state that the user makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Edit {
+    /// An SGPR, by its operand code.
     Sgpr { wave: usize, code: u16, value: u32 },
+    /// A VGPR in one lane.
     Vgpr { wave: usize, lane: u32, register: u16, value: u32 },
+    /// The condition code.
     Scc { wave: usize, value: u32 },
+    /// The program counter.
     Pc { wave: usize, value: u64 },
+    /// One byte of global memory.
     Memory { address: u64, value: u8 },
+    /// One byte of LDS.
     Lds { offset: usize, value: u8 },
 }
 
 /// How a step ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
+    /// The wave has executed an instruction.
     Stepped,
-    /// The wave cannot run: it waits or has ended.
+    /// This wave cannot run: it waits or has ended. Others can.
     Blocked,
-    /// Nothing can run: everything has ended, or all that is left waits.
+    /// No wave can run: each has ended or waits.
     Finished,
+    /// The run has ended with a fault.
     Fault(Box<Fault>),
 }
 
@@ -49,29 +61,32 @@ struct Checkpoint<'a> {
     turn: (usize, u64),
 }
 
-/// The run.
+/// A run with its journal and checkpoints.
 pub struct Timeline<'a> {
+    /// The kernel, its arguments and its memory.
     pub prepared: &'a Prepared,
     dispatch: &'a Dispatch<'a>,
+    /// The workgroup that runs.
     pub group: Group<'a>,
-    /// Of the workgroup, in the grid.
+    /// Number of the workgroup in the grid.
     index: u64,
     /// Steps taken.
     time: u64,
-    /// The wave of each step, in runs: wave and the time behind its last step.
+    /// The wave of each step, run-length encoded: the wave, and the time after its last step.
     log: Vec<(u32, u64)>,
-    /// Edits with the time they were made at.
+    /// Edits with the time at which they were made.
     edits: Vec<(u64, Edit)>,
     checkpoints: Vec<Checkpoint<'a>>,
     interval: u64,
     fault: Option<Box<Fault>>,
-    /// When each workgroup so far started.
+    /// The time at which each workgroup so far started.
     starts: Vec<u64>,
-    /// Whose turn it is where nobody says, and how many steps of it are taken.
+    /// The wave whose turn it is, and how many steps of its turn it has taken.
     turn: (usize, u64),
 }
 
 impl<'a> Timeline<'a> {
+    /// A run at its start, with the first workgroup's waves ready.
     pub fn new(prepared: &'a Prepared, dispatch: &'a Dispatch<'a>) -> Result<Timeline<'a>, DispatchError> {
         dispatch.check()?;
         let mut group = Group::new(dispatch, &prepared.memory);
@@ -101,43 +116,47 @@ impl<'a> Timeline<'a> {
         self.time
     }
 
-    /// What ended the run, if it faulted.
+    /// The fault that ended the run, if any.
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_deref()
     }
 
+    /// Global memory.
     pub fn memory(&self) -> &'a Memory {
         &self.prepared.memory
     }
 
-    /// Coordinates of the running workgroup.
+    /// Coordinates of the workgroup that runs.
     pub fn workgroup(&self) -> [u32; 3] {
         self.dispatch.workgroup(self.index)
     }
 
-    /// Number of the workgroup in the grid, and how many there are.
+    /// Number of the workgroup in the grid, and the number of workgroups.
     pub fn position(&self) -> (u64, u64) {
         (self.index, self.dispatch.workgroups())
     }
 
+    /// A wave of the workgroup.
     pub fn wave(&self, at: usize) -> &Wave {
         &self.group.slots[at].wave
     }
 
+    /// The number of waves in the workgroup.
     pub fn waves(&self) -> usize {
         self.group.slots.len()
     }
 
+    /// Whether a wave runs, waits or has ended.
     pub fn status(&self, at: usize) -> Status {
         self.group.slots[at].status
     }
 
-    /// Whether a wave could take a step.
+    /// Whether a wave can take a step.
     pub fn can_run(&self, at: usize) -> bool {
         self.fault.is_none() && self.group.can_run(at)
     }
 
-    /// The wave that goes next where nobody says which.
+    /// The wave that the round-robin order runs next.
     pub fn next_wave(&self) -> Option<usize> {
         let (wave, taken) = self.turn;
         let n = self.waves();
@@ -145,20 +164,20 @@ impl<'a> Timeline<'a> {
         (0..n).map(|k| (from + k) % n).find(|&at| self.can_run(at))
     }
 
-    /// Gives a wave the turn.
+    /// Starts a turn of this wave.
     pub fn prefer(&mut self, wave: usize) {
         self.turn = (wave, 0);
     }
 
-    /// One instruction of a wave. The last instruction of a workgroup starts the next one.
+    /// Executes one instruction of a wave. The last instruction of a workgroup starts the next workgroup.
     pub fn step(&mut self, wave: usize) -> Outcome {
-        self.forget_future();
+        self.truncate();
         self.step_observed(wave, &mut Nobody)
     }
 
-    /// As [`Timeline::step`], with an observer.
+    /// Executes one instruction of a wave under an observer.
     pub fn step_with(&mut self, wave: usize, observer: &mut dyn Observer) -> Outcome {
-        self.forget_future();
+        self.truncate();
         self.step_observed(wave, observer)
     }
 
@@ -178,7 +197,7 @@ impl<'a> Timeline<'a> {
         self.turn = if self.turn.0 == wave { (wave, self.turn.1 + 1) } else { (wave, 1) };
         self.time += 1;
         match self.log.last_mut() {
-            // Replay: the log has this step already.
+            // A replay: the log has this step already.
             Some(last) if last.1 >= self.time => {}
             Some(last) if last.0 == wave as u32 => last.1 = self.time,
             _ => self.log.push((wave as u32, self.time)),
@@ -201,7 +220,7 @@ impl<'a> Timeline<'a> {
         outcome
     }
 
-    /// The next workgroup, if there is one.
+    /// Starts the next workgroup, if there is one.
     fn next_group(&mut self) {
         if self.index + 1 < self.dispatch.workgroups() {
             self.index += 1;
@@ -212,14 +231,14 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// Everything has ended.
+    /// Whether the run has ended: by a fault, or because every wave has.
     pub fn finished(&self) -> bool {
         self.fault.is_some() || self.group.slots.iter().all(|s| s.status == Status::Ended)
     }
 
-    /// Changes state, now and in every replay that comes by here.
+    /// Changes state now, and in every replay that passes this time.
     pub fn edit(&mut self, edit: Edit) -> Result<(), MemError> {
-        self.forget_future();
+        self.truncate();
         self.apply(edit)?;
         self.edits.push((self.time, edit));
         Ok(())
@@ -242,7 +261,7 @@ impl<'a> Timeline<'a> {
         Ok(())
     }
 
-    /// Back to the state before the step number `time` (from 0), or forward to it by the steps that were taken before.
+    /// Goes to the state before step `time` (from 0): backward, or forward by replaying recorded steps.
     pub fn go_to(&mut self, time: u64) {
         let end = self.log.last().map_or(0, |l| l.1);
         let time = time.min(end);
@@ -255,7 +274,7 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// The time of the last step before now that `search` wants. The machine stays where it is.
+    /// The last step before now that `search` accepts. The present time does not change.
     pub fn find_back(&mut self, search: &mut dyn Search) -> Option<u64> {
         let now = self.time;
         let mut until = now;
@@ -284,8 +303,8 @@ impl<'a> Timeline<'a> {
         None
     }
 
-    /// Shows an observer all steps of the running workgroup up to now. The machine stays where it is.
-    pub fn review(&mut self, observer: &mut dyn Observer) {
+    /// Replays the steps of the present workgroup under an observer. The present time does not change.
+    pub fn replay_group(&mut self, observer: &mut dyn Observer) {
         let now = self.time;
         let start = self.group_start(self.index).unwrap_or(0);
         self.go_to(start);
@@ -295,43 +314,43 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// The wave that took the step from the present time, where it is known.
+    /// The wave that took the next step, if that is recorded.
     fn logged_wave(&self) -> Option<usize> {
         self.wave_of_step(self.time)
     }
 
-    /// The wave that took a step.
+    /// The wave that took a step, if that is recorded.
     pub fn wave_of_step(&self, time: u64) -> Option<usize> {
         let at = self.log.partition_point(|l| l.1 <= time);
         self.log.get(at).map(|l| l.0 as usize)
     }
 
-    /// The time at which a workgroup started, if that is in the past.
+    /// The time at which a workgroup started, if it has.
     pub fn group_start(&self, index: u64) -> Option<u64> {
         self.starts.get(index as usize).copied()
     }
 
-    /// Takes the step again that was taken at this time.
+    /// Repeats the step that was taken at the present time.
     fn replay_step(&mut self, observer: &mut dyn Observer) {
         let Some(wave) = self.logged_wave() else { return };
         let before = self.time;
         self.step_observed(wave, observer);
-        debug_assert_eq!(self.time, before + 1, "a replayed step is a step");
-        self.redo_edits();
+        debug_assert_eq!(self.time, before + 1, "a replay repeats steps that succeeded");
+        self.repeat_edits();
     }
 
-    /// Edits made at the present time.
-    fn redo_edits(&mut self) {
+    /// Repeats the edits that were made at the present time.
+    fn repeat_edits(&mut self) {
         let time = self.time;
         let now: Vec<Edit> = self.edits.iter().filter(|e| e.0 == time).map(|e| e.1).collect();
         for edit in now {
-            // It worked when it was made.
+            // It succeeded when it was made.
             let _ = self.apply(edit);
         }
     }
 
-    /// Steps and edits beyond now are given up: the run takes another way.
-    fn forget_future(&mut self) {
+    /// Drops recorded steps, edits and checkpoints after the present time, as the run will differ from here.
+    fn truncate(&mut self) {
         let time = self.time;
         while self.log.len() > 1 && self.log[self.log.len() - 2].1 >= time {
             self.log.pop();
@@ -376,7 +395,7 @@ impl<'a> Timeline<'a> {
         self.turn = c.turn;
         self.fault = None;
         self.prepared.memory.restore(&c.memory);
-        // A checkpoint is taken when its step is done, before the user changes anything.
-        self.redo_edits();
+        // A checkpoint is taken directly after its step, before any edit.
+        self.repeat_edits();
     }
 }

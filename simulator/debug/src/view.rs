@@ -1,4 +1,4 @@
-//! State as text: places, listings, registers, memory. An instruction's meaning is [`super::explain`].
+//! State as text: positions, listings, registers, memory. [`super::explain`] shows what an instruction does.
 
 use super::breakpoint::Breakpoint;
 use super::expr::{Focus, Register};
@@ -11,16 +11,16 @@ use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::state::Wave;
 
-/// `line 12: v_add_f32 …` or, without source, `pc 0x30: …`.
+/// The instruction at a PC: `line 12: v_add_f32 …` or, without source, `pc 0x30: …`.
 pub fn instruction(timeline: &Timeline<'_>, pc: u64) -> String {
     let program = &timeline.prepared.program;
     match program.inst_at(pc) {
         Some(at) => format!("{}: {}", program.place(pc), program.text(at)),
-        None => format!("pc 0x{pc:x}: outside of the program"),
+        None => format!("pc 0x{pc:x}: outside the program"),
     }
 }
 
-/// One line: who stands where.
+/// One line: the step, the workgroup, the wave and its instruction.
 pub fn place(timeline: &Timeline<'_>, wave: usize) -> String {
     let [x, y, z] = timeline.workgroup();
     let w = timeline.wave(wave);
@@ -31,7 +31,7 @@ pub fn place(timeline: &Timeline<'_>, wave: usize) -> String {
     format!("[step {}] workgroup ({x},{y},{z}) wave {wave}: {what}", timeline.time())
 }
 
-/// `runs`, `waits at the barrier`, `has ended`.
+/// The status in words: `runs`, `waits at the barrier` or `has ended`.
 pub fn status_text(status: Status) -> String {
     match status {
         Status::Running => "runs".to_string(),
@@ -41,7 +41,7 @@ pub fn status_text(status: Status) -> String {
     }
 }
 
-/// Every wave and where it stands.
+/// One line for each wave: status, EXEC and position.
 pub fn waves(timeline: &Timeline<'_>, focus: Focus) -> String {
     let mut out = String::new();
     let (at, total) = timeline.position();
@@ -63,12 +63,12 @@ pub fn waves(timeline: &Timeline<'_>, focus: Focus) -> String {
     out
 }
 
-/// Lines of source around a PC, or instructions where there is no source.
+/// The lines of source around a PC, or the instructions if there is no source.
 pub fn listing(timeline: &Timeline<'_>, pc: u64, around: usize, breakpoints: &[Breakpoint]) -> String {
     let program = &timeline.prepared.program;
     let mut out = String::new();
     let stops: Vec<u64> = breakpoints.iter().map(|b| b.pc).collect();
-    // Padding between functions has no line.
+    // Padding between functions has no line number.
     let placed = program.inst_at(pc).filter(|at| program.lines[*at] != 0);
     if let (Some(source), Some(at)) = (&timeline.prepared.source, placed) {
         let here = program.lines[at] as usize;
@@ -93,14 +93,14 @@ pub fn listing(timeline: &Timeline<'_>, pc: u64, around: usize, breakpoints: &[B
     out
 }
 
-/// Scalar state and the registers that are not zero.
+/// The scalar state and the registers that are not zero.
 pub fn registers(timeline: &Timeline<'_>, focus: Focus) -> String {
     let w = timeline.wave(focus.wave);
     let digits = w.size as usize / 4;
     let arch = timeline.prepared.program.arch;
     let mut out = String::new();
     let _ = match arch.machine() {
-        // Its mask is one of the registers.
+        // Here EXEC is one of the scalar registers listed below.
         Some(_) => writeln!(out, "pc 0x{:x}", arch.own_pc(w.pc)),
         None => writeln!(
             out,
@@ -125,7 +125,7 @@ pub fn registers(timeline: &Timeline<'_>, focus: Focus) -> String {
     out
 }
 
-/// Operand codes of the scalar registers that a listing shows.
+/// The operand codes of the scalar registers that listings show.
 pub fn scalar_codes(arch: Arch) -> Vec<u16> {
     match arch.machine() {
         Some(timeline) => (0..timeline.scalar.count).map(|n| timeline.scalar.code(n)).collect(),
@@ -152,7 +152,7 @@ fn scalars(arch: Arch, w: &Wave) -> String {
     out
 }
 
-/// A register, or several, in some lanes.
+/// The values of one register or more; of VGPRs in `lanes`, or in all.
 pub fn register(
     timeline: &Timeline<'_>,
     focus: Focus,
@@ -163,7 +163,7 @@ pub fn register(
     let w = timeline.wave(focus.wave);
     let arch = timeline.prepared.program.arch;
     let mut out = String::new();
-    // A type of 64 bits takes two registers.
+    // A 64-bit type takes two registers.
     let step = if dtype.is_some_and(|d| d.size() == 8) { 2 } else { 1 };
     match what {
         Register::Sgpr(first, count) => {
@@ -186,7 +186,11 @@ pub fn register(
         Register::Vgpr(first, count) => {
             let lanes = lanes.unwrap_or(0..=w.size - 1);
             if *lanes.end() >= w.size {
-                return Err(format!("there is no lane {}: lanes go from 0 to {}", lanes.end(), w.size - 1));
+                return Err(format!(
+                    "there is no lane {}; the wave has lanes 0 to {}",
+                    lanes.end(),
+                    w.size - 1
+                ));
             }
             for r in (first..first + count).step_by(step as usize) {
                 let n = step.min(first + count - r);
@@ -220,7 +224,7 @@ pub fn register(
     Ok(out)
 }
 
-/// Memory as a table of values; addresses count `unit` bytes.
+/// Memory as a table of values. Addresses count units of `unit` bytes.
 pub fn memory(bytes: &[u8], start: u64, unit: u64, dtype: DType) -> String {
     let size = dtype.size();
     let values: Vec<String> = bytes

@@ -1,39 +1,64 @@
-//! Files that inputs name (`.include`, `.incbin`, `file()`, `npy()`, launch descriptions): which of them may be opened, and how much is
-//! read. Every front end opens them through a [`Files`], so that one flag confines all of them; SECURITY.md has the rules.
+//! Access to files: which files an input may name (`.include`, `.incbin`, `file()`, `npy()`, launch descriptions), and how
+//! much of a file is read.
+//!
+//! Every front end opens the files that its input names through [`Files`], so that one option (`--files-below`) restricts
+//! all of them. SECURITY.md has the rules. Files that the user names on the command line are read by [`read`].
+
+#![warn(missing_docs)]
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a regular file at most.
+/// The largest regular file that is read, in bytes.
 pub const MAX_FILE: u64 = 4 << 30;
-/// Bytes at most of what has no length beforehand: pipes, devices, standard input.
+/// The most bytes that are read from pipes, devices and standard input.
 pub const MAX_STREAM: u64 = 128 << 20;
 
-/// Which files an input may name.
+/// The files that an input may name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
-    /// Links resolved.
+    /// The folder that contains them, links resolved; `None`: any file.
     below: Option<PathBuf>,
 }
 
-/// Why a file cannot be read. It is named, its contents are not quoted: they may be none of the reader's business.
+/// Why a file cannot be read. Messages never quote its contents.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
+    /// The operating system reports an error.
     #[error("{path}: {source}")]
-    Io { path: String, source: io::Error },
+    Io {
+        /// The file.
+        path: String,
+        /// The error.
+        source: io::Error,
+    },
+    /// The input may not name this file.
     #[error("{path}: not below {folder} (--files-below)")]
-    Outside { path: String, folder: String },
+    Outside {
+        /// The file.
+        path: String,
+        /// The folder that it must be in.
+        folder: String,
+    },
+    /// A folder, pipe or device.
     #[error("{0}: not a regular file")]
     Irregular(String),
+    /// The file is larger than the limit.
     #[error("{path}: larger than {mib} MiB")]
-    TooLarge { path: String, mib: u64 },
+    TooLarge {
+        /// The file.
+        path: String,
+        /// The limit.
+        mib: u64,
+    },
+    /// The file should be text, but is not UTF-8.
     #[error("{0}: not text (UTF-8)")]
     NotText(String),
 }
 
 impl FileError {
-    /// The message without the file's name, for those who have just named it.
+    /// The message without the name of the file, for messages that contain it already.
     pub fn reason(&self) -> String {
         let whole = self.to_string();
         let (FileError::Io { path, .. }
@@ -54,12 +79,12 @@ fn too_large(path: &Path, limit: u64) -> FileError {
 }
 
 impl Files {
-    /// Any path, as assemblers and compilers have it.
+    /// Any file, as in assemblers and compilers.
     pub fn anywhere() -> Files {
         Files::default()
     }
 
-    /// Only what lies in `folder` or deeper, links resolved. The folder must not be changed by others while files are opened.
+    /// Only files below `folder`, links resolved. Nobody else may change the folder while files are opened.
     pub fn below(folder: &Path) -> Result<Files, FileError> {
         let io = |source| FileError::Io { path: named(folder), source };
         let real = folder.canonicalize().map_err(io)?;
@@ -69,14 +94,14 @@ impl Files {
         Ok(Files { below: Some(real) })
     }
 
-    /// A regular file and its length.
+    /// Opens a regular file. Returns it with its length.
     pub fn open(&self, path: &Path) -> Result<(File, u64), FileError> {
         let io = |source| FileError::Io { path: named(path), source };
         let real = match &self.below {
             None => path.to_path_buf(),
             Some(folder) => self.resolved(path, folder)?,
         };
-        // Before it is opened: opening a pipe waits for its other end.
+        // Checked before opening, as opening a pipe waits for its other end.
         let meta = std::fs::metadata(&real).map_err(io)?;
         if !meta.is_file() {
             return Err(FileError::Irregular(named(path)));
@@ -84,7 +109,7 @@ impl Files {
         Ok((File::open(&real).map_err(io)?, meta.len()))
     }
 
-    /// The path without links, if it is below the folder. Outside of it, what exists and what does not give the same error.
+    /// The path with links resolved, if it is below the folder. The error does not reveal whether other files exist.
     fn resolved(&self, path: &Path, folder: &Path) -> Result<PathBuf, FileError> {
         let outside = || FileError::Outside { path: named(path), folder: named(folder) };
         match path.canonicalize() {
@@ -103,13 +128,13 @@ impl Files {
         }
     }
 
-    /// All of a regular file of at most `limit` bytes.
+    /// Reads a regular file of at most `limit` bytes.
     pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
         let (mut file, len) = self.open(path)?;
         sized(&mut file, len, path, limit)
     }
 
-    /// As [`Files::read`], of text.
+    /// Reads a regular file of at most `limit` bytes as text.
     pub fn read_text(&self, path: &Path, limit: u64) -> Result<String, FileError> {
         text(self.read(path, limit)?, path)
     }
@@ -119,7 +144,7 @@ fn sized(file: &mut File, len: u64, path: &Path, limit: u64) -> Result<Vec<u8>, 
     if len > limit {
         return Err(too_large(path, limit));
     }
-    // It may grow meanwhile; one byte more shows that the end was reached.
+    // The file may grow while it is read: reading one byte beyond the limit detects that.
     let mut bytes = Vec::with_capacity(len as usize + 1);
     file.take(limit + 1)
         .read_to_end(&mut bytes)
@@ -131,7 +156,7 @@ fn text(bytes: Vec<u8>, path: &Path) -> Result<String, FileError> {
     String::from_utf8(bytes).map_err(|_| FileError::NotText(named(path)))
 }
 
-/// All of what a person named: a file, a pipe or a device, of bounded size; `-` is standard input.
+/// Reads a file, pipe or device that the user named, of limited size; `-` is standard input.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let shown = if path.as_os_str() == "-" { Path::new("standard input") } else { path };
     let io = |source| FileError::Io { path: named(shown), source };
@@ -142,12 +167,12 @@ pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let meta = file.metadata().map_err(io)?;
     match meta.is_file() && meta.len() > 0 {
         true => sized(&mut file, meta.len(), path, MAX_FILE),
-        // Files of /proc say that they are empty.
+        // Files in /proc have a length of 0.
         false => stream(file, path),
     }
 }
 
-/// As [`read`], of text.
+/// Reads a file, pipe or device that the user named as text.
 pub fn read_text(path: &Path) -> Result<String, FileError> {
     text(read(path)?, path)
 }
@@ -182,7 +207,7 @@ mod tests {
         assert_eq!(read("in/deeper/../file").unwrap(), b"inside");
         let outside = |path: &str| matches!(read(path), Err(FileError::Outside { .. }));
         assert!(outside("secret") && outside("in/../secret"));
-        // What is outside does not even say whether it exists.
+        // The error does not reveal whether a file outside exists.
         assert!(outside("nothing") && outside("in/../nothing/at/all"));
         assert!(matches!(read("in/nothing"), Err(FileError::Io { .. })));
         assert!(matches!(read("in/deeper"), Err(FileError::Irregular(_))));

@@ -2,13 +2,15 @@
 
 use super::abi;
 use super::prepared::{Buffer, Prepared, Shape, Source};
+use isa_spec::source::SourceMap;
 use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::program::{Program, TooLarge};
 use wavesim_machine::memory::{AllocError, Memory};
 use wavesim_machine::state::VGPRS;
-use wavesim_text::TextKernel;
 use wavesim_text::header::{Abi, Arg};
+use wavesim_text::{self as text, TextKernel};
+pub use wavesim_text::Options;
 
 /// Arguments begin at multiples of this, as the runtime of real devices has it.
 const ALIGN: u64 = 256;
@@ -18,13 +20,27 @@ const CODE_BASE: u64 = 0x1_0000_0000;
 const DEFAULT_LDS: u32 = 64 << 10;
 const DEFAULT_SCRATCH: u32 = 4 << 10;
 
-/// Why a kernel cannot be made ready.
+/// Why a text kernel cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
+    /// The text has errors; these are the rendered diagnostics.
+    #[error("{0}")]
+    Text(String),
     #[error(transparent)]
     Memory(#[from] AllocError),
     #[error(transparent)]
     Program(#[from] TooLarge),
+}
+
+/// Reads a text kernel and prepares it to run. `name` is the name of the file in messages. Global memory has
+/// `options.global_bytes` bytes, with `guard` unused bytes between arguments.
+pub fn prepare(name: &str, text: &str, options: &Options, guard: u64) -> Result<Prepared, LoadError> {
+    let mut sources = SourceMap::default();
+    let file = sources.add(name, text);
+    let kernel = text::parse(&sources, file, options)
+        .map_err(|diagnostics| LoadError::Text(text::render(&sources, &diagnostics)))?;
+    let memory = Memory::with_guard(options.global_bytes, guard)?;
+    load(kernel, Source { name: name.to_string(), text: text.to_string() }, memory)
 }
 
 /// Fills `memory` with the arguments and describes the launch.

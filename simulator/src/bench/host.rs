@@ -1,15 +1,15 @@
-//! What the host can do, measured beside the workloads: the interpreter's bounds.
+//! What the host can do: upper bounds for the speed of the interpreter.
 
 use wavesim_machine::state::LaneVec;
 
 /// Rates of this host, one thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Host {
-    /// Wave32 fma a second, three sources and the result in a register file that stays in the L1 cache.
+    /// Wave32 FMA instructions per second on a register file in the L1 cache.
     pub fma_l1_per_s: f64,
-    /// Wave32 additions likewise.
+    /// Wave32 additions per second on the same register file.
     pub add_l1_per_s: f64,
-    /// Bytes a second of `y = a * x + y` over arrays beyond the caches, reads and writes.
+    /// Bytes read and written per second by `y = a * x + y` on arrays larger than the caches.
     pub triad_bytes_per_s: f64,
 }
 
@@ -18,7 +18,7 @@ macro_rules! row_loop {
         $(#[cfg_attr(target_arch = "x86_64", target_feature(enable = $feature))])?
         fn $name(file: &mut [LaneVec], rounds: usize) {
             for round in 0..rounds {
-                // Registers walk through 64 rows: sources and result differ from instruction to instruction.
+                // Sources and results move through 64 registers, so that they differ between instructions.
                 let at = round * 4 & 63;
                 let (x, y, z) = (file[at], file[at + 1], file[at + 2]);
                 let out = &mut file[at + 3];
@@ -37,7 +37,7 @@ row_loop!(add_fast, "avx2,fma", |a, b, _c| a + b);
 row_loop!(fma_base, , |a, b, c| a.mul_add(b, c));
 row_loop!(add_base, , |a, b, _c| a + b);
 
-/// Instructions in one measured call.
+/// Instructions per measured call.
 const ROUNDS: usize = 1 << 16;
 
 fn rate(mut run: impl FnMut(&mut [LaneVec], usize)) -> f64 {
@@ -51,7 +51,7 @@ fn rate(mut run: impl FnMut(&mut [LaneVec], usize)) -> f64 {
     ROUNDS as f64 / seconds.unwrap_or(f64::INFINITY)
 }
 
-/// Measures the host: a fraction of a second.
+/// Measures the host. Takes a fraction of a second.
 pub fn measure() -> Host {
     let fast = wavesim_engine::interp::host_is_fast();
     let pick = |is_fma: bool| {

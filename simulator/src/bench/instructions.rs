@@ -1,4 +1,5 @@
-//! Host instructions that workloads cost, counted by valgrind: figures without noise, for a guard against regressions.
+//! Host instructions per wave-instruction of workloads, counted with valgrind. The counts have no noise, so they can guard
+//! against regressions.
 
 use super::{BenchError, Prepared, Workload};
 use std::path::Path;
@@ -6,25 +7,27 @@ use std::process::Command;
 use wavesim_engine::interp::host_is_fast;
 use wavesim_inspect::check::{Check, GUARD_BYTES};
 
-/// Workloads whose counts are compared, unless others are named: arithmetic, scalars and branches, partial EXEC, memory and LDS.
+/// Workloads that are counted unless others are named: arithmetic, scalars and branches, partial EXEC, memory and LDS.
 pub const WATCHED: [&str; 7] = ["alu_f32", "salu", "divergent", "saxpy_b32", "copy_b128", "lds", "matmul"];
 
-/// How far a count may be from the baseline, in percent.
+/// The largest accepted difference from the baseline, in percent.
 pub const TOLERANCE: f64 = 3.0;
 
 /// Why nothing was counted.
 #[derive(Debug, thiserror::Error)]
 pub enum CountError {
+    /// Valgrind cannot be run.
     #[error("valgrind is needed to count instructions: {0}")]
     NoValgrind(std::io::Error),
+    /// Its output has no counts.
     #[error("valgrind counted nothing: {0}")]
     NoFigures(String),
 }
 
-/// What is counted, in the process under valgrind: one launch, with all checks or without. Gives its wave-instructions.
+/// Runs one launch, with all checks or without, in the process under valgrind. Returns its wave-instructions.
 ///
 /// # Errors
-/// A launch that fails, or computes something wrong.
+/// If the launch fails or its result is wrong.
 pub fn launch(workload: &'static Workload, checked: bool) -> Result<u64, BenchError> {
     let prepared = Prepared::with_guard(workload, if checked { GUARD_BYTES } else { 0 })?;
     let instructions = counted_launch(&prepared, checked)?;
@@ -32,17 +35,18 @@ pub fn launch(workload: &'static Workload, checked: bool) -> Result<u64, BenchEr
     Ok(instructions)
 }
 
-/// Valgrind counts from the entry of this function to its end: by name.
+/// Valgrind counts the instructions of this function, which it finds by its name.
 #[inline(never)]
 fn counted_launch(prepared: &Prepared, checked: bool) -> Result<u64, BenchError> {
     let stats = if checked { prepared.checked(&Check::ALL)? } else { prepared.launch(1)? };
     Ok(stats.instructions)
 }
 
-/// Host instructions of a launch per wave-instruction, with all checks or without. `program` is this one: it is run under valgrind.
+/// Host instructions per wave-instruction of a launch, with all checks or without. `program`, which runs under valgrind,
+/// is this program.
 ///
 /// # Errors
-/// No valgrind on the host, or none that understands its instructions.
+/// If the host has no valgrind, or one that does not support the host's instructions.
 pub fn count(program: &Path, workload: &Workload, checked: bool) -> Result<f64, CountError> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*counted_launch*"])
@@ -61,16 +65,17 @@ pub fn count(program: &Path, workload: &Workload, checked: bool) -> Result<f64, 
     }
 }
 
-/// Counts that were recorded, and what they depend on.
+/// Recorded counts, and the compiler and host that they depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Baseline {
-    /// The compiler, and whether the host has vector instructions.
+    /// The compiler, the host, and whether it has AVX2.
     pub made_by: String,
+    /// Workloads with their counts.
     pub counts: Vec<(String, f64)>,
 }
 
 impl Baseline {
-    /// Of this compiler and host, without counts.
+    /// An empty baseline of this compiler and host.
     pub fn here() -> Baseline {
         let output = Command::new("rustc").arg("--version").output();
         let rustc =
@@ -79,7 +84,7 @@ impl Baseline {
         Baseline { made_by: format!("{rustc}, {}, {vectors}", std::env::consts::ARCH), counts: Vec::new() }
     }
 
-    /// The first line says what made it, the others are a workload and its count.
+    /// Parses a baseline: the first line is [`Baseline::made_by`], the others have a workload and its count.
     pub fn parse(text: &str) -> Baseline {
         let mut lines = text.lines();
         let made_by = lines.next().unwrap_or_default().to_string();
@@ -90,12 +95,13 @@ impl Baseline {
         Baseline { made_by, counts: lines.filter_map(count).collect() }
     }
 
+    /// The text that [`Baseline::parse`] reads.
     pub fn text(&self) -> String {
         let counts: String = self.counts.iter().map(|(name, count)| format!("{name} {count:.1}\n")).collect();
         format!("{}\n{counts}", self.made_by)
     }
 
-    /// How far a count is from the recorded one, in percent; `None` if there is none.
+    /// The difference of a count from the recorded one, in percent; `None` if none is recorded.
     pub fn change(&self, name: &str, count: f64) -> Option<f64> {
         let (_, before) = self.counts.iter().find(|(n, _)| n == name)?;
         Some(100.0 * (count / before - 1.0))

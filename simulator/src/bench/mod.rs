@@ -1,4 +1,7 @@
-//! Benchmarks on built-in workloads: how fast the interpreter is on this host, beside what the host can do.
+//! Benchmarks: the speed of the interpreter on built-in workloads, and what the host can do for comparison.
+//!
+//! [`workloads`] has the kernels, [`native`] the same computations in Rust, [`mod@host`] the rates of the host,
+//! [`instructions`] counts host instructions.
 
 pub mod host;
 pub mod instructions;
@@ -15,7 +18,7 @@ use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 pub use workloads::{WORKLOADS, Workload};
 
-/// Why a benchmark did not run.
+/// Why a benchmark failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     #[error(transparent)]
@@ -28,54 +31,68 @@ pub enum BenchError {
     Access(#[from] MemError),
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
+    /// The kernel faulted.
     #[error("{0}")]
     Fault(Box<Fault>),
+    /// The result is wrong, or a check has findings.
     #[error("{workload}: wrong result: {what}")]
-    Wrong { workload: &'static str, what: String },
+    Wrong {
+        /// Name of the workload.
+        workload: &'static str,
+        /// What differs.
+        what: String,
+    },
 }
 
 /// One workload's figures.
 #[derive(Debug, Clone)]
 pub struct Figures {
+    /// Name of the workload.
     pub name: &'static str,
-    /// Of one launch.
+    /// Statistics of one launch.
     pub stats: RunStats,
-    /// Median of a launch.
+    /// Median time of a launch.
     pub seconds: f64,
-    /// The same computation compiled for the host, where there is one.
+    /// Median time of the same computation compiled for the host, if there is one.
     pub native_seconds: Option<f64>,
 }
 
 impl Figures {
+    /// Wave-instructions per second.
     pub fn wave_instr_per_s(&self) -> f64 {
         self.stats.instructions as f64 / self.seconds
     }
 
-    /// As if every instruction had 32 active lanes.
+    /// Lane-instructions per second, if every instruction had 32 active lanes.
     pub fn lane_instr_per_s(&self) -> f64 {
         32.0 * self.wave_instr_per_s()
     }
 }
 
-/// A workload made ready: code, buffers, arguments.
+/// A workload with its code, buffers and arguments in memory.
 pub struct Prepared {
+    /// The workload.
     pub workload: &'static Workload,
     run: prepared::Prepared,
+    /// Its buffers.
     pub buffers: Vec<Buffer>,
 }
 
-/// A buffer of a workload: where it is and what it held at the start.
+/// A buffer of a workload.
 pub struct Buffer {
+    /// Its address in global memory.
     pub address: u64,
+    /// Its initial contents.
     pub initial: Vec<u32>,
 }
 
 impl Prepared {
+    /// Loads a workload.
     pub fn new(workload: &'static Workload) -> Result<Prepared, BenchError> {
         Prepared::with_guard(workload, 0)
     }
 
-    /// With so many bytes free between buffers.
+    /// Loads a workload, with `guard` unused bytes between its buffers.
     pub fn with_guard(workload: &'static Workload, guard: u64) -> Result<Prepared, BenchError> {
         let kernel = code_object::load(workload.code, workload.kernel)?;
         let words: Vec<u32> =
@@ -93,7 +110,7 @@ impl Prepared {
                 workloads::Arg::Word(value) => kernarg.extend(value.to_le_bytes()),
             }
         }
-        // Compilers load beyond the last argument, up to the size they state.
+        // Compiled kernels may load beyond the last argument, up to the declared size.
         kernarg.resize(kernarg.len().max(kernel.kernarg_size as usize).next_multiple_of(64), 0);
         let at = memory.alloc(kernarg.len() as u64, 64, "kernarg")?;
         memory.write(at, &kernarg)?;
@@ -132,7 +149,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Buffers as at the start.
+    /// Restores the initial contents of the buffers.
     pub fn reset(&self) -> Result<(), BenchError> {
         for buffer in &self.buffers {
             let bytes: Vec<u8> = buffer.initial.iter().flat_map(|w| w.to_le_bytes()).collect();
@@ -141,13 +158,13 @@ impl Prepared {
         Ok(())
     }
 
-    /// One launch.
+    /// Runs one launch.
     pub fn launch(&self, threads: usize) -> Result<RunStats, BenchError> {
         let dispatch = Dispatch { threads, ..self.run.dispatch(u64::MAX) };
         dispatch::run(&dispatch, &self.run.memory).map_err(BenchError::Fault)
     }
 
-    /// One launch with checks. The workloads have nothing to find.
+    /// Runs one launch with checks. Findings are errors.
     pub fn checked(&self, checks: &[Check]) -> Result<RunStats, BenchError> {
         let dispatch = self.run.dispatch(u64::MAX);
         let mut checker = Checker::new(&self.run, checks)?;
@@ -161,7 +178,7 @@ impl Prepared {
         }
     }
 
-    /// What a buffer holds now, in dwords.
+    /// The present contents of a buffer, in dwords.
     pub fn read(&self, buffer: usize) -> Result<Vec<u32>, BenchError> {
         let Buffer { address, initial } = &self.buffers[buffer];
         let mut bytes = vec![0; initial.len() * 4];
@@ -170,7 +187,7 @@ impl Prepared {
     }
 }
 
-/// Runs a workload for about `budget_s` seconds: launches until then, their median. The first launch's result is checked.
+/// Launches a workload repeatedly for about `budget_s` seconds. The result of the first launch is verified.
 pub fn measure(workload: &'static Workload, budget_s: f64, threads: usize) -> Result<Figures, BenchError> {
     let prepared = Prepared::new(workload)?;
     let stats = prepared.launch(threads)?;
@@ -189,18 +206,20 @@ pub fn measure(workload: &'static Workload, budget_s: f64, threads: usize) -> Re
     Ok(Figures { name: workload.name, stats, seconds, native_seconds })
 }
 
-/// How much longer a launch takes with checks: with each alone, in the order of [`Check::ALL`], and with all.
+/// The slowdown of a launch by checks.
 #[derive(Debug, Clone)]
 pub struct CheckFigures {
+    /// Name of the workload.
     pub name: &'static str,
-    /// Median of a plain launch.
+    /// Median time of a plain launch.
     pub seconds: f64,
-    /// Times a plain launch.
+    /// Slowdown by each check alone, in the order of [`Check::ALL`].
     pub each: Vec<f64>,
+    /// Slowdown by all checks.
     pub all: f64,
 }
 
-/// Measures a workload with and without checks by turns, for about `budget_s` seconds.
+/// Measures a workload with and without checks, alternately, for about `budget_s` seconds.
 pub fn measure_checks(workload: &'static Workload, budget_s: f64) -> Result<CheckFigures, BenchError> {
     let prepared = Prepared::with_guard(workload, GUARD_BYTES)?;
     let sets: Vec<&[Check]> = Check::ALL.chunks(1).chain([&Check::ALL[..]]).collect();

@@ -1,8 +1,8 @@
-//! The workloads' computations for the host: references for their results, and the yardstick beside their times.
+//! The computations of the workloads on the host: references for their results and for their times.
 //!
-//! Each is a plain loop in an `inline(always)` body, compiled once with AVX2 and FMA and once without.
+//! Each is a plain loop, compiled once with AVX2 and FMA and once without.
 
-/// `$name(args)`: the body with the host's vector instructions where it has them.
+/// Defines a function that runs its body with AVX2 and FMA if the host has them.
 macro_rules! by_host {
     ($(#[$doc:meta])* $name:ident($($arg:ident : $ty:ty),*) $body:block) => {
         $(#[$doc])*
@@ -26,7 +26,7 @@ macro_rules! by_host {
 }
 
 by_host! {
-    /// `c = a * b`, `n` x `n`, row-major; the order of additions is the kernel's.
+    /// `c = a * b`, `n` x `n`, row-major; added in the same order as in the kernel.
     matmul(a: &[f32], b: &[f32], c: &mut [f32], n: usize) {
         for (row, c) in c.chunks_exact_mut(n).enumerate() {
             c.fill(0.0);
@@ -41,7 +41,7 @@ by_host! {
 }
 
 by_host! {
-    /// One force evaluation: `pos` and `acc` are x, y, z, mass.
+    /// One force evaluation. `pos` and `acc` have x, y, z and mass of each body.
     nbody(pos: &[f32], acc: &mut [f32]) {
         for (p, out) in pos.chunks_exact(4).zip(acc.chunks_exact_mut(4)) {
             let (mut x, mut y, mut z) = (0.0f32, 0.0f32, 0.0f32);
@@ -60,7 +60,7 @@ by_host! {
 }
 
 by_host! {
-    /// Iterations until escape, `2^log2w` pixels square.
+    /// Iterations until escape, for a square of `2^log2w` pixels a side.
     mandelbrot(out: &mut [u32], log2w: u32, limit: u32, step: f32) {
         let width = 1usize << log2w;
         for (i, out) in out.iter_mut().enumerate() {
@@ -90,7 +90,7 @@ by_host! {
     }
 }
 
-/// What `alu_f32` leaves in work-item `gid`.
+/// The result of `alu_f32` in work-item `gid`.
 pub fn alu_f32(gid: u32, iters: u32) -> f32 {
     let base = (gid & 255) as f32 / 256.0;
     let mut a = [base, 1.0 + base, 0.5 + base, 2.0 + base];
@@ -110,7 +110,7 @@ pub fn alu_f32(gid: u32, iters: u32) -> f32 {
     a[0] + a[1] + a[2] + a[3] + e + f
 }
 
-/// What `salu` leaves in work-item `gid`.
+/// The result of `salu` in work-item `gid`.
 pub fn salu(gid: u32, iters: u32) -> u32 {
     let (mut low, mut high, mut mix, mut sum) = (1u32, 0u32, 0x0123_4567u32, 0u32);
     for left in (1..=iters).rev() {
@@ -125,7 +125,7 @@ pub fn salu(gid: u32, iters: u32) -> u32 {
     sum.wrapping_add(mix).wrapping_add(gid)
 }
 
-/// What `lds` leaves in the work-items of workgroup `group`.
+/// The results of `lds` in the work-items of workgroup `group`.
 pub fn lds(group: u32, iters: u32) -> Vec<u32> {
     let mut own: Vec<u32> = (0..256).map(|i| group * 256 + i + 1).collect();
     for _ in 0..iters {

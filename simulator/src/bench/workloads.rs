@@ -1,4 +1,4 @@
-//! The built-in workloads: code, launch, arguments, and how their results are checked.
+//! The built-in workloads: code, launch, arguments, and verification of the results.
 
 use super::native;
 use super::{BenchError, Prepared};
@@ -7,22 +7,32 @@ use super::{BenchError, Prepared};
 pub enum Arg {
     /// A pointer to these dwords.
     Buffer(Vec<u32>),
+    /// A dword by value.
     Word(u32),
 }
 
-/// The host's version of a workload, ready to be called.
+/// The computation of a workload on the host.
 pub type Native = Box<dyn FnMut()>;
 
-/// A workload. Sources and what stresses what: `simulator/bench/`.
+/// A workload. The sources are in `simulator/bench/`.
 pub struct Workload {
+    /// The name on the command line.
     pub name: &'static str,
+    /// What it measures.
     pub what: &'static str,
+    /// The code object.
     pub code: &'static [u8],
+    /// The kernel in it.
     pub kernel: &'static str,
+    /// Workgroups in the grid.
     pub grid: [u32; 3],
+    /// Work-items in a workgroup.
     pub block: [u32; 3],
+    /// The arguments, in order.
     pub args: fn() -> Vec<Arg>,
+    /// Verifies the result of a launch.
     pub check: fn(&Prepared) -> Result<(), BenchError>,
+    /// The same computation on the host.
     pub native: Option<fn(&Prepared) -> Native>,
 }
 
@@ -45,6 +55,7 @@ const ESCAPE: u32 = 256;
 
 const LINE: [u32; 3] = [256, 1, 1];
 
+/// All workloads, in the order of the table that `wavesim bench` prints.
 pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "alu_f32",
@@ -209,7 +220,7 @@ pub static WORKLOADS: &[Workload] = &[
             let pos = as_f32(&p.buffers[0].initial);
             let mut acc = vec![0.0; pos.len()];
             native::nbody(&pos, &mut acc);
-            // The host divides by a rounded root, the kernel multiplies by a rounded reciprocal root.
+            // The host divides by a rounded square root; the kernel multiplies by a rounded reciprocal.
             near(p, 1, &acc, 1e-3)
         },
         native: Some(|p| {
@@ -261,7 +272,7 @@ fn out(items: usize, iters: u32) -> Vec<Arg> {
     vec![Arg::Buffer(vec![0; items]), Arg::Word(iters), Arg::Word(0)]
 }
 
-/// Values in 0..1 by a linear congruence: the same in every run.
+/// Pseudo-random values in 0..1, the same in every run (linear congruential generator).
 fn floats(count: usize, seed: u32) -> Vec<u32> {
     let mut state = seed;
     std::iter::repeat_with(|| {
@@ -302,7 +313,7 @@ fn near(p: &Prepared, buffer: usize, expected: &[f32], relative: f32) -> Result<
     Ok(())
 }
 
-/// Every work-item wrote something, and not all the same: the conformance tests know the values.
+/// Only checks that the work-items wrote different values; conformance tests verify these instructions.
 fn varied(p: &Prepared, buffer: usize) -> Result<(), BenchError> {
     let values = p.read(buffer)?;
     if values.iter().all(|v| *v == values[0]) {

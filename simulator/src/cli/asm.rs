@@ -1,4 +1,4 @@
-//! `wavesim asm`: text to machine words.
+//! `wavesim asm`: assembles text to machine words or a code object.
 
 use super::input::FileArgs;
 use super::output::emit;
@@ -22,28 +22,28 @@ Examples:
   echo 'v_add_f32 v0, v1, v2' | wavesim asm --mcpu gfx1100 --show-encoding -
   wavesim asm --mcpu gfx1201 kernel.s -o kernel.co
 
-A file with an .amdhsa_kernel block becomes a code object; any other file's output
-is the raw bytes of .text. Without --arch or --mcpu the file's .amdgcn_target
-says the processor.")]
+A file with an .amdhsa_kernel block is assembled to a code object, any other file
+to the raw bytes of .text. Without --arch or --mcpu, .amdgcn_target in the file
+selects the processor.")]
 pub struct AsmArgs {
-    /// Assembly text, or `-`
+    /// Assembly file, or `-` for standard input
     pub file: PathBuf,
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]
     pub wave: WaveSize,
-    /// Where `.include` looks, after the file's own folder (may be given again)
+    /// Folder that `.include` searches after the folder of the file (repeatable)
     #[arg(short = 'I', value_name = "DIR")]
     pub include: Vec<PathBuf>,
     #[command(flatten)]
     pub files: FileArgs,
-    /// Write the words or the code object here
+    /// Write the code object, or the raw bytes of .text, to this file
     #[arg(short, long)]
     pub output: Option<PathBuf>,
     /// Print each instruction with its bytes
     #[arg(long)]
     pub show_encoding: bool,
-    /// JSON Lines, one an instruction
+    /// Print JSON Lines, one object per instruction
     #[arg(long)]
     pub json: bool,
 }
@@ -87,7 +87,7 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     if let Some(path) = &args.output {
         if image.is_none() {
-            raw(&program)?;
+            check_raw(&program)?;
         }
         let bytes = image.unwrap_or_else(|| {
             program.sections.iter().find(|s| s.name == TEXT).map(|s| s.bytes.clone()).unwrap_or_default()
@@ -97,17 +97,20 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     Ok(super::OK)
 }
 
-/// Refuses to write as raw words what needs a loader, and tells what is left out.
-fn raw(program: &Program) -> anyhow::Result<()> {
-    const CODE_OBJECT: &str = "an .amdhsa_kernel block makes a code object of the file";
+/// Rejects programs whose raw bytes are not enough: with relocations. Notes sections that are left out.
+fn check_raw(program: &Program) -> anyhow::Result<()> {
+    const CODE_OBJECT: &str = "with an .amdhsa_kernel block the output is a code object";
     if let Some(relocation) = program.relocations.first() {
         let section = &program.sections[relocation.section].name;
-        bail!("a loader must write an address to {section}+0x{:x}: {CODE_OBJECT}", relocation.offset);
+        bail!(
+            "{section}+0x{:x} needs a relocation, which raw output cannot have; {CODE_OBJECT}",
+            relocation.offset
+        );
     }
     for section in program.sections.iter().filter(|s| s.name != TEXT && s.memory != Memory::None) {
         if !section.bytes.is_empty() {
             emit(format!(
-                "note: {} is not written, raw words are those of {TEXT} alone: {CODE_OBJECT}",
+                "note: {} is not written, as raw output has only {TEXT}; {CODE_OBJECT}",
                 section.name
             ));
         }
@@ -133,7 +136,7 @@ fn json_lines(program: &Program, errors: &[LineError], out: &mut dyn Write) -> a
     Ok(())
 }
 
-/// As `llvm-mc -show-encoding` has it.
+/// The format of `llvm-mc -show-encoding`.
 fn listing(program: &Program, out: &mut dyn Write) -> anyhow::Result<()> {
     for listed in &program.listing {
         let bytes: Vec<String> =

@@ -1,4 +1,4 @@
-//! `wavesim bench`: how fast the interpreter is on this host.
+//! `wavesim bench`: measures the speed of the interpreter on this host.
 
 use crate::bench::instructions::{self, Baseline, TOLERANCE, WATCHED};
 use crate::bench::{self, WORKLOADS, host};
@@ -11,8 +11,8 @@ use wavesim_inspect::check::Check;
 
 /// Measure the interpreter on built-in workloads
 ///
-/// Every workload's result is checked before it is timed. Beside the rates stand the host's own: the roofline of an
-/// interpreter whose registers stay in the L1 cache, and the same computation compiled for the host.
+/// Each workload's result is verified before it is timed. For comparison, the table shows what the host can do: the
+/// rate of vector instructions on registers in the L1 cache, and the same computation compiled for the host.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -20,30 +20,31 @@ Examples:
   wavesim bench matmul nbody --seconds 2 --json
   wavesim bench --instructions")]
 pub struct BenchArgs {
-    /// Workloads by name; all if none is given
+    /// Names of workloads [default: all]
     pub workloads: Vec<String>,
-    /// Time for each workload
+    /// Seconds to spend on each workload
     #[arg(long, default_value_t = 0.5)]
     pub seconds: f64,
     /// Host threads that run workgroups
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
-    /// Measure `wavesim check` instead: how many times longer than a plain run, with each check and with all
+    /// Measure the slowdown of `wavesim check` instead, for each check and for all of them
     #[arg(long, conflicts_with = "threads")]
     pub checks: bool,
-    /// Count host instructions per wave-instruction with valgrind instead: no noise. With --checks, of both
+    /// Count host instructions per wave-instruction with valgrind instead, which has no noise; with --checks, also of
+    /// checked runs
     #[arg(long, conflicts_with_all = ["threads", "json"])]
     pub instructions: bool,
-    /// Counts to compare with; more than 3 % off is an error
+    /// Compare with recorded counts; a difference of more than 3 % is an error
     #[arg(long, value_name = "FILE", requires = "instructions", conflicts_with = "checks")]
     pub baseline: Option<PathBuf>,
-    /// Write the counts to the baseline
+    /// Write the counts to the baseline file
     #[arg(long, requires = "baseline")]
     pub bless: bool,
-    /// One launch, not timed: what runs under valgrind
+    /// Run one launch without timing it (runs under valgrind)
     #[arg(long, hide = true, value_name = "WORKLOAD")]
     pub launch: Option<String>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -52,11 +53,11 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     for name in args.workloads.iter().chain(&args.launch) {
         if !WORKLOADS.iter().any(|w| w.name == name) {
             let names: Vec<&str> = WORKLOADS.iter().map(|w| w.name).collect();
-            bail!("no workload `{name}`; there are {}", names.join(", "));
+            bail!("there is no workload `{name}`; workloads are {}", names.join(", "));
         }
     }
     if !(args.seconds > 0.0 && args.seconds < 1e6) {
-        bail!("--seconds {} is no time to measure for", args.seconds);
+        bail!("--seconds {}: the time must be positive", args.seconds);
     }
     if let Some(workload) = args.launch.as_ref().and_then(|name| WORKLOADS.iter().find(|w| w.name == name)) {
         writeln!(out, "{}", instructions::launch(workload, args.checks)?)?;
@@ -133,7 +134,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     Ok(super::OK)
 }
 
-/// Host instructions, beside the baseline's. Another compiler's or host's counts are shown and held against nobody.
+/// Counts host instructions and compares them with the baseline, unless another compiler or host made that.
 fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let own = std::env::current_exe()?;
     if args.checks {
@@ -148,7 +149,7 @@ fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         Some(file) if !args.bless => {
             let baseline = Baseline::parse(&files::read_text(file)?);
             if baseline.counts.is_empty() {
-                bail!("{}: not a baseline, it has no counts", file.display());
+                bail!("{}: not a baseline: it has no counts", file.display());
             }
             baseline
         }
@@ -171,18 +172,21 @@ fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     } else if !comparable {
         writeln!(
             out,
-            "not compared: the baseline was made by {}; this is {}",
+            "not compared: the baseline was recorded with {}; this is {}",
             recorded.made_by, here.made_by
         )?;
     } else if wrong > 0 {
         let (all, file) = (names.len(), file.display());
-        writeln!(out, "{wrong} of {all} are more than {TOLERANCE} % off {file}; if that is meant: --bless")?;
+        writeln!(
+            out,
+            "{wrong} of {all} counts differ from {file} by more than {TOLERANCE} %; --bless records the new ones"
+        )?;
         return Ok(super::FAILED);
     }
     Ok(super::OK)
 }
 
-/// Host instructions of plain and of checked launches.
+/// Counts host instructions of plain and of checked launches.
 fn count_checks(args: &BenchArgs, own: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
     writeln!(out, "{:<12} {:>10} {:>10}", "workload", "plain", "checked")?;
     for workload in WORKLOADS {

@@ -1,4 +1,4 @@
-//! `wavesim check`: a run with the checks that hardware does not make.
+//! `wavesim check`: runs a kernel under checks that hardware does not make.
 
 use super::{FAILED, INTERRUPTED, OK};
 use anyhow::bail;
@@ -8,19 +8,20 @@ use wavesim_inspect::check::{Check, Checker, Finding};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::{Fault, FaultKind};
 
-/// Run a kernel with every check on: bounds, uninitialised registers and memory, races, missing waits, barriers, hazards
+/// Run a kernel and report errors: out-of-bounds accesses, uninitialised registers and memory, races, missing waits,
+/// barriers, hazards
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct CheckArgs {
     #[command(flatten)]
     pub input: super::input::InputArgs,
-    /// Only these checks: mem, init, race, waits, barrier, hazard (several by commas)
+    /// Run only these checks: mem, init, race, waits, barrier, hazard
     #[arg(long = "check", value_name = "NAME[,NAME]", value_delimiter = ',', value_parser = parse_check)]
     pub checks: Vec<Check>,
-    /// One JSON object a finding instead of text
+    /// Print JSON Lines, one object per finding
     #[arg(long)]
     pub json: bool,
-    /// Show no progress
+    /// Show no progress bar
     #[arg(long, short = 'q')]
     pub quiet: bool,
 }
@@ -31,20 +32,20 @@ Examples:
   wavesim check vadd/launch.json --target gfx1201 --check mem,waits
   wavesim check kernel.rdna --json | jq .message
 
-Exit codes: 0 nothing found; 1 findings, or the kernel faulted; 2 bad usage or
+Exit codes: 0 no findings; 1 findings, or the kernel faulted; 2 bad usage or bad
 input; 130 interrupted.";
 
 pub fn parse_check(name: &str) -> Result<Check, String> {
     Check::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Check::ALL.iter().map(|c| c.name()).collect();
-        format!("the checks are {}", names.join(", "))
+        format!("checks are {}", names.join(", "))
     })
 }
 
-/// What was found, and how the run ended.
+/// The findings, the statistics of the run, and the fault that ended it, if any.
 pub type Checked = (Vec<Finding>, RunStats, Option<Box<Fault>>);
 
-/// Runs the kernel with checks; none named are all.
+/// Runs the kernel with some checks; an empty list means all.
 pub fn checked(
     prepared: &Prepared,
     dispatch: &dispatch::Dispatch<'_>,
@@ -55,9 +56,9 @@ pub fn checked(
     let (stats, result) = dispatch::run_observed(dispatch, &prepared.memory, &mut checker);
     let fault = result.err();
     let findings = checker.finish(fault.as_deref());
-    // What the barrier check has told already.
-    let told = checks.contains(&Check::Barrier);
-    let fault = fault.filter(|f| !(told && f.kind == FaultKind::BarrierDeadlock));
+    // The barrier check has already reported a deadlock.
+    let reported = checks.contains(&Check::Barrier);
+    let fault = fault.filter(|f| !(reported && f.kind == FaultKind::BarrierDeadlock));
     Ok((findings, stats, fault))
 }
 
@@ -67,7 +68,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let possible = Check::of(arch);
     if let Some(check) = args.checks.iter().find(|c| !possible.contains(c)) {
         let names: Vec<&str> = possible.iter().map(|c| c.name()).collect();
-        bail!("{} has no check `{}`; there is {}", arch.name(), check.name(), names.join(", "));
+        bail!("{} does not have the check `{}`; it has {}", arch.name(), check.name(), names.join(", "));
     }
     super::progress::catch_interrupts();
     let mut dispatch = args.input.dispatch(&prepared)?;
@@ -107,7 +108,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     })
 }
 
-/// A fault in the form of a finding.
+/// A fault, in the JSON form of a finding.
 fn fault_json(fault: &Fault) -> serde_json::Value {
     serde_json::json!({
         "check": "fault",

@@ -1,4 +1,4 @@
-//! `wavesim completions SHELL`.
+//! `wavesim completions`: prints completion scripts for shells.
 
 use super::{Cli, OK};
 use clap::CommandFactory as _;
@@ -12,6 +12,7 @@ Examples:
   wavesim completions zsh > ~/.zfunc/_wavesim
   wavesim completions fish > ~/.config/fish/completions/wavesim.fish")]
 pub struct CompletionsArgs {
+    /// The shell
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }

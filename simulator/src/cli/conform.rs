@@ -1,4 +1,4 @@
-//! `wavesim conform`: instruction conformance vectors, compared output by output.
+//! `wavesim conform`: runs instruction conformance vectors and compares the results.
 
 use super::{FAILED, OK};
 use anyhow::bail;
@@ -22,31 +22,31 @@ Examples:
   wavesim conform tests/filetests/vectors/rdna4/vop2.jsonl.gz --reference --show 5
 
 Exit code 1 if a record fails. A list of disputed records (--disputed) is a text
-file with their names in blocks fenced by ```disputed and ```: they are counted
-apart, and one that passes is pointed out.")]
+file with their names in blocks fenced by ```disputed and ```. They are counted
+separately, and those that pass are listed.")]
 pub struct ConformArgs {
-    /// Vector files, or folders of them
+    /// Vector files, or folders that contain them
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
-    /// Only records of one architecture; the vectors named rdna3 run as rdna3.5 too
+    /// Run only records of this architecture; records of rdna3 also run as rdna3.5
     #[arg(long, value_parser = parse_arch)]
     pub arch: Option<Arch>,
-    /// Only instructions whose name matches this regular expression
+    /// Run only records of instructions whose name matches this regular expression
     #[arg(long, value_name = "REGEX")]
     pub filter: Option<Regex>,
-    /// Execute with the evaluator in place of the compiled handlers
+    /// Execute with the reference evaluator instead of the compiled handlers
     #[arg(long)]
     pub reference: bool,
-    /// Records known to be wrong, counted apart
+    /// Count the records listed in this file separately, as they are known to be wrong
     #[arg(long, value_name = "FILE")]
     pub disputed: Option<PathBuf>,
-    /// Show what differs, in this many records per instruction
+    /// Show the differences of this many records per instruction
     #[arg(long, default_value_t = 1)]
     pub show: u32,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Threads [default: all processors]
+    /// Host threads [default: all processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
 }
@@ -54,7 +54,7 @@ pub struct ConformArgs {
 fn parse_arch(name: &str) -> Result<Arch, String> {
     Arch::from_name(name).or_else(|| Arch::from_mcpu(name)).ok_or_else(|| {
         let names: Vec<&str> = Arch::ALL.iter().map(|a| a.name()).collect();
-        format!("the architectures are {}", names.join(", "))
+        format!("architectures are {}", names.join(", "))
     })
 }
 
@@ -90,7 +90,7 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         let wanted = [filter.map(|f| format!("--filter '{f}'")), arch.map(|a| format!("--arch {a}"))];
         let wanted: Vec<String> = wanted.into_iter().flatten().collect();
         match read {
-            0 => bail!("there are no records in these files"),
+            0 => bail!("these files contain no records"),
             n => bail!("{} matches none of {n} records", wanted.join(" with ")),
         }
     }
@@ -104,10 +104,10 @@ pub struct Tally {
     families: BTreeMap<String, Counts>,
     failures: Vec<Failure>,
     unsupported: BTreeMap<String, BTreeSet<String>>,
-    /// Records that are held to be wrong, and whether they were met and failed.
+    /// Disputed records, and whether they were run and failed.
     disputed: BTreeMap<String, bool>,
-    /// Of those, the ones that passed.
-    settled: Vec<String>,
+    /// Disputed records that passed.
+    disputed_passed: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl Tally {
                 Outcome::Passed => {
                     counts.passed += 1;
                     if self.disputed.contains_key(&record.id) {
-                        self.settled.push(record.id.clone());
+                        self.disputed_passed.push(record.id.clone());
                     }
                 }
                 Outcome::Unsupported(_) => {
@@ -156,8 +156,8 @@ impl Tally {
                     self.unsupported.entry(record.arch.clone()).or_default().insert(record.op.clone());
                 }
                 Outcome::Failed(diffs) => {
-                    if let Some(met) = self.disputed.get_mut(&record.id) {
-                        *met = true;
+                    if let Some(failed) = self.disputed.get_mut(&record.id) {
+                        *failed = true;
                         continue;
                     }
                     counts.failed += 1;
@@ -180,24 +180,26 @@ impl Tally {
         })
     }
 
-    /// Records that were run, whatever came of them.
+    /// The number of records that were run or unsupported.
     pub fn records(&self) -> u64 {
         let total = self.total();
-        total.passed + total.failed + total.unsupported + self.disputed_met().len() as u64
+        total.passed + total.failed + total.unsupported + self.disputed_failed().len() as u64
     }
 
+    /// The exit code.
     pub fn code(&self) -> u8 {
         if self.failures.is_empty() { OK } else { FAILED }
     }
 
     /// Disputed records that were run and failed, as the list expects.
-    fn disputed_met(&self) -> Vec<&str> {
-        self.disputed.iter().filter(|(_, met)| **met).map(|(id, _)| id.as_str()).collect()
+    fn disputed_failed(&self) -> Vec<&str> {
+        self.disputed.iter().filter(|(_, failed)| **failed).map(|(id, _)| id.as_str()).collect()
     }
 
+    /// Prints the results, with the differences of `show` records per instruction.
     pub fn report(&self, json: bool, show: u32, out: &mut dyn Write) -> anyhow::Result<()> {
         let total = self.total();
-        let disputed = self.disputed_met();
+        let disputed = self.disputed_failed();
         if json {
             let counts =
                 |c: &Counts| json!({"passed": c.passed, "failed": c.failed, "unsupported": c.unsupported});
@@ -212,7 +214,7 @@ impl Tally {
                 "families": families,
                 "failures": failures,
                 "disputed": disputed,
-                "disputed_but_passed": self.settled,
+                "disputed_but_passed": self.disputed_passed,
                 "unsupported_ops": self.unsupported,
             });
             writeln!(out, "{value}")?;
@@ -237,14 +239,14 @@ impl Tally {
         if !self.disputed.is_empty() {
             writeln!(out, "{} disputed", disputed.len())?;
         }
-        if !self.settled.is_empty() {
-            writeln!(out, "disputed, but these pass: {}", self.settled.join(" "))?;
+        if !self.disputed_passed.is_empty() {
+            writeln!(out, "disputed records that pass: {}", self.disputed_passed.join(" "))?;
         }
         Ok(())
     }
 }
 
-/// Every vector file named or below a folder named, sorted within the folder.
+/// The vector files named, and those below folders named, sorted by folder.
 fn vector_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut out = Vec::new();
     for path in paths {

@@ -1,4 +1,4 @@
-//! `wavesim debug`: a kernel under the debugger.
+//! `wavesim debug`: runs the debugger on a terminal, or on a script of commands.
 
 use super::input::InputArgs;
 use super::{FAILED, INTERRUPTED, OK, prompt};
@@ -9,19 +9,19 @@ use wavesim_debug::timeline::Timeline;
 use wavesim_debug::view;
 use wavesim_files as files;
 
-/// Step through a kernel, forward and back; look at and change registers and memory
+/// Debug a kernel: step forward and backward, show and change registers and memory
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct DebugArgs {
     #[command(flatten)]
     pub input: InputArgs,
-    /// Run the commands of a file first
+    /// First run the commands in this file
     #[arg(short = 'x', long, value_name = "FILE")]
     pub commands: Option<PathBuf>,
-    /// Run this command first (may be given again)
+    /// First run this command (repeatable; after those of --commands)
     #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
     pub execute: Vec<String>,
-    /// End after these commands; exit with 1 if one failed
+    /// Exit after these commands, with 1 if one of them failed
     #[arg(long)]
     pub batch: bool,
 }
@@ -33,8 +33,8 @@ Examples:
       -e continue -e 'p v3 as f32'
   wavesim debug vadd/launch.json --target gfx1201 -x session.txt --batch
 
-`help` inside lists the commands; docs/debugging.md walks through five broken
-kernels.";
+In the debugger, `help` lists the commands. docs/debugging.md finds the errors of
+five broken kernels.";
 
 pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let prepared = args.input.prepare(0)?;
@@ -65,7 +65,7 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         prompt::interact(&mut debugger, out)?;
         return Ok(OK);
     }
-    // Commands through a pipe are a script.
+    // Commands from a pipe are a script.
     let text = files::read_text(Path::new("-"))?;
     let (good, _) = prompt::script(&mut debugger, &text, out)?;
     Ok(code(&debugger, good))

@@ -1,4 +1,4 @@
-//! `wavesim disasm`: machine words to text.
+//! `wavesim disasm`: disassembles machine words and code objects.
 
 use super::input::names_object;
 use super::output::emit;
@@ -15,7 +15,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::decode;
 use wavesim_loader::code_object::{self, LoadError};
 
-/// Disassemble machine words or a code object to LLVM's AMDGPU syntax
+/// Disassemble machine words or a code object (LLVM's AMDGPU syntax)
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -24,22 +24,22 @@ Examples:
   wavesim disasm --mcpu gfx1201 kernels.bundle
   echo 0301047e | wavesim disasm --mcpu gfx1100 --hex -")]
 pub struct DisasmArgs {
-    /// Words, a code object, a bundle of code objects, or `-`
+    /// Raw words, a code object, a bundle of code objects, or `-` for standard input
     pub file: PathBuf,
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]
     pub wave: WaveSize,
-    /// The input is text: one instruction a line, its bytes in hex in memory order
+    /// Read text: one instruction per line, its bytes in hexadecimal, in memory order
     #[arg(long)]
     pub hex: bool,
-    /// JSON Lines, one an instruction
+    /// Print JSON Lines, one object per instruction
     #[arg(long)]
     pub json: bool,
-    /// Write each instruction's address
+    /// Print the address of each instruction
     #[arg(long)]
     pub offsets: bool,
-    /// Write each instruction's words
+    /// Print the words of each instruction
     #[arg(long)]
     pub words: bool,
 }
@@ -59,8 +59,8 @@ pub fn run(args: &DisasmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     if bytes.is_empty() {
         bail!("{}: the file is empty", super::input_name(&args.file));
     }
-    if let Some(what) = no_words(&bytes) {
-        bail!("{}: this is {what}; words or a code object belong here", super::input_name(&args.file));
+    if let Some(what) = not_words(&bytes) {
+        bail!("{}: this is {what}; expected raw words or a code object", super::input_name(&args.file));
     }
     let options = Options::new(args.target.arch_or_default()).wave(wave);
     let all = words(&bytes);
@@ -106,7 +106,7 @@ fn hex_lines(
 fn hex_line(line: &str, options: &Options) -> Result<(String, usize), String> {
     let bytes = hex_bytes(line)?;
     if !bytes.len().is_multiple_of(4) || bytes.is_empty() {
-        return Err(format!("{} bytes are no whole words", bytes.len()));
+        return Err(format!("{} bytes are not a multiple of 4", bytes.len()));
     }
     let inst = decode(options.arch, &words(&bytes)).map_err(|e| e.to_string())?;
     let size = inst.size as usize;
@@ -122,11 +122,11 @@ fn hex_bytes(line: &str) -> Result<Vec<u8>, String> {
         match c.to_digit(16) {
             Some(digit) => digits.push(digit as u8),
             None if c.is_whitespace() || c == ',' => {}
-            None => return Err(format!("column {}: `{c}` is no hex digit", at + 1)),
+            None => return Err(format!("column {}: `{c}` is not a hex digit", at + 1)),
         }
     }
     if !digits.len().is_multiple_of(2) {
-        return Err("half a byte: the number of hex digits is odd".to_string());
+        return Err("the number of hex digits is odd".to_string());
     }
     Ok(digits.chunks(2).map(|d| d[0] << 4 | d[1]).collect())
 }
@@ -135,7 +135,7 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
 }
 
-/// The code of a code object, or of the one in a bundle that is asked for, with its symbols as labels. Objects need not be linked.
+/// Disassembles a code object, or the selected one of a bundle, with its symbols as labels. It may be unlinked.
 fn code_object(args: &DisasmArgs, bytes: &[u8], out: &mut dyn Write) -> anyhow::Result<u8> {
     let wish = args.target.wish();
     let bytes = &code_object::open(bytes, &wish)?;
@@ -163,7 +163,7 @@ fn code_object(args: &DisasmArgs, bytes: &[u8], out: &mut dyn Write) -> anyhow::
     Ok(code)
 }
 
-/// 64 if every kernel's descriptor says so, else 32.
+/// The wave size: 64 if every kernel descriptor has it, else 32.
 fn wave_of(file: &object::File) -> u32 {
     let descriptors = file.dynamic_symbols().chain(file.symbols());
     let descriptors = descriptors.filter(|s| s.name().is_ok_and(|n| n.ends_with(".kd")));
@@ -177,8 +177,8 @@ fn wave_of(file: &object::File) -> u32 {
     if !waves.is_empty() && waves.iter().all(|w| *w == 64) { 64 } else { 32 }
 }
 
-/// What a file is that cannot be words: of a known format, or text.
-fn no_words(bytes: &[u8]) -> Option<String> {
+/// Recognises files that are not raw words: text, or a known format. Returns what the file is.
+fn not_words(bytes: &[u8]) -> Option<String> {
     let printable = |b: &u8| b.is_ascii_graphic() || b.is_ascii_whitespace();
     if !bytes.is_empty() && bytes.iter().all(printable) {
         return Some("text (`wavesim asm` assembles, --hex reads hex digits)".to_string());
@@ -186,7 +186,7 @@ fn no_words(bytes: &[u8]) -> Option<String> {
     code_object::foreign(bytes)
 }
 
-/// Every instruction of `bytes`, which lie at `base`. Words that are none are data.
+/// Prints every instruction of `bytes`, which start at address `base`. Words that do not decode are data.
 fn listing(
     args: &DisasmArgs,
     options: &Options,

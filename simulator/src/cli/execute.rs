@@ -1,4 +1,4 @@
-//! What `run` and `launch` share: how to execute, and how results are told.
+//! What `run` and `launch` share: how a kernel is executed, and how its results are reported.
 
 use super::observe::{self, ObserveArgs};
 use super::output::emit;
@@ -15,28 +15,28 @@ use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::overrides::{OverrideError, Overrides};
 use wavesim_machine::fault::{Fault, FaultKind};
 
-/// How to execute, and what to do with the outputs
+/// How a kernel is executed, and what is done with its outputs
 #[derive(Debug, Clone, clap::Args)]
 pub struct Execution {
     /// Stop with a fault after this many wave-instructions
     #[arg(long, value_name = "N", default_value_t = 10_000_000_000)]
     pub max_instructions: u64,
-    /// Order of a workgroup's waves: round-robin, reverse or random:SEED
+    /// Order of the waves of a workgroup: round-robin, reverse or random:SEED
     #[arg(long, value_name = "ORDER", default_value = "round-robin", value_parser = parse_schedule)]
     pub schedule: Schedule,
     /// Host threads that run workgroups
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: u16,
-    /// Pseudocode whose instructions replace the built-in ones in this run (slow: they are interpreted)
+    /// Replace the semantics of the instructions that this file defines (slow: they are interpreted)
     #[arg(long, value_name = "FILE.pcode")]
     pub semantics: Option<PathBuf>,
     /// Print every element of long arrays
     #[arg(long)]
     pub full: bool,
-    /// One JSON object on standard output
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Show no progress
+    /// Show no progress bar
     #[arg(long, short = 'q')]
     pub quiet: bool,
     /// Write each output to DIR/NAME.npy
@@ -46,16 +46,20 @@ pub struct Execution {
     pub observe: ObserveArgs,
 }
 
+/// Parses `--schedule`.
 pub fn parse_schedule(text: &str) -> Result<Schedule, String> {
     match text.split_once(':') {
         None if text == "round-robin" => return Ok(Schedule::RoundRobin),
         None if text == "reverse" => return Ok(Schedule::Reverse),
         Some(("random", seed)) => {
-            return seed.parse().map(Schedule::Random).map_err(|_| format!("`{seed}` is no seed"));
+            return seed
+                .parse()
+                .map(Schedule::Random)
+                .map_err(|_| format!("the seed `{seed}` is not a number"));
         }
         _ => {}
     }
-    Err("the orders are round-robin, reverse and random:SEED".to_string())
+    Err("orders are round-robin, reverse and random:SEED".to_string())
 }
 
 /// A finished run.
@@ -64,15 +68,15 @@ pub struct Finished {
     pub seconds: f64,
 }
 
-/// What a run came to.
+/// How a run ended.
 pub struct Ended {
     pub result: Result<Finished, Box<Fault>>,
-    /// What `--stats` counted, for machine output.
+    /// The counts of `--stats`, for JSON output.
     statistics: Option<Value>,
 }
 
 impl Execution {
-    /// Puts a user's pseudocode in the place of the compiled meanings.
+    /// Replaces compiled semantics by those of a pseudocode file.
     fn replace_semantics(&self, path: &Path, prepared: &mut Prepared) -> anyhow::Result<()> {
         let text = wavesim_files::read_text(path)?;
         let (overrides, warnings) = Overrides::parse(path.display().to_string(), text)
@@ -83,20 +87,20 @@ impl Execution {
         let program = &mut prepared.program;
         let names: Vec<&str> = overrides.names(program.arch).collect();
         if names.is_empty() {
-            bail!("{}: it replaces no instruction of {}", path.display(), program.arch.name());
+            bail!("{}: this file defines no instruction of {}", path.display(), program.arch.name());
         }
         if !program.mnemonics().any(|mnemonic| names.contains(&mnemonic)) {
             let names = names.join(", ").to_lowercase();
-            emit(format!("note: the kernel has no instruction that {} replaces ({names})", path.display()));
+            emit(format!("note: the kernel uses no instruction that {} defines ({names})", path.display()));
         }
         program.replace_semantics(Arc::new(overrides));
         Ok(())
     }
 
-    /// Runs the kernel. The error is bad input (a wrong pseudocode file).
+    /// Runs the kernel. An error means bad input, such as a wrong pseudocode file.
     pub fn run(&self, prepared: &mut Prepared, out: &mut dyn Write) -> anyhow::Result<Ended> {
         if self.json && self.observe.trace.as_ref().is_some_and(|p| p.as_os_str() == "-") {
-            bail!("--json and --trace - both write to standard output: give the trace a file");
+            bail!("--json and --trace - both write to standard output; write the trace to a file");
         }
         if let Some(path) = &self.semantics {
             self.replace_semantics(path, prepared)?;
@@ -104,7 +108,7 @@ impl Execution {
         let mut dispatch = prepared.dispatch(self.max_instructions);
         dispatch.schedule = self.schedule;
         dispatch.threads = self.threads as usize;
-        // A launch that no device takes is bad input, not a fault of the kernel.
+        // A launch that no device accepts is bad input, not a fault of the kernel.
         dispatch.check()?;
         self.observe.check(&dispatch)?;
         let started = std::time::Instant::now();
@@ -118,7 +122,8 @@ impl Execution {
         Ok(Ended { result, statistics: observed.statistics })
     }
 
-    /// Tells what a run came to: outputs or the fault, as text or JSON; writes the output files. `check`: what was compared.
+    /// Reports how a run ended: outputs or the fault, as text or JSON. Writes the output files. `check`: the
+    /// differences from the expected outputs, if they were compared.
     pub fn report(
         &self,
         prepared: &Prepared,
@@ -186,7 +191,7 @@ fn success_json(outputs: &[(&str, Array)], finished: &Finished) -> Value {
     })
 }
 
-/// The fault as machine output has it; addresses in hex.
+/// A fault as JSON; addresses are in hexadecimal.
 pub fn fault_json(fault: &Fault) -> Value {
     json!({
         "kind": fault.kind.name(),

@@ -1,11 +1,12 @@
-//! Opening kernels: one way for every command that takes one. What a file is, is told by its content and its name: a launch description
-//! (`.json`), a code object (ELF), an assembly file (`.s`), or else a text kernel.
+//! Opening kernels, for every command that takes one.
+//!
+//! Content and name decide what a file is: a launch description (`.json`), a code object (ELF or a bundle), an assembly
+//! file (`.s`), an assembly program of an architecture with its own assembler (`.as`), else a text kernel.
 
 use super::Diagnostics;
 use super::execute::parse_schedule;
 use super::target::{Target, WaveSize, parse_mcpu};
 use anyhow::{Context as _, bail};
-use isa_spec::source::SourceMap;
 use std::path::{Path, PathBuf};
 use wavesim_asm::program::LineError;
 use wavesim_asm::{self as asm, error::suggest};
@@ -19,20 +20,21 @@ use wavesim_loader::launch::{self, Loaded, Wanted};
 use wavesim_loader::plain;
 use wavesim_loader::prepared::{Prepared, Source};
 use wavesim_loader::request::{self, Request};
+use wavesim_loader::text_kernel;
 use wavesim_machine::memory::Memory;
 use wavesim_text::constant::Constants;
-use wavesim_text::{self as text, Options};
+use wavesim_text::Options;
 
 /// What `check`, `debug` and `tui` run
 #[derive(Debug, Clone, clap::Args)]
 pub struct InputArgs {
     /// A text kernel, an assembly file (`.s`), a code object, or a launch description (`.json`)
     pub file: PathBuf,
-    /// Assembly programs: the first contents of memory (`address: value` lines, or a `.bin` of little-endian words)
+    /// Assembly programs: initial memory (`address: value` lines, or little-endian words in a `.bin` file)
     pub data: Option<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// Order of a workgroup's waves: round-robin, reverse or random:SEED
+    /// Order of the waves of a workgroup: round-robin, reverse or random:SEED
     #[arg(long, value_name = "ORDER", default_value = "round-robin", value_parser = parse_schedule)]
     pub schedule: Schedule,
     /// Stop with a fault after this many wave-instructions
@@ -41,12 +43,12 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
-    /// Loads the kernel with `guard` bytes free between its arguments.
+    /// Loads the kernel, with `guard` unused bytes between its arguments.
     pub fn prepare(&self, guard: u64) -> anyhow::Result<Prepared> {
         self.kernel.prepare(&self.file, self.data.as_deref(), guard)
     }
 
-    /// A launch that no device takes is bad input.
+    /// The launch. One that no device accepts is an error.
     pub fn dispatch<'p>(&self, prepared: &'p Prepared) -> anyhow::Result<Dispatch<'p>> {
         let dispatch = Dispatch { schedule: self.schedule, ..prepared.dispatch(self.max_instructions) };
         dispatch.check()?;
@@ -54,24 +56,24 @@ impl InputArgs {
     }
 }
 
-/// What the command line says of a kernel, whatever its file is
+/// Options of a kernel, whatever the kind of its file
 #[derive(Debug, Clone, clap::Args)]
 pub struct KernelArgs {
     #[command(flatten)]
     pub machine: Target,
     #[command(flatten)]
     pub wave: WaveSize,
-    /// Give a value to a name that the kernel uses
+    /// Define a constant that the kernel uses
     #[arg(short = 'D', value_name = "NAME=VALUE")]
     pub define: Vec<String>,
     /// Seed of `rand()`
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Megabytes of global memory: 32 for a text kernel, 1024 for others, unless given
+    /// Megabytes of global memory [default: 32 for text kernels, 1024 for others]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub global_memsize: Option<u64>,
-    /// Key of a launch description's `code` (gfx1201, gfx1100.w64), by default the first that fits --arch and --wave; of a bundle, the
-    /// processor
+    /// Select the code of a launch description (gfx1201, gfx1100.w64) or the processor of a bundle [default: the first
+    /// that fits --arch and --wave]
     #[arg(long, conflicts_with_all = ["arch", "mcpu", "wave"])]
     pub target: Option<String>,
     #[command(flatten)]
@@ -80,15 +82,17 @@ pub struct KernelArgs {
     pub call: CallArgs,
 }
 
-/// What the input's text may name
+/// Which files the input may name
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct FileArgs {
-    /// Files that the input names (`.include`, `.incbin`, `file()`, `npy()`, launch descriptions) must lie below DIR, links resolved
+    /// Only open files below DIR, links resolved, where the input names files (`.include`, `.incbin`, `file()`, `npy()`,
+    /// launch descriptions)
     #[arg(long, value_name = "DIR")]
     pub files_below: Option<PathBuf>,
 }
 
 impl FileArgs {
+    /// The files that may be opened.
     pub fn access(&self) -> Result<Files, FileError> {
         self.files_below.as_deref().map_or(Ok(Files::anywhere()), Files::below)
     }
@@ -98,32 +102,32 @@ impl FileArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Code objects and assembly files")]
 pub struct CallArgs {
-    /// The kernel, where there are several
+    /// Name of the kernel, if the file has several
     #[arg(long)]
     pub kernel: Option<String>,
-    /// Workgroups, X[,Y[,Z]]
-    #[arg(long, value_parser = parse_dimensions)]
+    /// Workgroups in the grid
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_dimensions)]
     pub grid: Option<Dimensions>,
-    /// Work-items of a workgroup, X[,Y[,Z]]
-    #[arg(long, value_parser = parse_dimensions)]
+    /// Work-items in a workgroup
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_dimensions)]
     pub block: Option<Dimensions>,
-    /// An argument of the kernel, in order
+    /// Next argument of the kernel (repeatable; see below)
     #[arg(long = "arg", value_name = "SPEC")]
     pub args: Vec<String>,
-    /// Where an assembly file's `.include` looks, after the file's own folder (may be given again)
+    /// Folder that `.include` searches after the folder of the file (repeatable)
     #[arg(short = 'I', value_name = "DIR")]
     pub include: Vec<PathBuf>,
 }
 
-/// How `--arg` is written; part of the help of commands that have it.
+/// The syntax of `--arg`; part of the help of commands that have it.
 pub const ARG_HELP: &str = "\
-A --arg is [NAME:]SPEC with SPEC one of
-  f32[16,4]=arange(64)   a buffer, initialised as in a text kernel's header
+--arg takes [NAME:]SPEC, where SPEC is one of
+  f32[16,4]=arange(64)   a buffer, initialised as in the header of a text kernel
                          (zeros without =)
-  file:x.npy             a buffer from a file
-  i32=-1, 2.5, 1000      a scalar, by value; without a type, in the parameter's
-                         size (4 bytes in files without metadata)
-  local:4096             so many bytes of LDS";
+  file:x.npy             a buffer with the contents of a file
+  i32=-1, 2.5, 1000      a scalar; without a type it has the size of the
+                         parameter (4 bytes in files without metadata)
+  local:4096             a number of bytes of LDS";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dimensions(pub [u32; 3]);
@@ -132,16 +136,16 @@ fn parse_dimensions(text: &str) -> Result<Dimensions, String> {
     let mut out = [1; 3];
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > 3 {
-        return Err("there are three dimensions: X,Y,Z".to_string());
+        return Err("there are only three dimensions: X,Y,Z".to_string());
     }
     for (slot, part) in out.iter_mut().zip(parts) {
         let value = part.trim().parse().ok().filter(|v| *v > 0);
-        *slot = value.ok_or_else(|| format!("`{part}` is no positive number"))?;
+        *slot = value.ok_or_else(|| format!("`{part}` is not a positive number"))?;
     }
     Ok(Dimensions(out))
 }
 
-/// What a file holds.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Text,
@@ -155,7 +159,7 @@ pub fn is_description(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "json")
 }
 
-/// Whether a path has a name of code objects and bundles.
+/// Whether a path has an extension of code objects or bundles.
 pub fn names_object(path: &Path) -> bool {
     let extension = path.extension().and_then(|e| e.to_str());
     matches!(extension, Some("co" | "o" | "so" | "hsaco" | "bundle" | "hipfb"))
@@ -169,15 +173,15 @@ fn form(path: &Path, bytes: &[u8]) -> Form {
         Some("json") => Form::Description,
         Some("s" | "S" | "asm") => Form::Assembly,
         _ if names_object(path) => Form::Object,
-        // Without a name: only assembly describes kernels so.
+        // Standard input and files without an extension: only assembly has this directive.
         None if bytes.windows(14).any(|w| w == b".amdhsa_kernel") => Form::Assembly,
         _ => Form::Text,
     }
 }
 
 impl KernelArgs {
-    /// Opens a kernel and makes it ready, with `guard` bytes free between its arguments. `data`: first contents of memory, for programs
-    /// of machines of their own.
+    /// Opens a kernel and prepares it to run, with `guard` unused bytes between its arguments. `data`: initial memory, for
+    /// assembly programs.
     pub fn prepare(&self, path: &Path, data: Option<&Path>, guard: u64) -> anyhow::Result<Prepared> {
         if is_description(path) {
             return Ok(self.description(path, guard)?.prepared);
@@ -186,7 +190,7 @@ impl KernelArgs {
         let name = super::input_name(path);
         let form = form(path, &bytes);
         if self.target.is_some() && form != Form::Object {
-            bail!("--target names a launch description's code, or a bundle's; {name} is neither");
+            bail!("--target is for launch descriptions and bundles; {name} is neither");
         }
         if form == Form::Object {
             self.no_definitions("a code object")?;
@@ -196,7 +200,7 @@ impl KernelArgs {
         let extension = path.extension().and_then(|e| e.to_str());
         let arch = self.machine.arch().or_else(|| Arch::from_extension(extension?));
         if let Some((arch, machine)) = arch.and_then(|arch| Some((arch, arch.machine()?))) {
-            self.no_call("an assembly program says this itself")?;
+            self.no_call("an assembly program defines its own launch")?;
             self.no_definitions("an assembly program")?;
             return self.program(arch, machine, Source { name, text }, data);
         }
@@ -209,9 +213,9 @@ impl KernelArgs {
         }
     }
 
-    /// Loads a launch description, which brings its expected outputs along.
+    /// Loads a launch description with its expected outputs.
     pub fn description(&self, path: &Path, guard: u64) -> anyhow::Result<Loaded> {
-        self.no_call("a launch description says this itself")?;
+        self.no_call("a launch description defines its own launch")?;
         self.no_definitions("a launch description")?;
         let processor = self.machine.mcpu_name();
         let wanted = Wanted {
@@ -229,7 +233,7 @@ impl KernelArgs {
     fn no_call(&self, why: &str) -> anyhow::Result<()> {
         let call = &self.call;
         if call.kernel.is_some() || call.grid.is_some() || call.block.is_some() || !call.args.is_empty() {
-            bail!("--kernel, --grid, --block and --arg go with a code object or an assembly file: {why}");
+            bail!("--kernel, --grid, --block and --arg are for code objects and assembly files; {why}");
         }
         Ok(())
     }
@@ -237,7 +241,7 @@ impl KernelArgs {
     fn no_definitions(&self, what: &str) -> anyhow::Result<()> {
         match self.define.is_empty() {
             true => Ok(()),
-            false => bail!("-D gives names their values in text kernels and assembly files, not in {what}"),
+            false => bail!("-D is for text kernels and assembly files, not for {what}"),
         }
     }
 
@@ -250,7 +254,7 @@ impl KernelArgs {
     }
 
     fn text(&self, path: &Path, name: String, text: String, guard: u64) -> anyhow::Result<Prepared> {
-        self.no_call("a text kernel says this in its header")?;
+        self.no_call("a text kernel defines its launch in its header")?;
         let options = Options {
             constants: self.constants()?,
             arch: self.machine.arch(),
@@ -260,24 +264,21 @@ impl KernelArgs {
             files: self.files.access()?,
             global_bytes: self.global_bytes(32),
         };
-        let mut sources = SourceMap::default();
-        let file = sources.add(name.as_str(), text.as_str());
-        let kernel = match text::parse(&sources, file, &options) {
-            Ok(kernel) => kernel,
-            Err(diagnostics) => bail!(Diagnostics(text::render(&sources, &diagnostics))),
+        let prepared = match text_kernel::prepare(&name, &text, &options, guard) {
+            Ok(prepared) => prepared,
+            Err(text_kernel::LoadError::Text(diagnostics)) => bail!(Diagnostics(diagnostics)),
+            Err(e) => return Err(anyhow::Error::new(e).context(name)),
         };
         for definition in &self.define {
             let constant = definition.split('=').next().unwrap_or_default().trim();
             if !mentions(&text, constant) {
-                bail!("-D {definition}: {name} has no `{constant}`{}", similar(&text, constant));
+                bail!("-D {definition}: `{constant}` does not occur in {name}{}", similar(&text, constant));
             }
         }
-        let memory = Memory::with_guard(options.global_bytes, guard)?;
-        let source = Source { name: name.clone(), text };
-        wavesim_loader::text_kernel::load(kernel, source, memory).with_context(|| name)
+        Ok(prepared)
     }
 
-    /// A program of a machine of its own, with its data.
+    /// An assembly program of an architecture with its own assembler, with its data.
     fn program(
         &self,
         arch: Arch,
@@ -300,7 +301,9 @@ impl KernelArgs {
                 words = plain::raw_data(&bytes);
             } else {
                 let text = String::from_utf8(bytes).map_err(|_| {
-                    anyhow::anyhow!("{name}: not text (UTF-8); raw words have names that end in .bin")
+                    anyhow::anyhow!(
+                        "{name}: not text (UTF-8); the name of a file of raw words must end in .bin"
+                    )
                 })?;
                 words = match plain::data(&text) {
                     Ok(words) => words,
@@ -312,15 +315,16 @@ impl KernelArgs {
         plain::prepare(unit, arch, machine, source, &words, self.global_bytes(32)).with_context(|| name)
     }
 
-    /// How assembly files are read.
+    /// The options with which assembly files are read.
     pub fn reading(&self, path: &Path) -> anyhow::Result<Reading> {
         let constants = self.constants()?;
         let mut defines = Vec::new();
         for definition in &self.define {
             let name = definition.split('=').next().unwrap_or_default().trim();
             let value = constants.get(name).and_then(|n| n.as_int()).and_then(|v| i64::try_from(v).ok());
-            let value =
-                value.with_context(|| format!("-D {definition}: an assembler's symbols are integers"))?;
+            let value = value.with_context(|| {
+                format!("-D {definition}: in assembly files the value must be an integer")
+            })?;
             defines.push((name.to_string(), value));
         }
         Ok(Reading {
@@ -342,7 +346,7 @@ impl KernelArgs {
         Ok(prepared)
     }
 
-    /// A code object's kernel with the command line's arguments.
+    /// A kernel of a code object with the arguments of the command line.
     fn object(&self, file: &[u8], guard: u64) -> anyhow::Result<Prepared> {
         let wish = match &self.target {
             Some(name) => {
@@ -357,8 +361,8 @@ impl KernelArgs {
         let kernel = match (&call.kernel, &names[..]) {
             (Some(name), _) => name,
             (None, [only]) => only,
-            (None, []) => bail!("no kernel in this code object"),
-            (None, many) => bail!("--kernel is needed: there are {}", many.join(", ")),
+            (None, []) => bail!("this code object has no kernel"),
+            (None, many) => bail!("select a kernel with --kernel: {}", many.join(", ")),
         };
         let kernel = code_object::load(bytes, kernel)?;
         if wish.arch.is_some_and(|a| a != kernel.arch) {
@@ -373,7 +377,7 @@ impl KernelArgs {
             list.push(request::argument(text, index, &options)?);
         }
         for (index, (entry, parameter)) in list.iter_mut().zip(kernel.explicit()).enumerate() {
-            // A name that nobody gave is the parameter's own.
+            // Arguments without a name get the name of the parameter.
             if let Some(name) = parameter.name.as_ref().filter(|_| entry.0 == format!("arg{index}")) {
                 entry.0 = name.clone();
             }
@@ -383,18 +387,18 @@ impl KernelArgs {
         let shape = block.unwrap_or([1; 3]);
         let request = Request { grid, block: shape, dynamic_lds: 0, args: list, outputs: named };
         let prepared = request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?;
-        // What is wrong with the arguments comes first.
+        // Errors of the arguments are reported before these.
         if call.grid.is_none() {
-            bail!("--grid X[,Y[,Z]] is needed: how many workgroups");
+            bail!("--grid X[,Y[,Z]] is missing: the number of workgroups");
         }
         if block.is_none() {
-            bail!("--block X[,Y[,Z]] is needed: how many work-items a workgroup has");
+            bail!("--block X[,Y[,Z]] is missing: the work-items in a workgroup");
         }
         Ok(prepared)
     }
 }
 
-/// The words of a text that may be names.
+/// The words of a text that can be names.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
 }
@@ -403,13 +407,13 @@ fn mentions(text: &str, name: &str) -> bool {
     words(text).any(|w| w == name)
 }
 
-/// A suggestion for a name that a text has not.
+/// A suggestion for a name that does not occur in a text.
 fn similar(text: &str, name: &str) -> String {
     let likely = words(text).filter(|w| w.len() > 1 && w.starts_with(|c: char| !c.is_ascii_digit()));
     suggest(name, likely).map_or(String::new(), |hint| format!("; {hint}"))
 }
 
-/// Where files are looked for that a file includes.
+/// The folders that includes of a file search.
 pub fn folders(path: &Path, more: &[PathBuf]) -> Vec<PathBuf> {
     path.parent().map(Path::to_path_buf).into_iter().chain(more.iter().cloned()).collect()
 }

@@ -1,4 +1,4 @@
-//! `wavesim launch`: compiled kernels, run as a launch description or the command line says.
+//! `wavesim launch`: runs compiled kernels, by launch descriptions or with arguments on the command line.
 
 use super::OK;
 use super::execute::Execution;
@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Run compiled kernels: launch.json descriptions, or a code object with its arguments
+/// Run compiled kernels: launch descriptions (launch.json), or a code object with arguments
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = format!("\
 Examples:
@@ -18,12 +18,12 @@ Examples:
 
 {ARG_HELP}"))]
 pub struct LaunchArgs {
-    /// launch.json files, code objects or assembly files
+    /// Launch descriptions (`.json`), code objects or assembly files
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// Compare with the expected outputs; exit with 1 where they differ
+    /// Compare the outputs with those expected by the description; exit with 1 if they differ
     #[arg(long)]
     pub check: bool,
     #[command(flatten)]
@@ -69,7 +69,7 @@ fn description(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::R
 
 fn other(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
     if args.check {
-        bail!("--check needs a launch description: a code object says nothing of its outputs");
+        bail!("--check needs a launch description, which has the expected outputs");
     }
     let mut prepared = args.kernel.prepare(file, None, 0)?;
     let ended = args.execution.run(&mut prepared, out)?;

@@ -1,28 +1,31 @@
-//! The command line: one file a subcommand, each with its arguments and a `run` that gives the exit code.
+//! The command line. Each subcommand has a file with its arguments and a `run` function that returns the exit code.
 //!
-//! [`main`] parses, dispatches, and turns errors into the exit codes that scripts rely on: 0 success, 1 the thing
-//! examined failed, 2 bad usage or input.
+//! [`main`] parses, dispatches, and maps errors to exit codes: 0 success, 1 the thing examined failed, 2 bad usage
+//! or bad input, 130 interrupted. Shared by several subcommands: [`input`] (opening kernels), [`execute`] (running
+//! them), [`observe`] (traces and statistics), [`target`] (architectures), [`output`] (standard output and error).
+//!
+//! Simulation is not done here: every subcommand calls the library crates.
 
-pub mod asm;
-pub mod bench;
-pub mod check;
-pub mod completions;
-pub mod conform;
-pub mod debug;
-pub mod disasm;
-pub mod execute;
-pub mod input;
-pub mod isa;
-pub mod launch;
-pub mod observe;
-pub mod output;
-pub mod pcode;
-pub mod progress;
-pub mod prompt;
-pub mod run;
-pub mod target;
-pub mod tui;
-pub mod words;
+mod asm;
+mod bench;
+mod check;
+mod completions;
+mod conform;
+mod debug;
+mod disasm;
+mod execute;
+mod input;
+mod isa;
+mod launch;
+mod observe;
+mod output;
+mod pcode;
+mod progress;
+mod prompt;
+mod run;
+mod target;
+mod tui;
+mod words;
 
 use clap::{Parser, Subcommand};
 use output::emit;
@@ -35,7 +38,7 @@ pub const OK: u8 = 0;
 pub const FAILED: u8 = 1;
 /// Bad usage or bad input.
 pub const BAD_INPUT: u8 = 2;
-/// Ended by Ctrl-C, as shells have it.
+/// Ended by Ctrl-C: 128 + SIGINT, as in shells.
 pub const INTERRUPTED: u8 = 130;
 
 /// Functional simulator for AMD RDNA 3, 3.5 and 4 GPUs
@@ -54,7 +57,7 @@ Examples:
   wavesim completions bash > ~/.local/share/bash-completion/completions/wavesim
 
 Exit codes: 0 success; 1 the kernel faulted, outputs differ, vectors failed, or
-there are findings; 2 bad usage or input; 130 interrupted.";
+there are findings; 2 bad usage or bad input; 130 interrupted.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -65,7 +68,7 @@ pub enum Command {
     Tui(tui::TuiArgs),
     Asm(asm::AsmArgs),
     Disasm(disasm::DisasmArgs),
-    /// What the ISA description and the pseudocode say about instructions
+    /// Show what the ISA description and the pseudocode define
     Isa(isa::IsaArgs),
     Pcode(pcode::PcodeArgs),
     Conform(conform::ConformArgs),
@@ -73,7 +76,7 @@ pub enum Command {
     Completions(completions::CompletionsArgs),
 }
 
-/// The process's whole run.
+/// The `wavesim` command: parses the arguments, runs the subcommand, and returns the exit code.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     progress::exit_on_interrupt();
@@ -83,15 +86,15 @@ pub fn main() -> ExitCode {
     let code = result.and_then(|code| flushed.map(|()| code));
     ExitCode::from(code.unwrap_or_else(|e| {
         match e.downcast_ref::<Diagnostics>() {
-            Some(shown) => emit(shown),
-            None => emit(format!("error: {}", whole(&e))),
+            Some(diagnostics) => emit(diagnostics),
+            None => emit(format!("error: {}", with_causes(&e))),
         }
         BAD_INPUT
     }))
 }
 
-/// An error with its causes. Neither a cause that the message before it gives already, nor a name in front twice.
-fn whole(error: &anyhow::Error) -> String {
+/// An error with its causes, without causes or prefixes that the preceding message already contains.
+fn with_causes(error: &anyhow::Error) -> String {
     let mut out: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
         match out.last_mut() {
@@ -103,12 +106,12 @@ fn whole(error: &anyhow::Error) -> String {
     out.join(": ")
 }
 
-/// Bad input, described in full: each message has its place, and says itself that it is an error.
+/// Rendered diagnostics of bad input: each has a position and begins with `error:`.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Diagnostics(pub String);
 
-/// One command, its results to `out`, its messages to stderr. An error is bad usage or input.
+/// Runs a command. Results go to `out`, messages to standard error. An error means bad usage or bad input.
 pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
     match command {
         Command::Run(args) => run::run(args, out),
@@ -126,7 +129,7 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
 }
 
-/// As messages name an input.
+/// The name of an input in messages.
 pub fn input_name(path: &std::path::Path) -> String {
     if path.as_os_str() == "-" { "<stdin>".to_string() } else { path.display().to_string() }
 }
@@ -136,10 +139,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_said_twice() {
+    fn causes_are_not_repeated() {
         let inner = || anyhow::Error::new(std::io::Error::other("denied"));
-        assert_eq!(whole(&inner().context("a.json: denied")), "a.json: denied");
-        assert_eq!(whole(&inner().context("a.json: denied").context("a.json")), "a.json: denied");
-        assert_eq!(whole(&inner().context("code x").context("in a.json")), "in a.json: code x: denied");
+        assert_eq!(with_causes(&inner().context("a.json: denied")), "a.json: denied");
+        assert_eq!(with_causes(&inner().context("a.json: denied").context("a.json")), "a.json: denied");
+        assert_eq!(with_causes(&inner().context("code x").context("in a.json")), "in a.json: code x: denied");
     }
 }

@@ -1,4 +1,4 @@
-//! `--trace`, `--stats`, `--profile-lines`: what `run` and `launch` tell of an execution beside its outputs.
+//! `--trace`, `--stats`, `--profile-lines`: what `run` and `launch` report about an execution besides its outputs.
 
 use super::output;
 use anyhow::{Context as _, bail};
@@ -18,17 +18,17 @@ use wavesim_inspect::trace::stats::Stats;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::Fault;
 
-/// Flags of commands that run a kernel
+/// Reports about an execution
 #[derive(Debug, Default, Clone, clap::Args)]
 #[command(next_help_heading = "Observation")]
 pub struct ObserveArgs {
-    /// Write one line of JSON for each executed instruction to FILE (`-`: standard output)
+    /// Write one line of JSON per executed instruction to FILE (`-`: standard output)
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// `jsonl`, or `chrome`: a timeline that ui.perfetto.dev opens
+    /// Format of the trace: `jsonl`, or `chrome` (a timeline for ui.perfetto.dev)
     #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "chrome"])]
     pub trace_format: String,
-    /// Trace only this wave (index in its workgroup; may be given again)
+    /// Trace only this wave (its index in the workgroup; repeatable)
     #[arg(long, requires = "trace", value_name = "N")]
     pub trace_wave: Vec<u32>,
     /// Trace only this workgroup
@@ -37,20 +37,21 @@ pub struct ObserveArgs {
     /// Trace only instructions at these byte offsets (hexadecimal, both ends included)
     #[arg(long, requires = "trace", value_name = "FIRST..LAST", value_parser = parse_pcs)]
     pub trace_pc: Option<(u64, u64)>,
-    /// Print counts by class and opcode, lane utilisation, divergence, memory traffic, bank conflicts
+    /// Print instruction counts by class and opcode, lane utilisation, divergence, memory traffic and bank conflicts
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "table", value_parser = ["table", "json"])]
     pub stats: Option<String>,
-    /// Print the program with how often each line ran
+    /// Print the program with the number of executions of each line
     #[arg(long)]
     pub profile_lines: bool,
 }
 
 impl ObserveArgs {
+    /// Whether anything is to be observed.
     pub fn any(&self) -> bool {
         self.trace.is_some() || self.stats.is_some() || self.profile_lines
     }
 
-    /// Refuses filters that nothing of the dispatch passes.
+    /// Rejects filters that nothing in the dispatch passes.
     pub fn check(&self, dispatch: &Dispatch<'_>) -> anyhow::Result<()> {
         let waves = dispatch.waves();
         if let Some(wave) = self.trace_wave.iter().find(|w| **w >= waves) {
@@ -64,7 +65,7 @@ impl ObserveArgs {
         if let Some((first, last)) = self.trace_pc
             && !dispatch.program.pcs.iter().any(|pc| (first..=last).contains(pc))
         {
-            bail!("--trace-pc {first:x}..{last:x}: no instruction begins there");
+            bail!("--trace-pc {first:x}..{last:x}: there is no instruction at these offsets");
         }
         Ok(())
     }
@@ -77,12 +78,12 @@ impl ObserveArgs {
 /// A run, observed.
 pub struct Observed {
     pub result: Result<RunStats, Box<Fault>>,
-    /// What `--stats` counted, where it is to be part of machine output.
+    /// The counts of `--stats`, if they belong into JSON output.
     pub statistics: Option<Value>,
 }
 
-/// Runs the dispatch, observed where the flags or the kernel's `print` directives want it. Listings and figures go to `out`, after a
-/// fault too; beside machine output (`quiet`) what is text goes to standard error. The error is that of writing.
+/// Runs the dispatch, under observers if options or `print` directives of the kernel need them. Listings and statistics go
+/// to `out`, also after a fault; with JSON output (`quiet`), text goes to standard error. An error is one of writing.
 pub fn run(
     args: &ObserveArgs,
     prepared: &Prepared,
@@ -160,7 +161,7 @@ fn observed(
     Ok(Observed { result: result.map(|()| run_stats), statistics })
 }
 
-/// The command's output, for several that write to it by turns.
+/// The command's output, shared by several writers.
 struct Shared<'a, 'w, 'o>(&'a RefCell<&'w mut (dyn Write + 'o)>);
 
 impl Write for Shared<'_, '_, '_> {
@@ -176,7 +177,7 @@ impl Write for Shared<'_, '_, '_> {
 fn parse_pcs(text: &str) -> Result<(u64, u64), String> {
     let hex = |t: &str| {
         let t = t.trim().trim_start_matches("0x");
-        u64::from_str_radix(t, 16).map_err(|_| format!("`{t}` is no hexadecimal offset"))
+        u64::from_str_radix(t, 16).map_err(|_| format!("`{t}` is not a hexadecimal offset"))
     };
     match text.split_once("..") {
         Some((first, last)) => Ok((hex(first)?, hex(last)?)),

@@ -1,14 +1,15 @@
-//! Standard output and standard error as commands see them.
+//! Standard output and standard error of commands.
 //!
-//! - What a foreign file brings along (names, text) cannot control the terminal: control characters come out as `\u001b`, which is also
+//! - Names and text from foreign files cannot control the terminal: control characters are written as `\u001b`, which is
 //!   the same character in JSON.
-//! - A reader that has gone away (`| head`) ends nothing: the rest is dropped, and the exit code is the command's.
+//! - If the reader of standard output closes it (`| head`), the rest of the output is dropped, and the exit code stays that
+//!   of the command.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether standard output's reader has gone away.
+/// Whether the reader has closed standard output.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 fn closed() -> bool {
@@ -17,7 +18,7 @@ fn closed() -> bool {
 
 /// Standard output.
 pub fn stdout() -> impl Write {
-    io::BufWriter::new(Clean::new(Out(io::stdout().lock())))
+    io::BufWriter::new(Escaped::new(Out(io::stdout().lock())))
 }
 
 struct Out(io::StdoutLock<'static>);
@@ -52,7 +53,7 @@ impl Write for Out {
     }
 }
 
-/// A message on standard error, with a line break at its end. If nobody can read it, that is no reason to fail.
+/// Writes a message to standard error, with a line break at its end. Failures are ignored.
 pub fn emit(message: impl Display) {
     let mut text = message.to_string();
     if !text.is_empty() && !text.ends_with('\n') {
@@ -61,9 +62,9 @@ pub fn emit(message: impl Display) {
     let _ = stderr().write_all(text.as_bytes());
 }
 
-/// Standard error. Writing to it does not fail.
+/// Standard error. Writing to it never fails.
 pub fn stderr() -> impl Write {
-    Clean::new(Sink(io::stderr()))
+    Escaped::new(Sink(io::stderr()))
 }
 
 struct Sink(io::Stderr);
@@ -79,27 +80,28 @@ impl Write for Sink {
     }
 }
 
-/// Writes UTF-8 on, with control characters escaped: C0 but for line breaks and tabs, DEL, C1, and the marks that change the direction
-/// of text.
-pub struct Clean<W> {
+/// Escapes control characters in UTF-8: C0 except line breaks and tabs, DEL, C1, and the marks that change the direction of
+/// text.
+pub struct Escaped<W> {
     out: W,
-    /// The beginning of a character that the last write ended in.
-    begun: Vec<u8>,
+    /// The first bytes of a character that the previous write cut in two.
+    partial: Vec<u8>,
 }
 
-impl<W: Write> Clean<W> {
-    pub fn new(out: W) -> Clean<W> {
-        Clean { out, begun: Vec::new() }
+impl<W: Write> Escaped<W> {
+    /// A writer that escapes what it passes on to `out`.
+    pub fn new(out: W) -> Escaped<W> {
+        Escaped { out, partial: Vec::new() }
     }
 
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write_escaped(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
         while let Some(at) = rest.iter().position(|b| suspect(*b)) {
             let (before, from) = rest.split_at(at);
             self.out.write_all(before)?;
             let (len, code) = match from {
                 [0xc2] | [0xe2] | [0xe2, 0x80 | 0x81] => {
-                    self.begun = from.to_vec();
+                    self.partial = from.to_vec();
                     return Ok(());
                 }
                 [0xc2, second @ 0x80..=0x9f, ..] => (2, Some(*second as u32)),
@@ -119,19 +121,19 @@ impl<W: Write> Clean<W> {
     }
 }
 
-/// Bytes that are, or may begin, a character to escape.
+/// Whether a byte is, or can begin, a character to escape.
 fn suspect(byte: u8) -> bool {
     matches!(byte, 0..=8 | 0x0b..=0x1f | 0x7f | 0xc2 | 0xe2)
 }
 
-impl<W: Write> Write for Clean<W> {
+impl<W: Write> Write for Escaped<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.begun.is_empty() {
-            self.put(bytes)?;
+        if self.partial.is_empty() {
+            self.write_escaped(bytes)?;
         } else {
-            let mut whole = std::mem::take(&mut self.begun);
+            let mut whole = std::mem::take(&mut self.partial);
             whole.extend_from_slice(bytes);
-            self.put(&whole)?;
+            self.write_escaped(&whole)?;
         }
         Ok(bytes.len())
     }
@@ -145,8 +147,8 @@ impl<W: Write> Write for Clean<W> {
 mod tests {
     use super::*;
 
-    fn clean(text: &str, step: usize) -> String {
-        let mut out = Clean::new(Vec::new());
+    fn escaped(text: &str, step: usize) -> String {
+        let mut out = Escaped::new(Vec::new());
         for part in text.as_bytes().chunks(step) {
             out.write_all(part).unwrap();
         }
@@ -159,14 +161,14 @@ mod tests {
         let wanted = "plain µ → é \u{2028}|\\u001b[2J\\u000d\\u0007\\u0000\\u007f\\u009b1m|\
                       \\u202e\\u200f\\u2066|\ta\n“é”";
         for step in 1..9 {
-            assert_eq!(clean(text, step), wanted, "{step} bytes at a time");
+            assert_eq!(escaped(text, step), wanted, "{step} bytes at a time");
         }
     }
 
     #[test]
     fn json_keeps_its_meaning() {
         let value = serde_json::json!({"a\u{9b}\x1b": "\u{202e}\x7f"});
-        let read: serde_json::Value = serde_json::from_str(&clean(&value.to_string(), 3)).unwrap();
+        let read: serde_json::Value = serde_json::from_str(&escaped(&value.to_string(), 3)).unwrap();
         assert_eq!(read, value);
     }
 }

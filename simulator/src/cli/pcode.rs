@@ -1,4 +1,4 @@
-//! `wavesim pcode check | eval`: single pseudocode files, without a rebuild.
+//! `wavesim pcode check | eval`: checks and evaluates pseudocode files without a rebuild.
 
 use super::conform::Tally;
 use super::output::emit;
@@ -17,7 +17,7 @@ use wavesim_inspect::conform::{self, Engine};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::isa;
 
-/// Check pseudocode files, and run them on conformance vectors
+/// Check pseudocode files, or run them on conformance vectors
 #[derive(Debug, clap::Args)]
 pub struct PcodeArgs {
     #[command(subcommand)]
@@ -32,34 +32,34 @@ Examples:
   wavesim pcode check my.pcode
   wavesim pcode check pseudocode/vector/*.pcode --json
 
-Exit code 1 if a block has an error; warnings alone are success.")]
+Exit code 1 if a block has an error; warnings alone do not count.")]
     Check {
-        /// Pseudocode files, or `-`
+        /// Pseudocode files, or `-` for standard input
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// JSON Lines, one an instruction
+        /// Print JSON Lines, one object per instruction
         #[arg(long)]
         json: bool,
     },
-    /// Run the reference evaluator with a file's semantics on conformance vectors of one instruction
+    /// Run conformance vectors of one instruction with the semantics in a file
     #[command(after_long_help = "\
 Example:
   wavesim pcode eval --instruction v_add_f32 --file my.pcode \\
       --vector tests/filetests/vectors/rdna3/vop2.jsonl.gz")]
     Eval {
-        /// The instruction, in any case
+        /// Name of the instruction, in upper or lower case
         #[arg(long)]
         instruction: String,
-        /// The pseudocode file that defines it
+        /// Pseudocode file that defines it
         #[arg(long)]
         file: PathBuf,
-        /// Vectors; records of other instructions are passed over
+        /// Vector file (repeatable); records of other instructions are ignored
         #[arg(long, required = true)]
         vector: Vec<PathBuf>,
-        /// One JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
-        /// Show what differs, in this many records
+        /// Show the differences of this many records
         #[arg(long, default_value_t = 5)]
         show: u32,
     },
@@ -74,7 +74,7 @@ pub fn run(args: &PcodeArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
 }
 
-/// Files to check, and the project's own pseudocode for them to call.
+/// Files to check, and the built-in pseudocode that they can call.
 struct Loaded {
     sources: SourceMap,
     files: Vec<FileId>,
@@ -113,7 +113,7 @@ fn check(files: &[PathBuf], json: bool, out: &mut dyn Write) -> anyhow::Result<u
             };
             writeln!(out, "{line}")?;
         }
-        // A file too broken for blocks still says so.
+        // Errors outside of every block.
         if !report.ok() && report.blocks.iter().all(|b| b.errors.is_empty()) {
             let errors = errors_json(&sources, &report.diagnostics);
             writeln!(out, "{}", json!({"instruction": null, "ok": false, "errors": errors}))?;
@@ -175,7 +175,7 @@ fn eval(
                         if !all.contains_key(plain_name(&wanted)) && !all.contains_key(&wanted) {
                             let has: Vec<&str> = all.keys().map(String::as_str).collect();
                             bail!(
-                                "{}: no block for {wanted} on {}; there is {}",
+                                "{}: no block for {wanted} on {}; blocks are {}",
                                 file.display(),
                                 arch.name(),
                                 has.join(", ")
@@ -190,13 +190,13 @@ fn eval(
         }
     }
     if tally.records() == 0 {
-        bail!("{wanted}: the vectors have no record of it");
+        bail!("the vectors contain no record of {wanted}");
     }
     tally.report(json, show, out)?;
     Ok(tally.code())
 }
 
-/// Without the suffix that names an encoding.
+/// The name without the suffix of an encoding.
 fn plain_name(name: &str) -> &str {
     let name = name.trim();
     ["_E64_DPP", "_DPP16", "_DPP8", "_DPP", "_E32", "_E64"]
@@ -205,8 +205,8 @@ fn plain_name(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// The checked semantics of pseudocode files for one architecture, by upper-case instruction name. What is wrong
-/// with the files goes to stderr.
+/// The checked semantics of pseudocode files for one architecture, by upper-case instruction name. Errors in the files
+/// are returned as [`super::Diagnostics`].
 pub fn semantics(files: &[PathBuf], arch: Arch) -> anyhow::Result<BTreeMap<String, Semantics>> {
     let Loaded { sources, files, base, report } = load(files)?;
     if !report.ok() {

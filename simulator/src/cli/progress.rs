@@ -1,4 +1,4 @@
-//! Long runs: a bar on the terminal, and a clean end on Ctrl-C.
+//! Long runs: a progress bar on the terminal, and Ctrl-C.
 
 use super::INTERRUPTED;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -8,50 +8,51 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use wavesim_engine::sched::dispatch::INTERRUPT;
 
-/// Whether somebody looks at [`INTERRUPT`].
-static CAUGHT: AtomicBool = AtomicBool::new(false);
+/// Whether the command polls [`INTERRUPT`].
+static POLLED: AtomicBool = AtomicBool::new(false);
 
-/// From now on Ctrl-C ends the process, with the exit code that shells have for it.
+/// From now on Ctrl-C ends the process with exit code 130.
 pub fn exit_on_interrupt() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Without a handler Ctrl-C just kills the process: no reason to fail.
+        // Without a handler Ctrl-C kills the process: not an error.
         let _ = ctrlc::set_handler(|| {
-            if !CAUGHT.load(Ordering::Relaxed) || INTERRUPT.swap(true, Ordering::Relaxed) {
+            if !POLLED.load(Ordering::Relaxed) || INTERRUPT.swap(true, Ordering::Relaxed) {
                 std::process::exit(INTERRUPTED.into());
             }
         });
     });
 }
 
-/// From now on Ctrl-C ends the kernel's run with a fault; a second one ends the process.
+/// From now on Ctrl-C ends the run of the kernel with a fault; a second Ctrl-C ends the process.
 pub fn catch_interrupts() {
-    CAUGHT.store(true, Ordering::Relaxed);
+    POLLED.store(true, Ordering::Relaxed);
     exit_on_interrupt();
 }
 
-/// Progress by workgroups, shown on a terminal if the run takes a while.
+/// Progress in workgroups, shown on a terminal if the run takes longer than [`DELAY`].
 pub struct Bar {
     done: AtomicU64,
     total: u64,
     shown: bool,
 }
 
-/// Runs that are shorter show no bar.
+/// Shorter runs show no bar.
 const DELAY: Duration = Duration::from_millis(700);
 const TICK: Duration = Duration::from_millis(100);
 
 impl Bar {
+    /// A bar of `total` workgroups; hidden if `quiet` or if standard error is not a terminal.
     pub fn new(quiet: bool, total: u64) -> Bar {
         Bar { done: AtomicU64::new(0), total, shown: !quiet && std::io::stderr().is_terminal() }
     }
 
-    /// What the run counts up.
+    /// The counter that the run increments.
     pub fn counter(&self) -> &AtomicU64 {
         &self.done
     }
 
-    /// Runs `work` with the bar beside it.
+    /// Runs `work` while a thread shows the bar.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         if !self.shown {
             return work();

@@ -1,4 +1,5 @@
-//! Commands from a person, with line editing, history and completion, or from a script.
+//! The prompt of `wavesim debug`: reads commands from a terminal, with line editing, history and completion, or from a
+//! script.
 
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -28,9 +29,9 @@ impl Highlighter for Completions<'_, '_> {}
 impl Validator for Completions<'_, '_> {}
 impl Helper for Completions<'_, '_> {}
 
-/// Runs a script: each command is shown behind the prompt, then what it printed. False if a command failed.
+/// Runs a script. Writes each command after the prompt, then its output. Returns false if a command failed.
 pub fn script(debugger: &mut Debugger<'_>, text: &str, out: &mut dyn Write) -> io::Result<(bool, Flow)> {
-    let mut good = true;
+    let mut succeeded = true;
     for line in text.lines() {
         writeln!(out, "(wavesim) {line}")?;
         let (result, flow) = debugger.execute(line);
@@ -38,21 +39,21 @@ pub fn script(debugger: &mut Debugger<'_>, text: &str, out: &mut dyn Write) -> i
             Ok(text) => write!(out, "{text}")?,
             Err(message) => {
                 writeln!(out, "error: {message}")?;
-                good = false;
+                succeeded = false;
             }
         }
         if flow == Flow::Quit {
-            return Ok((good, flow));
+            return Ok((succeeded, flow));
         }
-        // Ctrl-C is meant for the script, not for one of its commands.
+        // Ctrl-C ends the script, not only the present command.
         if debugger.was_interrupted() {
             return Ok((false, Flow::More));
         }
     }
-    Ok((good, Flow::More))
+    Ok((succeeded, Flow::More))
 }
 
-/// Reads commands from the terminal until the end.
+/// Reads commands from the terminal until `quit` or the end of input.
 pub fn interact(debugger: &mut Debugger<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut history = DefaultHistory::default();
     loop {

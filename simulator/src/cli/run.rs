@@ -1,4 +1,4 @@
-//! `wavesim run`: one kernel, its outputs printed.
+//! `wavesim run`: runs a kernel and prints its outputs.
 
 use super::execute::Execution;
 use super::input::{ARG_HELP, KernelArgs};
@@ -21,14 +21,15 @@ Examples:
 
 {ARG_HELP}"))]
 pub struct RunArgs {
-    /// The kernel: text (a header between `---` lines, then instructions), an assembly file (`.s`), a code object, or a launch
-    /// description (`.json`); an assembly program (`.as`); `-` for standard input
+    /// A text kernel (a header between `---` lines, then instructions), an assembly file (`.s`), a code object, a launch
+    /// description (`.json`), an assembly program (`.as`), or `-` for standard input
     pub file: PathBuf,
-    /// Assembly programs: the first contents of memory (`address: value` lines, or a `.bin` of little-endian words)
+    /// Assembly programs: initial memory (`address: value` lines, or little-endian words in a `.bin` file)
     pub data: Option<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// Assembly programs: write every word of memory that was stored to (`address: value` lines; the words themselves if it ends in `.bin`)
+    /// Assembly programs: write the words of memory that were stored to (`address: value` lines, or little-endian words
+    /// if FILE ends in `.bin`)
     #[arg(long, value_name = "FILE")]
     pub dump: Option<PathBuf>,
     #[command(flatten)]
@@ -38,7 +39,7 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut prepared = args.kernel.prepare(&args.file, args.data.as_deref(), 0)?;
     if args.dump.is_some() && !prepared.memory.counts_words() {
-        anyhow::bail!("--dump is for assembly programs; --out-dir writes a kernel's outputs");
+        anyhow::bail!("--dump is for assembly programs; use --out-dir for the outputs of a kernel");
     }
     let ended = args.execution.run(&mut prepared, out)?;
     let code = args.execution.report(&prepared, &ended, None, out)?;

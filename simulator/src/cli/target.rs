@@ -1,72 +1,76 @@
-//! `--arch`, `--mcpu`, `--wave`: which machine, said the same way in every command.
+//! `--arch`, `--mcpu`, `--wave`: the target, with the same options in every command.
 
 use wavesim_isa::arch::{Arch, PROCESSORS};
 use wavesim_loader::code_object::Wish;
 
-/// Which architecture, named either way.
+/// The architecture, by its name or by a processor.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct Target {
-    /// rdna3, rdna3.5, rdna4 or riscv_gpu
+    /// Architecture: rdna3, rdna3.5, rdna4 or riscv_gpu
     #[arg(long, value_parser = parse_arch)]
     pub arch: Option<Arch>,
-    /// gfx1100 … gfx1103, gfx1150 … gfx1153, gfx1200, gfx1201
+    /// Processor: gfx1100 … gfx1103, gfx1150 … gfx1153, gfx1200 or gfx1201
     #[arg(long, value_parser = parse_mcpu, conflicts_with = "arch")]
     pub mcpu: Option<Processor>,
 }
 
-/// A processor by LLVM's name.
+/// A processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Processor {
+    /// LLVM's name, such as `gfx1100`.
     pub name: &'static str,
+    /// Its architecture.
     pub arch: Arch,
 }
 
 impl Target {
-    /// What was asked for, if anything.
+    /// The architecture, if one is given.
     pub fn arch(&self) -> Option<Arch> {
         self.arch.or(self.mcpu.map(|p| p.arch))
     }
 
-    /// The processor, if that is what was asked for.
+    /// The name of the processor, if one is given.
     pub fn mcpu_name(&self) -> Option<String> {
         self.mcpu.map(|p| p.name.to_string())
     }
 
-    /// Which code object of several.
+    /// The code object to select in a bundle.
     pub fn wish(&self) -> Wish {
         Wish { processor: self.mcpu_name(), arch: self.arch() }
     }
 
-    /// What was asked for, or RDNA 3.
+    /// The architecture; RDNA 3 if none is given.
     pub fn arch_or_default(&self) -> Arch {
         self.arch().unwrap_or(Arch::Rdna3)
     }
 
-    /// What was asked for, or all.
+    /// The architecture; all if none is given.
     pub fn archs(&self) -> Vec<Arch> {
         self.arch().map_or(Arch::ALL.to_vec(), |a| vec![a])
     }
 }
 
-/// Waves of 32 or 64 lanes.
+/// The wave size.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct WaveSize {
-    /// Lanes of a wave, 32 or 64
+    /// Lanes in a wave: 32 or 64
     #[arg(long, value_name = "LANES", value_parser = parse_wave)]
     pub wave: Option<u32>,
 }
 
+/// Parses `--arch`.
 pub fn parse_arch(name: &str) -> Result<Arch, String> {
     Arch::from_name(name).ok_or_else(|| {
-        let known: Vec<&str> = Arch::ALL.iter().map(|a| a.name()).collect();
-        format!("the architectures are {}", known.join(", "))
+        let names: Vec<&str> = Arch::ALL.iter().map(|a| a.name()).collect();
+        format!("architectures are {}", names.join(", "))
     })
 }
 
+/// Parses `--mcpu`.
 pub fn parse_mcpu(name: &str) -> Result<Processor, String> {
-    let known = PROCESSORS.into_iter().find(|p| *p == name);
-    let found = known.and_then(|name| Arch::from_mcpu(name).map(|arch| Processor { name, arch }));
-    found.ok_or_else(|| format!("the processors are {}", PROCESSORS.join(", ")))
+    let name = PROCESSORS.into_iter().find(|p| *p == name);
+    let found = name.and_then(|name| Arch::from_mcpu(name).map(|arch| Processor { name, arch }));
+    found.ok_or_else(|| format!("processors are {}", PROCESSORS.join(", ")))
 }
 
 fn parse_wave(text: &str) -> Result<u32, String> {
@@ -82,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_listed_processor_is_known() {
+    fn every_listed_processor_has_an_architecture() {
         for name in PROCESSORS {
             assert!(Arch::from_mcpu(name).is_some(), "{name}");
         }

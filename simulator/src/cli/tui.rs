@@ -1,4 +1,4 @@
-//! `wavesim tui`: the full-screen debugger.
+//! `wavesim tui`: runs the full-screen debugger.
 
 use super::OK;
 use super::input::InputArgs;
@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 use wavesim_debug::command::Debugger;
 use wavesim_debug::timeline::Timeline;
 
-/// Debug a kernel on the full screen: source, waves, registers by lane, memory
+/// Debug a kernel on the full screen, with source, waves, registers by lane, and memory
 #[derive(Debug, clap::Args)]
 pub struct TuiArgs {
     #[command(flatten)]
@@ -16,14 +16,14 @@ pub struct TuiArgs {
 
 pub fn run(args: &TuiArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
     if !std::io::stdout().is_terminal() {
-        anyhow::bail!("standard output is no terminal; `wavesim debug` works without one");
+        anyhow::bail!("standard output is not a terminal; `wavesim debug` works without one");
     }
     let prepared = args.input.prepare(0)?;
     let dispatch = args.input.dispatch(&prepared)?;
-    let mut app = App::new(Debugger::new(Timeline::new(&prepared, &dispatch)?, tui::asked_to_stop));
+    let mut app = App::new(Debugger::new(Timeline::new(&prepared, &dispatch)?, tui::poll_interrupt));
     let mut terminal = ratatui::try_init()?;
     let result = tui::run(&mut app, &mut terminal);
-    // The terminal is put right whatever happened.
+    // The terminal is restored even after an error.
     ratatui::try_restore()?;
     result?;
     Ok(OK)

@@ -1,74 +1,88 @@
-//! State of the full-screen debugger, and its keys.
+//! The state of the full-screen debugger, and its keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use wavesim_debug::command::{Debugger, Flow};
 use wavesim_debug::timeline::Timeline;
 
-/// Whether to go on.
+/// Whether to read the next key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
+    /// Read the next key.
     More,
+    /// The user wants to leave.
     Quit,
 }
 
 /// What the lower right pane shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pane {
+    /// VGPRs by lane.
     Vgprs,
+    /// Global memory.
     Memory,
+    /// The output of the last command.
     Output,
 }
 
 /// Everything the screen shows.
 pub struct App<'a> {
+    /// The debugging session.
     pub debugger: Debugger<'a>,
-    /// What the last command printed.
+    /// The output of the last command.
     pub output: String,
-    /// A command being typed behind `:`.
+    /// The command that is being typed after `:`.
     pub input: Option<String>,
+    /// What the lower part shows.
     pub pane: Pane,
-    /// First line of the output shown.
+    /// The first visible line of the output.
     pub output_at: u16,
-    /// First VGPR and first lane of the grid.
+    /// The first visible VGPR.
     pub first_vgpr: u32,
+    /// The first visible lane.
     pub first_lane: u32,
-    /// VGPRs as f32.
+    /// Whether VGPRs are shown as f32.
     pub floats: bool,
-    /// First byte of the memory pane, and which argument it belongs to.
+    /// The first visible address of memory.
     pub memory_at: u64,
+    /// Index of the argument that it belongs to.
     pub argument: usize,
-    /// Registers before the last command, to show what changed: SGPRs, rows.
+    /// The registers before the last command, to show what changed.
     pub before: Before,
 }
 
-/// Registers as they were.
+/// The registers of a wave at an earlier time.
 #[derive(Default)]
 pub struct Before {
+    /// The wave.
     pub wave: usize,
+    /// SGPRs by operand code.
     pub sgprs: Vec<u32>,
+    /// VGPRs, the lanes of each together.
     pub vgprs: Vec<u32>,
 }
 
 impl Before {
-    /// Of the chosen wave.
+    /// The present registers of a wave.
     fn of(timeline: &Timeline<'_>, wave: usize) -> Before {
         let w = timeline.wave(wave);
         let vgprs = (0..256).flat_map(|r| (0..w.size).map(move |l| (l, r))).map(|(l, r)| w.vgpr(l, r));
         Before { wave, sgprs: w.sgprs.to_vec(), vgprs: vgprs.collect() }
     }
 
+    /// A VGPR in a lane of a wave of `size` lanes.
     pub fn vgpr(&self, size: u32, lane: u32, register: u32) -> Option<u32> {
         self.vgprs.get((register * size + lane) as usize).copied()
     }
 }
 
-/// The keys, as the last lines of the screen show them, in 80 columns.
+/// The help on keys in the last two lines of the screen, at most 80 columns wide.
 pub const KEYS: [&str; 2] = [
     "s step  a all waves  n next  c continue  b back  r reverse  Esc stop  B break",
     "w wave  ←→ lane  ↑↓ rows  v VGPRs  f f32  m memory  e explain  : cmd  ? help  q",
 ];
 
 impl<'a> App<'a> {
+    /// The screen at the start of a session.
     pub fn new(debugger: Debugger<'a>) -> App<'a> {
         let memory_at = debugger.timeline.prepared.buffers.first().map_or(0, |b| b.address);
         let before = Before::of(&debugger.timeline, 0);
@@ -87,7 +101,7 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Does what a key asks for.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> Next {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return Next::Quit;
@@ -131,7 +145,7 @@ impl<'a> App<'a> {
         Next::More
     }
 
-    /// A key while a command is typed.
+    /// Handles a key while a command is typed.
     fn typed(&mut self, code: KeyCode) -> Next {
         let Some(text) = &mut self.input else { return Next::More };
         match code {
@@ -149,7 +163,7 @@ impl<'a> App<'a> {
         Next::More
     }
 
-    /// A command of the debugger.
+    /// Executes a command of the debugger.
     pub fn command(&mut self, line: &str) -> Next {
         let wave = self.debugger.focus.wave;
         let before = Before::of(&self.debugger.timeline, wave);
@@ -169,7 +183,7 @@ impl<'a> App<'a> {
         };
     }
 
-    /// Shows memory; already there, the next argument.
+    /// Shows memory; if it is shown already, that of the next argument.
     fn next_memory(&mut self) {
         let buffers = &self.debugger.timeline.prepared.buffers;
         if self.pane == Pane::Memory && !buffers.is_empty() {
@@ -183,7 +197,7 @@ impl<'a> App<'a> {
         let size = self.debugger.timeline.wave(self.debugger.focus.wave).size as i32;
         let lane = (self.debugger.focus.lane as i32 + by).rem_euclid(size) as u32;
         self.debugger.focus.lane = lane;
-        // The lane stays in sight.
+        // Keep the selected lane visible.
         self.first_lane = self.first_lane.min(lane);
         if lane >= self.first_lane + 4 {
             self.first_lane = lane - 3;

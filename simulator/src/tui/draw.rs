@@ -1,4 +1,4 @@
-//! The screen of the full-screen debugger.
+//! Drawing of the full-screen debugger.
 
 use super::app::{App, KEYS, Pane};
 use ratatui::Frame;
@@ -11,7 +11,7 @@ use wavesim_debug::view;
 use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::state::wave::M0;
 
-/// Colours only where the user has not asked for none (no-color.org).
+/// Adds a colour, unless `NO_COLOR` is set (no-color.org).
 fn colour(style: Style, colour: Color) -> Style {
     if std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) { style } else { style.fg(colour) }
 }
@@ -20,7 +20,7 @@ fn changed() -> Style {
     colour(Style::new().add_modifier(Modifier::BOLD), Color::Yellow)
 }
 
-/// Everything.
+/// Draws the screen.
 pub fn screen(frame: &mut Frame<'_>, app: &App<'_>) {
     let [title, upper, lower, bottom] = Layout::vertical([
         Constraint::Length(1),
@@ -36,7 +36,7 @@ pub fn screen(frame: &mut Frame<'_>, app: &App<'_>) {
     draw_source(frame, app, source);
     draw_waves(frame, app, waves);
     match app.pane {
-        // Text wants the width.
+        // Text takes the full width.
         Pane::Output => draw_output(frame, app, lower),
         Pane::Vgprs => {
             draw_scalars(frame, app, scalars);
@@ -49,7 +49,7 @@ pub fn screen(frame: &mut Frame<'_>, app: &App<'_>) {
     }
     let last = match &app.input {
         Some(input) => vec![
-            Line::from("Enter runs a command of `wavesim debug`, Esc leaves").dim(),
+            Line::from("Enter runs a debugger command, Esc cancels").dim(),
             Line::from(format!(":{input}_")),
         ],
         None => KEYS.map(|keys| Line::from(keys).dim()).to_vec(),
@@ -57,7 +57,7 @@ pub fn screen(frame: &mut Frame<'_>, app: &App<'_>) {
     frame.render_widget(Paragraph::new(last), bottom);
 }
 
-/// What the last command printed. Long lines go on below.
+/// The output of the last command. Long lines are wrapped.
 fn draw_output(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let total = app.output.lines().count();
     let title = if total + 2 > area.height as usize {
@@ -118,7 +118,7 @@ fn draw_scalars(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
         lines.push(Line::from(format!("scc {}  m0 {:x}", w.scc, w.sgprs[M0])));
     }
     let before = |r: usize| app.before.sgprs.get(r).copied().filter(|_| app.before.wave == focus.wave);
-    // The registers that hold something, or just changed.
+    // The registers that are not 0, or have just changed.
     let codes = view::scalar_codes(arch).into_iter().map(usize::from);
     let shown = codes.filter(|r| w.sgprs[*r] != 0 || before(*r).is_some_and(|b| b != w.sgprs[*r]));
     let cells: Vec<Span<'_>> = shown
@@ -154,7 +154,7 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
             let value = w.vgpr(lane, r);
             let before = app.before.vgpr(w.size, lane, r).filter(|_| app.before.wave == focus.wave);
             let mut style = if before.is_some_and(|b| b != value) { changed() } else { Style::new() };
-            // Lanes that EXEC has switched off.
+            // Inactive lanes are dimmed.
             if w.exec() >> lane & 1 == 0 {
                 style = style.add_modifier(Modifier::DIM);
             }

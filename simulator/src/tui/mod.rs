@@ -1,7 +1,7 @@
-//! The full-screen debugger: source, waves, registers by lane and memory on one screen of 80x24 or more.
+//! The full-screen debugger: source, waves, registers by lane and memory, on a terminal of at least 80x24 characters.
 //!
-//! [`app`] is the state and what keys do, [`draw`] the screen. Everything that changes the run goes through
-//! [`wavesim_debug::command::Debugger`], so that a key does what the command of that name does.
+//! [`app`] has the state and the keys, [`draw`] the screen. Every change of the run goes through
+//! [`wavesim_debug::command::Debugger`], so that a key does the same as the command of that name.
 
 pub mod app;
 pub mod draw;
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Keys pressed while a command ran: they come next.
+/// Keys pressed while a command ran. They are handled after it.
 static TYPED_AHEAD: Mutex<VecDeque<KeyEvent>> = Mutex::new(VecDeque::new());
 
 fn typed_ahead() -> MutexGuard<'static, VecDeque<KeyEvent>> {
@@ -35,15 +35,15 @@ pub fn run(app: &mut App<'_>, terminal: &mut DefaultTerminal) -> std::io::Result
     }
 }
 
-/// While a command runs: whether Esc or Ctrl-C was pressed.
-pub fn asked_to_stop() -> bool {
-    // A terminal that is gone is no reason to go on for ever.
+/// Polled while a command runs: whether Esc or Ctrl-C was pressed.
+pub fn poll_interrupt() -> bool {
+    // If the terminal is gone, `read` fails, and the command is interrupted.
     while event::poll(Duration::ZERO).unwrap_or(true) {
         match event::read() {
             Ok(Event::Key(key)) => {
                 let control = key.modifiers.contains(KeyModifiers::CONTROL);
                 if key.code == KeyCode::Esc || control && key.code == KeyCode::Char('c') {
-                    // What was typed before it is meant to be stopped too.
+                    // It also cancels keys typed before it.
                     typed_ahead().clear();
                     return true;
                 }

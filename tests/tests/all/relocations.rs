@@ -243,5 +243,5 @@ fn what_no_relocation_says_is_refused() {
     let path = place("raw.s");
     std::fs::write(&path, "a: s_mov_b32 s0, a@abs32@lo\n.rodata\n.long 1\n").unwrap();
     let (code, out) = wavesim(&["asm", &path, "-o", &place("raw.bin")]);
-    assert!(code == 2 && out.contains("a loader must write an address to .text+0x4"), "{out}");
+    assert!(code == 2 && out.contains(".text+0x4 needs a relocation"), "{out}");
 }

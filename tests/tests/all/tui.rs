@@ -1,14 +1,11 @@
 //! The full-screen debugger on a terminal of 80x24 characters, driven by keys.
 
-use isa_spec::source::SourceMap;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use wavesim::debug::command::{Debugger, ctrl_c};
 use wavesim::debug::timeline::Timeline;
-use wavesim::loader::prepared::Source;
-use wavesim::memory::Memory;
-use wavesim::text::{self, Options};
+use wavesim::loader::text_kernel::{self, Options};
 use wavesim::tui::app::App;
 use wavesim::tui::draw::screen;
 
@@ -17,11 +14,8 @@ const KERNEL: &str = "---\nout_y: i32[32]\nlocal = 64, 1, 1\nglobal = 1, 1, 1\nw
 /// Keys drive the run, and the standard terminal has room for everything.
 #[test]
 fn eighty_by_twenty_four() {
-    let mut sources = SourceMap::default();
-    let file = sources.add("k.rdna", KERNEL);
-    let kernel = text::parse(&sources, file, &Options::default()).unwrap();
-    let source = Source { name: "k.rdna".to_string(), text: KERNEL.to_string() };
-    let prepared = wavesim::loader::text_kernel::load(kernel, source, Memory::new(1 << 20).unwrap()).unwrap();
+    let options = Options { global_bytes: 1 << 20, ..Options::default() };
+    let prepared = text_kernel::prepare("k.rdna", KERNEL, &options, 0).unwrap();
     let dispatch = prepared.dispatch(1000);
     let timeline = Timeline::new(&prepared, &dispatch).unwrap();
     let mut app = App::new(Debugger::new(timeline, ctrl_c));

@@ -1,4 +1,4 @@
-//! Back: to a step, to the last stop, to the last write; and where a value came from.
+//! Commands that go back: `back`, `goto`, `reverse-continue`, `last-write`; and `why`, which searches back.
 
 use super::{Debugger, Done, parse};
 use crate::breakpoint::Watched;
@@ -12,14 +12,14 @@ impl Debugger<'_> {
     pub(super) fn back(&mut self, args: &str, out: &mut String) -> Done {
         let n = parse::count(args)?;
         if self.timeline.time() == 0 {
-            return Err("this is the start".to_string());
+            return Err("the run is at its start".to_string());
         }
         self.travel(self.timeline.time().saturating_sub(n));
         self.show_position(out);
         Ok(())
     }
 
-    /// To a step of the past or future; watchpoints look anew.
+    /// Goes to a time, and reads the watched values there.
     pub(super) fn travel(&mut self, time: u64) {
         self.timeline.go_to(time);
         for watch in &mut self.watchpoints {
@@ -28,10 +28,10 @@ impl Debugger<'_> {
     }
 
     pub(super) fn go_to(&mut self, text: &str, out: &mut String) -> Done {
-        let time = text.parse().map_err(|_| format!("`{text}` is no step: a number is"))?;
+        let time = text.parse().map_err(|_| format!("`{text}` is not a step number"))?;
         self.travel(time);
         if self.timeline.time() < time {
-            let _ = writeln!(out, "no more steps than {} have been run", self.timeline.time());
+            let _ = writeln!(out, "only {} steps have been run", self.timeline.time());
         }
         self.show_position(out);
         Ok(())
@@ -67,7 +67,7 @@ impl Debugger<'_> {
             Some(Register::Sgpr(first, _)) => (File::Sgpr, first),
             Some(Register::Vgpr(first, _)) => (File::Vgpr, first),
             Some(Register::Scc) => (File::Scc, 0),
-            _ => return Err(format!("`{what}` is no register with a history")),
+            _ => return Err(format!("`{what}` is not a register whose writes are recorded")),
         };
         let now = self.timeline.time();
         self.trace_back(file, register, depth.min(8), 0, out);
@@ -75,7 +75,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// Who wrote a register, and, so many levels deep, who wrote what that was made of. Leaves the machine in the past.
+    /// Lists the last write of a register and, `depth` levels deep, of its sources. Leaves the timeline in the past.
     pub(super) fn trace_back(
         &mut self,
         file: File,
@@ -87,7 +87,7 @@ impl Debugger<'_> {
         let (wave, lane) = (self.focus.wave, self.focus.lane);
         let name = register_name(self.arch(), file, register, 1);
         let pad = "  ".repeat(indent);
-        let whose = if file == File::Vgpr { format!(" (lane {lane})") } else { String::new() };
+        let lane_text = if file == File::Vgpr { format!(" (lane {lane})") } else { String::new() };
         let effects = std::mem::take(&mut self.effects);
         let found = self.timeline.find_back(&mut WriteSearch {
             effects: &effects,
@@ -99,12 +99,13 @@ impl Debugger<'_> {
         });
         self.effects = effects;
         let Some(time) = found else {
-            let _ = writeln!(out, "{pad}{name}{whose}: not written since the wave's start");
+            let _ = writeln!(out, "{pad}{name}{lane_text}: not written since the wave's start");
             return;
         };
         self.timeline.go_to(time);
         let pc = self.timeline.wave(wave).pc;
-        let _ = writeln!(out, "{pad}{name}{whose}: step {time}, {}", view::instruction(&self.timeline, pc));
+        let _ =
+            writeln!(out, "{pad}{name}{lane_text}: step {time}, {}", view::instruction(&self.timeline, pc));
         if depth <= 1 {
             return;
         }
@@ -125,7 +126,7 @@ impl Debugger<'_> {
                     Register::Sgpr(first, _) => (File::Sgpr, first),
                     Register::Vgpr(first, _) => (File::Vgpr, first),
                     Register::Scc => (File::Scc, 0),
-                    _ => return Err(format!("`{text}` is no register with a history")),
+                    _ => return Err(format!("`{text}` is not a register whose writes are recorded")),
                 };
                 let effects = std::mem::take(&mut self.effects);
                 let workgroup = self.timeline.workgroup();

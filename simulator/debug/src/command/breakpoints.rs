@@ -1,4 +1,4 @@
-//! Breakpoints and watchpoints: `break`, `tbreak`, `watch`, `delete`.
+//! Commands for breakpoints and watchpoints: `break`, `tbreak`, `watch`, `delete`.
 
 use super::{Debugger, Done};
 use crate::breakpoint::{self, Breakpoint, Watched, Watchpoint};
@@ -15,7 +15,7 @@ impl Debugger<'_> {
         let (place, wave) = match head.split_once("wave ") {
             Some((place, wave)) => {
                 let wave = wave.trim().parse::<usize>().ok().filter(|w| *w < self.timeline.waves());
-                (place.trim(), Some(wave.ok_or("there is no such wave")?))
+                (place.trim(), Some(wave.ok_or("the workgroup does not have this wave")?))
             }
             None => (head, None),
         };
@@ -24,7 +24,7 @@ impl Debugger<'_> {
             place => breakpoint::locate(place, &self.timeline)?,
         };
         if let Some(text) = &condition {
-            // Wrong conditions are told now, not at the first hit.
+            // A wrong condition is reported now, not at the first hit.
             expr::evaluate(text, &self.timeline, self.focus)?;
         }
         let number = self.number();
@@ -45,8 +45,8 @@ impl Debugger<'_> {
 
     pub(super) fn watched(&self, text: &str) -> Result<Watched, String> {
         let int = |text: &str| match expr::evaluate(text, &self.timeline, self.focus)? {
-            Value::Int(v) => u64::try_from(v).map_err(|_| format!("{v} is no address")),
-            Value::Float(_) => Err("an integer is expected".to_string()),
+            Value::Int(v) => u64::try_from(v).map_err(|_| format!("{v} is not an address")),
+            Value::Float(_) => Err("expected an integer".to_string()),
         };
         for (word, lds) in [("mem ", false), ("lds ", true)] {
             if let Some(rest) = text.strip_prefix(word) {
@@ -66,7 +66,7 @@ impl Debugger<'_> {
         }
         let (name, index) = text.strip_suffix(']').and_then(|t| t.rsplit_once('[')).ok_or_else(|| {
             format!(
-                "`{text}` can't be watched: a register, NAME[i], mem ADDRESS BYTES or lds OFFSET BYTES can"
+                "cannot watch `{text}`: expected a register, NAME[i], mem ADDRESS BYTES or lds OFFSET BYTES"
             )
         })?;
         if let Some(register @ Register::Vgpr(..)) = expr::register(name, wide, self.arch()) {
@@ -95,7 +95,7 @@ impl Debugger<'_> {
             out.push_str("all breakpoints and watchpoints deleted\n");
             return Ok(());
         }
-        let number: u32 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+        let number: u32 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
         let before = self.breakpoints.len() + self.watchpoints.len();
         self.breakpoints.retain(|b| b.number != number);
         self.watchpoints.retain(|w| w.number != number);

@@ -1,4 +1,4 @@
-//! Parts of command lines.
+//! Parsing of parts of command lines that several commands share.
 
 use std::ops::RangeInclusive;
 
@@ -8,21 +8,23 @@ pub(super) fn split_command(line: &str) -> (&str, &str) {
     line.split_at(end)
 }
 
+/// A number of steps; 1 if it is left out.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(1);
     }
-    text.parse().map_err(|_| format!("`{text}` is no count"))
+    text.parse().map_err(|_| format!("`{text}` is not a number"))
 }
 
+/// `A..B` (both included) or a single lane.
 pub(super) fn lane_range(text: &str) -> Result<RangeInclusive<u32>, String> {
-    let number = |t: &str| t.trim().parse::<u32>().map_err(|_| format!("`{t}` is no lane"));
+    let number = |t: &str| t.trim().parse::<u32>().map_err(|_| format!("`{t}` is not a lane number"));
     let (first, last) = match text.split_once("..") {
         Some((a, b)) => (number(a)?, number(b.trim_start_matches('='))?),
         None => (number(text)?, number(text)?),
     };
     if first > last {
-        return Err(format!("lanes {first}..{last} are none"));
+        return Err(format!("{first}..{last} is an empty range of lanes"));
     }
     Ok(first..=last)
 }

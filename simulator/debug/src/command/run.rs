@@ -1,4 +1,4 @@
-//! Forward: `step`, `stepall`, `next`, `continue`, `until`, `finish`; and what stops them.
+//! Commands that go forward: `step`, `stepall`, `next`, `continue`, `until`, `finish`; and what stops them.
 
 use super::{Debugger, Done, parse};
 use crate::expr::Focus;
@@ -27,7 +27,7 @@ impl Debugger<'_> {
             if self.stops_after(&outcome, out) || self.interrupted(out) {
                 break;
             }
-            // The wave was the workgroup's last.
+            // That was the last instruction of the workgroup.
             if self.timeline.position().0 != group {
                 break;
             }
@@ -69,8 +69,8 @@ impl Debugger<'_> {
         let pc = self.timeline.wave(wave).pc;
         let program = &self.timeline.prepared.program;
         let Some(at) = program.inst_at(pc) else { return self.steps(1, out) };
-        let behind = pc + program.insts[at].size as u64;
-        self.run(out, &mut move |m, w| m.position().0 != group || w == wave && m.wave(w).pc == behind)
+        let following = pc + program.insts[at].size as u64;
+        self.run(out, &mut move |m, w| m.position().0 != group || w == wave && m.wave(w).pc == following)
     }
 
     pub(super) fn until(&mut self, place: &str, out: &mut String) -> Done {
@@ -85,7 +85,7 @@ impl Debugger<'_> {
         self.run(out, &mut move |m, _| m.position().0 != group || m.status(wave) == Status::Ended)
     }
 
-    /// After a step of some wave: whether to stop. Says why.
+    /// Whether to stop after a step. Writes the reason to `out`.
     pub(super) fn stops_after(&mut self, outcome: &Outcome, out: &mut String) -> bool {
         match outcome {
             Outcome::Fault(fault) => {
@@ -114,7 +114,7 @@ impl Debugger<'_> {
         stop
     }
 
-    /// Whether a wave that is about to run is at a breakpoint.
+    /// Whether a wave that is about to run is at a breakpoint. Writes which one to `out`.
     pub(super) fn stops_before(&mut self, wave: usize, out: &mut String) -> Result<bool, String> {
         let focus = Focus { wave, lane: self.focus.lane };
         for at in 0..self.breakpoints.len() {
@@ -143,7 +143,7 @@ impl Debugger<'_> {
         yes
     }
 
-    /// Runs other waves until this one can go on. False if it never can.
+    /// Runs other waves until the selected one can run. False if it never can.
     pub(super) fn unblock(&mut self, out: &mut String) -> Result<bool, String> {
         let wave = self.focus.wave;
         let from = self.timeline.time();
@@ -167,17 +167,17 @@ impl Debugger<'_> {
         Ok(true)
     }
 
-    /// Runs everything until something stops it; the first step is taken without looking for breakpoints.
+    /// Runs all waves until something stops them. The first step ignores breakpoints, to leave the present one.
     pub(super) fn run(
         &mut self,
         out: &mut String,
-        wanted: &mut dyn FnMut(&Timeline<'_>, usize) -> bool,
+        reached: &mut dyn FnMut(&Timeline<'_>, usize) -> bool,
     ) -> Done {
         self.timeline.prefer(self.focus.wave);
         let mut first = true;
         while let Some(wave) = self.timeline.next_wave() {
             if !first {
-                if wanted(&self.timeline, wave) {
+                if reached(&self.timeline, wave) {
                     break;
                 }
                 if self.stops_before(wave, out)? {
@@ -201,7 +201,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// Says that the run is over, if it is.
+    /// Writes that the run has ended or is deadlocked, if so.
     pub(super) fn end(&self, out: &mut String) {
         if self.timeline.fault().is_some() {
             return;
@@ -209,13 +209,13 @@ impl Debugger<'_> {
         if self.timeline.finished() {
             let _ = writeln!(out, "the run has ended after {} steps", self.timeline.time());
         } else if self.timeline.next_wave().is_none() {
-            out.push_str("deadlock: no wave can go on\n");
+            out.push_str("deadlock: no wave can run\n");
         }
     }
 }
 
 fn hex(bytes: &[u8]) -> String {
-    // As a number: highest byte first.
+    // Written as one number, highest byte first.
     bytes.iter().rev().fold("0x".to_string(), |mut out, b| {
         let _ = write!(out, "{b:02x}");
         out

@@ -1,4 +1,4 @@
-//! `set`: registers and memory changed by hand.
+//! The command `set`: changes registers and memory.
 
 use super::{Debugger, Done};
 use crate::expr::{self, Register, Value};
@@ -6,7 +6,7 @@ use crate::timeline::Edit;
 
 impl Debugger<'_> {
     pub(super) fn set(&mut self, text: &str) -> Done {
-        let (place, value) = text.split_once('=').ok_or("set PLACE = VALUE")?;
+        let (place, value) = text.split_once('=').ok_or("expected `set PLACE = VALUE`")?;
         let place = place.trim();
         let value = expr::evaluate(value, &self.timeline, self.focus)?;
         let wave = self.focus.wave;
@@ -15,7 +15,7 @@ impl Debugger<'_> {
             Some((name, index)) if expr::register(place, wide, self.arch()).is_none() => {
                 match expr::evaluate(index, &self.timeline, self.focus)? {
                     Value::Int(v) => (name, Some(v as u64)),
-                    Value::Float(_) => return Err("an index is an integer".to_string()),
+                    Value::Float(_) => return Err("an index must be an integer".to_string()),
                 }
             }
             _ => (place, None),
@@ -42,7 +42,7 @@ impl Debugger<'_> {
                 }
                 vec![Edit::Pc { wave, value: pc }]
             }
-            Some(_) => return Err(format!("{name} can't be set")),
+            Some(_) => return Err(format!("{name} cannot be set")),
             None => self.memory_edits(name, index, value)?,
         };
         for edit in edits {
@@ -57,9 +57,12 @@ impl Debugger<'_> {
         index: Option<u64>,
         value: Value,
     ) -> Result<Vec<Edit>, String> {
-        let buffer =
-            self.timeline.prepared.buffer(name).ok_or_else(|| format!("there is no `{name}` to set"))?;
-        let index = index.ok_or_else(|| format!("which element? {name}[i]"))?;
+        let buffer = self
+            .timeline
+            .prepared
+            .buffer(name)
+            .ok_or_else(|| format!("there is no register or argument `{name}`"))?;
+        let index = index.ok_or_else(|| format!("an element of {name} is expected: {name}[i]"))?;
         let size = buffer.dtype.size() as u64;
         if index.saturating_mul(size) >= buffer.len_bytes {
             return Err(format!("{name} has {} elements", buffer.len_bytes / size));

@@ -1,4 +1,4 @@
-//! Where to look and what is there: `info`, `wave`, `lane`, `group`, `print`, `x`, `list`.
+//! Commands that select and display: `info`, `wave`, `lane`, `group`, `print`, `x`, `list`, `registers`, `explain`.
 
 use super::{Debugger, Done, parse};
 use crate::expr::{self, Value};
@@ -40,7 +40,9 @@ impl Debugger<'_> {
                 }
             }
             other => {
-                return Err(format!("info waves, breakpoints, args, registers or counters, not `{other}`"));
+                return Err(format!(
+                    "there is no `info {other}`; there are waves, breakpoints, args, registers and counters"
+                ));
             }
         }
         Ok(())
@@ -51,11 +53,11 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// The wait counters as the hardware would have them, with what they count.
+    /// The wait counters as hardware would have them, with the operations that they count.
     fn counters(&mut self, out: &mut String) {
         let prepared = self.timeline.prepared;
         let mut outstanding = Outstanding::new(&prepared.program, prepared.shape.wave_size);
-        self.timeline.review(&mut outstanding);
+        self.timeline.replay_group(&mut outstanding);
         for (name, pcs) in outstanding.of_wave(self.focus.wave as u32) {
             let _ = writeln!(out, "{name} {}", pcs.len());
             for pc in pcs {
@@ -77,7 +79,7 @@ impl Debugger<'_> {
         let lane = text.parse::<u32>().ok().filter(|l| *l < size);
         self.focus.lane = lane.ok_or_else(|| format!("the wave has lanes 0 to {}", size - 1))?;
         let on = self.timeline.wave(self.focus.wave).exec() >> self.focus.lane & 1 == 1;
-        let _ = writeln!(out, "lane {}{}", self.focus.lane, if on { "" } else { " (switched off by EXEC)" });
+        let _ = writeln!(out, "lane {}{}", self.focus.lane, if on { "" } else { " (inactive)" });
         Ok(())
     }
 
@@ -89,7 +91,7 @@ impl Debugger<'_> {
             return Err(format!("the grid has {x} x {y} x {z} workgroups"));
         }
         let index = |g: [u32; 3]| g[0] as u64 + dims[0] as u64 * (g[1] as u64 + dims[1] as u64 * g[2] as u64);
-        // Workgroups run one after another: an earlier one is in the past.
+        // Workgroups run in order: an earlier one is in the past.
         if index(wanted) <= self.timeline.position().0 {
             let start = self.timeline.group_start(index(wanted)).unwrap_or(0);
             self.travel(start);
@@ -117,7 +119,7 @@ impl Debugger<'_> {
                 let dtype = DType::from_name(ty.trim());
                 (
                     head.trim(),
-                    Some(dtype.ok_or_else(|| format!("`{ty}` is no type: {} are", DType::names()))?),
+                    Some(dtype.ok_or_else(|| format!("`{ty}` is not a type; types are {}", DType::names()))?),
                 )
             }
             None => (text, None),
@@ -145,14 +147,14 @@ impl Debugger<'_> {
     }
 
     pub(super) fn examine(&mut self, text: &str, out: &mut String) -> Done {
-        let usage = "x/COUNT TYPE ADDRESS, as in x/8f32 out_y";
+        let usage = "expected x/COUNT TYPE ADDRESS, as in x/8f32 out_y";
         let text = text.strip_prefix('/').ok_or(usage)?;
         let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let n: u64 = if digits == 0 { 1 } else { text[..digits].parse().map_err(|_| usage)? };
         let rest = text[digits..].trim_start();
         let (ty, address) = rest.split_once(' ').ok_or(usage)?;
-        let dtype =
-            DType::from_name(ty).ok_or_else(|| format!("`{ty}` is no type: {} are", DType::names()))?;
+        let dtype = DType::from_name(ty)
+            .ok_or_else(|| format!("`{ty}` is not a type; types are {}", DType::names()))?;
         let len = (n.min(1 << 16) as usize) * dtype.size();
         let (space, address) = match address.trim().split_once(' ') {
             Some((space @ ("lds" | "scratch"), address)) => (space, address.trim()),
@@ -160,7 +162,7 @@ impl Debugger<'_> {
         };
         let at = match expr::evaluate(address, &self.timeline, self.focus)? {
             Value::Int(v) => v as u64,
-            Value::Float(_) => return Err("an address is an integer".to_string()),
+            Value::Float(_) => return Err("an address must be an integer".to_string()),
         };
         let mut bytes = vec![0; len];
         match space {
@@ -196,7 +198,7 @@ impl Debugger<'_> {
             Some(range) => Some(parse::lane_range(range)?),
             None if text == "all" => Some(0..=self.timeline.wave(self.focus.wave).size - 1),
             None if text.is_empty() => None,
-            None => return Err("explain [lanes A..B|all]".to_string()),
+            None => return Err("expected `explain [lanes A..B|all]`".to_string()),
         };
         out.push_str(&explain::explain(&self.timeline, self.focus, lanes)?);
         Ok(())

@@ -1,20 +1,15 @@
 //! The table of commands, and completion.
 
 use super::*;
-use isa_spec::source::SourceMap;
 use std::collections::BTreeSet;
-use wavesim_loader::prepared::{Prepared, Source};
-use wavesim_loader::text_kernel;
-use wavesim_machine::memory::Memory;
+use wavesim_loader::prepared::Prepared;
+use wavesim_loader::text_kernel::{self, Options};
 
 const KERNEL: &str = "---\nout_y: i32[32]\nlocal = 32, 1, 1\nglobal = 1, 1, 1\nwave = 32\n---\n  v_mov_b32 v1, 7\nloop:\n  s_endpgm\n";
 
 fn prepared() -> Prepared {
-    let mut sources = SourceMap::default();
-    let file = sources.add("k.rdna", KERNEL);
-    let kernel = wavesim_text::parse(&sources, file, &wavesim_text::Options::default()).unwrap();
-    let source = Source { name: "k.rdna".to_string(), text: KERNEL.to_string() };
-    text_kernel::load(kernel, source, Memory::new(1 << 20).unwrap()).unwrap()
+    let options = Options { global_bytes: 1 << 20, ..Options::default() };
+    text_kernel::prepare("k.rdna", KERNEL, &options, 0).unwrap()
 }
 
 #[test]
