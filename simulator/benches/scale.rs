@@ -11,8 +11,7 @@ use wavesim::sched::dispatch;
 fn load(source: &str, memory_mb: u64) -> (Prepared, f64) {
     let start = Instant::now();
     let options = Options { global_bytes: memory_mb << 20, ..Options::default() };
-    let prepared =
-        text_kernel::prepare("kernel.rdna", source, &options, 0).unwrap_or_else(|e| panic!("{e}"));
+    let prepared = text_kernel::prepare("kernel.rdna", source, &options, 0).unwrap_or_else(|e| panic!("{e}"));
     (prepared, start.elapsed().as_secs_f64())
 }
 

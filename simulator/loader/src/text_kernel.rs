@@ -8,9 +8,9 @@ use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::program::{Program, TooLarge};
 use wavesim_machine::memory::{AllocError, Memory};
 use wavesim_machine::state::VGPRS;
+pub use wavesim_text::Options;
 use wavesim_text::header::{Abi, Arg};
 use wavesim_text::{self as text, TextKernel};
-pub use wavesim_text::Options;
 
 /// Arguments begin at multiples of this, as the runtime of real devices has it.
 const ALIGN: u64 = 256;

@@ -21,14 +21,19 @@ pub use workloads::{WORKLOADS, Workload};
 /// Why a benchmark failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
+    /// The code object cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// There is not enough memory.
     #[error(transparent)]
     Alloc(#[from] AllocError),
+    /// The program cannot be lowered.
     #[error(transparent)]
     Program(#[from] TooLarge),
+    /// A buffer cannot be read or written.
     #[error(transparent)]
     Access(#[from] MemError),
+    /// No device accepts the launch.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
     /// The kernel faulted.

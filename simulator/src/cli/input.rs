@@ -22,8 +22,8 @@ use wavesim_loader::prepared::{Prepared, Source};
 use wavesim_loader::request::{self, Request};
 use wavesim_loader::text_kernel;
 use wavesim_machine::memory::Memory;
-use wavesim_text::constant::Constants;
 use wavesim_text::Options;
+use wavesim_text::constant::Constants;
 
 /// What `check`, `debug` and `tui` run
 #[derive(Debug, Clone, clap::Args)]

@@ -45,6 +45,8 @@ pub const INTERRUPTED: u8 = 130;
 #[derive(Debug, Parser)]
 #[command(name = "wavesim", version, arg_required_else_help = true, after_long_help = EXAMPLES)]
 pub struct Cli {
+    // Not a doc comment, which clap would show.
+    #[expect(missing_docs)]
     #[command(subcommand)]
     pub command: Command,
 }
@@ -60,6 +62,7 @@ Exit codes: 0 success; 1 the kernel faulted, outputs differ, vectors failed, or
 there are findings; 2 bad usage or bad input; 130 interrupted.";
 
 #[derive(Debug, Subcommand)]
+#[expect(missing_docs, reason = "help texts are at the arguments of each subcommand")]
 pub enum Command {
     Run(run::RunArgs),
     Launch(launch::LaunchArgs),
