@@ -505,7 +505,7 @@ fn semantics_that_replace_nothing_are_an_error() {
     let kernel = write(&dir, "nothing.rdna", NOTHING);
     let own = |text: &str| write(&dir, "own.pcode", text);
     let body = "{ D0.f32 = S0.f32 - S1.f32; }";
-    refused(&["run", &kernel, "--semantics", &own("")], &["own.pcode", "replaces no instruction"]);
+    refused(&["run", &kernel, "--semantics", &own("")], &["own.pcode", "defines no instruction of rdna3"]);
     refused(&["run", &kernel, "--semantics", &own(&format!("instruction V_NO_SUCH {body}"))], &["V_NO_SUCH"]);
     let other = own(&format!("instruction V_ADD_F32 for rdna4 {body}"));
     refused(&["run", &kernel, "--semantics", &other], &["replaces no instruction of rdna3"]);

@@ -18,7 +18,7 @@ use wavesim_isa::arch::Arch;
 #[command(after_long_help = "\
 Examples:
   wavesim conform tests/filetests/vectors/rdna3
-  wavesim conform tests/filetests/vectors --arch rdna4 --filter 'v_(add|sub)_f(16|32)'
+  wavesim conform tests/filetests/vectors --arch rdna4 --filter 'v_add_f(16|32)'
   wavesim conform tests/filetests/vectors/rdna4/vop2.jsonl.gz --reference --show 5
 
 Exit code 1 if a record fails. A list of disputed records (--disputed) is a text
