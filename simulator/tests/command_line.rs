@@ -508,7 +508,7 @@ fn semantics_that_replace_nothing_are_an_error() {
     refused(&["run", &kernel, "--semantics", &own("")], &["own.pcode", "defines no instruction of rdna3"]);
     refused(&["run", &kernel, "--semantics", &own(&format!("instruction V_NO_SUCH {body}"))], &["V_NO_SUCH"]);
     let other = own(&format!("instruction V_ADD_F32 for rdna4 {body}"));
-    refused(&["run", &kernel, "--semantics", &other], &["replaces no instruction of rdna3"]);
+    refused(&["run", &kernel, "--semantics", &other], &["defines no instruction of rdna3"]);
     refused(
         &["run", &kernel, "--semantics", &own("instruction V_ADD_F32 { D0.f32 = S9.f32; }")],
         &["error: ", "S9"],

@@ -193,7 +193,7 @@ fn prompt() {
     t.press("\x1b[A\x1b[A\r");
     t.until("the repeated command", |screen| screen.matches("out_c[3] = 0.0").count() == 2);
     t.press("help watch\r");
-    t.shows("stop when it changes");
+    t.shows("stop when a value changes");
     t.press("s\r");
     t.shows("[step 1]");
     t.press("\r");

@@ -19,7 +19,7 @@ use wavesim_isa::arch::Arch;
 Examples:
   wavesim conform tests/filetests/vectors/rdna3
   wavesim conform tests/filetests/vectors --arch rdna4 --filter 'v_add_f(16|32)'
-  wavesim conform tests/filetests/vectors/rdna4/vop2.jsonl.gz --reference --show 5
+  wavesim conform tests/filetests/vectors/rdna4/vop2.jsonl.gz --show 5
 
 Exit code 1 if a record fails. A list of disputed records (--disputed) is a text
 file with their names in blocks fenced by ```disputed and ```. They are counted

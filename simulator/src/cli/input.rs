@@ -111,7 +111,7 @@ pub struct CallArgs {
     /// Work-items in a workgroup
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_dimensions)]
     pub block: Option<Dimensions>,
-    /// Next argument of the kernel (repeatable; see below)
+    /// Next argument of the kernel (repeatable; `wavesim run --help` has the syntax)
     #[arg(long = "arg", value_name = "SPEC")]
     pub args: Vec<String>,
     /// Folder that `.include` searches after the folder of the file (repeatable)
