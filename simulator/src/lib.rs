@@ -116,7 +116,7 @@
 //! use wavesim::sched::dispatch;
 //!
 //! // It reads a register that it has not written.
-//! let source = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\n  v_add_f32 v2, v1, v1\n  s_endpgm\n";
+//! let source = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\n  v_add_f32 v5, v5, v5\n  s_endpgm\n";
 //! let prepared = text_kernel::prepare("kernel.rdna", source, &Options::default(), GUARD_BYTES)?;
 //! let mut checker = Checker::new(&prepared, &Check::ALL)?;
 //! let (_, result) = dispatch::run_observed(&prepared.dispatch(1_000_000), &prepared.memory, &mut checker);
