@@ -359,11 +359,13 @@ impl RefMachine<'_, '_> {
         if self.plan.packed {
             return self.packed(operand, bits as u32) as u128;
         }
+        // A dot product's halves are negated together; no absolute value is taken of them.
+        let dot = operand.replicated;
         let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64 | Fmt::Bits);
-        if !float || operand.size_bits > 64 {
+        if !(float || dot) || operand.size_bits > 64 {
             return bits;
         }
-        let sign = 1u128 << (operand.size_bits.min(64) - 1);
+        let sign = if dot { 0x8000_8000 } else { 1u128 << (operand.size_bits.min(64) - 1) };
         let bit = |field| self.plan.get(self.inst, field) >> i & 1 == 1;
         let (dpp_abs, dpp_neg) = match i {
             0 => (m.src0_abs, m.src0_neg),
@@ -375,7 +377,7 @@ impl RefMachine<'_, '_> {
         let abs = bit(m.abs) || in_dpp && self.plan.get(self.inst, dpp_abs) == 1;
         let neg = bit(m.neg) || in_dpp && self.plan.get(self.inst, dpp_neg) == 1;
         let mut out = bits;
-        if abs && !self.names("ABS") {
+        if abs && !dot && !self.names("ABS") {
             out &= !sign;
         }
         if neg && !self.names("NEG") {

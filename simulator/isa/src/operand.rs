@@ -61,6 +61,8 @@ pub struct Operand {
     pub source: u8,
     pub output: bool,
     pub input: bool,
+    /// An inline constant stands in both halves: see [`replicate_constants`].
+    pub replicated: bool,
 }
 
 /// Indices of the modifier fields that the encoding has.
@@ -150,6 +152,8 @@ fn build(arch: Arch, entry: &Entry) -> Plan {
         });
         // An operation listed for the second half alone can only be one.
     }
+    replicate_constants(&mut operands);
+    replicate_constants(&mut y);
     let offset = find("OFFSET").or(find("IOFFSET"));
     Plan {
         operands,
@@ -212,6 +216,19 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
         source,
         output: o.output,
         input: o.input,
+        replicated: false,
+    }
+}
+
+/// The packed sources of a dot product of 16-bit floats: sources of two halves whose result has none. Their inline constants stand in both
+/// halves (RDNA4 manual, *Inline constants with V_DOT2…*, and RDNA 3 and 4, *Inline Constants with Packed Math*). Literals are 32 bits
+/// as they stand, and so are the constants of the other packed instructions, which have op_sel to choose a half.
+fn replicate_constants(operands: &mut [Operand]) {
+    if operands.iter().any(|o| o.output && matches!(o.fmt, Fmt::Packed(_))) {
+        return;
+    }
+    for o in operands.iter_mut().filter(|o| o.input && o.size_bits == 32) {
+        o.replicated = matches!(o.fmt, Fmt::Packed(Half::F16 | Half::BF16));
     }
 }
 
@@ -360,7 +377,7 @@ impl Plan {
     /// An inline integer or float constant, or a literal, as the operand's bits.
     pub fn constant(&self, inst: &Inst, code: Code, operand: &Operand) -> u128 {
         let size = operand.size_bits as u32;
-        match code {
+        let bits = match code {
             Code::Int(v) => match operand.fmt {
                 Fmt::Packed(_) => v as u32 as u128 & if size > 32 { 0xffff } else { 0xffff_ffff },
                 _ => v as i128 as u128 & mask(size.max(16)),
@@ -385,6 +402,10 @@ impl Plan {
                 }
             }
             _ => 0,
+        };
+        match code {
+            Code::Int(_) | Code::Float(_) if operand.replicated => bits & 0xffff | (bits & 0xffff) << 16,
+            _ => bits,
         }
     }
 

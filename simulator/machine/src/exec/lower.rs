@@ -539,8 +539,9 @@ fn modifiers(
         ext.high_bits |= on;
         ext.narrow_bits |= on;
     }
+    let dot = operand.replicated;
     let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64 | Fmt::Bits);
-    if !float || operand.size_bits > 64 {
+    if !(float || dot) || operand.size_bits > 64 {
         return;
     }
     let bit = |field| plan.get(inst, field) >> i & 1 == 1;
@@ -553,6 +554,16 @@ fn modifiers(
     let in_dpp = m.neg.is_none() && m.abs.is_none();
     let abs = (bit(m.abs) || in_dpp && plan.get(inst, dpp_abs) == 1) && !names("ABS");
     let neg = (bit(m.neg) || in_dpp && plan.get(inst, dpp_neg) == 1) && !names("NEG");
+    if dot {
+        // Both halves are negated; no absolute value is taken of them.
+        if neg {
+            ext.packed_bits |= on;
+            ext.packed_sel_hi |= on;
+            ext.packed_neg |= on;
+            ext.packed_neg_hi |= on;
+        }
+        return;
+    }
     if abs {
         ext.abs_bits |= on;
     }
