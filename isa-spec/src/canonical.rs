@@ -1,6 +1,6 @@
 //! Pseudocode files and architecture tables -> one deduplicated set of operations.
 
-use crate::diag::{Diagnostic, nearest};
+use crate::diag::{Diagnostic, SHOWN, nearest};
 use crate::pcode::ast::{File, Function, Instruction as Block, Item, Name};
 use crate::pcode::check::{Library, check};
 use crate::pcode::ir::Semantics;
@@ -98,11 +98,13 @@ impl Parsed {
     }
 }
 
-/// A warning where no architecture that the block is for has an instruction of this name.
+/// A warning where no architecture that the block is for has an instruction of this name. It has a suggestion if it is among the `first`
+/// diagnostics, which will be shown.
 pub(crate) fn unknown_instruction(
     name: &Name,
     block: &Block,
     tables: &[&'static ArchTable],
+    first: bool,
 ) -> Option<Diagnostic> {
     let upper = name.text.to_uppercase();
     let archs =
@@ -118,6 +120,9 @@ pub(crate) fn unknown_instruction(
         }
     };
     let warning = Diagnostic::warning(name.span, message).label("unused");
+    if !first {
+        return Some(warning);
+    }
     let names = || archs().flat_map(|t| t.instructions.iter().map(|i| i.name));
     // One of the same kind: a vector instruction for a vector instruction.
     let kind = upper.split('_').next().unwrap_or_default();
@@ -212,7 +217,8 @@ pub fn load_set(
                 set.by_arch[at][inst] = operation;
             }
             if !used {
-                diagnostics.extend(unknown_instruction(name, block, tables));
+                let first = diagnostics.len() < SHOWN;
+                diagnostics.extend(unknown_instruction(name, block, tables, first));
             }
         }
     }
@@ -263,7 +269,8 @@ pub fn replacements(
                 }
             }
             if !used {
-                diagnostics.extend(unknown_instruction(name, block, tables));
+                let first = diagnostics.len() < SHOWN;
+                diagnostics.extend(unknown_instruction(name, block, tables, first));
             }
         }
     }

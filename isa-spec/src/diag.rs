@@ -56,17 +56,21 @@ impl Diagnostic {
 
 /// The nearest of `names` to `wanted`, if near enough to suggest.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = wanted.chars().count().div_ceil(3).max(1);
+    let length = wanted.chars().count();
+    let limit = length.div_ceil(3).max(1);
+    let wanted = wanted.to_lowercase();
     names
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&wanted.to_lowercase(), &name.to_lowercase()), name))
+        // An edit adds or removes one character: the length alone rules out most names.
+        .filter(|name| name.chars().count().abs_diff(length) <= limit)
+        .map(|name| (strsim::damerau_levenshtein(&wanted, &name.to_lowercase()), name))
         .filter(|&(distance, _)| distance <= limit)
         .min()
         .map(|(_, name)| name)
 }
 
-/// Diagnostics shown in one report; the rest is counted.
-const SHOWN: usize = 20;
+/// Diagnostics shown in one report; the rest is counted. What only makes one longer, such as a suggestion, is not computed for more.
+pub const SHOWN: usize = 20;
 
 /// All messages of a run, by file and position, without repetitions: at most 20, then `and N more`. Errors come into
 /// the twenty before warnings.

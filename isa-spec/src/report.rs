@@ -1,7 +1,7 @@
 //! What `wavesim pcode check` and the tests say of single pseudocode files: one verdict an instruction.
 
 use crate::canonical::{self, Parsed};
-use crate::diag::{Diagnostic, Severity, nearest};
+use crate::diag::{Diagnostic, SHOWN, Severity, nearest};
 use crate::pcode::ast::Instruction as Block;
 use crate::pcode::check::{Library, check};
 use crate::pcode::ir::{Semantics, Shape};
@@ -56,7 +56,8 @@ pub fn check_files(
             .collect();
         unknown_archs(block, tables, &mut diagnostics);
         for name in &block.names {
-            diagnostics.extend(canonical::unknown_instruction(name, block, tables));
+            let first = diagnostics.len() < SHOWN;
+            diagnostics.extend(canonical::unknown_instruction(name, block, tables, first));
             let mut report =
                 BlockReport { instruction: name.text.to_uppercase(), shape: None, errors: own.clone() };
             // A body that could not be read means nothing.

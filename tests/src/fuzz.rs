@@ -68,8 +68,9 @@ fn run(prepared: &Prepared) {
     }
 }
 
-/// Wave-instructions of a whole run.
+/// Wave-instructions of a whole run, and for each byte of its code.
 const WHOLE_RUN: u64 = 2000;
+const WHOLE_RUN_PER_BYTE: u64 = 2;
 /// LDS of its workgroups, and scratch of its work-items.
 const WHOLE_RUN_LDS: u32 = 4096;
 const WHOLE_RUN_SCRATCH: u32 = 256;
@@ -112,15 +113,16 @@ pub fn count_whole_run(data: &[u8]) -> u64 {
         entry_pc: 0,
         code_base: buffer,
     };
+    let limit = WHOLE_RUN + WHOLE_RUN_PER_BYTE * bytes.len() as u64;
     let Ok(program) = Program::from_bytes(arch, bytes) else { return 0 };
     let program = program.for_wave_size(wave_size);
     let prepared = Prepared::bare(program, memory, shape);
     for threads in [1, 2] {
-        let mut dispatch = prepared.dispatch(WHOLE_RUN);
+        let mut dispatch = prepared.dispatch(limit);
         dispatch.threads = threads;
         let _ = dispatch::run(&dispatch, &prepared.memory).map_err(|fault| fault.to_string());
     }
-    let dispatch = prepared.dispatch(WHOLE_RUN);
+    let dispatch = prepared.dispatch(limit);
     let mut group = Group::new(&dispatch, &prepared.memory);
     let registers = random::wave(rng, wave_size);
     let fill = |wave: &mut Wave| {
@@ -130,7 +132,7 @@ pub fn count_whole_run(data: &[u8]) -> u64 {
     };
     group.start([0; 3]);
     group.slots.iter_mut().for_each(|slot| fill(&mut slot.wave));
-    let _ = group.run(&Budget::new(WHOLE_RUN)).map_err(|fault| fault.to_string());
+    let _ = group.run(&Budget::new(limit)).map_err(|fault| fault.to_string());
     let Ok(mut checker) = Checker::new(&prepared, &Check::ALL) else { return 0 };
     let (_, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut checker);
     let fault = result.err();

@@ -33,6 +33,8 @@ pub struct Kind {
     pub floats: bool,
     /// Instructions that write MODE.
     pub mode: bool,
+    /// Accesses to memory other than LDS, whose addresses the program makes.
+    pub memory: bool,
 }
 
 /// Entries to choose from.
@@ -139,7 +141,7 @@ impl Maker<'_> {
                 3 if depth < DEPTH && length > 8 => self.diverge(inner, depth),
                 4 if depth == 0 => self.far_jump(inner),
                 5 => self.new_exec(depth),
-                6..=11 => self.memory(),
+                6..=11 if self.kind.memory => self.memory(),
                 _ => self.straight(),
             }
         }

@@ -37,6 +37,8 @@ pub(super) struct Reader<'a> {
     pub line: Text,
     pub place: Place,
     pub current: usize,
+    /// Sections by name.
+    sections: HashMap<String, usize>,
     /// Sections to go back to: `.previous`, and `.popsection`.
     pub previous: usize,
     pub pushed: Vec<(usize, usize)>,
@@ -70,6 +72,7 @@ impl<'a> Reader<'a> {
             line: String::new().into(),
             place: Place::default(),
             current: 0,
+            sections: HashMap::new(),
             previous: 0,
             pushed: Vec::new(),
             block: Block::None,
@@ -341,16 +344,18 @@ impl<'a> Reader<'a> {
 
     /// Goes to a section, which is made if there is none of this name.
     pub fn section(&mut self, name: &str, memory: Memory) {
-        let found = self.program.sections.iter().position(|s| s.name == name);
         self.previous = self.current;
-        self.current = found.unwrap_or_else(|| {
-            self.program.sections.push(Section::new(name, memory));
-            let section = self.program.sections.len() - 1;
-            // Its name stands for its start.
-            let start = Definition::Label { section, offset: 0 };
-            self.program.symbols.entry(name.to_string()).or_insert(start);
-            section
-        });
+        if let Some(found) = self.sections.get(name) {
+            self.current = *found;
+            return;
+        }
+        self.program.sections.push(Section::new(name, memory));
+        let section = self.program.sections.len() - 1;
+        // Its name stands for its start.
+        let start = Definition::Label { section, offset: 0 };
+        self.program.symbols.entry(name.to_string()).or_insert(start);
+        self.sections.insert(name.to_string(), section);
+        self.current = section;
     }
 
     /// Room for so many bytes more.

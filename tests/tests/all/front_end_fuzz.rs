@@ -10,6 +10,7 @@ use wavesim::loader::launch::{self, Wanted};
 use wavesim::loader::request;
 use wavesim::text;
 use wavesim_tests::random::{self, Rng};
+use wavesim_tests::whole::{self, Entries, Kind};
 use wavesim_tests::{fuzz, root};
 
 const GLOBAL_BYTES: u64 = 1 << 18;
@@ -225,6 +226,28 @@ fn random_programs_run() {
     let counts = (0..60u64).map(|seed| fuzz::count_whole_run(&program(seed as u8, seed, 40)));
     let all: u64 = counts.sum();
     assert!(all > 100, "{all} instructions of 60 programs");
+}
+
+/// Programs of 10,000 instructions, many with a constant of their own, run to their end by the interpreter, on two threads and under all
+/// checks. `WAVESIM_PROGRAMS` sets how many there are for each machine.
+#[test]
+fn long_random_programs_run() {
+    let programs: u64 = std::env::var("WAVESIM_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    for machine in 0..9u8 {
+        let (arch, wave, _) = fuzz::machine(&[machine]);
+        let kind = Kind { arch, size: wave.unwrap_or(32), floats: true, mode: true, memory: false };
+        let entries = Entries::new(kind);
+        for seed in 0..programs {
+            let program = whole::program(&mut Rng(seed << 8 | machine as u64), kind, &entries, 10_000);
+            let mut data = vec![machine];
+            for inst in &program.insts {
+                let words = wavesim::codec::encode(arch, inst).expect("instructions of the tables");
+                data.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+            }
+            let executed = fuzz::count_whole_run(&data);
+            assert!(executed > 8_000, "{} seed {seed}: {executed} instructions", arch.name());
+        }
+    }
 }
 
 /// What a damaged program does: little that is damaged runs far.

@@ -1,7 +1,8 @@
 //! Whole programs: the compiled handlers against the evaluator, from one state to the next. Random programs of vector, scalar and LDS
 //! instructions, memory accesses, branches, loops and divergence, in waves of 32 and of 64: registers, masks, memory and PC must be equal.
 //!
-//! `WAVESIM_PROGRAMS` sets how many programs each test runs, `WAVESIM_LENGTH` their longest, `WAVESIM_SEED` where they start.
+//! `WAVESIM_PROGRAMS` sets how many programs of each kind a test runs, `WAVESIM_LENGTH` their longest, `WAVESIM_LONG` how many programs of
+//! 10,000 instructions, `WAVESIM_SEED` where they start.
 
 use wavesim::arch::Arch;
 use wavesim::exec::machine_ops::Event;
@@ -142,22 +143,13 @@ fn programs_agree(arch: Arch, seed: u64) {
             (Way::Uninterrupted, true, false, &[0xff]),
         ];
         for (number, (way, floats, mode, modes)) in kinds.into_iter().enumerate() {
-            let kind = Kind { arch, size, floats, mode };
+            let kind = Kind { arch, size, floats, mode, memory: true };
             let entries = Entries::new(kind);
             for case in 0..env("WAVESIM_PROGRAMS", 4) {
                 let mut rng = Rng(seed ^ (size as u64) << 16 ^ (number as u64) << 12 ^ case);
                 let length = 1 + rng.below(length) as usize;
                 let program = whole::program(&mut rng, kind, &entries, length).for_wave_size(size);
-                let mut wave = random::wave(&mut rng, size);
-                wave.mode = rng.pick(modes);
-                if rng.chance(2) {
-                    wave.set_exec(u64::MAX);
-                }
-                let mut bytes =
-                    |n: u64| (0..n / 4).flat_map(|_| rng.dword().to_le_bytes()).collect::<Vec<u8>>();
-                let (global, lds) = (bytes(GLOBAL), bytes(LDS));
-                let scratch = bytes(SCRATCH as u64 * size as u64);
-                let start = Machine { wave, global, lds, scratch };
+                let start = machine(&mut rng, size, modes);
                 match check(&mut rng, &program, start, way) {
                     Ok(None) => ended += 1,
                     Ok(Some(event)) => stopped.push(format!("wave{size} {way:?} case {case}: {event}")),
@@ -174,6 +166,41 @@ fn programs_agree(arch: Arch, seed: u64) {
     let first = stopped[..stopped.len().min(5)].join("\n");
     println!("{}: {ended} programs came to their end, {} stopped:\n{first}", arch.name(), stopped.len());
     assert!(ended >= 4 * stopped.len(), "most programs stop before their end:\n{first}");
+}
+
+/// Registers and memory full of anything.
+fn machine(rng: &mut Rng, size: u32, modes: &[u32]) -> Machine {
+    let mut wave = random::wave(rng, size);
+    wave.mode = rng.pick(modes);
+    if rng.chance(2) {
+        wave.set_exec(u64::MAX);
+    }
+    let mut bytes = |n: u64| (0..n / 4).flat_map(|_| rng.dword().to_le_bytes()).collect::<Vec<u8>>();
+    let (global, lds) = (bytes(GLOBAL), bytes(LDS));
+    let scratch = bytes(SCRATCH as u64 * size as u64);
+    Machine { wave, global, lds, scratch }
+}
+
+/// Programs of 10,000 instructions and thousands of constants, in one piece.
+fn long_programs_agree(arch: Arch) {
+    for size in [32, 64] {
+        for case in 0..env("WAVESIM_LONG", 1) {
+            // Without what ends a program early; rounded toward zero, nothing is computed by the host.
+            let kind = Kind { arch, size, floats: true, mode: false, memory: false };
+            let entries = Entries::new(kind);
+            let mut rng = Rng(env("WAVESIM_SEED", 1) << 32 ^ (size as u64) << 16 ^ case);
+            let program = whole::program(&mut rng, kind, &entries, 10_000).for_wave_size(size);
+            assert!(program.insts.len() >= 10_000);
+            let start = machine(&mut rng, size, &[0xff]);
+            let ended = check(&mut rng, &program, start, Way::Uninterrupted);
+            assert_eq!(ended, Ok(None), "{} wave{size} case {case}", arch.name());
+        }
+    }
+}
+
+#[test]
+fn long_programs() {
+    Arch::RDNA.into_iter().for_each(long_programs_agree);
 }
 
 #[test]

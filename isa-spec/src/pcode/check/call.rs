@@ -1,7 +1,7 @@
 //! Calls: builtins, functions, lambdas and other instructions, expanded in place.
 
 use super::{Binding, CallResult, Checker, Frame, R, TExpr};
-use crate::diag::{Diagnostic, nearest};
+use crate::diag::{Diagnostic, SHOWN, nearest};
 use crate::pcode::ast;
 use crate::pcode::builtins::{self, Builtin, Param, Ret};
 use crate::pcode::ir::{Expr, ExprKind, Place, PlaceKind, Space, Stmt, Ty};
@@ -61,7 +61,9 @@ impl<'a> Checker<'a> {
         let known = builtins::all().map(|b| b.name).chain(self.library.functions.keys().map(String::as_str));
         let mut error =
             Diagnostic::error(name.span, format!("there is no builtin or function called `{text}`"));
-        if let Some(near) = nearest(text, known) {
+        if self.errors.len() < SHOWN
+            && let Some(near) = nearest(text, known)
+        {
             error = error.help(format!("did you mean `{near}`?"));
         }
         self.errors.push(error);

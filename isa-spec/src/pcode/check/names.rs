@@ -1,7 +1,7 @@
 //! What a name means: a local, an operand, state, or an encoding field.
 
 use super::{Checker, R, TExpr};
-use crate::diag::{Diagnostic, nearest};
+use crate::diag::{Diagnostic, SHOWN, nearest};
 use crate::pcode::builtins::FIELDS;
 use crate::pcode::ir::{Expr, ExprKind, State, Ty};
 use crate::pcode::sig::Family;
@@ -192,12 +192,16 @@ impl Checker<'_> {
             self.errors.push(error);
             return Err(());
         }
+        let mut error = Diagnostic::error(span, format!("`{name}` is not known here"))
+            .label("never assigned, no operand, no state");
+        if self.errors.len() >= SHOWN {
+            self.errors.push(error);
+            return Err(());
+        }
         let mut known: Vec<String> = operands.iter().map(|s| s.to_string()).collect();
         known.extend(STATE.iter().map(|s| s.0.to_string()));
         known.extend(FIELDS.iter().map(|f| f.0.to_string()));
         known.extend(self.frames.iter().flat_map(|f| f.names.keys().cloned()));
-        let mut error = Diagnostic::error(span, format!("`{name}` is not known here"))
-            .label("never assigned, no operand, no state");
         if let Some(near) = nearest(name, known.iter().map(|s| s.as_str())) {
             error = error.help(format!("did you mean `{near}`?"));
         }

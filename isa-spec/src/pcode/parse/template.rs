@@ -9,7 +9,7 @@ use crate::diag::Diagnostic;
 use crate::source::{FileId, Span};
 
 /// What the templates of one file may expand to, in tokens of 16 bytes: nested templates multiply.
-pub(super) const MAX_TOKENS: usize = 4_000_000;
+pub(super) const MAX_TOKENS: usize = 500_000;
 
 /// The longest word or string that filling holes may make, in bytes.
 const MAX_WORD: usize = 1 << 16;
