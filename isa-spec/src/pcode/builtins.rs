@@ -175,8 +175,8 @@ builtins! {
     U4ToU32 "u4_to_u32" (is(Ty::U(4))) -> to(U32), "zero-extended";
     U16ToU32 "u16_to_u32" (is(U16)) -> to(U32), "zero-extended";
     I16ToI32 "i16_to_i32" (is(I16)) -> to(I32), "sign-extended";
-    U32ToU16 "u32_to_u16" (is(U32)) -> to(U16), "the low half";
-    I32ToI16 "i32_to_i16" (is(I32)) -> to(I16), "the low half";
+    U32ToU16 "u32_to_u16" (is(U32)) -> to(U16), "saturates to 16 bits";
+    I32ToI16 "i32_to_i16" (is(I32)) -> to(I16), "saturates to 16 bits";
     ClampU16 "clamp_u16" (Int) -> to(U16), "saturates to 16 bits unsigned if the instruction's clamp bit is set, else wraps";
     ClampI16 "clamp_i16" (Int) -> to(I16), "saturates to 16 bits signed if the instruction's clamp bit is set, else wraps";
     ClampU32 "clamp_u32" (Int) -> to(U32), "saturates to 32 bits unsigned if the instruction's clamp bit is set, else wraps";

@@ -17,7 +17,7 @@ use wavesim_machine::exec::machine_ops::{self, Event};
 use wavesim_machine::exec::output;
 use wavesim_machine::fault::FaultKind;
 use wavesim_machine::isa::OpInfo;
-use wavesim_machine::memory::{self, MemError, Memory, PRIVATE_BASE, SHARED_BASE};
+use wavesim_machine::memory::{self, MemError, Memory, NOWHERE, PRIVATE_BASE, SHARED_BASE};
 use wavesim_machine::state::wave::{EXEC_LO, M0, NULL, VCC_LO};
 use wavesim_machine::state::{Wave, Workgroup};
 
@@ -453,7 +453,7 @@ impl RefMachine<'_, '_> {
             Space::Flat if addr >> 32 == PRIVATE_BASE >> 32 => {
                 Place::Scratch(addr & 0xffff_ffff, lane.unwrap_or(0))
             }
-            Space::Buffer if addr == u64::MAX => Place::Nowhere,
+            Space::Buffer if addr >= NOWHERE => Place::Nowhere,
             Space::Word => Place::Global(memory::word_address(addr)),
             _ => Place::Global(addr),
         }

@@ -6,6 +6,7 @@ use crate::pcode::ast;
 use crate::pcode::builtins::{self, Builtin, Param, Ret};
 use crate::pcode::ir::{Expr, ExprKind, Place, PlaceKind, Space, Stmt, Ty};
 use crate::pcode::sig::Family;
+use crate::pcode::token::{Tok, lex};
 use crate::source::Span;
 
 /// Names that the manual writes differently.
@@ -41,6 +42,7 @@ impl<'a> Checker<'a> {
             "CalcGlobalAddr" | "CalcBufferAddr" if self.sig.family == Family::Memory(Space::Scalar) => {
                 "CalcSmemAddr"
             }
+            "CalcDsAddr" if self.adds_offsets() => "CalcDsBase",
             text => text,
         };
         if let Some(function) = self.library.functions.get(text).copied() {
@@ -358,11 +360,21 @@ impl<'a> Checker<'a> {
         result
     }
 
+    /// Whether the body names an offset field: it adds the offset to the address itself.
+    fn adds_offsets(&self) -> bool {
+        let Some(span) = self.body_span else { return false };
+        let (tokens, _) = lex(span.file, self.sources.text(span), 0);
+        tokens.iter().any(|t| {
+            matches!(&t.tok, Tok::Ident(word) if matches!(word.as_str(), "OFFSET" | "OFFSET0" | "OFFSET1"))
+        })
+    }
+
     /// `ADDR`: the address function of this instruction's family.
     pub(super) fn effective_address(&mut self, span: Span) -> R<TExpr> {
         let Family::Memory(space) = self.sig.family else { return self.unknown("ADDR", span) };
         let name = match space {
             _ if self.sig.name.starts_with("IMAGE_") => "CalcImageAddr",
+            Space::Lds if self.adds_offsets() => "CalcDsBase",
             Space::Lds => "CalcDsAddr",
             Space::Global => "CalcGlobalAddr",
             Space::Flat => "CalcFlatAddr",

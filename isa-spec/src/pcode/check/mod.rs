@@ -56,6 +56,7 @@ pub fn check(
         sig,
         arch,
         locals: Vec::new(),
+        body_span: Some(block.body_span),
         frames: vec![Frame { body: &block.body, ..Frame::default() }],
         errors: Vec::new(),
         warnings: Vec::new(),
@@ -182,6 +183,8 @@ struct Checker<'a> {
     sig: &'a InstrSig,
     arch: Option<&'a str>,
     locals: Vec<Local>,
+    /// The instruction's own text.
+    body_span: Option<Span>,
     frames: Vec<Frame<'a>>,
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,

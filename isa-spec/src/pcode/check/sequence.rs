@@ -2,13 +2,16 @@
 //! whoever runs it.
 //!
 //! - A source that runs once a wave and is read after a write is read ahead of the body: its register may be the one written.
+//! - A scalar result that is read after it is written is kept in a local: the register may be null, or another that is written.
 //! - A lane's bit of a mask that is read after it is written is kept in a local: the masks themselves are written at the end.
 //! - What neither the handlers nor the evaluator could give is refused.
 
 use crate::diag::Diagnostic;
 use crate::pcode::ir::*;
 use crate::pcode::shape::is_lane_id;
-use crate::pcode::visit::{Visitor, each_expr_mut, each_list_mut, walk_expr, walk_place, walk_stmt};
+use crate::pcode::visit::{
+    Visitor, any_expr, each_expr_mut, each_list_mut, walk_expr, walk_place, walk_stmt,
+};
 use crate::source::Span;
 use std::collections::BTreeSet;
 
@@ -44,7 +47,8 @@ const SOURCES: &[Role] = &[
 
 /// Rewrites what needs it; the errors are of what cannot be.
 pub fn check(sem: &mut Semantics) -> Vec<Diagnostic> {
-    let mut walk = Walk { lane: sem.shape == Shape::Lane, ..Walk::default() };
+    let (lane, scalar) = (sem.shape == Shape::Lane, sem.shape == Shape::Scalar);
+    let mut walk = Walk { lane, scalar, ..Walk::default() };
     walk.stmts(&sem.body);
     let mut errors = std::mem::take(&mut walk.errors);
     errors.dedup();
@@ -53,6 +57,9 @@ pub fn check(sem: &mut Semantics) -> Vec<Diagnostic> {
     }
     for role in std::mem::take(&mut walk.late_sources) {
         read_first(sem, role);
+    }
+    if walk.late_result {
+        keep_result(sem);
     }
     for mask in std::mem::take(&mut walk.late_bits) {
         keep_bit(sem, mask);
@@ -63,9 +70,11 @@ pub fn check(sem: &mut Semantics) -> Vec<Diagnostic> {
 #[derive(Default)]
 struct Walk {
     lane: bool,
+    scalar: bool,
     written: BTreeSet<Thing>,
     late_sources: BTreeSet<Role>,
     late_bits: BTreeSet<Mask>,
+    late_result: bool,
     errors: Vec<Diagnostic>,
 }
 
@@ -171,6 +180,8 @@ impl<'a> Visitor<'a> for Walk {
                         self.error(e.span, "`D0` is read after a register was written by its number", help);
                     }
                     self.whole(Mask::Operand(*role), e.span);
+                } else if self.scalar && *role == Role::D0 {
+                    self.late_result |= self.written.contains(&Thing::Operand(Role::D0));
                 } else if SOURCES.contains(role) && !self.written.is_empty() {
                     self.late_sources.insert(*role);
                 }
@@ -276,4 +287,86 @@ fn keep_bit(sem: &mut Semantics, mask: Mask) {
     });
     let place = Place { kind: PlaceKind::Local(id), ty: bit };
     sem.body.insert(0, Stmt::Assign { place, value, span: sem.span });
+}
+
+/// `D0` lives in a local, from which each assignment to it is passed on.
+fn keep_result(sem: &mut Semantics) {
+    let (mut width, mut whole) = (0, true);
+    each_expr_mut(&mut sem.body, |e| {
+        if e.kind == ExprKind::Operand(Role::D0) {
+            width = width.max(e.ty.width() as u16);
+        }
+    });
+    each_list_mut(&mut sem.body, |list| {
+        for stmt in list.iter() {
+            if let Stmt::Assign { place, .. } = stmt {
+                match result_of(place) {
+                    Some(ty) => width = width.max(ty.width() as u16),
+                    None => whole &= !matches!(place.kind, PlaceKind::Concat(_)),
+                }
+            }
+        }
+    });
+    // A result that is part of several is written as it stands.
+    if !whole {
+        return;
+    }
+    let id = sem.locals.len() as LocalId;
+    let ty = Ty::B(width);
+    sem.locals.push(Local { name: "D0$".to_string(), ty, len: None });
+    let is_set_first = sem.body.iter().find_map(|stmt| {
+        let reads = any_expr(std::slice::from_ref(stmt), |e| e.kind == ExprKind::Operand(Role::D0));
+        match stmt {
+            _ if reads => Some(false),
+            Stmt::Assign { place, .. } => match result_of(place) {
+                Some(to) => Some(place.kind == PlaceKind::Operand(Role::D0) && to.width() as u16 == width),
+                None => None,
+            },
+            Stmt::If { .. } | Stmt::For { .. } | Stmt::While { .. } => Some(false),
+            Stmt::Return { .. } | Stmt::Call { .. } => None,
+        }
+    });
+    each_expr_mut(&mut sem.body, |e| {
+        if e.kind == ExprKind::Operand(Role::D0) {
+            let local = Expr { kind: ExprKind::Local(id), ty, span: e.span };
+            e.kind = if e.ty == ty { ExprKind::Local(id) } else { ExprKind::Bits(Box::new(local)) };
+        }
+    });
+    each_list_mut(&mut sem.body, |list| {
+        let mut at = 0;
+        while at < list.len() {
+            if let Stmt::Assign { place, span, .. } = &mut list[at]
+                && result_of(place).is_some()
+            {
+                let span = *span;
+                set_local(place, id);
+                let value = Expr { kind: ExprKind::Local(id), ty, span };
+                let place = Place { kind: PlaceKind::Operand(Role::D0), ty };
+                at += 1;
+                list.insert(at, Stmt::Assign { place, value, span });
+            }
+            at += 1;
+        }
+    });
+    if is_set_first != Some(true) {
+        let value = Expr { kind: ExprKind::Operand(Role::D0), ty, span: sem.span };
+        let place = Place { kind: PlaceKind::Local(id), ty };
+        sem.body.insert(0, Stmt::Assign { place, value, span: sem.span });
+    }
+}
+
+/// The type that `D0` is assigned as, if it is what is assigned.
+fn result_of(place: &Place) -> Option<Ty> {
+    match &place.kind {
+        PlaceKind::Operand(Role::D0) => Some(place.ty),
+        PlaceKind::Slice { base, .. } => result_of(base),
+        _ => None,
+    }
+}
+
+fn set_local(place: &mut Place, id: LocalId) {
+    match &mut place.kind {
+        PlaceKind::Slice { base, .. } => set_local(base, id),
+        kind => *kind = PlaceKind::Local(id),
+    }
 }

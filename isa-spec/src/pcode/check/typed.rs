@@ -119,7 +119,14 @@ impl<'a> Checker<'a> {
                 return self.error_help(value.span, "a component has a format", "ConvertToFormat(…)");
             };
             match (name.text.as_str(), args.as_slice()) {
-                ("ConvertToFormat", [arg]) => parts.push(self.expr(arg)?.expr),
+                ("ConvertToFormat", [arg]) => {
+                    // `32'B(DATA[15 : 0].b16)`: the component has 16 bits, whatever holds it.
+                    let held = match &arg.kind {
+                        ast::ExprKind::Cast(_, inner) => self.expr(inner)?.expr,
+                        _ => self.expr(arg)?.expr,
+                    };
+                    parts.push(if held.ty.width() == 16 { held } else { self.expr(arg)?.expr });
+                }
                 _ => return self.error_help(value.span, "a component has a format", "ConvertToFormat(…)"),
             }
         }

@@ -20,6 +20,9 @@ pub const OWNED_BASE: u64 = 0x7000_0000_0000;
 /// Apertures of FLAT addressing: 2^32 bytes each, outside global memory (LLVM AMDGPUUsage, *Memory Spaces*).
 pub const SHARED_BASE: u64 = 0x0001_0000_0000_0000;
 pub const PRIVATE_BASE: u64 = 0x0002_0000_0000_0000;
+/// Buffer addresses from here on are out of the buffer's range: loads give zero, stores do nothing. What a body adds to such an address
+/// leaves it there.
+pub const NOWHERE: u64 = 1 << 63;
 /// Bytes of an aperture.
 const APERTURE: u64 = 1 << 32;
 

@@ -9,7 +9,7 @@ use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::machine_ops::Event;
 use crate::memory::access::{Access, Shared};
-use crate::memory::{MemError, PRIVATE_BASE, SHARED_BASE};
+use crate::memory::{MemError, NOWHERE, PRIVATE_BASE, SHARED_BASE};
 use crate::state::LaneVec;
 use crate::state::host::Avx2;
 use crate::state::wave::LAST_ADDRESSES;
@@ -29,7 +29,7 @@ fn place(space: Space, addr: u64) -> Place {
         Space::Scratch => Place::Scratch(addr),
         Space::Flat if addr >> 32 == SHARED_BASE >> 32 => Place::Lds(addr & 0xffff_ffff),
         Space::Flat if addr >> 32 == PRIVATE_BASE >> 32 => Place::Scratch(addr & 0xffff_ffff),
-        Space::Buffer if addr == u64::MAX => Place::Nowhere,
+        Space::Buffer if addr >= NOWHERE => Place::Nowhere,
         _ => Place::Global,
     }
 }

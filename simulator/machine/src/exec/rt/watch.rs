@@ -5,7 +5,7 @@
 
 use super::context::{Cx, Flow};
 use crate::exec::machine_ops::Event;
-use crate::memory::{MemError, Memory, PRIVATE_BASE, SHARED_BASE};
+use crate::memory::{MemError, Memory, NOWHERE, PRIVATE_BASE, SHARED_BASE};
 use crate::state::LaneVec;
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::Space;
@@ -89,7 +89,7 @@ fn place(space: Space, addr: u64) -> (Place, u64) {
         Space::Scratch => (Place::Scratch, addr),
         Space::Flat if addr >> 32 == SHARED_BASE >> 32 => (Place::Lds, addr & 0xffff_ffff),
         Space::Flat if addr >> 32 == PRIVATE_BASE >> 32 => (Place::Scratch, addr & 0xffff_ffff),
-        Space::Buffer if addr == u64::MAX => (Place::Nowhere, addr),
+        Space::Buffer if addr >= NOWHERE => (Place::Nowhere, addr),
         _ => (Place::Global, addr),
     }
 }
