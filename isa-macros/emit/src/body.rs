@@ -105,7 +105,7 @@ impl Steps {
                 let (vecs, source) = (vecs(*role), slot(Slot::Source(*at)));
                 let dwords = *dwords as usize;
                 if *direct {
-                    quote! { let #vecs = rt::plain_stage(file, #source); }
+                    quote! { let #vecs = rt::fast_source(file, #source); }
                 } else {
                     quote! { let mut #vecs = rt::stage::<#dwords>(cx, file, #source, #at, half); }
                 }
@@ -328,7 +328,7 @@ pub fn block(block: &Block, watched: bool, otherwise: &Ident) -> TokenStream {
     let (before, moved) = match block {
         Block::Global { base: terms, offsets, unless, store, dwords } => {
             let (offsets, dwords) = (source(*offsets), *dwords as usize);
-            let base = base(&quote! { unsafe { rt::plain_scalar2(cx, op.src[1]) } }, terms);
+            let base = base(&quote! { unsafe { rt::fast_scalar2(cx, op.src[1]) } }, terms);
             let unless = unless.as_ref().map(|unless| {
                 let unless = Place::Wave.value(unless);
                 quote! { if #unless != 0 { return unsafe { #otherwise(cx, op) }; } }
@@ -423,7 +423,7 @@ fn write(dwords: u32, how: WriteBack) -> TokenStream {
             } else {
                 quote! { rt::written::<#count>(cx, op.d); }
             };
-            quote! { #direct rt::plain_write::<#count>(cx, file, op, exec, [#(#names),*]); #mark }
+            quote! { #direct rt::fast_write::<#count>(cx, file, op, exec, [#(#names),*]); #mark }
         }
     }
 }

@@ -147,7 +147,7 @@ impl Functions<'_> {
             quote! {
                 #features
                 pub unsafe fn #broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                    unsafe { rt::plain_broadcast(cx, op) };
+                    unsafe { rt::fast_broadcast(cx, op) };
                     unsafe { #name(cx, op) }
                 }
             }
@@ -183,11 +183,11 @@ impl Functions<'_> {
             #features
             #[inline(never)]
             unsafe fn #unsettled(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                if unsafe { rt::settle(cx, [#(#sources),*]) } {
+                if unsafe { rt::search_denormals(cx, [#(#sources),*]) } {
                     return unsafe { #name(cx, op) };
                 }
                 #mode
-                rt::passed_on(unsafe { #short(cx, op, &m) })
+                rt::tail_call(unsafe { #short(cx, op, &m) })
             }
         };
         (first, second)

@@ -42,7 +42,7 @@ impl Place {
             Stmt::SetScalar { dwords, direct, value } => {
                 let (dwords, value) = (*dwords as usize, self.value(value));
                 if *direct {
-                    quote! { { let v = #value; unsafe { rt::plain_set_scalar::<#dwords>(cx, op, v) }; } }
+                    quote! { { let v = #value; unsafe { rt::fast_set_scalar::<#dwords>(cx, op, v) }; } }
                 } else {
                     quote! { { let v = #value; rt::set_scalar::<#dwords>(cx, op, v); } }
                 }

@@ -202,8 +202,8 @@ impl Place {
             ValueKind::Scalar { slot: at, dwords, how } => {
                 let at = slot(*at);
                 let value = match (how, dwords) {
-                    (Scalar::Direct, 1) => quote! { unsafe { rt::plain_scalar1(cx, #at) } },
-                    (Scalar::Direct, 2) => quote! { unsafe { rt::plain_scalar2(cx, #at) } },
+                    (Scalar::Direct, 1) => quote! { unsafe { rt::fast_scalar1(cx, #at) } },
+                    (Scalar::Direct, 2) => quote! { unsafe { rt::fast_scalar2(cx, #at) } },
                     (_, 1) => quote! { rt::scalar1(cx, #at) },
                     (_, 2) => quote! { rt::scalar2(cx, #at) },
                     _ => quote! { rt::scalar4(cx, #at) },

@@ -49,7 +49,7 @@ pub(crate) fn unknown(op: &Op, name: Option<&str>) -> Event {
     }
 }
 
-/// What is under way before anything is.
+/// The operation before the first one has run.
 static END: Op = Op::end();
 
 /// The handlers there are.
@@ -145,7 +145,7 @@ pub fn run(
     result
 }
 
-/// Runs the instruction under way through the evaluator if its meaning was replaced at run time. The wave's PC is then behind it,
+/// Runs the current instruction through the evaluator if its meaning was replaced at run time. The wave's PC is then behind it,
 /// or at it after a fault.
 #[cold]
 pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), Event>> {

@@ -1,4 +1,4 @@
-//! The observed run: the same operations by the same handlers, one instruction at a time, with an [`Observer`] told before and
+//! The observed run: the same operations by the same handlers, one instruction at a time, with an [`Observer`] called before and
 //! after each. A loop of its own, so that the plain one ([`crate::interp::run`]) knows nothing of it.
 
 use crate::interp;

@@ -49,7 +49,7 @@ impl FaultKind {
     }
 }
 
-/// A fault with everything known of its place.
+/// A fault and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub kind: FaultKind,

@@ -67,7 +67,7 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     if ((((op.src[1usize].number() as u32)) == (124u32)) as u32) != 0 {
         return unsafe { op0_keep_watched(cx, op) };
     }
-    let saddr = unsafe { rt::plain_scalar2(cx, op.src[1]) };
+    let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
     let base = 0u64
         .wrapping_add(((saddr) as u64))
         .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64));
@@ -92,7 +92,7 @@ unsafe fn op0_keep_watched(cx: &mut Cx<'_>, op: &Op) -> Flow {
     if ((((op.src[1usize].number() as u32)) == (124u32)) as u32) != 0 {
         return unsafe { op0_keep_general(cx, op) };
     }
-    let saddr = unsafe { rt::plain_scalar2(cx, op.src[1]) };
+    let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
     let base = 0u64
         .wrapping_add(((saddr) as u64))
         .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64));

@@ -24,8 +24,8 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
 unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     let clamp = rt::clamp(op);
-    let s0 = (unsafe { rt::plain_scalar1(cx, op.src[0usize]) } as u32);
-    let s1 = (unsafe { rt::plain_scalar1(cx, op.src[1usize]) } as u32);
+    let s0 = (unsafe { rt::fast_scalar1(cx, op.src[0usize]) } as u32);
+    let s1 = (unsafe { rt::fast_scalar1(cx, op.src[1usize]) } as u32);
     let mut t0: u64 = 0;
     'body: {
         t0 = ((((((s0) as u32)) as u64)).wrapping_add(((((s1) as u32)) as u64)));
@@ -36,7 +36,7 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         });
         {
             let v = ((((t0) as u32)) as u64);
-            unsafe { rt::plain_set_scalar::<1usize>(cx, op, v) };
+            unsafe { rt::fast_set_scalar::<1usize>(cx, op, v) };
         }
     }
     flow

@@ -55,8 +55,8 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     const half: usize = 0;
     const lane_base: u32 = 0;
     let exec = cx.wave.sgprs[126];
-    let r_s0 = rt::plain_stage(file, op.src[0usize]);
-    let r_s1 = rt::plain_stage(file, op.src[1usize]);
+    let r_s0 = rt::fast_source(file, op.src[0usize]);
+    let r_s1 = rt::fast_source(file, op.src[1usize]);
     let vcc_in = rt::read_mask_half(cx, op.src[3], half);
     let mut o0 = LaneVec::ZERO;
     let mut k_vcc = LaneVec::ZERO;
@@ -76,7 +76,7 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     }
     let bits = rt::gather(&k_vcc) & exec;
     all_vcc |= (bits as u64) << lane_base;
-    rt::plain_write::<1usize>(cx, file, op, exec, [o0]);
+    rt::fast_write::<1usize>(cx, file, op, exec, [o0]);
     rt::written::<1usize>(cx, op.d);
     rt::set_mask(cx, op.d1, all_vcc);
     flow
@@ -94,7 +94,7 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
 pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    unsafe { rt::plain_broadcast(cx, op) };
+    unsafe { rt::fast_broadcast(cx, op) };
     unsafe { op0_keep(cx, op) }
 }
 #[cfg_attr(

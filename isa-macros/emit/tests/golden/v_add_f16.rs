@@ -48,8 +48,8 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     const half: usize = 0;
     const lane_base: u32 = 0;
     let exec = cx.wave.sgprs[126];
-    let r_s0 = rt::plain_stage(file, op.src[0usize]);
-    let r_s1 = rt::plain_stage(file, op.src[1usize]);
+    let r_s0 = rt::fast_source(file, op.src[0usize]);
+    let r_s1 = rt::fast_source(file, op.src[1usize]);
     let mut o0 = LaneVec::ZERO;
     for l in 0..32usize {
         let lane: u32 = lane_base + l as u32;
@@ -79,7 +79,7 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
 pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    unsafe { rt::plain_broadcast(cx, op) };
+    unsafe { rt::fast_broadcast(cx, op) };
     unsafe { op0_keep(cx, op) }
 }
 #[cfg_attr(

@@ -56,8 +56,8 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     const half: usize = 0;
     const lane_base: u32 = 0;
     let exec = cx.wave.sgprs[126];
-    let r_s0 = rt::plain_stage(file, op.src[0usize]);
-    let r_s1 = rt::plain_stage(file, op.src[1usize]);
+    let r_s0 = rt::fast_source(file, op.src[0usize]);
+    let r_s1 = rt::fast_source(file, op.src[1usize]);
     let mut o0 = LaneVec::ZERO;
     for l in 0..32usize {
         let lane: u32 = lane_base + l as u32;
@@ -79,7 +79,7 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         d0 = (((0 | (((t2) as u32) << 16u32) | (((t5) as u32) << 0u32))) as u32);
         o0.0[l] = (d0 >> 0u32) as u32;
     }
-    rt::plain_write::<1usize>(cx, file, op, exec, [o0]);
+    rt::fast_write::<1usize>(cx, file, op, exec, [o0]);
     rt::written::<1usize>(cx, op.d);
     flow
 }
@@ -96,7 +96,7 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
 pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    unsafe { rt::plain_broadcast(cx, op) };
+    unsafe { rt::fast_broadcast(cx, op) };
     unsafe { op0_keep(cx, op) }
 }
 #[cfg_attr(

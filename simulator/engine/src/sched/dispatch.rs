@@ -129,7 +129,7 @@ impl Dispatch<'_> {
         self.items().div_ceil(self.wave_size)
     }
 
-    /// Whether this can run at all; [`run`] asks it.
+    /// Whether this can run at all; [`run`] checks it first.
     pub fn check(&self) -> Result<(), DispatchError> {
         if !matches!(self.wave_size, 32 | 64) {
             return Err(DispatchError::WaveSize(self.wave_size));
@@ -291,7 +291,7 @@ struct Work<'a> {
     budget: Budget,
     /// The next workgroup to start.
     next: AtomicU64,
-    /// Index of the first faulty workgroup so far: those before it still finish, so that the fault told is the same whatever the
+    /// Index of the first faulty workgroup so far: those before it still finish, so that the reported fault is the same whatever the
     /// number of threads.
     stop_behind: AtomicU64,
     fault: Mutex<Option<(u64, Box<Fault>)>>,

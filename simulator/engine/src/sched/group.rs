@@ -174,7 +174,7 @@ impl<'a> Group<'a> {
         slot.status == Status::Running
     }
 
-    /// Whether [`Group::ready`] would say yes.
+    /// Whether [`Group::ready`] would return true.
     pub fn can_run(&self, at: usize) -> bool {
         let slot = &self.slots[at];
         match slot.status {
@@ -225,7 +225,7 @@ impl<'a> Group<'a> {
         (&mut self.slots[at], context, &mut self.executed)
     }
 
-    /// Takes note of why a wave stopped.
+    /// Records why a wave stopped.
     fn stopped(&mut self, at: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
         let slot = &mut self.slots[at];
         match result {
@@ -271,7 +271,7 @@ impl<'a> Group<'a> {
         z ^ z >> 31
     }
 
-    /// The user stopped the run: says where every wave stands.
+    /// The user stopped the run: the fault that lists where every wave stands.
     fn interrupted(&self, at: usize) -> Box<Fault> {
         let program = self.dispatch.program;
         let mut places: BTreeMap<(u64, &str), Vec<usize>> = BTreeMap::new();
@@ -294,7 +294,7 @@ impl<'a> Group<'a> {
         self.fault(at, self.slots[at].wave.pc, Event::fault(FaultKind::Interrupted, message))
     }
 
-    /// No wave can go on: says which wait where.
+    /// No wave can go on: the fault that lists which waits where.
     fn deadlock(&self) -> Box<Fault> {
         let mut places: BTreeMap<(u64, usize), Vec<usize>> = BTreeMap::new();
         let mut ended = Vec::new();
@@ -375,7 +375,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Zeroes it: much is mapped anew instead, as most of it was hardly touched.
+/// Zeroes it. A large one is mapped again instead, because most of its pages were never touched.
 fn clear(scratch: &mut Vec<u8>) {
     match scratch.len() {
         0..=FILLED => scratch.fill(0),

@@ -118,7 +118,7 @@ fn blocks_are_their_lanes() {
         "ds_store_2addr_b32 v0, v4, v5 offset1:9",
     ];
     let texts = (1..=4).flat_map(global).chain(two.map(String::from));
-    // In order for elements of each size, one place for all, two rows of sixteen, backward, at and beyond the end, and odd.
+    // In order for elements of each size, one place for all, two runs of sixteen, backward, at and beyond the end, and odd.
     let patterns: [fn(u32) -> u32; 11] = [
         |l| 4 * l,
         |l| 8 * l,
@@ -142,7 +142,7 @@ fn blocks_are_their_lanes() {
                 let (fast, portable) = (by(By::Fast), by(By::Portable));
                 let (watched, slowly) = (by(By::Watched { fast: true }), by(By::Watched { fast: false }));
                 assert_eq!(fast.0, portable.0, "{text}, pattern {number}, EXEC {exec:x}");
-                // After a fault the two may have got differently far.
+                // After a fault the two may have stopped at different lanes.
                 if fast.0.is_ok() {
                     assert_eq!(fast.1, portable.1, "{text}, pattern {number}, EXEC {exec:x}");
                     assert!(fast.2 == portable.2, "{text}, pattern {number}, EXEC {exec:x}: memory");

@@ -7,7 +7,7 @@ use wavesim_machine::exec::Context;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
-/// Offsets that are in order modulo 32 bits only: the eight lanes in which they wrap are at both ends of 4 GiB.
+/// Offsets that are consecutive modulo 32 bits only: the eight lanes in which they wrap are at both ends of 4 GiB.
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no pages that cost nothing until they are touched")]
 fn offsets_do_not_wrap_into_each_other() {

@@ -54,7 +54,7 @@ fn numbers(table: &ArchTable) -> [Option<HwReg>; 64] {
     out
 }
 
-/// Reads a register whole. `instructions`: executed so far, which stands for time.
+/// Reads a register whole. `instructions`: executed so far; the clock counts them.
 pub fn get(arch: Arch, wave: &Wave, group: &Workgroup, instructions: u64, number: u32) -> u32 {
     let Some(register) = NUMBERS[arch as usize][number as usize & 63] else { return 0 };
     match register {

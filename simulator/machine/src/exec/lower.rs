@@ -1,4 +1,4 @@
-//! Instructions -> dense operations: operands resolved, constants broadcast into rows, modifiers put aside.
+//! Instructions -> dense operations: operands resolved, constants broadcast to lane vectors, modifiers in a table of their own.
 
 use super::op::{Dpp, Ext, Op, Place, Source, Variant};
 use super::validate;
@@ -488,7 +488,7 @@ fn constant_dwords(bits: u128, operand: &Operand) -> Vec<u32> {
     if operand.size_bits > 64 {
         let low = bits as u32;
         let dword = if matches!(operand.fmt, Fmt::Packed(_)) { low & 0xffff | low << 16 } else { low };
-        // As many rows as the widest body looks at.
+        // As many lane vectors as the widest body reads.
         return vec![dword; (operand.size_bits as usize).div_ceil(32).max(4)];
     }
     (0..4).map(|k| (bits >> (32 * k)) as u32).collect()

@@ -89,7 +89,7 @@ pub fn does_nothing(builtin: Control) -> bool {
     matches!(builtin, hints!())
 }
 
-/// Runs a control builtin. `instructions`: executed so far, which stands for time.
+/// Runs a control builtin. `instructions`: executed so far; the clock counts them.
 pub fn control(
     arch: Arch,
     wave: &mut Wave,

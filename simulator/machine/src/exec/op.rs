@@ -26,7 +26,7 @@ pub enum Place {
 
 /// Words of the scalar file.
 const SCALAR_WORDS: usize = SGPRS + SCALAR_CONSTS;
-/// First code of a lane vector. No other code has this bit, so one test tells vectors from the rest.
+/// First code of a lane vector. No other code has this bit, so one test separates vectors from the rest.
 const VECTOR: u16 = 0x400;
 /// First code of what is in no file.
 const SPECIAL: u16 = 0x4000;
@@ -110,7 +110,7 @@ impl Source {
         self.0 & (VECTOR - 1)
     }
 
-    /// How far its lane vector is behind the first, wrapping for what is none: the constant becomes part of an address.
+    /// Distance of its lane vector from the first, wrapping for other sources: the constant becomes part of an address.
     #[inline(always)]
     pub(crate) const fn vector_offset(self) -> usize {
         (self.0 as usize).wrapping_sub(VECTOR as usize)
@@ -143,7 +143,7 @@ pub struct Op {
     /// Place in a table of handlers: [`Op::code_of`].
     pub code: u16,
     pub flags: u16,
-    /// First result: VGPR row, or SGPR index.
+    /// First result: lane vector, or SGPR.
     pub d: u16,
     /// SGPR of the mask result (carry-out).
     pub d1: u16,
@@ -188,7 +188,7 @@ impl Op {
     /// No SGPR in this byte of `imm`, nor in those above.
     pub const NO_SCALAR: u8 = 0xff;
 
-    /// SGPRs that [`Op::BROADCAST`] broadcasts, and the hidden row of each.
+    /// SGPRs that [`Op::BROADCAST`] copies to all lanes, and the hidden lane vector of each.
     #[inline(always)]
     pub fn broadcasts(&self) -> impl Iterator<Item = (usize, usize)> {
         let list = self.imm.to_le_bytes().into_iter();
@@ -229,9 +229,9 @@ impl Op {
     /// The instruction goes on with the next operation (VOPD). Also on what is no instruction: none is complete behind it.
     pub const MORE: u16 = 32;
     /// The result is dropped, though the destination is read: a buffer atomic without return. With [`Op::OUTPUT`], so that only
-    /// the slow path looks.
+    /// the slow path tests for it.
     pub const NO_RESULT: u16 = 256;
-    /// `imm` numbers the SGPRs that the sources want broadcast, a byte each: see [`Op::scalars`].
+    /// `imm` lists the SGPRs that the sources need in all lanes, a byte each: see [`Op::scalars`].
     pub const BROADCAST: u16 = 512;
 }
 

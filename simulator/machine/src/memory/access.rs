@@ -168,7 +168,7 @@ pub unsafe fn load<const N: usize>(at: *const u8) -> [u8; N] {
     bytes
 }
 
-/// [`load`] the other way.
+/// The reverse of [`load`].
 ///
 /// # Safety
 /// `N` bytes can be written.
@@ -263,7 +263,7 @@ pub unsafe fn load_lane_vec(from: *const u8) -> [u32; 32] {
     }
 }
 
-/// [`load_lane_vec`] the other way.
+/// The reverse of [`load_lane_vec`].
 ///
 /// # Safety
 /// 128 bytes at `to` can be written. On x86-64 the host has AVX.

@@ -32,7 +32,7 @@ pub fn word_address(word: u64) -> u64 {
     OWNED_BASE.wrapping_add(word.wrapping_mul(WORD))
 }
 
-/// The word that a byte address is in: the other way.
+/// The word that a byte address is in.
 pub fn word_of(address: u64) -> u64 {
     address.wrapping_sub(OWNED_BASE) / WORD
 }
@@ -134,7 +134,7 @@ impl Memory {
         })
     }
 
-    /// As [`Memory::new`], with at least `guard` bytes between allocations: a checked run tells an access beyond one from an access
+    /// As [`Memory::new`], with at least `guard` bytes between allocations: a checked run separates an access beyond one from an access
     /// to the next.
     pub fn with_guard(bytes: u64, guard: u64) -> Result<Memory, AllocError> {
         Ok(Memory { guard, ..Memory::new(bytes)? })
@@ -157,7 +157,7 @@ impl Memory {
         for word in first..first + words {
             let Some(cell) = self.touched_cell(word / 64) else { return };
             let bit = 1 << (word % 64);
-            // Mostly it is set: a look costs less than a change.
+            // It is usually set: testing costs less than an atomic change.
             if cell.load(Ordering::Relaxed) & bit == 0 {
                 cell.fetch_or(bit, Ordering::Relaxed);
             }

@@ -20,7 +20,7 @@ impl Owned {
         if len == 0 {
             return Some(Owned { ptr: std::ptr::without_provenance_mut(ALIGN), allocation: None, len });
         }
-        // Aligned by hand: the allocator clears what it aligns by touching every page, and fresh pages are zero already.
+        // Aligned by hand: the allocator clears what it aligns by touching every page, and new pages are zero already.
         let layout = Layout::from_size_align(usize::try_from(len).ok()?.checked_add(ALIGN)?, 1).ok()?;
         // SAFETY: the size is not zero.
         let start = unsafe { alloc_zeroed(layout) };

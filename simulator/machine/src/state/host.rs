@@ -1,7 +1,7 @@
 //! What the host can do.
 
-/// Proof that the host has AVX2, FMA, BMI, F16C, LZCNT and POPCNT, for which the fast handlers are compiled. Only [`Avx2::detect`] makes it, and fast handlers take it from
-/// there.
+/// Proof that the host has AVX2, FMA, BMI, F16C, LZCNT and POPCNT, for which the fast handlers are compiled. Only [`Avx2::detect`] and
+/// [`Avx2::assume`] make it.
 /// Other hosts than x86-64 have handlers for what all of their kind can do, and always get one.
 #[derive(Debug, Clone, Copy)]
 pub struct Avx2(());
@@ -21,7 +21,7 @@ impl Avx2 {
     pub fn detect() -> Option<Avx2> {
         use std::arch::is_x86_feature_detected as has;
         use std::sync::LazyLock;
-        // Asked for at each turn of a wave, and when EXEC changes.
+        // Needed at each turn of a wave.
         static FOUND: LazyLock<Option<Avx2>> = LazyLock::new(|| {
             let all = has!("avx2")
                 && has!("fma")

@@ -18,7 +18,7 @@ impl LaneVec {
         {
             use std::arch::x86_64::_mm_set1_epi32;
             // Vectors from the start: the compiler makes 32 stores of the array.
-            // SAFETY: SSE2 is part of the architecture; any bits are a row.
+            // SAFETY: SSE2 is part of the architecture; any bits are a lane vector.
             unsafe { std::mem::transmute([_mm_set1_epi32(value as i32); 8]) }
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -37,26 +37,26 @@ fn lane_mask(bits: u32, mask: &mut LaneVec) {
 /// Architectural VGPRs.
 pub const VGPRS: usize = 256;
 
-/// Rows of a half: the VGPRs, then hidden ones: [`DISCARD`], temporaries of split instructions, staged sources, the program's first
+/// Lane vectors of a half: the VGPRs, then hidden ones: [`DISCARD`], temporaries of split instructions, staged sources, the program's first
 /// constants, and SGPRs. Whatever a lane handler reads is in one file.
 pub const LANE_VECS: usize = SCALARS + SGPRS + STAGE_VECS;
-/// Rows that a source's code can number: a table of so many needs no test.
+/// Lane vectors that a source's code can number: a table of so many needs no bounds check.
 const CODES: usize = 1024;
-/// Hidden rows for sources that are no rows as they stand, [`STAGE_VECS`] for each of four.
+/// Hidden lane vectors for sources that are in none, [`STAGE_VECS`] for each of four.
 pub const STAGE: usize = VGPRS + 16;
 pub const STAGE_VECS: usize = 4;
-/// Hidden rows for the program's constants.
+/// Hidden lane vectors for the program's constants.
 pub const CONSTS: usize = STAGE + 4 * STAGE_VECS;
 /// Constants beyond these are read from the program's own table.
 pub const MAX_CONSTS: usize = 256;
-/// Hidden rows of SGPRs by operand code, all lanes alike: what an SGPR was when a lane handler last read it. Most have not changed since.
+/// Hidden lane vectors with copies of SGPRs, by operand code: the SGPR's value when a lane handler last read it. Most have not changed since.
 /// (Some more, for a wide source that begins with the last SGPR.)
 pub const SCALARS: usize = CONSTS + MAX_CONSTS;
 
-/// Where results go that nothing keeps (an atomic without return): 4 rows.
+/// Where dropped results go (an atomic without return): 4 lane vectors.
 pub const DISCARD: usize = VGPRS;
 
-/// Temporaries for instructions that run as several operations (VOPD): 4 rows.
+/// Temporaries for instructions that run as several operations (VOPD): 4 lane vectors.
 pub const TEMP: usize = VGPRS + 4;
 
 /// Length of [`Wave::last_addresses`].
@@ -69,7 +69,7 @@ pub const SCALAR_CONSTS: usize = 128;
 
 pub use wavesim_isa::operand::{EXEC_LO, M0, NULL, VCC_LO};
 
-/// No f32 denormal in any lane of the first half: what flushes denormals need not look for them.
+/// No f32 denormal in any lane of the first half: handlers that flush denormals need not search for them.
 const NO_DENORMALS: u8 = 1;
 /// A VGPR that nothing has written since [`Wave::reset`]: zero.
 const UNWRITTEN: u8 = 2;
@@ -89,14 +89,14 @@ pub struct Wave {
     /// Kept here because EXEC is written often, and its masks are built by vector instructions.
     #[cfg(target_arch = "x86_64")]
     avx2: Option<Avx2>,
-    /// VGPRs that it has been given.
+    /// VGPRs that it has.
     vgprs: u32,
     pub(crate) vectors: Box<[LaneVec]>,
-    /// What is surely so of each row: [`NO_DENORMALS`], [`UNWRITTEN`].
+    /// Flags of each lane vector: [`NO_DENORMALS`], [`UNWRITTEN`].
     flags: [u8; CODES],
     /// Where memory instructions last went, by operation modulo the length: a hint for the host's caches, no state of the machine.
     pub last_addresses: [u64; LAST_ADDRESSES],
-    /// Whose constants the hidden rows hold ([`Wave::install`]).
+    /// The program whose constants are installed ([`Wave::install`]).
     installed: u64,
     /// By operand code: s0..s105, VCC, ttmp, null, M0, EXEC; then constants.
     pub sgprs: [u32; SGPRS + SCALAR_CONSTS],
@@ -105,7 +105,7 @@ pub struct Wave {
     pub pc: u64,
     /// MODE register.
     pub mode: u32,
-    /// EXEC as lane masks (all ones or zero), one row a half; kept in step by [`Wave::set_exec`].
+    /// EXEC as lane masks (all ones or zero), one for each half; [`Wave::set_exec`] updates them.
     pub masks: [LaneVec; 2],
     /// Index in the workgroup.
     pub id: u32,
@@ -183,7 +183,7 @@ impl Wave {
         self.vgprs = count.clamp(1, VGPRS as u32);
     }
 
-    /// Puts constants in their hidden rows, unless they are there. `program`: whose they are, not 0.
+    /// Copies a program's constants to their hidden places, unless they are there already. `program`: its number, not 0.
     #[inline]
     pub fn install(&mut self, program: u64, consts: &[u32]) {
         if self.installed != program {
@@ -206,13 +206,13 @@ impl Wave {
         }
     }
 
-    /// Whether a row surely holds no f32 denormals.
+    /// Whether a lane vector has the flag for no f32 denormals.
     #[inline(always)]
     pub fn has_no_denormals(&self, row: usize) -> bool {
         self.flags.get(row).is_some_and(|known| known & NO_DENORMALS != 0)
     }
 
-    /// A row was written, or looked at: whether it now surely holds none.
+    /// Sets the flags after a lane vector was written or searched.
     #[inline(always)]
     pub fn set_no_denormals(&mut self, row: usize, clean: bool) {
         if let Some(known) = self.flags.get_mut(row) {
@@ -220,14 +220,14 @@ impl Wave {
         }
     }
 
-    /// Lowest bit set if a row surely holds no f32 denormals; the others mean something else.
+    /// The flags of a lane vector: the lowest bit is [`NO_DENORMALS`].
     ///
     /// # Safety
     /// `row` is below [`LANE_VECS`].
     #[inline(always)]
     pub unsafe fn no_denormals_unchecked(&self, row: usize) -> u8 {
         debug_assert!(row < LANE_VECS);
-        // SAFETY: by the contract; there are more codes than rows.
+        // SAFETY: by the contract; there are more codes than lane vectors.
         unsafe { *self.flags.as_ptr().wrapping_add(row) }
     }
 
@@ -238,18 +238,18 @@ impl Wave {
     #[inline(always)]
     pub unsafe fn set_no_denormals_unchecked(&mut self, row: usize, clean: bool) {
         debug_assert!(row < LANE_VECS);
-        // SAFETY: by the contract; there are more codes than rows.
+        // SAFETY: by the contract; there are more codes than lane vectors.
         unsafe { *self.flags.get_unchecked_mut(row) = clean as u8 };
     }
 
-    /// Some lanes of a row were written with what holds no f32 denormals: it is as clean as it was.
+    /// Some lanes were written with values that are no f32 denormals: the flag for denormals stays as it was.
     ///
     /// # Safety
     /// `row` is below [`LANE_VECS`].
     #[inline(always)]
     pub unsafe fn mark_written_unchecked(&mut self, row: usize) {
         debug_assert!(row < LANE_VECS);
-        // SAFETY: by the contract; there are more codes than rows.
+        // SAFETY: by the contract; there are more codes than lane vectors.
         unsafe { *self.flags.get_unchecked_mut(row) &= NO_DENORMALS };
     }
 

@@ -1,13 +1,14 @@
-//! Loads and stores of whole registers, all lanes active: of neighbours in global memory (each lane's element right behind the last one's),
-//! and anywhere in LDS. What is not so is left to the loads and stores of any rows. `WATCHED`: in the memory of a watch, which logs them.
+//! Loads and stores of whole registers with all lanes active: coalesced in global memory (each lane's element directly behind the previous
+//! lane's), and anywhere in LDS. Everything else is left to the general loads and stores. `WATCHED`: in the memory of a watch, which logs
+//! them.
 
-// A lane number indexes several rows at once.
+// A lane number indexes several lane vectors at once.
 #![allow(clippy::needless_range_loop)]
 
 use super::context::Cx;
 use super::lds::{is_below, last_offset, load_words_inline, store_words};
 use super::memory::{are_coalesced, prefetch};
-use super::operands::{file, plain_stage, written};
+use super::operands::{fast_source, file, written};
 use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::op::Source;
@@ -15,10 +16,11 @@ use crate::memory::access::{self, Own};
 use crate::state::host::Avx2;
 use crate::state::wave::EXEC_LO;
 
-/// Moves the elements of 32 lanes, at a base and an offset for each lane, to the registers from `d` on; or does nothing, and says so.
+/// Moves the elements of 32 lanes, at a base and an offset for each lane, to the registers from `d` on. `false`: it does not apply, and
+/// nothing was done.
 ///
 /// # Safety
-/// As for [`plain_stage`], with `offsets` a code and `d` a row of `DWORDS`; on x86-64 the caller has AVX2.
+/// As for [`fast_source`] (O7) for `offsets` and for the `DWORDS` vectors from `d` on (O3), in a wave of 32; the host has AVX2 (H1).
 #[inline(always)]
 pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -28,7 +30,7 @@ pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
 ) -> bool {
     // SAFETY: by the contract.
     let Some(from) = (unsafe { block::<WATCHED, DWORDS>(cx, base, offsets, false) }) else { return false };
-    // SAFETY: the registers are the file's, and the wave's memory is none of its registers.
+    // SAFETY: O3, O7, W1 and H1; `block` checked the bounds; the wave's memory does not overlap its registers.
     unsafe {
         let rows = file(cx).add(d as usize);
         match DWORDS {
@@ -52,7 +54,7 @@ pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
     true
 }
 
-/// Moves the elements of 32 lanes from the registers of a code on to memory; or does nothing, and says so.
+/// Moves the elements of 32 lanes to memory from the registers from `data` on. `false`: it does not apply, and nothing was done.
 ///
 /// # Safety
 /// As for [`load_block`].
@@ -67,7 +69,7 @@ pub unsafe fn store_block<const WATCHED: bool, const DWORDS: usize>(
     let Some(to) = (unsafe { block::<WATCHED, DWORDS>(cx, base, offsets, true) }) else { return false };
     // SAFETY: as in `load_block`.
     unsafe {
-        let rows = plain_stage(file(cx), data);
+        let rows = fast_source(file(cx), data);
         match DWORDS {
             1 => access::store_lane_vec(to, &(*rows).0),
             4 => store_quads(Some(Avx2::assume()), to, &*rows.cast()),
@@ -101,7 +103,7 @@ unsafe fn block<const WATCHED: bool, const DWORDS: usize>(
 ) -> Option<*mut u8> {
     let size = 128 * DWORDS;
     // SAFETY: by the contract.
-    let offsets = unsafe { &*plain_stage(file(cx), offsets) };
+    let offsets = unsafe { &*fast_source(file(cx), offsets) };
     let address = base.wrapping_add(offsets.0[0] as u64);
     if cx.wave.sgprs[EXEC_LO] != u32::MAX || !are_coalesced(offsets, 4 * DWORDS) {
         return None;
@@ -114,11 +116,11 @@ unsafe fn block<const WATCHED: bool, const DWORDS: usize>(
     Some(host)
 }
 
-/// Moves elements in LDS, each lane's at its address plus `plus`, to the registers from `d` on, one load after the other; or does nothing,
-/// and says so.
+/// Moves elements in LDS, each lane's at its address plus `plus`, to the registers from `d` on, one load after the other. `false`: it does
+/// not apply, and nothing was done.
 ///
 /// # Safety
-/// As for [`load_block`], with `lanes` a code and `d` a row of `LOADS * DWORDS`.
+/// As for [`load_block`], with `lanes` for offsets and `LOADS * DWORDS` vectors from `d` on.
 #[inline(always)]
 pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -131,7 +133,7 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
         return false;
     };
     let lds = lds.cast_const();
-    // SAFETY: by the contract; every element is inside.
+    // SAFETY: O3, O7, W1 and H1; `inside` checked the bounds of every element.
     unsafe {
         let rows = file(cx).add(d as usize);
         let (mut from, mut to) = ([lds; LOADS], [rows; LOADS]);
@@ -140,10 +142,10 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
             to[n] = rows.add(n * DWORDS);
         }
         if DWORDS == 1 {
-            load_words_inline::<Own, LOADS>(from, plain_stage(file(cx), lanes), to);
+            load_words_inline::<Own, LOADS>(from, fast_source(file(cx), lanes), to);
         } else {
             // A destination may be the address.
-            let at = *plain_stage(file(cx), lanes);
+            let at = *fast_source(file(cx), lanes);
             for n in 0..LOADS {
                 for l in 0..32 {
                     let element =
@@ -161,8 +163,8 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
     true
 }
 
-/// Moves the elements of 32 lanes from the registers of a code on to LDS, each to its lane's address plus `plus`; or does nothing, and
-/// says so. Of several at one address the last stays.
+/// Moves the elements of 32 lanes to LDS from the registers from `data` on, each to its lane's address plus `plus`. Of several at one
+/// address the last stays. `false`: it does not apply, and nothing was done.
 ///
 /// # Safety
 /// As for [`load_block`].
@@ -178,9 +180,9 @@ pub unsafe fn store_lds_block<const WATCHED: bool, const DWORDS: usize>(
         return false;
     };
     let to = lds.wrapping_add(plus as usize);
-    // SAFETY: by the contract; every element is inside.
+    // SAFETY: O3, O7, W1 and H1; `inside` checked the bounds of every element.
     unsafe {
-        let (at, rows) = (&*plain_stage(file(cx), lanes), plain_stage(file(cx), data));
+        let (at, rows) = (&*fast_source(file(cx), lanes), fast_source(file(cx), data));
         if DWORDS == 1 {
             store_words(Some(Avx2::assume()), to, at, &*rows);
         } else {
@@ -212,11 +214,11 @@ unsafe fn inside<const WATCHED: bool, const N: usize>(
         return None;
     }
     // SAFETY: by the contract.
-    let offsets = unsafe { &*plain_stage(file(cx), lanes) };
+    let offsets = unsafe { &*fast_source(file(cx), lanes) };
     if WATCHED {
         return watch::lds(cx, offsets, &plus, bytes, write);
     }
-    // Loops and not iterators, here and above: closures do not have the host's features, and stay calls.
+    // Loops and not iterators, here and above: closures are compiled without the host's features, and stay calls.
     let mut farthest = 0;
     for n in 0..N {
         farthest = farthest.max(plus[n]);

@@ -3,7 +3,7 @@
 use crate::state::LaneVec;
 pub use isa_spec::arith::select_bytes;
 
-/// Words of eight lanes, as in a host's vector.
+/// Words of eight lanes: a SIMD vector of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(32))]
 pub struct U32x8(pub [u32; 8]);
@@ -11,7 +11,7 @@ pub struct U32x8(pub [u32; 8]);
 impl U32x8 {
     pub const ZERO: U32x8 = U32x8([0; 8]);
 
-    /// Puts them in a row; `at`: which eight of its four.
+    /// Writes them to lanes `8 * at` and following.
     #[inline(always)]
     pub fn put(self, row: &mut LaneVec, at: usize) {
         // Not `copy_from_slice`, which can stay a call.

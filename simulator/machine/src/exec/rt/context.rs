@@ -15,7 +15,7 @@ use isa_spec::arith::FloatEnv;
 use isa_spec::pcode::builtins::Control;
 use wavesim_isa::arch::Arch;
 
-/// What a handler tells the run loop.
+/// How the run loop goes on after a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow(pub u32);
 
@@ -85,7 +85,7 @@ pub struct Cx<'a> {
     pub watch: Option<Box<Watch<'a>>>,
 }
 
-/// What is under way before anything is.
+/// The operation before the first one has run.
 static NONE: Op = Op::end();
 
 impl<'a> Cx<'a> {
@@ -169,7 +169,7 @@ impl<'a> Cx<'a> {
 /// A control builtin.
 #[inline(always)]
 pub fn control(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128, Flow> {
-    // Most of what a kernel executes of these are hints and waits: only an observer wants to hear of them.
+    // Most of what a kernel executes of these are hints and waits: only an observer needs to see them.
     if cx.watch.is_none() && machine_ops::does_nothing(builtin) {
         return Ok(0);
     }

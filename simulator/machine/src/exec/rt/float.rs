@@ -6,11 +6,11 @@ use isa_spec::pcode::ir::Ty;
 
 /// The float environment a handler was made for.
 pub trait Mode {
-    /// f32 denormals become zeros on the way in and out.
+    /// f32 denormals of sources and results become zeros.
     const FLUSH: bool;
-    /// The same for what comes in: not if it is known to hold none.
+    /// The same for sources, unless their flags say that they have none.
     const FLUSH_IN: bool = Self::FLUSH;
-    /// What goes out is flushed a row at a time, where it is written: for bodies of one operation.
+    /// Results are flushed a lane vector at a time, where they are written: for bodies of one operation.
     const FLUSH_ROWS: bool = false;
     /// Every operation by the library.
     const GENERAL: bool;

@@ -1,6 +1,6 @@
-//! Loads and stores of 32 lanes in LDS: 32-bit offsets, one bounds check, eight lanes at a time where they agree.
+//! Loads and stores of 32 lanes in LDS: 32-bit offsets, one bounds check, eight lanes at a time where they are consecutive or all the same.
 
-// A lane number indexes several rows at once.
+// A lane number indexes several lane vectors at once.
 #![allow(clippy::needless_range_loop)]
 
 use super::context::{Cx, Flow};
@@ -83,7 +83,7 @@ pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
     Ok(())
 }
 
-/// Whether all active lanes' elements are inside the allocation; inactive ones are sent to its start.
+/// Whether the elements of all active lanes are inside the allocation; the offsets of inactive ones become 0.
 #[inline(always)]
 fn is_inside<const BYTES: usize>(cx: &Cx<'_>, at: &mut LaneVec, exec: u32) -> bool {
     // Elements are whole words of registers, or parts of one.
@@ -130,7 +130,7 @@ pub(super) unsafe fn is_below(at: &LaneVec, last: u32) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
-        let [a, b, c, d] = eights(at);
+        let [a, b, c, d] = simd_vectors(at);
         // SAFETY: by the contract.
         unsafe {
             let highest = _mm256_max_epu32(_mm256_max_epu32(a, b), _mm256_max_epu32(c, d));
@@ -152,26 +152,26 @@ fn switch_off(at: &mut LaneVec, exec: u32) {
     }
 }
 
-/// A row as vectors of eight lanes: the unit in which neighbours agree, in tiles of 8 or 16 as in rows of 32.
+/// A lane vector as SIMD vectors of eight lanes. Kernels with tiles of 8 or 16 lanes are consecutive in these, not in all 32.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) fn eights(row: &LaneVec) -> [std::arch::x86_64::__m256i; 4] {
-    // SAFETY: any bits are a vector, and four of them have the size of a row.
+pub(super) fn simd_vectors(row: &LaneVec) -> [std::arch::x86_64::__m256i; 4] {
+    // SAFETY: any bits are a SIMD vector, and four of them have the size of a lane vector.
     unsafe { std::mem::transmute(*row) }
 }
 
-/// The words of eight lanes one after the other, from the first lane's.
+/// Distances of eight consecutive words from the first.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-fn in_order() -> std::arch::x86_64::__m256i {
+fn consecutive() -> std::arch::x86_64::__m256i {
     std::arch::x86_64::_mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28)
 }
 
 /// One word a lane from each of `from`, at the same offsets. Of LDS, or of global memory.
 ///
 /// # Safety
-/// Four bytes at every offset can be read, each of `rows` written; `fast` is the host's.
+/// Four bytes at every offset can be read, each of `rows` can be written; `fast` is the host's.
 #[inline(always)]
 pub unsafe fn load_words<A: Access, const N: usize>(
     fast: Option<Avx2>,
@@ -214,8 +214,8 @@ unsafe fn load_words_by_8<A: Access, const N: usize>(
 ) {
     // SAFETY: by the contract.
     unsafe {
-        // All offsets before the first word: a row may be the offsets' own.
-        let [a, b, c, d] = eights(&*offsets);
+        // All offsets are read before the first word is written: `rows` may contain them.
+        let [a, b, c, d] = simd_vectors(&*offsets);
         load_eight::<A, N>(from, a, rows, 0);
         load_eight::<A, N>(from, b, rows, 1);
         load_eight::<A, N>(from, c, rows, 2);
@@ -236,11 +236,11 @@ unsafe fn load_eight<A: Access, const N: usize>(
     k: usize,
 ) {
     use std::arch::x86_64::*;
-    // SAFETY: by the contract: in order, the lanes' words are the eight at the first.
+    // SAFETY: by the contract: if consecutive, the lanes' words are the eight from the first on.
     unsafe {
         let first = _mm256_cvtsi256_si32(at) as u32 as usize;
         let apart = _mm256_sub_epi32(at, _mm256_broadcastd_epi32(_mm256_castsi256_si128(at)));
-        let unlike = _mm256_xor_si256(apart, in_order());
+        let unlike = _mm256_xor_si256(apart, consecutive());
         if _mm256_testz_si256(apart, apart) == 1 {
             for n in 0..N {
                 _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), A::broadcast_u32(from[n], first));
@@ -260,10 +260,10 @@ unsafe fn load_eight<A: Access, const N: usize>(
     }
 }
 
-/// [`load_words`] in a fast handler, whose code this becomes. `offsets` may be one of `rows`.
+/// [`load_words`] inlined into a fast handler. `offsets` may be one of `rows`.
 ///
 /// # Safety
-/// As for [`load_words`]; the caller has AVX2.
+/// As for [`load_words`]; the host has AVX2 (H1).
 #[inline(always)]
 pub(super) unsafe fn load_words_inline<A: Access, const N: usize>(
     from: [*const u8; N],
@@ -318,11 +318,11 @@ pub(super) unsafe fn store_words(fast: Option<Avx2>, to: *mut u8, offsets: &Lane
 #[inline]
 unsafe fn store_words_avx2(to: *mut u8, offsets: &LaneVec, row: &LaneVec) {
     use std::arch::x86_64::*;
-    let (at, words) = (eights(offsets), eights(row));
+    let (at, words) = (simd_vectors(offsets), simd_vectors(row));
     for k in 0..4 {
         let apart = _mm256_sub_epi32(at[k], _mm256_broadcastd_epi32(_mm256_castsi256_si128(at[k])));
-        let unlike = _mm256_xor_si256(apart, in_order());
-        // SAFETY: by the contract: in order, the lanes' words are the eight at the first.
+        let unlike = _mm256_xor_si256(apart, consecutive());
+        // SAFETY: by the contract: if consecutive, the lanes' words are the eight from the first on.
         unsafe {
             if _mm256_testz_si256(unlike, unlike) == 1 {
                 _mm256_storeu_si256(to.add(offsets.0[8 * k] as usize).cast(), words[k]);

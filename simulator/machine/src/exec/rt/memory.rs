@@ -1,6 +1,6 @@
 //! Loads and stores of one lane (or of the wave, for scalar memory), and of 32 lanes at once.
 
-// A lane number indexes several rows at once.
+// A lane number indexes several lane vectors at once.
 #![allow(clippy::needless_range_loop)]
 
 use super::context::{Cx, Flow};
@@ -155,7 +155,7 @@ fn scratch<'c>(cx: &'c mut Cx<'_>, at: u64, len: usize, lane: Option<u32>) -> Op
 
 // Accesses that are out of bounds, or watched: out of line, so that the others stay short.
 
-/// Asks the observer; without one, `missed` says what a load from nowhere gives.
+/// A load in an observed run; without an observer, `missed` gives the result of a load from nowhere.
 #[cold]
 fn missed_load<const BYTES: usize>(
     cx: &mut Cx<'_>,
@@ -200,7 +200,7 @@ fn scratch_fault(cx: &mut Cx<'_>, at: u64, len: usize, lane: Option<u32>, write:
     cx.fault(Event::scratch_overflow(e, cx.scratch_stride, lane))
 }
 
-// Rows: the loads or stores of 32 lanes at once.
+// The loads or stores of 32 lanes at once.
 
 /// Addresses of a half's lanes.
 pub type Addresses = [u64; 32];
@@ -226,7 +226,7 @@ pub fn load_vecs<const BYTES: usize, const DWORDS: usize>(
 /// [`load_vecs`] from global memory at a base and an offset for each lane.
 ///
 /// # Safety
-/// `offsets` is a row of the wave's file.
+/// `offsets` is a lane vector of the wave's file (O7).
 #[inline(always)]
 pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -249,19 +249,19 @@ pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
 #[inline(always)]
 fn load_window<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Window) -> [LaneVec; DWORDS] {
     let mut rows = [LaneVec::ZERO; DWORDS];
-    if BYTES == 4 && !at.in_order {
+    if BYTES == 4 && !at.coalesced {
         // SAFETY: as below.
         unsafe { load_words::<Shared, 1>(cx.fast, [at.host.cast_const()], &at.offsets, [&mut rows[0]]) };
         return rows;
     }
-    if BYTES == 16 && DWORDS == 4 && at.in_order {
-        // SAFETY: as below; four rows are four rows.
+    if BYTES == 16 && DWORDS == 4 && at.coalesced {
+        // SAFETY: as below; an array of four has room for four.
         unsafe { load_quads(cx.fast, at.host, &mut *rows.as_mut_ptr().cast()) };
         return rows;
     }
     for l in 0..32 {
-        let offset = if at.in_order { l * BYTES } else { at.offsets.0[l] as usize };
-        // SAFETY: who made `at` has checked the lowest and the highest address; inactive lanes read at the lowest.
+        let offset = if at.coalesced { l * BYTES } else { at.offsets.0[l] as usize };
+        // SAFETY: the window was checked from its lowest to its highest address; inactive lanes read at the lowest.
         let element = unsafe { element::<Shared, BYTES, DWORDS>(at.host, offset) };
         for k in 0..DWORDS {
             rows[k].0[l] = element[k];
@@ -287,7 +287,7 @@ pub fn store_vecs<const BYTES: usize, const DWORDS: usize>(
     };
     store_window::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
     if space == Space::Word {
-        if at.in_order {
+        if at.coalesced {
             cx.memory.touch(addresses[0], 32);
         } else {
             (0..32).filter(|l| exec >> l & 1 == 1).for_each(|l| cx.memory.touch(addresses[l], 1));
@@ -299,7 +299,7 @@ pub fn store_vecs<const BYTES: usize, const DWORDS: usize>(
 /// [`store_vecs`] to global memory at a base and an offset for each lane.
 ///
 /// # Safety
-/// `offsets` is a row of the wave's file.
+/// `offsets` is a lane vector of the wave's file (O7).
 #[inline(always)]
 pub unsafe fn store_offsets<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -328,21 +328,21 @@ fn store_window<const BYTES: usize, const DWORDS: usize>(
     exec: u32,
     rows: &[LaneVec; DWORDS],
 ) {
-    if BYTES == 16 && DWORDS == 4 && at.in_order {
-        // SAFETY: as below; four rows are four rows.
+    if BYTES == 16 && DWORDS == 4 && at.coalesced {
+        // SAFETY: as below; an array of four has room for four.
         unsafe { store_quads(fast, at.host, &*rows.as_ptr().cast()) };
         return;
     }
-    if at.in_order {
+    if at.coalesced {
         for l in 0..32 {
-            // SAFETY: who made `at` has checked that 32 elements from here on are inside one writable space.
+            // SAFETY: the window has 32 elements, inside one writable space.
             unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, l * BYTES, rows, l) };
         }
         return;
     }
     for l in 0..32 {
         if exec >> l & 1 == 1 {
-            // SAFETY: who made `at` has checked the lowest and the highest address of active lanes.
+            // SAFETY: the window was checked from the lowest to the highest address of active lanes.
             unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, at.offsets.0[l] as usize, rows, l) };
         }
     }
@@ -417,12 +417,12 @@ pub(super) unsafe fn set_element<A: Access, const BYTES: usize, const DWORDS: us
     }
 }
 
-/// Lanes whose elements lie in one space, not far apart.
+/// A piece of host memory that holds the elements of all active lanes.
 struct Window {
     /// Of the lowest address.
     host: *mut u8,
-    /// Every lane active and each element right behind the last lane's.
-    in_order: bool,
+    /// Every lane is active and each element is directly behind the previous lane's.
+    coalesced: bool,
     /// From the lowest address, by lane; 0 for inactive ones.
     offsets: LaneVec,
 }
@@ -505,7 +505,7 @@ fn address_window<const BYTES: usize>(
         if gaps == 0 {
             let host = locate(cx, space, first, 32 * BYTES as u64, write)?;
             prefetch(cx, host, first, 32 * BYTES);
-            return Some(Window { host, in_order: true, offsets: LaneVec::ZERO });
+            return Some(Window { host, coalesced: true, offsets: LaneVec::ZERO });
         }
     }
     // Offsets from an active lane's address, as signed 32-bit numbers: what is farther apart has no window.
@@ -533,7 +533,7 @@ fn address_window<const BYTES: usize>(
         // Inactive lanes at the lowest address: they must stay inside too.
         offsets.0[l] = relative[l].wrapping_sub(low) as u32 & active[l];
     }
-    Some(Window { host, in_order: false, offsets })
+    Some(Window { host, coalesced: false, offsets })
 }
 
 /// As [`window`], of global memory at a base and an offset for each lane.
@@ -606,7 +606,7 @@ unsafe fn offset_window_of<const BYTES: usize>(
         let address = base.wrapping_add(lanes.0[0] as u64);
         let host = cx.memory.host(address, 32 * BYTES as u64, write)?;
         prefetch(cx, host, address, 32 * BYTES);
-        return Some(Window { host, in_order: true, offsets: LaneVec::ZERO });
+        return Some(Window { host, coalesced: true, offsets: LaneVec::ZERO });
     }
     if exec == 0 {
         return None;
@@ -617,7 +617,7 @@ unsafe fn offset_window_of<const BYTES: usize>(
         low = low.min(lanes.0[l] | !active[l]);
         high = high.max(lanes.0[l] & active[l]);
     }
-    // Offsets from the lowest stay far from where 32 bits wrap: whoever copies compares them modulo that.
+    // Offsets from the lowest stay below 2^31: they are compared modulo 2^32 where they are copied.
     if high - low >= 1 << 31 {
         return None;
     }
@@ -630,10 +630,10 @@ unsafe fn offset_window_of<const BYTES: usize>(
         // Inactive lanes at the lowest address: they must stay inside too.
         at.0[l] = lanes.0[l].wrapping_sub(low) & active[l];
     }
-    Some(Window { host, in_order: false, offsets: at })
+    Some(Window { host, coalesced: false, offsets: at })
 }
 
-/// Whether elements of so many bytes at these offsets are one behind the other, without a carry out of the 32 bits within the row.
+/// Whether elements of so many bytes at these offsets are consecutive, without a carry out of 32 bits in between.
 #[inline(always)]
 pub(super) fn are_coalesced(offsets: &LaneVec, bytes: usize) -> bool {
     let first = offsets.0[0];
@@ -644,8 +644,8 @@ pub(super) fn are_coalesced(offsets: &LaneVec, bytes: usize) -> bool {
     gaps == 0 && first <= u32::MAX - 32 * bytes as u32
 }
 
-/// Asks the host for what the same instruction will want two rounds of its loop from now, if its address goes on as it did: kernels step
-/// through memory farther than the host's own prefetcher follows.
+/// Prefetches what the same instruction will access two iterations of its loop from now, if its address moves on as it did. Kernels step
+/// through memory in strides that the host's own prefetcher does not follow.
 #[inline(always)]
 pub(super) fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usize) {
     let last = &mut cx.wave.last_addresses[cx.op.number as usize % LAST_ADDRESSES];

@@ -1,11 +1,11 @@
-//! Operands: source rows in, modifiers applied, results and masks out.
+//! Operands of handlers: sources as lane vectors, modifiers, results and masks.
 
 use super::context::{Cx, Flow};
 use crate::exec::op::{Dpp, Op, Place, Source};
 use crate::exec::output as modifier;
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::state::LaneVec;
-use crate::state::wave::{LANE_VECS, NULL, SCALARS, SGPRS, STAGE, STAGE_VECS, is_denormal};
+use crate::state::wave::{EXEC_LO, LANE_VECS, NULL, SCALARS, SGPRS, STAGE, STAGE_VECS, is_denormal};
 use isa_spec::pcode::ir::Ty;
 use wavesim_isa::operand::dpp16_source;
 
@@ -31,9 +31,9 @@ pub fn file(cx: &mut Cx<'_>) -> *mut LaneVec {
     cx.wave.vectors.as_mut_ptr()
 }
 
-/// Rows of a source for one half: registers and constants where they are, scalars broadcast.
+/// The lane vectors of a source for one half: registers and constants in place, scalars copied to all lanes.
 ///
-/// The rows are valid until the next call for the same slot.
+/// They are valid until the next call for the same slot.
 ///
 /// # Safety
 /// `file` is the wave's, `half` one of its halves, and the source an operation's that keeps to the invariants of lowered code
@@ -55,25 +55,25 @@ pub unsafe fn stage<const DWORDS: usize>(
     }
     for k in 0..DWORDS {
         let value = scalar_dword(cx, source, k as u32);
-        // SAFETY: the file has the hidden rows.
+        // SAFETY: W1: the staged sources are part of every file.
         unsafe { *file.add(STAGE + STAGE_VECS * slot + k) = LaneVec::splat(value) };
     }
     // SAFETY: likewise.
     unsafe { file.add(STAGE + STAGE_VECS * slot).cast_const() }
 }
 
-/// [`stage`] where nothing is special: a row of the wave's file, whatever the source.
+/// [`stage`] for a fast handler: every source is a lane vector of the wave's file.
 ///
 /// # Safety
 /// As for [`stage`], for an operation of [`crate::exec::op::Variant::Fast`], or with its scalars broadcast: O4 or O7.
 #[inline(always)]
-pub unsafe fn plain_stage(file: *mut LaneVec, source: Source) -> *const LaneVec {
+pub unsafe fn fast_source(file: *mut LaneVec, source: Source) -> *const LaneVec {
     debug_assert!(source.is_vector());
     // One base for all sources: the compiler sees that no result in registers can overlap them.
     file.wrapping_add(source.vector_offset()).cast_const()
 }
 
-/// Puts the SGPRs that an operation lists ([`Op::BROADCAST`]) in its hidden rows, of each half.
+/// Copies the SGPRs that an operation lists ([`Op::BROADCAST`]) to their hidden lane vectors in each half.
 #[inline(always)]
 pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
     for (sgpr, row) in op.broadcasts() {
@@ -85,12 +85,12 @@ pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
     }
 }
 
-/// [`broadcast`] for a wave of 32: of those that changed since their rows were last made.
+/// [`broadcast`] for a wave of 32, only of SGPRs that changed since they were last copied.
 ///
 /// # Safety
 /// The operation lists SGPRs (O5), and the host has AVX2 (H1).
 #[inline(always)]
-pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
+pub unsafe fn fast_broadcast(cx: &mut Cx<'_>, op: &Op) {
     let file = file(cx);
     let mut list = op.imm;
     // A loop of unknown length: one or two rounds, not worth unrolling.
@@ -113,7 +113,7 @@ pub unsafe fn plain_broadcast(cx: &mut Cx<'_>, op: &Op) {
     }
 }
 
-/// A row of the same word.
+/// Sets all lanes to one word.
 ///
 /// # Safety
 /// The host has AVX2 (H1).
@@ -122,7 +122,7 @@ unsafe fn fill(row: &mut LaneVec, value: u32) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
-        // SAFETY: by the contract; a row is four aligned vectors.
+        // SAFETY: by the contract; a lane vector is four aligned SIMD vectors.
         unsafe {
             let (at, value) = (row.0.as_mut_ptr().cast::<__m256i>(), _mm256_set1_epi32(value as i32));
             (0..4).for_each(|k| _mm256_store_si256(at.add(k), value));
@@ -139,7 +139,7 @@ unsafe fn fill(row: &mut LaneVec, value: u32) {
 /// # Safety
 /// The source is of an operation that keeps to O6, or to O7.
 #[inline(always)]
-pub unsafe fn plain_scalar1(cx: &Cx<'_>, source: Source) -> u32 {
+pub unsafe fn fast_scalar1(cx: &Cx<'_>, source: Source) -> u32 {
     debug_assert!(source.is_scalar());
     // SAFETY: by the contract.
     unsafe { *cx.wave.sgprs.get_unchecked(source.scalar_word()) }
@@ -150,7 +150,7 @@ pub unsafe fn plain_scalar1(cx: &Cx<'_>, source: Source) -> u32 {
 /// # Safety
 /// The operation keeps to O6.
 #[inline(always)]
-pub unsafe fn plain_set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, value: u64) {
+pub unsafe fn fast_set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, value: u64) {
     for k in 0..DWORDS {
         let at = op.d as usize + k;
         debug_assert!(at < NULL);
@@ -159,12 +159,12 @@ pub unsafe fn plain_set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, va
     }
 }
 
-/// Two words of the scalar file, as for [`plain_scalar1`].
+/// Two words of the scalar file, as for [`fast_scalar1`].
 ///
 /// # Safety
-/// As for [`plain_scalar1`], where two words are read.
+/// As for [`fast_scalar1`], where two words are read.
 #[inline(always)]
-pub unsafe fn plain_scalar2(cx: &Cx<'_>, source: Source) -> u64 {
+pub unsafe fn fast_scalar2(cx: &Cx<'_>, source: Source) -> u64 {
     let at = source.scalar_word();
     debug_assert!(source.is_scalar() && at + 1 < cx.wave.sgprs.len());
     // SAFETY: by the contract.
@@ -286,7 +286,7 @@ pub fn operand_lane(cx: &Cx<'_>, source: Source, lane: u32, index: u32) -> u32 {
     }
 }
 
-/// Another lane of staged rows, in the same half.
+/// Another lane of a staged source, in the same half.
 ///
 /// # Safety
 /// `rows` came from [`stage`].
@@ -296,7 +296,7 @@ pub unsafe fn staged_lane(rows: *const LaneVec, lane: u32, lane_base: u32) -> u3
     unsafe { (*rows).0[(lane.wrapping_sub(lane_base) & 31) as usize] }
 }
 
-/// The destination's rows.
+/// The destination's lane vectors before the operation.
 ///
 /// # Safety
 /// As for [`stage`].
@@ -323,7 +323,7 @@ pub fn gather(row: &LaneVec) -> u32 {
     row.0.iter().fold(0, |a, b| a | b)
 }
 
-/// Writes result rows to active lanes.
+/// Writes a result to the active lanes.
 ///
 /// # Safety
 /// As for [`stage`].
@@ -350,7 +350,7 @@ pub unsafe fn write<const N: usize>(
     debug_assert!(at + N <= cx.wave.vectors.len());
     for (k, new) in rows.iter().enumerate() {
         cx.wave.set_no_denormals(op.d as usize + k, false);
-        // SAFETY: by the contract; nothing else refers to the row.
+        // SAFETY: O3 and W1; nothing else refers to the vector.
         let old = unsafe { &mut *file.add(at + k) };
         if exec == u32::MAX {
             *old = *new;
@@ -363,31 +363,31 @@ pub unsafe fn write<const N: usize>(
     }
 }
 
-/// Whether plain sources surely hold no f32 denormals.
+/// Whether all sources of a fast handler have the flag for no f32 denormals.
 ///
 /// # Safety
-/// As for [`plain_stage`].
+/// As for [`fast_source`].
 #[inline(always)]
 pub unsafe fn have_no_denormals<const N: usize>(cx: &Cx<'_>, sources: [Source; N]) -> bool {
-    // Numbers, not truth values: one branch for all.
-    // SAFETY: by the contract rows' codes.
+    // Numbers, not booleans: one branch for all.
+    // SAFETY: O4: they are lane vectors.
     let clean = |source: Source| unsafe { cx.wave.no_denormals_unchecked(source.vector_offset()) };
     sources.into_iter().fold(1, |all, source| all & clean(source)) != 0
 }
 
-/// Looks for denormals in rows of which nothing is known, and remembers those that have none: a register that a loop only reads is
-/// looked at once. Whether none has any.
+/// Searches the lane vectors without the flag for denormals, and sets the flag of those that have none: a register that a loop only
+/// reads is searched once. Whether none has any.
 ///
 /// # Safety
-/// As for [`plain_stage`].
+/// As for [`fast_source`].
 #[inline(always)]
-pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, sources: [Source; N]) -> bool {
+pub unsafe fn search_denormals<const N: usize>(cx: &mut Cx<'_>, sources: [Source; N]) -> bool {
     let file = file(cx);
     let mut all = true;
     for source in sources {
         let at = source.number() as usize;
         debug_assert!(at < LANE_VECS);
-        // SAFETY: by the contract a row's code.
+        // SAFETY: O4: it is a lane vector.
         if unsafe { have_no_denormals(cx, [source]) } {
             continue;
         }
@@ -399,10 +399,10 @@ pub unsafe fn settle<const N: usize>(cx: &mut Cx<'_>, sources: [Source; N]) -> b
     all
 }
 
-/// The destination may hold anything.
+/// The destination may now hold denormals.
 ///
 /// # Safety
-/// As for [`plain_write`].
+/// As for [`fast_write`].
 #[inline(always)]
 pub unsafe fn written<const N: usize>(cx: &mut Cx<'_>, d: u16) {
     for k in 0..N {
@@ -414,7 +414,7 @@ pub unsafe fn written<const N: usize>(cx: &mut Cx<'_>, d: u16) {
 /// The destination's f32 values were flushed.
 ///
 /// # Safety
-/// As for [`plain_write`].
+/// As for [`fast_write`].
 #[inline(always)]
 pub unsafe fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
     // SAFETY: by the contract.
@@ -427,29 +427,29 @@ pub unsafe fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
     }
 }
 
-/// [`plain_write`] of f32 values whose denormals become zeros. They are looked for in place: a result that was looked at before it is
-/// stored would not be computed in vectors.
+/// [`fast_write`] of f32 values whose denormals become zeros. They are searched after the write: the compiler does not vectorise a result
+/// that is examined before it is stored.
 ///
 /// # Safety
-/// As for [`plain_write`].
+/// As for [`fast_write`].
 #[inline(always)]
 pub unsafe fn flushing_write(cx: &mut Cx<'_>, file: *mut LaneVec, op: &Op, exec: u32, row: LaneVec) -> Flow {
     // SAFETY: by the contract, here and below.
     unsafe {
-        plain_write(cx, file, op, exec, [row]);
+        fast_write(cx, file, op, exec, [row]);
         flushed(cx, op, exec);
-        // Hardly ever, and perhaps in a lane that is not active.
+        // Rare, and perhaps only in a lane that is not active.
         if has_denormal(&row) { flush_written(cx, op) } else { Flow::NEXT }
     }
 }
 
-/// What a function that others end with gives: if the compiler knew the value, it would make it anew behind a call instead of a jump.
+/// The result of a tail call. If the compiler saw the value, it would make a call and rebuild the value behind it, instead of a jump.
 #[inline(always)]
-pub fn passed_on(flow: Flow) -> Flow {
+pub fn tail_call(flow: Flow) -> Flow {
     Flow(std::hint::black_box(flow.0))
 }
 
-/// Flushes the f32 denormals of the active lanes of what was just written: the last thing that a handler does.
+/// Flushes the f32 denormals in the active lanes of the result: the last step of a handler.
 #[cold]
 #[inline(never)]
 pub fn flush_written(cx: &mut Cx<'_>, op: &Op) -> Flow {
@@ -469,7 +469,7 @@ fn has_denormal(row: &LaneVec) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
-        // SAFETY: H1: only plain handlers call this; a row is four aligned vectors.
+        // SAFETY: H1: only fast handlers call this; a lane vector is four aligned SIMD vectors.
         unsafe {
             let vectors = row.0.as_ptr().cast::<__m256i>();
             let one = _mm256_set1_epi32(-1);
@@ -488,17 +488,17 @@ fn has_denormal(row: &LaneVec) -> bool {
     row.0.iter().fold(false, |found, v| found | ((v << 1).wrapping_sub(1) < LEAST_NORMAL))
 }
 
-/// Whoever calls this lies out of the way: the full path goes straight on.
+/// Marks the branch that calls it as cold, so that the other one falls through.
 #[cold]
 #[inline(always)]
-fn seldom() {}
+fn cold_path() {}
 
 /// [`write()`] without output modifiers, in a wave of 32.
 ///
 /// # Safety
-/// As for [`plain_stage`].
+/// As for [`fast_source`].
 #[inline(always)]
-pub unsafe fn plain_write<const N: usize>(
+pub unsafe fn fast_write<const N: usize>(
     cx: &Cx<'_>,
     file: *mut LaneVec,
     op: &Op,
@@ -507,16 +507,16 @@ pub unsafe fn plain_write<const N: usize>(
 ) {
     let at = op.d as usize;
     debug_assert!(at + N <= LANE_VECS);
-    // SAFETY: by the contract; nothing else refers to the rows.
+    // SAFETY: O3 and W1; nothing else refers to the vectors.
     let old = unsafe { &mut *file.add(at).cast::<[LaneVec; N]>() };
     if exec == u32::MAX {
         // Not `copy_from_slice`: without LTO that is a call, and `rows` would go through memory.
         *old = rows;
         return;
     }
-    seldom();
-    // EXEC is the wave's own here, and so is its mask. By value: the compiler need not fear that rows and mask overlap. By index: `zip`
-    // would be a call.
+    cold_path();
+    // EXEC is the wave's own here, and so is its mask. By value, so that the compiler sees no overlap of result and mask. By index,
+    // because `zip` would stay a call.
     let mask = cx.wave.masks[0];
     for k in 0..N {
         let mut merged = old[k];
@@ -530,7 +530,7 @@ pub unsafe fn plain_write<const N: usize>(
 /// EXEC as lanes: the wave's own copy, unless an instruction narrowed it for itself.
 #[inline(always)]
 fn lane_mask(cx: &Cx<'_>, exec: u32, half: usize) -> LaneVec {
-    if exec == cx.wave.sgprs[126 + half] { cx.wave.masks[half] } else { lanes_of(exec) }
+    if exec == cx.wave.sgprs[EXEC_LO + half] { cx.wave.masks[half] } else { lanes_of(exec) }
 }
 
 /// Writes a 16-bit result to its half of the register.
@@ -560,7 +560,7 @@ pub unsafe fn write_half(
     cx.wave.set_no_denormals(op.d as usize, false);
     let at = half * LANE_VECS + op.d as usize;
     debug_assert!(at < cx.wave.vectors.len());
-    // SAFETY: by the contract; nothing else refers to the row.
+    // SAFETY: O3 and W1; nothing else refers to the vector.
     let old = unsafe { &mut *file.add(at) };
     for l in 0..32 {
         let new = old.0[l] & keep | (rows[0].0[l] & 0xffff) << shift;
@@ -614,7 +614,7 @@ fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [LaneVec]) {
     }
 }
 
-/// Applies modifiers and DPP to staged sources; gives the lanes that still execute.
+/// Applies modifiers and DPP to staged sources; returns the lanes that still execute.
 ///
 /// # Safety
 /// The sources came from [`stage`].

@@ -1,4 +1,4 @@
-//! Elements of four dwords to and from rows, 32 lanes one after the other: transposes of 4 x 4 dwords, eight lanes at a time.
+//! Elements of four dwords of 32 consecutive lanes, to and from lane vectors: transposes of 4 x 4 dwords, eight lanes at a time.
 
 use crate::memory::access;
 use crate::state::LaneVec;
@@ -62,7 +62,7 @@ unsafe fn store_quads_anywhere(to: *mut u8, rows: &[LaneVec; 4]) {
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-/// Lanes `n` and `n + 4` in the halves of vector `n`, to a vector for each dword; and the other way round, as it is its own inverse.
+/// Lanes `n` and `n + 4` in the halves of vector `n`, to a vector for each dword; or the reverse, as it is its own inverse.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
@@ -110,7 +110,7 @@ unsafe fn load_eight<const FIRST: usize>(from: *const u8, rows: &mut [LaneVec; 4
         ]
     };
     for (row, vector) in rows.iter_mut().zip(transpose(pairs)) {
-        // SAFETY: eight of the row's 32 dwords.
+        // SAFETY: eight of the vector's 32 dwords.
         unsafe { _mm256_storeu_si256(row.0[FIRST..FIRST + 8].as_mut_ptr().cast(), vector) };
     }
 }
@@ -138,7 +138,7 @@ unsafe fn store_quads_avx2(to: *mut u8, rows: &[LaneVec; 4]) {
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn store_eight<const FIRST: usize>(to: *mut u8, rows: &[LaneVec; 4]) {
-    // SAFETY: eight of the row's 32 dwords.
+    // SAFETY: eight of the vector's 32 dwords.
     let eight = |k: usize| unsafe { _mm256_loadu_si256(rows[k].0[FIRST..FIRST + 8].as_ptr().cast()) };
     let [a, b, c, d] = transpose([eight(0), eight(1), eight(2), eight(3)]);
     // SAFETY: by the contract.

@@ -1,7 +1,7 @@
 //! Watched memory: what an observed run puts in the place of global memory, LDS and scratch, to see every access.
 //!
-//! An observed wave runs with empty memory, LDS and scratch, so each access takes the way of those that are out of bounds. There,
-//! and nowhere else, [`super::load`] and [`super::store`], and those of whole rows, ask for a watch. Plain runs pay nothing.
+//! An observed wave runs with empty memory, LDS and scratch, so each access takes the slow path of those that are out of bounds. There,
+//! and nowhere else, [`super::load`] and [`super::store`], and those of 32 lanes, test for a watch. Runs without an observer pay nothing.
 
 use super::context::{Cx, Flow};
 use crate::exec::machine_ops::Event;
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-/// One lane's access, or that of several lanes in a row.
+/// One lane's access, or that of several consecutive lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     pub place: Place,
@@ -303,7 +303,7 @@ pub fn lds(
 }
 
 impl Watch<'_> {
-    /// Accesses of 32 lanes, those in a row together. Only ones to LDS can be outside: others would have failed.
+    /// Accesses of 32 lanes, consecutive ones together. Only ones to LDS can be outside: others would have failed.
     fn log_vecs(
         &mut self,
         space: Space,
@@ -331,7 +331,7 @@ impl Watch<'_> {
         });
     }
 
-    /// 32 lanes' accesses, each of which is `one`. Runs of eights that go on as they began are logged together.
+    /// 32 lanes' accesses, each of which is `one`. Groups of eight lanes with one stride are logged together.
     #[inline(always)]
     fn log_by_8(&mut self, patterns: [Option<u8>; 4], exec: u32, one: impl Fn(usize) -> Access) {
         let mut at = 0;
@@ -349,7 +349,7 @@ impl Watch<'_> {
                     end += 1;
                 }
                 if let Some(run) = regular(one(8 * at), &one(8 * end - 1), stride) {
-                    // A short one may go on from the last row, or with the next.
+                    // A short one may continue the previous group, or continue in the next.
                     match run.lanes < 16 {
                         true => self.log(run),
                         false => self.log.push(run),
@@ -384,7 +384,7 @@ impl Watch<'_> {
     }
 }
 
-/// Lanes in a row, from the accesses of the first and the last: not where they end in another place, in an aperture of flat addresses
+/// Consecutive lanes, from the accesses of the first and the last: not where they end in another place, in an aperture of flat addresses
 /// or beyond LDS. A lane's scratch is its own.
 #[inline(always)]
 fn regular(first: Access, last: &Access, stride: u8) -> Option<Access> {
@@ -393,7 +393,7 @@ fn regular(first: Access, last: &Access, stride: u8) -> Option<Access> {
     (same && first.place != Place::Scratch).then_some(Access { lanes, stride, ..first })
 }
 
-/// By eight lanes, as neighbours in tiles of 8 and 16 agree as those in rows of 32 do: the step from one address to the next, if it is
+/// By eight lanes, because kernels have tiles of 8 and 16 lanes as well as of 32: the step from one address to the next, if it is
 /// the size of an element or nothing.
 fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
     #[cfg(target_arch = "x86_64")]
@@ -417,12 +417,12 @@ fn patterns_of(offsets: &LaneVec, size_bytes: u32) -> [Option<u8>; 4] {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn patterns_of_avx2(offsets: &LaneVec, size_bytes: u32) -> [Option<u8>; 4] {
-    use super::lds::eights;
+    use super::lds::simd_vectors;
     use std::arch::x86_64::*;
     let size = _mm256_set1_epi32(size_bytes as i32);
     let steps = _mm256_mullo_epi32(size, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     let mut out = [None; 4];
-    for (at, eight) in eights(offsets).into_iter().enumerate() {
+    for (at, eight) in simd_vectors(offsets).into_iter().enumerate() {
         let differences = _mm256_sub_epi32(eight, _mm256_set1_epi32(offsets.0[8 * at] as i32));
         let gaps = _mm256_xor_si256(differences, steps);
         if _mm256_testz_si256(differences, differences) == 1 {
@@ -486,7 +486,7 @@ impl Access {
             return false;
         }
         let distance = next.address.wrapping_sub(self.address);
-        // Of one lane alone the next one tells the stride.
+        // After a single lane, the next one determines the stride.
         let stride = match (self.lanes, next.lanes) {
             (1, 1) if distance == 0 || distance == self.size_bytes as u64 => distance as u8,
             (1, _) => next.stride,
@@ -508,7 +508,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Addresses of eight lanes: all one, in order, backwards, or anywhere.
+    /// Addresses of eight lanes: all the same, ascending, descending, or anywhere.
     fn eight() -> impl Strategy<Value = [u64; 8]> {
         let first = prop_oneof![Just(0u64), Just(32), Just(64), 0..300u64];
         (first, 0..4u8, any::<[u8; 8]>()).prop_map(|(first, kind, random)| {
@@ -522,7 +522,7 @@ mod tests {
     }
 
     proptest! {
-        /// Accesses logged together are those of the lanes, each once; what is beyond LDS is known of each.
+        /// Accesses logged together are those of the lanes, each once; whether it is beyond LDS is logged of each.
         #[test]
         fn rows_are_their_lanes(
             eights in [eight(), eight(), eight(), eight()],
