@@ -122,7 +122,7 @@ fn try_run(
             Ok(()) => {}
             Err(Event::EndPgm) => break,
             Err(Event::Fault { message, .. }) => return Err(message),
-            Err(other) => return Err(format!("stopped: {other:?}")),
+            Err(Event::BarrierWait(_)) => return Err("stopped: it waits at a barrier".to_string()),
         }
     }
     let mut diff = Vec::new();
