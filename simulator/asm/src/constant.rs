@@ -68,7 +68,7 @@ fn fits(value: i64, width: u32) -> bool {
     width >= 64 || (-(1i64 << (width - 1))..1i64 << width).contains(&value)
 }
 
-/// Encodes a number; the error says what the operand takes.
+/// Encodes a number; the error names what the operand takes.
 pub fn encode(value: &Value, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
     match value {
         Value::Int(value) => integer(*value, constant, forced),

@@ -130,7 +130,7 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Lanes of a wave, where a number says it.
+    /// Lanes of a wave, if a number gives them.
     pub fn wave(&self) -> u32 {
         let given = self.given.iter().rev().find(|g| g.0.name == "wavefront_size32");
         if given.is_some_and(|g| g.1 == Expr::Int(0)) { 64 } else { 32 }
@@ -144,7 +144,8 @@ impl Descriptor {
         })
     }
 
-    /// The descriptor's bytes. `entry` is the code's address less the descriptor's; `eval` gives expressions their values.
+    /// The descriptor's bytes. `entry` is the code's address less the descriptor's; `eval` gives expressions
+    /// their values.
     pub fn finish(
         &self,
         entry: i64,

@@ -1,4 +1,4 @@
-//! Directives that make data, or say something of symbols, sections and the target.
+//! Directives that emit data, or describe symbols, sections and the target.
 
 use super::descriptor::Descriptor;
 use super::error::{AsmError, Span, suggest};
@@ -285,7 +285,7 @@ impl Reader<'_> {
                 _ => Memory::ReadOnly,
             };
         }
-        // Type, entry size and group say nothing that matters here.
+        // Type, entry size and group do not matter here.
         s.skip(s.rest().len());
         self.section(&name, memory);
         Ok(())
@@ -347,7 +347,7 @@ impl Reader<'_> {
 
     // Data.
 
-    /// `.p2align N[, FILL[, MOST]]`; the last letter says how wide the fill is.
+    /// `.p2align N[, FILL[, MOST]]`; the last letter is the width of the fill.
     fn align(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
         let (value, at) = self.value(s)?;
         let bytes = match name.starts_with(".p2") {
@@ -372,7 +372,7 @@ impl Reader<'_> {
             _ => 1,
         };
         let nop = encode_nop(self);
-        // Between instructions stand instructions that do nothing.
+        // Code is padded with instructions that do nothing.
         if self.program.sections[self.current].memory == Memory::Code && fill.unwrap_or(0) == 0 {
             let zeros = self.here().next_multiple_of(4) - self.here();
             let pad = self.here().next_multiple_of(bytes) - self.here();

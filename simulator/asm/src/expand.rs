@@ -1,14 +1,16 @@
-//! Where lines come from while a file is read: the file, and the bodies of macros, repetitions and included files on top of it.
+//! Where lines come from while a file is read: the file, and the bodies of macros, repetitions and included
+//! files on top of it.
 //!
-//! An expansion is never built as a whole: its lines are made one by one, so that what a short file can ask for is bounded by
-//! [`MAX_LINES`] and [`MAX_LINE_BYTES`] whatever it says.
+//! An expansion is never built as a whole: its lines are made one by one, so that what a short file can ask for
+//! is bounded by
+//! [`MAX_LINES`] and [`MAX_LINE_BYTES`] in any case.
 
 use super::error::{AsmError, Span};
 use super::macros::{Arguments, Macro};
 use super::source::{Place, SourceLine, Sources};
 use std::rc::Rc;
 
-/// Lines that one file may come to.
+/// Lines that one file may expand to.
 const MAX_LINES: u64 = 1 << 20;
 /// Of a block that is read to be repeated.
 const MAX_BLOCK_BYTES: usize = 4 << 20;
@@ -190,7 +192,8 @@ impl Input {
         self.push(".irp".to_string(), body, true, conditionals)
     }
 
-    /// Leaves the macro that is being read (`.exitm`), with the repetitions in it; gives the conditionals that were open at its call.
+    /// Leaves the macro that is being read (`.exitm`), with the repetitions in it; gives the conditionals that
+    /// were open at its call.
     pub fn leave_macro(&mut self) -> Option<usize> {
         let at = self.frames.iter().rposition(|f| matches!(f.body, Body::Macro { .. }))?;
         let conditionals = self.frames[at].conditionals;
@@ -203,8 +206,8 @@ impl Input {
         self.frames.clear();
     }
 
-    /// Lines up to the one that `ends` says closes the block that `begins` opens; the closing line is read too. `None` if there is
-    /// none before the file, macro or repetition ends.
+    /// Lines up to the one that closes the block (`ends`), where others may be nested (`begins`); the closing
+    /// line is read too. `None` if there is none before the file, macro or repetition ends.
     pub fn block(
         &mut self,
         begins: impl Fn(&str) -> bool,

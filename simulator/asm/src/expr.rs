@@ -3,7 +3,7 @@
 use super::error::{AsmError, Span};
 use super::scan::Scanner;
 
-/// What symbols stand for.
+/// Values of symbols.
 pub trait Symbols {
     /// The absolute value of a symbol, if it is defined already.
     fn value(&self, name: &str) -> Option<i64>;
@@ -144,7 +144,7 @@ fn binary(op: &str, a: i64, b: i64) -> i64 {
     }
 }
 
-/// Reads an expression. In `|v|` brackets the operator `|` would end the operand: `bar` says whether it may be used.
+/// Reads an expression. In `|v|` brackets the operator `|` would end the operand: `bar`: whether it may be used.
 pub fn parse(s: &mut Scanner, bar: bool) -> Result<Expr, AsmError> {
     binary_expr(s, 0, bar, 0)
 }

@@ -1,7 +1,8 @@
 //! How many registers an image instruction's addresses and data take.
 //!
-//! Addresses are, in this order: offset, bias or depth reference, gradients, coordinates, and level of detail or clamp (ISA manuals,
-//! *Image Addressing*). The name says which there are, DIM how many coordinates.
+//! Addresses are, in this order: offset, bias or depth reference, gradients, coordinates, and level of detail
+//! or clamp (ISA manuals, *Image Addressing*). The name determines which there are, DIM the number of
+//! coordinates.
 
 use super::dialect::{RAYS, Trait};
 use super::form::forms;

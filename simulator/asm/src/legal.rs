@@ -1,9 +1,11 @@
-//! What an encoding can say and hardware cannot do: the one legality check of assembly files, text kernels and decoded words.
+//! What can be encoded and hardware cannot execute: the one legality check of assembly files, text kernels and
+//! decoded words.
 //!
-//! - Registers that follow each other begin where they may and end within their file (RDNA ISA manuals, *SGPR Alignment*).
+//! - Registers that follow each other begin where they may and end within their file (RDNA ISA manuals, *SGPR
+//!   Alignment*).
 //! - The constant bus brings a vector instruction two scalar values, a 64-bit shift one (*VALU: Operands*).
-//! - Dual instructions run in waves of 32 lanes only. Their halves take their vector registers from different banks and write one even and one odd register
-//!   (*Dual Issue VALU*).
+//! - Dual instructions run in waves of 32 lanes only. Their halves take their vector registers from different
+//!   banks and write one even and one odd register (*Dual Issue VALU*).
 //!
 //! [`check`] is for who has the operands' slots at hand, [`check_decoded`] for an instruction as it stands.
 
@@ -64,7 +66,8 @@ fn read(inst: &Inst, slot: &Slot) -> Read {
 
 const THE_LITERAL: &str = "the literal";
 
-/// Whether hardware can execute the instruction. `halves`: the slots of an instruction, or of both halves of a dual one.
+/// Whether hardware can execute the instruction. `halves`: the slots of an instruction, or of both halves of a
+/// dual one.
 pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     for (half, slots) in halves.iter().enumerate() {
         for (at, slot) in slots.iter().enumerate() {
@@ -100,8 +103,9 @@ pub fn loads_words(inst: &Inst, arch: Arch) -> bool {
     (of.group, of.subgroup) == ("SMEM", "LOAD") && sig.iter().any(|o| o.output && untyped(o))
 }
 
-/// Bits of a scalar load's immediate offset that hardware ignores (RDNA ISA manuals, *Scalar Memory*: "the two LSBs are ignored and treated
-/// as if they were zero", but for the bytes and halves of RDNA 4). An assembler may write them; they are never what was meant.
+/// Bits of a scalar load's immediate offset that hardware ignores (RDNA ISA manuals, *Scalar Memory*: "the two
+/// LSBs are ignored and treated as if they were zero", but for the bytes and halves of RDNA 4). An assembler
+/// may write them; they are never what was meant.
 pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
     if !loads_words(inst, options.arch) {
         return None;
@@ -206,8 +210,8 @@ fn constant_bus(inst: &Inst, arch: Arch, halves: &[&[Slot]]) -> Result<(), Illeg
     Err(Illegal::new("too many scalars", message))
 }
 
-/// The halves' first sources, and their second ones, lie in different banks of four; their third ones in different banks of two. Two moves
-/// of RDNA 4 are free of this. One result is even, the other odd.
+/// The halves' first sources, and their second ones, lie in different banks of four; their third ones in
+/// different banks of two. Two moves of RDNA 4 are free of this. One result is even, the other odd.
 fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Illegal> {
     let arch = options.arch;
     let table = arch.table();
@@ -241,8 +245,8 @@ fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Il
     Ok(())
 }
 
-/// The vector registers that a half reads as its first, second and third source. An accumulator is a third source, and so is what stands
-/// behind a literal that is the second (`v_dual_fmamk_f32`).
+/// The vector registers that a half reads as its first, second and third source. An accumulator is a third
+/// source, and so is what stands behind a literal that is the second (`v_dual_fmamk_f32`).
 fn sources(inst: &Inst, slots: &[Slot]) -> [Option<u32>; 3] {
     let vector = |slot: &Slot| match read(inst, slot) {
         Read::Vector(n) => Some(n),

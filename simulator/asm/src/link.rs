@@ -1,8 +1,9 @@
-//! Linking a file: values for what waited for symbols, as LLVM's linker gives them for a shared object, and relocations for what only a
-//! loader knows (LLVM AMDGPUUsage, *Relocation Records*).
+//! Linking a file: values for what waited for symbols, as LLVM's linker gives them for a shared object, and
+//! relocations for what only a loader knows (LLVM AMDGPUUsage, *Relocation Records*).
 //!
-//! The image may be loaded anywhere, so a value that moves with it is no number. Each expression is evaluated for two places of the image:
-//! if both are the same, it is a number; if they are as far apart as the places, it is an address; anything else cannot be said.
+//! The image may be loaded anywhere, so a value that moves with it is no number. Each expression is evaluated
+//! for two places of the image: if both are the same, it is a number; if they are as far apart as the places,
+//! it is an address; anything else has no relocation.
 
 use super::descriptor::Descriptor;
 use super::error::{AsmError, Span, suggest};
@@ -84,7 +85,7 @@ const SPECIFIERS: [Specifier; 8] = [
 const TABLE: &str = ".got";
 const ENTRY: &str = "@got#";
 
-/// An expression's value as far as the file says it.
+/// An expression's value, as far as the file determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resolved {
     Number(i64),
@@ -138,7 +139,8 @@ impl Waiting {
 }
 
 impl Program {
-    /// What does not depend on sections' places: entries of the global offset table, and symbols that are weak and nowhere defined.
+    /// What does not depend on sections' places: entries of the global offset table, and symbols that are weak
+    /// and nowhere defined.
     pub fn prepare_link(&mut self) {
         let undefined = self.info.iter().filter(|(name, i)| i.weak && !self.symbols.contains_key(*name));
         let undefined: Vec<String> = undefined.map(|(name, _)| name.clone()).collect();

@@ -1,5 +1,6 @@
-//! Modifiers of matrix products and of dot products of 8-bit floats, which choose no halves of their sources: what is left of OP_SEL,
-//! OP_SEL_HI, NEG, NEG_HI and CLAMP follows from the data formats of their operands (ISA manuals, *Wave Matrix Multiply Accumulate*).
+//! Modifiers of matrix products and of dot products of 8-bit floats, which choose no halves of their sources:
+//! what is left of OP_SEL, OP_SEL_HI, NEG, NEG_HI and CLAMP follows from the data formats of their operands
+//! (ISA manuals, *Wave Matrix Multiply Accumulate*).
 
 use isa_spec::tables::EntryId;
 use wavesim_isa::arch::Arch;

@@ -1,4 +1,5 @@
-//! `.amdgpu_metadata`: the block's YAML as the MessagePack of a code object's note (LLVM AMDGPUUsage, *Code Object Metadata*).
+//! `.amdgpu_metadata`: the block's YAML as the MessagePack of a code object's note (LLVM AMDGPUUsage, *Code
+//! Object Metadata*).
 
 use rmpv::Value;
 use yaml_rust2::parser::{Event, Parser};

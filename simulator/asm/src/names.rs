@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use std::sync::{LazyLock, OnceLock};
 use wavesim_isa::arch::Arch;
 
-/// The ISA description's name for the code that stands for a literal.
+/// The ISA description's name for the code of a literal.
 pub const LITERAL: &str = "src_literal";
 
 /// The least inline integer.
@@ -28,8 +28,9 @@ pub struct TypeNames {
 }
 
 impl TypeNames {
-    /// `literal`: the architecture's code of one. Types of lane selects and barrier numbers list constants and no literal, though
-    /// their instructions have forms with one; such a form has no other source that could name it.
+    /// `literal`: the architecture's code of one. Types of lane selects and barrier numbers list constants and
+    /// no literal, though their instructions have forms with one; such a form has no other source that could
+    /// name it.
     fn new(list: &[(&'static str, u32)], literal: Option<u32>) -> TypeNames {
         let mut all = list.to_vec();
         let unlisted = literal.filter(|code| list.iter().all(|v| v.1 != *code));
@@ -84,7 +85,7 @@ impl TypeNames {
         self.integers.get(usize::try_from(value.checked_sub(LEAST)?).ok()?).copied()?
     }
 
-    /// Whether constants belong to the type.
+    /// Whether the type has constants.
     pub fn has_constants(&self) -> bool {
         self.literal.is_some() || self.integer(1).is_some()
     }

@@ -1,7 +1,8 @@
-//! Assembly of machines with a description of their own ([`Assembly`]): one instruction a line, mnemonic and operands; labels; comments;
-//! directives for the size of the launch. What an operand is, the tables say: registers by the names of the operand type, numbers
-//! (`OPR_IMM…`) by the width of their field. A label in a number's place is an instruction's number, or the distance to it where the
-//! type is a target (`OPR_IMM_LABEL`).
+//! Assembly of machines with a description of their own ([`Assembly`]): one instruction a line, mnemonic and
+//! operands; labels; comments; directives for the size of the launch. Operands are described by the tables:
+//! registers by the names of the operand type, numbers (`OPR_IMM…`) by the width of their field. A label in a
+//! number's place is an instruction's number, or the distance to it where the type is a target
+//! (`OPR_IMM_LABEL`).
 
 use super::Options;
 use super::error::{AsmError, Span, suggest};
@@ -426,7 +427,7 @@ struct Reader {
     pending: Vec<Pending>,
     labels: BTreeMap<String, (u64, usize)>,
     order: Vec<String>,
-    /// Workgroups and waves, with the line that says so.
+    /// Workgroups and waves, with the line of their directive.
     launch: [Option<(u32, usize)>; 2],
     end: u64,
     errors: Vec<LineError>,
@@ -526,7 +527,7 @@ impl Reader {
         let near = |name: &str| suggest(name, self.order.iter().map(String::as_str));
         let label = |name: &str| self.labels.get(name).map(|l| l.0).ok_or_else(|| near(name));
         let inst = self.syntax.matched(&pending.entries, &tokens[first..], pending.here, &label)?;
-        // What the tables cannot hold, the encoder says.
+        // The encoder reports what does not fit a field.
         let span = Span::new(pending.from, pending.text.trim_end().len());
         encode(self.syntax.arch, &inst).map_err(|e| AsmError::new(span, e.to_string()))?;
         Ok(inst)

@@ -19,7 +19,8 @@ pub fn instruction(inst: &Inst, options: &Options) -> String {
     with_label(inst, options, None)
 }
 
-/// As [`instruction`], of an architecture, for waves of so many lanes: the syntax of a program (`exec::program::Syntax`).
+/// As [`instruction`], of an architecture, for waves of so many lanes: the syntax of a program
+/// (`exec::program::Syntax`).
 pub fn syntax(inst: &Inst, arch: Arch, wave_size: u32) -> String {
     instruction(inst, &Options::new(arch).wave(wave_size))
 }
@@ -29,8 +30,8 @@ pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String
     print(inst, options, label, false)
 }
 
-/// As [`with_label`], and so that the same words come of it: a literal that an inline constant could hold is `lit(…)`. LLVM writes the
-/// constant, which is another instruction, and shorter.
+/// As [`with_label`], and so that the same words come of it: a literal that an inline constant could hold is
+/// `lit(…)`. LLVM writes the constant, which is another instruction, and shorter.
 pub fn exact(inst: &Inst, options: &Options, label: Option<&str>) -> String {
     print(inst, options, label, true)
 }
@@ -87,7 +88,7 @@ impl Printer<'_> {
         let mut first = true;
         for slot in slots {
             let Some(text) = self.slot(slot) else { continue };
-            // An export's target stands apart without a comma.
+            // No comma follows an export's target.
             let comma = !first && !matches!(slot.kind, Kind::Export(0));
             out.push_str(if comma { ", " } else { " " });
             out.push_str(&text);
@@ -216,8 +217,9 @@ impl Printer<'_> {
         }
     }
 
-    /// A code that the operand's type does not list: what other sources call it, with what is wrong with it, as LLVM prints it. A code
-    /// without any name is no number, which would be read back as a constant.
+    /// A code that the operand's type does not list: what other sources call it, with what is wrong with it, as
+    /// LLVM prints it. A code without any name is not printed as a number, which would be read back as a
+    /// constant.
     fn unlisted(&self, slot: &Slot, registers: u16, value: u32) -> String {
         let table = self.options.arch.table();
         let all = table.operand_types.iter().position(|t| t.name == "OPR_SRC").map(|at| at as u8);
@@ -240,7 +242,7 @@ impl Printer<'_> {
         }
     }
 
-    /// OP_SEL says the high half, and LLVM has no modifier that does.
+    /// OP_SEL selects the high half, and LLVM has no modifier for it.
     fn high_half(&self, slot: &Slot) -> bool {
         let written = |m: &Mod| matches!(m, Mod::Bits { name: "op_sel", printed: true, .. });
         let modifier = self.form.mods.iter().any(written);
@@ -381,7 +383,7 @@ mod tests {
         }
     }
 
-    /// What no text can say is not taken for something that one can.
+    /// Codes without a text do not read back as something else.
     #[test]
     fn reserved_codes_are_no_constants() {
         let options = Options::new(Arch::Rdna3);

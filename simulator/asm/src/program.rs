@@ -1,8 +1,8 @@
 //! A whole assembly file as data: sections, symbols, what waits for addresses.
 //!
 //! [`read`] and [`read_file`] make it (the reading is in `reader`). Instructions' sizes do not depend on symbols, so every label has its
-//! place in its section at once. What mentions symbols is kept as a [`Pending`] value and filled in by [`Program::link`] (in `link`), when
-//! sections have addresses.
+//! place in its section at once. What mentions symbols is kept as a [`Pending`] value and filled in by
+//! [`Program::link`] (in `link`), when sections have addresses.
 
 use super::descriptor::Descriptor;
 use super::error::{AsmError, Span};
@@ -75,7 +75,7 @@ impl std::fmt::Display for LineError {
         let width = self.error.span.end.saturating_sub(self.error.span.start).max(1);
         let width = width.min(self.text.chars().count().saturating_sub(self.column - 1).max(1));
         write!(f, "{}:{}:{}: error: {}", self.file, self.number, self.column, self.error)?;
-        // Tabs stay, so that the caret stands below its place.
+        // Tabs stay, so that the caret is below its place.
         let gap: String =
             self.text.chars().take(self.column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
         write!(f, "\n  {}\n  {gap}{}", self.text.trim_end(), "^".repeat(width))?;
@@ -211,7 +211,7 @@ pub struct Program {
     pub(super) descriptors: Vec<PlacedDescriptor>,
 }
 
-/// A file to read, and what its surroundings say.
+/// A file to read, with its surroundings.
 pub struct File<'a> {
     pub name: &'a str,
     pub text: &'a str,
@@ -233,7 +233,7 @@ pub fn read_file(file: &File, options: &Options) -> (Program, Vec<LineError>) {
     Reader::new(file, options).read()
 }
 
-/// Reads a text that stands for itself: it can include nothing, and is for the options' architecture.
+/// Reads a text on its own: it can include nothing, and is for the options' architecture.
 pub fn read(text: &str, options: &Options) -> (Program, Vec<LineError>) {
     let nothing = |_: &str| Err(std::io::ErrorKind::Unsupported.into());
     read_file(&File { name: "<text>", text, defines: &[], open: &nothing, any_target: false }, options)

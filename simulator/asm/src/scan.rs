@@ -84,7 +84,7 @@ impl<'a> Scanner<'a> {
         &self.text.as_bytes()[self.at..]
     }
 
-    /// What stands at `span`.
+    /// The text at `span`.
     #[inline]
     pub fn slice(&self, span: Span) -> &'a str {
         &self.text[span.start..span.end]
@@ -179,7 +179,7 @@ impl<'a> Scanner<'a> {
         self.word()
     }
 
-    /// As [`Scanner::ident`], where no space stands before it.
+    /// As [`Scanner::ident`], without space before it.
     #[inline]
     pub fn word(&mut self) -> Option<(&'a str, Span)> {
         let bytes = self.text.as_bytes();

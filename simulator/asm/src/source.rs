@@ -1,5 +1,5 @@
-//! The lines of assembly files, and where a line that is being read comes from: a file, or the expansion of a macro that a line of a
-//! file called, and so on outwards.
+//! The lines of assembly files, and where a line that is being read comes from: a file, or the expansion of a
+//! macro that a line of a file called, and so on outwards.
 
 use super::scan::Scanner;
 use std::ops::Deref;
@@ -53,7 +53,7 @@ struct Call {
     /// `macro gid`, `.rept`, `.include`.
     what: String,
     from: Place,
-    /// The lines stand where they are called: a repetition.
+    /// The lines are expanded in place: a repetition.
     inline: bool,
 }
 
@@ -80,7 +80,7 @@ impl Sources {
         ends.into_iter().zip(1..).map(line).collect()
     }
 
-    /// How deeply files stand in each other at this place.
+    /// The depth of includes at this place.
     pub fn depth(&self, place: Place) -> usize {
         self.calls_of(place).count()
     }
@@ -122,8 +122,9 @@ impl Sources {
     }
 }
 
-/// A file's lines without comments, one behind the other, and where each ends: `//` or `;` to the end of the line, and `/* … */`, which may
-/// go over lines, as spaces of the same length. Strings are left alone, and so are `.amdgpu_metadata` blocks, which are YAML.
+/// A file's lines without comments, one behind the other, and where each ends: `//` or `;` to the end of the
+/// line, and `/* … */`, which may go over lines, as spaces of the same length. Strings are left alone, and so
+/// are `.amdgpu_metadata` blocks, which are YAML.
 fn lines(text: &str) -> (String, Vec<usize>) {
     let (mut out, mut ends) = (String::with_capacity(text.len()), Vec::new());
     let (mut within, mut yaml) = (false, false);

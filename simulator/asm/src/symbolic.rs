@@ -1,6 +1,7 @@
 //! Immediates that are written by the names of their parts: waits, messages, hardware registers, delays.
 //!
-//! The parts and their bits come from the ISA description's partitioned operand types; what LLVM calls them, from here.
+//! The parts and their bits come from the ISA description's partitioned operand types, LLVM's names from
+//! [`dialect::symbols`](crate::dialect::symbols).
 
 use super::error::{AsmError, Span, suggest};
 use super::operand::{Arg, ArgValue, Call, Operand, STRUCTURE, Value};
@@ -71,7 +72,7 @@ fn span_of(operands: &[Operand]) -> Span {
     operands.iter().map(|o| o.span).reduce(Span::to).unwrap_or_default()
 }
 
-/// A lone number stands for the whole immediate; it is not negative.
+/// A single number is the whole immediate; it is not negative.
 fn whole(operands: &[Operand]) -> Option<Result<u32, AsmError>> {
     whole_from(operands, 0)
 }

@@ -15,7 +15,7 @@ pub struct CodeLine<'a> {
 }
 
 impl CodeLine<'_> {
-    /// Whether this is `---`, which stands around the header.
+    /// Whether this is `---`, which encloses the header.
     pub fn is_fence(&self) -> bool {
         matches!(self.code.as_bytes(), [.., b'-', b'-', b'-']) && self.code.trim_start() == "---"
     }
@@ -132,7 +132,7 @@ mod tests {
             [(label("a"), 100), (label(".L1"), 103), (inst("s_endpgm", 8), 109)]
         );
         assert_eq!(kinds("# only a comment"), []);
-        // Not a label: the colon belongs to the operand.
+        // Not a label: the colon is part of the operand.
         assert_eq!(kinds("s_mov_b64 s[0:1], 0"), [(inst("s_mov_b64 s[0:1], 0", 9), 100)]);
         assert_eq!(kinds("print v0"), [(Statement::Print("print v0"), 100)]);
         assert_eq!(kinds("printer"), [(inst("printer", 7), 100)]);

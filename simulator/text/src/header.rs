@@ -13,7 +13,7 @@ use wavesim_isa::arch::Arch;
 /// As NumPy has it.
 const MAX_DIMENSIONS: usize = 64;
 
-/// What the header says.
+/// The contents of the header.
 #[derive(Debug, Clone)]
 pub struct Header {
     /// In the order of the file.

@@ -3,8 +3,8 @@
 //! - modifiers only where [`rules`] allows them;
 //! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, without effect on instructions that have no such bit;
 //! - `vcc` and `exec` for the wave's masks whatever their size, pairs of SGPRs that start anywhere;
-//! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions. RDNA 3's names of instructions that it
-//!   has renamed are the assembler's matter.
+//! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions. RDNA 3's names
+//!   of instructions that it has renamed are the assembler's matter.
 
 use super::constant::{Constants, Wrong};
 use super::{portable, rules};
@@ -22,7 +22,7 @@ use wavesim_asm::scan::Scanner;
 use wavesim_asm::{Expr, OddPairs, Options, Parsed, matching};
 use wavesim_isa::arch::Arch;
 
-/// Flags that may stand anywhere and count as no operand.
+/// Flags that are allowed anywhere and do not count as operands.
 pub fn is_flag(name: &str) -> bool {
     matches!(
         name,
@@ -59,8 +59,8 @@ impl Machine<'_> {
         Options { odd_pairs: OddPairs::All, suggest: self.suggest, ..Options::new(self.arch).wave(self.wave) }
     }
 
-    /// The instructions of one statement, at byte `base` of the file: one, but for those that the architecture has split. `mnemonic` is
-    /// what `text` begins with.
+    /// The instructions of one statement, at byte `base` of the file: one, but for those that the architecture
+    /// has split. `mnemonic` is what `text` begins with.
     pub fn assemble(
         &self,
         text: &str,
@@ -95,7 +95,7 @@ impl Machine<'_> {
             "" => operand::parse_line(text, &symbols).map(|_| ()),
             _ => line.read_rest(&mut Scanner::from(text, mnemonic.len()), &symbols),
         };
-        // Most lines are registers and numbers, of which this format says nothing.
+        // Most lines are registers and numbers, for which this format has no rules of its own.
         let (mut signed, mut doubted) = (line.second.is_some(), read.is_err());
         let mut worded = !line.modifiers.is_empty();
         for o in &line.operands {
@@ -169,7 +169,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Flags that no form of the instruction takes are dropped; cache flags that RDNA 4 says in other words are translated.
+    /// Flags that no form of the instruction takes are dropped; cache flags that RDNA 4 spells otherwise are
+    /// translated.
     fn adapt(&self, line: &mut Line, entries: &[EntryId]) {
         let accepts =
             |name: &str| forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts(name)));
@@ -236,7 +237,7 @@ impl Machine<'_> {
         }
     }
 
-    /// `-v1` of a packed instruction: both halves are negated, as `neg_lo` and `neg_hi` say it.
+    /// `-v1` of a packed instruction: both halves are negated, as by `neg_lo` and `neg_hi`.
     fn packed_negation(&self, line: &mut Line, entries: &[EntryId]) {
         let packed = || forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts("neg_hi")));
         if !line.operands.iter().any(|o| o.neg) || !packed() {
@@ -290,7 +291,8 @@ impl Machine<'_> {
         }
     }
 
-    /// A refusal in the specification's words, the assembler's beside it. `written`: the modifiers before any was dropped.
+    /// A refusal in the specification's words, the assembler's beside it. `written`: the modifiers before any
+    /// was dropped.
     fn refused(
         &self,
         line: &Line,
@@ -446,8 +448,8 @@ fn narrow_masks<'t>(line: &Line<'t>) -> Option<Line<'t>> {
     changed.then_some(narrow)
 }
 
-/// `sendmsg(MSG_GS_DONE, GS_OP_NOP)`: messages of earlier processors by their numbers (RDNA 2 manual, *S_SENDMSG*: the message in
-/// bits 3:0, a geometry operation in 5:4), for which the assembler has no names.
+/// `sendmsg(MSG_GS_DONE, GS_OP_NOP)`: messages of earlier processors by their numbers (RDNA 2 manual,
+/// *S_SENDMSG*: the message in bits 3:0, a geometry operation in 5:4), for which the assembler has no names.
 fn old_message(value: &Value) -> Option<i64> {
     let Value::Call(call) = value else { return None };
     let [message, operation, stream @ ..] = &call.args[..] else { return None };

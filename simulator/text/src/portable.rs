@@ -1,4 +1,5 @@
-//! Instructions of RDNA 3 that kernels in this format may use on RDNA 4, which has several instead: waits, and the barrier. One table.
+//! Instructions of RDNA 3 that kernels in this format may use on RDNA 4, which has several instead: waits, and
+//! the barrier. One table.
 
 use wavesim_asm::symbolic;
 use wavesim_isa::arch::Arch;
@@ -11,7 +12,8 @@ pub const OLD: Arch = Arch::Rdna3;
 enum Instead {
     /// These lines.
     Lines(&'static [&'static str]),
-    /// For each counter that is waited for (its part of the operand): the instructions, each with the greatest count that it waits for.
+    /// For each counter that is waited for (its part of the operand): the instructions, each with the greatest
+    /// count that it waits for.
     Waits(&'static [(&'static str, &'static [(&'static str, u32)])]),
     /// An instruction with the same count, of as many bits as this.
     Count(&'static str, u32),
@@ -33,7 +35,7 @@ const INSTEAD: [(&str, Instead); 3] = [
 /// Stands for a wait for nothing.
 const NOTHING: &str = "s_nop 0";
 
-/// Whether [`lines`] has something to say of a mnemonic.
+/// Whether [`lines`] replaces a mnemonic.
 pub fn is_old(name: &str) -> bool {
     INSTEAD.iter().any(|(old, _)| *old == name)
 }

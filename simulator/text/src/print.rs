@@ -1,6 +1,6 @@
-//! `print [wave=<id>,] [thread=<id>|thread=all,] <arg>[, <arg>...]`: registers to show when execution reaches the line. An argument is
-//! `s[n]`, `s[lo:hi]`, `v[n]`, `v[lo:hi]` (also `sN`, `vN`), `exec`, `vcc`, `scc`, `m0`, with an element type behind a colon where the
-//! default will not do: `v3:f32`.
+//! `print [wave=<id>,] [thread=<id>|thread=all,] <arg>[, <arg>...]`: registers to show when execution reaches
+//! the line. An argument is `s[n]`, `s[lo:hi]`, `v[n]`, `v[lo:hi]` (also `sN`, `vN`), `exec`, `vcc`, `scc`,
+//! `m0`, with an element type behind a colon where the default will not do: `v3:f32`.
 
 use super::constant::Wrong;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use wavesim_array::DType;
 pub struct Print {
     /// Byte offset of the instruction that follows.
     pub pc: u64,
-    /// A label stands between it and the instruction: a jump there does not pass it.
+    /// A label is between it and the instruction: a jump there does not pass it.
     pub above_label: bool,
     /// 1-based.
     pub line: u32,

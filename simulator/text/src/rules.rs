@@ -1,8 +1,9 @@
 //! What the format allows of operand modifiers, and how its specification words a refusal.
 //!
-//! RDNA has two modifier bits a source, absolute value first and then negation, so `v0`, `|v0|`, `-v0` and `-|v0|` are all there is. The
-//! format allows them on single VGPRs only (the hardware also on SGPRs; assembly files, `.s`, may write that). [`spelling`] refuses by
-//! the text alone, [`operands`] by what the operands are, [`encodings`] by what the instruction's encodings hold.
+//! RDNA has two modifier bits a source, absolute value first and then negation, so `v0`, `|v0|`, `-v0` and
+//! `-|v0|` are all there is. The format allows them on single VGPRs only (the hardware also on SGPRs; assembly
+//! files, `.s`, may write that). [`spelling`] refuses by the text alone, [`operands`] by what the operands are,
+//! [`encodings`] by what the instruction's encodings hold.
 
 use super::constant::Wrong;
 use isa_spec::tables::EntryId;
@@ -12,7 +13,7 @@ use wavesim_asm::matching::lower;
 use wavesim_asm::operand::{Line, Operand, Reg, RegBase, Value};
 use wavesim_isa::arch::Arch;
 
-/// Whether an operand begins with two signs, so that [`spelling`] may have something to say.
+/// Whether an operand begins with two signs, so that [`spelling`] has to check it.
 #[inline]
 pub fn signs(text: &str, operand: &Operand) -> bool {
     let [b'-' | b'|', rest @ ..] = &text.as_bytes()[operand.span.start..] else { return false };

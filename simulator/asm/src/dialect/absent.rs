@@ -1,5 +1,6 @@
-//! Instructions, and forms of them, that LLVM 19 has and the ISA descriptions do not have, with the help of their errors. Nothing
-//! describes their meaning or their operands, so they are refused. `tests/tests/all/llvm.rs` looks for them among all opcodes.
+//! Instructions, and forms of them, that LLVM 19 has and the ISA descriptions do not have, with the help of
+//! their errors. Nothing describes their meaning or their operands, so they are refused.
+//! `tests/tests/all/llvm.rs` looks for them among all opcodes.
 
 use wavesim_isa::arch::Arch;
 

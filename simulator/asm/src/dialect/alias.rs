@@ -1,6 +1,6 @@
 //! Older names of instructions, which LLVM still accepts: `ds_read_b32` for `ds_load_b32`, `s_add_u32` on RDNA 4.
 //!
-//! A name is tried only where the architecture has no instruction of that name, and only if what it stands for exists.
+//! A name is tried only where the architecture has no instruction of that name, and only if its replacement exists.
 
 use wavesim_isa::arch::Arch;
 
@@ -177,7 +177,7 @@ const SHARED: [(&str, &str); 9] = [
     ("ds_wrxchg_rtn_", "ds_storexchg_rtn_"),
 ];
 
-/// What an older name may stand for, the likeliest first.
+/// Names that may replace an older one, the likeliest first.
 pub fn candidates(name: &str, arch: Arch) -> Vec<String> {
     let newer = RDNA4.iter().filter(|_| arch == Arch::Rdna4);
     let whole = NAMES.iter().chain(newer).filter(|n| n.0 == name);

@@ -1,7 +1,8 @@
-//! LLVM's dialect: what its syntax says of single instructions, or of families of them. The assembler names instructions nowhere else.
+//! LLVM's dialect: how its syntax treats single instructions, or families of them. The assembler names
+//! instructions nowhere else.
 //!
-//! Operands, fields, formats and functional groups come from the ISA description. Here stands what is LLVM's choice, and what the
-//! description does not say. All of it is tables:
+//! Operands, fields, formats and functional groups come from the ISA description. These tables have what is
+//! LLVM's choice, and what the description does not record:
 //!
 //! - [`TRAITS`]: properties of instructions.
 //! - [`alias`]: other names of instructions.
@@ -26,7 +27,8 @@ pub enum Trait {
     PairOfData,
     /// Registers are loaded for a matrix, which the lanes of a wave share.
     MatrixLoad,
-    /// Moves bits, which may be those of a float: signs and absolute values mean something (ISA manuals, V_MOV_B32, V_CNDMASK_B32).
+    /// Moves bits, which may be those of a float: signs and absolute values mean something (ISA manuals,
+    /// V_MOV_B32, V_CNDMASK_B32).
     Untyped,
     /// Reads one scalar value at most (ISA manuals, *VALU: Operands*).
     OneScalar,
@@ -40,7 +42,7 @@ pub enum Trait {
     OpSel,
     /// As [`Trait::OpSel`], with a bit for the accumulator.
     OpSelOfAccumulator,
-    /// OP_SEL does not choose halves: it has two bits that say which lanes are read.
+    /// OP_SEL does not choose halves: its two bits select which lanes are read.
     OpSelOfLanes,
     /// LLVM names the low half of 16-bit operands too.
     LowHalfNamed,
@@ -154,8 +156,8 @@ impl Traits {
     }
 }
 
-/// Addresses of instructions that intersect rays, in registers each; behind them those with A16, which packs direction and inverse.
-/// Node, extent (and mask), origin, direction, inverse of it (or offsets).
+/// Addresses of instructions that intersect rays, in registers each; behind them those with A16, which packs
+/// direction and inverse. Node, extent (and mask), origin, direction, inverse of it (or offsets).
 pub const RAYS: [(&str, &[u16], &[u16]); 4] = [
     ("IMAGE_BVH_INTERSECT_RAY", &[1, 1, 3, 3, 3], &[1, 1, 3, 3]),
     ("IMAGE_BVH64_INTERSECT_RAY", &[2, 1, 3, 3, 3], &[2, 1, 3, 3]),
@@ -166,7 +168,7 @@ pub const RAYS: [(&str, &[u16], &[u16]); 4] = [
 /// What sections of code are padded with.
 pub const PADDING: &str = "s_nop 0";
 
-/// Whether `*` in the pattern can stand for something that makes it the name.
+/// Whether the name matches the pattern.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(left) = name.strip_prefix(start) else { return false };

@@ -51,7 +51,7 @@ pub const VERSIONS: [(&str, u32); 4] =
 pub const VERSION_BITS: [(&str, u32); 3] =
     [("UC_VERSION_W64_BIT", 0x2000), ("UC_VERSION_W32_BIT", 0x4000), ("UC_VERSION_MDP_BIT", 0x8000)];
 
-/// Lane movements: name, first code, how many codes, the number that the first code stands for.
+/// Lane movements: name, first code, number of codes, the value that the first code means.
 pub const DPP: [(&str, u32, u32, u32); 7] = [
     ("row_shl", 0x101, 15, 1),
     ("row_shr", 0x111, 15, 1),
@@ -71,7 +71,7 @@ pub const SCOPES: [&str; 4] = ["SCOPE_CU", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS"]
 /// Temporal hints of loads and stores, by the value of TH; the one without a name depends on the scope.
 pub const HINTS: [&str; 8] = ["RT", "NT", "HT", "", "NT_RT", "RT_NT", "NT_HT", "NT_WB"];
 
-/// What `th:` may say of a load, behind `TH_LOAD_`.
+/// Values of `th:` for a load, behind `TH_LOAD_`.
 pub const LOAD_HINTS: &[(&str, u32)] = &[
     ("DEFAULT", 0),
     ("RT", 0),
@@ -84,7 +84,7 @@ pub const LOAD_HINTS: &[(&str, u32)] = &[
     ("NT_HT", 6),
 ];
 
-/// Of a store, behind `TH_STORE_`.
+/// For a store, behind `TH_STORE_`.
 pub const STORE_HINTS: &[(&str, u32)] = &[
     ("DEFAULT", 0),
     ("RT", 0),
@@ -98,7 +98,7 @@ pub const STORE_HINTS: &[(&str, u32)] = &[
     ("NT_WB", 7),
 ];
 
-/// Of an atomic, behind `TH_ATOMIC_`.
+/// For an atomic, behind `TH_ATOMIC_`.
 pub const ATOMIC_HINTS: &[(&str, u32)] = &[
     ("DEFAULT", 0),
     ("RT", 0),
@@ -178,7 +178,7 @@ pub const FORMATS: [&str; 64] = [
     "32_32_32_32_FLOAT",
 ];
 
-/// Names that stand alone as modifiers. Whether an instruction takes one is decided later.
+/// Modifiers without a value. Whether an instruction takes one is decided later.
 pub const FLAGS: [&str; 24] = [
     "glc",
     "slc",

@@ -1,4 +1,4 @@
-//! A form, made of an entry of the tables.
+//! Builds a form from an entry of the tables.
 
 use super::{Bit, Bus, Class, Constant, Form, Imm, Kind, Signs, Size, Slot};
 use crate::dialect::{Trait, Traits};
@@ -54,7 +54,8 @@ impl Builder {
         let class = self.class();
         let mut slots = self.slots();
         let literal = self.field("LITERAL").or(self.field("SIMM32"));
-        // Atomics of flat addresses write their result only if they return one; the data of buffer and image atomics is both.
+        // Atomics of flat addresses write their result only if they return one; the data of buffer and image
+        // atomics is both.
         let atomic = self.instruction().group == "VMEM" && self.instruction().subgroup == "ATOMIC";
         let returning = atomic && self.field_name(slots.first()) == Some("VDST");
         let returns = if returning { self.field("GLC").or(self.field("TH")) } else { None };
@@ -129,7 +130,7 @@ impl Builder {
         })
     }
 
-    /// Where the encoding says that a source is negated, and that its absolute value is taken.
+    /// The bits that negate a source, and that take its absolute value.
     fn sign_bits(&self, source: Option<u8>) -> [Option<Bit>; 2] {
         let Some(source) = source.filter(|s| *s < 3) else { return [None; 2] };
         // Mixed precision keeps the absolute values where packed operations negate the high halves.
@@ -209,7 +210,7 @@ impl Builder {
                 slot.kind = Kind::Export(n as u8);
             }
         }
-        // Where addresses are not listed, there are as many as the dimension says.
+        // Where addresses are not listed, the dimension determines their number.
         if matches!(family, "VIMAGE" | "VSAMPLE") {
             let (kind, field) = (Kind::ImageAddr, self.field("VADDR0"));
             let slot = Slot { kind, field, ..self.unsigned_slot(slots.first().map_or(0, |s| s.ty)) };
@@ -342,7 +343,7 @@ impl Builder {
         })
     }
 
-    /// What LLVM takes the operand for. Where the description says 16 bits of which a 32-bit operand is read, constants have 32.
+    /// How LLVM encodes constants of the operand. Where 16 bits of a 32-bit operand are read, constants have 32.
     fn constant(&self, format: &str, size: u16, source: Option<u8>) -> Constant {
         let second = self.traits.has(Trait::WideSecondSource) && self.encoding.contains("VOP3");
         let wide = match source {

@@ -1,8 +1,9 @@
-//! How each entry of the tables is written: its mnemonic, its operands in order, its modifiers in the order in which they are printed.
+//! How each entry of the tables is written: its mnemonic, its operands in order, its modifiers in the order in
+//! which they are printed.
 //!
-//! One description for both directions: the parser matches a line against it, the printer walks it. Operands, sizes and registers come from
-//! the ISA description; what is written here is LLVM's syntax: which operands of a memory instruction share a place, and how
-//! fields that are no operands are spelt.
+//! One description for both directions: the parser matches a line against it, the printer walks it. Operands,
+//! sizes and registers come from the ISA description; what is written here is LLVM's syntax: which operands of
+//! a memory instruction share a place, and how fields that are no operands are spelt.
 
 mod builder;
 
@@ -37,13 +38,13 @@ pub struct Form {
     pub own_literal: bool,
     /// Sources that modifiers with a bit for each count.
     pub sources: u8,
-    /// GLC or TH of an atomic: bit 0 says that the first slot is written.
+    /// GLC or TH of an atomic: with bit 0 the first slot is written.
     pub returns: Option<u8>,
     pub signs: Signs,
     /// Of a vector instruction; others may read what they name.
     pub bus: Option<Bus>,
     pub traits: Traits,
-    /// Sources are 32-bit floats or halves of registers, as modifiers say (`v_fma_mix_f32`).
+    /// Sources are 32-bit floats or halves of registers, by modifiers (`v_fma_mix_f32`).
     pub mixed: bool,
 }
 
@@ -55,8 +56,8 @@ pub struct Signs {
     pub abs: bool,
     /// Two halves, each with its sign.
     pub packed: bool,
-    /// Operands as written that are no floats, a bit each. Moves and selects of untyped bits are for floats too (RDNA manuals,
-    /// V_MOV_B32, V_CNDMASK_B32: "floating-point modifiers are valid …").
+    /// Operands as written that are no floats, a bit each. Moves and selects of untyped bits are for floats too
+    /// (RDNA manuals, V_MOV_B32, V_CNDMASK_B32: "floating-point modifiers are valid …").
     pub integers: u32,
 }
 
@@ -162,7 +163,7 @@ pub enum Kind {
     BufferData,
     /// Addresses of an image instruction; the field is that of the first.
     ImageAddr,
-    /// Data of an image instruction: as DMASK, D16 and TFE say.
+    /// Data of an image instruction: DMASK, D16 and TFE determine its size.
     ImageData,
     /// Export target.
     Target,

@@ -1,6 +1,6 @@
 //! A line against the forms of its instruction: what each operand is, and the instruction that comes of it.
 //!
-//! [`assemble`] chooses the form; a `Matcher` tries one. What may stand in each place is in `slot`, registers and constants in
+//! [`assemble`] chooses the form; a `Matcher` tries one. What each slot takes is in `slot`, registers and constants in
 //! `value`, immediates in `immediate`, addresses in `address`, modifiers in `modifiers`, dual instructions in `dual`.
 
 mod address;
@@ -23,7 +23,7 @@ use isa_spec::tables::EntryId;
 use std::borrow::Cow;
 use wavesim_isa::inst::Inst;
 
-/// The instruction that `line` says.
+/// The instruction of a line.
 pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
     let name = &lower(line.mnemonic)[..];
     let found = forms(options.arch).resolve(name);
@@ -72,8 +72,8 @@ pub fn assemble_as(
     }
 }
 
-/// Labels and symbols may be called like modifiers of other instructions (`s_branch done`): flags that no form of the instruction has
-/// are operands, as long as operands are missing.
+/// Labels and symbols may be called like modifiers of other instructions (`s_branch done`): flags that no form
+/// of the instruction has are operands, as long as operands are missing.
 fn symbols_like_flags<'t>(line: &Line<'t>, entries: &[EntryId], options: &Options) -> Option<Line<'t>> {
     let all = || entries.iter().map(|e| forms(options.arch).of(*e));
     let foreign = |m: &Modifier| {

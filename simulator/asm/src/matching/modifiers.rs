@@ -7,7 +7,7 @@ use crate::modifier::{self, Mod};
 use crate::operand::{Modifier, ModifierValue};
 
 impl<'a, 't> Matcher<'a, 't> {
-    /// Modifiers without which the instruction would be another one than its line says.
+    /// Modifiers that an instruction cannot do without.
     pub(super) fn required(&self) -> Result<(), AsmError> {
         let (form, line) = (self.form, self.line);
         let given = |own: &Mod| line.modifiers.iter().any(|m| own.accepts(m.name));

@@ -1,4 +1,4 @@
-//! What may stand in a place for an operand.
+//! What each slot of a form takes.
 
 use super::Matcher;
 use super::value::is_off;

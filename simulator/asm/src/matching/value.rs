@@ -190,7 +190,7 @@ impl<'a, 't> Matcher<'a, 't> {
         self.error(span, || format!("expected {}", self.wanted(&wanted())))
     }
 
-    /// Registers that follow each other end within their file. Where they may begin, [`legal`] says.
+    /// Registers that follow each other end within their file. Where they may begin is checked by [`legal`].
     pub(super) fn range(&self, reg: &Reg, count: u16, span: Span) -> Result<(), AsmError> {
         let (first, most) = match reg.base {
             RegBase::Sgpr(n) => (n, 105),

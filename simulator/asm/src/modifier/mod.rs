@@ -1,4 +1,4 @@
-//! Modifiers: what stands after the operands. One table of them, read in both directions.
+//! Modifiers: what follows the operands. Each entry has a list of them, for the parser and the printer.
 
 mod print;
 mod read;
@@ -30,7 +30,8 @@ pub enum Mod {
         high: u8,
         swizzle: bool,
     },
-    /// A bit for each source of `of`, and for the destination if `dest`. Not `printed`: read only, where registers' names say it.
+    /// A bit for each source of `of`, and for the destination if `dest`. Not `printed`: read only, where
+    /// registers' names express it.
     Bits {
         name: &'static str,
         field: u8,
@@ -63,7 +64,7 @@ pub enum Mod {
     Dpp8 {
         first: u8,
     },
-    /// Fetch of inactive lanes beside `dpp8:`, which the source's code says.
+    /// Fetch of inactive lanes beside `dpp8:`, which is another code of the source.
     Dpp8Fetch {
         source: u8,
     },
@@ -303,10 +304,10 @@ impl Mod {
     }
 }
 
-/// Source code that says `dpp8:`; the next one also fetches from inactive lanes (ISA manuals, *DPP8*).
+/// Source code of `dpp8:`; the next one also fetches from inactive lanes (ISA manuals, *DPP8*).
 pub const DPP8: u32 = 233;
 
-/// Source code that says that a DPP16 word follows.
+/// Source code that announces a DPP16 word.
 pub const DPP16: u32 = 250;
 
 /// Whether a modifier makes the instruction one of data-parallel primitives.

@@ -191,7 +191,8 @@ fn dpp_ctrl(m: &Modifier) -> Result<u32, AsmError> {
     }
 }
 
-/// Whether the scope allows a hint: two names share a value, and the scope decides (RDNA4 ISA manual, *Temporal Hints*).
+/// Whether the scope allows a hint: two names share a value, and the scope decides (RDNA4 ISA manual, *Temporal
+/// Hints*).
 pub fn hint_fits(word: &str, scope: u32, kind: ThKind) -> bool {
     let system = scope == 3;
     match kind {

@@ -32,7 +32,7 @@ impl<'t> Line<'t> {
         Line { mnemonic, mnemonic_span: span, operands, modifiers, second: None, span }
     }
 
-    /// Reads what stands behind the mnemonic.
+    /// Reads what follows the mnemonic.
     pub fn read_rest(&mut self, s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<(), AsmError> {
         if self.half(s, symbols)? {
             let mut second = Line::begin(s)?;
@@ -48,7 +48,7 @@ impl<'t> Line<'t> {
         Ok(())
     }
 
-    /// Operands and modifiers up to the end of the text, or up to `::`, which says that another half follows.
+    /// Operands and modifiers up to the end of the text, or up to `::`, after which the second half follows.
     fn half(&mut self, s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<bool, AsmError> {
         loop {
             s.space();
@@ -73,7 +73,7 @@ impl<'t> Line<'t> {
     }
 }
 
-/// What most operands are, read at once: `v1`, `s[2:3]`, and numbers that stand alone. `None`, and nothing read, for all else.
+/// Fast path for most operands: `v1`, `s[2:3]`, and single numbers. `None`, and nothing read, for all else.
 #[inline]
 fn simple_operand<'t>(s: &mut Scanner<'t>) -> Option<Operand<'t>> {
     let start = s.at();

@@ -1,6 +1,6 @@
 //! One line of assembly as written: a mnemonic, operands, modifiers. Knows registers and numbers, but no instruction.
 //!
-//! [`parse_line`] is the entry. What an operand may be where, [`matching`](super::matching) says.
+//! [`parse_line`] is the entry. [`matching`](super::matching) decides which operands an instruction takes.
 
 mod line;
 mod register;
@@ -52,7 +52,7 @@ pub enum Value<'t> {
     Float(f64),
     /// An expression with symbols that have no value yet.
     Expr(Box<Expr>),
-    /// A word that is no register: `off`, `mrt0`, `attr3.x`, a label.
+    /// A word that is not a register: `off`, `mrt0`, `attr3.x`, a label.
     Word(&'t str),
     /// `vmcnt(0)`, `hwreg(HW_REG_MODE, 0, 4)`, `sendmsg(MSG_INTERRUPT)`.
     Call(Box<Call<'t>>),

@@ -82,7 +82,7 @@ impl Special {
     }
 }
 
-/// A register by its name, which may stand for two.
+/// A register by its name; some names are two registers.
 fn special(name: &str) -> Option<Reg> {
     let (first, count) = match name {
         "vcc" => (Special::VccLo, 2),
@@ -143,7 +143,7 @@ pub fn consecutive(regs: &[Reg]) -> Option<Reg> {
     regs.first().filter(|_| single && range).map(|first| Reg { count, ..*first })
 }
 
-/// A register whose name says it all: `v1`, `s7`, `vcc`, `v3.h`.
+/// A register with a name of its own: `v1`, `s7`, `vcc`, `v3.h`.
 pub(super) fn register_name(name: &str) -> Option<Reg> {
     let (name, half) = match name.as_bytes() {
         [.., b'.', b'l'] => (&name[..name.len() - 2], Some(Half::Low)),

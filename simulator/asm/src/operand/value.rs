@@ -85,7 +85,7 @@ fn signed_operand<'t>(
     }
     match s.byte() {
         Some(b'-') => {
-            // A minus before a number belongs to the number.
+            // A minus before a number is part of the number.
             let mut ahead = s.clone();
             ahead.skip(1);
             ahead.space();
