@@ -268,7 +268,7 @@ impl Steps {
                 match &sum.unless {
                     Some((unless, lanes)) => {
                         let (unless, addresses) =
-                            (Place::Wave.value(unless), self.addresses(space, lanes, &sum.stage));
+                            (Place::Wave.atom(unless), self.addresses(space, lanes, &sum.stage));
                         let otherwise = access_call(access);
                         quote! { if #unless != 0 { #addresses #otherwise } else { #base #call } }
                     }
@@ -330,7 +330,7 @@ pub fn block(block: &Block, watched: bool, otherwise: &Ident) -> TokenStream {
             let (offsets, dwords) = (source(*offsets), *dwords as usize);
             let base = base(&quote! { unsafe { rt::fast_scalar2(cx, op.src[1]) } }, terms);
             let unless = unless.as_ref().map(|unless| {
-                let unless = Place::Wave.value(unless);
+                let unless = Place::Wave.atom(unless);
                 quote! { if #unless != 0 { return unsafe { #otherwise(cx, op) }; } }
             });
             let moved = if *store {

@@ -7,7 +7,10 @@ mod handler;
 pub mod report;
 mod stmt;
 mod tables;
+mod text;
 mod value;
+
+pub use text::text;
 
 use handler::Mode;
 use isa_lower::ir::Fast;

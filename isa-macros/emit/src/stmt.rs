@@ -18,13 +18,13 @@ impl Place {
                 quote! { #name = #value; }
             }
             Stmt::SetLow { var: to, hold, width, value } => {
-                let (name, value) = (var(*to), self.value(value));
+                let (name, value) = (var(*to), self.atom(value));
                 let mask = literal(low_bits(*width), *hold);
-                quote! { #name = (#name & !#mask) | ((#value) & #mask); }
+                quote! { #name = (#name & !#mask) | (#value & #mask); }
             }
             Stmt::SetElement { id, index, value } => {
-                let (name, index, value) = (local(*id), self.value(index), self.value(value));
-                quote! { { let v = #value; if let Some(slot) = #name.get_mut((#index) as usize) { *slot = v; } } }
+                let (name, index, value) = (local(*id), self.atom(index), self.value(value));
+                quote! { { let v = #value; if let Some(slot) = #name.get_mut(#index as usize) { *slot = v; } } }
             }
             Stmt::SetBit(mask, value) => {
                 let (name, value) = (mask_bit(*mask), self.value(value));
@@ -90,7 +90,7 @@ impl Place {
                 let otherwise = self.stmts(otherwise);
                 let mut out = quote! { { #otherwise } };
                 for (cond, body) in arms.iter().rev() {
-                    let (cond, body) = (self.value(cond), self.stmts(body));
+                    let (cond, body) = (self.atom(cond), self.stmts(body));
                     out = quote! { if #cond != 0 { #body } else #out };
                     if arms.len() > 1 {
                         out = quote! { { #out } };
@@ -99,10 +99,10 @@ impl Place {
                 out
             }
             Stmt::For { var, from, to, body } => {
-                let (var, from, to, body) = (local(*var), self.value(from), self.value(to), self.stmts(body));
+                let (var, from, to, body) = (local(*var), self.atom(from), self.atom(to), self.stmts(body));
                 quote! {
                     {
-                        let (mut i, end) = ((#from) as i32, (#to) as i32);
+                        let (mut i, end) = (#from as i32, #to as i32);
                         while i <= end {
                             #var = i as u32;
                             #body
@@ -112,14 +112,14 @@ impl Place {
                 }
             }
             Stmt::While { cond, body } => {
-                let (cond, body) = (self.value(cond), self.stmts(body));
+                let (cond, body) = (self.atom(cond), self.stmts(body));
                 quote! { while #cond != 0 { #body } }
             }
             Stmt::Leave => quote! { break 'body; },
             Stmt::Control { builtin, args } => {
-                let (name, args) = (variant(builtin), self.values(args));
+                let (name, args) = (variant(builtin), self.wide(args));
                 quote! {
-                    { let args = [#((#args) as u128),*]; if let Err(flow) = rt::control(cx, rt::Control::#name, &args) { return flow; } }
+                    { let args = #args; if let Err(flow) = rt::control(cx, rt::Control::#name, &args) { return flow; } }
                 }
             }
         }
@@ -146,7 +146,9 @@ fn set_state(state: State, value: TokenStream) -> TokenStream {
         State::Scc => quote! { cx.wave.scc = #value; },
         State::M0 => quote! { cx.wave.sgprs[125] = #value; },
         State::Mode => quote! { { cx.wave.mode = #value; cx.refresh_mode(); } },
-        State::Pc => quote! { { cx.jump = (#value).wrapping_sub(cx.wave.code_base); flow = Flow::JUMP; } },
+        State::Pc => {
+            quote! { { let to = #value; cx.jump = to.wrapping_sub(cx.wave.code_base); flow = Flow::JUMP; } }
+        }
         State::Vccz
         | State::Execz
         | State::InstSize

@@ -168,15 +168,25 @@ impl Place {
     fn signed(self, value: &Value, width: u32) -> TokenStream {
         let bits = value.hold.bits();
         let ty = format_ident!("i{bits}");
-        let tokens = self.value(value);
+        let tokens = self.atom(value);
         if width == bits {
-            quote! { ((#tokens) as #ty) }
+            quote! { (#tokens as #ty) }
         } else {
             let shift = bits - width;
-            quote! { ((((#tokens) << #shift) as #ty) >> #shift) }
+            quote! { (((#tokens << #shift) as #ty) >> #shift) }
         }
     }
 
+    /// A value as an operand: in parentheses, unless it is one token.
+    pub fn atom(self, value: &Value) -> TokenStream {
+        parenthesised(self.value(value))
+    }
+
+    fn atoms<'v>(self, list: impl IntoIterator<Item = &'v Value>) -> Vec<TokenStream> {
+        list.into_iter().map(|v| self.atom(v)).collect()
+    }
+
+    /// A value as an expression, which may need parentheses as an operand.
     pub fn value(self, value: &Value) -> TokenStream {
         let bits = value.hold.bits();
         let own = hold(value.hold);
@@ -187,18 +197,18 @@ impl Place {
                 quote! { #name }
             }
             ValueKind::Element(id, index) => {
-                let (name, index) = (local(*id), self.value(index));
-                quote! { #name.get((#index) as usize).copied().unwrap_or(0) }
+                let (name, index) = (local(*id), self.atom(index));
+                quote! { #name.get(#index as usize).copied().unwrap_or(0) }
             }
             ValueKind::Field(name) => field(name),
-            ValueKind::OperandNumber(Slot::Source(at)) => quote! { (op.src[#at].number() as u32) },
-            ValueKind::OperandNumber(Slot::ScalarResult | Slot::VectorResult) => quote! { (op.d as u32) },
+            ValueKind::OperandNumber(Slot::Source(at)) => quote! { op.src[#at].number() as u32 },
+            ValueKind::OperandNumber(Slot::ScalarResult | Slot::VectorResult) => quote! { op.d as u32 },
             ValueKind::State(of) => state(*of),
-            ValueKind::LaneBit(Mask::D0) | ValueKind::MaskOperand(Mask::D0) => quote! { (m_d0 as #own) },
-            ValueKind::LaneBit(Mask::Vcc) => quote! { ((vcc_in >> l) & 1) },
-            ValueKind::LaneBit(Mask::Exec) => quote! { ((exec >> l) & 1) },
-            ValueKind::MaskOperand(Mask::Vcc) => quote! { (((vcc_in as u64) << lane_base) as #own) },
-            ValueKind::MaskOperand(Mask::Exec) => quote! { (cx.wave.exec() as #own) },
+            ValueKind::LaneBit(Mask::D0) | ValueKind::MaskOperand(Mask::D0) => quote! { m_d0 as #own },
+            ValueKind::LaneBit(Mask::Vcc) => quote! { (vcc_in >> l) & 1 },
+            ValueKind::LaneBit(Mask::Exec) => quote! { (exec >> l) & 1 },
+            ValueKind::MaskOperand(Mask::Vcc) => quote! { ((vcc_in as u64) << lane_base) as #own },
+            ValueKind::MaskOperand(Mask::Exec) => quote! { cx.wave.exec() as #own },
             ValueKind::Scalar { slot: at, dwords, how } => {
                 let at = slot(*at);
                 let value = match (how, dwords) {
@@ -210,9 +220,9 @@ impl Place {
                 };
                 match how {
                     Scalar::Modified(source) => {
-                        quote! { (rt::once_source(cx, op, #source, #value as u128) as #own) }
+                        quote! { rt::once_source(cx, op, #source, #value as u128) as #own }
                     }
-                    Scalar::Any | Scalar::Direct => quote! { (#value as #own) },
+                    Scalar::Any | Scalar::Direct => quote! { #value as #own },
                 }
             }
             ValueKind::StagedLane { role, lane } => {
@@ -236,16 +246,16 @@ impl Place {
                 let bytes = *bytes as usize;
                 let keep = retry.then(|| quote! { loaded = v; });
                 quote! {
-                    ({ let addr = #addr; match rt::load::<#bytes>(cx, rt::Space::#space, addr, #lane) { Ok(v) => { #keep v } Err(flow) => return flow } } as #own)
+                    ({ let addr = #addr; match rt::load::<#bytes>(cx, rt::Space::#space, addr, #lane) { Ok(v) => { #keep v } Err(flow) => return flow } }) as #own
                 }
             }
             ValueKind::Loaded { access, dwords } => {
                 let loaded = format_ident!("loaded{access}");
-                let parts = (0..*dwords as usize).map(|k| {
-                    let shift = 32 * k as u32;
-                    quote! { (#loaded[#k].0[l] as #own) << #shift }
+                let parts = (0..*dwords as usize).map(|k| match 32 * k as u32 {
+                    0 => quote! { (#loaded[#k].0[l] as #own) },
+                    shift => quote! { ((#loaded[#k].0[l] as #own) << #shift) },
                 });
-                quote! { (#(#parts)|*) }
+                quote! { #(#parts)|* }
             }
             ValueKind::SimdResult { call } => {
                 let name = format_ident!("eights{call}");
@@ -256,23 +266,23 @@ impl Place {
                 quote! { rt::word_address(#addr) }
             }
             ValueKind::Resize(value) => {
-                let value = self.value(value);
-                quote! { ((#value) as #own) }
+                let value = self.atom(value);
+                quote! { #value as #own }
             }
             ValueKind::SignExtend { value, width } => {
                 let (value, wide) = (self.signed(value, *width), format_ident!("i{bits}"));
-                quote! { ((#value as #wide) as #own) }
+                quote! { #value as #wide as #own }
             }
             ValueKind::Op1(op, x) => self.op1(*op, x),
             ValueKind::Op2(op, a, b) => {
-                let (a, b) = (self.value(a), self.value(b));
+                let (a, b, arg) = (self.atom(a), self.atom(b), self.value(b));
                 match op {
-                    Op2::Add => quote! { ((#a).wrapping_add(#b)) },
-                    Op2::Sub => quote! { ((#a).wrapping_sub(#b)) },
-                    Op2::Mul => quote! { ((#a).wrapping_mul(#b)) },
-                    Op2::And => quote! { ((#a) & (#b)) },
-                    Op2::Or => quote! { ((#a) | (#b)) },
-                    Op2::Xor => quote! { ((#a) ^ (#b)) },
+                    Op2::Add => quote! { #a.wrapping_add(#arg) },
+                    Op2::Sub => quote! { #a.wrapping_sub(#arg) },
+                    Op2::Mul => quote! { #a.wrapping_mul(#arg) },
+                    Op2::And => quote! { #a & #b },
+                    Op2::Or => quote! { #a | #b },
+                    Op2::Xor => quote! { #a ^ #b },
                 }
             }
             ValueKind::Div { int: Int { width, signed }, remainder, a, b } => {
@@ -281,12 +291,12 @@ impl Place {
                 quote! { rt::#f(#a, #b, #width, #signed) }
             }
             ValueKind::ShlConst(x, n) => {
-                let x = self.value(x);
-                quote! { ((#x) << #n) }
+                let x = self.atom(x);
+                quote! { #x << #n }
             }
             ValueKind::ShrConst(x, n) => {
-                let x = self.value(x);
-                quote! { ((#x) >> #n) }
+                let x = self.atom(x);
+                quote! { #x >> #n }
             }
             ValueKind::Shl(x, n) => {
                 let (f, x, n) = (format_ident!("shl{bits}"), self.value(x), self.value(n));
@@ -298,11 +308,11 @@ impl Place {
             }
             ValueKind::Sar { value, count, width } => {
                 let (f, x, n) = (format_ident!("sar{bits}"), self.signed(value, *width), self.value(count));
-                quote! { (rt::#f(#x, #n) as #own) }
+                quote! { rt::#f(#x, #n) as #own }
             }
             ValueKind::Compare { op, int, a, b } => {
                 let ordered = !matches!(op, Compare::Eq | Compare::Ne);
-                let side = |v| if int.signed && ordered { self.signed(v, int.width) } else { self.value(v) };
+                let side = |v| if int.signed && ordered { self.signed(v, int.width) } else { self.atom(v) };
                 let (a, b) = (side(a), side(b));
                 let op = match op {
                     Compare::Eq => quote! { == },
@@ -312,27 +322,27 @@ impl Place {
                     Compare::Gt => quote! { > },
                     Compare::Ge => quote! { >= },
                 };
-                quote! { (((#a) #op (#b)) as u32) }
+                quote! { (#a #op #b) as u32 }
             }
             ValueKind::LogicalAnd(a, b) => {
-                let (a, b) = (self.value(a), self.value(b));
-                quote! { (((#a) != 0 && (#b) != 0) as u32) }
+                let (a, b) = (self.atom(a), self.atom(b));
+                quote! { (#a != 0 && #b != 0) as u32 }
             }
             ValueKind::LogicalOr(a, b) => {
-                let (a, b) = (self.value(a), self.value(b));
-                quote! { (((#a) != 0 || (#b) != 0) as u32) }
+                let (a, b) = (self.atom(a), self.atom(b));
+                quote! { (#a != 0 || #b != 0) as u32 }
             }
             ValueKind::Select(c, a, b) => {
-                let (c, a, b) = (self.value(c), self.value(a), self.value(b));
-                quote! { (if #c != 0 { #a } else { #b }) }
+                let (c, a, b) = (self.atom(c), self.value(a), self.value(b));
+                quote! { if #c != 0 { #a } else { #b } }
             }
             ValueKind::Extract { value, lo } => {
                 let (of, all) = (hold(value.hold), value.hold.bits());
                 let (value, lo) = (self.value(value), self.value(lo));
-                quote! { ({ let lo = #lo; let v: #of = #value; if lo >= #all { 0 } else { (v >> lo) as #own } }) }
+                quote! { { let lo = #lo; let v: #of = #value; if lo >= #all { 0 } else { (v >> lo) as #own } } }
             }
             ValueKind::Insert { old, value: new, lo, width } => {
-                let (old, new, lo) = (self.value(old), self.value(new), self.value(lo));
+                let (old, new, lo) = (self.value(old), self.atom(new), self.value(lo));
                 let mask = literal(low_bits(*width), value.hold);
                 quote! {
                     { let lo = #lo; let v = #new & #mask;
@@ -341,17 +351,17 @@ impl Place {
                 }
             }
             ValueKind::Concat(parts) => {
-                let parts = parts.iter().map(|(part, lo)| {
-                    let part = self.value(part);
-                    quote! { (((#part) as #own) << #lo) }
+                let parts = parts.iter().map(|(part, lo)| match (self.atom(part), lo) {
+                    (part, 0) => part,
+                    (part, lo) => quote! { (#part << #lo) },
                 });
-                quote! { (0 #(| #parts)*) }
+                quote! { #(#parts)|* }
             }
             ValueKind::Saturate { value, from, to } => {
                 let f = format_ident!("narrow{}", value.hold.bits());
                 let x = self.value(value);
                 let (from_width, from_signed, width, signed) = (from.width, from.signed, to.width, to.signed);
-                quote! { (rt::#f(#x, #from_width, #from_signed, #width, #signed, clamp) as #own) }
+                quote! { rt::#f(#x, #from_width, #from_signed, #width, #signed, clamp) as #own }
             }
             ValueKind::Float { op, ty, args } => {
                 let (f, args) =
@@ -368,52 +378,67 @@ impl Place {
                 quote! { rt::#f(m, #x) }
             }
             ValueKind::Convert { value, from, to } => {
-                let (x, from, to) = (self.value(value), ty_token(*from), ty_token(*to));
-                quote! { (rt::convert((#x) as u128, #from, #to, m.env()) as #own) }
+                let (x, from, to) = (self.atom(value), ty_token(*from), ty_token(*to));
+                quote! { rt::convert(#x as u128, #from, #to, m.env()) as #own }
             }
             ValueKind::Pow { base, power, ty, power_ty } => {
-                let (x, y) = (self.value(base), self.value(power));
+                let (x, y) = (self.atom(base), self.atom(power));
                 let (ty, power_ty) = (ty_token(*ty), ty_token(*power_ty));
-                quote! { (rt::pow((#x) as u128, (#y) as u128, #ty, #power_ty, m.env()) as #own) }
+                quote! { rt::pow(#x as u128, #y as u128, #ty, #power_ty, m.env()) as #own }
             }
             ValueKind::SelectBytes(args) => {
                 let args = self.values(args);
                 quote! { rt::select_bytes(#(#args),*) }
             }
             ValueKind::Pure { builtin, args, types } => {
-                let (name, args) = (variant(builtin), self.values(args));
+                let (name, args) = (variant(builtin), self.wide(args));
                 let types = types.iter().map(|ty| ty_token(*ty));
                 quote! {
-                    (rt::pure(rt::Pure::#name, &[#((#args) as u128),*], &[#(#types),*], m.env()) as #own)
+                    rt::pure(rt::Pure::#name, &#args, &[#(#types),*], m.env()) as #own
                 }
             }
             ValueKind::Control { builtin, args } => {
-                let (name, args) = (variant(builtin), self.values(args));
+                let (name, args) = (variant(builtin), self.wide(args));
                 quote! {
-                    ({ let args = [#((#args) as u128),*]; match rt::control(cx, rt::Control::#name, &args) { Ok(v) => v, Err(flow) => return flow } } as #own)
+                    ({ let args = #args; match rt::control(cx, rt::Control::#name, &args) { Ok(v) => v, Err(flow) => return flow } }) as #own
                 }
             }
         }
     }
 
+    /// Arguments of a call that takes any types.
+    pub fn wide(self, args: &[Value]) -> TokenStream {
+        let args = self.atoms(args);
+        quote! { [#(#args as u128),*] }
+    }
+
     fn op1(self, op: Op1, value: &Value) -> TokenStream {
-        let x = self.value(value);
+        let x = self.atom(value);
         let beyond = |width: u32| value.hold.bits() - width;
         match op {
-            Op1::Not => quote! { (!(#x)) },
-            Op1::Neg => quote! { ((#x).wrapping_neg()) },
-            Op1::IsZero => quote! { (((#x) == 0) as u32) },
-            Op1::CountOnes => quote! { (#x).count_ones() },
+            Op1::Not => quote! { !#x },
+            Op1::Neg => quote! { #x.wrapping_neg() },
+            Op1::IsZero => quote! { (#x == 0) as u32 },
+            Op1::CountOnes => quote! { #x.count_ones() },
             Op1::LeadingZeros { width } => {
                 let extra = beyond(width);
-                quote! { ((#x).leading_zeros() - #extra) }
+                quote! { #x.leading_zeros() - #extra }
             }
-            Op1::TrailingZeros { width } => quote! { (#x).trailing_zeros().min(#width) },
+            Op1::TrailingZeros { width } => quote! { #x.trailing_zeros().min(#width) },
             Op1::ReverseBits { width } => {
                 let extra = beyond(width);
-                quote! { ((#x).reverse_bits() >> #extra) }
+                quote! { #x.reverse_bits() >> #extra }
             }
         }
+    }
+}
+
+/// An expression that can be an operand of anything.
+fn parenthesised(tokens: TokenStream) -> TokenStream {
+    let mut trees = tokens.clone().into_iter();
+    match (trees.next(), trees.next()) {
+        (Some(_), None) => tokens,
+        _ => quote! { (#tokens) },
     }
 }
 
@@ -421,9 +446,9 @@ impl Place {
 fn field(name: &str) -> TokenStream {
     match name {
         "OFFSET" | "SIMM16" => quote! { op.imm },
-        "OFFSET0" => quote! { (op.imm & 0xff) },
-        "OFFSET1" => quote! { ((op.imm >> 8) & 0xff) },
-        "CLAMP" => quote! { (clamp as u32) },
+        "OFFSET0" => quote! { op.imm & 0xff },
+        "OFFSET1" => quote! { (op.imm >> 8) & 0xff },
+        "CLAMP" => quote! { clamp as u32 },
         "SIMM32" => quote! { cx.raw(op).simm32 },
         "NEG" => quote! { cx.raw(op).neg },
         "NEG_HI" => quote! { cx.raw(op).neg_hi },
@@ -447,8 +472,8 @@ fn state(state: State) -> TokenStream {
         State::Vcc => quote! { cx.wave.vcc() },
         State::VccLo => quote! { cx.wave.sgprs[106] },
         State::VccHi => quote! { cx.wave.sgprs[107] },
-        State::Vccz => quote! { ((cx.wave.vcc() == 0) as u32) },
-        State::Execz => quote! { ((cx.wave.exec() == 0) as u32) },
+        State::Vccz => quote! { (cx.wave.vcc() == 0) as u32 },
+        State::Execz => quote! { (cx.wave.exec() == 0) as u32 },
         State::Scc => quote! { cx.wave.scc },
         State::M0 => quote! { cx.wave.sgprs[125] },
         State::Pc => quote! { cx.wave.code_base.wrapping_add(cx.pc()) },
@@ -456,8 +481,8 @@ fn state(state: State) -> TokenStream {
         State::Mode => quote! { cx.wave.mode },
         State::Status => quote! { rt::status(cx) },
         State::LaneId => quote! { lane },
-        State::Wave32 => quote! { ((cx.wave.size == 32) as u32) },
-        State::Wave64 => quote! { ((cx.wave.size == 64) as u32) },
+        State::Wave32 => quote! { (cx.wave.size == 32) as u32 },
+        State::Wave64 => quote! { (cx.wave.size == 64) as u32 },
         State::WaveSize => quote! { cx.wave.size },
         State::VgprSize => quote! { cx.wave.vgpr_count() },
         State::WaveId => quote! { cx.wave.id },

@@ -38,6 +38,19 @@ fn golden(name: &str) {
     compare(&format!("{file}.rs"), &prettyplease::unparse(&rust));
 }
 
+/// The text for people is the same Rust.
+#[test]
+fn text_is_what_was_emitted() {
+    for (number, op) in SET.operations.iter().enumerate() {
+        let tokens = isa_emit::emit(number, &isa_lower::lower(op), Host::Avx2);
+        let text = isa_emit::text(tokens.clone());
+        let again: proc_macro2::TokenStream =
+            text.parse().unwrap_or_else(|e| panic!("{}: {e}\n{text}", op.name));
+        let same = syn::parse2::<syn::File>(again).ok() == syn::parse2::<syn::File>(tokens).ok();
+        assert!(same, "{}\n{text}", op.name);
+    }
+}
+
 macro_rules! goldens {
     ($($(#[$what:meta])* $test:ident $name:literal;)*) => {
         $($(#[$what])* #[test] fn $test() { golden($name); })*

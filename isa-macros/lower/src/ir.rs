@@ -303,7 +303,7 @@ pub enum ValueKind {
         lo: Box<Value>,
         width: u32,
     },
-    /// Parts that do not overlap, each at its lowest bit.
+    /// Parts in the value's holder that do not overlap, each at its lowest bit.
     Concat(Vec<(Value, u32)>),
     /// Saturated to `to` if the instruction's clamp bit is set, else wrapped.
     Saturate {

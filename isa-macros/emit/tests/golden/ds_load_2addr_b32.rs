@@ -18,11 +18,8 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
             let mut t0: u32 = 0;
             let mut t1: u32 = 0;
             addresses.0[l] = rt::lds_offset(
-                ((((((vaddr) as u32))
-                    .wrapping_add(
-                        (((((((((op.imm & 0xff)) as u32)) & (255u32))) as u32))
-                            .wrapping_mul(4u32)),
-                    ))) as u64),
+                (vaddr.wrapping_add(((op.imm & 0xff) & 255u32).wrapping_mul(4u32)))
+                    as u64,
             );
         }
         rt::load_lds::<4usize, 1usize>(cx, &addresses, exec, lane_base)
@@ -37,13 +34,11 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
             let vaddr = (*r_vaddr.add(0)).0[l];
             let mut t0: u32 = 0;
             let mut t1: u32 = 0;
-            t0 = ((loaded0[0usize].0[l] as u32) << 0u32);
+            t0 = (loaded0[0usize].0[l] as u32);
             addresses.0[l] = rt::lds_offset(
-                ((((((vaddr) as u32))
-                    .wrapping_add(
-                        ((((((((((op.imm >> 8) & 0xff)) as u32)) & (255u32))) as u32))
-                            .wrapping_mul(4u32)),
-                    ))) as u64),
+                (vaddr
+                    .wrapping_add((((op.imm >> 8) & 0xff) & 255u32).wrapping_mul(4u32)))
+                    as u64,
             );
         }
         rt::load_lds::<4usize, 1usize>(cx, &addresses, exec, lane_base)
@@ -57,9 +52,9 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
         let mut d0: u64 = 0;
         let mut t0: u32 = 0;
         let mut t1: u32 = 0;
-        t0 = ((loaded0[0usize].0[l] as u32) << 0u32);
-        t1 = ((loaded1[0usize].0[l] as u32) << 0u32);
-        d0 = (((0 | (((t1) as u64) << 32u32) | (((t0) as u64) << 0u32))) as u64);
+        t0 = (loaded0[0usize].0[l] as u32);
+        t1 = (loaded1[0usize].0[l] as u32);
+        d0 = ((t1 as u64) << 32u32) | (t0 as u64);
         o0.0[l] = (d0 >> 0u32) as u32;
         o1.0[l] = (d0 >> 32u32) as u32;
     }
@@ -80,10 +75,8 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
             cx,
             op.src[0usize],
             [
-                (((((((((op.imm & 0xff)) as u32)) & (255u32))) as u32))
-                    .wrapping_mul(4u32)),
-                ((((((((((op.imm >> 8) & 0xff)) as u32)) & (255u32))) as u32))
-                    .wrapping_mul(4u32)),
+                ((op.imm & 0xff) & 255u32).wrapping_mul(4u32),
+                (((op.imm >> 8) & 0xff) & 255u32).wrapping_mul(4u32),
             ],
             op.d,
         )
@@ -112,10 +105,8 @@ unsafe fn op0_keep_watched(cx: &mut Cx<'_>, op: &Op) -> Flow {
             cx,
             op.src[0usize],
             [
-                (((((((((op.imm & 0xff)) as u32)) & (255u32))) as u32))
-                    .wrapping_mul(4u32)),
-                ((((((((((op.imm >> 8) & 0xff)) as u32)) & (255u32))) as u32))
-                    .wrapping_mul(4u32)),
+                ((op.imm & 0xff) & 255u32).wrapping_mul(4u32),
+                (((op.imm >> 8) & 0xff) & 255u32).wrapping_mul(4u32),
             ],
             op.d,
         )

@@ -16,9 +16,9 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
         let vaddr = (*r_vaddr.add(0)).0[l];
         let data = (*r_data.add(0)).0[l];
         let mut t0: u64 = 0;
-        t0 = ((((((vaddr) as u32)).wrapping_add(((((op.imm) as u32)) as u32)))) as u64);
+        t0 = (vaddr.wrapping_add(op.imm)) as u64;
         {
-            let v = ((((((data) as u32)) & (255u32))) as u32);
+            let v = data & 255u32;
             addresses.0[l] = rt::lds_offset(t0);
             stored[0usize].0[l] = (v >> 0u32) as u32;
         }

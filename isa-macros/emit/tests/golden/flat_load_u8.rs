@@ -16,8 +16,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
             let vaddr = ((*r_vaddr.add(0)).0[l] as u64
                 | ((*r_vaddr.add(1)).0[l] as u64) << 32);
             let mut t0: u64 = 0;
-            t0 = ((((vaddr) as u64))
-                .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64)));
+            t0 = vaddr.wrapping_add(((op.imm) as i32) as i64 as u64);
             addresses[l] = t0;
         }
         rt::load_vecs::<1usize, 1usize>(cx, rt::Space::Flat, &addresses, exec, lane_base)
@@ -31,10 +30,8 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
             | ((*r_vaddr.add(1)).0[l] as u64) << 32);
         let mut d0: u32 = 0;
         let mut t0: u64 = 0;
-        t0 = ((((vaddr) as u64))
-            .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64)));
-        d0 = ((((((((loaded0[0usize].0[l] as u32) << 0u32)) & (255u32))) as u32))
-            as u32);
+        t0 = vaddr.wrapping_add(((op.imm) as i32) as i64 as u64);
+        d0 = (loaded0[0usize].0[l] as u32) & 255u32;
         o0.0[l] = (d0 >> 0u32) as u32;
     }
     rt::write::<1usize>(cx, file, op, half, exec, rt::Out::Bits, [o0]);

@@ -27,13 +27,12 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             let mut t1: u32 = 0;
             let mut loaded: u128 = 0;
             'retry: loop {
-                t0 = (if ((((op.src[1usize].number() as u32)) == (124u32)) as u32) != 0 {
-                    ((((vaddr) as u64))
-                        .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64)))
+                t0 = if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
+                    vaddr.wrapping_add(((op.imm) as i32) as i64 as u64)
                 } else {
-                    ((((((saddr) as u64)).wrapping_add(((((vaddr) as u32)) as u64))))
-                        .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64)))
-                });
+                    (saddr.wrapping_add((vaddr as u32) as u64))
+                        .wrapping_add(((op.imm) as i32) as i64 as u64)
+                };
                 t1 = ({
                     let addr = t0;
                     match rt::load::<4usize>(cx, rt::Space::Global, addr, Some(lane)) {
@@ -43,9 +42,9 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
                         }
                         Err(flow) => return flow,
                     }
-                } as u32);
+                }) as u32;
                 {
-                    let v = ((((t1).wrapping_add(((data) as u32)))) as u128);
+                    let v = (t1.wrapping_add(data)) as u128;
                     let addr = t0;
                     match rt::exchange::<
                         4usize,
@@ -55,7 +54,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
                         Err(flow) => return flow,
                     }
                 }
-                d0 = ((t1) as u32);
+                d0 = t1;
                 break;
             }
             o0.0[l] = (d0 >> 0u32) as u32;

@@ -9,8 +9,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
     let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
     let mut r_vaddr = rt::stage::<2usize>(cx, file, op.src[0usize], 0usize, half);
     let mut o0 = LaneVec::ZERO;
-    let loaded0 = match if ((((op.src[1usize].number() as u32)) == (124u32)) as u32) != 0
-    {
+    let loaded0 = match if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
         let mut addresses = [0u64; 32];
         let mut r_saddr = rt::stage::<2usize>(cx, file, op.src[1usize], 1usize, half);
         for l in 0..32usize {
@@ -20,13 +19,12 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
             let saddr = ((*r_saddr.add(0)).0[l] as u64
                 | ((*r_saddr.add(1)).0[l] as u64) << 32);
             let mut t0: u64 = 0;
-            t0 = (if ((((op.src[1usize].number() as u32)) == (124u32)) as u32) != 0 {
-                ((((vaddr) as u64))
-                    .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64)))
+            t0 = if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
+                vaddr.wrapping_add(((op.imm) as i32) as i64 as u64)
             } else {
-                ((((((saddr) as u64)).wrapping_add(((((vaddr) as u32)) as u64))))
-                    .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64)))
-            });
+                (saddr.wrapping_add((vaddr as u32) as u64))
+                    .wrapping_add(((op.imm) as i32) as i64 as u64)
+            };
             addresses[l] = t0;
         }
         rt::load_vecs::<
@@ -34,10 +32,10 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
             1usize,
         >(cx, rt::Space::Global, &addresses, exec, lane_base)
     } else {
-        let saddr = (rt::scalar2(cx, op.src[1usize]) as u64);
+        let saddr = rt::scalar2(cx, op.src[1usize]) as u64;
         let base = 0u64
-            .wrapping_add(((saddr) as u64))
-            .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64));
+            .wrapping_add(saddr)
+            .wrapping_add(((op.imm) as i32) as i64 as u64);
         rt::load_offsets::<4usize, 1usize>(cx, base, r_vaddr, exec, lane_base)
     } {
         Ok(rows) => rows,
@@ -49,7 +47,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
             | ((*r_vaddr.add(1)).0[l] as u64) << 32);
         let mut d0: u32 = 0;
         let mut t0: u64 = 0;
-        d0 = ((((loaded0[0usize].0[l] as u32) << 0u32)) as u32);
+        d0 = (loaded0[0usize].0[l] as u32);
         o0.0[l] = (d0 >> 0u32) as u32;
     }
     rt::write::<1usize>(cx, file, op, half, exec, rt::Out::Bits, [o0]);
@@ -60,13 +58,11 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
 pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    if ((((op.src[1usize].number() as u32)) == (124u32)) as u32) != 0 {
+    if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
         return unsafe { op0_keep_watched(cx, op) };
     }
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
-    let base = 0u64
-        .wrapping_add(((saddr) as u64))
-        .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64));
+    let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
     if unsafe { rt::load_block::<false, 1usize>(cx, base, op.src[0usize], op.d) } {
         Flow::NEXT
     } else {
@@ -83,13 +79,11 @@ unsafe fn op0_keep_watched(cx: &mut Cx<'_>, op: &Op) -> Flow {
     if cx.watch.is_none() {
         return unsafe { op0_keep_general(cx, op) };
     }
-    if ((((op.src[1usize].number() as u32)) == (124u32)) as u32) != 0 {
+    if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
         return unsafe { op0_keep_general(cx, op) };
     }
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
-    let base = 0u64
-        .wrapping_add(((saddr) as u64))
-        .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64));
+    let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
     if unsafe { rt::load_block::<true, 1usize>(cx, base, op.src[0usize], op.d) } {
         Flow::NEXT
     } else {

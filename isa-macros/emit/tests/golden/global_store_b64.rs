@@ -17,13 +17,12 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
         let data = ((*r_data.add(0)).0[l] as u64 | ((*r_data.add(1)).0[l] as u64) << 32);
         let mut t0: u64 = 0;
         {
-            let v = ((((data) as u64)) as u64);
+            let v = data;
             stored[0usize].0[l] = (v >> 0u32) as u32;
             stored[1usize].0[l] = (v >> 32u32) as u32;
         }
     }
-    if let Err(flow) = if ((((op.src[1usize].number() as u32)) == (124u32)) as u32) != 0
-    {
+    if let Err(flow) = if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
         let mut addresses = [0u64; 32];
         let mut r_saddr = rt::stage::<2usize>(cx, file, op.src[1usize], 1usize, half);
         for l in 0..32usize {
@@ -35,13 +34,12 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
             let saddr = ((*r_saddr.add(0)).0[l] as u64
                 | ((*r_saddr.add(1)).0[l] as u64) << 32);
             let mut t0: u64 = 0;
-            t0 = (if ((((op.src[1usize].number() as u32)) == (124u32)) as u32) != 0 {
-                ((((vaddr) as u64))
-                    .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64)))
+            t0 = if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
+                vaddr.wrapping_add(((op.imm) as i32) as i64 as u64)
             } else {
-                ((((((saddr) as u64)).wrapping_add(((((vaddr) as u32)) as u64))))
-                    .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64)))
-            });
+                (saddr.wrapping_add((vaddr as u32) as u64))
+                    .wrapping_add(((op.imm) as i32) as i64 as u64)
+            };
             addresses[l] = t0;
         }
         rt::store_vecs::<
@@ -49,10 +47,10 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
             2usize,
         >(cx, rt::Space::Global, &addresses, exec, lane_base, &stored)
     } else {
-        let saddr = (rt::scalar2(cx, op.src[1usize]) as u64);
+        let saddr = rt::scalar2(cx, op.src[1usize]) as u64;
         let base = 0u64
-            .wrapping_add(((saddr) as u64))
-            .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64));
+            .wrapping_add(saddr)
+            .wrapping_add(((op.imm) as i32) as i64 as u64);
         rt::store_offsets::<8usize, 2usize>(cx, base, r_vaddr, exec, lane_base, &stored)
     } {
         return flow;
@@ -64,13 +62,11 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
 pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    if ((((op.src[1usize].number() as u32)) == (124u32)) as u32) != 0 {
+    if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
         return unsafe { op0_keep_watched(cx, op) };
     }
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
-    let base = 0u64
-        .wrapping_add(((saddr) as u64))
-        .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64));
+    let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
     if unsafe {
         rt::store_block::<false, 2usize>(cx, base, op.src[0usize], op.src[2usize])
     } {
@@ -89,13 +85,11 @@ unsafe fn op0_keep_watched(cx: &mut Cx<'_>, op: &Op) -> Flow {
     if cx.watch.is_none() {
         return unsafe { op0_keep_general(cx, op) };
     }
-    if ((((op.src[1usize].number() as u32)) == (124u32)) as u32) != 0 {
+    if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
         return unsafe { op0_keep_general(cx, op) };
     }
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
-    let base = 0u64
-        .wrapping_add(((saddr) as u64))
-        .wrapping_add(((((((op.imm) as u32)) as i32) as i64) as u64));
+    let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
     if unsafe {
         rt::store_block::<true, 2usize>(cx, base, op.src[0usize], op.src[2usize])
     } {

@@ -3,18 +3,14 @@
 unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     let clamp = rt::clamp(op);
-    let s0 = (rt::scalar1(cx, op.src[0usize]) as u32);
-    let s1 = (rt::scalar1(cx, op.src[1usize]) as u32);
+    let s0 = rt::scalar1(cx, op.src[0usize]) as u32;
+    let s1 = rt::scalar1(cx, op.src[1usize]) as u32;
     let mut t0: u64 = 0;
     'body: {
-        t0 = ((((((s0) as u32)) as u64)).wrapping_add(((((s1) as u32)) as u64)));
-        cx.wave.scc = (if (((t0) >= (4294967296u64)) as u32) != 0 {
-            1u32
-        } else {
-            0u32
-        });
+        t0 = (s0 as u64).wrapping_add(s1 as u64);
+        cx.wave.scc = if ((t0 >= 4294967296u64) as u32) != 0 { 1u32 } else { 0u32 };
         {
-            let v = ((((t0) as u32)) as u128);
+            let v = (t0 as u32) as u128;
             rt::set_scalar::<1usize>(cx, op, v);
         }
     }
@@ -24,18 +20,14 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
 unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     let clamp = rt::clamp(op);
-    let s0 = (unsafe { rt::fast_scalar1(cx, op.src[0usize]) } as u32);
-    let s1 = (unsafe { rt::fast_scalar1(cx, op.src[1usize]) } as u32);
+    let s0 = unsafe { rt::fast_scalar1(cx, op.src[0usize]) } as u32;
+    let s1 = unsafe { rt::fast_scalar1(cx, op.src[1usize]) } as u32;
     let mut t0: u64 = 0;
     'body: {
-        t0 = ((((((s0) as u32)) as u64)).wrapping_add(((((s1) as u32)) as u64)));
-        cx.wave.scc = (if (((t0) >= (4294967296u64)) as u32) != 0 {
-            1u32
-        } else {
-            0u32
-        });
+        t0 = (s0 as u64).wrapping_add(s1 as u64);
+        cx.wave.scc = if ((t0 >= 4294967296u64) as u32) != 0 { 1u32 } else { 0u32 };
         {
-            let v = ((((t0) as u32)) as u64);
+            let v = (t0 as u32) as u64;
             unsafe { rt::fast_set_scalar::<1usize>(cx, op, v) };
         }
     }

@@ -32,8 +32,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             let s1 = (*r_s1.add(0)).0[l];
             let s2 = (*r_s2.add(0)).0[l];
             let mut d0: u32 = 0;
-            d0 = ((((((((s0) as u32)).wrapping_add(((s1) as u32))))
-                .wrapping_add(((s2) as u32)))) as u32);
+            d0 = (s0.wrapping_add(s1)).wrapping_add(s2);
             o0.0[l] = (d0 >> 0u32) as u32;
         }
         rt::write::<1usize>(cx, file, op, half, exec, rt::Out::Bits, [o0]);
@@ -59,8 +58,7 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         let s1 = (*r_s1.add(0)).0[l];
         let s2 = (*r_s2.add(0)).0[l];
         let mut d0: u32 = 0;
-        d0 = ((((((((s0) as u32)).wrapping_add(((s1) as u32))))
-            .wrapping_add(((s2) as u32)))) as u32);
+        d0 = (s0.wrapping_add(s1)).wrapping_add(s2);
         o0.0[l] = (d0 >> 0u32) as u32;
     }
     rt::fast_write::<1usize>(cx, file, op, exec, [o0]);

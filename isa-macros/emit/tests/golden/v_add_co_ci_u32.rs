@@ -32,10 +32,10 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             let mut d0: u32 = 0;
             let mut m_vcc: u32 = 0;
             let mut t0: u64 = 0;
-            t0 = ((((((((s0) as u32)) as u64)).wrapping_add(((((s1) as u32)) as u64))))
-                .wrapping_add(((((vcc_in >> l) & 1)) as u64)));
-            m_vcc = (((((t0) as i64)) >= (((4294967296u64) as i64))) as u32);
-            d0 = (((rt::narrow64(t0, 64u32, true, 32u32, false, clamp) as u32)) as u32);
+            t0 = ((s0 as u64).wrapping_add(s1 as u64))
+                .wrapping_add(((vcc_in >> l) & 1) as u64);
+            m_vcc = ((t0 as i64) >= (4294967296u64 as i64)) as u32;
+            d0 = rt::narrow64(t0, 64u32, true, 32u32, false, clamp) as u32;
             o0.0[l] = (d0 >> 0u32) as u32;
             k_vcc.0[l] = (m_vcc & 1) << l;
         }
@@ -67,10 +67,10 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         let mut d0: u32 = 0;
         let mut m_vcc: u32 = 0;
         let mut t0: u64 = 0;
-        t0 = ((((((((s0) as u32)) as u64)).wrapping_add(((((s1) as u32)) as u64))))
-            .wrapping_add(((((vcc_in >> l) & 1)) as u64)));
-        m_vcc = (((((t0) as i64)) >= (((4294967296u64) as i64))) as u32);
-        d0 = (((rt::narrow64(t0, 64u32, true, 32u32, false, clamp) as u32)) as u32);
+        t0 = ((s0 as u64).wrapping_add(s1 as u64))
+            .wrapping_add(((vcc_in >> l) & 1) as u64);
+        m_vcc = ((t0 as i64) >= (4294967296u64 as i64)) as u32;
+        d0 = rt::narrow64(t0, 64u32, true, 32u32, false, clamp) as u32;
         o0.0[l] = (d0 >> 0u32) as u32;
         k_vcc.0[l] = (m_vcc & 1) << l;
     }

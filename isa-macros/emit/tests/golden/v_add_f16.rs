@@ -28,11 +28,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             let s0 = (*r_s0.add(0)).0[l];
             let s1 = (*r_s1.add(0)).0[l];
             let mut d0: u32 = 0;
-            d0 = ((rt::add_f16(
-                m,
-                ((((s0) as u32)) & (65535u32)),
-                ((((s1) as u32)) & (65535u32)),
-            )) as u32);
+            d0 = rt::add_f16(m, s0 & 65535u32, s1 & 65535u32);
             o0.0[l] = (d0 >> 0u32) as u32;
         }
         rt::write_half(cx, file, op, half, exec, rt::Out::F16, [o0]);
@@ -56,11 +52,7 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         let s0 = (*r_s0.add(0)).0[l];
         let s1 = (*r_s1.add(0)).0[l];
         let mut d0: u32 = 0;
-        d0 = ((rt::add_f16(
-            m,
-            ((((s0) as u32)) & (65535u32)),
-            ((((s1) as u32)) & (65535u32)),
-        )) as u32);
+        d0 = rt::add_f16(m, s0 & 65535u32, s1 & 65535u32);
         o0.0[l] = (d0 >> 0u32) as u32;
     }
     rt::write_half(cx, file, op, half, exec, rt::Out::F16, [o0]);

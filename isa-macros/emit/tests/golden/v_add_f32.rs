@@ -28,7 +28,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             let s0 = (*r_s0.add(0)).0[l];
             let s1 = (*r_s1.add(0)).0[l];
             let mut d0: u32 = 0;
-            d0 = ((rt::add_f32(m, ((s0) as u32), ((s1) as u32))) as u32);
+            d0 = rt::add_f32(m, s0, s1);
             o0.0[l] = (d0 >> 0u32) as u32;
         }
         rt::write::<1usize>(cx, file, op, half, exec, rt::Out::F32, [o0]);
@@ -52,7 +52,7 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         let s0 = (*r_s0.add(0)).0[l];
         let s1 = (*r_s1.add(0)).0[l];
         let mut d0: u32 = 0;
-        d0 = ((rt::add_f32(m, ((s0) as u32), ((s1) as u32))) as u32);
+        d0 = rt::add_f32(m, s0, s1);
         o0.0[l] = (d0 >> 0u32) as u32;
     }
     if M::FLUSH_ROWS {

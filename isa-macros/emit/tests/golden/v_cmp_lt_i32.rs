@@ -28,7 +28,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             let s0 = (*r_s0.add(0)).0[l];
             let s1 = (*r_s1.add(0)).0[l];
             let mut m_d0: u32 = 0;
-            m_d0 = (((((((s0) as u32)) as i32)) < (((((s1) as u32)) as i32))) as u32);
+            m_d0 = ((s0 as i32) < (s1 as i32)) as u32;
             k_d0.0[l] = (m_d0 & 1) << l;
         }
         let bits = rt::gather(&k_d0) & exec;
@@ -54,7 +54,7 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         let s0 = (*r_s0.add(0)).0[l];
         let s1 = (*r_s1.add(0)).0[l];
         let mut m_d0: u32 = 0;
-        m_d0 = (((((((s0) as u32)) as i32)) < (((((s1) as u32)) as i32))) as u32);
+        m_d0 = ((s0 as i32) < (s1 as i32)) as u32;
         k_d0.0[l] = (m_d0 & 1) << l;
     }
     let bits = rt::gather(&k_d0) & exec;

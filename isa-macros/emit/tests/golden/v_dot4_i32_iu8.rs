@@ -38,38 +38,34 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             let mut t3: u32 = 0;
             let mut t4: u32 = 0;
             let mut t5: u32 = 0;
-            t0 = ((((((s2) as u32)) as i32) as i64) as u64);
+            t0 = (s2 as i32) as i64 as u64;
             {
-                let (mut i, end) = ((0u32) as i32, (3u32) as i32);
+                let (mut i, end) = (0u32 as i32, 3u32 as i32);
                 while i <= end {
                     t1 = i as u32;
-                    t2 = rt::shr32(((s0) as u32), ((((t1).wrapping_mul(8u32))) as u32));
-                    t3 = ((((((((((cx.raw(op).neg) as u32)) & (7u32))) >> 0u32)) as u32))
-                        & (1u32));
-                    t4 = rt::shr32(((s1) as u32), ((((t1).wrapping_mul(8u32))) as u32));
-                    t5 = ((((((((((cx.raw(op).neg) as u32)) & (7u32))) >> 1u32)) as u32))
-                        & (1u32));
-                    t0 = ((t0)
+                    t2 = rt::shr32(s0, t1.wrapping_mul(8u32));
+                    t3 = (((cx.raw(op).neg) & 7u32) >> 0u32) & 1u32;
+                    t4 = rt::shr32(s1, t1.wrapping_mul(8u32));
+                    t5 = (((cx.raw(op).neg) & 7u32) >> 1u32) & 1u32;
+                    t0 = t0
                         .wrapping_add(
-                            (((if t3 != 0 {
-                                ((((((((((t2) as u32)) & (255u32))) << 24u32) as i32)
-                                    >> 24u32) as i64) as u64)
+                            (if t3 != 0 {
+                                ((((t2 & 255u32) << 24u32) as i32) >> 24u32) as i64 as u64
                             } else {
-                                ((((((t2) as u32)) & (255u32))) as u64)
-                            }))
+                                (t2 & 255u32) as u64
+                            })
                                 .wrapping_mul(
-                                    (if t5 != 0 {
-                                        ((((((((((t4) as u32)) & (255u32))) << 24u32) as i32)
-                                            >> 24u32) as i64) as u64)
+                                    if t5 != 0 {
+                                        ((((t4 & 255u32) << 24u32) as i32) >> 24u32) as i64 as u64
                                     } else {
-                                        ((((((t4) as u32)) & (255u32))) as u64)
-                                    }),
-                                )),
-                        ));
+                                        (t4 & 255u32) as u64
+                                    },
+                                ),
+                        );
                     i += 1;
                 }
             }
-            d0 = (((rt::narrow64(t0, 64u32, true, 32u32, true, clamp) as u32)) as u32);
+            d0 = rt::narrow64(t0, 64u32, true, 32u32, true, clamp) as u32;
             o0.0[l] = (d0 >> 0u32) as u32;
         }
         rt::write::<1usize>(cx, file, op, half, exec, rt::Out::Bits, [o0]);

@@ -34,22 +34,15 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             let mut d0: u32 = 0;
             let mut t0: u32 = 0;
             let mut t1: u32 = 0;
-            t0 = (((((((((((rt::sar32(((((((s1) as u32)) << 16u32)) as i32), 31u32)
-                as u32)) as u32)) & (255u32)))
-                | ((((((rt::sar32(((((s1) as u32)) as i32), 31u32) as u32)) as u32))
-                    & (65280u32)))))
-                | ((((((rt::sar32(((((((s0) as u32)) << 16u32)) as i32), 31u32) as u32))
-                    as u32)) & (16711680u32)))))
-                | ((((((rt::sar32(((((s0) as u32)) as i32), 31u32) as u32)) as u32))
-                    & (4278190080u32))));
-            t1 = ((((((((((((s2) as u32)) >> 1u32)) & (2021161080u32)))
-                .wrapping_add(2021161080u32))) >> 7u32)) & (16843009u32));
-            d0 = ((((((rt::select_bytes(((s0) as u32), ((s1) as u32), ((s2) as u32)))
-                | (rt::select_bytes(
-                    4294967040u32,
-                    t0,
-                    ((((s2) as u32)) ^ (134744072u32)),
-                )))) | (((((t1) << 8u32)).wrapping_sub(t1))))) as u32);
+            t0 = ((((rt::sar32(((s1 << 16u32) as i32), 31u32) as u32) & 255u32)
+                | ((rt::sar32((s1 as i32), 31u32) as u32) & 65280u32))
+                | ((rt::sar32(((s0 << 16u32) as i32), 31u32) as u32) & 16711680u32))
+                | ((rt::sar32((s0 as i32), 31u32) as u32) & 4278190080u32);
+            t1 = ((((s2 >> 1u32) & 2021161080u32).wrapping_add(2021161080u32)) >> 7u32)
+                & 16843009u32;
+            d0 = ((rt::select_bytes(s0, s1, s2))
+                | (rt::select_bytes(4294967040u32, t0, s2 ^ 134744072u32)))
+                | ((t1 << 8u32).wrapping_sub(t1));
             o0.0[l] = (d0 >> 0u32) as u32;
         }
         rt::write::<1usize>(cx, file, op, half, exec, rt::Out::Bits, [o0]);
@@ -82,22 +75,18 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             let s2 = (*r_s2.add(0)).0[l];
             let mut t0: u32 = 0;
             let mut t1: u32 = 0;
-            t0 = (((((((((((rt::sar32(((((((s1) as u32)) << 16u32)) as i32), 31u32)
-                as u32)) as u32)) & (255u32)))
-                | ((((((rt::sar32(((((s1) as u32)) as i32), 31u32) as u32)) as u32))
-                    & (65280u32)))))
-                | ((((((rt::sar32(((((((s0) as u32)) << 16u32)) as i32), 31u32) as u32))
-                    as u32)) & (16711680u32)))))
-                | ((((((rt::sar32(((((s0) as u32)) as i32), 31u32) as u32)) as u32))
-                    & (4278190080u32))));
-            t1 = ((((((((((((s2) as u32)) >> 1u32)) & (2021161080u32)))
-                .wrapping_add(2021161080u32))) >> 7u32)) & (16843009u32));
-            args0[0usize].0[k] = ((s0) as u32);
-            args0[1usize].0[k] = ((s1) as u32);
-            args0[2usize].0[k] = ((s2) as u32);
+            t0 = ((((rt::sar32(((s1 << 16u32) as i32), 31u32) as u32) & 255u32)
+                | ((rt::sar32((s1 as i32), 31u32) as u32) & 65280u32))
+                | ((rt::sar32(((s0 << 16u32) as i32), 31u32) as u32) & 16711680u32))
+                | ((rt::sar32((s0 as i32), 31u32) as u32) & 4278190080u32);
+            t1 = ((((s2 >> 1u32) & 2021161080u32).wrapping_add(2021161080u32)) >> 7u32)
+                & 16843009u32;
+            args0[0usize].0[k] = s0;
+            args0[1usize].0[k] = s1;
+            args0[2usize].0[k] = s2;
             args1[0usize].0[k] = 4294967040u32;
             args1[1usize].0[k] = t0;
-            args1[2usize].0[k] = ((((s2) as u32)) ^ (134744072u32));
+            args1[2usize].0[k] = s2 ^ 134744072u32;
         }
         rt::select_bytes_x8(args0).put(&mut eights0, eight);
         rt::select_bytes_x8(args1).put(&mut eights1, eight);
@@ -110,18 +99,13 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         let mut d0: u32 = 0;
         let mut t0: u32 = 0;
         let mut t1: u32 = 0;
-        t0 = (((((((((((rt::sar32(((((((s1) as u32)) << 16u32)) as i32), 31u32) as u32))
-            as u32)) & (255u32)))
-            | ((((((rt::sar32(((((s1) as u32)) as i32), 31u32) as u32)) as u32))
-                & (65280u32)))))
-            | ((((((rt::sar32(((((((s0) as u32)) << 16u32)) as i32), 31u32) as u32))
-                as u32)) & (16711680u32)))))
-            | ((((((rt::sar32(((((s0) as u32)) as i32), 31u32) as u32)) as u32))
-                & (4278190080u32))));
-        t1 = ((((((((((((s2) as u32)) >> 1u32)) & (2021161080u32)))
-            .wrapping_add(2021161080u32))) >> 7u32)) & (16843009u32));
-        d0 = ((((((eights0.0[l]) | (eights1.0[l])))
-            | (((((t1) << 8u32)).wrapping_sub(t1))))) as u32);
+        t0 = ((((rt::sar32(((s1 << 16u32) as i32), 31u32) as u32) & 255u32)
+            | ((rt::sar32((s1 as i32), 31u32) as u32) & 65280u32))
+            | ((rt::sar32(((s0 << 16u32) as i32), 31u32) as u32) & 16711680u32))
+            | ((rt::sar32((s0 as i32), 31u32) as u32) & 4278190080u32);
+        t1 = ((((s2 >> 1u32) & 2021161080u32).wrapping_add(2021161080u32)) >> 7u32)
+            & 16843009u32;
+        d0 = ((eights0.0[l]) | (eights1.0[l])) | ((t1 << 8u32).wrapping_sub(t1));
         o0.0[l] = (d0 >> 0u32) as u32;
     }
     rt::fast_write::<1usize>(cx, file, op, exec, [o0]);

@@ -34,13 +34,13 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             let mut t3: u32 = 0;
             let mut t4: u32 = 0;
             let mut t5: u32 = 0;
-            t0 = ((((((((((s0) as u32)) >> 16u32)) as u32)) & (65535u32))) as u32);
-            t1 = ((((((((((s1) as u32)) >> 16u32)) as u32)) & (65535u32))) as u32);
+            t0 = (s0 >> 16u32) & 65535u32;
+            t1 = (s1 >> 16u32) & 65535u32;
             t2 = rt::add_f16(m, t0, t1);
-            t3 = ((((((((((s0) as u32)) >> 0u32)) as u32)) & (65535u32))) as u32);
-            t4 = ((((((((((s1) as u32)) >> 0u32)) as u32)) & (65535u32))) as u32);
+            t3 = (s0 >> 0u32) & 65535u32;
+            t4 = (s1 >> 0u32) & 65535u32;
             t5 = rt::add_f16(m, t3, t4);
-            d0 = (((0 | (((t2) as u32) << 16u32) | (((t5) as u32) << 0u32))) as u32);
+            d0 = (t2 << 16u32) | t5;
             o0.0[l] = (d0 >> 0u32) as u32;
         }
         rt::write::<1usize>(cx, file, op, half, exec, rt::Out::PackedF16, [o0]);
@@ -70,13 +70,13 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         let mut t3: u32 = 0;
         let mut t4: u32 = 0;
         let mut t5: u32 = 0;
-        t0 = ((((((((((s0) as u32)) >> 16u32)) as u32)) & (65535u32))) as u32);
-        t1 = ((((((((((s1) as u32)) >> 16u32)) as u32)) & (65535u32))) as u32);
+        t0 = (s0 >> 16u32) & 65535u32;
+        t1 = (s1 >> 16u32) & 65535u32;
         t2 = rt::add_f16(m, t0, t1);
-        t3 = ((((((((((s0) as u32)) >> 0u32)) as u32)) & (65535u32))) as u32);
-        t4 = ((((((((((s1) as u32)) >> 0u32)) as u32)) & (65535u32))) as u32);
+        t3 = (s0 >> 0u32) & 65535u32;
+        t4 = (s1 >> 0u32) & 65535u32;
         t5 = rt::add_f16(m, t3, t4);
-        d0 = (((0 | (((t2) as u32) << 16u32) | (((t5) as u32) << 0u32))) as u32);
+        d0 = (t2 << 16u32) | t5;
         o0.0[l] = (d0 >> 0u32) as u32;
     }
     rt::fast_write::<1usize>(cx, file, op, exec, [o0]);

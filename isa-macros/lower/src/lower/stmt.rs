@@ -75,7 +75,7 @@ impl Lower<'_> {
                 let parts = parts.iter().rev().map(|part| {
                     let width = part.ty.width();
                     let whole = Value::new(ValueKind::Var(Var::Whole), Hold::W128);
-                    let piece = Value::new(ValueKind::ShrConst(Box::new(whole), lo), Hold::W128);
+                    let piece = whole.shr_const(lo);
                     lo += width;
                     self.assign(part, piece.resize(Hold::of(width)).masked(width))
                 });
@@ -122,12 +122,12 @@ impl Lower<'_> {
             PlaceKind::Sgpr { reg } => read(ExprKind::Sgpr { reg: reg.clone() }),
             PlaceKind::Mem { space, addr } => read(ExprKind::Mem { space: *space, addr: addr.clone() }),
             PlaceKind::Concat(parts) => {
-                let mut lo = width;
+                let (mut lo, hold) = (width, Hold::of(width));
                 let parts = parts.iter().map(|part| {
                     lo -= part.ty.width();
-                    (self.place_value(part), lo)
+                    (self.place_value(part).resize(hold), lo)
                 });
-                Value::new(ValueKind::Concat(parts.collect()), Hold::of(width))
+                Value::new(ValueKind::Concat(parts.collect()), hold)
             }
         }
     }

@@ -16,14 +16,38 @@ impl Value {
         Value::new(ValueKind::Const(bits), Hold::of(width))
     }
 
+    /// In another holder; itself where it is in that one already.
     pub fn resize(self, hold: Hold) -> Value {
+        if self.hold == hold {
+            return self;
+        }
         Value::new(ValueKind::Resize(Box::new(self)), hold)
+    }
+
+    /// Whether no bit from `width` on can be set, as far as its own node says.
+    fn fits(&self, width: u32) -> bool {
+        match &self.kind {
+            ValueKind::Const(bits) => bits >> width == 0,
+            ValueKind::Op2(Op2::And, _, mask) => mask.fits(width),
+            ValueKind::Resize(inner) => inner.fits(width),
+            ValueKind::LaneBit(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Shifted right by a count below the holder's width.
+    pub fn shr_const(self, count: u32) -> Value {
+        let hold = self.hold;
+        if count == 0 {
+            return self;
+        }
+        Value::new(ValueKind::ShrConst(Box::new(self), count), hold)
     }
 
     /// Clears the bits from `width` on, if the holder has any.
     pub fn masked(self, width: u32) -> Value {
         let hold = self.hold;
-        if width >= hold.bits() {
+        if width >= hold.bits() || self.fits(width) {
             return self;
         }
         let mask = Value::new(ValueKind::Const((1 << width) - 1), hold);
@@ -98,7 +122,7 @@ impl Lower<'_> {
                 let mut lo = width;
                 let part = |e: &Expr| {
                     lo -= e.ty.width();
-                    (self.value(e), lo)
+                    (self.value(e).resize(hold), lo)
                 };
                 of(ValueKind::Concat(parts.iter().map(part).collect()))
             }
@@ -226,7 +250,7 @@ impl Lower<'_> {
                     return match n as u32 {
                         n if n >= w => Value::constant(0, w),
                         n if left => Value::new(ValueKind::ShlConst(a, n), own).masked(w),
-                        n => Value::new(ValueKind::ShrConst(a, n), own),
+                        n => a.shr_const(n),
                     };
                 }
                 if left {
@@ -316,11 +340,7 @@ fn unary(builtin: Pure, x: &Value, from: Ty, to: Ty) -> Option<Value> {
             let mask = Value::constant((1 << (width - 1)) - 1, width);
             Some(Value::new(ValueKind::Op2(Op2::And, x(), Box::new(mask)), hold))
         }
-        Pure::Sign => {
-            let own = Hold::of(width);
-            let shifted = Value::new(ValueKind::ShrConst(x(), width - 1), own);
-            Some(shifted.resize(Hold::W32).masked(1))
-        }
+        Pure::Sign => Some(x().shr_const(width - 1).resize(Hold::W32).masked(1)),
         Pure::IsNan => float_bits(FloatBits::IsNan),
         Pure::IsSignalNan => float_bits(FloatBits::IsSignalNan),
         Pure::IsQuietNan => float_bits(FloatBits::IsQuietNan),

@@ -87,7 +87,7 @@ fn moves(body: &[Stmt], count: usize, bits: u32) -> bool {
                 let from = |(number, (stmt, (part, lo))): (usize, (&Stmt, &(Value, u32)))| {
                     let Stmt::Set(to, value) = stmt else { return false };
                     let loaded = matches!(peel(value, bits).kind, ValueKind::Loaded { access, .. } if access == number);
-                    loaded && part.kind == ValueKind::Var(*to) && *lo == number as u32 * bits
+                    loaded && peel(part, bits).kind == ValueKind::Var(*to) && *lo == number as u32 * bits
                 };
                 before.len() == count
                     && parts.len() == count
