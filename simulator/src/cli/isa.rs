@@ -1,4 +1,5 @@
-//! `wavesim isa list | show | coverage`: what the tables and the pseudocode say about instructions.
+//! `wavesim isa list | show | ir | rust | coverage`: what the tables and the pseudocode say about instructions, and what is compiled
+//! of them.
 //!
 //! [`run`] is the entry point; each command has a function that gives its text or JSON, so that tests need no process.
 
@@ -44,6 +45,23 @@ pub enum IsaCommand {
         #[arg(long)]
         json: bool,
     },
+    /// The lane loops of one instruction: its pseudocode lowered, before it becomes Rust
+    Ir {
+        /// The instruction, as for `show`
+        name: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// The handlers of one instruction, as they are compiled
+    Rust {
+        /// The instruction, as for `show`
+        name: String,
+        #[command(flatten)]
+        target: Target,
+        /// The handler for any host and float mode, instead of those for hosts with AVX2
+        #[arg(long)]
+        portable: bool,
+    },
     /// How many instructions have semantics, by architecture and functional group
     Coverage {
         #[command(flatten)]
@@ -58,6 +76,13 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let text = match &args.command {
         IsaCommand::List { target, group, json } => list(&target.archs(), group.as_deref(), *json),
         IsaCommand::Show { name, target, json } => show(&target.archs(), name, *json),
+        IsaCommand::Ir { name, target } => lowered(&target.archs(), name, |_, handlers| handlers.to_string()),
+        IsaCommand::Rust { name, target, portable } => {
+            let host = if *portable { isa_emit::Host::Any } else { isa_emit::Host::Avx2 };
+            lowered(&target.archs(), name, |number, handlers| {
+                isa_emit::text(isa_emit::emit(number, handlers, host))
+            })
+        }
         IsaCommand::Coverage { target, json } => Ok(coverage(&target.archs(), *json)),
     };
     match text {
@@ -162,6 +187,12 @@ fn encoding_names(table: &'static ArchTable, inst: &Instruction) -> Vec<&'static
 
 /// Everything about one instruction; or why there is none of that name.
 pub fn show(archs: &[Arch], name: &str, json: bool) -> Result<String, String> {
+    let found = find(archs, name)?;
+    Ok(if json { show_json(&found) } else { show_text(&found) })
+}
+
+/// The architectures that have an instruction, and its index in their tables; or why there is none of that name.
+fn find(archs: &[Arch], name: &str) -> Result<Vec<(Arch, usize)>, String> {
     let upper = name.to_uppercase();
     let plain = ["_E32", "_E64", "_DPP", "_DPP8", "_DPP16", "_E64_DPP"]
         .iter()
@@ -176,10 +207,32 @@ pub fn show(archs: &[Arch], name: &str, json: bool) -> Result<String, String> {
             Some((arch, table.instructions.iter().position(|i| std::ptr::eq(i, inst))?))
         })
         .collect();
-    if found.is_empty() {
-        return Err(unknown(archs, name));
+    if found.is_empty() { Err(unknown(archs, name)) } else { Ok(found) }
+}
+
+/// What `text` says of each operation that an instruction is, under a line that names its architectures and its pseudocode.
+pub fn lowered(
+    archs: &[Arch],
+    name: &str,
+    text: impl Fn(usize, &isa_lower::ir::Handlers) -> String,
+) -> Result<String, String> {
+    let set = &*isa::SEMANTICS;
+    let mut operations: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    for (arch, at) in find(archs, name)? {
+        if let Some(number) = set.by_arch[arch as usize][at] {
+            operations.entry(number).or_default().push(arch.name());
+        }
     }
-    Ok(if json { show_json(&found) } else { show_text(&found) })
+    if operations.is_empty() {
+        return Err(format!("`{name}` has no semantics: {}", reason(name)));
+    }
+    let mut out = String::new();
+    for (number, archs) in operations {
+        let op = &set.operations[number as usize];
+        let _ = writeln!(out, "// {} ({})", archs.join(", "), isa::place(op.sem.span));
+        let _ = writeln!(out, "{}", text(number as usize, &isa_lower::lower(op)));
+    }
+    Ok(out)
 }
 
 fn unknown(archs: &[Arch], name: &str) -> String {
@@ -559,6 +612,26 @@ mod tests {
         let archs: Vec<&String> = value["archs"].as_object().unwrap().keys().collect();
         assert_eq!(archs, ["rdna3", "rdna3.5", "rdna4"]);
         assert_eq!(value["archs"]["rdna3"]["encodings"][0]["operands"][1]["role"], "SAddr");
+    }
+
+    #[test]
+    fn lane_loops_and_handlers_are_shown() {
+        let (ir, code) = isa("ir v_add_f32_e64 --arch rdna3");
+        assert_eq!(code, 0);
+        for part in
+            ["// rdna3 (pseudocode/vector/", "V_ADD_F32 (Lane)", "d0 = add.f32(s0, s1)", "modify exec"]
+        {
+            assert!(ir.contains(part), "no `{part}` in\n{ir}");
+        }
+        let (rust, _) = isa("rust v_add_f32 --arch rdna3");
+        for part in ["rt::add_f32(m, s0, s1)", "_keep(cx", "_flush_broadcast(cx", "_keep_general(cx"] {
+            assert!(rust.contains(part), "no `{part}` in\n{rust}");
+        }
+        let (portable, _) = isa("rust v_add_f32 --arch rdna3 --portable");
+        assert!(portable.contains("_base(cx") && !portable.contains("_keep(cx"), "{portable}");
+        // One operation, however many architectures have it.
+        assert_eq!(isa("ir v_add_f32").0.matches("V_ADD_F32").count(), 1);
+        assert_eq!(isa("rust v_ad_f32").1, 2);
     }
 
     #[test]
