@@ -1,4 +1,5 @@
-//! One plain handler of a body: for any operands, each lane's accesses to memory where the body has them.
+//! Lowers a body to its general handler: for any operands, with accesses to memory inside the lane loop. It knows typed bodies and
+//! operand signatures, and must not know which handlers are profitable: that is for [`crate::passes`].
 
 pub mod operands;
 mod stmt;
@@ -7,7 +8,8 @@ mod value;
 use crate::ir::*;
 use isa_spec::canonical::Operation;
 use isa_spec::pcode::ir::{
-    self as typed, Builtin, Control, ExprKind, Place, PlaceKind, Pure, Role, Semantics, Shape, State, Ty,
+    self as typed, Builtin, Control, Expr, ExprKind, Place, PlaceKind, Pure, Role, Semantics, Shape, State,
+    Ty,
 };
 use isa_spec::pcode::sig::Family;
 use isa_spec::pcode::visit::{any_expr, any_stmt, each_stmt};
@@ -177,7 +179,7 @@ fn changes_mode(sem: &Semantics) -> bool {
         || any_stmt(&sem.body, |s| matches!(s, typed::Stmt::Call { builtin: Control::SetReg, .. }))
 }
 
-/// Whether the body has loops, or calls that are made out of line for each lane: too much for lanes that are switched off.
+/// Whether the body has loops or calls that are not inlined: too expensive for inactive lanes.
 fn is_heavy(sem: &Semantics) -> bool {
     let slow = |builtin: &Builtin| {
         matches!(
@@ -199,22 +201,42 @@ fn is_heavy(sem: &Semantics) -> bool {
 
 /// Which output modifiers the result takes.
 fn output(op: &Operation, width: u32) -> Output {
-    if op.name.starts_with("V_PK_") && op.name.ends_with("F16") || op.name == "V_CVT_PK_RTZ_F16_F32" {
-        return Output::PackedF16;
-    }
-    let mut assigned = None;
+    let (mut assigned, mut packed) = (None, false);
     each_stmt(&op.sem.body, |s| {
-        if let typed::Stmt::Assign { place: Place { kind: PlaceKind::Operand(Role::D0), ty }, .. } = s
-            && (ty.is_float() || assigned.is_none())
+        if let typed::Stmt::Assign {
+            place: Place { kind: PlaceKind::Operand(Role::D0), ty }, value, ..
+        } = s
         {
-            assigned = Some(*ty);
+            if ty.is_float() || assigned.is_none() {
+                assigned = Some(*ty);
+            }
+            packed |= is_packed_f16(value);
         }
     });
+    if packed {
+        return Output::PackedF16;
+    }
     match assigned {
         Some(Ty::F32) if width == 32 => Output::F32,
         Some(Ty::F64) => Output::F64,
         Some(Ty::F16) if width <= 16 => Output::F16,
         Some(Ty::BF16) if width <= 16 => Output::BF16,
         _ => Output::Bits,
+    }
+}
+
+/// Whether a value is two f16 side by side.
+fn is_packed_f16(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Bits(inner) | ExprKind::Convert(inner) if !value.ty.is_float() => is_packed_f16(inner),
+        ExprKind::Concat(parts) => parts.len() == 2 && parts.iter().all(|part| as_f16(part)),
+        _ => false,
+    }
+}
+
+fn as_f16(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Bits(inner) if !value.ty.is_float() => as_f16(inner),
+        _ => value.ty == Ty::F16,
     }
 }

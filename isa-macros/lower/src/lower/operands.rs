@@ -20,9 +20,6 @@ impl Operands {
         if let (Some(info), Some(width)) = (op.sig.operands.get(&Role::D0), out.widths.get_mut(&Role::D0)) {
             // Writes of part of a wide result still own all of it.
             *width = (*width).max((info.width as u32).min(128));
-            if op.name.starts_with("V_FMA_MIX") {
-                *width = 32;
-            }
         }
         out
     }
