@@ -17,8 +17,8 @@ pub fn tables(_input: TokenStream) -> TokenStream {
     quote::quote! { #errors #body }.into()
 }
 
-/// `operations!()`: what the pseudocode of the workspace gives meanings to, as one enum with a row of facts each. Wrong pseudocode is
-/// reported here, and here only.
+/// `operations!()`: one enum of the operations that the pseudocode of the workspace defines, and a table of facts about each. Errors in
+/// pseudocode are reported here, and here only.
 #[proc_macro]
 pub fn operations(_input: TokenStream) -> TokenStream {
     let loaded = load();

@@ -226,7 +226,7 @@ pub fn load_set(
 }
 
 /// What `file`, read over the project's `files`, says of each table's instructions: by table (in the order given) and instruction name.
-/// Its blocks and functions stand before the project's where both define a name.
+/// Its blocks and functions take precedence over the project's.
 pub fn replacements(
     sources: &SourceMap,
     files: &[FileId],

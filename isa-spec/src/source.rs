@@ -25,7 +25,7 @@ pub struct SourceFile {
     /// As shown in messages: relative to the workspace where possible.
     pub name: String,
     pub text: String,
-    /// Found when a message first asks for a line.
+    /// Computed when a message first needs a line.
     line_starts: OnceLock<Vec<u32>>,
 }
 

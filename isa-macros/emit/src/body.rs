@@ -36,7 +36,7 @@ pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
     let broadcast =
         lanes.broadcast.then(|| quote! { if op.flags & Op::BROADCAST != 0 { rt::broadcast(cx, op); } });
     let halves = match lanes.halves {
-        // A half of its own: what stays the same for both would only be in the way of a wave of 32.
+        // One half only: values hoisted over both would cost registers in a wave of 32.
         Halves::Given => quote! {
             let lane_base: u32 = 32 * half as u32;
             let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
@@ -218,19 +218,19 @@ impl Steps {
         let (mut vecs, mut lists) = (TokenStream::new(), TokenStream::new());
         let (mut fill, mut call) = (TokenStream::new(), TokenStream::new());
         for (at, args) in calls.iter().enumerate() {
-            let (vec, list) = (format_ident!("eights{at}"), format_ident!("args{at}"));
+            let (vec, list) = (format_ident!("simd{at}"), format_ident!("args{at}"));
             let (count, nth, values) = (args.len(), 0..args.len(), Place::Lane.values(args));
             vecs.extend(quote! { let mut #vec = LaneVec::ZERO; });
             lists.extend(quote! { let mut #list = [rt::U32x8::ZERO; #count]; });
             fill.extend(quote! { #(#list[#nth].0[k] = #values;)* });
-            call.extend(quote! { rt::select_bytes_x8(#list).put(&mut #vec, eight); });
+            call.extend(quote! { rt::select_bytes_x8(#list).put(&mut #vec, vector); });
         }
         quote! {
             #vecs
-            for eight in 0..4usize {
+            for vector in 0..4usize {
                 #lists
                 for k in 0..8usize {
-                    let l = 8 * eight + k;
+                    let l = 8 * vector + k;
                     let lane: u32 = lane_base + l as u32;
                     #read
                     #locals
@@ -282,7 +282,7 @@ impl Steps {
         let loaded = format_ident!("loaded{}", access.number);
         quote! {
             let #loaded = match #call {
-                Ok(rows) => rows,
+                Ok(vecs) => vecs,
                 Err(flow) => return flow,
             };
         }

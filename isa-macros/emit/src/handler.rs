@@ -50,7 +50,7 @@ pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Iden
 
 /// All functions of an operation for a host.
 pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
-    // Memory by lane vectors is a function of each half.
+    // Memory steps are for one half of a wave.
     let halved = matches!(&handlers.general, Body::Lanes(lanes) if lanes.halves == Halves::Given);
     let body = match &handlers.general {
         Body::Lanes(lanes) => body::lanes(lanes, &handlers.locals),
@@ -73,11 +73,11 @@ pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
         Fast::Scalar(once) => Some(body::once(once, &handlers.locals)),
         Fast::None | Fast::Block(_) => None,
     };
-    let short = format_ident!("plain{at}");
+    let body = format_ident!("fast{at}");
     out.extend(fast.map(|fast| {
         quote! {
             #[inline(always)]
-            unsafe fn #short<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow { #fast }
+            unsafe fn #body<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow { #fast }
         }
     }));
     let [keep, flush] = [Mode::Keep, Mode::Flush].map(|mode| function(at, handlers, mode));
@@ -123,7 +123,7 @@ struct Functions<'a> {
 }
 
 impl Functions<'_> {
-    /// `flushing`: what the fast one reads as f32, if its denormals count as zeros.
+    /// `flushing`: what the fast handler reads as f32, in modes in which denormals count as zeros.
     fn of(&self, name: &Ident, mode: TokenStream, flushing: Option<&Flushing>) -> TokenStream {
         let features = features();
         let general = format_ident!("op{}", self.at);
@@ -136,11 +136,11 @@ impl Functions<'_> {
                 pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
             };
         }
-        let short = format_ident!("plain{}", self.at);
+        let body = format_ident!("fast{}", self.at);
         let [slow, broadcast] = ["general", "broadcast"].map(|variant| format_ident!("{name}_{variant}"));
-        // Nothing but the body's own registers in the first function: what calls others is one of its own, and called last.
+        // The first function needs no registers but the body's: everything that calls others is a tail call.
         let (fast, rest) = match flushing {
-            None => (quote! { #mode unsafe { #short(cx, op, &m) } }, quote! {}),
+            None => (quote! { #mode unsafe { #body(cx, op, &m) } }, quote! {}),
             Some(flushing) => self.flushing(name, &mode, flushing),
         };
         let broadcasting = matches!(self.handlers.fast, Fast::Lanes(_)).then(|| {
@@ -162,32 +162,32 @@ impl Functions<'_> {
         }
     }
 
-    /// Results of flushing operations hold no denormals, and most sources are such results.
+    /// Most sources are results of flushing operations, which have no denormals: only others are searched for them.
     fn flushing(&self, name: &Ident, mode: &TokenStream, flushing: &Flushing) -> (TokenStream, TokenStream) {
-        let (features, short) = (features(), format_ident!("plain{}", self.at));
+        let (features, body) = (features(), format_ident!("fast{}", self.at));
         let sources: Vec<TokenStream> = flushing.sources.iter().map(|at| slot(*at)).collect();
-        let settled = if flushing.direct {
+        let mode_of_results = if flushing.direct {
             quote! { FlushRows }
         } else {
             quote! { FlushOut }
         };
-        let unsettled = format_ident!("{name}_unsettled");
+        let slow = format_ident!("{name}_slow");
         let first = quote! {
             if unsafe { rt::have_no_denormals(cx, [#(#sources),*]) } {
-                let m = #settled;
-                return unsafe { #short(cx, op, &m) };
+                let m = #mode_of_results;
+                return unsafe { #body(cx, op, &m) };
             }
-            unsafe { #unsettled(cx, op) }
+            unsafe { #slow(cx, op) }
         };
         let second = quote! {
             #features
             #[inline(never)]
-            unsafe fn #unsettled(cx: &mut Cx<'_>, op: &Op) -> Flow {
+            unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow {
                 if unsafe { rt::search_denormals(cx, [#(#sources),*]) } {
                     return unsafe { #name(cx, op) };
                 }
                 #mode
-                rt::tail_call(unsafe { #short(cx, op, &m) })
+                rt::tail_call(unsafe { #body(cx, op, &m) })
             }
         };
         (first, second)

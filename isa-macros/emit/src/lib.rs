@@ -1,5 +1,5 @@
 //! Tables and lowered operations to Rust tokens. What runs has been decided by `isa-lower`: every node of the lane-loop
-//! representation becomes the same Rust wherever it stands. In reading order: [`tables()`] of the architectures, [`operations`] and
+//! representation always becomes the same Rust. In reading order: [`tables()`] of the architectures, [`operations`] and
 //! facts about them, [`handlers`] and the tables from operation to handler.
 
 mod body;
@@ -92,7 +92,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         #tracked
         /// Name and text of every pseudocode file, as it was when this was compiled.
         pub static PSEUDOCODE: &[(&str, &str)] = &[#(#pseudocode),*];
-        /// What an operation is and where its pseudocode stands.
+        /// Facts about an operation, and the place of its pseudocode.
         pub struct OpInfo {
             pub name: &'static str,
             pub shape: ::isa_spec::pcode::ir::Shape,
@@ -100,14 +100,14 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub fields: &'static [&'static str],
             /// Operands whose number, not value, the body reads.
             pub indexed: &'static [::isa_spec::tables::Role],
-            /// Whether there is a handler that reads whole operands as they stand.
+            /// Whether there is a fast handler, for whole operands without modifiers.
             pub staged: bool,
             /// Registers that handlers read of each source slot.
             pub sources: [u8; 4],
             /// Registers of the result.
             pub result: u8,
-            /// The plain path moves neighbours in memory as a block: it wants registers for the lanes' part of the address and for data, and
-            /// SGPRs for the wave's.
+            /// Whether the fast handler copies coalesced elements as a block: it needs VGPRs for the lanes' part of the address and for data,
+            /// and SGPRs for the wave's part.
             pub block: bool,
             /// The body as written, with the holes of its templates filled.
             pub text: &'static str,
@@ -149,7 +149,7 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
             }
         });
     }
-    // Tables of functions and not a match: a match in which every arm is a call costs a jump and a call where a table costs one call.
+    // Tables of functions instead of a match: a match whose arms are calls costs a jump and a call, a table one call.
     let tables_of = match host {
         Host::Avx2 => &[
             ("KEEP", Mode::Keep, false),

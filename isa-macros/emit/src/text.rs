@@ -1,5 +1,5 @@
-//! Tokens as readable text: a line for a statement, indentation by braces. For people to look at; it needs no parser of Rust, so the
-//! command line can have it. Tests format with `prettyplease`.
+//! Tokens as readable text: one statement a line, indented by braces. It needs no parser of Rust, so that the command line can
+//! print handlers without one. Tests format with `prettyplease`.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
@@ -33,7 +33,7 @@ impl Text {
         self.tight = true;
     }
 
-    /// Adds a token; `before`: whether it may stand apart from the one before it.
+    /// Adds a token; `before`: with a space before it, unless the last token forbids one.
     fn push(&mut self, token: &str, before: bool) {
         if before && !self.tight && !self.line.is_empty() {
             self.line.push(' ');

@@ -258,7 +258,7 @@ impl Place {
                 quote! { #(#parts)|* }
             }
             ValueKind::SimdResult { call } => {
-                let name = format_ident!("eights{call}");
+                let name = format_ident!("simd{call}");
                 quote! { #name.0[l] }
             }
             ValueKind::WordAddress(addr) => {
@@ -460,7 +460,10 @@ fn field(name: &str) -> TokenStream {
         "FORMAT" => quote! { cx.raw(op).format },
         "SVE" => quote! { cx.raw(op).sve },
         "GLC" => quote! { cx.raw(op).glc },
-        _ => quote! { 0u32 },
+        _ => {
+            let message = format!("handlers cannot read the encoding field {name}");
+            quote! { ::core::compile_error!(#message) }
+        }
     }
 }
 

@@ -36,7 +36,7 @@ impl Hold {
     }
 }
 
-/// A value, computed once a lane or once a wave by where it stands.
+/// A value. In a lane loop it is computed for each lane, elsewhere once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     pub kind: ValueKind,
@@ -231,7 +231,7 @@ pub enum ValueKind {
     },
 
     // Memory.
-    /// A load where it stands; it may end the handler. `retry`: by a lane that is run again if its [`Stmt::Exchange`] fails.
+    /// A load in place, which may end the handler with a fault. `retry`: the lane runs again if its [`Stmt::Exchange`] fails.
     Load {
         space: Space,
         addr: Box<Value>,
@@ -338,7 +338,7 @@ pub enum ValueKind {
     },
 
     // Calls.
-    /// The byte permute, four bytes of eight.
+    /// The byte permute: four bytes of the eight of two registers.
     SelectBytes(Vec<Value>),
     /// Any other pure builtin, by the evaluator's definition.
     Pure {
@@ -395,7 +395,7 @@ pub enum Stmt {
         value: Value,
         parts: Vec<Stmt>,
     },
-    /// A store where it stands; it may end the handler.
+    /// A store in place, which may end the handler with a fault.
     Store {
         space: Space,
         addr: Value,
@@ -480,7 +480,7 @@ impl LaneResult {
 /// A loop over 32 lanes, whose lanes do not depend on each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaneLoop {
-    /// Skips lanes that are switched off: bodies with effects, and those too heavy to compute for nothing.
+    /// Skips inactive lanes: for bodies with effects, and those too expensive to compute in vain.
     pub active_only: bool,
     pub reads: Vec<Read>,
     pub result: Option<LaneResult>,
@@ -588,7 +588,7 @@ pub enum Step {
     /// An access of all lanes that are active.
     Memory(Memory),
     Loop(LaneLoop),
-    /// The bits that the loop made of a mask. `keep`: those of lanes that are switched off stay.
+    /// The bits that the loop made of a mask. `keep`: those of inactive lanes stay.
     Gather {
         mask: Mask,
         keep: bool,
@@ -638,7 +638,7 @@ pub enum Body {
     Once(Once),
 }
 
-/// One copy between registers and memory for all lanes: where every lane is active and lanes are neighbours in memory.
+/// One copy between registers and memory for all lanes, possible if every lane is active and addresses are coalesced.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
     Global {

@@ -1,9 +1,9 @@
 //! Typed pseudocode to lane loops. [`lower()`] makes the [`ir::Handlers`] of an operation, in the lane-loop representation
-//! that is described in [`ir`]. `isa-emit` prints it as Rust when wavesim is compiled; whoever compiles at run time starts from
-//! it too, so nothing here depends on `proc_macro`, on tokens, or on what the process runs on.
+//! that is described in [`ir`]. `isa-emit` prints it as Rust when wavesim is compiled; an engine that compiles at run time can
+//! start from it too. So nothing here knows `proc_macro`, tokens, or the host.
 //!
-//! In reading order: [`ir`], its printer and [`visit`]or; [`mod@lower`], which makes one plain handler of a body; [`passes`],
-//! which make memory accesses of 32 lanes, copies of blocks, SIMD calls and fast variants of it.
+//! In reading order: [`ir`], with a printer and the walks in [`visit`]; [`mod@lower`], from a body to its general handler; [`passes`]:
+//! accesses of 32 lanes at once, copies of blocks, fast variants, SIMD calls.
 #![forbid(unsafe_code)]
 
 mod display;

@@ -191,7 +191,7 @@ pub fn convert(x: u128, from: Ty, into: Ty, env: &FloatEnv) -> u128 {
 }
 
 /// Format conversion as a cast in pseudocode does it: as [`convert`], but widening keeps a NaN signalling, so that
-/// `isSignalNAN(64'F(S0.f32))` tells what S0 is.
+/// `isSignalNAN(64'F(S0.f32))` is about S0.
 pub fn cast(x: u128, from: Ty, into: Ty, env: &FloatEnv) -> u128 {
     convert_nan(x, from, into, into.width() <= from.width(), env)
 }

@@ -47,7 +47,7 @@ macro_rules! integers {
         pub fn $to(a: $bits, env: &FloatEnv) -> $int {
             $to_round(a, Round::Zero, env)
         }
-        /// Rounded as asked and saturated; NaN gives 0.
+        /// Rounded by `round` and saturated; NaN gives 0.
         #[inline]
         pub fn $to_round(a: $bits, round: Round, env: &FloatEnv) -> $int {
             integral::to_int(Format::$format, a as u64, $width, $signed, round, env) as $int

@@ -6,7 +6,7 @@ use crate::pcode::builtins::Pure;
 use crate::pcode::ir::Ty;
 
 /// The value of a builtin. `types` are the arguments' types, `clamp` the instruction's clamp
-/// bit (only the `clamp_*` builtins look at it).
+/// bit, which only the `clamp_*` builtins use.
 pub fn pure(builtin: Pure, args: &[u128], types: &[Ty], env: &FloatEnv, clamp: bool) -> u128 {
     let a = args.first().copied().unwrap_or(0);
     let b = args.get(1).copied().unwrap_or(0);

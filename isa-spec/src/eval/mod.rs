@@ -3,7 +3,7 @@
 //! It decides what a body means; what registers, memory and barriers are is the [`Machine`]'s business. [`eval`] runs a body
 //! once: the driver of a lane-shaped body calls it for each active lane, the lanes in ascending order.
 //!
-//! A lane's bit of a mask (`D0.u64[laneId] = …`) is a slice of the whole mask: the evaluator asks for the mask with
+//! A lane's bit of a mask (`D0.u64[laneId] = …`) is a slice of the whole mask: the evaluator gets the mask by
 //! [`Machine::destination`], sets the bit and stores the mask with [`Machine::set_operand`]. A driver starts such a mask at
 //! zero, so that the bits of inactive lanes end up clear, and writes the register after the last lane.
 
@@ -54,13 +54,13 @@ pub trait Machine {
     ) -> Result<(), Stop>;
     /// Control builtins; the value of those that give one.
     fn control(&mut self, builtin: Control, args: &[u128]) -> Result<u128, Stop>;
-    /// Rounding and denormals; asked once, when the body starts.
+    /// Rounding and denormals, read once when the body starts.
     fn env(&self) -> FloatEnv;
     /// The instruction's clamp bit.
     fn clamp(&self) -> bool;
     /// Called after every assignment with the value stored; the debugger shows it.
     fn assigned(&mut self, _stmt: &Stmt, _value: u128, _lane: Option<u32>) {}
-    /// Called after every condition of an `if` or `while`, `at` being where it stands.
+    /// Called after every condition of an `if` or `while`, `at` being its place in the text.
     fn decided(&mut self, _at: Span, _taken: bool, _lane: Option<u32>) {}
 }
 
@@ -94,7 +94,7 @@ pub fn eval(sem: &Semantics, machine: &mut dyn Machine, lane: Option<u32>) -> Re
 }
 
 struct Eval<'a> {
-    /// Each local's elements; a plain one has one.
+    /// Each local's elements; one that is no array has one.
     locals: Vec<Vec<u128>>,
     machine: &'a mut dyn Machine,
     lane: Option<u32>,

@@ -154,7 +154,7 @@ fn names(list: &[Name]) -> String {
     texts.join(", ")
 }
 
-/// A template's row: entries that are not exactly one token stand in quotes.
+/// A template's row: entries that are not exactly one token are quoted.
 fn row(entries: &[Name]) -> String {
     let texts: Vec<String> = entries
         .iter()

@@ -37,7 +37,7 @@ const PUNCT: &[&str] = &[
     "?", ".", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=",
 ];
 
-/// Characters of word processors, and what they stand for.
+/// Characters of word processors, and their plain equivalents.
 const MEANT: &[(char, &str)] = &[
     ('×', "*"),
     ('÷', "/"),

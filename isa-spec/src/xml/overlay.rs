@@ -8,7 +8,7 @@
 //! </Overlay>
 //! ```
 //!
-//! Inside the lists stand the elements of the base document. A name that exists there is replaced, another added;
+//! The lists contain the elements of the base document. A name that exists there is replaced, another added;
 //! `<Instruction Extend="true">` only adds its encodings to the instruction of that name.
 
 use super::check::check;

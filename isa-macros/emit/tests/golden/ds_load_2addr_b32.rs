@@ -24,7 +24,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
         }
         rt::load_lds::<4usize, 1usize>(cx, &addresses, exec, lane_base)
     } {
-        Ok(rows) => rows,
+        Ok(vecs) => vecs,
         Err(flow) => return flow,
     };
     let loaded1 = match {
@@ -43,7 +43,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
         }
         rt::load_lds::<4usize, 1usize>(cx, &addresses, exec, lane_base)
     } {
-        Ok(rows) => rows,
+        Ok(vecs) => vecs,
         Err(flow) => return flow,
     };
     for l in 0..32usize {

@@ -21,7 +21,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
         }
         rt::load_vecs::<1usize, 1usize>(cx, rt::Space::Flat, &addresses, exec, lane_base)
     } {
-        Ok(rows) => rows,
+        Ok(vecs) => vecs,
         Err(flow) => return flow,
     };
     for l in 0..32usize {

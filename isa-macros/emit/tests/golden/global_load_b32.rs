@@ -38,7 +38,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
             .wrapping_add(((op.imm) as i32) as i64 as u64);
         rt::load_offsets::<4usize, 1usize>(cx, base, r_vaddr, exec, lane_base)
     } {
-        Ok(rows) => rows,
+        Ok(vecs) => vecs,
         Err(flow) => return flow,
     };
     for l in 0..32usize {

@@ -17,7 +17,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     flow
 }
 #[inline(always)]
-unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
+unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     let clamp = rt::clamp(op);
     let s0 = unsafe { rt::fast_scalar1(cx, op.src[0usize]) } as u32;
@@ -39,7 +39,7 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
 )]
 pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let m = Keep;
-    unsafe { plain0(cx, op, &m) }
+    unsafe { fast0(cx, op, &m) }
 }
 #[cfg_attr(
     target_arch = "x86_64",

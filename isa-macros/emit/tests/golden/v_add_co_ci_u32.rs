@@ -47,7 +47,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     flow
 }
 #[inline(always)]
-unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
+unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     const clamp: bool = false;
     let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
@@ -87,7 +87,7 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
 )]
 pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let m = Keep;
-    unsafe { plain0(cx, op, &m) }
+    unsafe { fast0(cx, op, &m) }
 }
 #[cfg_attr(
     target_arch = "x86_64",

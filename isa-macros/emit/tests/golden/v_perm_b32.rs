@@ -50,7 +50,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     flow
 }
 #[inline(always)]
-unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
+unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     const clamp: bool = false;
     let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
@@ -62,13 +62,13 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let r_s1 = rt::fast_source(file, op.src[1usize]);
     let r_s2 = rt::fast_source(file, op.src[2usize]);
     let mut o0 = LaneVec::ZERO;
-    let mut eights0 = LaneVec::ZERO;
-    let mut eights1 = LaneVec::ZERO;
-    for eight in 0..4usize {
+    let mut simd0 = LaneVec::ZERO;
+    let mut simd1 = LaneVec::ZERO;
+    for vector in 0..4usize {
         let mut args0 = [rt::U32x8::ZERO; 3usize];
         let mut args1 = [rt::U32x8::ZERO; 3usize];
         for k in 0..8usize {
-            let l = 8 * eight + k;
+            let l = 8 * vector + k;
             let lane: u32 = lane_base + l as u32;
             let s0 = (*r_s0.add(0)).0[l];
             let s1 = (*r_s1.add(0)).0[l];
@@ -88,8 +88,8 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             args1[1usize].0[k] = t0;
             args1[2usize].0[k] = s2 ^ 134744072u32;
         }
-        rt::select_bytes_x8(args0).put(&mut eights0, eight);
-        rt::select_bytes_x8(args1).put(&mut eights1, eight);
+        rt::select_bytes_x8(args0).put(&mut simd0, vector);
+        rt::select_bytes_x8(args1).put(&mut simd1, vector);
     }
     for l in 0..32usize {
         let lane: u32 = lane_base + l as u32;
@@ -105,7 +105,7 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             | ((rt::sar32((s0 as i32), 31u32) as u32) & 4278190080u32);
         t1 = ((((s2 >> 1u32) & 2021161080u32).wrapping_add(2021161080u32)) >> 7u32)
             & 16843009u32;
-        d0 = ((eights0.0[l]) | (eights1.0[l])) | ((t1 << 8u32).wrapping_sub(t1));
+        d0 = ((simd0.0[l]) | (simd1.0[l])) | ((t1 << 8u32).wrapping_sub(t1));
         o0.0[l] = (d0 >> 0u32) as u32;
     }
     rt::fast_write::<1usize>(cx, file, op, exec, [o0]);
@@ -118,7 +118,7 @@ unsafe fn plain0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
 )]
 pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let m = Keep;
-    unsafe { plain0(cx, op, &m) }
+    unsafe { fast0(cx, op, &m) }
 }
 #[cfg_attr(
     target_arch = "x86_64",

@@ -156,7 +156,7 @@ impl Lower<'_> {
         Value::new(ValueKind::Var(Var::Operand(role)), own).resize(hold).masked(width)
     }
 
-    /// An operand of what runs once a wave, read where it stands.
+    /// An operand of a body that runs once a wave.
     pub fn scalar(&self, role: Role, width: u32) -> Value {
         let dwords = match width.div_ceil(32) {
             dwords @ 1..=2 => dwords,

@@ -1,5 +1,5 @@
 //! Bodies that move whole registers between memory and the lanes, and do nothing else: where every lane is active they need no
-//! vectors of addresses, and where lanes are neighbours in memory all of them are one copy.
+//! vectors of addresses, and where these are coalesced all lanes are one copy.
 
 use super::peel;
 use super::uniform::lds_terms;

@@ -1,4 +1,4 @@
-//! Handlers for operands as they stand: without modifiers, and staged by nobody.
+//! Fast handlers: without modifiers, for operands that are lane vectors or in the scalar file already.
 
 use super::peel;
 use crate::ir::*;

@@ -1,4 +1,5 @@
-//! Passes over the lane-loop representation: each finds handlers for which there is something better than one plain loop.
+//! Passes over the lane-loop representation. Each recognises handlers for which something is faster than one loop over lanes. They
+//! know nothing of pseudocode but what `fast` takes from an operation's signature.
 
 pub mod block;
 pub mod fast;

@@ -6,7 +6,7 @@ use crate::pcode::ast::{TypeKind, TypeName};
 use crate::pcode::ir::{BinOp, Expr, ExprKind, Ty};
 use crate::source::Span;
 
-/// The type a name such as `f32` or `32'U` stands for.
+/// The type that a name such as `f32` or `32'U` denotes.
 pub(super) fn ty_of(name: TypeName) -> Option<Ty> {
     Some(match (name.kind, name.width) {
         (TypeKind::B, w) => Ty::B(w),

@@ -90,7 +90,7 @@ impl<'a> Checker<'a> {
             }
             ast::ExprKind::Index(base, index) => self.index(base, index, span),
             ast::ExprKind::Slice(base, hi, lo) => {
-                // `x[0 : 31]`: the manual's way to write a reversal.
+                // `x[0 : 31]`: the manual's notation for a reversal.
                 if let (ast::ExprKind::Int { value: first, .. }, ast::ExprKind::Int { value: last, .. }) =
                     (&hi.kind, &lo.kind)
                     && first < last
@@ -651,7 +651,7 @@ pub(super) fn vgpr_parts<'e>(
 
 fn literal_type(lit: Lit, other: Ty) -> Ty {
     match (lit, other) {
-        // A fraction makes an integer operand float; AMD's text has no such case, but the meaning is plain.
+        // A fraction makes an integer operand float; AMD's text has no such case, but the meaning is clear.
         (Lit::Float(_), ty) if !ty.is_float() => Ty::F64,
         (_, ty) => ty,
     }

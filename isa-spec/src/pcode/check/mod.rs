@@ -240,7 +240,7 @@ impl Checker<'_> {
         id
     }
 
-    /// Counts an expression. Calls are expanded in place, so a few lines can stand for millions.
+    /// Counts an expression. Calls are expanded in place, so a few lines can expand to millions.
     fn spend(&mut self, span: Span) -> R<()> {
         match self.budget.checked_sub(1) {
             Some(rest) => {

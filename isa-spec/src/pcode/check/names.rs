@@ -40,7 +40,7 @@ const STATE: &[(&str, State, Ty)] = &[
 ];
 
 impl Checker<'_> {
-    /// The operand a name stands for in this instruction; `write`: as an assignment's target.
+    /// The operand that a name denotes in this instruction; `write`: as an assignment's target.
     pub(super) fn operand_role(&self, name: &str, write: bool) -> Option<Role> {
         let has = |role: Role| self.sig.permissive || self.sig.operands.contains_key(&role);
         let writable = |role: Role| {

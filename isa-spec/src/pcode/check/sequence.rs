@@ -1,10 +1,10 @@
-//! Statements happen one after the other, sources are read first: what a body reads after it has written is made the same for
-//! whoever runs it.
+//! Statements run one after the other, but sources are read first: bodies that read after they write are rewritten, so that every
+//! engine gives the same result.
 //!
 //! - A source that runs once a wave and is read after a write is read ahead of the body: its register may be the one written.
 //! - A scalar result that is read after it is written is kept in a local: the register may be null, or another that is written.
 //! - A lane's bit of a mask that is read after it is written is kept in a local: the masks themselves are written at the end.
-//! - What neither the handlers nor the evaluator could give is refused.
+//! - What neither the handlers nor the evaluator can execute is an error.
 
 use crate::diag::Diagnostic;
 use crate::pcode::ir::*;

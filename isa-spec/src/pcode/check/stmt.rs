@@ -279,7 +279,7 @@ impl<'a> Checker<'a> {
             && let Some((name, _)) = local_name(place)
             && !self.known(name)
         {
-            // Its value is wrong, and said to be; that its name is known spares more of the same.
+            // The error in its value has been reported; defining the name avoids follow-up errors.
             self.unreadable.insert(name.to_string());
         }
         let mut result = result?;

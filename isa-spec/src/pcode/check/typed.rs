@@ -1,4 +1,4 @@
-//! Notation of the manuals' bodies that is no plain expression: typed buffers, the rounding mode, exception flags, constants, sines.
+//! Notation of the manuals' bodies that is not an ordinary expression: typed buffers, the rounding mode, exception flags, constants, sines.
 
 use super::convert::{constant, float_bits, show};
 use super::{Checker, R, Rounding, TExpr};
@@ -297,7 +297,7 @@ impl<'a> Checker<'a> {
             "OVERFLOW_F64" => typed(f64::INFINITY, Ty::F64),
             "UNDERFLOW_F32" => typed(0.0, Ty::F32),
             "UNDERFLOW_F64" => typed(0.0, Ty::F64),
-            // Nobody sets these here: there are no traps, no debugger of the host, and no caches.
+            // Nothing sets these here: there are no traps, no host debugger, and no caches.
             "WAVE_STATUS.PRIV"
             | "WAVE_STATUS.COND_DBG_USER"
             | "WAVE_STATUS.COND_DBG_SYS"
@@ -306,7 +306,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// `x == DENORM.f64` asks whether x is denormal.
+    /// `x == DENORM.f64` tests whether x is denormal.
     pub(super) fn denormal(
         &mut self,
         op: BinaryOp,

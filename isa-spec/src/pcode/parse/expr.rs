@@ -145,7 +145,7 @@ impl Parser<'_> {
             return Ok(e);
         }
         match e.kind {
-            // The field of a register is one name to whoever looks it up.
+            // A register and its field are looked up as one name.
             ExprKind::Name(base) => self.node(ExprKind::Name(format!("{base}.{}", name.text)), span, 0),
             _ => self.node(ExprKind::Member(Box::new(e), name), span, 0),
         }

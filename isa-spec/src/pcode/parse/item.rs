@@ -108,7 +108,7 @@ impl Parser<'_> {
         let (parameters, rows) = match self.template_head() {
             Ok(head) => head,
             Err(()) => {
-                // The body says nothing without its rows.
+                // The body has no meaning without its rows.
                 while !self.at_eof() && !self.is("{") && !ITEMS.contains(&self.word()) {
                     self.bump();
                 }
@@ -152,7 +152,7 @@ impl Parser<'_> {
         Ok((parameters, rows))
     }
 
-    /// Token indices of what stands between the braces; moves behind the closing one.
+    /// Token indices of what is between the braces; moves past the closing one.
     fn template_body(&mut self, open: Span) -> R<(usize, usize)> {
         let first = self.at;
         let mut depth = 1;
@@ -208,7 +208,7 @@ impl Parser<'_> {
             expanded.iter_mut().for_each(|item| note_row(item, &noted));
             items.append(&mut expanded);
             let errors = inner.finish();
-            // One broken row says enough.
+            // One message about a broken row is enough.
             let broken = !errors.is_empty();
             for error in errors {
                 self.report(error.also(row.span, "in the expansion of this row"));
@@ -274,7 +274,7 @@ impl Parser<'_> {
     }
 }
 
-/// Remembers the row that instructions come from.
+/// Records the row that instructions come from.
 fn note_row(item: &mut Item, row: &TemplateRow) {
     match item {
         Item::Instruction(block) => block.rows.push(row.clone()),

@@ -242,7 +242,7 @@ impl<'a> Parser<'a> {
         yes
     }
 
-    /// Whether the current token stands on a later line than the one before it.
+    /// Whether the current token is on a later line than the one before it.
     fn on_new_line(&self) -> bool {
         let (from, to) = (self.prev_span().end as usize, self.span().start as usize);
         self.at_eof() || self.text.get(from..to).is_some_and(|gap| gap.contains('\n'))

@@ -143,7 +143,7 @@ impl Parser<'_> {
                 Tok::P("}" | ")" | "]") if depth > 0 => depth -= 1,
                 Tok::P("}") => return,
                 Tok::P(")") if self.open.iter().any(|o| o.what == Block::Lambda) => return,
-                // Block words never stand inside parentheses, except in a lambda.
+                // Block words are never inside parentheses, except in a lambda.
                 Tok::Ident(word) if CLOSERS.contains(&word.as_str()) => return,
                 Tok::Ident(word) if RESERVED.contains(&word.as_str()) && self.on_new_line() => return,
                 Tok::Ident(_) if self.at_item() => return,
@@ -474,7 +474,7 @@ impl Parser<'_> {
     }
 
     /// An expression that a `)` ends; otherwise nothing is eaten and nothing reported. Lambdas are no expressions,
-    /// so this looks at no token more than twice.
+    /// so no token is visited more than twice.
     fn lone_expression(&mut self) -> Option<Expr> {
         if self.is_reserved() {
             return None;
@@ -494,7 +494,7 @@ impl Parser<'_> {
     }
 }
 
-/// Stands for an expression that could not be read.
+/// Takes the place of an expression that could not be parsed.
 fn missing(span: Span) -> Expr {
     Expr { kind: ExprKind::Int { value: 0, ty: LiteralType::None }, span }
 }

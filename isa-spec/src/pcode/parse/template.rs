@@ -1,4 +1,4 @@
-//! Template expansion on tokens: `$NAME` and `${NAME}` are replaced wherever they stand, inside words and strings too.
+//! Template expansion on tokens: `$NAME` and `${NAME}` are replaced everywhere, inside words and strings too.
 //!
 //! A hole takes the longest parameter name that its letters begin with, so `$TO` is `TO` where there is one and `T`
 //! followed by an `O` where there is not. Holes of a template nested in the body stay for its own expansion.
@@ -117,7 +117,7 @@ pub fn fill(text: &str, rows: &[TemplateRow]) -> String {
     })
 }
 
-/// Behind a `$`: the name, whether it stands in braces, and what follows.
+/// After a `$`: the name, whether it is in braces, and what follows.
 fn split_hole(tail: &str) -> (&str, bool, &str) {
     if let Some((name, after)) = tail.strip_prefix('{').and_then(|t| t.split_once('}')) {
         return (name, true, after);
@@ -158,7 +158,7 @@ fn push_lexed(file: FileId, text: &str, span: Span, out: &mut Vec<Token>, errors
         let mut error = Diagnostic::error(span, format!("this becomes `{text}`: {}", first.message));
         error.help = first.help;
         errors.push(error);
-        // Something stands here, so that no second message asks for it.
+        // Avoids a second message about something missing here.
         out.push(Token { tok: Tok::Int { value: 0, ty: LiteralType::None }, span });
         return;
     }
