@@ -1,0 +1,137 @@
+//! What the passes find in bodies, and in every operation.
+
+use isa_lower::ir::*;
+use isa_lower::{lower, visit};
+use isa_spec::canonical::{self, SemanticsSet};
+use isa_spec::data::{self, Loaded};
+use std::path::Path;
+use std::sync::LazyLock;
+
+static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    data::load(data::ALL, &root.join("data"), &root.join("data/overlay"), &root.join("pseudocode"), &root)
+});
+
+static SET: LazyLock<SemanticsSet> =
+    LazyLock::new(|| canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables).0);
+
+/// The handlers of a body that is given to an instruction of RDNA 3, as a user's file would.
+fn handlers(name: &str, body: &str) -> Handlers {
+    let mut sources = LOADED.sources.clone();
+    let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));
+    let address = LOADED.pcode.iter().copied().filter(|f| sources.file(*f).name.contains("address"));
+    let files: Vec<_> = address.chain([file]).collect();
+    let (set, errors) = canonical::load_set(&sources, &files, &LOADED.tables[..1]);
+    assert!(!set.operations.is_empty(), "{errors:?}");
+    lower(&set.operations[0])
+}
+
+fn accesses(handlers: &Handlers) -> Vec<&Memory> {
+    let Body::Lanes(lanes) = &handlers.general else { return Vec::new() };
+    lanes
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Memory(access) => Some(access),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_whole_register_is_a_copy() {
+    let load = handlers("GLOBAL_LOAD_B32", "VDATA.u32 = MEM[ADDR].u32;");
+    assert!(matches!(load.fast, Fast::Block(Block::Global { store: false, dwords: 1, .. })), "{load}");
+    let negated = handlers("GLOBAL_LOAD_B32", "VDATA.u32 = ~MEM[ADDR].u32;");
+    assert_eq!(negated.fast, Fast::None);
+    assert!(matches!(accesses(&negated)[..], [Memory { addresses: Addresses::Sum(_), .. }]), "{negated}");
+}
+
+#[test]
+fn an_access_under_a_condition_stays_in_the_loop() {
+    let load = handlers("GLOBAL_LOAD_B32", "a = ADDR; if a != 0LL then VDATA.u32 = MEM[a].u32; endif;");
+    assert!(accesses(&load).is_empty(), "{load}");
+    let Body::Lanes(lanes) = &load.general else { panic!("{load}") };
+    assert!(
+        lanes.steps.iter().any(|s| matches!(s, Step::Loop(LaneLoop { active_only: true, .. }))),
+        "{load}"
+    );
+}
+
+#[test]
+fn an_address_that_is_used_again_is_no_sum() {
+    let load = handlers("GLOBAL_LOAD_B32", "a = ADDR; VDATA.u32 = MEM[a].u32 + a.u32;");
+    assert!(matches!(accesses(&load)[..], [Memory { addresses: Addresses::Computed(_), .. }]), "{load}");
+}
+
+#[test]
+fn two_stores_stay_in_order_of_lanes() {
+    let store = handlers("GLOBAL_STORE_B32", "MEM[ADDR].u32 = DATA.u32; MEM[ADDR + 4].u32 = DATA.u32;");
+    assert!(accesses(&store).is_empty(), "{store}");
+}
+
+#[test]
+fn byte_permutes_of_one_statement_run_by_eight() {
+    let one = handlers("V_PERM_B32", "D0.u32 = select_bytes(S0.u32, S1.u32, S2.u32);");
+    let Fast::Lanes(lanes) = &one.fast else { panic!("{one}") };
+    assert!(lanes.steps.iter().any(|s| matches!(s, Step::Simd { calls, .. } if calls.len() == 1)), "{one}");
+    let nested = handlers(
+        "V_PERM_B32",
+        "D0.u32 = select_bytes(select_bytes(S0.u32, S1.u32, S2.u32), S1.u32, S2.u32);",
+    );
+    let Fast::Lanes(lanes) = &nested.fast else { panic!("{nested}") };
+    assert!(!lanes.steps.iter().any(|s| matches!(s, Step::Simd { .. })), "{nested}");
+}
+
+#[test]
+fn flushing_is_for_f32_arithmetic_alone() {
+    let direct = |body| handlers("V_FMA_F32", body).flushing.map(|f| f.direct);
+    assert_eq!(direct("D0.f32 = fma(S0.f32, S1.f32, S2.f32);"), Some(true));
+    assert_eq!(direct("D0.f32 = S0.f32 * S1.f32 + S2.f32;"), Some(false));
+    assert_eq!(direct("D0.f32 = abs(S0.f32) + S1.f32;"), None);
+}
+
+/// Every operation: what steps do is not in the loops as well, and what runs for inactive lanes has no effects.
+#[test]
+fn every_operation_is_consistent() {
+    let mut with_steps = 0;
+    for op in &SET.operations {
+        let handlers = lower(op);
+        let fast = match &handlers.fast {
+            Fast::Lanes(lanes) => Some(lanes),
+            _ => None,
+        };
+        let general = match &handlers.general {
+            Body::Lanes(lanes) => Some(lanes),
+            Body::Once(_) => None,
+        };
+        with_steps += !accesses(&handlers).is_empty() as u32;
+        for lanes in fast.into_iter().chain(general) {
+            for step in &lanes.steps {
+                let Step::Loop(lanes) = step else { continue };
+                let effect = visit::any_stmt(&lanes.body, &|s| {
+                    matches!(
+                        s,
+                        Stmt::Store { .. }
+                            | Stmt::Exchange { .. }
+                            | Stmt::SetVgpr { .. }
+                            | Stmt::SetSgpr { .. }
+                            | Stmt::SetState(..)
+                            | Stmt::Control { .. }
+                    )
+                });
+                let load = visit::any_value(&lanes.body, &|v| {
+                    matches!(v.kind, ValueKind::Load { .. } | ValueKind::Control { .. })
+                });
+                assert!(lanes.active_only || !(effect || load), "{handlers}");
+                assert_eq!(
+                    lanes.retries,
+                    visit::any_stmt(&lanes.body, &|s| matches!(s, Stmt::Exchange { .. }))
+                );
+                assert_eq!(lanes.leaves, visit::any_stmt(&lanes.body, &|s| matches!(s, Stmt::Leave)));
+            }
+        }
+        assert!(!handlers.to_string().is_empty());
+    }
+    assert!(with_steps > 100, "{with_steps}");
+}
