@@ -34,7 +34,7 @@ pub fn infer(sem: &mut Semantics, sig: &InstrSig) {
 
 /// Vector instructions that write an SGPR once a wave (V_READFIRSTLANE, V_READLANE, V_S_RCP …).
 fn scalar_destination(sig: &InstrSig) -> bool {
-    sig.name.starts_with("V_READ") || sig.name.starts_with("V_S_")
+    sig.operands.get(&Role::D0).is_some_and(|d| d.scalar && !d.mask)
 }
 
 struct Walk {

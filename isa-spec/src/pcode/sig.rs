@@ -22,6 +22,8 @@ pub struct OperandInfo {
     pub output: bool,
     /// A bit a lane. One that is also an input keeps the bits of lanes that are switched off; others clear them.
     pub mask: bool,
+    /// SGPRs only.
+    pub scalar: bool,
 }
 
 /// The kind of instruction, which decides shape, address space and meaning of VCC.
@@ -44,10 +46,13 @@ impl InstrSig {
                     input: false,
                     output: false,
                     mask: false,
+                    scalar: false,
                 });
                 info.width = info.width.max(operand.size_bits);
                 info.input |= operand.input;
                 info.output |= operand.output;
+                let ty = table.operand_types[operand.ty as usize].name;
+                info.scalar |= ty.starts_with("OPR_SREG") || ty.starts_with("OPR_SDST");
                 info.mask |= table.formats[operand.format as usize].is_lane_mask();
             }
         }
