@@ -4,7 +4,7 @@
 //! `t3` a local, `m_vcc` a lane's bit of a mask, `loaded0` and `stored` what memory steps move.
 
 use crate::stmt::declare;
-use crate::value::{Place, hold, mask_bit, mask_name, role_name, slot, variant};
+use crate::value::{Scope, hold, mask_bit, mask_name, role_name, slot, variant};
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Local, Space};
 use proc_macro2::{Ident, TokenStream};
@@ -13,9 +13,9 @@ use quote::{format_ident, quote};
 /// What runs once a wave.
 pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
     let locals = declare(locals);
-    let body = Place::Wave.stmts(&once.body);
+    let body = Scope::Wave.stmts(&once.body);
     let operands = once.operands.iter().map(|(role, value)| {
-        let (name, value) = (role_name(*role), Place::Wave.value(value));
+        let (name, value) = (role_name(*role), Scope::Wave.value(value));
         quote! { let #name = #value; }
     });
     let refresh = once.changes_mode.then(|| quote! { cx.refresh_mode(); flow = Flow::MODE; });
@@ -184,7 +184,7 @@ impl Steps {
             let (bit, vec) = (mask_bit(*mask), mask_vec(*mask));
             quote! { #vec.0[l] = (#bit & 1) << l; }
         });
-        let mut body = Place::Lane.stmts(&lanes.body);
+        let mut body = Scope::Lane.stmts(&lanes.body);
         if lanes.leaves {
             body = quote! { 'body: { #body } };
         }
@@ -214,12 +214,12 @@ impl Steps {
     }
 
     fn simd(&self, calls: &[Vec<Value>], lanes: &LaneLoop) -> TokenStream {
-        let (read, locals, statements) = (self.reads(lanes), &self.locals, Place::Lane.stmts(&lanes.body));
+        let (read, locals, statements) = (self.reads(lanes), &self.locals, Scope::Lane.stmts(&lanes.body));
         let (mut vecs, mut lists) = (TokenStream::new(), TokenStream::new());
         let (mut fill, mut call) = (TokenStream::new(), TokenStream::new());
         for (at, args) in calls.iter().enumerate() {
             let (vec, list) = (format_ident!("simd{at}"), format_ident!("args{at}"));
-            let (count, nth, values) = (args.len(), 0..args.len(), Place::Lane.values(args));
+            let (count, nth, values) = (args.len(), 0..args.len(), Scope::Lane.values(args));
             vecs.extend(quote! { let mut #vec = LaneVec::ZERO; });
             lists.extend(quote! { let mut #list = [rt::U32x8::ZERO; #count]; });
             fill.extend(quote! { #(#list[#nth].0[k] = #values;)* });
@@ -259,7 +259,7 @@ impl Steps {
             }
             Addresses::Sum(sum) => {
                 let (bytes, dwords) = (access.bytes as usize, access.dwords as usize);
-                let (offsets, base) = (vecs(sum.offsets), base(&Place::Wave.value(&sum.saddr), &sum.base));
+                let (offsets, base) = (vecs(sum.offsets), base(&Scope::Wave.value(&sum.saddr), &sum.base));
                 let call = if access.store {
                     quote! { rt::store_offsets::<#bytes, #dwords>(cx, base, #offsets, exec, lane_base, &stored) }
                 } else {
@@ -268,7 +268,7 @@ impl Steps {
                 match &sum.unless {
                     Some((unless, lanes)) => {
                         let (unless, addresses) =
-                            (Place::Wave.atom(unless), self.addresses(space, lanes, &sum.stage));
+                            (Scope::Wave.atom(unless), self.addresses(space, lanes, &sum.stage));
                         let otherwise = access_call(access);
                         quote! { if #unless != 0 { #addresses #otherwise } else { #base #call } }
                     }
@@ -316,7 +316,7 @@ fn no_addresses(space: Space) -> TokenStream {
 
 /// The wave's part of an address, with the scalar base as it is read.
 fn base(saddr: &TokenStream, terms: &[Value]) -> TokenStream {
-    let terms = Place::Wave.values(terms);
+    let terms = Scope::Wave.values(terms);
     quote! {
         let saddr = #saddr;
         let base = 0u64 #(.wrapping_add(#terms))*;
@@ -330,7 +330,7 @@ pub fn block(block: &Block, watched: bool, otherwise: &Ident) -> TokenStream {
             let (offsets, dwords) = (source(*offsets), *dwords as usize);
             let base = base(&quote! { unsafe { rt::fast_scalar2(cx, op.src[1]) } }, terms);
             let unless = unless.as_ref().map(|unless| {
-                let unless = Place::Wave.atom(unless);
+                let unless = Scope::Wave.atom(unless);
                 quote! { if #unless != 0 { return unsafe { #otherwise(cx, op) }; } }
             });
             let moved = if *store {
@@ -342,7 +342,7 @@ pub fn block(block: &Block, watched: bool, otherwise: &Ident) -> TokenStream {
             (quote! { #unless #base }, moved)
         }
         Block::Lds { lanes, plus, store, dwords } => {
-            let (lanes, dwords, plus) = (source(*lanes), *dwords as usize, Place::Wave.values(plus));
+            let (lanes, dwords, plus) = (source(*lanes), *dwords as usize, Scope::Wave.values(plus));
             let moved = if *store {
                 let data = source(isa_spec::tables::Role::Data);
                 quote! { rt::store_lds_block::<#watched, #dwords>(cx, #lanes, #(#plus)*, #data) }

@@ -1,12 +1,12 @@
 //! Statements as Rust.
 
-use crate::value::{Place, hold, literal, local, low_bits, mask_bit, var, variant};
+use crate::value::{Scope, hold, literal, local, low_bits, mask_bit, var, variant};
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Space, State};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-impl Place {
+impl Scope {
     pub fn stmts(self, list: &[Stmt]) -> TokenStream {
         list.iter().map(|s| self.stmt(s)).collect()
     }

@@ -8,7 +8,7 @@ use quote::{format_ident, quote};
 
 /// Whether code runs in a lane, or once a wave.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Scope {
     Lane,
     Wave,
 }
@@ -151,12 +151,12 @@ fn conversion_name(conversion: Conversion) -> &'static str {
     }
 }
 
-impl Place {
+impl Scope {
     /// The lane that an access is for.
     pub fn lane(self) -> TokenStream {
         match self {
-            Place::Lane => quote! { Some(lane) },
-            Place::Wave => quote! { None },
+            Scope::Lane => quote! { Some(lane) },
+            Scope::Wave => quote! { None },
         }
     }
 
