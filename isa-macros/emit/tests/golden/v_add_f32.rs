@@ -44,8 +44,8 @@ unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     const half: usize = 0;
     const lane_base: u32 = 0;
     let exec = cx.wave.sgprs[126];
-    let r_s0 = rt::plain_stage(file, op.src[0usize]);
-    let r_s1 = rt::plain_stage(file, op.src[1usize]);
+    let r_s0 = rt::fast_source(file, op.src[0usize]);
+    let r_s1 = rt::fast_source(file, op.src[1usize]);
     let mut o0 = LaneVec::ZERO;
     for l in 0..32usize {
         let lane: u32 = lane_base + l as u32;
@@ -58,7 +58,7 @@ unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     if M::FLUSH_ROWS {
         return rt::flushing_write(cx, file, op, exec, o0);
     }
-    rt::plain_write::<1usize>(cx, file, op, exec, [o0]);
+    rt::fast_write::<1usize>(cx, file, op, exec, [o0]);
     if M::FLUSH {
         rt::flushed(cx, op, exec);
     } else {
@@ -79,7 +79,7 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
 pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    unsafe { rt::plain_broadcast(cx, op) };
+    unsafe { rt::fast_broadcast(cx, op) };
     unsafe { op0_keep(cx, op) }
 }
 #[cfg_attr(
@@ -106,7 +106,7 @@ pub unsafe fn op0_flush(cx: &mut Cx<'_>, op: &Op) -> Flow {
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
 pub unsafe fn op0_flush_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    unsafe { rt::plain_broadcast(cx, op) };
+    unsafe { rt::fast_broadcast(cx, op) };
     unsafe { op0_flush(cx, op) }
 }
 #[cfg_attr(
@@ -115,11 +115,11 @@ pub unsafe fn op0_flush_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
 )]
 #[inline(never)]
 unsafe fn op0_flush_slow(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    if unsafe { rt::settle(cx, [op.src[0usize], op.src[1usize]]) } {
+    if unsafe { rt::search_denormals(cx, [op.src[0usize], op.src[1usize]]) } {
         return unsafe { op0_flush(cx, op) };
     }
     let m = Flush;
-    rt::passed_on(unsafe { fast0(cx, op, &m) })
+    rt::tail_call(unsafe { fast0(cx, op, &m) })
 }
 #[cfg_attr(
     target_arch = "x86_64",
