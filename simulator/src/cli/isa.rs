@@ -46,6 +46,7 @@ pub enum IsaCommand {
         json: bool,
     },
     /// The lane loops of one instruction: its pseudocode lowered, before it becomes Rust
+    #[cfg(feature = "lowering")]
     Ir {
         /// The instruction, as for `show`
         name: String,
@@ -53,6 +54,7 @@ pub enum IsaCommand {
         target: Target,
     },
     /// The handlers of one instruction, as they are compiled
+    #[cfg(feature = "lowering")]
     Rust {
         /// The instruction, as for `show`
         name: String,
@@ -76,7 +78,9 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let text = match &args.command {
         IsaCommand::List { target, group, json } => list(&target.archs(), group.as_deref(), *json),
         IsaCommand::Show { name, target, json } => show(&target.archs(), name, *json),
+        #[cfg(feature = "lowering")]
         IsaCommand::Ir { name, target } => lowered(&target.archs(), name, |_, handlers| handlers.to_string()),
+        #[cfg(feature = "lowering")]
         IsaCommand::Rust { name, target, portable } => {
             let host = if *portable { isa_emit::Host::Any } else { isa_emit::Host::Avx2 };
             lowered(&target.archs(), name, |number, handlers| {
@@ -211,6 +215,7 @@ fn find(archs: &[Arch], name: &str) -> Result<Vec<(Arch, usize)>, String> {
 }
 
 /// What `text` says of each operation that an instruction is, under a line that names its architectures and its pseudocode.
+#[cfg(feature = "lowering")]
 pub fn lowered(
     archs: &[Arch],
     name: &str,
@@ -614,6 +619,7 @@ mod tests {
         assert_eq!(value["archs"]["rdna3"]["encodings"][0]["operands"][1]["role"], "SAddr");
     }
 
+    #[cfg(feature = "lowering")]
     #[test]
     fn lane_loops_and_handlers_are_shown() {
         let (ir, code) = isa("ir v_add_f32_e64 --arch rdna3");
