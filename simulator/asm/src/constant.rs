@@ -138,7 +138,15 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
             }
             rounded.to_bits() as u64
         }
-        Constant::Bf16 | Constant::PackedBf16 => bf16::from_f64(value).to_bits() as u64,
+        Constant::Bf16 | Constant::PackedBf16 => {
+            let rounded = bf16::from_f64(value);
+            if rounded.is_infinite() != value.is_infinite() {
+                return Err("this number does not fit 16 bits");
+            }
+            rounded.to_bits() as u64
+        }
+        // To LLVM it has the range of a 16-bit float all the same.
+        Constant::Int16 if !f16_holds(value) => return Err("this number does not fit 16 bits"),
         // A float for 16-bit integers is 32 bits wide to LLVM.
         Constant::Int16 | Constant::Int32 | Constant::F32 | Constant::PackedInt => {
             let rounded = value as f32;
@@ -159,6 +167,13 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
         }
     }
     Ok(Encoded::Literal(pattern as u32))
+}
+
+/// Whether the number is a 16-bit float but for its last bits, which denormals do not have.
+fn f16_holds(value: f64) -> bool {
+    let rounded = f16::from_f64(value);
+    let exact = rounded.to_f64() == value;
+    rounded.is_infinite() == value.is_infinite() && (rounded.is_normal() || exact)
 }
 
 /// The literal's 32 bits as an operand of this type shows them.

@@ -14,7 +14,7 @@ use super::error::{AsmError, Span};
 use super::form::{Form, Kind, Slot, forms};
 use super::matching::half_slots;
 use super::names::LITERAL;
-use super::{OddPairs, Options};
+use super::{OddPairs, Options, print};
 use isa_spec::tables::{EntryId, OperandSig};
 use smallvec::SmallVec;
 use wavesim_isa::arch::Arch;
@@ -76,7 +76,7 @@ pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), I
             }
         }
     }
-    constant_bus(inst, options.arch, halves)?;
+    constant_bus(inst, options, halves)?;
     match halves {
         [x, y] => dual(inst, options, x, y),
         _ => Ok(()),
@@ -172,28 +172,30 @@ fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static st
 }
 
 /// Whether the constant bus can bring all scalar values.
-fn constant_bus(inst: &Inst, arch: Arch, halves: &[&[Slot]]) -> Result<(), Illegal> {
+fn constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
+    let arch = options.arch;
     let form = forms(arch).of(inst.entry);
     let Some(bus) = &form.bus else { return Ok(()) };
-    let mut list: SmallVec<[&'static str; 8]> = SmallVec::new();
-    let mut add = |name: &'static str| {
-        if !list.contains(&name) {
-            list.push(name);
+    // With the registers of each: s2 and s[2:3] are two values, and so is a literal of 32 and of 64 bits.
+    let mut list: SmallVec<[(&'static str, u16); 8]> = SmallVec::new();
+    let mut add = |name: &'static str, registers: u16| {
+        if !list.contains(&(name, registers)) {
+            list.push((name, registers));
         }
     };
-    bus.implicit.iter().for_each(|name| add(name));
-    if inst.entry_y != EntryId::MAX {
-        let second: &Form = forms(arch).of(inst.entry_y);
-        second.bus.iter().flat_map(|b| &b.implicit).for_each(|name| add(name));
+    let second = (inst.entry_y != EntryId::MAX).then(|| forms(arch).of(inst.entry_y));
+    let buses = [Some(bus), second.and_then(|form: &Form| form.bus.as_ref())];
+    for (name, size) in buses.into_iter().flatten().flat_map(|b| &b.implicit) {
+        add(name, size.registers(options.wave));
     }
     for slot in halves.iter().copied().flatten() {
         match slot.kind {
-            Kind::Literal => add(THE_LITERAL),
-            Kind::Value if slot.source.is_some_and(|s| s < 3) => {
-                if let Read::Scalar(name) = read(inst, slot) {
-                    add(name);
-                }
-            }
+            Kind::Literal => add(THE_LITERAL, 1),
+            Kind::Value if slot.source.is_some_and(|s| s < 3) => match read(inst, slot) {
+                Read::Scalar(name) if name.starts_with("src_") => add(name, 1),
+                Read::Scalar(name) => add(name, slot.size.registers(options.wave)),
+                _ => {}
+            },
             _ => {}
         }
     }
@@ -204,7 +206,7 @@ fn constant_bus(inst: &Inst, arch: Arch, halves: &[&[Slot]]) -> Result<(), Illeg
     let message = format!(
         "this reads {} scalar values: {}; `{}` can read {most} (constant bus)",
         list.len(),
-        list.join(", "),
+        list.iter().map(|(name, registers)| print::range(name, *registers)).collect::<Vec<_>>().join(", "),
         inst.instruction(arch.table()).name.to_lowercase()
     );
     Err(Illegal::new("too many scalars", message))

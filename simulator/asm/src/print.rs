@@ -328,7 +328,7 @@ fn signed_hex(value: u32, width: u32) -> String {
 }
 
 /// A register and the ones after it: `v[4:7]`, `vcc`, `ttmp[2:3]`; other names as they are.
-fn range(name: &str, registers: u16) -> String {
+pub(super) fn range(name: &str, registers: u16) -> String {
     if registers <= 1 {
         return name.to_string();
     }

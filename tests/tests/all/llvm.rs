@@ -574,6 +574,8 @@ static WRITTEN: &[WrittenClass] = &[
         id: "lane-select",
         holds: |w| w.llvm.is_none() && matches!(w.name, "V_READLANE_B32" | "V_WRITELANE_B32"),
     },
+    WrittenClass { id: "moves", holds: |w| w.llvm.is_none() && w.name.starts_with("V_MOV_B") },
+    WrittenClass { id: "returns", holds: |w| w.ours.is_none() && w.text.contains("TH_ATOMIC_RETURN") },
     WrittenClass { id: "delay-bars", holds: |w| w.text.starts_with("s_delay_alu") },
     WrittenClass { id: "waits", holds: |w| w.arch == Arch::Rdna4 && w.text.starts_with("s_waitcnt ") },
     WrittenClass { id: "messages", holds: |w| w.ours.is_none() && w.text.starts_with("s_sendmsg") },

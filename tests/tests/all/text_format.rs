@@ -377,7 +377,7 @@ fn header_errors() {
         ("x: f32[4] = file(\"none.bin\", f32)", "none.bin"),
         ("x: f32[4] = file(\"none.bin", "closing quote"),
         ("x: f32[1000000000]", "needs 4000000000 bytes"),
-        ("x: f32[1000000,1000000,1000000,1000000]", "fits in no memory"),
+        ("x: f32[1000000,1000000,1000000,1000000]", "larger than any memory"),
         ("local = 1, 2, 3, 4", "three dimensions"),
         ("local = 0", "from 1 up"),
         ("local = 1\nlocal = 1", "already given in line 2"),

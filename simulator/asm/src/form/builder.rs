@@ -120,8 +120,9 @@ impl Builder {
         }
         let read = self.sig.iter().filter(|o| o.input && o.field.is_none());
         let implicit = read.filter_map(|o| match self.table.operand_types[o.ty as usize].name {
-            "OPR_VCC" => Some("vcc_lo"),
-            ty if ty.ends_with("_M0") => Some("m0"),
+            // To LLVM it is the pair in waves of 32 too.
+            "OPR_VCC" => Some(("vcc_lo", Size::Bits(64))),
+            ty if ty.ends_with("_M0") => Some(("m0", Size::Bits(32))),
             _ => None,
         });
         Some(Bus {
@@ -316,6 +317,8 @@ impl Builder {
         let [neg, abs] = self.sign_bits(source);
         let accumulates = o.input && o.output;
         let bare = self.unsigned_slot(o.ty);
+        // Masks are no floats, whatever the description says.
+        let class = self.traits.has(Trait::WideSecondSource) && source == Some(1);
         let float = matches!(
             constant,
             Constant::F16
@@ -326,7 +329,7 @@ impl Builder {
                 | Constant::PackedF16
                 | Constant::PackedBf16
         );
-        let signed = float || self.traits.has(Trait::Untyped);
+        let signed = !mask && !class && (float || self.traits.has(Trait::Untyped));
         let unsigned = format == "FMT_NUM_U16";
         Some(Slot {
             kind,

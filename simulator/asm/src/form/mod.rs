@@ -67,7 +67,7 @@ pub struct Bus {
     /// Scalar values that the instruction reads at most, the literal among them.
     pub most: usize,
     /// Those that it reads without a field: VCC, M0.
-    pub implicit: Vec<&'static str>,
+    pub implicit: Vec<(&'static str, Size)>,
 }
 
 /// A bit of a field.

@@ -49,6 +49,9 @@ impl<'a, 't> Matcher<'a, 't> {
     }
 
     pub(super) fn image_address(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
+        if operand.neg || operand.abs {
+            return Err(AsmError::new(operand.span, "addresses take no sign and no absolute value"));
+        }
         let table = self.options.arch.table();
         let name = self.inst.instruction(table).name;
         let a16 = self.get("A16") != 0;

@@ -227,7 +227,9 @@ impl<'a, 't> Matcher<'a, 't> {
         }
         legal::check(&self.inst, self.options, halves).map_err(|e| {
             let own = e.operand.and_then(|(half, at)| {
-                let skipped = halves[half].len().saturating_sub(operands[half].len());
+                // An atomic that returns nothing has no operand for its first slot; others lack the last one.
+                let missing = halves[half].len().saturating_sub(operands[half].len());
+                let skipped = if self.form.returns.is_some() { missing } else { 0 };
                 operands[half].get(at.checked_sub(skipped)?)
             });
             e.at(own.map_or(span, |o| o.span))
@@ -254,7 +256,7 @@ impl<'a, 't> Matcher<'a, 't> {
             && operands.len() + slots.iter().filter(|s| s.kind == Kind::Vcc).count() == slots.len();
         for slot in slots {
             let rest = operands.get(at..).unwrap_or(&[]);
-            if rest.is_empty() && slot.kind == Kind::Imm(Imm::Optional) {
+            if rest.is_empty() && matches!(slot.kind, Kind::Imm(Imm::Optional) | Kind::ScalarOffset) {
                 continue;
             }
             if slot.kind == Kind::Vcc && implied {

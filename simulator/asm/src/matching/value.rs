@@ -80,10 +80,9 @@ impl<'a, 't> Matcher<'a, 't> {
             Value::Word(word) if self.messages => {
                 let error =
                     AsmError::new(operand.span, format!("expected {}, found `{word}`", self.wanted(slot)));
-                match suggest(
-                    word,
-                    ["vcc", "vcc_lo", "vcc_hi", "exec", "exec_lo", "exec_hi", "m0", "null", "scc", "off"],
-                ) {
+                let names =
+                    ["vcc", "vcc_lo", "vcc_hi", "exec", "exec_lo", "exec_hi", "m0", "null", "scc", "off"];
+                match suggest(word, names.into_iter().filter(|name| name != word)) {
                     Some(help) => error.help(help),
                     None => error,
                 }
