@@ -85,7 +85,7 @@ impl Device {
         let named = Arch::RDNA.into_iter().find(|a| a.name() == target);
         let arch = named.or_else(|| Arch::from_mcpu(target)).ok_or_else(|| {
             let archs = Arch::RDNA.iter().map(|a| a.name());
-            let names: Vec<&str> = archs.chain(PROCESSORS).collect();
+            let names: Vec<&str> = archs.chain(PROCESSORS.iter().map(|p| p.name)).collect();
             Error::Target { given: target.to_string(), names: names.join(", ") }
         })?;
         Ok(Device { arch, ranges: Vec::new() })

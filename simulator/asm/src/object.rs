@@ -10,7 +10,7 @@ use object::elf;
 use object::write::StringId;
 use object::write::elf::{FileHeader, ProgramHeader, Rel, SectionHeader, Sym, Writer};
 use std::collections::BTreeSet;
-use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::Processor;
 
 /// ELFOSABI_AMDGPU_HSA.
 const OS_ABI: u8 = 64;
@@ -18,32 +18,6 @@ const PAGE: usize = 0x1000;
 const NOTE_NAME: &[u8] = b"AMDGPU\0\0";
 /// NT_AMDGPU_METADATA.
 const NOTE_TYPE: u32 = 32;
-
-/// EF_AMDGPU_MACH of a processor.
-fn processor(name: &str) -> Option<u32> {
-    Some(match name {
-        "gfx1100" => 0x41,
-        "gfx1101" => 0x46,
-        "gfx1102" => 0x47,
-        "gfx1103" => 0x44,
-        "gfx1150" => 0x43,
-        "gfx1151" => 0x4a,
-        "gfx1152" => 0x55,
-        "gfx1153" => 0x58,
-        "gfx1200" => 0x48,
-        "gfx1201" => 0x4e,
-        _ => return None,
-    })
-}
-
-/// The processor that stands for an architecture where the file names none.
-fn default_processor(arch: Arch) -> &'static str {
-    match arch {
-        Arch::Rdna35 => "gfx1150",
-        Arch::Rdna4 => "gfx1201",
-        _ => "gfx1100",
-    }
-}
 
 /// The segment that a section belongs to; the last is none.
 fn kind(section: &Section) -> usize {
@@ -96,7 +70,8 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     let text_relocations = planned.iter().any(|r| program.sections[r.section].memory != Memory::Writable);
     // Sections that relocations count from have dynamic symbols, which are local.
     let bases: BTreeSet<usize> = planned.iter().filter_map(base_section).collect();
-    let name = program.processor.clone().unwrap_or_else(|| default_processor(options.arch).to_string());
+    let named = program.processor.as_deref().and_then(Processor::from_name);
+    let processor = named.or_else(|| Processor::of_arch(options.arch));
     // Local labels are nobody's business.
     let labels: Vec<(String, usize)> = program
         .labels()
@@ -235,7 +210,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         e_type: elf::ET_DYN,
         e_machine: elf::EM_AMDGPU,
         e_entry: 0,
-        e_flags: processor(&name).unwrap_or(0),
+        e_flags: processor.map_or(0, |p| p.mach),
     };
     let failed = |e: object::write::Error| vec![LineError::whole(e.to_string())];
     w.write_file_header(&header).map_err(failed)?;

@@ -5,7 +5,7 @@ use super::code_object::{LoadError, Wish};
 use object::{Object, ObjectSection};
 use std::borrow::Cow;
 use std::io::Read;
-use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::{Arch, GENERIC_TARGETS};
 
 const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 const COMPRESSED: &[u8] = b"CCOB";
@@ -48,11 +48,8 @@ impl Entry<'_> {
     /// Code for all processors of a generation.
     fn generic_for(&self, wish: &Wish) -> bool {
         let arch = wish.arch.or(wish.processor.as_deref().and_then(Arch::from_mcpu));
-        match self.processor() {
-            Some("gfx11-generic") => arch.is_none_or(|a| a != Arch::Rdna4),
-            Some("gfx12-generic") => arch.is_none_or(|a| a == Arch::Rdna4),
-            _ => false,
-        }
+        let target = GENERIC_TARGETS.into_iter().find(|target| self.processor() == Some(target.0));
+        target.is_some_and(|(_, _, archs)| arch.is_none_or(|arch| archs.contains(&arch)))
     }
 }
 

@@ -113,17 +113,6 @@ impl Arg {
     }
 }
 
-/// `e_flags`' processor numbers (LLVM AMDGPUUsage, *AMDGPU Processors*: EF_AMDGPU_MACH).
-fn processor(mach: u32) -> Option<Arch> {
-    Some(match mach {
-        // The last of each: code for a whole generation (`gfx11-generic`, `gfx12-generic`).
-        0x41 | 0x44 | 0x46 | 0x47 | 0x54 => Arch::Rdna3,
-        0x43 | 0x4a | 0x55 | 0x58 => Arch::Rdna35,
-        0x48 | 0x4e | 0x59 => Arch::Rdna4,
-        _ => return None,
-    })
-}
-
 /// Which code object of a file that has several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wish {
@@ -229,7 +218,7 @@ pub fn arch_of(file: &object::File) -> Result<Arch, LoadError> {
         object::FileFlags::Elf { e_flags, .. } => e_flags & 0xff,
         _ => return Err(LoadError::Bad("not ELF".into())),
     };
-    processor(flags).ok_or(LoadError::Processor(flags))
+    Arch::from_mach(flags).ok_or(LoadError::Processor(flags))
 }
 
 pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {

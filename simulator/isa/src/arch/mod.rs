@@ -15,11 +15,43 @@ pub enum Arch {
     RiscvGpu,
 }
 
-/// Every processor name that [`Arch::from_mcpu`] knows.
-pub const PROCESSORS: [&str; 10] = [
-    "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1200",
-    "gfx1201",
+/// A processor as LLVM names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Processor {
+    pub name: &'static str,
+    pub arch: Arch,
+    /// EF_AMDGPU_MACH: what the flags of its code objects say.
+    pub mach: u32,
+}
+
+/// The processors (LLVM AMDGPUUsage, *Processors*), by architecture. The first of each stands for the others.
+pub const PROCESSORS: [Processor; 10] = [
+    Processor { name: "gfx1100", arch: Arch::Rdna3, mach: 0x41 },
+    Processor { name: "gfx1101", arch: Arch::Rdna3, mach: 0x46 },
+    Processor { name: "gfx1102", arch: Arch::Rdna3, mach: 0x47 },
+    Processor { name: "gfx1103", arch: Arch::Rdna3, mach: 0x44 },
+    Processor { name: "gfx1150", arch: Arch::Rdna35, mach: 0x43 },
+    Processor { name: "gfx1151", arch: Arch::Rdna35, mach: 0x4a },
+    Processor { name: "gfx1152", arch: Arch::Rdna35, mach: 0x55 },
+    Processor { name: "gfx1153", arch: Arch::Rdna35, mach: 0x58 },
+    Processor { name: "gfx1201", arch: Arch::Rdna4, mach: 0x4e },
+    Processor { name: "gfx1200", arch: Arch::Rdna4, mach: 0x48 },
 ];
+
+/// Targets whose code runs on every processor of a generation: name, EF_AMDGPU_MACH, and the architectures, the oldest first.
+pub const GENERIC_TARGETS: [(&str, u32, &[Arch]); 2] =
+    [("gfx11-generic", 0x54, &[Arch::Rdna3, Arch::Rdna35]), ("gfx12-generic", 0x59, &[Arch::Rdna4])];
+
+impl Processor {
+    pub fn from_name(name: &str) -> Option<Processor> {
+        PROCESSORS.into_iter().find(|p| p.name == name)
+    }
+
+    /// The one that stands for an architecture where nothing names one. Machines that are not AMD's have none.
+    pub fn of_arch(arch: Arch) -> Option<Processor> {
+        PROCESSORS.into_iter().find(|p| p.arch == arch)
+    }
+}
 
 impl Arch {
     pub const ALL: [Arch; 4] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::RiscvGpu];
@@ -63,14 +95,16 @@ impl Arch {
         Arch::ALL.into_iter().find(|a| a.name() == name)
     }
 
-    /// The architecture of an LLVM processor name (`gfx1100`), as LLVM's AMDGPUUsage lists them.
+    /// The architecture of an LLVM processor name (`gfx1100`).
     pub fn from_mcpu(mcpu: &str) -> Option<Arch> {
-        match mcpu {
-            "gfx1100" | "gfx1101" | "gfx1102" | "gfx1103" => Some(Arch::Rdna3),
-            "gfx1150" | "gfx1151" | "gfx1152" | "gfx1153" => Some(Arch::Rdna35),
-            "gfx1200" | "gfx1201" => Some(Arch::Rdna4),
-            _ => None,
-        }
+        Processor::from_name(mcpu).map(|p| p.arch)
+    }
+
+    /// The architecture of a code object's EF_AMDGPU_MACH; of a generic target's, the oldest.
+    pub fn from_mach(mach: u32) -> Option<Arch> {
+        let generic =
+            || GENERIC_TARGETS.into_iter().find(|target| target.1 == mach).map(|target| target.2[0]);
+        PROCESSORS.into_iter().find(|p| p.mach == mach).map(|p| p.arch).or_else(generic)
     }
 
     /// The encoding tables, from the XML.
