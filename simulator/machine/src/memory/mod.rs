@@ -11,6 +11,7 @@ mod owned;
 #[cfg(test)]
 mod tests;
 
+use isa_spec::pcode::ir::Space;
 use owned::Owned;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
@@ -23,6 +24,32 @@ pub const PRIVATE_BASE: u64 = 0x0002_0000_0000_0000;
 /// Buffer addresses from here on are out of the buffer's range: loads give zero, stores do nothing. What a body adds to such an address
 /// leaves it there.
 pub const NOWHERE: u64 = 1 << 63;
+
+/// Where an address of an instruction leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Global(u64),
+    /// An offset in the workgroup's LDS.
+    Lds(u64),
+    /// An offset in the lane's private memory.
+    Scratch(u64),
+    /// Out of a buffer's range.
+    Nowhere,
+}
+
+impl Place {
+    #[inline(always)]
+    pub fn of(space: Space, addr: u64) -> Place {
+        match space {
+            Space::Lds => Place::Lds(addr),
+            Space::Scratch => Place::Scratch(addr),
+            Space::Flat if addr >> 32 == SHARED_BASE >> 32 => Place::Lds(addr & 0xffff_ffff),
+            Space::Flat if addr >> 32 == PRIVATE_BASE >> 32 => Place::Scratch(addr & 0xffff_ffff),
+            Space::Buffer if addr >= NOWHERE => Place::Nowhere,
+            _ => Place::Global(addr),
+        }
+    }
+}
 /// Bytes of an aperture.
 const APERTURE: u64 = 1 << 32;
 

@@ -9,30 +9,11 @@ use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::machine_ops::Event;
 use crate::memory::access::{Access, Shared};
-use crate::memory::{MemError, NOWHERE, PRIVATE_BASE, SHARED_BASE};
+use crate::memory::{MemError, Place};
 use crate::state::LaneVec;
 use crate::state::host::Avx2;
 use crate::state::wave::LAST_ADDRESSES;
 use isa_spec::pcode::ir::Space;
-
-enum Place {
-    Global,
-    Lds(u64),
-    Scratch(u64),
-    Nowhere,
-}
-
-#[inline(always)]
-fn place(space: Space, addr: u64) -> Place {
-    match space {
-        Space::Lds => Place::Lds(addr),
-        Space::Scratch => Place::Scratch(addr),
-        Space::Flat if addr >> 32 == SHARED_BASE >> 32 => Place::Lds(addr & 0xffff_ffff),
-        Space::Flat if addr >> 32 == PRIVATE_BASE >> 32 => Place::Scratch(addr & 0xffff_ffff),
-        Space::Buffer if addr >= NOWHERE => Place::Nowhere,
-        _ => Place::Global,
-    }
-}
 
 /// `BYTES` bytes as a number.
 #[inline(always)]
@@ -42,8 +23,8 @@ pub fn load<const BYTES: usize>(
     addr: u64,
     lane: Option<u32>,
 ) -> Result<u128, Flow> {
-    let bytes: [u8; BYTES] = match place(space, addr) {
-        Place::Global => match cx.memory.load::<BYTES>(addr) {
+    let bytes: [u8; BYTES] = match Place::of(space, addr) {
+        Place::Global(_) => match cx.memory.load::<BYTES>(addr) {
             Ok(bytes) => bytes,
             Err(e) => missed_load(cx, space, addr, lane, |cx| Err(cx.memory_fault(e, lane)))?,
         },
@@ -77,8 +58,8 @@ pub fn store<const BYTES: usize>(
     let wide = value.to_le_bytes();
     let mut bytes = [0; BYTES];
     bytes.copy_from_slice(&wide[..BYTES]);
-    match place(space, addr) {
-        Place::Global => {
+    match Place::of(space, addr) {
+        Place::Global(_) => {
             if let Err(e) = cx.memory.store(addr, bytes) {
                 return missed_store(cx, space, e, lane, &bytes);
             }
@@ -109,7 +90,7 @@ pub fn exchange<const BYTES: usize>(
     value: u128,
     lane: Option<u32>,
 ) -> Result<bool, Flow> {
-    if let Place::Global = place(space, addr) {
+    if let Place::Global(_) = Place::of(space, addr) {
         if !addr.is_multiple_of(BYTES as u64) {
             let e = MemError { address: addr, size_bytes: BYTES as u32, write: true };
             return Err(cx.fault(Event::misaligned(e, lane)));
@@ -671,15 +652,17 @@ fn locate(cx: &mut Cx<'_>, space: Space, address: u64, len: u64, write: bool) ->
         let room = cx.lds.len() as u64;
         (at <= room && len <= room - at).then_some(at as usize)
     };
-    match place(space, address) {
+    match Place::of(space, address) {
         Place::Lds(at) => {
             let at = within_lds(at)?;
             // SAFETY: `at` is inside LDS.
             Some(unsafe { cx.lds.as_mut_ptr().add(at) })
         }
-        Place::Global => {
+        Place::Global(_) => {
             // An end in an aperture is another space.
-            if space == Space::Flat && !matches!(place(space, address.wrapping_add(len - 1)), Place::Global) {
+            if space == Space::Flat
+                && !matches!(Place::of(space, address.wrapping_add(len - 1)), Place::Global(_))
+            {
                 return None;
             }
             cx.memory.host(address, len, write)

@@ -5,7 +5,7 @@
 
 use super::context::{Cx, Flow};
 use crate::exec::machine_ops::Event;
-use crate::memory::{MemError, Memory, NOWHERE, PRIVATE_BASE, SHARED_BASE};
+use crate::memory::{self, MemError, Memory};
 use crate::state::LaneVec;
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::Space;
@@ -84,13 +84,11 @@ pub struct Watch<'a> {
 }
 
 fn place(space: Space, addr: u64) -> (Place, u64) {
-    match space {
-        Space::Lds => (Place::Lds, addr),
-        Space::Scratch => (Place::Scratch, addr),
-        Space::Flat if addr >> 32 == SHARED_BASE >> 32 => (Place::Lds, addr & 0xffff_ffff),
-        Space::Flat if addr >> 32 == PRIVATE_BASE >> 32 => (Place::Scratch, addr & 0xffff_ffff),
-        Space::Buffer if addr >= NOWHERE => (Place::Nowhere, addr),
-        _ => (Place::Global, addr),
+    match memory::Place::of(space, addr) {
+        memory::Place::Global(at) => (Place::Global, at),
+        memory::Place::Lds(at) => (Place::Lds, at),
+        memory::Place::Scratch(at) => (Place::Scratch, at),
+        memory::Place::Nowhere => (Place::Nowhere, addr),
     }
 }
 
