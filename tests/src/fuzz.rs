@@ -62,7 +62,7 @@ pub fn machine(data: &[u8]) -> (Arch, Option<u32>, &[u8]) {
 
 fn run(prepared: &Prepared) {
     let dispatch = prepared.dispatch(INSTRUCTIONS);
-    if dispatch.check().is_ok() && dispatch.scratch_bytes <= SCRATCH_BYTES {
+    if dispatch.check().is_ok() && dispatch.shape.scratch_bytes <= SCRATCH_BYTES {
         // A fault is as good as a result; its text is made too.
         let _ = dispatch::run(&dispatch, &prepared.memory).map_err(|fault| fault.to_string());
     }

@@ -2,10 +2,12 @@
 //! debugging start from.
 
 use wavesim_array::{Array, DType};
-use wavesim_engine::sched::dispatch::{Dispatch, InitialState, Registers, Schedule};
+use wavesim_engine::sched::dispatch::{Dispatch, Schedule};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 use wavesim_text::print::Print;
+
+pub use wavesim_engine::sched::dispatch::Shape;
 
 /// A program with its memory filled and its launch described.
 pub struct Prepared {
@@ -20,20 +22,6 @@ pub struct Prepared {
     pub labels: Vec<(String, u64)>,
     /// `print` directives, by byte offset.
     pub prints: Vec<Print>,
-}
-
-/// What a launch says beside program and memory; see [`Dispatch`].
-#[derive(Debug, Clone)]
-pub struct Shape {
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    pub wave_size: u32,
-    pub lds_bytes: u32,
-    pub scratch_bytes: u32,
-    pub registers: Registers,
-    pub init: InitialState,
-    pub entry_pc: u64,
-    pub code_base: u64,
 }
 
 /// A named argument in memory.
@@ -98,18 +86,9 @@ impl Prepared {
 
     /// The dispatch, workgroup after workgroup on one thread. The schedule and the number of threads are the caller's to change.
     pub fn dispatch(&self, max_instructions: u64) -> Dispatch<'_> {
-        let s = &self.shape;
         Dispatch {
             program: &self.program,
-            grid: s.grid,
-            block: s.block,
-            wave_size: s.wave_size,
-            lds_bytes: s.lds_bytes,
-            scratch_bytes: s.scratch_bytes,
-            registers: s.registers,
-            init: s.init.clone(),
-            entry_pc: s.entry_pc,
-            code_base: s.code_base,
+            shape: &self.shape,
             max_instructions,
             schedule: Schedule::RoundRobin,
             threads: 1,

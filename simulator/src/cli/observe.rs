@@ -57,8 +57,10 @@ impl ObserveArgs {
         if let Some(wave) = self.trace_wave.iter().find(|w| **w >= waves) {
             bail!("--trace-wave {wave}: a workgroup has {waves} waves, counted from 0");
         }
-        let [x, y, z] = dispatch.grid;
-        if let Some(group) = self.trace_group.filter(|g| g.iter().zip(dispatch.grid).any(|(g, n)| *g >= n)) {
+        let [x, y, z] = dispatch.shape.grid;
+        if let Some(group) =
+            self.trace_group.filter(|g| g.iter().zip(dispatch.shape.grid).any(|(g, n)| *g >= n))
+        {
             let [gx, gy, gz] = group;
             bail!("--trace-group {gx},{gy},{gz}: the grid has {x},{y},{z} workgroups, counted from 0");
         }
@@ -105,7 +107,7 @@ fn observed(
     out: &mut dyn Write,
 ) -> anyhow::Result<Observed> {
     let program = &prepared.program;
-    let mut stats = args.stats.is_some().then(|| Stats::new(program, dispatch.wave_size));
+    let mut stats = args.stats.is_some().then(|| Stats::new(program, dispatch.shape.wave_size));
     let mut profile = args.profile_lines.then(|| Profile::new(program));
     let shared = RefCell::new(&mut *out);
     let mut jsonl = None;
@@ -117,8 +119,8 @@ fn observed(
             Box::new(BufWriter::new(File::create(path).with_context(|| path.display().to_string())?))
         };
         match args.trace_format.as_str() {
-            "chrome" => chrome = Some(Chrome::new(to, program, dispatch.wave_size, args.filter())),
-            _ => jsonl = Some(Jsonl::new(to, program, dispatch.wave_size, args.filter())),
+            "chrome" => chrome = Some(Chrome::new(to, program, dispatch.shape.wave_size, args.filter())),
+            _ => jsonl = Some(Jsonl::new(to, program, dispatch.shape.wave_size, args.filter())),
         }
     }
     let mut stderr = output::stderr();

@@ -3,7 +3,7 @@
 use wavesim::arch::Arch;
 use wavesim::exec::program::Program;
 use wavesim::memory::Memory;
-use wavesim::sched::dispatch::{self, Dispatch, InitialState, Layout, Registers, Schedule};
+use wavesim::sched::dispatch::{self, Dispatch, InitialState, Layout, Registers, Schedule, Shape};
 
 const BASE: u64 = 0x10_0000;
 const ROUNDS: u32 = 200;
@@ -33,8 +33,7 @@ fn no_atomic_is_lost() {
         let mut memory = Memory::empty();
         // SAFETY: `counter` outlives `memory`.
         unsafe { memory.map_host(BASE, counter.as_mut_ptr().cast(), 64, true) }.unwrap();
-        let dispatch = Dispatch {
-            program: &program,
+        let shape = Shape {
             grid: [16, 1, 1],
             block: [64, 1, 1],
             wave_size: 32,
@@ -49,6 +48,10 @@ fn no_atomic_is_lost() {
             },
             entry_pc: 0,
             code_base: 0,
+        };
+        let dispatch = Dispatch {
+            program: &program,
+            shape: &shape,
             max_instructions: 1_000_000,
             schedule: Schedule::RoundRobin,
             threads,

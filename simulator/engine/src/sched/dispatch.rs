@@ -12,9 +12,22 @@ use wavesim_machine::memory::Memory;
 use wavesim_machine::state::VGPRS;
 use wavesim_machine::state::wave::VCC_LO;
 
-/// A launch.
+/// A launch, and how it runs.
 pub struct Dispatch<'a> {
     pub program: &'a Program,
+    pub shape: &'a Shape,
+    /// Fault after this many wave-instructions in total.
+    pub max_instructions: u64,
+    pub schedule: Schedule,
+    /// Host threads that run workgroups; 0 counts as 1.
+    pub threads: usize,
+    /// Counts workgroups that have ended, for whoever shows progress.
+    pub progress: Option<&'a AtomicU64>,
+}
+
+/// What a launch says beside program and memory.
+#[derive(Debug, Clone)]
+pub struct Shape {
     /// Workgroups per dimension.
     pub grid: [u32; 3],
     /// Work-items per workgroup and dimension.
@@ -31,13 +44,6 @@ pub struct Dispatch<'a> {
     pub entry_pc: u64,
     /// Address of the program's first byte, as S_GETPC sees it.
     pub code_base: u64,
-    /// Fault after this many wave-instructions in total.
-    pub max_instructions: u64,
-    pub schedule: Schedule,
-    /// Host threads that run workgroups; 0 counts as 1.
-    pub threads: usize,
-    /// Counts workgroups that have ended, for whoever shows progress.
-    pub progress: Option<&'a AtomicU64>,
 }
 
 /// Set to end all runs of the process between turns, with a fault that says where the waves stand: Ctrl-C.
@@ -121,38 +127,38 @@ pub const MAX_SCRATCH: u64 = 128 << 20;
 impl Dispatch<'_> {
     /// Work-items of a workgroup.
     pub fn items(&self) -> u32 {
-        self.block.iter().product()
+        self.shape.block.iter().product()
     }
 
     /// Waves of a workgroup, the last one perhaps partial.
     pub fn waves(&self) -> u32 {
-        self.items().div_ceil(self.wave_size)
+        self.items().div_ceil(self.shape.wave_size)
     }
 
     /// Whether this can run at all; [`run`] checks it first.
     pub fn check(&self) -> Result<(), DispatchError> {
-        if !matches!(self.wave_size, 32 | 64) {
-            return Err(DispatchError::WaveSize(self.wave_size));
+        if !matches!(self.shape.wave_size, 32 | 64) {
+            return Err(DispatchError::WaveSize(self.shape.wave_size));
         }
-        let items = self.block.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64));
+        let items = self.shape.block.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64));
         let most =
             self.program.arch.machine().map_or(MAX_ITEMS, |m| m.max_waves as u64 * m.lanes.count() as u64);
         if !items.is_some_and(|n| (1..=most).contains(&n)) {
-            return Err(DispatchError::Block(self.block, most));
+            return Err(DispatchError::Block(self.shape.block, most));
         }
-        if self.lds_bytes > MAX_LDS {
-            return Err(DispatchError::Lds(self.lds_bytes));
+        if self.shape.lds_bytes > MAX_LDS {
+            return Err(DispatchError::Lds(self.shape.lds_bytes));
         }
-        let lanes = self.waves() * self.wave_size;
-        if self.scratch_bytes as u64 * lanes as u64 > MAX_SCRATCH {
-            return Err(DispatchError::Scratch { bytes: self.scratch_bytes, items: self.items() });
+        let lanes = self.waves() * self.shape.wave_size;
+        if self.shape.scratch_bytes as u64 * lanes as u64 > MAX_SCRATCH {
+            return Err(DispatchError::Scratch { bytes: self.shape.scratch_bytes, items: self.items() });
         }
         Ok(())
     }
 
     /// Workgroups of the grid.
     pub fn workgroups(&self) -> u64 {
-        self.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).unwrap_or(u64::MAX)
+        self.shape.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).unwrap_or(u64::MAX)
     }
 
     fn count_group(&self) {
@@ -163,7 +169,7 @@ impl Dispatch<'_> {
 
     /// Coordinates of the `index`-th workgroup, x fastest.
     pub fn workgroup(&self, index: u64) -> [u32; 3] {
-        let [x, y, _] = self.grid.map(u64::from);
+        let [x, y, _] = self.shape.grid.map(u64::from);
         [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
     }
 }

@@ -62,14 +62,14 @@ impl<'a> Group<'a> {
     /// `dispatch` has passed its [`Dispatch::check`].
     pub fn new(dispatch: &'a Dispatch<'a>, memory: &'a Memory) -> Group<'a> {
         let waves = dispatch.waves() as usize;
-        let slot = || Slot { wave: Wave::new(dispatch.wave_size), status: Status::Ended };
+        let slot = || Slot { wave: Wave::new(dispatch.shape.wave_size), status: Status::Ended };
         Group {
             dispatch,
             memory,
             id: [0; 3],
             slots: std::iter::repeat_with(slot).take(waves).collect(),
             shared: Workgroup::default(),
-            lds: vec![0; dispatch.lds_bytes as usize],
+            lds: vec![0; dispatch.shape.lds_bytes as usize],
             scratch: vec![0; wave_scratch(dispatch) * waves],
             order: (0..waves).collect(),
             random: 0,
@@ -218,7 +218,7 @@ impl<'a> Group<'a> {
             memory: self.memory,
             lds: &mut self.lds,
             scratch: &mut self.scratch[at * per_wave..(at + 1) * per_wave],
-            scratch_stride: self.dispatch.scratch_bytes,
+            scratch_stride: self.dispatch.shape.scratch_bytes,
             workgroup: &mut self.shared,
             instructions: self.executed,
         };
@@ -385,7 +385,7 @@ fn clear(scratch: &mut Vec<u8>) {
 
 /// Bytes of scratch of a wave.
 fn wave_scratch(d: &Dispatch<'_>) -> usize {
-    d.scratch_bytes as usize * d.wave_size as usize
+    d.shape.scratch_bytes as usize * d.shape.wave_size as usize
 }
 
 /// `waves 0-3, 7`.

@@ -11,27 +11,27 @@ const TTMP0: u32 = 108;
 pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32) {
     wave.id = index;
     wave.workgroup = workgroup;
-    wave.pc = d.entry_pc;
-    wave.code_base = d.code_base;
-    wave.mode = d.init.mode;
-    wave.set_vgpr_count(d.init.vgprs as u32);
-    for (first, values) in &d.init.sgprs {
+    wave.pc = d.shape.entry_pc;
+    wave.code_base = d.shape.code_base;
+    wave.mode = d.shape.init.mode;
+    wave.set_vgpr_count(d.shape.init.vgprs as u32);
+    for (first, values) in &d.shape.init.sgprs {
         for (reg, value) in (*first as u32..).zip(values) {
             wave.set_sgpr(reg, *value);
         }
     }
     let items = d.items();
-    let first = index * d.wave_size;
-    let lanes = items.saturating_sub(first).min(d.wave_size);
-    let mut at = position(d.block, first);
+    let first = index * d.shape.wave_size;
+    let lanes = items.saturating_sub(first).min(d.shape.wave_size);
+    let mut at = position(d.shape.block, first);
     for half in 0..wave.halves() {
         let lanes = lanes.saturating_sub(32 * half as u32).min(32);
-        item_ids(&d.init.layout, wave, half, &positions(d.block, &mut at, lanes as usize));
+        item_ids(&d.shape.init.layout, wave, half, &positions(d.shape.block, &mut at, lanes as usize));
     }
-    group_ids(&d.init.layout, wave, workgroup, index);
-    if let Layout::Own(file) = &d.init.layout {
+    group_ids(&d.shape.init.layout, wave, workgroup, index);
+    if let Layout::Own(file) = &d.shape.init.layout {
         for (reg, held) in (0..).zip(file.read_only) {
-            for lane in 0..d.wave_size {
+            for lane in 0..d.shape.wave_size {
                 let value = match held {
                     Held::Zero => 0,
                     Held::ItemId => first + lane,
