@@ -212,6 +212,10 @@ builtins! {
     WaitBvhcnt "wait_bvhcnt" (is(U32)) -> Ret::None, "waits for ray intersections";
     WaitDscnt "wait_dscnt" (is(U32)) -> Ret::None, "waits for LDS";
     WaitKmcnt "wait_kmcnt" (is(U32)) -> Ret::None, "waits for scalar memory and messages";
+    WaitIdle "wait_idle" () -> Ret::None, "waits for everything outstanding";
+    WaitAlu "wait_alu" () -> Ret::None, "waits for results of the vector unit";
+    InvalidateCaches "invalidate_caches" () -> Ret::None, "discards what caches hold; counted as a load";
+    WriteBackCaches "write_back_caches" () -> Ret::None, "writes back what caches hold; counted as a store";
     Barrier "barrier" () -> Ret::None, "waits until all waves of the workgroup arrive";
     BarrierSignal "barrier_signal" (is(I32)) -> Ret::None, "arrives at a barrier";
     BarrierSignalIsFirst "barrier_signal_isfirst" (is(I32)) -> to(BOOL), "arrives at a barrier; 1 if first";

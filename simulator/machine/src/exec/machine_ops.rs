@@ -64,7 +64,8 @@ impl Event {
     }
 }
 
-/// Builtins that change nothing here. Memory operations are complete when they return, so every counter is zero; nobody
+/// Builtins that change nothing here. Memory operations are complete when they return, so every counter is zero; caches
+/// are coherent; nobody
 /// listens to messages: interrupts and the release of registers have no effect on results.
 macro_rules! hints {
     () => {
@@ -80,6 +81,10 @@ macro_rules! hints {
             | Control::WaitBvhcnt
             | Control::WaitDscnt
             | Control::WaitKmcnt
+            | Control::WaitIdle
+            | Control::WaitAlu
+            | Control::InvalidateCaches
+            | Control::WriteBackCaches
     };
 }
 
