@@ -7,6 +7,7 @@ pub mod canonical;
 pub mod data;
 pub mod diag;
 pub mod eval;
+pub mod facts;
 pub mod pcode;
 pub mod report;
 pub mod roles;

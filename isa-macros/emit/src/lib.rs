@@ -3,6 +3,7 @@
 //! facts about them, [`handlers`] and the tables from operation to handler.
 
 mod body;
+mod facts;
 mod handler;
 pub mod report;
 mod stmt;
@@ -56,7 +57,8 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let path = path.display().to_string();
         quote! { (#name, ::core::include_str!(#path)) }
     });
-    let infos = set.operations.iter().map(|op| {
+    let (facts, numbers) = facts::table(set);
+    let infos = set.operations.iter().zip(numbers).map(|(op, [facts_32, facts_64])| {
         let name = &op.name;
         let text = &op.sem.text;
         let (line, _) = loaded.sources.line_col(op.file, op.sem.span.start);
@@ -73,7 +75,8 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let block = matches!(handlers.fast, Fast::Block(_));
         quote! {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
-                indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, block: #block, text: #text, file: #file, line: #line as u32 }
+                indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, block: #block,
+                facts: [#facts_32, #facts_64], text: #text, file: #file, line: #line as u32 }
         }
     });
     let archs = set.by_arch.len();
@@ -109,6 +112,8 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             /// Whether the fast handler copies coalesced elements as a block: it needs VGPRs for the lanes' part of the address and for data,
             /// and SGPRs for the wave's part.
             pub block: bool,
+            /// Rows of [`FACTS`]: in waves of 32 and of 64.
+            pub facts: [u16; 2],
             /// The body as written, with the holes of its templates filled.
             pub text: &'static str,
             pub file: &'static str,
@@ -120,6 +125,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         #[allow(clippy::enum_variant_names)]
         pub enum Operation { #(#variants),* }
         pub static OPERATIONS: &[OpInfo] = &[#(#infos),*];
+        #facts
         pub const OPERATION_COUNT: usize = #count;
         /// Per architecture: instruction index -> operation code; `u16::MAX` for none.
         pub static BY_ARCH: [&[u16]; #archs] = [#(#by_arch),*];

@@ -1,0 +1,182 @@
+//! Single touches to as few facts as say the same.
+
+use super::walk::LaneOf;
+use super::{Condition, Lanes, Number, Touch, What};
+use crate::tables::Role;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything about a touch but its lanes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    write: bool,
+    what: What,
+    bits: u128,
+    when: Vec<Condition>,
+    always: bool,
+}
+
+/// Lanes of a touch, by how they come to be touched.
+#[derive(Debug, Default)]
+struct SeenLanes {
+    once: bool,
+    own: bool,
+    lowest: bool,
+    any: bool,
+    selected: BTreeSet<Role>,
+    /// Numbered lanes, whatever EXEC is.
+    numbered: u64,
+    /// Numbered lanes if they are active.
+    active: u64,
+}
+
+/// Touches as they come.
+#[derive(Debug, Default)]
+pub struct Seen(BTreeMap<Key, SeenLanes>);
+
+impl Seen {
+    /// `lane`: a lane's number and whether it is touched only if it is active, or another lane.
+    pub fn add(
+        &mut self,
+        write: bool,
+        what: What,
+        bits: u128,
+        when: Vec<Condition>,
+        always: bool,
+        lane: Result<(u32, bool), LaneOf>,
+    ) {
+        let lanes = self.0.entry(Key { write, what, bits, when, always }).or_default();
+        match lane {
+            Ok((n, true)) => lanes.active |= 1 << (n & 63),
+            Ok((n, false)) => lanes.numbered |= 1 << (n & 63),
+            Err(LaneOf::Once) => lanes.once = true,
+            Err(LaneOf::Own) => lanes.own = true,
+            Err(LaneOf::Lowest) => lanes.lowest = true,
+            Err(LaneOf::Selected(role)) => {
+                lanes.selected.insert(role);
+            }
+            Err(LaneOf::Any | LaneOf::Number(_)) => lanes.any = true,
+        }
+    }
+}
+
+impl SeenLanes {
+    fn list(&self) -> Vec<Lanes> {
+        let mut out: Vec<Lanes> = self.selected.iter().map(|role| Lanes::Selected(*role)).collect();
+        let mut push = |on: bool, lanes| out.extend(on.then_some(lanes));
+        push(self.once, Lanes::Once);
+        push(self.own, Lanes::Own);
+        push(self.active != 0, Lanes::Active);
+        push(self.lowest, Lanes::LowestActive);
+        push(self.any, Lanes::Any);
+        match self.numbered.count_ones() {
+            0 => {}
+            1 => push(true, Lanes::Lane(self.numbered.trailing_zeros())),
+            _ => push(true, Lanes::All),
+        }
+        out
+    }
+}
+
+/// Joins what differs in bits, in the side of a condition, or in consecutive numbers only, and drops what another covers.
+pub fn merge(seen: Seen) -> Vec<Touch> {
+    let mut list = Vec::new();
+    for (key, lanes) in seen.0 {
+        let Key { write, what, bits, when, always } = key;
+        for lanes in lanes.list() {
+            list.push(Touch { write, what, bits, lanes, when: when.clone().into(), always });
+        }
+    }
+    list = bits(list);
+    while let Some(shorter) = sides(&list) {
+        list = bits(shorter);
+    }
+    let covered = |t: &Touch| {
+        list.iter().any(|other| {
+            other != t
+                && (other.write, other.what, other.lanes) == (t.write, t.what, t.lanes)
+                && (other.always || !t.always)
+                && t.bits & !other.bits == 0
+                && other.when.iter().all(|c| t.when.contains(c))
+                && (other.when.len(), other.always, other.bits) != (t.when.len(), t.always, t.bits)
+        })
+    };
+    let kept = list.iter().filter(|t| !covered(t)).cloned().collect();
+    numbers(kept)
+}
+
+fn bits(list: Vec<Touch>) -> Vec<Touch> {
+    let mut out: BTreeMap<Touch, u128> = BTreeMap::new();
+    for touch in list {
+        let bits = touch.bits;
+        *out.entry(Touch { bits: 0, ..touch }).or_insert(0) |= bits;
+    }
+    out.into_iter().map(|(touch, bits)| Touch { bits, ..touch }).collect()
+}
+
+/// Two that differ in the side of one condition are one without it.
+fn sides(list: &[Touch]) -> Option<Vec<Touch>> {
+    for (at, a) in list.iter().enumerate() {
+        for (k, condition) in a.when.iter().enumerate() {
+            let mut when = a.when.to_vec();
+            when[k] = Condition { not: !condition.not, ..*condition };
+            when.sort();
+            let other = Touch { when: when.clone().into(), ..a.clone() };
+            let Some(twin) = list.iter().position(|t| *t == other) else { continue };
+            let mut out: Vec<Touch> = list
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| *i != at && *i != twin)
+                .map(|(_, t)| t.clone())
+                .collect();
+            let mut when = a.when.to_vec();
+            when.remove(k);
+            out.push(Touch { when: when.into(), ..a.clone() });
+            return Some(out);
+        }
+    }
+    None
+}
+
+/// Consecutive registers are one.
+fn numbers(list: Vec<Touch>) -> Vec<Touch> {
+    let mut out = Vec::new();
+    let mut runs: BTreeMap<Touch, Vec<u32>> = BTreeMap::new();
+    for touch in list {
+        match first(touch.what) {
+            Some(number) => {
+                runs.entry(Touch { what: with(touch.what, 0, 1), ..touch }).or_default().push(number)
+            }
+            None => out.push(touch),
+        }
+    }
+    for (touch, mut list) in runs {
+        list.sort_unstable();
+        for run in list.chunk_by(|a, b| a + 1 == *b) {
+            out.push(Touch { what: with(touch.what, run[0], run.len() as u32), ..touch.clone() });
+        }
+    }
+    out.sort();
+    out
+}
+
+fn first(what: What) -> Option<u32> {
+    match what {
+        What::Vgpr(n) | What::Sgpr(n) => Some(n.first),
+        What::Dwords { first, .. } => Some(first),
+        _ => None,
+    }
+}
+
+/// The same counted from another register on. What stands in for a number out of range moves along.
+fn with(what: What, first: u32, count: u32) -> What {
+    let moved = |n: Number| {
+        let otherwise = n.otherwise.map(|o| o.wrapping_sub(n.first).wrapping_add(first));
+        Number { first, count, otherwise, ..n }
+    };
+    match what {
+        What::Vgpr(n) => What::Vgpr(moved(n)),
+        What::Sgpr(n) => What::Sgpr(moved(n)),
+        What::Dwords { role, .. } => What::Dwords { role, first, count },
+        other => other,
+    }
+}

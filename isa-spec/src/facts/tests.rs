@@ -1,0 +1,228 @@
+use super::*;
+use crate::pcode::ast::Item;
+use crate::pcode::check::{Library, check};
+use crate::pcode::parse::parse_file;
+use crate::pcode::sig::InstrSig;
+use crate::source::SourceMap;
+
+/// Facts of a body that may name any operand. An instruction `V_…` is a vector instruction, `S_…` a scalar one.
+fn facts(name: &str, body: &str, wave_size: u32) -> Facts {
+    let mut sources = SourceMap::default();
+    let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));
+    let (tree, errors) = parse_file(&sources, file);
+    assert!(errors.is_empty(), "{errors:?}");
+    let Some(Item::Instruction(block)) = tree.items.first() else { panic!("no instruction in {body}") };
+    match check(&sources, &Library::default(), block, &InstrSig::permissive(name), None) {
+        Ok((sem, _)) => Facts::of(&sem, wave_size),
+        Err(errors) => panic!("{errors:?}"),
+    }
+}
+
+/// Register touches as short lines: `R S0 ffffffff Active`, with `?` if not always, and the conditions.
+fn lines(name: &str, body: &str) -> Vec<String> {
+    let facts = facts(name, body, 32);
+    let line = |t: &Touch| {
+        let what = match t.what {
+            What::Operand(role) => format!("{role:?}"),
+            What::State(state) => format!("{state:?}"),
+            What::Vgpr(n) => format!("v[{:?}+{}..{}]{:?}", n.base, n.first, n.first + n.count, n.index),
+            What::Sgpr(n) => format!("s[{:?}+{}..{}]{:?}", n.base, n.first, n.first + n.count, n.index),
+            other => format!("{other:?}"),
+        };
+        let conditions = t.when.iter().map(|c| {
+            format!(" if {:?}>>{}&{:x}{}{}", c.of, c.shift, c.mask, if c.not { "!=" } else { "==" }, c.equals)
+        });
+        let conditions: String = conditions.collect();
+        let (write, open) = (if t.write { "W" } else { "R" }, if t.always { "" } else { "?" });
+        format!("{write} {what} {:x} {:?}{open}{conditions}", t.bits, t.lanes)
+    };
+    facts.registers.iter().map(line).collect()
+}
+
+#[track_caller]
+fn check_lines(name: &str, body: &str, expected: &[&str]) {
+    assert_eq!(lines(name, body), expected, "{body}");
+}
+
+#[test]
+fn operands_by_bits() {
+    check_lines(
+        "V_TEST",
+        "D0[31 : 16].u16 = S0[15 : 0].u16 + S1.u16;",
+        &["R S0 ffff Own", "R S1 ffff Own", "W D0 ffff0000 Own"],
+    );
+    check_lines(
+        "V_TEST",
+        "D0.u32 = (S0.u64 >> 3U).u32;",
+        &["R S0 ffffffffffffffff Own", "W D0 ffffffff Own"],
+    );
+}
+
+#[test]
+fn what_has_been_written_is_not_read() {
+    check_lines(
+        "S_TEST",
+        "D0.u32 = S0.u32; SCC = D0.u32 != 0U;",
+        &["R S0 ffffffff Once", "W D0 ffffffff Once", "W Scc 1 Once"],
+    );
+    // On one path only it is.
+    check_lines(
+        "S_TEST",
+        "if SCC then D0.u32 = S0.u32; endif; D0.u32 = D0.u32 + 1U;",
+        &["R D0 ffffffff Once", "R S0 ffffffff Once?", "R Scc 1 Once", "W D0 ffffffff Once"],
+    );
+}
+
+#[test]
+fn an_open_branch_makes_what_is_in_it_possible() {
+    check_lines(
+        "V_TEST",
+        "D0.u32 = VCC.u64[laneId] ? S1.u32 : S0.u32;",
+        &["R S0 ffffffff Own?", "R S1 ffffffff Own?", "R Vcc ffffffffffffffff Own", "W D0 ffffffff Own"],
+    );
+    // Behind a return that may have happened, too.
+    check_lines(
+        "S_TEST",
+        "if SCC then return; endif; D0.u32 = S0.u32;",
+        &["R S0 ffffffff Once?", "R Scc 1 Once", "W D0 ffffffff Once?"],
+    );
+}
+
+#[test]
+fn conditions_on_the_instruction_are_kept() {
+    check_lines(
+        "V_TEST",
+        "D0.u32 = indexOf(SADDR) == 124U ? VADDR.u32 : SADDR.u32;",
+        &[
+            "R VAddr ffffffff Own if Index(SAddr)>>0&ffffffff==124",
+            "R SAddr ffffffff Own if Index(SAddr)>>0&ffffffff!=124",
+            "W D0 ffffffff Own",
+        ],
+    );
+    // Both sides together are no condition.
+    check_lines(
+        "V_TEST",
+        "if OPSEL[1] then D0.u32 = S0.u32; else D0.u32 = S0.u32 + S1.u32; endif;",
+        &["R S0 ffffffff Own", "R S1 ffffffff Own if Field(\"OPSEL\")>>1&1==0", "W D0 ffffffff Own"],
+    );
+}
+
+#[test]
+fn loops_are_unrolled() {
+    check_lines(
+        "V_TEST",
+        "for lane in 0 : WAVE_SIZE - 1 do
+           if EXEC.u64[lane] then VGPR[lane][VDST + 1U] = VGPR[lane][SRC0.u32]; endif
+         endfor",
+        &["R v[Some(S0)+0..1]None ffffffff Active", "W v[Some(D0)+1..2]None ffffffff Active"],
+    );
+    check_lines(
+        "V_TEST",
+        "for i in 0 : 5 do VGPR[3][VDST + 32'U(i)] = operandLane(S0, 2, i); endfor",
+        &[
+            "R S0 ffffffffffffffffffffffffffffffff Lane(2)",
+            "R Dwords { role: S0, first: 4, count: 2 } ffffffff Lane(2)",
+            "W v[Some(D0)+0..6]None ffffffff Lane(3)",
+        ],
+    );
+    // By data: possible.
+    check_lines(
+        "S_TEST",
+        "i = 0; while i < S0.i32 do i += S1.i32; endwhile",
+        &["R S0 ffffffff Once", "R S1 ffffffff Once?"],
+    );
+}
+
+#[test]
+fn lanes_that_data_names() {
+    check_lines(
+        "V_TEST",
+        "for lane in 0 : WAVE_SIZE - 1 do
+           if EXEC.u64[lane] then VGPR[lane][VDST] = operandLane(S0, operandLane(S1, lane, 0).i32, 0); endif
+         endfor",
+        &["R S0 ffffffff Any?", "R S1 ffffffff Active", "W v[Some(D0)+0..1]None ffffffff Active"],
+    );
+    check_lines(
+        "V_TEST",
+        "D0.b32 = operandLane(S0, S1.u32 & (WAVE_SIZE - 1U), 0);",
+        &["R S0 ffffffff Selected(S1)", "R S1 ffffffff Once", "W D0 ffffffff Once"],
+    );
+    check_lines(
+        "V_TEST",
+        "lane = EXEC == 0x0ULL ? 0U : 32'U(count_trailing_zeros(EXEC.u64)); D0.b32 = operandLane(S0, lane, 0);",
+        &["R S0 ffffffff LowestActive", "W D0 ffffffff Once"],
+    );
+}
+
+#[test]
+fn registers_that_m0_moves() {
+    let body = "index = M0[9 : 0].u32; D0.b32 = SGPR[index > 255U ? 0U : SRC0.u32 + index];";
+    check_lines(
+        "S_TEST",
+        body,
+        &[
+            "R M0 ffffffff Once",
+            "R s[Some(S0)+0..1]Some(Index { shift: 0, mask: 1023 }) ffffffff Once",
+            "W D0 ffffffff Once",
+        ],
+    );
+    check_lines(
+        "S_TEST",
+        "D0.b32 = SGPR[S0.u32];",
+        &["R S0 ffffffff Once", "R AnySgpr ffffffff Once?", "W D0 ffffffff Once"],
+    );
+}
+
+#[test]
+fn the_wave_size_decides() {
+    let body = "if WAVE64 then D0.u32 = S0.u32; else D0.u32 = S1.u32; endif";
+    let reads = |size| {
+        let facts = facts("S_TEST", body, size);
+        facts.registers.iter().filter(|t| !t.write).map(|t| t.what).collect::<Vec<_>>()
+    };
+    assert_eq!(reads(32), [What::Operand(Role::S1)]);
+    assert_eq!(reads(64), [What::Operand(Role::S0)]);
+}
+
+#[test]
+fn memory_and_calls() {
+    let of = facts(
+        "DS_TEST",
+        "old = LDS[64'U(VADDR.u32)].u32; LDS[64'U(VADDR.u32)].u32 = old + 1U; D0.u32 = old;",
+        32,
+    );
+    let memory: Vec<_> = of.memory.iter().map(|m| (m.space, m.bytes, m.write, m.always)).collect();
+    assert_eq!(memory, [(Space::Lds, 4, false, true), (Space::Lds, 4, true, true)]);
+    assert!(of.is_atomic() && of.accesses(Space::Lds, true) && !of.accesses(Space::Global, false));
+    let of = facts("S_TEST", "SCC = barrier_signal_isfirst(S0.i32);", 32);
+    assert!(of.calls(Control::BarrierSignalIsFirst) && !of.calls(Control::Barrier) && !of.is_atomic());
+}
+
+#[test]
+fn sources_that_only_pass_through() {
+    for (body, flows) in [
+        ("D0.b32 = S0.b32;", &[(Role::S0, Flow::Copy)][..]),
+        ("tmp = S0.b64; D0.b64 = tmp;", &[(Role::S0, Flow::Copy)]),
+        // The low dword depends on low dwords.
+        ("D0.u64 = S0.u64 + S1.u64;", &[(Role::S0, Flow::Upwards), (Role::S1, Flow::Upwards)]),
+        (
+            "tmp = 128'U(S0.u32) + 128'U(S2.u64); VCC.u64[laneId] = (tmp >> 64U) != 0; D0.u64 = tmp.u64;",
+            &[(Role::S2, Flow::Upwards)],
+        ),
+        // Not these.
+        ("D0.u64 = S0.u64 >> 1U;", &[]),
+        ("D0.u32 = S0.u32 + 1U;", &[]),
+        ("D0.f64 = S0.f64 + S1.f64;", &[]),
+        ("D0.b32 = S0.b32; D0.b32 = S1.b32;", &[]),
+        ("D0.b32 = S0.b32; if S0.u32 == 0U then D1.b32 = 1; endif", &[]),
+        (
+            "D0.u64 = VCC.u64[laneId] ? S0.u64 : S1.u64 + 1ULL; MEM[S0.u64].u32 = 1U;",
+            &[(Role::S1, Flow::Upwards)],
+        ),
+    ] {
+        let of = facts("V_TEST", body, 32);
+        let mut found = of.flows.to_vec();
+        found.sort();
+        assert_eq!(found, flows, "{body}");
+    }
+}
