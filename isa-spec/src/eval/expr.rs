@@ -12,7 +12,7 @@ impl Eval<'_> {
             ExprKind::Const(bits) => *bits,
             ExprKind::Local(id) => self.locals[*id as usize][0],
             ExprKind::Element(id, index) => self.element(*id, index)?,
-            ExprKind::Operand(role) => self.machine.operand(*role, self.lane),
+            ExprKind::Operand(role) => self.operand(*role, arith::mask(width)),
             ExprKind::OperandIndex(role) => self.machine.operand_index(*role) as u128,
             ExprKind::OperandLane { role, lane, index } => {
                 let (lane, index) = (self.expr(lane)? as u32, self.expr(index)? as u32);
@@ -22,7 +22,15 @@ impl Eval<'_> {
             ExprKind::State(state) => self.machine.state(*state, self.lane),
             ExprKind::Slice { base, lo } => {
                 let lo = self.expr(lo)? as u32;
-                self.expr(base)?.checked_shr(lo).unwrap_or(0)
+                let value = match base.kind {
+                    ExprKind::Operand(role) => {
+                        let bits = arith::mask(width).checked_shl(lo).unwrap_or(0);
+                        let whole = arith::mask(base.ty.width());
+                        self.operand(role, bits & whole) & whole
+                    }
+                    _ => self.expr(base)?,
+                };
+                value.checked_shr(lo).unwrap_or(0)
             }
             ExprKind::Unary(op, a) => {
                 let v = self.expr(a)?;
@@ -39,7 +47,14 @@ impl Eval<'_> {
                 self.expr(chosen)?
             }
             ExprKind::Convert(a) => convert(self.expr(a)?, a.ty, e.ty, &self.env),
-            ExprKind::Bits(a) => self.expr(a)?,
+            // A narrower view of an operand is of its low bits.
+            ExprKind::Bits(a) => match a.kind {
+                ExprKind::Operand(role) => {
+                    let bits = arith::mask(width.min(a.ty.width()));
+                    self.operand(role, bits) & bits
+                }
+                _ => self.expr(a)?,
+            },
             ExprKind::Call(builtin, args) => {
                 let types: Vec<Ty> = args.iter().map(|a| a.ty).collect();
                 let args = self.args(args)?;
@@ -60,6 +75,12 @@ impl Eval<'_> {
             }
         };
         Ok(value & arith::mask(width))
+    }
+
+    /// An operand of which `bits` are taken.
+    fn operand(&mut self, role: Role, bits: u128) -> u128 {
+        self.machine.reading(role, self.lane, bits);
+        self.machine.operand(role, self.lane)
     }
 
     fn binary(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Result<u128, Stop> {

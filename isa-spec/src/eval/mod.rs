@@ -22,6 +22,8 @@ use crate::source::Span;
 ///
 /// Register and operand access cannot fail: what does not exist reads zero. Memory, state and control can, with [`Stop`].
 pub trait Machine {
+    /// Called before [`Machine::operand`] with the bits that the body takes of the value.
+    fn reading(&mut self, _role: Role, _lane: Option<u32>, _bits: u128) {}
     /// An operand's value, modifiers applied; bits above the wanted type are ignored.
     fn operand(&mut self, role: Role, lane: Option<u32>) -> u128;
     /// The present contents of a destination, for partial writes: its register, or the mask being built.

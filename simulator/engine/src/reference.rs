@@ -1,13 +1,17 @@
 //! The reference executor: one instruction on one wave through the evaluator, operands read lane by lane straight from the
 //! instruction's fields. Slow, obvious, and independent of the interpreter's staging and handlers.
 
+mod touched;
+
+pub use touched::Touched;
+
 use isa_spec::arith::FloatEnv;
 use isa_spec::eval::{self, Machine, Stop};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::{Role, Semantics, Shape, Space, State, Ty, Uses};
 use isa_spec::source::Span;
 use isa_spec::tables::ArchTable;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Code, Fmt, Half, Operand, Plan};
@@ -17,7 +21,7 @@ use wavesim_machine::exec::machine_ops::{self, Event};
 use wavesim_machine::exec::output;
 use wavesim_machine::fault::FaultKind;
 use wavesim_machine::isa::OpInfo;
-use wavesim_machine::memory::{self, MemError, Memory, NOWHERE, PRIVATE_BASE, SHARED_BASE};
+use wavesim_machine::memory::{self, MemError, Memory, PRIVATE_BASE, Place, SHARED_BASE};
 use wavesim_machine::state::wave::{EXEC_LO, M0, NULL, VCC_LO};
 use wavesim_machine::state::{Wave, Workgroup};
 
@@ -29,6 +33,32 @@ pub fn step(
     sem_y: Option<&Semantics>,
     wave: &mut Wave,
     context: &mut Context<'_>,
+) -> Result<(), Event> {
+    run(arch, inst, sem, sem_y, wave, context, None)
+}
+
+/// As [`step`], with what the bodies touched.
+pub fn step_observed(
+    arch: Arch,
+    inst: &Inst,
+    sem: &Semantics,
+    sem_y: Option<&Semantics>,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+) -> (Result<(), Event>, Touched) {
+    let mut touched = Touched::default();
+    let result = run(arch, inst, sem, sem_y, wave, context, Some(&mut touched));
+    (result, touched)
+}
+
+fn run(
+    arch: Arch,
+    inst: &Inst,
+    sem: &Semantics,
+    sem_y: Option<&Semantics>,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+    mut touched: Option<&mut Touched>,
 ) -> Result<(), Event> {
     let pc = wave.pc;
     let mut writes = BTreeMap::new();
@@ -51,6 +81,10 @@ pub fn step(
             disabled: 0,
             jump: None,
             event: None,
+            vcc_written: false,
+            result_written: false,
+            states_written: BTreeSet::new(),
+            touched: touched.as_deref_mut(),
         };
         event = machine.run();
         jumped = machine.jump;
@@ -115,6 +149,10 @@ pub fn operand(
         disabled: 0,
         jump: None,
         event: None,
+        vcc_written: false,
+        result_written: false,
+        states_written: BTreeSet::new(),
+        touched: None,
     };
     let there = role == Role::Vcc || machine.operand_of(role).is_some();
     there.then(|| Machine::operand(&mut machine, role, Some(lane)))
@@ -141,6 +179,12 @@ struct RefMachine<'a, 'c> {
     disabled: u64,
     jump: Option<u64>,
     event: Option<Event>,
+    /// A body that runs once has assigned its mask operand.
+    vcc_written: bool,
+    /// The body has assigned D0, in this lane.
+    result_written: bool,
+    states_written: BTreeSet<State>,
+    touched: Option<&'a mut Touched>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -159,6 +203,9 @@ impl RefMachine<'_, '_> {
                     && let Some(o) = self.operand_of(Role::D0).filter(|o| o.fmt == Fmt::Mask)
                 {
                     // A mask that is read too keeps the bits of lanes that are switched off.
+                    if o.input {
+                        self.note_mask(false, Role::D0);
+                    }
                     let old = if o.input { self.read_mask(Role::D0) & !self.exec } else { 0 };
                     self.masks.insert(MaskTarget::D0, old);
                 }
@@ -173,11 +220,15 @@ impl RefMachine<'_, '_> {
                     if self.exec >> lane & 1 == 0 || self.disabled >> lane & 1 == 1 {
                         continue;
                     }
+                    self.result_written = false;
                     self.finish(Some(lane))?;
                 }
                 for (target, value) in std::mem::take(&mut self.masks) {
                     match target {
-                        MaskTarget::Exec => self.wave.set_exec(value),
+                        MaskTarget::Exec => {
+                            self.note_state(true, State::Exec);
+                            self.wave.set_exec(value);
+                        }
                         MaskTarget::D0 => self.write_mask(Role::D0, value),
                         MaskTarget::Vcc => self.write_mask(Role::Vcc, value),
                     }
@@ -225,6 +276,8 @@ impl RefMachine<'_, '_> {
     }
 
     fn write_mask(&mut self, role: Role, value: u64) {
+        self.note_mask(true, role);
+        self.vcc_written |= role == Role::Vcc;
         let reg = self.mask_register(role, true);
         self.wave.set_sgprs(reg, self.wave.size / 32, value as u128);
     }
@@ -295,8 +348,7 @@ impl RefMachine<'_, '_> {
         let m = &self.plan.mods;
         if let Some(first) = m.lane_sel {
             let from = lane & !7 | self.inst.fields[first as usize + (lane & 7) as usize];
-            // SRC0 is 233 without and 234 with fetch-inactive.
-            let fetch = self.plan.get(self.inst, m.src0) == 234;
+            let fetch = self.plan.get(self.inst, m.src0) == operand::DPP8_FETCH_INACTIVE;
             return (fetch || self.exec >> from & 1 == 1).then_some(from);
         }
         let from = operand::dpp16_source(self.plan.get(self.inst, m.dpp_ctrl), lane)?;
@@ -436,33 +488,25 @@ impl RefMachine<'_, '_> {
         output::clamp(value, ty, self.wave.mode, self.arch)
     }
 
-    fn memory_fault<T>(&mut self, place: &Place, e: MemError, lane: Option<u32>) -> Result<T, Stop> {
+    fn memory_fault<T>(&mut self, place: Place, e: MemError, lane: Option<u32>) -> Result<T, Stop> {
         let event = match place {
-            Place::Scratch(..) => Event::scratch_overflow(e, self.context.scratch_stride, lane),
+            Place::Scratch(_) => Event::scratch_overflow(e, self.context.scratch_stride, lane),
             _ => Event::out_of_bounds(self.context.memory, e, lane),
         };
         self.stop(event)
     }
 
-    /// Where an address goes: LDS, scratch or global memory.
-    fn place(&mut self, space: Space, addr: u64, lane: Option<u32>) -> Place {
-        match space {
-            Space::Lds => Place::Lds(addr),
-            Space::Scratch => Place::Scratch(addr, lane.unwrap_or(0)),
-            Space::Flat if addr >> 32 == SHARED_BASE >> 32 => Place::Lds(addr & 0xffff_ffff),
-            Space::Flat if addr >> 32 == PRIVATE_BASE >> 32 => {
-                Place::Scratch(addr & 0xffff_ffff, lane.unwrap_or(0))
-            }
-            Space::Buffer if addr >= NOWHERE => Place::Nowhere,
-            Space::Word => Place::Global(memory::word_address(addr)),
-            _ => Place::Global(addr),
-        }
+    /// Where an address goes; machines that count words have bytes in memory.
+    fn place(&self, space: Space, addr: u64) -> Place {
+        let addr = if space == Space::Word { memory::word_address(addr) } else { addr };
+        Place::of(space, addr)
     }
 
-    fn bytes(&mut self, place: &Place, size: u32) -> Result<&mut [u8], MemError> {
-        let (slice, at, address): (&mut [u8], u64, u64) = match *place {
+    fn bytes(&mut self, place: Place, size: u32, lane: Option<u32>) -> Result<&mut [u8], MemError> {
+        let (slice, at, address): (&mut [u8], u64, u64) = match place {
             Place::Lds(at) => (&mut *self.context.lds, at, at),
-            Place::Scratch(at, lane) => {
+            Place::Scratch(at) => {
+                let lane = lane.unwrap_or(0);
                 let stride = self.context.scratch_stride as u64;
                 let error = MemError { address: at, size_bytes: size, write: false };
                 if at.checked_add(size as u64).is_none_or(|end| end > stride) {
@@ -478,15 +522,13 @@ impl RefMachine<'_, '_> {
     }
 }
 
-enum Place {
-    Global(u64),
-    Lds(u64),
-    Scratch(u64, u32),
-    /// Out of a buffer's range.
-    Nowhere,
-}
-
 impl Machine for RefMachine<'_, '_> {
+    fn reading(&mut self, role: Role, lane: Option<u32>, bits: u128) {
+        if self.touched.is_some() {
+            self.note_operand(role, lane, bits);
+        }
+    }
+
     fn operand(&mut self, role: Role, lane: Option<u32>) -> u128 {
         if role == Role::Vcc {
             return self.read_mask(role) as u128;
@@ -546,9 +588,13 @@ impl Machine for RefMachine<'_, '_> {
         if operand.fmt == Fmt::Mask {
             return self.write_mask(role, value as u64);
         }
+        self.result_written |= role == Role::D0;
         let value = self.output(&operand, value);
         let Some(field) = self.field_value(&operand) else { return };
         let size = operand.size_bits as u32;
+        for k in 0..width.div_ceil(32) {
+            self.note_dword(true, &operand, lane.unwrap_or(0), k);
+        }
         match operand::code(self.arch, &operand, field) {
             Code::Vgpr(reg) => {
                 let lane = lane.unwrap_or(0);
@@ -589,6 +635,7 @@ impl Machine for RefMachine<'_, '_> {
     }
 
     fn operand_lane(&mut self, role: Role, lane: u32, index: u32) -> u32 {
+        self.note_lane(role, lane, index);
         let Some(operand) = self.operand_of(role) else { return 0 };
         if index == 0 && operand.size_bits <= 32 && self.sem.shape == Shape::Lane {
             return self.value(&operand, lane) as u32;
@@ -604,6 +651,7 @@ impl Machine for RefMachine<'_, '_> {
     }
 
     fn state(&mut self, state: State, lane: Option<u32>) -> u128 {
+        self.note_state(false, state);
         let wave = &*self.wave;
         (match state {
             // Lanes see what the instruction started with; what runs once sees its own writes.
@@ -640,10 +688,14 @@ impl Machine for RefMachine<'_, '_> {
         {
             return *mask as u128;
         }
-        self.state(state, None)
+        let touched = self.touched.take();
+        let value = self.state(state, None);
+        self.touched = touched;
+        value
     }
 
     fn set_state(&mut self, state: State, value: u128) -> Result<(), Stop> {
+        self.note_state(true, state);
         let wave = &mut *self.wave;
         match state {
             State::Exec => match self.masks.get_mut(&MaskTarget::Exec) {
@@ -673,27 +725,32 @@ impl Machine for RefMachine<'_, '_> {
     }
 
     fn vgpr(&mut self, lane: u32, reg: u32) -> u32 {
+        self.note_vgpr(false, lane, reg);
         self.wave.indexed_vgpr(lane, reg)
     }
 
     fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
+        self.note_vgpr(true, lane, reg);
         self.wave.set_indexed_vgpr(lane, reg, value);
     }
 
     fn sgpr(&mut self, reg: u32) -> u32 {
+        self.note_sgpr(false, reg);
         self.wave.sgpr(reg)
     }
 
     fn set_sgpr(&mut self, reg: u32, value: u32) {
+        self.note_sgpr(true, reg);
         self.wave.set_sgpr(reg, value);
     }
 
     fn load(&mut self, space: Space, addr: u64, size: u32, lane: Option<u32>) -> Result<u128, Stop> {
-        let place = self.place(space, addr, lane);
+        self.note_memory(space, size, false);
+        let place = self.place(space, addr);
         let result = match place {
             Place::Nowhere => return Ok(0),
             Place::Global(addr) => self.context.memory.load_value(addr, size),
-            _ => self.bytes(&place, size).map(|slice| {
+            _ => self.bytes(place, size, lane).map(|slice| {
                 let mut bytes = [0; 16];
                 bytes[..slice.len()].copy_from_slice(slice);
                 u128::from_le_bytes(bytes)
@@ -703,7 +760,7 @@ impl Machine for RefMachine<'_, '_> {
             Ok(value) => Ok(value),
             // LDS reads beyond the allocation give zero, as the hardware has it.
             Err(_) if matches!(place, Place::Lds(_)) => Ok(0),
-            Err(e) => self.memory_fault(&place, e, lane),
+            Err(e) => self.memory_fault(place, e, lane),
         }
     }
 
@@ -715,7 +772,8 @@ impl Machine for RefMachine<'_, '_> {
         value: u128,
         lane: Option<u32>,
     ) -> Result<(), Stop> {
-        let place = self.place(space, addr, lane);
+        self.note_memory(space, size, true);
+        let place = self.place(space, addr);
         let result = match place {
             Place::Nowhere => return Ok(()),
             Place::Global(address) if self.plan.atomic && !address.is_multiple_of(size as u64) => {
@@ -729,7 +787,7 @@ impl Machine for RefMachine<'_, '_> {
                 }
                 stored
             }
-            _ => self.bytes(&place, size).map(|slice| {
+            _ => self.bytes(place, size, lane).map(|slice| {
                 let len = slice.len();
                 slice.copy_from_slice(&value.to_le_bytes()[..len]);
             }),
@@ -739,7 +797,7 @@ impl Machine for RefMachine<'_, '_> {
             Err(_) if matches!(place, Place::Lds(_)) => Ok(()),
             Err(mut e) => {
                 e.write = true;
-                self.memory_fault(&place, e, lane)
+                self.memory_fault(place, e, lane)
             }
         }
     }

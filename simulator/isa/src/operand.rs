@@ -270,9 +270,16 @@ fn fmt(name: &str, ty: &str) -> Fmt {
 
 /// SGPR file indices by operand code (RDNA manuals, *Scalar Source Operands*).
 pub const VCC_LO: usize = 106;
+pub const VCC_HI: usize = 107;
+/// The trap handler's registers.
+pub const TTMP: std::ops::Range<usize> = 108..124;
 pub const NULL: usize = 124;
 pub const M0: usize = 125;
 pub const EXEC_LO: usize = 126;
+pub const EXEC_HI: usize = 127;
+/// Source codes that stand for the DPP8 word, without and with reading inactive lanes.
+pub const DPP8: u32 = 233;
+pub const DPP8_FETCH_INACTIVE: u32 = 234;
 
 /// What a source code names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use super::abi;
 use super::prepared::{Buffer, Prepared, Shape, Source};
+use isa_spec::pcode::ir::Space;
 use isa_spec::source::SourceMap;
 use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
 use wavesim_isa::arch::Arch;
@@ -74,17 +75,10 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         }
     };
     let mode = abi::default_mode(kernel.arch);
-    let uses = |prefixes: &[&str]| {
-        let table = kernel.arch.table();
-        kernel
-            .instructions
-            .iter()
-            .any(|(i, _)| prefixes.iter().any(|p| i.instruction(table).name.starts_with(p)))
-    };
-    let default = |used: bool, bytes: u32| if used { bytes } else { 0 };
-    let lds_bytes = header.lds.unwrap_or_else(|| default(uses(&["DS_", "LDS_", "FLAT_"]), DEFAULT_LDS));
-    let scratch_bytes =
-        header.scratch.unwrap_or_else(|| default(uses(&["SCRATCH_", "FLAT_"]), DEFAULT_SCRATCH));
+    let program = Program::new(kernel.arch, kernel.instructions)?.for_wave_size(kernel.wave);
+    let default = |space, bytes| if program.accesses(&[space, Space::Flat]) { bytes } else { 0 };
+    let lds_bytes = header.lds.unwrap_or_else(|| default(Space::Lds, DEFAULT_LDS));
+    let scratch_bytes = header.scratch.unwrap_or_else(|| default(Space::Scratch, DEFAULT_SCRATCH));
     let shape = Shape {
         grid: header.global.0,
         block: header.local.0,
@@ -97,9 +91,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         code_base: CODE_BASE,
     };
     Ok(Prepared {
-        program: Program::new(kernel.arch, kernel.instructions)?
-            .for_wave_size(kernel.wave)
-            .with_syntax(wavesim_asm::print::syntax),
+        program: program.with_syntax(wavesim_asm::print::syntax),
         memory,
         shape,
         buffers,

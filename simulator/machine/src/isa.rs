@@ -2,7 +2,10 @@
 
 use isa_spec::canonical::{self, SemanticsSet};
 use isa_spec::data::Loaded;
+use isa_spec::facts::Facts;
+use isa_spec::tables::EntryId;
 use std::sync::LazyLock;
+use wavesim_isa::arch::Arch;
 
 isa_macros::operations!();
 
@@ -17,6 +20,13 @@ static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
 /// Everything that the handlers were compiled from, with its sources.
 pub fn loaded() -> &'static Loaded {
     &LOADED
+}
+
+/// What the compiled body of an entry touches in waves of so many lanes.
+pub fn facts(arch: Arch, entry: EntryId, wave_size: u32) -> Option<&'static Facts> {
+    let at = arch.table().entries[entry as usize].inst as usize;
+    let info = OPERATIONS.get(BY_ARCH[arch as usize][at] as usize)?;
+    Some(&FACTS[info.facts[(wave_size == 64) as usize] as usize])
 }
 
 /// The checked semantics, for the reference executor and the listing commands. The macro has reported what is wrong with them.
@@ -49,7 +59,6 @@ pub fn place(span: isa_spec::source::Span) -> String {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use wavesim_isa::arch::Arch;
 
     /// The semantics made at run time are those that the handlers were made of, under the same numbers.
     #[test]

@@ -75,35 +75,35 @@ pub struct Ended {
     statistics: Option<Value>,
 }
 
-impl Execution {
-    /// Replaces compiled semantics by those of a pseudocode file.
-    fn replace_semantics(&self, path: &Path, prepared: &mut Prepared) -> anyhow::Result<()> {
-        let text = wavesim_files::read_text(path)?;
-        let (overrides, warnings) = Overrides::parse(path.display().to_string(), text)
-            .map_err(|OverrideError::Wrong(text)| anyhow::Error::new(Diagnostics(text)))?;
-        if let Some(text) = warnings {
-            emit(text);
-        }
-        let program = &mut prepared.program;
-        let names: Vec<&str> = overrides.names(program.arch).collect();
-        if names.is_empty() {
-            bail!("{}: this file defines no instruction of {}", path.display(), program.arch.name());
-        }
-        if !program.mnemonics().any(|mnemonic| names.contains(&mnemonic)) {
-            let names = names.join(", ").to_lowercase();
-            emit(format!("note: the kernel uses no instruction that {} defines ({names})", path.display()));
-        }
-        program.replace_semantics(Arc::new(overrides));
-        Ok(())
+/// Replaces compiled semantics by those of a pseudocode file.
+pub fn replace_semantics(path: &Path, prepared: &mut Prepared) -> anyhow::Result<()> {
+    let text = wavesim_files::read_text(path)?;
+    let (overrides, warnings) = Overrides::parse(path.display().to_string(), text)
+        .map_err(|OverrideError::Wrong(text)| anyhow::Error::new(Diagnostics(text)))?;
+    if let Some(text) = warnings {
+        emit(text);
     }
+    let program = &mut prepared.program;
+    let names: Vec<&str> = overrides.names(program.arch).collect();
+    if names.is_empty() {
+        bail!("{}: this file defines no instruction of {}", path.display(), program.arch.name());
+    }
+    if !program.mnemonics().any(|mnemonic| names.contains(&mnemonic)) {
+        let names = names.join(", ").to_lowercase();
+        emit(format!("note: the kernel uses no instruction that {} defines ({names})", path.display()));
+    }
+    program.replace_semantics(Arc::new(overrides));
+    Ok(())
+}
 
+impl Execution {
     /// Runs the kernel. An error means bad input, such as a wrong pseudocode file.
     pub fn run(&self, prepared: &mut Prepared, out: &mut dyn Write) -> anyhow::Result<Ended> {
         if self.json && self.observe.trace.as_ref().is_some_and(|p| p.as_os_str() == "-") {
             bail!("--json and --trace - both write to standard output; write the trace to a file");
         }
         if let Some(path) = &self.semantics {
-            self.replace_semantics(path, prepared)?;
+            replace_semantics(path, prepared)?;
         }
         let mut dispatch = prepared.dispatch(self.max_instructions);
         dispatch.schedule = self.schedule;

@@ -4,7 +4,7 @@
 //! file (`.s`), an assembly program of an architecture with its own assembler (`.as`), else a text kernel.
 
 use super::Diagnostics;
-use super::execute::parse_schedule;
+use super::execute::{parse_schedule, replace_semantics};
 use super::target::{Target, WaveSize, parse_mcpu};
 use anyhow::{Context as _, bail};
 use std::path::{Path, PathBuf};
@@ -40,12 +40,19 @@ pub struct InputArgs {
     /// Stop with a fault after this many wave-instructions
     #[arg(long, value_name = "N", default_value_t = 10_000_000_000)]
     pub max_instructions: u64,
+    /// Pseudocode whose instructions replace the built-in ones (slow: they are interpreted)
+    #[arg(long, value_name = "FILE.pcode")]
+    pub semantics: Option<PathBuf>,
 }
 
 impl InputArgs {
     /// Loads the kernel, with `guard` unused bytes between its arguments.
     pub fn prepare(&self, guard: u64) -> anyhow::Result<Prepared> {
-        self.kernel.prepare(&self.file, self.data.as_deref(), guard)
+        let mut prepared = self.kernel.prepare(&self.file, self.data.as_deref(), guard)?;
+        if let Some(path) = &self.semantics {
+            replace_semantics(path, &mut prepared)?;
+        }
+        Ok(prepared)
     }
 
     /// The launch. One that no device accepts is an error.

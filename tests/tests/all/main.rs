@@ -8,6 +8,7 @@ mod commands;
 mod counting;
 mod disassembly;
 mod docs;
+mod effects;
 mod engines;
 mod examples;
 mod front_end_fuzz;

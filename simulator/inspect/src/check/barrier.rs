@@ -12,8 +12,8 @@ use super::report::{Finding, Report, Site};
 use isa_spec::pcode::builtins::Control;
 use std::collections::VecDeque;
 use wavesim_engine::observe::{Done, Step};
+use wavesim_machine::exec::effects::Effects;
 use wavesim_machine::exec::machine_ops::Event;
-use wavesim_machine::exec::program::Program;
 
 #[derive(Default)]
 struct Wave {
@@ -47,12 +47,12 @@ pub struct Shadow {
 }
 
 impl Shadow {
-    pub fn new(program: &Program) -> Shadow {
-        let table = program.arch.table();
-        let name = |at: usize| program.insts.get(at).map_or("", |inst| inst.instruction(table).name);
-        let split = |at| name(at).starts_with("S_BARRIER_SIGNAL") && name(at + 1) != "S_BARRIER_WAIT";
+    pub fn new(effects: &[Effects]) -> Shadow {
+        let calls = |at: usize, bi| effects.get(at).is_some_and(|e| e.calls.contains(&bi));
+        let signals = |at| calls(at, Control::BarrierSignal) || calls(at, Control::BarrierSignalIsFirst);
+        let split = |at| signals(at) && !calls(at + 1, Control::BarrierWait);
         Shadow {
-            split: (0..program.insts.len()).map(split).collect(),
+            split: (0..effects.len()).map(split).collect(),
             waves: Vec::new(),
             phases: VecDeque::new(),
             first: 0,

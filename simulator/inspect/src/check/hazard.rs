@@ -23,6 +23,7 @@ use wavesim_isa::inst::Inst;
 use wavesim_loader::prepared::Shape;
 use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
 use wavesim_machine::exec::program::Program;
+use wavesim_machine::state::wave::TTMP;
 
 /// What is known of each instruction, and the last matrix result of each wave.
 pub struct Shadow {
@@ -130,7 +131,7 @@ fn out_of_range(step: &Step<'_>, used: &Use, written: bool, report: &mut Report)
     let name = |first| register_name(step.program.arch, used.file, first, used.count);
     let range = match used.file {
         File::Vgpr => format!("the wave's {} VGPRs", step.wave.vgpr_count()),
-        _ if used.first < 108 => "the SGPRs and VCC".to_string(),
+        _ if (used.first as usize) < TTMP.start => "the SGPRs and VCC".to_string(),
         _ => "the trap handler's registers".to_string(),
     };
     let instead = if written { "nothing is written".to_string() } else { format!("{} is read", name(0)) };

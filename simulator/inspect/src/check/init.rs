@@ -8,6 +8,7 @@
 use super::Check;
 use super::mem;
 use super::report::{Finding, Report, Site};
+use isa_spec::facts::Flow;
 use isa_spec::tables::Role;
 use std::collections::HashMap;
 use wavesim_engine::observe::{Done, Step};
@@ -16,7 +17,7 @@ use wavesim_loader::prepared::Shape;
 use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::{Access, Place};
-use wavesim_machine::state::wave::EXEC_LO;
+use wavesim_machine::state::wave::{EXEC_LO, TTMP};
 use wavesim_machine::state::{VGPRS, Wave};
 
 struct Registers {
@@ -44,22 +45,11 @@ enum Origin {
     Copy,
 }
 
-/// How far an instruction only passes its sources on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Passes {
-    Nothing,
-    /// Result dword k is source dword k.
-    Moves,
-    /// Upper dwords of the addend reach upper dwords of the result only.
-    Upwards,
-}
-
 /// What is known of every wave of the workgroup.
 pub struct Shadow {
     waves: Vec<Registers>,
     sgprs: u128,
     vgprs: usize,
-    passes: Vec<Passes>,
     /// Instructions of the program.
     instructions: usize,
 }
@@ -67,17 +57,10 @@ pub struct Shadow {
 impl Shadow {
     pub fn new(program: &Program, shape: &Shape) -> Shadow {
         let (sgprs, vgprs) = initial(shape);
-        let table = program.arch.table();
-        let passes = program.insts.iter().map(|inst| match inst.instruction(table).name {
-            "S_MOV_B32" | "S_MOV_B64" | "V_MOV_B32" => Passes::Moves,
-            "V_MAD_U64_U32" | "V_MAD_I64_I32" | "V_MAD_CO_U64_U32" | "V_MAD_CO_I64_I32" => Passes::Upwards,
-            _ => Passes::Nothing,
-        });
         Shadow {
             waves: Vec::new(),
             sgprs,
             vgprs,
-            passes: passes.collect(),
             instructions: program.insts.len(),
         }
     }
@@ -102,7 +85,6 @@ impl Shadow {
     }
 
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
-        let passes = self.passes[step.index];
         let registers = &mut self.waves[step.wave.id as usize];
         if registers.settled[step.index].is_some_and(|lanes| step.wave.exec() & !lanes == 0) {
             return;
@@ -114,7 +96,7 @@ impl Shadow {
                 continue;
             }
             let Some(missing) = registers.missing(used, step.wave) else { continue };
-            if !registers.pass_on(passes, used, missing.0, effects, step.wave) {
+            if !registers.pass_on(used, missing.0, effects, step.wave) {
                 registers.tell(step, used, missing, report);
             }
         }
@@ -232,15 +214,15 @@ impl Registers {
     }
 
     /// An unwritten source that is only passed on: what receives it stays unwritten. False if it is used.
-    fn pass_on(&mut self, passes: Passes, used: &Use, missing: u16, effects: &Effects, wave: &Wave) -> bool {
+    fn pass_on(&mut self, used: &Use, missing: u16, effects: &Effects, wave: &Wave) -> bool {
         let start = used.start(wave);
-        let first = match passes {
-            Passes::Nothing => return false,
-            Passes::Moves if used.role == Role::S0 => 0,
-            Passes::Upwards if used.role == Role::S2 && missing > start => 1,
+        let first = match used.flow {
+            Some(Flow::Copy) => 0,
+            Some(Flow::Upwards) if missing > start => 1,
             _ => return false,
         };
-        let Some(dest) = effects.writes.iter().find(|w| w.role == Role::D0) else { return false };
+        let result = |w: &&Use| w.role == Role::D0 && w.second == used.second;
+        let Some(dest) = effects.writes.iter().find(result) else { return false };
         // A scalar that is unwritten is so in all lanes.
         for k in first..used.count.min(dest.count) {
             let lanes = match used.file {
@@ -353,7 +335,7 @@ impl Registers {
 fn initial(shape: &Shape) -> (u128, usize) {
     let mut sgprs = 0b11u128 << EXEC_LO;
     // Trap temporaries have what the hardware put there.
-    for code in 108..124 {
+    for code in TTMP {
         sgprs |= 1 << code;
     }
     for (first, values) in &shape.init.sgprs {

@@ -122,7 +122,7 @@ impl<'a> Checker<'a> {
             mem: mem::Shadow::new(shape),
             race: race::Shadow::new(shape, &effects, on.race),
             waits,
-            barrier: barrier::Shadow::new(&prepared.program),
+            barrier: barrier::Shadow::new(&effects),
             hazard,
             effects,
             on,

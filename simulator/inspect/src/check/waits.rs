@@ -13,7 +13,6 @@ use super::report::{Finding, Report, Site};
 use isa_spec::pcode::builtins::Control;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_isa::arch::Arch;
-use wavesim_isa::inst::Inst;
 use wavesim_machine::exec::effects::{Class, Effects, File, Use, register_name};
 use wavesim_machine::exec::program::Program;
 
@@ -209,13 +208,12 @@ pub struct Shadow {
 
 impl Shadow {
     pub fn new(program: &Program, effects: &[Effects]) -> Shadow {
-        let table = program.arch.table();
-        let issues = program.insts.iter().zip(effects).map(|(inst, e)| issue(program.arch, inst, e));
+        let issues = effects.iter().map(|e| issue(program.arch, e));
         Shadow {
             waves: Vec::new(),
             issues: issues.collect(),
             touched: effects.iter().map(Registers::of).collect(),
-            idle: program.insts.iter().map(|i| i.instruction(table).name == "S_WAIT_IDLE").collect(),
+            idle: effects.iter().map(|e| e.calls.contains(&Control::WaitIdle)).collect(),
         }
     }
 
@@ -309,20 +307,18 @@ impl Shadow {
 }
 
 /// What an instruction issues: its counters, and the order that it comes back in.
-fn issue(arch: Arch, inst: &Inst, effects: &Effects) -> Option<Issue> {
+fn issue(arch: Arch, effects: &Effects) -> Option<Issue> {
     use Counter::{Ds, Km, Lgkm, Load, Store, Vm, Vs};
-    let info = inst.instruction(arch.table());
     let new = arch == Arch::Rdna4;
     let (load, store, lds, scalar) = if new { (Load, Store, Ds, Km) } else { (Vm, Vs, Lgkm, Lgkm) };
-    let cache = info.group == "VMEM" && info.subgroup == "NOT_ASSIGNED";
+    let calls = |bi| effects.calls.contains(&bi);
     let one = Counters::one;
     let (order, counters) = match effects.class {
-        // Cache maintenance counts on RDNA 4: invalidation as a load, write-back as a store (RDNA4 manual, *Memory Scopes*).
-        Class::Vmem if cache => match info.name {
-            "GLOBAL_INV" => (Order::Vector, one(load)),
-            "GLOBAL_WB" | "GLOBAL_WBINV" => (Order::Vector, one(store)),
-            _ => return None,
-        },
+        // Cache maintenance: invalidation counts as a load, write-back as a store (RDNA4 manual, *Memory Scopes*).
+        _ if calls(Control::InvalidateCaches) => (Order::Vector, one(load)),
+        _ if calls(Control::WriteBackCaches) => (Order::Vector, one(store)),
+        // Uncounted.
+        Class::Vmem if calls(Control::Nop) => return None,
         Class::Vmem | Class::Scratch => (Order::Vector, one(if effects.returns { load } else { store })),
         Class::Flat => {
             let first = if effects.returns { load } else { store };
@@ -331,7 +327,7 @@ fn issue(arch: Arch, inst: &Inst, effects: &Effects) -> Option<Issue> {
         Class::Lds => (Order::Lds, one(lds)),
         Class::Smem if effects.returns => (Order::Any, one(scalar)),
         // Messages that answer.
-        Class::Control if !effects.writes.is_empty() && info.group == "MESSAGE" => (Order::Any, one(scalar)),
+        _ if calls(Control::SendMsgRtn) => (Order::Any, one(scalar)),
         _ => return None,
     };
     // No memory instruction has relative registers.

@@ -1,13 +1,18 @@
-//! What an instruction does to registers, told from its operands alone: which it reads, which it writes, in which lanes.
+//! What an instruction does: which registers it reads and writes and in which lanes, which memory it accesses, what it calls.
 //!
-//! The source is the operand lists of the XML (`IsImplicit` operands included) and the instruction's fields; no pseudocode is looked
-//! at, so a table costs nothing to make and holds for instructions without semantics. Relative addressing (M0) is the exception
-//! that needs the wave's state: [`Use::relative`] marks it.
+//! The facts are the body's ([`isa_spec::facts`]), compiled or given by the user. This module binds them to an instruction: operand
+//! kinds and numbers, DPP, op_sel, null, and the size of lane masks. Where nobody has given an instruction a body, its operand list says what
+//! it reads and writes. What is listed is a superset of what any execution touches; [`Use::always`] marks what each does. Relative addressing
+//! (M0) is the exception that needs the wave's state: [`Use::relative`] marks it.
 
 use super::program::Program;
 use crate::state::Wave;
-use crate::state::wave::{EXEC_LO, M0, NULL, VCC_LO};
-use isa_spec::tables::Role;
+use crate::state::wave::{EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
+use isa_spec::facts::{self, Facts, Flow, Index, MemoryTouch, Number, Of, Touch, What};
+use isa_spec::pcode::builtins::Control;
+use isa_spec::pcode::ir::{Space, State};
+use isa_spec::tables::{EntryId, Role};
+use std::borrow::Cow;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Code, Fmt, Operand, Plan};
@@ -46,15 +51,13 @@ pub enum Select {
     Lane(u32),
 }
 
-/// How M0 moves a register number.
+/// How a register number is found when the instruction runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relative {
-    /// M0 is added.
-    M0,
-    /// M0[9:0] is added: the source of instructions with two indices.
-    M0Low,
-    /// M0[25:16] is added: the destination of those.
-    M0High,
+    /// Bits of M0 are added. A source out of range is the register `otherwise`.
+    M0 { index: Index, otherwise: u16 },
+    /// By data: it may be any.
+    Any,
 }
 
 /// Consecutive registers read or written.
@@ -64,9 +67,17 @@ pub struct Use {
     /// Number of the first: VGPR, or SGPR operand code.
     pub first: u16,
     pub count: u16,
+    /// Bits of each register.
+    pub bits: u32,
     pub lanes: Lanes,
     pub role: Role,
     pub relative: Option<Relative>,
+    /// Every execution touches it; another one only some.
+    pub always: bool,
+    /// How a source reaches D0, if nothing else depends on it.
+    pub flow: Option<Flow>,
+    /// Of the second half of a dual instruction.
+    pub second: bool,
 }
 
 /// What kind of work an instruction is: the XML's functional group, and for memory what it does there.
@@ -124,11 +135,14 @@ impl Class {
     }
 }
 
-/// One instruction's effects on registers.
+/// What one instruction does.
 #[derive(Debug, Clone)]
 pub struct Effects {
     pub reads: Vec<Use>,
     pub writes: Vec<Use>,
+    pub memory: Vec<MemoryTouch>,
+    /// Control builtins that it may call.
+    pub calls: Vec<Control>,
     pub class: Class,
     /// Reads, changes and writes memory in one step.
     pub atomic: bool,
@@ -140,52 +154,90 @@ pub struct Effects {
 
 /// The effects of each instruction of a program.
 pub fn table(program: &Program, wave_size: u32) -> Vec<Effects> {
-    program.insts.iter().map(|inst| effects(program.arch, inst, wave_size)).collect()
+    let of = |inst| effects(program.arch, inst, wave_size, |entry| program.facts(entry, wave_size));
+    program.insts.iter().map(of).collect()
 }
 
-/// What `inst` does.
-pub fn effects(arch: Arch, inst: &Inst, wave_size: u32) -> Effects {
-    let table = arch.table();
+/// What `inst` does, by the facts of its entries' bodies.
+pub fn effects<'f>(
+    arch: Arch,
+    inst: &Inst,
+    wave_size: u32,
+    facts: impl Fn(EntryId) -> Option<&'f Facts>,
+) -> Effects {
     let plan = operand::plan(arch, inst.entry);
-    let name = inst.instruction(table).name;
     let mut out = Effects {
         reads: Vec::new(),
         writes: Vec::new(),
-        class: class(arch, inst),
-        atomic: inst.instruction(table).subgroup == "ATOMIC",
+        memory: Vec::new(),
+        calls: Vec::new(),
+        class: Class::Salu,
+        atomic: false,
         returns: false,
         coherent: coherent(arch, inst, plan),
     };
-    let mut gather = Gather { arch, inst, wave_size, out: &mut out };
-    gather.half(plan, &plan.operands, name);
-    if !plan.y.is_empty() {
-        let y = operand::plan(arch, inst.entry_y);
-        let name = table.instructions[table.entries[inst.entry_y as usize].inst as usize].name;
-        gather.half(y, &y.y, name);
+    let dual = !plan.y.is_empty();
+    let halves = [Some(inst.entry), dual.then_some(inst.entry_y)];
+    for (second, entry) in halves.into_iter().flatten().enumerate() {
+        let second = second == 1;
+        let plan = operand::plan(arch, entry);
+        let operands = if second { &plan.y } else { &plan.operands };
+        let facts = facts(entry).map_or_else(|| Cow::Owned(listed(arch, entry)), Cow::Borrowed);
+        let bind = Bind { arch, inst, plan, operands, second, wave_size, facts: &facts };
+        bind.add(&mut out);
+        out.memory.extend(facts.memory.iter().filter(|m| bind.holds(&m.when)).cloned());
+        out.calls.extend(facts.calls.iter());
+        let listed_atomic = facts.memory.is_empty() && inst.instruction(arch.table()).subgroup == "ATOMIC";
+        out.atomic |= facts.is_atomic() || listed_atomic;
     }
+    out.class = class(arch, inst, &out);
     out.returns = out.class.is_memory() && out.writes.iter().any(|w| w.file != File::Scc);
     out
 }
 
-/// The functional group, with the memory instructions split by where they go.
-fn class(arch: Arch, inst: &Inst) -> Class {
-    let table = arch.table();
-    let info = inst.instruction(table);
-    let name = info.name;
-    match info.group {
-        "VALU" if name.contains("WMMA") => Class::Matrix,
+/// The functional group, with memory instructions split by where they go and waits and matrix instructions by what they do.
+fn class(arch: Arch, inst: &Inst, effects: &Effects) -> Class {
+    let goes = |space| effects.memory.iter().any(|m| m.space == space);
+    match inst.instruction(arch.table()).group {
+        // Its operands are the wave's, whatever EXEC is.
+        "VALU" if effects.writes.iter().any(|w| w.file == File::Vgpr && w.lanes == Lanes::All) => {
+            Class::Matrix
+        }
         "VALU" => Class::Valu,
         "SMEM" => Class::Smem,
         "LDS" => Class::Lds,
-        "VMEM" if name.starts_with("FLAT_") => Class::Flat,
-        "VMEM" if name.starts_with("SCRATCH_") => Class::Scratch,
+        "VMEM" if goes(Space::Flat) => Class::Flat,
+        "VMEM" if goes(Space::Scratch) => Class::Scratch,
         "VMEM" => Class::Vmem,
         "BRANCH" => Class::Branch,
         "EXPORT" => Class::Export,
-        _ if name.starts_with("S_WAIT") && name != "S_WAIT_EVENT" => Class::Wait,
+        _ if effects.calls.iter().any(|bi| is_wait(*bi)) => Class::Wait,
         "WAVE_CONTROL" | "MESSAGE" | "TRAP" => Class::Control,
         _ => Class::Salu,
     }
+}
+
+/// Builtins that wait for what the wave itself has started.
+fn is_wait(bi: Control) -> bool {
+    use Control::{
+        WaitAlu, WaitBvhcnt, WaitDscnt, WaitExpcnt, WaitIdle, WaitKmcnt, WaitLgkmcnt, WaitLoadcnt,
+        WaitSamplecnt, WaitStorecnt, WaitVmcnt, WaitVscnt,
+    };
+    matches!(
+        bi,
+        WaitVmcnt
+            | WaitVscnt
+            | WaitLgkmcnt
+            | WaitExpcnt
+            | WaitLoadcnt
+            | WaitStorecnt
+            | WaitSamplecnt
+            | WaitBvhcnt
+            | WaitDscnt
+            | WaitKmcnt
+            | WaitIdle
+            | WaitAlu
+    )
 }
 
 /// GLC of a load on RDNA 3; a scope of the workgroup or wider on RDNA 4 (manuals, *Memory Scopes*).
@@ -196,203 +248,357 @@ fn coherent(arch: Arch, inst: &Inst, plan: &Plan) -> bool {
     }
 }
 
-struct Gather<'a> {
+/// What the operand list says of an entry that has no body.
+fn listed(arch: Arch, entry: EntryId) -> Facts {
+    let table = arch.table();
+    let entry = &table.entries[entry as usize];
+    let vector = !matches!(table.instructions[entry.inst as usize].group, "SALU" | "SMEM" | "BRANCH");
+    let mut registers = Vec::new();
+    for operand in table.signatures[entry.sig as usize] {
+        let what = match operand.role {
+            Role::Imm | Role::Other => continue,
+            Role::State => match table.operand_types[operand.ty as usize].name {
+                "OPR_SCC" => What::State(State::Scc),
+                "OPR_VCC" => What::State(State::Vcc),
+                "OPR_EXEC" => What::State(State::Exec),
+                "OPR_SDST_M0" | "OPR_M0" => What::State(State::M0),
+                _ => continue,
+            },
+            role => What::Operand(role),
+        };
+        let bits = mask(operand.size_bits.max(1) as u32);
+        let lanes = if vector { facts::Lanes::Own } else { facts::Lanes::Once };
+        let touch = |write| Touch { write, what, bits, lanes, when: Cow::Borrowed(&[]), always: true };
+        registers.extend(operand.input.then(|| touch(false)));
+        registers.extend(operand.output.then(|| touch(true)));
+    }
+    Facts { registers: registers.into(), ..Facts::default() }
+}
+
+fn mask(width: u32) -> u128 {
+    if width >= 128 { u128::MAX } else { (1 << width) - 1 }
+}
+
+/// One half's facts and the instruction.
+struct Bind<'a> {
     arch: Arch,
     inst: &'a Inst,
+    plan: &'static Plan,
+    operands: &'static [Operand],
+    second: bool,
     wave_size: u32,
-    out: &'a mut Effects,
+    facts: &'a Facts,
 }
 
-impl Gather<'_> {
-    fn half(&mut self, plan: &'static Plan, operands: &[Operand], name: &'static str) {
-        let vector = matches!(self.out.class, Class::Valu | Class::Matrix);
-        let fixed = self.fixed();
-        let mut states = fixed.iter();
-        // M0 is in no operand list.
-        let relative = name.contains("MOVREL") || name.contains("SWAPREL");
-        if relative {
-            self.read(File::Sgpr, M0 as u16, 1, Role::State);
-        }
-        for operand in operands {
-            if operand.role == Role::State {
-                let Some(name) = states.next() else { continue };
-                self.state(name, operand);
+impl Bind<'_> {
+    fn add(&self, out: &mut Effects) {
+        for touch in self.facts.registers.iter().filter(|t| self.holds(&t.when)) {
+            // An atomic that returns nothing.
+            if touch.write && touch.what == What::Operand(Role::D0) && !self.plan.returns(self.inst) {
                 continue;
             }
-            if operand.role == Role::Imm || operand.role == Role::Other {
-                continue;
-            }
-            let Some(mut used) = self.register(plan, operand, vector) else { continue };
-            if relative {
-                used.relative = relative_to(name, operand);
-            }
-            if vector && self.out.class == Class::Matrix {
-                used.lanes = Lanes::All;
-            }
-            let source = used;
-            if operand.input && self.reads_it(plan, operand) {
-                self.out.reads.push(self.source_lanes(plan, operand, name, source));
-            }
-            if operand.output && (plan.returns(self.inst) || operand.role != Role::D0) {
-                if name == "V_WRITELANE_B32" {
-                    used.lanes = Lanes::Selected(self.select(plan));
-                }
-                self.out.writes.push(used);
+            let list = if touch.write { &mut out.writes } else { &mut out.reads };
+            let new = list.len();
+            self.bind(touch, list);
+            for at in new..list.len() {
+                list[at].flow = self.flow(touch);
             }
         }
-        // V_WRITELANE keeps the other lanes: nothing of its destination is used.
-        if name == "V_WRITELANE_B32" {
-            self.out.reads.retain(|r| r.role != Role::D0);
+        self.kept_bits(out);
+        join(&mut out.reads);
+        join(&mut out.writes);
+    }
+
+    fn flow(&self, touch: &Touch) -> Option<Flow> {
+        let What::Operand(role) = touch.what else { return None };
+        self.facts.flows.iter().find(|(source, _)| *source == role && !touch.write).map(|(_, flow)| *flow)
+    }
+
+    /// A mask that is an input too keeps the bits of lanes that are switched off.
+    fn kept_bits(&self, out: &mut Effects) {
+        let d0 = self.operands.iter().find(|o| o.role == Role::D0);
+        let Some(operand) = d0.filter(|o| o.fmt == Fmt::Mask && o.input) else { return };
+        let lanes = |t: &&Touch| t.write && t.what == What::Operand(Role::D0) && t.lanes == facts::Lanes::Own;
+        if self.facts.registers.iter().any(|t| lanes(&t)) {
+            self.mask(operand, true, &mut out.reads);
         }
     }
 
-    /// Type names of the operands that no field holds, in the order of the list.
-    fn fixed(&self) -> Vec<&'static str> {
-        let table = self.arch.table();
-        let entry = self.inst.entry(table);
-        table.signatures[entry.sig as usize]
-            .iter()
-            .filter(|o| o.role == Role::State)
-            .map(|o| table.operand_types[o.ty as usize].name)
-            .collect()
-    }
-
-    fn state(&mut self, name: &str, operand: &Operand) {
-        let dwords = (self.wave_size / 32) as u16;
-        let (file, first, count) = match name {
-            "OPR_SCC" => (File::Scc, 0, 1),
-            "OPR_VCC" => (File::Sgpr, VCC_LO as u16, dwords),
-            "OPR_EXEC" => (File::Sgpr, EXEC_LO as u16, dwords),
-            "OPR_SDST_M0" | "OPR_M0" => (File::Sgpr, M0 as u16, 1),
-            _ => return,
+    fn holds(&self, when: &[facts::Condition]) -> bool {
+        let value = |of| match of {
+            Of::Field(name) => self.plan.named_field(self.inst, self.arch.table(), name),
+            Of::Index(role) => self.index(role),
         };
-        let used = Use { file, first, count, lanes: Lanes::All, role: Role::State, relative: None };
-        if operand.input {
-            self.out.reads.push(used);
-        }
-        if operand.output {
-            self.out.writes.push(used);
+        when.iter().all(|condition| condition.holds(value))
+    }
+
+    /// The number of an operand's register; what is no register has null's.
+    fn index(&self, role: Role) -> u32 {
+        match self.operand(role).and_then(|o| self.code(o)) {
+            Some(Code::Vgpr(reg) | Code::Fixed(reg) | Code::Sgpr(reg)) => reg as u32,
+            _ => NULL as u32,
         }
     }
 
-    fn read(&mut self, file: File, first: u16, count: u16, role: Role) {
-        self.out.reads.push(Use { file, first, count, lanes: Lanes::All, role, relative: None });
+    fn operand(&self, role: Role) -> Option<&'static Operand> {
+        self.operands.iter().find(|o| o.role == role)
     }
 
-    /// The registers an operand names; `None` for constants and null.
-    fn register(&self, plan: &'static Plan, operand: &Operand, vector: bool) -> Option<Use> {
-        let mask = operand.fmt == Fmt::Mask && vector;
-        let count = if mask { (self.wave_size / 32) as u16 } else { operand.size_bits.div_ceil(32).max(1) };
-        let used = |file, first, count| {
-            let lanes = if file == File::Vgpr { Lanes::Active } else { Lanes::All };
-            Some(Use { file, first, count, lanes, role: operand.role, relative: None })
+    fn code(&self, operand: &Operand) -> Option<Code> {
+        let value = self.inst.fields[operand.field? as usize];
+        Some(operand::code(self.arch, operand, value))
+    }
+
+    fn bind(&self, touch: &Touch, out: &mut Vec<Use>) {
+        let start = Use {
+            file: File::Sgpr,
+            first: 0,
+            count: 1,
+            bits: u32::MAX,
+            lanes: Lanes::All,
+            role: Role::State,
+            relative: None,
+            always: touch.always,
+            flow: None,
+            second: self.second,
         };
-        let Some(field) = operand.field else {
+        match touch.what {
+            What::Operand(role) => self.of_operand(role, touch, start, out),
+            What::Dwords { role, first, count } => {
+                let Some(operand) = self.operand(role) else { return };
+                self.registers(operand, first as u16, count as u16, touch, start, out);
+            }
+            What::State(state) => out.extend(self.state(state, touch, start)),
+            What::Vgpr(number) => out.extend(self.number(File::Vgpr, number, touch, start)),
+            What::Sgpr(number) => out.extend(self.number(File::Sgpr, number, touch, start)),
+            What::AnyVgpr | What::AnySgpr => out.push(Use {
+                file: if touch.what == What::AnyVgpr { File::Vgpr } else { File::Sgpr },
+                relative: Some(Relative::Any),
+                lanes: Lanes::Data,
+                role: Role::Other,
+                ..start
+            }),
+        }
+    }
+
+    fn of_operand(&self, role: Role, touch: &Touch, start: Use, out: &mut Vec<Use>) {
+        let side = |o: &&Operand| o.role == role && if touch.write { o.output } else { o.input };
+        if role == Role::Vcc {
+            match self.operands.iter().find(side) {
+                Some(operand) => self.mask(operand, touch.always, out),
+                None => out.push(Use { first: VCC_LO as u16, count: self.mask_words(), role, ..start }),
+            }
+            return;
+        }
+        let Some(operand) = self.operand(role) else { return };
+        if operand.fmt == Fmt::Mask {
+            return self.mask(operand, touch.always, out);
+        }
+        let bits = self.placed(operand, touch);
+        for k in 0..4 {
+            let bits = (bits >> (32 * k)) as u32;
+            if bits != 0 {
+                self.registers(operand, k, 1, touch, Use { bits, ..start }, out);
+            }
+        }
+    }
+
+    /// A touch's bits where op_sel puts them.
+    fn placed(&self, operand: &Operand, touch: &Touch) -> u128 {
+        let named = self.facts.fields.contains(&"OPSEL");
+        let result = touch.write || operand.role == Role::D0;
+        // The body takes more than the half that is listed.
+        if operand.size_bits == 16 && touch.bits > 0xffff {
+            return touch.bits;
+        }
+        if operand.size_bits == 16 && !self.plan.packed && (result || !named) {
+            let reg = match self.code(operand) {
+                Some(Code::Vgpr(reg)) => reg,
+                _ => 0,
+            };
+            return (touch.bits & 0xffff) << self.plan.half_shift(self.inst, operand, reg, result);
+        }
+        let numbered = matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3);
+        if touch.write
+            || named
+            || !numbered
+            || operand.size_bits > 32
+            || !matches!(operand.fmt, Fmt::Packed(_))
+        {
+            return touch.bits;
+        }
+        if !self.plan.packed {
+            return touch.bits;
+        }
+        let half = |field, bits: u128| {
+            let high = self.plan.named_field(self.inst, self.arch.table(), field) >> operand.source & 1 == 1;
+            (bits & 0xffff) << if high { 16 } else { 0 }
+        };
+        half("OPSEL", touch.bits) | half("OPSEL_HI", touch.bits >> 16)
+    }
+
+    fn mask_words(&self) -> u16 {
+        (self.wave_size / 32) as u16
+    }
+
+    /// The registers of a lane mask.
+    fn mask(&self, operand: &Operand, always: bool, out: &mut Vec<Use>) {
+        let first = match operand.field {
+            Some(field) => operand::mask_register(operand, self.inst.fields[field as usize]),
             // A mask that the encoding fixes.
-            let is_vcc = operand.fmt == Fmt::Mask && matches!(operand.role, Role::Vcc | Role::D0);
-            return if is_vcc { used(File::Sgpr, VCC_LO as u16, count) } else { None };
+            None => VCC_LO as u16,
         };
-        let value = self.inst.fields[field as usize];
-        let code = match mask {
-            true => Code::Sgpr(operand::mask_register(operand, value)),
-            false => operand::code(self.arch, operand, value),
-        };
-        match code {
-            Code::Vgpr(reg) => used(File::Vgpr, plan.register(operand, reg), self.clip(operand, count)),
-            Code::Fixed(reg) if !operand.output => used(File::Vgpr, reg, count),
-            Code::Sgpr(reg) if reg as usize == NULL => None,
-            Code::Sgpr(reg) if reg as usize == EXEC_LO && count == 2 && self.wave_size == 32 && vector => {
-                used(File::Sgpr, reg, 1)
-            }
-            Code::Sgpr(reg) if (reg as usize) < 128 => used(File::Sgpr, reg, count),
-            Code::Scc => used(File::Scc, 0, 1),
-            _ => None,
+        if first as usize != NULL && first as usize <= EXEC_HI {
+            out.push(Use {
+                file: File::Sgpr,
+                first,
+                count: self.mask_words(),
+                bits: u32::MAX,
+                lanes: Lanes::All,
+                role: operand.role,
+                relative: None,
+                always,
+                flow: None,
+                second: self.second,
+            });
         }
     }
 
-    /// Address operands are as wide as their addressing mode, which the XML's size does not say.
-    fn clip(&self, operand: &Operand, count: u16) -> u16 {
-        if operand.role != Role::VAddr {
-            return count;
-        }
-        let table = self.arch.table();
-        let field = |name| self.inst.field(table, name);
-        match self.out.class {
-            Class::Vmem if field("IDXEN").is_some() => {
-                (field("IDXEN").unwrap_or(0) + field("OFFEN").unwrap_or(0)) as u16
+    /// Dwords of an operand, from `at` on; nothing of constants and null.
+    fn registers(
+        &self,
+        operand: &Operand,
+        at: u16,
+        count: u16,
+        touch: &Touch,
+        start: Use,
+        out: &mut Vec<Use>,
+    ) {
+        let used = Use { count, role: operand.role, ..start };
+        let lanes = self.lanes(touch.lanes, operand.role == Role::S0 && !touch.write);
+        match self.code(operand) {
+            Some(Code::Vgpr(reg)) => {
+                let first = self.plan.register(operand, reg) + at;
+                out.push(Use { file: File::Vgpr, first, lanes, ..used });
             }
-            // A scalar base leaves a 32-bit offset.
-            Class::Vmem if field("SADDR").is_some_and(|s| s as usize != NULL) => 1,
-            Class::Scratch => 1,
-            _ => count,
-        }
-    }
-
-    /// Whether a source takes part at all.
-    fn reads_it(&self, _plan: &Plan, operand: &Operand) -> bool {
-        let table = self.arch.table();
-        match operand.role {
-            Role::VAddr if self.out.class == Class::Scratch => {
-                self.inst.field(table, "SVE").is_none_or(|on| on != 0)
+            Some(Code::Fixed(reg)) if !touch.write => {
+                out.push(Use { file: File::Vgpr, first: reg + at, lanes, ..used });
             }
-            Role::VAddr if self.out.class == Class::Vmem => self.clip(operand, 1) != 0,
-            _ => true,
-        }
-    }
-
-    fn source_lanes(&self, plan: &'static Plan, operand: &Operand, name: &str, mut used: Use) -> Use {
-        if used.file != File::Vgpr {
-            return used;
-        }
-        match name {
-            "V_READFIRSTLANE_B32" => used.lanes = Lanes::FirstActive,
-            "V_READLANE_B32" if operand.role == Role::S0 => used.lanes = Lanes::Selected(self.select(plan)),
-            "DS_BPERMUTE_B32" | "DS_BPERMUTE_FI_B32" if operand.role == Role::Data => {
-                used.lanes = Lanes::Data
+            Some(Code::Sgpr(reg)) if reg as usize == NULL => {}
+            // A 16-bit scalar result clears the upper half.
+            Some(Code::Sgpr(reg)) if reg as usize <= EXEC_HI => {
+                let bits = if touch.write { u32::MAX } else { used.bits };
+                out.push(Use { file: File::Sgpr, first: reg + at, bits, ..used });
             }
-            "DS_SWIZZLE_B32" => used.lanes = Lanes::Data,
-            n if n.starts_with("V_PERMLANE") && operand.role == Role::S0 => used.lanes = Lanes::Data,
-            _ if operand.role == Role::S0 && plan.has_dpp() => {
-                let m = &plan.mods;
-                let fetch = plan.get(self.inst, m.fi) != 0;
-                used.lanes = match m.lane_sel {
-                    Some(first) => Lanes::Dpp8 {
-                        lanes: std::array::from_fn(|k| self.inst.fields[first as usize + k] as u8),
-                        fetch: plan.get(self.inst, m.src0) == 234,
-                    },
-                    None => Lanes::Dpp16 { ctrl: plan.get(self.inst, m.dpp_ctrl) as u16, fetch },
-                };
-            }
+            Some(Code::Scc) if at == 0 && !touch.write => out.push(Use { file: File::Scc, ..used }),
             _ => {}
         }
-        used
     }
 
-    /// The lane that S1 of V_READLANE and V_WRITELANE names.
-    fn select(&self, plan: &'static Plan) -> Select {
-        let operand = plan.operands.iter().find(|o| o.role == Role::S1);
-        let code =
-            operand.and_then(|o| Some(operand::code(self.arch, o, self.inst.fields[o.field? as usize])));
-        match code {
-            Some(Code::Sgpr(reg)) => Select::Sgpr(reg),
-            Some(Code::Int(lane)) => Select::Lane(lane as u32),
-            _ => Select::Lane(0),
+    fn lanes(&self, lanes: facts::Lanes, moved: bool) -> Lanes {
+        match lanes {
+            facts::Lanes::Own if moved && self.plan.has_dpp() => self.dpp(),
+            facts::Lanes::Own | facts::Lanes::Active => Lanes::Active,
+            facts::Lanes::All => Lanes::All,
+            facts::Lanes::Once => Lanes::Selected(Select::Lane(0)),
+            facts::Lanes::Lane(lane) => Lanes::Selected(Select::Lane(lane)),
+            facts::Lanes::LowestActive => Lanes::FirstActive,
+            facts::Lanes::Selected(role) => match self.operand(role).and_then(|o| self.code(o)) {
+                Some(Code::Sgpr(reg)) => Lanes::Selected(Select::Sgpr(reg)),
+                Some(Code::Int(lane)) => Lanes::Selected(Select::Lane(lane as u32)),
+                _ => Lanes::Data,
+            },
+            facts::Lanes::Any => Lanes::Data,
         }
+    }
+
+    fn dpp(&self) -> Lanes {
+        let m = &self.plan.mods;
+        match m.lane_sel {
+            Some(first) => Lanes::Dpp8 {
+                lanes: std::array::from_fn(|k| self.inst.fields[first as usize + k] as u8),
+                fetch: self.plan.get(self.inst, m.src0) == operand::DPP8_FETCH_INACTIVE,
+            },
+            None => Lanes::Dpp16 {
+                ctrl: self.plan.get(self.inst, m.dpp_ctrl) as u16,
+                fetch: self.plan.get(self.inst, m.fi) != 0,
+            },
+        }
+    }
+
+    /// Registers that a body names.
+    fn state(&self, state: State, touch: &Touch, start: Use) -> Option<Use> {
+        let words = self.mask_words();
+        let (file, first, count) = match state {
+            State::Scc => (File::Scc, 0, 1),
+            State::Vcc | State::Vccz => (File::Sgpr, VCC_LO, words),
+            State::VccLo => (File::Sgpr, VCC_LO, 1),
+            State::VccHi => (File::Sgpr, VCC_HI, 1),
+            State::Exec | State::Execz => (File::Sgpr, EXEC_LO, words),
+            State::ExecLo => (File::Sgpr, EXEC_LO, 1),
+            State::ExecHi => (File::Sgpr, EXEC_HI, 1),
+            State::M0 => (File::Sgpr, M0, 1),
+            State::Pc
+            | State::InstSize
+            | State::Mode
+            | State::Status
+            | State::LaneId
+            | State::Wave32
+            | State::Wave64
+            | State::WaveSize
+            | State::VgprSize
+            | State::WaveId
+            | State::ScratchBase
+            | State::SharedBase
+            | State::PrivateBase
+            | State::TrapBase => return None,
+        };
+        let bits = if count == 1 { touch.bits as u32 } else { u32::MAX };
+        Some(Use { file, first: first as u16, count, bits, ..start })
+    }
+
+    /// Registers by number.
+    fn number(&self, file: File, number: Number, touch: &Touch, start: Use) -> Option<Use> {
+        let base = match number.base {
+            Some(role) => self.index(role) & number.mask,
+            None => 0,
+        };
+        // What goes to null goes nowhere.
+        if file == File::Sgpr && number.base.is_some() && number.index.is_none() && base as usize == NULL {
+            return None;
+        }
+        let relative = number.index.map(|index| Relative::M0 {
+            index,
+            // A VGPR that the wave does not have is read as v0.
+            otherwise: if file == File::Vgpr { 0 } else { number.otherwise.unwrap_or(0) as u16 },
+        });
+        let first = u16::try_from(base + number.first).ok()?;
+        let lanes = if file == File::Vgpr { self.lanes(touch.lanes, false) } else { Lanes::All };
+        let (count, bits) = (number.count as u16, touch.bits as u32);
+        Some(Use {
+            file,
+            first,
+            count,
+            bits,
+            lanes,
+            role: number.base.unwrap_or(Role::Other),
+            relative,
+            ..start
+        })
     }
 }
 
-fn relative_to(name: &str, operand: &Operand) -> Option<Relative> {
-    let swaps = name.contains("SWAPREL");
-    let two = swaps || name.contains("_2_");
-    // Both of what is swapped are results.
-    match operand.role {
-        Role::D0 if swaps || name.contains("RELD") || name.contains("RELSD") => {
-            Some(if two { Relative::M0High } else { Relative::M0 })
+/// Joins uses of consecutive registers that are alike.
+fn join(list: &mut Vec<Use>) {
+    list.dedup_by(|next, last| {
+        let alike = Use { first: last.first, count: last.count, ..*next } == *last;
+        let follows =
+            next.relative.is_none() && last.first + last.count == next.first && next.file != File::Scc;
+        if alike && follows {
+            last.count += next.count;
         }
-        Role::D0 => None,
-        _ if swaps || name.contains("MOVRELS") => Some(if two { Relative::M0Low } else { Relative::M0 }),
-        _ => None,
-    }
+        alike && follows
+    });
 }
 
 impl Use {
@@ -401,13 +607,16 @@ impl Use {
 
     /// Number of the first register, M0 added where it counts; [`Use::NOWHERE`] if that leads out of range.
     pub fn start(&self, wave: &Wave) -> u16 {
+        if self.relative == Some(Relative::Any) {
+            return Use::NOWHERE;
+        }
         let Some(index) = self.index(wave) else { return self.first };
         let first = self.first as u32;
         // How far the registers go that the first is one of (RDNA manuals, *SGPR* and *VGPR Out of Range Behavior*).
-        let end = match (self.file, first) {
+        let end = match (self.file, first as usize) {
             (File::Vgpr, _) => wave.vgpr_count(),
-            (_, ..=107) => 108,
-            (_, ..=123) => 124,
+            (_, ..=VCC_HI) => TTMP.start as u32,
+            (_, at) if TTMP.contains(&at) => TTMP.end as u32,
             _ => first + self.count as u32,
         };
         match index <= 255 && first + index + self.count as u32 <= end {
@@ -416,16 +625,23 @@ impl Use {
         }
     }
 
+    /// The registers that this touches in the wave as it is before the instruction, those in place of one out of range included.
+    pub fn registers(&self, wave: &Wave, write: bool) -> std::ops::Range<u16> {
+        match (self.relative, self.start(wave)) {
+            (Some(Relative::Any), _) if self.file == File::Vgpr => 0..wave.vgpr_count() as u16,
+            (Some(Relative::Any), _) => 0..EXEC_HI as u16 + 1,
+            (Some(Relative::M0 { .. }), Use::NOWHERE) if write => 0..0,
+            (Some(Relative::M0 { otherwise, .. }), Use::NOWHERE) => otherwise..otherwise + self.count,
+            (_, start) => start..start + self.count,
+        }
+    }
+
     /// What is added to the number, if something is.
     pub fn index(&self, wave: &Wave) -> Option<u32> {
-        let m0 = wave.sgprs[M0];
-        let index = match self.relative? {
-            Relative::M0 => m0,
-            Relative::M0Low => m0 & 0x3ff,
-            Relative::M0High => m0 >> 16 & 0x3ff,
-        };
-        // Pairs of SGPRs have an even index.
-        Some(if self.file == File::Sgpr && self.count == 2 { index & !1 } else { index })
+        match self.relative? {
+            Relative::M0 { index, .. } => Some(wave.sgprs[M0] >> index.shift & index.mask),
+            Relative::Any => None,
+        }
     }
 
     /// Lanes of a VGPR that this touches, as a mask, for the wave as it is before the instruction.
@@ -489,13 +705,15 @@ fn sgpr_name(first: u16, count: u16) -> String {
     };
     match first as usize {
         VCC_LO => pair("vcc"),
-        107 => "vcc_hi".to_string(),
-        108..=123 if count == 1 => format!("ttmp{}", first - 108),
-        108..=123 => format!("ttmp[{}:{}]", first - 108, first - 108 + count - 1),
+        VCC_HI => "vcc_hi".to_string(),
+        code if TTMP.contains(&code) => match (code - TTMP.start, count as usize) {
+            (at, 1) => format!("ttmp{at}"),
+            (at, count) => format!("ttmp[{at}:{}]", at + count - 1),
+        },
         NULL => "null".to_string(),
         M0 => "m0".to_string(),
         EXEC_LO => pair("exec"),
-        127 => "exec_hi".to_string(),
+        EXEC_HI => "exec_hi".to_string(),
         _ if count == 1 => format!("s{first}"),
         _ => format!("s[{first}:{}]", first + count - 1),
     }

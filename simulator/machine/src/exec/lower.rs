@@ -7,6 +7,7 @@ use crate::state::wave::{
     CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, TEMP, VCC_LO, VGPRS,
 };
 use foldhash::{HashMap, HashMapExt};
+use isa_spec::facts::{Flow, Touch};
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -580,8 +581,7 @@ fn dpp(plan: &Plan, inst: &Inst) -> Dpp {
     let get = |field| plan.get(inst, field);
     if let Some(first) = m.lane_sel {
         let lanes = std::array::from_fn(|k| inst.fields[first as usize + k] as u8 & 7);
-        // SRC0 is 233 without and 234 with fetch-inactive.
-        return Dpp::Dpp8 { lanes, fetch: get(m.src0) == 234 };
+        return Dpp::Dpp8 { lanes, fetch: get(m.src0) == operand::DPP8_FETCH_INACTIVE };
     }
     if m.dpp_ctrl.is_none() {
         return Dpp::None;
@@ -595,11 +595,16 @@ fn dpp(plan: &Plan, inst: &Inst) -> Dpp {
     }
 }
 
-/// The plain move, for copies.
+/// The plain move of a dword in each lane, for copies.
 fn mov(arch: Arch) -> Option<u16> {
-    let table = arch.table();
-    let at = table.instructions.iter().position(|i| i.name == "V_MOV_B32")?;
-    isa::BY_ARCH[arch as usize].get(at).copied().filter(|c| *c != u16::MAX)
+    let is_move = |code: &u16| {
+        let Some(info) = isa::OPERATIONS.get(*code as usize) else { return false };
+        let facts = &isa::FACTS[info.facts[0] as usize];
+        let whole = |t: &Touch| t.bits == u32::MAX as u128;
+        let copies = *facts.flows == [(Role::S0, Flow::Copy)];
+        info.shape == Shape::Lane && copies && facts.registers.len() == 2 && facts.registers.iter().all(whole)
+    };
+    isa::BY_ARCH[arch as usize].iter().copied().find(is_move)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::isa;
 use isa_spec::canonical;
 use isa_spec::diag::{self, Severity};
+use isa_spec::facts::Facts;
 use isa_spec::pcode::ir::Semantics;
 use isa_spec::tables::EntryId;
 use std::collections::BTreeMap;
@@ -11,7 +12,14 @@ use wavesim_isa::arch::Arch;
 /// Meanings by architecture and instruction name.
 #[derive(Debug, Default)]
 pub struct Overrides {
-    by_arch: Vec<BTreeMap<String, Semantics>>,
+    by_arch: Vec<BTreeMap<String, Own>>,
+}
+
+/// A meaning, and what follows from it in waves of 32 and of 64.
+#[derive(Debug)]
+struct Own {
+    semantics: Semantics,
+    facts: [Facts; 2],
 }
 
 /// Why a pseudocode file cannot be used.
@@ -41,7 +49,14 @@ impl Overrides {
             return Err(OverrideError::Wrong(shown()));
         }
         let warnings = (!diagnostics.is_empty()).then(shown);
-        Ok((Overrides { by_arch }, warnings))
+        let own = |semantics: Semantics| {
+            let facts = [32, 64].map(|lanes| Facts::of(&semantics, lanes));
+            Own { semantics, facts }
+        };
+        let by_name = |names: BTreeMap<String, Semantics>| {
+            names.into_iter().map(|(name, semantics)| (name, own(semantics))).collect()
+        };
+        Ok((Overrides { by_arch: by_arch.into_iter().map(by_name).collect() }, warnings))
     }
 
     /// Instructions of an architecture that have another meaning.
@@ -50,6 +65,15 @@ impl Overrides {
     }
 
     pub fn get(&self, arch: Arch, instruction: &str) -> Option<&Semantics> {
+        self.own(arch, instruction).map(|own| &own.semantics)
+    }
+
+    /// What the body given for an instruction touches.
+    pub fn facts(&self, arch: Arch, instruction: &str, wave_size: u32) -> Option<&Facts> {
+        self.own(arch, instruction).map(|own| &own.facts[(wave_size == 64) as usize])
+    }
+
+    fn own(&self, arch: Arch, instruction: &str) -> Option<&Own> {
         self.by_arch.get(arch as usize)?.get(instruction)
     }
 

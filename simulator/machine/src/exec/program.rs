@@ -4,7 +4,9 @@ use super::lower::{Full, Lowered};
 use super::op::Op;
 use super::overrides::Overrides;
 use super::validate;
-use isa_spec::pcode::ir::Semantics;
+use crate::isa;
+use isa_spec::facts::Facts;
+use isa_spec::pcode::ir::{Semantics, Space};
 use isa_spec::tables::EntryId;
 use std::sync::Arc;
 use wavesim_isa::arch::Arch;
@@ -149,7 +151,6 @@ impl Program {
         TooLarge { place: place(line, self.end()), full }
     }
 
-    /// From now on, the instructions that `overrides` names run through the evaluator.
     /// The instructions' names, as in the tables.
     pub fn mnemonics(&self) -> impl Iterator<Item = &'static str> {
         let table = self.arch.table();
@@ -158,6 +159,7 @@ impl Program {
             .map(|inst| table.instructions[table.entries[inst.entry as usize].inst as usize].name)
     }
 
+    /// From now on, the instructions that `overrides` names run through the evaluator.
     pub fn replace_semantics(&mut self, overrides: Arc<Overrides>) {
         self.overrides = Some(overrides);
         for at in 0..self.insts.len() {
@@ -189,6 +191,21 @@ impl Program {
             Some(overrides.semantics(self.arch, inst.entry_y)?)
         };
         Some((inst, sem, sem_y))
+    }
+
+    /// What the body of an entry touches, compiled or replaced, in waves of so many lanes; `None` if nobody gave it one.
+    pub fn facts(&self, entry: EntryId, wave_size: u32) -> Option<&Facts> {
+        let at = self.arch.table().entries[entry as usize].inst as usize;
+        let name = self.arch.table().instructions[at].name;
+        let own = self.overrides.as_deref().and_then(|o| o.facts(self.arch, name, wave_size));
+        own.or_else(|| isa::facts(self.arch, entry, wave_size))
+    }
+
+    /// Whether an instruction accesses memory of one of these kinds.
+    pub fn accesses(&self, spaces: &[Space]) -> bool {
+        let facts = |inst: &Inst| self.facts(inst.entry, self.wave_size);
+        let mut memory = self.insts.iter().filter_map(facts).flat_map(|facts| facts.memory.iter());
+        memory.any(|m| spaces.contains(&m.space))
     }
 
     /// Its operations and their tables.

@@ -67,7 +67,7 @@ pub const SGPRS: usize = 128;
 /// Hidden words behind them, for constants of the program's scalar instructions; further ones are read from its own table.
 pub const SCALAR_CONSTS: usize = 128;
 
-pub use wavesim_isa::operand::{EXEC_LO, M0, NULL, VCC_LO};
+pub use wavesim_isa::operand::{EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 
 /// No f32 denormal in any lane of the first half: handlers that flush denormals need not search for them.
 const NO_DENORMALS: u8 = 1;

@@ -1,0 +1,376 @@
+//! What `exec::effects` says of instructions against what they do: random instructions of every entry and architecture, with random
+//! registers, in waves of 32 and of 64, run by the reference executor.
+//!
+//! - What an instruction touches is in its effects, memory included.
+//! - What is in its effects as *always* is touched; what is not is touched in some case, but for [`NEVER_SEEN`].
+//! - Registers and bits that are not in its effects have no influence on what it does, and stay as they are.
+//!
+//! `WAVESIM_CASES` sets the cases an entry gets, `WAVESIM_OP` a part of an instruction's name.
+
+use isa_spec::tables::{EntryId, Role};
+use std::collections::{BTreeMap, BTreeSet};
+use wavesim::arch::Arch;
+use wavesim::conform::run::semantics;
+use wavesim::exec::effects::{self, Effects, File, Lanes, Relative, Use};
+use wavesim::exec::machine_ops::Event;
+use wavesim::exec::reference::{self, Touched};
+use wavesim::inst::Inst;
+use wavesim::state::{VGPRS, Wave};
+use wavesim_tests::machine::Machine;
+use wavesim_tests::random::{self, GLOBAL, GLOBAL_BASE, LDS, Rng, SCRATCH};
+use wavesim_tests::{wavesim, with_context};
+
+/// Uses that random cases do not reach, and why.
+const NEVER_SEEN: [(&str, &str); 6] =
+    [("LB", MISSES), ("LH", MISSES), ("LW", MISSES), ("S_LB", MISSES), ("S_LH", MISSES), ("S_LW", MISSES)];
+const MISSES: &str = "random addresses miss the memory of words, and the load faults before it writes";
+
+fn cases() -> u64 {
+    std::env::var("WAVESIM_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(8)
+}
+
+struct Case {
+    arch: Arch,
+    inst: Inst,
+    start: Machine,
+    effects: Effects,
+}
+
+/// Calls `f` with each case of every entry that has semantics. After [`cases`] of them, others follow for as long as `more` says that they
+/// are wanted. Failures by entry, the first of each.
+fn each_entry<T: Default>(
+    arch: Arch,
+    mut f: impl FnMut(&mut Rng, &Case, &mut T) -> Result<(), String>,
+    more: impl Fn(&T) -> Option<String>,
+) {
+    const MOST: u64 = 600;
+    let only = std::env::var("WAVESIM_OP").unwrap_or_default().to_uppercase();
+    let table = arch.table();
+    let mut failures = Vec::new();
+    for id in 0..table.entries.len() as EntryId {
+        let entry = &table.entries[id as usize];
+        let name = table.instructions[entry.inst as usize].name;
+        if !name.contains(&only) {
+            continue;
+        }
+        let mut rng = Rng(0xeffec7 ^ (id as u64) << 20);
+        let (mut state, mut count) = (T::default(), 0);
+        let result = loop {
+            let wanted = more(&state).filter(|_| !NEVER_SEEN.iter().any(|(excused, _)| *excused == name));
+            match wanted {
+                Some(what) if count >= MOST => break Err(what),
+                None if count >= cases() => break Ok(()),
+                _ => count += 1,
+            }
+            let Some(inst) = random::instruction(&mut rng, arch, id) else { break Ok(()) };
+            if semantics(arch, &inst, &BTreeMap::new()).is_none() {
+                if inst.entry_y == EntryId::MAX {
+                    break Ok(());
+                }
+                continue;
+            }
+            if let Err(what) = {
+                let case = Case::new(&mut rng, arch, inst);
+                f(&mut rng, &case, &mut state)
+            } {
+                break Err(what);
+            }
+        };
+        if let Err(what) = result {
+            failures.push(format!("{name} {}: {what}", table.encodings[entry.enc as usize].name));
+        }
+    }
+    let shown = failures[..failures.len().min(60)].join("\n");
+    assert!(failures.is_empty(), "{}: {} entries:\n{shown}", arch.name(), failures.len());
+}
+
+impl Case {
+    fn new(rng: &mut Rng, arch: Arch, inst: Inst) -> Case {
+        let size = rng.pick(&[32, 64]);
+        let mut wave = random::wave(rng, size);
+        random::aim(rng, arch, &inst, &mut wave);
+        let mut bytes = |n: u64| (0..n / 8).flat_map(|_| rng.bits().to_le_bytes()).collect::<Vec<u8>>();
+        let start = Machine {
+            wave,
+            global: bytes(GLOBAL),
+            lds: bytes(LDS),
+            scratch: bytes(SCRATCH as u64 * size as u64),
+        };
+        let effects = effects::effects(arch, &inst, size, |entry| wavesim::isa::facts(arch, entry, size));
+        Case { arch, inst, start, effects }
+    }
+
+    fn run(&self, machine: &mut Machine) -> (Result<(), Event>, Touched) {
+        let none = BTreeMap::new();
+        let (sem, sem_y) = semantics(self.arch, &self.inst, &none).expect("it has semantics");
+        let global = Some((GLOBAL_BASE, &mut machine.global[..]));
+        with_context(global, &mut machine.lds, (&mut machine.scratch, SCRATCH), |cx| {
+            reference::step_observed(self.arch, &self.inst, sem, sem_y, &mut machine.wave, cx)
+        })
+    }
+
+    fn wave(&self) -> &Wave {
+        &self.start.wave
+    }
+
+    fn text(&self) -> String {
+        let encoding = self.inst.encoding(self.arch.table());
+        let fields =
+            encoding.fields.iter().zip(self.inst.fields).filter(|(f, v)| f.fixed.is_none() && *v != 0);
+        let fields: Vec<String> = fields.map(|(f, value)| format!("{}={value:x}", f.name)).collect();
+        format!("wave{} exec {:x} {}", self.wave().size, self.wave().exec(), fields.join(" "))
+    }
+}
+
+/// Lanes that a use may touch.
+fn possible_lanes(used: &Use, wave: &Wave) -> u64 {
+    match used.lanes {
+        Lanes::Data => wave.full_mask(),
+        _ => used.lane_mask(wave),
+    }
+}
+
+fn covers(list: &[Use], wave: &Wave, write: bool, (file, register, lane): (File, u16, u8)) -> bool {
+    list.iter().any(|used| {
+        used.file == file
+            && used.registers(wave, write).contains(&register)
+            && (file != File::Vgpr || possible_lanes(used, wave) >> lane & 1 == 1)
+    })
+}
+
+/// A use, apart from what a case's fields make of it: write, second half, role, whether of a VGPR, whether with fixed lanes or an index,
+/// and registers.
+type Key = (bool, bool, Role, bool, bool, u16);
+
+fn key(used: &Use, write: bool) -> Key {
+    let special = used.lanes == Lanes::All || used.relative.is_some();
+    let vector = used.file == File::Vgpr;
+    (write, used.second, used.role, vector, vector && special, if vector { used.count } else { 1 })
+}
+
+/// Uses that were listed, and those that some case touched.
+#[derive(Default)]
+struct Coverage {
+    listed: BTreeSet<Key>,
+    seen: BTreeSet<Key>,
+}
+
+fn touched_is_listed(arch: Arch) {
+    let missing = |coverage: &Coverage| {
+        coverage.listed.difference(&coverage.seen).next().map(|never| format!("never touched: {never:?}"))
+    };
+    each_entry(arch, |_, case, coverage: &mut Coverage| check_case(arch, case, coverage), missing);
+}
+
+fn check_case(arch: Arch, case: &Case, coverage: &mut Coverage) -> Result<(), String> {
+    let (wave, mut after) = (case.wave(), case.start.clone());
+    let (result, touched) = case.run(&mut after);
+    for (write, registers, uses) in
+        [(false, &touched.reads, &case.effects.reads), (true, &touched.writes, &case.effects.writes)]
+    {
+        if let Some(missed) = registers.iter().find(|r| !covers(uses, wave, write, **r)) {
+            let verb = if write { "writes" } else { "reads" };
+            return Err(format!("{verb} {missed:?}, {}\n  listed: {uses:?}", case.text()));
+        }
+        for used in uses {
+            coverage.listed.insert(key(used, write));
+            let of = |r: &&(File, u16, u8)| covers(std::slice::from_ref(used), wave, write, **r);
+            let found = registers.iter().filter(of).count();
+            if found != 0 {
+                coverage.seen.insert(key(used, write));
+            }
+            // DPP and faults switch lanes off.
+            let dpp = wavesim::operand::plan(arch, case.inst.entry).has_dpp();
+            if !used.always || dpp || result.is_err() || used.lanes == Lanes::Data {
+                continue;
+            }
+            let lanes = if used.file == File::Vgpr { used.lane_mask(wave).count_ones() } else { 1 };
+            // Null, and what is beyond the scalar file, is no register.
+            let exists = |r: &u16| used.file != File::Sgpr || *r < 128 && *r != 124;
+            let wanted = used.registers(wave, write).filter(exists).count() * lanes as usize;
+            // Of all lanes some may be meant.
+            let all = used.lanes == Lanes::All && used.file == File::Vgpr;
+            let enough = if all { found != 0 } else { found >= wanted };
+            if !enough && !(wave.exec() == 0 && found == 0) {
+                return Err(format!(
+                    "{found} of {wanted} touched of {used:?} (write: {write}), {}",
+                    case.text()
+                ));
+            }
+        }
+    }
+    let listed = |(space, bytes, write): &(_, u32, bool)| {
+        case.effects.memory.iter().any(|m| (m.space, m.bytes, m.write) == (*space, *bytes, *write))
+    };
+    match touched.memory.iter().find(|m| !listed(m)) {
+        Some(missed) => Err(format!("accesses {missed:?}, {}: {:?}", case.text(), case.effects.memory)),
+        None => Ok(()),
+    }
+}
+
+/// Bits of registers, by VGPR number and lane and by SGPR code, and whether SCC is among them.
+struct Bits {
+    vgprs: Vec<u32>,
+    sgprs: [u32; 128],
+    scc: bool,
+}
+
+impl Bits {
+    fn of(list: &[Use], wave: &Wave, write: bool) -> Bits {
+        let mut out = Bits { vgprs: vec![0; VGPRS * 64], sgprs: [0; 128], scc: false };
+        for used in list {
+            let bits = if matches!(used.relative, Some(Relative::Any)) { u32::MAX } else { used.bits };
+            for register in used.registers(wave, write) {
+                match used.file {
+                    File::Scc => out.scc = true,
+                    File::Sgpr if register < 128 => out.sgprs[register as usize] |= bits,
+                    File::Sgpr => {}
+                    File::Vgpr if (register as usize) < VGPRS => {
+                        let lanes = possible_lanes(used, wave);
+                        for lane in (0..64).filter(|lane| lanes >> lane & 1 == 1) {
+                            out.vgprs[register as usize * 64 + lane] |= bits;
+                        }
+                    }
+                    File::Vgpr => {}
+                }
+            }
+        }
+        out
+    }
+}
+
+fn registers(wave: &Wave) -> impl Iterator<Item = (u32, u32)> {
+    let size = wave.size;
+    (0..VGPRS as u32).flat_map(move |reg| (0..size).map(move |lane| (reg, lane)))
+}
+
+fn unlisted_has_no_influence(arch: Arch) {
+    const EXEC: [usize; 2] = [126, 127];
+    let run = |rng: &mut Rng, case: &Case, _: &mut ()| {
+        let wave = case.wave();
+        let (reads, writes) =
+            (Bits::of(&case.effects.reads, wave, false), Bits::of(&case.effects.writes, wave, true));
+        let mut other = case.start.clone();
+        for (reg, lane) in registers(wave) {
+            let keep = reads.vgprs[(reg * 64 + lane) as usize];
+            if keep != u32::MAX {
+                let noise = rng.bits() as u32;
+                other.wave.set_vgpr(lane, reg, wave.vgpr(lane, reg) & keep | noise & !keep);
+            }
+        }
+        for code in (0..128).filter(|c| !EXEC.contains(c) && *c != 124) {
+            let keep = reads.sgprs[code];
+            let value = wave.sgpr(code as u32) & keep | rng.bits() as u32 & !keep;
+            other.wave.set_sgpr(code as u32, value);
+        }
+        if !reads.scc {
+            other.wave.scc ^= 1;
+        }
+        let noise = other.wave.clone();
+        let mut plain = case.start.clone();
+        let (a, _) = case.run(&mut plain);
+        let (b, _) = case.run(&mut other);
+        if a != b {
+            return Err(format!("{a:?} and {b:?}, {}", case.text()));
+        }
+        if a.is_err() {
+            return Ok(());
+        }
+        let differs = |what: String| Err(format!("{what}, {}\n  {:?}", case.text(), case.effects.reads));
+        // Equal where both are written, and as before where one is not.
+        let wrong = |bits: u32, before: (u32, u32), after: (u32, u32)| {
+            let written = (after.0 ^ after.1) & bits;
+            let kept = before.0 == after.0 && before.1 == after.1;
+            let outside = ((before.0 ^ after.0) | (before.1 ^ after.1)) & !bits;
+            written != 0 && !kept || outside != 0
+        };
+        for (reg, lane) in registers(wave) {
+            let of = |w: &Wave| w.vgpr(lane, reg);
+            let bits = writes.vgprs[(reg * 64 + lane) as usize];
+            let (before, after) = ((of(wave), of(&noise)), (of(&plain.wave), of(&other.wave)));
+            if wrong(bits, before, after) {
+                return differs(format!("v{reg} lane {lane} bits {bits:x}: {before:x?} to {after:x?}"));
+            }
+        }
+        for code in 0..128 {
+            let of = |w: &Wave| w.sgpr(code as u32);
+            let (before, after) = ((of(wave), of(&noise)), (of(&plain.wave), of(&other.wave)));
+            if wrong(writes.sgprs[code], before, after) {
+                return differs(format!("s{code}: {before:x?} to {after:x?}"));
+            }
+        }
+        let bits = if writes.scc { 1 } else { 0 };
+        if wrong(bits, (wave.scc, noise.scc), (plain.wave.scc, other.wave.scc)) {
+            return differs("SCC".to_string());
+        }
+        if (plain.wave.pc, plain.wave.mode) != (other.wave.pc, other.wave.mode) {
+            return differs("PC or MODE".to_string());
+        }
+        if (&plain.global, &plain.lds, &plain.scratch) != (&other.global, &other.lds, &other.scratch) {
+            return differs("memory".to_string());
+        }
+        Ok(())
+    };
+    each_entry(arch, run, |()| None);
+}
+
+#[test]
+fn rdna3_touches_what_is_listed() {
+    touched_is_listed(Arch::Rdna3);
+}
+
+#[test]
+fn rdna35_touches_what_is_listed() {
+    touched_is_listed(Arch::Rdna35);
+}
+
+#[test]
+fn rdna4_touches_what_is_listed() {
+    touched_is_listed(Arch::Rdna4);
+}
+
+#[test]
+fn riscv_gpu_touches_what_is_listed() {
+    touched_is_listed(Arch::RiscvGpu);
+}
+
+#[test]
+fn rdna3_depends_on_nothing_else() {
+    unlisted_has_no_influence(Arch::Rdna3);
+}
+
+#[test]
+fn rdna4_depends_on_nothing_else() {
+    unlisted_has_no_influence(Arch::Rdna4);
+}
+
+/// A body given by the user decides what the checks know of its instruction.
+#[test]
+fn checks_see_what_a_given_body_reads() {
+    let kernel = crate::temporary(module_path!(), "kernel.rdna");
+    let header = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\nwave = 32\n---\n";
+    let body = "  v_mov_b32 v1, v0\n  s_mov_b32 s8, 3\n  s_endpgm\n";
+    std::fs::write(&kernel, format!("{header}{body}")).unwrap();
+    let check = |pcode: Option<&str>| {
+        let mut args = vec!["check".to_string(), kernel.display().to_string(), "-q".to_string()];
+        if let Some(text) = pcode {
+            let file = crate::temporary(module_path!(), "own.pcode");
+            std::fs::write(&file, text).unwrap();
+            args.extend(["--semantics".to_string(), file.display().to_string()]);
+        }
+        wavesim(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    assert_eq!(check(None).0, 0);
+    let (code, text) = check(Some(
+        "instruction V_MOV_B32 {
+           for lane in 0 : WAVE_SIZE - 1 do
+             if EXEC.u64[lane] then
+               VGPR[lane][VDST] = operandLane(S0, lane, 0).u32 ^ VGPR[lane][9].u32;
+             endif
+           endfor
+         }",
+    ));
+    assert!(code == 1 && text.contains("v9 is read in lane 0, but nothing has written it"), "{code}: {text}");
+    let (code, text) = check(Some("instruction S_MOV_B32 { SCC = SCC | S0.u32[0]; D0.b32 = S0.b32; }"));
+    assert!(code == 1 && text.contains("scc is read, but nothing has written it"), "{code}: {text}");
+}
