@@ -25,14 +25,14 @@ use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use, register_
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::TTMP;
 
-/// What is known of each instruction, and the last matrix result of each wave.
+/// Forbidden uses by instruction, and the last matrix result of each wave.
 pub struct Shadow {
     /// Forbidden uses that an instruction is by itself.
     fixed: Vec<Option<(&'static str, String)>>,
     /// Scalar loads of dwords, which ignore the low bits of what they add up.
     words: Vec<bool>,
-    /// Instructions that anything here applies to.
-    concerned: Vec<bool>,
+    /// Instructions that a rule applies to.
+    observed: Vec<bool>,
     /// By wave: PC and destination of the matrix instruction that was the last vector instruction.
     matrix: Vec<Option<(u64, Use)>>,
 }
@@ -48,7 +48,7 @@ impl Shadow {
             program.insts.iter().map(|inst| legal::loads_words(inst, program.arch)).collect();
         // A vector instruction counts where it may stand between two matrix instructions.
         let matrix = effects.iter().any(|e| e.class == Class::Matrix);
-        let concerned = effects.iter().zip(fixed.iter().zip(&words)).map(|(e, (wrong, words))| {
+        let observed = effects.iter().zip(fixed.iter().zip(&words)).map(|(e, (wrong, words))| {
             let first_lane = e.reads.iter().any(|r| r.lanes == Lanes::FirstActive);
             let indexed = e.reads.iter().chain(&e.writes).any(|used| used.relative.is_some());
             wrong.is_some()
@@ -57,11 +57,11 @@ impl Shadow {
                 || indexed
                 || matrix && matches!(e.class, Class::Valu | Class::Matrix)
         });
-        Shadow { concerned: concerned.collect(), fixed, words, matrix: Vec::new() }
+        Shadow { observed: observed.collect(), fixed, words, matrix: Vec::new() }
     }
 
-    pub fn concerns(&self, index: usize) -> bool {
-        self.concerned[index]
+    pub fn must_observe(&self, index: usize) -> bool {
+        self.observed[index]
     }
 
     pub fn start(&mut self, waves: usize) {

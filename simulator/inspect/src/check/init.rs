@@ -1,6 +1,6 @@
 //! `init`: reads of registers that nothing has written.
 //!
-//! Registers are known by lane for VGPRs. Plain moves, stores to scratch and loads are copies, not uses: a function saves registers of
+//! VGPRs are tracked by lane. Plain moves, stores to scratch and loads are copies, not uses: a function saves registers of
 //! its caller that may never have been written, and wide loads fetch more than is wanted. What is copied from an unwritten place is
 //! unwritten again, and only its use is reported, with the copy as the second place. In the same way compilers leave the upper half
 //! of a 64-bit addend open where only the lower half of the sum matters.
@@ -31,10 +31,10 @@ struct Registers {
     writing: Vec<(u16, u64)>,
     /// Of the instruction at hand: registers that it leaves unwritten, with the lanes.
     copied: Vec<(File, u16, u64)>,
-    /// By instruction: lanes with which it can run again without reading or writing anything unwritten. Registers only get written as
-    /// time goes on; where one is not any more, all of this is forgotten.
-    settled: Vec<Option<u64>>,
-    /// How often that happened.
+    /// By instruction, memoised: lanes with which it can run again without reading or writing anything unwritten. Registers only become
+    /// written; where one becomes unwritten, all of this is invalid.
+    proven: Vec<Option<u64>>,
+    /// How often a register became unwritten.
     unwrites: u64,
 }
 
@@ -45,7 +45,7 @@ enum Origin {
     Copy,
 }
 
-/// What is known of every wave of the workgroup.
+/// Which registers of every wave of the workgroup have been written.
 pub struct Shadow {
     waves: Vec<Registers>,
     sgprs: u128,
@@ -57,12 +57,7 @@ pub struct Shadow {
 impl Shadow {
     pub fn new(program: &Program, shape: &Shape) -> Shadow {
         let (sgprs, vgprs) = initial(shape);
-        Shadow {
-            waves: Vec::new(),
-            sgprs,
-            vgprs,
-            instructions: program.insts.len(),
-        }
+        Shadow { waves: Vec::new(), sgprs, vgprs, instructions: program.insts.len() }
     }
 
     pub fn start(&mut self, waves: usize) {
@@ -78,7 +73,7 @@ impl Shadow {
                 from: HashMap::new(),
                 writing: Vec::new(),
                 copied: Vec::new(),
-                settled: vec![None; self.instructions],
+                proven: vec![None; self.instructions],
                 unwrites: 0,
             });
         }
@@ -86,10 +81,10 @@ impl Shadow {
 
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let registers = &mut self.waves[step.wave.id as usize];
-        if registers.settled[step.index].is_some_and(|lanes| step.wave.exec() & !lanes == 0) {
+        if registers.proven[step.index].is_some_and(|lanes| step.wave.exec() & !lanes == 0) {
             return;
         }
-        registers.settled[step.index] = None;
+        registers.proven[step.index] = None;
         registers.copied.clear();
         for used in &effects.reads {
             if is_copy(effects, used) {
@@ -97,7 +92,7 @@ impl Shadow {
             }
             let Some(missing) = registers.missing(used, step.wave) else { continue };
             if !registers.pass_on(used, missing.0, effects, step.wave) {
-                registers.tell(step, used, missing, report);
+                registers.report_read(step, used, missing, report);
             }
         }
         registers.writing.clear();
@@ -106,11 +101,11 @@ impl Shadow {
     }
 
     /// Lanes with which an instruction of a wave can run again without reading or writing anything unwritten.
-    pub fn settled(&self, wave: u32, index: usize) -> Option<u64> {
-        self.waves[wave as usize].settled[index]
+    pub fn proven(&self, wave: u32, index: usize) -> Option<u64> {
+        self.waves[wave as usize].proven[index]
     }
 
-    /// Whether something that was written is not any more: nothing is settled then.
+    /// Whether a register became unwritten: nothing is proven then.
     pub fn after(
         &mut self,
         step: &Step<'_>,
@@ -120,7 +115,7 @@ impl Shadow {
     ) -> bool {
         let registers = &mut self.waves[step.wave.id as usize];
         let before = registers.unwrites;
-        if registers.settled[step.index].is_none() {
+        if registers.proven[step.index].is_none() {
             registers.written(step, effects);
         }
         if done.accesses.is_empty() || effects.atomic {
@@ -161,7 +156,7 @@ impl Registers {
             }
         }
         if self.copied.is_empty() {
-            self.settled[step.index] = self.settles(effects, step.wave);
+            self.proven[step.index] = self.proves(effects, step.wave);
             return;
         }
         for (file, register, lanes) in std::mem::take(&mut self.copied) {
@@ -170,7 +165,7 @@ impl Registers {
     }
 
     /// Lanes with which the instruction, which has just run, would find everything written and write nothing that was not.
-    fn settles(&self, effects: &Effects, wave: &Wave) -> Option<u64> {
+    fn proves(&self, effects: &Effects, wave: &Wave) -> Option<u64> {
         let mut lanes = u64::MAX;
         let reads = effects.reads.iter().filter(|used| !is_copy(effects, used));
         for used in reads.chain(&effects.writes) {
@@ -243,12 +238,12 @@ impl Registers {
             File::Sgpr => self.sgprs &= !(1 << (register & 127)),
             File::Scc => return,
         }
-        self.settled.fill(None);
+        self.proven.fill(None);
         self.unwrites += 1;
         self.from.insert((file, register), (pc, origin));
     }
 
-    fn tell(
+    fn report_read(
         &mut self,
         step: &Step<'_>,
         used: &Use,

@@ -1,4 +1,4 @@
-//! Checks that hardware does not make: a run with a shadow of every register and byte, and a report of each mistake once.
+//! Checks that hardware does not make: a run with shadow state for every register and byte, which reports each mistake once.
 //!
 //! [`Checker`] is an observer; each check is a module with its own shadow: [`init`] (reads of registers that nothing wrote),
 //! [`mem`] (bounds, alignment, bytes that nothing wrote), [`race`] (accesses that no barrier or atomic orders), [`waits`] (results used
@@ -7,12 +7,12 @@
 mod barrier;
 mod hazard;
 mod init;
-mod lines;
 mod mem;
 mod outstanding;
 mod race;
 mod report;
-mod stretch;
+mod shadow_memory;
+mod skip;
 mod waits;
 
 pub use outstanding::Outstanding;
@@ -79,8 +79,7 @@ struct On {
     hazard: bool,
 }
 
-/// Runs the chosen checks over an observed run. Most instructions of a run concern no check: those are not even looked at
-/// ([`stretch`]).
+/// Runs the chosen checks over an observed run. Most instructions of a run need no check: those are skipped ([`skip`]).
 pub struct Checker<'a> {
     prepared: &'a Prepared,
     effects: Vec<Effects>,
@@ -89,10 +88,10 @@ pub struct Checker<'a> {
     init: init::Shadow,
     mem: mem::Shadow,
     race: race::Shadow,
-    waits: waits::Shadow,
+    waits: waits::Scoreboard,
     barrier: barrier::Shadow,
     hazard: hazard::Shadow,
-    stretches: stretch::Stretches,
+    skip: skip::SkipCache,
 }
 
 impl<'a> Checker<'a> {
@@ -112,12 +111,12 @@ impl<'a> Checker<'a> {
             barrier: chosen(Check::Barrier),
             hazard: chosen(Check::Hazard),
         };
-        let waits = waits::Shadow::new(&prepared.program, &effects);
+        let waits = waits::Scoreboard::new(&prepared.program, &effects);
         let hazard = hazard::Shadow::new(&prepared.program, &effects, shape);
-        let concerned = |at| waits.concerns(at) || on.hazard && hazard.concerns(at);
+        let observed = |at| waits.must_observe(at) || on.hazard && hazard.must_observe(at);
         Ok(Checker {
             prepared,
-            stretches: stretch::Stretches::new(&prepared.program, &effects, concerned),
+            skip: skip::SkipCache::new(&prepared.program, &effects, observed),
             init: init::Shadow::new(&prepared.program, shape),
             mem: mem::Shadow::new(shape),
             race: race::Shadow::new(shape, &effects, on.race),
@@ -155,34 +154,34 @@ impl Observer for Checker<'_> {
         self.waits.start(waves);
         self.barrier.start(waves);
         self.hazard.start(waves);
-        self.stretches.start(waves);
+        self.skip.start(waves);
     }
 
     #[inline]
     fn unobserved(&mut self, step: &Step<'_>) -> usize {
-        // Here and not in `before`, which is not asked of instructions that nobody wants to hear of.
+        // Here and not in `before`, which is not called for skipped instructions.
         if self.on.race {
-            self.race.wake(step);
+            self.race.resume(step);
         }
         let (init, wave) = (&self.init, step.wave.id);
         let watches = self.on.init || self.on.mem;
-        self.stretches.here(
+        self.skip.skippable(
             step,
             &self.waits,
-            |at| if watches { init.settled(wave, at) } else { Some(u64::MAX) },
+            |at| if watches { init.proven(wave, at) } else { Some(u64::MAX) },
         )
     }
 
     #[inline]
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         let effects = &self.effects[step.index];
-        if self.on.waits && !self.waits.is_quiet(step.wave.id) {
+        if self.on.waits && !self.waits.is_idle(step.wave.id) {
             self.waits.before(step, effects, &mut self.report);
         }
         if self.on.init || self.on.mem {
             self.init.before(step, effects, &mut self.report);
         }
-        if self.on.hazard && self.hazard.concerns(step.index) {
+        if self.on.hazard && self.hazard.must_observe(step.index) {
             self.hazard.before(step, effects, &mut self.report);
         }
         if self.on.barrier {
@@ -204,14 +203,14 @@ impl Observer for Checker<'_> {
             }
         }
         if (self.on.init || self.on.mem) && self.init.after(step, done, effects, &mut self.mem) {
-            self.stretches.forget(step.wave.id);
+            self.skip.invalidate(step.wave.id);
         }
-        self.stretches.after(step, done, effects);
+        self.skip.after(step, done, effects);
         let control = !done.calls.is_empty() || done.event.is_some();
-        if (self.on.waits || self.on.race) && (control || self.waits.concerns(step.index)) {
+        if (self.on.waits || self.on.race) && (control || self.waits.must_observe(step.index)) {
             self.waits.after(step, done);
             if self.on.race && done.accesses.iter().any(|a| a.write && a.place == Place::Lds) {
-                self.waits.stamp_lds_store(step.wave.id, self.race.time(step.wave.id));
+                self.waits.stamp_lds_store(step.wave.id, self.race.epoch(step.wave.id));
             }
         }
         if !control {

@@ -1,4 +1,4 @@
-//! What waves have under way, as the hardware's counters would have it. The simulator's own memory operations come back at once; the
+//! A wave's outstanding operations, as the hardware's counters have them. The simulator's own memory operations return at once; the
 //! debugger shows these beside them.
 
 use super::report::Report;
@@ -14,7 +14,7 @@ use wavesim_machine::exec::program::Program;
 pub struct Outstanding {
     arch: Arch,
     effects: Vec<Effects>,
-    shadow: waits::Shadow,
+    scoreboard: waits::Scoreboard,
     /// Collects nothing: mistakes are for `wavesim check`.
     report: Report,
 }
@@ -22,31 +22,31 @@ pub struct Outstanding {
 impl Outstanding {
     pub fn new(program: &Program, wave_size: u32) -> Outstanding {
         let effects = effects::table(program, wave_size);
-        let shadow = waits::Shadow::new(program, &effects);
-        Outstanding { arch: program.arch, effects, shadow, report: Report::new(&[], program.arch) }
+        let scoreboard = waits::Scoreboard::new(program, &effects);
+        Outstanding { arch: program.arch, effects, scoreboard, report: Report::new(&[], program.arch) }
     }
 
     /// The architecture's counters, each with the PCs of a wave's operations that it counts, oldest first.
     pub fn of_wave(&self, wave: u32) -> Vec<(&'static str, Vec<u64>)> {
         let counters = waits::Counter::of_arch(self.arch).iter();
-        counters.map(|&counter| (counter.name(), self.shadow.outstanding(wave, counter))).collect()
+        counters.map(|&counter| (counter.name(), self.scoreboard.outstanding(wave, counter))).collect()
     }
 }
 
 impl Observer for Outstanding {
     fn group_started(&mut self, _workgroup: [u32; 3], waves: usize) {
-        self.shadow.start(waves);
+        self.scoreboard.start(waves);
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
-        self.shadow.before(step, &self.effects[step.index], &mut self.report);
+        self.scoreboard.before(step, &self.effects[step.index], &mut self.report);
         ControlFlow::Continue(())
     }
 
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        self.shadow.after(step, done);
+        self.scoreboard.after(step, done);
         if matches!(done.event, Some(Event::EndPgm)) {
-            self.shadow.end(step);
+            self.scoreboard.end(step);
         }
     }
 }

@@ -1,16 +1,18 @@
 //! `race`: accesses to the same bytes from two waves, at least one a store, that nothing orders.
 //!
-//! Every wave has a clock, and knows of the others how far their clocks had come at the last point that ordered them: a barrier orders
-//! what its waves did before against what they do behind it; an atomic that returns a value, or a load that asks for coherence (GLC, or a
-//! scope), orders what the wave that wrote there had done before it. Atomics do not race with each other.
+//! A happens-before detector. Every wave has a vector clock: its own epoch, and the epochs of other waves that happened before its next
+//! access. Waves release their clock and acquire others' at barriers. An atomic releases at its address; an atomic that returns a value, or a
+//! load that asks for coherence (GLC, or a scope), acquires what was released there and what the last writers had done. Atomics do not race
+//! with each other.
 //!
-//! A store to LDS counts as done at a barrier only if it has been waited for: otherwise another wave may read the old bytes behind
+//! A store to LDS is released at a barrier only if it has been waited for: otherwise another wave may read the old bytes after
 //! the barrier. Such a race is reported as a missing wait.
 //!
-//! A dword remembers its last two writers and two readers ([`super::lines`]), so of many racing accesses some are reported, not all.
+//! Shadow memory keeps the last two writers and two readers of a dword ([`super::shadow_memory`]), so of many racing accesses some are
+//! reported, not all.
 
-use super::lines::{Hit, Lines, Record};
 use super::report::{Finding, Report, Site, describe};
+use super::shadow_memory::{Hit, Record, ShadowMemory};
 use super::{Check, waits};
 use isa_spec::pcode::builtins::Control;
 use std::collections::{BTreeMap, HashMap};
@@ -22,9 +24,9 @@ use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::memory::OWNED_BASE;
 
-/// How far a wave knows the others. Clocks start at 1; 0 is never.
+/// Epochs of waves that happened before. Epochs start at 1; 0 is never.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Knowledge {
+struct VectorClock {
     /// Of the waves of its workgroup, by index.
     own: Vec<u32>,
     /// Of waves of other workgroups, by number.
@@ -32,17 +34,17 @@ struct Knowledge {
 }
 
 struct WaveState {
-    clock: u32,
-    knows: Arc<Knowledge>,
-    /// What it knew from which clock on, for those who later see one of its stores; empty if nothing of the program can.
-    history: Vec<(u32, Arc<Knowledge>)>,
+    epoch: u32,
+    vector: Arc<VectorClock>,
+    /// Its vector clock from which epoch on, for waves that acquire one of its stores; empty if nothing in the program acquires.
+    history: Vec<(u32, Arc<VectorClock>)>,
     /// At which barrier it waits.
     waiting: Option<usize>,
-    /// Stores to LDS that were under way at a barrier: first clock, clock at the barrier, PCs of store and barrier.
+    /// Stores to LDS that were outstanding at a barrier: first epoch, epoch at the barrier, PC of the store.
     unwaited: Vec<(u32, u32, u64)>,
 }
 
-/// Clocks and last accesses.
+/// Vector clocks and shadow memory.
 pub struct Shadow {
     enabled: bool,
     /// Whether anything of the program can order waves of different workgroups, or through memory.
@@ -52,16 +54,16 @@ pub struct Shadow {
     first: u32,
     groups: Vec<[u32; 3]>,
     waves: Vec<WaveState>,
-    ended: HashMap<u32, Vec<(u32, Arc<Knowledge>)>>,
-    lds: Lines,
-    global: Lines,
+    ended: HashMap<u32, Vec<(u32, Arc<VectorClock>)>>,
+    lds: ShadowMemory,
+    global: ShadowMemory,
     /// Races of the access at hand.
     hits: Vec<Hit>,
     /// Arrivals at barrier and phase; completed phases are merged.
     arrivals: BTreeMap<(usize, u32), Vec<u32>>,
     merged: BTreeMap<usize, (u32, Vec<u32>)>,
-    /// What the waves that did atomics at an address knew.
-    released: HashMap<(bool, u64), Arc<Knowledge>>,
+    /// What atomics have released at an address.
+    released: HashMap<(bool, u64), Arc<VectorClock>>,
 }
 
 impl Shadow {
@@ -75,8 +77,8 @@ impl Shadow {
             groups: Vec::new(),
             waves: Vec::new(),
             ended: HashMap::new(),
-            lds: Lines::default(),
-            global: Lines::default(),
+            lds: ShadowMemory::default(),
+            global: ShadowMemory::default(),
             hits: Vec::new(),
             arrivals: BTreeMap::new(),
             merged: BTreeMap::new(),
@@ -96,11 +98,11 @@ impl Shadow {
         self.first = 1 + self.groups.len() as u32 * self.waves_per_group;
         self.groups.push(workgroup);
         self.waves.clear();
-        let knows = Arc::new(Knowledge { own: vec![0; waves], foreign: BTreeMap::new() });
-        let history = if self.synchronises { vec![(0, knows.clone())] } else { Vec::new() };
+        let vector = Arc::new(VectorClock { own: vec![0; waves], foreign: BTreeMap::new() });
+        let history = if self.synchronises { vec![(0, vector.clone())] } else { Vec::new() };
         self.waves.resize_with(waves, || WaveState {
-            clock: 1,
-            knows: knows.clone(),
+            epoch: 1,
+            vector: vector.clone(),
             history: history.clone(),
             waiting: None,
             unwaited: Vec::new(),
@@ -111,18 +113,18 @@ impl Shadow {
         self.released.retain(|(lds, _), _| !lds);
     }
 
-    /// A wave goes on behind a barrier: it knows what the others had done before it.
+    /// A wave continues after a barrier: it acquires what the others released there.
     #[inline(always)]
-    pub fn wake(&mut self, step: &Step<'_>) {
+    pub fn resume(&mut self, step: &Step<'_>) {
         let at = step.wave.id as usize;
         if self.enabled
             && let Some(barrier) = self.waves[at].waiting.take()
         {
-            self.wake_from(step, at, barrier);
+            self.acquire_barrier(step, at, barrier);
         }
     }
 
-    fn wake_from(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
+    fn acquire_barrier(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
         let completed = step.group.barrier(barrier).completed;
         let waves = self.waves.len();
         let (phase, clocks) = self.merged.entry(barrier).or_insert_with(|| (0, vec![0; waves]));
@@ -133,19 +135,19 @@ impl Shadow {
             *phase = phase.wrapping_add(1);
         }
         let wave = &mut self.waves[at];
-        join(&mut Arc::make_mut(&mut wave.knows).own, clocks);
+        join(&mut Arc::make_mut(&mut wave.vector).own, clocks);
         if self.synchronises {
-            wave.remember();
+            wave.record_clock();
         }
     }
 
-    /// A wave's time, for [`waits::Shadow::stamp_lds_store`].
-    pub fn time(&self, wave: u32) -> u32 {
-        self.waves.get(wave as usize).map_or(0, |w| w.clock)
+    /// A wave's epoch, for [`waits::Scoreboard::stamp_lds_store`].
+    pub fn epoch(&self, wave: u32) -> u32 {
+        self.waves.get(wave as usize).map_or(0, |w| w.epoch)
     }
 
     /// Barriers arrived at.
-    pub fn calls(&mut self, step: &Step<'_>, done: &Done<'_>, waits: &waits::Shadow) {
+    pub fn calls(&mut self, step: &Step<'_>, done: &Done<'_>, waits: &waits::Scoreboard) {
         if !self.enabled {
             return;
         }
@@ -167,18 +169,18 @@ impl Shadow {
         }
     }
 
-    fn arrive(&mut self, step: &Step<'_>, at: usize, barrier: usize, waits: &waits::Shadow) {
+    fn arrive(&mut self, step: &Step<'_>, at: usize, barrier: usize, waits: &waits::Scoreboard) {
         let state = step.group.barrier(barrier);
         // The arrival that completes the barrier has counted already.
         let phase = if state.signals == 0 { state.completed.wrapping_sub(1) } else { state.completed };
         let wave = &mut self.waves[at];
-        let mut done = wave.clock;
+        let mut done = wave.epoch;
         if let Some((since, pc)) = waits.oldest_lds_store(at as u32) {
-            wave.unwaited.push((since, wave.clock, pc));
+            wave.unwaited.push((since, wave.epoch, pc));
             done = since - 1;
         }
-        wave.clock += 1;
-        let own = &wave.knows.own;
+        wave.epoch += 1;
+        let own = &wave.vector.own;
         let clocks = self.arrivals.entry((barrier, phase)).or_insert_with(|| vec![0; own.len()]);
         join(clocks, own);
         clocks[at] = clocks[at].max(done);
@@ -198,34 +200,34 @@ impl Shadow {
             self.synchronise(at, done.accesses, effects);
         }
         let wave = &mut self.waves[at];
-        // Stores have times of their own, so that a barrier or a reader can tell which it has seen.
+        // Every store has an epoch of its own, so that a barrier or a reader can acquire some of them.
         if stores {
-            wave.clock += 1;
+            wave.epoch += 1;
         }
         let me = Record {
             wave: self.first + at as u32,
-            clock: wave.clock,
+            epoch: wave.epoch,
             pc: step.pc as u32,
             atomic: effects.atomic || effects.coherent,
             ..Record::default()
         };
-        let (first, knows) = (self.first, &*self.waves[at].knows);
-        let sees = |r: &Record| known(knows, first, r);
+        let (first, vector) = (self.first, &*self.waves[at].vector);
+        let ordered = |r: &Record| happened_before(vector, first, r);
         for a in done.accesses.iter().filter(|a| !a.outside) {
             match a.place {
-                Place::Lds => self.lds.access(a.address, a, me, sees, &mut self.hits),
+                Place::Lds => self.lds.access(a.address, a, me, ordered, &mut self.hits),
                 Place::Global if a.address >= OWNED_BASE => {
-                    self.global.access(a.address - OWNED_BASE, a, me, sees, &mut self.hits);
+                    self.global.access(a.address - OWNED_BASE, a, me, ordered, &mut self.hits);
                 }
                 Place::Global | Place::Scratch | Place::Nowhere => {}
             }
         }
         for (a, other, was_write) in std::mem::take(&mut self.hits) {
-            self.tell(step, &a, &other, was_write, prepared, report);
+            self.report_race(step, &a, &other, was_write, prepared, report);
         }
     }
 
-    /// Knowledge taken from, and left at, the addresses of atomics and coherent loads.
+    /// Atomics and coherent loads acquire and release at their addresses.
     fn synchronise(&mut self, at: usize, accesses: &[Access], effects: &Effects) {
         let mut changed = false;
         let accesses: Vec<Access> = accesses.iter().flat_map(|a| a.each()).filter(|a| !a.outside).collect();
@@ -233,53 +235,53 @@ impl Shadow {
             let local = a.place == Place::Lds;
             let key = (local, a.address & !3);
             if effects.returns && !a.write {
-                if let Some(left) = self.released.get(&key)
-                    && !Arc::ptr_eq(left, &self.waves[at].knows)
+                if let Some(release) = self.released.get(&key)
+                    && !Arc::ptr_eq(release, &self.waves[at].vector)
                 {
-                    let left = left.clone();
+                    let release = release.clone();
                     let waves = self.waves.len() as u32;
-                    changed |= self.waves[at].learn_numbers(&left.foreign, self.first, waves, at);
+                    changed |= self.waves[at].acquire(&release.foreign, self.first, waves, at);
                 }
-                changed |= self.learn_from_writers(at, local, a.address & !3);
+                changed |= self.acquire_from_writers(at, local, a.address & !3);
             }
         }
         if changed {
-            self.waves[at].remember();
+            self.waves[at].record_clock();
         }
         if !effects.atomic {
             return;
         }
         let first = self.first;
         let wave = &mut self.waves[at];
-        let clock = wave.clock + 1;
-        // What others get to know: everything so far, by the numbers that hold in every workgroup.
-        let mut left = Knowledge { own: Vec::new(), foreign: wave.knows.foreign.clone() };
-        for (k, &c) in wave.knows.own.iter().enumerate() {
-            left.foreign.insert(first + k as u32, c);
+        let epoch = wave.epoch + 1;
+        // Everything so far, by the wave numbers that hold in every workgroup.
+        let mut release = VectorClock { own: Vec::new(), foreign: wave.vector.foreign.clone() };
+        for (k, &c) in wave.vector.own.iter().enumerate() {
+            release.foreign.insert(first + k as u32, c);
         }
-        left.foreign.insert(first + at as u32, clock);
-        let left = Arc::new(left);
+        release.foreign.insert(first + at as u32, epoch);
+        let release = Arc::new(release);
         for a in accesses.iter().filter(|a| a.write) {
             let key = (a.place == Place::Lds, a.address & !3);
             match self.released.get_mut(&key) {
-                Some(known) if Arc::ptr_eq(known, &left) => {}
-                Some(known) => {
-                    let known = Arc::make_mut(known);
-                    for (&wave, &clock) in &left.foreign {
-                        let entry = known.foreign.entry(wave).or_default();
-                        *entry = clock.max(*entry);
+                Some(released) if Arc::ptr_eq(released, &release) => {}
+                Some(released) => {
+                    let released = Arc::make_mut(released);
+                    for (&wave, &epoch) in &release.foreign {
+                        let entry = released.foreign.entry(wave).or_default();
+                        *entry = epoch.max(*entry);
                     }
                 }
                 None => {
-                    self.released.insert(key, left.clone());
+                    self.released.insert(key, release.clone());
                 }
             }
         }
-        self.waves[at].clock += 1;
+        self.waves[at].epoch += 1;
     }
 
-    /// A load that asks for coherence sees a plain store: it is ordered behind what the storing wave did before.
-    fn learn_from_writers(&mut self, at: usize, local: bool, dword: u64) -> bool {
+    /// A load that asks for coherence acquires what the last writers did before they stored.
+    fn acquire_from_writers(&mut self, at: usize, local: bool, dword: u64) -> bool {
         let me = self.first + at as u32;
         let cell = match (local, dword.checked_sub(OWNED_BASE)) {
             (true, _) => self.lds.cell(dword),
@@ -289,34 +291,34 @@ impl Shadow {
         let writers = cell.writes;
         let mut changed = false;
         for r in writers.iter().filter(|r| r.wave != 0 && r.wave != me) {
-            let mut knows = Knowledge::default();
-            if let Some(before) = self.history(r.wave, r.clock) {
-                knows.foreign.clone_from(&before.foreign);
+            let mut vector = VectorClock::default();
+            if let Some(before) = self.history(r.wave, r.epoch) {
+                vector.foreign.clone_from(&before.foreign);
                 let base = (r.wave - 1) / self.waves_per_group * self.waves_per_group + 1;
                 for (k, &c) in before.own.iter().enumerate() {
-                    knows.foreign.insert(base + k as u32, c);
+                    vector.foreign.insert(base + k as u32, c);
                 }
             }
-            knows.foreign.insert(r.wave, r.clock);
+            vector.foreign.insert(r.wave, r.epoch);
             let waves = self.waves.len() as u32;
             let first = self.first;
             let wave = &mut self.waves[at];
-            changed |= wave.learn_numbers(&knows.foreign, first, waves, at);
+            changed |= wave.acquire(&vector.foreign, first, waves, at);
         }
         changed
     }
 
-    /// What a wave knew at a time of its clock.
-    fn history(&self, wave: u32, clock: u32) -> Option<&Arc<Knowledge>> {
+    /// A wave's vector clock at one of its epochs.
+    fn history(&self, wave: u32, epoch: u32) -> Option<&Arc<VectorClock>> {
         let list = match wave.checked_sub(self.first).and_then(|at| self.waves.get(at as usize)) {
             Some(running) => &running.history,
             None => self.ended.get(&wave)?,
         };
-        let at = list.partition_point(|h| h.0 <= clock).checked_sub(1)?;
+        let at = list.partition_point(|h| h.0 <= epoch).checked_sub(1)?;
         Some(&list[at].1)
     }
 
-    fn tell(
+    fn report_race(
         &self,
         step: &Step<'_>,
         a: &Access,
@@ -334,7 +336,7 @@ impl Shadow {
         let lane = a.lane.map(u32::from);
         let role = if was_write { "earlier store" } else { "earlier load" };
         let unwaited = (group == step.wave.workgroup && was_write && a.place == Place::Lds)
-            .then(|| self.waves[index as usize].unwaited.iter().find(|u| (u.0..=u.1).contains(&other.clock)))
+            .then(|| self.waves[index as usize].unwaited.iter().find(|u| (u.0..=u.1).contains(&other.epoch)))
             .flatten();
         if unwaited.is_some() {
             let kind = "store not complete at the barrier";
@@ -388,46 +390,46 @@ fn join(into: &mut [u32], from: &[u32]) {
 }
 
 #[inline(always)]
-fn known(knows: &Knowledge, first: u32, r: &Record) -> bool {
-    match knows.own.get(r.wave.wrapping_sub(first) as usize) {
-        Some(&clock) => clock >= r.clock,
-        None => known_foreign(knows, r),
+fn happened_before(vector: &VectorClock, first: u32, r: &Record) -> bool {
+    match vector.own.get(r.wave.wrapping_sub(first) as usize) {
+        Some(&epoch) => epoch >= r.epoch,
+        None => happened_before_elsewhere(vector, r),
     }
 }
 
 /// Of a wave of another workgroup.
 #[inline(never)]
-fn known_foreign(knows: &Knowledge, r: &Record) -> bool {
-    knows.foreign.get(&r.wave).is_some_and(|&clock| clock >= r.clock)
+fn happened_before_elsewhere(vector: &VectorClock, r: &Record) -> bool {
+    vector.foreign.get(&r.wave).is_some_and(|&epoch| epoch >= r.epoch)
 }
 
 impl WaveState {
-    fn remember(&mut self) {
-        let (clock, knows) = (self.clock, self.knows.clone());
+    fn record_clock(&mut self) {
+        let (epoch, vector) = (self.epoch, self.vector.clone());
         match self.history.last_mut() {
-            Some(last) if last.0 == clock => last.1 = knows,
-            _ => self.history.push((clock, knows)),
+            Some(last) if last.0 == epoch => last.1 = vector,
+            _ => self.history.push((epoch, vector)),
         }
     }
 
-    /// Takes over clocks by wave number; true if any was news.
-    fn learn_numbers(&mut self, numbers: &BTreeMap<u32, u32>, first: u32, waves: u32, at: usize) -> bool {
+    /// Takes over epochs by wave number; true if any was newer.
+    fn acquire(&mut self, numbers: &BTreeMap<u32, u32>, first: u32, waves: u32, at: usize) -> bool {
         let mut changed = false;
-        for (&wave, &clock) in numbers {
+        for (&wave, &epoch) in numbers {
             let own = wave.checked_sub(first).filter(|k| *k < waves);
             let have = match own {
                 Some(k) if k as usize == at => continue,
-                Some(k) => self.knows.own[k as usize],
-                None => self.knows.foreign.get(&wave).copied().unwrap_or(0),
+                Some(k) => self.vector.own[k as usize],
+                None => self.vector.foreign.get(&wave).copied().unwrap_or(0),
             };
-            if clock <= have {
+            if epoch <= have {
                 continue;
             }
-            let knows = Arc::make_mut(&mut self.knows);
+            let vector = Arc::make_mut(&mut self.vector);
             match own {
-                Some(k) => knows.own[k as usize] = clock,
+                Some(k) => vector.own[k as usize] = epoch,
                 None => {
-                    knows.foreign.insert(wave, clock);
+                    vector.foreign.insert(wave, epoch);
                 }
             }
             changed = true;

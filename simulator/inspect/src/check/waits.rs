@@ -1,8 +1,8 @@
-//! `waits`: registers used while a memory operation that writes them is still under way.
+//! `waits`: registers used while a memory operation that writes them is outstanding. A scoreboard a wave.
 //!
 //! Every operation that returns later counts in one or two counters, as the manuals have it (RDNA 3 and 3.5: VMCNT, VSCNT, LGKMCNT;
 //! RDNA 4: LOADCNT, STORECNT, DSCNT, KMCNT). A wait for N lets at most N operations of the counter be outstanding: the oldest are then
-//! complete if the operations return in order (vector memory, LDS), none is known to be complete before N = 0 if they do not (scalar
+//! complete if the operations return in order (vector memory, LDS), none counts as complete before N = 0 if they do not (scalar
 //! memory). FLAT counts as vector memory and as LDS, and takes its place in both orders (as LLVM's waits assume). The registers of an incomplete operation may be neither read nor written.
 //!
 //! Sources of stores need no wait: from RDNA 1 on the hardware keeps them until they are read. Without this check results arrive at
@@ -113,7 +113,7 @@ impl Counters {
     }
 }
 
-/// What an instruction that returns later is, told by itself alone.
+/// What an instruction issues.
 #[derive(Clone, Copy)]
 struct Issue {
     counters: Counters,
@@ -183,7 +183,7 @@ struct Pending {
     counters: Counters,
     order: Order,
     writes: Registers,
-    /// A store to LDS: others see it when it is complete. The value is the race check's time of it.
+    /// A store to LDS: others see it when it is complete. The value is the race check's epoch of it.
     lds_store: Option<u32>,
 }
 
@@ -191,12 +191,12 @@ struct Pending {
 struct Wave {
     /// Oldest first.
     pending: Vec<Pending>,
-    /// Registers that some pending operation writes: asked first.
+    /// Registers that some outstanding operation writes: compared first.
     writes: Registers,
 }
 
-/// Outstanding operations of every wave of the workgroup.
-pub struct Shadow {
+/// Outstanding operations of every wave of the workgroup, and what each instruction issues and touches.
+pub struct Scoreboard {
     waves: Vec<Wave>,
     /// By instruction: what it issues.
     issues: Vec<Option<Issue>>,
@@ -206,10 +206,10 @@ pub struct Shadow {
     idle: Vec<bool>,
 }
 
-impl Shadow {
-    pub fn new(program: &Program, effects: &[Effects]) -> Shadow {
+impl Scoreboard {
+    pub fn new(program: &Program, effects: &[Effects]) -> Scoreboard {
         let issues = effects.iter().map(|e| issue(program.arch, e));
-        Shadow {
+        Scoreboard {
             waves: Vec::new(),
             issues: issues.collect(),
             touched: effects.iter().map(Registers::of).collect(),
@@ -218,12 +218,12 @@ impl Shadow {
     }
 
     /// Whether nothing of a wave is outstanding.
-    pub fn is_quiet(&self, wave: u32) -> bool {
+    pub fn is_idle(&self, wave: u32) -> bool {
         self.waves[wave as usize].pending.is_empty()
     }
 
     /// Whether a wave has nothing outstanding that writes one of these.
-    pub fn spares(&self, wave: u32, registers: &Registers) -> bool {
+    pub fn is_clear_of(&self, wave: u32, registers: &Registers) -> bool {
         !self.waves[wave as usize].writes.meets(registers)
     }
 
@@ -233,7 +233,7 @@ impl Shadow {
     }
 
     /// Whether the instruction issues something, or waits for everything.
-    pub fn concerns(&self, index: usize) -> bool {
+    pub fn must_observe(&self, index: usize) -> bool {
         self.issues[index].is_some() || self.idle[index]
     }
 
@@ -252,7 +252,7 @@ impl Shadow {
         pending.filter(|p| p.counters.contains(counter)).map(|p| p.pc).collect()
     }
 
-    /// Time of the oldest LDS store that is not known to be complete.
+    /// Epoch of the oldest LDS store that may be incomplete.
     pub fn oldest_lds_store(&self, wave: u32) -> Option<(u32, u64)> {
         self.waves[wave as usize].pending.iter().find_map(|p| Some((p.lds_store?, p.pc)))
     }
@@ -277,8 +277,8 @@ impl Shadow {
             {
                 continue;
             }
-            wave.tell(step, used, start, write, at, report);
-            wave.complete(|n, _| n == at);
+            wave.report_use(step, used, start, write, at, report);
+            wave.retire(|n, _| n == at);
         }
     }
 
@@ -294,14 +294,14 @@ impl Shadow {
             }
         }
         if idle {
-            wave.complete(|_, _| true);
+            wave.retire(|_, _| true);
         }
     }
 
-    /// The LDS store just issued happened at `time` of the race check.
-    pub fn stamp_lds_store(&mut self, wave: u32, time: u32) {
+    /// The LDS store just issued has this epoch of the race check.
+    pub fn stamp_lds_store(&mut self, wave: u32, epoch: u32) {
         if let Some(last) = self.waves[wave as usize].pending.last_mut() {
-            last.lds_store = Some(time);
+            last.lds_store = Some(epoch);
         }
     }
 }
@@ -347,12 +347,12 @@ impl Wave {
         self.pending.push(pending);
         // Counters have six bits: the hardware waits before it issues more than that.
         if self.pending.len() > MOST {
-            self.complete(|n, _| n == 0);
+            self.retire(|n, _| n == 0);
         }
     }
 
-    /// Drops what is complete; the predicate gets the position.
-    fn complete(&mut self, mut complete: impl FnMut(usize, &Pending) -> bool) {
+    /// Retires what is complete; the predicate gets the position.
+    fn retire(&mut self, mut complete: impl FnMut(usize, &Pending) -> bool) {
         let mut at = 0;
         let mut writes = Registers::default();
         self.pending.retain(|p| {
@@ -392,10 +392,18 @@ impl Wave {
                 }
             }
         }
-        self.complete(|_, p| p.counters.is_empty());
+        self.retire(|_, p| p.counters.is_empty());
     }
 
-    fn tell(&self, step: &Step<'_>, used: &Use, start: u16, write: bool, at: usize, report: &mut Report) {
+    fn report_use(
+        &self,
+        step: &Step<'_>,
+        used: &Use,
+        start: u16,
+        write: bool,
+        at: usize,
+        report: &mut Report,
+    ) {
         let p = &self.pending[at];
         let kind = if write { "overwritten before its wait" } else { "missing wait" };
         if !report.is_new(Check::Waits, kind, step.pc, Some(p.pc)) {

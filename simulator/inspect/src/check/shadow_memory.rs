@@ -1,7 +1,7 @@
-//! Who accessed which bytes last: the race check's shadow of LDS and global memory.
+//! The race check's shadow memory of LDS and global memory: who accessed which bytes last.
 //!
-//! A dword remembers its last two writers and two readers. The dwords of a line of 64 bytes share one state for as long as they are
-//! only used together, which is how waves use memory: a state is then looked at once for sixteen dwords.
+//! A dword has a shadow cell with its last two writers and two readers. The dwords of a line of 64 bytes share one cell for as long as
+//! every access covers the whole line, which is how waves use memory: one cell is then compared for sixteen dwords.
 
 use wavesim_machine::exec::watch::Access;
 
@@ -10,7 +10,7 @@ use wavesim_machine::exec::watch::Access;
 pub struct Record {
     /// Number of the wave from 1; 0: none.
     pub wave: u32,
-    pub clock: u32,
+    pub epoch: u32,
     pub pc: u32,
     /// Bytes of the dword.
     pub mask: u8,
@@ -42,9 +42,13 @@ pub struct Cell {
 impl Cell {
     /// An earlier access that races with this one, and whether it was a store.
     #[inline(always)]
-    fn race(&self, me: &Record, write: bool, sees: &impl Fn(&Record) -> bool) -> Option<(Record, bool)> {
+    fn race(&self, me: &Record, write: bool, ordered: &impl Fn(&Record) -> bool) -> Option<(Record, bool)> {
         let races = |r: &Record| {
-            r.wave != 0 && r.wave != me.wave && r.mask & me.mask != 0 && !(r.atomic && me.atomic) && !sees(r)
+            r.wave != 0
+                && r.wave != me.wave
+                && r.mask & me.mask != 0
+                && !(r.atomic && me.atomic)
+                && !ordered(r)
         };
         let found = self.writes.iter().find(|r| races(r)).map(|r| (*r, true));
         if !write {
@@ -54,9 +58,9 @@ impl Cell {
     }
 
     #[inline(always)]
-    fn note(&mut self, me: Record, write: bool, sees: &impl Fn(&Record) -> bool) {
-        // A record of this wave, or one that this wave has seen, is superseded.
-        let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || sees(r)) && r.mask & !me.mask == 0;
+    fn note(&mut self, me: Record, write: bool, ordered: &impl Fn(&Record) -> bool) {
+        // A record of this wave, or one that happened before, is superseded.
+        let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
         if write && self.reads.iter().all(over) {
             // Whoever races with those reads, and not with this store, does not exist.
             self.reads = Default::default();
@@ -90,27 +94,27 @@ const ALL_BYTES: u8 = 0b1111;
 /// Sixteen dwords.
 #[derive(Debug, Clone)]
 enum Line {
-    Together(Cell),
-    Apart(Box<[Cell; DWORDS]>),
+    Uniform(Cell),
+    PerDword(Box<[Cell; DWORDS]>),
 }
 
 impl Default for Line {
     fn default() -> Line {
-        Line::Together(Cell::default())
+        Line::Uniform(Cell::default())
     }
 }
 
 impl Line {
-    fn apart(&mut self) -> &mut [Cell; DWORDS] {
-        if let Line::Together(cell) = self {
+    fn per_dword(&mut self) -> &mut [Cell; DWORDS] {
+        if let Line::Uniform(cell) = self {
             let cell = *cell;
             let mut cells = Box::new([Cell::default(); DWORDS]);
             cells.iter_mut().enumerate().for_each(|(k, c)| *c = cell.of_dword(k));
-            *self = Line::Apart(cells);
+            *self = Line::PerDword(cells);
         }
         match self {
-            Line::Apart(cells) => cells,
-            Line::Together(_) => unreachable!("it has just been taken apart"),
+            Line::PerDword(cells) => cells,
+            Line::Uniform(_) => unreachable!("it has just been split"),
         }
     }
 }
@@ -120,14 +124,14 @@ const PAGE: usize = 64;
 
 /// Lines by number; made where they are touched.
 #[derive(Default)]
-pub struct Lines {
+pub struct ShadowMemory {
     pages: Vec<Option<Box<[Line; PAGE]>>>,
 }
 
 /// A race: the access, of one lane, and the earlier one with whether it was a store.
 pub type Hit = (Access, Record, bool);
 
-impl Lines {
+impl ShadowMemory {
     pub fn clear(&mut self) {
         for line in self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut()) {
             *line = Line::default();
@@ -149,19 +153,19 @@ impl Lines {
         let number = (offset / LINE_BYTES) as usize;
         let k = (offset % LINE_BYTES / 4) as usize;
         match self.pages.get(number / PAGE).and_then(Option::as_ref).map(|page| &page[number % PAGE]) {
-            Some(Line::Together(cell)) => cell.of_dword(k),
-            Some(Line::Apart(cells)) => cells[k],
+            Some(Line::Uniform(cell)) => cell.of_dword(k),
+            Some(Line::PerDword(cells)) => cells[k],
             None => Cell::default(),
         }
     }
 
-    /// Notes an access at `offset`; `me` is its record but for bytes and lane. Races go to `hits`.
+    /// Records an access at `offset`; `me` is its record but for bytes and lane, `ordered` whether a record happened before. Races go to `hits`.
     pub fn access(
         &mut self,
         offset: u64,
         a: &Access,
         me: Record,
-        sees: impl Fn(&Record) -> bool,
+        ordered: impl Fn(&Record) -> bool,
         hits: &mut Vec<Hit>,
     ) {
         let end = offset + a.len_bytes();
@@ -171,11 +175,11 @@ impl Lines {
             let into = start.wrapping_sub(offset);
             let whole = start >= offset && end - start >= LINE_BYTES;
             let lanes_fit = a.stride == 0 || into.is_multiple_of(a.stride as u64);
-            if whole && lanes_fit && whole_line(line, a, into, me, &sees) {
+            if whole && lanes_fit && whole_line(line, a, into, me, &ordered) {
                 start += LINE_BYTES;
                 continue;
             }
-            let cells = line.apart();
+            let cells = line.per_dword();
             let (first, last) = (offset.max(start), end.min(start + LINE_BYTES));
             let mut dword = first & !3;
             while dword < last {
@@ -184,11 +188,11 @@ impl Lines {
                 let nth = lane_of(a, dword.max(offset) - offset);
                 let me = Record { mask, lane: a.lane.map_or(u8::MAX, |lane| lane + nth), ..me };
                 let cell = &mut cells[((dword - start) / 4) as usize];
-                if let Some((other, was_write)) = cell.race(&me, a.write, &sees) {
+                if let Some((other, was_write)) = cell.race(&me, a.write, &ordered) {
                     let one = a.each().nth(nth as usize).unwrap_or(*a);
                     hits.push((one, other, was_write));
                 }
-                cell.note(me, a.write, &sees);
+                cell.note(me, a.write, &ordered);
                 dword += 4;
             }
             start += LINE_BYTES;
@@ -201,28 +205,34 @@ fn lane_of(a: &Access, byte: u64) -> u8 {
     if a.stride == 0 { 0 } else { (byte / a.stride as u64) as u8 }
 }
 
-/// Notes an access to all of a line, whose first byte is the access's byte `into`. False, and nothing noted, if its dwords have
-/// states of their own or one races: the dwords are gone through then.
-fn whole_line(line: &mut Line, a: &Access, into: u64, me: Record, sees: &impl Fn(&Record) -> bool) -> bool {
+/// Records an access to all of a line, whose first byte is the access's byte `into`. False, and nothing recorded, if its dwords have
+/// cells of their own or one races: each dword is compared then.
+fn whole_line(
+    line: &mut Line,
+    a: &Access,
+    into: u64,
+    me: Record,
+    ordered: &impl Fn(&Record) -> bool,
+) -> bool {
     let lane = a.lane.map_or(u8::MAX, |lane| lane + lane_of(a, into));
     let lane_bytes = if a.lane.is_some() { a.stride } else { 0 };
     let me = Record { mask: ALL_BYTES, lane, lane_bytes, ..me };
     match line {
-        Line::Together(cell) => {
-            if cell.race(&me, a.write, sees).is_some() {
+        Line::Uniform(cell) => {
+            if cell.race(&me, a.write, ordered).is_some() {
                 return false;
             }
-            cell.note(me, a.write, sees);
+            cell.note(me, a.write, ordered);
             true
         }
-        Line::Apart(cells) => {
-            // A store that has seen everything makes the dwords equal again.
-            let seen = |r: &Record| r.wave == 0 || r.wave == me.wave || sees(r);
-            let all = |cell: &Cell| cell.writes.iter().chain(&cell.reads).all(seen);
+        Line::PerDword(cells) => {
+            // A store that all else happened before makes the dwords equal again.
+            let before = |r: &Record| r.wave == 0 || r.wave == me.wave || ordered(r);
+            let all = |cell: &Cell| cell.writes.iter().chain(&cell.reads).all(before);
             if !a.write || !cells.iter().all(all) {
                 return false;
             }
-            *line = Line::Together(Cell { writes: [me, Record::default()], reads: Default::default() });
+            *line = Line::Uniform(Cell { writes: [me, Record::default()], reads: Default::default() });
             true
         }
     }
@@ -234,7 +244,7 @@ mod tests {
     use proptest::prelude::*;
     use wavesim_machine::exec::watch::Place;
 
-    /// A wave's access of up to 32 lanes, and which waves' earlier accesses it has seen, as a mask.
+    /// A wave's access of up to 32 lanes, and which waves' earlier accesses happened before it, as a mask.
     fn access() -> impl Strategy<Value = (u32, Access, u8)> {
         let sizes = prop_oneof![Just(1u8), Just(2), Just(4), Just(8), Just(16)];
         let lanes = prop_oneof![Just(1u8), Just(16), Just(32), 1..33u8];
@@ -260,22 +270,22 @@ mod tests {
     }
 
     proptest! {
-        /// Lines together find what dwords one by one find.
+        /// Whole lines find what dwords one by one find.
         #[test]
         fn lines_are_their_dwords(list in proptest::collection::vec(access(), 1..24)) {
-            let (mut lines, mut dwords) = (Lines::default(), Lines::default());
-            for (clock, (wave, a, seen)) in (1..).zip(list) {
-                let me = Record { wave, clock, pc: clock, ..Record::default() };
-                let sees = |r: &Record| seen >> r.wave & 1 == 1;
+            let (mut lines, mut dwords) = (ShadowMemory::default(), ShadowMemory::default());
+            for (epoch, (wave, a, seen)) in (1..).zip(list) {
+                let me = Record { wave, epoch, pc: epoch, ..Record::default() };
+                let ordered = |r: &Record| seen >> r.wave & 1 == 1;
                 let (mut all, mut each) = (Vec::new(), Vec::new());
-                lines.access(a.address, &a, me, sees, &mut all);
-                // A part of a line at a time is never taken together.
+                lines.access(a.address, &a, me, ordered, &mut all);
+                // A part of a line at a time never shares a cell.
                 let mut at = a.address;
                 while at < a.address + a.len_bytes() {
                     let end = ((at & !3) + 4).min(a.address + a.len_bytes());
                     let nth = lane_of(&a, at - a.address);
                     let part = Access { address: at, size_bytes: (end - at) as u8, lanes: 1, stride: 0, lane: Some(nth), ..a };
-                    dwords.access(at, &part, me, sees, &mut each);
+                    dwords.access(at, &part, me, ordered, &mut each);
                     at = end;
                 }
                 let key = |h: &Hit| (h.0.lane, h.1.wave, h.1.pc, h.1.lane, h.2);
