@@ -1,4 +1,4 @@
-// y[i] = factor * x[i]: a kernel in LLVM's assembly, with its descriptor. One line runs it:
+// y[i] = factor * x[i]: a kernel in LLVM's assembly, with its descriptor. This command runs it:
 //
 //   wavesim run examples/scale.s --grid 2 --block 32 --arg 'x: f32[50]=arange(50)' --arg 'out_y: f32[50]' --arg 2.5 --arg i32=50
 //

@@ -5,6 +5,7 @@
 //! dereferenced (on Linux; elsewhere only null is rejected), handles are numbers that are looked up in a table, and panics
 //! become errors. The interface deliberately has no callbacks and no debugger.
 
+#![warn(missing_docs)]
 // The names are those of the C interface.
 #![allow(non_camel_case_types)]
 

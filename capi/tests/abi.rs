@@ -1,11 +1,11 @@
-//! Every call, with right arguments and with wrong ones: an error, never the end of the process.
+//! Every call, with valid and with invalid arguments, which are errors and never end the process.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
 use wavesim_capi::wavesim_status::*;
 use wavesim_capi::*;
 
-/// `wavesim asm`'s words of the comment's text.
+/// The words that `wavesim asm` prints for the text in the comments.
 const STORE: [u32; 7] = [
     0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], null
     0xbf89fc07, // s_waitcnt lgkmcnt(0)
@@ -33,7 +33,7 @@ fn device(target: &CStr) -> wavesim_device {
 
 fn map<T>(device: wavesim_device, slice: &mut [T], writable: bool) -> wavesim_status {
     let host = slice.as_mut_ptr();
-    // SAFETY: the tests keep it as long as the device is used.
+    // SAFETY: the tests keep the memory as long as they use the device.
     unsafe { wavesim_device_map(device, host as u64, host.cast(), size_of_val(slice) as u64, writable) }
 }
 
@@ -46,7 +46,7 @@ fn run(device: wavesim_device, launch: &wavesim_launch) -> (wavesim_status, wave
 
 fn asm(code: &[u32], grid: [u32; 3], block: [u32; 3], args: *const u64) -> i32 {
     let ([gx, gy, gz], [lx, ly, lz]) = (grid, block);
-    // SAFETY: the code is valid, and writes only where the test lets it.
+    // SAFETY: the code is valid, and writes only to memory that the test has mapped.
     unsafe {
         run_asm(code.as_ptr().cast(), size_of_val(code) as u32, gx, gy, gz, lx, ly, lz, args.cast_mut())
     }
@@ -63,8 +63,7 @@ fn versions() {
 fn wrong_pointers_are_errors() {
     let mut handle = 0;
     let wild = 0x10 as *const c_char;
-    // SAFETY (all): what is not mapped is found out.
-    // SAFETY: as above.
+    // SAFETY: unmapped pointers are errors.
     let create = |target, handle| unsafe { wavesim_device_create(target, handle) };
     assert_eq!(create(null(), &mut handle), WAVESIM_BAD_ARGUMENT);
     assert_eq!(last(), "target is null");
@@ -142,7 +141,7 @@ fn impossible_launches_are_errors() {
         assert_eq!(status, WAVESIM_BAD_ARGUMENT, "{text}");
         assert!(last().contains(text) && outcome.fault[0] == 0, "{text}: {}", last());
     }
-    // A grid of nothing is done at once.
+    // An empty grid ends immediately.
     let nothing = wavesim_launch { grid: [0, 7, u32::MAX], ..good };
     assert_eq!(run(device, &nothing).0, WAVESIM_OK);
     assert_eq!(wavesim_device_destroy(device), WAVESIM_OK);
@@ -167,7 +166,7 @@ fn ranges_have_rights_and_ends() {
         // SAFETY: its last byte is zero.
         unsafe { CStr::from_ptr(outcome.fault.as_ptr()) }.to_str().unwrap().to_string()
     };
-    // The arguments are not mapped yet.
+    // The arguments are not yet mapped.
     let (status, outcome) = run(device, &launch);
     assert_eq!((status, kind(&outcome).as_str()), (WAVESIM_FAULT, "out-of-bounds"));
     assert!(outcome.has_address && outcome.address == args.as_ptr() as u64 && outcome.lane == -1);
@@ -187,7 +186,7 @@ fn ranges_have_rights_and_ends() {
 #[test]
 fn endless_loops_end() {
     let device = device(c"gfx1201");
-    // s_branch to itself.
+    // An s_branch to itself.
     let launch = wavesim_launch { max_instructions: 1000, ..launch_of(&[0xbfa0_ffff]) };
     assert_eq!(run(device, &launch).0, WAVESIM_FAULT);
     assert!(last().starts_with("instruction-limit"), "{}", last());
@@ -205,7 +204,7 @@ fn unknown_code_is_a_fault() {
     assert!(last().contains("wavesim_device_launch_object"), "{}", last());
 }
 
-/// The workgroup ids' places follow the grid's dimensions; work-item ids are packed.
+/// The registers of workgroup ids depend on the dimensions of the grid; work-item ids are packed.
 #[test]
 fn initial_state_of_run_asm() {
     // v0 <- s13 | s14 << 8 | s15 << 16, stored by work-item 0 of the last workgroup last.
@@ -228,7 +227,7 @@ fn initial_state_of_run_asm() {
     let out = [0u32; 2];
     let args = [out.as_ptr() as u64];
     let read = || {
-        // SAFETY: both are ours; volatile, as the kernel writes them behind the compiler's back.
+        // SAFETY: both are local; volatile, as the kernel writes them without the compiler knowing.
         unsafe { [out.as_ptr().read_volatile(), out.as_ptr().add(1).read_volatile()] }
     };
     let run = |grid, block| {
@@ -238,7 +237,7 @@ fn initial_state_of_run_asm() {
     assert_eq!(run([3, 1, 1], [1, 1, 1]), [2 << 16, 0]);
     assert_eq!(run([3, 2, 1], [1, 1, 1]), [1 << 16 | 2 << 8, 0]);
     assert_eq!(run([3, 2, 4], [1, 1, 1]), [3 << 16 | 1 << 8 | 2, 0]);
-    // All lanes store to one address: the last one's ids stay.
+    // All lanes store to one address: the ids of the last lane remain.
     assert_eq!(run([1, 1, 1], [4, 3, 2]), [0, 1 << 20 | 2 << 10 | 3]);
 }
 

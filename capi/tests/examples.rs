@@ -1,4 +1,4 @@
-//! The examples in C and Python say what is written here. Without `cc` or `python3` there is nothing to say.
+//! The output of the examples in C and Python. They are skipped without `cc` or `python3`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folder of `libwavesim_capi.so`: this test's own.
+/// The folder of `libwavesim_capi.so`: that of this test.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     test.parent().expect("a folder").to_path_buf()
@@ -29,14 +29,14 @@ fn succeed(command: &mut Command) -> String {
     out.into_owned()
 }
 
-/// What an example of `examples/c` prints.
+/// Builds an example in `examples/c`, and returns its output.
 fn c(name: &str) -> Option<String> {
     let library = library().display().to_string();
     let include = format!("-I{}", root().join("capi/include").display());
     built(name, &[include, format!("-L{library}"), "-lwavesim_capi".to_string()], &library)
 }
 
-/// What an example prints that is built with these flags against the library in a folder.
+/// Builds an example with these flags against the library in a folder, and returns its output.
 fn built(name: &str, flags: &[String], library: &str) -> Option<String> {
     if !have("cc") {
         return None;
@@ -92,7 +92,7 @@ fn python() {
     python_example(&library().join("libwavesim_capi.so"));
 }
 
-/// What `scripts/install-c-library.sh` installs, as others find it: by pkg-config.
+/// The library that `scripts/install-c-library.sh` installs can be found with pkg-config.
 #[test]
 fn an_installed_library() {
     let prefix = std::env::temp_dir().join(format!("wavesim-prefix-{}", std::process::id()));
@@ -118,7 +118,7 @@ fn an_installed_library() {
         }
     }
     python_example(&prefix.join("lib/libwavesim_capi.so"));
-    // A package is put together in one place and used in another.
+    // A package is built in one place and used in another.
     let staged = std::env::temp_dir().join(format!("wavesim-staged-{}", std::process::id()));
     succeed(script().env("LIBRARY", prefix.join("lib/libwavesim_capi.so")).env("DESTDIR", &staged));
     let inside = staged.join(prefix.strip_prefix("/").expect("absolute"));
@@ -151,7 +151,7 @@ fn python_example(library: &Path) {
     assert_eq!(out, expected);
 }
 
-/// The comments beside the examples' words are what the words mean.
+/// The comments beside the machine words in the examples are their disassembly.
 #[test]
 fn words_are_what_the_comments_say() {
     use wavesim::arch::Arch;

@@ -1,4 +1,4 @@
-/* A device that reaches three buffers and nothing else. */
+/* A device that can access three buffers and nothing else. */
 #include "kernel.h"
 #include "wavesim.h"
 #include <stdio.h>

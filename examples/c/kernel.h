@@ -1,7 +1,8 @@
-/* c[i] = a[i] + b[i] for RDNA 3, in workgroups of 64: what the examples run.
+/* c[i] = a[i] + b[i] for RDNA 3, in workgroups of 64. The examples run this kernel.
  *
- * s[0:1] points to the arguments (the addresses of c, a and b), s15 is the workgroup's number, v0 the work-item's.
- * `wavesim asm --show-encoding` makes such words from the text on the right. */
+ * s[0:1] points to the arguments (the addresses of c, a and b), s15 is the number of the workgroup, v0 that of
+ * the work-item.
+ * `wavesim asm --show-encoding` prints such words for the text on the right. */
 #include <stdint.h>
 
 static const uint32_t vector_add[] = {

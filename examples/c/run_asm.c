@@ -1,4 +1,4 @@
-/* Machine code on the host's own pointers, by the entry that emulators of this kind share. */
+/* Machine code that uses the pointers of the host, run by run_asm, which several emulators have. */
 #include "kernel.h"
 #include "wavesim.h"
 #include <stdio.h>

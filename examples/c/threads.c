@@ -1,4 +1,4 @@
-/* Two threads, a device each. */
+/* Two threads, each with its own device. */
 #include "kernel.h"
 #include "wavesim.h"
 #include <pthread.h>

@@ -1,4 +1,4 @@
-"""c = a + b three ways: run_asm, a device, a device and a code object that clang made."""
+"""c = a + b with run_asm, with a device, and with a device and a code object from clang."""
 import ctypes
 import pathlib
 import struct

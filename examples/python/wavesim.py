@@ -1,6 +1,6 @@
-"""wavesim through ctypes: the few declarations that the examples beside this file need.
+"""wavesim through ctypes: the declarations that the examples in this folder need.
 
-The library is found by WAVESIM_LIBRARY, or by the system's usual ways.
+WAVESIM_LIBRARY is the path of the library. Without it, the system searches for the library.
 """
 import ctypes
 import os

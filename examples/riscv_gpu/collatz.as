@@ -1,5 +1,5 @@
-# Steps that each number from 1 to 64 takes to 1, halving even ones and trebling odd ones plus 1. Threads leave the loop one by one:
-# s1 holds those still in it, and the warp goes on while there are any.
+# Steps that each number n from 1 to 64 needs to reach 1 (n / 2 if even, 3n + 1 if odd). Threads leave the loop one by one:
+# s1 has the bits of those still in it, and the warp continues while there are any.
 .warps 2
 
     addi x5, x1, 1          # the number

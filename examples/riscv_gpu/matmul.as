@@ -1,5 +1,5 @@
-# C = A * B for matrices of 8 by 8 words: A from address 0 on, B from 64, C from 128. A thread makes one element.
-# There is no multiplication: it is done bit by bit, in the threads whose bit is set.
+# C = A * B for matrices of 8 by 8 words: A from address 0 on, B from 64, C from 128. Each thread computes one element.
+# There is no multiplication: it is computed bit by bit, in the threads whose bit is set.
 .blocks 1
 .warps 2
 

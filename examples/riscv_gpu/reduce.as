@@ -1,5 +1,5 @@
 # The sum of 256 words from address 0 on, at address 600. Each warp folds its 32 words in place, then leaves its sum in 512 + warp and a
-# mark in 528 + warp; the first warp of the last block waits for the marks and adds up. There are no barriers: a mark is one.
+# mark in 528 + warp; the first warp of the last block waits for the marks and adds up. There are no barriers; the marks replace them.
 .blocks 4
 .warps 2
 

@@ -1,4 +1,4 @@
-//! `cargo bench --bench instructions`: `wavesim bench --instructions`, with the arguments behind `--`.
+//! `cargo bench --bench instructions`: `wavesim bench --instructions`, with the arguments after `--`.
 
 use std::process::{Command, ExitCode};
 

@@ -1,5 +1,5 @@
-//! `cargo bench --bench scale`: time and memory as the work grows, as the tables of docs/performance.md. Each row is a process of its
-//! own, so that its peak of memory is.
+//! `cargo bench --bench scale`: time and memory as the work grows, for the tables in docs/performance.md. Each row is a
+//! process of its own, so that its peak memory can be measured.
 
 use std::process::Command;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use wavesim::loader::prepared::Prepared;
 use wavesim::loader::text_kernel::{self, Options};
 use wavesim::sched::dispatch;
 
-/// A kernel from text, and the seconds that took.
+/// Prepares a kernel. Returns it with the seconds that this took.
 fn load(source: &str, memory_mb: u64) -> (Prepared, f64) {
     let start = Instant::now();
     let options = Options { global_bytes: memory_mb << 20, ..Options::default() };
@@ -15,7 +15,7 @@ fn load(source: &str, memory_mb: u64) -> (Prepared, f64) {
     (prepared, start.elapsed().as_secs_f64())
 }
 
-/// Instructions executed and the seconds they took.
+/// Runs a kernel. Returns the number of instructions and the seconds.
 fn run(prepared: &Prepared) -> (u64, f64) {
     let start = Instant::now();
     let stats = dispatch::run(&prepared.dispatch(u64::MAX), &prepared.memory).expect("a run");
@@ -55,7 +55,7 @@ fn program(count: u64) {
     println!("| {count} | {:.2} | {each:.0} | {:.3} | {} |", load_s * 1e3, run_s * 1e3, memory());
 }
 
-/// A lane a page: every page of the buffer is touched once.
+/// One lane per page: every page of the buffer is touched once.
 fn buffer(mib: u64) {
     let groups = mib * 256 / 32;
     let source = format!(
@@ -70,7 +70,7 @@ fn buffer(mib: u64) {
     println!("| {mib} | {:.2} | {:.2} | {each:.0} | {} |", load_s * 1e3, run_s * 1e3, memory());
 }
 
-/// A table: its name, columns, the sizes of its rows, and what makes a row.
+/// A table: its name, its columns, the sizes of its rows, and the function that measures a row.
 type Table = (&'static str, &'static str, [u64; 4], fn(u64));
 
 const TABLES: [Table; 3] = [

@@ -1,6 +1,6 @@
-//! `cargo bench --bench speed`: the built-in workloads, and what stands between a file and its first instruction.
+//! `cargo bench --bench speed`: the built-in workloads, and the steps from a file to its first instruction.
 //!
-//! Throughputs are wave-instructions (workloads), instructions (decoder) and lines (readers) per second.
+//! Throughputs are wave-instructions (workloads), instructions (decoder) and lines (parsers) per second.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use isa_spec::source::SourceMap;
@@ -14,7 +14,7 @@ use wavesim::exec::program::Program;
 use wavesim::loader::code_object;
 use wavesim::text;
 
-/// Lines that a kernel consists of, in the syntax of both readers.
+/// Lines of a kernel, in a syntax that both parsers accept.
 const LINES: [&str; 10] = [
     "  v_fma_f32 v1, v2, v3, v1",
     "  v_add_nc_u32_e32 v4, 4, v4",
@@ -100,7 +100,7 @@ fn readers(c: &mut Criterion) {
     group.finish();
 }
 
-/// The whole command on a small kernel: load to last instruction.
+/// The whole command on a small kernel.
 fn command(c: &mut Criterion) {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/vector_add.rdna");
     let mut group = c.benchmark_group("command");

@@ -1,5 +1,5 @@
-//! The command as strangers and careless people call it: bad files for every command, names that reach outside, streams that are closed,
-//! filters that match nothing, and the binary somewhere else than where it was built.
+//! The command with bad and hostile inputs: bad files for every command, names that leave a folder, closed streams, filters
+//! that match nothing, and the binary in another place than where it was built.
 #![cfg(unix)]
 
 use std::io::Write;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const WAVESIM: &str = env!("CARGO_BIN_EXE_wavesim");
 
-/// A new folder of a test's own.
+/// A new folder for one test.
 fn folder(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command_line").join(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -69,11 +69,11 @@ out_y: f32[32]
   s_endpgm
 ";
 
-/// Reads and writes nothing.
+/// A kernel that reads and writes nothing.
 const NOTHING: &str =
     "---\nlocal = 32, 1, 1\nout_y: u32[4] = arange(4)\n---\n  v_add_f32 v1, v2, v3\n  s_endpgm\n";
 
-/// An assembly file with one kernel; `kernarg` and `metadata` go into it.
+/// An assembly file with one kernel, with this `kernarg` size and this metadata.
 fn assembly(body: &str, kernarg: u32, metadata: &str) -> String {
     format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--gfx1100\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n{body}\n  s_endpgm\n\
@@ -128,7 +128,7 @@ fn bad_files_are_errors_in_every_command() {
                 };
                 let check = |path: &str| {
                     let e = with(path);
-                    // `pcode check` examines text: what is wrong with it is a finding.
+                    // `pcode check` examines text: errors in it are findings.
                     let findings =
                         args[1] == "check" && (path.contains("truncated") || path.contains("packed"));
                     assert_eq!(e.code, if findings { 1 } else { 2 }, "{args:?} {path}: {}{}", e.out, e.err);
@@ -138,12 +138,12 @@ fn bad_files_are_errors_in_every_command() {
                 };
                 check(&format!("{}/missing.{extension}", dir.display()));
                 check(&dir.join("directory").display().to_string());
-                // What is text is a debugger's script, of commands that fail.
+                // Text is a debugger script, whose commands fail.
                 let is_script = *extension == "txt";
                 for (name, content) in contents.iter().take(if is_script { 1 } else { contents.len() }) {
                     check(&write(dir, &format!("{name}-{}-{}.{extension}", args[0], args.len()), content));
                 }
-                // Without end.
+                // A file without an end.
                 let started = Instant::now();
                 check("/dev/zero");
                 assert!(started.elapsed() < Duration::from_secs(20), "{args:?}");
@@ -152,7 +152,16 @@ fn bad_files_are_errors_in_every_command() {
     });
 }
 
-/// Commands that read kernels refuse empty files; others have nothing to say of them.
+/// A file of another kind: the message says what to do with it.
+#[test]
+fn files_of_other_kinds() {
+    refused(&["asm", &workspace("examples/vector_add.rdna")], &["this is a text kernel", "`wavesim run`"]);
+    refused(&["run", &workspace("examples/axpy.cl")], &["this is source code", "clang"]);
+    refused(&["check", &workspace("pseudocode/vector/logic.pcode")], &["`wavesim pcode check`"]);
+    refused(&["disasm", &workspace("examples/scale.s")], &["this is text", "`wavesim asm`"]);
+}
+
+/// Commands that read kernels reject empty files.
 #[test]
 fn empty_files() {
     let dir = folder("empty");
@@ -201,7 +210,7 @@ fn names_of_outputs_stay_in_the_folder() {
     }
 }
 
-/// What a foreign file brings along cannot control the terminal.
+/// Names in a foreign file cannot control the terminal.
 #[test]
 fn control_characters_are_escaped() {
     let dir = folder("escapes");
@@ -209,7 +218,7 @@ fn control_characters_are_escaped() {
     let object = dir.join("k.co").display().to_string();
     let e = wavesim(&["asm", &source, "-o", &object]);
     assert_eq!(e.code, 0, "{}", e.err);
-    // A symbol whose name a linker would not make.
+    // A symbol with a name that no linker writes.
     let mut bytes = std::fs::read(&object).unwrap();
     let positions: Vec<usize> = (0..bytes.len() - 4).filter(|&at| &bytes[at..at + 3] == b"\0k\0").collect();
     assert!(!positions.is_empty());
@@ -262,7 +271,7 @@ fn files_below_a_folder() {
         assert!(e.code == 2 && e.err.contains("not below"), "{line}: {}", e.err);
         assert!(!e.err.contains("hunter2"), "{}", e.err);
     }
-    // Without the flag any path may be named, but what is no assembly is not quoted.
+    // Without the option any file can be named, but files that are not assembly are not quoted.
     let e = wavesim(&["asm", &asm("reach.s", ".include \"../secret\"")]);
     assert!(e.code == 2 && e.err.contains("secret:1") && !e.err.contains("hunter2"), "{}", e.err);
     let text = |init: &str| {
@@ -284,7 +293,7 @@ fn files_below_a_folder() {
     refused(&["run", "--files-below", &secret, &text("repeat(1)")], &["secret"]);
 }
 
-/// Small inputs that ask for much: an error, at once.
+/// Small inputs that need large resources are errors, without delay.
 #[test]
 fn bombs_end_at_once() {
     let dir = folder("bombs");
@@ -447,7 +456,7 @@ fn bounded(args: &[&str]) -> Ended {
     ended(Output { status, stdout, stderr })
 }
 
-/// Metadata of a hundred million elements in half a kilobyte, and nesting: read as a stream.
+/// Metadata with a hundred million elements in half a kilobyte, and deep nesting.
 #[test]
 fn hostile_message_pack() {
     let dir = folder("message_pack");
@@ -460,7 +469,7 @@ fn hostile_message_pack() {
         [("nested", &[0x91][..]), ("lists", &[0xdd, 0x7f, 0xff, 0xff, 0xff]), ("maps", &[0xde, 0xff, 0xff])]
     {
         let mut bytes = good.clone();
-        // From the version's value on.
+        // The bytes after the version.
         for (k, byte) in bytes[at + 14..at + 400].iter_mut().enumerate() {
             *byte = filler[k % filler.len()];
         }
@@ -475,7 +484,7 @@ fn shell(script: &str, args: &[&str]) -> Ended {
     )
 }
 
-/// The exit code is the command's, whoever reads the output.
+/// A closed stream does not change the exit code.
 #[test]
 fn closed_streams_do_not_change_exit_codes() {
     let race = workspace("examples/broken/race.rdna");
@@ -496,11 +505,11 @@ fn closed_streams_do_not_change_exit_codes() {
         ] {
             assert_eq!(shell(script, args).code, code, "{script} {args:?}");
         }
-        // A reader that has ended before anything is written.
+        // A reader that has ended before the first write.
         let e = shell("\"$0\" \"$@\" > >(exec true); code=$?; sleep 0.1; exit $code", args);
         assert_eq!(e.code, code, "{args:?}");
     }
-    // What cannot be written is an error.
+    // A write that fails is an error.
     let e = shell("\"$0\" \"$@\" > /dev/full", &["run", &collatz]);
     assert!(e.code == 2 && e.err.contains("standard output"), "{}: {}", e.code, e.err);
     assert_eq!(shell("\"$0\" \"$@\" 2> /dev/full", &["check", "no-such-file.rdna"]).code, 2);
@@ -537,7 +546,7 @@ fn what_matches_nothing_is_an_error() {
     refused(&[&["run", &source, "-D", "SIZE=3", "-D", "SISE=3"][..], &call].concat(), &["SISE"]);
     for (option, value) in [("--trace-wave", "1"), ("--trace-group", "0,1,0"), ("--trace-pc", "ff00..ff04")] {
         refused(&["run", &kernel, "--trace", "/dev/null", option, value], &[option]);
-        // A filter of no trace.
+        // A filter without a trace.
         refused(&["run", &kernel, option, value], &["--trace"]);
     }
     let warps = workspace("examples/riscv_gpu/vector_add.as");
@@ -585,7 +594,7 @@ fn launches_say_everything() {
     refused(&["launch", &launch("[1,1,1]", ",\"per_target\":{\"gfx1101\":{}}")], &["per_target gfx1101"]);
 }
 
-/// Machine output is one JSON value.
+/// JSON output is one JSON value.
 #[test]
 fn json_with_statistics_is_one_value() {
     let collatz = workspace("examples/collatz.rdna");
@@ -615,7 +624,7 @@ fn semantics_that_replace_nothing_are_an_error() {
     assert!(e.code == 0 && e.err.contains("note: "), "{}", e.err);
 }
 
-/// Away from the source tree, with nothing in the environment: the binary holds all that it needs.
+/// The binary needs no other files: it runs away from the source tree, with an empty environment.
 #[test]
 fn the_binary_is_whole() {
     let dir = std::env::temp_dir().join(format!("wavesim-moved-{}", std::process::id()));
@@ -626,7 +635,7 @@ fn the_binary_is_whole() {
                   v_lshlrev_b32 v0, 2, v0\n  s_load_b64 s[6:7], s[3:4], 0\n  s_waitcnt lgkmcnt(0)\n  global_store_b32 v0, v1, s[6:7]\n  s_endpgm\n";
     write(&dir, "k.rdna", kernel);
     write(&dir, "own.pcode", "instruction V_ADD_F32 { D0.f32 = S0.f32 - S1.f32; }");
-    // Where namespaces can be made, the source tree is hidden; elsewhere the binary is only somewhere else.
+    // Namespaces hide the source tree. Without them, the binary is only run in another folder.
     let root = workspace("");
     let own_namespace = |script: &str| {
         let mut command = Command::new("unshare");
@@ -656,7 +665,7 @@ fn the_binary_is_whole() {
     assert!(e.code == 0 && e.out.contains("2. 2. 2.") && e.err.is_empty(), "{}{}", e.out, e.err);
     assert!(run(&["isa", "show", "v_add_f32"]).out.contains("D0.f32 = S0.f32 + S1.f32"));
     assert_eq!(run(&["pcode", "check", "own.pcode"]).code, 0);
-    // Another set of tables has no effect on what was compiled.
+    // Other tables have no effect at run time.
     let listed = |dir: &str| {
         let mut command = Command::new(&binary);
         ended(command.args(["isa", "list", "--arch", "rdna3"]).env("WAVESIM_ISA_DIR", dir).output().unwrap())
@@ -666,7 +675,7 @@ fn the_binary_is_whole() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// Help that can be copied: no example is wider than a terminal, and the files it names exist.
+/// Examples in help can be copied: none is wider than a terminal, and the files that they name exist.
 #[test]
 fn examples_in_help_can_be_copied() {
     for command in [

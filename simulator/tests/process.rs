@@ -34,7 +34,7 @@ fn interrupt(id: u32) {
     assert!(Command::new("kill").args(["-INT", &id.to_string()]).status().unwrap().success());
 }
 
-/// Starts an endless kernel with a trace to standard output, whose first line says that it runs; interrupts it.
+/// Starts an endless kernel with a trace to standard output, waits for the first line, and interrupts it.
 fn interrupted(command: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let file = file(&format!("{command}{}.rdna", more.len()), ENDLESS);
     let mut child = wavesim(&[&[command, &file], more].concat())
@@ -46,7 +46,7 @@ fn interrupted(command: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let mut text = String::new();
     out.read_line(&mut text).unwrap();
     interrupt(child.id());
-    // The pipe is read on, or the process would wait for room in it.
+    // Keep reading the pipe, or the process would block.
     let rest = std::io::read_to_string(out).unwrap();
     let output = child.wait_with_output().unwrap();
     text.push_str(&rest);
@@ -58,7 +58,7 @@ fn ctrl_c_says_where_every_wave_stands() {
     let (code, out, errors) = interrupted("run", &["--trace", "-", "--trace-wave", "0"]);
     assert_eq!(code, Some(130), "{errors}");
     assert!(errors.contains("stopped after") && errors.contains("wave 0 at line "), "{errors}");
-    // Whole lines up to the end.
+    // The last line is complete.
     assert!(out.lines().all(|l| l.starts_with("{\"step\"") && l.ends_with('}')), "{:?}", out.lines().last());
 }
 
@@ -70,7 +70,7 @@ fn ctrl_c_in_machine_output_is_a_fault() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Beside machine output `print` goes to standard error: the second wave has begun.
+    // With JSON output, `print` writes to standard error: the second wave has started.
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     errors.read_line(&mut line).unwrap();
@@ -86,7 +86,7 @@ fn ctrl_c_in_machine_output_is_a_fault() {
     assert!(json.contains("\"kind\":\"interrupted\""), "{json}");
 }
 
-/// Whether a process has a handler for Ctrl-C by now.
+/// Whether a process has installed its handler for Ctrl-C.
 #[cfg(target_os = "linux")]
 fn catches_interrupts(id: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
@@ -98,7 +98,7 @@ fn catches_interrupts(id: u32) -> bool {
 #[test]
 fn ctrl_c_ends_commands_that_run_no_kernel() {
     let mut child = wavesim(&["asm", "-"]).stdin(Stdio::piped()).spawn().unwrap();
-    // Open until the end: it reads on.
+    // Kept open, so that the process waits for more input.
     let input = child.stdin.take();
     let started = std::time::Instant::now();
     while !catches_interrupts(child.id()) {
@@ -127,7 +127,7 @@ fn ctrl_c_ends_a_script_of_the_debugger() {
     assert!(out.contains("interrupted") && out.matches("(wavesim) continue").count() == 1, "{out}");
 }
 
-/// A workgroup takes a while, there are many: long enough for the bar to appear.
+/// Many slow workgroups: long enough for the bar to appear.
 const LONG: &str = "\
 ---
 local = 32, 1, 1
@@ -169,7 +169,7 @@ fn no_progress_where_it_is_not_wanted() {
     assert!(!errors.contains("workgroups") && errors.contains("60000000 instructions"), "{errors}");
 }
 
-/// Nothing but text comes from commands that are not on the full screen, on a terminal too, where no colours are wanted.
+/// Commands other than `tui` print plain text with NO_COLOR, on a terminal too.
 #[test]
 fn plain_text_without_colours() {
     for args in

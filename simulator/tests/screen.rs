@@ -41,7 +41,7 @@ fn everything_fits_and_keys_work() {
     let file = file("screen.rdna", KERNEL);
     let t = Terminal::start(&["tui", &file], &[]);
     let start = t.shows("? help  q");
-    // Panes, their titles, and the keys, whole.
+    // Panes, their titles, and all keys.
     for text in [
         "screen.rdna",
         "Waves of workgroup 1 of 2",
@@ -66,21 +66,24 @@ fn everything_fits_and_keys_work() {
     assert_eq!(start.lines().count(), 24, "{start}");
     assert!(start.lines().all(|l| l.chars().count() <= COLUMNS as usize), "{start}");
 
-    // A step: the PC moves, what changed stands out.
+    // A step: the PC moves, and what changed is highlighted.
     t.press("sss");
     t.shows("[step 3]");
     let (row, column) = find(&t, "00000004");
     let changed = t.cell(row, column);
-    assert!(changed.bold() && changed.fgcolor() != vt100::Color::Default, "a changed register stands out");
+    assert!(
+        changed.bold() && changed.fgcolor() != vt100::Color::Default,
+        "a changed register is highlighted"
+    );
     t.press("s");
     t.shows("[step 4]");
     assert!(!t.cell(row, column).bold(), "only what the last step changed");
 
-    // Back.
+    // Step back.
     t.press("b");
     t.shows("[step 3]");
 
-    // A breakpoint by command, and on to it.
+    // Set a breakpoint by a command, and continue to it.
     t.press(":break 16\r");
     t.shows("breakpoint 1 at line 16");
     t.press("c");
@@ -89,7 +92,7 @@ fn everything_fits_and_keys_work() {
     t.press("v");
     t.shows("exec fffffff0");
 
-    // To another wave and back: nothing has changed since, and nothing stands out.
+    // To another wave and back: nothing has changed, and nothing is highlighted.
     t.press("w");
     t.shows("> 1 line 8");
     t.press("w");
@@ -119,7 +122,7 @@ fn everything_fits_and_keys_work() {
     t.press("m");
     t.shows("out_y");
 
-    // Another wave, all waves, and out of the loop of help.
+    // Another wave, all waves, and help.
     t.press("w");
     t.shows("> 1 line 8");
     t.press("a");
@@ -189,7 +192,7 @@ fn prompt() {
     t.shows("out_c[3] = 0.0");
     t.press("reg\t\r");
     t.shows("pc 0x0  exec ffffffff");
-    // The line before the last, out of history.
+    // The line before the last, from the history.
     t.press("\x1b[A\x1b[A\r");
     t.until("the repeated command", |screen| screen.matches("out_c[3] = 0.0").count() == 2);
     t.press("help watch\r");
@@ -210,7 +213,7 @@ fn prompt_survives_ctrl_c() {
     let t = Terminal::start(&["debug", &file], &[]);
     t.shows("(wavesim) ");
     t.press("c\r");
-    // One that comes before the command runs is for the line editor, which shows nothing of it.
+    // A Ctrl-C before the command runs goes to the line editor, which ignores it.
     let interrupted = |screen: &str| screen.contains("interrupted");
     let stopped = (0..30).any(|_| {
         t.press("\x03");

@@ -7,7 +7,7 @@
 //! - [`mod@show`]: arrays as text, in the format of NumPy
 //! - [`json`]: arrays as JSON
 //!
-//! Kernels and memory are not known here.
+//! This crate knows nothing of kernels and their memory.
 
 #![warn(missing_docs)]
 

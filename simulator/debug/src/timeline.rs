@@ -4,7 +4,8 @@
 //! journal (the wave of each step, and the user's edits) and checkpoints of the whole state. When checkpoints
 //! take too much memory, every other one is dropped and the interval doubles.
 //!
-//! A time is a number of steps; time N is the state before step N. Breakpoints and commands are not known here.
+//! A time is a number of steps; time N is the state before step N. This module knows nothing of breakpoints and
+//! commands.
 
 use super::search::Search;
 use wavesim_engine::observe::{Nobody, Observer};

@@ -52,6 +52,12 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let bytes = files::read(&args.file)?;
     let name = super::input_name(&args.file);
     let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;
+    let mut lines = text.lines().map(str::trim);
+    if lines.find(|line| !line.is_empty() && !line.starts_with([';', '#', '/'])) == Some("---") {
+        bail!(
+            "{name}: this is a text kernel, which `wavesim run` executes; `asm` assembles files without a header"
+        );
+    }
     let extension = args.file.extension().and_then(|e| e.to_str());
     let by_name = || Arch::from_extension(extension?);
     let reading = Reading {

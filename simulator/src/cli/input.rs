@@ -172,6 +172,20 @@ pub fn names_object(path: &Path) -> bool {
     matches!(extension, Some("co" | "o" | "so" | "hsaco" | "bundle" | "hipfb"))
 }
 
+/// What to do with a file whose extension says that it is no kernel.
+fn no_kernel(path: &Path) -> Option<&'static str> {
+    match path.extension().and_then(|e| e.to_str())? {
+        "c" | "cc" | "cl" | "cpp" | "cu" | "hip" => {
+            Some("this is source code; compile it with clang first (README.md has an example)")
+        }
+        "ll" => Some("this is LLVM IR; compile it with llc or clang first"),
+        "pcode" => {
+            Some("this is pseudocode; give it with --semantics, or check it with `wavesim pcode check`")
+        }
+        _ => None,
+    }
+}
+
 fn form(path: &Path, bytes: &[u8]) -> Form {
     if code_object::is_object(bytes) || code_object::foreign(bytes).is_some() {
         return Form::Object;
@@ -195,6 +209,9 @@ impl KernelArgs {
         }
         let bytes = files::read(path)?;
         let name = super::input_name(path);
+        if let Some(what) = no_kernel(path) {
+            bail!("{name}: {what}");
+        }
         let form = form(path, &bytes);
         if self.target.is_some() && form != Form::Object {
             bail!("--target is for launch descriptions and bundles; {name} is neither");

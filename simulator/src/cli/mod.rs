@@ -1,8 +1,8 @@
 //! The command line. Each subcommand has a file with its arguments and a `run` function that returns the exit code.
 //!
 //! [`main`] parses, dispatches, and maps errors to exit codes: 0 success, 1 the thing examined failed, 2 bad usage
-//! or bad input, 130 interrupted. Shared by several subcommands: [`input`] (opening kernels), [`execute`] (running
-//! them), [`observe`] (traces and statistics), [`target`] (architectures), [`output`] (standard output and error).
+//! or bad input, 130 interrupted. Shared by several subcommands: `input` (opening kernels), `execute` (running
+//! them), `observe` (traces and statistics), `target` (architectures), `output` (standard output and error).
 //!
 //! Simulation is not done here: every subcommand calls the library crates.
 

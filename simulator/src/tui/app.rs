@@ -4,15 +4,6 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use wavesim_debug::command::{Debugger, Flow};
 use wavesim_debug::timeline::Timeline;
 
-/// Whether to read the next key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    /// Read the next key.
-    More,
-    /// The user wants to leave.
-    Quit,
-}
-
 /// What the lower right pane shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pane {
@@ -102,15 +93,15 @@ impl<'a> App<'a> {
     }
 
     /// Handles a key.
-    pub fn key(&mut self, key: KeyEvent) -> Next {
+    pub fn key(&mut self, key: KeyEvent) -> Flow {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return Next::Quit;
+            return Flow::Quit;
         }
         if self.input.is_some() {
             return self.typed(key.code);
         }
         match key.code {
-            KeyCode::Char('q') => return Next::Quit,
+            KeyCode::Char('q') => return Flow::Quit,
             KeyCode::Char(':') => self.input = Some(String::new()),
             KeyCode::Char('s') => return self.command("step"),
             KeyCode::Char('a') => return self.command("stepall"),
@@ -142,12 +133,12 @@ impl<'a> App<'a> {
             KeyCode::PageUp => self.scroll(-8),
             _ => {}
         }
-        Next::More
+        Flow::More
     }
 
     /// Handles a key while a command is typed.
-    fn typed(&mut self, code: KeyCode) -> Next {
-        let Some(text) = &mut self.input else { return Next::More };
+    fn typed(&mut self, code: KeyCode) -> Flow {
+        let Some(text) = &mut self.input else { return Flow::More };
         match code {
             KeyCode::Esc => self.input = None,
             KeyCode::Backspace => drop(text.pop()),
@@ -160,18 +151,18 @@ impl<'a> App<'a> {
             }
             _ => {}
         }
-        Next::More
+        Flow::More
     }
 
     /// Executes a command of the debugger.
-    pub fn command(&mut self, line: &str) -> Next {
+    pub fn command(&mut self, line: &str) -> Flow {
         let wave = self.debugger.focus.wave;
         let before = Before::of(&self.debugger.timeline, wave);
         let (result, flow) = self.debugger.execute(line);
         self.before = before;
         self.output_at = 0;
         self.output = result.unwrap_or_else(|message| format!("error: {message}"));
-        if flow == Flow::Quit { Next::Quit } else { Next::More }
+        flow
     }
 
     fn toggle_breakpoint(&mut self) {

@@ -6,12 +6,13 @@
 pub mod app;
 pub mod draw;
 
-use app::{App, Next};
+use app::App;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
+use wavesim_debug::command::Flow;
 
 /// Keys pressed while a command ran. They are handled after it.
 static TYPED_AHEAD: Mutex<VecDeque<KeyEvent>> = Mutex::new(VecDeque::new());
@@ -28,7 +29,7 @@ pub fn run(app: &mut App<'_>, terminal: &mut DefaultTerminal) -> std::io::Result
         let event = ahead.map_or_else(event::read, |key| Ok(Event::Key(key)))?;
         if let Event::Key(key) = event
             && key.kind != KeyEventKind::Release
-            && app.key(key) == Next::Quit
+            && app.key(key) == Flow::Quit
         {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! The command in a pseudo-terminal: keys go in, the screen is read back.
 
-// Each test that has this module uses a part of it.
+// No test uses all of this module.
 #![allow(dead_code)]
 
 use pty_process::blocking::{Command, Pty};
@@ -10,11 +10,11 @@ use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// The standard terminal.
+/// The size of a standard terminal.
 pub const ROWS: u16 = 24;
 pub const COLUMNS: u16 = 80;
 
-/// Far longer than anything takes, also on a busy machine: it ends a test that would wait for ever.
+/// Much longer than any step takes, also on a busy machine: it ends tests that would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A file of the workspace.
@@ -23,14 +23,14 @@ pub fn workspace(name: &str) -> String {
     root.join(name).display().to_string()
 }
 
-/// A file of the tests' own.
+/// A temporary file.
 pub fn file(name: &str, text: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, text).unwrap();
     path.display().to_string()
 }
 
-/// What the terminal shows, and everything that was sent to it.
+/// The screen, and everything that was sent to the terminal.
 struct Shown {
     parser: vt100::Parser,
     bytes: Vec<u8>,
@@ -64,9 +64,9 @@ impl Terminal {
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             loop {
-                // The end of the last process on the other side is an error here.
+                // An error means that the last process on the other side has ended.
                 let read = (&*from).read(&mut buffer).unwrap_or(0);
-                // A test that has failed holds the lock no more, and has poisoned it.
+                // A test that fails poisons the lock.
                 let Ok(mut shown) = to.0.lock() else { return };
                 shown.parser.process(&buffer[..read]);
                 shown.bytes.extend(&buffer[..read]);
@@ -84,14 +84,14 @@ impl Terminal {
         (&*self.pty).write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until the screen satisfies `wanted`; gives it.
+    /// Waits until the screen satisfies `wanted`, and returns it.
     pub fn until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let (there, screen) = self.within(PATIENCE, wanted);
         assert!(there, "waited in vain for {what}:\n{screen}");
         screen
     }
 
-    /// Waits at most so long; whether the screen satisfies `wanted`, and what it shows.
+    /// Waits at most `patience`. Returns whether the screen satisfies `wanted`, and the screen.
     pub fn within(&self, patience: Duration, wanted: impl Fn(&str) -> bool) -> (bool, String) {
         let (lock, changed) = &*self.shown;
         let start = Instant::now();
@@ -107,7 +107,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until the screen shows a text; gives it.
+    /// Waits until the screen shows a text, and returns it.
     pub fn shows(&self, text: &str) -> String {
         self.until(text, |screen| screen.contains(text))
     }
@@ -117,7 +117,7 @@ impl Terminal {
         String::from_utf8_lossy(&self.shown.0.lock().unwrap().bytes).into_owned()
     }
 
-    /// Waits for the command's end; how it ended, and all that it sent.
+    /// Waits until the command ends. Returns its status and everything that it sent.
     pub fn end(mut self) -> (ExitStatus, String) {
         let start = Instant::now();
         let (lock, changed) = &*self.shown;
@@ -132,7 +132,7 @@ impl Terminal {
         (status, self.sent())
     }
 
-    /// The cell at a place, whose attributes a test looks at.
+    /// The cell at a position, to test its attributes.
     pub fn cell(&self, row: u16, column: u16) -> vt100::Cell {
         let shown = self.shown.0.lock().unwrap();
         shown.parser.screen().cell(row, column).unwrap().clone()
@@ -146,7 +146,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Of a test that failed; one that has ended already is no error.
+        // After a failed test the process may still run. If it has ended, the error is ignored.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,8 +1,8 @@
 //! The debugger's commands: [`Debugger::execute`] runs a line, [`COMMANDS`] is the table of all commands.
 //!
-//! [`table`] has names, help, completion and function of each command. The functions are methods of
-//! [`Debugger`]: [`run`] goes forward, [`back`] goes back, [`breakpoints`] has breakpoints and watchpoints,
-//! [`show`] displays state, [`set`] changes it. Commands return text; they write to no terminal.
+//! `table` has names, help, completion and function of each command. The functions are methods of [`Debugger`]:
+//! `run` goes forward, `back` goes back, `breakpoints` has breakpoints and watchpoints, `show` displays state, `set`
+//! changes it. Commands return text; they write to no terminal.
 
 mod back;
 mod breakpoints;

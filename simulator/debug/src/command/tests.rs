@@ -28,7 +28,7 @@ fn completion_follows_the_table() {
     assert_eq!(complete("st"), (0, list(&["step", "stepall"])));
     assert_eq!(complete("  rev"), (2, list(&["reverse-continue"])));
     assert_eq!(complete("b lo"), (2, list(&["loop"])), "an alias, and a label");
-    assert_eq!(complete("until out"), (6, list(&[])), "a place is no argument");
+    assert_eq!(complete("until out"), (6, list(&[])), "places are labels, not arguments");
     assert_eq!(complete("break loop if out"), (14, list(&["out_y"])), "the condition of a breakpoint");
     assert_eq!(complete("p out_y[0] + v"), (13, list(&["vcc"])));
     assert_eq!(complete("info w"), (5, list(&["waves"])));
