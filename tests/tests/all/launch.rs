@@ -81,7 +81,7 @@ fn bundles_on_the_command_line() {
     let (code, text) = run(&["--target", "gfx9"]);
     assert!(code == 2 && text.contains("processors are gfx1100"), "{text}");
     let (code, text) = wavesim(&["launch", &bundle, "--arg", "i32[4]"]);
-    assert!(code == 2 && text.contains("--kernel is needed: there are other, relocated"), "{text}");
+    assert!(code == 2 && text.contains("select a kernel with --kernel: other, relocated"), "{text}");
 }
 
 /// Arguments that do not fit their parameters.
