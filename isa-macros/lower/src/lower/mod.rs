@@ -229,7 +229,7 @@ fn output(op: &Operation, width: u32) -> Output {
 fn is_packed_f16(value: &Expr) -> bool {
     match &value.kind {
         ExprKind::Bits(inner) | ExprKind::Convert(inner) if !value.ty.is_float() => is_packed_f16(inner),
-        ExprKind::Concat(parts) => parts.len() == 2 && parts.iter().all(|part| as_f16(part)),
+        ExprKind::Concat(parts) => parts.len() == 2 && parts.iter().all(as_f16),
         _ => false,
     }
 }

@@ -318,10 +318,8 @@ fn keep_result(sem: &mut Semantics) {
         let reads = any_expr(std::slice::from_ref(stmt), |e| e.kind == ExprKind::Operand(Role::D0));
         match stmt {
             _ if reads => Some(false),
-            Stmt::Assign { place, .. } => match result_of(place) {
-                Some(to) => Some(place.kind == PlaceKind::Operand(Role::D0) && to.width() as u16 == width),
-                None => None,
-            },
+            Stmt::Assign { place, .. } => result_of(place)
+                .map(|to| place.kind == PlaceKind::Operand(Role::D0) && to.width() as u16 == width),
             Stmt::If { .. } | Stmt::For { .. } | Stmt::While { .. } => Some(false),
             Stmt::Return { .. } | Stmt::Call { .. } => None,
         }
