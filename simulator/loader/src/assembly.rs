@@ -103,9 +103,7 @@ impl Reading {
 
     /// Whether a file lies in one of the folders or deeper, links resolved.
     fn is_own(&self, path: &Path) -> bool {
-        let resolved = |p: &Path| if p.as_os_str().is_empty() { Path::new(".") } else { p }.canonicalize();
-        let Ok(path) = resolved(path) else { return false };
-        self.folders.iter().any(|folder| resolved(folder).is_ok_and(|folder| path.starts_with(folder)))
+        self.folders.iter().any(|folder| wavesim_files::is_below(path, folder))
     }
 
     /// Assembles a file with kernels.

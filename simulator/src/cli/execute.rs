@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wavesim_array::{Array, file, json, show};
+use wavesim_array::{Array, json, npy, show};
 use wavesim_engine::sched::dispatch::{RunStats, Schedule};
 use wavesim_loader::compare::Mismatch;
 use wavesim_loader::prepared::Prepared;
@@ -150,7 +150,8 @@ impl Execution {
         };
         let outputs = prepared.outputs()?;
         if let Some(dir) = &self.out_dir {
-            file::write_all(dir, outputs.iter().map(|(name, array)| (*name, array)))
+            let outputs = outputs.iter().map(|(name, a)| (*name, |out: &mut dyn Write| npy::write(out, a)));
+            wavesim_files::write_all(dir, "npy", outputs)
                 .with_context(|| format!("writing to {}", dir.display()))?;
         }
         let passed = check.is_none_or(<[Mismatch]>::is_empty);

@@ -1,0 +1,228 @@
+//! NumPy's *npy format*: a header, which is a Python dictionary as text, and the elements.
+
+use super::{Array, DType};
+use std::io::{self, Read, Write};
+
+/// What a header states.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The element type as it is written, with its quotes.
+    pub descr: String,
+    pub fortran_order: bool,
+    pub shape: Vec<u64>,
+}
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+/// Bytes of a header at most.
+const MAX_HEADER: u32 = 64 << 10;
+/// Dimensions at most: NumPy's own limit is 64.
+const MAX_DIMENSIONS: usize = 64;
+
+impl Header {
+    /// The header; the elements come next. `None`: this is no `.npy` file.
+    pub fn read(mut file: impl Read) -> Option<Header> {
+        let mut start = [0; 10];
+        file.read_exact(&mut start).ok()?;
+        let mut len = u16::from_le_bytes([start[8], start[9]]) as u32;
+        // From version 2 on the length has four bytes.
+        if start[6] > 1 {
+            let mut rest = [0; 2];
+            file.read_exact(&mut rest).ok()?;
+            len = u32::from_le_bytes([start[8], start[9], rest[0], rest[1]]);
+        }
+        if !start.starts_with(MAGIC) || len > MAX_HEADER {
+            return None;
+        }
+        let mut text = vec![0; len as usize];
+        file.read_exact(&mut text).ok()?;
+        Header::parse(std::str::from_utf8(&text).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Header> {
+        let mut literal = Literal(text);
+        let (mut descr, mut fortran_order, mut shape) = (None, None, None);
+        literal.token("{")?;
+        while literal.token("}").is_none() {
+            let key = literal.value()?;
+            literal.token(":")?;
+            let value = literal.value()?;
+            let key = key.strip_prefix(['\'', '"'])?;
+            match key.get(..key.len() - 1)? {
+                "descr" => descr = Some(value.to_string()),
+                "fortran_order" => fortran_order = Some(value == "True"),
+                "shape" => shape = Some(dimensions(value)?),
+                _ => return None,
+            }
+            if literal.token(",").is_none() {
+                literal.token("}")?;
+                break;
+            }
+        }
+        if !literal.0.trim().is_empty() {
+            return None;
+        }
+        Some(Header { descr: descr?, fortran_order: fortran_order?, shape: shape? })
+    }
+
+    /// The element type. `wanted` decides what 16 bits without a type of their own are.
+    pub fn dtype(&self, wanted: Option<DType>) -> Option<DType> {
+        let name = self.descr.strip_prefix(['\'', '"'])?.strip_suffix(['\'', '"'])?;
+        if wanted == Some(DType::BF16) && matches!(name, "<u2" | "|V2") {
+            return Some(DType::BF16);
+        }
+        // The order of one byte does not matter: `<u1` is `|u1`.
+        let single = name.strip_prefix(['<', '=', '>']).filter(|n| n.ends_with('1'));
+        DType::ALL
+            .into_iter()
+            .find(|d| *d != DType::BF16 && (descr(*d) == name || descr(*d).get(1..) == single))
+    }
+}
+
+/// `(2, 3)`, `(2,)` or `()`.
+fn dimensions(text: &str) -> Option<Vec<u64>> {
+    let inner = text.strip_prefix('(')?.strip_suffix(')')?.trim();
+    let inner = inner.strip_suffix(',').unwrap_or(inner);
+    if inner.is_empty() {
+        return Some(Vec::new());
+    }
+    // Python 2 wrote `5L`.
+    let dimension = |part: &str| part.trim().trim_end_matches('L').parse().ok();
+    let shape: Vec<u64> = inner.split(',').map(dimension).collect::<Option<_>>()?;
+    (shape.len() <= MAX_DIMENSIONS).then_some(shape)
+}
+
+/// What is left of a Python literal.
+struct Literal<'a>(&'a str);
+
+impl<'a> Literal<'a> {
+    fn token(&mut self, token: &str) -> Option<()> {
+        self.0 = self.0.trim_start().strip_prefix(token)?;
+        Some(())
+    }
+
+    /// The text of a string, a word, or whatever is in brackets, which is not looked into.
+    fn value(&mut self) -> Option<&'a str> {
+        let text = self.0.trim_start();
+        let (mut depth, mut quote) = (0u32, None);
+        for (at, c) in text.char_indices() {
+            match (c, quote) {
+                (_, Some(open)) if c == open => quote = None,
+                (_, Some(_)) => continue,
+                ('\'' | '"', None) => {
+                    quote = Some(c);
+                    continue;
+                }
+                ('(' | '[', None) => {
+                    depth += 1;
+                    continue;
+                }
+                (')' | ']', None) => depth = depth.checked_sub(1)?,
+                (':' | ',' | '}', None) if depth == 0 => {
+                    self.0 = &text[at..];
+                    return Some(text[..at].trim_end()).filter(|v| v.len() >= 2);
+                }
+                _ => continue,
+            }
+            if depth == 0 {
+                self.0 = &text[at + c.len_utf8()..];
+                return Some(&text[..at + c.len_utf8()]);
+            }
+        }
+        None
+    }
+}
+
+/// NumPy's name of an element type. It has none for bf16: its bits are written as u16.
+fn descr(dtype: DType) -> &'static str {
+    match dtype {
+        DType::U8 => "|u1",
+        DType::U16 | DType::BF16 => "<u2",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::I8 => "|i1",
+        DType::I16 => "<i2",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::F16 => "<f2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+    }
+}
+
+/// Writes an array in version 1.0 of the format.
+pub fn write(mut out: impl Write, array: &Array) -> io::Result<()> {
+    let dims: String = array.shape.iter().map(|d| format!("{d},")).collect();
+    let mut header =
+        format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({dims}), }}", descr(array.dtype));
+    // Magic, version and length take 10 bytes; the data starts at a multiple of 64, after a line break.
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    out.write_all(MAGIC)?;
+    out.write_all(&[1, 0])?;
+    out.write_all(&(header.len() as u16).to_le_bytes())?;
+    out.write_all(header.as_bytes())?;
+    out.write_all(&array.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_as_numpy_writes_them() {
+        let read = |text: &str| Header::parse(text).unwrap_or_else(|| panic!("{text}"));
+        let two = read("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }            \n");
+        assert_eq!(
+            (two.dtype(None), two.fortran_order, &two.shape[..]),
+            (Some(DType::F32), false, &[2, 3][..])
+        );
+        assert_eq!(read("{'descr': '|i1', 'fortran_order': True, 'shape': (7,)}").shape, [7]);
+        assert!(read("{'shape': (), \"descr\": \"<f8\", 'fortran_order': True,}").fortran_order);
+        assert_eq!(read("{'descr': '<u2', 'fortran_order': False, 'shape': (5L, 6L)}").shape, [5, 6]);
+        let records =
+            read("{'descr': [('a, }', '<f4'), ('b', '<i8', (2,))], 'fortran_order': False, 'shape': (1,), }");
+        assert_eq!((records.dtype(None), &records.descr[..11]), (None, "[('a, }', '"));
+    }
+
+    #[test]
+    fn element_types() {
+        let dtype = |name: &str, wanted| {
+            Header { descr: format!("'{name}'"), fortran_order: false, shape: Vec::new() }.dtype(wanted)
+        };
+        for d in DType::ALL.into_iter().filter(|d| *d != DType::BF16) {
+            assert_eq!(dtype(descr(d), None), Some(d));
+        }
+        assert_eq!((dtype("<u1", None), dtype("<i1", None)), (Some(DType::U8), Some(DType::I8)));
+        for name in ["<u2", "|V2"] {
+            assert_eq!(dtype(name, Some(DType::BF16)), Some(DType::BF16));
+        }
+        for name in [">f4", ">u2", "<c8", "|V2", "|b1", "|S1", "<U4", "<M8[ns]", "|O", "", "f4"] {
+            assert_eq!(dtype(name, None), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_header_is_refused() {
+        for text in [
+            "",
+            "{",
+            "{}",
+            "{'descr': '<f4', 'fortran_order': False}",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': 3}",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (1,,2)}",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} more",
+            "{'descr': '<f4' 'fortran_order': False, 'shape': (3,)}",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'x': 1}",
+            "{'descr': '<f4, 'fortran_order': False, 'shape': (3,)}",
+            "{'é",
+        ] {
+            assert_eq!(Header::parse(text), None, "{text}");
+        }
+        assert_eq!(Header::parse(&"(".repeat(40000)), None);
+        assert_eq!(Header::parse(&format!("{{'shape': ({})}}", "1,".repeat(1000))), None);
+    }
+}
