@@ -147,6 +147,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Features
+//!
+//! - `cli` (default): the command, [`cli`]; includes `threads`
+//! - `tui` (default): `wavesim tui`, [`tui`]
+//! - `bench` (default): `wavesim bench`, [`bench`]
+//! - `lowering` (default): `wavesim isa ir` and `wavesim isa rust`
+//! - `threads`: workgroups run on several host threads
+//!
+//! With `default-features = false` the library starts no threads and depends on no terminal or argument parser. It then
+//! builds for `wasm32-unknown-unknown` too (`scripts/build-wasm.sh`).
+//!
 //! # Other languages
 //!
 //! `docs/embedding.md` describes the C interface (the crate `wavesim-capi`), which C and Python examples use.
@@ -170,6 +181,9 @@ pub mod exec {
     pub use wavesim_machine::exec::*;
 }
 
+#[cfg(feature = "bench")]
 pub mod bench;
+#[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "tui")]
 pub mod tui;

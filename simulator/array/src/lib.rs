@@ -10,7 +10,7 @@
 //! This crate knows nothing of kernels and their memory.
 
 #![warn(missing_docs)]
-// Neither files nor threads, processes, clocks: clippy.toml has the list.
+// No files, threads, processes or clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod dtype;

@@ -8,7 +8,9 @@ use std::io::{self, Read, Write};
 pub struct Header {
     /// The element type as it is written, with its quotes.
     pub descr: String,
+    /// Whether the first index varies fastest.
     pub fortran_order: bool,
+    /// The length of each dimension.
     pub shape: Vec<u64>,
 }
 

@@ -23,6 +23,9 @@
 //!
 //! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here knows where a field's bits lie.
 
+// No files, threads, processes or clocks: clippy.toml has the list.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod conditional;
 pub mod constant;
 pub mod descriptor;

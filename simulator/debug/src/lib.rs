@@ -11,6 +11,8 @@
 //! scripts belong to the program that uses it.
 
 #![warn(missing_docs)]
+// No files, threads, processes or clocks: clippy.toml has the list.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod breakpoint;
 pub mod command;

@@ -4,6 +4,9 @@
 //! - [`reference`]: instructions by the evaluator, slow and obvious
 //! - [`sched`]: dispatches, workgroups, turns of waves
 
+// No files, threads, processes or clocks: clippy.toml has the list.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod interp;
 pub mod observe;
 pub mod reference;

@@ -4,6 +4,9 @@
 //! - [`inst`]: the one instruction type; [`codec`]: words to instructions and back
 //! - [`operand`]: how an instruction's operands are found in its fields
 
+// No files, threads, processes or clocks: clippy.toml has the list.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod arch;
 pub mod codec;
 pub mod inst;

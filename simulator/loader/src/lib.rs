@@ -6,6 +6,9 @@
 //! - [`plain`]: programs of machines that are not AMD's
 //! - [`prepared`]: what all of these, and the text format, come to
 
+// No files, threads, processes or clocks: clippy.toml has the list.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod abi;
 pub mod assembly;
 pub mod bundle;

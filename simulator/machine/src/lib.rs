@@ -6,6 +6,9 @@
 //! - [`exec`]: lowered code and its invariants, what an instruction reads and writes, what handlers call
 //! - [`fault`]: what stops a kernel
 
+// No files, threads, processes or clocks: clippy.toml has the list.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod exec;
 pub mod fault;
 pub mod isa;

@@ -7,6 +7,7 @@
 //! Simulation is not done here: every subcommand calls the library crates.
 
 mod asm;
+#[cfg(feature = "bench")]
 mod bench;
 mod check;
 mod completions;
@@ -24,6 +25,7 @@ mod progress;
 mod prompt;
 mod run;
 mod target;
+#[cfg(feature = "tui")]
 mod tui;
 mod words;
 
@@ -68,6 +70,7 @@ pub enum Command {
     Launch(launch::LaunchArgs),
     Check(check::CheckArgs),
     Debug(debug::DebugArgs),
+    #[cfg(feature = "tui")]
     Tui(tui::TuiArgs),
     Asm(asm::AsmArgs),
     Disasm(disasm::DisasmArgs),
@@ -75,6 +78,7 @@ pub enum Command {
     Isa(isa::IsaArgs),
     Pcode(pcode::PcodeArgs),
     Conform(conform::ConformArgs),
+    #[cfg(feature = "bench")]
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -121,12 +125,14 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Launch(args) => launch::run(args, out),
         Command::Check(args) => check::run(args, out),
         Command::Debug(args) => debug::run(args, out),
+        #[cfg(feature = "tui")]
         Command::Tui(args) => tui::run(args, out),
         Command::Asm(args) => asm::run(args, out),
         Command::Disasm(args) => disasm::run(args, out),
         Command::Isa(args) => isa::run(args, out),
         Command::Pcode(args) => pcode::run(args, out),
         Command::Conform(args) => conform::run(args, out),
+        #[cfg(feature = "bench")]
         Command::Bench(args) => bench::run(args, out),
         Command::Completions(args) => completions::run(args, out),
     }

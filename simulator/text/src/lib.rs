@@ -8,6 +8,9 @@
 //! - [`body`], [`print`]: lines, and statements of the instruction block; [`instruction`], [`rules`]: its instructions, on the assembler's operands
 //! - [`layout`]: kernarg table and the registers a wave starts with
 
+// No files, threads, processes or clocks: clippy.toml has the list.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod body;
 pub mod constant;
 pub mod header;

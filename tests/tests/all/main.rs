@@ -6,6 +6,7 @@ mod assembly;
 mod assembly_files;
 mod commands;
 mod counting;
+mod dependencies;
 mod disassembly;
 mod docs;
 mod effects;

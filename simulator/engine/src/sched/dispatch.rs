@@ -19,7 +19,7 @@ pub struct Dispatch<'a> {
     /// Fault after this many wave-instructions in total.
     pub max_instructions: u64,
     pub schedule: Schedule,
-    /// Host threads that run workgroups; 0 counts as 1.
+    /// Host threads that run workgroups; 0 counts as 1. Without the feature `threads` there is one.
     pub threads: usize,
     /// Counts workgroups that have ended, for whoever shows progress.
     pub progress: Option<&'a AtomicU64>,
@@ -229,23 +229,28 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
         stop_behind: AtomicU64::new(u64::MAX),
         fault: Mutex::new(None),
     };
-    let threads = (dispatch.threads.max(1) as u64).min(total.max(1)) as usize;
+    let threads = if cfg!(feature = "threads") { dispatch.threads.max(1) } else { 1 };
+    let threads = (threads as u64).min(total.max(1)) as usize;
     let _running = memory.run_on(threads as u32);
-    let instructions = if threads == 1 {
-        work.run()
-    } else {
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work.run())).collect();
-            workers
-                .into_iter()
-                .map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .sum()
-        })
-    };
+    let instructions = if threads == 1 { work.run() } else { on_threads(threads, &work) };
     match work.fault.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
         Some((_, fault)) => Err(fault),
         None => Ok(RunStats { instructions, waves: total * dispatch.waves() as u64 }),
     }
+}
+
+#[cfg(feature = "threads")]
+#[allow(clippy::disallowed_methods, reason = "the one place that starts threads, by feature")]
+fn on_threads(threads: usize, work: &Work<'_>) -> u64 {
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work.run())).collect();
+        workers.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).sum()
+    })
+}
+
+#[cfg(not(feature = "threads"))]
+fn on_threads(_: usize, work: &Work<'_>) -> u64 {
+    work.run()
 }
 
 /// As [`run`] on one thread, with an observer of every instruction. The count of instructions is given on a fault too.

@@ -1,0 +1,44 @@
+//! What embedders of the library get with it.
+
+use std::process::Command;
+
+/// Crates that the command line needs and the library does not.
+const COMMAND_LINE: [&str; 9] = [
+    "clap",
+    "clap_complete",
+    "crossterm",
+    "ctrlc",
+    "indicatif",
+    "ratatui",
+    "rayon",
+    "rustyline",
+    "terminal_size",
+];
+
+/// The crates that `cargo add wavesim` brings, by name.
+fn crates(features: &[&str]) -> Vec<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let out = Command::new(cargo)
+        .current_dir(wavesim_tests::root())
+        .args(["tree", "--offline", "--edges", "normal", "--prefix", "none", "--package", "wavesim"])
+        .args(features)
+        .output()
+        .expect("cargo");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8(out.stdout).expect("text");
+    text.lines().filter_map(|line| line.split_whitespace().next()).map(String::from).collect()
+}
+
+#[test]
+fn the_library_brings_no_terminal_and_no_threads() {
+    let library = crates(&["--no-default-features"]);
+    assert!(library.contains(&"wavesim-engine".to_string()), "{library:?}");
+    let extra: Vec<_> =
+        COMMAND_LINE.iter().filter(|name| library.iter().any(|found| found == *name)).collect();
+    assert!(extra.is_empty(), "{extra:?} without features");
+    // The names above are right: the command line has them all.
+    let binary = crates(&[]);
+    let missing: Vec<_> =
+        COMMAND_LINE.iter().filter(|name| !binary.iter().any(|found| found == *name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
