@@ -4,7 +4,8 @@
 #   scripts/memory-errors.sh valgrind   the release binary under memcheck: what CI does, as that binary is there anyway
 #   scripts/memory-errors.sh asan       a build with AddressSanitizer, which sees the stack and statics too: minutes for the build
 #
-# First, the tool must find two errors that are planted. LIBRARY=FILE and WAVESIM=FILE name another libwavesim.rlib and binary.
+# First, the tool must find two errors that are planted. WAVESIM=FILE and PLANTED=FILE name another binary and another build of
+# simulator/examples/planted_errors.rs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
@@ -12,24 +13,21 @@ trap 'rm -rf "$out"' EXIT
 target=x86_64-unknown-linux-gnu
 # The exit code that says that the tool found something: none of wavesim's.
 found=99
-flags=()
 
 case "${1:-}" in
 valgrind)
     command -v valgrind >/dev/null || { echo "skipped: there is no valgrind"; exit 0; }
     build=target/release
-    [ -n "${WAVESIM:-}" ] || cargo build --release -p wavesim
+    [ -n "${WAVESIM:-}" ] || cargo build --release -p wavesim --bin wavesim --example planted_errors
     tool=(valgrind --quiet --error-exitcode=$found --partial-loads-ok=no --leak-check=no --num-callers=8)
     ;;
 asan)
     # An unstable flag, which stable compilers take with RUSTC_BOOTSTRAP. The sanitizer does not see into asm!.
     export RUSTC_BOOTSTRAP=1
-    flags=(-Zsanitizer=address --cfg portable_memory --target $target)
     build=target/asan/$target/debug
-    [ -n "${WAVESIM:-}" ] || RUSTFLAGS="${flags[*]:0:3}" cargo build -p wavesim --target $target --target-dir target/asan
+    [ -n "${WAVESIM:-}" ] || RUSTFLAGS="-Zsanitizer=address --cfg portable_memory" \
+        cargo build -p wavesim --bin wavesim --example planted_errors --target $target --target-dir target/asan
     tool=(env ASAN_OPTIONS=exitcode=$found:detect_leaks=0)
-    # With --target, macros are apart.
-    flags+=(-L dependency=target/asan/debug/deps)
     ;;
 *)
     echo "usage: scripts/memory-errors.sh valgrind|asan" >&2
@@ -37,17 +35,15 @@ asan)
     ;;
 esac
 wavesim=${WAVESIM:-$build/wavesim}
-library=${LIBRARY:-$build/libwavesim.rlib}
+planted=${PLANTED:-$build/examples/planted_errors}
 
 # Planted errors: `map_host`'s contract broken by a load and by a store beyond the caller's bytes.
-rustc --edition 2024 "${flags[@]}" -C opt-level=1 -L "dependency=$(dirname "$library")/deps" --extern "wavesim=$library" \
-    scripts/memory-errors/planted.rs -o "$out/planted"
 for access in load store; do
     code=0
-    "${tool[@]}" "$out/planted" $access >"$out/log" 2>&1 || code=$?
+    "${tool[@]}" "$planted" $access >"$out/log" 2>&1 || code=$?
     [ $code -eq $found ] || { cat "$out/log"; echo "the planted $access was not found (exit code $code)"; exit 1; }
 done
-"${tool[@]}" "$out/planted" nothing >/dev/null
+"${tool[@]}" "$planted" nothing >/dev/null
 
 # Many constants: once, more of them than the wave's own registers had room for.
 constants() {

@@ -1,12 +1,12 @@
-//! Breaks the contract of `Memory::map_host` on purpose: a kernel's row of dwords goes beyond the bytes that were lent. `memory-errors.sh`
+//! Breaks the contract of `Memory::map_host` on purpose: a kernel's row of dwords goes beyond the bytes that were lent. `scripts/memory-errors.sh`
 //! makes sure that its tool finds that before it believes it anything else.
 
 use wavesim::arch::Arch;
 use wavesim::asm::{NoSymbols, Options, parse};
-use wavesim::exec::interp;
 use wavesim::exec::context::Context;
-use wavesim::state::{LaneVec, Wave, Workgroup};
+use wavesim::exec::interp;
 use wavesim::memory::Memory;
+use wavesim::state::{Wave, Workgroup};
 
 const BASE: u64 = 0x10_0000;
 
@@ -25,7 +25,7 @@ fn main() {
     let mut wave = Wave::new(32);
     wave.set_sgpr(4, BASE as u32);
     wave.set_sgpr(5, 0);
-    wave.set_row(0, 0, LaneVec(std::array::from_fn(|lane| 4 * lane as u32)));
+    (0..32).for_each(|lane| wave.set_vgpr(lane, 0, 4 * lane));
     let mut context = Context {
         memory: &memory,
         lds: &mut [],
