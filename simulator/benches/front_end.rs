@@ -1,14 +1,14 @@
-//! `cargo bench --bench speed`: the built-in workloads, and the steps from a file to its first instruction.
+//! `cargo bench --bench front_end`: from a file to its first instruction. `wavesim bench` measures the interpreter.
 //!
-//! Throughputs are wave-instructions (workloads), instructions (decoder) and lines (parsers) per second.
+//! Throughputs are instructions (decoder) and lines (readers) per second.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use isa_spec::source::SourceMap;
 use std::hint::black_box;
 use std::process::Command;
 use wavesim::arch::Arch;
 use wavesim::asm::{self, program};
-use wavesim::bench::{Prepared, WORKLOADS};
+use wavesim::bench::WORKLOADS;
 use wavesim::codec;
 use wavesim::exec::program::Program;
 use wavesim::loader::code_object;
@@ -40,18 +40,6 @@ fn words() -> Vec<u32> {
     let workload = &WORKLOADS[0];
     let kernel = code_object::load(workload.code, workload.kernel).expect("a code object");
     kernel.text.1.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
-}
-
-fn workloads(c: &mut Criterion) {
-    let mut group = c.benchmark_group("run");
-    for workload in WORKLOADS {
-        let prepared = Prepared::new(workload).expect("a workload");
-        let stats = prepared.launch(1).expect("a launch");
-        (workload.check)(&prepared).expect("the right result");
-        group.throughput(Throughput::Elements(stats.instructions));
-        group.bench_function(BenchmarkId::from_parameter(workload.name), |b| b.iter(|| prepared.launch(1)));
-    }
-    group.finish();
 }
 
 fn readers(c: &mut Criterion) {
@@ -114,5 +102,5 @@ fn command(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, workloads, readers, command);
+criterion_group!(benches, readers, command);
 criterion_main!(benches);
