@@ -87,7 +87,8 @@ pub fn guard(body: impl FnOnce() -> Result<(), Error>) -> wavesim_status {
         Ok(()) => (wavesim_status::WAVESIM_OK, String::new()),
         Err(e) => (e.status(), e.to_string()),
     };
-    let text = CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
+    // Names in a code object are anything, and the caller prints the message.
+    let text = CString::new(wavesim::files::escape::escape(&text)).unwrap_or_default();
     // If the thread is ending, nothing can read the message.
     let _ = LAST.try_with(|last| last.replace(text));
     status
@@ -105,11 +106,11 @@ mod tests {
 
     #[test]
     fn panics_are_errors() {
-        let status = guard(|| panic!("at the {}\0th", 3));
+        let status = guard(|| panic!("at the {}\0th\x1b[2J", 3));
         assert_eq!(status, wavesim_status::WAVESIM_INTERNAL);
         // SAFETY: no call in between.
         let text = unsafe { CStr::from_ptr(last()) };
-        assert_eq!(text.to_str(), Ok("internal error: at the 3\u{fffd}th"));
+        assert_eq!(text.to_str(), Ok("internal error: at the 3\\u0000th\\u001b[2J"));
         assert_eq!(guard(|| Ok(())), wavesim_status::WAVESIM_OK);
         // SAFETY: no call in between.
         assert!(unsafe { CStr::from_ptr(last()) }.is_empty());

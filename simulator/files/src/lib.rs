@@ -3,9 +3,11 @@
 //!
 //! Every front end opens the files that its input names through [`Files`], so that one option (`--files-below`) restricts
 //! all of them. SECURITY.md has the rules. Files that the user names on the command line are read by [`read`], and outputs
-//! are written by [`write_all`].
+//! are written by [`write_all`]. What is printed of foreign files goes through [`escape`].
 
 #![warn(missing_docs)]
+
+pub mod escape;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
