@@ -34,7 +34,8 @@ impl Modifiers {
         let result = operand("VDST")?;
         let matrix = result.0.contains("WMMA");
         let byte_float = |format: &str| format.ends_with("FP8") || format.ends_with("BF8");
-        if !matrix && !(fields.iter().any(|f| f.name == "NEG_HI") && sources.iter().any(|s| byte_float(s))) {
+        let byte_product = fields.iter().any(|f| f.name == "NEG_HI") && sources.iter().any(|s| byte_float(s));
+        if !matrix && !byte_product {
             return None;
         }
         // LLVM takes the signs of integers that RDNA 3 ignores.

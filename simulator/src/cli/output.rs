@@ -83,8 +83,6 @@ impl Write for Sink {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn json_keeps_its_meaning() {
         let value = serde_json::json!({"a\u{9b}\x1b": "\u{202e}\x7f"});

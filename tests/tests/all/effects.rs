@@ -191,7 +191,8 @@ fn check_case(arch: Arch, case: &Case, coverage: &mut Coverage) -> Result<(), St
             // Of all lanes some may be meant.
             let all = used.lanes == Lanes::All && used.file == File::Vgpr;
             let enough = if all { found != 0 } else { found >= wanted };
-            if !enough && !(wave.exec() == 0 && found == 0) {
+            let idle = wave.exec() == 0 && found == 0;
+            if !enough && !idle {
                 return Err(format!(
                     "{found} of {wanted} touched of {used:?} (write: {write}), {}",
                     case.text()

@@ -300,8 +300,8 @@ impl Bind<'_> {
             let list = if touch.write { &mut out.writes } else { &mut out.reads };
             let new = list.len();
             self.bind(touch, list);
-            for at in new..list.len() {
-                list[at].flow = self.flow(touch);
+            for added in &mut list[new..] {
+                added.flow = self.flow(touch);
             }
         }
         self.kept_bits(out);
