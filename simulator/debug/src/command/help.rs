@@ -19,7 +19,7 @@ pub(super) fn help(name: &str, out: &mut String) -> Done {
     }
     if name.is_empty() {
         out.push_str(
-            "An empty line repeats the last step. Expressions: v3[5] > 10, s[2:3] + 8, out_y[3], exec, \
+            "An empty line repeats a step. Expressions: v3[5] > 10, s[2:3] + 8, out_y[3], exec, \
              $step; `.f32` or `as f32` reinterprets the bits as a type.\n",
         );
     }

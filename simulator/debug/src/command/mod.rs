@@ -90,7 +90,8 @@ impl<'a> Debugger<'a> {
         self.was_interrupted.get()
     }
 
-    /// Runs a command line. Returns its output, or why it failed. An empty line repeats the last step.
+    /// Runs a command line. Returns its output, or why it failed. An empty line repeats the previous
+    /// command if that was a step.
     pub fn execute(&mut self, line: &str) -> (Result<String, String>, Flow) {
         let line = line.trim();
         if line.starts_with('#') {
@@ -107,9 +108,7 @@ impl<'a> Debugger<'a> {
                 expr::nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             return (Err(format!("there is no command `{name}`{near} (`help` lists them)")), Flow::More);
         };
-        if command.repeats {
-            self.repeated = line.clone();
-        }
+        self.repeated = if command.repeats { line.clone() } else { String::new() };
         let mut out = String::new();
         match (command.run)(self, args.trim(), &mut out) {
             Ok(()) if self.quit => (Ok(out), Flow::Quit),
