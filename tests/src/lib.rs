@@ -13,6 +13,8 @@ use isa_spec::source::SourceMap;
 use isa_spec::tables::{EntryId, MAX_FIELDS};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 use wavesim::arch::Arch;
 use wavesim::array::Array;
 use wavesim::cli::{self, Cli};
@@ -35,6 +37,15 @@ pub fn root() -> PathBuf {
 pub fn shared(name: &str) -> Option<PathBuf> {
     let base = std::env::var_os("WAVESIM_SHARED").map_or(root().join("../shared"), PathBuf::from);
     Some(base.join(name)).filter(|path| path.exists())
+}
+
+/// The processor time that this thread has used: other work on the machine does not count. Where the system does not say,
+/// the time since the first call.
+pub fn processor_time() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let on_processor = |text: String| text.split(' ').next()?.parse().ok().map(Duration::from_nanos);
+    let read = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    read.and_then(on_processor).unwrap_or_else(|| START.elapsed())
 }
 
 /// Whether the files of expectations are to be rewritten: `BLESS=1`.

@@ -135,7 +135,8 @@ fn expansion_is_bounded() {
         let report = crate::report::check_files(&sources, &[file], &[], &[]);
         let first = report.diagnostics.first().map(|d| d.message.as_str()).unwrap_or_default();
         assert!(first.contains("too large when its calls are expanded"), "{first}");
-        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+        // Linear: about a second. Exponential: hours, however idle the machine is.
+        assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
     }
 }
 
