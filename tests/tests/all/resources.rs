@@ -2,6 +2,7 @@
 //! beyond what is declared are findings.
 
 use clap::Parser;
+use isa_spec::source::SourceMap;
 use std::time::Duration;
 use wavesim::cli::{self, Cli};
 use wavesim_tests::processor_time;
@@ -164,5 +165,32 @@ fn lds_beyond_the_group_segment_is_a_finding() {
             "mem: {access} of 4 bytes at LDS offset 0x3000 is beyond the workgroup's 16 bytes of LDS"
         );
         assert!(out.contains(&line), "{out}");
+    }
+}
+
+/// Calls that double at each level are an error, soon; so are instructions by the thousand that make them.
+#[test]
+fn expansion_is_bounded() {
+    let mut text = String::from("function f0(x) { return x + x; }\n");
+    for level in 1..30 {
+        text += &format!("function f{level}(x) {{ return f{}(x) + f{0}(x); }}\n", level - 1);
+    }
+    for at in 0..1000 {
+        text += &format!("instruction V_TEST_{at} {{ D0.u32 = f29(S0.u32); }}\n");
+    }
+    let mut lambdas = String::from("instruction V_TEST { g0 = lambda(x) (x + x);\n");
+    for level in 1..30 {
+        lambdas += &format!("g{level} = lambda(x) (g{}(x) * g{0}(x));\n", level - 1);
+    }
+    lambdas += "D0.u32 = g29(S0.u32); }\n";
+    for text in [text, lambdas] {
+        let start = processor_time();
+        let mut sources = SourceMap::default();
+        let file = sources.add("bomb.pcode", text);
+        let report = isa_spec::report::check_files(&sources, &[file], &[], &[]);
+        let first = report.diagnostics.first().map(|d| d.message.as_str()).unwrap_or_default();
+        assert!(first.contains("too large when its calls are expanded"), "{first}");
+        let used = processor_time() - start;
+        assert!(used < Duration::from_secs(5), "{used:?}");
     }
 }
