@@ -5,7 +5,7 @@ use super::timeline::Timeline;
 use super::view::instruction;
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
-use regex::{Captures, Regex};
+use regex_lite::{Captures, Regex};
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;

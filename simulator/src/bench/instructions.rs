@@ -30,26 +30,48 @@ pub enum CountError {
 /// If the launch fails or its result is wrong.
 pub fn launch(workload: &'static Workload, checked: bool) -> Result<u64, BenchError> {
     let prepared = Prepared::with_guard(workload, if checked { GUARD_BYTES } else { 0 })?;
-    let instructions = counted_launch(&prepared, checked)?;
+    toggle_collect();
+    let stats = if checked { prepared.checked(&Check::ALL) } else { prepared.launch(1) };
+    toggle_collect();
+    let stats = stats?;
     (workload.check)(&prepared)?;
-    Ok(instructions)
+    Ok(stats.instructions)
 }
 
-/// Valgrind counts the instructions of this function, which it finds by its name.
-#[inline(never)]
-fn counted_launch(prepared: &Prepared, checked: bool) -> Result<u64, BenchError> {
-    let stats = if checked { prepared.checked(&Check::ALL)? } else { prepared.launch(1)? };
-    Ok(stats.instructions)
+/// Makes Callgrind start or stop counting. No effect if the process does not run under it.
+fn toggle_collect() {
+    /// `CALLGRIND_TOGGLE_COLLECT` of Valgrind's `callgrind.h`: tool `CT`, request 2.
+    const TOGGLE_COLLECT: usize = (b'C' as usize) << 24 | (b'T' as usize) << 16 | 2;
+    let request = [TOGGLE_COLLECT, 0, 0, 0, 0, 0];
+    // A client request, as Valgrind's manual, section "The Client Request mechanism", and its `valgrind.h` have it.
+    // SAFETY: the rotations of RDI add up to two whole turns, and the exchange is one of a register with itself. Valgrind, which looks for
+    // this sequence, reads the six words at RAX and writes RDX.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!(
+            "rol rdi, 3",
+            "rol rdi, 13",
+            "rol rdi, 61",
+            "rol rdi, 51",
+            "xchg rbx, rbx",
+            in("rax") request.as_ptr(),
+            inout("rdx") 0usize => _,
+            inout("rdi") 0usize => _,
+            options(nostack),
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = request;
 }
 
 /// Host instructions per wave-instruction of a launch, with all checks or without. `program`, which runs under valgrind,
 /// is this program.
 ///
 /// # Errors
-/// If the host has no valgrind, or one that does not support the host's instructions.
+/// If the host has no valgrind, or one that does not support the host's instructions, or is not an x86-64.
 pub fn count(program: &Path, workload: &Workload, checked: bool) -> Result<f64, CountError> {
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*counted_launch*"])
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no"])
         .arg(program)
         .args(["bench", "--launch", workload.name])
         .args(checked.then_some("--checks"))

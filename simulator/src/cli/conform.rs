@@ -4,7 +4,7 @@ use super::{FAILED, OK};
 use anyhow::bail;
 use isa_spec::pcode::ir::Semantics;
 use rayon::prelude::*;
-use regex::Regex;
+use regex_lite::Regex;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
