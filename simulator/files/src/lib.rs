@@ -3,14 +3,17 @@
 //!
 //! Every front end opens the files that its input names through [`Files`], so that one option (`--files-below`) restricts
 //! all of them. SECURITY.md has the rules. Files that the user names on the command line are read by [`read`], and outputs
-//! are written by [`write_all`]. What is printed of foreign files goes through [`escape`].
+//! are written by [`write()`] and [`write_all`]. What is printed of foreign files goes through [`escape`].
 
 #![warn(missing_docs)]
 
 pub mod escape;
+mod output;
+
+pub use output::{file_name, write, write_all};
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The largest regular file that is read, in bytes.
@@ -195,60 +198,6 @@ fn stream(from: impl Read, path: &Path) -> Result<Vec<u8>, FileError> {
     if bytes.len() as u64 > MAX_STREAM { Err(too_large(path, MAX_STREAM)) } else { Ok(bytes) }
 }
 
-/// The longest file name of an output in bytes, leaving room for the extension.
-const MAX_NAME: usize = 200;
-
-/// The file name of an output. Its name may come from a foreign file: characters that could leave the folder, hide the file
-/// or control a terminal or a shell are percent-encoded, as in URLs. `None` if the name is empty or too long.
-pub fn file_name(name: &str) -> Option<String> {
-    let mut out = String::new();
-    for (at, byte) in name.bytes().enumerate() {
-        let plain = byte.is_ascii_alphanumeric() || b"_-+=,@$".contains(&byte) || byte == b'.' && at > 0;
-        match plain {
-            true => out.push(byte as char),
-            false => out += &format!("%{byte:02x}"),
-        }
-    }
-    (!out.is_empty() && out.len() <= MAX_NAME).then_some(out)
-}
-
-/// Writes outputs to `DIR/NAME.EXTENSION` (see [`file_name`]). All files are written under temporary names first and then renamed,
-/// so that an error leaves none of them.
-pub fn write_all<'a, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
-    dir: &Path,
-    extension: &str,
-    outputs: impl IntoIterator<Item = (&'a str, W)>,
-) -> io::Result<()> {
-    std::fs::create_dir_all(dir)?;
-    let mut written = Vec::new();
-    let result = outputs.into_iter().try_for_each(|(name, write)| {
-        let file = file_name(name).ok_or_else(|| {
-            io::Error::other(format!(
-                "the name of an output has {} bytes, too many for a file name",
-                name.len()
-            ))
-        })?;
-        let partial = dir.join(format!(".{file}.{extension}.{}", std::process::id()));
-        let to = dir.join(format!("{file}.{extension}"));
-        if written.iter().any(|(_, other)| *other == to) {
-            return Err(io::Error::other(format!("two outputs have the name `{name}`")));
-        }
-        // `create_new` does not follow an existing link.
-        let mut out = io::BufWriter::new(File::create_new(&partial)?);
-        written.push((partial, to));
-        write(&mut out)?;
-        out.flush()
-    });
-    let result = result.and_then(|()| written.iter().try_for_each(|(from, to)| std::fs::rename(from, to)));
-    if result.is_err() {
-        for (partial, _) in &written {
-            // Best effort: the first error is reported.
-            let _ = std::fs::remove_file(partial);
-        }
-    }
-    result
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,28 +246,5 @@ mod tests {
         std::fs::write(root.join("secret"), [0xff; 9]).unwrap();
         assert!(matches!(read_text(&root.join("secret")), Err(FileError::NotText(_))));
         std::fs::remove_dir_all(&root).unwrap();
-    }
-
-    #[test]
-    fn names_stay_in_the_folder() {
-        let name = |n: &str| file_name(n).unwrap();
-        assert_eq!(name("out_y"), "out_y");
-        assert_eq!(name("a.b"), "a.b");
-        assert_eq!(name("./../evil"), "%2e%2f..%2fevil");
-        assert_eq!(name(".."), "%2e.");
-        assert_eq!(name("/etc/passwd"), "%2fetc%2fpasswd");
-        assert_eq!(name("a\\b\0c\x1b"), "a%5cb%00c%1b");
-        // Different names are different files.
-        assert_ne!(name("%2e"), name("."));
-        assert!(file_name("").is_none() && file_name(&"x".repeat(300)).is_none());
-    }
-
-    #[test]
-    fn two_outputs_of_one_name_are_an_error_that_leaves_nothing() {
-        let dir = std::env::temp_dir().join(format!("wavesim-twice-{}", std::process::id()));
-        let write = |out: &mut dyn Write| out.write_all(b"1");
-        assert!(write_all(&dir, "npy", [("x", write), ("x", write)]).is_err());
-        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
-        std::fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -29,8 +29,7 @@ pub fn json(memory: &Memory) -> Value {
     json!({ "dtype": "u32", "shape": [data.len()], "addresses": addresses, "data": data })
 }
 
-/// Writes all words as a data file or, if its name ends in `.bin`, as raw words from address 0. The file is written under
-/// another name and renamed, so that it is complete or absent.
+/// Writes all words as a data file or, if its name ends in `.bin`, as raw words from address 0.
 pub fn dump(memory: &Memory, path: &Path) -> io::Result<()> {
     let bytes = if path.extension().is_some_and(|e| e == "bin") {
         let mut words = Vec::new();
@@ -47,11 +46,5 @@ pub fn dump(memory: &Memory, path: &Path) -> io::Result<()> {
         }
         text.into_bytes()
     };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let partial = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    std::fs::write(&partial, bytes)?;
-    std::fs::rename(&partial, path).inspect_err(|_| {
-        // Best effort: the error that matters is that of the renaming.
-        let _ = std::fs::remove_file(&partial);
-    })
+    wavesim_files::write(path, |out| out.write_all(&bytes))
 }

@@ -1,0 +1,234 @@
+//! Writing outputs: complete or absent, and through devices and pipes.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// An output that is being written: a file under a temporary name, which [`Output::commit`] renames and dropping removes,
+/// or a device or pipe, which is written directly. Renaming would replace a device by a file.
+struct Output {
+    out: BufWriter<File>,
+    partial: Option<Partial>,
+}
+
+struct Partial {
+    path: PathBuf,
+    to: PathBuf,
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Best effort: the error that led here is reported. After the renaming there is nothing to remove.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Output {
+    /// An output at `path`. A link to a file is replaced.
+    fn create(path: &Path) -> io::Result<Output> {
+        let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+        if !is_link && is_special(path) {
+            // What a device such as a terminal already got stays.
+            let file = OpenOptions::new().append(true).open(path)?;
+            return Ok(Output { out: BufWriter::new(file), partial: None });
+        }
+        let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_string_lossy();
+        let partial = path.with_file_name(format!(".{name}.{}", std::process::id()));
+        // `create_new` does not follow an existing link.
+        let file = File::create_new(&partial)?;
+        let partial = Some(Partial { path: partial, to: path.to_path_buf() });
+        Ok(Output { out: BufWriter::new(file), partial })
+    }
+
+    /// An output at the file that `path` names, links followed.
+    fn follow(path: &Path) -> io::Result<Output> {
+        // `/dev/stdout` and its like are links to what the process has open, which has no path if it is a pipe.
+        if is_special(path) || path.starts_with("/dev") || path.starts_with("/proc") {
+            let file = OpenOptions::new().append(true).open(path)?;
+            return Ok(Output { out: BufWriter::new(file), partial: None });
+        }
+        let mut to = path.to_path_buf();
+        // A link to a file that does not exist makes it, so that the links cannot be resolved all at once.
+        for _ in 0..MAX_LINKS {
+            match std::fs::read_link(&to) {
+                Ok(next) => to = to.with_file_name("").join(next),
+                Err(_) => return Output::create(&to),
+            }
+        }
+        Err(io::Error::other("too many links"))
+    }
+
+    /// Whether it becomes the file `path`.
+    fn is(&self, path: &Path) -> bool {
+        self.partial.as_ref().is_some_and(|partial| partial.to == path)
+    }
+
+    fn commit(&self) -> io::Result<()> {
+        self.partial.as_ref().map_or(Ok(()), |partial| std::fs::rename(&partial.path, &partial.to))
+    }
+}
+
+/// The most links that one name is followed through, as on Linux.
+const MAX_LINKS: usize = 40;
+
+/// Whether `path` is a device, pipe or socket.
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+}
+
+/// Writes a file that the user named: it is complete or, if there is an error, as it was. Links are followed; devices and
+/// pipes are written to.
+pub fn write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut output = Output::follow(path)?;
+    write(&mut output.out)?;
+    output.out.flush()?;
+    output.commit()
+}
+
+/// The longest file name of an output in bytes, leaving room for the extension.
+const MAX_NAME: usize = 200;
+
+/// The file name of an output. Its name may come from a foreign file: characters that could leave the folder, hide the file
+/// or control a terminal or a shell are percent-encoded, as in URLs. `None` if the name is empty or too long.
+pub fn file_name(name: &str) -> Option<String> {
+    let mut out = String::new();
+    for (at, byte) in name.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric() || b"_-+=,@$".contains(&byte) || byte == b'.' && at > 0;
+        match plain {
+            true => out.push(byte as char),
+            false => out += &format!("%{byte:02x}"),
+        }
+    }
+    (!out.is_empty() && out.len() <= MAX_NAME).then_some(out)
+}
+
+/// Writes outputs to `DIR/NAME.EXTENSION` (see [`file_name`]). All files are written under temporary names first and then
+/// renamed, so that an error leaves none of them. Devices and pipes are written to. Links are replaced and not followed, as
+/// the names may come from a foreign file.
+pub fn write_all<'a, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
+    dir: &Path,
+    extension: &str,
+    outputs: impl IntoIterator<Item = (&'a str, W)>,
+) -> io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    let mut written: Vec<Output> = Vec::new();
+    for (name, write) in outputs {
+        let file = file_name(name).ok_or_else(|| {
+            io::Error::other(format!(
+                "the name of an output has {} bytes, too many for a file name",
+                name.len()
+            ))
+        })?;
+        let to = dir.join(format!("{file}.{extension}"));
+        if written.iter().any(|other| other.is(&to)) {
+            return Err(io::Error::other(format!("two outputs have the name `{name}`")));
+        }
+        let mut output = Output::create(&to)?;
+        write(&mut output.out)?;
+        output.out.flush()?;
+        written.push(output);
+    }
+    written.iter().try_for_each(Output::commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An empty folder.
+    fn folder(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("wavesim-output-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    fn one(out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(b"1")
+    }
+
+    fn fail(out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(b"half")?;
+        Err(io::Error::other("refused"))
+    }
+
+    #[test]
+    fn names_stay_in_the_folder() {
+        let name = |n: &str| file_name(n).unwrap();
+        assert_eq!(name("out_y"), "out_y");
+        assert_eq!(name("a.b"), "a.b");
+        assert_eq!(name("./../evil"), "%2e%2f..%2fevil");
+        assert_eq!(name(".."), "%2e.");
+        assert_eq!(name("/etc/passwd"), "%2fetc%2fpasswd");
+        assert_eq!(name("a\\b\0c\x1b"), "a%5cb%00c%1b");
+        // Different names are different files.
+        assert_ne!(name("%2e"), name("."));
+        assert!(file_name("").is_none() && file_name(&"x".repeat(300)).is_none());
+    }
+
+    #[test]
+    fn two_outputs_of_one_name_are_an_error_that_leaves_nothing() {
+        let dir = folder("twice");
+        assert!(write_all(&dir, "npy", [("x", one), ("x", one)]).is_err());
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn an_error_leaves_a_file_as_it_was() {
+        let dir = folder("error");
+        let file = dir.join("file");
+        write(&file, one).unwrap();
+        assert!(write(&file, fail).is_err());
+        assert_eq!(std::fs::read(&file).unwrap(), b"1");
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_are_written_and_stay() {
+        use std::os::unix::fs::FileTypeExt;
+        let dir = folder("pipe");
+        let pipe = dir.join("x.npy");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let link = dir.join("link");
+        std::os::unix::fs::symlink("x.npy", &link).unwrap();
+        let writers: [&dyn Fn() -> io::Result<()>; 3] =
+            [&|| write(&pipe, one), &|| write(&link, one), &|| write_all(&dir, "npy", [("x", one)])];
+        for writer in writers {
+            let read = std::thread::spawn({
+                let pipe = pipe.clone();
+                move || std::fs::read(pipe).unwrap()
+            });
+            writer().unwrap();
+            // Were the pipe replaced, the reader would wait for ever.
+            assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+            assert_eq!(read.join().unwrap(), b"1");
+        }
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 2);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_of_the_user_are_followed_and_others_replaced() {
+        let dir = folder("links");
+        std::fs::create_dir_all(dir.join("in")).unwrap();
+        let is_link = |name: &str| std::fs::symlink_metadata(dir.join(name)).unwrap().is_symlink();
+        for (name, target) in [("link", "in/file"), ("twice", "link"), ("in/loop", "loop")] {
+            std::os::unix::fs::symlink(target, dir.join(name)).unwrap();
+        }
+        // The file that the links name does not exist at first.
+        for name in ["twice", "link"] {
+            write(&dir.join(name), |out| out.write_all(name.as_bytes())).unwrap();
+            assert_eq!(std::fs::read(dir.join("in/file")).unwrap(), name.as_bytes());
+            assert!(is_link("link") && is_link("twice") && !is_link("in/file"));
+        }
+        assert!(write(&dir.join("in/loop"), one).is_err());
+        std::os::unix::fs::symlink("in/file", dir.join("x.npy")).unwrap();
+        write_all(&dir, "npy", [("x", one)]).unwrap();
+        assert!(!is_link("x.npy"));
+        assert_eq!(std::fs::read(dir.join("in/file")).unwrap(), b"link");
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}
