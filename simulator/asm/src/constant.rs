@@ -50,7 +50,9 @@ fn bits(constant: Constant) -> &'static [u64; FLOATS.len()] {
     match constant {
         Constant::F64 | Constant::Int64 => &BITS[0],
         Constant::Int32 | Constant::F32 | Constant::PackedInt => &BITS[1],
-        Constant::F16 | Constant::PackedF16 | Constant::Int16 | Constant::Mixed => &BITS[2],
+        Constant::F16 | Constant::F16OrBits | Constant::PackedF16 | Constant::Int16 | Constant::Mixed => {
+            &BITS[2]
+        }
         Constant::Bf16 | Constant::PackedBf16 => &BITS[3],
     }
 }
@@ -79,7 +81,7 @@ pub fn encode(value: &Value, constant: Constant, forced: bool) -> Result<Encoded
 
 fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
     let narrow = match constant {
-        Constant::Int16 | Constant::F16 | Constant::Bf16 => 16,
+        Constant::Int16 | Constant::F16 | Constant::F16OrBits | Constant::Bf16 => 16,
         Constant::Int64 | Constant::F64 => 64,
         _ => 32,
     };
@@ -89,8 +91,8 @@ fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'st
         let inline = match narrow {
             64 => inline_integer(value).or_else(|| inline_float(value as u64, constant)),
             _ if !fits(value, width) => None,
-            // To a 16-bit integer 0xffff is a number of its own, not another spelling of -1.
-            16 if constant == Constant::Int16 => inline_integer(value),
+            // To these 0xffff is a number of its own, not another spelling of -1.
+            16 if matches!(constant, Constant::Int16 | Constant::F16OrBits) => inline_integer(value),
             16 => {
                 inline_integer(value as i16 as i64).or_else(|| inline_float(value as u64 & 0xffff, constant))
             }
@@ -131,7 +133,7 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
             }
             return Ok(Encoded::Literal((pattern >> 32) as u32));
         }
-        Constant::F16 | Constant::PackedF16 | Constant::Mixed => {
+        Constant::F16 | Constant::F16OrBits | Constant::PackedF16 | Constant::Mixed => {
             let rounded = f16::from_f64(value);
             if rounded.is_infinite() != value.is_infinite() || (rounded == f16::ZERO && value != 0.0) {
                 return Err("this number does not fit 16 bits");
@@ -158,7 +160,9 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
     };
     if !forced {
         let signed = match constant {
-            Constant::F16 | Constant::PackedF16 | Constant::Bf16 | Constant::Mixed => pattern as i16 as i64,
+            Constant::F16 | Constant::F16OrBits | Constant::PackedF16 | Constant::Bf16 | Constant::Mixed => {
+                pattern as i16 as i64
+            }
             _ => pattern as u32 as i32 as i64,
         };
         let float = inline_float(pattern, if constant == Constant::Int16 { Constant::F32 } else { constant });
@@ -179,12 +183,13 @@ fn f16_holds(value: f64) -> bool {
 /// The literal's 32 bits as an operand of this type shows them.
 pub fn literal_text(literal: u32, constant: Constant) -> String {
     let value = match constant {
-        Constant::Int16 | Constant::F16 => literal & 0xffff,
+        Constant::Int16 | Constant::F16 | Constant::F16OrBits => literal & 0xffff,
         _ => literal,
     };
     // LLVM writes a literal that an inline constant could hold as that constant.
     let number = match constant {
         Constant::F16 => value as u16 as i16 as i64,
+        Constant::F16OrBits => value as i64,
         _ => literal as i32 as i64,
     };
     match encode(&Value::Int(number), constant, false) {
@@ -230,5 +235,19 @@ mod tests {
         assert_eq!(encoded(0x3c01, Constant::F16), Encoded::Literal(0x3c01));
         assert_eq!(literal_text(0x3c01, Constant::F16), "0x3c01");
         assert_eq!(literal_text(0x1_0005, Constant::F16), "5");
+    }
+
+    // What LLVM does with `s_cmp_lt_f16 N, s1`.
+    #[test]
+    fn bits_of_a_compared_float_are_a_literal() {
+        let half = Constant::F16OrBits;
+        assert_eq!(encoded(0x3800, half), Encoded::Literal(0x3800));
+        assert_eq!(encoded(0xffff, half), Encoded::Literal(0xffff));
+        assert_eq!(encoded(-1, half), Encoded::Integer(-1));
+        assert_eq!(encode(&Value::Float(0.5), half, false), Ok(Encoded::Float(0)));
+        assert_eq!(literal_text(0x3800, half), "0x3800");
+        assert_eq!(literal_text(0xffff, half), "0xffff");
+        assert_eq!(literal_text(5, half), "5");
+        assert_eq!(inline_text("0.5", half), "0.5");
     }
 }

@@ -5,7 +5,7 @@
 use wavesim_isa::arch::Arch;
 
 /// By LLVM's names.
-pub const ABSENT: [(&str, &[Arch]); 15] = [
+pub const ABSENT: [(&str, &[Arch]); 14] = [
     ("buffer_load_lds_b32", &[Arch::Rdna3]),
     ("buffer_load_lds_format_x", &[Arch::Rdna3]),
     ("buffer_load_lds_i16", &[Arch::Rdna3]),
@@ -14,7 +14,6 @@ pub const ABSENT: [(&str, &[Arch]); 15] = [
     ("buffer_load_lds_u8", &[Arch::Rdna3]),
     ("s_atc_probe", &[Arch::Rdna3]),
     ("s_atc_probe_buffer", &[Arch::Rdna3]),
-    ("s_singleuse_vdst", &[Arch::Rdna35, Arch::Rdna4]),
     ("s_waitcnt", &[Arch::Rdna4]),
     ("s_wakeup_barrier", &[Arch::Rdna4]),
     ("v_dot4_f32_bf8_bf8_e64_dpp", &[Arch::Rdna4]),

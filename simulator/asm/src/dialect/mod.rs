@@ -38,6 +38,8 @@ pub enum Trait {
     WideSecondSource,
     /// LLVM has no long encoding of it, so that the short one has no suffix.
     ShortOnly,
+    /// Bits of a 16-bit float are a literal, also those of an inline constant, which is written as a float.
+    BitsAreLiteral,
     /// Halves of 16-bit operands are chosen by `op_sel:`, and not by names of registers.
     OpSel,
     /// As [`Trait::OpSel`], with a bit for the accumulator.
@@ -94,6 +96,7 @@ pub const TRAITS: &[(Trait, &[&str])] = &[
     (WideThirdSource, &["V_ALIGNBIT_B32", "V_ALIGNBYTE_B32"]),
     (WideSecondSource, &["V_CMP_CLASS_F16", "V_CMPX_CLASS_F16"]),
     (ShortOnly, &["V_READFIRSTLANE_B32"]),
+    (BitsAreLiteral, &["S_CMP_*_F16"]),
     (
         OpSel,
         &[

@@ -360,6 +360,7 @@ impl Builder {
             Constant::Int16 if self.encoding.contains("SOP") => Constant::Int32,
             Constant::F16 if self.encoding.contains("SOP1") => Constant::F32,
             _ if format.ends_with("FP8") || format.ends_with("BF8") => Constant::Int32,
+            Constant::F16 if self.traits.has(Trait::BitsAreLiteral) => Constant::F16OrBits,
             constant => constant,
         }
     }

@@ -219,6 +219,8 @@ impl Size {
 pub enum Constant {
     Int16,
     F16,
+    /// A 16-bit float ([`Trait::BitsAreLiteral`](crate::dialect::Trait::BitsAreLiteral)).
+    F16OrBits,
     Bf16,
     Int32,
     F32,

@@ -251,7 +251,7 @@ fn folded<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
         return None;
     }
     let width = match slot.constant {
-        Constant::F16 | Constant::Bf16 => 16,
+        Constant::F16 | Constant::F16OrBits | Constant::Bf16 => 16,
         Constant::F32 => 32,
         Constant::F64 => 64,
         _ => return None,
