@@ -195,6 +195,7 @@ pub fn is_lane_id(e: &Expr) -> bool {
     }
 }
 
-fn mentions_lane_id(e: &Expr) -> bool {
+/// Whether the value depends on the lane, as far as its own text says.
+pub fn mentions_lane_id(e: &Expr) -> bool {
     any_in(e, |e| e.kind == ExprKind::State(State::LaneId))
 }

@@ -135,6 +135,39 @@ fn block_loads_and_stores_have_holes() {
     assert_eq!(bytes[4..12], [4, 5, 6, 7, 0x78, 0x56, 0x34, 0x12]);
 }
 
+/// RDNA3 manual, *Range Checking*: what is compared with the number of records is the end of the bytes that are accessed.
+#[test]
+fn buffer_ranges_are_of_the_bytes_that_are_accessed() {
+    // The numbers of records, in bytes, with which an access at byte 16 has an effect.
+    let touched = |name: &str, bytes: u32| -> Vec<u32> {
+        let (encoding, fields) =
+            ("ENC_MUBUF", [("VDATA", 8), ("SRSRC", 4), ("SOFFSET", 124), ("OFFSET", 16)]);
+        let inst = inst(Arch::Rdna3, name, encoding, &fields).unwrap();
+        (0..=24 + bytes)
+            .filter(|records| {
+                let mut wave = Wave::new(32);
+                wave.set_exec(1);
+                wave.set_sgpr(4, BASE as u32);
+                wave.set_sgpr(6, *records);
+                // Out of range beyond so many bytes.
+                wave.set_sgpr(7, 3 << 28);
+                (8..10).for_each(|reg| wave.set_vgpr(0, reg, 0x0101_0101));
+                let (mut memory, mut lds) = (vec![7; 64], vec![0; 64]);
+                step(Arch::Rdna3, &inst, &mut wave, &mut memory, &mut lds);
+                memory != vec![7; 64] || wave.vgpr(0, 8) == 7 || lds != vec![0; 64]
+            })
+            .collect()
+    };
+    for (name, bytes) in [
+        ("BUFFER_LOAD_U8", 1),
+        ("BUFFER_STORE_B16", 2),
+        ("BUFFER_ATOMIC_ADD_U32", 4),
+        ("BUFFER_ATOMIC_ADD_U64", 8),
+    ] {
+        assert_eq!(touched(name, bytes), (16 + bytes..=24 + bytes).collect::<Vec<_>>(), "{name}");
+    }
+}
+
 /// One instruction on v0, v1 … = 1000, 1001 … and s0, s1 … = 2000, 2001 …, in a wave with so many VGPRs: what changed, by the compiled
 /// handler, which is what the evaluator does too.
 fn indexed(name: &str, m0: u32, vgprs: u32) -> Vec<(char, u32, u32)> {

@@ -4,7 +4,7 @@ use super::{Binding, CallResult, Checker, Frame, R, TExpr};
 use crate::diag::{Diagnostic, SHOWN, nearest};
 use crate::pcode::ast;
 use crate::pcode::builtins::{self, Builtin, Param, Ret};
-use crate::pcode::ir::{Expr, ExprKind, Place, PlaceKind, Space, Stmt, Ty};
+use crate::pcode::ir::{ExprKind, Place, PlaceKind, Space, Stmt, Ty};
 use crate::pcode::sig::Family;
 use crate::pcode::token::{Tok, lex};
 use crate::source::Span;
@@ -361,55 +361,12 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether the body names an offset field: it adds the offset to the address itself.
-    fn adds_offsets(&self) -> bool {
+    pub(super) fn adds_offsets(&self) -> bool {
         let Some(span) = self.body_span else { return false };
         let (tokens, _) = lex(span.file, self.sources.text(span), 0);
         tokens.iter().any(|t| {
             matches!(&t.tok, Tok::Ident(word) if matches!(word.as_str(), "OFFSET" | "OFFSET0" | "OFFSET1"))
         })
-    }
-
-    /// `ADDR`: the address function of this instruction's family.
-    pub(super) fn effective_address(&mut self, span: Span) -> R<TExpr> {
-        let Family::Memory(space) = self.sig.family else { return self.unknown("ADDR", span) };
-        let name = match space {
-            _ if self.sig.name.starts_with("IMAGE_") => "CalcImageAddr",
-            Space::Lds if self.adds_offsets() => "CalcDsBase",
-            Space::Lds => "CalcDsAddr",
-            Space::Global => "CalcGlobalAddr",
-            Space::Flat => "CalcFlatAddr",
-            Space::Scratch => "CalcScratchAddr",
-            Space::Buffer => "CalcBufferAddr",
-            Space::Scalar => "CalcSmemAddr",
-            Space::Word => "CalcWordAddr",
-        };
-        let Some(function) = self.library.functions.get(name).copied() else {
-            return self.error_help(
-                span,
-                format!("`ADDR` needs a function called `{name}`"),
-                "it is defined in pseudocode/memory/address.pcode",
-            );
-        };
-        // One address a body: computed at first use.
-        let key = format!("{name}$");
-        if let Some(found) = self.frames.first().and_then(|f| f.names.get(&key)).cloned() {
-            return Ok(match found {
-                Binding::Local(id) => TExpr::of(ExprKind::Local(id), self.locals[id as usize].ty, span),
-                Binding::Value(v) => v,
-            });
-        }
-        let value = self.expand(name, &function.parameters, &function.body, &[], span, false)?;
-        let ty = value.ty();
-        let id = self.hidden_local("addr", ty, span);
-        let value: Expr = value.expr;
-        self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Local(id), ty }, value, span });
-        // Reused only if computed at the top level, where every later statement sees it.
-        if self.out.len() == 1
-            && let Some(frame) = self.frames.first_mut()
-        {
-            frame.names.insert(key, Binding::Local(id));
-        }
-        Ok(TExpr::of(ExprKind::Local(id), ty, span))
     }
 }
 

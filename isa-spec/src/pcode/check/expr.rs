@@ -5,6 +5,7 @@ use super::stmt::next_register;
 use super::{Binding, Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, BinaryOp, LiteralType, UnaryOp};
 use crate::pcode::ir::{BinOp, Expr, ExprKind, LocalId, Pure, Space, Ty, UnOp};
+use crate::pcode::shape::mentions_lane_id;
 use crate::pcode::sig::Family;
 use crate::source::Span;
 use crate::tables::Role;
@@ -418,14 +419,9 @@ impl<'a> Checker<'a> {
         let ast::ExprKind::Index(base, index) = &e.kind else { return Ok(None) };
         let ast::ExprKind::Name(name) = &base.kind else { return Ok(None) };
         let Some(space) = self.space(name, base.span)? else { return Ok(None) };
-        let addr = self.address(index)?;
         let ty = ty.unwrap_or(Ty::B(32));
+        let addr = self.address(space, index, ty)?;
         Ok(Some(TExpr::of(ExprKind::Mem { space, addr: Box::new(addr) }, ty, span)))
-    }
-
-    pub(super) fn address(&mut self, index: &'a ast::Expr) -> R<Expr> {
-        let addr = self.expr(index)?;
-        Ok(self.cast(addr, Ty::U(64)))
     }
 
     pub(super) fn space(&mut self, name: &str, span: Span) -> R<Option<Space>> {
@@ -447,7 +443,7 @@ impl<'a> Checker<'a> {
     fn index(&mut self, base: &'a ast::Expr, index: &'a ast::Expr, span: Span) -> R<TExpr> {
         if let ast::ExprKind::Name(name) = &base.kind {
             if let Some(space) = self.space(name, base.span)? {
-                let addr = self.address(index)?;
+                let addr = self.address(space, index, Ty::B(32))?;
                 return Ok(TExpr::of(ExprKind::Mem { space, addr: Box::new(addr) }, Ty::B(32), span));
             }
             if name == "SGPR" {
@@ -470,11 +466,16 @@ impl<'a> Checker<'a> {
             let lane = self.expr(lane)?;
             let lane = self.cast(lane, Ty::U(32));
             let reg = self.register(reg)?;
-            return Ok(TExpr::of(
-                ExprKind::Vgpr { lane: Box::new(lane), reg: Box::new(reg) },
-                Ty::B(32),
-                span,
-            ));
+            let lane = Box::new(lane);
+            // The register that a source is, as manuals write it: the source of that lane, which may be a constant.
+            let kind = match source_number(&reg) {
+                Some(role) if mentions_lane_id(&lane) => {
+                    let index = Box::new(constant(0, Ty::U(32), span));
+                    ExprKind::OperandLane { role, lane, index }
+                }
+                _ => ExprKind::Vgpr { lane, reg: Box::new(reg) },
+            };
+            return Ok(TExpr::of(kind, Ty::B(32), span));
         }
         let base = self.expr(base)?;
         self.within(index, 1, base.ty().width(), span)?;
@@ -645,6 +646,15 @@ pub(super) fn vgpr_parts<'e>(
     let ast::ExprKind::Index(inner, lane) = &base.kind else { return None };
     match &inner.kind {
         ast::ExprKind::Name(name) if name == "VGPR" => Some((lane, index)),
+        _ => None,
+    }
+}
+
+/// `SRC0`, possibly converted.
+fn source_number(e: &Expr) -> Option<Role> {
+    match &e.kind {
+        ExprKind::OperandIndex(role @ (Role::S0 | Role::S1 | Role::S2)) => Some(*role),
+        ExprKind::Convert(a) | ExprKind::Bits(a) => source_number(a),
         _ => None,
     }
 }

@@ -1,5 +1,6 @@
 //! Tree -> typed IR of one instruction: names resolved, types and conversions explicit, calls expanded.
 
+mod address;
 mod call;
 mod convert;
 mod expr;

@@ -406,8 +406,8 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Index(base, index) => {
                 if let ast::ExprKind::Name(name) = &base.kind {
                     if let Some(space) = self.space(name, base.span)? {
-                        let addr = self.address(index)?;
                         let ty = ty.unwrap_or(Ty::B(32));
+                        let addr = self.address(space, index, ty)?;
                         return Ok(Place { kind: PlaceKind::Mem { space, addr: Box::new(addr) }, ty });
                     }
                     if name == "SGPR" {
@@ -664,7 +664,7 @@ fn plain(e: &ast::Expr) -> &ast::Expr {
 }
 
 /// The bare name a place starts with, and its view's type.
-fn local_name(e: &ast::Expr) -> Option<(&str, Option<ast::TypeName>)> {
+pub(super) fn local_name(e: &ast::Expr) -> Option<(&str, Option<ast::TypeName>)> {
     match &e.kind {
         ast::ExprKind::Name(name) => Some((name, None)),
         ast::ExprKind::View(inner, ty) => match &inner.kind {
