@@ -1,16 +1,17 @@
 //! [`Inst`] -> text, as LLVM's disassembler writes it.
 
-use super::Options;
 use super::constant;
 use super::dialect::Trait;
 use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
 use super::matching::half_slots;
 use super::names::{LITERAL, names};
 use super::symbolic;
+use super::{NoSymbols, Options, parse};
 use super::{image, modifier::Mod};
 use isa_spec::tables::EntryId;
 use std::fmt::Write as _;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::codec::encode;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::VCC_LO;
 
@@ -30,10 +31,17 @@ pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String
     print(inst, options, label, false)
 }
 
-/// As [`with_label`], and so that the same words come of it: a literal that an inline constant could hold is
-/// `lit(…)`. LLVM writes the constant, which is another instruction, and shorter.
-pub fn exact(inst: &Inst, options: &Options, label: Option<&str>) -> String {
-    print(inst, options, label, true)
+/// The instruction that `words` are, as text from which the assembler makes these words. A literal that an inline constant
+/// could hold is `lit(…)`: LLVM writes the constant, which is another instruction, and shorter. Words that no instruction's
+/// text has, as they have unused bits set or hardware could not execute them, are `.long` with the instruction as a comment.
+pub fn exact(words: &[u32], inst: &Inst, options: &Options, label: Option<&str>) -> String {
+    let parsed = parse(&print(inst, options, None, true), options, &NoSymbols);
+    let again = parsed.ok().and_then(|p| encode(options.arch, &p.inst).ok());
+    if again.is_some_and(|again| again[..] == *words) {
+        return print(inst, options, label, true);
+    }
+    let numbers: Vec<String> = words.iter().map(|word| format!("0x{word:08x}")).collect();
+    format!(".long {} // {}", numbers.join(", "), print(inst, options, label, false))
 }
 
 fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> String {
@@ -377,9 +385,25 @@ mod tests {
         ] {
             let inst = decode(Arch::Rdna3, words).unwrap();
             assert_eq!(print::instruction(&inst, &options), llvm);
-            assert_eq!(print::exact(&inst, &options, None), exact);
+            assert_eq!(print::exact(words, &inst, &options, None), exact);
             let back = parse(exact, &options, &NoSymbols).unwrap_or_else(|e| panic!("{exact}: {e}"));
             assert_eq!(wavesim_isa::codec::encode(Arch::Rdna3, &back.inst).unwrap()[..], *words, "{exact}");
+        }
+    }
+
+    /// OP_SEL of a matrix product, which has no use for it, and a pair of SGPRs that begins with an odd one.
+    #[test]
+    fn words_that_no_text_has_are_numbers() {
+        let options = Options::new(Arch::Rdna3);
+        for (words, text) in [
+            (
+                &[0xcc40_4800, 0x1c22_1108][..],
+                ".long 0xcc404800, 0x1c221108 // v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[8:15], v[8:15]",
+            ),
+            (&[0xbe81_0103], ".long 0xbe810103 // s_mov_b64 s[1:2], s[3:4]"),
+        ] {
+            let inst = decode(Arch::Rdna3, words).unwrap();
+            assert_eq!(print::exact(words, &inst, &options, None), text);
         }
     }
 

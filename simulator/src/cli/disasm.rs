@@ -6,7 +6,7 @@ use super::target::{Target, WaveSize};
 use anyhow::{Context as _, bail};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use wavesim_asm::{Options, print};
@@ -196,24 +196,25 @@ fn listing(
     out: &mut dyn Write,
 ) -> anyhow::Result<u8> {
     let words = words(bytes);
-    let mut labels = symbols.clone();
+    // Where instructions begin, and where branches lead: into the middle of one, there can be no label.
+    let (mut starts, mut targets) = (BTreeSet::new(), Vec::new());
     let mut at = 0;
     let step =
         |arch: Arch, at: usize| decode(arch, &words[at..]).map(|inst| (inst, at + inst.size as usize / 4));
     while at < words.len() {
+        starts.insert(base + 4 * at as u64);
         let Ok((inst, next)) = step(options.arch, at) else {
             at += 1;
             continue;
         };
         if let Some(distance) = print::branch_words(&inst, options) {
-            let target = base.wrapping_add_signed(4 * (next as i64 + distance));
-            let inside = (base..base + bytes.len() as u64).contains(&target);
-            if inside {
-                labels.entry(target).or_insert_with(|| format!(".L{target:x}"));
-            }
+            targets.push(base.wrapping_add_signed(4 * (next as i64 + distance)));
         }
         at = next;
     }
+    let mut labels: BTreeMap<u64, String> =
+        targets.into_iter().filter(|t| starts.contains(t)).map(|t| (t, format!(".L{t:x}"))).collect();
+    labels.extend(symbols.iter().filter(|s| starts.contains(s.0)).map(|(at, name)| (*at, name.clone())));
     let mut code = super::OK;
     let mut at = 0;
     while at < words.len() {
@@ -230,7 +231,7 @@ fn listing(
                 let target = print::branch_words(inst, options)
                     .map(|d| base.wrapping_add_signed(4 * (*next as i64 + d)))
                     .and_then(|t| labels.get(&t));
-                (print::exact(inst, options, target.map(String::as_str)), None)
+                (print::exact(&words[at..*next], inst, options, target.map(String::as_str)), None)
             }
             Err(e) => (format!(".long 0x{:08x}", words[at]), Some(e.to_string())),
         };

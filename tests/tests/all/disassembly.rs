@@ -1,10 +1,14 @@
 //! `wavesim disasm`: what it opens, what it refuses, and that its text assembles to the words it was made from.
 
+use isa_spec::tables::EntryId;
 use object::{Object, ObjectSection};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use wavesim::arch::Arch;
+use wavesim::asm::Options;
+use wavesim::codec::{decode, encode};
 use wavesim::loader::assembly::Reading;
+use wavesim_tests::legal::{Random, random_inst};
 use wavesim_tests::{root, shared, wavesim};
 
 /// A file of the test's own.
@@ -158,6 +162,45 @@ fn code_objects_come_back_word_for_word() {
     println!("{} of {} code objects, {words} words", all.len() - wrong.len(), all.len());
     let shown = wrong.len().min(10);
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..shown].join("\n"));
+}
+
+/// Also of words with unused bits set, or with operands that hardware does not take.
+#[test]
+fn any_words_come_back() {
+    for arch in Arch::RDNA {
+        let (options, mut random) = (Options::new(arch), Random(5));
+        let mut words = Vec::new();
+        for entry in 0..arch.table().entries.len() as EntryId {
+            let inst = random_inst(&options, entry, &mut random);
+            let Some(legal) = inst.and_then(|i| encode(arch, &i).ok()) else { continue };
+            for bit in 0..legal.len() * 32 {
+                let mut changed = legal.to_vec();
+                changed[bit / 32] ^= 1 << (bit % 32);
+                // Of the same length, so that the next one is read where it begins.
+                if decode(arch, &changed).is_ok_and(|inst| inst.size as usize == 4 * changed.len()) {
+                    words.extend(changed);
+                }
+            }
+        }
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let (code, text) = disasm(&file(&format!("{arch:?}.bin"), &bytes), &["--arch", arch.name()]);
+        assert_eq!(code, 0);
+        let reading = Reading { arch: Some(arch), wave: Some(32), ..Reading::default() };
+        let (mut program, options, mut errors) = reading.read("listing.s", &text);
+        errors.extend(program.link(&options));
+        assert!(errors.is_empty(), "{}: {} errors, first {}", arch.name(), errors.len(), errors[0]);
+        let back = &program.sections[0].bytes;
+        let differs = back.iter().zip(&bytes).position(|(a, b)| a != b);
+        assert!(differs.is_none() && back.len() == bytes.len(), "{}: at {differs:x?}", arch.name());
+        // Most of them are instructions all the same.
+        let long = text.matches("\t.long").count();
+        assert!(
+            long > 1000 && long * 2 < text.lines().count(),
+            "{}: {long} of {}",
+            arch.name(),
+            text.lines().count()
+        );
+    }
 }
 
 #[test]
