@@ -45,7 +45,7 @@ pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
         Halves::One => quote! {
             const half: usize = 0;
             const lane_base: u32 = 0;
-            let exec = cx.wave.sgprs[126];
+            let exec = cx.wave.sgprs[rt::EXEC_LO];
             #steps
         },
         Halves::Each => quote! {

@@ -138,13 +138,13 @@ impl Scope {
 fn set_state(state: State, value: TokenStream) -> TokenStream {
     match state {
         State::Exec => quote! { { let v = #value; cx.wave.set_exec(v); } },
-        State::ExecLo => quote! { { let v = #value; cx.wave.set_sgpr(126, v); } },
-        State::ExecHi => quote! { { let v = #value; cx.wave.set_sgpr(127, v); } },
-        State::Vcc => quote! { { let v = #value; rt::set_mask(cx, 106, v); } },
-        State::VccLo => quote! { cx.wave.sgprs[106] = #value; },
-        State::VccHi => quote! { cx.wave.sgprs[107] = #value; },
+        State::ExecLo => quote! { { let v = #value; cx.wave.set_sgpr(rt::EXEC_LO as u32, v); } },
+        State::ExecHi => quote! { { let v = #value; cx.wave.set_sgpr(rt::EXEC_HI as u32, v); } },
+        State::Vcc => quote! { { let v = #value; rt::set_mask(cx, rt::VCC_LO as u16, v); } },
+        State::VccLo => quote! { cx.wave.sgprs[rt::VCC_LO] = #value; },
+        State::VccHi => quote! { cx.wave.sgprs[rt::VCC_HI] = #value; },
         State::Scc => quote! { cx.wave.scc = #value; },
-        State::M0 => quote! { cx.wave.sgprs[125] = #value; },
+        State::M0 => quote! { cx.wave.sgprs[rt::M0] = #value; },
         State::Mode => quote! { { cx.wave.mode = #value; cx.refresh_mode(); } },
         State::Pc => {
             quote! { { let to = #value; cx.jump = to.wrapping_sub(cx.wave.code_base); flow = Flow::JUMP; } }

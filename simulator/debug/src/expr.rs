@@ -9,7 +9,8 @@ use wavesim_array::{DType, Num};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::{Machine, register_number};
 use wavesim_machine::exec::hwreg;
-use wavesim_machine::state::wave::{EXEC_LO, M0, VCC_LO};
+use wavesim_machine::state::VGPRS;
+use wavesim_machine::state::wave::{EXEC_LO, M0, TTMP, VCC_LO};
 
 /// A value: an integer or a float.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,9 +104,9 @@ pub fn register(text: &str, wide: bool, arch: Arch) -> Option<Register> {
         _ => {
             let ttmp = text.strip_prefix("ttmp");
             let (rest, base, limit) = match (ttmp, text.as_bytes().first()?) {
-                (Some(rest), _) => (rest, 108, 16),
-                (None, b's') => (&text[1..], 0, 106),
-                (None, b'v') => (&text[1..], 0, 256),
+                (Some(rest), _) => (rest, TTMP.start as u16, TTMP.len() as u16),
+                (None, b's') => (&text[1..], 0, VCC_LO as u16),
+                (None, b'v') => (&text[1..], 0, VGPRS as u16),
                 _ => return None,
             };
             let (first, last) = match rest.strip_prefix('[').and_then(|r| r.strip_suffix(']')) {

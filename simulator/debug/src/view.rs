@@ -10,6 +10,7 @@ use wavesim_engine::sched::group::Status;
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::state::Wave;
+use wavesim_machine::state::wave::VCC_LO;
 
 /// The instruction at a PC: `line 12: v_add_f32 …` or, without source, `pc 0x30: …`.
 pub fn instruction(timeline: &Timeline<'_>, pc: u64) -> String {
@@ -129,7 +130,7 @@ pub fn registers(timeline: &Timeline<'_>, focus: Focus) -> String {
 pub fn scalar_codes(arch: Arch) -> Vec<u16> {
     match arch.machine() {
         Some(timeline) => (0..timeline.scalar.count).map(|n| timeline.scalar.code(n)).collect(),
-        None => (0..106).collect(),
+        None => (0..VCC_LO as u16).collect(),
     }
 }
 

@@ -42,7 +42,7 @@ pub enum PrintRegister {
 }
 
 /// SGPRs and VGPRs that can be named.
-const SGPRS: u16 = 106;
+const SGPRS: u16 = wavesim_isa::operand::VCC_LO as u16;
 const VGPRS: u16 = 256;
 
 /// Whether a line's text is a directive.

@@ -43,7 +43,7 @@ unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let file = rt::file(cx);
     const half: usize = 0;
     const lane_base: u32 = 0;
-    let exec = cx.wave.sgprs[126];
+    let exec = cx.wave.sgprs[rt::EXEC_LO];
     let r_s0 = rt::fast_source(file, op.src[0usize]);
     let r_s1 = rt::fast_source(file, op.src[1usize]);
     let mut o0 = LaneVec::ZERO;

@@ -304,7 +304,7 @@ fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
         diff.push(format!("exec changed to {:x}", wave.exec()));
     }
     if record.vcc_out.is_none()
-        && !record.sgpr_out.contains_key("106")
+        && !record.sgpr_out.contains_key(&VCC_LO.to_string())
         && let Some(vcc) = record.vcc.as_deref().and_then(hex64)
         && vcc & wave.full_mask() != wave.vcc()
     {

@@ -12,6 +12,7 @@ mod transpose;
 pub mod watch;
 
 pub use crate::memory::word_address;
+pub use crate::state::wave::{EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO};
 pub use block::{load_block, load_lds_block, store_block, store_lds_block};
 pub use bytes::{U32x8, select_bytes, select_bytes_x8};
 pub use context::{Cx, Flow, Handler, Handlers, Table, control, read_only, status};
