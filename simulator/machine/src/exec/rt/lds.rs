@@ -33,12 +33,12 @@ pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
     let mut rows = [LaneVec::ZERO; DWORDS];
     let lds = cx.lds.as_ptr();
     if BYTES == 4 {
-        // SAFETY: every offset is inside.
+        // SAFETY: `is_inside` checked that four bytes at every offset are in the allocation; `rows` is ours; H1 for `cx.fast`.
         unsafe { load_words::<Own, 1>(cx.fast, [lds], &at, [&mut rows[0]]) };
         return Ok(rows);
     }
     for l in 0..32 {
-        // SAFETY: likewise.
+        // SAFETY: `is_inside` checked that `BYTES` bytes at every offset are in the allocation.
         let element = unsafe { element::<Own, BYTES, DWORDS>(lds, at.0[l] as usize) };
         for k in 0..DWORDS {
             rows[k].0[l] = element[k];
@@ -70,13 +70,13 @@ pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
     }
     let lds = cx.lds.as_mut_ptr();
     if BYTES == 4 && exec == u32::MAX {
-        // SAFETY: every offset is inside.
+        // SAFETY: `is_inside` checked that four bytes at every offset are in the allocation; H1 for `cx.fast`.
         unsafe { store_words(cx.fast, lds, &at, &rows[0]) };
         return Ok(());
     }
     for l in 0..32 {
         if exec >> l & 1 == 1 {
-            // SAFETY: likewise.
+            // SAFETY: `is_inside` checked that `BYTES` bytes at every active lane's offset are in the allocation.
             unsafe { set_element::<Own, BYTES, DWORDS>(lds, at.0[l] as usize, rows, l) };
         }
     }
@@ -93,7 +93,7 @@ fn is_inside<const BYTES: usize>(cx: &Cx<'_>, at: &mut LaneVec, exec: u32) -> bo
     let Some(last) = last_offset(cx, BYTES) else { return false };
     #[cfg(target_arch = "x86_64")]
     if cx.fast.is_some() {
-        // SAFETY: the host has AVX2.
+        // SAFETY: H1.
         return unsafe { is_below_avx2(at, exec, last) };
     }
     is_below_anywhere(at, exec, last)
@@ -111,7 +111,7 @@ pub(super) fn last_offset(cx: &Cx<'_>, bytes: usize) -> Option<u32> {
 #[inline(never)]
 fn is_below_avx2(at: &mut LaneVec, exec: u32, last: u32) -> bool {
     switch_off(at, exec);
-    // SAFETY: this is compiled for AVX2.
+    // SAFETY: H1: this is compiled for AVX2, so that its caller vouches for it.
     unsafe { is_below(at, last) }
 }
 
@@ -124,7 +124,7 @@ fn is_below_anywhere(at: &mut LaneVec, exec: u32, last: u32) -> bool {
 /// Whether no offset is above `last`.
 ///
 /// # Safety
-/// The host has AVX2 (x86-64).
+/// The host has AVX2 (H1; x86-64).
 #[inline(always)]
 pub(super) unsafe fn is_below(at: &LaneVec, last: u32) -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -171,7 +171,7 @@ fn consecutive() -> std::arch::x86_64::__m256i {
 /// One word a lane from each of `from`, at the same offsets. Of LDS, or of global memory.
 ///
 /// # Safety
-/// Four bytes at every offset can be read, each of `rows` can be written; `fast` is the host's.
+/// Four bytes at every offset can be read, each of `rows` can be written; `fast` is the host's (H1).
 #[inline(always)]
 pub unsafe fn load_words<A: Access, const N: usize>(
     fast: Option<Avx2>,
@@ -181,7 +181,7 @@ pub unsafe fn load_words<A: Access, const N: usize>(
 ) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
-        // SAFETY: the host has AVX2, and by the contract.
+        // SAFETY: H1, and by the contract.
         return unsafe { load_words_avx2::<A, N>(from, offsets, rows) };
     }
     let _ = fast;
@@ -204,7 +204,7 @@ unsafe fn load_words_avx2<A: Access, const N: usize>(
 }
 
 /// # Safety
-/// As for [`load_words`]; the caller is compiled for AVX2.
+/// As for [`load_words`]; the caller is compiled for AVX2 (H1).
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn load_words_by_8<A: Access, const N: usize>(
@@ -298,12 +298,12 @@ unsafe fn load_words_anywhere<A: Access, const N: usize>(
 /// One word a lane, of all lanes.
 ///
 /// # Safety
-/// Four bytes at every offset can be written; `fast` is the host's.
+/// Four bytes at every offset can be written; `fast` is the host's (H1).
 #[inline(always)]
 pub(super) unsafe fn store_words(fast: Option<Avx2>, to: *mut u8, offsets: &LaneVec, row: &LaneVec) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
-        // SAFETY: the host has AVX2, and by the contract.
+        // SAFETY: H1, and by the contract.
         return unsafe { store_words_avx2(to, offsets, row) };
     }
     let _ = fast;
@@ -370,7 +370,7 @@ mod tests {
                 #[cfg(target_arch = "x86_64")]
                 if crate::state::host::Avx2::detect().is_some() {
                     let mut fast = offsets;
-                    // SAFETY: the host has AVX2.
+                    // SAFETY: the host has AVX2, as just detected.
                     let below = unsafe { is_below_avx2(&mut fast, exec, last) };
                     assert_eq!((below, fast), (highest <= last, expected));
                 }

@@ -231,12 +231,12 @@ pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
 fn load_window<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Window) -> [LaneVec; DWORDS] {
     let mut rows = [LaneVec::ZERO; DWORDS];
     if BYTES == 4 && !at.coalesced {
-        // SAFETY: as below.
+        // SAFETY: as below; H1 for `fast`.
         unsafe { load_words::<Shared, 1>(cx.fast, [at.host.cast_const()], &at.offsets, [&mut rows[0]]) };
         return rows;
     }
     if BYTES == 16 && DWORDS == 4 && at.coalesced {
-        // SAFETY: as below; an array of four has room for four.
+        // SAFETY: as below; an array of four has room for four; H1 for `fast`.
         unsafe { load_quads(cx.fast, at.host, &mut *rows.as_mut_ptr().cast()) };
         return rows;
     }
@@ -310,7 +310,7 @@ fn store_window<const BYTES: usize, const DWORDS: usize>(
     rows: &[LaneVec; DWORDS],
 ) {
     if BYTES == 16 && DWORDS == 4 && at.coalesced {
-        // SAFETY: as below; an array of four has room for four.
+        // SAFETY: as below; an array of four has room for four; H1 for `fast`.
         unsafe { store_quads(fast, at.host, &*rows.as_ptr().cast()) };
         return;
     }
@@ -422,36 +422,44 @@ fn window<const BYTES: usize>(
     if space == Space::Scratch || space == Space::Buffer || odd {
         return None;
     }
-    #[cfg(target_arch = "x86_64")]
-    if cx.fast.is_some() {
-        // SAFETY: the host has AVX2.
-        return unsafe { address_window_avx2::<BYTES>(cx, space, addresses, exec, write) };
-    }
-    address_window_anywhere::<BYTES>(cx, space, addresses, exec, write)
-}
-
-#[inline(never)]
-fn address_window_anywhere<const BYTES: usize>(
-    cx: &mut Cx<'_>,
-    space: Space,
-    addresses: &Addresses,
-    exec: u32,
-    write: bool,
-) -> Option<Window> {
     address_window::<BYTES>(cx, space, addresses, exec, write)
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-#[inline(never)]
-fn address_window_avx2<const BYTES: usize>(
-    cx: &mut Cx<'_>,
-    space: Space,
-    addresses: &Addresses,
-    exec: u32,
-    write: bool,
-) -> Option<Window> {
-    address_window::<BYTES>(cx, space, addresses, exec, write)
+/// A function of a body that is compiled twice, for AVX2 and for any host, both out of line. The body is `inline(always)`.
+macro_rules! for_host {
+    ($(#[$doc:meta])* ($($unsafe:tt)?) fn $name:ident = $body:ident ($($arg:ident: $ty:ty),*) -> $result:ty) => {
+        $(#[$doc])*
+        #[inline(always)]
+        $($unsafe)? fn $name<const BYTES: usize>(cx: &mut Cx<'_>, $($arg: $ty),*) -> $result {
+            #[inline(never)]
+            $($unsafe)? fn anywhere<const BYTES: usize>(cx: &mut Cx<'_>, $($arg: $ty),*) -> $result {
+                // SAFETY: by the contract, if there is one.
+                #[allow(unused_unsafe)]
+                unsafe { $body::<BYTES>(cx, $($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2")]
+            #[inline(never)]
+            $($unsafe)? fn avx2<const BYTES: usize>(cx: &mut Cx<'_>, $($arg: $ty),*) -> $result {
+                // SAFETY: by the contract, if there is one.
+                #[allow(unused_unsafe)]
+                unsafe { $body::<BYTES>(cx, $($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            if cx.fast.is_some() {
+                // SAFETY: H1, and by the contract, if there is one.
+                return unsafe { avx2::<BYTES>(cx, $($arg),*) };
+            }
+            // SAFETY: by the contract, if there is one.
+            #[allow(unused_unsafe)]
+            unsafe { anywhere::<BYTES>(cx, $($arg),*) }
+        }
+    };
+}
+
+for_host! {
+    () fn address_window =
+        address_window_of(space: Space, addresses: &Addresses, exec: u32, write: bool) -> Option<Window>
 }
 
 /// Ones for active lanes.
@@ -467,7 +475,7 @@ fn active_lanes(exec: u32) -> [u32; 32] {
 }
 
 #[inline(always)]
-fn address_window<const BYTES: usize>(
+fn address_window_of<const BYTES: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addresses: &Addresses,
@@ -517,58 +525,13 @@ fn address_window<const BYTES: usize>(
     Some(Window { host, coalesced: false, offsets })
 }
 
-/// As [`window`], of global memory at a base and an offset for each lane.
-///
-/// # Safety
-/// As for [`load_offsets`].
-#[inline(always)]
-unsafe fn offset_window<const BYTES: usize>(
-    cx: &mut Cx<'_>,
-    base: u64,
-    offsets: *const LaneVec,
-    exec: u32,
-    write: bool,
-) -> Option<Window> {
-    if BYTES > 2 && !BYTES.is_multiple_of(4) {
-        return None;
-    }
-    #[cfg(target_arch = "x86_64")]
-    if cx.fast.is_some() {
-        // SAFETY: the host has AVX2, and by the contract.
-        return unsafe { offset_window_avx2::<BYTES>(cx, base, offsets, exec, write) };
-    }
-    // SAFETY: by the contract.
-    unsafe { offset_window_anywhere::<BYTES>(cx, base, offsets, exec, write) }
-}
-
-/// # Safety
-/// As for [`load_offsets`].
-#[inline(never)]
-unsafe fn offset_window_anywhere<const BYTES: usize>(
-    cx: &mut Cx<'_>,
-    base: u64,
-    offsets: *const LaneVec,
-    exec: u32,
-    write: bool,
-) -> Option<Window> {
-    // SAFETY: by the contract.
-    unsafe { offset_window_of::<BYTES>(cx, base, offsets, exec, write) }
-}
-
-/// # Safety
-/// As for [`load_offsets`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-#[inline(never)]
-unsafe fn offset_window_avx2<const BYTES: usize>(
-    cx: &mut Cx<'_>,
-    base: u64,
-    offsets: *const LaneVec,
-    exec: u32,
-    write: bool,
-) -> Option<Window> {
-    // SAFETY: by the contract.
-    unsafe { offset_window_of::<BYTES>(cx, base, offsets, exec, write) }
+for_host! {
+    /// As [`window`], of global memory at a base and an offset for each lane.
+    ///
+    /// # Safety
+    /// As for [`load_offsets`].
+    (unsafe) fn offset_window =
+        offset_window_of(base: u64, offsets: *const LaneVec, exec: u32, write: bool) -> Option<Window>
 }
 
 /// # Safety
@@ -581,6 +544,9 @@ unsafe fn offset_window_of<const BYTES: usize>(
     exec: u32,
     write: bool,
 ) -> Option<Window> {
+    if BYTES > 2 && !BYTES.is_multiple_of(4) {
+        return None;
+    }
     // SAFETY: by the contract; nothing below writes registers.
     let lanes = unsafe { &*offsets };
     if exec == u32::MAX && are_coalesced(lanes, BYTES) {

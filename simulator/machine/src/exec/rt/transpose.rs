@@ -7,12 +7,12 @@ use crate::state::host::Avx2;
 /// Loads 32 elements.
 ///
 /// # Safety
-/// 512 bytes at `from` can be read; `fast` is the host's.
+/// 512 bytes at `from` can be read; `fast` is the host's (H1).
 #[inline(always)]
 pub unsafe fn load_quads(fast: Option<Avx2>, from: *const u8, rows: &mut [LaneVec; 4]) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
-        // SAFETY: the host has AVX2, and by the contract.
+        // SAFETY: H1, and by the contract.
         return unsafe { load_quads_avx2(from, rows) };
     }
     let _ = fast;
@@ -23,12 +23,12 @@ pub unsafe fn load_quads(fast: Option<Avx2>, from: *const u8, rows: &mut [LaneVe
 /// Stores 32 elements.
 ///
 /// # Safety
-/// 512 bytes at `to` can be written; `fast` is the host's.
+/// 512 bytes at `to` can be written; `fast` is the host's (H1).
 #[inline(always)]
 pub unsafe fn store_quads(fast: Option<Avx2>, to: *mut u8, rows: &[LaneVec; 4]) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
-        // SAFETY: the host has AVX2, and by the contract.
+        // SAFETY: H1, and by the contract.
         return unsafe { store_quads_avx2(to, rows) };
     }
     let _ = fast;
@@ -41,7 +41,7 @@ pub unsafe fn store_quads(fast: Option<Avx2>, to: *mut u8, rows: &[LaneVec; 4]) 
 #[inline(never)]
 unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [LaneVec; 4]) {
     for l in 0..32 {
-        // SAFETY: by the contract.
+        // SAFETY: by the contract: 32 times 16 bytes.
         let element = unsafe { super::memory::element::<access::Shared, 16, 4>(from, 16 * l) };
         for (row, value) in rows.iter_mut().zip(element) {
             row.0[l] = value;
@@ -54,7 +54,7 @@ unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [LaneVec; 4]) {
 #[inline(never)]
 unsafe fn store_quads_anywhere(to: *mut u8, rows: &[LaneVec; 4]) {
     for l in 0..32 {
-        // SAFETY: by the contract.
+        // SAFETY: by the contract: 32 times 16 bytes.
         unsafe { super::memory::set_element::<access::Shared, 16, 4>(to, 16 * l, rows, l) };
     }
 }
@@ -83,7 +83,7 @@ fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn load_quads_avx2(from: *const u8, rows: &mut [LaneVec; 4]) {
-    // SAFETY: by the contract: lanes below 32.
+    // SAFETY: H1, and by the contract: four times 128 bytes.
     unsafe {
         load_eight::<0>(from, rows);
         load_eight::<8>(from.wrapping_add(128), rows);
@@ -110,7 +110,7 @@ unsafe fn load_eight<const FIRST: usize>(from: *const u8, rows: &mut [LaneVec; 4
         ]
     };
     for (row, vector) in rows.iter_mut().zip(transpose(pairs)) {
-        // SAFETY: eight of the vector's 32 dwords.
+        // SAFETY: eight of the vector's 32 dwords: the slice is checked.
         unsafe { _mm256_storeu_si256(row.0[FIRST..FIRST + 8].as_mut_ptr().cast(), vector) };
     }
 }
@@ -121,7 +121,7 @@ unsafe fn load_eight<const FIRST: usize>(from: *const u8, rows: &mut [LaneVec; 4
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn store_quads_avx2(to: *mut u8, rows: &[LaneVec; 4]) {
-    // SAFETY: by the contract: lanes below 32.
+    // SAFETY: H1, and by the contract: four times 128 bytes.
     unsafe {
         store_eight::<0>(to, rows);
         store_eight::<8>(to.wrapping_add(128), rows);
@@ -138,7 +138,7 @@ unsafe fn store_quads_avx2(to: *mut u8, rows: &[LaneVec; 4]) {
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn store_eight<const FIRST: usize>(to: *mut u8, rows: &[LaneVec; 4]) {
-    // SAFETY: eight of the vector's 32 dwords.
+    // SAFETY: eight of the vector's 32 dwords: the slice is checked.
     let eight = |k: usize| unsafe { _mm256_loadu_si256(rows[k].0[FIRST..FIRST + 8].as_ptr().cast()) };
     let [a, b, c, d] = transpose([eight(0), eight(1), eight(2), eight(3)]);
     // SAFETY: by the contract.
