@@ -223,12 +223,7 @@ impl Launch {
             lds_bytes: given.lds_bytes,
             scratch_bytes: given.scratch_bytes.checked_next_multiple_of(4).unwrap_or(!3),
             registers: Registers::ALL,
-            init: InitialState {
-                layout,
-                mode,
-                sgprs: vec![(0, self.user_sgprs.clone())],
-                vgprs: wavesim::state::VGPRS as u16,
-            },
+            init: InitialState { layout, mode, sgprs: vec![(0, self.user_sgprs.clone())] },
             entry_pc: given.entry_offset,
             code_base: self.code_address,
         };

@@ -108,7 +108,6 @@ pub fn count_whole_run(data: &[u8]) -> u64 {
             },
             mode: rng.pick(&[0xf0, 0xf0, 0xc0, 0x3f5]),
             sgprs: vec![(0, pointers), (32, numbers)],
-            vgprs: VGPRS as u16,
         },
         entry_pc: 0,
         code_base: buffer,

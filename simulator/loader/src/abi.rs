@@ -5,7 +5,6 @@ use super::code_object::Kernel;
 use wavesim_engine::sched::dispatch::{InitialState, Layout};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::memory::{AllocError, Memory};
-use wavesim_machine::state::VGPRS;
 
 /// The launch's shape, as the hidden arguments and the packet tell it.
 #[derive(Debug, Clone, Copy)]
@@ -77,12 +76,6 @@ pub fn default_mode(arch: Arch) -> u32 {
     }
 }
 
-/// VGPRs of a wave: the granulated count of the descriptor (LLVM AMDGPUUsage, *compute_pgm_rsrc1*).
-fn vgprs(kernel: &Kernel) -> u16 {
-    let granule = if kernel.properties >> 10 & 1 == 1 { 8 } else { 4 };
-    (((kernel.rsrc1 & 63) + 1) * granule).min(VGPRS as u32) as u16
-}
-
 /// User SGPRs in the descriptor's order, then MODE and ids.
 pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64) -> InitialState {
     let mut values = Vec::new();
@@ -113,6 +106,5 @@ pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64) -> InitialState
         },
         mode,
         sgprs: vec![(0, values)],
-        vgprs: vgprs(kernel),
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use wavesim_engine::sched::dispatch::Registers;
+use wavesim_engine::sched::dispatch::{Registers, vgpr_granule};
 use wavesim_isa::arch::Arch;
 
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +94,7 @@ impl Kernel {
     /// Registers of a wave: VGPRs as the descriptor has them, in granules of 8 (wave32) or 4, or as the metadata says more exactly. SGPRs
     /// are not in the descriptor: the processors allocate all of them, so that only what the metadata declares is left to hold a kernel to.
     pub fn registers(&self) -> Registers {
-        let granule = if self.wave_size() == 32 { 8 } else { 4 };
+        let granule = vgpr_granule(self.wave_size());
         let allocated = ((self.rsrc1 & 63) + 1) * granule;
         let [vgprs, sgprs] = self.counts;
         let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(granule) == allocated);

@@ -111,14 +111,9 @@ pub fn prepare(
             wave_size: machine.lanes.count(),
             lds_bytes: 0,
             scratch_bytes: 0,
-            registers: Registers::ALL,
+            registers: Registers { vgprs: machine.vector.count, ..Registers::ALL },
             // The mode of floats, of which there are none.
-            init: InitialState {
-                layout: Layout::Own(&machine.vector),
-                mode: 0xf0,
-                sgprs: Vec::new(),
-                vgprs: machine.vector.count,
-            },
+            init: InitialState { layout: Layout::Own(&machine.vector), mode: 0xf0, sgprs: Vec::new() },
             entry_pc: 0,
             code_base: 0,
         },

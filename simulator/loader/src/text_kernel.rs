@@ -8,7 +8,6 @@ use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::program::{Program, TooLarge};
 use wavesim_machine::memory::{AllocError, Memory};
-use wavesim_machine::state::VGPRS;
 pub use wavesim_text::Options;
 use wavesim_text::header::{Abi, Arg};
 use wavesim_text::{self as text, TextKernel};
@@ -86,7 +85,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         lds_bytes,
         scratch_bytes: scratch_bytes.checked_next_multiple_of(4).unwrap_or(!3),
         registers: Registers::ALL,
-        init: InitialState { layout, mode, sgprs: vec![(first, pointer)], vgprs: VGPRS as u16 },
+        init: InitialState { layout, mode, sgprs: vec![(first, pointer)] },
         entry_pc: 0,
         code_base: CODE_BASE,
     };

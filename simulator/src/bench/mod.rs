@@ -9,11 +9,12 @@ pub mod native;
 pub mod workloads;
 
 use std::time::Instant;
-use wavesim_engine::sched::dispatch::{self, Dispatch, DispatchError, InitialState, Layout, RunStats};
+use wavesim_engine::sched::dispatch::{self, Dispatch, DispatchError, RunStats};
 use wavesim_inspect::check::{Check, Checker, GUARD_BYTES};
+use wavesim_loader::abi;
 use wavesim_loader::code_object::{self, LoadError};
-use wavesim_loader::prepared::{self, Shape};
-use wavesim_machine::exec::program::{Program, TooLarge};
+use wavesim_loader::prepared;
+use wavesim_loader::request::{self, LaunchError};
 use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 pub use workloads::{WORKLOADS, Workload};
@@ -27,9 +28,9 @@ pub enum BenchError {
     /// There is not enough memory.
     #[error(transparent)]
     Alloc(#[from] AllocError),
-    /// The program cannot be lowered.
+    /// The launch cannot be prepared.
     #[error(transparent)]
-    Program(#[from] TooLarge),
+    Launch(#[from] LaunchError),
     /// A buffer cannot be read or written.
     #[error(transparent)]
     Access(#[from] MemError),
@@ -100,9 +101,6 @@ impl Prepared {
     /// Loads a workload, with `guard` unused bytes between its buffers.
     pub fn with_guard(workload: &'static Workload, guard: u64) -> Result<Prepared, BenchError> {
         let kernel = code_object::load(workload.code, workload.kernel)?;
-        let words: Vec<u32> =
-            kernel.text.1.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
-        let program = Program::from_words(kernel.arch, &words)?;
         let mut memory = Memory::with_guard(64 << 20, guard)?;
         let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
         for arg in (workload.args)() {
@@ -115,40 +113,8 @@ impl Prepared {
                 workloads::Arg::Word(value) => kernarg.extend(value.to_le_bytes()),
             }
         }
-        // Compiled kernels may load beyond the last argument, up to the declared size.
-        kernarg.resize(kernarg.len().max(kernel.kernarg_size as usize).next_multiple_of(64), 0);
-        let at = memory.alloc(kernarg.len() as u64, 64, "kernarg")?;
-        memory.write(at, &kernarg)?;
-        let shape = Shape {
-            grid: workload.grid,
-            block: workload.block,
-            wave_size: 32,
-            lds_bytes: kernel.group_segment,
-            scratch_bytes: kernel.private_segment,
-            registers: kernel.registers(),
-            init: InitialState {
-                layout: Layout::Hsa {
-                    first_system_sgpr: (kernel.rsrc2 >> 1 & 31) as u16,
-                    group_ids: [7, 8, 9].map(|bit| kernel.rsrc2 >> bit & 1 == 1),
-                    architected: false,
-                    item_id_dims: (kernel.rsrc2 >> 11 & 3) as u8,
-                },
-                mode: kernel.rsrc1 >> 12 & 0xff,
-                sgprs: vec![(0, vec![at as u32, (at >> 32) as u32])],
-                vgprs: wavesim_machine::state::VGPRS as u16,
-            },
-            entry_pc: kernel.entry - kernel.text.0,
-            code_base: 0,
-        };
-        let run = prepared::Prepared {
-            program,
-            memory,
-            shape,
-            buffers: Vec::new(),
-            source: None,
-            labels: Vec::new(),
-            prints: Vec::new(),
-        };
+        let shape = abi::Shape { grid: workload.grid, block: workload.block, dynamic_lds: 0 };
+        let run = request::with_kernarg(&kernel, &kernarg, &shape, memory)?;
         let prepared = Prepared { workload, run, buffers };
         prepared.reset()?;
         Ok(prepared)

@@ -44,7 +44,6 @@ fn no_atomic_is_lost() {
                 layout: Layout::Text { group_ids: [false; 3], item_ids: [false; 3] },
                 mode: 0xf0,
                 sgprs: Vec::new(),
-                vgprs: 256,
             },
             entry_pc: 0,
             code_base: 0,

@@ -49,7 +49,7 @@ pub struct Shape {
 /// Set to end all runs of the process between turns, with a fault that says where the waves stand: Ctrl-C.
 pub static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
-/// Registers that a wave is allocated.
+/// Registers that a kernel declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registers {
     pub vgprs: u16,
@@ -60,6 +60,16 @@ pub struct Registers {
 impl Registers {
     /// All that instructions can name.
     pub const ALL: Registers = Registers { vgprs: VGPRS as u16, sgprs: VCC_LO as u16 };
+
+    /// VGPRs that a wave of so many lanes is allocated: more are out of range of indexed instructions.
+    pub fn allocated_vgprs(self, wave_size: u32) -> u32 {
+        (self.vgprs as u32).max(1).next_multiple_of(vgpr_granule(wave_size)).min(VGPRS as u32)
+    }
+}
+
+/// VGPRs are allocated in multiples of so many (LLVM AMDGPUUsage, *compute_pgm_rsrc1*).
+pub fn vgpr_granule(wave_size: u32) -> u32 {
+    if wave_size == 32 { 8 } else { 4 }
 }
 
 /// Registers of a wave at its start.
@@ -70,8 +80,6 @@ pub struct InitialState {
     pub mode: u32,
     /// `(first SGPR, values)`: the same in every wave.
     pub sgprs: Vec<(u16, Vec<u32>)>,
-    /// VGPRs of a wave: more are out of range of indexed instructions.
-    pub vgprs: u16,
 }
 
 /// Where workgroup and work-item ids go.
