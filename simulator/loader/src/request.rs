@@ -48,10 +48,14 @@ pub enum LaunchError {
     #[error("two arguments are called `{0}`")]
     Twice(String),
     #[error(
-        "arguments are missing: those given end at byte {end} of the kernel's {size} (.amdhsa_kernarg_size)"
+        "arguments are missing (--arg, or `args` of a launch description): those given end at byte {end} of the kernel's {size} \
+         (.amdhsa_kernarg_size)"
     )]
     Missing { end: u32, size: u32 },
-    #[error("the kernel has {} arguments, {given} are given{}", .takes.len(), listed(.takes))]
+    #[error(
+        "the kernel has {} arguments, of which {given} are given (--arg, or `args` of a launch description){}",
+        .takes.len(), listed(.takes)
+    )]
     Count { takes: Vec<String>, given: usize },
     #[error("argument {name}: {reason}")]
     Argument { name: String, reason: ArgumentError },

@@ -199,7 +199,7 @@ pub fn fault_json(fault: &Fault) -> Value {
         "message": fault.message,
         "line": fault.line,
         "pc": fault.pc,
-        "instruction": fault.instruction,
+        "text": fault.instruction,
         "workgroup": fault.workgroup,
         "wave": fault.wave,
         "lane": fault.lane,

@@ -25,7 +25,7 @@ pub struct IsaArgs {
 
 #[derive(Debug, clap::Subcommand)]
 pub enum IsaCommand {
-    /// One line an instruction: name, encodings, functional group, where its meaning comes from
+    /// List instructions, one per line: name, encodings, functional group, and where the semantics come from
     List {
         #[command(flatten)]
         target: Target,
@@ -137,7 +137,7 @@ fn meaning(operation: Option<&Operation>) -> Meaning {
     }
 }
 
-/// One line an instruction. With several architectures, each line says its own.
+/// One instruction per line. With several architectures, each line says its own.
 pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, String> {
     let groups: BTreeSet<&str> = archs.iter().flat_map(|a| a.table().instructions).map(|i| i.group).collect();
     if let Some(wanted) = group
