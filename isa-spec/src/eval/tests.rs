@@ -136,14 +136,19 @@ impl Machine for Fake {
     }
 }
 
-/// Semantics of a body; the instruction is in no XML, so every operand is allowed.
+/// Semantics of a vector instruction's body; the instruction is in no XML, so every operand is allowed.
 fn compile(body: &str) -> Semantics {
+    compile_as("V_TEST", body)
+}
+
+/// The same of another instruction; `S_…` is a scalar one.
+fn compile_as(name: &str, body: &str) -> Semantics {
     let mut sources = SourceMap::default();
-    let file = sources.add("test.pcode", format!("instruction V_TEST {{\n{body}\n}}\n"));
+    let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));
     let (tree, errors) = parse_file(&sources, file);
     assert!(errors.is_empty(), "{errors:?}");
     let Some(Item::Instruction(block)) = tree.items.first() else { panic!("no instruction in {body}") };
-    match check(&sources, &Library::default(), block, &InstrSig::permissive("V_TEST"), None) {
+    match check(&sources, &Library::default(), block, &InstrSig::permissive(name), None) {
         Ok((sem, _)) => sem,
         Err(errors) => panic!("{errors:?}"),
     }

@@ -236,6 +236,17 @@ instruction S_AND_B64 {
   SCC = D0.u64 != 0ULL;
 }
 
+instruction S_OR_B64 {
+  D0.u64 = S0.u64 | S1.u64;
+  D0.u32 = S0.u32 | S1.u32;
+  SCC = D0.u64 != 0ULL;
+}
+
+instruction S_XOR_B32 {
+  { SCC, D0.u32 } = { 1'1U, S0.u32 ^ S1.u32 };
+  SCC = D0.u32 != 0U;
+}
+
 instruction V_CVT_PK_U16_U32 {
   D0[15 : 0].u16 = u32_to_u16(S0.u32);
   D0[31 : 16].u16 = u32_to_u16(S1.u32);
@@ -299,6 +310,8 @@ fn bodies_that_read_what_they_wrote() {
         "S_CMOV_B64",
         "S_AND_B32",
         "S_AND_B64",
+        "S_OR_B64",
+        "S_XOR_B32",
         "V_ADD_CO_CI_U32",
         "V_CVT_PK_U16_U32",
         "V_CVT_PK_I16_I32",

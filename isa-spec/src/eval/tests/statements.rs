@@ -43,6 +43,36 @@ fn arrays_and_partial_writes() {
     ]);
 }
 
+/// A scalar result that is read after it is assigned is what the register then holds: dwords above those assigned stay, and the upper
+/// half of a dword of which 16 bits are assigned is cleared.
+#[test]
+fn scalar_results_read_after_narrower_assignments() {
+    const OLD: u128 = 0x8877_6655_4433_2211;
+    for (body, expected) in [
+        ("D0.u64 = S0.u64; D0.u32 = 7U; D1 = D0.u64;", 0xaaaa_bbbb_0000_0007),
+        ("D0.u32 = 7U; D1 = D0.u64;", 0x8877_6655_0000_0007),
+        ("D0.u16 = 16'7U; D1 = D0.u64;", 0x8877_6655_0000_0007),
+        ("D0.u32 = 7U; D0.u16 = 16'7U; D1 = 64'U(D0.u16);", 7),
+        ("D0[15 : 0].u16 = 16'7U; D1 = D0.u64;", 0x8877_6655_4433_0007),
+        ("D0.u32[15 : 8] = 8'7U; D1 = D0.u64;", 0x8877_6655_4433_0711),
+        ("D0.u16[15 : 8] = 8'7U; D1 = D0.u64;", 0x8877_6655_0000_0711),
+        ("D0[63 : 32].u32 = 7U; D1 = D0.u64;", 0x0000_0007_4433_2211),
+        ("{ SCC, D0.u32 } = 33'U(S0.u32) + 33'0xffffffff; D1 = 64'U(D0.u32);", 0xcccc_dddc),
+        ("{ D0[31 : 0], D0[63 : 32] } = S0.u64; D1 = D0.u64;", 0xcccc_dddd_aaaa_bbbb),
+        ("{ D0.u32[15 : 0], { D0.u32[31 : 16], SCC } } = 33'U(S0.u32); D1 = D0.u64;", 0x8877_6655_6eee_6666),
+    ] {
+        let body = body.replace("D1 = ", "SGPR[9].u64 = ");
+        let mut machine = Fake::default();
+        machine.operands.extend([(Role::D0, OLD), (Role::S0, 0xaaaa_bbbb_cccc_dddd)]);
+        eval(&compile_as("S_TEST", &body), &mut machine, None).unwrap();
+        let read = machine.sgprs[&9] as u128 | (machine.sgprs[&10] as u128) << 32;
+        assert_eq!(read, expected, "{body}: {read:x}");
+        if body.contains("= D0.u64") {
+            assert_eq!(machine.operands[&Role::D0], expected, "{body}");
+        }
+    }
+}
+
 /// A lane's bit of a mask is a slice of the whole mask.
 #[test]
 fn mask_bits() {

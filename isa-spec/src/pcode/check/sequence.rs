@@ -291,7 +291,9 @@ fn keep_bit(sem: &mut Semantics, mask: Mask) {
 
 /// `D0` lives in a local, from which each assignment to it is passed on.
 fn keep_result(sem: &mut Semantics) {
-    let (mut width, mut whole) = (0, true);
+    let locals = &mut sem.locals;
+    each_list_mut(&mut sem.body, |list| split_results(list, locals));
+    let mut width = 0;
     each_expr_mut(&mut sem.body, |e| {
         if e.kind == ExprKind::Operand(Role::D0) {
             width = width.max(e.ty.width() as u16);
@@ -299,18 +301,13 @@ fn keep_result(sem: &mut Semantics) {
     });
     each_list_mut(&mut sem.body, |list| {
         for stmt in list.iter() {
-            if let Stmt::Assign { place, .. } = stmt {
-                match result_of(place) {
-                    Some(ty) => width = width.max(ty.width() as u16),
-                    None => whole &= !matches!(place.kind, PlaceKind::Concat(_)),
-                }
+            if let Stmt::Assign { place, .. } = stmt
+                && let Some(ty) = result_of(place)
+            {
+                width = width.max(ty.width() as u16);
             }
         }
     });
-    // A result that is part of several is written as it stands.
-    if !whole {
-        return;
-    }
     let id = sem.locals.len() as LocalId;
     let ty = Ty::B(width);
     sem.locals.push(Local { name: "D0$".to_string(), ty, len: None });
@@ -319,38 +316,107 @@ fn keep_result(sem: &mut Semantics) {
         match stmt {
             _ if reads => Some(false),
             Stmt::Assign { place, .. } => result_of(place)
-                .map(|to| place.kind == PlaceKind::Operand(Role::D0) && to.width() as u16 == width),
+                .map(|to| place.kind == PlaceKind::Operand(Role::D0) && written_bits(to) >= width),
             Stmt::If { .. } | Stmt::For { .. } | Stmt::While { .. } => Some(false),
             Stmt::Return { .. } | Stmt::Call { .. } => None,
         }
     });
     each_expr_mut(&mut sem.body, |e| {
         if e.kind == ExprKind::Operand(Role::D0) {
-            let local = Expr { kind: ExprKind::Local(id), ty, span: e.span };
-            e.kind = if e.ty == ty { ExprKind::Local(id) } else { ExprKind::Bits(Box::new(local)) };
+            *e = part_of_local(id, ty, e.ty, e.span);
         }
     });
+    let locals = &mut sem.locals;
     each_list_mut(&mut sem.body, |list| {
-        let mut at = 0;
-        while at < list.len() {
-            if let Stmt::Assign { place, span, .. } = &mut list[at]
-                && result_of(place).is_some()
-            {
-                let span = *span;
+        let mut out = Vec::with_capacity(list.len());
+        for mut stmt in std::mem::take(list) {
+            let Stmt::Assign { place, span, .. } = &mut stmt else {
+                out.push(stmt);
+                continue;
+            };
+            let (to, span) = (result_of(place), *span);
+            let Some(to) = to else {
+                out.push(stmt);
+                continue;
+            };
+            let bits = written_bits(to);
+            let assign = |kind, ty, value| Stmt::Assign { place: Place { kind, ty }, value, span };
+            if bits >= width {
                 set_local(place, id);
-                let value = Expr { kind: ExprKind::Local(id), ty, span };
-                let place = Place { kind: PlaceKind::Operand(Role::D0), ty };
-                at += 1;
-                list.insert(at, Stmt::Assign { place, value, span });
+                out.push(stmt);
+            } else {
+                // As in the register, the dwords above stay: what is assigned is built on its own.
+                let part = locals.len() as LocalId;
+                locals.push(Local { name: "part$".to_string(), ty: to, len: None });
+                if place.kind != PlaceKind::Operand(Role::D0) {
+                    out.push(assign(PlaceKind::Local(part), to, part_of_local(id, ty, to, span)));
+                }
+                set_local(place, part);
+                out.push(stmt);
+                let base = Box::new(Place { kind: PlaceKind::Local(id), ty });
+                let lo = Box::new(Expr { kind: ExprKind::Const(0), ty: Ty::U(32), span });
+                let (low, bits) = (PlaceKind::Slice { base, lo }, Ty::B(bits));
+                out.push(assign(low, bits, part_of_local(part, to, bits, span)));
             }
-            at += 1;
+            let to = Ty::B(bits.min(width));
+            out.push(assign(PlaceKind::Operand(Role::D0), to, part_of_local(id, ty, to, span)));
         }
+        *list = out;
     });
     if is_set_first != Some(true) {
         let value = Expr { kind: ExprKind::Operand(Role::D0), ty, span: sem.span };
         let place = Place { kind: PlaceKind::Local(id), ty };
         sem.body.insert(0, Stmt::Assign { place, value, span: sem.span });
     }
+}
+
+/// A concatenation with `D0` among its parts is assigned part by part, from the lowest on.
+fn split_results(list: &mut Vec<Stmt>, locals: &mut Vec<Local>) {
+    let mut at = 0;
+    while at < list.len() {
+        if let Stmt::Assign { place, span, .. } = &list[at]
+            && let PlaceKind::Concat(parts) = &place.kind
+            && has_result(place)
+        {
+            let (span, ty, parts) = (*span, Ty::B(place.ty.width() as u16), parts.clone());
+            let id = locals.len() as LocalId;
+            locals.push(Local { name: "parts$".to_string(), ty, len: None });
+            if let Stmt::Assign { place, .. } = &mut list[at] {
+                place.kind = PlaceKind::Local(id);
+            }
+            let mut lo = 0;
+            let pieces = parts.into_iter().rev().map(|place| {
+                let base = Box::new(Expr { kind: ExprKind::Local(id), ty, span });
+                let from = Box::new(Expr { kind: ExprKind::Const(lo), ty: Ty::U(32), span });
+                lo += place.ty.width() as u128;
+                let ty = Ty::B(place.ty.width() as u16);
+                let value = Expr { kind: ExprKind::Slice { base, lo: from }, ty, span };
+                Stmt::Assign { place, value, span }
+            });
+            let pieces: Vec<Stmt> = pieces.collect();
+            // A part may be a concatenation itself.
+            list.splice(at + 1..at + 1, pieces);
+        }
+        at += 1;
+    }
+}
+
+fn has_result(place: &Place) -> bool {
+    match &place.kind {
+        PlaceKind::Concat(parts) => parts.iter().any(has_result),
+        _ => result_of(place).is_some(),
+    }
+}
+
+/// A scalar result is written in whole dwords, with zeros above what the body gives.
+fn written_bits(ty: Ty) -> u16 {
+    ty.width().next_multiple_of(32) as u16
+}
+
+/// The low bits of a local, or all with zeros above.
+fn part_of_local(id: LocalId, ty: Ty, to: Ty, span: Span) -> Expr {
+    let local = Expr { kind: ExprKind::Local(id), ty, span };
+    if to == ty { local } else { Expr { kind: ExprKind::Bits(Box::new(local)), ty: to, span } }
 }
 
 /// The type that `D0` is assigned as, if it is what is assigned.
