@@ -1,4 +1,4 @@
-//! Single touches to as few facts as say the same.
+//! Merges touches into the fewest equivalent facts.
 
 use super::walk::LaneOf;
 use super::{Condition, Lanes, Number, Touch, What};
@@ -13,6 +13,8 @@ struct Key {
     bits: u128,
     when: Vec<Condition>,
     always: bool,
+    /// Where some lane is active, which is not the one that is touched.
+    under: bool,
 }
 
 /// Lanes of a touch, by how they come to be touched.
@@ -27,14 +29,23 @@ struct SeenLanes {
     numbered: u64,
     /// Numbered lanes if they are active.
     active: u64,
+    /// Lanes where one of them being active is enough.
+    under: u64,
 }
+
+/// Conditional touches that are told apart. Those of a body that has more are possible, whatever the instruction is.
+pub const MOST_CONDITIONAL: usize = 1000;
 
 /// Touches as they come.
 #[derive(Debug, Default)]
-pub struct Seen(BTreeMap<Key, SeenLanes>);
+pub struct Seen {
+    touches: BTreeMap<Key, SeenLanes>,
+    conditional: usize,
+}
 
 impl Seen {
-    /// `lane`: a lane's number and whether it is touched only if it is active, or another lane.
+    /// `lane`: a lane's number and whether it is touched only if it is active, or another lane. `under`: the lane that is active here.
+    #[allow(clippy::too_many_arguments)]
     pub fn add(
         &mut self,
         write: bool,
@@ -43,8 +54,19 @@ impl Seen {
         when: Vec<Condition>,
         always: bool,
         lane: Result<(u32, bool), LaneOf>,
+        under: Option<u64>,
     ) {
-        let lanes = self.0.entry(Key { write, what, bits, when, always }).or_default();
+        let under = under.filter(|_| lane.is_err());
+        let mut key = Key { write, what, bits, when, always, under: under.is_some() };
+        if !key.when.is_empty() && !self.touches.contains_key(&key) {
+            if self.conditional >= MOST_CONDITIONAL {
+                key = Key { when: Vec::new(), always: false, ..key };
+            } else {
+                self.conditional += 1;
+            }
+        }
+        let lanes = self.touches.entry(key).or_default();
+        lanes.under |= under.unwrap_or(0);
         match lane {
             Ok((n, true)) => lanes.active |= 1 << (n & 63),
             Ok((n, false)) => lanes.numbered |= 1 << (n & 63),
@@ -78,10 +100,12 @@ impl SeenLanes {
 }
 
 /// Joins what differs in bits, in the side of a condition, or in consecutive numbers only, and drops what another covers.
-pub fn merge(seen: Seen) -> Vec<Touch> {
+pub fn merge(seen: Seen, wave_size: u32) -> Vec<Touch> {
     let mut list = Vec::new();
-    for (key, lanes) in seen.0 {
-        let Key { write, what, bits, when, always } = key;
+    for (key, lanes) in seen.touches {
+        let Key { write, what, bits, when, always, under } = key;
+        // Under each lane is whenever one is active.
+        let always = always && (!under || lanes.under == u64::MAX >> (64 - wave_size));
         for lanes in lanes.list() {
             list.push(Touch { write, what, bits, lanes, when: when.clone().into(), always });
         }
@@ -90,20 +114,24 @@ pub fn merge(seen: Seen) -> Vec<Touch> {
     while let Some(shorter) = sides(&list) {
         list = bits(shorter);
     }
-    let covered = |t: &Touch| {
-        list.iter().any(|other| {
-            other != t
-                && (other.write, other.what, other.lanes) == (t.write, t.what, t.lanes)
-                && (other.always || !t.always)
-                && t.bits & !other.bits == 0
-                && other.when.iter().all(|c| t.when.contains(c))
-                && (other.when.len(), other.always, other.bits) != (t.when.len(), t.always, t.bits)
-        })
-    };
-    let kept = list.iter().filter(|t| !covered(t)).cloned().collect();
-    numbers(kept)
+    // The list is in order, so that what can cover a touch is beside it.
+    let concern = |t: &Touch| (t.write, t.what, t.lanes);
+    let kept = list
+        .chunk_by(|a, b| concern(a) == concern(b))
+        .flat_map(|chunk| chunk.iter().filter(|t| !chunk.iter().any(|other| covers(other, t))).cloned());
+    numbers(kept.collect())
 }
 
+/// Whether `other` says all that `t` says, of the same registers and lanes.
+fn covers(other: &Touch, t: &Touch) -> bool {
+    other != t
+        && (other.always || !t.always)
+        && t.bits & !other.bits == 0
+        && other.when.iter().all(|c| t.when.contains(c))
+        && (other.when.len(), other.always, other.bits) != (t.when.len(), t.always, t.bits)
+}
+
+/// Joins what differs in bits only; in order but for the bits.
 fn bits(list: Vec<Touch>) -> Vec<Touch> {
     let mut out: BTreeMap<Touch, u128> = BTreeMap::new();
     for touch in list {
@@ -120,8 +148,9 @@ fn sides(list: &[Touch]) -> Option<Vec<Touch>> {
             let mut when = a.when.to_vec();
             when[k] = Condition { not: !condition.not, ..*condition };
             when.sort();
-            let other = Touch { when: when.clone().into(), ..a.clone() };
-            let Some(twin) = list.iter().position(|t| *t == other) else { continue };
+            let other = Touch { bits: 0, when: when.into(), ..a.clone() };
+            let found = list.binary_search_by(|t| Touch { bits: 0, ..t.clone() }.cmp(&other));
+            let Some(twin) = found.ok().filter(|twin| list[*twin].bits == a.bits) else { continue };
             let mut out: Vec<Touch> = list
                 .iter()
                 .enumerate()

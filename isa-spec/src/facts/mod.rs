@@ -59,7 +59,7 @@ pub enum What {
     State(State),
     Vgpr(Number),
     Sgpr(Number),
-    /// Numbers that nothing but the run tells.
+    /// Register numbers that depend on data.
     AnyVgpr,
     AnySgpr,
 }

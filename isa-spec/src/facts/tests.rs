@@ -125,6 +125,12 @@ fn loops_are_unrolled() {
             "W v[Some(D0)+0..6]None ffffffff Lane(3)",
         ],
     );
+    // What is read under some lanes only may not be.
+    for (last, open) in [(31, ""), (30, "?")] {
+        let body = format!("for i in 0 : {last} do if EXEC.u64[i] then VGPR[i][VDST] = M0; endif endfor");
+        let read = format!("R M0 ffffffff Once{open}");
+        check_lines("V_TEST", &body, &[&read, "W v[Some(D0)+0..1]None ffffffff Active"]);
+    }
     // By data: possible.
     check_lines(
         "S_TEST",
@@ -156,7 +162,9 @@ fn lanes_that_data_names() {
 
 #[test]
 fn registers_that_m0_moves() {
-    let body = "index = M0[9 : 0].u32; D0.b32 = SGPR[index > 255U ? 0U : SRC0.u32 + index];";
+    let body = "index = M0[9 : 0].u32;
+        limit = SRC0.u32 <= 107U ? 108U : SRC0.u32 + 1U;
+        D0.b32 = SGPR[index > 255U || SRC0.u32 + index + 1U > limit ? 0U : SRC0.u32 + index];";
     check_lines(
         "S_TEST",
         body,
@@ -171,6 +179,127 @@ fn registers_that_m0_moves() {
         "D0.b32 = SGPR[S0.u32];",
         &["R S0 ffffffff Once", "R AnySgpr ffffffff Once?", "W D0 ffffffff Once"],
     );
+}
+
+/// What is out of range must be tested as the manuals have it, or the register may be any.
+#[test]
+fn registers_that_m0_moves_without_the_usual_test() {
+    let any = ["R M0 ffffffff Once", "W AnySgpr ffffffff Once?"];
+    check_lines("S_TEST", "SGPR[SDST + M0] = 1U;", &any);
+    check_lines("S_TEST", "SGPR[M0 > 255U ? 0xffffffffU : SDST + M0] = 1U;", &any);
+    check_lines("S_TEST", "SGPR[M0 > 255U ? 0U : SDST + M0] = 1U;", &any);
+    check_lines("S_TEST", "SGPR[M0 <= 255U ? 0xffffffffU : SDST + M0] = 1U;", &any);
+    check_lines(
+        "S_TEST",
+        "SGPR[SCC ? 5U : SDST + M0] = 1U;",
+        &["R Scc 1 Once", "R M0 ffffffff Once?", "W AnySgpr ffffffff Once?"],
+    );
+    // A sign that is extended is no such index.
+    check_lines(
+        "V_TEST",
+        "r = 32'I(M0.i16); for lane in 0 : 31 do VGPR[lane][r > 255 ? 0xffffffffU : VDST + 32'U(r)] = 1U; endfor",
+        &["R M0 ffffffff Once", "W AnyVgpr ffffffff All?"],
+    );
+}
+
+#[test]
+fn registers_by_one_of_two_numbers() {
+    check_lines(
+        "S_TEST",
+        "r = SCC ? 5U : SDST + 2U; SGPR[r + 1U] = 1U;",
+        &["R Scc 1 Once", "W s[None+6..7]None ffffffff Once?", "W s[Some(D0)+3..4]None ffffffff Once?"],
+    );
+    // By the instruction, which tells; no register has a number this high.
+    check_lines(
+        "S_TEST",
+        "if SDST == 124U then r = 0x4000U; else r = SDST; endif; SGPR[r] = 1U;",
+        &["W s[Some(D0)+0..1]None ffffffff Once if Index(D0)>>0&ffffffff!=124"],
+    );
+}
+
+#[test]
+fn state_that_is_written_is_another_afterwards() {
+    check_lines(
+        "V_TEST",
+        "if SCC then M0 = 3U; endif
+         for lane in 0 : 31 do VGPR[lane][M0 > 255U ? 0xffffffffU : VDST + M0] = 1U; endfor",
+        &["R Scc 1 Once", "R M0 ffffffff Once?", "W M0 ffffffff Once?", "W AnyVgpr ffffffff All?"],
+    );
+    let lane = "lane = EXEC == 0x0ULL ? 0U : 32'U(count_trailing_zeros(EXEC.u64)); VGPR[lane][VDST] = 1U;";
+    for (before, write) in [
+        ("EXEC_LO = 2U;", "W ExecLo ffffffff Once"),
+        ("SGPR[SDST] = 2U;", "W s[Some(D0)+0..1]None ffffffff Once"),
+    ] {
+        let mut expected = vec![write, "W v[Some(D0)+0..1]None ffffffff Any?"];
+        expected.sort_by_key(|line| line.contains("s["));
+        let mut found = lines("V_TEST", &format!("{before} {lane}"));
+        found.sort_by_key(|line| line.contains("s["));
+        assert_eq!(found, expected, "{before}");
+    }
+    // What is assigned by its halves is known as a whole, and the other way round.
+    check_lines(
+        "S_TEST",
+        "EXEC_LO = 1U; EXEC_HI = 2U; SCC = EXECZ; VCC = EXEC; D0.u32 = VCC_HI;",
+        &[
+            "W D0 ffffffff Once",
+            "W ExecLo ffffffff Once",
+            "W ExecHi ffffffff Once",
+            "W Vcc ffffffffffffffff Once",
+            "W Scc 1 Once",
+        ],
+    );
+}
+
+/// Lane 0 is the lowest active one only where none is.
+#[test]
+fn lane_zero_by_another_condition() {
+    check_lines(
+        "V_TEST",
+        "lane = SCC ? 0U : 32'U(count_trailing_zeros(EXEC.u64)); VGPR[lane][VDST] = 1U;",
+        &["R Scc 1 Once", "W v[Some(D0)+0..1]None ffffffff Any?"],
+    );
+    check_lines(
+        "V_TEST",
+        "if EXEC != 0x0ULL then lane = 32'U(count_trailing_zeros(EXEC.u64)); else lane = 0U; endif
+         VGPR[lane][VDST] = 1U;",
+        &["W v[Some(D0)+0..1]None ffffffff LowestActive"],
+    );
+}
+
+#[test]
+fn a_return_in_a_loop_leaves_the_rest_open() {
+    for head in ["while SCC do", "for i in 0 : 32'I(SCC) do"] {
+        let end = if head.starts_with("for") { "endfor" } else { "endwhile" };
+        let body = format!("{head} if S0.u32 == 1U then return; endif {end} D0.u32 = 1U;");
+        check_lines("S_TEST", &body, &["R S0 ffffffff Once?", "R Scc 1 Once", "W D0 ffffffff Once?"]);
+    }
+}
+
+/// Sign extension makes another number of a field.
+#[test]
+fn extended_signs_are_no_numbers_of_the_instruction() {
+    check_lines(
+        "V_TEST",
+        "if 32'I(SIMM16.i16) == 0x8000 then D0.u32 = S0.u32; endif",
+        &["R S0 ffffffff Own?", "W D0 ffffffff Own?"],
+    );
+}
+
+/// Loops as long as numbers go, and conditions without end.
+#[test]
+fn bounded() {
+    let conditions: String =
+        (0..1200).map(|i| format!("if SIMM16 == {i}U then D0.u32 = S0.u32; endif ")).collect();
+    for body in [
+        "for i in 0 : 2147483646 do nop(); endfor",
+        "for i in 0 : 2147483646 do for j in 0 : 2147483646 do VGPR[j][i] = S0.u32; endfor endfor",
+        "for i in 0 : 2147483646 do if SIMM16 == 32'U(i) then D0[i & 31] = 1'1U; endif endfor",
+        "for i in 0 : 2147483646 do if SIMM16 == 32'U(i) then MEM[64'U(i)].u32 = MEM[64'U(i)].u32; endif endfor",
+        &conditions,
+    ] {
+        let of = facts("V_TEST", body, 64);
+        assert!(of.registers.len() + of.memory.len() <= 2100, "{body:.80}");
+    }
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub enum Kind {
         mask: u32,
     },
     Register(Number),
+    /// Any of these, by what holds.
+    OneOf(Vec<(Vec<Guard>, Number)>),
     M0(Index),
     Exec,
     /// EXEC's bit of a lane.
@@ -36,12 +38,21 @@ pub enum Kind {
 }
 
 /// What a branch makes sure of.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
     Instruction(Condition),
     Active(u32),
+    /// EXEC is zero.
+    NoLane,
+    /// What M0 adds to a register's number is above 255.
+    FarIndex,
+    /// The number that M0 adds to is beyond a limit that its base decides.
+    BeyondLimit,
     Unknown,
 }
+
+/// Alternatives for a register's number that are told apart.
+const MOST_ALTERNATIVES: usize = 4;
 
 /// A condition: known, or what holds on either side.
 pub struct Test {
@@ -65,6 +76,11 @@ impl Test {
         Test { known: None, yes: test(false), no: test(true) }
     }
 
+    /// Something that only the run decides, and what is sure if it holds.
+    pub fn guarded(yes: Guard) -> Test {
+        Test { known: None, yes: vec![yes], no: vec![Guard::Unknown] }
+    }
+
     pub fn not(self) -> Test {
         Test { known: self.known.map(|k| !k), yes: self.no, no: self.yes }
     }
@@ -83,29 +99,44 @@ impl Value {
         Value::of(Kind::Known(bits))
     }
 
-    /// One of the two, by a condition that is open.
-    pub fn join(self, other: Value) -> Value {
+    /// One of the two, by what holds where either is taken.
+    pub fn join(self, other: Value, guards: &[Guard], others: &[Guard]) -> Value {
         if self == other {
             return self;
         }
-        let kind = match (self.kind, other.kind) {
-            (a, b) if a == b => a,
-            // Out of range.
-            (Kind::Known(n), Kind::Register(number)) | (Kind::Register(number), Kind::Known(n))
-                if number.otherwise.is_none_or(|o| o == n as u32) =>
-            {
-                Kind::Register(Number { otherwise: Some(n as u32), ..number })
+        let kind = choice((&self.kind, guards), (&other.kind, others))
+            .or_else(|| choice((&other.kind, others), (&self.kind, guards)))
+            .or_else(|| self.alternatives(&other, guards, others));
+        Value { kind: kind.unwrap_or(Kind::Unknown), flow: both(self.flow, other.flow, Flow::Upwards) }
+    }
+
+    /// The numbers of registers that either value is.
+    fn alternatives(&self, other: &Value, guards: &[Guard], others: &[Guard]) -> Option<Kind> {
+        let mut list: Vec<(Vec<Guard>, Number)> = Vec::new();
+        for (value, guards) in [(self, guards), (other, others)] {
+            // What is sure of lanes is so in the branch only.
+            let lasting =
+                |guard: &Guard| if let Guard::Instruction(_) = guard { *guard } else { Guard::Unknown };
+            let guards = guards.iter().map(lasting);
+            for (inner, number) in value.numbers()? {
+                list.push((inner.into_iter().chain(guards.clone()).collect(), number));
             }
-            // Lane 0 where no lane is active.
-            (Kind::Known(0), Kind::Lowest) | (Kind::Lowest, Kind::Known(0)) => Kind::Lowest,
-            _ => Kind::Unknown,
-        };
-        Value { kind, flow: both(self.flow, other.flow, Flow::Upwards) }
+        }
+        let counts = list.len() <= MOST_ALTERNATIVES && list.iter().any(|(_, number)| number.base.is_some());
+        counts.then_some(Kind::OneOf(list))
     }
 
     /// What becomes of the sources in an operation whose result bits depend on operand bits up to their place.
     pub fn upwards(self, other: Value, kind: Kind) -> Value {
         Value { kind, flow: both(self.flow, other.flow, Flow::Upwards) }
+    }
+
+    /// The numbers of registers that this may be, with what holds where it is.
+    pub fn numbers(&self) -> Option<Vec<(Vec<Guard>, Number)>> {
+        match &self.kind {
+            Kind::OneOf(list) => Some(list.clone()),
+            _ => Some(vec![(Vec::new(), self.number()?)]),
+        }
     }
 
     /// The number of a register.
@@ -117,6 +148,25 @@ impl Value {
             Kind::Register(number) => Some(number),
             _ => None,
         }
+    }
+}
+
+/// A known value in one branch, and in the other what it stands in for there.
+fn choice((known, guards): (&Kind, &[Guard]), (other, _): (&Kind, &[Guard])) -> Option<Kind> {
+    match (known, other) {
+        (a, b) if a == b => Some(a.clone()),
+        // Out of range.
+        (Kind::Known(n), Kind::Register(number)) if number.index.is_some() => {
+            let far = guards.iter().all(|g| matches!(g, Guard::FarIndex | Guard::BeyondLimit));
+            let otherwise = *n as u32;
+            // Without a limit it must be a number that no register has.
+            let limited = guards.contains(&Guard::BeyondLimit) || otherwise == u32::MAX;
+            (far && !guards.is_empty() && limited && number.otherwise.is_none_or(|o| o == otherwise))
+                .then_some(Kind::Register(Number { otherwise: Some(otherwise), ..*number }))
+        }
+        // Lane 0 where no lane is active.
+        (Kind::Known(0), Kind::Lowest) if guards == [Guard::NoLane] => Some(Kind::Lowest),
+        _ => None,
     }
 }
 

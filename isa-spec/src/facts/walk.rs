@@ -1,6 +1,6 @@
 //! A body run without values.
 
-use super::merge::{Seen, merge};
+use super::merge::{MOST_CONDITIONAL, Seen, merge};
 use super::value::{Guard, Kind, Test, Value};
 use super::{Condition, Facts, Flow, Index, MemoryTouch, Number, Of, What};
 use crate::arith::{self, FloatEnv};
@@ -11,13 +11,15 @@ use crate::pcode::visit::{self, Visitor};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Expressions looked at before loops are no longer unrolled.
-const STEPS: u32 = 4_000_000;
+const STEPS: u32 = 1_000_000;
+/// Registers have lower numbers.
+const NO_REGISTER: u32 = 256;
 
 pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
     let mut walk = Walk {
         shape: sem.shape,
         wave_size,
-        point: Point { locals: vec![Value::known(0); sem.locals.len()], written: BTreeMap::new() },
+        point: Point { locals: vec![Value::known(0); sem.locals.len()], ..Point::default() },
         arrays: sem.locals.iter().map(|l| l.len.is_some()).collect(),
         path: Path::default(),
         seen: Seen::default(),
@@ -27,9 +29,13 @@ pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
         results: 0,
         entangled: BTreeSet::new(),
         steps: 0,
+        m0_changes: sem.uses.state_writes.contains(&State::M0),
+        exec_changes: [State::Exec, State::ExecLo, State::ExecHi]
+            .iter()
+            .any(|state| sem.uses.state_writes.contains(state)),
     };
     walk.stmts(&sem.body);
-    let registers = merge(walk.seen);
+    let registers = merge(walk.seen, wave_size);
     let is_wide = |role| {
         registers.iter().any(|t| !t.write && t.what == What::Operand(role) && t.bits > u32::MAX as u128)
     };
@@ -51,11 +57,13 @@ pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
 }
 
 /// What changes along a path and differs behind a branch.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Point {
     locals: Vec<Value>,
     /// Bits that have been assigned, which reads do not find as they were.
     written: BTreeMap<What, u128>,
+    /// Bits that may have been, on some path.
+    maybe_written: BTreeMap<What, u128>,
 }
 
 /// The branches taken.
@@ -94,6 +102,9 @@ struct Walk {
     /// Sources that something else than D0 depends on.
     entangled: BTreeSet<Role>,
     steps: u32,
+    /// M0 and EXEC may differ from what they were when the instruction started.
+    m0_changes: bool,
+    exec_changes: bool,
 }
 
 impl Walk {
@@ -115,8 +126,9 @@ impl Walk {
             Stmt::If { arms, otherwise, .. } => {
                 let (conditions, active, unknown) =
                     (self.path.conditions.len(), self.path.active.len(), self.path.unknown);
-                let mut ends = Vec::new();
-                let mut decided = false;
+                // Where each arm ends, and what holds there and behind it.
+                let mut ends: Vec<(Point, Test)> = Vec::new();
+                let mut last = None;
                 // A `return` in an arm leaves the rest open.
                 let mut returns = 0;
                 for (cond, body) in arms {
@@ -124,6 +136,7 @@ impl Walk {
                     if test.known == Some(false) {
                         continue;
                     }
+                    self.steps += self.point.size();
                     let start = self.point.clone();
                     let before = self.depth();
                     self.enter(&test.yes);
@@ -131,31 +144,40 @@ impl Walk {
                     self.stmts(body);
                     returns += self.path.unknown - inside;
                     self.leave(before);
-                    ends.push(std::mem::replace(&mut self.point, start));
+                    let end = std::mem::replace(&mut self.point, start);
                     if test.known == Some(true) {
-                        decided = true;
+                        last = Some(end);
                         break;
                     }
                     self.enter(&test.no);
+                    ends.push((end, test));
                 }
-                if !decided {
-                    let inside = self.path.unknown;
-                    self.stmts(otherwise);
-                    returns += self.path.unknown - inside;
-                    ends.push(self.point.clone());
-                }
+                self.point = match last {
+                    Some(end) => end,
+                    None => {
+                        let inside = self.path.unknown;
+                        self.stmts(otherwise);
+                        returns += self.path.unknown - inside;
+                        self.point.clone()
+                    }
+                };
                 self.leave((conditions, active, unknown));
                 self.path.unknown += returns;
-                let mut ends = ends.into_iter();
-                if let Some(first) = ends.next() {
-                    self.point = ends.fold(first, join);
+                while let Some((end, test)) = ends.pop() {
+                    self.point = end.join(self.point.clone(), &test.yes, &test.no);
                 }
             }
             Stmt::For { var, from, to, body, .. } => {
                 let (from, to) = (self.expr(from), self.expr(to));
                 match (from.kind, to.kind) {
-                    (Kind::Known(from), Kind::Known(to)) if touches(body) && self.steps < STEPS => {
+                    (Kind::Known(from), Kind::Known(to)) if touches(body) => {
                         for i in from as u32 as i32..=to as u32 as i32 {
+                            self.steps += 1;
+                            if self.steps > STEPS {
+                                self.forget(body, Some(*var));
+                                self.open(body);
+                                break;
+                            }
                             self.point.locals[*var as usize] = Value::known(i as u32 as u128);
                             self.stmts(body);
                         }
@@ -186,16 +208,23 @@ impl Walk {
     fn open(&mut self, body: &[Stmt]) {
         let (before, start) = (self.depth(), self.point.clone());
         self.enter(&[Guard::Unknown]);
+        let inside = self.path.unknown;
         self.stmts(body);
+        // A `return` in it leaves the rest open.
+        let returns = self.path.unknown - inside;
         self.leave(before);
-        self.point = join(start, self.point.clone());
+        self.path.unknown += returns;
+        let open = [Guard::Unknown];
+        self.point = start.join(self.point.clone(), &open, &open);
         self.forget(body, None);
     }
 
-    /// Nothing is known any more of the locals that statements assign.
+    /// Nothing is known any more of what statements assign that may run before.
     fn forget(&mut self, body: &[Stmt], var: Option<LocalId>) {
         let mut locals = BTreeSet::from_iter(var);
-        assigned(body, &mut locals);
+        if assigned(body, &mut locals) {
+            self.scalar_written();
+        }
         for id in locals {
             self.point.locals[id as usize] = Value::unknown();
         }
@@ -210,7 +239,9 @@ impl Walk {
             match guard {
                 Guard::Instruction(condition) => self.path.conditions.push(*condition),
                 Guard::Active(lane) => self.path.active.push(*lane),
-                Guard::Unknown => self.path.unknown += 1,
+                Guard::NoLane | Guard::FarIndex | Guard::BeyondLimit | Guard::Unknown => {
+                    self.path.unknown += 1
+                }
             }
         }
     }
@@ -234,19 +265,42 @@ impl Walk {
             lane => Err(lane),
         };
         let always = self.path.unknown == 0 && !matches!(active, Err(LaneOf::Any));
-        self.seen.add(write, what, bits, self.conditions(), always, active);
+        let under = match self.path.active.as_slice() {
+            [] => None,
+            [lane, rest @ ..] => Some(if rest.iter().all(|a| a == lane) { 1 << (lane & 63) } else { 0 }),
+        };
+        self.seen.add(write, what, bits, self.conditions(), always, active, under);
     }
 
     fn own(&self) -> LaneOf {
         if self.shape == Shape::Lane { LaneOf::Own } else { LaneOf::Once }
     }
 
+    /// A scalar register is written that may be M0 or EXEC. What runs per lane writes at the end.
+    fn scalar_written(&mut self) {
+        if self.shape != Shape::Lane {
+            (self.m0_changes, self.exec_changes) = (true, true);
+        }
+    }
+
     /// Reads bits of an operand or a state as it was.
     fn read(&mut self, what: What, bits: u128) {
-        let old = bits & !self.point.written.get(&what).copied().unwrap_or(0);
+        let (whole, shift, taken) = whole(what, bits);
+        let written = self.point.written.get(&whole).copied().unwrap_or(0) >> shift;
+        let old = if taken & !written == 0 {
+            0
+        } else if taken == bits {
+            bits & !written
+        } else {
+            bits
+        };
         if old != 0 {
+            let maybe = self.point.maybe_written.get(&whole).copied().unwrap_or(0) >> shift;
+            let open = (taken & !written & maybe != 0) as u32;
             let lane = if matches!(what, What::State(_)) { LaneOf::Once } else { self.own() };
+            self.path.unknown += open;
             self.touch(false, what, old, lane);
+            self.path.unknown -= open;
         }
     }
 
@@ -255,8 +309,13 @@ impl Walk {
         self.path.unknown += !certain as u32;
         self.touch(true, what, bits, lane);
         self.path.unknown -= !certain as u32;
+        let (whole, shift, bits) = whole(what, bits);
+        *self.point.maybe_written.entry(whole).or_insert(0) |= bits << shift;
         if certain {
-            *self.point.written.entry(what).or_insert(0) |= bits;
+            *self.point.written.entry(whole).or_insert(0) |= bits << shift;
+        }
+        if let What::Operand(_) = what {
+            self.scalar_written();
         }
     }
 
@@ -384,8 +443,12 @@ impl Walk {
     fn access(&mut self, space: Space, addr: &Expr, width: u32, write: bool) {
         let addr = self.expr(addr);
         self.consume(&addr);
-        let (when, always) = (self.conditions().into(), self.path.unknown == 0);
-        self.memory.insert(MemoryTouch { space, bytes: width.div_ceil(8), write, when, always });
+        let (mut when, mut always) = (self.conditions(), self.path.unknown == 0);
+        if self.memory.len() >= MOST_CONDITIONAL && !when.is_empty() {
+            (when, always) = (Vec::new(), false);
+        }
+        let (bytes, when) = (width.div_ceil(8), when.into());
+        self.memory.insert(MemoryTouch { space, bytes, write, when, always });
     }
 
     /// A register by number, of `lane` if it is a vector register.
@@ -393,19 +456,41 @@ impl Walk {
         let at = lane.map(|lane| self.lane(lane));
         let reg = self.expr(reg);
         self.consume(&reg);
-        // Without an index only null is out of range, which is no register anyway.
-        let number =
-            reg.number().map(|n| Number { otherwise: n.otherwise.filter(|_| n.index.is_some()), ..n });
-        let what = match (number, lane) {
-            (Some(number), Some(_)) => What::Vgpr(number),
-            (Some(number), None) => What::Sgpr(number),
-            (None, Some(_)) => What::AnyVgpr,
-            (None, None) => What::AnySgpr,
+        let at = at.unwrap_or(LaneOf::Once);
+        // The same for all that M0 adds to, see `exec::effects`: no other stand-in for what is out of range is known there.
+        let told = |number: &Number| match (number.index, number.otherwise) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(_), Some(otherwise)) if lane.is_some() => otherwise == u32::MAX,
+            (Some(_), Some(otherwise)) => otherwise != u32::MAX && (!write || otherwise >= NO_REGISTER),
         };
-        let open = matches!(what, What::AnyVgpr | What::AnySgpr);
-        self.path.unknown += open as u32;
-        self.touch(write, what, bits, at.unwrap_or(LaneOf::Once));
-        self.path.unknown -= open as u32;
+        let numbers = reg.numbers().filter(|list| list.iter().all(|(_, number)| told(number)));
+        let before = self.depth();
+        match numbers {
+            Some(list) => {
+                for (guards, mut number) in list {
+                    if (number.base, number.index) == (None, None) && number.first >= NO_REGISTER {
+                        // v0 stands in for a source that is no register.
+                        if write || lane.is_none() {
+                            continue;
+                        }
+                        number.first = 0;
+                    }
+                    self.enter(&guards);
+                    let what = if lane.is_some() { What::Vgpr(number) } else { What::Sgpr(number) };
+                    self.touch(write, what, bits, at);
+                    self.leave(before);
+                }
+            }
+            None => {
+                self.enter(&[Guard::Unknown]);
+                self.touch(write, if lane.is_some() { What::AnyVgpr } else { What::AnySgpr }, bits, at);
+                self.leave(before);
+            }
+        }
+        if write && lane.is_none() {
+            self.scalar_written();
+        }
     }
 
     fn lane(&mut self, lane: &Expr) -> LaneOf {
@@ -500,7 +585,7 @@ impl Walk {
                     value
                 };
                 let (a, b) = (side(a, &test.yes), side(b, &test.no));
-                a.join(b)
+                a.join(b, &test.yes, &test.no)
             }
             ExprKind::Convert(a) => {
                 let (from, a) = (a.ty, self.expr(a));
@@ -565,16 +650,14 @@ impl Walk {
             State::Wave64 => return known((self.wave_size == 64) as u32),
             State::WaveSize => return known(self.wave_size),
             // Every vector instruction depends on EXEC: that is no read of it.
-            State::Exec | State::Execz if self.shape != Shape::Scalar => {
-                return Value::of(if state == State::Exec { Kind::Exec } else { Kind::Unknown });
-            }
-            _ => {}
+            State::Exec | State::Execz if self.shape != Shape::Scalar => {}
+            _ => self.read(What::State(state), arith::mask(width)),
         }
-        self.read(What::State(state), arith::mask(width));
-        let written = self.point.written.contains_key(&What::State(state));
+        // Lanes see the EXEC that the instruction started with.
+        let exec_changes = self.exec_changes && self.shape != Shape::Lane;
         Value::of(match state {
-            State::M0 if !written => Kind::M0(Index { shift: 0, mask: u32::MAX }),
-            State::Exec if !written => Kind::Exec,
+            State::M0 if !self.m0_changes => Kind::M0(Index { shift: 0, mask: u32::MAX }),
+            State::Exec if !exec_changes => Kind::Exec,
             _ => Kind::Unknown,
         })
     }
@@ -614,6 +697,7 @@ impl Walk {
     fn resized(&mut self, a: Value, from: u32, to: u32) -> Value {
         let kind = match &a.kind {
             Kind::Known(v) => Kind::Known(v & arith::mask(to)),
+            Kind::Exec if to < self.wave_size => Kind::Unknown,
             kind if to >= from || to >= 32 => kind.clone(),
             kind => masked(kind.clone(), width_mask(to), 0).unwrap_or(Kind::Unknown),
         };
@@ -631,6 +715,14 @@ impl Walk {
         }
         match a.kind {
             Kind::Known(v) => Value::known(convert(v, from, to, &env()) & arith::mask(to.width())),
+            // Copies of the sign are above it.
+            Kind::Fixed { mask, .. } | Kind::M0(Index { mask, .. })
+                if from.is_signed()
+                    && to.width() > from.width()
+                    && mask >> (from.width() - 1).min(31) & 1 == 1 =>
+            {
+                Value { kind: Kind::Unknown, ..self.resized(a, from.width(), to.width()) }
+            }
             _ => self.resized(a, from.width(), to.width()),
         }
     }
@@ -668,7 +760,7 @@ impl Walk {
 
     fn binary(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Value {
         use BinOp::{Add, And, Eq, Ge, Gt, Le, Lg, LogicalAnd, LogicalOr, Lt, Mul, Ne, Or, Shl, Sub, Xor};
-        if matches!(op, LogicalAnd | LogicalOr | Eq | Ne) {
+        if matches!(op, LogicalAnd | LogicalOr | Eq | Ne | Lt | Le | Gt | Ge) {
             return self.truth(e);
         }
         let (x, y) = (self.expr(a), self.expr(b));
@@ -679,7 +771,7 @@ impl Walk {
             let value = binary(op, *m, *n, a.ty, b.ty, &env());
             return Value::known(value & arith::mask(e.ty.width()));
         }
-        let entangles = matches!(op, Lt | Le | Gt | Ge | Lg) || a.ty.is_float();
+        let entangles = op == Lg || a.ty.is_float();
         if entangles || !matches!(op, Add | Sub | Mul | And | Or | Xor | Shl) {
             self.consume(&x);
             self.consume(&y);
@@ -690,7 +782,7 @@ impl Walk {
             return x.upwards(Value::unknown(), Kind::Unknown);
         }
         let kind = match op {
-            Add => sum(&x, &y).or_else(|| sum(&y, &x)),
+            Add => sums(&x, &y).or_else(|| sums(&y, &x)),
             And => both_bits(&x, &y, self.wave_size).or_else(|| both_bits(&y, &x, self.wave_size)),
             _ => None,
         };
@@ -721,6 +813,19 @@ impl Walk {
                 let test = if a.ty.is_float() { Test::unknown() } else { equal(&x, &y) };
                 if *op == BinOp::Ne { test.not() } else { test }
             }
+            ExprKind::Binary(op @ (BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge), a, b) => {
+                let (x, y) = (self.expr(a), self.expr(b));
+                self.consume(&x);
+                self.consume(&y);
+                match (&x.kind, &y.kind) {
+                    _ if a.ty.is_float() || b.ty.is_float() => Test::unknown(),
+                    (Kind::Known(m), Kind::Known(n)) => {
+                        Test::known(binary(*op, *m, *n, a.ty, b.ty, &env()) != 0)
+                    }
+                    _ if a.ty.is_signed() => Test::unknown(),
+                    _ => in_order(*op, &x, &y),
+                }
+            }
             _ => {
                 let value = self.expr(e);
                 self.consume(&value);
@@ -748,8 +853,12 @@ impl Walk {
             (None, Some(true)) => first,
             (None, Some(false)) => second,
             (None, None) => {
-                let yes = first.yes.into_iter().chain(second.yes).collect();
-                Test { known: None, yes, no: vec![Guard::Unknown] }
+                let chain = |a: Vec<Guard>, b: Vec<Guard>| a.into_iter().chain(b).collect::<Vec<_>>();
+                let mut no = chain(first.no, second.no);
+                if !no.iter().all(|guard| matches!(guard, Guard::FarIndex | Guard::BeyondLimit)) {
+                    no = vec![Guard::Unknown];
+                }
+                Test { known: None, yes: chain(first.yes, second.yes), no }
             }
         }
     }
@@ -765,7 +874,7 @@ fn env() -> FloatEnv {
 }
 
 fn active(lane: u32) -> Test {
-    Test { known: None, yes: vec![Guard::Active(lane)], no: vec![Guard::Unknown] }
+    Test::guarded(Guard::Active(lane))
 }
 
 /// Whether two values are equal.
@@ -778,10 +887,39 @@ fn equal(a: &Value, b: &Value) -> Test {
             Err(_) => Test::unknown(),
         },
         (Kind::ExecBit(lane), Kind::Known(0)) => active(*lane).not(),
+        (Kind::Exec, Kind::Known(0)) | (Kind::Known(0), Kind::Exec) => Test::guarded(Guard::NoLane),
         _ => Test::unknown(),
     }
 }
 
+/// Whether unsigned numbers are in order, where that is a test of M0's range.
+fn in_order(op: BinOp, a: &Value, b: &Value) -> Test {
+    match op {
+        BinOp::Lt => in_order(BinOp::Gt, b, a),
+        BinOp::Le => in_order(BinOp::Gt, a, b).not(),
+        BinOp::Ge => in_order(BinOp::Gt, b, a).not(),
+        _ => match (&a.kind, &b.kind) {
+            (Kind::M0(_), Kind::Known(255)) => Test::guarded(Guard::FarIndex),
+            (Kind::Register(number), Kind::OneOf(limits))
+                if number.index.is_some() && limits.iter().any(|(_, limit)| limit.base == number.base) =>
+            {
+                Test::guarded(Guard::BeyondLimit)
+            }
+            _ => Test::unknown(),
+        },
+    }
+}
+
+fn sums(a: &Value, b: &Value) -> Option<Kind> {
+    let Kind::OneOf(list) = &a.kind else { return sum(a, b) };
+    let each = list.iter().map(|(guards, number)| match sum(&Value::of(Kind::Register(*number)), b)? {
+        Kind::Register(number) => Some((guards.clone(), number)),
+        _ => None,
+    });
+    Some(Kind::OneOf(each.collect::<Option<_>>()?))
+}
+
+/// The number of a register after another one, or after M0.
 fn sum(a: &Value, b: &Value) -> Option<Kind> {
     let number = a.number()?;
     match b.kind {
@@ -821,10 +959,38 @@ fn width_mask(width: u32) -> u32 {
     arith::mask(width.min(32)) as u32
 }
 
-fn join(a: Point, b: Point) -> Point {
-    let locals = a.locals.into_iter().zip(b.locals).map(|(x, y)| x.join(y)).collect();
-    let written = a.written.iter().filter_map(|(what, bits)| Some((*what, bits & b.written.get(what)?)));
-    Point { locals, written: written.collect() }
+impl Point {
+    /// Where two branches meet, by what holds in either.
+    fn join(self, other: Point, guards: &[Guard], others: &[Guard]) -> Point {
+        let values = self.locals.into_iter().zip(other.locals);
+        let locals = values.map(|(x, y)| x.join(y, guards, others)).collect();
+        let both = |(what, bits): (&What, &u128)| Some((*what, bits & other.written.get(what)?));
+        let written = self.written.iter().filter_map(both).collect();
+        let mut maybe_written = self.maybe_written;
+        for (what, bits) in other.maybe_written {
+            *maybe_written.entry(what).or_insert(0) |= bits;
+        }
+        Point { locals, written, maybe_written }
+    }
+
+    /// Steps that a copy costs.
+    fn size(&self) -> u32 {
+        (self.locals.len() + self.maybe_written.len()) as u32 / 8
+    }
+}
+
+/// The state that has bits of this one, how far up they are in it, and which they are.
+fn whole(what: What, bits: u128) -> (What, u32, u128) {
+    let (state, shift, bits) = match what {
+        What::State(State::ExecLo) => (State::Exec, 0, bits),
+        What::State(State::ExecHi) => (State::Exec, 32, bits),
+        What::State(State::Execz) => (State::Exec, 0, u64::MAX as u128),
+        What::State(State::VccLo) => (State::Vcc, 0, bits),
+        What::State(State::VccHi) => (State::Vcc, 32, bits),
+        What::State(State::Vccz) => (State::Vcc, 0, u64::MAX as u128),
+        _ => return (what, 0, bits),
+    };
+    (What::State(state), shift, bits)
 }
 
 /// Whether statements touch more than locals.
@@ -857,9 +1023,9 @@ fn touches(list: &[Stmt]) -> bool {
     found.0
 }
 
-/// Locals that statements assign.
-fn assigned(list: &[Stmt], out: &mut BTreeSet<LocalId>) {
-    struct Assigned<'o>(&'o mut BTreeSet<LocalId>);
+/// Locals that statements assign, and whether they assign scalar registers.
+fn assigned(list: &[Stmt], out: &mut BTreeSet<LocalId>) -> bool {
+    struct Assigned<'o>(&'o mut BTreeSet<LocalId>, bool);
     impl<'a> Visitor<'a> for Assigned<'_> {
         fn stmt(&mut self, stmt: &'a Stmt) {
             if let Stmt::For { var, .. } = stmt {
@@ -872,10 +1038,13 @@ fn assigned(list: &[Stmt], out: &mut BTreeSet<LocalId>) {
             if let PlaceKind::Local(id) | PlaceKind::Element(id, _) = place.kind {
                 self.0.insert(id);
             }
+            self.1 |= matches!(place.kind, PlaceKind::Operand(_) | PlaceKind::Sgpr { .. });
             visit::walk_place(self, place);
         }
 
         fn expr(&mut self, _: &'a Expr) {}
     }
-    Assigned(out).stmts(list);
+    let mut found = Assigned(out, false);
+    found.stmts(list);
+    found.1
 }

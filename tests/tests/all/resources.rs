@@ -5,6 +5,7 @@ use clap::Parser;
 use isa_spec::source::SourceMap;
 use std::time::Duration;
 use wavesim::cli::{self, Cli};
+use wavesim::exec::overrides::Overrides;
 use wavesim_tests::processor_time;
 
 /// Output and exit code; `Err` for what is refused.
@@ -165,6 +166,30 @@ fn lds_beyond_the_group_segment_is_a_finding() {
             "mem: {access} of 4 bytes at LDS offset 0x3000 is beyond the workgroup's 16 bytes of LDS"
         );
         assert!(out.contains(&line), "{out}");
+    }
+}
+
+/// What a body touches is found before it runs, in bounded time: with loops as long as numbers go, and conditions without end.
+#[test]
+fn analysis_of_given_bodies_is_bounded() {
+    let conditions: String =
+        (0..3000).map(|i| format!("if SIMM16 == {i}U then D0.u32 = M0; endif ")).collect();
+    let locals: String = (0..2000).map(|i| format!("a{i} = 32'U(SCC); D0.u32 = a{i}; ")).collect();
+    let many = format!("{locals} for i in 0 : 2147483646 do if SCC then D0.u32 = a7; endif endfor");
+    for body in [
+        "for i in 0 : 2147483646 do nop(); endfor",
+        "for i in 0 : 2147483646 do for j in 0 : 2147483646 do SGPR[j] = M0 + 32'U(i); endfor endfor",
+        "for i in 0 : 2147483646 do if SIMM16 == 32'U(i) then D0.u32 = M0; endif endfor",
+        "for i in 0 : 2147483646 do if SIMM16 == 32'U(i) then SGPR[SDST + 32'U(i)] = M0; endif endfor",
+        &conditions,
+        &many,
+    ] {
+        let start = processor_time();
+        let text = format!("instruction S_MOVK_I32 {{ {body} }}");
+        let own = Overrides::parse("bomb.pcode".to_string(), text);
+        assert!(own.is_ok(), "{own:?}");
+        let used = processor_time() - start;
+        assert!(used < Duration::from_secs(10), "{used:?}: {body:.80}");
     }
 }
 

@@ -97,6 +97,11 @@ impl RefMachine<'_, '_> {
     pub(super) fn note_state(&mut self, write: bool, state: State) {
         if write {
             self.states_written.insert(state);
+            self.states_written.extend(match state {
+                State::Exec => [State::ExecLo, State::ExecHi, State::Execz].as_slice(),
+                State::Vcc => &[State::VccLo, State::VccHi, State::Vccz],
+                _ => &[],
+            });
         } else if self.states_written.contains(&state) {
             return;
         }

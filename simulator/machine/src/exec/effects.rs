@@ -564,7 +564,8 @@ impl Bind<'_> {
             None => 0,
         };
         // What goes to null goes nowhere.
-        if file == File::Sgpr && number.base.is_some() && number.index.is_none() && base as usize == NULL {
+        let alone = number.index.is_none() && number.count == 1;
+        if file == File::Sgpr && alone && base.wrapping_add(number.first) as usize == NULL {
             return None;
         }
         let relative = number.index.map(|index| Relative::M0 {
@@ -572,7 +573,7 @@ impl Bind<'_> {
             // A VGPR that the wave does not have is read as v0.
             otherwise: if file == File::Vgpr { 0 } else { number.otherwise.unwrap_or(0) as u16 },
         });
-        let first = u16::try_from(base + number.first).ok()?;
+        let first = u16::try_from(base.wrapping_add(number.first)).ok()?;
         let lanes = if file == File::Vgpr { self.lanes(touch.lanes, false) } else { Lanes::All };
         let (count, bits) = (number.count as u16, touch.bits as u32);
         Some(Use {
