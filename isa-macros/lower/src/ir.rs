@@ -573,7 +573,7 @@ pub enum Step {
     },
     /// The bits of the carry-in operand for these lanes.
     ReadMask,
-    /// Calls of a SIMD builtin, eight lanes at a time, ahead of the lane loop.
+    /// Calls of a SIMD builtin, ahead of the lane loop.
     Simd {
         builtin: Pure,
         calls: Vec<Vec<Value>>,

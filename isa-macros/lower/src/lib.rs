@@ -3,7 +3,7 @@
 //! start from it too. So nothing here knows `proc_macro`, tokens, or the host.
 //!
 //! In reading order: [`ir`], with a printer and the walks in [`visit`]; [`mod@lower`], from a body to its general handler; [`passes`]:
-//! accesses of 32 lanes at once, copies of blocks, fast variants, SIMD calls.
+//! accesses of 32 lanes at once, copies of blocks, fast variants, SIMD builtins.
 #![forbid(unsafe_code)]
 
 mod display;

@@ -1,5 +1,5 @@
-//! Builtins for which hosts have an instruction that compilers do not find: they are called for eight lanes at once before the
-//! lane loop, which reads their results from lane vectors.
+//! SIMD builtins: hosts have an instruction for them that compilers do not find. One call is for eight lanes, before the lane loop,
+//! which reads the results from lane vectors.
 
 use crate::ir::*;
 use crate::visit::{any_in, any_value, each_value, each_value_mut, parts};
