@@ -78,7 +78,32 @@ impl Counter {
             Control::WaitStorecnt => Counter::Store,
             Control::WaitDscnt => Counter::Ds,
             Control::WaitKmcnt => Counter::Km,
-            _ => return None,
+            // Of exports, images and the vector unit nothing is tracked; `WaitIdle` waits for all counters.
+            Control::WaitExpcnt
+            | Control::WaitSamplecnt
+            | Control::WaitBvhcnt
+            | Control::WaitIdle
+            | Control::WaitAlu
+            | Control::Nop
+            | Control::EndPgm
+            | Control::Illegal
+            | Control::Trap
+            | Control::Halt
+            | Control::SendMsg
+            | Control::SendMsgRtn
+            | Control::InvalidateCaches
+            | Control::WriteBackCaches
+            | Control::Barrier
+            | Control::BarrierSignal
+            | Control::BarrierSignalIsFirst
+            | Control::BarrierWait
+            | Control::BarrierLeave
+            | Control::BarrierInit
+            | Control::BarrierJoin
+            | Control::BarrierState
+            | Control::GetReg
+            | Control::SetReg
+            | Control::GwsUnsupported => return None,
         })
     }
 }
