@@ -179,7 +179,7 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
             ///
             /// # Safety
             /// The invariants of lowered code (`exec::validate`); but for `BASE` the host has AVX2 and what comes with it.
-            pub static #name: Table = [#(#list,)* unknown, unknown, unknown, unknown];
+            pub static #name: Table = [#(#list,)* unknown, unknown, unknown, unknown, unknown];
         }
     });
     quote! {

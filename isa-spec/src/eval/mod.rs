@@ -41,6 +41,8 @@ pub trait Machine {
     fn state_destination(&mut self, state: State) -> u128;
     fn set_state(&mut self, state: State, value: u128) -> Result<(), Stop>;
     fn vgpr(&mut self, lane: u32, reg: u32) -> u32;
+    /// As `destination`, for a register by its number.
+    fn old_vgpr(&mut self, lane: u32, reg: u32) -> u32;
     fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32);
     fn sgpr(&mut self, reg: u32) -> u32;
     fn set_sgpr(&mut self, reg: u32, value: u32);
@@ -220,7 +222,10 @@ impl Eval<'_> {
                 let lo = self.expr(lo)? as u32;
                 self.old(base)?.checked_shr(lo).unwrap_or(0)
             }
-            PlaceKind::Vgpr { lane, reg } => self.vgpr(lane, reg)?,
+            PlaceKind::Vgpr { lane, reg } => {
+                let (lane, reg) = (self.expr(lane)? as u32, self.expr(reg)? as u32);
+                self.machine.old_vgpr(lane, reg) as u128
+            }
             PlaceKind::Sgpr { reg } => self.sgpr(reg)?,
             PlaceKind::Mem { space, addr } => self.load(*space, addr, width)?,
             PlaceKind::Concat(parts) => {

@@ -86,6 +86,10 @@ impl Machine for Fake {
         self.vgprs.get(&(lane, reg)).copied().unwrap_or(0)
     }
 
+    fn old_vgpr(&mut self, lane: u32, reg: u32) -> u32 {
+        self.vgpr(lane, reg)
+    }
+
     fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
         self.vgprs.insert((lane, reg), value);
     }

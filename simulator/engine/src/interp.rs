@@ -38,6 +38,7 @@ pub(crate) fn unknown(op: &Op, name: Option<&str>) -> Event {
             let message = format!("an operand of {name} goes beyond v{}, the last VGPR", VGPRS - 1);
             Event::fault(FaultKind::IllegalInstruction, message)
         }
+        Op::LANES => no_dpp(name),
         _ => {
             let name = name.unwrap_or("this instruction");
             let reason = isa::unsupported_reason(name).map_or(String::new(), |reason| format!(" ({reason})"));
@@ -47,6 +48,13 @@ pub(crate) fn unknown(op: &Op, name: Option<&str>) -> Event {
             )
         }
     }
+}
+
+/// A body that reaches into lanes itself leaves open what DPP would move.
+pub(crate) fn no_dpp(name: Option<&str>) -> Event {
+    let name = name.unwrap_or("this instruction").to_lowercase();
+    let message = format!("{name} with DPP is not supported (its pseudocode selects the lanes itself)");
+    Event::fault(FaultKind::Unimplemented, message)
 }
 
 /// The operation before the first one has run.
@@ -103,7 +111,7 @@ fn step_by(
     let mut lowered = Lowered::default();
     // One instruction is within every limit.
     lowered.push(arch, inst, 0, 0).ok()?;
-    if lowered.ops().iter().any(|op| matches!(op.code, Op::UNKNOWN | Op::BEYOND)) {
+    if lowered.ops().iter().any(|op| matches!(op.code, Op::UNKNOWN | Op::BEYOND | Op::LANES)) {
         return None;
     }
     let pc = wave.pc;

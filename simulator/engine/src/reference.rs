@@ -5,6 +5,7 @@ mod touched;
 
 pub use touched::Touched;
 
+use crate::interp;
 use isa_spec::arith::FloatEnv;
 use isa_spec::eval::{self, Machine, Stop};
 use isa_spec::pcode::builtins::Control;
@@ -235,7 +236,10 @@ impl RefMachine<'_, '_> {
                 }
                 Ok(())
             }
-            _ => self.finish(None),
+            Shape::Wave if self.plan.has_dpp() => {
+                Err(interp::no_dpp(Some(self.inst.instruction(self.table).name)))
+            }
+            Shape::Wave | Shape::Scalar => self.finish(None),
         }
     }
 
@@ -726,12 +730,21 @@ impl Machine for RefMachine<'_, '_> {
 
     fn vgpr(&mut self, lane: u32, reg: u32) -> u32 {
         self.note_vgpr(false, lane, reg);
-        self.wave.indexed_vgpr(lane, reg)
+        self.old_vgpr(lane, reg)
+    }
+
+    fn old_vgpr(&mut self, lane: u32, reg: u32) -> u32 {
+        self.writes.get(&(lane, reg)).copied().unwrap_or_else(|| self.wave.indexed_vgpr(lane, reg))
     }
 
     fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
         self.note_vgpr(true, lane, reg);
-        self.wave.set_indexed_vgpr(lane, reg, value);
+        // Lanes read before any of them writes.
+        if self.sem.shape != Shape::Lane {
+            self.wave.set_indexed_vgpr(lane, reg, value);
+        } else if reg < self.wave.vgpr_count() {
+            self.writes.insert((lane, reg), value);
+        }
     }
 
     fn sgpr(&mut self, reg: u32) -> u32 {

@@ -17,7 +17,6 @@ use wavesim::exec::effects::{self, Effects, File, Lanes, Relative, Use};
 use wavesim::exec::machine_ops::Event;
 use wavesim::exec::overrides::Overrides;
 use wavesim::exec::reference::{self, Touched};
-use wavesim::fault::FaultKind;
 use wavesim::inst::Inst;
 use wavesim::state::{VGPRS, Wave};
 use wavesim_tests::machine::Machine;
@@ -180,10 +179,6 @@ fn touched_is_listed(arch: Arch) {
 fn check_case(arch: Arch, case: &Case, coverage: &mut Coverage) -> Result<(), String> {
     let (wave, mut after) = (case.wave(), case.start.clone());
     let (result, touched) = case.run(&mut after);
-    // Such as DPP where the body selects the lanes.
-    if matches!(&result, Err(Event::Fault { kind: FaultKind::Unimplemented, .. })) {
-        return Ok(());
-    }
     for (write, registers, uses) in
         [(false, &touched.reads, &case.effects.reads), (true, &touched.writes, &case.effects.writes)]
     {

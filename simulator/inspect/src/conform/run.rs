@@ -2,12 +2,13 @@
 
 use super::compare::{agrees, dwords};
 use super::record::{Record, hex_bytes, hex64, lanes};
-use isa_spec::pcode::ir::Semantics;
+use isa_spec::pcode::ir::{Semantics, Shape};
 use std::collections::BTreeMap;
 use wavesim_engine::reference;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::decode;
 use wavesim_isa::inst::Inst;
+use wavesim_isa::operand;
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::isa;
@@ -154,7 +155,7 @@ fn try_run(
     Ok(if diff.is_empty() { Outcome::Passed } else { Outcome::Failed(diff) })
 }
 
-/// The meaning of an instruction, and of a VOPD's second half.
+/// The meaning of an instruction, and of a VOPD's second half; `None` if it has none, or none with DPP.
 pub fn semantics<'a>(
     arch: Arch,
     inst: &Inst,
@@ -164,10 +165,13 @@ pub fn semantics<'a>(
     let set = &*isa::SEMANTICS;
     let of = |entry: u16| -> Option<&'a Semantics> {
         let at = table.entries[entry as usize].inst as usize;
-        if let Some(sem) = overrides.get(table.instructions[at].name) {
-            return Some(sem);
-        }
-        set.by_arch[arch as usize][at].map(|op| &set.operations[op as usize].sem)
+        let own = overrides.get(table.instructions[at].name);
+        let sem = match own {
+            Some(sem) => sem,
+            None => set.by_arch[arch as usize][at].map(|op| &set.operations[op as usize].sem)?,
+        };
+        // DPP means nothing to a body that selects lanes itself.
+        (sem.shape != Shape::Wave || !operand::plan(arch, entry).has_dpp()).then_some(sem)
     };
     let first = of(inst.entry)?;
     if inst.entry_y == u16::MAX {

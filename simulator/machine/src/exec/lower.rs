@@ -213,6 +213,10 @@ impl Lowered {
             op.code = Op::BEYOND;
             return Ok(op);
         }
+        if plan.has_dpp() && info.shape == Shape::Wave {
+            op.code = Op::LANES;
+            return Ok(op);
+        }
         let variant = match info.shape {
             Shape::Scalar if info.staged => scalar(&op, info),
             _ if info.staged => lanes(&mut op, info.sources),

@@ -176,8 +176,10 @@ impl Op {
     pub const END: u16 = Op::UNKNOWN + 2;
     /// Code of an instruction that names registers behind the last one.
     pub const BEYOND: u16 = Op::UNKNOWN + 3;
+    /// Code of an instruction with DPP whose body selects lanes itself.
+    pub const LANES: u16 = Op::UNKNOWN + 4;
     /// Codes there are: every operation has one below this.
-    pub const CODES: usize = OPERATION_COUNT * Op::VARIANTS + 4;
+    pub const CODES: usize = OPERATION_COUNT * Op::VARIANTS + 5;
 
     /// Instructions complete behind it.
     #[inline(always)]

@@ -123,7 +123,7 @@ pub fn program(ops: &[Op], constants: usize, exts: &[Ext]) -> Result<(), (usize,
 
 /// The operation that a code is of, and for which operands; `None` for what only stops.
 fn meaning(op: &Op) -> Result<Option<(&'static OpInfo, Variant)>, Violation> {
-    if matches!(op.code, Op::UNKNOWN | Op::HOLE | Op::END | Op::BEYOND) {
+    if matches!(op.code, Op::UNKNOWN | Op::HOLE | Op::END | Op::BEYOND | Op::LANES) {
         return Ok(None);
     }
     let info = OPERATIONS.get(op.code as usize / Op::VARIANTS).ok_or(Violation::Code(op.code))?;
