@@ -1,7 +1,7 @@
 //! What an instruction's body reads, writes and calls, computed from the typed tree: the one source of what checks, traces and
 //! the debugger know about an instruction.
 //!
-//! [`Facts::of`] runs a body without values (abstract interpretation, `walk.rs`): loops with fixed bounds are unrolled,
+//! [`Facts::of`] runs a body without values (abstract interpretation, `walk`): loops with fixed bounds are unrolled,
 //! both sides of a branch are taken unless the wave size decides it. A condition on the instruction itself (a field, the number
 //! of an operand's register) becomes part of the fact, as [`Touch::when`]. Every other condition makes the fact a *may*: what is
 //! listed is a superset of what any execution touches, and [`Touch::always`] marks what every execution touches.

@@ -1,6 +1,7 @@
 //! What is known of a value before the instruction runs.
 
 use super::{Condition, Flow, Index, Number, Of};
+use crate::arith;
 use crate::tables::Role;
 
 /// A value and the sources that it carries.
@@ -180,4 +181,53 @@ fn both(mut a: Vec<(Role, Flow)>, b: Vec<(Role, Flow)>, least: Flow) -> Vec<(Rol
     }
     a.iter_mut().for_each(|(_, flow)| *flow = (*flow).max(least));
     a
+}
+
+pub fn sums(a: &Value, b: &Value) -> Option<Kind> {
+    let Kind::OneOf(list) = &a.kind else { return sum(a, b) };
+    let each = list.iter().map(|(guards, number)| match sum(&Value::of(Kind::Register(*number)), b)? {
+        Kind::Register(number) => Some((guards.clone(), number)),
+        _ => None,
+    });
+    Some(Kind::OneOf(each.collect::<Option<_>>()?))
+}
+
+/// The number of a register after another one, or after M0.
+fn sum(a: &Value, b: &Value) -> Option<Kind> {
+    let number = a.number()?;
+    match b.kind {
+        Kind::Known(n) if a.kind != Kind::Known(0) || number.base.is_some() => {
+            // What stands in for a number out of range is a number of its own.
+            let otherwise = number.otherwise.map(|o| o.wrapping_add(n as u32));
+            Some(Kind::Register(Number { first: number.first.wrapping_add(n as u32), otherwise, ..number }))
+        }
+        Kind::M0(index) if number.index.is_none() && number.base.is_some() => {
+            Some(Kind::Register(Number { index: Some(index), ..number }))
+        }
+        _ => None,
+    }
+}
+
+pub fn both_bits(a: &Value, b: &Value, wave_size: u32) -> Option<Kind> {
+    let Kind::Known(mask) = b.kind else { return None };
+    match &a.kind {
+        Kind::Operand(role) if mask as u32 == wave_size - 1 => Some(Kind::Selected(*role)),
+        kind => masked(kind.clone(), mask as u32, 0),
+    }
+}
+
+/// `(kind >> at) & mask`, where that is still something known.
+pub fn masked(kind: Kind, mask: u32, at: u32) -> Option<Kind> {
+    match kind {
+        _ if at >= 32 => None,
+        Kind::Fixed { of, shift, mask: old } => {
+            Some(Kind::Fixed { of, shift: shift + at, mask: old >> at & mask })
+        }
+        Kind::M0(index) => Some(Kind::M0(Index { shift: index.shift + at, mask: index.mask >> at & mask })),
+        _ => None,
+    }
+}
+
+pub fn width_mask(width: u32) -> u32 {
+    arith::mask(width.min(32)) as u32
 }

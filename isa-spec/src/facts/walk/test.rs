@@ -1,0 +1,120 @@
+//! Conditions: what is sure on either side of a branch.
+
+use super::super::value::{Guard, Kind, Test, Value};
+use super::Walk;
+use super::expr::env;
+use crate::eval::binary;
+use crate::pcode::ir::*;
+
+impl Walk {
+    /// A condition as a value.
+    pub(super) fn truth(&mut self, e: &Expr) -> Value {
+        match self.test(e) {
+            Test { known: Some(known), .. } => Value::known(known as u128),
+            Test { yes, no, .. } => match (yes.as_slice(), no.as_slice()) {
+                ([Guard::Active(lane)], _) => Value::of(Kind::ExecBit(*lane)),
+                _ => Value::unknown(),
+            },
+        }
+    }
+
+    pub(super) fn test(&mut self, e: &Expr) -> Test {
+        match &e.kind {
+            ExprKind::Unary(UnOp::LogicalNot, a) => self.test(a).not(),
+            ExprKind::Binary(BinOp::LogicalAnd, a, b) => self.and(a, b, false),
+            // Not (not a and not b).
+            ExprKind::Binary(BinOp::LogicalOr, a, b) => self.and(a, b, true).not(),
+            ExprKind::Binary(op @ (BinOp::Eq | BinOp::Ne), a, b) => {
+                let (x, y) = (self.expr(a), self.expr(b));
+                self.consume(&x);
+                self.consume(&y);
+                let test = if a.ty.is_float() { Test::unknown() } else { equal(&x, &y) };
+                if *op == BinOp::Ne { test.not() } else { test }
+            }
+            ExprKind::Binary(op @ (BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge), a, b) => {
+                let (x, y) = (self.expr(a), self.expr(b));
+                self.consume(&x);
+                self.consume(&y);
+                match (&x.kind, &y.kind) {
+                    _ if a.ty.is_float() || b.ty.is_float() => Test::unknown(),
+                    (Kind::Known(m), Kind::Known(n)) => {
+                        Test::known(binary(*op, *m, *n, a.ty, b.ty, &env()) != 0)
+                    }
+                    _ if a.ty.is_signed() => Test::unknown(),
+                    _ => in_order(*op, &x, &y),
+                }
+            }
+            _ => {
+                let value = self.expr(e);
+                self.consume(&value);
+                match value.kind {
+                    Kind::ExecBit(lane) => active(lane),
+                    _ => equal(&value, &Value::known(0)).not(),
+                }
+            }
+        }
+    }
+
+    /// `a && b`, of the opposites if `not`.
+    pub(super) fn and(&mut self, a: &Expr, b: &Expr, not: bool) -> Test {
+        let sided = |test: Test| if not { test.not() } else { test };
+        let first = sided(self.test(a));
+        if first.known == Some(false) {
+            return first;
+        }
+        let before = self.depth();
+        self.enter(&first.yes);
+        let second = sided(self.test(b));
+        self.leave(before);
+        match (first.known, second.known) {
+            (Some(_), _) => second,
+            (None, Some(true)) => first,
+            (None, Some(false)) => second,
+            (None, None) => {
+                let chain = |a: Vec<Guard>, b: Vec<Guard>| a.into_iter().chain(b).collect::<Vec<_>>();
+                let mut no = chain(first.no, second.no);
+                if !no.iter().all(|guard| matches!(guard, Guard::FarIndex | Guard::BeyondLimit)) {
+                    no = vec![Guard::Unknown];
+                }
+                Test { known: None, yes: chain(first.yes, second.yes), no }
+            }
+        }
+    }
+}
+
+fn active(lane: u32) -> Test {
+    Test::guarded(Guard::Active(lane))
+}
+
+/// Whether two values are equal.
+fn equal(a: &Value, b: &Value) -> Test {
+    match (&a.kind, &b.kind) {
+        (Kind::Known(m), Kind::Known(n)) => Test::known(m == n),
+        (Kind::Fixed { of, shift, mask }, Kind::Known(n))
+        | (Kind::Known(n), Kind::Fixed { of, shift, mask }) => match u32::try_from(*n) {
+            Ok(n) => Test::fixed(*of, *shift, *mask, n),
+            Err(_) => Test::unknown(),
+        },
+        (Kind::ExecBit(lane), Kind::Known(0)) => active(*lane).not(),
+        (Kind::Exec, Kind::Known(0)) | (Kind::Known(0), Kind::Exec) => Test::guarded(Guard::NoLane),
+        _ => Test::unknown(),
+    }
+}
+
+/// Whether unsigned numbers are in order, where that is a test of M0's range.
+fn in_order(op: BinOp, a: &Value, b: &Value) -> Test {
+    match op {
+        BinOp::Lt => in_order(BinOp::Gt, b, a),
+        BinOp::Le => in_order(BinOp::Gt, a, b).not(),
+        BinOp::Ge => in_order(BinOp::Gt, b, a).not(),
+        _ => match (&a.kind, &b.kind) {
+            (Kind::M0(_), Kind::Known(255)) => Test::guarded(Guard::FarIndex),
+            (Kind::Register(number), Kind::OneOf(limits))
+                if number.index.is_some() && limits.iter().any(|(_, limit)| limit.base == number.base) =>
+            {
+                Test::guarded(Guard::BeyondLimit)
+            }
+            _ => Test::unknown(),
+        },
+    }
+}
