@@ -38,6 +38,26 @@ fn counts_of_the_base_documents() {
     }
 }
 
+/// The data of compare-and-swap is a pair, of which one value comes back.
+#[test]
+fn compare_and_swap_returns_half_of_its_data() {
+    let mut found = 0;
+    for table in tables() {
+        for entry in table.entries {
+            let name = table.instructions[entry.inst as usize].name;
+            if !name.starts_with("GLOBAL_ATOMIC_CMPSWAP") && !name.starts_with("FLAT_ATOMIC_CMPSWAP") {
+                continue;
+            }
+            let size = |role| {
+                table.signatures[entry.sig as usize].iter().find(|o| o.role == role).unwrap().size_bits
+            };
+            assert_eq!(size(Role::D0) * 2, size(Role::Data), "{}: {name}", table.name);
+            found += 1;
+        }
+    }
+    assert_eq!(found, 6 + 6 + 4);
+}
+
 #[test]
 fn indices_are_in_range() {
     for table in tables() {

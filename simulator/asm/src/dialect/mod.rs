@@ -23,8 +23,6 @@ pub enum Trait {
     OptionalImmediate,
     /// SIMM16 is written in decimal while it is an inline integer; others are always written in hex.
     DecimalImmediate,
-    /// The data of an atomic is a pair, of which one value comes back.
-    PairOfData,
     /// Registers are loaded for a matrix, which the lanes of a wave share.
     MatrixLoad,
     /// Moves bits, which may be those of a float: signs and absolute values mean something (ISA manuals,
@@ -89,7 +87,6 @@ pub const TRAITS: &[(Trait, &[&str])] = &[
             "S_TRAP",
         ],
     ),
-    (PairOfData, &["*_ATOMIC_CMPSWAP*"]),
     (MatrixLoad, &["GLOBAL_LOAD_TR_*"]),
     (Untyped, &["V_MOV_B*", "V_CNDMASK_B*"]),
     (OneScalar, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),

@@ -59,16 +59,6 @@ impl Builder {
         let atomic = self.instruction().group == "VMEM" && self.instruction().subgroup == "ATOMIC";
         let returning = atomic && self.field_name(slots.first()) == Some("VDST");
         let returns = if returning { self.field("GLC").or(self.field("TH")) } else { None };
-        if returns.is_some() && self.traits.has(Trait::PairOfData) {
-            // The data is a pair, of which one comes back.
-            let data = slots
-                .iter()
-                .find(|s| matches!(self.field_name(Some(s)), Some("DATA" | "VSRC")))
-                .map(|s| s.size);
-            if let (Some(Size::Bits(bits)), Some(result)) = (data, slots.first_mut()) {
-                result.size = Size::Bits(bits / 2);
-            }
-        }
         if self.traits.has(Trait::Reversed) {
             slots.reverse();
         }
