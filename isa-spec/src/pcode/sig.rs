@@ -40,6 +40,7 @@ impl InstrSig {
         let mut sig = InstrSig { name: inst.name.to_string(), ..InstrSig::default() };
         sig.family = family(inst.name, inst.group);
         for entry in &table.entries[inst.entries.0 as usize..][..inst.entries.1 as usize] {
+            let packed = table.encodings[entry.enc as usize].name.contains("VOP3P");
             for operand in table.signatures[entry.sig as usize] {
                 let info = sig.operands.entry(operand.role).or_insert(OperandInfo {
                     width: 0,
@@ -48,7 +49,9 @@ impl InstrSig {
                     mask: false,
                     scalar: false,
                 });
-                info.width = info.width.max(operand.size_bits);
+                // A 16-bit result of a packed encoding can be either half of its register.
+                let either = packed && operand.output && operand.size_bits == 16;
+                info.width = info.width.max(if either { 32 } else { operand.size_bits });
                 info.input |= operand.input;
                 info.output |= operand.output;
                 let ty = table.operand_types[operand.ty as usize].name;

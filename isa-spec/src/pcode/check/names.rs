@@ -90,9 +90,8 @@ impl Checker<'_> {
         match self.sig.operands.get(&role) {
             Some(info) if role == Role::VAddr => info.width.max(64),
             Some(info) if role == Role::Vcc => info.width.max(64),
-            // A scalar register is read whole, also where the operand is its low half; the MIX forms write either half.
+            // A scalar register is read whole, also where the operand is its low half.
             Some(info) if self.sig.family == Family::Scalar => info.width.clamp(32, 128),
-            Some(info) if role == Role::D0 && self.sig.name.starts_with("V_FMA_MIX") => info.width.max(32),
             Some(info) => info.width.clamp(1, 128),
             None if role == Role::Vcc => 64,
             None => 128,
