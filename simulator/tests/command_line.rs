@@ -516,6 +516,18 @@ fn closed_streams_do_not_change_exit_codes() {
 }
 
 #[test]
+fn instructions_are_timed_by_name() {
+    let e = wavesim(&["bench", "--operations=v_mov_b32", "--json"]);
+    assert_eq!(e.code, 0, "{}", e.err);
+    let json: serde_json::Value = serde_json::from_str(&e.out).unwrap();
+    let found = json["operations"].as_array().unwrap();
+    assert!(found.iter().any(|o| o["name"] == "v_mov_b32" && o["ratio"].as_f64().unwrap() > 0.0), "{json}");
+    assert!(found.iter().all(|o| o["name"].as_str().unwrap().starts_with("v_mov_b32")), "{json}");
+    let text = wavesim(&["bench", "--operations=s_endpgm"]).out;
+    assert!(text.contains("s_endpgm") && text.contains("not run"), "{text}");
+}
+
+#[test]
 fn what_matches_nothing_is_an_error() {
     let dir = folder("nothing");
     let vectors = workspace("tests/filetests/vectors/rdna3");
@@ -528,6 +540,7 @@ fn what_matches_nothing_is_an_error() {
         &["V_NO_SUCH", "no record"],
     );
     refused(&["bench", "no_such"], &["no_such"]);
+    refused(&["bench", "--operations=no_such", "--arch", "rdna3"], &["rdna3", "no_such"]);
     refused(&["bench", "--instructions", "--baseline", &own], &["own.pcode", "no counts"]);
     refused(&["conform", &vectors, "--disputed", &own], &["own.pcode", "```disputed"]);
     refused(&["isa", "show", "v_no_such"], &["v_no_such"]);

@@ -1,6 +1,7 @@
 //! `wavesim bench`: measures the speed of the interpreter on this host.
 
 use crate::bench::instructions::{self, Baseline, TOLERANCE, WATCHED};
+use crate::bench::operations::{self, Cost, Costs};
 use crate::bench::{self, WORKLOADS, host};
 use anyhow::{Context, bail};
 use serde_json::json;
@@ -8,6 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use wavesim_files as files;
 use wavesim_inspect::check::Check;
+use wavesim_isa::arch::Arch;
 
 /// Measure the interpreter on built-in workloads
 ///
@@ -18,6 +20,8 @@ use wavesim_inspect::check::Check;
 Examples:
   wavesim bench
   wavesim bench matmul nbody --seconds 2 --json
+  wavesim bench --operations
+  wavesim bench --operations=_f64 --arch rdna3
   wavesim bench --instructions")]
 pub struct BenchArgs {
     /// Names of workloads [default: all]
@@ -31,6 +35,13 @@ pub struct BenchArgs {
     /// Measure the slowdown of `wavesim check` instead, for each check and for all of them
     #[arg(long, conflicts_with = "threads")]
     pub checks: bool,
+    /// Measure every instruction of an architecture instead, or those whose mnemonic contains PART
+    #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, default_missing_value = "",
+        conflicts_with_all = ["workloads", "threads", "checks", "instructions"])]
+    pub operations: Option<String>,
+    /// The architecture for --operations
+    #[arg(long, value_parser = super::target::parse_arch, requires = "operations")]
+    pub arch: Option<Arch>,
     /// Count host instructions per wave-instruction with valgrind instead, which has no noise; with --checks, also of
     /// checked runs
     #[arg(long, conflicts_with_all = ["threads", "json"])]
@@ -65,6 +76,9 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     if args.instructions {
         return count(args, out);
+    }
+    if let Some(part) = &args.operations {
+        return operations(args.arch.unwrap_or(Arch::Rdna4), &part.to_lowercase(), args.json, out);
     }
     let chosen =
         WORKLOADS.iter().filter(|w| args.workloads.is_empty() || args.workloads.iter().any(|n| n == w.name));
@@ -131,6 +145,43 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             host.triad_bytes_per_s / 1e9
         )?;
     }
+    Ok(super::OK)
+}
+
+/// Measures each instruction, beside the multiply-add of its format in the same run.
+fn operations(arch: Arch, part: &str, json: bool, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let Costs { costs, not_run, single, double } = operations::measure(arch, part)?;
+    if costs.is_empty() && not_run.is_empty() {
+        bail!("no instruction of {} has `{part}` in its name", arch.name());
+    }
+    let ratio = |cost: &Cost| cost.ns / if cost.double { double } else { single };
+    if json {
+        let list: Vec<_> = costs
+            .iter()
+            .map(|c| json!({ "name": c.name, "ns": c.ns, "double": c.double, "ratio": ratio(c) }))
+            .collect();
+        let not_run: serde_json::Map<_, _> =
+            not_run.iter().map(|(name, why)| (name.clone(), json!(why))).collect();
+        let value = json!({
+            "schema": "wavesim-bench-operations-1",
+            "arch": arch.name(),
+            "fma_f32_ns": single,
+            "fma_f64_ns": double,
+            "operations": list,
+            "not_run": not_run,
+        });
+        writeln!(out, "{value}")?;
+        return Ok(super::OK);
+    }
+    writeln!(out, "{:<40} {:>10} {:>8}", "instruction", "ns", "x fma")?;
+    for cost in &costs {
+        let unit = if cost.double { " of f64" } else { "" };
+        writeln!(out, "{:<40} {:>10.1} {:>8.1}{unit}", cost.name, cost.ns, ratio(cost))?;
+    }
+    for (name, why) in &not_run {
+        writeln!(out, "{name:<40} not run: {why}")?;
+    }
+    writeln!(out, "fma of f32: {single:.1} ns, of f64: {double:.1} ns, per wave-instruction of 32 lanes")?;
     Ok(super::OK)
 }
 

@@ -1,0 +1,353 @@
+//! The cost of every instruction: each is made from its description, with legal operands and random register contents, and
+//! timed in a program of many copies.
+
+use super::BenchError;
+use isa_spec::tables::{Entry, EntryId, MAX_FIELDS, OperandSig, Role};
+use std::time::Instant;
+use wavesim_asm::form::forms;
+use wavesim_asm::{Options, legal};
+use wavesim_engine::interp;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::codec::decode;
+use wavesim_isa::inst::Inst;
+use wavesim_isa::operand::M0;
+use wavesim_machine::exec::context::Context;
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::memory::Memory;
+use wavesim_machine::state::{LaneVec, Wave, Workgroup};
+
+/// What an instruction costs.
+#[derive(Debug, Clone)]
+pub struct Cost {
+    /// The mnemonic, with the suffix of its encoding.
+    pub name: String,
+    /// Its operands are mostly 64-bit floats.
+    pub double: bool,
+    /// Median time of a wave-instruction.
+    pub ns: f64,
+}
+
+/// The costs of an architecture's instructions, dearest first, and the instructions that cannot be timed, with the reason.
+#[derive(Debug, Clone)]
+pub struct Costs {
+    /// What could be timed.
+    pub costs: Vec<Cost>,
+    /// What could not.
+    pub not_run: Vec<(String, String)>,
+    /// The multiply-add of f32, in nanoseconds.
+    pub single: f64,
+    /// The multiply-add of f64.
+    pub double: f64,
+}
+
+/// The instructions that others are compared with: of f32, then of f64.
+const UNITS: &str = include_str!("../../bench/units.txt");
+
+/// Copies of an instruction in a program.
+const COPIES: usize = 256;
+/// Runs of which the median counts.
+const RUNS: usize = 5;
+/// Bytes of each memory that instructions access.
+const BYTES: u64 = 1 << 16;
+/// Registers of operands, far enough apart for the widest.
+const DESTINATION: u32 = 64;
+const ADDRESS: u32 = 0;
+
+/// Measures the instructions whose mnemonic contains `part`.
+///
+/// # Errors
+/// If there is no memory for them to access.
+pub fn measure(arch: Arch, part: &str) -> Result<Costs, BenchError> {
+    let table = arch.table();
+    let mut machine = Machine::new()?;
+    let mut units = UNITS.lines().map(|name| {
+        let id = forms(arch).called(name).and_then(|entries| entries.first().copied());
+        let inst = id.and_then(|id| instruction(arch, id));
+        inst.and_then(|inst| machine.time(arch, &inst).ok()).unwrap_or(f64::NAN)
+    });
+    let (single, double) = (units.next().unwrap_or(f64::NAN), units.next().unwrap_or(f64::NAN));
+    drop(units);
+    let mut out = Costs { costs: Vec::new(), not_run: Vec::new(), single, double };
+    for id in 0..table.entries.len() as EntryId {
+        let entry = &table.entries[id as usize];
+        if !is_first(arch, id) {
+            continue;
+        }
+        let name = name(arch, id);
+        if !name.contains(part) {
+            continue;
+        }
+        let Some(inst) = instruction(arch, id) else {
+            out.not_run.push((name, "no legal operands are known".to_string()));
+            continue;
+        };
+        let double =
+            operands(arch, entry).iter().any(|o| table.formats[o.format as usize].name.contains("F64"));
+        match machine.time(arch, &inst) {
+            Ok(ns) => out.costs.push(Cost { name, double, ns }),
+            Err(why) => out.not_run.push((name, why)),
+        }
+    }
+    out.costs.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    Ok(out)
+}
+
+fn operands(arch: Arch, entry: &Entry) -> &'static [OperandSig] {
+    arch.table().signatures[entry.sig as usize]
+}
+
+/// Of the encodings of an instruction, one without DPP and each with it are measured.
+fn is_first(arch: Arch, id: EntryId) -> bool {
+    let table = arch.table();
+    let of = |id: EntryId| {
+        let entry = &table.entries[id as usize];
+        (entry.inst, dpp(table.encodings[entry.enc as usize].name))
+    };
+    !(0..id).rev().take_while(|other| of(*other).0 == of(id).0).any(|other| of(other) == of(id))
+}
+
+/// The kind of lane permutation that an encoding adds.
+fn dpp(encoding: &str) -> &'static str {
+    ["dpp16", "dpp8"].into_iter().find(|kind| encoding.to_lowercase().contains(kind)).unwrap_or("")
+}
+
+fn name(arch: Arch, id: EntryId) -> String {
+    let table = arch.table();
+    let entry = &table.entries[id as usize];
+    let name = table.instructions[entry.inst as usize].name.to_lowercase();
+    match dpp(table.encodings[entry.enc as usize].name) {
+        "" => name,
+        kind => format!("{name} {kind}"),
+    }
+}
+
+/// An instruction with legal operands: VGPRs where they may be, each operand with registers of its own.
+fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
+    let table = arch.table();
+    let entry = &table.entries[id as usize];
+    let encoding = &table.encodings[entry.enc as usize];
+    let form = forms(arch).of(id);
+    let mut fields: [u32; MAX_FIELDS] = form.start;
+    let field = |name: &str| encoding.fields.iter().position(|f| f.name == name);
+    for operand in operands(arch, entry) {
+        let Some(at) = operand.field else { continue };
+        let own = &encoding.fields[at as usize];
+        let ty = &table.operand_types[operand.ty as usize];
+        if own.fixed.is_some() || ty.values.is_empty() && ty.name != "OPR_VGPR" {
+            continue;
+        }
+        let (vector, scalar) = match operand.role {
+            Role::D0 | Role::D1 => (DESTINATION, 40),
+            Role::VAddr => (ADDRESS, 12),
+            // The base of addresses: a pair, or a descriptor.
+            Role::SAddr => (8, if operand.size_bits >= 128 { 8 } else { 0 }),
+            Role::SOffset => (32, 2),
+            Role::S0 => (8, 16),
+            Role::S1 => (16, 24),
+            Role::S2 => (24, 32),
+            _ => (32, 48),
+        };
+        let vectors = ty.values.iter().any(|v| v.1 >= 256);
+        let scalars = ty.values.iter().any(|v| v.1 == scalar && v.0.starts_with('s'));
+        fields[at as usize] = if ty.name == "OPR_VGPR" {
+            vector
+        } else if vectors {
+            256 + vector
+        } else if scalars {
+            scalar
+        } else {
+            ty.values.first().map_or(0, |v| v.1)
+        };
+    }
+    let set = |fields: &mut [u32; MAX_FIELDS], name: &str, value: u32| {
+        if let Some(at) = field(name) {
+            fields[at] = value;
+        }
+    };
+    if !dpp(encoding.name).is_empty() {
+        // One lane to the right; neighbours exchanged.
+        for (name, value) in [("DPP_CTRL", 0x111), ("ROW_MASK", 15), ("BANK_MASK", 15), ("BOUND_CTRL", 1)] {
+            set(&mut fields, name, value);
+        }
+        (0..8).for_each(|lane| set(&mut fields, &format!("LANE_SEL_{lane}"), lane ^ 1));
+        if let Some(at) = field("SRC0").filter(|at| encoding.fields[*at].fixed.is_none()) {
+            fields[at] = if dpp(encoding.name) == "dpp8" { 233 } else { 250 };
+        }
+    }
+    // Descriptors and bases of scalar loads are counted in fours and pairs of registers.
+    set(&mut fields, "SRSRC", 2);
+    if field("SBASE").is_some() {
+        set(&mut fields, "SBASE", 2);
+    }
+    let mut pair = false;
+    if encoding.name.starts_with("VOPD") {
+        for (name, value) in
+            [("OPY", entry.opcode as u32), ("VDSTY", DESTINATION + 1), ("SRCY0", 256 + 9), ("VSRCY1", 17)]
+        {
+            set(&mut fields, name, value);
+        }
+        pair = true;
+    }
+    let mut bits = 0u128;
+    for (at, f) in encoding.fields.iter().enumerate() {
+        let opcode = (encoding.op_field == Some(at as u8)).then_some(entry.opcode as u32);
+        bits = f.insert(bits, f.fixed.or(opcode).unwrap_or(fields[at]));
+    }
+    let words: Vec<u32> = (0..encoding.bits as usize / 32).map(|at| (bits >> (32 * at)) as u32).collect();
+    let inst = decode(arch, &words).ok()?;
+    let own = inst.entry == id && (!pair || inst.entry_y == id);
+    (own && legal::check_decoded(&inst, &Options::new(arch)).is_ok()).then_some(inst)
+}
+
+/// What instructions run on.
+struct Machine {
+    memory: Memory,
+    base: u64,
+    lds: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Machine {
+    fn new() -> Result<Machine, BenchError> {
+        let mut memory = Memory::new(1 << 20)?;
+        let base = memory.alloc(BYTES, 256, "buffer")?;
+        Ok(Machine { memory, base, lds: vec![0; BYTES as usize], scratch: vec![0; BYTES as usize] })
+    }
+
+    /// Median nanoseconds of an execution, or why there is none.
+    fn time(&mut self, arch: Arch, inst: &Inst) -> Result<f64, String> {
+        let program = |copies: usize| Program::new(arch, vec![(*inst, 0); copies]).map_err(|e| e.to_string());
+        let (one, many) = (program(1)?, program(COPIES)?);
+        let mut wave = self.wave(arch, inst);
+        self.run(&one, &mut wave)?;
+        let mut times = [one, many].map(|program| (program, Vec::new()));
+        for _ in 0..RUNS {
+            for (program, times) in &mut times {
+                self.prepare(&mut wave);
+                let before = Instant::now();
+                self.run(program, &mut wave)?;
+                times.push(before.elapsed().as_nanos() as f64);
+            }
+        }
+        let [one, many] = times.map(|(_, times)| super::middle(times));
+        Ok((many - one).max(0.0) / (COPIES - 1) as f64)
+    }
+
+    /// Runs a program to its end.
+    fn run(&mut self, program: &Program, wave: &mut Wave) -> Result<(), String> {
+        let mut workgroup = Workgroup::new(1);
+        let mut context = Context {
+            memory: &self.memory,
+            lds: &mut self.lds,
+            scratch: &mut self.scratch,
+            scratch_stride: BYTES as u32 / 64,
+            workgroup: &mut workgroup,
+            instructions: 0,
+        };
+        let end = program.insts.iter().map(|inst| inst.size as u64).sum::<u64>();
+        let executed = &mut 0;
+        match interp::run(program, wave, &mut context, COPIES as u64 * 8 + 1024, executed) {
+            Err(Event::Fault { .. }) if wave.pc == end && *executed >= program.insts.len() as u64 => Ok(()),
+            Err(Event::Fault { message, .. }) => Err(message),
+            Err(event) => Err(format!("{event:?}").to_lowercase()),
+            Ok(()) => Err("it does not end".to_string()),
+        }
+    }
+
+    /// A wave whose registers have random numbers of the formats of the instruction's operands.
+    fn wave(&self, arch: Arch, inst: &Inst) -> Wave {
+        let table = arch.table();
+        let entry = inst.entry(table);
+        let format = operands(arch, entry).iter().map(|o| table.formats[o.format as usize].name);
+        let (mut half, mut double) = (false, false);
+        for name in format {
+            half |= name.contains("F16");
+            double |= name.contains("F64");
+        }
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 32) as u32
+        };
+        let mut wave = Wave::new(32);
+        for reg in 0..128 {
+            let mut row = LaneVec::ZERO;
+            for lane in &mut row.0 {
+                let bits = random();
+                // Between a half and two.
+                *lane = match (double, half) {
+                    (true, _) if reg & 1 == 1 => bits & 0x001f_ffff | 0x3fe0_0000,
+                    (true, _) => bits,
+                    (_, true) => bits & 0x07ff_07ff | 0x3800_3800,
+                    _ => bits & 0x00ff_ffff | 0x3f00_0000,
+                };
+            }
+            wave.set_lane_vec(0, reg, row);
+        }
+        for lane in 0..32 {
+            wave.set_vgpr(lane, ADDRESS, self.base as u32 + 16 * lane);
+            wave.set_vgpr(lane, ADDRESS + 1, (self.base >> 32) as u32);
+        }
+        let lds = operands(arch, entry).iter().any(|o| o.role == Role::VAddr && o.size_bits <= 32)
+            && !operands(arch, entry).iter().any(|o| o.role == Role::SAddr);
+        if lds {
+            (0..32).for_each(|lane| wave.set_vgpr(lane, ADDRESS, 16 * lane));
+        }
+        self.prepare(&mut wave);
+        wave
+    }
+
+    /// What instructions may have changed that others depend on.
+    fn prepare(&self, wave: &mut Wave) {
+        wave.pc = 0;
+        wave.set_exec(u64::MAX);
+        wave.mode = 0xf0;
+        wave.scc = 0;
+        let (low, high) = (self.base as u32, (self.base >> 32) as u32);
+        // A base that the lanes' 32 bits are added to; the address itself; a descriptor.
+        let words = [0, high, 0, 0, low, high, 0, 0, low, high, BYTES as u32, 0x3100_4000];
+        for (at, word) in words.into_iter().enumerate() {
+            wave.set_sgpr(at as u32, word);
+        }
+        for at in 12..106 {
+            wave.set_sgpr(at, 0x3f80_0000 + at);
+        }
+        wave.set_sgpr(M0 as u32, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_instruction_is_timed() {
+        let timed = |part: &str| {
+            let costs = measure(Arch::Rdna4, part).expect("memory");
+            assert!(costs.single > 0.0 && costs.double > 0.0);
+            (costs.costs, costs.not_run)
+        };
+        // Lanes with each permutation, halves of f64, scalars, every memory, a matrix product.
+        for (part, least) in [
+            ("v_mov_b32", 3),
+            ("v_fma_f64", 1),
+            ("s_add_f32", 1),
+            ("s_load_b32", 1),
+            ("global_load_b32", 1),
+            ("global_atomic_add_u32", 1),
+            ("buffer_store_b32", 1),
+            ("scratch_load_b32", 1),
+            ("ds_load_b64", 1),
+            ("ds_bpermute", 2),
+            ("v_wmma_f32_16x16x16_f16", 1),
+            ("v_dual_mov_b32", 1),
+        ] {
+            let (costs, not_run) = timed(part);
+            assert_eq!(not_run, [], "{part}");
+            assert!(costs.len() >= least && costs.iter().all(|c| c.ns > 0.0), "{part}: {costs:?}");
+        }
+        let (costs, not_run) = timed("s_endpgm");
+        assert!(costs.is_empty() && !not_run.is_empty());
+    }
+}
