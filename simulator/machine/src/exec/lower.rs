@@ -580,23 +580,32 @@ fn modifiers(
     }
 }
 
-fn dpp(plan: &Plan, inst: &Inst) -> Dpp {
+fn dpp(plan: &Plan, inst: &Inst) -> Option<Dpp> {
     let m = &plan.mods;
     let get = |field| plan.get(inst, field);
+    let mut dpp = Dpp { from: [0; 32], outside: 0, disabled: [0; 2], bound: true, fetch: false };
     if let Some(first) = m.lane_sel {
-        let lanes = std::array::from_fn(|k| inst.fields[first as usize + k] as u8 & 7);
-        return Dpp::Dpp8 { lanes, fetch: get(m.src0) == operand::DPP8_FETCH_INACTIVE };
+        dpp.fetch = get(m.src0) == operand::DPP8_FETCH_INACTIVE;
+        for (lane, from) in dpp.from.iter_mut().enumerate() {
+            *from = (lane as u8 & !7) | inst.fields[first as usize + lane % 8] as u8 & 7;
+        }
+        return Some(dpp);
     }
-    if m.dpp_ctrl.is_none() {
-        return Dpp::None;
+    m.dpp_ctrl?;
+    (dpp.bound, dpp.fetch) = (get(m.bound_ctrl) != 0, get(m.fi) != 0);
+    for lane in 0..32 {
+        match operand::dpp16_source(get(m.dpp_ctrl), lane) {
+            Some(from) => dpp.from[lane as usize] = from as u8 & 31,
+            None => dpp.outside |= 1 << lane,
+        }
     }
-    Dpp::Dpp16 {
-        ctrl: get(m.dpp_ctrl) as u16,
-        row_mask: get(m.row_mask) as u8,
-        bank_mask: get(m.bank_mask) as u8,
-        bound: get(m.bound_ctrl) != 0,
-        fetch: get(m.fi) != 0,
+    let (rows, banks) = (get(m.row_mask), get(m.bank_mask));
+    for lane in 0..64 {
+        if rows >> (lane / 16) & 1 == 0 || banks >> (lane / 4 % 4) & 1 == 0 {
+            dpp.disabled[lane / 32] |= 1 << (lane % 32);
+        }
     }
+    Some(dpp)
 }
 
 /// The plain move of a dword in each lane, for copies.

@@ -277,7 +277,7 @@ pub struct Ext {
     pub omod: u8,
     /// A scalar float result is f16, not f32.
     pub half_result: bool,
-    pub dpp: Dpp,
+    pub dpp: Option<Dpp>,
     /// Where the constants of the sources are that are [`Place::Pool`], in words.
     pub pool: [u32; 4],
     // Raw fields for bodies that name them.
@@ -294,19 +294,17 @@ pub struct Ext {
     pub glc: u32,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Dpp {
-    #[default]
-    None,
-    Dpp16 {
-        ctrl: u16,
-        row_mask: u8,
-        bank_mask: u8,
-        bound: bool,
-        fetch: bool,
-    },
-    Dpp8 {
-        lanes: [u8; 8],
-        fetch: bool,
-    },
+/// Where DPP takes the first source of each lane from, in 32 lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Dpp {
+    /// The lane, below 32 and in the same row of 16.
+    pub from: [u8; 32],
+    /// Lanes whose source is outside of their row.
+    pub outside: u32,
+    /// Lanes of each half that the masks of rows and banks switch off.
+    pub disabled: [u32; 2],
+    /// Lanes without a source take zero; otherwise they write nothing.
+    pub bound: bool,
+    /// Inactive lanes are sources.
+    pub fetch: bool,
 }

@@ -7,6 +7,7 @@ mod float;
 mod int;
 mod lds;
 mod memory;
+mod modify;
 mod operands;
 mod transpose;
 pub mod watch;
@@ -22,6 +23,7 @@ pub use isa_spec::pcode::builtins::{Control, Pure};
 pub use isa_spec::pcode::ir::{Space, Ty};
 pub use lds::{lds_offset, load_lds, store_lds};
 pub use memory::{exchange, load, load_offsets, load_vecs, store, store_offsets, store_vecs};
+pub use modify::modify;
 pub use operands::*;
 
 /// A builtin by the evaluator's definition.

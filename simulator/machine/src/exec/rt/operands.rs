@@ -1,13 +1,12 @@
 //! Operands of handlers: sources as lane vectors, modifiers, results and masks.
 
 use super::context::{Cx, Flow};
-use crate::exec::op::{Dpp, Op, Place, Source};
+use crate::exec::op::{Op, Place, Source};
 use crate::exec::output as modifier;
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::state::LaneVec;
 use crate::state::wave::{EXEC_LO, LANE_VECS, NULL, SCALARS, SGPRS, STAGE, STAGE_VECS, is_denormal};
 use isa_spec::pcode::ir::Ty;
-use wavesim_isa::operand::dpp16_source;
 
 /// Kind of a float result, for the output modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -569,7 +568,7 @@ pub unsafe fn write_half(
 }
 
 #[inline(never)]
-fn lanes_of(exec: u32) -> LaneVec {
+pub(super) fn lanes_of(exec: u32) -> LaneVec {
     let mut row = LaneVec::ZERO;
     for (lane, mask) in row.0.iter_mut().enumerate() {
         *mask = 0u32.wrapping_sub(exec >> lane & 1);
@@ -612,102 +611,4 @@ fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [LaneVec]) {
             rows[1].0[l] = (v >> 32) as u32;
         }
     }
-}
-
-/// Applies modifiers and DPP to staged sources; returns the lanes that still execute.
-///
-/// # Safety
-/// The sources came from [`stage`].
-#[inline(never)]
-pub unsafe fn modify(
-    cx: &mut Cx<'_>,
-    op: &Op,
-    half: usize,
-    exec: u32,
-    sources: &mut [(usize, *const LaneVec)],
-) -> u32 {
-    let ext = cx.raw(op);
-    let (mut active, mut lanes) = (exec, [None; 32]);
-    if ext.dpp != Dpp::None {
-        let (from, off) = dpp_lanes(ext.dpp, half, exec);
-        (active, lanes) = (exec & !off, from);
-    }
-    for (index, rows) in sources.iter_mut() {
-        let i = *index;
-        let bit = |bits: u8| bits >> i & 1 == 1;
-        let wide = ext.sign_at[i] == 63;
-        let dwords = if wide { 2 } else { 1 };
-        let moved = i == 0 && ext.dpp != Dpp::None;
-        let touched =
-            bit(ext.abs_bits | ext.neg_bits | ext.high_bits | ext.narrow_bits | ext.packed_bits) || moved;
-        if !touched {
-            continue;
-        }
-        let mut values = [LaneVec::ZERO; 2];
-        for (k, row) in values.iter_mut().enumerate().take(dwords) {
-            // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four behind them.
-            *row = unsafe { *rows.add(k) };
-        }
-        if moved {
-            let before = values;
-            for (to, from) in values.iter_mut().zip(&before).take(dwords) {
-                for (value, lane) in to.0.iter_mut().zip(&lanes) {
-                    *value = lane.map_or(0, |l| from.0[l as usize]);
-                }
-            }
-        }
-        if bit(ext.narrow_bits) {
-            let shift = if bit(ext.high_bits) { 16 } else { 0 };
-            values[0].0.iter_mut().for_each(|v| *v = *v >> shift & 0xffff);
-        }
-        if bit(ext.packed_bits) {
-            let pick = |v: u32, high: bool| if high { v >> 16 } else { v & 0xffff };
-            for v in values[0].0.iter_mut() {
-                let lo = pick(*v, bit(ext.packed_sel)) ^ (bit(ext.packed_neg) as u32) << 15;
-                let hi = pick(*v, bit(ext.packed_sel_hi)) ^ (bit(ext.packed_neg_hi) as u32) << 15;
-                *v = hi << 16 | lo;
-            }
-        }
-        let (at, row) = (ext.sign_at[i] as u32 & 31, if wide { 1 } else { 0 });
-        if bit(ext.abs_bits) {
-            values[row].0.iter_mut().for_each(|v| *v &= !(1 << at));
-        }
-        if bit(ext.neg_bits) {
-            values[row].0.iter_mut().for_each(|v| *v ^= 1 << at);
-        }
-        let staged = &mut cx.wave.vectors[STAGE + STAGE_VECS * i..][..dwords];
-        staged.copy_from_slice(&values[..dwords]);
-        *rows = staged.as_ptr();
-    }
-    active
-}
-
-/// Source lane of each lane (within the half), and lanes that must not write.
-fn dpp_lanes(dpp: Dpp, half: usize, exec: u32) -> ([Option<u8>; 32], u32) {
-    let mut lanes = [None; 32];
-    let mut off = 0;
-    for l in 0..32u32 {
-        let lane = l + 32 * half as u32;
-        match dpp {
-            Dpp::Dpp8 { lanes: sel, fetch } => {
-                let from = l & !7 | sel[(l & 7) as usize] as u32;
-                if fetch || exec >> from & 1 == 1 {
-                    lanes[l as usize] = Some(from as u8);
-                }
-            }
-            Dpp::Dpp16 { ctrl, row_mask, bank_mask, bound, fetch } => {
-                // Rows are 16 lanes: never across the half.
-                let from = dpp16_source(ctrl as u32, lane).map(|f| f & 31);
-                let valid = from.filter(|f| fetch || exec >> f & 1 == 1);
-                lanes[l as usize] = valid.map(|f| f as u8);
-                let enabled =
-                    row_mask >> ((lane / 16) & 3) & 1 == 1 && bank_mask >> ((lane / 4) & 3) & 1 == 1;
-                if !enabled || valid.is_none() && !bound {
-                    off |= 1 << l;
-                }
-            }
-            Dpp::None => {}
-        }
-    }
-    (lanes, off)
 }
