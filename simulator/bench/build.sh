@@ -5,4 +5,7 @@ cd "$(dirname "$0")"
 for source in *.s; do
   clang-19 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -I. "$source" -o "${source%.s}.co"
 done
-clang-19 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -x cl -cl-std=CL2.0 -nogpulib -O3 -mcumode -ffp-contract=off kernels.cl -o kernels.co
+for source in *.cl; do
+  clang-19 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -x cl -cl-std=CL2.0 -nogpulib -O3 -mcumode -ffp-contract=off \
+    "$source" -o "${source%.cl}.co"
+done

@@ -90,6 +90,77 @@ by_host! {
     }
 }
 
+by_host! {
+    /// Light that comes to each of `width * width` pixels from spheres of eight numbers: center, radius, emission, colour.
+    pathtrace(out: &mut [f64], spheres: &[f64], width: u32) {
+        for (i, out) in out.chunks_exact_mut(3).enumerate() {
+            out.copy_from_slice(&light(i as u32, spheres, width));
+        }
+    }
+}
+
+/// A number in 0..1.
+fn next(state: &mut u32) -> f64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    *state as f64 / (1u64 << 32) as f64
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn normal(v: [f64; 3]) -> [f64; 3] {
+    let length = dot(v, v).sqrt();
+    [v[0] / length, v[1] / length, v[2] / length]
+}
+
+/// The light along the path of pixel `i`.
+fn light(i: u32, spheres: &[f64], width: u32) -> [f64; 3] {
+    let mut state = i.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+    let scale = 1.0 / width as f64;
+    let x = ((i % width) as f64 + next(&mut state)) * scale - 0.5;
+    let y = ((i / width) as f64 + next(&mut state)) * scale - 0.5;
+    let mut d = normal([x, y, 1.0]);
+    let (mut o, mut light, mut weight) = ([0.0, 0.0, -3.0], [0.0; 3], [1.0; 3]);
+    for _ in 0..6 {
+        let (mut best, mut hit) = (1e30, None);
+        for s in spheres.chunks_exact(8) {
+            let to = [s[0] - o[0], s[1] - o[1], s[2] - o[2]];
+            let along = dot(to, d);
+            let squared = along * along - dot(to, to) + s[3] * s[3];
+            if squared > 0.0 {
+                let root = squared.sqrt();
+                let t = if along - root < 1e-6 { along + root } else { along - root };
+                if t > 1e-6 && t < best {
+                    (best, hit) = (t, Some(s));
+                }
+            }
+        }
+        let Some(s) = hit else { break };
+        for c in 0..3 {
+            o[c] += d[c] * best;
+            light[c] += weight[c] * s[4];
+            weight[c] *= s[5 + c];
+        }
+        let mut n = [(o[0] - s[0]) / s[3], (o[1] - s[1]) / s[3], (o[2] - s[2]) / s[3]];
+        if dot(n, d) > 0.0 {
+            n = [-n[0], -n[1], -n[2]];
+        }
+        let (inside, square) = loop {
+            let v: [f64; 3] = std::array::from_fn(|_| 2.0 * next(&mut state) - 1.0);
+            let square = dot(v, v);
+            if square < 1.0 {
+                break (v, square);
+            }
+        };
+        let length = square.sqrt();
+        d = normal([n[0] + inside[0] / length, n[1] + inside[1] / length, n[2] + inside[2] / length]);
+    }
+    light
+}
+
 /// The result of `alu_f32` in work-item `gid`.
 pub fn alu_f32(gid: u32, iters: u32) -> f32 {
     let base = (gid & 255) as f32 / 256.0;

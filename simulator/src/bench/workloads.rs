@@ -2,6 +2,7 @@
 
 use super::native;
 use super::{BenchError, Prepared};
+use isa_spec::arith::{FloatEnv, f16_to_f32, f32_to_f16};
 
 /// A kernel argument.
 pub enum Arg {
@@ -50,6 +51,8 @@ const STREAM_ITERS: u32 = 64;
 const STREAM_ITEMS: u32 = STREAM_GROUPS * 256;
 const MATMUL_N: usize = 128;
 const BODIES: usize = 512;
+const MATMUL_F16_N: usize = 256;
+const PATHTRACE_WIDTH: u32 = 64;
 const LOG2_WIDTH: u32 = 6;
 const ESCAPE: u32 = 256;
 
@@ -261,7 +264,104 @@ pub static WORKLOADS: &[Workload] = &[
             })
         }),
     },
+    Workload {
+        name: "matmul_f16",
+        what: "WMMA: f32 matrix product of f16, n = 256",
+        code: code!("wide.co"),
+        kernel: "matmul_f16",
+        grid: [(MATMUL_F16_N / 16) as u32, (MATMUL_F16_N / 16) as u32, 1],
+        block: [32, 1, 1],
+        args: || {
+            let count = MATMUL_F16_N * MATMUL_F16_N;
+            vec![
+                Arg::Buffer(halves(count, 19)),
+                Arg::Buffer(halves(count, 23)),
+                Arg::Buffer(vec![0; count]),
+                Arg::Word(MATMUL_F16_N as u32),
+            ]
+        },
+        check: |p| {
+            let (a, b, mut c) = matrices_f16(p);
+            native::matmul(&a, &b, &mut c, MATMUL_F16_N);
+            same(p, 2, c.iter().map(|v| v.to_bits()))
+        },
+        native: Some(|p| {
+            let (a, b, mut c) = matrices_f16(p);
+            Box::new(move || {
+                native::matmul(&a, &b, &mut c, MATMUL_F16_N);
+                std::hint::black_box(&mut c);
+            })
+        }),
+    },
+    Workload {
+        name: "pathtrace_f64",
+        what: "f64 path tracer, 64 x 64 pixels, 6 reflections",
+        code: code!("wide.co"),
+        kernel: "pathtrace",
+        grid: [PATHTRACE_WIDTH * PATHTRACE_WIDTH / 256, 1, 1],
+        block: LINE,
+        args: || {
+            let count = (PATHTRACE_WIDTH * PATHTRACE_WIDTH) as usize;
+            vec![
+                Arg::Buffer(vec![0; 6 * count]),
+                Arg::Buffer(SPHERES.as_flattened().iter().flat_map(|v| words(*v)).collect()),
+                Arg::Word(SPHERES.len() as u32),
+                Arg::Word(PATHTRACE_WIDTH),
+            ]
+        },
+        check: |p| {
+            let mut out = vec![0.0; p.buffers[0].initial.len() / 2];
+            native::pathtrace(&mut out, SPHERES.as_flattened(), PATHTRACE_WIDTH);
+            same(p, 0, out.into_iter().flat_map(words))
+        },
+        native: Some(|p| {
+            let mut out = vec![0.0; p.buffers[0].initial.len() / 2];
+            Box::new(move || {
+                native::pathtrace(&mut out, SPHERES.as_flattened(), PATHTRACE_WIDTH);
+                std::hint::black_box(&mut out);
+            })
+        }),
+    },
 ];
+
+/// A box of large spheres, two in it, and a lamp: center, radius, emission, colour.
+const SPHERES: [[f64; 8]; 8] = [
+    [-1001.5, 0.0, 0.0, 1000.0, 0.0, 0.75, 0.25, 0.25],
+    [1001.5, 0.0, 0.0, 1000.0, 0.0, 0.25, 0.25, 0.75],
+    [0.0, -1001.5, 0.0, 1000.0, 0.0, 0.75, 0.75, 0.75],
+    [0.0, 1001.5, 0.0, 1000.0, 0.0, 0.75, 0.75, 0.75],
+    [0.0, 0.0, 1002.5, 1000.0, 0.0, 0.75, 0.75, 0.75],
+    [-0.6, -0.9, 1.2, 0.6, 0.0, 0.9, 0.9, 0.9],
+    [0.7, -0.9, 0.6, 0.6, 0.0, 0.5, 0.9, 0.6],
+    [0.0, 1.5, 1.0, 0.5, 12.0, 0.0, 0.0, 0.0],
+];
+
+/// The dwords of an f64.
+fn words(value: f64) -> [u32; 2] {
+    [value.to_bits() as u32, (value.to_bits() >> 32) as u32]
+}
+
+/// Pairs of pseudo-random f16 in 0..1.
+fn halves(count: usize, seed: u32) -> Vec<u32> {
+    let half = |single: u32| f32_to_f16(single, &FloatEnv::KEEP) as u32;
+    floats(count, seed).chunks_exact(2).map(|pair| half(pair[0]) | half(pair[1]) << 16).collect()
+}
+
+/// The f16 matrices as f32, the second one by rows, and room for the product.
+fn matrices_f16(p: &Prepared) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
+    let single = |half: u32| f32::from_bits(f16_to_f32(half as u16, &FloatEnv::KEEP));
+    let matrix = |buffer: usize| -> Vec<f32> {
+        let words = p.buffers[buffer].initial.iter();
+        words.flat_map(|word| [single(word & 0xffff), single(word >> 16)]).collect()
+    };
+    let (a, columns) = (matrix(0), matrix(1));
+    let mut b = vec![0.0; columns.len()];
+    for (at, b) in b.iter_mut().enumerate() {
+        *b = columns[at % MATMUL_F16_N * MATMUL_F16_N + at / MATMUL_F16_N];
+    }
+    let c = vec![0.0; a.len()];
+    (a, b, c)
+}
 
 fn step() -> f32 {
     3.0 / (1 << LOG2_WIDTH) as f32

@@ -1,0 +1,77 @@
+// Kernels of other formats than f32: f64, and products of f16 matrices. Compiled like kernels.cl; the same loops in Rust are in
+// `src/bench/native.rs`.
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#define LID(d) ((int)__builtin_amdgcn_workitem_id_##d())
+#define GRP(d) ((int)__builtin_amdgcn_workgroup_id_##d())
+#define NB 256
+
+typedef half v16h __attribute__((ext_vector_type(16)));
+typedef float v8f __attribute__((ext_vector_type(8)));
+
+// C = A * B, n x n row-major, n a multiple of 16: f32 out of f16. B is stored by columns. Grid (n/16, n/16), block 32: a tile for each wave.
+__attribute__((reqd_work_group_size(32, 1, 1)))
+__kernel void matmul_f16(__global const half *a, __global const half *b, __global float *c, int n) {
+  int lane = LID(x), row = GRP(y) * 16, column = GRP(x) * 16;
+  __global const v16h *x = (__global const v16h *)(a + (row + lane % 16) * n);
+  __global const v16h *y = (__global const v16h *)(b + (column + lane % 16) * n);
+  v8f sum = 0;
+  for (int k = 0; k < n / 16; k++) sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(x[k], y[k], sum);
+  for (int i = 0; i < 8; i++) c[(row + 2 * i + lane / 16) * n + column + lane % 16] = sum[i];
+}
+
+static double next(unsigned *state) {
+  unsigned s = *state;
+  s ^= s << 13;
+  s ^= s >> 17;
+  s ^= s << 5;
+  *state = s;
+  return s * 0x1p-32;
+}
+
+// Light that comes to each of width x width pixels from spheres (center, radius, emission, colour) that reflect it in all directions, along
+// one path with at most six reflections. Additions, products, quotients and roots in f64: results are exact. Grid width * width / 256.
+__attribute__((reqd_work_group_size(NB, 1, 1)))
+__kernel void pathtrace(__global double *out, __global const double *spheres, int count, int width) {
+  int i = GRP(x) * NB + LID(x);
+  unsigned state = (unsigned)i * 747796405u + 2891336453u;
+  double scale = 1.0 / width;
+  double dx = (i % width + next(&state)) * scale - 0.5, dy = (i / width + next(&state)) * scale - 0.5, dz = 1.0;
+  double length = __builtin_sqrt(dx * dx + dy * dy + dz * dz);
+  dx /= length, dy /= length, dz /= length;
+  double ox = 0, oy = 0, oz = -3, light[3] = {0, 0, 0}, weight[3] = {1, 1, 1};
+  for (int depth = 0; depth < 6; depth++) {
+    double best = 1e30;
+    int hit = -1;
+    for (int k = 0; k < count; k++) {
+      __global const double *s = spheres + 8 * k;
+      double x = s[0] - ox, y = s[1] - oy, z = s[2] - oz;
+      double along = x * dx + y * dy + z * dz;
+      double squared = along * along - (x * x + y * y + z * z) + s[3] * s[3];
+      if (squared > 0) {
+        double root = __builtin_sqrt(squared), t = along - root;
+        if (t < 1e-6) t = along + root;
+        if (t > 1e-6 && t < best) best = t, hit = k;
+      }
+    }
+    if (hit < 0) break;
+    __global const double *s = spheres + 8 * hit;
+    ox += dx * best, oy += dy * best, oz += dz * best;
+    double nx = (ox - s[0]) / s[3], ny = (oy - s[1]) / s[3], nz = (oz - s[2]) / s[3];
+    if (nx * dx + ny * dy + nz * dz > 0) nx = -nx, ny = -ny, nz = -nz;
+    for (int c = 0; c < 3; c++) {
+      light[c] += weight[c] * s[4];
+      weight[c] *= s[5 + c];
+    }
+    double u, v, w, q;
+    do {
+      u = 2 * next(&state) - 1, v = 2 * next(&state) - 1, w = 2 * next(&state) - 1;
+      q = u * u + v * v + w * w;
+    } while (q >= 1);
+    q = __builtin_sqrt(q);
+    dx = nx + u / q, dy = ny + v / q, dz = nz + w / q;
+    length = __builtin_sqrt(dx * dx + dy * dy + dz * dz);
+    dx /= length, dy /= length, dz /= length;
+  }
+  for (int c = 0; c < 3; c++) out[3 * i + c] = light[c];
+}
