@@ -4,9 +4,9 @@
 //! `t3` a local, `m_vcc` a lane's bit of a mask, `loaded0` and `stored` what memory steps move.
 
 use crate::stmt::declare;
-use crate::value::{Scope, hold, mask_bit, mask_name, role_name, slot, variant};
+use crate::value::{Scope, float_suffix, hold, mask_bit, mask_name, role_name, slot, variant};
 use isa_lower::ir::*;
-use isa_spec::pcode::ir::{Local, Space};
+use isa_spec::pcode::ir::{Local, Pure, Space, Ty};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -131,7 +131,8 @@ impl Steps {
                 }
             }
             Step::ReadMask => quote! { let vcc_in = rt::read_mask_half(cx, op.src[3], half); },
-            Step::Simd { builtin: _, calls, lanes } => self.simd(calls, lanes),
+            Step::Simd { builtin: Pure::SelectBytes, calls, lanes, .. } => self.by_eight(calls, lanes),
+            Step::Simd { builtin, ty, calls, lanes } => self.by_row(*builtin, *ty, calls, lanes),
             Step::StoreRoom { space, dwords, addresses } => {
                 let (dwords, empty) = (*dwords as usize, no_addresses(*space));
                 let addresses = addresses.then(|| quote! { let mut addresses = #empty; });
@@ -213,7 +214,26 @@ impl Steps {
         }
     }
 
-    fn simd(&self, calls: &[Vec<Value>], lanes: &LaneLoop) -> TokenStream {
+    /// Calls of functions of one argument and all lanes, in place.
+    fn by_row(&self, builtin: Pure, ty: Ty, calls: &[Vec<Value>], lanes: &LaneLoop) -> TokenStream {
+        let (read, locals, statements) = (self.reads(lanes), &self.locals, Scope::Lane.stmts(&lanes.body));
+        let vecs: Vec<Ident> = (0..calls.len()).map(|at| format_ident!("simd{at}")).collect();
+        let values = calls.iter().flat_map(|args| Scope::Lane.values(args));
+        let function = format_ident!("{}_{}_row", builtin.def().name, float_suffix(ty));
+        quote! {
+            #(let mut #vecs = LaneVec::ZERO;)*
+            for l in 0..32usize {
+                let lane: u32 = lane_base + l as u32;
+                #read
+                #locals
+                #statements
+                #(#vecs.0[l] = #values;)*
+            }
+            #(rt::#function(m, &mut #vecs);)*
+        }
+    }
+
+    fn by_eight(&self, calls: &[Vec<Value>], lanes: &LaneLoop) -> TokenStream {
         let (read, locals, statements) = (self.reads(lanes), &self.locals, Scope::Lane.stmts(&lanes.body));
         let (mut vecs, mut lists) = (TokenStream::new(), TokenStream::new());
         let (mut fill, mut call) = (TokenStream::new(), TokenStream::new());
@@ -223,7 +243,7 @@ impl Steps {
             vecs.extend(quote! { let mut #vec = LaneVec::ZERO; });
             lists.extend(quote! { let mut #list = [rt::U32x8::ZERO; #count]; });
             fill.extend(quote! { #(#list[#nth].0[k] = #values;)* });
-            call.extend(quote! { rt::select_bytes_x8(#list).put(&mut #vec, vector); });
+            call.extend(quote! { rt::select_bytes_x8(m, #list).put(&mut #vec, vector); });
         }
         quote! {
             #vecs

@@ -1,8 +1,8 @@
 //! Statements as Rust.
 
-use crate::value::{Scope, hold, literal, local, low_bits, mask_bit, var, variant};
+use crate::value::{Scope, hold, literal, local, low_bits, mask_bit, slot, var, variant};
 use isa_lower::ir::*;
-use isa_spec::pcode::ir::{Space, State};
+use isa_spec::pcode::ir::{Space, State, Ty};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
@@ -115,6 +115,7 @@ impl Scope {
                 let (cond, body) = (self.atom(cond), self.stmts(body));
                 quote! { while #cond != 0 { #body } }
             }
+            Stmt::Vector(vector) => self.vector(vector),
             Stmt::Leave => quote! { break 'body; },
             Stmt::Control { builtin, args } => {
                 let (name, args) = (variant(builtin), self.wide(args));
@@ -125,6 +126,85 @@ impl Scope {
         }
     }
 
+    /// What it reads, a loop without bounds to check, and what it writes.
+    fn vector(self, vector: &Vector) -> TokenStream {
+        let (counter, from, count) = (local(vector.var), vector.from, vector.count as usize);
+        let reads = vector.reads.iter().enumerate().map(|(at, read)| {
+            let value = match read {
+                VectorRead::Place(VectorPlace::Elements { id, start }) => {
+                    let (list, start) = (local(*id), self.value(start));
+                    quote! { rt::elements::<_, #count>(&#list, #start) }
+                }
+                VectorRead::Place(VectorPlace::Vgpr { lane, reg }) => {
+                    let (lane, reg) = (self.value(lane), self.value(reg));
+                    quote! { rt::vgpr_lanes::<#count>(cx, #lane, #reg) }
+                }
+                VectorRead::Lanes { slot: of, lane, index } => {
+                    let (of, lane, index) = (slot(*of), self.value(lane), self.value(index));
+                    quote! { rt::operand_lanes::<#count>(cx, #of, #lane, #index) }
+                }
+                VectorRead::Wave { slot: of, index } => {
+                    let (of, index) = (slot(*of), self.value(index));
+                    quote! { rt::operand_wave(cx, #of, #index) }
+                }
+                VectorRead::WaveVgpr { reg } => {
+                    let reg = self.value(reg);
+                    quote! { rt::vgpr_wave(cx, #reg) }
+                }
+                VectorRead::Same(value) => self.value(value),
+            };
+            let name = format_ident!("x{at}");
+            quote! { let #name = #value; }
+        });
+        let (mut places, mut each, mut after) = (TokenStream::new(), TokenStream::new(), TokenStream::new());
+        for (at, VectorWrite { to, when, value }) in vector.writes.iter().enumerate() {
+            let [new, mask, start, reg] = ["y", "k", "at", "reg"].map(|name| format_ident!("{name}{at}"));
+            if let Some([a, b, c]) = whole_fma(value) {
+                places.extend(quote! { let #new = rt::fma_f32_lanes::<M, #count>(m, #a, #b, #c); });
+            } else {
+                let (zero, value) = (literal(0, value.hold), self.value(value));
+                places.extend(quote! { let mut #new = [#zero; #count]; });
+                each.extend(quote! { #new[l] = #value; });
+            }
+            let masks = when.as_ref().map(|when| {
+                let when = self.value(when);
+                places.extend(quote! { let mut #mask = [0u32; #count]; });
+                each.extend(quote! { #mask[l] = #when; });
+                quote! { , &#mask }
+            });
+            let suffix = if when.is_some() { "_where" } else { "" };
+            match to {
+                VectorPlace::Elements { id, start: first } => {
+                    let (list, first) = (local(*id), self.value(first));
+                    let set = format_ident!("set_elements{suffix}");
+                    places.extend(quote! { let #start = #first; });
+                    after.extend(quote! { rt::#set(&mut #list, #start, &#new #masks); });
+                }
+                VectorPlace::Vgpr { lane, reg: number } => {
+                    let (lane, number) = (self.value(lane), self.value(number));
+                    let set = format_ident!("set_vgpr_lanes{suffix}");
+                    places.extend(quote! { let (#start, #reg) = (#lane, #number); });
+                    after.extend(quote! { rt::#set(cx, #start, #reg, &#new #masks); });
+                }
+            }
+        }
+        let once = quote! {
+            #counter = base;
+            #(#reads)*
+            #places
+            for l in 0..#count {
+                #counter = base.wrapping_add(l as u32);
+                #each
+            }
+            #after
+        };
+        if vector.lanes {
+            quote! { for half in 0..cx.wave.halves() { let base = 32 * half as u32; #once } }
+        } else {
+            quote! { { let base = #from; #once } }
+        }
+    }
+
     /// Puts a lane's address in the list of all. LDS is small: its addresses are 32-bit offsets.
     fn set_address(self, space: Space, addr: &Value) -> TokenStream {
         let addr = self.value(addr);
@@ -132,6 +212,23 @@ impl Scope {
             Space::Lds => quote! { addresses.0[l] = rt::lds_offset(#addr); },
             _ => quote! { addresses[l] = #addr; },
         }
+    }
+}
+
+/// The operands of a multiply-add of vectors and of what is the same for all: compilers unroll a loop as small as this is, and then make no
+/// vectors of it.
+fn whole_fma(value: &Value) -> Option<[TokenStream; 3]> {
+    let ValueKind::Float { op: FloatOp::Fma, ty: Ty::F32, args } = &value.kind else { return None };
+    let operand = |value: &Value| match &value.kind {
+        ValueKind::VectorRead { read, at: VectorAt::Own | VectorAt::Same } => {
+            let name = format_ident!("x{read}");
+            Some(quote! { &#name })
+        }
+        _ => None,
+    };
+    match &args[..] {
+        [a, b, c] => Some([operand(a)?, operand(b)?, operand(c)?]),
+        _ => None,
     }
 }
 
@@ -173,7 +270,7 @@ pub fn declare(locals: &[isa_spec::pcode::ir::Local]) -> TokenStream {
         match l.len {
             Some(n) => {
                 let n = n as usize;
-                quote! { let mut #name: [#hold; #n] = [0; #n]; }
+                quote! { let mut #name: rt::Array<#hold, #n> = rt::Array([0; #n]); }
             }
             None => quote! { let mut #name: #hold = 0; },
         }

@@ -1,7 +1,7 @@
 //! Values as Rust expressions: one node, one expression.
 
 use isa_lower::ir::*;
-use isa_spec::pcode::ir::{LocalId, State, Ty};
+use isa_spec::pcode::ir::{LocalId, Pure, State, Ty};
 use isa_spec::tables::Role;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -78,7 +78,7 @@ pub fn low_bits(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
-fn float_suffix(ty: Ty) -> &'static str {
+pub fn float_suffix(ty: Ty) -> &'static str {
     match ty {
         Ty::F16 => "f16",
         Ty::BF16 => "bf16",
@@ -127,6 +127,16 @@ fn float_name(op: FloatOp) -> &'static str {
         FloatOp::Rcp => "rcp",
         FloatOp::Rsq => "rsq",
         FloatOp::Fract => "fract",
+        FloatOp::FmaRtz => "fma_rtz",
+        FloatOp::ToFp8Sr => "fp8_sr",
+        FloatOp::ToBf8Sr => "bf8_sr",
+        FloatOp::Minimum => "minimum",
+        FloatOp::Maximum => "maximum",
+        FloatOp::Ldexp => "ldexp",
+        FloatOp::FmaLdexp => "fma_ldexp",
+        FloatOp::FrexpMant => "frexp_mant",
+        FloatOp::FrexpExp => "frexp_exp",
+        FloatOp::TrigPreop => "trig_preop",
     }
 }
 
@@ -143,11 +153,34 @@ fn float_bits_name(op: FloatBits) -> &'static str {
 fn conversion_name(conversion: Conversion) -> &'static str {
     match conversion {
         Conversion::F16ToF32 => "cvt_f16_f32",
+        Conversion::F16ToI16 => "cvt_f16_i16",
+        Conversion::F16ToU16 => "cvt_f16_u16",
+        Conversion::F16ToSnorm => "snorm_f16",
+        Conversion::F16ToUnorm => "unorm_f16",
+        Conversion::I16ToF16 => "cvt_i16_f16",
+        Conversion::U16ToF16 => "cvt_u16_f16",
         Conversion::F32ToF16 => "cvt_f32_f16",
-        Conversion::I32ToF32 => "cvt_i32_f32",
-        Conversion::U32ToF32 => "cvt_u32_f32",
+        Conversion::F32ToF16Rtz => "cvt_rtz_f32_f16",
+        Conversion::F32ToBf16 => "cvt_f32_bf16",
+        Conversion::F32ToFp8 => "cvt_f32_fp8",
+        Conversion::F32ToBf8 => "cvt_f32_bf8",
+        Conversion::Fp8ToF32 => "cvt_fp8_f32",
+        Conversion::Bf8ToF32 => "cvt_bf8_f32",
+        Conversion::F32ToF64 => "cvt_f32_f64",
         Conversion::F32ToI32 => "cvt_f32_i32",
         Conversion::F32ToU32 => "cvt_f32_u32",
+        Conversion::F32ToI16 => "cvt_f32_i16",
+        Conversion::F32ToU16 => "cvt_f32_u16",
+        Conversion::F32ToU8 => "cvt_f32_u8",
+        Conversion::F32ToSnorm => "snorm_f32",
+        Conversion::F32ToUnorm => "unorm_f32",
+        Conversion::I32ToF32 => "cvt_i32_f32",
+        Conversion::U32ToF32 => "cvt_u32_f32",
+        Conversion::F64ToF32 => "cvt_f64_f32",
+        Conversion::F64ToI32 => "cvt_f64_i32",
+        Conversion::F64ToU32 => "cvt_f64_u32",
+        Conversion::I32ToF64 => "cvt_i32_f64",
+        Conversion::U32ToF64 => "cvt_u32_f64",
     }
 }
 
@@ -256,6 +289,17 @@ impl Scope {
                     shift => quote! { ((#loaded[#k].0[l] as #own) << #shift) },
                 });
                 quote! { #(#parts)|* }
+            }
+            ValueKind::VectorRead { read, at } => {
+                let name = format_ident!("x{read}");
+                match at {
+                    VectorAt::Own => quote! { #name[l] },
+                    VectorAt::Same => quote! { #name },
+                    VectorAt::Lane(lane) => {
+                        let lane = self.value(lane);
+                        quote! { rt::lane_of(&#name, #lane) }
+                    }
+                }
             }
             ValueKind::SimdResult { call } => {
                 let name = format_ident!("simd{call}");
@@ -386,9 +430,13 @@ impl Scope {
                 let (ty, power_ty) = (ty_token(*ty), ty_token(*power_ty));
                 quote! { rt::pow(#x as u128, #y as u128, #ty, #power_ty, m.env()) as #own }
             }
-            ValueKind::SelectBytes(args) => {
+            ValueKind::Simd { builtin: Pure::SelectBytes, args, .. } => {
                 let args = self.values(args);
                 quote! { rt::select_bytes(#(#args),*) }
+            }
+            ValueKind::Simd { builtin, ty, args } => {
+                let (name, args, ty) = (variant(builtin), self.wide(args), ty_token(*ty));
+                quote! { rt::pure(rt::Pure::#name, &#args, &[#ty], m.env()) as #own }
             }
             ValueKind::Pure { builtin, args, types } => {
                 let (name, args) = (variant(builtin), self.wide(args));

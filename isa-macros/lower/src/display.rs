@@ -83,6 +83,9 @@ impl Display for Value {
                 write!(f, "{kind} {space:?}[{addr}], {bytes} bytes")
             }
             ValueKind::Loaded { access, .. } => write!(f, "loaded{access}[lane]"),
+            ValueKind::VectorRead { read, at: VectorAt::Own } => write!(f, "x{read}[i]"),
+            ValueKind::VectorRead { read, at: VectorAt::Same } => write!(f, "x{read}"),
+            ValueKind::VectorRead { read, at: VectorAt::Lane(lane) } => write!(f, "x{read}.lane[{lane}]"),
             ValueKind::SimdResult { call } => write!(f, "simd{call}[lane]"),
             ValueKind::WordAddress(addr) => write!(f, "word_address({addr})"),
             ValueKind::Resize(value) => write!(f, "{hold}({value})"),
@@ -158,8 +161,9 @@ impl Display for Value {
             }
             ValueKind::Convert { value, from, to } => write!(f, "convert.{from:?}.{to:?}({value})"),
             ValueKind::Pow { base, power, .. } => write!(f, "pow({base}, {power})"),
-            ValueKind::SelectBytes(args) => write!(f, "select_bytes({})", list(args)),
-            ValueKind::Pure { builtin, args, .. } => write!(f, "{}({})", builtin.def().name, list(args)),
+            ValueKind::Simd { builtin, args, .. } | ValueKind::Pure { builtin, args, .. } => {
+                write!(f, "{}({})", builtin.def().name, list(args))
+            }
             ValueKind::Control { builtin, args } => write!(f, "{}({})", builtin.def().name, list(args)),
         }
     }
@@ -241,11 +245,40 @@ impl Lines<'_, '_> {
                 self.line(format_args!("while {cond}"))?;
                 self.stmts(body)
             }
+            Stmt::Vector(vector) => self.vector(vector),
             Stmt::Leave => self.line("leave"),
             Stmt::Control { builtin, args } => {
                 self.line(format_args!("{}({})", builtin.def().name, list(args)))
             }
         }
+    }
+
+    fn vector(&mut self, vector: &Vector) -> Result {
+        let place = |place: &VectorPlace| match place {
+            VectorPlace::Elements { id, start } => format!("t{id}[{start}..]"),
+            VectorPlace::Vgpr { lane, reg } => format!("vgpr[{reg}].lane[{lane}..]"),
+        };
+        let of = if vector.lanes { " of each half" } else { "" };
+        self.line(format_args!("vector t{} in {} from {}{of}", vector.var, vector.count, vector.from))?;
+        self.inner(|l| {
+            for (at, read) in vector.reads.iter().enumerate() {
+                match read {
+                    VectorRead::Place(of) => l.line(format_args!("x{at} = {}", place(of)))?,
+                    VectorRead::Lanes { slot, lane, index } => {
+                        l.line(format_args!("x{at} = {slot:?}[{index}].lane[{lane}..]"))?
+                    }
+                    VectorRead::Wave { slot, index } => {
+                        l.line(format_args!("x{at} = {slot:?}[{index}], all lanes"))?
+                    }
+                    VectorRead::WaveVgpr { reg } => l.line(format_args!("x{at} = vgpr[{reg}], all lanes"))?,
+                    VectorRead::Same(value) => l.line(format_args!("x{at} = {value}"))?,
+                }
+            }
+            vector.writes.iter().try_for_each(|write| {
+                let when = write.when.as_ref().map_or(String::new(), |when| format!(" where {when}"));
+                l.line(format_args!("{} = {}{when}", place(&write.to), write.value))
+            })
+        })
     }
 
     fn lane_loop(&mut self, head: &str, lanes: &LaneLoop) -> Result {
@@ -282,8 +315,8 @@ impl Lines<'_, '_> {
                 self.line(format_args!("modify exec {}", sources.join(", ")).to_string().trim_end())
             }
             Step::ReadMask => self.line("vcc = mask src[3]"),
-            Step::Simd { builtin, calls, lanes } => {
-                self.lane_loop("for lane in 32, by 8", lanes)?;
+            Step::Simd { builtin, calls, lanes, .. } => {
+                self.lane_loop("for lane in 32, together", lanes)?;
                 self.inner(|l| {
                     calls.iter().enumerate().try_for_each(|(at, args)| {
                         l.line(format_args!("simd{at} = {}({})", builtin.def().name, list(args)))

@@ -5,9 +5,13 @@
 //! [`Handlers`] are all that runs for one operation. Each is a [`Body`]: [`Lanes`] is a list of [`Step`]s for every 32
 //! lanes, of which one or more are [`LaneLoop`]s; [`Once`] runs once a wave. Both contain [`Stmt`]s over [`Value`]s.
 
+mod vector;
+
 use crate::lower::operands::Operands;
 use isa_spec::pcode::ir::{Control, FieldName, Local, LocalId, Pure, Shape, Space, State, Ty};
 use isa_spec::tables::Role;
+
+pub use vector::{Vector, VectorAt, VectorPlace, VectorRead, VectorWrite};
 
 /// The host integer that holds a value. Bits above the value's own width are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,6 +118,9 @@ pub enum FloatOp {
     Lg,
     MinimumNumber,
     MaximumNumber,
+    /// A NaN wins, as in `Maximum`.
+    Minimum,
+    Maximum,
     Floor,
     Ceil,
     Trunc,
@@ -121,7 +128,20 @@ pub enum FloatOp {
     Sqrt,
     Rcp,
     Rsq,
+    /// Toward zero in every mode.
+    FmaRtz,
+    /// To an 8-bit float with stochastic rounding by a seed.
+    ToFp8Sr,
+    ToBf8Sr,
     Fract,
+    /// By a power of two, whose exponent is the second argument.
+    Ldexp,
+    /// Of a multiply-add, by a power of two.
+    FmaLdexp,
+    FrexpMant,
+    FrexpExp,
+    /// A segment of 2/pi for the first argument, by number.
+    TrigPreop,
 }
 
 /// Questions about a float's bits, which do not depend on MODE.
@@ -138,11 +158,34 @@ pub enum FloatBits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conversion {
     F16ToF32,
+    F16ToI16,
+    F16ToU16,
+    F16ToSnorm,
+    F16ToUnorm,
+    I16ToF16,
+    U16ToF16,
     F32ToF16,
-    I32ToF32,
-    U32ToF32,
+    F32ToF16Rtz,
+    F32ToBf16,
+    F32ToFp8,
+    F32ToBf8,
+    Fp8ToF32,
+    Bf8ToF32,
+    F32ToF64,
     F32ToI32,
     F32ToU32,
+    F32ToI16,
+    F32ToU16,
+    F32ToU8,
+    F32ToSnorm,
+    F32ToUnorm,
+    I32ToF32,
+    U32ToF32,
+    F64ToF32,
+    F64ToI32,
+    F64ToU32,
+    I32ToF64,
+    U32ToF64,
 }
 
 /// Something that has a value in a lane, or in the wave, and can be assigned.
@@ -243,6 +286,11 @@ pub enum ValueKind {
         access: usize,
         dwords: u32,
     },
+    /// Of read number `read` of the [`Stmt::Vector`] around.
+    VectorRead {
+        read: usize,
+        at: VectorAt,
+    },
     /// What call number `call` of [`Step::Simd`] has given this lane.
     SimdResult {
         call: usize,
@@ -338,8 +386,12 @@ pub enum ValueKind {
     },
 
     // Calls.
-    /// The byte permute: four bytes of the eight of two registers.
-    SelectBytes(Vec<Value>),
+    /// A builtin that hosts compute for many lanes at once ([`crate::passes::simd`]); `ty` is that of its result.
+    Simd {
+        builtin: Pure,
+        ty: Ty,
+        args: Vec<Value>,
+    },
     /// Any other pure builtin, by the evaluator's definition.
     Pure {
         builtin: Pure,
@@ -435,6 +487,8 @@ pub enum Stmt {
         cond: Value,
         body: Vec<Stmt>,
     },
+    /// A loop whose reads come before all of its writes.
+    Vector(Box<Vector>),
     /// Ends the body, for this lane.
     Leave,
     /// May end the handler.
@@ -573,9 +627,10 @@ pub enum Step {
     },
     /// The bits of the carry-in operand for these lanes.
     ReadMask,
-    /// Calls of a SIMD builtin, ahead of the lane loop.
+    /// Calls of a SIMD builtin, ahead of the lane loop: the arguments of each. `ty` is that of the results.
     Simd {
         builtin: Pure,
+        ty: Ty,
         calls: Vec<Vec<Value>>,
         lanes: LaneLoop,
     },

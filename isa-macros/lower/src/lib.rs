@@ -26,8 +26,14 @@ pub fn lower(op: &Operation) -> Handlers {
         }
         handlers.general = Body::Lanes(accessing);
     }
+    if let Body::Once(once) = &mut handlers.general {
+        passes::vector::run(once);
+    }
     passes::fast::run(&mut handlers, op);
     if let Fast::Lanes(lanes) = &mut handlers.fast {
+        passes::simd::run(lanes);
+    }
+    if let Body::Lanes(lanes) = &mut handlers.general {
         passes::simd::run(lanes);
     }
     handlers

@@ -52,13 +52,18 @@ macro_rules! parts {
                     f(b);
                     f(c);
                 }
+                ValueKind::VectorRead { at, .. } => {
+                    if let VectorAt::Lane(a) = at {
+                        f(a);
+                    }
+                }
                 ValueKind::Concat(list) => {
                     for (a, _) in list {
                         f(a);
                     }
                 }
                 ValueKind::Float { args, .. }
-                | ValueKind::SelectBytes(args)
+                | ValueKind::Simd { args, .. }
                 | ValueKind::Pure { args, .. }
                 | ValueKind::Control { args, .. } => {
                     for a in args {
@@ -104,6 +109,33 @@ macro_rules! parts {
                     }
                     f(value);
                 }
+                Stmt::Vector(vector) => {
+                    let Vector { reads, writes, .. } = &$($mutable)? **vector;
+                    for read in reads {
+                        match read {
+                            VectorRead::Place(VectorPlace::Elements { start: a, .. }) | VectorRead::Same(a) => f(a),
+                            VectorRead::Wave { index: a, .. } | VectorRead::WaveVgpr { reg: a } => f(a),
+                            VectorRead::Place(VectorPlace::Vgpr { lane: a, reg: b })
+                            | VectorRead::Lanes { lane: a, index: b, .. } => {
+                                f(a);
+                                f(b);
+                            }
+                        }
+                    }
+                    for write in writes {
+                        match &$($mutable)? write.to {
+                            VectorPlace::Elements { start, .. } => f(start),
+                            VectorPlace::Vgpr { lane, reg } => {
+                                f(lane);
+                                f(reg);
+                            }
+                        }
+                        if let Some(when) = &$($mutable)? write.when {
+                            f(when);
+                        }
+                        f(&$($mutable)? write.value);
+                    }
+                }
                 Stmt::Leave => {}
                 Stmt::Control { args, .. } => {
                     for a in args {
@@ -136,6 +168,7 @@ macro_rules! parts {
                 | Stmt::Exchange { .. }
                 | Stmt::SetStored { .. }
                 | Stmt::SetAddress { .. }
+                | Stmt::Vector(_)
                 | Stmt::Leave
                 | Stmt::Control { .. } => {}
             }

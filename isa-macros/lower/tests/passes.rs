@@ -91,6 +91,81 @@ fn flushing_is_for_f32_arithmetic_alone() {
     assert_eq!(direct("D0.f32 = abs(S0.f32) + S1.f32;"), None);
 }
 
+#[test]
+fn functions_of_all_lanes_are_called_before_the_loop() {
+    let sine = handlers("V_SIN_F32", "D0.f32 = sin_turns(S0.f32);");
+    let Fast::Lanes(fast) = &sine.fast else { panic!("{sine}") };
+    let Body::Lanes(general) = &sine.general else { panic!("{sine}") };
+    for lanes in [fast, general] {
+        assert!(
+            lanes.steps.iter().any(|s| matches!(s, Step::Simd { calls, .. } if calls.len() == 1)),
+            "{sine}"
+        );
+    }
+    let chosen =
+        handlers("V_SIN_F32", "if S0.f32 > 0.0F then D0.f32 = sin_turns(S0.f32); else D0.f32 = 0.0F; endif;");
+    let Body::Lanes(general) = &chosen.general else { panic!("{chosen}") };
+    assert!(!general.steps.iter().any(|s| matches!(s, Step::Simd { .. })), "{chosen}");
+}
+
+/// The vectors of a body that runs once a wave.
+fn vectors(body: &str) -> Vec<Vector> {
+    let handlers = handlers("V_SWAP_B32", body);
+    let Body::Once(once) = &handlers.general else { panic!("{handlers}") };
+    let mut found = Vec::new();
+    visit::each_stmt(&once.body, &mut |s| {
+        if let Stmt::Vector(vector) = s {
+            found.push((**vector).clone());
+        }
+    });
+    found
+}
+
+#[test]
+fn loops_over_neighbours_are_vectors() {
+    let of = |statement: &str| {
+        let declared = "declare a : 32'U[64]; declare b : 32'U[64]; k = SRC0.u32; a[63] = k; b[63] = k;";
+        vectors(&format!("{declared} for n in 0 : 15 do {statement} endfor; VGPR[0U][VDST] = a[0] + b[0];"))
+    };
+    let sum = of("a[k * 16U + 32'U(n)] = a[k * 16U + 32'U(n)] + b[32'U(n)] * k;");
+    assert!(matches!(&sum[..], [Vector { count: 16, lanes: false, from: 0, .. }]), "{sum:?}");
+    // Locals are values of their own iteration.
+    assert_eq!(of("x = b[n]; y = x + 1U; a[n] = y;").len(), 1);
+    assert_eq!(of("VGPR[n][VDST] = b[n];").len(), 1);
+    assert_eq!(of("if b[n] > 5U then a[n] = 1U; endif;").len(), 1);
+    // Not neighbours; what another iteration writes, or this one has written.
+    assert!(of("a[n * 2] = b[n];").is_empty());
+    assert!(of("a[n + 1] = a[n];").is_empty());
+    assert!(of("a[n] = b[n]; b[n] = a[n];").is_empty());
+    assert!(of("VGPR[n][VDST] = VGPR[n + 1][VDST];").is_empty());
+    assert!(of("VGPR[n][VDST] = b[n]; VGPR[n + 16][VDST] = b[n];").is_empty());
+    // Two registers of the same lane.
+    assert_eq!(of("x = VGPR[n][VDST]; VGPR[n][VDST] = VGPR[n][SRC0.u32]; VGPR[n][SRC0.u32] = x;").len(), 1);
+    assert!(of("x = b[n]; if x > 5U then x = 1U; endif; a[n] = x;").is_empty());
+    // A sum over all iterations.
+    assert!(of("k = k + b[n]; a[n] = k;").is_empty());
+}
+
+#[test]
+fn loops_over_all_lanes_are_vectors_of_each_half() {
+    let found = vectors(
+        "declare r : 32'U[64];
+         for lane in 0 : WAVE_SIZE - 1 do
+           if EXEC.u64[lane] then
+             from = VGPR[lane][SRC0.u32].u32 & 63U;
+             r[lane] = from;
+           endif
+         endfor;
+         for lane in 0 : WAVE_SIZE - 1 do
+           if EXEC.u64[lane] then
+             VGPR[lane][VDST] = r[lane];
+           endif
+         endfor",
+    );
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|v| v.lanes && v.count == 32 && v.writes[0].when.is_some()));
+}
+
 /// Every operation: what steps do is not in the loops as well, and what runs for inactive lanes has no effects.
 #[test]
 fn every_operation_is_consistent() {

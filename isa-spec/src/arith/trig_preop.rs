@@ -32,20 +32,29 @@ const TWO_OVER_PI: [u64; 19] = [
 const BITS: u32 = 1201;
 
 /// The 53 bits of 2/pi from bit `shift` on (0: the most significant fraction bit), as an integer; zeros past the end.
+#[inline]
 pub fn two_over_pi_segment(shift: u32) -> u64 {
-    (shift..shift + 53).fold(0, |segment, at| {
-        let bit = if at < BITS { TWO_OVER_PI[at as usize / 64] >> (63 - at % 64) & 1 } else { 0 };
-        segment << 1 | bit
-    })
+    let word = |at: usize| match at {
+        0..=17 => TWO_OVER_PI[at],
+        18 => TWO_OVER_PI[18] & !((1 << (64 * 19 - BITS)) - 1),
+        _ => 0,
+    };
+    let at = shift as usize / 64;
+    let window = (word(at) as u128) << 64 | word(at + 1) as u128;
+    (window << (shift % 64) >> (128 - 53)) as u64
 }
 
-/// Segment `segment` (0..31) of 2/pi, aligned for an argument with the exponent of `a`, truncated (RDNA4 ISA manual, V_TRIG_PREOP_F64).
-/// Infinities and NaNs count as numbers with the largest exponent, as the manual's text has it.
-pub fn trig_preop(a: u64, segment: u32, env: &FloatEnv) -> u64 {
-    let exponent = exponent_field(Format::F64, a);
+/// Segment `segment` (0..31) of 2/pi for an argument with a biased exponent: an integer, and the power of two that it is in units of.
+#[inline]
+pub fn unscaled(exponent: u32, segment: u32) -> (u64, i32) {
     let shift = (segment & 31) * 53 + exponent.saturating_sub(1077);
-    let result = two_over_pi_segment(shift);
-    let scale = -53 - shift as i32 + if exponent >= 1968 { 128 } else { 0 };
+    (two_over_pi_segment(shift), -53 - shift as i32 + if exponent >= 1968 { 128 } else { 0 })
+}
+
+/// That segment aligned for the argument `a`, truncated (RDNA4 ISA manual, V_TRIG_PREOP_F64). Infinities and NaNs count as numbers with the
+/// largest exponent, as the manual's text has it.
+pub fn trig_preop(a: u64, segment: u32, env: &FloatEnv) -> u64 {
+    let (result, scale) = unscaled(exponent_field(Format::F64, a), segment);
     // An integer below 2^53 is exact in f64.
     ldexp(Format::F64, (result as f64).to_bits(), scale, env)
 }
@@ -81,6 +90,17 @@ pub(crate) mod tests {
         // 2/pi = 2 · 2^1300 / pi(1300); in units of 2^-1216.
         let table = TWO_OVER_PI.iter().fold(BigUint::ZERO, |sum, &word| (sum << 64) + word);
         assert_eq!(table, expected);
+    }
+
+    #[test]
+    fn segments_are_bit_by_bit() {
+        for shift in 0..3000 {
+            let expected = (shift..shift + 53).fold(0, |segment, at| {
+                let bit = if at < BITS { TWO_OVER_PI[at as usize / 64] >> (63 - at % 64) & 1 } else { 0 };
+                segment << 1 | bit
+            });
+            assert_eq!(two_over_pi_segment(shift), expected, "{shift}");
+        }
     }
 
     #[test]

@@ -4,6 +4,9 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     let clamp = rt::clamp(op);
     let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
+    if op.flags & Op::BROADCAST != 0 {
+        rt::broadcast(cx, op);
+    }
     let file = rt::file(cx);
     for half in 0..cx.wave.halves() {
         let lane_base: u32 = 32 * half as u32;
@@ -24,9 +27,6 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         }
         let mut o0 = LaneVec::ZERO;
         for l in 0..32usize {
-            if exec >> l & 1 == 0 {
-                continue;
-            }
             let lane: u32 = lane_base + l as u32;
             let s0 = (*r_s0.add(0)).0[l];
             let s1 = (*r_s1.add(0)).0[l];
@@ -72,11 +72,86 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     }
     flow
 }
+#[inline(always)]
+unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
+    let mut flow = Flow::NEXT;
+    const clamp: bool = false;
+    let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
+    let file = rt::file(cx);
+    const half: usize = 0;
+    const lane_base: u32 = 0;
+    let exec = cx.wave.sgprs[rt::EXEC_LO];
+    let r_s0 = rt::fast_source(file, op.src[0usize]);
+    let r_s1 = rt::fast_source(file, op.src[1usize]);
+    let r_s2 = rt::fast_source(file, op.src[2usize]);
+    let mut o0 = LaneVec::ZERO;
+    for l in 0..32usize {
+        let lane: u32 = lane_base + l as u32;
+        let s0 = (*r_s0.add(0)).0[l];
+        let s1 = (*r_s1.add(0)).0[l];
+        let s2 = (*r_s2.add(0)).0[l];
+        let mut d0: u32 = 0;
+        let mut t0: u64 = 0;
+        let mut t1: u32 = 0;
+        let mut t2: u32 = 0;
+        let mut t3: u32 = 0;
+        let mut t4: u32 = 0;
+        let mut t5: u32 = 0;
+        t0 = (s2 as i32) as i64 as u64;
+        {
+            let (mut i, end) = (0u32 as i32, 3u32 as i32);
+            while i <= end {
+                t1 = i as u32;
+                t2 = rt::shr32(s0, t1.wrapping_mul(8u32));
+                t3 = (((cx.raw(op).neg) & 7u32) >> 0u32) & 1u32;
+                t4 = rt::shr32(s1, t1.wrapping_mul(8u32));
+                t5 = (((cx.raw(op).neg) & 7u32) >> 1u32) & 1u32;
+                t0 = t0
+                    .wrapping_add(
+                        (if t3 != 0 {
+                            ((((t2 & 255u32) << 24u32) as i32) >> 24u32) as i64 as u64
+                        } else {
+                            (t2 & 255u32) as u64
+                        })
+                            .wrapping_mul(
+                                if t5 != 0 {
+                                    ((((t4 & 255u32) << 24u32) as i32) >> 24u32) as i64 as u64
+                                } else {
+                                    (t4 & 255u32) as u64
+                                },
+                            ),
+                    );
+                i += 1;
+            }
+        }
+        d0 = rt::narrow64(t0, 64u32, true, 32u32, true, clamp) as u32;
+        o0.0[l] = (d0 >> 0u32) as u32;
+    }
+    rt::fast_write::<1usize>(cx, file, op, exec, [o0]);
+    rt::written::<1usize>(cx, op.d);
+    flow
+}
 #[cfg_attr(
     target_arch = "x86_64",
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
 pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    let m = Keep;
+    unsafe { fast0(cx, op, &m) }
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
+pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    unsafe { rt::fast_broadcast(cx, op) };
+    unsafe { op0_keep(cx, op) }
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
+pub unsafe fn op0_keep_general(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let m = Keep;
     unsafe { op0(cx, op, &m) }
 }

@@ -181,22 +181,24 @@ fn changes_mode(sem: &Semantics) -> bool {
 
 /// Whether the body has loops or calls that are not inlined: too expensive for inactive lanes.
 fn is_heavy(sem: &Semantics) -> bool {
-    let slow = |builtin: &Builtin| {
-        matches!(
-            builtin,
-            Builtin::Pure(
-                Pure::Exp2
-                    | Pure::Log2
-                    | Pure::Sin
-                    | Pure::Cos
-                    | Pure::TrigPreop
-                    | Pure::FromFormat
-                    | Pure::ToFormat
-            )
-        )
-    };
+    let slow = |builtin: &Builtin| matches!(builtin, Builtin::Pure(Pure::FromFormat | Pure::ToFormat));
     any_expr(&sem.body, |e| matches!(&e.kind, ExprKind::Call(builtin, _) if slow(builtin)))
-        || any_stmt(&sem.body, |s| matches!(s, typed::Stmt::For { .. } | typed::Stmt::While { .. }))
+        || any_stmt(&sem.body, |s| match s {
+            typed::Stmt::For { from, to, body, .. } => !is_short(from, to) || any_stmt(body, is_loop),
+            s => matches!(s, typed::Stmt::While { .. }),
+        })
+}
+
+fn is_loop(s: &typed::Stmt) -> bool {
+    matches!(s, typed::Stmt::For { .. } | typed::Stmt::While { .. })
+}
+
+/// Whether a loop has so few iterations that the compiler may unroll it.
+fn is_short(from: &Expr, to: &Expr) -> bool {
+    match (&from.kind, &to.kind) {
+        (ExprKind::Const(from), ExprKind::Const(to)) => *to < *from + 4,
+        _ => false,
+    }
 }
 
 /// Which output modifiers the result takes.

@@ -285,6 +285,13 @@ impl Lower<'_> {
             (Ty::U(32) | Ty::B(32), Ty::F32) => Some(Conversion::U32ToF32),
             (Ty::F32, Ty::I(32)) => Some(Conversion::F32ToI32),
             (Ty::F32, Ty::U(32)) => Some(Conversion::F32ToU32),
+            (Ty::F32, Ty::I(16)) => Some(Conversion::F32ToI16),
+            (Ty::F32, Ty::U(16)) => Some(Conversion::F32ToU16),
+            (Ty::I(32), Ty::F64) => Some(Conversion::I32ToF64),
+            (Ty::U(32) | Ty::B(32), Ty::F64) => Some(Conversion::U32ToF64),
+            (Ty::F64, Ty::I(32)) => Some(Conversion::F64ToI32),
+            (Ty::F64, Ty::U(32)) => Some(Conversion::F64ToU32),
+            (Ty::F64, Ty::F32) => Some(Conversion::F64ToF32),
             _ => None,
         };
         let value = Box::new(value);
@@ -310,17 +317,61 @@ impl Lower<'_> {
         }
         let of = |kind| Value::new(kind, hold);
         match builtin {
-            Pure::Fma => of(ValueKind::Float { op: FloatOp::Fma, ty, args }),
-            Pure::MinimumNumber if ty == Ty::F32 => {
-                of(ValueKind::Float { op: FloatOp::MinimumNumber, ty, args })
+            Pure::SignExtFromBit if matches!(types[0].width(), 32 | 64) => {
+                sign_extended(&args, types[0].width())
             }
-            Pure::MaximumNumber if ty == Ty::F32 => {
-                of(ValueKind::Float { op: FloatOp::MaximumNumber, ty, args })
-            }
-            Pure::SelectBytes => of(ValueKind::SelectBytes(args)),
-            _ => of(ValueKind::Pure { builtin, args, types }),
+            Pure::SelectBytes => of(ValueKind::Simd { builtin, ty, args }),
+            _ => match float_op(builtin, types[0]) {
+                Some(op) => of(ValueKind::Float { op, ty: types[0], args }),
+                None => of(ValueKind::Pure { builtin, args, types }),
+            },
         }
     }
+}
+
+/// The low bits of a value as a signed number: shifted up, and down again. The count in bits may be any.
+fn sign_extended(args: &[Value], width: u32) -> Value {
+    let hold = Hold::of(width);
+    let boxed = |value: &Value| Box::new(value.clone());
+    let (value, bits) = (boxed(&args[0]), boxed(&args[1]));
+    let all = Box::new(Value::constant(width as u128, 32));
+    let dropped = Value::new(ValueKind::Op2(Op2::Sub, all.clone(), bits.clone()), Hold::W32);
+    let up = Value::new(ValueKind::Shl(value.clone(), boxed(&dropped)), hold);
+    let down = Value::new(ValueKind::Sar { value: Box::new(up), count: Box::new(dropped), width }, hold);
+    let int = Int { width: 32, signed: false };
+    let narrower = Value::new(ValueKind::Compare { op: Compare::Lt, int, a: bits, b: all }, Hold::W32);
+    Value::new(ValueKind::Select(Box::new(narrower), Box::new(down), value), hold)
+}
+
+/// Operations on floats of these types that have a function of their own; the others are evaluated by their definition.
+fn float_op(builtin: Pure, ty: Ty) -> Option<FloatOp> {
+    if builtin == Pure::Fma {
+        return Some(FloatOp::Fma);
+    }
+    let op = match builtin {
+        Pure::MinimumNumber => FloatOp::MinimumNumber,
+        Pure::MaximumNumber => FloatOp::MaximumNumber,
+        Pure::Minimum => FloatOp::Minimum,
+        Pure::Maximum => FloatOp::Maximum,
+        Pure::Floor => FloatOp::Floor,
+        Pure::Ceil => FloatOp::Ceil,
+        Pure::Trunc => FloatOp::Trunc,
+        Pure::Rndne => FloatOp::Rndne,
+        Pure::Sqrt => FloatOp::Sqrt,
+        Pure::Rcp => FloatOp::Rcp,
+        Pure::Rsq => FloatOp::Rsq,
+        Pure::Fract => FloatOp::Fract,
+        Pure::Ldexp => FloatOp::Ldexp,
+        Pure::FrexpMant | Pure::Mantissa => FloatOp::FrexpMant,
+        Pure::FrexpExp => FloatOp::FrexpExp,
+        Pure::FmaLdexp if ty != Ty::F16 => FloatOp::FmaLdexp,
+        Pure::TrigPreop if ty == Ty::F64 => FloatOp::TrigPreop,
+        Pure::FmaRtz if ty == Ty::F32 => FloatOp::FmaRtz,
+        Pure::F32ToFp8Sr => FloatOp::ToFp8Sr,
+        Pure::F32ToBf8Sr => FloatOp::ToBf8Sr,
+        _ => return None,
+    };
+    matches!(ty, Ty::F16 | Ty::F32 | Ty::F64).then_some(op)
 }
 
 /// Builtins of one argument that have a node of their own; the others are evaluated by their definition.
@@ -329,8 +380,6 @@ fn unary(builtin: Pure, x: &Value, from: Ty, to: Ty) -> Option<Value> {
     let x = || Box::new(x.clone());
     let bits = |op| Some(Value::new(ValueKind::Op1(op, x()), hold));
     let conversion = |c| Some(Value::new(ValueKind::Conversion(c, x()), hold));
-    let float =
-        |op| (from == Ty::F32).then(|| Value::new(ValueKind::Float { op, ty: from, args: vec![*x()] }, hold));
     let float_bits = |op| {
         let kind = ValueKind::FloatBits { op, ty: from, value: x() };
         matches!(from, Ty::F16 | Ty::F32 | Ty::F64).then(|| Value::new(kind, hold))
@@ -346,20 +395,36 @@ fn unary(builtin: Pure, x: &Value, from: Ty, to: Ty) -> Option<Value> {
         Pure::IsQuietNan => float_bits(FloatBits::IsQuietNan),
         Pure::CvtToQuietNan => float_bits(FloatBits::Quiet),
         Pure::Exponent => float_bits(FloatBits::Exponent),
-        Pure::Floor => float(FloatOp::Floor),
-        Pure::Ceil => float(FloatOp::Ceil),
-        Pure::Trunc => float(FloatOp::Trunc),
-        Pure::Rndne => float(FloatOp::Rndne),
-        Pure::Sqrt => float(FloatOp::Sqrt),
-        Pure::Rcp => float(FloatOp::Rcp),
-        Pure::Rsq => float(FloatOp::Rsq),
-        Pure::Fract => float(FloatOp::Fract),
+        Pure::Exp2 | Pure::Log2 | Pure::Sin | Pure::Cos if matches!(from, Ty::F16 | Ty::F32) => {
+            Some(Value::new(ValueKind::Simd { builtin, ty: from, args: vec![*x()] }, hold))
+        }
         Pure::F16ToF32 => conversion(Conversion::F16ToF32),
+        Pure::F16ToI16 => conversion(Conversion::F16ToI16),
+        Pure::F16ToU16 => conversion(Conversion::F16ToU16),
+        Pure::F16ToSnorm => conversion(Conversion::F16ToSnorm),
+        Pure::F16ToUnorm => conversion(Conversion::F16ToUnorm),
+        Pure::I16ToF16 => conversion(Conversion::I16ToF16),
+        Pure::U16ToF16 => conversion(Conversion::U16ToF16),
         Pure::F32ToF16 => conversion(Conversion::F32ToF16),
-        Pure::I32ToF32 => conversion(Conversion::I32ToF32),
-        Pure::U32ToF32 => conversion(Conversion::U32ToF32),
+        Pure::F32ToF16Rtz => conversion(Conversion::F32ToF16Rtz),
+        Pure::F32ToBf16 => conversion(Conversion::F32ToBf16),
+        Pure::F32ToFp8 => conversion(Conversion::F32ToFp8),
+        Pure::F32ToBf8 => conversion(Conversion::F32ToBf8),
+        Pure::Fp8ToF32 => conversion(Conversion::Fp8ToF32),
+        Pure::Bf8ToF32 => conversion(Conversion::Bf8ToF32),
+        Pure::F32ToF64 => conversion(Conversion::F32ToF64),
         Pure::F32ToI32 => conversion(Conversion::F32ToI32),
         Pure::F32ToU32 => conversion(Conversion::F32ToU32),
+        Pure::F32ToU8 => conversion(Conversion::F32ToU8),
+        Pure::F32ToSnorm => conversion(Conversion::F32ToSnorm),
+        Pure::F32ToUnorm => conversion(Conversion::F32ToUnorm),
+        Pure::I32ToF32 => conversion(Conversion::I32ToF32),
+        Pure::U32ToF32 => conversion(Conversion::U32ToF32),
+        Pure::F64ToF32 => conversion(Conversion::F64ToF32),
+        Pure::F64ToI32 => conversion(Conversion::F64ToI32),
+        Pure::F64ToU32 => conversion(Conversion::F64ToU32),
+        Pure::I32ToF64 => conversion(Conversion::I32ToF64),
+        Pure::U32ToF64 => conversion(Conversion::U32ToF64),
         Pure::Bf16ToF32 => Some(Value::new(ValueKind::ShlConst(x(), 16), hold)),
         Pure::CountOnes => bits(Op1::CountOnes),
         Pure::CountLeadingZeros => bits(Op1::LeadingZeros { width }),

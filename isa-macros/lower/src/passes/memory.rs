@@ -123,6 +123,7 @@ fn accesses(main: &LaneLoop) -> Option<Vec<Access<'_>>> {
         | Stmt::SetAddress { .. }
         | Stmt::For { .. }
         | Stmt::While { .. }
+        | Stmt::Vector(_)
         | Stmt::Leave
         | Stmt::Control { .. } => true,
     });

@@ -6,6 +6,7 @@ pub mod fast;
 pub mod memory;
 pub mod simd;
 mod uniform;
+pub mod vector;
 
 use crate::ir::*;
 

@@ -1,9 +1,8 @@
-//! SIMD builtins: hosts have an instruction for them that compilers do not find. One call is for eight lanes, before the lane loop,
-//! which reads the results from lane vectors.
+//! SIMD builtins: hosts have an instruction for them that compilers do not find, or they are too long to be part of every
+//! handler. They are called for many lanes before the lane loop, which reads the results from lane vectors.
 
 use crate::ir::*;
 use crate::visit::{any_in, any_value, each_value, each_value_mut, parts};
-use isa_spec::pcode::ir::Pure;
 use isa_spec::tables::Role;
 
 /// Moves the calls ahead, if one assignment has all of them and only locals are set before it.
@@ -12,14 +11,17 @@ pub fn run(lanes: &mut Lanes) {
     let Step::Loop(main) = &mut lanes.steps[at] else { return };
     let Some(before) = only_statement(&main.body) else { return };
     let setup = main.body[..before].to_vec();
-    let mut calls = Vec::new();
-    // Always made, needed or not: they do nothing else.
+    let (mut calls, mut function) = (Vec::new(), None);
+    // Always made, needed or not: they do nothing else. Those of another builtin are left in the loop.
     each_value_mut(&mut main.body[before..=before], &mut |v| {
-        if let ValueKind::SelectBytes(args) = &mut v.kind {
+        if let ValueKind::Simd { builtin, ty, args } = &mut v.kind
+            && *function.get_or_insert((*builtin, *ty)) == (*builtin, *ty)
+        {
             calls.push(std::mem::take(args));
             v.kind = ValueKind::SimdResult { call: calls.len() - 1 };
         }
     });
+    let Some((builtin, ty)) = function else { return };
     let lane_loop = LaneLoop {
         active_only: false,
         reads: main.reads.clone(),
@@ -29,11 +31,11 @@ pub fn run(lanes: &mut Lanes) {
         leaves: false,
         retries: false,
     };
-    lanes.steps.insert(at, Step::Simd { builtin: Pure::SelectBytes, calls, lanes: lane_loop });
+    lanes.steps.insert(at, Step::Simd { builtin, ty, calls, lanes: lane_loop });
 }
 
 fn is_call(v: &Value) -> bool {
-    matches!(v.kind, ValueKind::SelectBytes(_))
+    matches!(v.kind, ValueKind::Simd { .. })
 }
 
 /// The statement that has the calls.

@@ -8,8 +8,10 @@
 //! Denormals: the f32 forms flush them on both sides regardless of MODE (RDNA4 ISA manual, *Round and Denormal
 //! Modes* and the notes of each instruction), except sine, whose denormals are supported; f16 forms follow MODE.
 
-mod quick;
+pub mod quick;
 mod wide;
+
+pub use quick::MARGIN;
 
 use super::env::{FloatEnv, Round};
 use super::format::{Exact, Format, Value, pack, unpack};
@@ -93,15 +95,15 @@ fn exactly(function: Function, format: Format, a: u64) -> u64 {
 fn quickly(function: Function, format: Format, a: u64) -> Option<u64> {
     let x = small_to_f64(format, a);
     let y = match function {
-        Function::Exp2 if x.abs() < 1000.0 => quick::exp2(x),
+        Function::Exp2 if x.abs() < 1000.0 => quick::exp2::<false>(x),
         // Far beyond f32's range.
         Function::Exp2 if x < 0.0 => return Some(0),
         Function::Exp2 => return Some(format.infinity()),
-        Function::Log2 => quick::log2(x),
+        Function::Log2 => quick::log2::<false>(x),
         // Beyond 2^24 every f32 is an integer.
         Function::Sin | Function::Cos if x.abs() >= (1 << 24) as f64 => return None,
-        Function::Sin => quick::sin_cos(x).0,
-        Function::Cos => quick::sin_cos(x).1,
+        Function::Sin => quick::sin_cos::<false>(x).0,
+        Function::Cos => quick::sin_cos::<false>(x).1,
     };
     if y == 0.0 {
         return Some(0);

@@ -1,21 +1,40 @@
 //! exp2, log2, sine and cosine in f64, within [`MARGIN`] of the exact value: enough to round most results to f32 or
-//! f16. Plain additions and multiplications only, so every host computes the same bits.
+//! f16. `FUSED`: with multiply-adds, for hosts that have them; the last bits may then differ, within the same bound.
 
 /// Bound of the relative error of these functions. Worst seen against [`super::wide`] is below 2^-50; the rest is reserve.
 pub const MARGIN: f64 = 1.0 / (1u64 << 47) as f64;
 
+/// `a * b + c`, however it is rounded.
+#[inline(always)]
+fn multiply_add<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
+    if FUSED { a.mul_add(b, c) } else { a * b + c }
+}
+
+/// A polynomial by its even and its odd terms, which hosts compute side by side.
+#[inline(always)]
+fn polynomial<const FUSED: bool, const N: usize>(terms: &[f64; N], x: f64) -> f64 {
+    let square = x * x;
+    let (mut even, mut odd) = (terms[(N - 1) & !1], terms[(N - 2) | 1]);
+    for k in (0..N - 2).rev() {
+        let sum = if k & 1 == 0 { &mut even } else { &mut odd };
+        *sum = multiply_add::<FUSED>(*sum, square, terms[k]);
+    }
+    multiply_add::<FUSED>(odd, x, even)
+}
+
+/// Added to a number below 2^51 it leaves the nearest integer in the low bits.
+const ROUNDER: f64 = (3u64 << 51) as f64;
+
 /// `2^x` for `|x| < 1000`.
-#[inline]
-pub fn exp2(x: f64) -> f64 {
-    let n = x.round_ties_even();
+#[inline(always)]
+pub fn exp2<const FUSED: bool>(x: f64) -> f64 {
+    let shifted = x + ROUNDER;
+    let n = shifted - ROUNDER;
     let t = (x - n) * std::f64::consts::LN_2;
     // |t| < 0.347: the term of degree 14 is below 2^-57.
     const TERMS: [f64; 14] = reciprocal_factorials();
-    let mut sum = TERMS[13];
-    for k in (0..13).rev() {
-        sum = sum * t + TERMS[k];
-    }
-    sum * power_of_two(n as i32)
+    let sum = polynomial::<FUSED, 14>(&TERMS, t);
+    sum * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
 }
 
 const fn reciprocal_factorials() -> [f64; 14] {
@@ -29,52 +48,56 @@ const fn reciprocal_factorials() -> [f64; 14] {
     terms
 }
 
-#[inline]
-fn power_of_two(n: i32) -> f64 {
-    f64::from_bits(((1023 + n) as u64) << 52)
+/// `1 / (2k + 1)`.
+const fn reciprocal_odds() -> [f64; 11] {
+    let mut terms = [1.0; 11];
+    let mut k = 1;
+    while k < 11 {
+        terms[k] = 1.0 / (2 * k + 1) as f64;
+        k += 1;
+    }
+    terms
 }
 
 /// `log2 x` for positive normal `x`.
-#[inline]
-pub fn log2(x: f64) -> f64 {
+#[inline(always)]
+pub fn log2<const FUSED: bool>(x: f64) -> f64 {
     let bits = x.to_bits();
     // Exponent and significand in [sqrt(1/2), sqrt(2)).
     let shifted = bits.wrapping_sub(0x3fe6_a09e_667f_3bcd);
-    let e = (shifted as i64 >> 52) as f64;
+    // As a number by its place in the low bits of 2^52: hosts convert no vectors of 64-bit integers.
+    let e = f64::from_bits(shifted.wrapping_add(1 << 63) >> 52 | 0x4330_0000_0000_0000)
+        - ((1u64 << 52) + (1 << 11)) as f64;
     let m = f64::from_bits(bits.wrapping_sub(shifted & 0xfff0_0000_0000_0000));
     let s = (m - 1.0) / (m + 1.0);
     let q = s * s;
     // |s| < 0.172: the term of degree 23 is below 2^-62.
-    let mut sum = 1.0 / 21.0;
-    let mut k = 19;
-    while k > 0 {
-        sum = sum * q + 1.0 / k as f64;
-        k -= 2;
-    }
+    const TERMS: [f64; 11] = reciprocal_odds();
+    let sum = polynomial::<FUSED, 11>(&TERMS, q);
     e + s * sum * (2.0 * std::f64::consts::LOG2_E)
 }
 
-/// Sine and cosine of `x` turns, for `|x| < 2^50` and `x` with at most 26 significant bits (so that reduction is exact).
+/// Sine and cosine of `x` turns, for `|x| < 2^48` and `x` with at most 26 significant bits (so that reduction is exact).
 #[inline]
-pub fn sin_cos(x: f64) -> (f64, f64) {
-    let quarters = (x * 4.0).round_ties_even();
-    let t = (x * 4.0 - quarters) * std::f64::consts::FRAC_PI_2;
-    let q = t * t;
-    // |t| < 0.786: the terms of degree 19 and 20 are below 2^-60.
-    let (mut sin, mut cos) = (SIN[8], COS[9]);
-    for k in (0..8).rev() {
-        sin = sin * q + SIN[k];
-    }
-    for k in (0..9).rev() {
-        cos = cos * q + COS[k];
-    }
-    let sin = sin * t;
-    match quarters as i64 & 3 {
+pub fn sin_cos<const FUSED: bool>(x: f64) -> (f64, f64) {
+    let (sin, cos, quadrant) = parts_of_sin_cos::<FUSED>(x);
+    match quadrant {
         0 => (sin, cos),
         1 => (cos, -sin),
         2 => (-sin, -cos),
         _ => (-cos, sin),
     }
+}
+
+/// Sine and cosine of the angle to the nearest quarter turn, and which quarter it is: from 0 to 3.
+#[inline(always)]
+pub fn parts_of_sin_cos<const FUSED: bool>(x: f64) -> (f64, f64, u64) {
+    let shifted = x * 4.0 + ROUNDER;
+    let t = (x * 4.0 - (shifted - ROUNDER)) * std::f64::consts::FRAC_PI_2;
+    let q = t * t;
+    // |t| < 0.786: the terms of degree 19 and 20 are below 2^-60.
+    let (sin, cos) = (polynomial::<FUSED, 9>(&SIN, q), polynomial::<FUSED, 10>(&COS, q));
+    (sin * t, cos, shifted.to_bits() & 3)
 }
 
 /// `(-1)^k / (2k+1)!` and `(-1)^k / (2k)!`.

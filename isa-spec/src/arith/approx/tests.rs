@@ -61,8 +61,7 @@ fn every_f32() {
 }
 
 /// The error bound of the quick functions, measured against the wide ones in f64's precision.
-#[test]
-fn quick_error_is_within_the_margin() {
+fn quick_error<const FUSED: bool>() {
     let mut worst = 0f64;
     for a in patterns(100_000).flat_map(|a| [a, a & 0x87ff_ffff | 0x3c00_0000]) {
         let x = f32::from_bits(a) as f64;
@@ -71,10 +70,10 @@ fn quick_error_is_within_the_margin() {
                 continue;
             }
             let quick = match function {
-                Function::Exp2 if x.abs() < 1000.0 => quick::exp2(x),
-                Function::Log2 => quick::log2(x),
-                Function::Sin if x.abs() < (1 << 24) as f64 => quick::sin_cos(x).0,
-                Function::Cos if x.abs() < (1 << 24) as f64 => quick::sin_cos(x).1,
+                Function::Exp2 if x.abs() < 1000.0 => quick::exp2::<FUSED>(x),
+                Function::Log2 => quick::log2::<FUSED>(x),
+                Function::Sin if x.abs() < (1 << 24) as f64 => quick::sin_cos::<FUSED>(x).0,
+                Function::Cos if x.abs() < (1 << 24) as f64 => quick::sin_cos::<FUSED>(x).1,
                 _ => continue,
             };
             let exact = f64::from_bits(exactly(function, Format::F64, x.to_bits()));
@@ -84,6 +83,12 @@ fn quick_error_is_within_the_margin() {
         }
     }
     assert!(worst < quick::MARGIN / 4.0, "2^{}", worst.log2());
+}
+
+#[test]
+fn quick_error_is_within_the_margin() {
+    quick_error::<false>();
+    quick_error::<true>();
 }
 
 /// Identities that tie the wide functions to exact arithmetic, at f64's precision.

@@ -1,5 +1,6 @@
 //! Builtins on the bytes of words, for eight lanes at a time.
 
+use super::float::Mode;
 use crate::state::LaneVec;
 pub use isa_spec::arith::select_bytes;
 
@@ -24,11 +25,11 @@ impl U32x8 {
 /// [`select_bytes`] of each lane.
 ///
 /// # Safety
-/// The host has AVX2 (x86-64).
+/// In modes of fast handlers the host has AVX2 (x86-64; H1).
 #[inline(always)]
-pub unsafe fn select_bytes_x8([high, low, at]: [U32x8; 3]) -> U32x8 {
+pub unsafe fn select_bytes_x8<M: Mode>(_m: &M, [high, low, at]: [U32x8; 3]) -> U32x8 {
     #[cfg(target_arch = "x86_64")]
-    {
+    if !M::GENERAL {
         use std::arch::x86_64::*;
         use std::mem::transmute;
         // SAFETY: by the contract; any bits are a vector, and any vector has the bits of eight words.
@@ -46,16 +47,16 @@ pub unsafe fn select_bytes_x8([high, low, at]: [U32x8; 3]) -> U32x8 {
             // Bit 2 chooses the word, by the highest bit of each byte.
             let either = _mm256_blendv_epi8(low, high, _mm256_slli_epi32::<5>(at));
             let inside = _mm256_cmpeq_epi8(_mm256_min_epu8(at, _mm256_set1_epi8(7)), at);
-            transmute::<__m256i, U32x8>(_mm256_and_si256(either, inside))
+            return transmute::<__m256i, U32x8>(_mm256_and_si256(either, inside));
         }
     }
-    #[cfg(not(target_arch = "x86_64"))]
     U32x8(std::array::from_fn(|l| select_bytes(high.0[l], low.0[l], at.0[l])))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::rt::Keep;
     use proptest::prelude::*;
 
     proptest! {
@@ -65,7 +66,7 @@ mod tests {
                 // Mostly selectors that select something.
                 let at = if few { at.map(|at| at & 0x0f0f_0f0f) } else { at };
                 // SAFETY: the host has AVX2.
-                let all = unsafe { select_bytes_x8([U32x8(high), U32x8(low), U32x8(at)]) };
+                let all = unsafe { select_bytes_x8(&Keep, [U32x8(high), U32x8(low), U32x8(at)]) };
                 let each = std::array::from_fn(|l| select_bytes(high[l], low[l], at[l]));
                 prop_assert_eq!(all, U32x8(each));
             }

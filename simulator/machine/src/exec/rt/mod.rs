@@ -3,13 +3,17 @@
 mod block;
 mod bytes;
 mod context;
+mod double;
 mod float;
+mod half;
 mod int;
 mod lds;
 mod memory;
 mod modify;
 mod operands;
+mod rows;
 mod transpose;
+mod vectors;
 pub mod watch;
 
 pub use crate::memory::word_address;
@@ -17,7 +21,9 @@ pub use crate::state::wave::{EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO};
 pub use block::{load_block, load_lds_block, store_block, store_lds_block};
 pub use bytes::{U32x8, select_bytes, select_bytes_x8};
 pub use context::{Cx, Flow, Handler, Handlers, Table, control, read_only, status};
+pub use double::*;
 pub use float::*;
+pub use half::*;
 pub use int::*;
 pub use isa_spec::pcode::builtins::{Control, Pure};
 pub use isa_spec::pcode::ir::{Space, Ty};
@@ -25,6 +31,8 @@ pub use lds::{lds_offset, load_lds, store_lds};
 pub use memory::{exchange, load, load_offsets, load_vecs, store, store_offsets, store_vecs};
 pub use modify::modify;
 pub use operands::*;
+pub use rows::*;
+pub use vectors::*;
 
 /// A builtin by the evaluator's definition.
 pub fn pure(builtin: Pure, args: &[u128], types: &[Ty], env: &isa_spec::arith::FloatEnv) -> u128 {
@@ -38,3 +46,6 @@ pub fn pow(x: u128, y: u128, ty: Ty, right: Ty, env: &isa_spec::arith::FloatEnv)
 pub fn convert(v: u128, from: Ty, to: Ty, env: &isa_spec::arith::FloatEnv) -> u128 {
     isa_spec::eval::convert(v, from, to, env)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,445 @@
+//! 16-bit and 8-bit floats: arithmetic through f32, in operations that vectorise. f32 has more than twice f16's precision, so that sums,
+//! products, quotients and square roots rounded to f32 and then to f16 are rounded as if once; a multiply-add needs the odd rounding.
+
+use super::float::{Mode, f, fl, fract, quiet_f32};
+use isa_spec::arith;
+use isa_spec::pcode::ir::Ty;
+
+/// f16 to f32, exact.
+#[inline(always)]
+pub fn half_to_single(h: u32) -> u32 {
+    let sign = (h & 0x8000) << 16;
+    let rest = h & 0x7fff;
+    // Normal numbers: rebias; infinities and NaN: rebias twice; denormals: through a float subtraction.
+    let shifted = rest << 13;
+    let exponent = shifted & 0x0f80_0000;
+    let normal = shifted + (112 << 23);
+    let special = normal + (112 << 23);
+    let denormal = (f(shifted + (113 << 23)) - f(113 << 23)).to_bits();
+    let magnitude = if exponent == 0x0f80_0000 {
+        special
+    } else if exponent == 0 {
+        denormal
+    } else {
+        normal
+    };
+    sign | magnitude
+}
+
+/// f32 to f16, nearest even.
+#[inline(always)]
+pub fn single_to_half(x: u32) -> u32 {
+    let sign = x >> 16 & 0x8000;
+    let a = x & 0x7fff_ffff;
+    let nan = 0x7e00 | (a >> 13 & 0x3ff);
+    // Rounds to 10 fraction bits by adding half of the last place less one, plus its lowest bit.
+    let odd = a >> 13 & 1;
+    let normal = (a.wrapping_add(0xc800_0fff).wrapping_add(odd)) >> 13;
+    // Denormals: the float addition rounds at the right place.
+    let denormal = (f(a) + f(126 << 23)).to_bits().wrapping_sub(126 << 23);
+    let magnitude = if a > 0x7f80_0000 {
+        nan
+    } else if a >= 0x4780_0000 {
+        0x7c00
+    } else if a < 0x3880_0000 {
+        denormal
+    } else {
+        normal
+    };
+    sign | magnitude
+}
+
+#[inline(always)]
+fn single(h: u32) -> f32 {
+    f(half_to_single(h))
+}
+
+macro_rules! arith16 {
+    ($($name:ident $lib:ident $op:tt;)*) => { $(
+        #[inline(always)]
+        pub fn $name<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
+            if M::GENERAL {
+                return arith::$lib(a as u128, b as u128, Ty::F16, m.env()) as u32;
+            }
+            single_to_half((single(a) $op single(b)).to_bits())
+        }
+    )* };
+}
+
+arith16! {
+    add_f16 add +;
+    sub_f16 sub -;
+    mul_f16 mul *;
+    div_f16 div_float /;
+}
+
+/// `a + b` with the last bit set if bits were lost: rounding it again, to less precision by two bits or more, rounds the exact sum.
+#[inline(always)]
+fn add_to_odd(a: f32, b: f32) -> u32 {
+    let sum = a + b;
+    // What the sum has lost, exactly.
+    let from_b = sum - a;
+    let lost = (a - (sum - from_b)) + (b - from_b);
+    let bits = sum.to_bits();
+    // Not for NaN: then nothing was lost.
+    let inexact = (lost > 0.0) | (lost < 0.0);
+    let outward = (lost < 0.0) == (sum < 0.0);
+    let odd = if outward { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+    if inexact & (bits & 1 == 0) { odd } else { bits }
+}
+
+#[inline(always)]
+pub fn fma_f16<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
+    if M::GENERAL {
+        return arith::fma(a as u128, b as u128, c as u128, Ty::F16, m.env()) as u32;
+    }
+    // The product has 22 bits: exact.
+    single_to_half(add_to_odd(single(a) * single(b), single(c)))
+}
+
+/// Sums of bf16 in f32, which has twice their precision and the same exponents: what is below its last bit is below theirs.
+macro_rules! sums {
+    ($($name:ident $lib:ident $op:tt;)*) => { $(
+        #[inline(always)]
+        pub fn $name<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
+            if M::GENERAL {
+                return arith::$lib(a as u128, b as u128, Ty::BF16, m.env()) as u32;
+            }
+            cvt_f32_bf16(m, (f(fl::<M>(a << 16)) $op f(fl::<M>(b << 16))).to_bits())
+        }
+    )* };
+}
+
+sums! {
+    add_bf16 add +;
+    sub_bf16 sub -;
+}
+
+macro_rules! library {
+    ($($name:ident $lib:ident $ty:ident ($($arg:ident),*);)*) => { $(
+        #[inline(always)]
+        pub fn $name<M: Mode>(m: &M, $($arg: u32),*) -> u32 {
+            arith::$lib($($arg as u128,)* Ty::$ty, m.env()) as u32
+        }
+    )* };
+}
+
+library! {
+    mul_bf16 mul BF16 (a, b);
+    div_bf16 div_float BF16 (a, b);
+    fma_bf16 fma BF16 (a, b, c);
+}
+
+macro_rules! one16 {
+    ($($name:ident $lib:ident |$x:ident| $e:expr;)*) => { $(
+        #[inline(always)]
+        pub fn $name<M: Mode>(m: &M, x: u32) -> u32 {
+            if M::GENERAL {
+                return arith::$lib(x as u128, Ty::F16, m.env()) as u32;
+            }
+            let $x = single(x);
+            let r: f32 = $e;
+            single_to_half(r.to_bits())
+        }
+    )* };
+}
+
+one16! {
+    floor_f16 floor |x| x.floor();
+    ceil_f16 ceil |x| x.ceil();
+    trunc_f16 trunc |x| x.trunc();
+    rndne_f16 rndne |x| x.round_ties_even();
+}
+
+/// What hardware approximates: nearest even in every mode.
+macro_rules! approximated16 {
+    ($($name:ident $lib:ident |$x:ident| $e:expr;)*) => { $(
+        #[inline(always)]
+        pub fn $name<M: Mode>(m: &M, x: u32) -> u32 {
+            if M::GENERAL {
+                return arith::$lib(x as u128, Ty::F16, &m.env().approximated()) as u32;
+            }
+            let $x = single(x);
+            let r: f32 = $e;
+            single_to_half(r.to_bits())
+        }
+    )* };
+}
+
+approximated16! {
+    sqrt_f16 sqrt |x| x.sqrt();
+    rcp_f16 rcp |x| 1.0 / x;
+    rsq_f16 rsq |x| 1.0 / x.sqrt();
+}
+
+#[inline(always)]
+pub fn fract_f16<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        return arith::fract(x as u128, Ty::F16, m.env()) as u32;
+    }
+    let r = single_to_half(fract(single(x)).to_bits());
+    // Rounding may have gone up to one.
+    if r == 0x3c00 { 0x3bff } else { r }
+}
+
+#[inline(always)]
+pub fn ldexp_f16<M: Mode>(m: &M, x: u32, n: u32) -> u32 {
+    if M::GENERAL {
+        return arith::ldexp(x as u128, n as i32, Ty::F16, m.env()) as u32;
+    }
+    // Exact in f32; beyond 64 everything is infinite or zero.
+    let scale = f(((n as i32).clamp(-64, 64) + 127) as u32 * (1 << 23));
+    single_to_half((single(x) * scale).to_bits())
+}
+
+#[inline(always)]
+pub fn frexp_mant_f16<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        return arith::frexp_mant(x as u128, Ty::F16, m.env()) as u32;
+    }
+    let (own, magnitude) = (half_to_single(x), x & 0x7fff);
+    // Denormals of f16 are normal numbers here.
+    let half = single_to_half(own & 0x807f_ffff | 0x3f00_0000);
+    if magnitude > 0x7c00 {
+        x | 0x200
+    } else if magnitude == 0 || magnitude == 0x7c00 {
+        x
+    } else {
+        half
+    }
+}
+
+#[inline(always)]
+pub fn frexp_exp_f16<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        return arith::frexp_exp(x as u128, Ty::F16, m.env()) as u32;
+    }
+    let magnitude = x & 0x7fff;
+    let exponent = (half_to_single(magnitude) >> 23).wrapping_sub(126);
+    if magnitude == 0 || magnitude >= 0x7c00 { 0 } else { exponent }
+}
+
+#[inline(always)]
+pub fn cvt_f16_f32<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        return arith::convert(x as u128, Ty::F16, Ty::F32, m.env()) as u32;
+    }
+    fl::<M>(quiet_f32(half_to_single(x)))
+}
+
+#[inline(always)]
+pub fn cvt_f32_f16<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        return arith::convert(x as u128, Ty::F32, Ty::F16, m.env()) as u32;
+    }
+    single_to_half(fl::<M>(x))
+}
+
+/// Toward zero in every mode.
+#[inline(always)]
+pub fn cvt_rtz_f32_f16<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        let env = m.env().with_round(arith::Round::Zero);
+        return arith::convert(x as u128, Ty::F32, Ty::F16, &env) as u32;
+    }
+    let a = x & 0x7fff_ffff;
+    let magnitude = if a > 0x7f80_0000 {
+        0x7e00 | (a >> 13 & 0x3ff)
+    } else if a == 0x7f80_0000 {
+        0x7c00
+    } else if a >= 0x4780_0000 {
+        0x7bff
+    } else if a >= 0x3880_0000 {
+        (a - (112 << 23)) >> 13
+    } else {
+        // In units of the least denormal, which is exact.
+        (f(a) * 16_777_216.0) as u32
+    };
+    x >> 16 & 0x8000 | magnitude
+}
+
+#[inline(always)]
+pub fn cvt_f32_bf16<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        return arith::convert(x as u128, Ty::F32, Ty::BF16, m.env()) as u32;
+    }
+    let x = fl::<M>(x);
+    let nearest = x.wrapping_add(0x7fff).wrapping_add(x >> 16 & 1) >> 16;
+    let rounded = if M::FLUSH && nearest & 0x7f80 == 0 { nearest & 0x8000 } else { nearest };
+    if x & 0x7fff_ffff > 0x7f80_0000 { x >> 16 | 0x40 } else { rounded }
+}
+
+#[inline(always)]
+pub fn cvt_f16_i16<M: Mode>(_m: &M, x: u32) -> u32 {
+    (single(x) as i32).clamp(-0x8000, 0x7fff) as u32 & 0xffff
+}
+
+#[inline(always)]
+pub fn cvt_f16_u16<M: Mode>(_m: &M, x: u32) -> u32 {
+    (single(x) as i32).clamp(0, 0xffff) as u32
+}
+
+#[inline(always)]
+pub fn cvt_i16_f16<M: Mode>(m: &M, x: u32) -> u32 {
+    let value = x as u16 as i16 as i32;
+    if M::GENERAL {
+        return arith::from_int(value as i128 as u128, true, Ty::F16, m.env()) as u32;
+    }
+    single_to_half((value as f32).to_bits())
+}
+
+#[inline(always)]
+pub fn cvt_u16_f16<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        return arith::from_int(x as u128, false, Ty::F16, m.env()) as u32;
+    }
+    single_to_half((x as i32 as f32).to_bits())
+}
+
+#[inline(always)]
+pub fn cvt_fp8_f32<M: Mode>(_m: &M, x: u32) -> u32 {
+    let magnitude = x & 0x7f;
+    // The exponent is 120 less than f32's; denormals become normal by the product.
+    let value = (f(magnitude << 20) * f((120 + 127) << 23)).to_bits();
+    (x & 0x80) << 24 | if magnitude == 0x7f { 0x7fc0_0000 } else { value }
+}
+
+#[inline(always)]
+pub fn cvt_bf8_f32<M: Mode>(_m: &M, x: u32) -> u32 {
+    // The upper half of an f16.
+    quiet_f32(half_to_single((x & 0xff) << 8))
+}
+
+#[inline(always)]
+pub fn cvt_f32_fp8<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        return arith::convert(x as u128, Ty::F32, Ty::FP8, m.env()) as u32;
+    }
+    let a = x & 0x7fff_ffff;
+    let normal = (a.wrapping_add(0x7_ffff).wrapping_add(a >> 20 & 1) >> 20).wrapping_sub(120 << 3);
+    // As for f16: the addition rounds at the least denormal, 2^-9.
+    let denormal = (f(a) + f((127 + 14) << 23)).to_bits().wrapping_sub((127 + 14) << 23);
+    let magnitude = if a < 0x3c80_0000 { denormal } else { normal };
+    // Beyond the range, and from NaN and infinity: NaN.
+    x >> 24 & 0x80 | if a >= 0x4f80_0000 || magnitude > 0x7e { 0x7f } else { magnitude }
+}
+
+#[inline(always)]
+pub fn cvt_f32_bf8<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        return arith::convert(x as u128, Ty::F32, Ty::BF8, m.env()) as u32;
+    }
+    let a = x & 0x7fff_ffff;
+    let normal = (a.wrapping_add(0xf_ffff).wrapping_add(a >> 21 & 1) >> 21).wrapping_sub(112 << 2);
+    let denormal = (f(a) + f((127 + 7) << 23)).to_bits().wrapping_sub((127 + 7) << 23);
+    let magnitude = if a < 0x3880_0000 { denormal } else { normal };
+    let number = if a >= 0x4f80_0000 || magnitude > 0x7b { 0x7c } else { magnitude };
+    x >> 24 & 0x80 | if a > 0x7f80_0000 { 0x7e | (a >> 21 & 3) } else { number }
+}
+
+/// An 8-bit float with stochastic rounding: the seed's high bits are added below the kept ones, and the rest is cut off. What that makes of
+/// numbers beyond the range is as for nearest even.
+macro_rules! stochastic {
+    ($($name:ident $nearest:ident $ty:ident $dropped:literal $bias:literal $normal:literal $scale:literal $most:literal;)*) => { $(
+        #[inline(always)]
+        pub fn $name<M: Mode>(m: &M, x: u32, seed: u32) -> u32 {
+            if M::GENERAL {
+                return arith::stochastic_8(x as u128, seed, Ty::$ty, m.env()) as u32;
+            }
+            let a = x & 0x7fff_ffff;
+            let noisy = (a + (seed >> (32 - $dropped))) & !((1 << $dropped) - 1);
+            let cut = if a >= 0x7f80_0000 { a } else { noisy };
+            // Denormals in units of the least one.
+            let denormal = (f(cut) * $scale) as u32;
+            let magnitude = if cut < $normal { denormal } else { (cut >> $dropped) - ($bias << (23 - $dropped)) };
+            let nearest = $nearest(m, cut);
+            x >> 24 & 0x80 | if magnitude >= $most { nearest } else { magnitude }
+        }
+    )* };
+}
+
+stochastic! {
+    fp8_sr_f32 cvt_f32_fp8 FP8 20 120 0x3c80_0000 512.0 0x7e;
+    bf8_sr_f32 cvt_f32_bf8 BF8 21 112 0x3880_0000 65536.0 0x7b;
+}
+
+/// A number scaled to an integer, nearest even, saturated. f64 holds the product exactly.
+#[inline(always)]
+fn normalised(x: f32, least: f64, most: f64) -> u32 {
+    let scaled = (x as f64 * most).round_ties_even();
+    let number = if scaled > most {
+        most
+    } else if scaled < least {
+        least
+    } else {
+        scaled
+    };
+    // NaN gives 0.
+    number as i32 as u32 & 0xffff
+}
+
+#[inline(always)]
+pub fn snorm_f16<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        return arith::to_norm(x as u128, Ty::F16, true, 16, m.env()) as u32;
+    }
+    normalised(single(x), -32767.0, 32767.0)
+}
+
+#[inline(always)]
+pub fn unorm_f16<M: Mode>(m: &M, x: u32) -> u32 {
+    if M::GENERAL {
+        return arith::to_norm(x as u128, Ty::F16, false, 16, m.env()) as u32;
+    }
+    normalised(single(x), 0.0, 65535.0)
+}
+
+#[inline(always)]
+pub fn snorm_f32<M: Mode>(_m: &M, x: u32) -> u32 {
+    normalised(f(x), -32767.0, 32767.0)
+}
+
+#[inline(always)]
+pub fn unorm_f32<M: Mode>(_m: &M, x: u32) -> u32 {
+    normalised(f(x), 0.0, 65535.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_half_converts_exactly_and_back() {
+        for h in 0..=0xffffu32 {
+            let single = half_to_single(h);
+            let value = half::f16::from_bits(h as u16);
+            if value.is_nan() {
+                // The library makes signalling NaNs quiet; here that is the operation's business.
+                assert_eq!(single, (h & 0x8000) << 16 | 0x7f80_0000 | (h & 0x3ff) << 13, "{h:04x}");
+            } else {
+                assert_eq!(single, value.to_f32_const().to_bits(), "{h:04x}");
+            }
+            if h & 0x7fff <= 0x7c00 {
+                assert_eq!(single_to_half(single), h);
+            }
+        }
+    }
+
+    #[test]
+    fn singles_round_to_halves_like_the_library() {
+        let mut x = 12345u32;
+        for _ in 0..200_000 {
+            x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            for y in [x, x & 0x8fff_ffff | 0x3000_0000, (x & 0xffff_e000) | 0x1000] {
+                let ours = single_to_half(y);
+                let theirs =
+                    arith::convert_float(y as u128, Ty::F32, Ty::F16, arith::Round::NearestEven) as u32;
+                if arith::is_nan(y as u128, Ty::F32) {
+                    assert!(arith::is_nan(ours as u128, Ty::F16));
+                } else {
+                    assert_eq!(ours, theirs, "{y:08x}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Functions that hosts have no instruction for, for 32 lanes at once: polynomials in f64 that compilers make vectors of.
+//!
+//! A result whose error could matter is computed again, exactly, as are those of modes that are not the fast handlers'. Results are the same
+//! bits whatever the host.
+
+use super::float::{Mode, f, quiet_f32};
+use super::half::{half_to_single, single_to_half};
+use crate::state::LaneVec;
+use isa_spec::arith::approx::{Function, MARGIN, evaluate, quick};
+use isa_spec::arith::{FloatEnv, Format};
+
+/// `function` of each lane, by its definition.
+#[inline(never)]
+fn each_exactly(
+    function: Function,
+    format: Format,
+    env: &FloatEnv,
+    which: u32,
+    x: &LaneVec,
+    row: &mut LaneVec,
+) {
+    for lane in (0..32).filter(|lane| which >> lane & 1 == 1) {
+        row.0[lane] = evaluate(function, format, x.0[lane] as u64, env) as u32;
+    }
+}
+
+/// A function of f32, of which an f64 is computed: `flush` says which arguments and results lose their denormals.
+#[inline(always)]
+fn of_singles(function: Function, flush: [bool; 2], row: &mut LaneVec, quickly: impl Fn(f64) -> f64) {
+    let x = *row;
+    let zero =
+        |bits: u32, flush: bool| if flush & (bits & 0x7f80_0000 == 0) { bits & 0x8000_0000 } else { bits };
+    let mut unsure = LaneVec::ZERO;
+    for l in 0..32 {
+        let argument = zero(x.0[l], flush[0]);
+        let y = quickly(f(argument) as f64);
+        let error = y * MARGIN;
+        let (low, high) = ((y - error) as f32, (y + error) as f32);
+        // A zero is +0.
+        let near = if y == 0.0 { 0 } else { low.to_bits() };
+        let (special, result) = special(function, argument);
+        row.0[l] = zero(if special { result } else { near }, flush[1]);
+        unsure.0[l] = (!special & (y != 0.0) & (low != high)) as u32;
+    }
+    let mut any = 0;
+    for l in 0..32 {
+        any |= unsure.0[l];
+    }
+    if any != 0 {
+        let which = (0..32).fold(0, |which, l| which | unsure.0[l] << l);
+        let env = FloatEnv { flush_in32: flush[0], flush_out32: flush[1], ..FloatEnv::KEEP };
+        each_exactly(function, Format::F32, &env, which, &x, row);
+    }
+}
+
+/// The same of f16. No result is so near a tie that an f64 is not enough: a test goes over all arguments.
+#[inline(always)]
+fn of_halves(function: Function, row: &mut LaneVec, quickly: impl Fn(f64) -> f64) {
+    for l in 0..32 {
+        let argument = half_to_single(row.0[l] & 0xffff);
+        let y = quickly(f(argument) as f64);
+        // An f32 whose last bit stands for all that it has lost.
+        let bits = y.to_bits();
+        let odd = f64::from_bits(bits & !0x1fff_ffff | ((bits & 0x1fff_ffff != 0) as u64) << 29);
+        let near = if y == 0.0 { 0 } else { (odd as f32).to_bits() };
+        let (special, result) = special(function, argument);
+        row.0[l] = single_to_half(if special { result } else { near });
+    }
+}
+
+/// Results that are no polynomial's, and whether it is one.
+#[inline(always)]
+fn special(function: Function, x: u32) -> (bool, u32) {
+    let magnitude = x & 0x7fff_ffff;
+    let (nan, infinite, zero) = (magnitude > 0x7f80_0000, magnitude == 0x7f80_0000, magnitude == 0);
+    let negative = x >> 31 == 1;
+    const NAN: u32 = 0xffc0_0000;
+    match function {
+        Function::Exp2 => (nan, quiet_f32(x)),
+        Function::Log2 => {
+            let result = if nan {
+                quiet_f32(x)
+            } else if zero {
+                0xff80_0000
+            } else if negative {
+                NAN
+            } else {
+                x
+            };
+            (nan | zero | negative | infinite, result)
+        }
+        // Beyond 2^24 every number is a whole one.
+        Function::Sin | Function::Cos => {
+            let whole = if matches!(function, Function::Cos) { 0x3f80_0000 } else { 0 };
+            let of_zero = if matches!(function, Function::Cos) { whole } else { x };
+            let result = if nan {
+                quiet_f32(x)
+            } else if infinite {
+                NAN
+            } else if zero {
+                of_zero
+            } else {
+                whole
+            };
+            (nan | zero | (magnitude >= 0x4b80_0000), result)
+        }
+    }
+}
+
+#[inline(always)]
+fn exp2(x: f64) -> f64 {
+    // Beyond it every result is infinite or zero, of a NaN another's.
+    quick::exp2::<true>(x.clamp(-200.0, 200.0))
+}
+
+#[inline(always)]
+fn sine(x: f64) -> f64 {
+    let (sin, cos, quadrant) = quick::parts_of_sin_cos::<true>(bounded(x));
+    let value = if quadrant & 1 == 0 { sin } else { cos };
+    if quadrant & 2 == 0 { value } else { -value }
+}
+
+#[inline(always)]
+fn cosine(x: f64) -> f64 {
+    let (sin, cos, quadrant) = quick::parts_of_sin_cos::<true>(bounded(x));
+    let value = if quadrant & 1 == 0 { cos } else { sin };
+    if (quadrant + 1) & 2 == 0 { value } else { -value }
+}
+
+/// What is beyond is not of the polynomial.
+#[inline(always)]
+fn bounded(x: f64) -> f64 {
+    if x.abs() < 16_777_216.0 { x } else { 0.0 }
+}
+
+macro_rules! rows {
+    ($($single:ident $half:ident $function:ident $quickly:path, $keeps:literal;)*) => { $(
+        /// In place. What hardware approximates rounds to nearest even in every mode; `$keeps`: denormals of f32 are flushed only if MODE says so.
+        #[inline(always)]
+        pub fn $single<M: Mode>(m: &M, row: &mut LaneVec) {
+            const FUNCTION: Function = Function::$function;
+            #[inline(always)]
+            fn by(flush: bool, row: &mut LaneVec) {
+                of_singles(FUNCTION, [flush | !$keeps; 2], row, $quickly);
+            }
+            #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+            #[inline(never)]
+            unsafe fn fast(flush: bool, row: &mut LaneVec) {
+                by(flush, row);
+            }
+            if M::GENERAL {
+                let x = *row;
+                return each_exactly(FUNCTION, Format::F32, m.env(), u32::MAX, &x, row);
+            }
+            // SAFETY: H1: the other modes are those of fast handlers.
+            unsafe { fast(M::FLUSH, row) }
+        }
+
+        #[inline(always)]
+        pub fn $half<M: Mode>(m: &M, row: &mut LaneVec) {
+            const FUNCTION: Function = Function::$function;
+            #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+            #[inline(never)]
+            unsafe fn fast(row: &mut LaneVec) {
+                of_halves(FUNCTION, row, $quickly);
+            }
+            if M::GENERAL {
+                let x = *row;
+                return each_exactly(FUNCTION, Format::F16, m.env(), u32::MAX, &x, row);
+            }
+            // SAFETY: H1: the other modes are those of fast handlers.
+            unsafe { fast(row) }
+        }
+    )* };
+}
+
+rows! {
+    exp2_f32_row exp2_f16_row Exp2 exp2, false;
+    log2_f32_row log2_f16_row Log2 quick::log2::<true>, false;
+    sin_turns_f32_row sin_turns_f16_row Sin sine, true;
+    cos_turns_f32_row cos_turns_f16_row Cos cosine, false;
+}

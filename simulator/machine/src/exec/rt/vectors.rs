@@ -1,0 +1,262 @@
+//! Vectors of neighbouring elements and lanes, for bodies that run once a wave.
+
+use super::context::Cx;
+use super::float::{Mode, fma_f32};
+use super::operands::{operand_lane, set_vgpr, vgpr};
+use crate::exec::op::Source;
+use crate::state::wave::{LANE_VECS, VGPRS};
+
+/// An array of a body, where rows of 16 dwords are lines of the host's cache: vectors that cross them are slow.
+#[repr(C, align(64))]
+pub struct Array<T, const N: usize>(pub [T; N]);
+
+impl<T, const N: usize> std::ops::Deref for Array<T, N> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T, const N: usize> std::ops::DerefMut for Array<T, N> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+/// Elements from `start` on; 0 beyond the array.
+#[inline(always)]
+pub fn elements<T: Copy + Default, const N: usize>(list: &[T], start: u32) -> [T; N] {
+    if let Some(inside) = list.get(start as usize..).and_then(|rest| rest.first_chunk::<N>()) {
+        return *inside;
+    }
+    let mut out = [T::default(); N];
+    for (k, out) in out.iter_mut().enumerate() {
+        *out = list.get(start.wrapping_add(k as u32) as usize).copied().unwrap_or_default();
+    }
+    out
+}
+
+/// Sets elements from `start` on; nothing beyond the array.
+#[inline(always)]
+pub fn set_elements<T: Copy, const N: usize>(list: &mut [T], start: u32, new: &[T; N]) {
+    if let Some(inside) = list.get_mut(start as usize..).and_then(|rest| rest.first_chunk_mut::<N>()) {
+        *inside = *new;
+        return;
+    }
+    for (k, new) in new.iter().enumerate() {
+        if let Some(old) = list.get_mut(start.wrapping_add(k as u32) as usize) {
+            *old = *new;
+        }
+    }
+}
+
+/// [`set_elements`] where `when` is not 0.
+#[inline(always)]
+pub fn set_elements_where<T: Copy + Default, const N: usize>(
+    list: &mut [T],
+    start: u32,
+    new: &[T; N],
+    when: &[u32; N],
+) {
+    let mut merged = elements::<T, N>(list, start);
+    for k in 0..N {
+        merged[k] = if when[k] != 0 { new[k] } else { merged[k] };
+    }
+    set_elements(list, start, &merged);
+}
+
+/// Lanes of a VGPR that are in one half.
+#[inline(always)]
+fn row<'a, const N: usize>(cx: &'a Cx<'_>, lane: u32, reg: u32) -> Option<&'a [u32; N]> {
+    let (half, lane) = ((lane / 32) as usize, (lane % 32) as usize);
+    let row = cx.wave.vectors.get(half * LANE_VECS + reg as usize)?;
+    if reg as usize >= VGPRS { None } else { row.0.get(lane..)?.first_chunk::<N>() }
+}
+
+/// A register of an operand, in lanes from `lane` on.
+#[inline(always)]
+pub fn operand_lanes<const N: usize>(cx: &Cx<'_>, source: Source, lane: u32, index: u32) -> [u32; N] {
+    if source.is_vector()
+        && let Some(inside) = row::<N>(cx, lane, (source.number() as u32).wrapping_add(index))
+    {
+        return *inside;
+    }
+    each_operand_lane(cx, source, lane, index)
+}
+
+#[cold]
+#[inline(never)]
+fn each_operand_lane<const N: usize>(cx: &Cx<'_>, source: Source, lane: u32, index: u32) -> [u32; N] {
+    std::array::from_fn(|k| operand_lane(cx, source, lane.wrapping_add(k as u32), index))
+}
+
+/// A register of an operand, in all lanes; 0 in those that the wave has not.
+#[inline(always)]
+pub fn operand_wave(cx: &Cx<'_>, source: Source, index: u32) -> [u32; 64] {
+    let mut out = [0; 64];
+    let low = operand_lanes::<32>(cx, source, 0, index);
+    out[..32].copy_from_slice(&low);
+    if cx.wave.halves() == 2 || !source.is_vector() {
+        out[32..].copy_from_slice(&operand_lanes::<32>(cx, source, 32, index));
+    }
+    out
+}
+
+/// A VGPR by a number that an instruction computed, in all lanes; 0 in those that the wave has not.
+#[inline(always)]
+pub fn vgpr_wave(cx: &Cx<'_>, reg: u32) -> [u32; 64] {
+    let mut out = [0; 64];
+    out[..32].copy_from_slice(&vgpr_lanes::<32>(cx, 0, reg));
+    if cx.wave.halves() == 2 {
+        out[32..].copy_from_slice(&vgpr_lanes::<32>(cx, 32, reg));
+    }
+    out
+}
+
+/// A lane of what [`operand_wave`] or [`vgpr_wave`] gave.
+#[inline(always)]
+pub fn lane_of(row: &[u32; 64], lane: u32) -> u32 {
+    let value = row[(lane & 63) as usize];
+    if lane < 64 { value } else { 0 }
+}
+
+/// A VGPR by a number that an instruction computed, in lanes from `lane` on.
+#[inline(always)]
+pub fn vgpr_lanes<const N: usize>(cx: &Cx<'_>, lane: u32, reg: u32) -> [u32; N] {
+    let own = if reg < cx.wave.vgpr_count() { reg } else { 0 };
+    match row::<N>(cx, lane, own) {
+        Some(inside) => *inside,
+        None => std::array::from_fn(|k| vgpr(cx, lane.wrapping_add(k as u32), reg)),
+    }
+}
+
+/// Sets lanes of a VGPR by a number that an instruction computed, from `lane` on, if the wave has it.
+#[inline(always)]
+pub fn set_vgpr_lanes<const N: usize>(cx: &mut Cx<'_>, lane: u32, reg: u32, new: &[u32; N]) {
+    set_vgpr_lanes_where(cx, lane, reg, new, &[1; N]);
+}
+
+/// [`set_vgpr_lanes`] where `when` is not 0.
+#[inline(always)]
+pub fn set_vgpr_lanes_where<const N: usize>(
+    cx: &mut Cx<'_>,
+    lane: u32,
+    reg: u32,
+    new: &[u32; N],
+    when: &[u32; N],
+) {
+    let (half, at) = ((lane / 32) as usize, (lane % 32) as usize);
+    if reg < cx.wave.vgpr_count()
+        && let Some(row) = cx.wave.vectors.get_mut(half * LANE_VECS + reg as usize)
+        && let Some(old) = row.0.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<N>())
+    {
+        let mut merged = *old;
+        for k in 0..N {
+            merged[k] = if when[k] != 0 { new[k] } else { merged[k] };
+        }
+        *old = merged;
+        cx.wave.set_no_denormals(reg as usize, false);
+        return;
+    }
+    for k in 0..N {
+        if when[k] != 0 {
+            set_vgpr(cx, lane.wrapping_add(k as u32), reg, new[k]);
+        }
+    }
+}
+
+/// An operand of a whole vector: its elements, or one value for all.
+pub trait Elements<const N: usize> {
+    fn element(&self, at: usize) -> u32;
+
+    /// Eight of them.
+    ///
+    /// # Safety
+    /// The host has AVX2, and `at` is below `N / 8`.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn eight(&self, at: usize) -> std::arch::x86_64::__m256;
+}
+
+impl<const N: usize> Elements<N> for u32 {
+    #[inline(always)]
+    fn element(&self, _at: usize) -> u32 {
+        *self
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn eight(&self, _at: usize) -> std::arch::x86_64::__m256 {
+        // SAFETY: by the contract.
+        unsafe { std::arch::x86_64::_mm256_set1_ps(f32::from_bits(*self)) }
+    }
+}
+
+impl<const N: usize> Elements<N> for [u32; N] {
+    #[inline(always)]
+    fn element(&self, at: usize) -> u32 {
+        self[at]
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn eight(&self, at: usize) -> std::arch::x86_64::__m256 {
+        debug_assert!(8 * at + 8 <= N);
+        // SAFETY: by the contract; eight elements begin there.
+        unsafe { std::arch::x86_64::_mm256_loadu_ps(self.as_ptr().add(8 * at).cast()) }
+    }
+}
+
+/// `a * b + c` of each element.
+///
+/// # Safety
+/// In modes of fast handlers the host has AVX2 and FMA (x86-64; H1).
+#[inline(always)]
+pub unsafe fn fma_f32_lanes<M: Mode, const N: usize>(
+    m: &M,
+    a: &impl Elements<N>,
+    b: &impl Elements<N>,
+    c: &impl Elements<N>,
+) -> [u32; N] {
+    let mut out = [0; N];
+    #[cfg(target_arch = "x86_64")]
+    if !M::GENERAL && N.is_multiple_of(8) {
+        use std::arch::x86_64::*;
+        for k in 0..N / 8 {
+            // SAFETY: by the contract; eight elements begin at `8 * k`.
+            unsafe {
+                let [a, b, c] = [a.eight(k), b.eight(k), c.eight(k)];
+                let [a, b, c] = [flushed::<M>(a), flushed::<M>(b), flushed::<M>(c)];
+                let sum = flushed::<M>(_mm256_fmadd_ps(a, b, c));
+                _mm256_storeu_ps(out.as_mut_ptr().add(8 * k).cast(), sum);
+            }
+        }
+        return out;
+    }
+    for (k, out) in out.iter_mut().enumerate() {
+        *out = fma_f32(m, a.element(k), b.element(k), c.element(k));
+    }
+    out
+}
+
+/// In modes that flush, denormals as zeros of their sign.
+///
+/// # Safety
+/// The host has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn flushed<M: Mode>(x: std::arch::x86_64::__m256) -> std::arch::x86_64::__m256 {
+    use std::arch::x86_64::*;
+    if !M::FLUSH {
+        return x;
+    }
+    // SAFETY: by the contract.
+    unsafe {
+        let sign = _mm256_and_ps(x, _mm256_set1_ps(-0.0));
+        let least_normal = _mm256_set1_ps(f32::MIN_POSITIVE);
+        let small = _mm256_cmp_ps::<_CMP_LT_OQ>(_mm256_andnot_ps(_mm256_set1_ps(-0.0), x), least_normal);
+        _mm256_blendv_ps(x, sign, small)
+    }
+}
