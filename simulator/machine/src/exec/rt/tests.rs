@@ -262,3 +262,38 @@ fn functions_of_rows() {
         }
     }
 }
+
+/// Of the arguments between one and two, those whose result is so near a tie that an f64 does not decide: the exact library does.
+#[test]
+fn results_near_ties_are_exact() {
+    use isa_spec::arith::approx::{MARGIN, quick};
+    if Avx2::detect().is_none() {
+        return;
+    }
+    type Quick = fn(f64) -> f64;
+    type Row = fn(&mut LaneVec);
+    let cases: [(Pure, Quick, Row); 4] = [
+        (Pure::Exp2, quick::exp2::<true>, |r| exp2_f32_row(&Keep, r)),
+        (Pure::Log2, quick::log2::<true>, |r| log2_f32_row(&Keep, r)),
+        (Pure::Sin, |x| quick::sin_cos::<true>(x).0, |r| sin_turns_f32_row(&Keep, r)),
+        (Pure::Cos, |x| quick::sin_cos::<true>(x).1, |r| cos_turns_f32_row(&Keep, r)),
+    ];
+    for (builtin, quickly, row) in cases {
+        let undecided = |bits: &u32| {
+            let y = quickly(f32::from_bits(*bits) as f64);
+            (y * (1.0 - MARGIN)) as f32 != (y * (1.0 + MARGIN)) as f32
+        };
+        // Above one, and of sine and cosine also below a quarter turn.
+        let arguments = (0x3f80_0001u32..0x4000_0000).chain(0x3e00_0000..0x3e80_0000).filter(undecided);
+        let mut found = 0;
+        for x in arguments.take(50) {
+            let mut lanes = LaneVec([x; 32]);
+            lanes.0[0] = 0x3f80_0000;
+            row(&mut lanes);
+            let exact = isa_spec::eval::pure(builtin, &[x as u128], &[F32], &FloatEnv::KEEP, false) as u32;
+            assert_eq!(lanes.0[31], exact, "{builtin:?} of {x:x}");
+            found += 1;
+        }
+        assert!(found > 0, "{builtin:?}");
+    }
+}
