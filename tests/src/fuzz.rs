@@ -212,7 +212,7 @@ pub fn text_kernel_for(source: &str, arch: Arch, wave: Option<u32>) {
     }
 }
 
-/// A line for both readers of instructions. Faults are told at a place in it.
+/// A line for both readers of instructions. Faults are reported at a place in it.
 pub fn line(data: &[u8]) {
     let (arch, wave, bytes) = machine(data);
     let Ok(text) = std::str::from_utf8(bytes) else { return };

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use wavesim_isa::codec::encode;
 
-/// Faults within expansions after which reading ends: one fault in a macro must not be told a million times.
+/// Faults within expansions after which reading ends: one fault in a macro must not be reported a million times.
 const MAX_EXPANDED_ERRORS: usize = 100;
 
 /// A block whose lines are read in their own way.
@@ -150,8 +150,8 @@ impl<'a> Reader<'a> {
         self.errors.push(LineError::new(&self.input.sources, self.place, &self.line, error));
         self.options.suggest &= self.errors.len() < MAX_SUGGESTIONS;
         let expanded = self.input.sources.depth(self.place) > 0;
-        let told = || self.errors.iter().filter(|e| !e.chain.is_empty()).count();
-        if expanded && self.errors.len() >= MAX_EXPANDED_ERRORS && told() >= MAX_EXPANDED_ERRORS {
+        let expanded_errors = || self.errors.iter().filter(|e| !e.chain.is_empty()).count();
+        if expanded && self.errors.len() >= MAX_EXPANDED_ERRORS && expanded_errors() >= MAX_EXPANDED_ERRORS {
             self.input.finish();
         }
     }
@@ -618,7 +618,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A fault of a call is told at the call.
+/// A fault of a call is reported at the call.
 fn at(span: Span, result: Result<(), AsmError>) -> Result<(), AsmError> {
     result.map_err(|e| AsmError { span, ..e })
 }

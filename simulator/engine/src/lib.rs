@@ -1,6 +1,6 @@
 //! Running programs: the interpreter, the observed run, the reference engine, and the scheduler above them.
 //!
-//! - [`interp`]: the handler of each operation in turn; [`observe`]: the same for whoever watches
+//! - [`interp`]: the handler of each operation in turn; [`observe`]: the same with an observer
 //! - [`reference`]: instructions by the evaluator, slow and obvious
 //! - [`sched`]: dispatches, workgroups, turns of waves
 

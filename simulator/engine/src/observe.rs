@@ -39,7 +39,7 @@ pub struct Done<'s> {
     pub jumped: bool,
 }
 
-/// Told of everything that happens. Every method has an empty default.
+/// Is called for everything that happens. Every method has an empty default.
 pub trait Observer {
     /// A workgroup starts; its waves are in their initial state.
     fn group_started(&mut self, _workgroup: [u32; 3], _waves: usize) {}

@@ -68,7 +68,7 @@ pub fn packet(memory: &mut Memory, shape: &Shape, kernel: &Kernel, kernarg: u64)
     Ok(at)
 }
 
-/// MODE as compilers have it unless told otherwise: rounding to nearest even, denormals kept; where the bits exist, DX10_CLAMP and IEEE.
+/// MODE as compilers set it by default: rounding to nearest even, denormals kept; where the bits exist, DX10_CLAMP and IEEE.
 pub fn default_mode(arch: Arch) -> u32 {
     match arch {
         Arch::Rdna3 | Arch::Rdna35 => 0x3f0,

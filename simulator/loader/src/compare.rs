@@ -2,8 +2,8 @@
 
 use wavesim_array::{Array, Num};
 
-/// Elements told of an output that differs.
-pub const TOLD: usize = 10;
+/// Elements that are listed of an output that differs.
+pub const LISTED: usize = 10;
 
 /// How near is near enough: `|actual - expected| <= atol + rtol * |expected|`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +32,7 @@ pub fn compare(output: &str, actual: &Array, expected: &Array, tolerance: Tolera
             continue;
         }
         found.wrong += 1;
-        if found.first.len() < TOLD {
+        if found.first.len() < LISTED {
             found.first.push((index, e, a));
         }
     }

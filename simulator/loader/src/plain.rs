@@ -133,9 +133,9 @@ mod tests {
         let text = "0: 7\n0x10:-1 # a comment\n\n 0b11 : 0xffffffff";
         assert_eq!(data(text).unwrap(), [(0, 7), (16, u32::MAX), (3, u32::MAX)]);
         let errors = data("1 2\n0: x\n-1: 2\n5: 0x1ffffffff").unwrap_err();
-        let told: Vec<_> = errors.iter().map(|e| (e.line, e.column, &e.error.message[..])).collect();
+        let found: Vec<_> = errors.iter().map(|e| (e.line, e.column, &e.error.message[..])).collect();
         assert_eq!(
-            told,
+            found,
             [
                 (1, 1, "a line of data is an address, `:` and a value"),
                 (2, 4, "`x` is no value"),

@@ -1,4 +1,4 @@
-//! What a compiled kernel is launched with, whoever says it (a launch file, the command line), and making it ready.
+//! What a compiled kernel is launched with, from a launch file or from the command line, and preparing it.
 
 use super::abi;
 use super::code_object::{Arg, Kernel};

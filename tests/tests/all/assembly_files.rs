@@ -89,7 +89,7 @@ fn code_objects_are_debugged_too() {
     let args = ["a: f32[4]=arange(4)", "b: f32[4]=repeat(0.5)", "out_c: f32[4]", "3"];
     let mut launch = vec!["--grid", "1", "--block", "64"];
     args.iter().for_each(|arg| launch.extend(["--arg", arg]));
-    for (command, more, told) in [
+    for (command, more, expected) in [
         ("run", &[][..], "out_c: f32[4] =\n[0.5 1.5 2.5 0. ]\n"),
         ("check", &["-q"], "clean"),
         ("debug", &["--batch", "-e", "break vadd", "-e", "continue"], "pc 0x"),
@@ -98,7 +98,7 @@ fn code_objects_are_debugged_too() {
         all.extend(&launch);
         all.extend(more);
         let (code, out) = wavesim(&all);
-        assert!(code == 0 && out.contains(told), "{command}: {out}");
+        assert!(code == 0 && out.contains(expected), "{command}: {out}");
     }
 }
 

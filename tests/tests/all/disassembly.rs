@@ -64,7 +64,7 @@ fn other_files_are_refused() {
     old[48] = 0x3f;
     let mut cut = object.clone();
     cut.truncate(40);
-    for (path, told) in [
+    for (path, expected) in [
         (host, if cfg!(target_os = "linux") { "not for an AMD GPU" } else { "this is" }),
         (
             file("text.bin", b"v_mov_b32 v0, v1\n"),
@@ -78,16 +78,16 @@ fn other_files_are_refused() {
         (file("cut.bundle", b"__CLANG_OFFLOAD_BUNDLE__\x01"), "bundle: it ends in its header"),
     ] {
         let (code, text) = disasm(&path, &["--mcpu", "gfx1100"]);
-        assert!(code == 2 && text.contains(told) && text.contains(&path), "{path}: {text}");
+        assert!(code == 2 && text.contains(expected) && text.contains(&path), "{path}: {text}");
         // What runs kernels says the same of files that are no text.
         if !path.ends_with("text.bin") {
             let (code, text) = wavesim(&["run", &path, "--mcpu", "gfx1100"]);
-            assert!(code == 2 && text.contains(told), "{path}: {text}");
+            assert!(code == 2 && text.contains(expected), "{path}: {text}");
         }
     }
     let (code, text) = disasm(&code_object("vadd/vadd.gfx1100.co"), &["--mcpu", "gfx1201"]);
     assert!(code == 2 && text.contains("the code object is for rdna3, not gfx1201"), "{text}");
-    // Words are told by nothing: whatever is none of these.
+    // Nothing marks raw words: a file is one of words if it is none of these.
     assert_eq!(disasm(&file("words.bin", &[0, 0, 0xb0, 0xbf]), &[]), (0, "\ts_endpgm\n".to_string()));
 }
 

@@ -280,7 +280,7 @@ proptest! {
         bounded("text_kernel", &data);
     }
 
-    /// Lines of their own: damage to a file seldom leaves one that is read to its end.
+    /// Lines of their own: a damaged file is rarely read to its end.
     #[test]
     fn line(data in on_any_machine(damaged_lines())) {
         fuzz::line(&data);

@@ -198,8 +198,8 @@ fn fields_hold_what_llvm_has_relocations_for() {
             .args(["-r", "--dyn-syms", "-d", "-l", &place(&format!("relocations.{mcpu}.co"))])
             .output()
         {
-            let (text, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
-            assert!(out.status.success() && told.is_empty(), "{told}");
+            let (text, error) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+            assert!(out.status.success() && error.is_empty(), "{error}");
             assert_eq!(text.matches("R_AMDGPU_").count(), ours.loader.len(), "{text}");
             assert!(text.contains("TEXTREL"), "{text}");
         }
@@ -225,7 +225,7 @@ fn refused(statement: &str) -> String {
 #[test]
 fn what_no_relocation_says_is_refused() {
     let moves = "this depends on where the code object is loaded";
-    for (statement, told) in [
+    for (statement, expected) in [
         (".short k", "an address does not fit 2 bytes (`.quad` has room for one)"),
         (".quad k * 2", moves),
         (".quad k & 0xff", moves),
@@ -237,7 +237,7 @@ fn what_no_relocation_says_is_refused() {
         (".quad k@abs32@lo", "half an address has 4 bytes"),
     ] {
         let error = refused(statement);
-        assert!(error.contains(told), "{statement}: {error}");
+        assert!(error.contains(expected), "{statement}: {error}");
     }
     // Raw words have no loader.
     let path = place("raw.s");

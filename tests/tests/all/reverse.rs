@@ -42,7 +42,7 @@ fn state(timeline: &Timeline<'_>) -> Vec<u8> {
 enum Action {
     /// Steps of a wave, where it can run.
     Wave(usize, u64),
-    /// Steps of whoever is next.
+    /// Steps of the wave whose turn is next.
     Any(u64),
     Vgpr(u32, u16, u32),
     Sgpr(u16, u32),

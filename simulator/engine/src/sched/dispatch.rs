@@ -21,7 +21,7 @@ pub struct Dispatch<'a> {
     pub schedule: Schedule,
     /// Host threads that run workgroups; 0 counts as 1. Without the feature `threads` there is one.
     pub threads: usize,
-    /// Counts workgroups that have ended, for whoever shows progress.
+    /// Counts workgroups that have ended, for a display of progress.
     pub progress: Option<&'a AtomicU64>,
 }
 

@@ -62,7 +62,7 @@ impl Cell {
         // A record of this wave, or one that happened before, is superseded.
         let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
         if write && self.reads.iter().all(over) {
-            // Whoever races with those reads, and not with this store, does not exist.
+            // Every access that races with those reads races with this store too.
             self.reads = Default::default();
             if self.writes.iter().all(over) {
                 self.writes = [me, Record::default()];

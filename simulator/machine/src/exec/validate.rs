@@ -3,7 +3,7 @@
 //! # Invariants of lowered code
 //!
 //! Handlers, and the loops that call them, look at registers and operations without bounds checks. That is sound because of the following,
-//! which `SAFETY` comments call *the invariants of lowered code*. Whoever changes a handler, the lowering or a register file changes this
+//! which `SAFETY` comments call *the invariants of lowered code*. A change of a handler, of the lowering or of a register file changes this
 //! list, [`operation`] and [`program`] with it.
 //!
 //! Of a wave, by [`Wave`], whose register file is private:

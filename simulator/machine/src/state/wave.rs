@@ -84,7 +84,7 @@ pub fn is_denormal(bits: u32) -> bool {
 #[derive(Clone)]
 pub struct Wave {
     pub size: u32,
-    /// Of 32 lanes, as the register file has them: `size` may be changed by whoever has the wave.
+    /// Of 32 lanes, as the register file has them: code that has the wave may change `size`.
     halves: usize,
     /// Kept here because EXEC is written often, and its masks are built by vector instructions.
     #[cfg(target_arch = "x86_64")]

@@ -216,7 +216,7 @@ fn exchange<'a>(cx: &mut Cx<'a>, watch: &mut Watch<'a>) {
 }
 
 /// Runs `access`, the loads or stores of 32 lanes, on the real memory and logs them. `None`: there is no watch, or a lane's access
-/// failed, and nothing is logged. What was stored before the failure is stored again by whoever goes lane by lane then.
+/// failed, and nothing is logged. What was stored before the failure is stored again by the slow path, which goes lane by lane.
 pub fn rows<'a, R>(
     cx: &mut Cx<'a>,
     space: Space,
