@@ -1,0 +1,164 @@
+//! Which bits of a wave's registers are undefined, and where each undefined value comes from.
+//!
+//! Almost all registers are either written in a lane or not, which is a bit for each lane. Places of which only some bits are undefined
+//! are rare: a table has them.
+
+use std::collections::HashMap;
+use wavesim_machine::exec::effects::{File, Use};
+use wavesim_machine::state::{VGPRS, Wave};
+
+/// A register in one lane; lane 0 for scalars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub file: File,
+    /// VGPR number, or SGPR operand code.
+    pub register: u16,
+    pub lane: u32,
+}
+
+/// A place with its undefined bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undefined {
+    pub place: Place,
+    /// Of the register in its operand: 1 is the upper dword of 64 bits.
+    pub dword: u16,
+    pub bits: u32,
+}
+
+/// Where an undefined value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Root {
+    /// The register that nothing wrote, or that was loaded from bytes that nothing wrote.
+    pub place: Place,
+    /// PC of that load.
+    pub loaded_by: Option<u64>,
+    /// PC of the first instruction that computed with it.
+    pub read_by: Option<u64>,
+}
+
+/// The undefined bits of a wave's registers.
+pub struct Definedness {
+    /// Lanes in which all bits are defined, by VGPR.
+    vgprs: Vec<u64>,
+    sgprs: u128,
+    scc: bool,
+    /// Of places that are neither defined nor undefined as a whole.
+    partial: HashMap<Place, u32>,
+    roots: HashMap<Place, Root>,
+}
+
+impl Definedness {
+    /// `sgprs`: defined ones, by operand code. `vgprs`: how many are defined, from v0 on.
+    pub fn new(sgprs: u128, vgprs: usize) -> Definedness {
+        let lanes = |register: usize| if register < vgprs { u64::MAX } else { 0 };
+        Definedness {
+            vgprs: (0..VGPRS).map(lanes).collect(),
+            sgprs,
+            scc: false,
+            partial: HashMap::new(),
+            roots: HashMap::new(),
+        }
+    }
+
+    /// Lanes in which a VGPR is defined.
+    pub fn lanes(&self, register: u16) -> u64 {
+        self.vgprs.get(register as usize).copied().unwrap_or(u64::MAX)
+    }
+
+    pub fn undefined_bits(&self, place: Place) -> u32 {
+        let defined = match place.file {
+            File::Scc => self.scc,
+            File::Sgpr => self.sgprs >> (place.register & 127) & 1 == 1,
+            File::Vgpr => self.lanes(place.register) >> place.lane & 1 == 1,
+        };
+        if defined { 0 } else { self.partial.get(&place).copied().unwrap_or(u32::MAX) }
+    }
+
+    /// Sets the undefined bits of a place. Whether a bit became undefined that was not.
+    pub fn set(&mut self, place: Place, bits: u32, root: Option<Root>) -> bool {
+        let before = self.undefined_bits(place);
+        if before == bits {
+            return false;
+        }
+        let defined = bits == 0;
+        match place.file {
+            File::Scc => self.scc = defined,
+            File::Sgpr => {
+                let mask = 1 << (place.register & 127);
+                self.sgprs = if defined { self.sgprs | mask } else { self.sgprs & !mask };
+            }
+            File::Vgpr => {
+                let Some(lanes) = self.vgprs.get_mut(place.register as usize) else { return false };
+                let mask = 1 << place.lane;
+                *lanes = if defined { *lanes | mask } else { *lanes & !mask };
+            }
+        }
+        match bits {
+            0 | u32::MAX => self.partial.remove(&place),
+            _ => self.partial.insert(place, bits),
+        };
+        match root {
+            Some(root) if !defined => self.roots.insert(place, root),
+            _ => self.roots.remove(&place),
+        };
+        bits & !before != 0
+    }
+
+    /// All bits of a register are defined in some lanes.
+    pub fn define(&mut self, file: File, register: u16, lanes: u64) {
+        match file {
+            File::Scc => self.scc = true,
+            File::Sgpr if register < 128 => self.sgprs |= 1 << register,
+            File::Sgpr => {}
+            File::Vgpr => {
+                if let Some(defined) = self.vgprs.get_mut(register as usize) {
+                    *defined |= lanes;
+                }
+            }
+        }
+        let kept = |place: &Place| {
+            place.file != file
+                || place.register != register
+                || file == File::Vgpr && lanes >> place.lane & 1 == 0
+        };
+        if !self.partial.is_empty() {
+            self.partial.retain(|place, _| kept(place));
+        }
+        if !self.roots.is_empty() {
+            self.roots.retain(|place, _| kept(place));
+        }
+    }
+
+    /// What an undefined value at a place comes from: by default from the place itself, which nothing wrote.
+    pub fn root(&self, place: Place) -> Root {
+        self.roots.get(&place).copied().unwrap_or(Root { place, loaded_by: None, read_by: None })
+    }
+
+    /// Whether all that a use touches is defined in these lanes. A scalar has no lanes.
+    pub fn is_defined(&self, used: &Use, wave: &Wave, lanes: u64) -> bool {
+        let mut registers = used.registers(wave, false);
+        match used.file {
+            File::Scc => self.scc,
+            File::Sgpr => registers.all(|r| self.sgprs >> (r & 127) & 1 == 1),
+            File::Vgpr => registers.all(|r| lanes & !self.lanes(r) == 0),
+        }
+    }
+
+    /// Adds the places of a use that have undefined bits among those that it touches.
+    pub fn collect(&self, used: &Use, wave: &Wave, lanes: u64, write: bool, out: &mut Vec<Undefined>) {
+        for (dword, register) in (0..).zip(used.registers(wave, write)) {
+            let mut rest = match used.file {
+                File::Vgpr => lanes & !self.lanes(register),
+                File::Sgpr | File::Scc => 1,
+            };
+            while rest != 0 {
+                let place = Place { file: used.file, register, lane: rest.trailing_zeros() };
+                rest &= rest - 1;
+                let bits = self.undefined_bits(place) & if write { u32::MAX } else { used.bits };
+                if bits != 0 {
+                    out.push(Undefined { place, dword, bits });
+                }
+            }
+        }
+    }
+}
