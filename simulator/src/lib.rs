@@ -115,8 +115,8 @@
 //! use wavesim::loader::text_kernel::{self, Options};
 //! use wavesim::sched::dispatch;
 //!
-//! // It reads a register that it has not written.
-//! let source = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\n  v_add_f32 v5, v5, v5\n  s_endpgm\n";
+//! // A register that nothing has written says which lanes run.
+//! let source = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\n  s_mov_b32 exec_lo, s9\n  v_mov_b32 v1, 0\n  s_endpgm\n";
 //! let prepared = text_kernel::prepare("kernel.rdna", source, &Options::default(), GUARD_BYTES)?;
 //! let mut checker = Checker::new(&prepared, &Check::ALL)?;
 //! let (_, result) = dispatch::run_observed(&prepared.dispatch(1_000_000), &prepared.memory, &mut checker);

@@ -422,7 +422,9 @@ fn given_bodies_touch_what_is_listed() {
 fn checks_see_what_a_given_body_reads() {
     let kernel = crate::temporary(module_path!(), "kernel.rdna");
     let header = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\nwave = 32\n---\n";
-    let body = "  v_mov_b32 v1, v0\n  s_mov_b32 s8, 3\n  s_endpgm\n";
+    // Branches that depend on what the moves move.
+    let body = "  v_mov_b32 v1, v0\n  s_mov_b32 s8, 2\n  s_cmp_lg_u32 s8, 0\n  s_cbranch_scc0 over\n  \
+                v_cmp_ne_u32 vcc_lo, 0, v1\n  s_cbranch_vccnz over\n  s_nop 0\nover:\n  s_endpgm\n";
     std::fs::write(&kernel, format!("{header}{body}")).unwrap();
     let check = |pcode: Option<&str>| {
         let mut args = vec!["check".to_string(), kernel.display().to_string(), "-q".to_string()];
@@ -438,12 +440,12 @@ fn checks_see_what_a_given_body_reads() {
         "instruction V_MOV_B32 {
            for lane in 0 : WAVE_SIZE - 1 do
              if EXEC.u64[lane] then
-               VGPR[lane][VDST] = operandLane(S0, lane, 0).u32 ^ VGPR[lane][9].u32;
+               VGPR[lane][VDST] = operandLane(S0, lane, 0).u32 ^ VGPR[lane][5].u32;
              endif
            endfor
          }",
     ));
-    assert!(code == 1 && text.contains("v9 is read in lane 0, but nothing has written it"), "{code}: {text}");
-    let (code, text) = check(Some("instruction S_MOV_B32 { SCC = SCC | S0.u32[0]; D0.b32 = S0.b32; }"));
+    assert!(code == 1 && text.contains("v5 is read in lane 0, but nothing has written it"), "{code}: {text}");
+    let (code, text) = check(Some("instruction S_MOV_B32 { D0.u32 = SCC ? S0.u32 : 0U; }"));
     assert!(code == 1 && text.contains("scc is read, but nothing has written it"), "{code}: {text}");
 }
