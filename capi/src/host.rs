@@ -146,9 +146,13 @@ pub unsafe fn write<T: Copy>(what: &'static str, to: *mut T, value: T) -> Result
 
 /// Parses `/proc/self/maps` (proc(5)): `start-end rwxp offset device inode path`. Adjacent ranges with the same permissions are
 /// merged. Unreadable ranges are left out, and those where reading may have effects or block (devices, pages of the kernel).
+///
+/// The file is read in parts. A range that another thread enlarges in between is found twice: of the second, what lies beyond the
+/// first is taken.
 #[cfg(any(target_os = "linux", test))]
 fn parse(maps: &[u8]) -> Vec<Mapped> {
     let mut out: Vec<Mapped> = Vec::new();
+    let mut seen = 0;
     for line in String::from_utf8_lossy(maps).lines() {
         let mut words = line.split_whitespace();
         let (Some(place), Some(rights)) = (words.next(), words.next()) else { continue };
@@ -158,6 +162,8 @@ fn parse(maps: &[u8]) -> Vec<Mapped> {
         let Some((base, end)) = place.split_once('-').and_then(|(a, b)| Some((hex(a)?, hex(b)?))) else {
             continue;
         };
+        let base = base.max(seen);
+        seen = seen.max(end);
         if !rights.starts_with('r') || device || path.starts_with("[v") || base >= end {
             continue;
         }
@@ -194,6 +200,15 @@ nonsense
             [range(0x400000, 0x3000, false), range(0x403000, 0x2000, true), range(0x600000, 0x1000, true)];
         assert_eq!(parse(MAPS), expected);
         assert_eq!(parse(b"\xff\xfe\n0-\n-0 r\n"), []);
+    }
+
+    #[test]
+    fn ranges_that_grow_meanwhile_do_not_overlap() {
+        let maps = b"1000-3000 rw-p 0 00:00 0\n3000-9000 ---p 0 00:00 0\n1000-4000 rw-p 0 00:00 0\n4000-9000 ---p 0 00:00 0\n9000-a000 r--p 0 00:00 0\n";
+        let range = |base, len, writable| Mapped { base, len, writable };
+        assert_eq!(parse(maps), [range(0x1000, 0x2000, true), range(0x9000, 0x1000, false)]);
+        let maps = b"1000-3000 rw-p 0 00:00 0\n1000-4000 rw-p 0 00:00 0\n";
+        assert_eq!(parse(maps), [range(0x1000, 0x3000, true)]);
     }
 
     #[test]

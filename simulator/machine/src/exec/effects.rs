@@ -553,7 +553,12 @@ impl Bind<'_> {
             | State::PrivateBase
             | State::TrapBase => return None,
         };
-        let bits = if count == 1 { touch.bits as u32 } else { u32::MAX };
+        let bits = match state {
+            // One bit that all bits of the mask make.
+            State::Vccz | State::Execz => u32::MAX,
+            _ if count == 1 => touch.bits as u32,
+            _ => u32::MAX,
+        };
         Some(Use { file, first: first as u16, count, bits, ..start })
     }
 
