@@ -4,7 +4,7 @@ use isa_spec::diag::render;
 use isa_spec::xml::load;
 use proptest::prelude::*;
 
-const AMD_FORM: &str = include_str!("fixtures/amd_form.xml");
+const AMD_FORM: &str = include_str!("../fixtures/amd_form.xml");
 
 /// All messages, rendered, for the fixture with the first `from` replaced.
 fn errors(from: &str, to: &str) -> Vec<String> {

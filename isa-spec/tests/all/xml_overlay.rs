@@ -6,7 +6,7 @@ use isa_spec::source::SourceMap;
 use isa_spec::xml::model::Spec;
 use isa_spec::xml::{apply_overlay, load, to_tables};
 
-const AMD_FORM: &str = include_str!("fixtures/amd_form.xml");
+const AMD_FORM: &str = include_str!("../fixtures/amd_form.xml");
 
 const TRIPLE: &str = r#"
   <Instruction>

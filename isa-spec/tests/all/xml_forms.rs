@@ -6,7 +6,7 @@ use isa_spec::tables::{ArchTable, Cond, CondOp, Role};
 use isa_spec::xml::model::{CondExpr, Spec};
 use isa_spec::xml::{load, normalize, to_tables};
 
-const AMD_FORM: &str = include_str!("fixtures/amd_form.xml");
+const AMD_FORM: &str = include_str!("../fixtures/amd_form.xml");
 
 fn spec_of(text: &str) -> Spec {
     load("amd_form.xml", text).unwrap_or_else(|(sources, errors)| {
