@@ -13,6 +13,9 @@ fn source() -> PathBuf {
 }
 
 fn place(name: &str) -> String {
+    // Threads have the names of their tests, which run at once.
+    let thread = std::thread::current();
+    let name = &format!("{}.{name}", thread.name().unwrap_or_default().replace("::", "."));
     crate::temporary(module_path!(), name).display().to_string()
 }
 
