@@ -114,7 +114,7 @@ pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
 }
 
 fn at_instruction(program: &Program, pc: u64) -> Result<u64, String> {
-    let place = program.arch.byte_pc(pc);
+    let place = program.pc_at(pc);
     match program.inst_at(place) {
         Some(_) => Ok(place),
         None => Err(format!("no instruction begins at 0x{pc:x}")),

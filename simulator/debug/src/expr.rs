@@ -371,7 +371,7 @@ impl Parser<'_, '_, '_> {
         }
         let label = self.timeline.prepared.labels.iter().find(|l| l.0 == name);
         if let Some((_, pc)) = label {
-            return Ok(Value::Int(arch.own_pc(*pc) as i128));
+            return Ok(Value::Int(self.timeline.prepared.program.address(*pc) as i128));
         }
         let names: Vec<&str> = self.timeline.prepared.buffers.iter().map(|b| b.name.as_str()).collect();
         Err(match nearest(name, &names) {
@@ -413,7 +413,7 @@ impl Parser<'_, '_, '_> {
             Register::Sgpr(first, count) => dwords(count, &|k| wave.sgpr(first as u32 + k)),
             Register::Vgpr(first, count) => dwords(count, &|k| wave.vgpr(lane, first as u32 + k)),
             Register::Scc => wave.scc as u64,
-            Register::Pc => self.timeline.prepared.program.arch.own_pc(wave.pc),
+            Register::Pc => self.timeline.prepared.program.address(wave.pc),
             Register::Mode => wave.mode as u64,
             Register::Status => {
                 hwreg::status(self.timeline.prepared.program.arch, wave, &self.timeline.group.shared) as u64

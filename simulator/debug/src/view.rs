@@ -17,7 +17,7 @@ pub fn instruction(timeline: &Timeline<'_>, pc: u64) -> String {
     let program = &timeline.prepared.program;
     match program.inst_at(pc) {
         Some(at) => format!("{}: {}", program.place(pc), program.text(at)),
-        None => format!("pc 0x{pc:x}: outside the program"),
+        None => format!("{}: outside the program", program.place(pc)),
     }
 }
 
@@ -89,7 +89,8 @@ pub fn listing(timeline: &Timeline<'_>, pc: u64, around: usize, breakpoints: &[B
     for at in at.saturating_sub(around)..(at + around + 1).min(program.insts.len()) {
         let mark = if program.pcs[at] == pc { "=>" } else { "  " };
         let stop = if stops.contains(&program.pcs[at]) { 'b' } else { ' ' };
-        let _ = writeln!(out, "{mark}{stop}{:>5x}  {}", program.pcs[at], program.text(at));
+        let address = program.address(program.pcs[at]);
+        let _ = writeln!(out, "{mark}{stop}{address:>5x}  {}", program.text(at));
     }
     out
 }
@@ -99,14 +100,14 @@ pub fn registers(timeline: &Timeline<'_>, focus: Focus) -> String {
     let w = timeline.wave(focus.wave);
     let digits = w.size as usize / 4;
     let arch = timeline.prepared.program.arch;
+    let pc = timeline.prepared.program.address(w.pc);
     let mut out = String::new();
     let _ = match arch.machine() {
         // Here EXEC is one of the scalar registers listed below.
-        Some(_) => writeln!(out, "pc 0x{:x}", arch.own_pc(w.pc)),
+        Some(_) => writeln!(out, "pc 0x{pc:x}"),
         None => writeln!(
             out,
-            "pc 0x{:x}  exec {:0digits$x}  vcc {:0digits$x}  scc {}  m0 {:x}  mode {:x}",
-            w.pc,
+            "pc 0x{pc:x}  exec {:0digits$x}  vcc {:0digits$x}  scc {}  m0 {:x}  mode {:x}",
             w.exec(),
             w.vcc(),
             w.scc,
@@ -208,7 +209,7 @@ pub fn register(
             let _ = writeln!(out, "scc = {}", w.scc);
         }
         Register::Pc => {
-            let _ = writeln!(out, "pc = 0x{:x}", arch.own_pc(w.pc));
+            let _ = writeln!(out, "pc = 0x{:x}", timeline.prepared.program.address(w.pc));
         }
         Register::Mode => {
             let _ = writeln!(out, "mode = 0x{:x}", w.mode);

@@ -2,6 +2,7 @@
 
 use super::bundle;
 use super::image::Image;
+use super::line_table::LineTable;
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -62,6 +63,8 @@ pub struct Kernel {
     pub counts: [Option<u32>; 2],
     /// Names of places in `.text`, by offset there.
     pub labels: Vec<(String, u64)>,
+    /// Source lines by virtual address, where the file has debug information.
+    pub lines: LineTable,
 }
 
 /// An argument of the metadata.
@@ -263,6 +266,7 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         .collect();
     labels.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
     labels.dedup();
+    let lines = LineTable::read(&file, text.address()..text.address().saturating_add(text.size()));
     let text = (text.address(), text.data()?.to_vec());
     Ok(Kernel {
         arch,
@@ -279,6 +283,7 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         block,
         counts,
         labels,
+        lines,
     })
 }
 

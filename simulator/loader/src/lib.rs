@@ -16,6 +16,7 @@ pub mod code_object;
 pub mod compare;
 pub mod image;
 pub mod launch;
+pub mod line_table;
 pub mod plain;
 pub mod prepared;
 pub mod request;

@@ -254,9 +254,11 @@ fn finish(
         entry_pc: kernel.entry - text,
         code_base,
     };
-    let program = Program::from_bytes(kernel.arch, &bytes)?
+    let mut program = Program::from_bytes(kernel.arch, &bytes)?
         .for_wave_size(wave_size)
         .with_syntax(wavesim_asm::print::syntax);
+    program.base = *text;
+    let program = kernel.lines.annotate(program, *text);
     Ok(Prepared { labels: kernel.labels.clone(), ..Prepared::bare(program, memory, shape) })
 }
 

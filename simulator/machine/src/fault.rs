@@ -1,6 +1,7 @@
 //! Runtime faults: what stops a kernel, where, and on whose behalf.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +57,9 @@ pub struct Fault {
     pub message: String,
     /// Source line (1-based) of the instruction; 0 if it has none.
     pub line: u32,
-    /// Byte offset of the instruction in the program.
+    /// The source file, where debug information names one.
+    pub file: Option<Arc<str>>,
+    /// The instruction's byte offset in the program, or its address in the code object.
     pub pc: u64,
     /// The instruction as text.
     pub instruction: String,
@@ -71,10 +74,10 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.workgroup;
         write!(f, "{}: {}", self.kind.name(), self.message)?;
-        if self.line != 0 {
-            write!(f, "\n  at line {}", self.line)?;
-        } else {
-            write!(f, "\n  at pc 0x{:x}", self.pc)?;
+        match (&self.file, self.line) {
+            (_, 0) => write!(f, "\n  at pc 0x{:x}", self.pc)?,
+            (None, line) => write!(f, "\n  at line {line}")?,
+            (Some(file), line) => write!(f, "\n  at {file}:{line}")?,
         }
         write!(f, ": {}", self.instruction)?;
         write!(f, "\n  workgroup ({x},{y},{z}), wave {}", self.wave)?;

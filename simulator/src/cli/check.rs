@@ -115,6 +115,7 @@ fn fault_json(fault: &Fault) -> serde_json::Value {
         "kind": fault.kind.name(),
         "message": fault.message,
         "line": fault.line,
+        "file": fault.file.as_deref(),
         "pc": fault.pc,
         "text": fault.instruction,
         "workgroup": fault.workgroup,

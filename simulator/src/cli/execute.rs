@@ -198,6 +198,7 @@ pub fn fault_json(fault: &Fault) -> Value {
         "kind": fault.kind.name(),
         "message": fault.message,
         "line": fault.line,
+        "file": fault.file.as_deref(),
         "pc": fault.pc,
         "text": fault.instruction,
         "workgroup": fault.workgroup,

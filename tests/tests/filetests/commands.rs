@@ -1,6 +1,7 @@
 //! Commands and what they print.
 //!
 //! - `check/x.rdna`: `wavesim check` prints `x.expected`; a first line `; args: …` adds arguments;
+//! - `check/x.args`: the same of a code object, its first line having all arguments;
 //! - `observe/x.rdna`: `wavesim run` with the arguments of its first line prints `x.expected`;
 //! - `debug/x.txt`: a script of the debugger, whose first line `# args: …` says what it runs, prints `x.expected`;
 //! - `docs/debugging.md` and `docs/riscv-gpu.md`: each `$ wavesim …` of a `console` block prints the lines below it;
@@ -19,6 +20,7 @@ pub fn trials() -> Vec<Trial> {
     });
     [
         files("check", "rdna", |path| golden(path, &["check", &name(path)], "; args: ", &[])),
+        files("check", "args", |path| golden(path, &["check"], "; args: ", &[])),
         files("observe", "rdna", |path| golden(path, &["run", &name(path)], "; args: ", &[])),
         files("debug", "txt", |path| golden(path, &["debug"], "# args: ", &["--batch", "-x", &name(path)])),
         documents.into(),

@@ -36,7 +36,7 @@ impl Debugger<'_> {
             }
             Some(Register::Scc) => vec![Edit::Scc { wave, value: value.bits() as u32 }],
             Some(Register::Pc) => {
-                let pc = self.arch().byte_pc(value.bits());
+                let pc = self.timeline.prepared.program.pc_at(value.bits());
                 if self.timeline.prepared.program.inst_at(pc).is_none() {
                     return Err(format!("no instruction begins at 0x{:x}", value.bits()));
                 }

@@ -292,6 +292,7 @@ fn refused(e: DispatchError) -> Box<Fault> {
         kind: FaultKind::Other,
         message: e.to_string(),
         line: 0,
+        file: None,
         pc: 0,
         instruction: "(not started)".to_string(),
         workgroup: [0; 3],

@@ -361,11 +361,13 @@ impl<'a> Group<'a> {
             Some(index) => program.text(index),
             None => "(no instruction)".to_string(),
         };
+        let location = index.and_then(|index| program.location(program.pcs[index])).unwrap_or_default();
         Box::new(Fault {
             kind,
             message,
-            line: index.map_or(0, |index| program.lines[index]),
-            pc: program.arch.own_pc(pc),
+            line: location.line,
+            file: location.file,
+            pc: program.address(pc),
             instruction,
             workgroup: self.id,
             wave: at as u32,

@@ -125,7 +125,7 @@ impl<'a> Checker<'a> {
             hazard,
             effects,
             on,
-            report: Report::new(checks, prepared.program.arch),
+            report: Report::new(checks),
         })
     }
 
@@ -134,13 +134,13 @@ impl<'a> Checker<'a> {
         if let Some(fault) = fault {
             self.fault(fault);
         }
-        self.report.finish()
+        self.report.finish(&self.prepared.program)
     }
 
     /// A deadlock is the barrier check's, accesses out of bounds have been reported already; everything else stays a fault.
     fn fault(&mut self, fault: &Fault) {
         if fault.kind == FaultKind::BarrierDeadlock && self.on.barrier {
-            let site = Site::of_fault(fault);
+            let site = Site::of_fault(fault, &self.prepared.program);
             self.report.add(Finding::new(Check::Barrier, "deadlock", fault.message.clone(), site));
         }
     }

@@ -23,7 +23,7 @@ impl Outstanding {
     pub fn new(program: &Program, wave_size: u32) -> Outstanding {
         let effects = effects::table(program, wave_size);
         let scoreboard = waits::Scoreboard::new(program, &effects);
-        Outstanding { arch: program.arch, effects, scoreboard, report: Report::new(&[], program.arch) }
+        Outstanding { arch: program.arch, effects, scoreboard, report: Report::new(&[]) }
     }
 
     /// The architecture's counters, each with the PCs of a wave's operations that it counts, oldest first.

@@ -4,8 +4,9 @@ use super::Check;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 use wavesim_engine::observe::Step;
-use wavesim_isa::arch::Arch;
+use wavesim_machine::exec::program::Program;
 use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::Memory;
 
@@ -15,6 +16,8 @@ pub struct Site {
     pub pc: u64,
     /// 0 without source.
     pub line: u32,
+    /// The source file, where debug information names one.
+    pub file: Option<Arc<str>>,
     pub text: String,
     pub workgroup: [u32; 3],
     pub wave: u32,
@@ -23,20 +26,14 @@ pub struct Site {
 
 impl Site {
     pub fn new(step: &Step<'_>, lane: Option<u32>) -> Site {
-        Site {
-            pc: step.pc,
-            line: step.program.lines[step.index],
-            text: step.program.text(step.index),
-            workgroup: step.wave.workgroup,
-            wave: step.wave.id,
-            lane,
-        }
+        Site { lane, ..Site::at(step, step.pc, step.wave.workgroup, step.wave.id) }
     }
 
-    pub fn of_fault(fault: &Fault) -> Site {
+    pub fn of_fault(fault: &Fault, program: &Program) -> Site {
         Site {
-            pc: fault.pc,
+            pc: program.pc_at(fault.pc),
             line: fault.line,
+            file: fault.file.clone(),
             text: fault.instruction.clone(),
             workgroup: fault.workgroup,
             wave: fault.wave,
@@ -47,9 +44,11 @@ impl Site {
     /// An instruction of the same program elsewhere.
     pub fn at(step: &Step<'_>, pc: u64, workgroup: [u32; 3], wave: u32) -> Site {
         let index = step.program.inst_at(pc);
+        let location = step.program.location(pc).unwrap_or_default();
         Site {
             pc,
-            line: index.map_or(0, |i| step.program.lines[i]),
+            line: location.line,
+            file: location.file,
             text: index.map_or_else(String::new, |i| step.program.text(i)),
             workgroup,
             wave,
@@ -60,9 +59,10 @@ impl Site {
 
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "pc 0x{:x}: {}", self.pc, self.text)?,
-            line => write!(f, "line {line}: {}", self.text)?,
+        match (&self.file, self.line) {
+            (_, 0) => write!(f, "pc 0x{:x}: {}", self.pc, self.text)?,
+            (None, line) => write!(f, "line {line}: {}", self.text)?,
+            (Some(file), line) => write!(f, "{file}:{line}: {}", self.text)?,
         }
         let [x, y, z] = self.workgroup;
         write!(f, "   (workgroup ({x},{y},{z}), wave {}", self.wave)?;
@@ -120,7 +120,7 @@ impl Finding {
     /// As machine output.
     pub fn json(&self) -> Value {
         let other = self.other.as_ref().map(|o| {
-            json!({"line": o.site.line, "pc": o.site.pc, "workgroup": o.site.workgroup, "wave": o.site.wave,
+            json!({"line": o.site.line, "file": o.site.file.as_deref(), "pc": o.site.pc, "workgroup": o.site.workgroup, "wave": o.site.wave,
                 "lane": o.site.lane, "text": o.site.text, "role": o.role})
         });
         json!({
@@ -128,6 +128,7 @@ impl Finding {
             "kind": self.kind,
             "message": self.message,
             "line": self.site.line,
+            "file": self.site.file.as_deref(),
             "pc": self.site.pc,
             "text": self.site.text,
             "workgroup": self.site.workgroup,
@@ -163,7 +164,6 @@ type Key = (Check, &'static str, u64, Option<u64>);
 /// Collects findings, one for each place.
 #[derive(Debug)]
 pub struct Report {
-    arch: Arch,
     /// Findings of other checks are dropped: a check may come upon what is another's.
     enabled: Vec<Check>,
     findings: Vec<Finding>,
@@ -171,8 +171,8 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn new(enabled: &[Check], arch: Arch) -> Report {
-        Report { arch, enabled: enabled.to_vec(), findings: Vec::new(), seen: HashMap::new() }
+    pub fn new(enabled: &[Check]) -> Report {
+        Report { enabled: enabled.to_vec(), findings: Vec::new(), seen: HashMap::new() }
     }
 
     /// Counts a repetition; true if the place is new, and [`Report::add`] is to be called.
@@ -196,12 +196,12 @@ impl Report {
         self.findings.push(finding);
     }
 
-    /// In the order they were found; places in the program as the machine counts them.
-    pub fn finish(mut self) -> Vec<Finding> {
+    /// In the order they were found; places in the program as listings show them.
+    pub fn finish(mut self, program: &Program) -> Vec<Finding> {
         for finding in &mut self.findings {
-            finding.site.pc = self.arch.own_pc(finding.site.pc);
+            finding.site.pc = program.address(finding.site.pc);
             if let Some(other) = &mut finding.other {
-                other.site.pc = self.arch.own_pc(other.site.pc);
+                other.site.pc = program.address(other.site.pc);
             }
         }
         self.findings

@@ -95,8 +95,12 @@ impl<W: Write> Observer for Chrome<W> {
         let class = self.effects[step.index].class;
         let category = if class == Class::Wait { "wait" } else { class.name() };
         let text = step.program.text(step.index);
-        let args = json!({"pc": format!("{:x}", step.program.arch.own_pc(step.pc)), "line": step.program.lines[step.index],
+        let location = step.program.location(step.pc).unwrap_or_default();
+        let mut args = json!({"pc": format!("{:x}", step.program.address(step.pc)), "line": location.line,
             "exec": format!("{:x}", step.wave.exec())});
+        if let Some(file) = &location.file {
+            args["file"] = json!(&**file);
+        }
         self.emit(&json!({"ph":"X","cat":category,"name":text,"pid":pid,"tid":step.wave.id,
             "ts":step.time,"dur":1,"args":args}));
         if let Some(Event::BarrierWait(_)) = done.event {

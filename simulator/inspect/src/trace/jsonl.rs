@@ -45,9 +45,12 @@ impl<W: Write> Jsonl<W> {
         line.insert("step".into(), json!(step.time));
         line.insert("workgroup".into(), json!(step.wave.workgroup));
         line.insert("wave".into(), json!(step.wave.id));
-        line.insert("pc".into(), json!(step.program.arch.own_pc(step.pc)));
-        if step.program.lines[step.index] != 0 {
-            line.insert("line".into(), json!(step.program.lines[step.index]));
+        line.insert("pc".into(), json!(step.program.address(step.pc)));
+        if let Some(location) = step.program.location(step.pc) {
+            if let Some(file) = location.file {
+                line.insert("file".into(), json!(&*file));
+            }
+            line.insert("line".into(), json!(location.line));
         }
         line.insert("text".into(), json!(step.program.text(step.index)));
         line.insert("exec".into(), json!(format!("{:x}", self.exec)));

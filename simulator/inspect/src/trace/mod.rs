@@ -23,8 +23,6 @@ impl Filter {
     pub fn takes(&self, step: &Step<'_>) -> bool {
         (self.waves.is_empty() || self.waves.contains(&step.wave.id))
             && self.workgroup.is_none_or(|g| g == step.wave.workgroup)
-            && self
-                .pcs
-                .is_none_or(|(first, last)| (first..=last).contains(&step.program.arch.own_pc(step.pc)))
+            && self.pcs.is_none_or(|(first, last)| (first..=last).contains(&step.program.address(step.pc)))
     }
 }

@@ -41,7 +41,12 @@ impl Profile {
         // Padding behind the program is long and never runs.
         let last = self.counts.iter().rposition(|c| *c != 0).map_or(0, |at| at + 1);
         for at in 0..last {
-            let text = format!("{:>6x}:  {}", program.arch.own_pc(program.pcs[at]), program.text(at));
+            let pc = program.pcs[at];
+            let mut text = format!("{:>6x}:  {}", program.address(pc), program.text(at));
+            // Compilers interleave lines.
+            if let Some(location) = program.location(pc) {
+                text = format!("{text:<72}  ; {location}");
+            }
             row(self.counts[at], self.lanes[at], &text);
         }
         out

@@ -3,6 +3,7 @@
 pub mod context;
 pub mod effects;
 pub mod hwreg;
+pub mod location;
 pub mod lower;
 pub mod machine_ops;
 pub mod op;

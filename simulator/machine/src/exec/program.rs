@@ -1,5 +1,6 @@
 //! A decoded program: instructions, their places, and the dense operations the interpreter runs.
 
+use super::location::{Location, SourceFile, SourceLine};
 use super::lower::{Full, Lowered};
 use super::op::Op;
 use super::overrides::Overrides;
@@ -41,6 +42,10 @@ pub struct Program {
     pub pcs: Vec<u64>,
     /// Source line of each instruction (1-based; 0: none).
     pub lines: Vec<u32>,
+    /// Whose lines these are, of each instruction, where debug information says so: files and columns.
+    debug: Option<(Vec<SourceFile>, Vec<SourceLine>)>,
+    /// Address of the first instruction in the code object, which listings show; 0 for programs that come without one.
+    pub base: u64,
     /// Lanes of the waves that run it, for its text: 32 unless set.
     pub wave_size: u32,
     syntax: Syntax,
@@ -98,6 +103,8 @@ impl Program {
             insts: Vec::new(),
             pcs: Vec::new(),
             lines: Vec::new(),
+            debug: None,
+            base: 0,
             wave_size: 32,
             syntax: mnemonic,
             lowered: Lowered::default(),
@@ -148,7 +155,8 @@ impl Program {
 
     /// What is added next has no place.
     fn too_large(&self, full: Full, line: u32) -> TooLarge {
-        TooLarge { place: place(line, self.end()), full }
+        let pc = self.end();
+        TooLarge { place: if line != 0 { format!("line {line}") } else { format!("pc 0x{pc:x}") }, full }
     }
 
     /// The instructions' names, as in the tables.
@@ -267,14 +275,62 @@ impl Program {
         (self.syntax)(&self.insts[index], self.arch, self.wave_size)
     }
 
-    /// `line 12` or, without source, `pc 0x30`.
-    pub fn place(&self, pc: u64) -> String {
-        place(self.inst_at(pc).map_or(0, |at| self.lines[at]), pc)
+    /// With the source lines of debug information: `line_at` gives that of a byte offset, in one of `files`.
+    pub fn with_debug_lines(
+        mut self,
+        files: Vec<SourceFile>,
+        line_at: impl Fn(u64) -> Option<SourceLine>,
+    ) -> Program {
+        const NONE: SourceLine = SourceLine { file: 0, line: 0, column: 0 };
+        let known = |l: &SourceLine| (l.file as usize) < files.len();
+        let lines: Vec<SourceLine> =
+            self.pcs.iter().map(|&pc| line_at(pc).filter(known).unwrap_or(NONE)).collect();
+        self.lines = lines.iter().map(|l| l.line).collect();
+        self.debug = Some((files, lines));
+        self
     }
-}
 
-fn place(line: u32, pc: u64) -> String {
-    if line != 0 { format!("line {line}") } else { format!("pc 0x{pc:x}") }
+    /// The source files that debug information names.
+    pub fn source_files(&self) -> &[SourceFile] {
+        self.debug.as_ref().map_or(&[], |(files, _)| files)
+    }
+
+    /// The line of an instruction (by index) in one of [`Program::source_files`].
+    pub fn source_line(&self, index: usize) -> Option<SourceLine> {
+        self.debug.as_ref().and_then(|(_, lines)| lines.get(index)).copied().filter(|l| l.line != 0)
+    }
+
+    /// Where the instruction at a byte offset comes from, if that is known.
+    pub fn location(&self, pc: u64) -> Option<Location> {
+        let index = self.inst_at(pc)?;
+        let line = self.lines[index];
+        if line == 0 {
+            return None;
+        }
+        let Some((files, lines)) = &self.debug else {
+            return Some(Location { file: None, line, column: 0 });
+        };
+        let SourceLine { file, column, .. } = lines[index];
+        Some(Location { file: Some(files[file as usize].name.clone()), line, column })
+    }
+
+    /// A byte offset as listings show it: as the machine counts, and from where the code object has its code.
+    pub fn address(&self, pc: u64) -> u64 {
+        self.arch.own_pc(self.base.wrapping_add(pc))
+    }
+
+    /// The byte offset of an address in listings.
+    pub fn pc_at(&self, address: u64) -> u64 {
+        self.arch.byte_pc(address).wrapping_sub(self.base)
+    }
+
+    /// `line 12`, `kernel.cl:12` or, without source, `pc 0x1930`, as listings show it.
+    pub fn place(&self, pc: u64) -> String {
+        match self.location(pc) {
+            Some(location) => location.to_string(),
+            None => format!("pc 0x{:x}", self.address(pc)),
+        }
+    }
 }
 
 #[cfg(test)]

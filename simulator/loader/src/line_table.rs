@@ -1,0 +1,194 @@
+//! Source lines of a code object's instructions, from its DWARF line tables (DWARF 5, *Line Number Information*; versions 2 to 4 too).
+
+use gimli::{ColumnType, EndianSlice, LittleEndian};
+use object::{Object, ObjectSection};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use wavesim_machine::exec::location::{SourceFile, SourceLine};
+use wavesim_machine::exec::program::Program;
+
+/// Rows at most: a table has one for each step of a program that cannot be longer than its file, but for what is compressed.
+const MAX_ROWS: usize = 1 << 22;
+/// A compressed section that says that it was more than so many times as large is left out.
+const MAX_RATIO: u64 = 64;
+
+/// Source lines by address.
+#[derive(Debug, Clone, Default)]
+pub struct LineTable {
+    files: Vec<SourceFile>,
+    /// By address. Each row holds up to the next.
+    rows: Vec<(u64, Option<SourceLine>)>,
+}
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+impl LineTable {
+    /// The lines of the code in `text` (addresses of the file). Debug information that is damaged is no error: it says where code comes
+    /// from, not what it does. What precedes the damage is kept.
+    pub fn read(file: &object::File, text: Range<u64>) -> LineTable {
+        let mut table = LineTable::default();
+        let _ = table.fill(file, text);
+        // Where one function ends, another may begin.
+        table.rows.sort_by_key(|row| (row.0, row.1.is_some()));
+        table
+    }
+
+    /// The source line of the instruction at an address.
+    pub fn line(&self, address: u64) -> Option<SourceLine> {
+        let after = self.rows.partition_point(|row| row.0 <= address);
+        self.rows.get(after.checked_sub(1)?)?.1
+    }
+
+    /// Gives the instructions of a program their lines; its code is at `base` in the file.
+    pub fn annotate(&self, program: Program, base: u64) -> Program {
+        match self.files.is_empty() {
+            true => program,
+            false => program.with_debug_lines(self.files.clone(), |pc| self.line(base.wrapping_add(pc))),
+        }
+    }
+
+    fn fill(&mut self, file: &object::File, text: Range<u64>) -> gimli::Result<()> {
+        let sections = gimli::DwarfSections::load(|id| gimli::Result::Ok(section(file, id.name())))?;
+        let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
+        let mut known = HashMap::new();
+        let mut units = dwarf.units();
+        while let Some(header) = units.next()? {
+            let unit = dwarf.unit(header)?;
+            let Some(program) = unit.line_program.clone() else { continue };
+            let mut numbers = HashMap::new();
+            let mut rows = program.rows();
+            let mut inside = false;
+            while let Some((header, row)) = rows.next_row()? {
+                if self.rows.len() >= MAX_ROWS {
+                    return Ok(());
+                }
+                // The lines of functions that the linker has left out are at 0, or beyond all code.
+                let end = row.end_sequence();
+                if !text.contains(&row.address()) && !(end && inside) {
+                    inside = false;
+                    continue;
+                }
+                inside = !end;
+                // Line 0 is code that comes from no line.
+                let number = row.line().filter(|_| !end).and_then(|line| u32::try_from(line.get()).ok());
+                let Some((line, entry)) = number.zip(row.file(header)) else {
+                    self.push(row.address(), None);
+                    continue;
+                };
+                let file = match numbers.get(&row.file_index()) {
+                    Some(&file) => file,
+                    None => {
+                        let file = source_file(&dwarf, &unit, header, entry)?;
+                        let next = known.len() as u32;
+                        let file = *known.entry(file.clone()).or_insert_with(|| {
+                            self.files.push(file);
+                            next
+                        });
+                        numbers.insert(row.file_index(), file);
+                        file
+                    }
+                };
+                let column = match row.column() {
+                    ColumnType::LeftEdge => 0,
+                    ColumnType::Column(column) => u32::try_from(column.get()).unwrap_or(0),
+                };
+                self.push(row.address(), Some(SourceLine { file, line, column }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Of several rows at one address, the last holds.
+    fn push(&mut self, address: u64, line: Option<SourceLine>) {
+        match self.rows.last_mut() {
+            Some(last) if last.0 == address => last.1 = line,
+            _ => self.rows.push((address, line)),
+        }
+    }
+}
+
+/// A section, uncompressed; nothing if the file is without.
+fn section<'a>(file: &object::File<'a>, name: &str) -> Cow<'a, [u8]> {
+    let data = file.section_by_name(name).and_then(|section| {
+        let data = section.compressed_data().ok()?;
+        let plausible = data.uncompressed_size / MAX_RATIO <= data.data.len() as u64;
+        plausible.then(|| data.decompress().ok())?
+    });
+    data.unwrap_or_default()
+}
+
+fn source_file(
+    dwarf: &gimli::Dwarf<Slice<'_>>,
+    unit: &gimli::Unit<Slice<'_>>,
+    header: &gimli::LineProgramHeader<Slice<'_>>,
+    entry: &gimli::FileEntry<Slice<'_>>,
+) -> gimli::Result<SourceFile> {
+    let folder = unit.comp_dir.map_or(Cow::Borrowed(""), |folder| folder.to_string_lossy());
+    let own = dwarf.attr_string(unit, entry.path_name())?;
+    let mut path = own.to_string_lossy().into_owned();
+    if let Some(directory) = entry.directory(header) {
+        let directory = dwarf.attr_string(unit, directory)?;
+        path = join(&directory.to_string_lossy(), &path);
+    }
+    path = join(&folder, &path);
+    let name = path.strip_prefix(&*folder).map_or(&*path, |rest| rest.trim_start_matches(['/', '\\']));
+    Ok(SourceFile { name: Arc::from(name), path })
+}
+
+/// As the compiler's host joins paths, whichever that is.
+fn join(folder: &str, name: &str) -> String {
+    let absolute = name.starts_with(['/', '\\']) || name.get(1..2) == Some(":");
+    match absolute || folder.is_empty() {
+        true => name.to_string(),
+        false => format!("{}/{name}", folder.trim_end_matches('/')),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(name: &str, change: impl Fn(&mut Vec<u8>)) -> LineTable {
+        let path = format!("{}/../../tests/filetests/check/objects/{name}", env!("CARGO_MANIFEST_DIR"));
+        let mut bytes = std::fs::read(path).unwrap();
+        change(&mut bytes);
+        LineTable::read(&object::File::parse(&*bytes).unwrap(), 0x1600..0x1700)
+    }
+
+    /// DWARF 5, and DWARF 4 in compressed sections, say the same.
+    #[test]
+    fn addresses_have_lines() {
+        for name in ["neighbours.gfx1100.co", "neighbours.compressed.co"] {
+            let table = lines(name, |_| {});
+            let place = |address| table.line(address).map(|l| (l.line, l.column));
+            assert_eq!(place(0x1640), Some((3, 15)), "{name}");
+            assert_eq!(place(0x1644), Some((3, 15)), "{name}: inside of an instruction's row");
+            assert_eq!(place(0x1648), Some((5, 14)), "{name}");
+            assert_eq!((place(0x15fc), place(0x1664)), (None, None), "{name}: outside of the function");
+            let file = &table.files[table.line(0x1640).unwrap().file as usize];
+            assert_eq!((&*file.name, &*file.path), ("neighbours.cl", "/src/neighbours.cl"), "{name}");
+        }
+    }
+
+    /// Whatever is damaged, what is left is lines of the file or none.
+    #[test]
+    fn damaged_tables_are_no_error() {
+        let at = |bytes: &[u8], name: &str| {
+            let file = object::File::parse(bytes).unwrap();
+            let (start, len) = file.section_by_name(name).unwrap().file_range().unwrap();
+            start as usize..(start + len) as usize
+        };
+        for section in [".debug_line", ".debug_info", ".debug_abbrev", ".debug_line_str"] {
+            for step in 0..64 {
+                let table = lines("neighbours.gfx1100.co", |bytes| {
+                    let range = at(bytes, section);
+                    let byte = range.start + step * range.len() / 64;
+                    bytes[byte] ^= 1 << (step % 8);
+                });
+                assert!(table.rows.iter().flat_map(|r| r.1).all(|l| (l.file as usize) < table.files.len()));
+            }
+        }
+    }
+}
