@@ -4,7 +4,6 @@
 use super::code_object::Kernel;
 use wavesim_engine::sched::dispatch::{InitialState, Layout};
 use wavesim_isa::arch::Arch;
-use wavesim_machine::memory::{AllocError, Memory};
 
 /// The launch's shape, as the hidden arguments and the packet tell it.
 #[derive(Debug, Clone, Copy)]
@@ -31,8 +30,27 @@ pub fn put(kernarg: &mut [u8], offset: u32, size: u32, value: &[u8]) {
     }
 }
 
-/// Hidden arguments (*Code Object V5 Metadata*); those that need a runtime stay 0.
-pub fn hidden(kernel: &Kernel, shape: &Shape, kernarg: &mut [u8]) {
+/// Addresses of what a runtime provides to kernels; 0: it does not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Services {
+    /// The buffer of LLVM's hostcall protocol.
+    pub hostcall: u64,
+    /// The buffer of OpenCL's `printf`.
+    pub printf: u64,
+    /// The first block of the device's `malloc`.
+    pub heap: u64,
+    /// The structure that grids of several devices synchronise by.
+    pub multigrid: u64,
+    /// The AQL queue of the dispatch.
+    pub queue: u64,
+    /// The queue that kernels enqueue kernels to.
+    pub default_queue: u64,
+    /// The event that such kernels wait for.
+    pub completion_action: u64,
+}
+
+/// Hidden arguments (LLVM AMDGPUUsage, *Code Object V3 Metadata* to *V5*).
+pub fn hidden(kernel: &Kernel, shape: &Shape, services: &Services, kernarg: &mut [u8]) {
     for arg in kernel.args.iter().flatten() {
         let dim = match arg.kind.as_bytes().last() {
             Some(b'y') => 1,
@@ -46,6 +64,14 @@ pub fn hidden(kernel: &Kernel, shape: &Shape, kernarg: &mut [u8]) {
             "hidden_dynamic_lds_size" => shape.dynamic_lds as u64,
             "hidden_private_base" => wavesim_machine::memory::PRIVATE_BASE >> 32,
             "hidden_shared_base" => wavesim_machine::memory::SHARED_BASE >> 32,
+            "hidden_hostcall_buffer" => services.hostcall,
+            "hidden_printf_buffer" => services.printf,
+            "hidden_heap_v1" => services.heap,
+            "hidden_multigrid_sync_arg" => services.multigrid,
+            "hidden_queue_ptr" => services.queue,
+            "hidden_default_queue" => services.default_queue,
+            "hidden_completion_action" => services.completion_action,
+            // Remainders and offsets: every workgroup is whole, and the grid begins at 0.
             _ => continue,
         };
         put(kernarg, arg.offset, arg.size, &value.to_le_bytes());
@@ -53,7 +79,7 @@ pub fn hidden(kernel: &Kernel, shape: &Shape, kernarg: &mut [u8]) {
 }
 
 /// An AQL dispatch packet (HSA Platform System Architecture, *Kernel Dispatch Packet*).
-pub fn packet(memory: &mut Memory, shape: &Shape, kernel: &Kernel, kernarg: u64) -> Result<u64, AllocError> {
+pub fn packet(shape: &Shape, kernel: &Kernel, kernarg: u64) -> [u8; 64] {
     let mut p = [0u8; 64];
     for d in 0..3 {
         p[4 + 2 * d..6 + 2 * d].copy_from_slice(&(shape.block[d] as u16).to_le_bytes());
@@ -62,10 +88,7 @@ pub fn packet(memory: &mut Memory, shape: &Shape, kernel: &Kernel, kernarg: u64)
     p[24..28].copy_from_slice(&kernel.private_segment.to_le_bytes());
     p[28..32].copy_from_slice(&kernel.group_segment.saturating_add(shape.dynamic_lds).to_le_bytes());
     p[40..48].copy_from_slice(&kernarg.to_le_bytes());
-    let at = memory.alloc(64, 64, "dispatch packet")?;
-    let written = memory.write(at, &p);
-    debug_assert!(written.is_ok());
-    Ok(at)
+    p
 }
 
 /// MODE as compilers set it by default: rounding to nearest even, denormals kept; where the bits exist, DX10_CLAMP and IEEE.
@@ -77,7 +100,7 @@ pub fn default_mode(arch: Arch) -> u32 {
 }
 
 /// User SGPRs in the descriptor's order, then MODE and ids.
-pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64) -> InitialState {
+pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64, queue: u64) -> InitialState {
     let mut values = Vec::new();
     let mut pair = |bit: u32, value: u64| {
         if kernel.properties >> bit & 1 == 1 {
@@ -85,7 +108,7 @@ pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64) -> InitialState
         }
     };
     pair(1, packet);
-    pair(2, 0);
+    pair(2, queue);
     pair(3, kernarg);
     pair(4, 0);
     if kernel.properties >> 6 & 1 == 1 {

@@ -3,7 +3,7 @@
 use super::bundle;
 use super::image::Image;
 use super::line_table::LineTable;
-use object::{Object, ObjectKind, ObjectSection, ObjectSymbol};
+use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
@@ -213,6 +213,45 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<String>, LoadError> {
     names.sort();
     names.dedup();
     Ok(names)
+}
+
+/// A variable of a code object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    pub name: String,
+    /// In the image.
+    pub address: u64,
+    pub size: u64,
+}
+
+/// What a module has beside its kernels: the image that they share, and the variables in it.
+#[derive(Debug, Clone)]
+pub struct Module {
+    pub arch: Arch,
+    pub image: Image,
+    /// Address in the image and size of `.text`.
+    pub text: (u64, u64),
+    /// By name.
+    pub variables: Vec<Variable>,
+}
+
+/// Reads the image and the variables of a code object.
+pub fn module(bytes: &[u8]) -> Result<Module, LoadError> {
+    let file = object::File::parse(bytes)?;
+    check(bytes, &file)?;
+    let mut variables: Vec<Variable> = file
+        .dynamic_symbols()
+        .chain(file.symbols())
+        .filter(|s| s.kind() == SymbolKind::Data && !s.is_undefined())
+        .filter_map(|s| {
+            let name = s.name().ok().filter(|n| !n.is_empty() && !n.ends_with(".kd"))?;
+            Some(Variable { name: name.to_string(), address: s.address(), size: s.size() })
+        })
+        .collect();
+    variables.sort_by(|a, b| a.name.cmp(&b.name));
+    variables.dedup_by(|a, b| a.name == b.name);
+    let text = file.section_by_name(TEXT).map_or((0, 0), |text| (text.address(), text.size()));
+    Ok(Module { arch: arch_of(&file)?, image: Image::read(&file, bytes.len())?, text, variables })
 }
 
 /// The architecture that the ELF header's flags name.

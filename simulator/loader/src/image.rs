@@ -76,6 +76,12 @@ impl Image {
     /// Puts the image into memory and relocates it; gives where the file's address 0 is.
     pub fn map(&self, memory: &mut Memory) -> Result<u64, MapImageError> {
         let base = memory.alloc(self.size(), 4096, "code object")?;
+        self.place(base, memory)?;
+        Ok(base)
+    }
+
+    /// Writes the image to memory that is zeroed and has its size, and relocates it there.
+    pub fn place(&self, base: u64, memory: &Memory) -> Result<(), MapImageError> {
         for s in &self.segments {
             memory.write(base + s.address, &s.data)?;
         }
@@ -85,7 +91,7 @@ impl Image {
             let at = base.checked_add(r.at).ok_or(MapImageError::Relocation(r.at))?;
             memory.store_value(at, r.bytes, value as u128).map_err(|_| MapImageError::Relocation(r.at))?;
         }
-        Ok(base)
+        Ok(())
     }
 }
 

@@ -120,82 +120,92 @@ impl Request {
     pub fn prepare(&self, kernel: &Kernel, mut memory: Memory) -> Result<Prepared, LaunchError> {
         let code = kernel.image.map(&mut memory)?;
         let mut buffers = Vec::new();
-        let mut kernarg = empty_kernarg(kernel)?;
-        let fixed = round(kernel.group_segment)?;
-        let mut lds = fixed;
-        let places = self.places(kernel)?;
-        for ((name, given), place) in self.args.iter().zip(places) {
-            let size = place.size;
-            let wrong = |reason| LaunchError::Argument { name: name.clone(), reason };
-            let value = match given {
-                Given::Buffer(_) if size != 8 => return Err(wrong(ArgumentError::Buffer(size))),
-                Given::Buffer(array) => {
-                    let output = self.outputs.is_empty() || self.outputs.contains(name);
-                    let buffer = Buffer::place(name, array, output, ALIGN, &mut memory)?;
-                    let address = buffer.address;
-                    buffers.push(buffer);
-                    address.to_le_bytes().to_vec()
-                }
-                Given::Bytes(bytes) if bytes.len() > size as usize => {
-                    return Err(wrong(ArgumentError::Bytes { len: bytes.len(), size }));
-                }
-                Given::Bytes(bytes) => bytes.clone(),
-                Given::Number(n) => number(*n, size).map_err(wrong)?,
-                Given::Local(_) if !place.local => return Err(wrong(ArgumentError::Local)),
-                Given::Local(size) => {
-                    let at = lds;
-                    lds = at.checked_add(round(*size)?).ok_or(LaunchError::Lds(at as u64 + *size as u64))?;
-                    at.to_le_bytes().to_vec()
-                }
-            };
-            abi::put(&mut kernarg, place.offset, size, &value);
-        }
+        let (kernarg, local) = explicit(kernel, &self.args, &mut |name, array| {
+            let output = self.outputs.is_empty() || self.outputs.iter().any(|o| o == name);
+            let buffer = Buffer::place(name, array, output, ALIGN, &mut memory)?;
+            let address = buffer.address;
+            buffers.push(buffer);
+            Ok(address)
+        })?;
         // Outputs go by their names.
         let mut names: Vec<&str> = buffers.iter().map(|b| b.name.as_str()).collect();
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(LaunchError::Twice(pair[0].to_string()));
         }
-        let dynamic_lds = self.dynamic_lds.max(lds - fixed);
+        let dynamic_lds = self.dynamic_lds.max(local);
         let shape = abi::Shape { grid: self.grid, block: self.block, dynamic_lds };
         let prepared = finish(kernel, code, kernarg, &shape, memory)?;
         Ok(Prepared { buffers, ..prepared })
     }
+}
 
-    /// Where each argument goes: as the metadata says, or where there is none one after the other, each aligned to its size, as a C structure
-    /// has them.
-    fn places(&self, kernel: &Kernel) -> Result<Vec<Place>, LaunchError> {
-        if kernel.args.is_some() {
-            let explicit: Vec<&Arg> = kernel.explicit().collect();
-            if explicit.len() != self.args.len() {
-                let names = explicit.iter().map(|a| a.name.clone().unwrap_or_else(|| a.kind.clone()));
-                return Err(LaunchError::Count { takes: names.collect(), given: self.args.len() });
+/// The kernarg segment with explicit arguments, and the LDS that arguments take beside the kernel's own. `buffer` puts an array into
+/// memory and gives its address.
+pub fn explicit(
+    kernel: &Kernel,
+    args: &[(String, Given)],
+    buffer: &mut dyn FnMut(&str, &Array) -> Result<u64, LaunchError>,
+) -> Result<(Vec<u8>, u32), LaunchError> {
+    let mut kernarg = empty_kernarg(kernel)?;
+    let fixed = round(kernel.group_segment)?;
+    let mut lds = fixed;
+    for ((name, given), place) in args.iter().zip(places(kernel, args)?) {
+        let size = place.size;
+        let wrong = |reason| LaunchError::Argument { name: name.clone(), reason };
+        let value = match given {
+            Given::Buffer(_) if size != 8 => return Err(wrong(ArgumentError::Buffer(size))),
+            Given::Buffer(array) => buffer(name, array)?.to_le_bytes().to_vec(),
+            Given::Bytes(bytes) if bytes.len() > size as usize => {
+                return Err(wrong(ArgumentError::Bytes { len: bytes.len(), size }));
             }
-            let place = |a: &Arg| Place { offset: a.offset, size: a.size, local: a.is_local() };
-            return Ok(explicit.into_iter().map(place).collect());
-        }
-        let mut end = 0u32;
-        let mut places = Vec::new();
-        for (name, given) in &self.args {
-            let size = match given {
-                Given::Buffer(_) => 8,
-                Given::Number(_) | Given::Local(_) => 4,
-                Given::Bytes(bytes) => bytes.len() as u32,
-            };
-            let offset = end.next_multiple_of(size.next_power_of_two().clamp(1, 16));
-            end = offset + size;
-            if end > kernel.kernarg_size {
-                let reason = ArgumentError::Room { end, size: kernel.kernarg_size };
-                return Err(LaunchError::Argument { name: name.clone(), reason });
+            Given::Bytes(bytes) => bytes.clone(),
+            Given::Number(n) => number(*n, size).map_err(wrong)?,
+            Given::Local(_) if !place.local => return Err(wrong(ArgumentError::Local)),
+            Given::Local(size) => {
+                let at = lds;
+                lds = at.checked_add(round(*size)?).ok_or(LaunchError::Lds(at as u64 + *size as u64))?;
+                at.to_le_bytes().to_vec()
             }
-            places.push(Place { offset, size, local: true });
-        }
-        // The segment may be padded to pointers.
-        if end.next_multiple_of(8) < kernel.kernarg_size {
-            return Err(LaunchError::Missing { end, size: kernel.kernarg_size });
-        }
-        Ok(places)
+        };
+        abi::put(&mut kernarg, place.offset, size, &value);
     }
+    Ok((kernarg, lds - fixed))
+}
+
+/// Where each argument goes: as the metadata says, or where there is none one after the other, each aligned to its size, as a C structure
+/// has them.
+fn places(kernel: &Kernel, args: &[(String, Given)]) -> Result<Vec<Place>, LaunchError> {
+    if kernel.args.is_some() {
+        let explicit: Vec<&Arg> = kernel.explicit().collect();
+        if explicit.len() != args.len() {
+            let names = explicit.iter().map(|a| a.name.clone().unwrap_or_else(|| a.kind.clone()));
+            return Err(LaunchError::Count { takes: names.collect(), given: args.len() });
+        }
+        let place = |a: &Arg| Place { offset: a.offset, size: a.size, local: a.is_local() };
+        return Ok(explicit.into_iter().map(place).collect());
+    }
+    let mut end = 0u32;
+    let mut places = Vec::new();
+    for (name, given) in args {
+        let size = match given {
+            Given::Buffer(_) => 8,
+            Given::Number(_) | Given::Local(_) => 4,
+            Given::Bytes(bytes) => bytes.len() as u32,
+        };
+        let offset = end.next_multiple_of(size.next_power_of_two().clamp(1, 16));
+        end = offset + size;
+        if end > kernel.kernarg_size {
+            let reason = ArgumentError::Room { end, size: kernel.kernarg_size };
+            return Err(LaunchError::Argument { name: name.clone(), reason });
+        }
+        places.push(Place { offset, size, local: true });
+    }
+    // The segment may be padded to pointers.
+    if end.next_multiple_of(8) < kernel.kernarg_size {
+        return Err(LaunchError::Missing { end, size: kernel.kernarg_size });
+    }
+    Ok(places)
 }
 
 /// A parameter's place in the kernarg segment, in bytes.
@@ -213,15 +223,64 @@ pub fn with_kernarg(
     shape: &abi::Shape,
     mut memory: Memory,
 ) -> Result<Prepared, LaunchError> {
+    let kernarg = segment(kernel, explicit)?;
+    let code = kernel.image.map(&mut memory)?;
+    finish(kernel, code, kernarg, shape, memory)
+}
+
+/// The kernarg segment with these explicit arguments. Hidden ones are 0: [`abi::hidden`] fills them in.
+pub fn segment(kernel: &Kernel, explicit: &[u8]) -> Result<Vec<u8>, LaunchError> {
     let end = kernel.explicit().map(|a| a.offset as u64 + a.size as u64).max().unwrap_or(0);
     if end > explicit.len() as u64 {
         return Err(LaunchError::Kernarg { end, given: explicit.len() as u64 });
     }
-    let code = kernel.image.map(&mut memory)?;
     let mut kernarg = empty_kernarg(kernel)?;
     let len = explicit.len().min(kernarg.len());
     kernarg[..len].copy_from_slice(&explicit[..len]);
-    finish(kernel, code, kernarg, shape, memory)
+    Ok(kernarg)
+}
+
+/// Where the parts of a launch are in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Places {
+    /// Address 0 of the code object's file.
+    pub code: u64,
+    /// The kernarg segment.
+    pub kernarg: u64,
+    /// The dispatch packet.
+    pub packet: u64,
+    /// The queue; 0: none.
+    pub queue: u64,
+}
+
+/// What the engine needs to know of a launch.
+pub fn shape(kernel: &Kernel, shape: &abi::Shape, places: &Places) -> Result<Shape, LaunchError> {
+    let text = kernel.text.0;
+    let dynamic_stack = if kernel.properties >> 11 & 1 == 1 { DYNAMIC_STACK } else { 0 };
+    let scratch = kernel.private_segment.max(dynamic_stack);
+    Ok(Shape {
+        grid: shape.grid,
+        block: shape.block,
+        wave_size: kernel.wave_size(),
+        lds_bytes: round(kernel.group_segment)?.saturating_add(shape.dynamic_lds),
+        scratch_bytes: scratch.checked_next_multiple_of(4).unwrap_or(!3),
+        registers: kernel.registers(),
+        init: abi::initial_state(kernel, places.kernarg, places.packet, places.queue),
+        entry_pc: kernel.entry - text,
+        code_base: places.code.wrapping_add(text),
+    })
+}
+
+/// The kernel's program, out of the relocated image: `len` bytes of code at `address`.
+pub fn program(kernel: &Kernel, address: u64, len: u64, memory: &Memory) -> Result<Program, LaunchError> {
+    let mut bytes = vec![0; len as usize];
+    memory.read(address, &mut bytes)?;
+    let mut program = Program::from_bytes(kernel.arch, &bytes)?
+        .for_wave_size(kernel.wave_size())
+        .with_syntax(wavesim_asm::print::syntax);
+    let text = kernel.text.0;
+    program.base = text;
+    Ok(kernel.lines.annotate(program, text))
 }
 
 /// Hidden arguments, the dispatch packet, and the program out of the relocated image. `code`: where the file's address 0 is.
@@ -229,36 +288,17 @@ fn finish(
     kernel: &Kernel,
     code: u64,
     mut kernarg: Vec<u8>,
-    shape: &abi::Shape,
+    given: &abi::Shape,
     mut memory: Memory,
 ) -> Result<Prepared, LaunchError> {
-    abi::hidden(kernel, shape, &mut kernarg);
+    abi::hidden(kernel, given, &abi::Services::default(), &mut kernarg);
     let kernarg_at = memory.alloc(kernarg.len().next_multiple_of(16).max(16) as u64, 64, "kernarg")?;
     memory.write(kernarg_at, &kernarg)?;
-    let packet_at = abi::packet(&mut memory, shape, kernel, kernarg_at)?;
-    let (text, bytes) = &kernel.text;
-    let code_base = code.wrapping_add(*text);
-    let mut bytes = vec![0; bytes.len()];
-    memory.read(code_base, &mut bytes)?;
-    let wave_size = kernel.wave_size();
-    let dynamic_stack = if kernel.properties >> 11 & 1 == 1 { DYNAMIC_STACK } else { 0 };
-    let scratch = kernel.private_segment.max(dynamic_stack);
-    let shape = Shape {
-        grid: shape.grid,
-        block: shape.block,
-        wave_size,
-        lds_bytes: round(kernel.group_segment)?.saturating_add(shape.dynamic_lds),
-        scratch_bytes: scratch.checked_next_multiple_of(4).unwrap_or(!3),
-        registers: kernel.registers(),
-        init: abi::initial_state(kernel, kernarg_at, packet_at),
-        entry_pc: kernel.entry - text,
-        code_base,
-    };
-    let mut program = Program::from_bytes(kernel.arch, &bytes)?
-        .for_wave_size(wave_size)
-        .with_syntax(wavesim_asm::print::syntax);
-    program.base = *text;
-    let program = kernel.lines.annotate(program, *text);
+    let packet_at = memory.alloc(64, 64, "dispatch packet")?;
+    memory.write(packet_at, &abi::packet(given, kernel, kernarg_at))?;
+    let places = Places { code, kernarg: kernarg_at, packet: packet_at, queue: 0 };
+    let shape = shape(kernel, given, &places)?;
+    let program = program(kernel, shape.code_base, kernel.text.1.len() as u64, &memory)?;
     Ok(Prepared { labels: kernel.labels.clone(), ..Prepared::bare(program, memory, shape) })
 }
 

@@ -22,7 +22,6 @@ use wavesim_loader::prepared::{Prepared, Shape};
 use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::watch::{Access, Place};
-use wavesim_machine::memory::OWNED_BASE;
 
 /// Epochs of waves that happened before. Epochs start at 1; 0 is never.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -216,10 +215,8 @@ impl Shadow {
         for a in done.accesses.iter().filter(|a| !a.outside) {
             match a.place {
                 Place::Lds => self.lds.access(a.address, a, me, ordered, &mut self.hits),
-                Place::Global if a.address >= OWNED_BASE => {
-                    self.global.access(a.address - OWNED_BASE, a, me, ordered, &mut self.hits);
-                }
-                Place::Global | Place::Scratch | Place::Nowhere => {}
+                Place::Global => self.global.access(a.address, a, me, ordered, &mut self.hits),
+                Place::Scratch | Place::Nowhere => {}
             }
         }
         for (a, other, was_write) in std::mem::take(&mut self.hits) {
@@ -283,11 +280,7 @@ impl Shadow {
     /// A load that asks for coherence acquires what the last writers did before they stored.
     fn acquire_from_writers(&mut self, at: usize, local: bool, dword: u64) -> bool {
         let me = self.first + at as u32;
-        let cell = match (local, dword.checked_sub(OWNED_BASE)) {
-            (true, _) => self.lds.cell(dword),
-            (false, Some(offset)) => self.global.cell(offset),
-            (false, None) => return false,
-        };
+        let cell = if local { self.lds.cell(dword) } else { self.global.cell(dword) };
         let writers = cell.writes;
         let mut changed = false;
         for r in writers.iter().filter(|r| r.wave != 0 && r.wave != me) {

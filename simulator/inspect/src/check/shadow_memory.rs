@@ -122,10 +122,14 @@ impl Line {
 /// Lines of a page.
 const PAGE: usize = 64;
 
-/// Lines by number; made where they are touched.
+/// Lines by number; made where they are touched. The addresses of a host are far from each other.
 #[derive(Default)]
 pub struct ShadowMemory {
-    pages: Vec<Option<Box<[Line; PAGE]>>>,
+    pages: Vec<Box<[Line; PAGE]>>,
+    /// Index in `pages` by number of the page.
+    index: foldhash::HashMap<u64, usize>,
+    /// The page of the last access, and its index: most accesses are near the one before.
+    last: Option<(u64, usize)>,
 }
 
 /// A race: the access, of one lane, and the earlier one with whether it was a store.
@@ -133,26 +137,38 @@ pub type Hit = (Access, Record, bool);
 
 impl ShadowMemory {
     pub fn clear(&mut self) {
-        for line in self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut()) {
+        for line in self.pages.iter_mut().flat_map(|page| page.iter_mut()) {
             *line = Line::default();
         }
     }
 
-    fn line(&mut self, number: usize) -> &mut Line {
-        let page = number / PAGE;
-        if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, || None);
-        }
-        let lines =
-            self.pages[page].get_or_insert_with(|| Box::new(std::array::from_fn(|_| Line::default())));
-        &mut lines[number % PAGE]
+    #[inline]
+    fn line(&mut self, number: u64) -> &mut Line {
+        let page = number / PAGE as u64;
+        let at = match self.last {
+            Some((last, at)) if last == page => at,
+            _ => self.find_or_make(page),
+        };
+        &mut self.pages[at][number as usize % PAGE]
+    }
+
+    #[inline(never)]
+    fn find_or_make(&mut self, page: u64) -> usize {
+        let pages = &mut self.pages;
+        let at = *self.index.entry(page).or_insert_with(|| {
+            pages.push(Box::new(std::array::from_fn(|_| Line::default())));
+            pages.len() - 1
+        });
+        self.last = Some((page, at));
+        at
     }
 
     /// The state of the dword at an offset.
     pub fn cell(&self, offset: u64) -> Cell {
-        let number = (offset / LINE_BYTES) as usize;
+        let number = offset / LINE_BYTES;
         let k = (offset % LINE_BYTES / 4) as usize;
-        match self.pages.get(number / PAGE).and_then(Option::as_ref).map(|page| &page[number % PAGE]) {
+        let page = self.index.get(&(number / PAGE as u64)).map(|&at| &self.pages[at]);
+        match page.map(|page| &page[number as usize % PAGE]) {
             Some(Line::Uniform(cell)) => cell.of_dword(k),
             Some(Line::PerDword(cells)) => cells[k],
             None => Cell::default(),
@@ -171,7 +187,7 @@ impl ShadowMemory {
         let end = offset + a.len_bytes();
         let mut start = offset & !(LINE_BYTES - 1);
         while start < end {
-            let line = self.line((start / LINE_BYTES) as usize);
+            let line = self.line(start / LINE_BYTES);
             let into = start.wrapping_sub(offset);
             let whole = start >= offset && end - start >= LINE_BYTES;
             let lanes_fit = a.stride == 0 || into.is_multiple_of(a.stride as u64);

@@ -304,6 +304,12 @@ impl Memory {
         debug_assert!(written.is_ok());
     }
 
+    /// Gives a name to a part of the memory, for messages and for the checks of bounds.
+    pub fn name(&mut self, base: u64, len: u64, name: &str) {
+        let at = self.regions.partition_point(|r| r.base <= base);
+        self.regions.insert(at, Region { name: name.to_string(), base, len });
+    }
+
     /// Allocations, by address.
     pub fn regions(&self) -> &[Region] {
         &self.regions
