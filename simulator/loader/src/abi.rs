@@ -99,6 +99,17 @@ pub fn default_mode(arch: Arch) -> u32 {
     }
 }
 
+/// MODE as COMPUTE_PGM_RSRC1 says; where the bits exist, with DX10_CLAMP and IEEE.
+pub fn mode(arch: Arch, rsrc1: u32) -> u32 {
+    let mode = rsrc1 >> 12 & 0xff;
+    if has_architected_ids(arch) { mode } else { mode | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 }
+}
+
+/// Whether workgroup ids are in trap registers instead of SGPRs that the kernel asks for: gfx12.
+pub fn has_architected_ids(arch: Arch) -> bool {
+    arch == Arch::Rdna4
+}
+
 /// User SGPRs in the descriptor's order, then MODE and ids.
 pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64, queue: u64) -> InitialState {
     let mut values = Vec::new();
@@ -115,19 +126,14 @@ pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64, queue: u64) -> 
         values.push(kernel.private_segment);
     }
     let (r1, r2) = (kernel.rsrc1, kernel.rsrc2);
-    let gfx12 = kernel.arch == Arch::Rdna4;
-    let mut mode = r1 >> 12 & 0xff;
-    if !gfx12 {
-        mode |= (r1 >> 21 & 1) << 8 | (r1 >> 23 & 1) << 9;
-    }
     InitialState {
         layout: Layout::Hsa {
             first_system_sgpr: (r2 >> 1 & 31) as u16,
             group_ids: [r2 >> 7 & 1 == 1, r2 >> 8 & 1 == 1, r2 >> 9 & 1 == 1],
-            architected: gfx12,
+            architected: has_architected_ids(kernel.arch),
             item_id_dims: (r2 >> 11 & 3) as u8,
         },
-        mode,
+        mode: mode(kernel.arch, r1),
         sgprs: vec![(0, values)],
     }
 }

@@ -1,0 +1,175 @@
+//! Launches of kernels.
+
+use crate::{Error, HostMemory, Kernel, Report, Services};
+use std::io::BufWriter;
+use std::path::Path;
+use wavesim::check::{Check, Checker};
+use wavesim::exec::observe::{Many, Observer};
+use wavesim::fault::{Fault, FaultKind};
+use wavesim::loader::abi;
+use wavesim::loader::prepared::Prepared;
+use wavesim::loader::request::{self, Places};
+use wavesim::sched::dispatch::{self, RunStats};
+use wavesim::trace::Filter;
+use wavesim::trace::jsonl::Jsonl;
+
+/// What a kernel is launched with, beside its arguments.
+#[derive(Debug, Clone, Default)]
+pub struct Launch {
+    /// Workgroups in the grid.
+    pub grid: [u32; 3],
+    /// Work-items in a workgroup.
+    pub block: [u32; 3],
+    /// LDS of a workgroup in addition to the kernel's own, in bytes.
+    pub dynamic_lds: u32,
+    /// Memory that only this launch can access, in addition to the device's.
+    pub memory: Vec<HostMemory>,
+    /// What the host provides to the kernel.
+    pub services: Services,
+    /// Checks in place of the device's.
+    pub checks: Option<Vec<Check>>,
+    /// A limit of wave-instructions in place of the device's.
+    pub max_instructions: Option<u64>,
+    /// Host threads in place of the device's.
+    pub threads: Option<usize>,
+}
+
+/// A launch that ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// What was executed.
+    pub stats: RunStats,
+    /// What checks found.
+    pub report: Report,
+}
+
+impl Launch {
+    /// A launch of a grid of workgroups.
+    pub fn new(grid: [u32; 3], block: [u32; 3]) -> Launch {
+        Launch { grid, block, ..Launch::default() }
+    }
+}
+
+/// How a launch is run and reported.
+pub(crate) struct Manner<'a> {
+    pub kernel: &'a str,
+    pub number: u64,
+    pub checks: &'a [Check],
+    pub trace: Option<&'a Path>,
+    pub threads: usize,
+    pub max_instructions: u64,
+}
+
+impl Kernel {
+    /// Runs the kernel to its end. `explicit` holds the arguments of its source, laid out as its metadata says.
+    ///
+    /// # Errors
+    /// [`Error::Fault`] if the kernel faulted; findings of checks are not errors.
+    pub fn launch(&self, launch: &Launch, explicit: &[u8]) -> Result<Outcome, Error> {
+        let device = self.device();
+        let settings = device.settings();
+        let manner = Manner {
+            kernel: &self.name,
+            number: device.count_launch(),
+            checks: launch.checks.as_deref().unwrap_or(&settings.checks),
+            trace: settings.trace.as_deref(),
+            threads: launch.threads.unwrap_or(settings.threads),
+            max_instructions: launch.max_instructions.unwrap_or(settings.max_instructions),
+        };
+        let given = abi::Shape { grid: launch.grid, block: launch.block, dynamic_lds: launch.dynamic_lds };
+        let mut kernarg = request::segment(&self.code, explicit)?;
+        abi::hidden(&self.code, &given, &launch.services, &mut kernarg);
+
+        let slot = device.inner.kernargs.take(kernarg.len() as u64)?;
+        let mut extra = launch.memory.clone();
+        let exact = !manner.checks.is_empty();
+        extra.extend(slot.extra().filter(|_| !exact).map(|own| own.range()));
+        let space = device.space(&extra, exact.then_some(&slot))?;
+        let (memory, join) = space.split();
+        memory.write(slot.kernarg, &kernarg)?;
+        memory.write(slot.packet, &abi::packet(&given, &self.code, slot.kernarg))?;
+
+        let module = &self.module.inner;
+        let places = Places {
+            code: module.image(),
+            kernarg: slot.kernarg,
+            packet: slot.packet,
+            queue: launch.services.queue,
+        };
+        let shape = request::shape(&self.code, &given, &places)?;
+        let program = module.program(&self.code, &memory)?;
+        let mut prepared = Prepared::bare(program, memory, shape);
+        if exact {
+            prepared.labels = self.code.labels.clone();
+        }
+        let result = run(&prepared, &manner);
+        module.give_back(prepared.program);
+        device.end(join(prepared.memory));
+        device.inner.kernargs.give_back(slot);
+        let (stats, mut report) = result?;
+        let addresses = report.findings.iter().map(|f| f.address);
+        let addresses = addresses.chain([report.fault.as_ref().and_then(|f| f.address)]).flatten();
+        report.freed = addresses.filter_map(|address| device.find_freed(address)).collect();
+        match report.fault {
+            Some(_) => Err(Error::Fault(Box::new(report))),
+            None => Ok(Outcome { stats, report }),
+        }
+    }
+}
+
+/// Runs a prepared launch, with its checks and its trace.
+pub(crate) fn run(prepared: &Prepared, manner: &Manner<'_>) -> Result<(RunStats, Report), Error> {
+    let mut dispatch = prepared.dispatch(manner.max_instructions);
+    dispatch.threads = manner.threads;
+    dispatch.check()?;
+    let report = |fault: Option<Box<Fault>>, findings| Report {
+        kernel: manner.kernel.to_string(),
+        launch: manner.number,
+        fault,
+        findings,
+        freed: Vec::new(),
+    };
+    if manner.checks.is_empty() && manner.trace.is_none() {
+        return Ok(match dispatch::run(&dispatch, &prepared.memory) {
+            Ok(stats) => (stats, report(None, Vec::new())),
+            Err(fault) => (RunStats::default(), report(Some(fault), Vec::new())),
+        });
+    }
+    let mut checker = match manner.checks {
+        [] => None,
+        checks => Some(Checker::new(prepared, checks)?),
+    };
+    let mut trace = match manner.trace {
+        Some(folder) => {
+            std::fs::create_dir_all(folder).map_err(Error::Trace)?;
+            let name = format!("{:06}-{}.jsonl", manner.number, file_name(manner.kernel));
+            let file = std::fs::File::create(folder.join(name)).map_err(Error::Trace)?;
+            let wave_size = prepared.shape.wave_size;
+            Some(Jsonl::new(BufWriter::new(file), &prepared.program, wave_size, Filter::default()))
+        }
+        None => None,
+    };
+    let mut observers: Vec<&mut dyn Observer> = Vec::new();
+    observers.extend(checker.as_mut().map(|c| c as &mut dyn Observer));
+    observers.extend(trace.as_mut().map(|t| t as &mut dyn Observer));
+    let (stats, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Many(observers));
+    if let Some(trace) = trace {
+        trace.finish().map_err(Error::Trace)?;
+    }
+    let fault = result.err();
+    let findings = checker.map_or_else(Vec::new, |c| c.finish(fault.as_deref()));
+    // The barrier check has reported a deadlock already; the launch has failed all the same.
+    let findings = match &fault {
+        Some(f) if f.kind == FaultKind::BarrierDeadlock => {
+            findings.into_iter().filter(|found| found.kind != "deadlock").collect()
+        }
+        _ => findings,
+    };
+    Ok((stats, report(fault, findings)))
+}
+
+/// A kernel's name as a part of a file name: mangled names are long.
+fn file_name(kernel: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' };
+    kernel.chars().take(80).map(plain).collect()
+}

@@ -1,0 +1,62 @@
+//! What every host of wavesim needs: the C library, Python, HIP and OpenCL are thin layers over this crate.
+//!
+//! - [`Device`]: a target, its memory, and how it runs launches
+//! - [`memory`]: device memory at host addresses, and host memory that kernels may access
+//! - [`Module`]: a loaded code object, whose variables persist
+//! - [`Kernel`]: a kernel of a module: arguments, resources, launches
+//! - [`Launch`], [`Outcome`]: what a launch is given, and what it reports
+//! - [`raw`]: launches of machine code without a code object
+//! - [`Settings`]: the environment variables
+//!
+//! ```
+//! use wavesim::loader::assembly::Reading;
+//! use wavesim_runtime::{Device, Launch, Settings};
+//!
+//! let source = include_str!("../../../examples/scale.s");
+//! let object = Reading::default().assemble("scale.s", source).map_err(|e| e[0].to_string())?.object;
+//! let device = Device::open("gfx1100", &Settings::default())?;
+//! let kernel = device.load(&object)?.kernel("scale")?;
+//!
+//! let (x, y) = (device.alloc(200, "x")?, device.alloc(200, "y")?);
+//! let numbers: Vec<u8> = (0..50).flat_map(|k| (k as f32).to_le_bytes()).collect();
+//! device.write(x, &numbers)?;
+//! let mut arguments = Vec::new();
+//! arguments.extend(x.to_le_bytes());
+//! arguments.extend(y.to_le_bytes());
+//! arguments.extend(2.5f32.to_le_bytes());
+//! arguments.extend(50u32.to_le_bytes());
+//! kernel.launch(&Launch::new([2, 1, 1], [32, 1, 1]), &arguments)?;
+//!
+//! let mut last = [0; 4];
+//! device.read(y + 49 * 4, &mut last)?;
+//! assert_eq!(f32::from_le_bytes(last), 122.5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A pointer of a kernel is a pointer of the host: device memory is ordinary memory of the process, at the same address.
+//! A kernel can still only access memory that it was given.
+
+#![warn(missing_docs)]
+
+mod device;
+mod error;
+mod kernargs;
+mod kernel;
+mod launch;
+pub mod memory;
+mod module;
+pub mod raw;
+mod report;
+mod settings;
+mod target;
+
+pub use device::Device;
+pub use error::Error;
+pub use kernel::Kernel;
+pub use launch::{Launch, Outcome};
+pub use memory::{Bounds, HostMemory};
+pub use module::Module;
+pub use report::Report;
+pub use settings::{SettingError, Settings, VARIABLES};
+pub use target::Target;
+pub use wavesim::loader::abi::Services;

@@ -1,0 +1,182 @@
+//! Launches of machine code without a code object, with the registers that the caller gives.
+
+use crate::launch::{Manner, run};
+use crate::{Device, Error, HostMemory, Outcome};
+use isa_spec::pcode::ir::Space;
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+use wavesim::arch::Arch;
+use wavesim::exec::program::Program;
+
+use wavesim::loader::abi;
+use wavesim::loader::prepared::{Prepared, Shape};
+use wavesim::sched::dispatch::{InitialState, Layout, Registers};
+
+/// The most SGPRs that a launch can initialise. Workgroup ids need the rest.
+pub const MAX_USER_SGPRS: u32 = 100;
+
+/// Machine code and its launch.
+#[derive(Debug, Clone)]
+pub struct RawLaunch {
+    /// The machine code.
+    pub code: Vec<u8>,
+    /// Its address for kernels.
+    pub code_address: u64,
+    /// Byte offset of the first instruction.
+    pub entry: u64,
+    /// Lanes of a wave.
+    pub wave_size: u32,
+    /// Workgroups in the grid.
+    pub grid: [u32; 3],
+    /// Work-items in a workgroup.
+    pub block: [u32; 3],
+    /// LDS of a workgroup in bytes.
+    pub lds_bytes: u32,
+    /// Scratch memory of a work-item in bytes.
+    pub scratch_bytes: u32,
+    /// Initial values of s0, s1, …
+    pub user_sgprs: Vec<u32>,
+    /// SGPR of the first workgroup id, where workgroup ids are in user SGPRs.
+    pub first_group_id: u16,
+    /// Workgroup ids that are initialised, by dimension.
+    pub group_ids: [bool; 3],
+    /// Work-item ids in v0: 0 only X, 1 X and Y, 2 X, Y and Z.
+    pub item_ids: u8,
+    /// MODE; `None`: as compilers set it.
+    pub mode: Option<u32>,
+    /// Host threads.
+    pub threads: usize,
+    /// Wave-instructions after which it faults.
+    pub max_instructions: u64,
+}
+
+impl RawLaunch {
+    /// Sets what the registers COMPUTE_PGM_RSRC1 and COMPUTE_PGM_RSRC2 say (LLVM AMDGPUUsage): MODE, LDS, and which ids
+    /// there are.
+    pub fn set_resources(&mut self, arch: Arch, rsrc1: u32, rsrc2: u32) {
+        self.mode = Some(abi::mode(arch, rsrc1));
+        self.lds_bytes = (rsrc2 >> 15 & 0x1ff) * 512;
+        self.group_ids = [7, 8, 9].map(|bit| rsrc2 >> bit & 1 == 1);
+        self.item_ids = (rsrc2 >> 11 & 3).min(2) as u8;
+        self.first_group_id = (rsrc2 >> 1 & 31) as u16;
+        self.user_sgprs.resize(self.first_group_id as usize, 0);
+    }
+
+    /// What the engine needs to know.
+    pub fn shape(&self, arch: Arch) -> Result<Shape, Error> {
+        let len = self.code.len() as u64;
+        if len == 0 || !len.is_multiple_of(4) {
+            return Err(Error::CodeSize(len));
+        }
+        if !self.entry.is_multiple_of(4) || self.entry >= len {
+            return Err(Error::Entry { entry: self.entry, len });
+        }
+        if self.user_sgprs.len() > MAX_USER_SGPRS as usize {
+            return Err(Error::UserSgprs(self.user_sgprs.len() as u32));
+        }
+        let layout = Layout::Hsa {
+            first_system_sgpr: self.first_group_id,
+            group_ids: self.group_ids,
+            architected: abi::has_architected_ids(arch),
+            item_id_dims: self.item_ids,
+        };
+        let mode = self.mode.unwrap_or_else(|| abi::default_mode(arch));
+        Ok(Shape {
+            grid: self.grid,
+            block: self.block,
+            wave_size: self.wave_size,
+            lds_bytes: self.lds_bytes,
+            scratch_bytes: self.scratch_bytes.checked_next_multiple_of(4).unwrap_or(!3),
+            registers: Registers::ALL,
+            init: InitialState { layout, mode, sgprs: vec![(0, self.user_sgprs.clone())] },
+            entry_pc: self.entry,
+            code_base: self.code_address,
+        })
+    }
+
+    /// Decodes the code.
+    pub fn program(&self, arch: Arch) -> Result<Program, Error> {
+        Ok(Program::from_bytes(arch, &self.code)?
+            .for_wave_size(self.wave_size)
+            .with_syntax(wavesim::asm::print::syntax))
+    }
+}
+
+impl Device {
+    /// Runs machine code on the device's memory and `extra`. Kernels can read the code at its address, unless something
+    /// else is mapped there.
+    pub fn launch_raw(&self, launch: &RawLaunch, extra: &[HostMemory]) -> Result<Outcome, Error> {
+        let arch = self.target().arch;
+        let mut shape = launch.shape(arch)?;
+        let program = self.inner.programs.take(arch, launch)?;
+        if !program.accesses(&[Space::Scratch, Space::Flat]) {
+            shape.scratch_bytes = 0;
+        }
+        let mut extra = extra.to_vec();
+        if self.find(launch.code_address).is_none() {
+            let (host, len) = (launch.code.as_ptr().cast_mut(), launch.code.len() as u64);
+            // SAFETY: read-only, and `launch` outlives the launch.
+            extra.push(unsafe { HostMemory::new(launch.code_address, host, len, false, "code") });
+        }
+        let space = self.space(&extra, None)?;
+        let (memory, join) = space.split();
+        let settings = self.settings();
+        let manner = Manner {
+            kernel: "",
+            number: self.count_launch(),
+            checks: &settings.checks,
+            trace: settings.trace.as_deref(),
+            threads: launch.threads,
+            max_instructions: launch.max_instructions,
+        };
+        let prepared = Prepared::bare(program, memory, shape);
+        let result = run(&prepared, &manner);
+        self.inner.programs.give_back(launch, prepared.program);
+        self.end(join(prepared.memory));
+        let (stats, report) = result?;
+        match report.fault {
+            Some(_) => Err(Error::Fault(Box::new(report))),
+            None => Ok(Outcome { stats, report }),
+        }
+    }
+}
+
+/// The most programs that a device keeps.
+const MAX_PROGRAMS: usize = 1024;
+
+/// Decoded code of earlier launches, by its bytes.
+#[derive(Default)]
+pub(crate) struct Programs(Mutex<HashMap<u64, Cached>>);
+
+struct Cached {
+    code: Vec<u8>,
+    program: Program,
+}
+
+fn key(launch: &RawLaunch) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&launch.code, launch.wave_size).hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Programs {
+    /// The code's program; it is decoded if it is new, or in use.
+    fn take(&self, arch: Arch, launch: &RawLaunch) -> Result<Program, Error> {
+        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(launch));
+        match found {
+            Some(c) if c.code == launch.code && c.program.wave_size == launch.wave_size => Ok(c.program),
+            _ => launch.program(arch),
+        }
+    }
+
+    /// Keeps a program for the next launch.
+    fn give_back(&self, launch: &RawLaunch, program: Program) {
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() >= MAX_PROGRAMS {
+            cached.clear();
+        }
+        cached.insert(key(launch), Cached { code: launch.code.clone(), program });
+    }
+}

@@ -1,0 +1,150 @@
+//! Environment variables, which all hosts obey.
+
+use std::path::PathBuf;
+use wavesim::check::Check;
+
+/// Name and meaning of each variable, for tables.
+pub const VARIABLES: [(&str, &str); 5] = [
+    ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
+    (
+        "WAVESIM_CHECK",
+        "checks of every launch: all, or a list of mem, init, race, waits, barrier, hazard; 0: none (default)",
+    ),
+    ("WAVESIM_TRACE", "a folder; every launch writes a trace to NUMBER-KERNEL.jsonl there"),
+    ("WAVESIM_THREADS", "host threads that run the workgroups of a launch (default 1)"),
+    ("WAVESIM_MAX_INSTRUCTIONS", "wave-instructions after which a launch faults (default 10^10)"),
+];
+
+/// The default limit of wave-instructions.
+pub const MAX_INSTRUCTIONS: u64 = 10_000_000_000;
+
+/// The most host threads of a launch.
+pub const MAX_THREADS: usize = 1024;
+
+/// How a device runs launches, unless a launch says otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The target's name, if one is set.
+    pub target: Option<String>,
+    /// Checks of every launch.
+    pub checks: Vec<Check>,
+    /// Where traces go.
+    pub trace: Option<PathBuf>,
+    /// Host threads.
+    pub threads: usize,
+    /// Wave-instructions after which a launch faults.
+    pub max_instructions: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            target: None,
+            checks: Vec::new(),
+            trace: None,
+            threads: 1,
+            max_instructions: MAX_INSTRUCTIONS,
+        }
+    }
+}
+
+/// A variable with a wrong value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{variable}={value}: {reason}")]
+pub struct SettingError {
+    /// The variable.
+    pub variable: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Settings {
+    /// Reads the environment.
+    pub fn from_env() -> Result<Settings, SettingError> {
+        Settings::read(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
+    }
+
+    /// As [`Settings::from_env`], with the variables that `get` has.
+    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Settings, SettingError> {
+        let given = |name: &str| get(name).filter(|value| !value.is_empty());
+        let mut settings = Settings { target: given("WAVESIM_TARGET"), ..Settings::default() };
+        if let Some(value) = given("WAVESIM_CHECK") {
+            settings.checks = checks(&value).map_err(|reason| SettingError {
+                variable: "WAVESIM_CHECK",
+                value: value.clone(),
+                reason,
+            })?;
+        }
+        settings.trace = given("WAVESIM_TRACE").map(PathBuf::from);
+        if let Some(n) = number("WAVESIM_THREADS", &given)? {
+            settings.threads = (n as usize).clamp(1, MAX_THREADS);
+        }
+        if let Some(n) = number("WAVESIM_MAX_INSTRUCTIONS", &given)? {
+            settings.max_instructions = n;
+        }
+        Ok(settings)
+    }
+}
+
+fn number(
+    variable: &'static str,
+    given: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<u64>, SettingError> {
+    let Some(value) = given(variable) else { return Ok(None) };
+    match value.trim().parse() {
+        Ok(n) if n > 0 => Ok(Some(n)),
+        _ => Err(SettingError { variable, value, reason: "not a positive number".to_string() }),
+    }
+}
+
+/// Checks by name: `all`, `0`, or a list with commas.
+pub fn checks(text: &str) -> Result<Vec<Check>, String> {
+    match text.trim() {
+        "all" | "1" => return Ok(Check::ALL.to_vec()),
+        "" | "0" | "none" => return Ok(Vec::new()),
+        _ => {}
+    }
+    let list = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    list.map(|name| {
+        Check::from_name(name).ok_or_else(|| {
+            let names: Vec<&str> = Check::ALL.iter().map(|c| c.name()).collect();
+            format!("`{name}` is not a check; checks are all, {}", names.join(", "))
+        })
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(list: &[(&str, &str)]) -> Result<Settings, String> {
+        let find = |name: &str| list.iter().find(|v| v.0 == name).map(|v| v.1.to_string());
+        Settings::read(find).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn variables_are_read() {
+        assert_eq!(read(&[("WAVESIM_CHECK", ""), ("WAVESIM_THREADS", "")]).unwrap(), Settings::default());
+        let all = read(&[("WAVESIM_CHECK", "all"), ("WAVESIM_TARGET", "gfx1201"), ("WAVESIM_THREADS", "4")])
+            .unwrap();
+        assert_eq!((all.checks.len(), all.target.as_deref(), all.threads), (6, Some("gfx1201"), 4));
+        let two = read(&[("WAVESIM_CHECK", "race, mem"), ("WAVESIM_MAX_INSTRUCTIONS", "77")]).unwrap();
+        assert_eq!((two.checks, two.max_instructions), (vec![Check::Race, Check::Mem], 77));
+    }
+
+    #[test]
+    fn wrong_values_are_errors() {
+        assert_eq!(
+            read(&[("WAVESIM_THREADS", "many")]).unwrap_err(),
+            "WAVESIM_THREADS=many: not a positive number"
+        );
+        assert_eq!(
+            read(&[("WAVESIM_CHECK", "mem,rase")]).unwrap_err(),
+            "WAVESIM_CHECK=mem,rase: `rase` is not a check; checks are all, mem, init, race, waits, barrier, hazard"
+        );
+        assert!(read(&[("WAVESIM_MAX_INSTRUCTIONS", "0")]).is_err());
+    }
+}
