@@ -4,12 +4,6 @@ use crate::wavesim_status;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use wavesim::exec::program::TooLarge;
-use wavesim::fault::Fault;
-use wavesim::loader::code_object::LoadError;
-use wavesim::loader::request::LaunchError;
-use wavesim::memory::{AllocError, MapError};
-use wavesim::sched::dispatch::DispatchError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -23,40 +17,14 @@ pub enum Error {
         "{what}.struct_size is {given}, not {expected}: wavesim_{what}_init sets it; header and library must have the same version"
     )]
     StructSize { what: &'static str, given: u32, expected: u32 },
-    #[error("`{given}` is not a target; targets are {names}")]
-    Target { given: String, names: String },
     #[error("there is no device {0}")]
     NoDevice(u64),
-    #[error("no mapped range begins at 0x{0:x}")]
-    NoRange(u64),
-    #[error("{0} bytes of code: the size must be a positive multiple of 4")]
-    CodeSize(u64),
-    #[error("entry_offset {entry} is not a word in {len} bytes of code")]
-    Entry { entry: u64, len: u64 },
     #[error("this is an ELF code object, not raw machine code; use wavesim_device_launch_object")]
     Elf,
-    #[error("{0} user SGPRs: there can be at most {max}", max = crate::device::MAX_USER_SGPRS)]
-    UserSgprs(u32),
-    #[error("the code object is for {object}, the device is {device}")]
-    Arch { object: &'static str, device: &'static str },
-    #[error("the code object has {}; set `kernel` to one of them", if .0.is_empty() { "no kernel".to_string() } else { format!("the kernels {}", .0.join(", ")) })]
-    Kernels(Vec<String>),
     #[error("the memory map of this process cannot be read: {0}")]
     Maps(#[from] std::io::Error),
     #[error(transparent)]
-    Map(#[from] MapError),
-    #[error(transparent)]
-    Alloc(#[from] AllocError),
-    #[error(transparent)]
-    Program(#[from] TooLarge),
-    #[error(transparent)]
-    Dispatch(#[from] DispatchError),
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
-    #[error(transparent)]
-    Fault(#[from] Box<Fault>),
+    Runtime(#[from] wavesim_runtime::Error),
     #[error("internal error: {0}")]
     Internal(String),
 }
@@ -64,7 +32,7 @@ pub enum Error {
 impl Error {
     fn status(&self) -> wavesim_status {
         match self {
-            Error::Fault(_) => wavesim_status::WAVESIM_FAULT,
+            Error::Runtime(wavesim_runtime::Error::Fault(_)) => wavesim_status::WAVESIM_FAULT,
             Error::Internal(_) => wavesim_status::WAVESIM_INTERNAL,
             _ => wavesim_status::WAVESIM_BAD_ARGUMENT,
         }

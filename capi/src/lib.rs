@@ -15,10 +15,10 @@ mod host;
 mod object;
 mod run_asm;
 
-use device::{Device, Launch};
-use error::guard;
+use error::{Error, guard};
 use host::Space;
 use std::ffi::{c_char, c_int, c_void};
+use wavesim_runtime::{Device, Settings};
 
 /// Version of this interface. It increases when compiled programs would break, not with additions.
 pub const WAVESIM_ABI_VERSION: u32 = 1;
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn wavesim_device_create(
         // SAFETY: required of the caller.
         let target = unsafe { space.string("target", target)? };
         space.check("device", device as u64, size_of::<wavesim_device>() as u64, true)?;
-        let handle = device::insert(Device::new(&target)?);
+        let handle = device::insert(Device::open(&target, &Settings::default()).map_err(Error::from)?);
         // SAFETY: mapped and writable, as just checked.
         unsafe { device.write_unaligned(handle) };
         Ok(())
@@ -202,14 +202,14 @@ pub unsafe extern "C" fn wavesim_device_map(
     guard(|| {
         Space::now()?.check("host", host as u64, length, writable)?;
         // SAFETY: required of the caller.
-        device::with(device, |device| unsafe { device.map(address, host.cast(), length, writable) })
+        device::with(device, |device| unsafe { device::map(device, address, host.cast(), length, writable) })
     })
 }
 
 /// Unmaps the range that begins at guest address `address`.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_device_unmap(device: wavesim_device, address: u64) -> wavesim_status {
-    guard(|| device::with(device, |device| device.unmap(address)))
+    guard(|| device::with(device, |device| Ok(device.unmap(address)?)))
 }
 
 /// Sets defaults: one work-item, wave32, X ids, no LDS, a limit of 10^10 instructions.
@@ -247,8 +247,8 @@ pub unsafe extern "C" fn wavesim_device_launch(
         // SAFETY: required of the caller.
         let given: wavesim_launch = unsafe { space.sized("launch", launch)? };
         // SAFETY: required of the caller.
-        let launch = unsafe { Launch::copied(&space, &given)? };
-        let result = device::with(device, |device| device.launch(&launch));
+        let launch = unsafe { device::raw(&space, &given)? };
+        let result = device::with(device, |device| Ok(device.launch_raw(&launch, &[])))?;
         // SAFETY: required of the caller.
         unsafe { device::report(&space, result, outcome) }
     })
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn wavesim_device_launch_object(
         let given: wavesim_object_launch = unsafe { space.sized("launch", launch)? };
         // SAFETY: required of the caller.
         let launch = unsafe { object::ObjectLaunch::copied(&space, &given)? };
-        let result = device::with(device, |device| device.launch_object(&launch));
+        let result = device::with(device, |device| Ok(object::launch(device, &launch)))?;
         // SAFETY: required of the caller.
         unsafe { device::report(&space, result, outcome) }
     })

@@ -1,17 +1,10 @@
-//! Launches of code objects: the image in its own memory, beside the mapped ranges of the device.
+//! Launches of code objects.
 
-use crate::device::{self, Device, MAX_INSTRUCTIONS};
+use crate::device;
 use crate::error::Error;
 use crate::host::Space;
 use crate::wavesim_object_launch;
-use wavesim::loader::abi::Shape;
-use wavesim::loader::code_object::{self, Wish};
-use wavesim::loader::request;
-use wavesim::memory::Memory;
-use wavesim::sched::dispatch::RunStats;
-
-/// Memory in addition to the image: kernarg segment, dispatch packet, alignment.
-const SLACK: u64 = 64 << 10;
+use wavesim_runtime::{self as runtime, Device, Launch, MAX_INSTRUCTIONS, Outcome};
 
 impl Default for wavesim_object_launch {
     fn default() -> wavesim_object_launch {
@@ -62,26 +55,19 @@ impl ObjectLaunch {
     }
 }
 
-impl Device {
-    /// Runs a launch of a kernel in a code object.
-    pub fn launch_object(&self, launch: &ObjectLaunch) -> Result<RunStats, Error> {
-        let object = code_object::open(&launch.object, &Wish { arch: Some(self.arch), processor: None })?;
-        let name = match &launch.kernel {
-            Some(name) => name.clone(),
-            None => match <[String; 1]>::try_from(code_object::kernels(&object)?) {
-                Ok([only]) => only,
-                Err(names) => return Err(Error::Kernels(names)),
-            },
-        };
-        let kernel = code_object::load(&object, &name)?;
-        if kernel.arch != self.arch {
-            return Err(Error::Arch { object: kernel.arch.name(), device: self.arch.name() });
-        }
-        let given = &launch.given;
-        let shape = Shape { grid: given.grid, block: given.block, dynamic_lds: given.dynamic_lds_bytes };
-        let own = kernel.image.size().saturating_add(kernel.kernarg_size as u64).saturating_add(SLACK);
-        let memory = self.memory(Memory::new(own)?)?;
-        let prepared = request::with_kernarg(&kernel, &launch.kernarg, &shape, memory)?;
-        device::run(&prepared, given.threads, given.max_instructions)
-    }
+/// Runs a launch of a kernel in a code object, which is loaded for it.
+pub fn launch(device: &Device, launch: &ObjectLaunch) -> Result<Outcome, runtime::Error> {
+    let module = device.load(&launch.object)?;
+    let kernel = match &launch.kernel {
+        Some(name) => module.kernel(name)?,
+        None => module.only_kernel()?,
+    };
+    let given = &launch.given;
+    let shape = Launch {
+        dynamic_lds: given.dynamic_lds_bytes,
+        max_instructions: Some(given.max_instructions),
+        threads: Some(device::threads(given.threads)),
+        ..Launch::new(given.grid, given.block)
+    };
+    kernel.launch(&shape, &launch.kernarg)
 }

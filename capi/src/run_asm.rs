@@ -4,13 +4,11 @@
 //! pointer as the only user SGPRs. In these the last workgroup id is always in s15, as LLVM's AMDGPU backend pads the user
 //! SGPRs so that 16 SGPRs are initialised.
 
-use crate::device::{self, Launch, MAX_INSTRUCTIONS};
 use crate::error::Error;
-use crate::host::Space;
-use crate::wavesim_launch;
-use wavesim::arch::Arch;
-use wavesim::exec::program::Program;
-use wavesim::memory::Memory;
+use crate::host::{Mapped, Space};
+use std::sync::{Mutex, PoisonError};
+use wavesim_runtime::raw::RawLaunch;
+use wavesim_runtime::{self as runtime, Device, HostMemory, MAX_INSTRUCTIONS};
 
 /// The last SGPR with an initial value.
 const LAST_SGPR: u16 = 15;
@@ -34,39 +32,45 @@ pub unsafe fn run(
     if wavesim::loader::code_object::is_amdgpu(code) {
         return Err(Error::Elf);
     }
-    let mut memory = Memory::empty();
-    for range in space.ranges()? {
+    let mapped = |r: &Mapped| {
         // SAFETY: mapped in this process; required of the caller for as long as the kernel runs.
-        unsafe { memory.map_host(range.base, range.base as *mut u8, range.len, range.writable)? };
-    }
+        unsafe { HostMemory::new(r.base, r.base as *mut u8, r.len, r.writable, "") }
+    };
+    let ranges: Vec<HostMemory> = space.ranges()?.iter().map(mapped).collect();
     let ids = match grid {
         [_, 0..=1, 0..=1] => 1,
         [_, _, 0..=1] => 2,
         _ => 3,
     };
-    let launch = Launch {
+    let launch = RawLaunch {
         code: code.to_vec(),
         code_address: address,
+        entry: 0,
+        wave_size: 32,
+        grid,
+        block,
+        lds_bytes: LDS_BYTES,
+        scratch_bytes: SCRATCH_BYTES,
         user_sgprs: vec![args as u32, (args >> 32) as u32],
         first_group_id: LAST_SGPR + 1 - ids,
-        given: wavesim_launch {
-            grid,
-            block,
-            group_ids: (1 << ids) - 1,
-            item_ids: 2,
-            lds_bytes: LDS_BYTES,
-            ..wavesim_launch::default()
-        },
+        group_ids: [0, 1, 2].map(|dim| dim < ids),
+        item_ids: 2,
+        mode: None,
+        threads: 1,
+        max_instructions: MAX_INSTRUCTIONS,
     };
-    let mut prepared = launch.prepare(Arch::Rdna3, memory)?;
-    if uses_scratch(&prepared.program) {
-        prepared.shape.scratch_bytes = SCRATCH_BYTES;
-    }
-    device::run(&prepared, 1, MAX_INSTRUCTIONS)?;
+    let device = process()?;
+    device.launch_raw(&launch, &ranges)?;
     Ok(())
 }
 
-fn uses_scratch(program: &Program) -> bool {
-    let table = program.arch.table();
-    program.insts.iter().any(|inst| inst.instruction(table).name.starts_with("SCRATCH_"))
+/// The device of all these launches, which keeps decoded code.
+fn process() -> Result<Device, runtime::Error> {
+    static DEVICE: Mutex<Option<Device>> = Mutex::new(None);
+    let mut device = DEVICE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(device) = &*device {
+        return Ok(device.clone());
+    }
+    let made = Device::open("rdna3", &runtime::Settings::default())?;
+    Ok(device.insert(made).clone())
 }

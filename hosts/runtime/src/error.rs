@@ -81,7 +81,7 @@ pub enum Error {
     #[error("{0} bytes of code: the size must be a positive multiple of 4")]
     CodeSize(u64),
     /// An entry outside of raw code.
-    #[error("the entry {entry} is not a word in {len} bytes of code")]
+    #[error("entry_offset {entry} is not a word in {len} bytes of code")]
     Entry {
         /// The offset.
         entry: u64,

@@ -37,7 +37,7 @@ pub struct HostMemory {
     host: *mut u8,
     len: u64,
     writable: bool,
-    /// For messages.
+    /// For messages and checks of bounds; empty: it has none.
     name: Arc<str>,
 }
 
@@ -198,7 +198,7 @@ pub(crate) fn memory(ranges: &[HostMemory], bounds: Bounds) -> Result<Memory, Ma
         // SAFETY: required of the callers of `HostMemory::new`; allocations outlive the launch (`Space`).
         unsafe { memory.map_host(r.address, r.host, r.len, r.writable)? };
     }
-    for r in ranges {
+    for r in ranges.iter().filter(|r| !r.name.is_empty()) {
         memory.name(r.address, r.len, &r.name);
     }
     Ok(memory)

@@ -25,19 +25,26 @@ impl Report {
     pub fn is_clean(&self) -> bool {
         self.fault.is_none() && self.findings.is_empty()
     }
+
+    fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kernel.as_str() {
+            "" => Ok(()),
+            kernel => write!(f, "\n  kernel `{kernel}`, launch {}", self.launch),
+        }
+    }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kernel, launch) = (&self.kernel, self.launch);
-        let name = if kernel.is_empty() { String::new() } else { format!("kernel `{kernel}`, ") };
         let mut separator = "";
         for finding in &self.findings {
-            write!(f, "{separator}{name}launch {launch}: {finding}")?;
+            write!(f, "{separator}{finding}")?;
+            self.write_place(f)?;
             separator = "\n\n";
         }
         if let Some(fault) = &self.fault {
-            write!(f, "{separator}{name}launch {launch}: {fault}")?;
+            write!(f, "{separator}{fault}")?;
+            self.write_place(f)?;
         }
         for freed in &self.freed {
             write!(f, "\n  {freed}")?;
