@@ -72,7 +72,7 @@ fn device() {
     let Some(out) = c("device") else { return };
     let expected = "88 instructions in 8 waves, c[255] = 255.5\n\
                     status 1, out-of-bounds at address 0x100400, workgroup 4, lane 0\n\
-                    out-of-bounds: load of 4 bytes at 0x100400 is outside every buffer\n  \
+                    out-of-bounds: load of 4 bytes at 0x100400 (just beyond the end of mapped memory) is outside every buffer\n  \
                     at pc 0x20: global_load_b32 v1, v0, s[6:7]\n  \
                     workgroup (4,0,0), wave 0, lane 0\n  \
                     address 0x100400\n";
