@@ -22,6 +22,8 @@ pub struct Launch {
     pub block: [u32; 3],
     /// LDS of a workgroup in addition to the kernel's own, in bytes.
     pub dynamic_lds: u32,
+    /// Its workgroups are known to wait for each other.
+    pub cooperative: bool,
     /// Memory that only this launch can access, in addition to the device's.
     pub memory: Vec<HostMemory>,
     /// What the host provides to the kernel.
@@ -58,6 +60,7 @@ pub(crate) struct Manner<'a> {
     pub trace: Option<&'a Path>,
     pub threads: usize,
     pub max_instructions: u64,
+    pub cooperative: bool,
 }
 
 impl Kernel {
@@ -75,6 +78,7 @@ impl Kernel {
             trace: settings.trace.as_deref(),
             threads: launch.threads.unwrap_or(settings.threads),
             max_instructions: launch.max_instructions.unwrap_or(settings.max_instructions),
+            cooperative: launch.cooperative,
         };
         let given = abi::Shape { grid: launch.grid, block: launch.block, dynamic_lds: launch.dynamic_lds };
         let mut kernarg = request::segment(&self.code, explicit)?;
@@ -121,6 +125,7 @@ impl Kernel {
 pub(crate) fn run(prepared: &Prepared, manner: &Manner<'_>) -> Result<(RunStats, Report), Error> {
     let mut dispatch = prepared.dispatch(manner.max_instructions);
     dispatch.threads = manner.threads;
+    dispatch.cooperative = manner.cooperative;
     dispatch.check()?;
     let report = |fault: Option<Box<Fault>>, findings| Report {
         kernel: manner.kernel.to_string(),

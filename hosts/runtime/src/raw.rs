@@ -130,6 +130,7 @@ impl Device {
             trace: settings.trace.as_deref(),
             threads: launch.threads,
             max_instructions: launch.max_instructions,
+            cooperative: false,
         };
         let prepared = Prepared::bare(program, memory, shape);
         let result = run(&prepared, &manner);

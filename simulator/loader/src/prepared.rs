@@ -92,6 +92,7 @@ impl Prepared {
             max_instructions,
             schedule: Schedule::RoundRobin,
             threads: 1,
+            cooperative: false,
             progress: None,
         }
     }

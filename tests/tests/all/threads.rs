@@ -54,6 +54,7 @@ fn no_atomic_is_lost() {
             max_instructions: 1_000_000,
             schedule: Schedule::RoundRobin,
             threads,
+            cooperative: false,
             progress: None,
         };
         dispatch::run(&dispatch, &memory).unwrap();

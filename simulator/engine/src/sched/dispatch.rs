@@ -1,8 +1,9 @@
 //! What is launched: program, shape, initial state; and running it. Waves of a workgroup take turns (`group`), workgroups run one
-//! after another, or on threads.
+//! after another, or on threads; long ones take turns too.
 
 use super::group::Group;
 use crate::observe::Observer;
+use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wavesim_isa::arch::machine::VectorFile;
@@ -21,6 +22,8 @@ pub struct Dispatch<'a> {
     pub schedule: Schedule,
     /// Host threads that run workgroups; 0 counts as 1. Without the feature `threads` there is one.
     pub threads: usize,
+    /// Workgroups are known to wait for each other: they take shorter turns.
+    pub cooperative: bool,
     /// Counts workgroups that have ended, for a display of progress.
     pub progress: Option<&'a AtomicU64>,
 }
@@ -94,7 +97,8 @@ pub enum Layout {
     Own(&'static VectorFile),
 }
 
-/// Order in which the waves of a workgroup take turns. Workgroups always start in order: programs may count on earlier ones.
+/// Order in which the waves of a workgroup take turns. Workgroups always start in order: programs may count on earlier ones. A long
+/// workgroup lets others run, so that workgroups that wait for each other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
     #[default]
@@ -228,17 +232,18 @@ impl Budget {
 pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fault>> {
     dispatch.check().map_err(refused)?;
     let total = dispatch.workgroups();
+    let threads = if cfg!(feature = "threads") { dispatch.threads.max(1) } else { 1 };
+    let threads = (threads as u64).min(total.max(1)) as usize;
     let work = Work {
         dispatch,
         memory,
         total,
+        threads,
         budget: Budget::new(dispatch.max_instructions),
         next: AtomicU64::new(0),
         stop_behind: AtomicU64::new(u64::MAX),
         fault: Mutex::new(None),
     };
-    let threads = if cfg!(feature = "threads") { dispatch.threads.max(1) } else { 1 };
-    let threads = (threads as u64).min(total.max(1)) as usize;
     let _running = memory.run_on(threads as u32);
     let instructions = if threads == 1 { work.run() } else { on_threads(threads, &work) };
     match work.fault.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
@@ -308,6 +313,7 @@ struct Work<'a> {
     memory: &'a Memory,
     /// Workgroups.
     total: u64,
+    threads: usize,
     budget: Budget,
     /// The next workgroup to start.
     next: AtomicU64,
@@ -317,25 +323,64 @@ struct Work<'a> {
     fault: Mutex<Option<(u64, Box<Fault>)>>,
 }
 
-impl Work<'_> {
+/// Instructions of a workgroup before another one runs in its place: workgroups may wait for each other's stores. Most end before.
+const FIRST_SLICE: u64 = 4 << 20;
+/// The same if workgroups have proven to be long, or are known to wait for each other.
+const SHORT_SLICE: u64 = 256 << 10;
+/// Instructions of a workgroup that goes on.
+const NEXT_SLICE: u64 = 64 << 10;
+/// Bytes of the workgroups that have begun and not ended, at most, on all threads.
+const MAX_RESIDENT_BYTES: usize = 1 << 30;
+
+impl<'a> Work<'a> {
     /// Takes workgroups until none are left; gives the instructions executed.
     fn run(&self) -> u64 {
-        let mut group = Group::new(self.dispatch, self.memory);
+        let mut executed = 0;
+        let mut spare = Some(Group::new(self.dispatch, self.memory));
+        let bytes = spare.as_ref().map_or(1, Group::bytes).max(1);
+        let resident = (MAX_RESIDENT_BYTES / self.threads / bytes).max(1);
+        let mut waiting: VecDeque<(u64, Group<'a>)> = VecDeque::new();
+        let mut first = if self.dispatch.cooperative { SHORT_SLICE } else { FIRST_SLICE };
+        let mut left = true;
         loop {
-            let index = self.next.fetch_add(1, Ordering::Relaxed);
-            if index >= self.total || index > self.stop_behind.load(Ordering::Relaxed) {
-                return group.executed;
-            }
-            group.start(self.dispatch.workgroup(index));
-            let result = group.run(&self.budget);
-            self.dispatch.count_group();
-            if let Err(fault) = result {
-                self.stop_behind.fetch_min(index, Ordering::Relaxed);
-                let mut first = self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                if first.as_ref().is_none_or(|f| index < f.0) {
-                    *first = Some((index, fault));
+            let mut begun = None;
+            if left && waiting.len() < resident {
+                let index = self.next.fetch_add(1, Ordering::Relaxed);
+                left = index < self.total && index <= self.stop_behind.load(Ordering::Relaxed);
+                if left {
+                    let mut group = spare.take().unwrap_or_else(|| Group::new(self.dispatch, self.memory));
+                    group.start(self.dispatch.workgroup(index));
+                    begun = Some((index, group, first));
                 }
             }
+            let next = begun.or_else(|| waiting.pop_front().map(|(index, group)| (index, group, NEXT_SLICE)));
+            let Some((index, mut group, slice)) = next else { return executed };
+            if index > self.stop_behind.load(Ordering::Relaxed) {
+                continue;
+            }
+            let before = group.executed;
+            let result = group.run(&self.budget, slice);
+            executed += group.executed - before;
+            match result {
+                Ok(false) => {
+                    first = SHORT_SLICE;
+                    waiting.push_back((index, group));
+                    continue;
+                }
+                Ok(true) => {}
+                Err(fault) => self.record(index, fault),
+            }
+            self.dispatch.count_group();
+            spare = Some(group);
+        }
+    }
+
+    /// The first fault in the order of workgroups is the dispatch's.
+    fn record(&self, index: u64, fault: Box<Fault>) {
+        self.stop_behind.fetch_min(index, Ordering::Relaxed);
+        let mut first = self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if first.as_ref().is_none_or(|f| index < f.0) {
+            *first = Some((index, fault));
         }
     }
 }

@@ -95,9 +95,9 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Runs the workgroup to its end.
-    pub fn run(&mut self, budget: &Budget) -> Result<(), Box<Fault>> {
-        self.run_with::<Nobody>(budget, None)
+    /// Runs the workgroup to its end, or until it has executed so many instructions. Returns whether it has ended.
+    pub fn run(&mut self, budget: &Budget, slice: u64) -> Result<bool, Box<Fault>> {
+        self.run_with::<Nobody>(budget, slice, None)
     }
 
     /// As [`Group::run`], with an observer of every instruction.
@@ -107,7 +107,7 @@ impl<'a> Group<'a> {
         observer: &mut O,
     ) -> Result<(), Box<Fault>> {
         observer.group_started(self.id, self.slots.len());
-        self.run_with(budget, Some(&mut *observer))?;
+        self.run_with(budget, u64::MAX, Some(&mut *observer))?;
         observer.group_ended(self.id);
         Ok(())
     }
@@ -115,8 +115,10 @@ impl<'a> Group<'a> {
     fn run_with<O: Observer + ?Sized>(
         &mut self,
         budget: &Budget,
+        slice: u64,
         mut observer: Option<&mut O>,
-    ) -> Result<(), Box<Fault>> {
+    ) -> Result<bool, Box<Fault>> {
+        let started = self.executed;
         loop {
             self.arrange();
             let mut progress = false;
@@ -152,10 +154,14 @@ impl<'a> Group<'a> {
             }
             if self.slots.iter().all(|s| s.status == Status::Ended) {
                 budget.give_back(std::mem::take(&mut self.allowance));
-                return Ok(());
+                return Ok(true);
             }
             if !progress {
                 return Err(self.deadlock());
+            }
+            if self.executed - started >= slice {
+                budget.give_back(std::mem::take(&mut self.allowance));
+                return Ok(false);
             }
         }
     }

@@ -1,0 +1,192 @@
+//! Launches as hosts make them: memory, modules, arguments, faults, checks, progress.
+
+use wavesim::check::Check;
+use wavesim::loader::assembly::Reading;
+use wavesim::loader::request::Given;
+use wavesim_runtime::{Bounds, Device, Error, HostMemory, Launch, Module, Settings};
+
+fn module(settings: &Settings) -> Module {
+    let source = include_str!("kernels.s");
+    let assembled = Reading::default().assemble("kernels.s", source);
+    let object = assembled.unwrap_or_else(|e| panic!("{}", e[0])).object;
+    Device::open("gfx1100", settings).unwrap().load(&object).unwrap()
+}
+
+fn words(device: &Device, address: u64, count: usize) -> Vec<u32> {
+    let mut bytes = vec![0; 4 * count];
+    device.read(address, &mut bytes).unwrap();
+    bytes.chunks(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+fn fault(result: Result<impl std::fmt::Debug, Error>) -> String {
+    match result {
+        Err(Error::Fault(report)) => report.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+const ONE: Launch = Launch {
+    grid: [1; 3],
+    block: [32, 1, 1],
+    dynamic_lds: 0,
+    cooperative: false,
+    memory: Vec::new(),
+    services: wavesim_runtime::Services {
+        hostcall: 0,
+        printf: 0,
+        heap: 0,
+        multigrid: 0,
+        queue: 0,
+        default_queue: 0,
+        completion_action: 0,
+    },
+    checks: None,
+    max_instructions: None,
+    threads: None,
+};
+
+#[test]
+fn memory_is_that_of_the_host() {
+    let module = module(&Settings::default());
+    let (device, kernel) = (module.device(), module.kernel("iota").unwrap());
+    let out = device.alloc(128, "out").unwrap();
+    kernel.launch(&ONE, &out.to_le_bytes()).unwrap();
+    assert_eq!(words(device, out, 32), (0..32).collect::<Vec<u32>>());
+    assert_eq!(device.find(out + 127).map(|r| (r.address, r.len, r.mapped)), Some((out, 128, false)));
+    assert_eq!(device.find(out + 128), None);
+
+    // Memory of the program, for one launch only.
+    let mut own = [7u32; 33];
+    let address = own.as_mut_ptr() as u64;
+    // SAFETY: `own` outlives the launch.
+    let range = unsafe { HostMemory::new(address, own.as_mut_ptr().cast(), 128, true, "own") };
+    kernel.launch(&Launch { memory: vec![range], ..ONE }, &address.to_le_bytes()).unwrap();
+    assert_eq!((own[31], own[32]), (31, 7));
+    let text = fault(kernel.launch(&ONE, &address.to_le_bytes()));
+    assert!(text.contains("is outside every buffer") && text.contains("kernel `iota`, launch 3"), "{text}");
+}
+
+#[test]
+fn accesses_beyond_the_end_and_after_free_are_faults() {
+    let module = module(&Settings::default());
+    let (device, kernel) = (module.device(), module.kernel("iota").unwrap());
+    let small = device.alloc(100, "small").unwrap();
+    let text = fault(kernel.launch(&ONE, &small.to_le_bytes()));
+    assert!(text.contains("just beyond the end of small") && text.contains("lane 25"), "{text}");
+    device.free(small).unwrap();
+    let text = fault(kernel.launch(&ONE, &small.to_le_bytes()));
+    assert!(
+        text.contains("use after free: `small` (100 bytes") && text.contains("freed after launch 1"),
+        "{text}"
+    );
+    assert_eq!(
+        device.free(small).unwrap_err().to_string(),
+        format!("0x{small:x} is not the address of an allocation: it has been freed already")
+    );
+    // Pages are as a GPU maps them.
+    let mut own = vec![0u32; 4096];
+    let start = own.as_mut_ptr().wrapping_add((4096 - own.as_ptr() as usize % 4096) / 4);
+    // SAFETY: `own` outlives the device's use, and has whole pages.
+    unsafe {
+        device.map(HostMemory::new(start as u64, start.cast(), 100, true, "own")).unwrap();
+        fault(kernel.launch(&ONE, &(start as u64).to_le_bytes()));
+        device.set_bounds(Bounds::Pages);
+    }
+    kernel.launch(&ONE, &(start as u64).to_le_bytes()).unwrap();
+    // SAFETY: all addresses that the kernel uses are valid.
+    unsafe { device.set_bounds(Bounds::Trust) };
+    device.unmap(start as u64).unwrap();
+    kernel.launch(&ONE, &(start as u64).to_le_bytes()).unwrap();
+}
+
+#[test]
+fn checks_report_and_go_on() {
+    let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
+    let module = module(&settings);
+    let (device, kernel) = (module.device(), module.kernel("iota").unwrap());
+    let small = device.alloc(100, "small").unwrap();
+    let outcome = kernel.launch(&ONE, &small.to_le_bytes()).unwrap();
+    let text = outcome.report.to_string();
+    assert!(text.starts_with("mem: store of 4 bytes at just beyond the end of small"), "{text}");
+    assert!(text.contains("kernel `iota`, launch 1") && outcome.report.findings.len() == 1, "{text}");
+    let whole = device.alloc(128, "whole").unwrap();
+    assert!(kernel.launch(&ONE, &whole.to_le_bytes()).unwrap().report.is_clean());
+    // A launch can have its own.
+    let none = Launch { checks: Some(Vec::new()), ..ONE };
+    assert!(fault(kernel.launch(&none, &small.to_le_bytes())).starts_with("out-of-bounds"));
+}
+
+#[test]
+fn variables_persist_and_belong_to_a_load() {
+    let module = module(&Settings::default());
+    let (device, kernel) = (module.device(), module.kernel("count").unwrap());
+    let out = device.alloc(4, "out").unwrap();
+    let one = Launch { block: [1; 3], ..ONE };
+    for expected in [42, 43] {
+        kernel.launch(&one, &out.to_le_bytes()).unwrap();
+        assert_eq!(words(device, out, 1), [expected]);
+    }
+    let (address, size) = module.variable("counter").unwrap();
+    assert_eq!((words(device, address, 1), size), (vec![43], 4));
+    device.write(address, &7u32.to_le_bytes()).unwrap();
+    kernel.launch(&one, &out.to_le_bytes()).unwrap();
+    assert_eq!(words(device, out, 1), [8]);
+    let missing = module.variable("x").unwrap_err().to_string();
+    assert_eq!(missing, "the module has no variable `x`; it has counter");
+}
+
+#[test]
+fn workgroups_that_wait_for_later_ones_end() {
+    let module = module(&Settings::default());
+    let (device, kernel) = (module.device(), module.kernel("wait_for_fourth").unwrap());
+    for (cooperative, threads) in [(false, 1), (true, 1), (true, 2)] {
+        let flag = device.alloc(4, "flag").unwrap();
+        let launch = Launch { cooperative, threads: Some(threads), ..Launch::new([8, 1, 1], [32, 1, 1]) };
+        let outcome = kernel.launch(&launch, &flag.to_le_bytes()).unwrap();
+        assert_eq!(outcome.stats.waves, 8);
+        assert_eq!(words(device, flag, 1), [1]);
+    }
+}
+
+#[test]
+fn wrong_launches_are_errors() {
+    let module = module(&Settings::default());
+    let kernel = module.kernel("iota").unwrap();
+    let wrong = |launch: Launch, arguments: &[u8]| kernel.launch(&launch, arguments).unwrap_err().to_string();
+    let large = wrong(Launch::new([1; 3], [1025, 1, 1]), &[0; 8]);
+    assert_eq!(large, "a workgroup of [1025, 1, 1] work-items: 1 to 1024 are possible");
+    let lds = wrong(Launch { dynamic_lds: 1 << 20, ..ONE }, &[0; 8]);
+    assert_eq!(lds, "1048576 bytes of LDS: a workgroup has at most 65536");
+    let missing = kernel.lay_out(&[]).unwrap_err().to_string();
+    assert!(missing.starts_with("arguments are missing"), "{missing}");
+    let name = |name: &str| (name.to_string(), Given::Bytes(vec![0; 8]));
+    assert_eq!(kernel.lay_out(&[name("out")]).unwrap(), (vec![0; 8], 0));
+    let many = kernel.lay_out(&[name("out"), name("more")]).unwrap_err().to_string();
+    assert!(many.starts_with("argument more: it ends at byte 16"), "{many}");
+    let none = module.kernel("nothing").err().unwrap().to_string();
+    assert!(none.starts_with("no kernel `nothing`; the code object has `count`, `iota`"), "{none}");
+    let limit = fault(kernel.launch(&Launch { max_instructions: Some(2), ..ONE }, &[0; 8]));
+    assert!(limit.starts_with("instruction-limit"), "{limit}");
+    let other = Device::open("gfx1201", &Settings::default()).unwrap();
+    let object = Reading::default().assemble("kernels.s", include_str!("kernels.s")).unwrap().object;
+    assert!(other.load(&object).err().unwrap().to_string().contains("the device is rdna4"));
+}
+
+#[test]
+fn two_threads_launch_at_once() {
+    let module = module(&Settings::default());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let (device, kernel) = (module.device(), module.kernel("iota").unwrap());
+                for _ in 0..50 {
+                    let out = device.alloc(128, "out").unwrap();
+                    kernel.launch(&ONE, &out.to_le_bytes()).unwrap();
+                    assert_eq!(words(device, out, 32)[31], 31);
+                    device.free(out).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(module.device().launches(), 100);
+}
