@@ -57,6 +57,6 @@ pub use launch::{Launch, Outcome};
 pub use memory::{Bounds, HostMemory};
 pub use module::Module;
 pub use report::Report;
-pub use settings::{MAX_INSTRUCTIONS, MAX_THREADS, SettingError, Settings, VARIABLES};
+pub use settings::{MAX_INSTRUCTIONS, MAX_THREADS, SettingError, Settings, VARIABLES, parse_checks};
 pub use target::Target;
 pub use wavesim::loader::abi::Services;

@@ -71,7 +71,7 @@ impl Settings {
         let given = |name: &str| get(name).filter(|value| !value.is_empty());
         let mut settings = Settings { target: given("WAVESIM_TARGET"), ..Settings::default() };
         if let Some(value) = given("WAVESIM_CHECK") {
-            settings.checks = checks(&value).map_err(|reason| SettingError {
+            settings.checks = parse_checks(&value).map_err(|reason| SettingError {
                 variable: "WAVESIM_CHECK",
                 value: value.clone(),
                 reason,
@@ -100,7 +100,7 @@ fn number(
 }
 
 /// Checks by name: `all`, `0`, or a list with commas.
-pub fn checks(text: &str) -> Result<Vec<Check>, String> {
+pub fn parse_checks(text: &str) -> Result<Vec<Check>, String> {
     match text.trim() {
         "all" | "1" => return Ok(Check::ALL.to_vec()),
         "" | "0" | "none" => return Ok(Vec::new()),
