@@ -688,6 +688,21 @@ fn the_binary_is_whole() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
+/// `wavesim hip --coverage` lists each function once, as text and as JSON.
+#[test]
+fn coverage_of_hip() {
+    let text = wavesim(&["hip", "--coverage"]);
+    assert_eq!(text.code, 0);
+    let lines = |mark: &str| text.out.lines().filter(|l| l.starts_with(mark)).count();
+    let (yes, no) = (lines("yes "), lines("no "));
+    assert!(text.out.ends_with(&format!("{yes} of {} functions are supported\n", yes + no)), "{}", text.out);
+    assert!(text.out.contains("yes  hip_4.2  hipMalloc\n"), "{}", text.out);
+    let json = wavesim(&["hip", "--coverage", "--json"]);
+    let first = json.out.lines().next().unwrap_or_default();
+    assert!(first.starts_with("{\"name\":\"") && json.out.lines().count() == yes + no, "{first}");
+    refused(&["hip"], &["wavesim hip --coverage"]);
+}
+
 /// Examples in help can be copied: none is wider than a terminal, and the files that they name exist.
 #[test]
 fn examples_in_help_can_be_copied() {
@@ -709,6 +724,7 @@ fn examples_in_help_can_be_copied() {
         &["pcode", "eval"],
         &["conform"],
         &["bench"],
+        &["hip"],
         &["completions"],
     ] {
         let e = wavesim(&[command, &["--help"]].concat());

@@ -286,7 +286,7 @@ impl Device {
     }
 
     /// The freed allocation that an address was in.
-    pub(crate) fn find_freed(&self, address: u64) -> Option<Freed> {
+    pub fn find_freed(&self, address: u64) -> Option<Freed> {
         let state = self.state();
         let found = state.freed.iter().rev().find(|(f, _)| address.wrapping_sub(f.address) < f.len.max(1));
         found.map(|(freed, _)| freed.clone())

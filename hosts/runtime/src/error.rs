@@ -94,6 +94,9 @@ pub enum Error {
     /// A trace that cannot be written.
     #[error("the trace: {0}")]
     Trace(std::io::Error),
+    /// The host has no more threads.
+    #[error("no thread: {0}")]
+    Thread(std::io::Error),
     /// The kernel faulted.
     #[error("{0}")]
     Fault(Box<Report>),

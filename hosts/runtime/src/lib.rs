@@ -6,6 +6,8 @@
 //! - [`Kernel`]: a kernel of a module: arguments, resources, launches
 //! - [`Launch`], [`Outcome`]: what a launch is given, and what it reports
 //! - [`raw`]: launches of machine code without a code object
+//! - [`queue`]: work in order, on threads of its own: streams and command queues
+//! - [`hostcall`]: what kernels ask the host for while they run: `printf`, memory
 //! - [`Settings`]: the environment variables
 //!
 //! ```
@@ -40,11 +42,14 @@
 
 mod device;
 mod error;
+pub mod hostcall;
 mod kernargs;
 mod kernel;
 mod launch;
 pub mod memory;
 mod module;
+mod printf;
+pub mod queue;
 pub mod raw;
 mod report;
 mod settings;

@@ -147,6 +147,50 @@ fn end(bytes: &[u8]) -> Result<usize, LoadError> {
     Ok(ends.unwrap_or(MAGIC.len()))
 }
 
+/// The size of a bundle or of an ELF file of which only the address is known, as programs have them in memory. `read` gives bytes at
+/// an offset, and is asked for headers only. Of other data: `None`.
+pub fn size(read: &mut dyn FnMut(usize, usize) -> Vec<u8>) -> Option<usize> {
+    let usize_at = |bytes: &[u8], at: usize| usize::try_from(number(bytes, at)?).ok();
+    let magic = read(0, 4);
+    if magic == COMPRESSED {
+        let version = read(4, 2);
+        return match *version.first()? {
+            2 => usize::try_from(u32::from_le_bytes(read(8, 4).try_into().ok()?)).ok(),
+            3 => usize_at(&read(8, 8), 0),
+            // Version 1 does not say.
+            _ => None,
+        };
+    }
+    if magic == b"\x7fELF" {
+        // The section headers are last, as linkers write files; segments are before them.
+        let header = read(0, 64);
+        let sections = usize_at(&header, 40)?;
+        let half = |at: usize| Some(u16::from_le_bytes(header.get(at..at + 2)?.try_into().ok()?) as usize);
+        let mut end = sections.checked_add(half(58)?.checked_mul(half(60)?)?)?;
+        let programs = usize_at(&header, 32)?;
+        for index in 0..half(56)? {
+            let at = programs.checked_add(index * half(54)?)?;
+            let segment = read(at, 56);
+            end = end.max(usize_at(&segment, 8)?.checked_add(usize_at(&segment, 32)?)?);
+        }
+        return Some(end);
+    }
+    if read(0, MAGIC.len()) != MAGIC {
+        return None;
+    }
+    let (mut at, mut end) = (MAGIC.len() + 8, 0);
+    for _ in 0..usize_at(&read(MAGIC.len(), 8), 0)?.min(MAX_ENTRIES) {
+        let header = read(at, 24);
+        let (offset, size, name) = (usize_at(&header, 0)?, usize_at(&header, 8)?, usize_at(&header, 16)?);
+        end = end.max(offset.checked_add(size)?);
+        at = at.checked_add(24)?.checked_add(name)?;
+    }
+    Some(end.max(at))
+}
+
+/// Entries of a bundle whose end is unknown, at most.
+const MAX_ENTRIES: usize = 4096;
+
 /// A compressed bundle's content, and its own length in the file. Its header: magic, version (u16), method (u16: 0 zlib, 1 Zstandard),
 /// from version 2 on the file's size, the content's size (both u32; u64 from version 3 on), 8 bytes of a hash.
 fn decompress(bytes: &[u8]) -> Result<(Vec<u8>, usize), LoadError> {
@@ -283,6 +327,20 @@ mod tests {
         }
         let wrong = pick(&compressed(3, 7, 5, b"x"), &wish(None, None)).unwrap_err();
         assert!(wrong.to_string().contains("method 7 is unknown"), "{wrong}");
+    }
+
+    #[test]
+    fn headers_say_how_large_a_file_is() {
+        let plain = bundle(&LIST);
+        let packed = compressed(2, 0, plain.len() as u64, &zlib(&plain));
+        for whole in [plain, packed, compressed(3, 0, 5, b"packed")] {
+            let mut reader = |at: usize, len: usize| {
+                assert!(at + len <= whole.len(), "{len} bytes at {at} of {}", whole.len());
+                whole[at..at + len].to_vec()
+            };
+            assert_eq!(size(&mut reader), Some(whole.len()));
+        }
+        assert_eq!(size(&mut |_, len| vec![b'x'; len]), None);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod conform;
 mod debug;
 mod disasm;
 mod execute;
+mod hip;
 mod input;
 mod isa;
 mod launch;
@@ -80,6 +81,7 @@ pub enum Command {
     Conform(conform::ConformArgs),
     #[cfg(feature = "bench")]
     Bench(bench::BenchArgs),
+    Hip(hip::HipArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -134,6 +136,7 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Conform(args) => conform::run(args, out),
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::run(args, out),
+        Command::Hip(args) => hip::run(args, out),
         Command::Completions(args) => completions::run(args, out),
     }
 }

@@ -1,0 +1,54 @@
+//! Exports the functions of the table: a symbol with its version for each, which jumps to the function of that name or to one
+//! that says that it is not supported.
+
+use std::fmt::Write;
+use std::path::Path;
+use wavesim_hip_api::{FUNCTIONS, State, VERSIONS};
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let folder = std::env::var("OUT_DIR").unwrap_or_default();
+    let folder = Path::new(&folder);
+
+    let mut script = String::new();
+    let mut previous = String::new();
+    for version in VERSIONS {
+        let names = FUNCTIONS.iter().filter(|f| f.version == *version);
+        let names: String = names.map(|f| format!(" {};", f.name)).collect();
+        let names = if names.is_empty() { names } else { format!(" global:{names}") };
+        let _ = writeln!(script, "{version} {{{names} }}{previous};");
+        previous = format!(" {version}");
+    }
+    let map = folder.join("amdhip64.map");
+    write(&map, &script);
+
+    let mut exports = String::new();
+    for function in FUNCTIONS {
+        let name = function.name;
+        let target = match function.state {
+            State::Done => format!("crate::functions::{name}"),
+            State::As(other) => format!("crate::functions::{other}"),
+            State::Absent(_) => {
+                let _ = writeln!(
+                    exports,
+                    "extern \"C\" fn absent_{name}() -> core::ffi::c_int {{ crate::status::unsupported({name:?}) }}"
+                );
+                format!("absent_{name}")
+            }
+        };
+        let _ = writeln!(exports, "export!({name:?}, {target});");
+    }
+    write(&folder.join("exports.rs"), &exports);
+
+    let os = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
+    if os == "linux" {
+        println!("cargo::rustc-cdylib-link-arg=-Wl,--version-script={}", map.display());
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libamdhip64.so.6");
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    if let Err(e) = std::fs::write(path, text) {
+        println!("cargo::error={}: {e}", path.display());
+    }
+}

@@ -1,0 +1,524 @@
+//! The device: properties, attributes, and calls that choose or configure one.
+
+use crate::ffi::{Memory, Out, Text};
+use crate::gpu::{Gpu, gpu};
+use crate::memory::TOTAL_BYTES;
+use crate::status::{Outcome, Status, call};
+use crate::stream::Handle;
+use std::ffi::{c_char, c_int, c_uint};
+
+/// LDS of a workgroup.
+pub const LDS_BYTES: c_int = 64 << 10;
+/// Multiprocessors that the device says that it has: programs size their grids by it.
+pub const PROCESSORS: c_int = 8;
+/// Work-items that a multiprocessor holds.
+pub const ITEMS_PER_PROCESSOR: c_int = 2048;
+const MAX_ITEMS: c_int = 1024;
+const REGISTERS: c_int = 65536;
+/// In kHz.
+const CLOCK: c_int = 1_000_000;
+const MEMORY_CLOCK: c_int = 1_000_000;
+const BUS_WIDTH: c_int = 256;
+const L2_BYTES: c_int = 4 << 20;
+const PITCH_LIMIT: usize = i32::MAX as usize;
+const MAX_GRID: [c_int; 3] = [i32::MAX, 65535, 65535];
+/// The version of the API: HIP 6.4.
+const VERSION: c_int = 60_443_484;
+
+/// What the device is called.
+struct Identity {
+    name: String,
+    processor: &'static str,
+    /// 11 and 0 of gfx1100.
+    major: c_int,
+    minor: c_int,
+    wave: c_int,
+}
+
+impl Gpu {
+    fn identity(&self) -> Identity {
+        let processor = self.device.target().processor_name();
+        let digits = processor.trim_start_matches("gfx");
+        let (major, rest) = digits.split_at(digits.len().saturating_sub(2));
+        let major = major.parse().unwrap_or(0);
+        let minor = rest.get(..1).and_then(|d| d.parse().ok()).unwrap_or(0);
+        let wave = if major < 10 { 64 } else { 32 };
+        Identity { name: format!("wavesim {processor}"), processor, major, minor, wave }
+    }
+}
+
+/// A structure of the API, written field by field at the offsets that its headers give.
+struct Fields<const N: usize>([u8; N]);
+
+impl<const N: usize> Fields<N> {
+    fn bytes(&mut self, at: usize, bytes: &[u8]) {
+        self.0[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn text(&mut self, at: usize, text: &str) {
+        // Names are shorter than their fields, which end with zeros.
+        self.bytes(at, &text.as_bytes()[..text.len().min(255)]);
+    }
+
+    fn ints(&mut self, list: &[(usize, c_int)]) {
+        list.iter().for_each(|(at, value)| self.bytes(*at, &value.to_le_bytes()));
+    }
+
+    fn sizes(&mut self, list: &[(usize, usize)]) {
+        list.iter().for_each(|(at, value)| self.bytes(*at, &value.to_le_bytes()));
+    }
+
+    fn triple(&mut self, at: usize, values: [c_int; 3]) {
+        values.iter().enumerate().for_each(|(k, v)| self.bytes(at + 4 * k, &v.to_le_bytes()));
+    }
+}
+
+/// `hipDeviceArch_t`: 17 bits, from global 32-bit atomics to three-dimensional grids; no dynamic parallelism, no surfaces.
+const FEATURES: c_int = 0xbfff;
+
+/// `hipDeviceProp_t` since HIP 6.0.
+fn properties_r0600(gpu: &Gpu) -> [u8; 1472] {
+    let (mut f, id) = (Fields([0; 1472]), gpu.identity());
+    f.text(0, &id.name);
+    // A UUID that is the device's name, as there is no other.
+    f.bytes(256, format!("{:<16.16}", id.name).as_bytes());
+    f.sizes(&[
+        (288, TOTAL_BYTES as usize),
+        (296, LDS_BYTES as usize),
+        (312, PITCH_LIMIT),
+        (352, TOTAL_BYTES as usize),
+        (368, 256),
+        (376, 256),
+        (640, 2 * LDS_BYTES as usize),
+        (696, LDS_BYTES as usize),
+        (1416, 2 * LDS_BYTES as usize),
+    ]);
+    f.triple(324, [MAX_ITEMS; 3]);
+    f.triple(336, MAX_GRID);
+    f.ints(&[
+        (304, REGISTERS),
+        (308, id.wave),
+        (320, MAX_ITEMS),
+        (348, CLOCK),
+        (360, id.major),
+        (364, id.minor),
+        (388, PROCESSORS),
+        (400, 1),
+        (576, 1),
+        (600, 1),
+        (604, 1),
+        (608, MEMORY_CLOCK),
+        (612, BUS_WIDTH),
+        (616, L2_BYTES),
+        (624, ITEMS_PER_PROCESSOR),
+        (628, 1),
+        (648, REGISTERS),
+        (652, 1),
+        (664, 1),
+        (676, 1),
+        (688, 1),
+        (708, 1),
+        (712, ITEMS_PER_PROCESSOR / id.wave),
+        (728, 1),
+        (744, 1),
+        (1424, CLOCK),
+        (1428, FEATURES),
+        (1464, 1),
+    ]);
+    f.text(1160, id.processor);
+    f.0
+}
+
+/// `hipDeviceProp_t` before HIP 6.0.
+fn properties_r0000(gpu: &Gpu) -> [u8; 792] {
+    let (mut f, id) = (Fields([0; 792]), gpu.identity());
+    f.text(0, &id.name);
+    f.sizes(&[
+        (256, TOTAL_BYTES as usize),
+        (264, LDS_BYTES as usize),
+        (320, TOTAL_BYTES as usize),
+        (376, 2 * LDS_BYTES as usize),
+        (712, PITCH_LIMIT),
+        (720, 256),
+        (728, 256),
+    ]);
+    f.triple(284, [MAX_ITEMS; 3]);
+    f.triple(296, MAX_GRID);
+    f.ints(&[
+        (272, REGISTERS),
+        (276, id.wave),
+        (280, MAX_ITEMS),
+        (308, CLOCK),
+        (312, MEMORY_CLOCK),
+        (316, BUS_WIDTH),
+        (328, id.major),
+        (332, id.minor),
+        (336, PROCESSORS),
+        (340, L2_BYTES),
+        (344, ITEMS_PER_PROCESSOR),
+        (352, CLOCK),
+        (356, FEATURES),
+        (360, 1),
+        (388, 1),
+        (392, id.processor.trim_start_matches("gfx").parse().unwrap_or(0)),
+        (656, 1),
+        (764, 1),
+        (772, 1),
+        (776, 1),
+        (780, 1),
+    ]);
+    f.text(396, id.processor);
+    f.0
+}
+
+fn only(device: c_int) -> Outcome<&'static Gpu> {
+    if device != 0 {
+        return Err(Status::INVALID_DEVICE.into());
+    }
+    gpu()
+}
+
+/// `hipGetDevicePropertiesR0600`.
+pub extern "C" fn hipGetDevicePropertiesR0600(properties: Out<[u8; 1472]>, device: c_int) -> c_int {
+    call("hipGetDeviceProperties", || properties.put(properties_r0600(only(device)?)))
+}
+
+/// `hipGetDevicePropertiesR0000`.
+pub extern "C" fn hipGetDevicePropertiesR0000(properties: Out<[u8; 792]>, device: c_int) -> c_int {
+    call("hipGetDeviceProperties", || properties.put(properties_r0000(only(device)?)))
+}
+
+/// `hipGetDeviceProperties`: what programs of before HIP 6.0 call.
+pub extern "C" fn hipGetDeviceProperties(properties: Out<[u8; 792]>, device: c_int) -> c_int {
+    hipGetDevicePropertiesR0000(properties, device)
+}
+
+/// The value of an attribute; `None`: there is no such attribute. Features that are absent are 0.
+fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
+    let id = gpu.identity();
+    Some(match attribute {
+        2 | 3 | 8 | 9 | 10 | 13 | 15 | 24 | 78 | 85 | 88 | 90 => 1,
+        5 | 10000 | 10017 => CLOCK,
+        19 => L2_BYTES,
+        23 => id.major,
+        25 => ITEMS_PER_PROCESSOR / id.wave,
+        26..=28 | 55 | 56 => MAX_ITEMS,
+        29 => MAX_GRID[0],
+        30 => MAX_GRID[1],
+        31 => MAX_GRID[2],
+        57 => ITEMS_PER_PROCESSOR,
+        58 => PITCH_LIMIT as c_int,
+        59 => BUS_WIDTH,
+        60 => MEMORY_CLOCK,
+        61 => id.minor,
+        63 | 10015 => PROCESSORS,
+        71 | 72 => REGISTERS,
+        74 | 75 => LDS_BYTES,
+        76 | 10002 => 2 * LDS_BYTES,
+        79 | 81 | 82 => 256,
+        // Of 32 bits, as CUDA has it.
+        83 | 84 => c_int::MAX,
+        87 => id.wave,
+        10011 | 10016 => 1,
+        0..=91 | 10003..=10014 => 0,
+        _ => return None,
+    })
+}
+
+/// `hipDeviceGetAttribute`.
+pub extern "C" fn hipDeviceGetAttribute(value: Out<c_int>, number: c_int, device: c_int) -> c_int {
+    call("hipDeviceGetAttribute", || {
+        value.put(attribute(only(device)?, number).ok_or(Status::INVALID_VALUE)?)
+    })
+}
+
+/// `hipInit`.
+pub extern "C" fn hipInit(flags: c_uint) -> c_int {
+    call("hipInit", || if flags == 0 { gpu().map(drop) } else { Err(Status::INVALID_VALUE.into()) })
+}
+
+/// `hipGetDeviceCount`.
+pub extern "C" fn hipGetDeviceCount(count: Out<c_int>) -> c_int {
+    call("hipGetDeviceCount", || {
+        gpu()?;
+        count.put(1)
+    })
+}
+
+/// `hipGetDevice`.
+pub extern "C" fn hipGetDevice(device: Out<c_int>) -> c_int {
+    call("hipGetDevice", || {
+        gpu()?;
+        device.put(0)
+    })
+}
+
+/// `hipSetDevice`.
+pub extern "C" fn hipSetDevice(device: c_int) -> c_int {
+    call("hipSetDevice", || only(device).map(drop))
+}
+
+/// `hipDeviceGet`.
+pub extern "C" fn hipDeviceGet(device: Out<c_int>, ordinal: c_int) -> c_int {
+    call("hipDeviceGet", || {
+        only(ordinal)?;
+        device.put(0)
+    })
+}
+
+/// `hipChooseDevice`: the one there is.
+pub extern "C" fn hipChooseDevice(device: Out<c_int>, _properties: Memory) -> c_int {
+    hipGetDevice(device)
+}
+
+/// `hipChooseDeviceR0600`.
+pub extern "C" fn hipChooseDeviceR0600(device: Out<c_int>, _properties: Memory) -> c_int {
+    hipGetDevice(device)
+}
+
+/// `hipSetDeviceFlags`: how threads wait is the library's choice.
+pub extern "C" fn hipSetDeviceFlags(_flags: c_uint) -> c_int {
+    0
+}
+
+/// `hipGetDeviceFlags`.
+pub extern "C" fn hipGetDeviceFlags(flags: Out<c_uint>) -> c_int {
+    call("hipGetDeviceFlags", || flags.put(0))
+}
+
+/// Copies a text into the caller's memory.
+fn put_text(to: &Out<c_char>, len: c_int, text: &str) -> Outcome {
+    let len = usize::try_from(len).ok().filter(|l| *l > 0).ok_or(Status::INVALID_VALUE)?;
+    if to.is_null() {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    let bytes = &text.as_bytes()[..text.len().min(len - 1)];
+    bytes.iter().enumerate().for_each(|(at, byte)| to.put_at(at, *byte as c_char));
+    to.put_at(bytes.len(), 0);
+    Ok(())
+}
+
+/// `hipDeviceGetName`.
+pub extern "C" fn hipDeviceGetName(name: Out<c_char>, len: c_int, device: c_int) -> c_int {
+    call("hipDeviceGetName", || put_text(&name, len, &only(device)?.identity().name))
+}
+
+/// `hipDeviceGetPCIBusId`: on no bus.
+pub extern "C" fn hipDeviceGetPCIBusId(id: Out<c_char>, len: c_int, device: c_int) -> c_int {
+    call("hipDeviceGetPCIBusId", || {
+        only(device)?;
+        put_text(&id, len, "0000:00:00.0")
+    })
+}
+
+/// `hipDeviceGetByPCIBusId`.
+pub extern "C" fn hipDeviceGetByPCIBusId(device: Out<c_int>, id: Text) -> c_int {
+    call("hipDeviceGetByPCIBusId", || match &id.get()?[..] {
+        "0000:00:00.0" | "00:00.0" => device.put(0),
+        _ => Err(Status::INVALID_VALUE.into()),
+    })
+}
+
+/// `hipDeviceGetUuid`.
+pub extern "C" fn hipDeviceGetUuid(uuid: Out<[u8; 16]>, device: c_int) -> c_int {
+    call("hipDeviceGetUuid", || {
+        let name = format!("{:<16.16}", only(device)?.identity().name);
+        uuid.put(std::array::from_fn(|k| name.as_bytes()[k]))
+    })
+}
+
+/// `hipDeviceTotalMem`.
+pub extern "C" fn hipDeviceTotalMem(bytes: Out<usize>, device: c_int) -> c_int {
+    call("hipDeviceTotalMem", || {
+        only(device)?;
+        bytes.put(TOTAL_BYTES as usize)
+    })
+}
+
+/// `hipDeviceComputeCapability`.
+pub extern "C" fn hipDeviceComputeCapability(major: Out<c_int>, minor: Out<c_int>, device: c_int) -> c_int {
+    call("hipDeviceComputeCapability", || {
+        let id = only(device)?.identity();
+        major.put(id.major)?;
+        minor.put(id.minor)
+    })
+}
+
+/// `hipDeviceGetLimit`: the stack, the `printf` buffer and the heap grow as they need.
+pub extern "C" fn hipDeviceGetLimit(value: Out<usize>, limit: c_int) -> c_int {
+    call("hipDeviceGetLimit", || match limit {
+        0 => value.put(16 << 10),
+        1 => value.put(1 << 20),
+        2 => value.put(TOTAL_BYTES as usize),
+        _ => Err(Status::UNSUPPORTED_LIMIT.into()),
+    })
+}
+
+/// `hipDeviceSetLimit`.
+pub extern "C" fn hipDeviceSetLimit(limit: c_int, _value: usize) -> c_int {
+    call("hipDeviceSetLimit", || {
+        if (0..3).contains(&limit) { Ok(()) } else { Err(Status::UNSUPPORTED_LIMIT.into()) }
+    })
+}
+
+/// `hipDeviceGetCacheConfig`: no preference.
+pub extern "C" fn hipDeviceGetCacheConfig(config: Out<c_int>) -> c_int {
+    call("hipDeviceGetCacheConfig", || config.put(0))
+}
+
+/// `hipDeviceSetCacheConfig`.
+pub extern "C" fn hipDeviceSetCacheConfig(_config: c_int) -> c_int {
+    0
+}
+
+/// `hipDeviceGetSharedMemConfig`: banks of four bytes.
+pub extern "C" fn hipDeviceGetSharedMemConfig(config: Out<c_int>) -> c_int {
+    call("hipDeviceGetSharedMemConfig", || config.put(1))
+}
+
+/// `hipDeviceSetSharedMemConfig`.
+pub extern "C" fn hipDeviceSetSharedMemConfig(_config: c_int) -> c_int {
+    0
+}
+
+/// `hipDriverGetVersion`.
+pub extern "C" fn hipDriverGetVersion(version: Out<c_int>) -> c_int {
+    call("hipDriverGetVersion", || version.put(VERSION))
+}
+
+/// `hipRuntimeGetVersion`.
+pub extern "C" fn hipRuntimeGetVersion(version: Out<c_int>) -> c_int {
+    call("hipRuntimeGetVersion", || version.put(VERSION))
+}
+
+/// `hipDeviceCanAccessPeer`: there is one device.
+pub extern "C" fn hipDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c_int) -> c_int {
+    call("hipDeviceCanAccessPeer", || {
+        only(device)?;
+        only(peer)?;
+        can.put(0)
+    })
+}
+
+/// `hipDeviceEnablePeerAccess`.
+pub extern "C" fn hipDeviceEnablePeerAccess(peer: c_int, _flags: c_uint) -> c_int {
+    call("hipDeviceEnablePeerAccess", || {
+        only(peer)?;
+        Err(Status::PEER_ACCESS_UNSUPPORTED.into())
+    })
+}
+
+/// `hipDeviceDisablePeerAccess`.
+pub extern "C" fn hipDeviceDisablePeerAccess(_peer: c_int) -> c_int {
+    call("hipDeviceDisablePeerAccess", || Err(Status::PEER_ACCESS_NOT_ENABLED.into()))
+}
+
+/// `hipProfilerStart`: nothing is profiled.
+pub extern "C" fn hipProfilerStart() -> c_int {
+    0
+}
+
+/// `hipProfilerStop`.
+pub extern "C" fn hipProfilerStop() -> c_int {
+    0
+}
+
+/// The one context.
+const CONTEXT: Handle = 0x20;
+
+/// `hipCtxCreate`.
+pub extern "C" fn hipCtxCreate(context: Out<Handle>, _flags: c_uint, device: c_int) -> c_int {
+    hipDevicePrimaryCtxRetain(context, device)
+}
+
+/// `hipCtxDestroy`.
+pub extern "C" fn hipCtxDestroy(_context: Handle) -> c_int {
+    0
+}
+
+/// `hipCtxGetCurrent`.
+pub extern "C" fn hipCtxGetCurrent(context: Out<Handle>) -> c_int {
+    hipDevicePrimaryCtxRetain(context, 0)
+}
+
+/// `hipCtxSetCurrent`.
+pub extern "C" fn hipCtxSetCurrent(_context: Handle) -> c_int {
+    0
+}
+
+/// `hipCtxPushCurrent`.
+pub extern "C" fn hipCtxPushCurrent(_context: Handle) -> c_int {
+    0
+}
+
+/// `hipCtxPopCurrent`.
+pub extern "C" fn hipCtxPopCurrent(context: Out<Handle>) -> c_int {
+    context.put_if_wanted(CONTEXT);
+    0
+}
+
+/// `hipCtxGetDevice`.
+pub extern "C" fn hipCtxGetDevice(device: Out<c_int>) -> c_int {
+    hipGetDevice(device)
+}
+
+/// `hipDevicePrimaryCtxRetain`.
+pub extern "C" fn hipDevicePrimaryCtxRetain(context: Out<Handle>, device: c_int) -> c_int {
+    call("hipDevicePrimaryCtxRetain", || {
+        only(device)?;
+        context.put(CONTEXT)
+    })
+}
+
+/// `hipDevicePrimaryCtxRelease`.
+pub extern "C" fn hipDevicePrimaryCtxRelease(_device: c_int) -> c_int {
+    0
+}
+
+/// `hipDevicePrimaryCtxGetState`.
+pub extern "C" fn hipDevicePrimaryCtxGetState(
+    _device: c_int,
+    flags: Out<c_uint>,
+    active: Out<c_int>,
+) -> c_int {
+    flags.put_if_wanted(0);
+    active.put_if_wanted(1);
+    0
+}
+
+/// `hipGetLastError`.
+pub extern "C" fn hipGetLastError() -> c_int {
+    let last = crate::status::last();
+    crate::status::set_last(Status::SUCCESS);
+    last.0
+}
+
+/// `hipExtGetLastError`.
+pub extern "C" fn hipExtGetLastError() -> c_int {
+    hipGetLastError()
+}
+
+/// `hipPeekAtLastError`.
+pub extern "C" fn hipPeekAtLastError() -> c_int {
+    crate::status::last().0
+}
+
+/// `hipGetErrorString`.
+pub extern "C" fn hipGetErrorString(status: c_int) -> *const c_char {
+    Status(status).text().unwrap_or(c"unrecognized error code").as_ptr()
+}
+
+/// `hipGetErrorName`.
+pub extern "C" fn hipGetErrorName(status: c_int) -> *const c_char {
+    Status(status).name().unwrap_or(c"hipErrorUnknown").as_ptr()
+}
+
+/// `hipDrvGetErrorString`.
+pub extern "C" fn hipDrvGetErrorString(status: c_int, text: Out<*const c_char>) -> c_int {
+    call("hipDrvGetErrorString", || text.put(Status(status).text().ok_or(Status::INVALID_VALUE)?.as_ptr()))
+}
+
+/// `hipDrvGetErrorName`.
+pub extern "C" fn hipDrvGetErrorName(status: c_int, text: Out<*const c_char>) -> c_int {
+    call("hipDrvGetErrorName", || text.put(Status(status).name().ok_or(Status::INVALID_VALUE)?.as_ptr()))
+}

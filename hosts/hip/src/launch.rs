@@ -1,0 +1,480 @@
+//! Launches.
+
+use crate::ffi::{In, Memory, Out};
+use crate::gpu::gpu;
+use crate::module::{kernel_of_handle, kernel_of_host};
+use crate::op::{Invocation, Op};
+use crate::status::{Outcome, Status, call};
+use crate::stream::Handle;
+use std::cell::RefCell;
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+use wavesim_runtime::Kernel;
+
+/// `dim3`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dim3 {
+    pub x: u32,
+    pub y: u32,
+    pub z: u32,
+}
+
+impl From<Dim3> for [u32; 3] {
+    fn from(d: Dim3) -> [u32; 3] {
+        [d.x, d.y, d.z]
+    }
+}
+
+/// The shape of a launch.
+#[derive(Debug, Clone, Copy)]
+pub struct LaunchParameters {
+    pub grid: Dim3,
+    pub block: Dim3,
+    pub dynamic_lds: u32,
+}
+
+/// Workgroups that can be resident at once, as far as cooperative launches are concerned: the scheduler starts all of them.
+pub const RESIDENT_GROUPS: u64 = 1 << 16;
+
+impl LaunchParameters {
+    /// A launch of a function of the host.
+    pub fn of_host_function(self, function: usize, arguments: In<Memory>) -> Outcome<Invocation> {
+        let kernel = kernel_of_host(function)?;
+        let explicit = gather(&kernel, arguments)?;
+        self.invocation(kernel, explicit)
+    }
+
+    /// Checks the shape.
+    fn invocation(self, kernel: Kernel, explicit: Vec<u8>) -> Outcome<Invocation> {
+        let (grid, block): ([u32; 3], [u32; 3]) = (self.grid.into(), self.block.into());
+        let wrong = |message: String| {
+            Err(Status::INVALID_CONFIGURATION.because(format!("kernel `{}`: {message}", kernel.name())))
+        };
+        if grid.contains(&0) || block.contains(&0) {
+            return wrong(format!("a grid of {grid:?} workgroups of {block:?} work-items has none"));
+        }
+        let items: u64 = block.iter().map(|&d| d as u64).product();
+        let most = kernel.max_block_items() as u64;
+        if items > most {
+            return wrong(format!("a workgroup of {block:?} work-items: the kernel allows {most}"));
+        }
+        for (groups, items) in grid.into_iter().zip(block) {
+            if groups as u64 * items as u64 > u32::MAX as u64 {
+                return wrong(format!(
+                    "a grid of {grid:?} workgroups of {block:?} work-items has 2^32 or more in a dimension"
+                ));
+            }
+        }
+        let lds = kernel.lds_bytes() as u64 + self.dynamic_lds as u64;
+        if lds > crate::device::LDS_BYTES as u64 {
+            return wrong(format!(
+                "{lds} bytes of LDS: a workgroup has at most {}",
+                crate::device::LDS_BYTES
+            ));
+        }
+        Ok(Invocation { kernel, grid, block, dynamic_lds: self.dynamic_lds, cooperative: false, explicit })
+    }
+}
+
+/// Copies the arguments out of the program's variables.
+fn gather(kernel: &Kernel, arguments: In<Memory>) -> Outcome<Vec<u8>> {
+    let mut out = Vec::new();
+    for (at, argument) in kernel.arguments().enumerate() {
+        let bytes = arguments.at(at)?.read(argument.size as usize);
+        let (from, end) = (argument.offset as usize, argument.offset as usize + bytes.len());
+        if out.len() < end {
+            out.resize(end, 0);
+        }
+        out[from..end].copy_from_slice(&bytes);
+    }
+    Ok(out)
+}
+
+/// Markers in the `extra` array.
+const BUFFER_POINTER: usize = 1;
+const BUFFER_SIZE: usize = 2;
+const END: usize = 3;
+
+/// Arguments that the program has laid out itself.
+fn laid_out(extra: In<Memory>) -> Outcome<Vec<u8>> {
+    let (mut buffer, mut len) = (None, None);
+    for at in (0..8).step_by(2) {
+        match extra.at(at)?.address() as usize {
+            BUFFER_POINTER => buffer = Some(extra.at(at + 1)?),
+            // The value is the address of the size.
+            BUFFER_SIZE => len = Some(extra.at(at + 1)?.read(size_of::<usize>())),
+            END => break,
+            _ => return Err(Status::INVALID_VALUE.into()),
+        }
+    }
+    let (buffer, len) = buffer.zip(len).ok_or(Status::INVALID_VALUE)?;
+    let len = len.iter().rev().fold(0, |n, &b| n << 8 | b as usize);
+    Ok(buffer.read(len))
+}
+
+fn submit(invocation: Invocation, stream: Handle) -> Outcome {
+    let gpu = gpu()?;
+    gpu.enqueue(&*gpu.streams.find(stream)?, Op::Kernel(Arc::new(invocation)))
+}
+
+/// What `<<<…>>>` passes to the function's stub.
+#[derive(Clone, Copy)]
+struct Configuration {
+    grid: Dim3,
+    block: Dim3,
+    dynamic_lds: usize,
+    stream: Handle,
+}
+
+thread_local! {
+    static CONFIGURATIONS: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
+}
+
+/// `__hipPushCallConfiguration`.
+pub extern "C" fn __hipPushCallConfiguration(
+    grid: Dim3,
+    block: Dim3,
+    dynamic_lds: usize,
+    stream: Handle,
+) -> c_int {
+    call("__hipPushCallConfiguration", || {
+        CONFIGURATIONS.with_borrow_mut(|list| list.push(Configuration { grid, block, dynamic_lds, stream }));
+        Ok(())
+    })
+}
+
+/// `__hipPopCallConfiguration`.
+pub extern "C" fn __hipPopCallConfiguration(
+    grid: Out<Dim3>,
+    block: Out<Dim3>,
+    dynamic_lds: Out<usize>,
+    stream: Out<Handle>,
+) -> c_int {
+    call("__hipPopCallConfiguration", || {
+        let last = CONFIGURATIONS.with_borrow_mut(Vec::pop).ok_or(Status::MISSING_CONFIGURATION)?;
+        grid.put(last.grid)?;
+        block.put(last.block)?;
+        dynamic_lds.put(last.dynamic_lds)?;
+        stream.put(last.stream)
+    })
+}
+
+/// `hipLaunchKernel`.
+pub extern "C" fn hipLaunchKernel(
+    function: usize,
+    grid: Dim3,
+    block: Dim3,
+    arguments: In<Memory>,
+    dynamic_lds: usize,
+    stream: Handle,
+) -> c_int {
+    call("hipLaunchKernel", || launch(function, grid, block, arguments, dynamic_lds, stream))
+}
+
+fn launch(
+    function: usize,
+    grid: Dim3,
+    block: Dim3,
+    arguments: In<Memory>,
+    dynamic_lds: usize,
+    stream: Handle,
+) -> Outcome {
+    let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
+    let parameters = LaunchParameters { grid, block, dynamic_lds };
+    submit(parameters.of_host_function(function, arguments)?, stream)
+}
+
+/// `hipExtLaunchKernel`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn hipExtLaunchKernel(
+    function: usize,
+    grid: Dim3,
+    block: Dim3,
+    arguments: In<Memory>,
+    dynamic_lds: usize,
+    stream: Handle,
+    start: Handle,
+    stop: Handle,
+    _flags: c_int,
+) -> c_int {
+    let record = |event: Handle| if event == 0 { 0 } else { crate::stream::hipEventRecord(event, stream) };
+    match record(start) {
+        0 => {}
+        wrong => return wrong,
+    }
+    match hipLaunchKernel(function, grid, block, arguments, dynamic_lds, stream) {
+        0 => record(stop),
+        wrong => wrong,
+    }
+}
+
+/// `hipLaunchConfig_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct LaunchConfig {
+    grid: Dim3,
+    block: Dim3,
+    dynamic_lds: usize,
+    stream: Handle,
+    attributes: Memory,
+    count: c_uint,
+}
+
+/// `hipLaunchKernelExC`. Its attributes (cooperation, priority) ask for nothing that is not so anyway.
+pub extern "C" fn hipLaunchKernelExC(
+    config: In<LaunchConfig>,
+    function: usize,
+    arguments: In<Memory>,
+) -> c_int {
+    call("hipLaunchKernelExC", || {
+        let c = config.get()?;
+        launch(function, c.grid, c.block, arguments, c.dynamic_lds, c.stream)
+    })
+}
+
+/// `hipLaunchCooperativeKernel`: all workgroups are resident.
+pub extern "C" fn hipLaunchCooperativeKernel(
+    function: usize,
+    grid: Dim3,
+    block: Dim3,
+    arguments: In<Memory>,
+    dynamic_lds: c_uint,
+    stream: Handle,
+) -> c_int {
+    call("hipLaunchCooperativeKernel", || {
+        check_resident(grid)?;
+        let invocation =
+            LaunchParameters { grid, block, dynamic_lds }.of_host_function(function, arguments)?;
+        submit(Invocation { cooperative: true, ..invocation }, stream)
+    })
+}
+
+fn check_resident(grid: Dim3) -> Outcome {
+    let groups = grid.x as u128 * grid.y as u128 * grid.z as u128;
+    if groups > RESIDENT_GROUPS as u128 {
+        return Err(Status::COOPERATIVE_LAUNCH_TOO_LARGE.into());
+    }
+    Ok(())
+}
+
+/// A launch of a function of a module, whose arguments are an array of pointers or laid out already.
+fn launch_module(
+    function: Handle,
+    parameters: LaunchParameters,
+    stream: Handle,
+    arguments: In<Memory>,
+    extra: In<Memory>,
+    cooperative: bool,
+) -> Outcome {
+    let kernel = kernel_of_handle(function)?;
+    let explicit = match (arguments.is_null(), extra.is_null()) {
+        (false, _) => gather(&kernel, arguments)?,
+        (true, false) => laid_out(extra)?,
+        (true, true) if kernel.arguments().next().is_none() => Vec::new(),
+        (true, true) => {
+            let count = kernel.arguments().count();
+            let message = format!("kernel `{}` takes {count} arguments, none were given", kernel.name());
+            return Err(Status::INVALID_VALUE.because(message));
+        }
+    };
+    let invocation = parameters.invocation(kernel, explicit)?;
+    submit(Invocation { cooperative, ..invocation }, stream)
+}
+
+/// `hipModuleLaunchKernel`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn hipModuleLaunchKernel(
+    function: Handle,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    dynamic_lds: c_uint,
+    stream: Handle,
+    arguments: In<Memory>,
+    extra: In<Memory>,
+) -> c_int {
+    call("hipModuleLaunchKernel", || {
+        let grid = Dim3 { x: grid_x, y: grid_y, z: grid_z };
+        let block = Dim3 { x: block_x, y: block_y, z: block_z };
+        let parameters = LaunchParameters { grid, block, dynamic_lds };
+        launch_module(function, parameters, stream, arguments, extra, false)
+    })
+}
+
+/// `hipModuleLaunchCooperativeKernel`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn hipModuleLaunchCooperativeKernel(
+    function: Handle,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    dynamic_lds: c_uint,
+    stream: Handle,
+    arguments: In<Memory>,
+) -> c_int {
+    call("hipModuleLaunchCooperativeKernel", || {
+        let grid = Dim3 { x: grid_x, y: grid_y, z: grid_z };
+        let block = Dim3 { x: block_x, y: block_y, z: block_z };
+        check_resident(grid)?;
+        let parameters = LaunchParameters { grid, block, dynamic_lds };
+        launch_module(function, parameters, stream, arguments, In::none(), true)
+    })
+}
+
+/// `hipFuncAttributes`.
+#[repr(C)]
+#[derive(Default)]
+pub struct FunctionAttributes {
+    binary_version: c_int,
+    cache_mode: c_int,
+    constant_bytes: usize,
+    local_bytes: usize,
+    max_dynamic_lds: c_int,
+    max_block: c_int,
+    registers: c_int,
+    carveout: c_int,
+    ptx_version: c_int,
+    lds_bytes: usize,
+}
+
+/// `hipFuncGetAttributes`.
+pub extern "C" fn hipFuncGetAttributes(attributes: Out<FunctionAttributes>, function: usize) -> c_int {
+    call("hipFuncGetAttributes", || {
+        let kernel = kernel_of_host(function)?;
+        attributes.put(FunctionAttributes {
+            local_bytes: kernel.scratch_bytes() as usize,
+            max_dynamic_lds: (crate::device::LDS_BYTES - kernel.lds_bytes() as c_int).max(0),
+            max_block: kernel.max_block_items() as c_int,
+            registers: kernel.vgprs() as c_int,
+            lds_bytes: kernel.lds_bytes() as usize,
+            ..FunctionAttributes::default()
+        })
+    })
+}
+
+/// `hipFuncGetAttribute`.
+pub extern "C" fn hipFuncGetAttribute(value: Out<c_int>, attribute: c_int, function: Handle) -> c_int {
+    call("hipFuncGetAttribute", || {
+        let kernel = kernel_of_handle(function)?;
+        // hipFunction_attribute
+        value.put(match attribute {
+            0 => kernel.max_block_items() as c_int,
+            1 => kernel.lds_bytes() as c_int,
+            3 => kernel.scratch_bytes() as c_int,
+            4 => kernel.vgprs() as c_int,
+            8 => crate::device::LDS_BYTES - kernel.lds_bytes() as c_int,
+            2 | 5..=7 | 9 => 0,
+            _ => return Err(Status::INVALID_VALUE.into()),
+        })
+    })
+}
+
+/// `hipFuncSetAttribute`: LDS needs no permission.
+pub extern "C" fn hipFuncSetAttribute(function: usize, _attribute: c_int, _value: c_int) -> c_int {
+    call("hipFuncSetAttribute", || kernel_of_host(function).map(drop))
+}
+
+/// `hipFuncSetCacheConfig`: there are no caches.
+pub extern "C" fn hipFuncSetCacheConfig(_function: usize, _config: c_int) -> c_int {
+    0
+}
+
+/// `hipFuncSetSharedMemConfig`: LDS has no banks.
+pub extern "C" fn hipFuncSetSharedMemConfig(_function: usize, _config: c_int) -> c_int {
+    0
+}
+
+/// Workgroups of a kernel that fit a multiprocessor: by its work-items and its LDS.
+fn active(kernel: &Kernel, block: u64, dynamic_lds: u64) -> c_int {
+    let by_items =
+        crate::device::ITEMS_PER_PROCESSOR as u64 / block.next_multiple_of(kernel.wave_size() as u64).max(1);
+    let lds = kernel.lds_bytes() as u64 + dynamic_lds;
+    let by_lds = (2 * crate::device::LDS_BYTES as u64).checked_div(lds).unwrap_or(by_items);
+    if lds > crate::device::LDS_BYTES as u64 { 0 } else { by_items.min(by_lds) as c_int }
+}
+
+fn occupancy(groups: &Out<c_int>, kernel: Kernel, block: c_int, dynamic_lds: usize) -> Outcome {
+    let block = u64::try_from(block).ok().filter(|b| *b > 0).ok_or(Status::INVALID_VALUE)?;
+    groups.put(active(&kernel, block, dynamic_lds as u64))
+}
+
+/// `hipOccupancyMaxActiveBlocksPerMultiprocessor`.
+pub extern "C" fn hipOccupancyMaxActiveBlocksPerMultiprocessor(
+    groups: Out<c_int>,
+    function: usize,
+    block: c_int,
+    dynamic_lds: usize,
+) -> c_int {
+    call("hipOccupancyMaxActiveBlocksPerMultiprocessor", || {
+        occupancy(&groups, kernel_of_host(function)?, block, dynamic_lds)
+    })
+}
+
+/// `hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
+pub extern "C" fn hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    groups: Out<c_int>,
+    function: usize,
+    block: c_int,
+    dynamic_lds: usize,
+    _flags: c_uint,
+) -> c_int {
+    hipOccupancyMaxActiveBlocksPerMultiprocessor(groups, function, block, dynamic_lds)
+}
+
+/// `hipModuleOccupancyMaxActiveBlocksPerMultiprocessor`.
+pub extern "C" fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+    groups: Out<c_int>,
+    function: Handle,
+    block: c_int,
+    dynamic_lds: usize,
+) -> c_int {
+    call("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", || {
+        occupancy(&groups, kernel_of_handle(function)?, block, dynamic_lds)
+    })
+}
+
+fn best(
+    groups: &Out<c_int>,
+    block: &Out<c_int>,
+    kernel: &Kernel,
+    dynamic_lds: usize,
+    limit: c_int,
+) -> Outcome {
+    let most = kernel.max_block_items();
+    let items = u32::try_from(limit).ok().filter(|l| *l > 0).map_or(most, |l| l.min(most));
+    block.put(items as c_int)?;
+    groups.put(active(kernel, items as u64, dynamic_lds as u64) * crate::device::PROCESSORS)
+}
+
+/// `hipOccupancyMaxPotentialBlockSize`.
+pub extern "C" fn hipOccupancyMaxPotentialBlockSize(
+    groups: Out<c_int>,
+    block: Out<c_int>,
+    function: usize,
+    dynamic_lds: usize,
+    limit: c_int,
+) -> c_int {
+    call("hipOccupancyMaxPotentialBlockSize", || {
+        best(&groups, &block, &kernel_of_host(function)?, dynamic_lds, limit)
+    })
+}
+
+/// `hipModuleOccupancyMaxPotentialBlockSize`.
+pub extern "C" fn hipModuleOccupancyMaxPotentialBlockSize(
+    groups: Out<c_int>,
+    block: Out<c_int>,
+    function: Handle,
+    dynamic_lds: usize,
+    limit: c_int,
+) -> c_int {
+    call("hipModuleOccupancyMaxPotentialBlockSize", || {
+        best(&groups, &block, &kernel_of_handle(function)?, dynamic_lds, limit)
+    })
+}

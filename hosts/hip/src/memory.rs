@@ -1,0 +1,399 @@
+//! Allocations and what is known of pointers.
+
+use crate::ffi::{Memory, Out};
+use crate::gpu::{Gpu, gpu, lock};
+use crate::status::{Outcome, Status, call};
+use crate::stream::Handle;
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_uint};
+use std::sync::Mutex;
+use wavesim_runtime::HostMemory;
+
+/// Memory that the device says that it has.
+pub const TOTAL_BYTES: u64 = 16 << 30;
+/// Rows of pitched allocations begin at multiples of it.
+const PITCH: usize = 256;
+
+/// `hipMemoryType` of HIP 6.
+const UNREGISTERED: c_int = 0;
+const HOST: c_int = 1;
+const DEVICE: c_int = 2;
+const MANAGED: c_int = 3;
+
+/// How an allocation was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Device,
+    Host(c_uint),
+    Managed,
+    Registered,
+}
+
+/// Kinds of the allocations, by address. Other memory of the device is its variables'.
+static KINDS: Mutex<BTreeMap<u64, Kind>> = Mutex::new(BTreeMap::new());
+
+/// An allocation that a pointer is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    pub address: u64,
+    pub len: u64,
+    kind: Kind,
+}
+
+impl Gpu {
+    /// The allocation that a pointer is in.
+    pub fn known(&self, address: u64) -> Option<Known> {
+        let range = self.device.find(address)?;
+        let kind = lock(&KINDS).get(&range.address).copied();
+        let kind = kind.unwrap_or(if range.mapped { Kind::Registered } else { Kind::Device });
+        Some(Known { address: range.address, len: range.len, kind })
+    }
+}
+
+fn allocate(pointer: &Out<u64>, len: usize, kind: Kind) -> Outcome {
+    if pointer.is_null() {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    pointer.put(allocation(len, kind)?)
+}
+
+/// Memory of the device; null if there is none to allocate.
+fn allocation(len: usize, kind: Kind) -> Outcome<u64> {
+    let gpu = gpu()?;
+    if len == 0 {
+        return Ok(0);
+    }
+    let free = TOTAL_BYTES.saturating_sub(gpu.device.allocated());
+    if len as u64 > free {
+        return Err(Status::OUT_OF_MEMORY.into());
+    }
+    let name = match kind {
+        Kind::Host(_) => "hipHostMalloc",
+        Kind::Managed => "hipMallocManaged",
+        _ => "hipMalloc",
+    };
+    let address = gpu.device.alloc(len as u64, name)?;
+    lock(&KINDS).insert(address, kind);
+    Ok(address)
+}
+
+/// Frees an allocation, after all work.
+fn release(address: u64, wanted: impl Fn(Kind) -> bool) -> Outcome {
+    if address == 0 {
+        return Ok(());
+    }
+    let gpu = gpu()?;
+    gpu.streams.wait();
+    let kind = lock(&KINDS).get(&address).copied();
+    match kind {
+        Some(kind) if !wanted(kind) => return Err(Status::INVALID_VALUE.into()),
+        // Also of pointers into allocations, and freed ones: the device says which it is.
+        _ => gpu.device.free(address)?,
+    }
+    lock(&KINDS).remove(&address);
+    Ok(())
+}
+
+fn is_host(kind: Kind) -> bool {
+    matches!(kind, Kind::Host(_))
+}
+
+/// `hipMalloc`.
+pub extern "C" fn hipMalloc(pointer: Out<u64>, len: usize) -> c_int {
+    call("hipMalloc", || allocate(&pointer, len, Kind::Device))
+}
+
+/// `hipExtMallocWithFlags`.
+pub extern "C" fn hipExtMallocWithFlags(pointer: Out<u64>, len: usize, _flags: c_uint) -> c_int {
+    hipMalloc(pointer, len)
+}
+
+/// `hipMallocManaged`.
+pub extern "C" fn hipMallocManaged(pointer: Out<u64>, len: usize, _flags: c_uint) -> c_int {
+    call("hipMallocManaged", || {
+        if len == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        allocate(&pointer, len, Kind::Managed)
+    })
+}
+
+/// `hipFree`.
+pub extern "C" fn hipFree(address: u64) -> c_int {
+    call("hipFree", || release(address, |kind| !is_host(kind)))
+}
+
+/// `hipHostMalloc`.
+pub extern "C" fn hipHostMalloc(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
+    call("hipHostMalloc", || allocate(&pointer, len, Kind::Host(flags)))
+}
+
+/// `hipHostAlloc`.
+pub extern "C" fn hipHostAlloc(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
+    hipHostMalloc(pointer, len, flags)
+}
+
+/// `hipExtHostAlloc`.
+pub extern "C" fn hipExtHostAlloc(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
+    hipHostMalloc(pointer, len, flags)
+}
+
+/// `hipMallocHost`.
+pub extern "C" fn hipMallocHost(pointer: Out<u64>, len: usize) -> c_int {
+    hipHostMalloc(pointer, len, 0)
+}
+
+/// `hipMemAllocHost`.
+pub extern "C" fn hipMemAllocHost(pointer: Out<u64>, len: usize) -> c_int {
+    hipHostMalloc(pointer, len, 0)
+}
+
+/// `hipHostFree`.
+pub extern "C" fn hipHostFree(address: u64) -> c_int {
+    call("hipHostFree", || release(address, is_host))
+}
+
+/// `hipFreeHost`.
+pub extern "C" fn hipFreeHost(address: u64) -> c_int {
+    hipHostFree(address)
+}
+
+/// `hipMallocAsync`: in the stream's order, as it is there at once.
+pub extern "C" fn hipMallocAsync(pointer: Out<u64>, len: usize, stream: Handle) -> c_int {
+    call("hipMallocAsync", || {
+        gpu()?.streams.find(stream)?;
+        allocate(&pointer, len, Kind::Device)
+    })
+}
+
+/// `hipMallocFromPoolAsync`.
+pub extern "C" fn hipMallocFromPoolAsync(
+    pointer: Out<u64>,
+    len: usize,
+    _pool: Handle,
+    stream: Handle,
+) -> c_int {
+    hipMallocAsync(pointer, len, stream)
+}
+
+/// `hipFreeAsync`: after the stream's work.
+pub extern "C" fn hipFreeAsync(address: u64, stream: Handle) -> c_int {
+    call("hipFreeAsync", || {
+        gpu()?.streams.find(stream)?;
+        release(address, |kind| !is_host(kind))
+    })
+}
+
+/// `hipMallocPitch`.
+pub extern "C" fn hipMallocPitch(pointer: Out<u64>, pitch: Out<usize>, width: usize, height: usize) -> c_int {
+    call("hipMallocPitch", || {
+        let row = width.checked_next_multiple_of(PITCH).ok_or(Status::OUT_OF_MEMORY)?;
+        let len = row.checked_mul(height).ok_or(Status::OUT_OF_MEMORY)?;
+        pitch.put(row)?;
+        allocate(&pointer, len, Kind::Device)
+    })
+}
+
+/// `hipMemAllocPitch`.
+pub extern "C" fn hipMemAllocPitch(
+    pointer: Out<u64>,
+    pitch: Out<usize>,
+    width: usize,
+    height: usize,
+    _element: c_uint,
+) -> c_int {
+    hipMallocPitch(pointer, pitch, width, height)
+}
+
+/// `hipPitchedPtr`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct PitchedPointer<P> {
+    pub pointer: P,
+    pub pitch: usize,
+    pub width: usize,
+    pub height: usize,
+}
+
+/// `hipExtent`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Extent {
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+}
+
+/// `hipMalloc3D`.
+pub extern "C" fn hipMalloc3D(pointer: Out<PitchedPointer<u64>>, extent: Extent) -> c_int {
+    call("hipMalloc3D", || {
+        let pitch = extent.width.checked_next_multiple_of(PITCH).ok_or(Status::OUT_OF_MEMORY)?;
+        let rows = extent.height.checked_mul(extent.depth).ok_or(Status::OUT_OF_MEMORY)?;
+        let len = pitch.checked_mul(rows).ok_or(Status::OUT_OF_MEMORY)?;
+        let Extent { width, height, .. } = extent;
+        pointer.put(PitchedPointer { pointer: allocation(len, Kind::Device)?, pitch, width, height })
+    })
+}
+
+/// `hipHostRegister`: kernels may access the memory.
+pub extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_uint) -> c_int {
+    call("hipHostRegister", || {
+        if memory.is_null() || len == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let gpu = gpu()?;
+        if gpu.known(memory.address()).is_some() {
+            return Err(Status::HOST_MEMORY_ALREADY_REGISTERED.into());
+        }
+        gpu.register(memory, len)
+    })
+}
+
+/// `hipHostUnregister`.
+pub extern "C" fn hipHostUnregister(memory: Memory) -> c_int {
+    call("hipHostUnregister", || {
+        let gpu = gpu()?;
+        gpu.streams.wait();
+        gpu.device.unmap(memory.address()).map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED.into())
+    })
+}
+
+impl Gpu {
+    fn register(&self, memory: Memory, len: usize) -> Outcome {
+        let host = std::ptr::with_exposed_provenance_mut(memory.address() as usize);
+        // SAFETY: the program says that the memory is there until it unregisters it.
+        let range = unsafe { HostMemory::new(memory.address(), host, len as u64, true, "hipHostRegister") };
+        // SAFETY: as above.
+        Ok(unsafe { self.device.map(range)? })
+    }
+}
+
+/// `hipHostGetDevicePointer`: the same pointer.
+pub extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory, _flags: c_uint) -> c_int {
+    call("hipHostGetDevicePointer", || {
+        let known = gpu()?.known(host.address()).ok_or(Status::INVALID_VALUE)?;
+        match known.kind {
+            Kind::Device => Err(Status::INVALID_VALUE.into()),
+            _ => device.put(host.address()),
+        }
+    })
+}
+
+/// `hipHostGetFlags`.
+pub extern "C" fn hipHostGetFlags(flags: Out<c_uint>, host: Memory) -> c_int {
+    call("hipHostGetFlags", || match gpu()?.known(host.address()).map(|k| k.kind) {
+        Some(Kind::Host(given)) => flags.put(given),
+        _ => Err(Status::INVALID_VALUE.into()),
+    })
+}
+
+/// `hipMemGetInfo`.
+pub extern "C" fn hipMemGetInfo(free: Out<usize>, total: Out<usize>) -> c_int {
+    call("hipMemGetInfo", || {
+        free.put_if_wanted(TOTAL_BYTES.saturating_sub(gpu()?.device.allocated()) as usize);
+        total.put_if_wanted(TOTAL_BYTES as usize);
+        Ok(())
+    })
+}
+
+/// `hipMemGetAddressRange`.
+pub extern "C" fn hipMemGetAddressRange(base: Out<u64>, len: Out<usize>, address: u64) -> c_int {
+    call("hipMemGetAddressRange", || {
+        let known = gpu()?.known(address).ok_or(Status::NOT_FOUND)?;
+        base.put_if_wanted(known.address);
+        len.put_if_wanted(known.len as usize);
+        Ok(())
+    })
+}
+
+/// `hipMemPtrGetInfo`.
+pub extern "C" fn hipMemPtrGetInfo(address: u64, len: Out<usize>) -> c_int {
+    call("hipMemPtrGetInfo", || match gpu()?.known(address) {
+        Some(known) => len.put(known.len as usize),
+        None => Err(Status::INVALID_VALUE.into()),
+    })
+}
+
+/// `hipPointerAttribute_t`.
+#[repr(C)]
+pub struct PointerAttributes {
+    memory: c_int,
+    device: c_int,
+    device_pointer: u64,
+    host_pointer: u64,
+    managed: c_int,
+    flags: c_uint,
+}
+
+/// `hipPointerGetAttributes`.
+pub extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttributes>, address: u64) -> c_int {
+    call("hipPointerGetAttributes", || {
+        let kind = gpu()?.known(address).map(|known| known.kind);
+        let (memory, host) = match kind {
+            None => (UNREGISTERED, 0),
+            Some(Kind::Device) => (DEVICE, 0),
+            Some(Kind::Managed) => (MANAGED, address),
+            Some(Kind::Host(_) | Kind::Registered) => (HOST, address),
+        };
+        attributes.put(PointerAttributes {
+            memory,
+            device: if kind.is_some() { 0 } else { -2 },
+            device_pointer: if kind.is_some() { address } else { 0 },
+            host_pointer: host,
+            managed: (kind == Some(Kind::Managed)).into(),
+            flags: if let Some(Kind::Host(flags)) = kind { flags } else { 0 },
+        })
+    })
+}
+
+/// `hipMemAdvise`: advice changes nothing.
+pub extern "C" fn hipMemAdvise(_address: u64, _len: usize, _advice: c_int, _device: c_int) -> c_int {
+    0
+}
+
+/// `hipMemPrefetchAsync`: the memory is everywhere.
+pub extern "C" fn hipMemPrefetchAsync(address: u64, _len: usize, _device: c_int, stream: Handle) -> c_int {
+    call("hipMemPrefetchAsync", || {
+        let gpu = gpu()?;
+        gpu.streams.find(stream)?;
+        gpu.known(address).map(drop).ok_or(Status::INVALID_VALUE.into())
+    })
+}
+
+/// The one pool.
+const POOL: Handle = 0x10;
+
+/// `hipDeviceGetDefaultMemPool`.
+pub extern "C" fn hipDeviceGetDefaultMemPool(pool: Out<Handle>, _device: c_int) -> c_int {
+    call("hipDeviceGetDefaultMemPool", || pool.put(POOL))
+}
+
+/// `hipDeviceGetMemPool`.
+pub extern "C" fn hipDeviceGetMemPool(pool: Out<Handle>, device: c_int) -> c_int {
+    hipDeviceGetDefaultMemPool(pool, device)
+}
+
+/// `hipDeviceSetMemPool`.
+pub extern "C" fn hipDeviceSetMemPool(_device: c_int, _pool: Handle) -> c_int {
+    0
+}
+
+/// `hipMemPoolCreate`: all pools allocate from the device.
+pub extern "C" fn hipMemPoolCreate(pool: Out<Handle>, _properties: Memory) -> c_int {
+    call("hipMemPoolCreate", || pool.put(crate::stream::new_handle()))
+}
+
+/// `hipMemPoolDestroy`.
+pub extern "C" fn hipMemPoolDestroy(_pool: Handle) -> c_int {
+    0
+}
+
+/// `hipMemPoolTrimTo`: nothing is kept.
+pub extern "C" fn hipMemPoolTrimTo(_pool: Handle, _keep: usize) -> c_int {
+    0
+}
+
+/// `hipMemPoolSetAttribute`: nothing is kept, whatever the threshold.
+pub extern "C" fn hipMemPoolSetAttribute(_pool: Handle, _attribute: c_int, _value: Memory) -> c_int {
+    0
+}

@@ -1,0 +1,246 @@
+//! What streams and graphs do: kernels, copies, fills, functions of the host.
+
+use crate::ffi::{HostFunction, Memory};
+use crate::gpu::Gpu;
+use crate::status::{Failure, Outcome, complain};
+use std::sync::Arc;
+use wavesim_runtime::{Kernel, Launch};
+
+/// A piece of work, with everything that it needs.
+#[derive(Clone)]
+pub enum Op {
+    /// A launch.
+    Kernel(Arc<Invocation>),
+    /// A copy.
+    Copy(Copy),
+    /// A fill.
+    Fill(Fill),
+    /// A function of the program.
+    Host(HostFunction),
+    /// `hipStreamAddCallback`.
+    Callback(Callback),
+    /// Several, in order.
+    Batch(Arc<Vec<Op>>),
+    /// A place in the order.
+    Nothing,
+}
+
+/// A kernel with its arguments.
+#[derive(Clone)]
+pub struct Invocation {
+    pub kernel: Kernel,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_lds: u32,
+    /// Its workgroups wait for each other.
+    pub cooperative: bool,
+    pub explicit: Vec<u8>,
+}
+
+/// Rows of bytes: `width` bytes, `height` rows, `depth` slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copy {
+    pub to: Pitched,
+    pub from: Pitched,
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+}
+
+/// Memory whose rows are `pitch` bytes apart, and whose slices `slice` bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pitched {
+    pub at: Memory,
+    pub pitch: usize,
+    pub slice: usize,
+}
+
+/// Elements of one value: `width` elements, `height` rows, `depth` slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fill {
+    pub to: Pitched,
+    pub value: u32,
+    /// Bytes of an element: 1, 2 or 4.
+    pub size: usize,
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+}
+
+/// A function that is told the stream and its status.
+#[derive(Clone, Copy)]
+pub struct Callback {
+    pub function: extern "C" fn(usize, i32, Memory),
+    pub stream: usize,
+    pub argument: Memory,
+}
+
+impl Pitched {
+    /// Bytes one after the other.
+    pub fn linear(at: Memory) -> Pitched {
+        Pitched { at, pitch: 0, slice: 0 }
+    }
+
+    /// Rows of `pitch` bytes.
+    pub fn rows(at: Memory, pitch: usize) -> Pitched {
+        Pitched { at, pitch, slice: 0 }
+    }
+
+    fn row(&self, slice: usize, row: usize) -> Memory {
+        self.at.offset(slice.wrapping_mul(self.slice).wrapping_add(row.wrapping_mul(self.pitch)))
+    }
+
+    /// Bytes from the first to the last of such a box.
+    pub fn extent(&self, width: usize, height: usize, depth: usize) -> usize {
+        if width == 0 || height == 0 || depth == 0 {
+            return 0;
+        }
+        let slices = (depth - 1).saturating_mul(self.slice);
+        slices.saturating_add((height - 1).saturating_mul(self.pitch)).saturating_add(width)
+    }
+}
+
+impl Copy {
+    /// `len` bytes.
+    pub fn linear(to: Memory, from: Memory, len: usize) -> Copy {
+        Copy { to: Pitched::linear(to), from: Pitched::linear(from), width: len, height: 1, depth: 1 }
+    }
+
+    /// Copies.
+    pub fn run(&self) {
+        for slice in 0..self.depth {
+            for row in 0..self.height {
+                self.to.row(slice, row).copy_from(self.from.row(slice, row), self.width);
+            }
+        }
+    }
+}
+
+impl Fill {
+    /// Fills.
+    pub fn run(&self) {
+        let bytes = self.value.to_le_bytes();
+        let pattern = &bytes[..self.size.min(4)];
+        let len = self.width * self.size;
+        let row = match pattern.iter().all(|b| *b == pattern[0]) {
+            true => Vec::new(),
+            false => pattern.repeat(self.width),
+        };
+        for slice in 0..self.depth {
+            for at in 0..self.height {
+                match &row[..] {
+                    [] => self.to.row(slice, at).fill(pattern[0], len),
+                    row => self.to.row(slice, at).write(row),
+                }
+            }
+        }
+    }
+}
+
+impl Op {
+    /// Does it. After a failure nothing is done, until the device is reset.
+    pub fn run(&self, gpu: &Gpu) {
+        if gpu.check().is_err() {
+            return;
+        }
+        match self {
+            Op::Kernel(invocation) => {
+                if let Err(failure) = invocation.run(gpu) {
+                    gpu.fail(&failure);
+                }
+            }
+            Op::Copy(copy) => copy.run(),
+            Op::Fill(fill) => fill.run(),
+            Op::Host(HostFunction { function, argument }) => {
+                if let Some(function) = function {
+                    function(*argument);
+                }
+            }
+            Op::Callback(callback) => (callback.function)(callback.stream, 0, callback.argument),
+            Op::Batch(ops) => ops.iter().for_each(|op| op.run(gpu)),
+            Op::Nothing => {}
+        }
+    }
+}
+
+/// What the workgroups of a cooperative launch synchronise by (the device libraries' `mg_info`).
+struct GridSync<'a> {
+    gpu: &'a Gpu,
+    address: u64,
+}
+
+impl GridSync<'_> {
+    /// For one grid: offset 12 has the number of grids, 24 that of work-items, 40 that of workgroups. At 32 the workgroups count.
+    fn new<'a>(gpu: &'a Gpu, launch: &Invocation) -> Outcome<GridSync<'a>> {
+        let groups = launch.grid.iter().fold(1u32, |n, &d| n.saturating_mul(d));
+        let items = launch.block.iter().fold(groups as u64, |n, &d| n.saturating_mul(d as u64));
+        let mut bytes = [0; 48];
+        bytes[12..16].copy_from_slice(&1u32.to_le_bytes());
+        bytes[24..32].copy_from_slice(&items.to_le_bytes());
+        bytes[40..44].copy_from_slice(&groups.to_le_bytes());
+        let address = gpu.device.alloc(bytes.len() as u64, "grid synchronisation")?;
+        let sync = GridSync { gpu, address };
+        gpu.device.write(address, &bytes)?;
+        Ok(sync)
+    }
+}
+
+impl Drop for GridSync<'_> {
+    fn drop(&mut self) {
+        // It was allocated.
+        let _ = self.gpu.device.free(self.address);
+    }
+}
+
+impl Invocation {
+    /// Runs the kernel, and reports what checks found.
+    fn run(&self, gpu: &Gpu) -> Outcome {
+        let mut launch = Launch::new(self.grid, self.block);
+        launch.dynamic_lds = self.dynamic_lds;
+        launch.cooperative = self.cooperative;
+        launch.services = gpu.services()?;
+        let grid = if self.cooperative { Some(GridSync::new(gpu, self)?) } else { None };
+        launch.services.multigrid = grid.as_ref().map_or(0, |grid| grid.address);
+        let run = || self.kernel.launch(&launch, &self.explicit);
+        let outcome = match self.kernel.wants("hidden_hostcall_buffer") {
+            true => gpu.hostcall()?.serve(run),
+            false => run(),
+        };
+        let outcome = outcome.map_err(Failure::from)?;
+        if !outcome.report.is_clean() {
+            complain(&outcome.report.to_string());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(bytes: &mut [u8]) -> Memory {
+        // SAFETY: the tests stay inside.
+        unsafe { Memory::at(bytes.as_mut_ptr().expose_provenance() as u64) }
+    }
+
+    #[test]
+    fn boxes_are_copied_and_filled() {
+        let mut from: Vec<u8> = (0..24).collect();
+        let mut to = [0; 24];
+        let (a, b) = (memory(&mut from), memory(&mut to));
+        let copy = Copy {
+            to: Pitched { at: b, pitch: 3, slice: 12 },
+            from: Pitched { at: a.offset(1), pitch: 4, slice: 12 },
+            width: 2,
+            height: 2,
+            depth: 2,
+        };
+        copy.run();
+        assert_eq!(to[..6], [1, 2, 0, 5, 6, 0]);
+        assert_eq!(to[12..18], [13, 14, 0, 17, 18, 0]);
+        assert_eq!(copy.from.extent(2, 2, 2), 18);
+        let fill = Fill { to: Pitched::rows(b, 8), value: 0x0201, size: 2, width: 2, height: 2, depth: 1 };
+        fill.run();
+        assert_eq!(to[..12], [1, 2, 1, 2, 6, 0, 0, 0, 1, 2, 1, 2]);
+    }
+}

@@ -1,0 +1,212 @@
+//! `hipError_t`: its values, and how failures of the host layer become them.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::ffi::{CStr, c_int};
+use std::sync::{Mutex, PoisonError};
+use wavesim_runtime::Error;
+
+/// A value of `hipError_t`.
+#[repr(transparent)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status(pub c_int);
+
+/// A call that failed.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub status: Status,
+    /// What the status does not say.
+    pub message: Option<String>,
+}
+
+/// Result of a call.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+macro_rules! statuses {
+    ($($constant:ident = $value:literal, $name:literal, $text:literal;)*) => {
+        impl Status {
+            $(
+                /// A value of `hipError_t`.
+                pub const $constant: Status = Status($value);
+            )*
+        }
+        /// Value, name and text.
+        const STATUSES: &[(c_int, &CStr, &CStr)] = &[$(($value, $name, $text)),*];
+    };
+}
+
+statuses! {
+    SUCCESS = 0, c"hipSuccess", c"no error";
+    INVALID_VALUE = 1, c"hipErrorInvalidValue", c"invalid argument";
+    OUT_OF_MEMORY = 2, c"hipErrorOutOfMemory", c"out of memory";
+    NOT_INITIALIZED = 3, c"hipErrorNotInitialized", c"initialization error";
+    DEINITIALIZED = 4, c"hipErrorDeinitialized", c"driver shutting down";
+    INVALID_CONFIGURATION = 9, c"hipErrorInvalidConfiguration", c"invalid configuration argument";
+    INVALID_PITCH_VALUE = 12, c"hipErrorInvalidPitchValue", c"invalid pitch argument";
+    INVALID_SYMBOL = 13, c"hipErrorInvalidSymbol", c"invalid device symbol";
+    INVALID_DEVICE_POINTER = 17, c"hipErrorInvalidDevicePointer", c"invalid device pointer";
+    INVALID_MEMCPY_DIRECTION = 21, c"hipErrorInvalidMemcpyDirection", c"invalid copy direction for memcpy";
+    MISSING_CONFIGURATION = 52, c"hipErrorMissingConfiguration", c"__global__ function call is not configured";
+    PRIOR_LAUNCH_FAILURE = 53, c"hipErrorPriorLaunchFailure", c"unspecified launch failure in prior launch";
+    INVALID_DEVICE_FUNCTION = 98, c"hipErrorInvalidDeviceFunction", c"invalid device function";
+    NO_DEVICE = 100, c"hipErrorNoDevice", c"no ROCm-capable device is detected";
+    INVALID_DEVICE = 101, c"hipErrorInvalidDevice", c"invalid device ordinal";
+    INVALID_IMAGE = 200, c"hipErrorInvalidImage", c"device kernel image is invalid";
+    INVALID_CONTEXT = 201, c"hipErrorInvalidContext", c"invalid device context";
+    NO_BINARY_FOR_GPU = 209, c"hipErrorNoBinaryForGpu", c"no kernel image is available for execution on the device";
+    UNSUPPORTED_LIMIT = 215, c"hipErrorUnsupportedLimit", c"limit is not supported on this architecture";
+    PEER_ACCESS_UNSUPPORTED = 217, c"hipErrorPeerAccessUnsupported", c"peer access is not supported between these two devices";
+    INVALID_KERNEL_FILE = 218, c"hipErrorInvalidKernelFile", c"invalid kernel file";
+    FILE_NOT_FOUND = 301, c"hipErrorFileNotFound", c"file not found";
+    SHARED_OBJECT_INIT_FAILED = 303, c"hipErrorSharedObjectInitFailed", c"shared object initialization failed";
+    OPERATING_SYSTEM = 304, c"hipErrorOperatingSystem", c"OS call failed or operation not supported on this OS";
+    INVALID_HANDLE = 400, c"hipErrorInvalidHandle", c"invalid resource handle";
+    ILLEGAL_STATE = 401, c"hipErrorIllegalState", c"the operation cannot be performed in the present state";
+    NOT_FOUND = 500, c"hipErrorNotFound", c"named symbol not found";
+    NOT_READY = 600, c"hipErrorNotReady", c"device not ready";
+    ILLEGAL_ADDRESS = 700, c"hipErrorIllegalAddress", c"an illegal memory access was encountered";
+    LAUNCH_OUT_OF_RESOURCES = 701, c"hipErrorLaunchOutOfResources", c"too many resources requested for launch";
+    LAUNCH_TIME_OUT = 702, c"hipErrorLaunchTimeOut", c"the launch timed out and was terminated";
+    PEER_ACCESS_NOT_ENABLED = 705, c"hipErrorPeerAccessNotEnabled", c"peer access has not been enabled";
+    ASSERT = 710, c"hipErrorAssert", c"device-side assert triggered";
+    HOST_MEMORY_ALREADY_REGISTERED = 712, c"hipErrorHostMemoryAlreadyRegistered", c"part or all of the requested memory range is already mapped";
+    HOST_MEMORY_NOT_REGISTERED = 713, c"hipErrorHostMemoryNotRegistered", c"pointer does not correspond to a registered memory region";
+    LAUNCH_FAILURE = 719, c"hipErrorLaunchFailure", c"unspecified launch failure";
+    COOPERATIVE_LAUNCH_TOO_LARGE = 720, c"hipErrorCooperativeLaunchTooLarge", c"too many blocks in cooperative launch";
+    NOT_SUPPORTED = 801, c"hipErrorNotSupported", c"operation not supported";
+    STREAM_CAPTURE_UNSUPPORTED = 900, c"hipErrorStreamCaptureUnsupported", c"operation not permitted when stream is capturing";
+    STREAM_CAPTURE_INVALIDATED = 901, c"hipErrorStreamCaptureInvalidated", c"operation failed due to a previous error during capture";
+    STREAM_CAPTURE_MERGE = 902, c"hipErrorStreamCaptureMerge", c"operation would result in a merge of separate capture sequences";
+    STREAM_CAPTURE_UNMATCHED = 903, c"hipErrorStreamCaptureUnmatched", c"capture was not ended in the same stream as it began";
+    STREAM_CAPTURE_IMPLICIT = 906, c"hipErrorStreamCaptureImplicit", c"operation would make the legacy stream depend on a capturing blocking stream";
+    GRAPH_EXEC_UPDATE_FAILURE = 910, c"hipErrorGraphExecUpdateFailure", c"the graph update was not performed because it included changes which violated constraints";
+    UNKNOWN = 999, c"hipErrorUnknown", c"unknown error";
+}
+
+impl Status {
+    fn row(self) -> Option<&'static (c_int, &'static CStr, &'static CStr)> {
+        STATUSES.iter().find(|row| row.0 == self.0)
+    }
+
+    /// `hipErrorInvalidValue`.
+    pub fn name(self) -> Option<&'static CStr> {
+        self.row().map(|row| row.1)
+    }
+
+    /// `invalid argument`.
+    pub fn text(self) -> Option<&'static CStr> {
+        self.row().map(|row| row.2)
+    }
+
+    /// A failure that the status does not explain.
+    pub fn because(self, message: impl Into<String>) -> Failure {
+        Failure { status: self, message: Some(message.into()) }
+    }
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Failure {
+        Failure { status, message: None }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        use wavesim::fault::FaultKind;
+        use wavesim::loader::code_object::LoadError;
+        let status = match &error {
+            Error::HostMemory { .. } => Status::OUT_OF_MEMORY,
+            Error::NotAllocated(..) | Error::NotMapped(_) => Status::INVALID_VALUE,
+            Error::NoVariable { .. } => Status::NOT_FOUND,
+            Error::Load(LoadError::NoKernel { .. }) => Status::NOT_FOUND,
+            Error::Load(
+                LoadError::NotInBundle { .. } | LoadError::Target { .. } | LoadError::Processor(_),
+            ) => Status::NO_BINARY_FOR_GPU,
+            Error::Arch { .. } => Status::NO_BINARY_FOR_GPU,
+            Error::Load(_) | Error::Image(_) | Error::Program(_) => Status::INVALID_IMAGE,
+            Error::Launch(_) | Error::Dispatch(_) => Status::INVALID_CONFIGURATION,
+            Error::Memory(_) | Error::Map(_) => Status::INVALID_VALUE,
+            Error::Fault(report) => match report.fault.as_ref().map(|f| &f.kind) {
+                Some(FaultKind::OutOfBounds { .. }) => Status::ILLEGAL_ADDRESS,
+                Some(FaultKind::InstructionLimit) => Status::LAUNCH_TIME_OUT,
+                _ => Status::LAUNCH_FAILURE,
+            },
+            Error::Target { .. } | Error::Setting(_) => Status::NO_DEVICE,
+            _ => Status::UNKNOWN,
+        };
+        status.because(error.to_string())
+    }
+}
+
+thread_local! {
+    static LAST: Cell<Status> = const { Cell::new(Status::SUCCESS) };
+}
+
+/// The thread's last error.
+pub fn last() -> Status {
+    LAST.get()
+}
+
+/// Sets the thread's last error.
+pub fn set_last(status: Status) {
+    LAST.set(status);
+}
+
+/// Runs the body of an exported function: a failure becomes its status and the thread's last error, and nothing unwinds into the
+/// program. A message goes to standard error.
+pub fn call(name: &str, body: impl FnOnce() -> Outcome) -> c_int {
+    // What a panic leaves behind is behind locks that are used in spite of it; each change there is one assignment.
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+    let status = match result {
+        Ok(Ok(())) => return Status::SUCCESS.0,
+        Ok(Err(failure)) => {
+            if let Some(message) = &failure.message {
+                complain(&format!("{name}: {message}"));
+            }
+            failure.status
+        }
+        Err(_) => {
+            complain(&format!("{name}: internal error"));
+            Status::UNKNOWN
+        }
+    };
+    // It says how far the device is, and is no error.
+    if status != Status::NOT_READY {
+        set_last(status);
+    }
+    status.0
+}
+
+/// A message on standard error.
+pub fn complain(message: &str) {
+    use std::io::Write;
+    // Nobody may be listening.
+    let _ = writeln!(std::io::stderr(), "wavesim: {message}");
+}
+
+/// What a function that is not supported does: it names itself, once.
+pub fn unsupported(name: &'static str) -> c_int {
+    static NAMED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    if NAMED.lock().unwrap_or_else(PoisonError::into_inner).insert(name) {
+        complain(&format!("{name} is not supported (`wavesim hip --coverage` lists what is)"));
+    }
+    set_last(Status::NOT_SUPPORTED);
+    Status::NOT_SUPPORTED.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_become_statuses() {
+        assert_eq!(call("hipX", || Err(Status::INVALID_VALUE.into())), 1);
+        assert_eq!(last(), Status::INVALID_VALUE);
+        assert_eq!(call("hipX", || Ok(())), 0);
+        assert_eq!(last(), Status::INVALID_VALUE);
+        assert_eq!(call("hipX", || panic!("as planned")), 999);
+        assert_eq!(unsupported("hipY"), 801);
+        assert_eq!(Status(719).text(), Some(c"unspecified launch failure"));
+        assert_eq!(Status(12345).name(), None);
+    }
+}

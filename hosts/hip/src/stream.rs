@@ -1,0 +1,425 @@
+//! Streams and events.
+//!
+//! Each stream is a queue with a thread of its own. The *legacy default stream* (0) waits for all blocking streams, and they wait
+//! for it; streams that do not block do neither.
+
+use crate::ffi::{In, Memory, Out};
+use crate::gpu::{Gpu, gpu, lock};
+use crate::graph::Capture;
+use crate::op::{Callback, Op};
+use crate::status::{Outcome, Status, call};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::ffi::{c_int, c_uint};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use wavesim_runtime::queue::{Queue, Ticket};
+
+/// `hipStream_t` and `hipEvent_t`: numbers, so that a stale handle is an error.
+pub type Handle = usize;
+
+/// `hipStreamLegacy` and `hipStreamPerThread`.
+const LEGACY: Handle = 1;
+const PER_THREAD: Handle = 2;
+/// `hipStreamNonBlocking`.
+const NON_BLOCKING: c_uint = 1;
+
+/// New handles: far from null and the special ones, and aligned as pointers are.
+pub fn new_handle() -> Handle {
+    static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
+    NEXT.fetch_add(16, Ordering::Relaxed)
+}
+
+/// A stream.
+pub struct Stream {
+    pub handle: Handle,
+    pub queue: Queue,
+    flags: c_uint,
+    priority: c_int,
+    /// The graph that work is recorded into, in place of running it.
+    pub capture: Mutex<Option<Arc<Capture>>>,
+}
+
+/// An event: the work that it was recorded behind.
+#[derive(Default)]
+struct Event {
+    state: Mutex<Option<Recorded>>,
+}
+
+#[derive(Clone)]
+enum Recorded {
+    Run(Ticket),
+    Captured(Arc<Capture>),
+}
+
+/// All streams and events.
+pub struct Streams {
+    legacy: Arc<Stream>,
+    others: Mutex<HashMap<Handle, Arc<Stream>>>,
+    events: Mutex<HashMap<Handle, Arc<Event>>>,
+}
+
+impl Stream {
+    fn new(handle: Handle, flags: c_uint, priority: c_int) -> Stream {
+        Stream { handle, queue: Queue::default(), flags, priority, capture: Mutex::new(None) }
+    }
+
+    fn blocks(&self) -> bool {
+        self.flags & NON_BLOCKING == 0
+    }
+}
+
+impl Streams {
+    /// The default stream.
+    pub fn new() -> Streams {
+        Streams { legacy: Arc::new(Stream::new(0, 0, 0)), others: Mutex::default(), events: Mutex::default() }
+    }
+
+    /// A stream by its handle.
+    pub fn find(&self, handle: Handle) -> Outcome<Arc<Stream>> {
+        match handle {
+            0 | LEGACY => Ok(self.legacy.clone()),
+            PER_THREAD => Ok(self.of_thread()),
+            _ => lock(&self.others).get(&handle).cloned().ok_or(Status::INVALID_HANDLE.into()),
+        }
+    }
+
+    /// The default stream of this thread.
+    fn of_thread(&self) -> Arc<Stream> {
+        thread_local! {
+            static OWN: OnceCell<Arc<Stream>> = const { OnceCell::new() };
+        }
+        OWN.with(|own| own.get_or_init(|| self.create(0, 0)).clone())
+    }
+
+    fn create(&self, flags: c_uint, priority: c_int) -> Arc<Stream> {
+        let stream = Arc::new(Stream::new(new_handle(), flags, priority));
+        lock(&self.others).insert(stream.handle, stream.clone());
+        stream
+    }
+
+    /// What work on a stream has to wait for, beside what the stream did before.
+    fn before(&self, stream: &Stream) -> Vec<Ticket> {
+        if stream.handle == 0 {
+            lock(&self.others).values().filter(|s| s.blocks()).filter_map(|s| s.queue.pending()).collect()
+        } else if stream.blocks() {
+            self.legacy.queue.pending().into_iter().collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Waits for all work.
+    pub fn wait(&self) {
+        let others: Vec<Arc<Stream>> = lock(&self.others).values().cloned().collect();
+        others.iter().for_each(|stream| stream.queue.wait());
+        self.legacy.queue.wait();
+    }
+
+    /// Calls `body` with every stream.
+    pub fn for_each(&self, mut body: impl FnMut(&Stream)) {
+        body(&self.legacy);
+        lock(&self.others).values().for_each(|stream| body(stream));
+    }
+
+    fn event(&self, handle: Handle) -> Outcome<Arc<Event>> {
+        lock(&self.events).get(&handle).cloned().ok_or(Status::INVALID_HANDLE.into())
+    }
+}
+
+impl Gpu {
+    /// Gives a stream work, to be done later; or records it, if the stream is captured.
+    pub fn enqueue(&'static self, stream: &Stream, op: Op) -> Outcome {
+        self.check()?;
+        if let Some(capture) = &*lock(&stream.capture) {
+            capture.add(op);
+            return Ok(());
+        }
+        let before = self.streams.before(stream);
+        stream.queue.submit(before, move || op.run(self));
+        Ok(())
+    }
+
+    /// Does work in the order of a stream, and waits for it.
+    pub fn run(&'static self, stream: &Stream, op: Op) -> Outcome {
+        self.check()?;
+        if let Some(capture) = &*lock(&stream.capture) {
+            capture.add(op);
+            return Ok(());
+        }
+        let before = self.streams.before(stream);
+        stream.queue.run(&before, || op.run(self));
+        self.check()
+    }
+
+    /// Waits for all work, and gives its failure.
+    pub fn wait(&'static self) -> Outcome {
+        self.streams.wait();
+        self.check()
+    }
+}
+
+/// `hipStreamCreate`.
+pub extern "C" fn hipStreamCreate(stream: Out<Handle>) -> c_int {
+    call("hipStreamCreate", || stream.put(gpu()?.streams.create(0, 0).handle))
+}
+
+/// `hipStreamCreateWithFlags`.
+pub extern "C" fn hipStreamCreateWithFlags(stream: Out<Handle>, flags: c_uint) -> c_int {
+    hipStreamCreateWithPriority(stream, flags, 0)
+}
+
+/// `hipStreamCreateWithPriority`.
+pub extern "C" fn hipStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint, priority: c_int) -> c_int {
+    call("hipStreamCreate", || {
+        if flags > NON_BLOCKING {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        stream.put(gpu()?.streams.create(flags, priority.clamp(-1, 1)).handle)
+    })
+}
+
+/// `hipStreamDestroy`.
+pub extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
+    call("hipStreamDestroy", || {
+        let removed = lock(&gpu()?.streams.others).remove(&stream);
+        // Its thread ends after its work.
+        removed.map(drop).ok_or(Status::INVALID_HANDLE.into())
+    })
+}
+
+/// `hipStreamSynchronize`.
+pub extern "C" fn hipStreamSynchronize(stream: Handle) -> c_int {
+    call("hipStreamSynchronize", || {
+        let gpu = gpu()?;
+        let stream = gpu.streams.find(stream)?;
+        if lock(&stream.capture).is_some() {
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
+        }
+        gpu.streams.before(&stream).iter().for_each(|ticket| {
+            ticket.wait();
+        });
+        stream.queue.wait();
+        gpu.check()
+    })
+}
+
+/// `hipStreamQuery`.
+pub extern "C" fn hipStreamQuery(stream: Handle) -> c_int {
+    call("hipStreamQuery", || {
+        let gpu = gpu()?;
+        let stream = gpu.streams.find(stream)?;
+        if stream.queue.pending().is_some() || !gpu.streams.before(&stream).is_empty() {
+            return Err(Status::NOT_READY.into());
+        }
+        gpu.check()
+    })
+}
+
+/// `hipStreamGetFlags`.
+pub extern "C" fn hipStreamGetFlags(stream: Handle, flags: Out<c_uint>) -> c_int {
+    call("hipStreamGetFlags", || flags.put(gpu()?.streams.find(stream)?.flags))
+}
+
+/// `hipStreamGetPriority`.
+pub extern "C" fn hipStreamGetPriority(stream: Handle, priority: Out<c_int>) -> c_int {
+    call("hipStreamGetPriority", || priority.put(gpu()?.streams.find(stream)?.priority))
+}
+
+/// `hipStreamGetDevice`.
+pub extern "C" fn hipStreamGetDevice(stream: Handle, device: Out<c_int>) -> c_int {
+    call("hipStreamGetDevice", || {
+        gpu()?.streams.find(stream)?;
+        device.put(0)
+    })
+}
+
+/// `hipGetStreamDeviceId`.
+pub extern "C" fn hipGetStreamDeviceId(_stream: Handle) -> c_int {
+    0
+}
+
+/// `hipStreamGetId`.
+pub extern "C" fn hipStreamGetId(stream: Handle, id: Out<u64>) -> c_int {
+    call("hipStreamGetId", || id.put(gpu()?.streams.find(stream)?.handle as u64))
+}
+
+/// `hipDeviceGetStreamPriorityRange`.
+pub extern "C" fn hipDeviceGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) -> c_int {
+    call("hipDeviceGetStreamPriorityRange", || {
+        least.put_if_wanted(1);
+        greatest.put_if_wanted(-1);
+        Ok(())
+    })
+}
+
+/// `hipStreamWaitEvent`.
+pub extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) -> c_int {
+    call("hipStreamWaitEvent", || {
+        let gpu = gpu()?;
+        let stream = gpu.streams.find(stream)?;
+        let recorded = lock(&gpu.streams.event(event)?.state).clone();
+        match recorded {
+            // Work that a capture records later comes later in its graph.
+            Some(Recorded::Captured(capture)) => {
+                *lock(&stream.capture) = Some(capture);
+            }
+            Some(Recorded::Run(ticket)) if ticket.ended().is_none() => {
+                stream.queue.submit(vec![ticket], || {});
+            }
+            // Never recorded, or done.
+            _ => {}
+        }
+        Ok(())
+    })
+}
+
+/// `hipStreamAddCallback`.
+pub extern "C" fn hipStreamAddCallback(
+    stream: Handle,
+    function: Option<extern "C" fn(usize, c_int, Memory)>,
+    argument: Memory,
+    _flags: c_uint,
+) -> c_int {
+    call("hipStreamAddCallback", || {
+        let gpu = gpu()?;
+        let function = function.ok_or(Status::INVALID_VALUE)?;
+        let found = gpu.streams.find(stream)?;
+        gpu.enqueue(&found, Op::Callback(Callback { function, stream, argument }))
+    })
+}
+
+/// `hipLaunchHostFunc`.
+pub extern "C" fn hipLaunchHostFunc(
+    stream: Handle,
+    function: Option<extern "C" fn(Memory)>,
+    argument: Memory,
+) -> c_int {
+    call("hipLaunchHostFunc", || {
+        let gpu = gpu()?;
+        if function.is_none() {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let stream = gpu.streams.find(stream)?;
+        gpu.enqueue(&stream, Op::Host(crate::ffi::HostFunction { function, argument }))
+    })
+}
+
+/// `hipStreamAttachMemAsync`: all memory belongs to all streams.
+pub extern "C" fn hipStreamAttachMemAsync(stream: Handle, _at: Memory, _len: usize, _flags: c_uint) -> c_int {
+    call("hipStreamAttachMemAsync", || gpu()?.streams.find(stream).map(drop))
+}
+
+/// `hipDeviceSynchronize`.
+pub extern "C" fn hipDeviceSynchronize() -> c_int {
+    call("hipDeviceSynchronize", || gpu()?.wait())
+}
+
+/// `hipCtxSynchronize`.
+pub extern "C" fn hipCtxSynchronize() -> c_int {
+    hipDeviceSynchronize()
+}
+
+/// `hipDeviceReset`: the device works again after a failure. Its memory remains.
+pub extern "C" fn hipDeviceReset() -> c_int {
+    call("hipDeviceReset", || {
+        let gpu = gpu()?;
+        gpu.streams.wait();
+        gpu.reset();
+        Ok(())
+    })
+}
+
+/// `hipEventCreate`.
+pub extern "C" fn hipEventCreate(event: Out<Handle>) -> c_int {
+    hipEventCreateWithFlags(event, 0)
+}
+
+/// `hipEventCreateWithFlags`.
+pub extern "C" fn hipEventCreateWithFlags(event: Out<Handle>, _flags: c_uint) -> c_int {
+    call("hipEventCreate", || {
+        let handle = new_handle();
+        lock(&gpu()?.streams.events).insert(handle, Arc::default());
+        event.put(handle)
+    })
+}
+
+/// `hipEventDestroy`.
+pub extern "C" fn hipEventDestroy(event: Handle) -> c_int {
+    call("hipEventDestroy", || {
+        let removed = lock(&gpu()?.streams.events).remove(&event);
+        removed.map(drop).ok_or(Status::INVALID_HANDLE.into())
+    })
+}
+
+/// `hipEventRecord`.
+pub extern "C" fn hipEventRecord(event: Handle, stream: Handle) -> c_int {
+    call("hipEventRecord", || {
+        let gpu = gpu()?;
+        let (event, stream) = (gpu.streams.event(event)?, gpu.streams.find(stream)?);
+        let recorded = match &*lock(&stream.capture) {
+            Some(capture) => Recorded::Captured(capture.clone()),
+            None => Recorded::Run(stream.queue.submit(gpu.streams.before(&stream), || {})),
+        };
+        *lock(&event.state) = Some(recorded);
+        Ok(())
+    })
+}
+
+/// `hipEventRecordWithFlags`.
+pub extern "C" fn hipEventRecordWithFlags(event: Handle, stream: Handle, _flags: c_uint) -> c_int {
+    hipEventRecord(event, stream)
+}
+
+impl Event {
+    /// The work that it stands for; `None`: it was never recorded.
+    fn ticket(&self) -> Outcome<Option<Ticket>> {
+        match &*lock(&self.state) {
+            Some(Recorded::Run(ticket)) => Ok(Some(ticket.clone())),
+            Some(Recorded::Captured(_)) => Err(Status::STREAM_CAPTURE_UNSUPPORTED.into()),
+            None => Ok(None),
+        }
+    }
+}
+
+/// `hipEventSynchronize`.
+pub extern "C" fn hipEventSynchronize(event: Handle) -> c_int {
+    call("hipEventSynchronize", || {
+        let gpu = gpu()?;
+        if let Some(ticket) = gpu.streams.event(event)?.ticket()? {
+            ticket.wait();
+        }
+        gpu.check()
+    })
+}
+
+/// `hipEventQuery`.
+pub extern "C" fn hipEventQuery(event: Handle) -> c_int {
+    call("hipEventQuery", || {
+        let gpu = gpu()?;
+        match gpu.streams.event(event)?.ticket()? {
+            Some(ticket) if ticket.ended().is_none() => Err(Status::NOT_READY.into()),
+            _ => gpu.check(),
+        }
+    })
+}
+
+/// `hipEventElapsedTime`: of this simulation, not of a GPU.
+pub extern "C" fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, stop: Handle) -> c_int {
+    call("hipEventElapsedTime", || {
+        let streams = &gpu()?.streams;
+        let ended = |handle: Handle| -> Outcome<std::time::Instant> {
+            let ticket = streams.event(handle)?.ticket()?.ok_or(Status::INVALID_HANDLE)?;
+            Ok(ticket.ended().ok_or(Status::NOT_READY)?)
+        };
+        let (start, stop) = (ended(start)?, ended(stop)?);
+        let forward = stop.saturating_duration_since(start).as_secs_f64();
+        let backward = start.saturating_duration_since(stop).as_secs_f64();
+        milliseconds.put(((forward - backward) * 1e3) as f32)
+    })
+}
+
+/// Parameters of a stream that this library has no use for.
+pub extern "C" fn hipExtStreamCreateWithCUMask(stream: Out<Handle>, _words: c_uint, _mask: In<u32>) -> c_int {
+    hipStreamCreate(stream)
+}

@@ -1,0 +1,185 @@
+//! Programs that use HIP, compiled by clang and run with this library in the place of ROCm's. With the headers and the device
+//! libraries of ROCm (`WAVESIM_ROCM_PATH`, `WAVESIM_DEVICE_LIBS`: see `docs/hip.md`) all programs run; without, those that need
+//! neither, by a small header of the tests' own.
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A program that is compiled, or why it is not.
+struct Program {
+    path: PathBuf,
+    library: PathBuf,
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn run(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"))
+}
+
+fn succeed(command: &mut Command) {
+    let output = run(command);
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Compiles a program: first the kernels, then the host's part with them in it, as clang does with a bundle.
+/// `None`, with a line that says why, if the tools for it are missing.
+fn compile(name: &str, needs_rocm: bool) -> Option<Program> {
+    let clang = variable("WAVESIM_CLANG").unwrap_or_else(|| "clang-19".to_string());
+    if Command::new(&clang).arg("--version").output().is_err() {
+        println!("skipped: no {clang}");
+        return None;
+    }
+    let rocm = variable("WAVESIM_ROCM_PATH").zip(variable("WAVESIM_DEVICE_LIBS"));
+    if needs_rocm && rocm.is_none() {
+        println!(
+            "skipped: WAVESIM_ROCM_PATH and WAVESIM_DEVICE_LIBS name no headers of HIP and device libraries"
+        );
+        return None;
+    }
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let source = tests.join(format!("{name}.hip"));
+    // Tests run at once: each has a folder of its own.
+    static FOLDERS: AtomicU32 = AtomicU32::new(0);
+    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{number}"));
+    let library = folder.join("lib");
+    std::fs::create_dir_all(&library).unwrap();
+    // Beside the test, where cargo puts the library.
+    let built = std::env::current_exe().unwrap();
+    let built = built.parent().unwrap().join("libamdhip64.so");
+    for version in ["libamdhip64.so", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7"] {
+        let link = library.join(version);
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(&built, link).unwrap();
+    }
+    let (code, object, path) = (folder.join("kernels.co"), folder.join("host.o"), folder.join(name));
+    let base = || {
+        let mut command = Command::new(&clang);
+        command.args([
+            "-x",
+            "hip",
+            "-O2",
+            "-g1",
+            "--offload-arch=gfx1100",
+            "-Wno-unused-result",
+            "-std=c++17",
+            "-fdeclspec",
+        ]);
+        match &rocm {
+            Some((headers, libraries)) => {
+                command
+                    .arg(format!("--rocm-path={headers}"))
+                    .arg(format!("--rocm-device-lib-path={libraries}"));
+            }
+            None => {
+                command.args(["-nogpuinc", "-nogpulib", "-include"]).arg(tests.join("small_hip.h"));
+            }
+        }
+        command
+    };
+    let kernels = ["--cuda-device-only", "--no-gpu-bundle-output"];
+    succeed(base().args(kernels).arg(&source).arg("-o").arg(&code));
+    let embedded = ["--cuda-host-only", "-c", "-Xclang", "-fcuda-include-gpubinary", "-Xclang"];
+    succeed(base().args(embedded).arg(&code).arg(&source).arg("-o").arg(&object));
+    succeed(Command::new("c++").arg(&object).arg("-L").arg(&library).arg("-lamdhip64").arg("-o").arg(&path));
+    Some(Program { path, library })
+}
+
+impl Program {
+    fn run(&self, environment: &[(&str, &str)]) -> (String, String) {
+        let mut command = Command::new(&self.path);
+        command.env("LD_LIBRARY_PATH", &self.library).envs(environment.iter().copied());
+        let output = run(&mut command);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr))
+    }
+}
+
+#[test]
+fn vectors_are_added() {
+    let Some(program) = compile("vector_add", false) else { return };
+    let (out, errors) = program.run(&[]);
+    assert_eq!(out, "wavesim gfx1100, no error: c[1] = 2.5, c[999] = 1000.5\n", "{errors}");
+    assert_eq!(errors, "");
+}
+
+#[test]
+fn wrong_use_is_an_error_of_the_api() {
+    let Some(program) = compile("wrong", false) else { return };
+    let (out, errors) = program.run(&[]);
+    let expected = "\
+copy beyond the end: hipErrorInvalidValue
+copy to the host's memory: hipErrorInvalidValue
+too many work-items: hipErrorInvalidConfiguration
+no workgroups: hipErrorInvalidConfiguration
+stale stream: hipErrorInvalidHandle
+unknown function: hipErrorInvalidDeviceFunction
+array: hipErrorNotSupported
+beyond the allocation: hipErrorIllegalAddress
+after that: hipErrorIllegalAddress
+reset: hipSuccess
+free: hipSuccess
+free twice: hipErrorInvalidValue
+freed memory: hipErrorIllegalAddress
+";
+    assert_eq!(out, expected, "{errors}");
+    for part in [
+        "has 160 there",
+        "is not device memory",
+        "hipMallocArray is not supported",
+        "kernel `_Z4fillPii`, launch 1",
+        "wrong.hip:10",
+        "it has been freed already",
+        "use after free",
+    ] {
+        assert!(errors.contains(part), "no `{part}` in\n{errors}");
+    }
+}
+
+#[test]
+fn checks_name_the_line() {
+    let Some(program) = compile("wrong", false) else { return };
+    let (_, errors) = program.run(&[("WAVESIM_CHECK", "all")]);
+    assert!(errors.contains("wrong.hip:10") && errors.contains("hipMalloc"), "{errors}");
+}
+
+#[test]
+fn a_wrong_target_says_what_there_is() {
+    let Some(program) = compile("vector_add", false) else { return };
+    let (_, errors) = program.run(&[("WAVESIM_TARGET", "gfx1201")]);
+    assert!(errors.contains("rdna3") && errors.contains("rdna4"), "{errors}");
+    let (_, errors) = program.run(&[("WAVESIM_TARGET", "gfx9999")]);
+    assert!(errors.contains("`gfx9999` is not a target"), "{errors}");
+}
+
+#[test]
+fn features() {
+    let Some(program) = compile("features", true) else { return };
+    let (out, errors) = program.run(&[]);
+    let mut talk = String::new();
+    for block in 0..2 {
+        for thread in [1, 33] {
+            let quarter = thread as f64 / 4.0;
+            talk += &format!("block {block}, thread {thread:3}: text {quarter:.2} x %\n");
+        }
+    }
+    let expected = format!(
+        "\
+reduce 12497500
+variables 768 8 9
+atomics 319 299 {} 250
+{talk}streams 6 5005 time
+graph 9 3
+grid 512 512
+product: 0 wrong
+bodies: balanced
+",
+        (0..5000u64).map(|i| i % 251).sum::<u64>()
+    );
+    assert_eq!(out, expected, "{errors}");
+}
