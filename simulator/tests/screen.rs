@@ -40,7 +40,7 @@ fn find(terminal: &Terminal, text: &str) -> (u16, u16) {
 fn everything_fits_and_keys_work() {
     let file = file("screen.rdna", KERNEL);
     let t = Terminal::start(&["tui", &file], &[]);
-    let start = t.shows("? help  q");
+    let start = t.shows("? keys  q");
     // Panes, their titles, and all keys.
     for text in [
         "screen.rdna",
@@ -57,6 +57,9 @@ fn everything_fits_and_keys_work() {
         "  1 line 8",
         "v0",
         "s step  a all waves",
+        "Memory",
+        "Scratch",
+        "at the start",
         "B break",
         "Esc stop",
         "[step 0] workgroup (0,0,0) wave 0: line 8",
@@ -100,8 +103,8 @@ fn everything_fits_and_keys_work() {
 
     // Inactive lanes are dimmed; values as floats.
     t.press("f");
-    t.shows("2.0000");
-    let (row, column) = find(&t, "2.0000");
+    t.shows("lane 3");
+    let (row, column) = find(&t, " 2 ");
     assert!(t.cell(row, column).dim(), "lane 2 is switched off");
     t.press(&"\x1b[C".repeat(4));
     t.shows("lane 4");
@@ -128,8 +131,8 @@ fn everything_fits_and_keys_work() {
     t.press("a");
     t.shows("> 1 line 9");
     t.press("?");
-    let help = t.shows("lines: ↑↓");
-    t.press("\x1b[6~");
+    let help = t.shows("step: one instruction of this wave");
+    t.press("\x1b[B");
     t.until("scrolled help", |screen| screen.contains("lines: ↑↓") && screen != help);
     t.press(":nonsense\r");
     t.shows("there is no command `nonsense`");
@@ -156,7 +159,7 @@ fn endless_kernels_can_be_stopped() {
     let file =
         file("endless.rdna", "---\nlocal = 32, 1, 1\n---\nagain:\n  s_add_u32 s5, s5, 1\n  s_branch again\n");
     let t = Terminal::start(&["tui", &file], &[]);
-    t.shows("? help  q");
+    t.shows("? keys  q");
     t.press("c");
     t.press("\x1b");
     t.until("a stop", |screen| !screen.contains("[step 0]") && screen.contains("[step "));
@@ -171,7 +174,7 @@ fn no_colours_where_none_are_wanted() {
     for (set, wanted) in [(&[][..], true), (&[("NO_COLOR", "1")][..], false), (&[("NO_COLOR", "")][..], true)]
     {
         let t = Terminal::start(&["tui", &file], set);
-        t.shows("? help  q");
+        t.shows("? keys  q");
         t.press("sss");
         t.shows("[step 3]");
         t.press("q");

@@ -2,7 +2,10 @@
 
 use super::expr::{self, Focus, Register};
 use super::timeline::Timeline;
+use wavesim_machine::exec::effects::{Effects, File};
 use wavesim_machine::exec::program::Program;
+use wavesim_machine::exec::watch as memory;
+use wavesim_machine::state::Wave;
 
 /// A place at which waves stop, possibly under a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,8 +22,67 @@ pub struct Breakpoint {
     pub wave: Option<usize>,
     /// Whether it is deleted once it is hit.
     pub temporary: bool,
-    /// How often it was hit.
+    /// How often a wave has reached it under the condition, stopped or not.
     pub hits: u64,
+    /// Which of these hits stop; `None`: all.
+    pub count: Option<HitCount>,
+    /// A message that is written in place of a stop. Expressions in braces are replaced by their values.
+    pub message: Option<String>,
+}
+
+/// Which hits of a breakpoint stop: `5` (the fifth and later ones), `== 5`, `> 5`, `>= 5`, `< 5`, `<= 5`, `% 5` (each
+/// fifth).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HitCount {
+    operator: &'static str,
+    number: u64,
+}
+
+impl HitCount {
+    /// Parses it.
+    pub fn parse(text: &str) -> Result<HitCount, String> {
+        let text = text.trim();
+        let found = ["==", ">=", "<=", ">", "<", "%", "="].into_iter().find(|o| text.starts_with(o));
+        let digits = text[found.map_or(0, str::len)..].trim();
+        let operator = match found {
+            None => ">=",
+            Some("=") => "==",
+            Some(operator) => operator,
+        };
+        let number = digits.parse().ok().filter(|n| operator != "%" || *n > 0);
+        let number =
+            number.ok_or_else(|| format!("`{text}` is not a number of hits: 5, == 5, > 5, % 5 …"))?;
+        Ok(HitCount { operator, number })
+    }
+
+    /// Whether the hit with this number, from 1, stops.
+    pub fn stops(self, hit: u64) -> bool {
+        match self.operator {
+            "==" => hit == self.number,
+            ">" => hit > self.number,
+            "<" => hit < self.number,
+            "<=" => hit <= self.number,
+            "%" => hit.is_multiple_of(self.number),
+            _ => hit >= self.number,
+        }
+    }
+}
+
+impl std::fmt::Display for HitCount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.operator, self.number)
+    }
+}
+
+/// Which accesses a watchpoint stops at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The value changes.
+    Change,
+    /// It is read.
+    Read,
+    /// It is read, or changes.
+    Any,
 }
 
 /// What a watchpoint watches.
@@ -35,7 +97,7 @@ pub enum Watched {
     Lds { offset: u64, len: u64 },
 }
 
-/// Stops the run when a value changes.
+/// Stops the run when a value changes, or is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watchpoint {
     /// The number that `delete` takes.
@@ -46,6 +108,14 @@ pub struct Watchpoint {
     pub what: Watched,
     /// The value after the previous step.
     pub last: Vec<u8>,
+    /// Which accesses stop.
+    pub access: Access,
+    /// An expression that must not be zero when it stops.
+    pub condition: Option<String>,
+    /// How often it was hit.
+    pub hits: u64,
+    /// Which of these hits stop; `None`: all.
+    pub count: Option<HitCount>,
 }
 
 impl Watched {
@@ -82,11 +152,47 @@ impl Watched {
     }
 }
 
+impl Watched {
+    /// Whether the instruction that the wave is about to execute reads the register.
+    pub fn is_read_by(&self, effects: &Effects, wave: usize, w: &Wave) -> bool {
+        let Watched::Register { wave: watched, register, lane } = self else { return false };
+        let (file, first, count) = match *register {
+            Register::Sgpr(first, count) => (File::Sgpr, first, count),
+            Register::Vgpr(first, count) => (File::Vgpr, first, count),
+            Register::Scc => (File::Scc, 0, 1),
+            _ => return false,
+        };
+        *watched == wave
+            && effects.reads.iter().any(|used| {
+                let registers = used.registers(w, false);
+                used.file == file
+                    && registers.start < first + count
+                    && first < registers.end
+                    && (file != File::Vgpr || lane.is_none_or(|l| used.lane_mask(w) >> l & 1 == 1))
+            })
+    }
+
+    /// Whether one of these accesses reads the bytes.
+    pub fn is_read_in(&self, accesses: &[memory::Access]) -> bool {
+        let (place, start, len) = match *self {
+            Watched::Memory { address, len } => (memory::Place::Global, address, len),
+            Watched::Lds { offset, len } => (memory::Place::Lds, offset, len),
+            Watched::Register { .. } => return false,
+        };
+        accesses.iter().any(|a| {
+            !a.write && a.place == place && a.address < start + len && start < a.address + a.len_bytes()
+        })
+    }
+}
+
 /// The PC of a place: a line (the first instruction at or after it), a label, or an address (`0x…`, `*N`).
 pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
     let program = &timeline.prepared.program;
     if let Some((_, pc)) = timeline.prepared.labels.iter().find(|l| l.0 == text) {
         return Ok(*pc);
+    }
+    if let Some((name, line)) = text.rsplit_once(':') {
+        return in_file(program, name, line);
     }
     let address = text.strip_prefix('*').unwrap_or(text);
     if let Some(hex) = address.strip_prefix("0x") {
@@ -103,7 +209,7 @@ pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
     if text.starts_with('*') {
         return at_instruction(program, number as u64);
     }
-    if timeline.prepared.source.is_none() {
+    if timeline.prepared.source.is_none() && program.source_files().is_empty() {
         return Err("the kernel has no source; give an address (0x…)".to_string());
     }
     let lines = program.lines.iter().enumerate().filter(|(_, l)| **l >= number);
@@ -111,6 +217,27 @@ pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
     first
         .map(|(at, _)| program.pcs[at])
         .ok_or_else(|| format!("there is no instruction at or after line {number}"))
+}
+
+/// A line of a file that debug information names: `kernel.cl:12`.
+fn in_file(program: &Program, name: &str, line: &str) -> Result<u64, String> {
+    let number: u32 = line.parse().map_err(|_| format!("`{line}` is not a line"))?;
+    let files = program.source_files();
+    let named = |path: &str| path == name || path.strip_suffix(name).is_some_and(|head| head.ends_with('/'));
+    let Some(file) = files.iter().position(|f| named(&f.path) || named(&f.name)) else {
+        let names: Vec<&str> = files.iter().map(|f| &*f.name).collect();
+        return Err(match &names[..] {
+            [] => "the kernel has no debug information that names files".to_string(),
+            names => format!("there is no file `{name}`; files are {}", names.join(", ")),
+        });
+    };
+    let lines = (0..program.pcs.len()).filter_map(|at| Some((program.source_line(at)?, at)));
+    let first = lines
+        .filter(|(l, _)| l.file as usize == file && l.line >= number)
+        .min_by_key(|(l, at)| (l.line, *at));
+    first
+        .map(|(_, at)| program.pcs[at])
+        .ok_or_else(|| format!("there is no instruction at or after line {number} of {name}"))
 }
 
 fn at_instruction(program: &Program, pc: u64) -> Result<u64, String> {
@@ -131,5 +258,26 @@ impl Breakpoint {
             None => Ok(true),
             Some(text) => expr::evaluate(text, timeline, focus).map(|v| v.truth()),
         }
+    }
+
+    /// The message with the values of the expressions in it.
+    pub fn logged(&self, timeline: &Timeline<'_>, focus: Focus) -> Option<String> {
+        let mut out = String::new();
+        let mut rest = self.message.as_deref()?;
+        while let Some((text, tail)) = rest.split_once('{') {
+            out.push_str(text);
+            let Some((expression, tail)) = tail.split_once('}') else {
+                out.push('{');
+                rest = tail;
+                break;
+            };
+            match expr::evaluate(expression, timeline, focus) {
+                Ok(value) => out.push_str(&value.to_string()),
+                Err(message) => out.push_str(&format!("{{{message}}}")),
+            }
+            rest = tail;
+        }
+        out.push_str(rest);
+        Some(out)
     }
 }

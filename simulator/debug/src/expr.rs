@@ -2,7 +2,8 @@
 //!
 //! A register reads as an unsigned integer; a type after a dot or `as` reinterprets the bits. `vN` reads the
 //! selected lane, `vN[lane]` another one. The name of an argument is its address, `name[i]` an element of the
-//! declared type. `$step` is the number of steps taken, `$lane` the selected lane. Expressions change nothing.
+//! declared type. `lds[OFFSET]`, `scratch[OFFSET]` (of the selected lane) and `mem[ADDRESS]` are dwords at a byte offset, or
+//! values of the type behind it. `.lo` and `.hi` are the halves of a value of 32 bits. `$step` is the number of steps taken, `$lane` the selected lane. Expressions change nothing.
 
 use super::timeline;
 use wavesim_array::{DType, Num};
@@ -352,6 +353,15 @@ impl Parser<'_, '_, '_> {
         if let Some(found) = register(name, wide, arch) {
             return self.register(found);
         }
+        if let Some(space) = Space::named(name)
+            && self.eat("[")
+        {
+            let index = self.binary(0)?;
+            self.expect("]")?;
+            let Value::Int(at) = index else { return Err("an offset must be an integer".to_string()) };
+            let at = u64::try_from(at).map_err(|_| format!("{at} is not an offset"))?;
+            return self.stored(space, at);
+        }
         if let Some(buffer) = self.timeline.prepared.buffer(name) {
             let (address, dtype, len) = (buffer.address, buffer.dtype, buffer.len_bytes as i128);
             if !self.eat("[") {
@@ -366,8 +376,7 @@ impl Parser<'_, '_, '_> {
             }
             let at = (address as i128 + index * size) as u64;
             let bits = self.timeline.memory().load_value(at, size as u32).map_err(|e| e.to_string())?;
-            let dtype = self.typed()?.unwrap_or(dtype);
-            return Ok(read_as(bits as u64, dtype));
+            return self.viewed(bits as u64, Some(dtype));
         }
         let label = self.timeline.prepared.labels.iter().find(|l| l.0 == name);
         if let Some((_, pc)) = label {
@@ -419,10 +428,49 @@ impl Parser<'_, '_, '_> {
                 hwreg::status(self.timeline.prepared.program.arch, wave, &self.timeline.group.shared) as u64
             }
         };
-        Ok(match self.typed()? {
+        self.viewed(bits, None)
+    }
+
+    /// A value in LDS, scratch or global memory.
+    fn stored(&mut self, space: Space, at: u64) -> Result<Value, String> {
+        let half = self.half();
+        let dtype = self.typed()?;
+        let len = if half.is_some() { 4 } else { dtype.map_or(4, DType::size) };
+        let mut bytes = [0; 8];
+        space.read(self.timeline, self.focus, at, &mut bytes[..len])?;
+        let bits = u64::from_le_bytes(bytes);
+        Ok(match (half, dtype) {
+            (None, None) => Value::Int(bits as i128),
+            (None, Some(dtype)) => read_as(bits, dtype),
+            (Some(shift), dtype) => read_as(bits >> shift & 0xffff, dtype.unwrap_or(DType::U16)),
+        })
+    }
+
+    /// Bits, or a half of them, as the type behind them, or as `otherwise`.
+    fn viewed(&mut self, bits: u64, otherwise: Option<DType>) -> Result<Value, String> {
+        if let Some(shift) = self.half() {
+            let dtype = self.typed()?.unwrap_or(DType::U16);
+            return Ok(read_as(bits >> shift & 0xffff, dtype));
+        }
+        Ok(match self.typed()?.or(otherwise) {
             Some(dtype) => read_as(bits, dtype),
             None => Value::Int(bits as i128),
         })
+    }
+
+    /// `.lo` or `.hi`, as a number of bits to shift.
+    fn half(&mut self) -> Option<u32> {
+        let (Some(Token::Op(".")), Some(Token::Name(name))) = (self.peek(), self.tokens.get(self.at + 1))
+        else {
+            return None;
+        };
+        let shift = match name.as_str() {
+            "lo" => 0,
+            "hi" => 16,
+            _ => return None,
+        };
+        self.at += 2;
+        Some(shift)
     }
 
     /// An optional type: `.f32` or `as f32`.
@@ -440,6 +488,100 @@ impl Parser<'_, '_, '_> {
         let found = DType::from_name(&name);
         found.map(Some).ok_or_else(|| format!("`{name}` is not a type; types are {}", DType::names()))
     }
+}
+
+/// Memory that expressions name by `lds[…]`, `scratch[…]` and `mem[…]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// LDS of the workgroup.
+    Lds,
+    /// Scratch of a lane.
+    Scratch,
+    /// Global memory.
+    Global,
+}
+
+impl Space {
+    /// The one with a name.
+    pub fn named(name: &str) -> Option<Space> {
+        match name {
+            "lds" => Some(Space::Lds),
+            "scratch" => Some(Space::Scratch),
+            "mem" => Some(Space::Global),
+            _ => None,
+        }
+    }
+
+    /// Where bytes at an offset are in LDS or in the scratch of all waves; of global memory, the address.
+    pub fn range(
+        self,
+        timeline: &timeline::Timeline<'_>,
+        focus: Focus,
+        at: u64,
+        len: usize,
+    ) -> Result<u64, String> {
+        let shape = &timeline.prepared.shape;
+        let (name, start, size) = match self {
+            Space::Global => {
+                let word = timeline.memory().counts_words();
+                return Ok(if word { wavesim_machine::memory::word_address(at) } else { at });
+            }
+            Space::Lds => ("LDS", 0, shape.lds_bytes as u64),
+            Space::Scratch => {
+                let lane = focus.wave as u64 * shape.wave_size as u64 + focus.lane as u64;
+                ("scratch", lane * shape.scratch_bytes as u64, shape.scratch_bytes as u64)
+            }
+        };
+        let end = at.checked_add(len as u64).filter(|end| *end <= size);
+        end.map(|_| start + at).ok_or_else(|| format!("{name} has {size} bytes"))
+    }
+
+    /// Reads bytes.
+    pub fn read(
+        self,
+        timeline: &timeline::Timeline<'_>,
+        focus: Focus,
+        at: u64,
+        out: &mut [u8],
+    ) -> Result<(), String> {
+        let at = self.range(timeline, focus, at, out.len())?;
+        let from = match self {
+            Space::Global => {
+                let memory = timeline.memory();
+                return memory.read(at, out).map_err(|e| memory.explain(&e));
+            }
+            Space::Lds => &timeline.group.lds,
+            Space::Scratch => &timeline.group.scratch,
+        };
+        out.copy_from_slice(&from[at as usize..at as usize + out.len()]);
+        Ok(())
+    }
+}
+
+/// `NAME[FIRST..LAST]` with what follows it: elements, lanes or bytes, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are the parts of the text")]
+pub struct Slice<'t> {
+    pub name: &'t str,
+    pub first: &'t str,
+    pub last: &'t str,
+    pub tail: &'t str,
+}
+
+/// Splits a slice; `None` if the text is none.
+pub fn slice(text: &str) -> Option<Slice<'_>> {
+    let dots = text.find("..")?;
+    let open = text[..dots].rfind('[')?;
+    let close = dots + text[dots..].find(']')?;
+    let (name, tail) = (text[..open].trim(), text[close + 1..].trim());
+    let last = text[dots + 2..close].trim_start_matches('=').trim();
+    Some(Slice { name, first: text[open + 1..dots].trim(), last, tail })
+}
+
+/// The distance of neighbours in a slice: bytes of memory are taken by the size of the type behind it.
+pub fn step_of(name: &str, tail: &str) -> usize {
+    let dtype = DType::from_name(tail.trim_start_matches('.').trim_start_matches("as ").trim());
+    Space::named(name).map_or(1, |_| dtype.map_or(4, DType::size))
 }
 
 /// The most similar name of a list, if one is at most two edits away.

@@ -2,6 +2,9 @@
 //!
 //! - [`timeline`]: the run, one instruction of one wave at a time, with a journal and checkpoints
 //! - [`search`]: searches backward through the run
+//! - `checkpoints`, [`gate`]: how the run goes back, and where a run of many steps looks
+//! - [`checks`]: the checks of `wavesim check` over this run
+//! - [`stop`]: why the run stopped
 //! - [`breakpoint`]: breakpoints and watchpoints
 //! - [`expr`]: expressions over registers, arguments and memory
 //! - [`view`], [`explain`]: state, and the meaning of an instruction, as text
@@ -15,9 +18,13 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod breakpoint;
+mod checkpoints;
+pub mod checks;
 pub mod command;
 pub mod explain;
 pub mod expr;
+pub mod gate;
 pub mod search;
+pub mod stop;
 pub mod timeline;
 pub mod view;

@@ -1,25 +1,33 @@
 //! A run that goes forward and backward, one instruction of one wave at a time.
 //!
 //! Execution is deterministic. To go back, [`Timeline`] restores a checkpoint and replays from there. It keeps a
-//! journal (the wave of each step, and the user's edits) and checkpoints of the whole state. When checkpoints
-//! take too much memory, every other one is dropped and the interval doubles.
+//! journal (the wave of each step, and the user's edits) and checkpoints of the whole state, dense near the present and
+//! sparse far from it. A replay to a place without a near checkpoint leaves some on its way.
 //!
 //! A time is a number of steps; time N is the state before step N. This module knows nothing of breakpoints and
 //! commands.
 
+use super::checkpoints::Checkpoints;
+use super::checks::{Checks, Recorder};
+use super::gate::{Gate, Gated};
 use super::search::Search;
 use wavesim_engine::observe::{Nobody, Observer};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{Group, Status};
+use wavesim_inspect::check::{Check, Finding};
 use wavesim_loader::prepared::Prepared;
+use wavesim_machine::exec::effects;
+use wavesim_machine::exec::watch::Access;
 use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::{MemError, Memory};
 use wavesim_machine::state::Wave;
 
-/// Initial number of steps between checkpoints.
-const INTERVAL: u64 = 1024;
-/// Bytes that all checkpoints together may take before every other one is dropped.
-const CHECKPOINT_BYTES: usize = 256 << 20;
+/// The least number of steps between checkpoints.
+const INTERVAL: u64 = 4096;
+/// Copying so many bytes takes about as long as one step of a replay.
+const BYTES_PER_STEP: u64 = 256;
+/// Bytes that all checkpoints together may take, unless the user says otherwise.
+pub const CHECKPOINT_BYTES: usize = 256 << 20;
 /// Steps of a wave before the next wave's turn, as in a run without the debugger.
 const TURN: u64 = 4096;
 
@@ -39,6 +47,8 @@ pub enum Edit {
     Memory { address: u64, value: u8 },
     /// One byte of LDS.
     Lds { offset: usize, value: u8 },
+    /// One byte of the workgroup's scratch.
+    Scratch { offset: usize, value: u8 },
 }
 
 /// How a step ended.
@@ -50,16 +60,10 @@ pub enum Outcome {
     Blocked,
     /// No wave can run: each has ended or waits.
     Finished,
+    /// The run has taken as many steps as it may.
+    Limit,
     /// The run has ended with a fault.
     Fault(Box<Fault>),
-}
-
-struct Checkpoint<'a> {
-    time: u64,
-    group: Group<'a>,
-    index: u64,
-    memory: Vec<u8>,
-    turn: (usize, u64),
 }
 
 /// A run with its journal and checkpoints.
@@ -77,13 +81,22 @@ pub struct Timeline<'a> {
     log: Vec<(u32, u64)>,
     /// Edits with the time at which they were made.
     edits: Vec<(u64, Edit)>,
-    checkpoints: Vec<Checkpoint<'a>>,
-    interval: u64,
+    checkpoints: Checkpoints<'a>,
+    /// The time of the checkpoint that was taken or restored last.
+    last_checkpoint: u64,
     fault: Option<Box<Fault>>,
     /// The time at which each workgroup so far started.
     starts: Vec<u64>,
     /// The wave whose turn it is, and how many steps of its turn it has taken.
     turn: (usize, u64),
+    /// Stops nowhere.
+    open: Gate,
+    /// Checks that watch the run.
+    checks: Option<Box<Checks<'a>>>,
+    /// Accesses of the last step to memory, where they are recorded.
+    accesses: Vec<Access>,
+    /// Whether accesses are recorded, for watchpoints that stop when memory is read.
+    pub record_accesses: bool,
 }
 
 impl<'a> Timeline<'a> {
@@ -102,14 +115,75 @@ impl<'a> Timeline<'a> {
             time: 0,
             log: Vec::new(),
             edits: Vec::new(),
-            checkpoints: Vec::new(),
-            interval: INTERVAL,
+            checkpoints: Checkpoints::new(CHECKPOINT_BYTES),
+            last_checkpoint: 0,
+            open: Gate::open(&effects::table(&prepared.program, prepared.shape.wave_size)),
             fault: None,
             starts: vec![0],
             turn: (0, 0),
+            checks: None,
+            accesses: Vec::new(),
+            record_accesses: false,
         };
         timeline.checkpoint();
         Ok(timeline)
+    }
+
+    /// Runs these checks from now on, and in the steps so far. An empty list ends them.
+    ///
+    /// # Errors
+    /// A launch that cannot run.
+    pub fn check(&mut self, chosen: &[Check]) -> Result<(), DispatchError> {
+        self.truncate();
+        self.checks = match chosen {
+            [] => None,
+            _ => Some(Box::new(Checks::new(self.prepared, chosen.to_vec())?)),
+        };
+        if let Some(checks) = &mut self.checks {
+            checks.checker.group_started(self.dispatch.workgroup(0), self.group.slots.len());
+        }
+        self.check_again()
+    }
+
+    /// The checks that run.
+    pub fn checks(&self) -> &[Check] {
+        self.checks.as_ref().map_or(&[], |c| &c.chosen)
+    }
+
+    /// What the checks have found so far, with the number of the step that each finding belongs to.
+    pub fn findings(&self) -> impl Iterator<Item = &(u64, Finding)> {
+        self.checks.iter().flat_map(|c| &c.found)
+    }
+
+    /// Accesses of the last step to memory, if [`Timeline::record_accesses`] is set.
+    pub fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    /// Replays the run for a checker that has not seen the steps so far, or has seen others.
+    fn check_again(&mut self) -> Result<(), DispatchError> {
+        let now = self.time;
+        let Some(old) = self.checks.take() else { return Ok(()) };
+        if old.time == now {
+            self.checks = Some(old);
+            return Ok(());
+        }
+        let mut checks = Checks::new(self.prepared, old.chosen)?;
+        self.go_to(0);
+        checks.checker.group_started(self.workgroup(), self.waves());
+        while self.time < now {
+            let step = self.time;
+            self.replay_step(&mut checks.checker);
+            checks.collect(step);
+        }
+        checks.time = now;
+        self.checks = Some(Box::new(checks));
+        Ok(())
+    }
+
+    /// Whether accesses outside of all memory go on, as the checks report them.
+    fn keeps_going(&self) -> bool {
+        self.checks().contains(&Check::Mem)
     }
 
     /// Steps taken so far.
@@ -171,18 +245,94 @@ impl<'a> Timeline<'a> {
     }
 
     /// Executes one instruction of a wave. The last instruction of a workgroup starts the next workgroup.
+    ///
+    /// Where the recorded run goes on with this wave, this repeats the recorded step; else the record ends here.
     pub fn step(&mut self, wave: usize) -> Outcome {
-        self.truncate();
-        self.step_observed(wave, &mut Nobody)
+        self.run(wave, 1, None)
     }
 
-    /// Executes one instruction of a wave under an observer.
-    pub fn step_with(&mut self, wave: usize, observer: &mut dyn Observer) -> Outcome {
+    /// Executes at most `n` instructions of a wave, up to a place of the gate. The first instruction runs even if it is
+    /// such a place.
+    pub fn run(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> Outcome {
+        // Where no other wave can run, a new turn begins.
+        if self.turn.0 != wave || self.turn.1 >= TURN {
+            self.turn = (wave, 0);
+        }
+        let n = n.min(TURN - self.turn.1);
+        if let Some(recorded) = self.recorded(wave) {
+            let next = self.findings().map(|f| f.0).find(|step| *step >= self.time);
+            let n = n.min(recorded).min(next.map_or(n, |step| step + 1 - self.time));
+            return self.forward(wave, n, gate);
+        }
         self.truncate();
-        self.step_observed(wave, observer)
+        if self.checks.as_ref().is_some_and(|c| c.time != self.time) {
+            // The launch was fit to run when the checks began.
+            let _ = self.check_again();
+        }
+        let n = n.min(self.interval() - (self.time - self.last_checkpoint).min(self.interval() - 1));
+        let Some(mut checks) = self.checks.take() else {
+            let outcome = self.forward(wave, n, gate);
+            if self.time - self.last_checkpoint >= self.interval() {
+                self.checkpoint();
+            }
+            return outcome;
+        };
+        let step = self.time;
+        // While the checks are away, `keeps_going` is theirs.
+        let outcome = self.step_observed(wave, &mut checks.checker);
+        checks.collect(step);
+        checks.time = self.time;
+        self.checks = Some(checks);
+        if self.time - self.last_checkpoint >= self.interval() {
+            self.checkpoint();
+        }
+        outcome
+    }
+
+    /// How many of the next steps are recorded as those of this wave, without an edit in between.
+    fn recorded(&self, wave: usize) -> Option<u64> {
+        let at = self.log.partition_point(|l| l.1 <= self.time);
+        let run = self.log.get(at).filter(|run| run.0 as usize == wave)?;
+        self.edits.last().is_none_or(|e| e.0 <= self.time).then_some(run.1 - self.time)
+    }
+
+    /// Steps between checkpoints near the present: replaying them takes about as long as restoring one.
+    fn interval(&self) -> u64 {
+        let memory: u64 = self.prepared.memory.regions().iter().map(|r| r.len).sum();
+        let bytes = memory + self.group.bytes() as u64;
+        INTERVAL.max(bytes / BYTES_PER_STEP)
+    }
+
+    fn forward(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> Outcome {
+        if n == 1 && gate.is_none() {
+            return self.step_observed(wave, &mut Nobody);
+        }
+        let mut accesses = std::mem::take(&mut self.accesses);
+        accesses.clear();
+        let keeps_going = self.keeps_going();
+        let open = std::mem::replace(&mut self.open, Gate::nowhere());
+        let kept = self.record_accesses.then_some(&mut accesses);
+        let gate = gate.unwrap_or(&open);
+        let mut observer = Gated { gate, leave: true, reached: false, keeps_going, accesses: kept };
+        let outcome = self.advance(wave, n, &mut observer);
+        self.open = open;
+        self.accesses = accesses;
+        outcome
     }
 
     fn step_observed(&mut self, wave: usize, observer: &mut dyn Observer) -> Outcome {
+        let keeps_going = observer.keeps_going() || self.keeps_going();
+        let mut accesses = std::mem::take(&mut self.accesses);
+        accesses.clear();
+        let kept = self.record_accesses.then_some(&mut accesses);
+        let mut observer = Recorder { inner: observer, accesses: kept, keeps_going };
+        let outcome = self.advance(wave, 1, &mut observer);
+        self.accesses = accesses;
+        outcome
+    }
+
+    /// Executes at most `n` instructions of a wave under an observer.
+    fn advance(&mut self, wave: usize, n: u64, observer: &mut dyn Observer) -> Outcome {
         if let Some(fault) = &self.fault {
             return Outcome::Fault(fault.clone());
         }
@@ -190,35 +340,39 @@ impl<'a> Timeline<'a> {
             let any = (0..self.waves()).any(|at| self.can_run(at));
             return if any { Outcome::Blocked } else { Outcome::Finished };
         }
-        if self.time >= self.dispatch.max_instructions {
-            return Outcome::Finished;
+        let n = n.min(self.dispatch.max_instructions.saturating_sub(self.time));
+        if n == 0 {
+            return Outcome::Limit;
         }
         self.group.ready(wave);
-        let result = self.group.advance_observed(wave, 1, observer);
-        self.turn = if self.turn.0 == wave { (wave, self.turn.1 + 1) } else { (wave, 1) };
-        self.time += 1;
+        let before = self.group.executed;
+        let result = self.group.advance_observed(wave, n, observer);
+        let steps = self.group.executed - before;
+        self.turn = if self.turn.0 == wave { (wave, self.turn.1 + steps) } else { (wave, steps) };
+        self.time += steps;
         match self.log.last_mut() {
-            // A replay: the log has this step already.
+            // A replay: the log has these steps already.
             Some(last) if last.1 >= self.time => {}
             Some(last) if last.0 == wave as u32 => last.1 = self.time,
             _ => self.log.push((wave as u32, self.time)),
         }
-        let outcome = match result {
+        match result {
             Err(fault) => {
                 self.fault = Some(fault.clone());
                 Outcome::Fault(fault)
             }
             Ok(()) => {
                 if self.group.slots.iter().all(|s| s.status == Status::Ended) {
+                    observer.group_ended(self.dispatch.workgroup(self.index));
+                    if self.index + 1 < self.dispatch.workgroups() {
+                        observer
+                            .group_started(self.dispatch.workgroup(self.index + 1), self.group.slots.len());
+                    }
                     self.next_group();
                 }
                 Outcome::Stepped
             }
-        };
-        if self.checkpoints.last().is_some_and(|c| self.time >= c.time + self.interval) {
-            self.checkpoint();
         }
-        outcome
     }
 
     /// Starts the next workgroup, if there is one.
@@ -258,6 +412,10 @@ impl<'a> Timeline<'a> {
                 let error = MemError { address: offset as u64, size_bytes: 1, write: true };
                 *self.group.lds.get_mut(offset).ok_or(error)? = value;
             }
+            Edit::Scratch { offset, value } => {
+                let error = MemError { address: offset as u64, size_bytes: 1, write: true };
+                *self.group.scratch.get_mut(offset).ok_or(error)? = value;
+            }
         }
         Ok(())
     }
@@ -266,42 +424,77 @@ impl<'a> Timeline<'a> {
     pub fn go_to(&mut self, time: u64) {
         let end = self.log.last().map_or(0, |l| l.1);
         let time = time.min(end);
-        if time < self.time {
-            let at = self.checkpoint_before(time);
-            self.restore(at);
+        let near = self.checkpoints.before(time).time;
+        if time < self.time || near > self.time {
+            self.restore(near);
         }
         while self.time < time {
-            self.replay_step(&mut Nobody);
+            // Checkpoints on the way, at halves of what is left: going on from there is short.
+            let left = time - self.time;
+            let far = left > 2 * self.interval();
+            self.replay(if far { self.time + left / 2 } else { time });
+            if far {
+                self.checkpoint();
+            }
         }
     }
 
-    /// The last step before now that `search` accepts. The present time does not change.
-    pub fn find_back(&mut self, search: &mut dyn Search) -> Option<u64> {
+    /// Replays recorded steps up to a time.
+    fn replay(&mut self, until: u64) {
+        let until = until.min(self.log.last().map_or(0, |l| l.1));
+        while self.time < until {
+            let before = self.time;
+            self.replay_run(until, None);
+            if self.time == before {
+                debug_assert!(false, "a replay repeats steps that succeeded");
+                return;
+            }
+        }
+    }
+
+    /// Replays recorded steps of one wave, up to a time, an edit, or a place of a gate. Returns the wave.
+    fn replay_run(&mut self, until: u64, gate: Option<&Gate>) -> Option<usize> {
+        let at = self.log.partition_point(|l| l.1 <= self.time);
+        let (wave, end) = self.log.get(at).copied()?;
+        let edit = self.edits.partition_point(|e| e.0 <= self.time);
+        let edit = self.edits.get(edit).map_or(u64::MAX, |e| e.0);
+        let n = until.min(end).min(edit) - self.time;
+        self.forward(wave as usize, n, gate);
+        self.repeat_edits();
+        Some(wave as usize)
+    }
+
+    /// The last step before now, and not before `earliest`, that `search` accepts. The present time does not change.
+    pub fn find_back(&mut self, earliest: u64, search: &mut dyn Search) -> Option<u64> {
         let now = self.time;
+        let recorded = std::mem::replace(&mut self.record_accesses, search.records());
         let mut until = now;
-        while until > 0 {
-            let at = self.checkpoint_before(until - 1);
-            let from = self.checkpoints[at].time;
-            self.restore(at);
-            let mut found = None;
+        let mut found = None;
+        while until > earliest && found.is_none() {
+            let from = self.checkpoints.before(until - 1).time;
+            self.restore(from);
+            self.replay(earliest.min(until));
             while self.time < until {
-                let before = self.time;
                 let Some(wave) = self.logged_wave() else { break };
+                let before = self.time;
                 let mut hit = search.before(self, wave);
-                self.replay_step(&mut Nobody);
-                hit |= search.after(self, wave);
                 if hit {
                     found = Some(before);
                 }
-            }
-            if found.is_some() {
-                self.go_to(now);
-                return found;
+                self.replay_run(until, Some(search.gate()));
+                if self.time == before {
+                    break;
+                }
+                hit = search.after(self, wave);
+                if hit {
+                    found = Some(self.time - 1);
+                }
             }
             until = from;
         }
+        self.record_accesses = recorded;
         self.go_to(now);
-        None
+        found
     }
 
     /// Replays the steps of the present workgroup under an observer. The present time does not change.
@@ -313,6 +506,26 @@ impl<'a> Timeline<'a> {
         while self.time < now {
             self.replay_step(observer);
         }
+    }
+
+    /// The last step before now that this wave took.
+    pub fn last_step_of(&self, wave: usize) -> Option<u64> {
+        let now = self.time;
+        let at = self.log.partition_point(|l| l.1 < now);
+        let runs = self.log.get(..=at.min(self.log.len().checked_sub(1)?))?;
+        let last = runs.iter().rposition(|l| l.0 as usize == wave)?;
+        let begin = if last == 0 { 0 } else { runs[last - 1].1 };
+        if begin < now { Some(runs[last].1.min(now) - 1) } else { None }
+    }
+
+    /// How many checkpoints there are, and the bytes that they take.
+    pub fn checkpoints(&self) -> (usize, usize) {
+        self.checkpoints.size()
+    }
+
+    /// Limits the bytes that checkpoints take. Fewer bytes make it slower to go back far.
+    pub fn limit_checkpoints(&mut self, bytes: usize) {
+        self.checkpoints.limit = bytes;
     }
 
     /// The wave that took the next step, if that is recorded.
@@ -329,6 +542,11 @@ impl<'a> Timeline<'a> {
     /// The time at which a workgroup started, if it has.
     pub fn group_start(&self, index: u64) -> Option<u64> {
         self.starts.get(index as usize).copied()
+    }
+
+    /// Repeats the recorded step at the present time, if there is one.
+    pub fn repeat(&mut self) {
+        self.replay_step(&mut Nobody);
     }
 
     /// Repeats the step that was taken at the present time.
@@ -363,39 +581,29 @@ impl<'a> Timeline<'a> {
             self.log.clear();
         }
         self.edits.retain(|e| e.0 <= time);
-        self.checkpoints.retain(|c| c.time <= time);
-    }
-
-    fn checkpoint_before(&self, time: u64) -> usize {
-        self.checkpoints.partition_point(|c| c.time <= time).saturating_sub(1)
+        self.checkpoints.truncate(time);
+        self.last_checkpoint = self.last_checkpoint.min(self.checkpoints.before(time).time);
+        if let Some(checks) = &mut self.checks {
+            checks.truncate(time);
+        }
     }
 
     fn checkpoint(&mut self) {
         let memory = self.prepared.memory.snapshot();
-        let one = memory.len() + self.group.bytes();
-        let (group, index, time, turn) = (self.group.clone(), self.index, self.time, self.turn);
-        self.checkpoints.push(Checkpoint { time, group, index, memory, turn });
-        if one.saturating_mul(self.checkpoints.len()) > CHECKPOINT_BYTES && self.checkpoints.len() > 2 {
-            let mut keep = false;
-            let last = self.checkpoints.len() - 1;
-            let mut at = 0;
-            self.checkpoints.retain(|_| {
-                keep = !keep;
-                at += 1;
-                keep || at - 1 == last
-            });
-            self.interval *= 2;
-        }
+        self.checkpoints.insert(self.time, self.group.clone(), self.index, self.turn, &memory);
+        self.last_checkpoint = self.time;
     }
 
-    fn restore(&mut self, at: usize) {
-        let c = &self.checkpoints[at];
+    /// Restores the checkpoint of a time.
+    fn restore(&mut self, time: u64) {
+        let c = self.checkpoints.before(time);
         self.group = c.group.clone();
         self.index = c.index;
         self.time = c.time;
         self.turn = c.turn;
+        self.last_checkpoint = c.time;
         self.fault = None;
-        self.prepared.memory.restore(&c.memory);
+        self.prepared.memory.restore(&c.memory());
         // A checkpoint is taken directly after its step, before any edit.
         self.repeat_edits();
     }

@@ -1,13 +1,16 @@
 //! `wavesim debug`: runs the debugger on a terminal, or on a script of commands.
 
+use super::check::parse_check;
 use super::input::InputArgs;
 use super::{FAILED, INTERRUPTED, OK, prompt};
-use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead as _, IsTerminal, Write};
+use std::path::PathBuf;
 use wavesim_debug::command::{self, Debugger, Flow};
 use wavesim_debug::timeline::Timeline;
 use wavesim_debug::view;
 use wavesim_files as files;
+use wavesim_inspect::check::{Check, GUARD_BYTES};
+use wavesim_loader::prepared::Prepared;
 
 /// Debug a kernel: step forward and backward, show and change registers and memory
 #[derive(Debug, clap::Args)]
@@ -24,11 +27,54 @@ pub struct DebugArgs {
     /// Exit after these commands, with 1 if one of them failed
     #[arg(long)]
     pub batch: bool,
+    #[command(flatten)]
+    pub checks: ChecksArgs,
+}
+
+/// Checks, and going back
+#[derive(Debug, Clone, clap::Args)]
+pub struct ChecksArgs {
+    /// Stop where `wavesim check` reports an error, with memory laid out as there. Without a value: all checks
+    #[arg(long = "check", value_name = "NAME[,NAME]", num_args = 0..=1, require_equals = true, value_delimiter = ',',
+        default_missing_value = "all", value_parser = parse_checks)]
+    pub checks: Vec<Checks>,
+    /// Megabytes that checkpoints for going back may take
+    #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub history_memory: u64,
+}
+
+/// Some checks.
+#[derive(Debug, Clone)]
+pub struct Checks(Vec<Check>);
+
+fn parse_checks(name: &str) -> Result<Checks, String> {
+    if name == "all" {
+        return Ok(Checks(Check::ALL.to_vec()));
+    }
+    parse_check(name).map(|check| Checks(vec![check]))
+}
+
+impl ChecksArgs {
+    /// Loads the kernel, with memory laid out for the checks.
+    pub fn prepare(&self, input: &InputArgs) -> anyhow::Result<Prepared> {
+        input.prepare(if self.checks.is_empty() { 0 } else { GUARD_BYTES })
+    }
+
+    /// Starts the checks, and limits the checkpoints.
+    pub fn start(&self, timeline: &mut Timeline<'_>) -> anyhow::Result<()> {
+        let possible = Check::of(timeline.prepared.program.arch);
+        let chosen: Vec<Check> = self.checks.iter().flat_map(|c| &c.0).copied().collect();
+        let chosen: Vec<Check> = possible.iter().copied().filter(|c| chosen.contains(c)).collect();
+        timeline.check(&chosen)?;
+        timeline.limit_checkpoints((self.history_memory as usize) << 20);
+        Ok(())
+    }
 }
 
 const EXAMPLES: &str = "\
 Examples:
   wavesim debug kernel.rdna
+  wavesim debug kernel.rdna --check -e continue
   wavesim debug kernel.rdna --batch -e 'break 12 if v3[5] > 10' \\
       -e continue -e 'p v3 as f32'
   wavesim debug vadd/launch.json --target gfx1201 -x session.txt --batch
@@ -37,10 +83,11 @@ In the debugger, `help` lists the commands. docs/debugging.md finds the errors o
 five broken kernels.";
 
 pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let prepared = args.input.prepare(0)?;
+    let prepared = args.checks.prepare(&args.input)?;
     super::progress::catch_interrupts();
     let dispatch = args.input.dispatch(&prepared)?;
-    let timeline = Timeline::new(&prepared, &dispatch)?;
+    let mut timeline = Timeline::new(&prepared, &dispatch)?;
+    args.checks.start(&mut timeline)?;
     let mut debugger = Debugger::new(timeline, command::ctrl_c);
     writeln!(out, "{}", view::place(&debugger.timeline, 0))?;
     out.flush()?;
@@ -52,7 +99,8 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         text.push_str(command);
         text.push('\n');
     }
-    let (good, flow) = prompt::script(&mut debugger, &text, out)?;
+    let mut lines = text.lines().map(|line| Ok(line.to_string()));
+    let (good, flow) = prompt::script(&mut debugger, &mut lines, out)?;
     let code = |debugger: &Debugger<'_>, good| match good {
         true => OK,
         false if debugger.was_interrupted() => INTERRUPTED,
@@ -65,8 +113,7 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         prompt::interact(&mut debugger, out)?;
         return Ok(OK);
     }
-    // Commands from a pipe are a script.
-    let text = files::read_text(Path::new("-"))?;
-    let (good, _) = prompt::script(&mut debugger, &text, out)?;
+    // Commands from a pipe are a script that a program may write while it reads the answers.
+    let (good, _) = prompt::script(&mut debugger, &mut std::io::stdin().lock().lines(), out)?;
     Ok(code(&debugger, good))
 }

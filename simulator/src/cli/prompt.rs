@@ -5,10 +5,11 @@ use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
-use rustyline::history::DefaultHistory;
+use rustyline::history::{DefaultHistory, History as _};
 use rustyline::validate::Validator;
 use rustyline::{Config, Context, Editor, Helper};
 use std::io::{self, Write};
+use std::path::PathBuf;
 use wavesim_debug::command::{Debugger, Flow};
 
 /// Completes with the names that the debugger offers.
@@ -29,12 +30,18 @@ impl Highlighter for Completions<'_, '_> {}
 impl Validator for Completions<'_, '_> {}
 impl Helper for Completions<'_, '_> {}
 
-/// Runs a script. Writes each command after the prompt, then its output. Returns false if a command failed.
-pub fn script(debugger: &mut Debugger<'_>, text: &str, out: &mut dyn Write) -> io::Result<(bool, Flow)> {
+/// Runs a script, whose commands are answered as they come. Writes each after the prompt, then its output. Returns false
+/// if a command failed.
+pub fn script(
+    debugger: &mut Debugger<'_>,
+    lines: &mut dyn Iterator<Item = io::Result<String>>,
+    out: &mut dyn Write,
+) -> io::Result<(bool, Flow)> {
     let mut succeeded = true;
-    for line in text.lines() {
+    for line in lines {
+        let line = line?;
         writeln!(out, "(wavesim) {line}")?;
-        let (result, flow) = debugger.execute(line);
+        let (result, flow) = debugger.execute(&line);
         match result {
             Ok(text) => write!(out, "{text}")?,
             Err(message) => {
@@ -42,6 +49,7 @@ pub fn script(debugger: &mut Debugger<'_>, text: &str, out: &mut dyn Write) -> i
                 succeeded = false;
             }
         }
+        out.flush()?;
         if flow == Flow::Quit {
             return Ok((succeeded, flow));
         }
@@ -53,10 +61,33 @@ pub fn script(debugger: &mut Debugger<'_>, text: &str, out: &mut dyn Write) -> i
     Ok((succeeded, Flow::More))
 }
 
+/// The file that keeps the commands of earlier sessions, by the XDG specification.
+fn history_file() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    Some(state.join("wavesim").join("debug_history"))
+}
+
 /// Reads commands from the terminal until `quit` or the end of input.
 pub fn interact(debugger: &mut Debugger<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut history = DefaultHistory::default();
+    let file = history_file();
+    if let Some(file) = &file {
+        // There is none in the first session.
+        let _ = history.load(file);
+    }
+    let result = prompt(debugger, &mut history, out);
+    if let Some(file) = &file {
+        // A folder that cannot be written to is no reason to fail.
+        let folder = file.parent().map(std::fs::create_dir_all);
+        let _ = folder.map(|_| history.save(file));
+    }
+    result
+}
+
+fn prompt(debugger: &mut Debugger<'_>, kept: &mut DefaultHistory, out: &mut dyn Write) -> anyhow::Result<()> {
     loop {
+        let history = std::mem::take(kept);
         out.flush()?;
         // A new editor for each line: an editor handles Ctrl-C as long as it exists, and while a command runs
         // Ctrl-C must interrupt the command.
@@ -68,7 +99,7 @@ pub fn interact(debugger: &mut Debugger<'_>, out: &mut dyn Write) -> anyhow::Res
             // A line that the history refuses is not an error.
             let _ = editor.add_history_entry(line);
         }
-        history = std::mem::take(editor.history_mut());
+        *kept = std::mem::take(editor.history_mut());
         drop(editor);
         let line = match read {
             Ok(line) => line,

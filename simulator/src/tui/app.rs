@@ -1,19 +1,10 @@
 //! The state of the full-screen debugger, and its keys.
 
+use super::panes::{Numbers, Pane};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use wavesim_debug::command::{Debugger, Flow};
+use wavesim_debug::stop::Stop;
 use wavesim_debug::timeline::Timeline;
-
-/// What the lower right pane shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pane {
-    /// VGPRs by lane.
-    Vgprs,
-    /// Global memory.
-    Memory,
-    /// The output of the last command.
-    Output,
-}
 
 /// Everything the screen shows.
 pub struct App<'a> {
@@ -23,20 +14,28 @@ pub struct App<'a> {
     pub output: String,
     /// The command that is being typed after `:`.
     pub input: Option<String>,
-    /// What the lower part shows.
+    /// A command that runs the kernel, once the screen says so.
+    pub pending: Option<String>,
+    /// What the lower right part shows.
     pub pane: Pane,
-    /// The first visible line of the output.
+    /// The first visible line of the output, or of the help on keys.
     pub output_at: u16,
+    /// The selected line of the source, while it is not the line of the wave.
+    pub cursor: Option<usize>,
     /// The first visible VGPR.
     pub first_vgpr: u32,
-    /// The first visible lane.
+    /// The first visible lane. Drawing keeps the selected lane visible.
     pub first_lane: u32,
-    /// Whether VGPRs are shown as f32.
-    pub floats: bool,
+    /// How registers and memory are shown.
+    pub numbers: Numbers,
+    /// The VGPR of the heat map.
+    pub heat: Option<u32>,
     /// The first visible address of memory.
     pub memory_at: u64,
     /// Index of the argument that it belongs to.
     pub argument: usize,
+    /// The first visible offset of LDS and of scratch.
+    pub local_at: u64,
     /// The registers before the last command, to show what changed.
     pub before: Before,
 }
@@ -66,11 +65,38 @@ impl Before {
     }
 }
 
-/// The help on keys in the last two lines of the screen, at most 80 columns wide.
+/// The most important keys, in the last two lines of the screen, at most 80 columns wide.
 pub const KEYS: [&str; 2] = [
     "s step  a all waves  n next  c continue  b back  r reverse  Esc stop  B break",
-    "w wave  ←→ lane  ↑↓ rows  v VGPRs  f f32  m memory  e explain  : cmd  ? help  q",
+    "Tab pane  ←→ lane  ↑↓ scroll  t type  PgUp PgDn source  : command  ? keys  q",
 ];
+
+/// What all keys do.
+pub const HELP: &str = "\
+s        step: one instruction of this wave
+a        one instruction of every wave
+n        next: over a call, or out of a loop
+c        continue to the next stop
+b        back one instruction
+r        reverse: back to the previous stop
+Esc      stop a kernel that runs
+B        set or delete a breakpoint in the selected line
+w        select the next wave
+← →      select a lane
+↑ ↓      scroll the pane below
+PgUp     select a line further up in the source
+PgDn     select a line further down
+Home     back to the line of this wave
+Tab      the next pane: VGPRs, Memory, LDS, Scratch, Output
+v m l x  VGPRs, Memory (again: the next argument), LDS, Scratch
+o        Output: what the last command printed
+t f      type of the numbers; f32
+h        heat map of the topmost VGPR, where there is room
+e        explain this instruction
+:        a command of the debugger; `:help` lists them
+?        these keys
+q        quit
+";
 
 impl<'a> App<'a> {
     /// The screen at the start of a session.
@@ -81,13 +107,17 @@ impl<'a> App<'a> {
             debugger,
             output: String::new(),
             input: None,
+            pending: None,
             pane: Pane::Vgprs,
             output_at: 0,
+            cursor: None,
             first_vgpr: 0,
             first_lane: 0,
-            floats: false,
+            numbers: Numbers::Hex,
+            heat: None,
             memory_at,
             argument: 0,
+            local_at: 0,
             before,
         }
     }
@@ -105,35 +135,51 @@ impl<'a> App<'a> {
             KeyCode::Char(':') => self.input = Some(String::new()),
             KeyCode::Char('s') => return self.command("step"),
             KeyCode::Char('a') => return self.command("stepall"),
-            KeyCode::Char('n') => return self.command("next"),
-            KeyCode::Char('c') => return self.command("continue"),
+            KeyCode::Char('n') => self.pending = Some("next".to_string()),
+            KeyCode::Char('c') => self.pending = Some("continue".to_string()),
             KeyCode::Char('b') => return self.command("back"),
-            KeyCode::Char('r') => return self.command("reverse-continue"),
+            KeyCode::Char('r') => self.pending = Some("reverse-continue".to_string()),
             KeyCode::Char('B') => self.toggle_breakpoint(),
             KeyCode::Char('w') => {
                 let next = (self.debugger.focus.wave + 1) % self.debugger.timeline.waves();
                 return self.command(&format!("wave {next}"));
             }
-            KeyCode::Char('f') => self.floats = !self.floats,
+            KeyCode::Char('f') => {
+                self.numbers = if self.numbers == Numbers::F32 { Numbers::Hex } else { Numbers::F32 };
+            }
+            KeyCode::Char('t') => self.numbers = self.numbers.next(),
+            KeyCode::Char('h') => {
+                self.heat = if self.heat == Some(self.first_vgpr) { None } else { Some(self.first_vgpr) };
+            }
             KeyCode::Char('m') => self.next_memory(),
             KeyCode::Char('v') => self.pane = Pane::Vgprs,
+            KeyCode::Char('l') => self.pane = Pane::Lds,
+            KeyCode::Char('x') => self.pane = Pane::Scratch,
+            KeyCode::Char('o') => self.show(Pane::Output),
+            KeyCode::Tab => self.show(self.pane.next()),
+            KeyCode::BackTab => self.show(self.pane.previous()),
             KeyCode::Char('e') => {
-                self.pane = Pane::Output;
+                self.show(Pane::Output);
                 return self.command("explain");
             }
-            KeyCode::Char('?') => {
-                self.pane = Pane::Output;
-                return self.command("help");
-            }
+            KeyCode::Char('?') => self.show(Pane::Keys),
             KeyCode::Right => self.move_lane(1),
             KeyCode::Left => self.move_lane(-1),
             KeyCode::Down => self.scroll(1),
             KeyCode::Up => self.scroll(-1),
-            KeyCode::PageDown => self.scroll(8),
-            KeyCode::PageUp => self.scroll(-8),
+            KeyCode::PageDown => self.move_cursor(4),
+            KeyCode::PageUp => self.move_cursor(-4),
+            KeyCode::Char('j') => self.move_cursor(1),
+            KeyCode::Char('k') => self.move_cursor(-1),
+            KeyCode::Home => self.cursor = None,
             _ => {}
         }
         Flow::More
+    }
+
+    fn show(&mut self, pane: Pane) {
+        self.pane = pane;
+        self.output_at = 0;
     }
 
     /// Handles a key while a command is typed.
@@ -146,31 +192,107 @@ impl<'a> App<'a> {
             KeyCode::Enter => {
                 let line = std::mem::take(text);
                 self.input = None;
-                self.pane = Pane::Output;
-                return self.command(&line);
+                self.pending = Some(line);
+                self.show(Pane::Output);
+            }
+            KeyCode::Tab => {
+                let (start, names) = self.debugger.complete(text, text.len());
+                let common = names.iter().skip(1).fold(names.first().cloned(), |common, name| {
+                    let common = common?;
+                    let same = common.chars().zip(name.chars()).take_while(|(a, b)| a == b);
+                    Some(same.map(|(a, _)| a).collect())
+                });
+                if let Some(common) = common {
+                    text.replace_range(start.., &common);
+                }
             }
             _ => {}
         }
         Flow::More
     }
 
+    /// Executes the command that waits for the screen, if there is one.
+    pub fn run_pending(&mut self) -> Flow {
+        match self.pending.take() {
+            Some(line) => self.command(&line),
+            None => Flow::More,
+        }
+    }
+
     /// Executes a command of the debugger.
     pub fn command(&mut self, line: &str) -> Flow {
         let wave = self.debugger.focus.wave;
         let before = Before::of(&self.debugger.timeline, wave);
+        let time = self.debugger.timeline.time();
         let (result, flow) = self.debugger.execute(line);
         self.before = before;
         self.output_at = 0;
+        if self.debugger.timeline.time() != time || self.debugger.focus.wave != wave {
+            self.cursor = None;
+        }
         self.output = result.unwrap_or_else(|message| format!("error: {message}"));
         flow
     }
 
-    fn toggle_breakpoint(&mut self) {
+    /// Why the run stopped, in one line.
+    pub fn reason(&self) -> String {
+        if self.pending.is_some() {
+            return "running… (Esc stops)".to_string();
+        }
+        let titles: Vec<String> =
+            self.debugger.stops.iter().map(Stop::title).filter(|t| !t.is_empty()).collect();
+        match (&titles[..], self.output.strip_prefix("error: ")) {
+            (_, Some(error)) => format!("error: {}", error.lines().next().unwrap_or("")),
+            ([], _) => "stepped".to_string(),
+            (titles, _) => titles.join("; "),
+        }
+    }
+
+    /// The line of the source that `B` refers to, from 1, or the index of an instruction, from 0, without source.
+    pub fn selected_line(&self) -> usize {
+        self.cursor.unwrap_or_else(|| self.line_of_wave())
+    }
+
+    /// The line, or the index of the instruction, of the selected wave.
+    pub fn line_of_wave(&self) -> usize {
+        let program = &self.debugger.timeline.prepared.program;
         let pc = self.debugger.timeline.wave(self.debugger.focus.wave).pc;
+        let at = program.pcs.partition_point(|p| *p < pc).min(program.pcs.len().saturating_sub(1));
+        match &self.debugger.timeline.prepared.source {
+            Some(_) => program.lines.get(at).map_or(0, |l| *l as usize),
+            None => at,
+        }
+    }
+
+    fn move_cursor(&mut self, by: i64) {
+        let prepared = self.debugger.timeline.prepared;
+        let (first, last) = match &prepared.source {
+            Some(source) => (1, source.text.lines().count().max(1)),
+            None => (0, prepared.program.pcs.len().saturating_sub(1)),
+        };
+        let to = (self.selected_line() as i64 + by).clamp(first as i64, last as i64);
+        self.cursor = Some(to as usize);
+    }
+
+    fn toggle_breakpoint(&mut self) {
+        let program = &self.debugger.timeline.prepared.program;
+        let line = self.selected_line();
+        let place = match (self.cursor, &self.debugger.timeline.prepared.source) {
+            (None, _) => Some(self.debugger.timeline.wave(self.debugger.focus.wave).pc),
+            (_, Some(_)) => {
+                let found = program.lines.iter().position(|l| *l as usize >= line);
+                found.map(|at| program.pcs[at])
+            }
+            (_, None) => program.pcs.get(line).copied(),
+        };
+        let Some(pc) = place else {
+            self.output = "error: there is no instruction in this line or below".to_string();
+            return;
+        };
         let here = self.debugger.breakpoints.iter().find(|b| b.pc == pc).map(|b| b.number);
         match here {
             Some(number) => self.command(&format!("delete {number}")),
-            None => self.command("break"),
+            None => self.command(&format!("break 0x{:x}", program.address(pc))),
         };
     }
 
@@ -186,20 +308,21 @@ impl<'a> App<'a> {
 
     fn move_lane(&mut self, by: i32) {
         let size = self.debugger.timeline.wave(self.debugger.focus.wave).size as i32;
-        let lane = (self.debugger.focus.lane as i32 + by).rem_euclid(size) as u32;
-        self.debugger.focus.lane = lane;
-        // Keep the selected lane visible.
-        self.first_lane = self.first_lane.min(lane);
-        if lane >= self.first_lane + 4 {
-            self.first_lane = lane - 3;
-        }
+        self.debugger.focus.lane = (self.debugger.focus.lane as i32 + by).rem_euclid(size) as u32;
     }
 
     fn scroll(&mut self, by: i32) {
+        let shape = &self.debugger.timeline.prepared.shape;
+        let local = |at: u64, len: u32| {
+            at.saturating_add_signed(16 * by as i64).min(len.saturating_sub(4) as u64 & !15)
+        };
         match self.pane {
             Pane::Memory => self.memory_at = self.memory_at.wrapping_add_signed(16 * by as i64),
-            Pane::Output => {
-                let last = self.output.lines().count().saturating_sub(1) as u16;
+            Pane::Lds => self.local_at = local(self.local_at, shape.lds_bytes),
+            Pane::Scratch => self.local_at = local(self.local_at, shape.scratch_bytes),
+            Pane::Output | Pane::Keys => {
+                let text = if self.pane == Pane::Keys { HELP } else { &self.output };
+                let last = text.lines().count().saturating_sub(1) as u16;
                 self.output_at = self.output_at.saturating_add_signed(by as i16).min(last);
             }
             Pane::Vgprs => self.first_vgpr = (self.first_vgpr as i32 + by).clamp(0, 255) as u32,

@@ -1,10 +1,11 @@
 //! The full-screen debugger: source, waves, registers by lane and memory, on a terminal of at least 80x24 characters.
 //!
-//! [`app`] has the state and the keys, [`draw`] the screen. Every change of the run goes through
+//! [`app`] has the state and the keys, [`panes`] what the panes are, [`draw`] the screen. Every change of the run goes through
 //! [`wavesim_debug::command::Debugger`], so that a key does the same as the command of that name.
 
 pub mod app;
 pub mod draw;
+pub mod panes;
 
 use app::App;
 use ratatui::DefaultTerminal;
@@ -25,6 +26,13 @@ fn typed_ahead() -> MutexGuard<'static, VecDeque<KeyEvent>> {
 pub fn run(app: &mut App<'_>, terminal: &mut DefaultTerminal) -> std::io::Result<()> {
     loop {
         terminal.draw(|frame| draw::screen(frame, app))?;
+        if app.pending.is_some() {
+            // The screen says that the kernel runs.
+            if app.run_pending() == Flow::Quit {
+                return Ok(());
+            }
+            continue;
+        }
         let ahead = typed_ahead().pop_front();
         let event = ahead.map_or_else(event::read, |key| Ok(Event::Key(key)))?;
         if let Event::Key(key) = event

@@ -126,3 +126,26 @@ fn the_same_end() {
         assert!(debugged == plain.memory.snapshot(), "{kernel}");
     }
 }
+
+/// However long a run is, its checkpoints stay within the limit, and going back restores what was there.
+#[test]
+fn checkpoints_are_bounded() {
+    const LIMIT: usize = 4 << 20;
+    let source = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\nagain:\n  s_add_u32 s5, s5, 1\n  v_add_nc_u32 v1, s5, v1\n  s_branch again\n";
+    let prepared = wavesim_tests::prepare(source, &wavesim_tests::Setup::default()).unwrap();
+    let dispatch = prepared.dispatch(10_000_000);
+    let mut timeline = Timeline::new(&prepared, &dispatch).unwrap();
+    timeline.limit_checkpoints(LIMIT);
+    while timeline.time() < 1_200_000 {
+        timeline.run(0, 4096, None);
+    }
+    let (count, bytes) = timeline.checkpoints();
+    assert!(count > 10 && bytes <= LIMIT, "{count} checkpoints, {bytes} bytes");
+    for time in [1_199_999, 1_000_000, 999_998, 600_001, 300_000, 3, 0, 900_000] {
+        timeline.go_to(time);
+        assert_eq!(timeline.time(), time);
+        // Three instructions a round, of which the first one counts.
+        assert_eq!(timeline.wave(0).sgpr(5) as u64, time.div_ceil(3), "at step {time}");
+        assert!(timeline.checkpoints().1 <= LIMIT);
+    }
+}

@@ -20,28 +20,30 @@ fn eighty_by_twenty_four() {
     let timeline = Timeline::new(&prepared, &dispatch).unwrap();
     let mut app = App::new(Debugger::new(timeline, ctrl_c));
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
-    let mut show = |app: &App<'_>| {
+    let mut show = |app: &mut App<'_>| {
         terminal.draw(|frame| screen(frame, app)).unwrap();
         terminal.backend().to_string()
     };
-    let start = show(&app);
+    let start = show(&mut app);
     for part in ["k.rdna", "=>", "wave 0", "v0", "lane 3", "exec ffffffff", "s step"] {
         assert!(start.contains(part), "{part} is missing:\n{start}");
     }
     for key in "ss".chars() {
         app.key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE));
     }
-    let stepped = show(&app);
+    let stepped = show(&mut app);
     assert!(stepped.contains("[step 2]") && stepped.contains("00001234"), "{stepped}");
     assert!(stepped.contains("0000000c"), "v1 of lane 3:\n{stepped}");
     for key in ":p v1[5]\n".chars() {
         let code = if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) };
         app.key(KeyEvent::new(code, KeyModifiers::NONE));
     }
-    let printed = show(&app);
+    assert!(show(&mut app).contains("running…"), "the screen says that a command runs");
+    app.run_pending();
+    let printed = show(&mut app);
     assert!(printed.contains("v1[5] = 20"), "{printed}");
     app.key(KeyEvent::new(KeyCode::Char('b'), KeyModifiers::NONE));
-    assert!(show(&app).contains("[step 1]"));
+    assert!(show(&mut app).contains("[step 1]"));
 }
 
 /// A machine of its own: its registers by their names, and none that it has not.
@@ -55,10 +57,43 @@ fn registers_of_another_machine() {
     for _ in 0..4 {
         app.key(KeyEvent::new(KeyCode::Char('s'), KeyModifiers::NONE));
     }
-    terminal.draw(|frame| screen(frame, &app)).unwrap();
+    terminal.draw(|frame| screen(frame, &mut app)).unwrap();
     let shown = terminal.backend().to_string();
     for part in ["x5 ", "s1  fffffffe", "exec fffffffe", "beq  s1, s0, done"] {
         assert!(shown.contains(part), "{part} is missing:\n{shown}");
     }
     assert!(!shown.contains("vcc") && !shown.contains("m0"), "{shown}");
+}
+
+/// The screen at three sizes, after a breakpoint with lanes switched off. `BLESS=1` rewrites the golden screens.
+#[test]
+fn golden_screens() {
+    let root = wavesim_tests::root();
+    let text = std::fs::read_to_string(root.join("examples/matmul.rdna")).unwrap();
+    let options = Options { global_bytes: 1 << 20, ..Options::default() };
+    let prepared = text_kernel::prepare("matmul.rdna", &text, &options, 0).unwrap();
+    let dispatch = prepared.dispatch(100_000);
+    for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
+        let mut app = App::new(Debugger::new(Timeline::new(&prepared, &dispatch).unwrap(), ctrl_c));
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        for command in ["break loop if s12 == 14", "continue", "step 4", "set exec = 0xfffff0ff"] {
+            app.command(command);
+        }
+        app.key(KeyEvent::new(KeyCode::Char('f'), KeyModifiers::NONE));
+        for _ in 0..5 {
+            app.key(KeyEvent::new(KeyCode::Down, KeyModifiers::NONE));
+        }
+        app.key(KeyEvent::new(KeyCode::Char('h'), KeyModifiers::NONE));
+        app.command("info waves");
+        terminal.draw(|frame| screen(frame, &mut app)).unwrap();
+        let shown: String = terminal
+            .backend()
+            .to_string()
+            .lines()
+            .map(|line| format!("{}\n", line.trim_matches('"').trim_end()))
+            .collect();
+        let path = root.join(format!("tests/filetests/screen/{columns}x{rows}.expected"));
+        wavesim_tests::compare(&path, &shown).unwrap_or_else(|e| panic!("{e}"));
+        app.command("goto 0");
+    }
 }

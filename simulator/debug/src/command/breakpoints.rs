@@ -1,16 +1,24 @@
 //! Commands for breakpoints and watchpoints: `break`, `tbreak`, `watch`, `delete`.
 
 use super::{Debugger, Done};
-use crate::breakpoint::{self, Breakpoint, Watched, Watchpoint};
+use crate::breakpoint::{self, Access, Breakpoint, HitCount, Watched, Watchpoint};
 use crate::expr::{self, Register, Value};
 use crate::view;
 use std::fmt::Write as _;
 
 impl Debugger<'_> {
     pub(super) fn set_break(&mut self, rest: &str, temporary: bool, out: &mut String) -> Done {
+        let (rest, message) = match rest.split_once("log ") {
+            Some((rest, message)) if rest.is_empty() || rest.ends_with(' ') => (rest.trim(), Some(message)),
+            _ => (rest, None),
+        };
         let (head, condition) = match rest.split_once("if ") {
             Some((head, condition)) => (head.trim(), Some(condition.trim().to_string())),
             None => (rest, None),
+        };
+        let (head, count) = match head.split_once("hits ") {
+            Some((head, count)) => (head.trim(), Some(HitCount::parse(count)?)),
+            None => (head, None),
         };
         let (place, wave) = match head.split_once("wave ") {
             Some((place, wave)) => {
@@ -23,19 +31,36 @@ impl Debugger<'_> {
             "" => self.timeline.wave(self.focus.wave).pc,
             place => breakpoint::locate(place, &self.timeline)?,
         };
-        if let Some(text) = &condition {
-            // A wrong condition is reported now, not at the first hit.
-            expr::evaluate(text, &self.timeline, self.focus)?;
-        }
-        let number = self.number();
-        let mut text = self.timeline.prepared.program.place(pc);
-        if let Some(condition) = &condition {
-            let _ = write!(text, " if {condition}");
-        }
+        let number = self.add_breakpoint(Breakpoint {
+            number: 0,
+            pc,
+            place: self.timeline.prepared.program.place(pc),
+            condition,
+            wave,
+            temporary,
+            hits: 0,
+            count,
+            message: message.map(str::to_string),
+        })?;
         let kind = if temporary { "temporary breakpoint" } else { "breakpoint" };
         let _ = writeln!(out, "{kind} {number} at {}", view::instruction(&self.timeline, pc));
-        self.breakpoints.push(Breakpoint { number, pc, place: text, condition, wave, temporary, hits: 0 });
         Ok(())
+    }
+
+    /// Adds a breakpoint and returns its number. Its condition becomes part of its place.
+    ///
+    /// # Errors
+    /// The condition cannot be evaluated.
+    pub fn add_breakpoint(&mut self, mut breakpoint: Breakpoint) -> Result<u32, String> {
+        if let Some(text) = &breakpoint.condition {
+            // A wrong condition is reported now, not at the first hit.
+            expr::evaluate(text, &self.timeline, self.focus)?;
+            let _ = write!(breakpoint.place, " if {text}");
+        }
+        breakpoint.number = self.number();
+        let number = breakpoint.number;
+        self.breakpoints.push(breakpoint);
+        Ok(number)
     }
 
     pub(super) fn number(&mut self) -> u32 {
@@ -52,40 +77,100 @@ impl Debugger<'_> {
             if let Some(rest) = text.strip_prefix(word) {
                 let (address, len) = rest.trim().rsplit_once(' ').unwrap_or((rest, "4"));
                 let (at, len) = (int(address)?, int(len)?.clamp(1, 1 << 20));
-                return Ok(if lds {
-                    Watched::Lds { offset: at, len }
-                } else {
-                    Watched::Memory { address: self.byte_address(at), len }
-                });
+                return if lds { self.watched_lds(at, len) } else { self.watched_memory(at, len) };
             }
         }
         let wave = self.focus.wave;
         let wide = self.timeline.wave(wave).size == 64;
         if let Some(register) = expr::register(text, wide, self.arch()) {
-            return Ok(Watched::Register { wave, register, lane: None });
+            return match register {
+                Register::Pc | Register::Status => {
+                    Err(format!("`{text}` cannot be watched: almost every instruction changes it"))
+                }
+                register => Ok(Watched::Register { wave, register, lane: None }),
+            };
         }
         let (name, index) = text.strip_suffix(']').and_then(|t| t.rsplit_once('[')).ok_or_else(|| {
             format!(
                 "cannot watch `{text}`: expected a register, NAME[i], mem ADDRESS BYTES or lds OFFSET BYTES"
             )
         })?;
+        let at = int(index)?;
         if let Some(register @ Register::Vgpr(..)) = expr::register(name, wide, self.arch()) {
-            let lane = int(index)? as u32;
-            return Ok(Watched::Register { wave, register, lane: Some(lane) });
+            let size = self.timeline.wave(wave).size as u64;
+            if at >= size {
+                return Err(format!("there is no lane {at}; the wave has lanes 0 to {}", size - 1));
+            }
+            return Ok(Watched::Register { wave, register, lane: Some(at as u32) });
+        }
+        match name {
+            "lds" => return self.watched_lds(at, 4),
+            "mem" => return self.watched_memory(at, 4),
+            _ => {}
         }
         let buffer =
             self.timeline.prepared.buffer(name).ok_or_else(|| format!("there is no argument `{name}`"))?;
-        let (size, address) = (buffer.dtype.size() as u64, buffer.address);
-        Ok(Watched::Memory { address: address.wrapping_add(int(index)?.wrapping_mul(size)), len: size })
+        let size = buffer.dtype.size() as u64;
+        if at >= buffer.len_bytes / size {
+            return Err(format!("{name} has {} elements", buffer.len_bytes / size));
+        }
+        Ok(Watched::Memory { address: buffer.address + at * size, len: size })
     }
 
-    pub(super) fn watch(&mut self, text: &str, out: &mut String) -> Done {
+    fn watched_lds(&self, offset: u64, len: u64) -> Result<Watched, String> {
+        let size = self.timeline.group.lds.len() as u64;
+        match offset.checked_add(len) {
+            Some(end) if end <= size => Ok(Watched::Lds { offset, len }),
+            _ => Err(format!("the workgroup has {size} bytes of LDS")),
+        }
+    }
+
+    fn watched_memory(&self, address: u64, len: u64) -> Result<Watched, String> {
+        let address = self.byte_address(address);
+        let memory = self.timeline.memory();
+        memory.read(address, &mut vec![0; len as usize]).map_err(|e| memory.explain(&e))?;
+        Ok(Watched::Memory { address, len })
+    }
+
+    pub(super) fn watch(&mut self, text: &str, access: Access, out: &mut String) -> Done {
+        let (what, condition) = match text.split_once(" if ") {
+            Some((what, condition)) => (what.trim(), Some(condition.trim().to_string())),
+            None => (text, None),
+        };
+        let number = self.add_watchpoint(what, access, condition, None)?;
+        let _ = writeln!(out, "watchpoint {number}: {text}");
+        Ok(())
+    }
+
+    /// Whether there is such a value, and it can be watched.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn can_watch(&self, text: &str) -> Result<(), String> {
+        self.watched(text).map(drop)
+    }
+
+    /// Adds a watchpoint and returns its number.
+    ///
+    /// # Errors
+    /// There is no such value, or the condition cannot be evaluated.
+    pub fn add_watchpoint(
+        &mut self,
+        text: &str,
+        access: Access,
+        condition: Option<String>,
+        count: Option<HitCount>,
+    ) -> Result<u32, String> {
         let what = self.watched(text)?;
+        let mut text = text.to_string();
+        if let Some(condition) = &condition {
+            expr::evaluate(condition, &self.timeline, self.focus)?;
+            let _ = write!(text, " if {condition}");
+        }
         let last = what.content(&self.timeline);
         let number = self.number();
-        let _ = writeln!(out, "watchpoint {number}: {text}");
-        self.watchpoints.push(Watchpoint { number, text: text.to_string(), what, last });
-        Ok(())
+        self.watchpoints.push(Watchpoint { number, text, what, last, access, condition, hits: 0, count });
+        Ok(number)
     }
 
     pub(super) fn delete(&mut self, text: &str, out: &mut String) -> Done {

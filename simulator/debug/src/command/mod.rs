@@ -15,19 +15,22 @@ mod show;
 mod table;
 #[cfg(test)]
 mod tests;
+mod why;
 
 pub use table::{COMMANDS, Command, Completion};
 
 use super::breakpoint::{Breakpoint, Watchpoint};
 use super::expr::{self, Focus};
+use super::stop::Stop;
 use super::timeline::Timeline;
 use super::view;
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use wavesim_engine::sched::dispatch::INTERRUPT;
+use wavesim_inspect::check::Check;
 use wavesim_isa::arch::Arch;
-use wavesim_machine::exec::effects::{self, Effects};
+use wavesim_machine::exec::effects::{self, Effects, File, Use};
 use wavesim_machine::memory::word_address;
 
 /// Whether to go on reading commands.
@@ -49,12 +52,20 @@ pub struct Debugger<'a> {
     pub breakpoints: Vec<Breakpoint>,
     /// In the order they were set.
     pub watchpoints: Vec<Watchpoint>,
+    /// Why the run stopped last; never empty after a command that runs.
+    pub stops: Vec<Stop>,
+    /// Messages of breakpoints that do not stop, in the last run.
+    pub log: Vec<String>,
+    /// The checks whose findings stop the run; `None`: all that run.
+    pub stop_at: Option<Vec<Check>>,
+    /// What a command has to say beside why it stopped.
+    notes: Vec<String>,
     effects: Vec<Effects>,
     next_number: u32,
     /// The command that an empty line repeats.
     repeated: String,
     /// Polled by long commands: whether the user wants to interrupt.
-    poll_interrupt: fn() -> bool,
+    poll_interrupt: Box<dyn Fn() -> bool + 'a>,
     was_interrupted: Cell<bool>,
     /// Set by `quit`.
     quit: bool,
@@ -69,7 +80,7 @@ type Done = Result<(), String>;
 
 impl<'a> Debugger<'a> {
     /// A session at the start of a run. Long commands poll `poll_interrupt` and end when it returns true.
-    pub fn new(timeline: Timeline<'a>, poll_interrupt: fn() -> bool) -> Debugger<'a> {
+    pub fn new(timeline: Timeline<'a>, poll_interrupt: impl Fn() -> bool + 'a) -> Debugger<'a> {
         let prepared = timeline.prepared;
         Debugger {
             effects: effects::table(&prepared.program, prepared.shape.wave_size),
@@ -77,12 +88,27 @@ impl<'a> Debugger<'a> {
             focus: Focus { wave: 0, lane: 0 },
             breakpoints: Vec::new(),
             watchpoints: Vec::new(),
+            stops: vec![Stop::Start],
+            log: Vec::new(),
+            stop_at: None,
+            notes: Vec::new(),
             next_number: 1,
             repeated: String::new(),
-            poll_interrupt,
+            poll_interrupt: Box::new(poll_interrupt),
             was_interrupted: Cell::new(false),
             quit: false,
         }
+    }
+
+    /// Whether findings of a check stop the run.
+    fn stops_at(&self, check: Check) -> bool {
+        self.stop_at.as_ref().is_none_or(|list| list.contains(&check))
+    }
+
+    /// Whether an instruction of the program names a register.
+    pub fn uses(&self, file: File, register: u16) -> bool {
+        let names = |u: &Use| u.file == file && (u.first..u.first + u.count).contains(&register);
+        self.effects.iter().any(|e| e.reads.iter().chain(&e.writes).any(names))
     }
 
     /// Whether the user has interrupted a command.

@@ -1,216 +1,412 @@
 //! Commands that go forward: `step`, `stepall`, `next`, `continue`, `until`, `finish`; and what stops them.
+//!
+//! The commands are methods without text ([`Debugger::run_while`] and those that call it), which leave the reasons in
+//! [`Debugger::stops`], and functions that write these reasons.
 
 use super::{Debugger, Done, parse};
-use crate::expr::Focus;
+use crate::breakpoint::Access;
+use crate::expr::{self, Focus};
+use crate::gate::Gate;
+use crate::stop::Stop;
 use crate::timeline::{Outcome, Timeline};
 use crate::{breakpoint, view};
 use std::fmt::Write as _;
 use wavesim_engine::sched::group::Status;
+use wavesim_machine::exec::effects::{Class, File};
+
+/// What ends a run beside breakpoints: called before each step but the first, with the wave that is about to run.
+pub type Until<'u> = &'u mut dyn FnMut(&Timeline<'_>, usize) -> bool;
 
 impl Debugger<'_> {
     pub(super) fn step(&mut self, args: &str, out: &mut String) -> Done {
-        self.steps(parse::count(args)?, out)
+        self.step_wave(parse::count(args)?)?;
+        self.show_stop(out);
+        Ok(())
     }
 
-    fn steps(&mut self, n: u64, out: &mut String) -> Done {
+    /// Executes `n` instructions of the selected wave.
+    ///
+    /// # Errors
+    /// A condition of a breakpoint that cannot be evaluated.
+    pub fn step_wave(&mut self, n: u64) -> Result<(), String> {
+        self.begin();
         self.timeline.prefer(self.focus.wave);
         let group = self.timeline.position().0;
         for k in 0..n {
-            if !self.unblock(out)? {
-                break;
-            }
             let wave = self.focus.wave;
-            if k > 0 && self.stops_before(wave, out)? {
+            if !self.unblock()? || (k > 0 && self.stops_before(wave)?) || self.stops_after_step(wave) {
                 break;
             }
-            let outcome = self.timeline.step(wave);
-            if self.stops_after(&outcome, out) || self.interrupted(out) {
+            if k % 256 == 255 && self.interrupted() {
                 break;
             }
-            // That was the last instruction of the workgroup.
             if self.timeline.position().0 != group {
+                if k + 1 < n {
+                    self.stops.push(Stop::Short("the next workgroup has started".to_string()));
+                }
                 break;
             }
         }
-        self.end(out);
-        self.show_position(out);
+        self.end();
         Ok(())
     }
 
     pub(super) fn step_all(&mut self, args: &str, out: &mut String) -> Done {
         let n = parse::count(args)?;
+        self.begin();
         'all: for _ in 0..n {
             let group = self.timeline.position().0;
             for wave in 0..self.timeline.waves() {
-                if !self.timeline.can_run(wave) {
-                    continue;
-                }
-                let outcome = self.timeline.step(wave);
-                if self.stops_after(&outcome, out) || self.timeline.position().0 != group {
+                if self.timeline.can_run(wave)
+                    && (self.stops_after_step(wave) || self.timeline.position().0 != group)
+                {
                     break 'all;
                 }
             }
-            if self.interrupted(out) {
+            if self.interrupted() {
                 break;
             }
         }
-        self.end(out);
+        self.end();
+        self.write_stops(out);
         out.push_str(&view::waves(&self.timeline, self.focus));
         Ok(())
     }
 
     pub(super) fn resume(&mut self, out: &mut String) -> Done {
-        self.run(out, &mut |_, _| false)
+        self.begin();
+        self.run_while(true, &[], &mut |_, _| false)?;
+        self.show_stop(out);
+        Ok(())
     }
 
     pub(super) fn next(&mut self, out: &mut String) -> Done {
+        self.step_over()?;
+        self.show_stop(out);
+        Ok(())
+    }
+
+    /// Runs to the instruction after the present one.
+    ///
+    /// # Errors
+    /// A condition of a breakpoint that cannot be evaluated.
+    pub fn step_over(&mut self) -> Result<(), String> {
         let wave = self.focus.wave;
         let group = self.timeline.position().0;
         let pc = self.timeline.wave(wave).pc;
         let program = &self.timeline.prepared.program;
-        let Some(at) = program.inst_at(pc) else { return self.steps(1, out) };
+        let Some(at) = program.inst_at(pc) else { return self.step_wave(1) };
         let following = pc + program.insts[at].size as u64;
-        self.run(out, &mut move |m, w| m.position().0 != group || w == wave && m.wave(w).pc == following)
+        self.begin();
+        self.run_while(true, &[following], &mut move |m, w| {
+            m.position().0 != group || w == wave && m.wave(w).pc == following
+        })
+    }
+
+    /// Executes the rest of the line of source that the selected wave is at. Calls are stepped over, if asked for.
+    ///
+    /// # Errors
+    /// A condition of a breakpoint that cannot be evaluated.
+    pub fn step_line(&mut self, over: bool) -> Result<(), String> {
+        let prepared = self.timeline.prepared;
+        // With the file: a line of another file is another one. Code without a line belongs to the line before it.
+        let line = |pc: u64| prepared.program.location(pc).map(|l| (l.file, l.line));
+        let group = self.timeline.position().0;
+        let from = line(self.timeline.wave(self.focus.wave).pc);
+        loop {
+            let pc = self.timeline.wave(self.focus.wave).pc;
+            if over && self.calls(pc) {
+                self.step_over()?;
+            } else {
+                self.step_wave(1)?;
+            }
+            let here = line(self.timeline.wave(self.focus.wave).pc);
+            let done =
+                from.is_none() || here.is_some() && here != from || self.timeline.position().0 != group;
+            if done || self.stops[..] != [Stop::Done] || self.interrupted() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Executes an instruction of the selected wave; of a call, all up to the instruction after it.
+    ///
+    /// # Errors
+    /// A condition of a breakpoint that cannot be evaluated.
+    pub fn step_over_call(&mut self) -> Result<(), String> {
+        if self.calls(self.timeline.wave(self.focus.wave).pc) { self.step_over() } else { self.step_wave(1) }
+    }
+
+    /// Whether the instruction at a PC is a call: a jump that keeps where it came from.
+    fn calls(&self, pc: u64) -> bool {
+        let at = self.timeline.prepared.program.inst_at(pc);
+        at.is_some_and(|at| {
+            let effects = &self.effects[at];
+            effects.class == Class::Branch
+                && effects.writes.iter().any(|w| w.file == File::Sgpr && w.count == 2)
+        })
     }
 
     pub(super) fn until(&mut self, place: &str, out: &mut String) -> Done {
         let pc = breakpoint::locate(place, &self.timeline)?;
         let wave = self.focus.wave;
-        self.run(out, &mut move |m, w| w == wave && m.wave(w).pc == pc)
+        self.begin();
+        self.run_while(true, &[pc], &mut move |m, w| w == wave && m.wave(w).pc == pc)?;
+        self.show_stop(out);
+        Ok(())
     }
 
     pub(super) fn finish(&mut self, out: &mut String) -> Done {
-        let wave = self.focus.wave;
-        let group = self.timeline.position().0;
-        self.run(out, &mut move |m, _| m.position().0 != group || m.status(wave) == Status::Ended)
+        self.finish_wave()?;
+        self.show_stop(out);
+        Ok(())
     }
 
-    /// Whether to stop after a step. Writes the reason to `out`.
-    pub(super) fn stops_after(&mut self, outcome: &Outcome, out: &mut String) -> bool {
+    /// Runs until the selected wave has ended.
+    ///
+    /// # Errors
+    /// A condition of a breakpoint that cannot be evaluated.
+    pub fn finish_wave(&mut self) -> Result<(), String> {
+        let wave = self.focus.wave;
+        let group = self.timeline.position().0;
+        self.begin();
+        self.run_while(true, &[], &mut move |m, _| m.position().0 != group || m.status(wave) == Status::Ended)
+    }
+
+    /// Forgets why the run stopped before.
+    pub fn begin(&mut self) {
+        self.stops.clear();
+        self.log.clear();
+        self.timeline.record_accesses = self.watchpoints.iter().any(|w| w.access != Access::Change);
+    }
+
+    /// The places at which a run has to look: of breakpoints and watchpoints, and others by their byte offsets.
+    pub(super) fn gate(&self, places: &[u64]) -> Gate {
+        let pcs = &self.timeline.prepared.program.pcs;
+        let stops: Vec<u64> = self.breakpoints.iter().map(|b| b.pc).chain(places.iter().copied()).collect();
+        Gate::new(&self.effects, |at| stops.contains(&pcs[at]), self.watchpoints.iter().map(|w| &w.what))
+    }
+
+    /// Executes an instruction. Whether the run stops after it; the reasons go to [`Debugger::stops`].
+    fn stops_after_step(&mut self, wave: usize) -> bool {
+        self.stops_after_run(wave, 1, None)
+    }
+
+    /// Executes at most `n` instructions, up to a place of the gate.
+    fn stops_after_run(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> bool {
+        let read: Vec<bool> = self.watchpoints.iter().map(|w| self.reads_next(w, wave)).collect();
+        let outcome = self.timeline.run(wave, n, gate);
+        let step = self.timeline.time().saturating_sub(1);
+        let stop = self.stops_after(&outcome, wave, &read, step);
+        if stop && !matches!(outcome, Outcome::Blocked | Outcome::Finished) {
+            self.focus.wave = wave.min(self.timeline.waves() - 1);
+        }
+        stop
+    }
+
+    /// Whether the instruction that the wave is about to execute reads a watched register.
+    fn reads_next(&self, watch: &breakpoint::Watchpoint, wave: usize) -> bool {
+        let w = self.timeline.wave(wave);
+        let at = self.timeline.prepared.program.inst_at(w.pc);
+        watch.access != Access::Change
+            && at.is_some_and(|at| watch.what.is_read_by(&self.effects[at], wave, w))
+    }
+
+    fn stops_after(&mut self, outcome: &Outcome, wave: usize, read: &[bool], step: u64) -> bool {
         match outcome {
             Outcome::Fault(fault) => {
                 self.focus.wave = fault.wave as usize;
                 if let Some(lane) = fault.lane {
                     self.focus.lane = lane;
                 }
+                self.stops.push(Stop::Fault(fault.clone()));
+                return true;
+            }
+            Outcome::Limit => {
+                self.stops.push(Stop::Limit(self.timeline.time()));
                 return true;
             }
             Outcome::Blocked | Outcome::Finished => return true,
             Outcome::Stepped => {}
         }
-        let mut stop = false;
-        for watch in &mut self.watchpoints {
-            let now = watch.what.content(&self.timeline);
-            if now != watch.last {
-                let _ = writeln!(out, "watchpoint {}: {} changed", watch.number, watch.text);
-                let (old, new) = (hex(&watch.last), hex(&now));
-                if old.len() <= 40 {
-                    let _ = writeln!(out, "  {old} -> {new}");
-                }
-                watch.last = now;
-                stop = true;
-            }
+        let before = self.stops.len();
+        let new = self.timeline.findings().filter(|(at, f)| *at == step && self.stops_at(f.check));
+        let new: Vec<Stop> = new.map(|(_, finding)| Stop::Finding(Box::new(finding.clone()))).collect();
+        if let Some(Stop::Finding(finding)) = new.first()
+            && let Some(lane) = finding.site.lane
+        {
+            self.focus.lane = lane;
         }
-        stop
-    }
-
-    /// Whether a wave that is about to run is at a breakpoint. Writes which one to `out`.
-    pub(super) fn stops_before(&mut self, wave: usize, out: &mut String) -> Result<bool, String> {
+        self.stops.extend(new);
         let focus = Focus { wave, lane: self.focus.lane };
-        for at in 0..self.breakpoints.len() {
-            if !self.breakpoints[at].hit(&self.timeline, focus)? {
+        for (watch, read_register) in self.watchpoints.iter_mut().zip(read) {
+            let now = watch.what.content(&self.timeline);
+            let changed = now != watch.last;
+            let read = *read_register
+                || watch.access != Access::Change && watch.what.is_read_in(self.timeline.accesses());
+            let what = match watch.access {
+                Access::Change | Access::Any if changed => "changed",
+                Access::Read | Access::Any if read => "was read",
+                _ => {
+                    watch.last = now;
+                    continue;
+                }
+            };
+            let last = std::mem::replace(&mut watch.last, now);
+            let condition = watch.condition.as_deref();
+            // A condition that cannot be evaluated stops, as it would at a breakpoint.
+            if condition.is_some_and(|c| expr::evaluate(c, &self.timeline, focus).is_ok_and(|v| !v.truth())) {
                 continue;
             }
-            let b = &mut self.breakpoints[at];
-            b.hits += 1;
-            if b.temporary {
-                self.breakpoints.remove(at);
-            } else {
-                let _ = writeln!(out, "breakpoint {} ({})", b.number, b.place);
+            watch.hits += 1;
+            if watch.count.is_some_and(|count| !count.stops(watch.hits)) {
+                continue;
             }
-            self.focus.wave = wave;
-            return Ok(true);
+            let (old, new) = (hex(&last), hex(&watch.last));
+            let change = (what == "changed" && old.len() <= 40).then_some((old, new));
+            let (number, text) = (watch.number, watch.text.clone());
+            self.stops.push(Stop::Watchpoint { number, text, what, change });
         }
-        Ok(false)
+        self.stops.len() > before
     }
 
-    pub(super) fn interrupted(&self, out: &mut String) -> bool {
+    /// Whether a wave that is about to run is at a breakpoint. The reasons go to [`Debugger::stops`].
+    fn stops_before(&mut self, wave: usize) -> Result<bool, String> {
+        let focus = Focus { wave, lane: self.focus.lane };
+        let before = self.stops.len();
+        let mut at = 0;
+        while at < self.breakpoints.len() {
+            at += 1;
+            if !self.breakpoints[at - 1].hit(&self.timeline, focus)? {
+                continue;
+            }
+            let b = &mut self.breakpoints[at - 1];
+            b.hits += 1;
+            if b.count.is_some_and(|count| !count.stops(b.hits)) {
+                continue;
+            }
+            if let Some(message) = b.logged(&self.timeline, focus) {
+                self.log.push(message);
+                continue;
+            }
+            let (number, place, temporary) = (b.number, b.place.clone(), b.temporary);
+            if temporary {
+                at -= 1;
+                self.breakpoints.remove(at);
+            }
+            self.stops.push(Stop::Breakpoint { number, place, temporary });
+            self.focus.wave = wave;
+        }
+        Ok(self.stops.len() > before)
+    }
+
+    pub(super) fn interrupted(&mut self) -> bool {
         let yes = (self.poll_interrupt)();
         if yes {
             self.was_interrupted.set(true);
-            out.push_str("interrupted\n");
+            self.stops.push(Stop::Interrupted);
         }
         yes
     }
 
-    /// Runs other waves until the selected one can run. False if it never can.
-    pub(super) fn unblock(&mut self, out: &mut String) -> Result<bool, String> {
+    /// Runs other waves until the selected one can run. False if it never can, or something stops them.
+    fn unblock(&mut self) -> Result<bool, String> {
         let wave = self.focus.wave;
         let from = self.timeline.time();
         while !self.timeline.can_run(wave) {
-            if self.timeline.status(wave) == Status::Ended || self.timeline.fault().is_some() {
+            if self.timeline.fault().is_some() {
+                return Ok(false);
+            }
+            if self.timeline.status(wave) == Status::Ended {
+                if !self.timeline.finished() {
+                    self.stops.push(Stop::Short(format!("wave {wave} has ended; `wave N` selects another")));
+                }
                 return Ok(false);
             }
             let Some(other) = self.timeline.next_wave() else { return Ok(false) };
-            if self.stops_before(other, out)? {
-                return Ok(false);
-            }
-            let outcome = self.timeline.step(other);
-            if self.stops_after(&outcome, out) || self.interrupted(out) {
+            if self.stops_before(other)? || self.stops_after_step(other) || self.interrupted() {
                 return Ok(false);
             }
         }
         let steps = self.timeline.time() - from;
         if steps > 0 {
-            let _ = writeln!(out, "other waves ran {steps} steps to the barrier");
+            self.notes.push(format!("other waves ran {steps} steps to the barrier"));
         }
         Ok(true)
     }
 
-    /// Runs all waves until something stops them. The first step ignores breakpoints, to leave the present one.
-    pub(super) fn run(
-        &mut self,
-        out: &mut String,
-        reached: &mut dyn FnMut(&Timeline<'_>, usize) -> bool,
-    ) -> Done {
-        self.timeline.prefer(self.focus.wave);
-        let mut first = true;
+    /// Runs all waves until something stops them. With `leave`, the first step ignores breakpoints, to leave the
+    /// present one. `reached` is asked at the instructions of `places` and where another wave runs.
+    ///
+    /// # Errors
+    /// A condition of a breakpoint that cannot be evaluated.
+    pub fn run_while(&mut self, leave: bool, places: &[u64], reached: Until<'_>) -> Result<(), String> {
+        let gate = self.gate(places);
+        if leave {
+            self.timeline.prefer(self.focus.wave);
+        }
+        let mut first = leave;
+        let mut polled = self.timeline.time();
         while let Some(wave) = self.timeline.next_wave() {
             if !first {
                 if reached(&self.timeline, wave) {
+                    self.stops.push(Stop::Done);
                     break;
                 }
-                if self.stops_before(wave, out)? {
+                if self.stops_before(wave)? {
                     break;
                 }
             }
             first = false;
-            let outcome = self.timeline.step(wave);
-            if self.stops_after(&outcome, out) {
-                if !matches!(outcome, Outcome::Fault(_)) {
-                    self.focus.wave = wave;
-                }
+            if self.stops_after_run(wave, u64::MAX, Some(&gate)) {
                 break;
             }
-            if self.timeline.time().is_multiple_of(256) && self.interrupted(out) {
-                break;
+            if self.timeline.time() - polled >= 256 {
+                polled = self.timeline.time();
+                if self.interrupted() {
+                    break;
+                }
             }
         }
-        self.end(out);
-        self.show_position(out);
+        self.end();
         Ok(())
     }
 
-    /// Writes that the run has ended or is deadlocked, if so.
-    pub(super) fn end(&self, out: &mut String) {
-        if self.timeline.fault().is_some() {
-            return;
+    /// Adds that the run has ended or is deadlocked, if so, or that the command is done.
+    fn end(&mut self) {
+        if self.timeline.fault().is_none() {
+            if self.timeline.finished() {
+                self.stops.push(Stop::Ended { steps: self.timeline.time() });
+            } else if self.timeline.next_wave().is_none() {
+                self.stops.push(Stop::Deadlock);
+            }
         }
-        if self.timeline.finished() {
-            let _ = writeln!(out, "the run has ended after {} steps", self.timeline.time());
-        } else if self.timeline.next_wave().is_none() {
-            out.push_str("deadlock: no wave can run\n");
+        if self.stops.is_empty() {
+            self.stops.push(match self.timeline.fault() {
+                Some(fault) => Stop::Fault(Box::new(fault.clone())),
+                None => Stop::Done,
+            });
         }
+    }
+
+    /// Writes messages of the run and why it stopped.
+    pub(super) fn write_stops(&mut self, out: &mut String) {
+        for line in self.log.iter().chain(&self.notes) {
+            let _ = writeln!(out, "{line}");
+        }
+        self.notes.clear();
+        for stop in &self.stops {
+            let _ = write!(out, "{stop}");
+        }
+        if self.stops.contains(&Stop::Deadlock) {
+            out.push_str(&view::waves(&self.timeline, self.focus));
+        }
+    }
+
+    /// Writes why the run stopped, and where.
+    pub(super) fn show_stop(&mut self, out: &mut String) {
+        self.write_stops(out);
+        self.show_position(out);
     }
 }
 

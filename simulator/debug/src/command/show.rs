@@ -1,7 +1,9 @@
 //! Commands that select and display: `info`, `wave`, `lane`, `group`, `print`, `x`, `list`, `registers`, `explain`.
 
 use super::{Debugger, Done, parse};
-use crate::expr::{self, Value};
+use crate::breakpoint::{Access, Watched};
+use crate::expr::{self, Focus, Value};
+use crate::stop::Stop;
 use crate::{breakpoint, explain, view};
 use std::fmt::Write as _;
 use wavesim_array::DType;
@@ -11,16 +13,46 @@ use wavesim_machine::memory::WORD;
 impl Debugger<'_> {
     pub(super) fn info(&mut self, what: &str, out: &mut String) -> Done {
         match what {
-            "" => self.show_position(out),
+            "" => {
+                let told = self.stops.iter().filter(|stop| **stop != Stop::Start);
+                told.for_each(|stop| out.push_str(&stop.to_string()));
+                self.show_position(out);
+            }
+            "checks" => self.findings(out),
             "w" | "waves" => out.push_str(&view::waves(&self.timeline, self.focus)),
             "r" | "registers" => return self.registers(out),
             "c" | "counters" => self.counters(out),
             "b" | "breakpoints" => {
                 for b in &self.breakpoints {
-                    let _ = writeln!(out, "{}: {}, hit {} times", b.number, b.place, b.hits);
+                    let times = if b.hits == 1 { "time" } else { "times" };
+                    let _ = write!(out, "{}: {}", b.number, b.place);
+                    if let Some(wave) = b.wave {
+                        let _ = write!(out, ", wave {wave}");
+                    }
+                    if let Some(count) = b.count {
+                        let _ = write!(out, ", hits {count}");
+                    }
+                    if b.temporary {
+                        out.push_str(", temporary");
+                    }
+                    let _ = write!(out, ", hit {} {times}", b.hits);
+                    if let Some(message) = &b.message {
+                        let _ = write!(out, ", log {message}");
+                    }
+                    out.push('\n');
                 }
                 for w in &self.watchpoints {
-                    let _ = writeln!(out, "{}: watch {}", w.number, w.text);
+                    let times = if w.hits == 1 { "time" } else { "times" };
+                    let kind = match w.access {
+                        Access::Change => "watch",
+                        Access::Read => "rwatch",
+                        Access::Any => "awatch",
+                    };
+                    let _ = write!(out, "{}: {kind} {}", w.number, w.text);
+                    if let Watched::Register { wave, .. } = w.what {
+                        let _ = write!(out, ", wave {wave}");
+                    }
+                    let _ = writeln!(out, ", hit {} {times}", w.hits);
                 }
                 if self.breakpoints.is_empty() && self.watchpoints.is_empty() {
                     out.push_str("no breakpoints\n");
@@ -41,7 +73,7 @@ impl Debugger<'_> {
             }
             other => {
                 return Err(format!(
-                    "there is no `info {other}`; there are waves, breakpoints, args, registers and counters"
+                    "there is no `info {other}`; there are waves, breakpoints, args, registers, counters and checks"
                 ));
             }
         }
@@ -51,6 +83,22 @@ impl Debugger<'_> {
     pub(super) fn registers(&self, out: &mut String) -> Done {
         out.push_str(&view::registers(&self.timeline, self.focus));
         Ok(())
+    }
+
+    /// What the checks have found so far.
+    fn findings(&self, out: &mut String) {
+        if self.timeline.checks().is_empty() {
+            out.push_str("no checks run (start with --check)\n");
+            return;
+        }
+        let mut any = false;
+        for (step, finding) in self.timeline.findings() {
+            let _ = writeln!(out, "step {step}: {finding}");
+            any = true;
+        }
+        if !any {
+            out.push_str("no findings so far\n");
+        }
     }
 
     /// The wait counters as hardware would have them, with the operations that they count.
@@ -96,12 +144,12 @@ impl Debugger<'_> {
             let start = self.timeline.group_start(index(wanted)).unwrap_or(0);
             self.travel(start);
         } else {
-            while self.timeline.position().0 < index(wanted) {
-                let Some(wave) = self.timeline.next_wave() else { break };
-                let outcome = self.timeline.step(wave);
-                if self.stops_after(&outcome, out) || self.interrupted(out) {
-                    break;
-                }
+            self.begin();
+            self.focus.wave = self.timeline.next_wave().unwrap_or(0);
+            self.run_while(true, &[], &mut |m, _| m.position().0 >= index(wanted))?;
+            if self.timeline.position().0 < index(wanted) {
+                self.show_stop(out);
+                return Ok(());
             }
         }
         self.focus.wave = 0;
@@ -114,15 +162,13 @@ impl Debugger<'_> {
             Some((head, range)) => (head.trim(), Some(parse::lane_range(range)?)),
             None => (text, None),
         };
-        let (what, dtype) = match text.rsplit_once(" as ") {
-            Some((head, ty)) => {
-                let dtype = DType::from_name(ty.trim());
-                (
-                    head.trim(),
-                    Some(dtype.ok_or_else(|| format!("`{ty}` is not a type; types are {}", DType::names()))?),
-                )
-            }
+        let (what, format) = match text.rsplit_once(" as ") {
+            Some((head, ty)) => (head.trim(), Some(Format::parse(ty.trim())?)),
             None => (text, None),
+        };
+        let dtype = match format {
+            Some(Format::Type(dtype)) => Some(dtype),
+            _ => None,
         };
         let wide = self.timeline.wave(self.focus.wave).size == 64;
         if let Some(register) = expr::register(what, wide, self.arch()) {
@@ -134,15 +180,76 @@ impl Debugger<'_> {
             let _ = writeln!(out, "{what} = {}", wavesim_array::show::show(&array, false));
             return Ok(());
         }
-        let mut value = expr::evaluate(what, &self.timeline, self.focus)?;
-        if let (Some(dtype), Value::Int(bits)) = (dtype, value) {
-            value = expr::read_as(bits as u64, dtype);
+        if let Some(lanes) = lanes {
+            return self.print_lanes(what, lanes, format, out);
         }
+        if let Some(slice) = expr::slice(what) {
+            return self.print_slice(what, &slice, format, out);
+        }
+        let value = expr::evaluate(what, &self.timeline, self.focus)?;
         let hex = match value {
-            Value::Int(v) if !(-9..=9).contains(&v) && dtype.is_none() => format!(" (0x{:x})", v as u64),
+            Value::Int(v) if !(-9..=9).contains(&v) && format.is_none() => format!(" (0x{:x})", v as u64),
             _ => String::new(),
         };
-        let _ = writeln!(out, "{what} = {value}{hex}");
+        let _ = writeln!(out, "{what} = {}{hex}", Format::show(format, value));
+        Ok(())
+    }
+
+    /// An expression in each lane.
+    fn print_lanes(
+        &mut self,
+        what: &str,
+        lanes: std::ops::RangeInclusive<u32>,
+        format: Option<Format>,
+        out: &mut String,
+    ) -> Done {
+        let w = self.timeline.wave(self.focus.wave);
+        if *lanes.end() >= w.size {
+            return Err(format!("there is no lane {}; the wave has lanes 0 to {}", lanes.end(), w.size - 1));
+        }
+        let mut list = Vec::new();
+        for lane in lanes {
+            let value = expr::evaluate(what, &self.timeline, Focus { lane, ..self.focus })?;
+            list.push((lane, Format::show(format, value)));
+        }
+        let _ = writeln!(out, "{what}");
+        out.push_str(&wavesim_array::show::lanes(&list, w.exec()));
+        Ok(())
+    }
+
+    /// Elements, lanes or bytes from one index to another.
+    fn print_slice(
+        &mut self,
+        what: &str,
+        slice: &expr::Slice<'_>,
+        format: Option<Format>,
+        out: &mut String,
+    ) -> Done {
+        let int = |text: &str| match expr::evaluate(text, &self.timeline, self.focus)? {
+            Value::Int(v) => u64::try_from(v).map_err(|_| format!("{v} is not an index")),
+            Value::Float(_) => Err("an index must be an integer".to_string()),
+        };
+        let (first, last) = (int(slice.first)?, int(slice.last)?);
+        if last < first {
+            return Err(format!("{first}..{last} is an empty slice"));
+        }
+        let step = expr::step_of(slice.name, slice.tail);
+        let mut values = Vec::new();
+        for at in (first..=last).step_by(step).take(4096) {
+            let one = format!("{}[{at}]{}", slice.name, slice.tail);
+            let value = expr::evaluate(&one, &self.timeline, self.focus)?;
+            values.push(Format::show(format, value));
+        }
+        let width = values.iter().map(String::len).max().unwrap_or(1);
+        let columns = [16, 8, 4, 2].into_iter().find(|c| c * (width + 1) <= 64).unwrap_or(1);
+        let _ = writeln!(out, "{what} =");
+        for (row, cells) in values.chunks(columns).enumerate() {
+            let _ = write!(out, "  {:>4}:", first + (row * columns * step) as u64);
+            for cell in cells {
+                let _ = write!(out, " {cell:>width$}");
+            }
+            out.push('\n');
+        }
         Ok(())
     }
 
@@ -165,29 +272,8 @@ impl Debugger<'_> {
             Value::Float(_) => return Err("an address must be an integer".to_string()),
         };
         let mut bytes = vec![0; len];
-        match space {
-            "" => {
-                let memory = self.timeline.memory();
-                let read = memory.read(self.byte_address(at), &mut bytes);
-                read.map_err(|e| memory.explain(&e))?;
-            }
-            _ => {
-                let shape = &self.timeline.prepared.shape;
-                let (memory, start, size) = if space == "lds" {
-                    (&self.timeline.group.lds, 0, shape.lds_bytes as u64)
-                } else {
-                    let lane = self.focus.wave as u64 * shape.wave_size as u64 + self.focus.lane as u64;
-                    (
-                        &self.timeline.group.scratch,
-                        lane * shape.scratch_bytes as u64,
-                        shape.scratch_bytes as u64,
-                    )
-                };
-                let end = at.checked_add(len as u64).filter(|end| *end <= size);
-                let end = end.ok_or_else(|| format!("{space} has {size} bytes"))?;
-                bytes.copy_from_slice(&memory[(start + at) as usize..(start + end) as usize]);
-            }
-        }
+        let memory = expr::Space::named(space).unwrap_or(expr::Space::Global);
+        memory.read(&self.timeline, self.focus, at, &mut bytes)?;
         let unit = if space.is_empty() && self.timeline.memory().counts_words() { WORD } else { 1 };
         out.push_str(&view::memory(&bytes, at, unit, dtype));
         Ok(())
@@ -211,5 +297,30 @@ impl Debugger<'_> {
         };
         out.push_str(&view::listing(&self.timeline, pc, 5, &self.breakpoints));
         Ok(())
+    }
+}
+
+/// How `print` shows a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Hex,
+    Type(DType),
+}
+
+impl Format {
+    fn parse(name: &str) -> Result<Format, String> {
+        if name == "hex" {
+            return Ok(Format::Hex);
+        }
+        let dtype = DType::from_name(name).map(Format::Type);
+        dtype.ok_or_else(|| format!("`{name}` is not a type; types are {}, hex", DType::names()))
+    }
+
+    fn show(format: Option<Format>, value: Value) -> String {
+        match (format, value) {
+            (Some(Format::Hex), value) => format!("0x{:x}", value.bits()),
+            (Some(Format::Type(dtype)), Value::Int(bits)) => expr::read_as(bits as u64, dtype).to_string(),
+            (_, value) => value.to_string(),
+        }
     }
 }

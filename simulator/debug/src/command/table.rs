@@ -4,6 +4,7 @@
 //! by an empty line follow from the row.
 
 use super::{Debugger, Done};
+use crate::breakpoint::Access;
 
 /// One command of the debugger.
 pub struct Command {
@@ -124,8 +125,8 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "break",
         alias: Some("b"),
-        arguments: "[PLACE] [wave N] [if CONDITION]",
-        help: "stop at a line, label or address (0x…); without a place, at the current instruction",
+        arguments: "[PLACE] [wave N] [hits COUNT] [if CONDITION] [log MESSAGE]",
+        help: "stop at a line, label or address (0x…); without a place, at the current instruction. hits 5: from the fifth time on (also == 5, % 5); log: write a message instead, with the values of {expressions}",
         completion: Completion::Place,
         repeats: false,
         run: |d, args, out| d.set_break(args, false, out),
@@ -142,11 +143,29 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "watch",
         alias: None,
-        arguments: "WHAT",
+        arguments: "WHAT [if CONDITION]",
         help: "stop when a value changes: a register (v3: any lane, v3[5]: one lane), out_y[3], mem ADDRESS BYTES, lds OFFSET BYTES",
         completion: Completion::Value,
         repeats: false,
-        run: |d, args, out| d.watch(args, out),
+        run: |d, args, out| d.watch(args, Access::Change, out),
+    },
+    Command {
+        name: "rwatch",
+        alias: None,
+        arguments: "WHAT [if CONDITION]",
+        help: "stop when a value is read",
+        completion: Completion::Value,
+        repeats: false,
+        run: |d, args, out| d.watch(args, Access::Read, out),
+    },
+    Command {
+        name: "awatch",
+        alias: None,
+        arguments: "WHAT [if CONDITION]",
+        help: "stop when a value is read or changes",
+        completion: Completion::Value,
+        repeats: false,
+        run: |d, args, out| d.watch(args, Access::Any, out),
     },
     Command {
         name: "delete",
@@ -160,9 +179,9 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "info",
         alias: Some("i"),
-        arguments: "[waves|breakpoints|args|registers|counters]",
-        help: "list them (counters: memory operations that would be outstanding on hardware); without an argument, show the position of this wave",
-        completion: Completion::Word(&["waves", "breakpoints", "args", "registers", "counters"]),
+        arguments: "[waves|breakpoints|args|registers|counters|checks]",
+        help: "list them (counters: memory operations that would be outstanding on hardware; checks: what --check has found); without an argument, show why the run stopped, and where",
+        completion: Completion::Word(&["waves", "breakpoints", "args", "registers", "counters", "checks"]),
         repeats: false,
         run: |d, args, out| d.info(args, out),
     },
@@ -197,7 +216,7 @@ pub const COMMANDS: &[Command] = &[
         name: "print",
         alias: Some("p"),
         arguments: "WHAT [as TYPE] [lanes A..B]",
-        help: "show registers (v3, v[0:3], s[2:3], exec), an argument (out_y, out_y[3]) or an expression",
+        help: "show registers (v3, v[0:3], s[2:3], exec), an argument (out_y, out_y[3]), a slice (out_y[3..7], v3[0..7], lds[0x40..0x4c]) or an expression; as hex: in hexadecimal",
         completion: Completion::Value,
         repeats: false,
         run: |d, args, out| d.print(args, out),
@@ -215,7 +234,7 @@ pub const COMMANDS: &[Command] = &[
         name: "set",
         alias: None,
         arguments: "PLACE = VALUE",
-        help: "change a register (s2, v3[5], v3 in all active lanes, scc, pc) or an element of an argument (a[3])",
+        help: "change a register (s2, v3[5], scc, pc; v3 in all active lanes, with the value of each), an element of an argument (a[3]), lds[OFFSET], scratch[OFFSET] or mem[ADDRESS]; a type after it (.f32) says what is written",
         completion: Completion::Value,
         repeats: false,
         run: |d, args, _| d.set(args),
@@ -241,8 +260,8 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "why",
         alias: Some("bt"),
-        arguments: "REGISTER [DEPTH]",
-        help: "show which instruction wrote a register last, and which ones wrote its sources",
+        arguments: "WHAT [DEPTH]",
+        help: "show where the value of a register, out_y[3] or lds OFFSET BYTES comes from: the instruction that wrote it last, those that wrote its sources, and on through loads and stores",
         completion: Completion::Value,
         repeats: false,
         run: |d, args, out| d.why(args, out),

@@ -15,6 +15,7 @@ mod shadow_memory;
 mod skip;
 mod waits;
 
+pub use init::initial as initial_registers;
 pub use outstanding::Outstanding;
 pub use report::{Finding, Other, Report, Site};
 
@@ -127,6 +128,11 @@ impl<'a> Checker<'a> {
             on,
             report: Report::new(checks),
         })
+    }
+
+    /// What has been found so far, with places as byte offsets.
+    pub fn found(&self) -> &[Finding] {
+        self.report.found()
     }
 
     /// Everything found; `fault` is what ended the run, if something did.

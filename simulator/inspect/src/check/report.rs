@@ -196,6 +196,11 @@ impl Report {
         self.findings.push(finding);
     }
 
+    /// Those so far, in the order they were found.
+    pub fn found(&self) -> &[Finding] {
+        &self.findings
+    }
+
     /// In the order they were found; places in the program as listings show them.
     pub fn finish(mut self, program: &Program) -> Vec<Finding> {
         for finding in &mut self.findings {

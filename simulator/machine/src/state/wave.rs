@@ -253,6 +253,11 @@ impl Wave {
         unsafe { *self.flags.get_unchecked_mut(row) &= NO_DENORMALS };
     }
 
+    /// Whether any lane of a VGPR was written since the wave began.
+    pub fn is_written(&self, register: u32) -> bool {
+        self.flags.get(register as usize).is_some_and(|flags| flags & UNWRITTEN == 0)
+    }
+
     /// Size of the register file.
     pub fn file_bytes(&self) -> usize {
         size_of_val(&*self.vectors)

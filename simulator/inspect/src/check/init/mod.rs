@@ -386,7 +386,7 @@ impl Reporter<'_, '_> {
 }
 
 /// SGPRs written at the start, as a mask by operand code, and the number of VGPRs from v0 on.
-fn initial(shape: &Shape) -> (u128, usize) {
+pub fn initial(shape: &Shape) -> (u128, usize) {
     let mut sgprs = 0b11u128 << EXEC_LO;
     // Trap temporaries have what the hardware put there.
     for code in TTMP {

@@ -1,0 +1,293 @@
+//! `why`: where a value comes from. It goes back from a register to the instruction that wrote it, from there to its
+//! sources, from a load to the store of the same bytes, and on, to constants, buffers, and places that nothing wrote.
+
+use super::{Debugger, Done};
+use crate::expr::{self, Register};
+use crate::gate::Gate;
+use crate::search::{StoreSearch, WriteSearch};
+use crate::view;
+use isa_spec::tables::Role;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use wavesim_inspect::check::initial_registers;
+use wavesim_machine::exec::effects::{File, register_name};
+use wavesim_machine::exec::watch::{Access, Place};
+
+/// A register of a wave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Value {
+    file: File,
+    register: u16,
+    wave: usize,
+    lane: u32,
+}
+
+/// The search of one command.
+struct Trace {
+    /// Levels that are left of the depth that the user asked for.
+    depth: u32,
+    /// Writes that are listed already.
+    seen: BTreeSet<(Value, u64)>,
+    lines: usize,
+}
+
+/// Without a depth, the tree ends after so many levels and lines.
+const DEPTH: u32 = 24;
+const LINES: usize = 40;
+
+impl Debugger<'_> {
+    pub(super) fn why(&mut self, text: &str, out: &mut String) -> Done {
+        let (what, depth) = match text.rsplit_once(' ') {
+            Some((what, depth)) if depth.parse::<u32>().is_ok() => (what.trim(), depth.parse().ok()),
+            _ => (text, None),
+        };
+        let wide = self.timeline.wave(self.focus.wave).size == 64;
+        let (name, lane) = match what.strip_suffix(']').and_then(|t| t.rsplit_once('[')) {
+            Some((name, lane)) if name.len() > 1 && expr::register(name, wide, self.arch()).is_some() => {
+                let lane = lane.trim().parse().ok().filter(|l| *l < self.timeline.wave(self.focus.wave).size);
+                (name, lane.ok_or_else(|| format!("there is no lane in `{what}`"))?)
+            }
+            _ => (what, self.focus.lane),
+        };
+        let wave = self.focus.wave;
+        let now = self.timeline.time();
+        let mut trace = Trace { depth: depth.unwrap_or(DEPTH), seen: BTreeSet::new(), lines: 0 };
+        let (file, register) = match expr::register(name, wide, self.arch()) {
+            Some(Register::Sgpr(first, _)) => (File::Sgpr, first),
+            Some(Register::Vgpr(first, _)) => (File::Vgpr, first),
+            Some(Register::Scc) => (File::Scc, 0),
+            Some(_) => return Err(format!("writes of `{what}` are not recorded")),
+            None => {
+                let (place, address, len) = self.bytes_of(what)?;
+                self.trace_bytes(place, address, len, None, 0, &mut trace, out);
+                self.timeline.go_to(now);
+                return Ok(());
+            }
+        };
+        self.trace_back(Value { file, register, wave, lane }, 0, &mut trace, out);
+        self.timeline.go_to(now);
+        Ok(())
+    }
+
+    /// The bytes that `out_y[3]`, `lds OFFSET BYTES` or `mem ADDRESS BYTES` names.
+    fn bytes_of(&self, text: &str) -> Result<(Place, u64, u64), String> {
+        use crate::breakpoint::Watched;
+        match self.watched(text) {
+            Ok(Watched::Memory { address, len }) => Ok((Place::Global, address, len)),
+            Ok(Watched::Lds { offset, len }) => Ok((Place::Lds, offset, len)),
+            _ => Err(format!("`{text}` is not a register or memory whose writes are recorded")),
+        }
+    }
+
+    /// Lists the last write of a register and where its sources come from. Leaves the timeline in the past.
+    fn trace_back(&mut self, value: Value, indent: usize, trace: &mut Trace, out: &mut String) {
+        let Value { file, register, wave, lane } = value;
+        let name = register_name(self.arch(), file, register, 1);
+        let pad = "  ".repeat(indent);
+        let mut lane_text = if file == File::Vgpr { format!(" (lane {lane})") } else { String::new() };
+        if wave != self.focus.wave {
+            lane_text.push_str(&format!(" (wave {wave})"));
+        }
+        let effects = std::mem::take(&mut self.effects);
+        let start = self.timeline.group_start(self.timeline.position().0).unwrap_or(0);
+        let workgroup = self.timeline.workgroup();
+        let lane_wanted = (file == File::Vgpr).then_some(lane);
+        let mut search = WriteSearch::new(&effects, workgroup, wave, (file, register), lane_wanted);
+        let found = self.timeline.find_back(start, &mut search);
+        self.effects = effects;
+        trace.lines += 1;
+        let Some(time) = found else {
+            let _ = writeln!(out, "{pad}{name}{lane_text}: {}", self.unwritten(file, register));
+            return;
+        };
+        self.timeline.go_to(time);
+        let pc = self.timeline.wave(wave).pc;
+        let instruction = view::instruction(&self.timeline, pc);
+        if !trace.seen.insert((value, time)) {
+            let _ = writeln!(out, "{pad}{name}{lane_text}: step {time}, as above");
+            return;
+        }
+        let _ = writeln!(out, "{pad}{name}{lane_text}: step {time}, {instruction}");
+        if !trace.goes_on(indent, out) {
+            return;
+        }
+        let Some(at) = self.timeline.prepared.program.inst_at(pc) else { return };
+        if self.effects[at].class.is_memory() && self.effects[at].returns {
+            // What a load returns is what was stored there, whatever the address is made of.
+            if let Some(read) = self.load_of(value, at) {
+                let owner = (read.place == Place::Scratch).then_some((wave, lane));
+                let len = read.len_bytes();
+                self.timeline.go_to(time);
+                self.trace_bytes(read.place, read.address, len, owner, indent + 1, trace, out);
+                self.timeline.go_to(time);
+            }
+        }
+        self.trace_sources(value, at, time, indent, trace, out);
+    }
+
+    /// Lists where the sources of an instruction come from. The timeline is just before the instruction.
+    fn trace_sources(
+        &mut self,
+        value: Value,
+        at: usize,
+        time: u64,
+        indent: usize,
+        trace: &mut Trace,
+        out: &mut String,
+    ) {
+        let w = self.timeline.wave(value.wave);
+        let exec = wavesim_machine::state::wave::EXEC_LO as u16;
+        let sources: Vec<Value> = self.effects[at]
+            .reads
+            .iter()
+            // Which lanes run is another question.
+            .filter(|r| !(r.file == File::Sgpr && r.first == exec && r.role == Role::State))
+            .map(|r| {
+                let lanes = r.lane_mask(w);
+                let own = lanes >> value.lane & 1 == 1 || lanes == 0;
+                let lane = if own { value.lane } else { lanes.trailing_zeros() };
+                Value { file: r.file, register: r.start(w), wave: value.wave, lane }
+            })
+            .collect();
+        for source in sources {
+            self.trace_back(source, indent + 1, trace, out);
+            self.timeline.go_to(time);
+            if trace.lines > LINES {
+                return;
+            }
+        }
+    }
+
+    /// The access of the load at hand that fills a register.
+    fn load_of(&mut self, value: Value, at: usize) -> Option<Access> {
+        let used = self.effects[at].writes.iter().find(|u| {
+            let start = u.start(self.timeline.wave(value.wave));
+            u.file == value.file && (start..start + u.count).contains(&value.register)
+        })?;
+        let first = used.start(self.timeline.wave(value.wave));
+        let recorded = std::mem::replace(&mut self.timeline.record_accesses, true);
+        self.timeline.repeat();
+        self.timeline.record_accesses = recorded;
+        let lane = (value.file == File::Vgpr).then_some(value.lane as u8);
+        let mut reads: Vec<Access> = self
+            .timeline
+            .accesses()
+            .iter()
+            .filter(|a| !a.write && !a.outside)
+            .flat_map(|a| a.each())
+            .filter(|a| lane.is_none() || a.lane == lane)
+            .collect();
+        // Registers are filled in the order of the accesses, and those of more than a dword from the first one on.
+        let mut skip = 4 * (value.register - first) as u64;
+        while reads.len() > 1 && skip >= reads[0].len_bytes() {
+            skip -= reads[0].len_bytes();
+            reads.remove(0);
+        }
+        let read = reads.first()?;
+        let skip = skip.min(read.len_bytes().saturating_sub(1));
+        let size_bytes = (read.size_bytes as u64 - skip).min(4) as u8;
+        Some(Access { address: read.address + skip, size_bytes, ..*read })
+    }
+
+    /// Lists the last store to some bytes and where its data comes from.
+    #[expect(clippy::too_many_arguments)]
+    fn trace_bytes(
+        &mut self,
+        place: Place,
+        address: u64,
+        len: u64,
+        owner: Option<(usize, u32)>,
+        indent: usize,
+        trace: &mut Trace,
+        out: &mut String,
+    ) {
+        let pad = "  ".repeat(indent);
+        let name = self.name_of(place, address, len);
+        let start = self.timeline.group_start(self.timeline.position().0).unwrap_or(0);
+        // LDS and scratch begin with the workgroup.
+        let earliest = if place == Place::Global { 0 } else { start };
+        let gate = Gate::memory(&self.effects, place, address, len);
+        let mut search = StoreSearch { place, address, len, owner, lane: None, gate };
+        let found = self.timeline.find_back(earliest, &mut search);
+        trace.lines += 1;
+        let Some(time) = found else {
+            let what = match place {
+                Place::Global if self.timeline.memory().describe(address).is_some() => {
+                    "initial contents: nothing has stored here before"
+                }
+                Place::Global => "outside of every argument",
+                _ => "uninitialised: nothing has stored here before",
+            };
+            let _ = writeln!(out, "{pad}{name}: {what}");
+            return;
+        };
+        let lane = search.lane.map_or(0, u32::from);
+        let wave = self.timeline.wave_of_step(time).unwrap_or(self.focus.wave);
+        self.timeline.go_to(time);
+        let pc = self.timeline.wave(wave).pc;
+        let [x, y, z] = self.timeline.workgroup();
+        let _ = writeln!(
+            out,
+            "{pad}{name}: step {time}, {}   (workgroup ({x},{y},{z}), wave {wave}, lane {lane})",
+            view::instruction(&self.timeline, pc)
+        );
+        if !trace.goes_on(indent, out) {
+            return;
+        }
+        let Some(at) = self.timeline.prepared.program.inst_at(pc) else { return };
+        let w = self.timeline.wave(wave);
+        let data: Vec<Value> = self.effects[at]
+            .reads
+            .iter()
+            .filter(|r| matches!(r.role, Role::Data | Role::Data1 | Role::D0))
+            .map(|r| Value { file: r.file, register: r.start(w), wave, lane })
+            .collect();
+        for source in data {
+            self.trace_back(source, indent + 1, trace, out);
+            self.timeline.go_to(time);
+        }
+    }
+
+    /// Bytes of memory in words: the element of an argument, or an offset.
+    fn name_of(&self, place: Place, address: u64, len: u64) -> String {
+        match place {
+            Place::Lds => return format!("lds 0x{address:x}"),
+            Place::Scratch => return format!("scratch 0x{address:x}"),
+            _ => {}
+        }
+        let buffers = &self.timeline.prepared.buffers;
+        let inside = buffers.iter().find(|b| (b.address..b.address + b.len_bytes).contains(&address));
+        match inside {
+            Some(b) if len <= b.dtype.size() as u64 && !b.shape.is_empty() => {
+                format!("{}[{}]", b.name, (address - b.address) / b.dtype.size() as u64)
+            }
+            Some(b) => b.name.clone(),
+            None => match self.timeline.memory().describe(address) {
+                Some(name) => name,
+                None => format!("mem 0x{address:x}"),
+            },
+        }
+    }
+
+    /// What a register holds that no instruction of its wave has written.
+    fn unwritten(&self, file: File, register: u16) -> &'static str {
+        let (sgprs, vgprs) = initial_registers(&self.timeline.prepared.shape);
+        let set = match file {
+            _ if self.arch().machine().is_some() => true,
+            File::Vgpr => (register as usize) < vgprs,
+            File::Sgpr => sgprs.checked_shr(register as u32).unwrap_or(0) & 1 == 1,
+            File::Scc => false,
+        };
+        if set { "set when the wave starts" } else { "uninitialised: not written since the wave's start" }
+    }
+}
+
+impl Trace {
+    /// Whether the next level is listed too. Writes that the list is cut, if it is.
+    fn goes_on(&mut self, indent: usize, out: &mut String) -> bool {
+        if self.lines > LINES {
+            let _ = writeln!(out, "{}…", "  ".repeat(indent + 1));
+        }
+        self.lines <= LINES && indent as u32 + 1 < self.depth
+    }
+}

@@ -1,0 +1,145 @@
+//! Where a run of many instructions has to stop and look.
+//!
+//! Between two such places instructions run in one go, without the debugger: the places are known before, from what each
+//! instruction of the program can touch.
+
+use super::breakpoint::Watched;
+use super::expr::Register;
+use std::ops::ControlFlow;
+use wavesim_engine::observe::{Done, Observer, Step};
+use wavesim_machine::exec::effects::{Class, Effects, File};
+use wavesim_machine::exec::watch::{Access, Place};
+
+/// The places of a program at which something may have to stop.
+pub struct Gate {
+    /// By instruction: whether the run stops in front of it.
+    stops: Vec<bool>,
+    /// By instruction: how many from it on neither stop, nor jump, nor access memory.
+    straight: Vec<u32>,
+    /// Memory that is watched: place, first byte, length.
+    watched: Vec<(Place, u64, u64)>,
+}
+
+impl Gate {
+    /// Of no program.
+    pub(super) fn nowhere() -> Gate {
+        Gate { stops: Vec::new(), straight: Vec::new(), watched: Vec::new() }
+    }
+
+    /// A run that stops nowhere.
+    pub fn open(effects: &[Effects]) -> Gate {
+        let mut gate = Gate { stops: vec![false; effects.len()], straight: Vec::new(), watched: Vec::new() };
+        gate.finish(effects);
+        gate
+    }
+
+    /// A run that stops in front of the instructions that `stops` names, after those that may change or access what is
+    /// watched, and after those that access watched memory.
+    pub fn new<'w>(
+        effects: &[Effects],
+        stops: impl Fn(usize) -> bool,
+        watched: impl Iterator<Item = &'w Watched>,
+    ) -> Gate {
+        let mut gate = Gate {
+            stops: (0..effects.len()).map(stops).collect(),
+            straight: Vec::new(),
+            watched: Vec::new(),
+        };
+        for what in watched {
+            gate.watch(what, effects);
+        }
+        gate.finish(effects);
+        gate
+    }
+
+    /// A run that stops after accesses to bytes of memory.
+    pub fn memory(effects: &[Effects], place: Place, start: u64, len: u64) -> Gate {
+        Gate { watched: vec![(place, start, len)], ..Gate::open(effects) }
+    }
+
+    fn watch(&mut self, what: &Watched, effects: &[Effects]) {
+        let (file, first, count) = match *what {
+            Watched::Memory { address, len } => return self.watched.push((Place::Global, address, len)),
+            Watched::Lds { offset, len } => return self.watched.push((Place::Lds, offset, len)),
+            Watched::Register { register, .. } => match register {
+                Register::Sgpr(first, count) => (File::Sgpr, first, count),
+                Register::Vgpr(first, count) => (File::Vgpr, first, count),
+                Register::Scc => (File::Scc, 0, 1),
+                // Nothing says which instructions change these.
+                Register::Pc | Register::Mode | Register::Status => return self.stops.fill(true),
+            },
+        };
+        for (stop, effects) in self.stops.iter_mut().zip(effects) {
+            *stop |= effects.reads.iter().chain(&effects.writes).any(|used| {
+                let near = used.first < first + count && first < used.first + used.count;
+                used.file == file && (used.relative.is_some() || near)
+            });
+        }
+    }
+
+    fn finish(&mut self, effects: &[Effects]) {
+        self.straight = vec![0; effects.len()];
+        let mut count = 0;
+        for (at, effects) in effects.iter().enumerate().rev() {
+            let plain = matches!(effects.class, Class::Valu | Class::Matrix | Class::Salu)
+                && effects.memory.is_empty()
+                && effects.calls.is_empty();
+            count = if plain && !self.stops[at] { count + 1 } else { 0 };
+            self.straight[at] = count;
+        }
+    }
+
+    fn watches(&self, access: &Access) -> bool {
+        self.watched.iter().any(|&(place, start, len)| {
+            place == access.place
+                && access.address < start + len
+                && start < access.address + access.len_bytes()
+        })
+    }
+}
+
+/// Stops the run at the places of a gate.
+pub(super) struct Gated<'o> {
+    pub gate: &'o Gate,
+    /// Whether the first instruction runs even if it is such a place.
+    pub leave: bool,
+    pub reached: bool,
+    pub keeps_going: bool,
+    /// Accesses of the last instruction that had any, if they are kept.
+    pub accesses: Option<&'o mut Vec<Access>>,
+}
+
+impl Observer for Gated<'_> {
+    fn unobserved(&mut self, step: &Step<'_>) -> usize {
+        if self.reached {
+            return 0;
+        }
+        let straight = self.gate.straight[step.index];
+        self.leave &= straight == 0;
+        straight as usize
+    }
+
+    fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        let leave = std::mem::take(&mut self.leave);
+        if self.reached || !leave && self.gate.stops[step.index] {
+            return ControlFlow::Break(());
+        }
+        if leave && self.gate.stops[step.index] {
+            // What it does is looked at before anything else runs.
+            self.reached = true;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn after(&mut self, _step: &Step<'_>, done: &Done<'_>) {
+        if let Some(accesses) = &mut self.accesses {
+            accesses.clear();
+            accesses.extend_from_slice(done.accesses);
+        }
+        self.reached |= done.accesses.iter().any(|a| self.gate.watches(a));
+    }
+
+    fn keeps_going(&self) -> bool {
+        self.keeps_going
+    }
+}
