@@ -12,6 +12,7 @@ mod bench;
 mod check;
 mod completions;
 mod conform;
+mod dap;
 mod debug;
 mod disasm;
 mod execute;
@@ -71,6 +72,7 @@ pub enum Command {
     Launch(launch::LaunchArgs),
     Check(check::CheckArgs),
     Debug(debug::DebugArgs),
+    Dap(dap::DapArgs),
     #[cfg(feature = "tui")]
     Tui(tui::TuiArgs),
     Asm(asm::AsmArgs),
@@ -127,6 +129,7 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Launch(args) => launch::run(args, out),
         Command::Check(args) => check::run(args, out),
         Command::Debug(args) => debug::run(args, out),
+        Command::Dap(args) => dap::run(args),
         #[cfg(feature = "tui")]
         Command::Tui(args) => tui::run(args, out),
         Command::Asm(args) => asm::run(args, out),

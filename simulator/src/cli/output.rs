@@ -22,6 +22,11 @@ pub fn stdout() -> impl Write {
     io::BufWriter::new(Escaped::new(Out(io::stdout().lock())))
 }
 
+/// Standard output for a protocol: a program reads it, which is told the length of each message in bytes.
+pub fn protocol() -> impl Write {
+    Out(io::stdout().lock())
+}
+
 struct Out(io::StdoutLock<'static>);
 
 impl Out {

@@ -64,36 +64,3 @@ fn registers_of_another_machine() {
     }
     assert!(!shown.contains("vcc") && !shown.contains("m0"), "{shown}");
 }
-
-/// The screen at three sizes, after a breakpoint with lanes switched off. `BLESS=1` rewrites the golden screens.
-#[test]
-fn golden_screens() {
-    let root = wavesim_tests::root();
-    let text = std::fs::read_to_string(root.join("examples/matmul.rdna")).unwrap();
-    let options = Options { global_bytes: 1 << 20, ..Options::default() };
-    let prepared = text_kernel::prepare("matmul.rdna", &text, &options, 0).unwrap();
-    let dispatch = prepared.dispatch(100_000);
-    for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
-        let mut app = App::new(Debugger::new(Timeline::new(&prepared, &dispatch).unwrap(), ctrl_c));
-        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
-        for command in ["break loop if s12 == 14", "continue", "step 4", "set exec = 0xfffff0ff"] {
-            app.command(command);
-        }
-        app.key(KeyEvent::new(KeyCode::Char('f'), KeyModifiers::NONE));
-        for _ in 0..5 {
-            app.key(KeyEvent::new(KeyCode::Down, KeyModifiers::NONE));
-        }
-        app.key(KeyEvent::new(KeyCode::Char('h'), KeyModifiers::NONE));
-        app.command("info waves");
-        terminal.draw(|frame| screen(frame, &mut app)).unwrap();
-        let shown: String = terminal
-            .backend()
-            .to_string()
-            .lines()
-            .map(|line| format!("{}\n", line.trim_matches('"').trim_end()))
-            .collect();
-        let path = root.join(format!("tests/filetests/screen/{columns}x{rows}.expected"));
-        wavesim_tests::compare(&path, &shown).unwrap_or_else(|e| panic!("{e}"));
-        app.command("goto 0");
-    }
-}

@@ -1,0 +1,305 @@
+//! A session: reads requests, answers them, and lets the kernel run in between.
+
+use super::protocol::{InitializeArguments, LaunchArguments, Request};
+use super::run::Run;
+use super::source::Listing;
+use super::variables::Handle;
+use super::{Host, Launch};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use wavesim_debug::command::Debugger;
+use wavesim_debug::timeline::Timeline;
+use wavesim_engine::sched::dispatch::Dispatch;
+use wavesim_inspect::check::Check;
+
+/// The answer to a request: the body of the response, or what is wrong.
+pub(super) type Answer = Result<Value, String>;
+
+/// What the client said about itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Client {
+    /// The number of the first line: 0 or 1.
+    pub first_line: i64,
+    /// The number of the first column.
+    pub first_column: i64,
+    /// Whether it understands that variables have changed.
+    pub invalidated: bool,
+}
+
+/// Sends responses and events, which are numbered.
+pub(super) struct Sender<'h> {
+    host: &'h dyn Host,
+    number: Cell<i64>,
+}
+
+impl Sender<'_> {
+    fn number(&self) -> i64 {
+        self.number.set(self.number.get() + 1);
+        self.number.get()
+    }
+
+    pub fn event(&self, event: &str, body: Value) {
+        self.host.send(&json!({"seq": self.number(), "type": "event", "event": event, "body": body}));
+    }
+
+    /// Text for the console of the client.
+    pub fn output(&self, category: &str, text: &str) {
+        if !text.is_empty() {
+            let text = if text.ends_with('\n') { text.to_string() } else { format!("{text}\n") };
+            self.event("output", json!({"category": category, "output": text}));
+        }
+    }
+
+    pub fn respond(&self, request: &Request, answer: Answer) {
+        let mut message = json!({
+            "seq": self.number(), "type": "response", "request_seq": request.seq,
+            "success": answer.is_ok(), "command": request.command,
+        });
+        match answer {
+            Ok(body) => message["body"] = body,
+            Err(text) => {
+                // A format is a template: braces would name variables.
+                let format = text.replace('{', "(").replace('}', ")");
+                message["message"] = json!(text);
+                message["body"] = json!({"error": {"id": 1, "format": format, "showUser": true}});
+            }
+        }
+        self.host.send(&message);
+    }
+}
+
+/// Serves one client until it disconnects.
+pub fn serve(host: &dyn Host) {
+    let sender = Sender { host, number: Cell::new(0) };
+    let mut client = Client { first_line: 1, first_column: 1, invalidated: false };
+    while let Some(message) = host.receive() {
+        let request = match message {
+            Ok(request) => request,
+            Err(text) => {
+                sender.output("stderr", &text);
+                continue;
+            }
+        };
+        match request.command.as_str() {
+            "initialize" => {
+                let answer = arguments(&request).map(|a: InitializeArguments| {
+                    let first = |starts_at_1: Option<bool>| i64::from(starts_at_1 != Some(false));
+                    client = Client {
+                        first_line: first(a.lines_start_at_1),
+                        first_column: first(a.columns_start_at_1),
+                        invalidated: a.supports_invalidated_event,
+                    };
+                    capabilities()
+                });
+                sender.respond(&request, answer);
+            }
+            "launch" => match arguments(&request).and_then(|a| Ok((host.load(&a)?, a))) {
+                Ok((launch, arguments)) => {
+                    if session(&sender, client, &request, launch, arguments) {
+                        return;
+                    }
+                }
+                Err(message) => sender.respond(&request, Err(message)),
+            },
+            "attach" => {
+                let message = "there is nothing to attach to; use `launch`, which starts a kernel";
+                sender.respond(&request, Err(message.to_string()));
+            }
+            "disconnect" | "terminate" => {
+                sender.respond(&request, Ok(json!({})));
+                if request.command == "disconnect" {
+                    return;
+                }
+            }
+            other => sender.respond(&request, Err(format!("`{other}` needs a kernel: `launch` comes first"))),
+        }
+    }
+}
+
+/// Reads the arguments of a request; absent ones are empty.
+pub(super) fn arguments<A: DeserializeOwned>(request: &Request) -> Result<A, String> {
+    let value = if request.arguments.is_null() { json!({}) } else { request.arguments.clone() };
+    serde_json::from_value(value).map_err(|e| format!("arguments of `{}`: {e}", request.command))
+}
+
+fn capabilities() -> Value {
+    let filter = |check: &Check| json!({"filter": check.name(), "label": format!("Check: {}", describe(*check)), "default": false});
+    json!({
+        "supportsConfigurationDoneRequest": true,
+        "supportsFunctionBreakpoints": true,
+        "supportsConditionalBreakpoints": true,
+        "supportsHitConditionalBreakpoints": true,
+        "supportsLogPoints": true,
+        "supportsInstructionBreakpoints": true,
+        "supportsDataBreakpoints": true,
+        "supportsDataBreakpointBytes": true,
+        "supportsBreakpointLocationsRequest": true,
+        "supportsStepBack": true,
+        "supportsSteppingGranularity": true,
+        "supportsSetVariable": true,
+        "supportsSetExpression": true,
+        "supportsEvaluateForHovers": true,
+        "supportsCompletionsRequest": true,
+        "completionTriggerCharacters": [" "],
+        "supportsGotoTargetsRequest": true,
+        "supportsReadMemoryRequest": true,
+        "supportsWriteMemoryRequest": true,
+        "supportsDisassembleRequest": true,
+        "supportsExceptionInfoRequest": true,
+        "supportsTerminateRequest": true,
+        "supportsValueFormattingOptions": true,
+        "supportsDelayedStackTraceLoading": true,
+        "exceptionBreakpointFilters": Check::ALL.iter().map(filter).collect::<Vec<_>>(),
+    })
+}
+
+fn describe(check: Check) -> &'static str {
+    match check {
+        Check::Mem => "accesses out of bounds",
+        Check::Init => "uninitialised values",
+        Check::Race => "races",
+        Check::Waits => "missing waits",
+        Check::Barrier => "wrong barriers",
+        Check::Hazard => "hazards",
+    }
+}
+
+/// Debugs a kernel. True if the client has disconnected.
+fn session(
+    sender: &Sender<'_>,
+    client: Client,
+    request: &Request,
+    launch: Launch,
+    arguments: LaunchArguments,
+) -> bool {
+    let prepared = &launch.prepared;
+    let dispatch = Dispatch { schedule: launch.schedule, ..prepared.dispatch(launch.max_instructions) };
+    let timeline = match Timeline::new(prepared, &dispatch) {
+        Ok(timeline) => timeline,
+        Err(e) => {
+            sender.respond(request, Err(e.to_string()));
+            return false;
+        }
+    };
+    let host = sender.host;
+    let mut session = Session {
+        sender,
+        host,
+        client,
+        debugger: Debugger::new(timeline, || host.waiting()),
+        listing: Listing::new(prepared, host),
+        arguments,
+        handles: Vec::new(),
+        set: BTreeMap::new(),
+        watched: Vec::new(),
+        run: None,
+        configured: false,
+        over: false,
+        shown: Vec::new(),
+    };
+    sender.respond(request, Ok(json!({})));
+    sender.event("initialized", json!({}));
+    session.serve()
+}
+
+/// A kernel that is debugged.
+pub(super) struct Session<'a, 's> {
+    pub sender: &'s Sender<'s>,
+    pub host: &'s dyn Host,
+    pub client: Client,
+    pub debugger: Debugger<'a>,
+    pub listing: Listing,
+    pub arguments: LaunchArguments,
+    /// What the references of variables stand for, from 1 on. They are valid until the kernel runs again.
+    pub handles: Vec<Handle>,
+    /// The breakpoints of the client by what they belong to: a source, or a kind.
+    pub set: BTreeMap<String, Vec<u32>>,
+    /// The data breakpoints of the client.
+    pub watched: Vec<u32>,
+    /// What runs.
+    pub run: Option<Run>,
+    /// Whether the client has sent its breakpoints.
+    pub configured: bool,
+    /// Whether the run has ended, and the client knows.
+    pub over: bool,
+    /// The threads that the client knows of.
+    pub shown: Vec<i64>,
+}
+
+impl Session<'_, '_> {
+    /// Answers requests until the client disconnects (true), or the session ends (false).
+    fn serve(&mut self) -> bool {
+        loop {
+            if self.run.is_some() {
+                self.go();
+                if self.run.is_some() && !self.host.waiting() {
+                    continue;
+                }
+            }
+            let request = match self.host.receive() {
+                None => return true,
+                Some(Err(text)) => {
+                    self.sender.output("stderr", &text);
+                    continue;
+                }
+                Some(Ok(request)) => request,
+            };
+            let answer = self.answer(&request);
+            let done = answer.is_ok();
+            self.sender.respond(&request, answer);
+            match request.command.as_str() {
+                "disconnect" => return true,
+                "terminate" => {
+                    self.run = None;
+                    self.terminated();
+                }
+                _ if done => self.after(&request.command),
+                _ => {}
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &Request) -> Answer {
+        match request.command.as_str() {
+            "configurationDone" => self.configuration_done(),
+            "setBreakpoints" => self.set_breakpoints(arguments(request)?),
+            "setFunctionBreakpoints" => self.set_function_breakpoints(arguments(request)?),
+            "setInstructionBreakpoints" => self.set_instruction_breakpoints(arguments(request)?),
+            "setDataBreakpoints" => self.set_data_breakpoints(arguments(request)?),
+            "dataBreakpointInfo" => self.data_breakpoint_info(arguments(request)?),
+            "setExceptionBreakpoints" => self.set_exception_breakpoints(arguments(request)?),
+            "breakpointLocations" => self.breakpoint_locations(arguments(request)?),
+            "threads" => Ok(self.threads()),
+            "stackTrace" => self.stack_trace(arguments(request)?),
+            "scopes" => self.scopes(arguments(request)?),
+            "variables" => self.variables(arguments(request)?),
+            "setVariable" => self.set_variable(arguments(request)?),
+            "setExpression" => self.set_expression(arguments(request)?),
+            "evaluate" => self.evaluate(arguments(request)?),
+            "completions" => self.completions(arguments(request)?),
+            "source" => self.source(arguments(request)?),
+            "disassemble" => self.disassemble(arguments(request)?),
+            "readMemory" => self.read_memory(arguments(request)?),
+            "writeMemory" => self.write_memory(arguments(request)?),
+            "gotoTargets" => self.goto_targets(arguments(request)?),
+            "goto" => self.goto(arguments(request)?),
+            "continue" => self.start(Run::Continue, arguments(request)?),
+            "next" | "stepIn" | "stepOut" => self.start_step(&request.command, arguments(request)?),
+            "stepBack" => self.step_back(arguments(request)?),
+            "reverseContinue" => self.reverse_continue(arguments(request)?),
+            "pause" => self.pause(),
+            "exceptionInfo" => self.exception_info(),
+            "disconnect" | "terminate" => Ok(json!({})),
+            "initialize" | "launch" => Err("the kernel has been launched already".to_string()),
+            other => Err(format!("the request `{other}` is not supported")),
+        }
+    }
+
+    /// The focus of a frame: its wave.
+    pub fn select(&mut self, frame: Option<i64>) -> Result<(), String> {
+        let Some(frame) = frame else { return Ok(()) };
+        self.select_thread(frame)
+    }
+}

@@ -1,0 +1,250 @@
+//! Frames, source and disassembly.
+
+use super::Host;
+use super::protocol::{
+    DisassembleArguments, FrameArguments, LineArguments, Source, SourceArguments, StackTraceArguments,
+};
+use super::session::{Answer, Session};
+use super::variables::Handle;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use wavesim_engine::sched::group::Status;
+use wavesim_loader::prepared::Prepared;
+
+/// The reference of the only source that the adapter provides itself: the disassembly of a kernel without source, or
+/// the text of one that is no file.
+const LISTING: i64 = 1;
+
+/// What the client shows as source.
+pub(super) struct Listing {
+    /// The text of the kernel, or the files that its debug information names, or its disassembly.
+    sources: Vec<Source>,
+    /// The text of the only source, if the client has it from here.
+    text: Option<String>,
+    /// Whether the source is the disassembly, an instruction a line.
+    disassembled: bool,
+}
+
+impl Listing {
+    pub fn new(prepared: &Prepared, host: &dyn Host) -> Listing {
+        let program = &prepared.program;
+        let short = |name: &str| name.rsplit(['/', '\\']).next().map(str::to_string);
+        if let Some(source) = &prepared.source {
+            let path = host.path(&source.name);
+            let text = path.is_none().then(|| source.text.clone());
+            let source_reference = path.is_none().then_some(LISTING);
+            let sources = vec![Source { name: short(&source.name), path, source_reference }];
+            return Listing { sources, text, disassembled: false };
+        }
+        let file = |path: &str| Source {
+            name: short(path),
+            path: Some(host.path(path).unwrap_or_else(|| path.to_string())),
+            source_reference: None,
+        };
+        let sources: Vec<Source> = program.source_files().iter().map(|f| file(&f.path)).collect();
+        if !sources.is_empty() {
+            return Listing { sources, text: None, disassembled: false };
+        }
+        let lines = program.pcs.iter().enumerate();
+        let text =
+            lines.map(|(at, pc)| format!("{:6x}: {}\n", program.address(*pc), program.text(at))).collect();
+        let name = Some("disassembly".to_string());
+        let sources = vec![Source { name, path: None, source_reference: Some(LISTING) }];
+        Listing { sources, text: Some(text), disassembled: true }
+    }
+
+    /// Whether this is source, not disassembly.
+    pub fn has_lines(&self) -> bool {
+        !self.disassembled
+    }
+
+    /// Which of the sources a source of the client is.
+    fn index(&self, wanted: &Source, host: &dyn Host) -> Option<usize> {
+        self.sources.iter().position(|own| match (&own.path, &wanted.path) {
+            (Some(own), Some(path)) => own == path || host.path(path).as_ref() == Some(own),
+            (None, _) => wanted.source_reference == Some(LISTING),
+            _ => false,
+        })
+    }
+
+    /// The source of an instruction and its line there, from 1; `None` if it has none.
+    fn place(&self, prepared: &Prepared, at: usize) -> Option<(usize, i64)> {
+        if self.disassembled {
+            return Some((0, at as i64 + 1));
+        }
+        let file = prepared.program.source_line(at).map_or(0, |line| line.file as usize);
+        let line = prepared.program.lines[at] as i64;
+        (line > 0 && file < self.sources.len()).then_some((file, line))
+    }
+
+    /// The source and the line of the instruction at a byte offset.
+    pub fn line(&self, prepared: &Prepared, pc: u64) -> Option<(Source, i64)> {
+        let (file, line) = self.place(prepared, prepared.program.inst_at(pc)?)?;
+        Some((self.sources[file].clone(), line))
+    }
+
+    /// The lines of a source that have instructions, with the byte offset of the first one of each.
+    ///
+    /// # Errors
+    /// The kernel does not come from this source.
+    pub fn lines(
+        &self,
+        prepared: &Prepared,
+        source: &Source,
+        host: &dyn Host,
+    ) -> Result<BTreeMap<i64, u64>, String> {
+        let wanted = self.index(source, host).ok_or("this file is not the source of the kernel")?;
+        let mut lines = BTreeMap::new();
+        for (at, pc) in prepared.program.pcs.iter().enumerate() {
+            if let Some((_, line)) = self.place(prepared, at).filter(|(file, _)| *file == wanted) {
+                lines.entry(line).or_insert(*pc);
+            }
+        }
+        Ok(lines)
+    }
+}
+
+impl Session<'_, '_> {
+    pub fn stack_trace(&mut self, arguments: StackTraceArguments) -> Answer {
+        self.select_thread(arguments.thread_id)?;
+        let timeline = &self.debugger.timeline;
+        let prepared = timeline.prepared;
+        let wave = self.debugger.focus.wave;
+        let mut pc = timeline.wave(wave).pc;
+        if timeline.status(wave) == Status::Ended {
+            // The last instruction is where it ended.
+            pc = prepared.program.pcs.iter().copied().filter(|p| *p < pc).max().unwrap_or(pc);
+        }
+        let reference = format!("0x{:x}", prepared.program.address(pc));
+        let mut frame = json!({
+            "id": arguments.thread_id, "name": self.function(pc), "line": 0, "column": 0,
+            "instructionPointerReference": reference,
+        });
+        if let Some((source, line)) = self.listing.line(prepared, pc) {
+            frame["line"] = json!(line - 1 + self.client.first_line);
+            frame["column"] = json!(self.client.first_column);
+            frame["source"] = json!(source);
+        }
+        let frames: Vec<Value> = std::iter::once(frame).skip(arguments.start_frame).collect();
+        Ok(json!({"stackFrames": frames, "totalFrames": 1}))
+    }
+
+    /// The label before an instruction, with the distance from it.
+    fn function(&self, pc: u64) -> String {
+        let labels = &self.debugger.timeline.prepared.labels;
+        match labels.iter().filter(|l| l.1 <= pc).max_by_key(|l| l.1) {
+            Some((name, at)) if *at == pc => name.clone(),
+            Some((name, at)) => format!("{name}+0x{:x}", pc - at),
+            None => format!("0x{:x}", self.debugger.timeline.prepared.program.address(pc)),
+        }
+    }
+
+    pub fn scopes(&mut self, arguments: FrameArguments) -> Answer {
+        self.select(Some(arguments.frame_id))?;
+        let wave = self.debugger.focus.wave;
+        let mut list = vec![
+            ("Wave", Handle::Wave(wave), Some("registers")),
+            ("SGPRs", Handle::Sgprs(wave), Some("registers")),
+            ("VGPRs", Handle::Vgprs(wave), Some("registers")),
+        ];
+        let prepared = self.debugger.timeline.prepared;
+        if !prepared.buffers.is_empty() {
+            list.insert(0, ("Arguments", Handle::Arguments, Some("arguments")));
+        }
+        if prepared.shape.lds_bytes > 0 {
+            list.push(("LDS", Handle::Lds, None));
+        }
+        if prepared.shape.scratch_bytes > 0 {
+            list.push(("Scratch", Handle::Scratch(wave, self.debugger.focus.lane), None));
+        }
+        let scopes: Vec<Value> = list
+            .into_iter()
+            .map(|(name, handle, hint)| {
+                let mut scope = json!({"name": name, "expensive": false});
+                if let Some(count) = self.indexed(handle) {
+                    scope["indexedVariables"] = json!(count);
+                }
+                scope["variablesReference"] = json!(self.reference(handle));
+                if let Some(hint) = hint {
+                    scope["presentationHint"] = json!(hint);
+                }
+                scope
+            })
+            .collect();
+        Ok(json!({"scopes": scopes}))
+    }
+
+    pub fn source(&mut self, arguments: SourceArguments) -> Answer {
+        let reference =
+            arguments.source.and_then(|s| s.source_reference).unwrap_or(arguments.source_reference);
+        match &self.listing.text {
+            Some(text) if reference == LISTING => {
+                Ok(json!({"content": text, "mimeType": "text/x-rdna-assembly"}))
+            }
+            _ => Err("this source is a file".to_string()),
+        }
+    }
+
+    pub fn breakpoint_locations(&mut self, arguments: LineArguments) -> Answer {
+        let first = arguments.line;
+        let last = arguments.end_line.unwrap_or(first);
+        let lines = self.listing.lines(self.debugger.timeline.prepared, &arguments.source, self.host);
+        let lines = lines.unwrap_or_default().into_keys().map(|line| line - 1 + self.client.first_line);
+        let found: Vec<Value> =
+            lines.filter(|line| (first..=last).contains(line)).map(|line| json!({"line": line})).collect();
+        Ok(json!({"breakpoints": found}))
+    }
+
+    /// Instructions around an address. Places before and behind the program are answered too, as the protocol asks for.
+    pub fn disassemble(&mut self, arguments: DisassembleArguments) -> Answer {
+        let prepared = self.debugger.timeline.prepared;
+        let program = &prepared.program;
+        let start = self.code_address(&arguments.memory_reference)?.wrapping_add_signed(arguments.offset);
+        let first = program.pcs.partition_point(|pc| *pc < start) as i64 + arguments.instruction_offset;
+        let count = arguments.instruction_count.min(1 << 16) as i64;
+        let end = program.pcs.len() as i64;
+        // The last source that an instruction has named.
+        let mut last: Option<(Option<String>, i64)> = None;
+        let list: Vec<Value> = (first..first + count)
+            .map(|at| {
+                if !(0..end).contains(&at) {
+                    // Dwords in front of the program, or behind it.
+                    let far = if at < 0 { at * 4 } else { program.end() as i64 + (at - end) * 4 };
+                    let address = if far < 0 { format!("-0x{:x}", -far) } else { format!("0x{far:x}") };
+                    return json!({
+                        "address": address, "instruction": "(no instruction)", "presentationHint": "invalid",
+                    });
+                }
+                let at = at as usize;
+                let pc = program.pcs[at];
+                let address = format!("0x{:x}", program.address(pc));
+                let mut out = json!({"address": address, "instruction": program.text(at)});
+                if let Some((name, _)) = prepared.labels.iter().find(|l| l.1 == pc) {
+                    out["symbol"] = json!(name);
+                }
+                if let Some((source, line)) =
+                    self.listing.line(prepared, pc).filter(|_| self.listing.has_lines())
+                {
+                    if last.as_ref().is_none_or(|(path, _)| *path != source.path) {
+                        out["location"] = json!(source);
+                    }
+                    out["line"] = json!(line - 1 + self.client.first_line);
+                    last = Some((source.path, line));
+                }
+                out
+            })
+            .collect();
+        Ok(json!({"instructions": list}))
+    }
+
+    /// The byte offset in the program that a reference names.
+    pub fn code_address(&self, reference: &str) -> Result<u64, String> {
+        let digits = reference.trim();
+        let number = match digits.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        let number = number.map_err(|_| format!("`{reference}` is not an address in the program"))?;
+        Ok(self.debugger.timeline.prepared.program.pc_at(number))
+    }
+}

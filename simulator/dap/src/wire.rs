@@ -1,0 +1,92 @@
+//! Messages on a stream: a header with the length in bytes, and JSON.
+
+use super::protocol::Request;
+use serde_json::Value;
+use std::io::{self, BufRead, Write};
+
+/// The largest message that is read. The largest ones of editors are writes to memory.
+const LIMIT: usize = 64 << 20;
+
+/// Reads a message; `None` at the end of the stream.
+///
+/// # Errors
+/// The stream fails, or what it carries has no length, or a length beyond 64 MB. Reading cannot go on after that.
+pub fn read(from: &mut dyn BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut len = None;
+    loop {
+        let mut line = String::new();
+        // A header line is short; what is longer is none.
+        if io::Read::take(&mut *from, 4096).read_line(&mut line)? == 0 {
+            return match len {
+                None => Ok(None),
+                Some(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+            };
+        }
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            len = value.trim().parse::<usize>().ok().filter(|len| *len <= LIMIT);
+        }
+    }
+    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "a message without a valid Content-Length");
+    let mut bytes = vec![0; len.ok_or_else(wrong)?];
+    from.read_exact(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Parses a request.
+///
+/// # Errors
+/// It is not JSON, or not a request.
+pub fn parse(bytes: &[u8]) -> Result<Request, String> {
+    serde_json::from_slice(bytes).map_err(|e| format!("a message that is not a request of the protocol: {e}"))
+}
+
+/// Writes a message.
+///
+/// # Errors
+/// The stream fails.
+pub fn write(to: &mut dyn Write, message: &Value) -> io::Result<()> {
+    let text = message.to_string();
+    write!(to, "Content-Length: {}\r\n\r\n{text}", text.len())?;
+    to.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn messages_survive() {
+        let mut stream = Vec::new();
+        let sent =
+            json!({"seq": 1, "type": "request", "command": "threads", "arguments": {"ä": "\u{1f600}"}});
+        write(&mut stream, &sent).unwrap();
+        write(&mut stream, &json!({"seq": 2, "type": "request", "command": "pause"})).unwrap();
+        let mut from = &stream[..];
+        let first = parse(&read(&mut from).unwrap().unwrap()).unwrap();
+        assert_eq!((first.seq, first.command.as_str()), (1, "threads"));
+        assert_eq!(first.arguments["ä"], "\u{1f600}");
+        assert_eq!(parse(&read(&mut from).unwrap().unwrap()).unwrap().command, "pause");
+        assert!(read(&mut from).unwrap().is_none());
+    }
+
+    #[test]
+    fn wrong_streams_are_errors() {
+        for text in [
+            "Content-Length: x\r\n\r\n{}",
+            "\r\n{}",
+            "Content-Length: 99999999999\r\n\r\n",
+            "Content-Length: 5\r\n\r\n{}",
+        ] {
+            assert!(read(&mut text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(parse(b"[]").is_err());
+        assert!(parse(b"{\"seq\":1,\"type\":\"response\"}").is_err());
+    }
+}

@@ -1,0 +1,287 @@
+// Sessions of `wavesim dap` with the client that Visual Studio Code's own adapters are tested with.
+// scripts/test-dap.sh runs them. WAVESIM is the binary, ROOT the repository.
+
+const { DebugClient } = require("@vscode/debugadapter-testsupport");
+const assert = require("node:assert/strict");
+const net = require("node:net");
+const path = require("node:path");
+const { spawn } = require("node:child_process");
+const { test } = require("node:test");
+
+const wavesim = process.env.WAVESIM;
+const root = process.env.ROOT;
+const file = (name) => path.join(root, name);
+
+/** A session that ends with the test, however that ends. */
+async function session(t, port) {
+  const client = new DebugClient(wavesim, "dap", "wavesim", { env: process.env }, false);
+  client.defaultTimeout = 60000;
+  await client.start(port);
+  // A server outlives its clients, which stop only once.
+  if (port === undefined) t.after(() => client.stop());
+  return client;
+}
+
+/** Launches a kernel and waits until it stops at its first instruction. */
+async function entry(t, program, more = {}, configure = async () => {}) {
+  const client = await session(t);
+  const stopped = client.waitForEvent("stopped");
+  await Promise.all([
+    client.waitForEvent("initialized").then(() => configure(client)).then(() => client.configurationDoneRequest()),
+    client.launch({ program: file(program), stopOnEntry: true, ...more }),
+  ]);
+  const event = await stopped;
+  return { client, thread: event.body.threadId };
+}
+
+/** Sends a request that runs the kernel, and returns the stop. */
+async function stop(client, request, argument) {
+  const stopped = client.waitForEvent("stopped");
+  await client.send(request, argument);
+  return (await stopped).body;
+}
+
+async function top(client, threadId) {
+  return (await client.stackTraceRequest({ threadId })).body.stackFrames[0];
+}
+
+async function scope(client, frameId, name) {
+  const { scopes } = (await client.scopesRequest({ frameId })).body;
+  return scopes.find((s) => s.name === name).variablesReference;
+}
+
+async function variables(client, variablesReference, more = {}) {
+  return (await client.variablesRequest({ variablesReference, ...more })).body.variables;
+}
+
+async function value(client, expression, frameId) {
+  return (await client.evaluateRequest({ expression, frameId })).body.result;
+}
+
+test("a breakpoint in a text kernel is hit", async (t) => {
+  const client = await session(t);
+  const program = file("examples/broken/wrong_result.rdna");
+  await client.hitBreakpoint({ program }, { path: program, line: 17 });
+});
+
+test("stepping, registers and lanes", async (t) => {
+  const { client, thread } = await entry(t, "examples/vector_add.rdna", { define: { N: 31 } });
+  const frame = await top(client, thread);
+  assert.equal(frame.line, 13);
+  assert.equal(path.basename(frame.source.path), "vector_add.rdna");
+  const threads = (await client.threadsRequest()).body.threads;
+  assert.deepEqual(threads.map((x) => x.name), ["workgroup (0,0,0) wave 0", "workgroup (0,0,0) wave 1"]);
+
+  assert.equal((await stop(client, "next", { threadId: thread })).reason, "step");
+  assert.equal((await top(client, thread)).line, 14);
+  await client.setBreakpointsRequest({ source: { path: file("examples/vector_add.rdna") }, breakpoints: [{ line: 26 }] });
+  const hit = await stop(client, "continue", { threadId: thread });
+  assert.equal(hit.reason, "breakpoint");
+  assert.equal(hit.hitBreakpointIds.length, 1);
+
+  // VGPRs are arrays by lane, and lanes that EXEC disables are named so.
+  const id = (await top(client, thread)).id;
+  const registers = await variables(client, await scope(client, id, "VGPRs"));
+  const v2 = registers.find((v) => v.name === "v2");
+  assert.equal(v2.indexedVariables, 32);
+  const lanes = await variables(client, v2.variablesReference, { filter: "indexed", start: 29, count: 3 });
+  assert.deepEqual(lanes.map((l) => l.name), ["[29]", "[30]", "[31] (inactive)"]);
+  assert.match(lanes[0].value, /29\.0f\)$/);
+  const wave = await variables(client, await scope(client, id, "Wave"));
+  assert.equal(wave.find((v) => v.name === "exec").value, "0x7fffffff");
+
+  // Expressions, and setting a lane.
+  assert.equal(await value(client, "v2[29].f32 + 0.5", id), "29.5");
+  const set = await client.setVariableRequest({ variablesReference: v2.variablesReference, name: "[3]", value: "2.5" });
+  assert.match(set.body.value, /2\.5f\)$/);
+  await stop(client, "next", { threadId: thread });
+  assert.equal(await value(client, "v2[3].f32", id), "3.0");
+
+  // Back over the instruction: the value that was set stays.
+  assert.equal((await stop(client, "stepBack", { threadId: thread })).reason, "step");
+  assert.equal((await top(client, thread)).line, 26);
+  assert.equal(await value(client, "v2[3].f32", id), "2.5");
+  const start = await stop(client, "reverseContinue", { threadId: thread });
+  assert.equal(start.reason, "entry");
+});
+
+test("conditions, hit counts and messages", async (t) => {
+  const program = file("examples/matmul.rdna");
+  const { client, thread } = await entry(t, "examples/matmul.rdna");
+  const source = { path: program };
+  const set = async (breakpoint) =>
+    (await client.setBreakpointsRequest({ source, breakpoints: [breakpoint] })).body.breakpoints[0];
+  await set({ line: 27, condition: "s12 == 14" });
+  assert.equal((await stop(client, "continue", { threadId: thread })).reason, "breakpoint");
+  const id = (await top(client, thread)).id;
+  assert.match(await value(client, "s12", id), /^14 /);
+  await set({ line: 27, hitCondition: "== 3" });
+  await stop(client, "continue", { threadId: thread });
+  assert.match(await value(client, "s12", id), /^11 /);
+  const wrong = await set({ line: 27, condition: "s12 ==" });
+  assert.equal(wrong.verified, false);
+  assert.match(wrong.message, /expected a value/);
+  const other = await client.setBreakpointsRequest({ source: { path: file("README.md") }, breakpoints: [{ line: 3 }] });
+  assert.equal(other.body.breakpoints[0].verified, false);
+
+  // A message does not stop.
+  const logged = client.waitForEvent("output");
+  await set({ line: 36, logMessage: "s12 is {s12}" });
+  const end = stop(client, "continue", { threadId: thread });
+  assert.equal((await logged).body.output, "s12 is 0\n");
+  assert.match((await end).text, /^the run has ended after/);
+});
+
+test("functions, instructions and disassembly", async (t) => {
+  const { client, thread } = await entry(t, "examples/matmul.rdna");
+  const functions = await client.setFunctionBreakpointsRequest({ breakpoints: [{ name: "loop" }, { name: "lop" }] });
+  assert.deepEqual(functions.body.breakpoints.map((b) => b.verified), [true, false]);
+  assert.match(functions.body.breakpoints[1].message, /did you mean `loop`/);
+  assert.equal((await stop(client, "continue", { threadId: thread })).reason, "function breakpoint");
+  const frame = await top(client, thread);
+  assert.equal(frame.name, "loop");
+  const listed = await client.disassembleRequest({
+    memoryReference: frame.instructionPointerReference, instructionOffset: -2, instructionCount: 6,
+  });
+  const list = listed.body.instructions;
+  assert.equal(list.length, 6);
+  assert.equal(list[2].symbol, "loop");
+  assert.match(list[2].instruction, /^global_load_b32/);
+  assert.equal(list[2].line, 27);
+  await client.setFunctionBreakpointsRequest({ breakpoints: [] });
+  const set = await client.send("setInstructionBreakpoints", { breakpoints: [{ instructionReference: list[4].address }] });
+  assert.equal(set.body.breakpoints[0].verified, true);
+  assert.equal((await stop(client, "continue", { threadId: thread })).reason, "instruction breakpoint");
+  assert.equal((await top(client, thread)).instructionPointerReference, list[4].address);
+});
+
+test("data breakpoints, memory, and the end", async (t) => {
+  const { client, thread } = await entry(t, "examples/broken/wrong_result.rdna");
+  const id = (await top(client, thread)).id;
+  const args = await scope(client, id, "Arguments");
+  const out = (await variables(client, args)).find((v) => v.name === "out_y");
+  assert.equal(out.indexedVariables, 32);
+  const info = await client.dataBreakpointInfoRequest({ variablesReference: out.variablesReference, name: "[3]" });
+  assert.deepEqual(info.body.accessTypes, ["read", "write", "readWrite"]);
+  const dataId = info.body.dataId;
+  const set = await client.setDataBreakpointsRequest({ breakpoints: [{ dataId, accessType: "write" }] });
+  assert.equal(set.body.breakpoints[0].verified, true);
+  const hit = await stop(client, "continue", { threadId: thread });
+  assert.equal(hit.reason, "data breakpoint");
+  assert.match(hit.text, /out_y\[3\] changed/);
+  assert.equal(await value(client, "out_y[3]", id), "-7");
+
+  // Memory, and writing to it.
+  const memoryReference = out.memoryReference;
+  const read = await client.send("readMemory", { memoryReference, offset: 12, count: 4 });
+  assert.deepEqual([...Buffer.from(read.body.data, "base64")], [0xf9, 0xff, 0xff, 0xff]);
+  const data = Buffer.from([7, 0, 0, 0]).toString("base64");
+  await client.send("writeMemory", { memoryReference, offset: 12, data });
+  assert.equal(await value(client, "out_y[3]", id), "7");
+
+  // At the end the session goes on, until the user has gone back and ends it.
+  const end = await stop(client, "continue", { threadId: thread });
+  assert.match(end.text, /has ended/);
+  const back = await stop(client, "reverseContinue", { threadId: thread });
+  assert.equal(back.reason, "data breakpoint");
+  await client.setDataBreakpointsRequest({ breakpoints: [] });
+  await stop(client, "continue", { threadId: thread });
+  const terminated = client.waitForEvent("terminated");
+  await client.continueRequest({ threadId: thread });
+  await terminated;
+});
+
+test("checks are exception breakpoints", async (t) => {
+  const { client, thread } = await entry(t, "examples/broken/out_of_bounds.rdna", {}, (c) =>
+    c.setExceptionBreakpointsRequest({ filters: ["mem"] }));
+  const hit = await stop(client, "continue", { threadId: thread });
+  assert.equal(hit.reason, "exception");
+  assert.match(hit.text, /^mem: load of 4 bytes/);
+  const { body } = await client.exceptionInfoRequest({ threadId: hit.threadId });
+  assert.equal(body.exceptionId, "mem");
+  assert.match(body.details.stackTrace, /line 18: global_load_b32/);
+  // The register that the report names, and back to the report.
+  await stop(client, "continue", { threadId: hit.threadId });
+  const back = await stop(client, "reverseContinue", { threadId: hit.threadId });
+  assert.match(back.text, /^mem: load of 4 bytes/);
+  assert.equal((await top(client, back.threadId)).line, 18);
+});
+
+test("a kernel that runs is paused, and requests are answered meanwhile", async (t) => {
+  const { client, thread } = await entry(t, "tests/dap/endless.rdna");
+  await client.continueRequest({ threadId: thread });
+  const threads = await client.threadsRequest();
+  assert.equal(threads.body.threads.length, 1);
+  await assert.rejects(client.nextRequest({ threadId: thread }), /the kernel runs/);
+  const stopped = await stop(client, "pause", { threadId: thread });
+  assert.equal(stopped.reason, "pause");
+  const id = (await top(client, thread)).id;
+  assert.equal(await value(client, "s5 > 0", id), "1");
+});
+
+test("commands of the debugger in the console", async (t) => {
+  const { client, thread } = await entry(t, "examples/broken/wrong_result.rdna");
+  const frameId = (await top(client, thread)).id;
+  const repl = async (expression) =>
+    (await client.evaluateRequest({ expression, frameId, context: "repl" })).body.result;
+  const moved = client.waitForEvent("stopped");
+  await repl("until 18");
+  await moved;
+  assert.equal((await top(client, thread)).line, 18);
+  await repl("lane 3");
+  assert.match(await repl("why v2 2"), /line 17: v_min_i32_e32 v2, v2, v3\n  v2 \(lane 3\): step 6/);
+  const { targets } = (await client.completionsRequest({ text: "p out", column: 6, frameId })).body;
+  assert.deepEqual(targets.map((x) => x.label), ["out_y"]);
+});
+
+test("assembly files and launch descriptions", async (t) => {
+  const program = "examples/scale.s";
+  const more = { grid: [2], block: [32], args: ["x: f32[50]=arange(50)", "out_y: f32[50]", "2.5", "i32=50"] };
+  const { client, thread } = await entry(t, program, { ...more, stopAtEnd: false });
+  const frame = await top(client, thread);
+  assert.equal(path.basename(frame.source.path), "scale.s");
+  assert.ok(frame.line > 1);
+  const output = client.assertOutput("stdout", "out_y: f32[50] =");
+  await Promise.all([client.waitForEvent("terminated"), client.continueRequest({ threadId: thread })]);
+  await output;
+});
+
+test("errors are responses", async (t) => {
+  const client = await session(t);
+  await client.initializeRequest();
+  await assert.rejects(client.launchRequest({ program: "nowhere.rdna" }), /nowhere\.rdna/);
+  await assert.rejects(client.launchRequest({}), /`program` is missing/);
+  await assert.rejects(client.launchRequest({ program: file("examples/axpy.cl") }), /source code/);
+  await assert.rejects(client.launchRequest({ program: file("examples/matmul.rdna"), arch: "rdna9" }), /rdna9/);
+  await assert.rejects(client.threadsRequest(), /`launch` comes first/);
+  await assert.rejects(client.attachRequest({}), /launch/);
+  const initialized = client.waitForEvent("initialized");
+  await client.launchRequest({ program: file("examples/matmul.rdna") });
+  await initialized;
+  await assert.rejects(client.variablesRequest({ variablesReference: 99 }), /from before/);
+  await assert.rejects(client.stackTraceRequest({ threadId: 99 }), /does not run now/);
+  await assert.rejects(client.send("nonsense", {}), /not supported/);
+  await assert.rejects(client.send("readMemory", { memoryReference: "nonsense", count: 1 }), /not a reference/);
+  await assert.rejects(client.setExceptionBreakpointsRequest({ filters: ["nonsense"] }), /checks are mem/);
+});
+
+test("clients connect to a port", async (t) => {
+  const server = spawn(wavesim, ["dap", "--listen", "0"], { stdio: ["ignore", "ignore", "pipe"] });
+  t.after(() => server.kill());
+  const line = await new Promise((resolve) => server.stderr.once("data", (d) => resolve(d.toString())));
+  const port = Number(/listening on 127\.0\.0\.1:(\d+)/.exec(line)[1]);
+  const program = file("examples/broken/wrong_result.rdna");
+  for (let turn = 0; turn < 2; turn += 1) {
+    const client = await session(t, port);
+    await client.hitBreakpoint({ program }, { path: program, line: 17 });
+    await client.stop();
+  }
+  // A stream that is none ends its connection only.
+  await new Promise((resolve) => {
+    const socket = net.connect(port, "127.0.0.1", () => socket.end("nonsense\r\n\r\n"));
+    socket.on("close", resolve).resume();
+  });
+  const client = await session(t, port);
+  await client.hitBreakpoint({ program }, { path: program, line: 9 });
+  await client.stop();
+});
