@@ -137,10 +137,11 @@ impl Shadow {
             return;
         }
         let message = format!(
-            "wave {id} is at the barrier with {} of its {} lanes: {} never come here",
+            "wave {id} is at the barrier with {} of its {} lanes: {} never {} here",
             self.exec.count_ones(),
             start.count_ones(),
-            lanes_text(absent)
+            lanes_text(absent),
+            if absent.is_power_of_two() { "comes" } else { "come" }
         );
         let site = Site::new(step, Some(absent.trailing_zeros()));
         report.add(

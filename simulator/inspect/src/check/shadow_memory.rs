@@ -15,7 +15,7 @@ pub struct Record {
     /// Bytes of the dword.
     pub mask: u8,
     pub atomic: bool,
-    /// `u8::MAX` for scalar memory. Of a line: the lane of its first byte.
+    /// `u8::MAX` for scalar memory and for several lanes. Of a line: the lane of its first byte.
     pub lane: u8,
     /// Of a line: bytes of a lane, the lanes lying in a row; 0 if it is all one lane's.
     pub lane_bytes: u8,
@@ -70,7 +70,18 @@ impl Cell {
             }
         }
         let list = if write { &mut self.writes } else { &mut self.reads };
-        match list.iter().position(|r| r.wave == me.wave || over(r)) {
+        // Lanes of one instruction may access the dword byte by byte.
+        let mut me = me;
+        let same =
+            |r: &&Record| (r.wave, r.epoch, r.pc) == (me.wave, me.epoch, me.pc) && r.mask & !me.mask != 0;
+        if let Some(r) = list.iter().find(same).copied() {
+            me.mask |= r.mask;
+            me.lane = if me.lane == r.lane { me.lane } else { u8::MAX };
+        }
+        // A record of other bytes stays if there is room.
+        let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
+        let slot = list.iter().position(over);
+        match slot.or_else(|| list.iter().position(|r| r.wave == me.wave)) {
             Some(slot) => list[slot] = me,
             None => {
                 list[0] = list[1];
@@ -286,6 +297,27 @@ mod tests {
     }
 
     proptest! {
+        /// Of two waves with an instruction each, every race on a byte is found, whatever bytes lanes access in whatever order.
+        #[test]
+        fn bytes_one_by_one(
+            first in proptest::collection::vec(0..8u64, 1..9),
+            second in proptest::collection::vec(0..8u64, 1..9),
+            (first_writes, second_writes) in any::<(bool, bool)>(),
+        ) {
+            let (mut shadow, mut hits) = (ShadowMemory::default(), Vec::new());
+            for (wave, bytes, write) in [(1, &first, first_writes), (2, &second, second_writes)] {
+                let me = Record { wave, epoch: wave, pc: wave, ..Record::default() };
+                for (lane, &address) in (0..).zip(bytes) {
+                    let (place, lane) = (Place::Lds, Some(lane));
+                    let a = Access { place, address, size_bytes: 1, lanes: 1, stride: 0, write, outside: false, lane };
+                    shadow.access(address, &a, me, |_| false, &mut hits);
+                }
+            }
+            let races = |byte: &u64| (first_writes || second_writes) && first.contains(byte);
+            let expected: Vec<u64> = second.iter().copied().filter(races).collect();
+            prop_assert_eq!(hits.iter().map(|hit| hit.0.address).collect::<Vec<_>>(), expected);
+        }
+
         /// Whole lines find what dwords one by one find.
         #[test]
         fn lines_are_their_dwords(list in proptest::collection::vec(access(), 1..24)) {
