@@ -2,48 +2,79 @@
 
 use crate::error::Error;
 use crate::host::Space;
-use crate::{WAVESIM_MODE_DEFAULT, wavesim_device, wavesim_launch, wavesim_outcome, wavesim_status};
+use crate::{
+    WAVESIM_MODE_DEFAULT, wavesim_device, wavesim_launch, wavesim_module, wavesim_outcome, wavesim_status,
+};
 use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim::fault::Fault;
 use wavesim_runtime::raw::{MAX_USER_SGPRS, RawLaunch};
-use wavesim_runtime::{self as runtime, Device, HostMemory, MAX_INSTRUCTIONS, MAX_THREADS, Outcome};
+use wavesim_runtime::{self as runtime, Device, HostMemory, MAX_INSTRUCTIONS, MAX_THREADS, Module, Outcome};
 
-/// All devices. Handles are never reused, so that a stale handle is an error.
-#[derive(Default)]
-struct Registry {
-    last: wavesim_device,
-    live: BTreeMap<wavesim_device, Arc<Mutex<Device>>>,
+/// Objects by their handles, which are never reused, so that a stale handle is an error.
+struct Registry<T> {
+    last: u64,
+    live: BTreeMap<u64, Arc<Mutex<T>>>,
 }
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { last: 0, live: BTreeMap::new() });
+static DEVICES: Mutex<Registry<Device>> = Mutex::new(Registry::new());
+static MODULES: Mutex<Registry<Module>> = Mutex::new(Registry::new());
 
 /// Locks, ignoring poison: a call that panics leaves no inconsistent state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl<T> Registry<T> {
+    const fn new() -> Registry<T> {
+        Registry { last: 0, live: BTreeMap::new() }
+    }
+
+    fn insert(&mut self, object: T) -> u64 {
+        self.last += 1;
+        self.live.insert(self.last, Arc::new(Mutex::new(object)));
+        self.last
+    }
+}
+
 /// Registers a device and returns its handle.
 pub fn insert(device: Device) -> wavesim_device {
-    let mut registry = lock(&REGISTRY);
-    registry.last += 1;
-    let handle = registry.last;
-    registry.live.insert(handle, Arc::new(Mutex::new(device)));
-    handle
+    lock(&DEVICES).insert(device)
 }
 
 /// Destroys a device, after any launch that runs on it.
 pub fn remove(handle: wavesim_device) -> Result<(), Error> {
-    let device = lock(&REGISTRY).live.remove(&handle).ok_or(Error::NoDevice(handle))?;
+    let device = lock(&DEVICES).live.remove(&handle).ok_or(Error::NoDevice(handle))?;
     drop(lock(&device));
     Ok(())
 }
 
 /// Calls `body` with a device, which is locked meanwhile.
 pub fn with<T>(handle: wavesim_device, body: impl FnOnce(&Device) -> Result<T, Error>) -> Result<T, Error> {
-    let device = lock(&REGISTRY).live.get(&handle).cloned().ok_or(Error::NoDevice(handle))?;
+    let device = lock(&DEVICES).live.get(&handle).cloned().ok_or(Error::NoDevice(handle))?;
     body(&lock(&device))
+}
+
+/// Registers a module and returns its handle.
+pub fn insert_module(module: Module) -> wavesim_module {
+    lock(&MODULES).insert(module)
+}
+
+/// Unloads a module, after any launch of it.
+pub fn remove_module(handle: wavesim_module) -> Result<(), Error> {
+    let module = lock(&MODULES).live.remove(&handle).ok_or(Error::NoModule(handle))?;
+    drop(lock(&module));
+    Ok(())
+}
+
+/// Calls `body` with a module, which is locked meanwhile.
+pub fn with_module<T>(
+    handle: wavesim_module,
+    body: impl FnOnce(&Module) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let module = lock(&MODULES).live.get(&handle).cloned().ok_or(Error::NoModule(handle))?;
+    body(&lock(&module))
 }
 
 /// Maps host memory on a device.

@@ -19,6 +19,8 @@ pub enum Error {
     StructSize { what: &'static str, given: u32, expected: u32 },
     #[error("there is no device {0}")]
     NoDevice(u64),
+    #[error("there is no module {0}")]
+    NoModule(u64),
     #[error("this is an ELF code object, not raw machine code; use wavesim_device_launch_object")]
     Elf,
     #[error("the memory map of this process cannot be read: {0}")]

@@ -44,6 +44,10 @@ pub enum wavesim_status {
 /// can use different devices at the same time; calls on one device wait for each other.
 pub type wavesim_device = u64;
 
+/// Handle of a module: a code object that is loaded on a device. Its variables persist from launch to launch. 0 is not a
+/// valid handle.
+pub type wavesim_module = u64;
+
 /// A launch of raw machine code. Initialise it with `wavesim_launch_init`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -271,6 +275,82 @@ pub unsafe extern "C" fn wavesim_device_launch_object(
         // SAFETY: required of the caller.
         let launch = unsafe { object::ObjectLaunch::copied(&space, &given)? };
         let result = device::with(device, |device| Ok(object::launch(device, &launch)))?;
+        // SAFETY: required of the caller.
+        unsafe { device::report(&space, result, outcome) }
+    })
+}
+
+/// Loads a code object or a clang offload bundle. The module keeps the device until it is unloaded.
+///
+/// # Safety
+/// On hosts other than Linux, all pointers must be valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wavesim_module_load(
+    device: wavesim_device,
+    object: *const c_void,
+    object_bytes: u64,
+    module: *mut wavesim_module,
+) -> wavesim_status {
+    guard(|| {
+        let space = Space::now()?;
+        // SAFETY: required of the caller.
+        let object = unsafe { space.bytes("object", object, object_bytes)? };
+        space.check("module", module as u64, size_of::<wavesim_module>() as u64, true)?;
+        let loaded = device::with(device, |device| Ok(device.load(&object)?))?;
+        // SAFETY: mapped and writable, as just checked.
+        unsafe { module.write_unaligned(device::insert_module(loaded)) };
+        Ok(())
+    })
+}
+
+/// Unloads a module. Its variables are gone.
+#[unsafe(no_mangle)]
+pub extern "C" fn wavesim_module_unload(module: wavesim_module) -> wavesim_status {
+    guard(|| device::remove_module(module))
+}
+
+/// Writes the address and the size of a variable of a module. The host can access it there between launches.
+///
+/// # Safety
+/// On hosts other than Linux, all pointers must be valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wavesim_module_variable(
+    module: wavesim_module,
+    name: *const c_char,
+    address: *mut u64,
+    bytes: *mut u64,
+) -> wavesim_status {
+    guard(|| {
+        let space = Space::now()?;
+        // SAFETY: required of the caller.
+        let name = unsafe { space.string("name", name)? };
+        let (at, size) = device::with_module(module, |module| Ok(module.variable(&name)?))?;
+        // SAFETY: required of the caller.
+        unsafe {
+            host::write("address", address, at)?;
+            host::write("bytes", bytes, size)
+        }
+    })
+}
+
+/// Runs a kernel of a module until all waves have ended. The fields `object` and `object_bytes` are not used. `outcome`
+/// may be null.
+///
+/// # Safety
+/// See `wavesim_device_launch`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wavesim_module_launch(
+    module: wavesim_module,
+    launch: *const wavesim_object_launch,
+    outcome: *mut wavesim_outcome,
+) -> wavesim_status {
+    guard(|| {
+        let space = Space::now()?;
+        // SAFETY: required of the caller.
+        let given: wavesim_object_launch = unsafe { space.sized("launch", launch)? };
+        // SAFETY: required of the caller.
+        let launch = unsafe { object::ObjectLaunch::without_object(&space, &given)? };
+        let result = device::with_module(module, |module| Ok(object::launch_of(module, &launch)))?;
         // SAFETY: required of the caller.
         unsafe { device::report(&space, result, outcome) }
     })

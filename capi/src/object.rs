@@ -4,7 +4,7 @@ use crate::device;
 use crate::error::Error;
 use crate::host::Space;
 use crate::wavesim_object_launch;
-use wavesim_runtime::{self as runtime, Device, Launch, MAX_INSTRUCTIONS, Outcome};
+use wavesim_runtime::{self as runtime, Device, Launch, MAX_INSTRUCTIONS, Module, Outcome};
 
 impl Default for wavesim_object_launch {
     fn default() -> wavesim_object_launch {
@@ -41,6 +41,18 @@ impl ObjectLaunch {
     pub unsafe fn copied(space: &Space, given: &wavesim_object_launch) -> Result<ObjectLaunch, Error> {
         // SAFETY: required of the caller.
         let object = unsafe { space.bytes("launch.object", given.object, given.object_bytes)? };
+        // SAFETY: required of the caller.
+        Ok(ObjectLaunch { object, ..unsafe { ObjectLaunch::without_object(space, given)? } })
+    }
+
+    /// As [`ObjectLaunch::copied`], without the object.
+    ///
+    /// # Safety
+    /// That of [`Space::bytes`], for these pointers.
+    pub unsafe fn without_object(
+        space: &Space,
+        given: &wavesim_object_launch,
+    ) -> Result<ObjectLaunch, Error> {
         let kernel = match given.kernel.is_null() {
             true => None,
             // SAFETY: required of the caller.
@@ -51,13 +63,17 @@ impl ObjectLaunch {
             // SAFETY: required of the caller.
             len => unsafe { space.bytes("launch.kernarg", given.kernarg, len)? },
         };
-        Ok(ObjectLaunch { given: *given, object, kernel, kernarg })
+        Ok(ObjectLaunch { given: *given, object: Vec::new(), kernel, kernarg })
     }
 }
 
 /// Runs a launch of a kernel in a code object, which is loaded for it.
 pub fn launch(device: &Device, launch: &ObjectLaunch) -> Result<Outcome, runtime::Error> {
-    let module = device.load(&launch.object)?;
+    launch_of(&device.load(&launch.object)?, launch)
+}
+
+/// Runs a launch of a kernel in a module.
+pub fn launch_of(module: &Module, launch: &ObjectLaunch) -> Result<Outcome, runtime::Error> {
     let kernel = match &launch.kernel {
         Some(name) => module.kernel(name)?,
         None => module.only_kernel()?,

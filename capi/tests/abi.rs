@@ -254,3 +254,47 @@ fn threads_have_their_own_errors() {
         }
     });
 }
+
+/// `counter` is 41 when a module is loaded, and each launch adds 1 to it.
+#[test]
+fn variables_of_modules_persist() {
+    let source = include_str!("../../hosts/runtime/tests/kernels.s");
+    let object = wavesim::loader::assembly::Reading::default().assemble("kernels.s", source);
+    let object = object.unwrap_or_else(|e| panic!("{}", e[0])).object;
+    let device = device(c"gfx1100");
+    let mut module = 0;
+    // SAFETY: all are valid.
+    let load =
+        |module| unsafe { wavesim_module_load(device, object.as_ptr().cast(), object.len() as u64, module) };
+    assert_eq!(load(&mut module), WAVESIM_OK, "{}", last());
+    assert_eq!(load(null_mut()), WAVESIM_BAD_ARGUMENT);
+    let mut out = [0u32];
+    assert_eq!(map(device, &mut out, true), WAVESIM_OK);
+    let arguments = [out.as_ptr() as u64];
+    let launch = wavesim_object_launch {
+        kernel: c"count".as_ptr(),
+        kernarg: arguments.as_ptr().cast(),
+        kernarg_bytes: 8,
+        ..Default::default()
+    };
+    // SAFETY: all are valid.
+    let run = |module| unsafe { wavesim_module_launch(module, &launch, null_mut()) };
+    let (mut address, mut bytes) = (0, 0);
+    for expected in [42, 43] {
+        assert_eq!(run(module), WAVESIM_OK, "{}", last());
+        // SAFETY: valid; volatile, as the kernel writes it without the compiler knowing.
+        assert_eq!(unsafe { out.as_ptr().read_volatile() }, expected);
+    }
+    // SAFETY: all are valid.
+    let mut find =
+        |name: &CStr| unsafe { wavesim_module_variable(module, name.as_ptr(), &mut address, &mut bytes) };
+    assert_eq!(find(c"nothing"), WAVESIM_BAD_ARGUMENT);
+    assert_eq!(last(), "the module has no variable `nothing`; it has counter");
+    assert_eq!(find(c"counter"), WAVESIM_OK);
+    // SAFETY: the library says that the variable is there.
+    assert_eq!((unsafe { *(address as *const u32) }, bytes), (43, 4));
+    assert_eq!(wavesim_module_unload(module), WAVESIM_OK);
+    assert_eq!(run(module), WAVESIM_BAD_ARGUMENT);
+    assert_eq!(last(), format!("there is no module {module}"));
+    assert_eq!(wavesim_device_destroy(device), WAVESIM_OK);
+}

@@ -1,0 +1,247 @@
+"""Devices, modules and kernels."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Optional, Sequence, Union
+
+from . import _native, _text
+from ._arrays import Pointer, extent
+from ._native import Error, Outcome
+
+Size = Union[int, Sequence[int]]
+
+
+class Local:
+    """LDS as an argument: a pointer to `size` bytes of the workgroup's memory."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
+class Device:
+    """A simulated GPU: `gfx1100` … `gfx1103`, `gfx1150` … `gfx1153`, `gfx1200`, `gfx1201`.
+
+    Without a target, WAVESIM_TARGET says which; the default is gfx1100. A device obeys the variables of
+    `wavesim.VARIABLES`.
+    """
+
+    def __init__(self, target: Optional[str] = None) -> None:
+        self.native = _native.Device(target)
+        self._mapped: dict = {}
+
+    @property
+    def target(self) -> str:
+        """Name of the processor."""
+        return self.native.target
+
+    @property
+    def launches(self) -> int:
+        """Launches so far."""
+        return self.native.launches
+
+    def load(self, source: Any) -> "Module":
+        """Loads a code object, an offload bundle, an executable or assembly: a path, or the contents."""
+        if isinstance(source, (str, os.PathLike)):
+            with open(source, "rb") as file:
+                data, name = file.read(), os.fspath(source)
+        else:
+            data, name = bytes(source), "<assembly>"
+        if str(name).endswith((".s", ".S", ".asm")):
+            data = _text.assemble(data.decode(), target=self.target, name=str(name))
+        return Module(self, self.native.load(data))
+
+    def alloc(self, size: int, name: str = "allocation") -> Pointer:
+        """Allocates zeroed memory. The name is for messages."""
+        return Pointer(self.native.alloc(size, name))
+
+    def free(self, pointer: int) -> None:
+        """Frees an allocation. A later access to it is a fault."""
+        self.native.free(int(pointer))
+
+    def read(self, pointer: int, size: int) -> bytes:
+        """Copies from device memory."""
+        return self.native.read(int(pointer), size)
+
+    def write(self, pointer: int, data: Any) -> None:
+        """Copies to device memory."""
+        self.native.write(int(pointer), bytes(data))
+
+    def map(self, array: Any, name: str = "mapped memory") -> Pointer:
+        """Lets all kernels access an array until it is unmapped. Returns the address of its first element."""
+        at = extent(array)
+        if at is None:
+            raise Error(f"{type(array).__name__} is not an array")
+        self.native.map(at.address, at.size, at.writable, name)
+        self._mapped[at.address] = at.owner
+        return Pointer(at.pointer)
+
+    def unmap(self, array: Any) -> None:
+        """Withdraws an array that was mapped."""
+        at = extent(array)
+        address = int(array) if at is None else at.address
+        self.native.unmap(address)
+        self._mapped.pop(address, None)
+
+    def bounds(self, mode: str) -> None:
+        """How exact the bounds of memory are.
+
+        `exact` (default): the bytes of allocations and arrays. `pages`: their pages, as compilers that widen loads
+        expect. `trust`: every address; a wrong pointer ends the process.
+        """
+        self.native.set_bounds(mode)
+
+    def __repr__(self) -> str:
+        return f"<wavesim.Device {self.target}>"
+
+
+class Module:
+    """A loaded code object. Kernels are attributes and items: `module.saxpy`, `module["saxpy"]`."""
+
+    def __init__(self, device: Device, native: Any) -> None:
+        self.device, self.native = device, native
+
+    @property
+    def kernels(self) -> list:
+        """Names of the kernels."""
+        return self.native.kernels()
+
+    @property
+    def variables(self) -> list:
+        """Names of the variables."""
+        return self.native.variables()
+
+    def kernel(self, name: Optional[str] = None) -> "Kernel":
+        """A kernel by name; without a name the only one."""
+        return Kernel(self, self.native.kernel(name))
+
+    def variable(self, name: str) -> "tuple[Pointer, int]":
+        """Address and size of a variable."""
+        address, size = self.native.variable(name)
+        return Pointer(address), size
+
+    def __getitem__(self, name: str) -> "Kernel":
+        return self.kernel(name)
+
+    def __getattr__(self, name: str) -> "Kernel":
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self.kernel(name)
+        except Error as error:
+            raise AttributeError(str(error)) from None
+
+    def __dir__(self) -> list:
+        return sorted({*super().__dir__(), *self.kernels})
+
+    def __repr__(self) -> str:
+        return f"<wavesim.Module: {', '.join(self.kernels)}>"
+
+
+class Kernel:
+    """A kernel. `kernel[grid, block](*arguments)` launches it: `grid` in workgroups, `block` in work-items."""
+
+    def __init__(self, module: Module, native: Any) -> None:
+        self.module, self.native = module, native
+
+    @property
+    def name(self) -> str:
+        return self.native.name
+
+    @property
+    def arguments(self) -> list:
+        """Name, kind, offset and size of each argument."""
+        return self.native.arguments
+
+    def __getitem__(self, shape: "tuple[Size, Size]") -> "Launcher":
+        try:
+            grid, block = shape
+        except TypeError:
+            raise Error("a launch has a grid and a block: kernel[grid, block](…)") from None
+        return Launcher(self, _three("grid", grid), _three("block", block))
+
+    def __repr__(self) -> str:
+        names = ", ".join(name or kind for name, kind, _, _ in self.arguments)
+        return f"<wavesim.Kernel {self.name}({names})>"
+
+
+def _three(what: str, size: Size) -> "tuple[int, int, int]":
+    sizes = (size,) if isinstance(size, int) else tuple(size)
+    if not 1 <= len(sizes) <= 3:
+        raise Error(f"{what} has one to three dimensions, not {len(sizes)}")
+    return (*sizes, 1, 1)[:3]
+
+
+class Launcher:
+    """A kernel with its grid."""
+
+    def __init__(self, kernel: Kernel, grid: tuple, block: tuple) -> None:
+        self.kernel, self.grid, self.block = kernel, grid, block
+
+    def __call__(
+        self,
+        *arguments: Any,
+        lds: int = 0,
+        check: Optional[str] = None,
+        max_instructions: Optional[int] = None,
+        threads: Optional[int] = None,
+        cooperative: bool = False,
+    ) -> Outcome:
+        """Runs the kernel to its end.
+
+        Arguments are arrays (NumPy, torch on the CPU, `array.array`, anything with a buffer or DLPack), which the
+        kernel accesses in place, numbers, `Pointer`, `Local(bytes)`, and `bytes` for structures.
+
+        `lds`: dynamic LDS in bytes. `check`: `"all"` or a list such as `"mem,race"`; what they find is in the
+        outcome. A fault is the exception `Fault`.
+        """
+        native = self.kernel.native
+        values, memory, owners = [], [], []
+        names = [name for name, _, _, _ in native.arguments]
+        for at, value in enumerate(arguments):
+            place = None if isinstance(value, (int, float, bytes)) else extent(value)
+            if place is not None and not _is_scalar(value):
+                name = names[at] if at < len(names) and names[at] else f"argument {at + 1}"
+                memory.append((place.address, place.size, place.writable, name))
+                owners.append(place.owner)
+                values.append(place.pointer.to_bytes(8, "little"))
+            elif isinstance(value, Pointer):
+                values.append(value.to_bytes(8, "little"))
+            elif isinstance(value, Local):
+                values.append(("local", value.size))
+            elif hasattr(value, "tobytes"):
+                values.append(value.tobytes())
+            elif isinstance(value, bool):
+                values.append(int(value))
+            elif hasattr(value, "__index__"):
+                values.append(int(value))
+            else:
+                values.append(value)
+        kernarg, local = native.lay_out(values)
+        outcome = native.launch(
+            self.grid,
+            self.block,
+            kernarg,
+            memory,
+            lds=lds + local,
+            check=check,
+            max_instructions=max_instructions,
+            threads=threads,
+            cooperative=cooperative,
+        )
+        if check is None:
+            print_findings(outcome)
+        return outcome
+
+
+def _is_scalar(value: Any) -> bool:
+    """NumPy's scalars have an array interface too; they are passed by value."""
+    is_array = hasattr(value, "ctypes") or hasattr(value, "data_ptr")
+    return getattr(value, "shape", None) == () and not is_array
+
+
+def print_findings(outcome: Outcome) -> None:
+    """What WAVESIM_CHECK found, on standard error."""
+    if outcome.findings:
+        print(outcome.report, file=sys.stderr, flush=True)

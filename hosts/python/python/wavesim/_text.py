@@ -1,0 +1,232 @@
+"""Text kernels: run, check, trace, step. The assembler and the disassembler."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Iterator, NamedTuple, Optional
+
+from . import _html, _native
+from ._arrays import extent, from_bytes
+from ._native import Error, Outcome
+
+_MAX_INSTRUCTIONS = 10_000_000_000
+
+
+class Result:
+    """A run that ended: outputs as arrays, what checks found, the trace."""
+
+    def __init__(self, outcome: Outcome, outputs: list, trace: Optional[bytes]) -> None:
+        self.outcome = outcome
+        self.outputs = {name: from_bytes(dtype, shape, data) for name, dtype, shape, data in outputs}
+        """Outputs by name."""
+        self._trace = trace
+
+    @property
+    def instructions(self) -> int:
+        """Wave-instructions executed."""
+        return self.outcome.instructions
+
+    @property
+    def waves(self) -> int:
+        """Waves executed."""
+        return self.outcome.waves
+
+    @property
+    def findings(self) -> list:
+        """What checks found."""
+        return self.outcome.findings
+
+    @property
+    def report(self) -> str:
+        """All findings as text."""
+        return self.outcome.report
+
+    @property
+    def trace(self) -> Iterator[dict]:
+        """One dictionary per executed instruction, if the run was traced."""
+        if self._trace is None:
+            raise Error("the run was not traced; run(…, trace=True) does it")
+        return (json.loads(line) for line in self._trace.splitlines())
+
+    def __getitem__(self, name: str) -> Any:
+        return self.outputs[name]
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.outputs)
+        return f"<wavesim.Result {names}: {self.instructions} instructions in {self.waves} waves>"
+
+    def _repr_html_(self) -> str:
+        return _html.result(self)
+
+
+def _source(kernel: Any) -> "tuple[str, str]":
+    """Text and name of a kernel: a path if it is one line, else the text itself."""
+    if isinstance(kernel, os.PathLike) or "\n" not in kernel:
+        with open(kernel, encoding="utf-8") as file:
+            return file.read(), os.fspath(kernel)
+    return kernel, "<kernel>"
+
+
+def _inputs(arrays: dict) -> list:
+    out = []
+    for name, value in arrays.items():
+        at = extent(value)
+        if at is None:
+            raise Error(f"the argument `{name}` is {type(value).__name__}, not an array")
+        view = value.tobytes() if hasattr(value, "tobytes") else bytes(value)
+        out.append((name, view))
+    return out
+
+
+def run(
+    kernel: Any,
+    arrays: Optional[dict] = None,
+    *,
+    target: Optional[str] = None,
+    wave: Optional[int] = None,
+    seed: int = 0,
+    check: Optional[str] = None,
+    trace: bool = False,
+    max_instructions: int = _MAX_INSTRUCTIONS,
+    threads: int = 1,
+) -> Result:
+    """Runs a text kernel: a path, or the text (docs/text-format.md).
+
+    `arrays` replaces the contents of arguments, by name. `check`: `"all"` or a list such as `"mem,race"`. With `trace`, the
+    result has every executed instruction.
+    """
+    text, name = _source(kernel)
+    outcome, outputs, lines = _native.run_text(
+        text, name, target, wave, seed, _inputs(arrays or {}), check, trace, max_instructions, threads
+    )
+    return Result(outcome, outputs, lines)
+
+
+def debug(
+    kernel: Any,
+    arrays: Optional[dict] = None,
+    *,
+    target: Optional[str] = None,
+    wave: Optional[int] = None,
+    seed: int = 0,
+    max_instructions: int = _MAX_INSTRUCTIONS,
+) -> "Debugger":
+    """Starts a text kernel in the debugger, before its first instruction."""
+    text, name = _source(kernel)
+    return Debugger(_native.Session(text, name, target, wave, seed, _inputs(arrays or {}), max_instructions))
+
+
+class Debugger:
+    """A run that is stepped through, forward and backward. Registers are arrays of waves x lanes."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    def step(self, count: int = 1, wave: Optional[int] = None) -> int:
+        """Executes up to `count` instructions, of one wave or of all in their order; returns how many it executed."""
+        return self.session.step(count, wave)
+
+    def back(self, count: int = 1) -> None:
+        """Undoes steps."""
+        self.session.go_to(max(0, self.time - count))
+
+    def go_to(self, time: int) -> None:
+        """Goes to a time that has been reached before."""
+        self.session.go_to(time)
+
+    def finish(self) -> None:
+        """Runs to the end."""
+        while not self.finished and self.session.step(1 << 20, None):
+            pass
+
+    def execute(self, command: str) -> str:
+        """Runs a command of the debugger (docs/debugging.md) and returns its output."""
+        return self.session.execute(command)
+
+    @property
+    def time(self) -> int:
+        """Steps so far."""
+        return self.session.time
+
+    @property
+    def finished(self) -> bool:
+        return self.session.finished
+
+    @property
+    def waves(self) -> int:
+        """Waves of the workgroup."""
+        return self.session.waves
+
+    @property
+    def wave_size(self) -> int:
+        """Lanes of a wave."""
+        return self.session.wave_size
+
+    @property
+    def workgroup(self) -> "tuple[int, int, int]":
+        return self.session.workgroup
+
+    def vgpr(self, number: int, dtype: str = "u32") -> Any:
+        """A VGPR as an array of waves x lanes."""
+        return from_bytes(dtype, [self.waves, self.wave_size], self.session.vgpr(number))
+
+    def sgpr(self, number: int) -> Any:
+        """An SGPR as an array with one element per wave."""
+        values = self.session.sgpr(number)
+        data = b"".join(value.to_bytes(4, "little") for value in values)
+        return from_bytes("u32", [len(values)], data)
+
+    @property
+    def exec(self) -> Any:
+        """EXEC as an array of waves x lanes of 0 and 1."""
+        rows = [[mask >> lane & 1 for lane in range(self.wave_size)] for mask in self.session.exec]
+        return from_bytes("u8", [self.waves, self.wave_size], bytes(bit for row in rows for bit in row))
+
+    def argument(self, name: str) -> Any:
+        """The present contents of an argument."""
+        return from_bytes(*self.session.argument(name))
+
+    @property
+    def lds(self) -> Any:
+        """LDS of the workgroup as bytes."""
+        data = self.session.lds
+        return from_bytes("u8", [len(data)], data)
+
+    def where(self, wave: Optional[int] = None) -> str:
+        """The instruction that a wave executes next; without a wave that of the next step."""
+        wave = self.session.next_wave if wave is None else wave
+        if wave is None:
+            return "the run has ended"
+        line, text = self.session.instruction(self.session.pcs[wave])
+        return text if line is None else f"line {line}: {text}"
+
+    def __repr__(self) -> str:
+        return f"<wavesim.Debugger time {self.time}: {self.where()}>"
+
+    def _repr_html_(self) -> str:
+        return _html.debugger(self)
+
+
+class Instruction(NamedTuple):
+    """A disassembled instruction."""
+
+    address: int
+    text: str
+    size: int
+    """In bytes."""
+    valid: bool
+    """Whether the bytes are an instruction."""
+
+    def __str__(self) -> str:
+        return f"{self.address:08x}  {self.text}"
+
+
+def assemble(text: str, target: Optional[str] = None, wave: Optional[int] = None, name: str = "<text>") -> bytes:
+    """Assembles text in LLVM's syntax: a code object if it has kernels, else machine code."""
+    return _native.assemble(text, target, wave, name)
+
+
+def disassemble(code: bytes, target: Optional[str] = None, wave: Optional[int] = None) -> list:
+    """The instructions of machine code or of a code object."""
+    return [Instruction(*row) for row in _native.disassemble(bytes(code), target, wave)]

@@ -1,0 +1,308 @@
+"""Runs Triton's kernels on wavesim.
+
+    import wavesim.triton
+
+That is all: `@triton.jit` functions then launch here, with NumPy arrays and torch tensors on the CPU as arguments.
+WAVESIM_TARGET chooses the GPU (default gfx1100), WAVESIM_CHECK=all checks every launch. `wavesim.triton.use("gfx1201")`
+chooses another GPU later.
+
+Autotuning compares counts of executed instructions in place of times, so that it always chooses the same configuration.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Optional
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature, wrap_handle_tensordesc_impl
+from triton.runtime import _allocation
+from triton.runtime import driver as _config
+from triton.runtime.jit import JITFunction
+
+from . import Device, Error
+from ._arrays import extent
+from ._device import print_findings
+
+__all__ = ["Driver", "Tensor", "use"]
+
+_FORMATS = {
+    "i1": "<b", "i8": "<b", "i16": "<h", "i32": "<i", "i64": "<q",
+    "u1": "<B", "u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q",
+    "fp16": "<e", "fp32": "<f", "f32": "<f", "fp64": "<d",
+}  # fmt: skip
+
+_LDS_BYTES = 64 << 10
+
+
+class Tensor:
+    """An array as Triton wants it: with `data_ptr` and `dtype`. `dtype` can be another of the same size, such as `bfloat16`."""
+
+    def __init__(self, array: Any, dtype: Optional[str] = None) -> None:
+        self.array, self.dtype = array, dtype or str(array.dtype)
+        self.place = extent(array)
+        if self.place is None:
+            raise Error(f"{type(array).__name__} is not an array")
+
+    def data_ptr(self) -> int:
+        return self.place.pointer
+
+    @property
+    def shape(self) -> tuple:
+        return self.array.shape
+
+    def stride(self, axis: Optional[int] = None) -> Any:
+        """Strides in elements."""
+        strides = tuple(bytes // self.array.itemsize for bytes in self.array.strides)
+        return strides if axis is None else strides[axis]
+
+    def element_size(self) -> int:
+        return self.array.itemsize
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.array.__array__(*args, **kwargs)
+
+
+def _wrap(value: Any) -> Any:
+    """NumPy arrays as tensors; what has `data_ptr` is one already."""
+    if hasattr(value, "__array_interface__") and not hasattr(value, "data_ptr") and value.shape != ():
+        return Tensor(value)
+    if hasattr(value, "__array_interface__") and hasattr(value, "item") and value.shape == ():
+        return value.item()
+    return value
+
+
+class _Function:
+    """A loaded kernel."""
+
+    def __init__(self, kernel: Any, shared: int) -> None:
+        self.native, self.shared = kernel.native, shared
+
+
+class _Utils:
+    """What Triton's compiler asks of a driver."""
+
+    def __init__(self, driver: "Driver") -> None:
+        self.driver = driver
+
+    def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple:
+        module = self.driver.device.load(binary)
+        kernel = module.kernel(name)
+        return module, _Function(kernel, shared), kernel.native.vgprs, 0, 1024
+
+    def unload_module(self, module: Any) -> None:
+        pass
+
+    def get_device_properties(self, device: int) -> dict:
+        return {
+            "max_shared_mem": _LDS_BYTES,
+            "max_num_regs": 1024,
+            "multiprocessor_count": 16,
+            "sm_clock_rate": 1_000_000,
+            "mem_clock_rate": 1_000_000,
+            "mem_bus_width": 256,
+            "arch": self.driver.device.target,
+            "warpSize": self.driver.warp_size,
+            "cooperativeLaunch": 1,
+        }
+
+
+def _flatten(signature: Any, values: Any, out: list) -> None:
+    """Pairs of a type and a value, without constants."""
+    for kind, value in zip(signature, values):
+        if isinstance(kind, tuple):
+            _flatten(kind, value, out)
+        elif kind != "constexpr":
+            out.append((kind, value))
+
+
+def _pack(kind: str, value: Any) -> bytes:
+    if kind == "bf16":
+        return struct.pack("<f", value)[2:]
+    if kind not in _FORMATS:
+        raise Error(f"an argument of the type {kind}, which wavesim.triton does not know")
+    return struct.pack(_FORMATS[kind], value)
+
+
+class Launcher:
+    """Launches one kernel. Triton makes it with the kernel's signature."""
+
+    def __init__(self, src: Any, metadata: Any) -> None:
+        signature = dict(src.signature)
+        descriptors = getattr(metadata, "tensordesc_meta", None)
+        if any(descriptors or ()):
+            raise Error("tensor descriptors that the hardware decodes are not supported")
+        self.signature = expand_signature(signature.values(), None, "tensordesc")
+        self.metadata = metadata
+        self.launch = wrap_handle_tensordesc_impl(
+            self._launch, signature, None, lambda value, *_: decompose_descriptor(value)
+        )
+
+    def __call__(self, gx, gy, gz, stream, function, packed, launch_metadata, enter, leave, *args) -> None:
+        if enter is not None:
+            enter(launch_metadata)
+        self.launch((gx, gy, gz), function, args)
+        if leave is not None:
+            leave(launch_metadata)
+
+    def _launch(self, grid: tuple, function: _Function, args: Any) -> None:
+        pairs: list = []
+        _flatten(self.signature, args, pairs)
+        metadata, driver = self.metadata, _config.active
+        pairs += [("*i8", self._scratch("global", grid)), ("*i8", self._scratch("profile", grid))]
+        blob, memory, owners = bytearray(), {}, []
+        for at, (kind, value) in enumerate(pairs):
+            if kind.startswith("*"):
+                pointer = 0 if value is None else _address(value, at, memory, owners)
+                data = struct.pack("<Q", pointer)
+            else:
+                data = _pack(kind, value)
+            blob += b"\0" * (-len(blob) % len(data)) + data
+        ranges = [(start, size, writable, name) for (start, size), (writable, name) in memory.items()]
+        outcome = function.native.launch(
+            grid,
+            (metadata.num_warps * metadata.warp_size, 1, 1),
+            bytes(blob),
+            ranges,
+            lds=function.shared,
+            cooperative=bool(getattr(metadata, "launch_cooperative_grid", False)),
+        )
+        driver.instructions += outcome.instructions
+        driver.outcome = outcome
+        print_findings(outcome)
+
+    def _scratch(self, which: str, grid: tuple) -> Any:
+        """Memory that the compiler asks for, for each workgroup."""
+        size = getattr(self.metadata, f"{which}_scratch_size", 0) or 0
+        if size == 0:
+            return None
+        align = getattr(self.metadata, f"{which}_scratch_align", 1)
+        total = size * grid[0] * grid[1] * grid[2]
+        allocator = _allocation._allocator.get()
+        if isinstance(allocator, _allocation.NullAllocator):
+            return _Scratch(total)
+        return allocator(total, align, 0)
+
+
+class _Scratch:
+    """Zeroed memory at a multiple of 256."""
+
+    def __init__(self, size: int) -> None:
+        self.memory = bytearray(size + 256)
+        start = extent(self.memory).pointer
+        self.start, self.size = start + -start % 256, size
+
+    def data_ptr(self) -> int:
+        return self.start
+
+    def nbytes(self) -> int:
+        return self.size
+
+
+def _address(value: Any, at: int, memory: dict, owners: list) -> int:
+    """The address of a tensor, whose memory is noted."""
+    if isinstance(value, int):
+        return value
+    base = getattr(value, "base", None)
+    # Triton's own wrappers of another type.
+    if not hasattr(value, "__array_interface__") and hasattr(base, "data_ptr"):
+        value = base
+    place = value.place if isinstance(value, Tensor) else extent(value)
+    if place is None:
+        if hasattr(value, "data_ptr"):
+            return value.data_ptr()
+        raise Error(f"argument {at + 1} is {type(value).__name__}, not a tensor")
+    memory.setdefault((place.address, place.size), (place.writable, f"argument {at + 1}"))
+    owners.append(place.owner)
+    return place.pointer
+
+
+class Driver(DriverBase):
+    """Triton's driver for wavesim."""
+
+    launcher_cls = Launcher
+
+    def __init__(self, target: Optional[str] = None) -> None:
+        super().__init__()
+        self.device = Device(target)
+        self.warp_size = 32
+        self.utils = _Utils(self)
+        self.instructions = 0
+        """Wave-instructions of all launches."""
+        self.outcome = None
+        """The outcome of the last launch."""
+
+    @classmethod
+    def is_active(cls) -> bool:
+        return True
+
+    def map_python_to_cpp_type(self, kind: str) -> str:
+        return kind
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("hip", self.device.target, self.warp_size)
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("cpu")
+
+    def get_device_interface(self) -> Any:
+        import torch
+
+        return torch.cpu
+
+    def get_benchmarker(self) -> Any:
+        return self._count
+
+    def _count(self, kernel_call: Any, *, quantiles: Any = None, **_: Any) -> Any:
+        """Instructions of a call in place of its time."""
+        before = self.instructions
+        kernel_call()
+        cost = float(self.instructions - before)
+        return cost if quantiles is None else [cost] * len(quantiles)
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        return None
+
+    def clear_cache(self, cache: Any) -> None:
+        pass
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        pass
+
+    def get_current_stream(self, device: Optional[int] = None) -> int:
+        return 0
+
+    def get_device_capability(self, device: int = 0) -> "tuple[int, int]":
+        return (0, 0)
+
+
+def use(target: Optional[str] = None) -> Driver:
+    """Makes Triton launch on a new device, and returns its driver."""
+    driver = Driver(target)
+    _config.set_active(driver)
+    return driver
+
+
+def _accept_arrays() -> None:
+    """Lets `JITFunction.run` take NumPy arrays: Triton reads types and alignment from tensors only."""
+    run = JITFunction.run
+    if getattr(run, "takes_arrays", False):
+        return
+
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(_config.active, Driver):
+            return run(self, *args, **kwargs)
+        return run(self, *map(_wrap, args), **{name: _wrap(value) for name, value in kwargs.items()})
+
+    wrapped.takes_arrays = True
+    JITFunction.run = wrapped
+
+
+_accept_arrays()
+use()

@@ -1,0 +1,332 @@
+//! Devices, modules and kernels.
+
+use crate::error::{convert, error};
+use crate::outcome::Outcome;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyFloat, PyInt};
+use wavesim::array::Num;
+use wavesim::loader::request::Given;
+use wavesim_runtime::parse_checks;
+use wavesim_runtime::raw::RawLaunch;
+use wavesim_runtime::{self as runtime, Bounds, HostMemory, Launch, Settings, Target};
+
+/// Memory of the program as Python describes it: address, size in bytes, whether it is writable, name.
+type Range = (u64, u64, bool, String);
+
+/// A range that Python vouches for: the package keeps the arrays alive as long as the ranges are used.
+fn memory((address, len, writable, name): Range) -> HostMemory {
+    let host = std::ptr::with_exposed_provenance_mut(address as usize);
+    // SAFETY: the package takes ranges from arrays and keeps these until the launch has ended, or the range is unmapped.
+    // Python code that uses other addresses uses ctypes, and vouches for them as it does there.
+    unsafe { HostMemory::new(address, host, len, writable, &name) }
+}
+
+/// Checks by name, in Python's words.
+fn checks(names: Option<&str>) -> PyResult<Option<Vec<wavesim::check::Check>>> {
+    names.map(parse_checks).transpose().map_err(error)
+}
+
+/// A simulated GPU.
+#[pyclass(frozen, module = "wavesim")]
+pub struct Device(runtime::Device);
+
+#[pymethods]
+impl Device {
+    #[new]
+    #[pyo3(signature = (target=None))]
+    fn new(py: Python<'_>, target: Option<&str>) -> PyResult<Device> {
+        let made = Settings::from_env().map_err(runtime::Error::from).and_then(|settings| {
+            let target = target.or(settings.target.as_deref()).unwrap_or(Target::DEFAULT).to_string();
+            runtime::Device::open(&target, &settings)
+        });
+        Ok(Device(made.map_err(|e| convert(py, e))?))
+    }
+
+    /// Name of the processor.
+    #[getter]
+    fn target(&self) -> &'static str {
+        self.0.target().processor_name()
+    }
+
+    /// Name of the architecture.
+    #[getter]
+    fn arch(&self) -> &'static str {
+        self.0.target().arch.name()
+    }
+
+    /// Launches so far.
+    #[getter]
+    fn launches(&self) -> u64 {
+        self.0.launches()
+    }
+
+    /// Checks of every launch.
+    #[getter]
+    fn checks(&self) -> Vec<&'static str> {
+        self.0.settings().checks.iter().map(|c| c.name()).collect()
+    }
+
+    /// Loads a code object.
+    fn load(&self, py: Python<'_>, object: Vec<u8>) -> PyResult<Module> {
+        py.detach(|| self.0.load(&object)).map(Module).map_err(|e| convert(py, e))
+    }
+
+    /// Allocates zeroed memory and returns its address.
+    #[pyo3(signature = (size, name="allocation"))]
+    fn alloc(&self, py: Python<'_>, size: u64, name: &str) -> PyResult<u64> {
+        self.0.alloc(size, name).map_err(|e| convert(py, e))
+    }
+
+    /// Frees an allocation.
+    fn free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
+        self.0.free(address).map_err(|e| convert(py, e))
+    }
+
+    /// Bytes from an address to the end of its allocation.
+    fn size_at(&self, address: u64) -> PyResult<u64> {
+        let range =
+            self.0.find(address).ok_or_else(|| error(format!("nothing is allocated at 0x{address:x}")))?;
+        Ok(range.address + range.len - address)
+    }
+
+    /// Copies from device memory.
+    fn read<'py>(&self, py: Python<'py>, address: u64, size: usize) -> PyResult<Bound<'py, PyBytes>> {
+        PyBytes::new_with(py, size, |out| self.0.read(address, out).map_err(|e| convert(py, e)))
+    }
+
+    /// Copies to device memory.
+    fn write(&self, py: Python<'_>, address: u64, data: &[u8]) -> PyResult<()> {
+        self.0.write(address, data).map_err(|e| convert(py, e))
+    }
+
+    /// Lets kernels access memory of the program, at the same addresses, until it is unmapped.
+    #[pyo3(signature = (address, size, writable=true, name="mapped memory"))]
+    fn map(&self, py: Python<'_>, address: u64, size: u64, writable: bool, name: &str) -> PyResult<()> {
+        let range = memory((address, size, writable, name.to_string()));
+        // SAFETY: as in `memory`.
+        unsafe { self.0.map(range) }.map_err(|e| convert(py, e))
+    }
+
+    /// Replaces all mapped ranges: pairs of an address and a size, which may overlap.
+    fn map_all(&self, ranges: Vec<(u64, u64)>) {
+        let list = ranges.into_iter().map(|(at, size)| memory((at, size, true, "mapped memory".to_string())));
+        // SAFETY: as in `memory`.
+        unsafe { self.0.map_all(list.collect()) };
+    }
+
+    /// Withdraws mapped memory.
+    fn unmap(&self, py: Python<'_>, address: u64) -> PyResult<()> {
+        self.0.unmap(address).map_err(|e| convert(py, e))
+    }
+
+    /// How exact the bounds of memory are: `exact`, `pages` or `trust`.
+    fn set_bounds(&self, bounds: &str) -> PyResult<()> {
+        let bounds = match bounds {
+            "exact" => Bounds::Exact,
+            "pages" => Bounds::Pages,
+            "trust" => Bounds::Trust,
+            other => return Err(error(format!("`{other}` is not a bound; bounds are exact, pages, trust"))),
+        };
+        // SAFETY: as in `memory`; the documentation says what the caller vouches for.
+        unsafe { self.0.set_bounds(bounds) };
+        Ok(())
+    }
+
+    /// Runs machine code. `rsrc1` and `rsrc2` are the registers COMPUTE_PGM_RSRC1 and COMPUTE_PGM_RSRC2.
+    #[pyo3(signature = (code, code_address, grid, block, user_sgprs, rsrc1, rsrc2, scratch=0, wave_size=32))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn launch_raw(
+        &self,
+        py: Python<'_>,
+        code: Vec<u8>,
+        code_address: u64,
+        grid: [u32; 3],
+        block: [u32; 3],
+        user_sgprs: Vec<u32>,
+        rsrc1: u32,
+        rsrc2: u32,
+        scratch: u32,
+        wave_size: u32,
+    ) -> PyResult<Outcome> {
+        let settings = self.0.settings();
+        let mut launch = RawLaunch {
+            code,
+            code_address,
+            entry: 0,
+            wave_size,
+            grid,
+            block,
+            lds_bytes: 0,
+            scratch_bytes: scratch,
+            user_sgprs,
+            first_group_id: 0,
+            group_ids: [true; 3],
+            item_ids: 2,
+            mode: None,
+            threads: settings.threads,
+            max_instructions: settings.max_instructions,
+        };
+        launch.set_resources(self.0.target().arch, rsrc1, rsrc2);
+        let result = py.detach(|| self.0.launch_raw(&launch, &[]));
+        ended(py, result)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Device {}>", self.target())
+    }
+}
+
+fn ended(py: Python<'_>, result: Result<runtime::Outcome, runtime::Error>) -> PyResult<Outcome> {
+    let outcome = result.map_err(|e| convert(py, e))?;
+    let report = outcome.report.to_string();
+    Outcome::new(py, outcome.stats, outcome.report.findings, report)
+}
+
+/// A loaded code object.
+#[pyclass(frozen, module = "wavesim")]
+pub struct Module(runtime::Module);
+
+#[pymethods]
+impl Module {
+    /// Names of the kernels.
+    fn kernels(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.0.kernels().map_err(|e| convert(py, e))
+    }
+
+    /// A kernel; without a name the only one.
+    #[pyo3(signature = (name=None))]
+    fn kernel(&self, py: Python<'_>, name: Option<&str>) -> PyResult<Kernel> {
+        let kernel = match name {
+            Some(name) => self.0.kernel(name),
+            None => self.0.only_kernel(),
+        };
+        kernel.map(Kernel).map_err(|e| convert(py, e))
+    }
+
+    /// Names of the variables.
+    fn variables(&self) -> Vec<String> {
+        self.0.variables().map(str::to_string).collect()
+    }
+
+    /// Address and size of a variable.
+    fn variable(&self, py: Python<'_>, name: &str) -> PyResult<(u64, u64)> {
+        self.0.variable(name).map_err(|e| convert(py, e))
+    }
+}
+
+/// A kernel of a module.
+#[pyclass(frozen, module = "wavesim")]
+pub struct Kernel(runtime::Kernel);
+
+#[pymethods]
+impl Kernel {
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// Name, kind, offset and size of each argument.
+    #[getter]
+    fn arguments(&self) -> Vec<(Option<String>, String, u32, u32)> {
+        self.0.arguments().map(|a| (a.name.clone(), a.kind.clone(), a.offset, a.size)).collect()
+    }
+
+    /// Static LDS of a workgroup in bytes.
+    #[getter]
+    fn lds_bytes(&self) -> u32 {
+        self.0.lds_bytes()
+    }
+
+    /// Scratch memory of a work-item in bytes.
+    #[getter]
+    fn scratch_bytes(&self) -> u32 {
+        self.0.scratch_bytes()
+    }
+
+    /// Lanes of a wave.
+    #[getter]
+    fn wave_size(&self) -> u32 {
+        self.0.wave_size()
+    }
+
+    /// VGPRs of a wave.
+    #[getter]
+    fn vgprs(&self) -> u32 {
+        self.0.vgprs()
+    }
+
+    /// Bytes of the kernarg segment, with hidden arguments.
+    #[getter]
+    fn kernarg_bytes(&self) -> u32 {
+        self.0.kernarg_bytes()
+    }
+
+    /// Lays arguments out: int, float, bytes. Returns the kernarg segment, and the LDS that arguments take.
+    fn lay_out<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyBytes>, u32)> {
+        let names: Vec<String> = self.0.arguments().map(|a| a.name.clone().unwrap_or_default()).collect();
+        let named = arguments.iter().enumerate().map(|(at, value)| {
+            let name = names.get(at).filter(|n| !n.is_empty()).cloned();
+            let name = name.unwrap_or_else(|| format!("number {}", at + 1));
+            Ok((name, given(value)?))
+        });
+        let named = named.collect::<PyResult<Vec<_>>>()?;
+        let (kernarg, lds) = self.0.lay_out(&named).map_err(|e| convert(py, e))?;
+        Ok((PyBytes::new(py, &kernarg), lds))
+    }
+
+    /// Runs the kernel to its end.
+    #[pyo3(signature = (grid, block, kernarg, memory=Vec::new(), lds=0, check=None, max_instructions=None, threads=None, cooperative=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn launch(
+        &self,
+        py: Python<'_>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        kernarg: Vec<u8>,
+        memory: Vec<Range>,
+        lds: u32,
+        check: Option<&str>,
+        max_instructions: Option<u64>,
+        threads: Option<usize>,
+        cooperative: bool,
+    ) -> PyResult<Outcome> {
+        let launch = Launch {
+            dynamic_lds: lds,
+            cooperative,
+            memory: memory.into_iter().map(self::memory).collect(),
+            checks: checks(check)?,
+            max_instructions,
+            threads: threads.map(|n| n.clamp(1, runtime::MAX_THREADS)),
+            ..Launch::new(grid, block)
+        };
+        let result = py.detach(|| self.0.launch(&launch, &kernarg));
+        ended(py, result)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Kernel {}>", self.0.name())
+    }
+}
+
+/// A value for a parameter.
+fn given(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(Given::Bytes(bytes.as_bytes().to_vec()));
+    }
+    if value.is_instance_of::<PyInt>() {
+        return Ok(Given::Number(Num::Int(value.extract()?)));
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return Ok(Given::Number(Num::Float(value.extract()?)));
+    }
+    if let Ok((kind, size)) = value.extract::<(String, u32)>()
+        && kind == "local"
+    {
+        return Ok(Given::Local(size));
+    }
+    Err(error(format!("{} is neither int, float nor bytes", value.get_type().name()?)))
+}

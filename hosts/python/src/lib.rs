@@ -1,0 +1,32 @@
+//! The native part of the Python package `wavesim`: thin classes over [`wavesim_runtime`]. The package in `python/wavesim` is
+//! what users see; it converts arrays to addresses and results to arrays.
+
+mod debug;
+mod device;
+mod error;
+mod outcome;
+mod text;
+
+use pyo3::prelude::*;
+
+/// The native part of `wavesim`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::debug::Session;
+    #[pymodule_export]
+    use super::device::{Device, Kernel, Module};
+    #[pymodule_export]
+    use super::error::{Error, Fault};
+    #[pymodule_export]
+    use super::outcome::{Finding, Outcome};
+    #[pymodule_export]
+    use super::text::{assemble, disassemble, run_text};
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("VARIABLES", wavesim_runtime::VARIABLES.to_vec())
+    }
+}

@@ -1,0 +1,203 @@
+//! Text kernels, the assembler and the disassembler.
+
+use crate::error::{error, raise};
+use crate::outcome::Outcome;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::path::PathBuf;
+use wavesim::arch::Arch;
+use wavesim::asm::{Options, print};
+use wavesim::check::{Checker, GUARD_BYTES};
+use wavesim::codec::decode;
+use wavesim::exec::observe::{Many, Observer};
+use wavesim::loader::assembly::Reading;
+use wavesim::loader::code_object;
+use wavesim::loader::prepared::Prepared;
+use wavesim::loader::text_kernel;
+use wavesim::sched::dispatch;
+use wavesim::trace::{Filter, jsonl::Jsonl};
+use wavesim_runtime::{Report, Target, parse_checks};
+
+/// An output: name, type, shape, contents.
+type Output = (String, &'static str, Vec<u64>, Py<PyBytes>);
+
+/// What the arguments of a run are replaced by: name and bytes.
+type Inputs = Vec<(String, Vec<u8>)>;
+
+/// The architecture of a target.
+fn arch(target: Option<&str>) -> PyResult<Option<Arch>> {
+    target.map(|name| Target::from_name(name).map(|t| t.arch).map_err(error)).transpose()
+}
+
+/// Prepares a text kernel.
+pub fn prepare(
+    text: &str,
+    name: &str,
+    target: Option<&str>,
+    wave: Option<u32>,
+    seed: u64,
+    inputs: &Inputs,
+    guard: u64,
+) -> PyResult<Prepared> {
+    let mut options = text_kernel::Options { arch: arch(target)?, wave, seed, ..Default::default() };
+    options.folder = PathBuf::from(name).parent().map(PathBuf::from).unwrap_or_default();
+    let prepared = text_kernel::prepare(name, text, &options, guard).map_err(error)?;
+    for (name, bytes) in inputs {
+        let names: Vec<&str> = prepared.buffers.iter().map(|b| b.name.as_str()).collect();
+        let Some(buffer) = prepared.buffer(name) else {
+            return Err(error(format!("the kernel has no argument `{name}`; it has {}", names.join(", "))));
+        };
+        if bytes.len() as u64 != buffer.len_bytes {
+            return Err(error(format!(
+                "{} bytes for the argument `{name}`, which has {}",
+                bytes.len(),
+                buffer.len_bytes
+            )));
+        }
+        prepared.memory.write(buffer.address, bytes).map_err(error)?;
+    }
+    Ok(prepared)
+}
+
+/// Runs a text kernel. Returns the outcome, the outputs, and the trace as JSON Lines.
+#[pyfunction]
+#[pyo3(signature = (text, name, target, wave, seed, inputs, check, trace, max_instructions, threads))]
+#[expect(clippy::too_many_arguments, reason = "the package passes them by keyword")]
+pub fn run_text(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    target: Option<&str>,
+    wave: Option<u32>,
+    seed: u64,
+    inputs: Inputs,
+    check: Option<&str>,
+    trace: bool,
+    max_instructions: u64,
+    threads: usize,
+) -> PyResult<(Outcome, Vec<Output>, Option<Py<PyBytes>>)> {
+    let checks = parse_checks(check.unwrap_or("none")).map_err(error)?;
+    let prepared = prepare(text, name, target, wave, seed, &inputs, GUARD_BYTES)?;
+    let mut dispatch = prepared.dispatch(max_instructions);
+    dispatch.threads = threads.max(1);
+    dispatch.check().map_err(error)?;
+    let mut lines = Vec::new();
+    let run = || {
+        if checks.is_empty() && !trace {
+            let result = dispatch::run(&dispatch, &prepared.memory);
+            let stats = result.as_ref().copied().unwrap_or_default();
+            return Ok((stats, Vec::new(), result.err()));
+        }
+        let mut checker = (!checks.is_empty()).then(|| Checker::new(&prepared, &checks)).transpose()?;
+        let wave_size = prepared.shape.wave_size;
+        let mut jsonl =
+            trace.then(|| Jsonl::new(&mut lines, &prepared.program, wave_size, Filter::default()));
+        let mut observers: Vec<&mut dyn Observer> = Vec::new();
+        observers.extend(checker.as_mut().map(|c| c as &mut dyn Observer));
+        observers.extend(jsonl.as_mut().map(|t| t as &mut dyn Observer));
+        let (stats, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Many(observers));
+        let fault = result.err();
+        let findings = checker.map_or_else(Vec::new, |c| c.finish(fault.as_deref()));
+        Ok::<_, dispatch::DispatchError>((stats, findings, fault))
+    };
+    let (stats, findings, fault) = py.detach(run).map_err(error)?;
+    if let Some(fault) = fault {
+        return Err(raise(py, &fault.to_string(), &fault, (name, 1)));
+    }
+    let report = Report { kernel: String::new(), launch: 1, fault: None, findings, freed: Vec::new() };
+    let text = report.to_string();
+    let outputs = prepared.outputs().map_err(error)?.into_iter().map(|(name, array)| {
+        let bytes = PyBytes::new(py, &array.bytes).unbind();
+        (name.to_string(), array.dtype.name(), array.shape, bytes)
+    });
+    let outputs = outputs.collect();
+    let outcome = Outcome::new(py, stats, report.findings, text)?;
+    Ok((outcome, outputs, trace.then(|| PyBytes::new(py, &lines).unbind())))
+}
+
+/// Assembles text: a code object if it has kernels, else machine code.
+#[pyfunction]
+#[pyo3(signature = (text, target=None, wave=None, name="<text>"))]
+pub fn assemble<'py>(
+    py: Python<'py>,
+    text: &str,
+    target: Option<&str>,
+    wave: Option<u32>,
+    name: &str,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let reading = Reading { arch: arch(target)?, wave, ..Reading::default() };
+    let (mut program, options, mut errors) = reading.read(name, text);
+    let mut bytes = Vec::new();
+    if program.kernels().next().is_some() && errors.is_empty() {
+        match wavesim::asm::object::write(&mut program, &options) {
+            Ok(object) => bytes = object,
+            Err(more) => errors.extend(more),
+        }
+    } else {
+        errors.extend(program.link(&options));
+        if let Some(relocation) = program.relocations.first().filter(|_| errors.is_empty()) {
+            let section = &program.sections[relocation.section].name;
+            return Err(error(format!(
+                "{section}+0x{:x} needs a relocation, which machine code without a kernel cannot have",
+                relocation.offset
+            )));
+        }
+        let code = program.sections.iter().find(|s| s.name == code_object::TEXT);
+        bytes.extend(code.iter().flat_map(|s| &s.bytes));
+    }
+    if errors.is_empty() {
+        return Ok(PyBytes::new(py, &bytes));
+    }
+    errors.sort_by_key(|e| e.line);
+    let list: Vec<String> = errors.iter().map(|e| e.to_string()).collect();
+    Err(error(list.join("\n")))
+}
+
+/// An instruction: address, text, size in bytes, whether it decodes.
+type Instruction = (u64, String, usize, bool);
+
+/// Disassembles machine code, or the code of a code object.
+#[pyfunction]
+#[pyo3(signature = (code, target=None, wave=None))]
+pub fn disassemble(code: &[u8], target: Option<&str>, wave: Option<u32>) -> PyResult<Vec<Instruction>> {
+    let wanted = arch(target)?;
+    if !code_object::is_object(code) {
+        return Ok(listing(wanted.unwrap_or(Arch::Rdna3), wave, 0, code));
+    }
+    let wish = match target {
+        Some(name) => Target::from_name(name).map_err(error)?.wish(),
+        None => Default::default(),
+    };
+    let object = code_object::open(code, &wish).map_err(error)?;
+    let module = code_object::module(&object).map_err(error)?;
+    let kernels = code_object::kernels(&object).map_err(error)?;
+    let wave = wave
+        .or_else(|| kernels.iter().find_map(|name| Some(code_object::load(&object, name).ok()?.wave_size())));
+    let (address, len) = module.text;
+    let text = module.image.bytes(address, len as usize).unwrap_or_default();
+    Ok(listing(module.arch, wave, address, text))
+}
+
+fn listing(arch: Arch, wave: Option<u32>, base: u64, bytes: &[u8]) -> Vec<Instruction> {
+    let words: Vec<u32> =
+        bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
+    let options = Options::new(arch).wave(wave.unwrap_or(32));
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let address = base + 4 * at as u64;
+        match decode(arch, &words[at..]) {
+            Ok(inst) => {
+                let size = inst.size as usize;
+                let text = print::exact(&words[at..at + size / 4], &inst, &options, None);
+                out.push((address, text, size, true));
+                at += size / 4;
+            }
+            Err(_) => {
+                out.push((address, format!(".long 0x{:08x}", words[at]), 4, false));
+                at += 1;
+            }
+        }
+    }
+    out
+}

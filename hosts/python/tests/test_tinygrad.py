@@ -1,0 +1,38 @@
+"""tinygrad on the simulated device, in a process of its own: the device is chosen when tinygrad is imported."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("tinygrad")
+
+PROGRAM = """
+import wavesim.tinygrad
+from tinygrad import Tensor, Device, dtypes
+import numpy as np
+assert Device.DEFAULT == "AMD" and type(Device["AMD"]).__module__ == "wavesim.tinygrad"
+rng = np.random.default_rng(3)
+a, b = (rng.standard_normal((16, 16)).astype(np.float32) for _ in range(2))
+np.testing.assert_allclose((Tensor(a) @ Tensor(b)).numpy(), a @ b, rtol=1e-4, atol=1e-4)
+x = Tensor(a)
+np.testing.assert_allclose(x.softmax().numpy().sum(axis=1), 1, rtol=1e-5)
+np.testing.assert_allclose((x.exp() + x.sin()).sum(axis=0).numpy(), (np.exp(a) + np.sin(a)).sum(axis=0), rtol=1e-4)
+np.testing.assert_array_equal(Tensor.arange(100).reshape(10, 10).T.contiguous().numpy(), np.arange(100).reshape(10, 10).T)
+half = x.cast(dtypes.half)
+np.testing.assert_allclose((half * 2).numpy(), a.astype(np.float16) * 2, rtol=1e-3)
+print("launches", Device["AMD"].wavesim.launches)
+"""
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+def test_tensors(target, tmp_path):
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "WAVESIM_TARGET": target, "CACHELEVEL": "0"}
+    environment["PYTHONPATH"] = ":".join(path for path in sys.path if path)
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=pathlib.Path(__file__).parent)
+    if "libLLVM" in done.stderr or "failed to load library" in done.stderr:
+        pytest.skip("tinygrad finds no LLVM library")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-1]) >= 5

@@ -1,0 +1,167 @@
+"""Triton's kernels, written as its users write them, against NumPy."""
+
+import os
+
+import numpy as np
+import pytest
+
+pytest.importorskip("triton", minversion="3.5")
+
+import triton  # noqa: E402
+import triton.language as tl  # noqa: E402
+
+import wavesim  # noqa: E402
+import wavesim.triton  # noqa: E402
+
+TARGETS = os.environ.get("WAVESIM_TEST_TARGETS", "gfx1100 gfx1201").split()
+
+
+@pytest.fixture(params=TARGETS)
+def driver(request):
+    return wavesim.triton.use(request.param)
+
+
+def random(*shape, dtype=np.float32):
+    return np.random.default_rng(7).standard_normal(shape).astype(dtype)
+
+
+@triton.jit
+def softmax_kernel(out, x, row_stride, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    inside = at < columns
+    values = tl.load(x + row * row_stride + at, mask=inside, other=-float("inf"))
+    powers = tl.exp(values - tl.max(values, axis=0))
+    tl.store(out + row * row_stride + at, powers / tl.sum(powers, axis=0), mask=inside)
+
+
+def test_fused_softmax(driver):
+    x = random(6, 300)
+    out = np.zeros_like(x)
+    softmax_kernel[(6,)](out, x, 300, 300, BLOCK=512)
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(out, powers / powers.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+@triton.jit
+def norm_kernel(x, y, weight, bias, columns, epsilon, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    inside = at < columns
+    values = tl.load(x + row * columns + at, mask=inside, other=0.0)
+    mean = tl.sum(values, axis=0) / columns
+    centred = tl.where(inside, values - mean, 0.0)
+    scale = 1 / tl.sqrt(tl.sum(centred * centred, axis=0) / columns + epsilon)
+    w, b = tl.load(weight + at, mask=inside), tl.load(bias + at, mask=inside)
+    tl.store(y + row * columns + at, centred * scale * w + b, mask=inside)
+
+
+def test_layer_norm(driver):
+    x, weight, bias = random(5, 200), random(200), random(200)
+    y = np.zeros_like(x)
+    norm_kernel[(5,)](x, y, weight, bias, 200, 1e-5, BLOCK=256)
+    centred = x - x.mean(axis=1, keepdims=True)
+    expected = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5) * weight + bias
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
+
+
+@triton.jit
+def matmul_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, K, BK):
+        inner = start + tl.arange(0, BK)
+        left = tl.load(a + rows[:, None] * K + inner, mask=(rows[:, None] < M) & (inner < K), other=0.0)
+        right = tl.load(b + inner[:, None] * N + columns, mask=(inner[:, None] < K) & (columns < N), other=0.0)
+        total = tl.dot(left, right, total)
+    tl.store(c + rows[:, None] * N + columns, total, mask=(rows[:, None] < M) & (columns < N))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_matmul(driver, dtype):
+    a, b = random(40, 48, dtype=dtype), random(48, 56, dtype=dtype)
+    c = np.zeros((40, 56), np.float32)
+    matmul_kernel[(3, 2)](a, b, c, 40, 56, 48, BM=16, BN=32, BK=16)
+    np.testing.assert_allclose(c, a.astype(np.float32) @ b.astype(np.float32), rtol=2e-2, atol=2e-2)
+
+
+@triton.jit
+def dropout_kernel(x, out, n, p, seed, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    keep = tl.rand(seed, at) > p
+    tl.store(out + at, tl.where(keep, tl.load(x + at, mask=inside) / (1 - p), 0.0), mask=inside)
+
+
+def test_dropout(driver):
+    x = np.full(1000, 3.0, np.float32)
+    out, again = np.zeros_like(x), np.zeros_like(x)
+    dropout_kernel[(4,)](x, out, 1000, 0.25, 5, BLOCK=256)
+    dropout_kernel[(4,)](x, again, 1000, 0.25, 5, BLOCK=256)
+    np.testing.assert_array_equal(out, again)
+    kept = out != 0
+    np.testing.assert_allclose(out[kept], 4.0, rtol=1e-6)
+    assert 0.7 < kept.mean() < 0.8
+
+
+@triton.jit
+def attention_kernel(q, k, v, out, length, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    depth = tl.arange(0, D)
+    queries = tl.load(q + rows[:, None] * D + depth)
+    largest = tl.full((BM,), -float("inf"), tl.float32)
+    weights = tl.zeros((BM,), tl.float32)
+    total = tl.zeros((BM, D), tl.float32)
+    for start in range(0, length, BN):
+        keys = start + tl.arange(0, BN)
+        scores = tl.dot(queries, tl.trans(tl.load(k + keys[:, None] * D + depth))) * scale
+        top = tl.maximum(largest, tl.max(scores, axis=1))
+        powers = tl.exp(scores - top[:, None])
+        shrink = tl.exp(largest - top)
+        weights = weights * shrink + tl.sum(powers, axis=1)
+        values = tl.load(v + keys[:, None] * D + depth)
+        total = total * shrink[:, None] + tl.dot(powers.to(tl.float16), values)
+        largest = top
+    tl.store(out + rows[:, None] * D + depth, total / weights[:, None])
+
+
+def test_attention(driver):
+    q, k, v = (random(64, 32, dtype=np.float16) * np.float16(s) for s in (0.5, 0.4, 0.3))
+    out = np.zeros((64, 32), np.float32)
+    attention_kernel[(4,)](q, k, v, out, 64, 32**-0.5, BM=16, BN=32, D=32)
+    scores = q.astype(np.float32) @ k.astype(np.float32).T * 32**-0.5
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    expected = powers / powers.sum(axis=1, keepdims=True) @ v.astype(np.float32)
+    np.testing.assert_allclose(out, expected, rtol=2e-2, atol=2e-3)
+
+
+@triton.autotune([triton.Config({"BLOCK": size}, num_warps=1) for size in (32, 1024)], key=["n"])
+@triton.jit
+def tuned_kernel(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+def test_autotune_counts_instructions(driver):
+    x, out = random(96), np.zeros(96, np.float32)
+    tuned_kernel[lambda meta: (triton.cdiv(96, meta["BLOCK"]),)](x, out, 96)
+    np.testing.assert_array_equal(out, x * 2)
+    # Three waves of one element a lane, or one wave of 32 elements a lane, of which 29 do nothing.
+    assert tuned_kernel.best_config.kwargs["BLOCK"] == 32
+
+
+@triton.jit
+def unmasked_kernel(x, out, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at) + 1)
+
+
+def test_an_access_beyond_the_end_is_reported_with_its_line(driver):
+    x, out = random(100), np.zeros(128, np.float32)
+    with pytest.raises(wavesim.Fault) as caught:
+        unmasked_kernel[(1,)](x, out, BLOCK=128)
+    assert caught.value.kernel == "unmasked_kernel" and "argument 1" in str(caught.value)
+    assert caught.value.file and caught.value.file.endswith("test_triton.py")
+    line = open(__file__).read().splitlines()[caught.value.line - 1]
+    assert "tl.load(x + at) + 1" in line
