@@ -82,13 +82,6 @@ impl Device {
         self.0.free(address).map_err(|e| convert(py, e))
     }
 
-    /// Bytes from an address to the end of its allocation.
-    fn size_at(&self, address: u64) -> PyResult<u64> {
-        let range =
-            self.0.find(address).ok_or_else(|| error(format!("nothing is allocated at 0x{address:x}")))?;
-        Ok(range.address + range.len - address)
-    }
-
     /// Copies from device memory.
     fn read<'py>(&self, py: Python<'py>, address: u64, size: usize) -> PyResult<Bound<'py, PyBytes>> {
         PyBytes::new_with(py, size, |out| self.0.read(address, out).map_err(|e| convert(py, e)))

@@ -14,12 +14,18 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import struct
 import sys
 import types
 from typing import Any, Optional
 
 os.environ.setdefault("DEV", "AMD")
+# tinygrad's device `CPU`, which computes constants, needs clang, which distributions install under its version.
+if "CC" not in os.environ and not shutil.which("clang"):
+    found = next((name for name in (f"clang-{n}" for n in range(30, 13, -1)) if shutil.which(name)), None)
+    if found is not None:
+        os.environ["CC"] = found
 
 from tinygrad.device import BufferSpec, Compiled, LRUAllocator, Program, TinyELF  # noqa: E402
 from tinygrad.renderer.cstyle import HIPRenderer  # noqa: E402
@@ -37,31 +43,46 @@ _PACKET_BYTES = 64
 _SECONDS_PER_INSTRUCTION = 1e-9
 
 
+class Buffer(int):
+    """The address of a buffer, with its size in bytes."""
+
+    size: int
+
+    def __new__(cls, address: int, size: int) -> "Buffer":
+        buffer = super().__new__(cls, address)
+        buffer.size = size
+        return buffer
+
+
 class AMDAllocator(LRUAllocator):
     """Buffers are addresses of the process."""
 
     def __init__(self, dev: "AMDDevice") -> None:
         super().__init__(dev, supports_copy_from_disk=False, supports_transfer=False)
 
-    def _alloc(self, size: int, options: BufferSpec) -> int:
-        return options.external_ptr or self.dev.wavesim.alloc(size, f"buffer of {size} bytes")
+    def _alloc(self, size: int, options: BufferSpec) -> Buffer:
+        if options.external_ptr is not None:
+            self.dev.wavesim.native.map(options.external_ptr, size)
+            return Buffer(options.external_ptr, size)
+        return Buffer(self.dev.wavesim.alloc(size, f"buffer of {size} bytes"), size)
 
-    def _free(self, opaque: int, options: BufferSpec) -> None:
+    def _free(self, opaque: Buffer, options: BufferSpec) -> None:
         if options.external_ptr is None:
             self.dev.wavesim.free(opaque)
+        else:
+            self.dev.wavesim.native.unmap(opaque)
 
-    def _copyin(self, dest: int, src: memoryview) -> None:
+    def _copyin(self, dest: Buffer, src: memoryview) -> None:
         ctypes.memmove(dest, bytes(src) if src.readonly else (ctypes.c_char * src.nbytes).from_buffer(src), src.nbytes)
 
-    def _copyout(self, dest: memoryview, src: int) -> None:
+    def _copyout(self, dest: memoryview, src: Buffer) -> None:
         ctypes.memmove((ctypes.c_char * dest.nbytes).from_buffer(dest), src, dest.nbytes)
 
-    def _as_buffer(self, src: int) -> memoryview:
-        size = self.dev.wavesim.native.size_at(src)
-        return memoryview((ctypes.c_uint8 * size).from_address(src))
+    def _as_buffer(self, src: Buffer) -> memoryview:
+        return memoryview((ctypes.c_uint8 * src.size).from_address(src)).cast("B")
 
-    def _offset(self, buf: int, size: int, offset: int) -> int:
-        return buf + offset
+    def _offset(self, buf: Buffer, size: int, offset: int) -> Buffer:
+        return Buffer(buf + offset, size)
 
 
 class AMDProgram(Program):

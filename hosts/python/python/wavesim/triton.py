@@ -108,13 +108,13 @@ class _Utils:
         }
 
 
-def _flatten(signature: Any, values: Any, out: list) -> None:
-    """Pairs of a type and a value, without constants."""
-    for kind, value in zip(signature, values):
+def _flatten(signature: Any, values: Any, names: Any, out: list) -> None:
+    """Type, value and name of each argument, without constants."""
+    for kind, value, name in zip(signature, values, names):
         if isinstance(kind, tuple):
-            _flatten(kind, value, out)
+            _flatten(kind, value, [name] * len(kind), out)
         elif kind != "constexpr":
-            out.append((kind, value))
+            out.append((kind, value, name))
 
 
 def _pack(kind: str, value: Any) -> bytes:
@@ -134,6 +134,10 @@ class Launcher:
         if any(descriptors or ()):
             raise Error("tensor descriptors that the hardware decodes are not supported")
         self.signature = expand_signature(signature.values(), None, "tensordesc")
+        names = list(getattr(src.fn, "arg_names", ()))
+        if len(names) != len(self.signature):
+            names = [f"argument {at + 1}" for at in range(len(self.signature))]
+        self.names = names
         self.metadata = metadata
         self.launch = wrap_handle_tensordesc_impl(
             self._launch, signature, None, lambda value, *_: decompose_descriptor(value)
@@ -147,14 +151,14 @@ class Launcher:
             leave(launch_metadata)
 
     def _launch(self, grid: tuple, function: _Function, args: Any) -> None:
-        pairs: list = []
-        _flatten(self.signature, args, pairs)
+        arguments: list = []
+        _flatten(self.signature, args, self.names, arguments)
         metadata, driver = self.metadata, _config.active
-        pairs += [("*i8", self._scratch("global", grid)), ("*i8", self._scratch("profile", grid))]
+        arguments += [("*i8", self._scratch(which, grid), f"{which} scratch") for which in ("global", "profile")]
         blob, memory, owners = bytearray(), {}, []
-        for at, (kind, value) in enumerate(pairs):
+        for kind, value, name in arguments:
             if kind.startswith("*"):
-                pointer = 0 if value is None else _address(value, at, memory, owners)
+                pointer = 0 if value is None else _address(value, name, memory, owners)
                 data = struct.pack("<Q", pointer)
             else:
                 data = _pack(kind, value)
@@ -200,7 +204,7 @@ class _Scratch:
         return self.size
 
 
-def _address(value: Any, at: int, memory: dict, owners: list) -> int:
+def _address(value: Any, name: str, memory: dict, owners: list) -> int:
     """The address of a tensor, whose memory is noted."""
     if isinstance(value, int):
         return value
@@ -212,8 +216,8 @@ def _address(value: Any, at: int, memory: dict, owners: list) -> int:
     if place is None:
         if hasattr(value, "data_ptr"):
             return value.data_ptr()
-        raise Error(f"argument {at + 1} is {type(value).__name__}, not a tensor")
-    memory.setdefault((place.address, place.size), (place.writable, f"argument {at + 1}"))
+        raise Error(f"the argument `{name}` is {type(value).__name__}, not a tensor")
+    memory.setdefault((place.address, place.size), (place.writable, name))
     owners.append(place.owner)
     return place.pointer
 
