@@ -234,6 +234,12 @@ struct wavesim_outcome {
   int32_t lane;
 };
 
+/**
+ * Handle of a module: a code object that is loaded on a device. Its variables persist from launch to launch. 0 is not a
+ * valid handle.
+ */
+typedef uint64_t wavesim_module;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -320,6 +326,44 @@ wavesim_status wavesim_device_launch(wavesim_device device,
 wavesim_status wavesim_device_launch_object(wavesim_device device,
                                             const struct wavesim_object_launch *launch,
                                             struct wavesim_outcome *outcome);
+
+/**
+ * Loads a code object or a clang offload bundle. The module keeps the device until it is unloaded.
+ *
+ * # Safety
+ * On hosts other than Linux, all pointers must be valid.
+ */
+wavesim_status wavesim_module_load(wavesim_device device,
+                                   const void *object,
+                                   uint64_t object_bytes,
+                                   wavesim_module *module);
+
+/**
+ * Unloads a module. Its variables are gone.
+ */
+wavesim_status wavesim_module_unload(wavesim_module module);
+
+/**
+ * Writes the address and the size of a variable of a module. The host can access it there between launches.
+ *
+ * # Safety
+ * On hosts other than Linux, all pointers must be valid.
+ */
+wavesim_status wavesim_module_variable(wavesim_module module,
+                                       const char *name,
+                                       uint64_t *address,
+                                       uint64_t *bytes);
+
+/**
+ * Runs a kernel of a module until all waves have ended. The fields `object` and `object_bytes` are not used. `outcome`
+ * may be null.
+ *
+ * # Safety
+ * See `wavesim_device_launch`.
+ */
+wavesim_status wavesim_module_launch(wavesim_module module,
+                                     const struct wavesim_object_launch *launch,
+                                     struct wavesim_outcome *outcome);
 
 /**
  * Runs raw RDNA 3 machine code in wave32, on the address space of this process. s[0:1] is `args_ptr`. Workgroup ids are in

@@ -147,6 +147,7 @@ pub unsafe fn raw(space: &Space, given: &wavesim_launch) -> Result<RawLaunch, Er
         block: given.block,
         lds_bytes: given.lds_bytes,
         scratch_bytes: given.scratch_bytes,
+        scratch_if_used: false,
         user_sgprs,
         first_group_id: given.user_sgpr_count as u16,
         group_ids: [0, 1, 2].map(|dim| given.group_ids >> dim & 1 == 1),

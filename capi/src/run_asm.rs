@@ -51,6 +51,7 @@ pub unsafe fn run(
         block,
         lds_bytes: LDS_BYTES,
         scratch_bytes: SCRATCH_BYTES,
+        scratch_if_used: true,
         user_sgprs: vec![args as u32, (args >> 32) as u32],
         first_group_id: LAST_SGPR + 1 - ids,
         group_ids: [0, 1, 2].map(|dim| dim < ids),

@@ -36,6 +36,8 @@ pub struct RawLaunch {
     pub lds_bytes: u32,
     /// Scratch memory of a work-item in bytes.
     pub scratch_bytes: u32,
+    /// Nothing declares how much scratch the code needs: it has some only if it has instructions that access it.
+    pub scratch_if_used: bool,
     /// Initial values of s0, s1, …
     pub user_sgprs: Vec<u32>,
     /// SGPR of the first workgroup id, where workgroup ids are in user SGPRs.
@@ -111,11 +113,12 @@ impl Device {
         let arch = self.target().arch;
         let mut shape = launch.shape(arch)?;
         let program = self.inner.programs.take(arch, launch)?;
-        if !program.accesses(&[Space::Scratch, Space::Flat]) {
+        if launch.scratch_if_used && !program.accesses(&[Space::Scratch, Space::Flat]) {
             shape.scratch_bytes = 0;
         }
         let mut extra = extra.to_vec();
-        if self.find(launch.code_address).is_none() {
+        let readable = |r: &HostMemory| launch.code_address.wrapping_sub(r.address()) < r.len();
+        if !extra.iter().any(readable) && self.find(launch.code_address).is_none() {
             let (host, len) = (launch.code.as_ptr().cast_mut(), launch.code.len() as u64);
             // SAFETY: read-only, and `launch` outlives the launch.
             extra.push(unsafe { HostMemory::new(launch.code_address, host, len, false, "code") });
