@@ -712,6 +712,7 @@ fn examples_in_help_can_be_copied() {
         &["launch"],
         &["check"],
         &["debug"],
+        &["dap"],
         &["tui"],
         &["asm"],
         &["disasm"],
@@ -757,4 +758,7 @@ fn standard_input_is_bounded_and_read() {
     assert_eq!(ended(child.wait_with_output().unwrap()).code, 0);
     let e = shell("\"$0\" run - < /dev/zero", &[]);
     assert!(e.code == 2 && e.err.contains("standard input") && e.err.contains("128 MiB"), "{}", e.err);
+    let good = write(&folder("piped"), "good.rdna", NOTHING);
+    let e = shell("\"$0\" debug \"$1\" < /dev/zero", &[&good]);
+    assert!(e.code == 2 && e.err.contains("standard input") && e.err.contains("1 MiB"), "{}", e.err);
 }

@@ -3,7 +3,7 @@
 
 mod terminal;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use terminal::{Terminal, file, workspace};
 
@@ -183,4 +183,21 @@ fn plain_text_without_colours() {
         let (_, sent) = Terminal::start(&args, &[("NO_COLOR", "1")]).end();
         assert!(!sent.contains("\x1b[3") && !sent.contains("\x1b[1;3"), "{sent:?}");
     }
+}
+
+/// A program that drives the debugger through pipes reads each answer before it sends the next command.
+#[test]
+fn piped_commands_are_answered_as_they_come() {
+    let path = file("piped.rdna", "---\nlocal = 32, 1, 1\n---\n  s_mov_b32 s5, 7\n  s_endpgm\n");
+    let mut child = wavesim(&["debug", &path]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut to = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().starts_with("[step 0]"));
+    for (command, answer) in [("step", "[step 1]"), ("p s5", "s5 = 0x00000007"), ("back", "[step 0]")] {
+        writeln!(to, "{command}").unwrap();
+        assert_eq!(lines.next().unwrap(), format!("(wavesim) {command}"));
+        assert!(lines.next().unwrap().starts_with(answer));
+    }
+    drop(to);
+    assert!(child.wait().unwrap().success());
 }

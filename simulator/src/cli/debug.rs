@@ -3,7 +3,7 @@
 use super::check::parse_check;
 use super::input::InputArgs;
 use super::{FAILED, INTERRUPTED, OK, prompt};
-use std::io::{BufRead as _, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use wavesim_debug::command::{self, Debugger, Flow};
 use wavesim_debug::timeline::Timeline;
@@ -82,6 +82,25 @@ Examples:
 In the debugger, `help` lists the commands. docs/debugging.md finds the errors of
 five broken kernels.";
 
+/// The longest command of a script.
+const LONGEST: u64 = 1 << 20;
+
+/// The lines of a script, as they come.
+fn commands(mut from: impl BufRead) -> impl Iterator<Item = io::Result<String>> {
+    std::iter::from_fn(move || {
+        let mut line = String::new();
+        match io::Read::take(&mut from, LONGEST).read_line(&mut line) {
+            Ok(0) => None,
+            Ok(n) if n as u64 == LONGEST && !line.ends_with('\n') => Some(Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "standard input: a command of over 1 MiB",
+            ))),
+            Ok(_) => Some(Ok(line.trim_end_matches(['\n', '\r']).to_string())),
+            Err(e) => Some(Err(e)),
+        }
+    })
+}
+
 pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let prepared = args.checks.prepare(&args.input)?;
     super::progress::catch_interrupts();
@@ -114,6 +133,6 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         return Ok(OK);
     }
     // Commands from a pipe are a script that a program may write while it reads the answers.
-    let (good, _) = prompt::script(&mut debugger, &mut std::io::stdin().lock().lines(), out)?;
+    let (good, _) = prompt::script(&mut debugger, &mut commands(std::io::stdin().lock()), out)?;
     Ok(code(&debugger, good))
 }
