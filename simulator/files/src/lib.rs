@@ -26,6 +26,8 @@ pub const MAX_STREAM: u64 = 128 << 20;
 pub struct Files {
     /// The folder that contains them, links resolved; `None`: any file.
     below: Option<PathBuf>,
+    /// No file at all.
+    nothing: bool,
 }
 
 /// Why a file cannot be read. Messages never quote its contents.
@@ -47,6 +49,9 @@ pub enum FileError {
         /// The folder that it must be in.
         folder: String,
     },
+    /// The input may name no file.
+    #[error("{0}: files cannot be named here")]
+    Forbidden(String),
     /// A folder, pipe or device.
     #[error("{0}: not a regular file")]
     Irregular(String),
@@ -69,6 +74,7 @@ impl FileError {
         let whole = self.to_string();
         let (FileError::Io { path, .. }
         | FileError::Outside { path, .. }
+        | FileError::Forbidden(path)
         | FileError::Irregular(path)
         | FileError::TooLarge { path, .. }
         | FileError::NotText(path)) = self;
@@ -97,11 +103,19 @@ impl Files {
         if !real.is_dir() {
             return Err(io(io::ErrorKind::NotADirectory.into()));
         }
-        Ok(Files { below: Some(real) })
+        Ok(Files { below: Some(real), nothing: false })
+    }
+
+    /// No file, for inputs from strangers.
+    pub fn nothing() -> Files {
+        Files { below: None, nothing: true }
     }
 
     /// Opens a regular file. Returns it with its length.
     pub fn open(&self, path: &Path) -> Result<(File, u64), FileError> {
+        if self.nothing {
+            return Err(FileError::Forbidden(named(path)));
+        }
         let io = |source| FileError::Io { path: named(path), source };
         let real = match &self.below {
             None => path.to_path_buf(),
@@ -232,6 +246,8 @@ mod tests {
             assert_eq!(read("in/own").unwrap(), b"inside");
         }
         assert_eq!(Files::anywhere().read(&root.join("secret"), 100).unwrap(), b"outside");
+        let nothing = Files::nothing().read(&root.join("secret"), 100);
+        assert!(matches!(nothing, Err(FileError::Forbidden(_))), "{nothing:?}");
         assert!(Files::below(&root.join("secret")).is_err() && Files::below(&root.join("no")).is_err());
         std::fs::remove_dir_all(&root).unwrap();
     }

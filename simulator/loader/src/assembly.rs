@@ -93,7 +93,9 @@ impl Reading {
             match self.files.read(&path, MAX_FILE) {
                 Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
                 // The name may stand for another file in a folder to come.
-                Err(e @ (FileError::Outside { .. } | FileError::Irregular(_))) => refused = Some(e),
+                Err(e @ (FileError::Outside { .. } | FileError::Forbidden(_) | FileError::Irregular(_))) => {
+                    refused = Some(e)
+                }
                 result => return result.map(|bytes| (bytes, path)),
             }
         }
