@@ -119,7 +119,30 @@ pub fn fma_f32<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
     if M::GENERAL {
         return arith::fma(a as u128, b as u128, c as u128, Ty::F32, m.env()) as u32;
     }
-    fl::<M>(f(fl_in::<M>(a)).mul_add(f(fl_in::<M>(b)), f(fl_in::<M>(c))).to_bits())
+    fl::<M>(fused(f(fl_in::<M>(a)), f(fl_in::<M>(b)), f(fl_in::<M>(c))).to_bits())
+}
+
+/// `a * b + c`, rounded once. WebAssembly has no such instruction, and the library's function is slow.
+#[inline(always)]
+fn fused(a: f32, b: f32, c: f32) -> f32 {
+    if cfg!(target_arch = "wasm32") { fused_by_f64(a, b, c) } else { a.mul_add(b, c) }
+}
+
+/// By f64, in which the product is exact. Rounding the sum twice is the same as once if the first rounding is to odd:
+/// where bits are lost, the last bit is set.
+#[inline(always)]
+pub(super) fn fused_by_f64(a: f32, b: f32, c: f32) -> f32 {
+    let (product, c) = (a as f64 * b as f64, c as f64);
+    let sum = product + c;
+    // What the sum has lost (Knuth's TwoSum). Not a number if the sum is no finite number.
+    let rest = sum - product;
+    let lost = (product - (sum - rest)) + (c - rest);
+    let bits = sum.to_bits();
+    // One more or one less in magnitude, where the last bit is even.
+    let away = (lost > 0.0) == (sum > 0.0);
+    let odd = if away { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+    let inexact = (lost > 0.0) | (lost < 0.0);
+    f64::from_bits(if inexact & (bits & 1 == 0) { odd } else { bits }) as f32
 }
 
 macro_rules! compare {

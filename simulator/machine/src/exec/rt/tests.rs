@@ -297,3 +297,19 @@ fn results_near_ties_are_exact() {
         assert!(found > 0, "{builtin:?}");
     }
 }
+
+/// What hosts without a fused multiply-add compute.
+#[test]
+fn fused_multiply_add_by_f64_rounds_once() {
+    let mut random = Random(7);
+    let mut value = || f32::from_bits(random.value(Ty::F32) as u32);
+    for _ in 0..3_000_000 {
+        let (a, b, c) = (value(), value(), value());
+        // A sum that nearly cancels, or a product that only decides a tie.
+        for c in [c, -(a * b), (a * b) * 4096.0] {
+            let (ours, exact) = (float::fused_by_f64(a, b, c), a.mul_add(b, c));
+            let same = ours.to_bits() == exact.to_bits() || ours.is_nan() && exact.is_nan();
+            assert!(same, "{a:e} * {b:e} + {c:e} = {exact:e}, not {ours:e}");
+        }
+    }
+}
