@@ -1,6 +1,10 @@
 //! Packs the relocations of the binary: its tables of instructions and handlers have some 60,000, of 24 bytes each, or of some bits if
 //! packed. Programs that have them need glibc 2.36, so the host must have that, and be what the binary is built for.
+//!
+//! Embeds the page of the playground, if WAVESIM_PAGE names the folder of a built one.
 
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
@@ -10,6 +14,38 @@ fn main() {
     if is_native && glibc() >= Some((2, 36)) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
+    println!("cargo::rerun-if-env-changed=WAVESIM_PAGE");
+    let page = match variable("WAVESIM_PAGE") {
+        folder if folder.is_empty() => String::new(),
+        // Relative to the workspace, where cargo is called.
+        folder => page(&Path::new(&variable("CARGO_MANIFEST_DIR")).join("..").join(folder)),
+    };
+    let table = format!("/// Names and contents.\npub static PAGE: &[(&str, &[u8])] = &[\n{page}];\n");
+    let out = PathBuf::from(variable("OUT_DIR")).join("page.rs");
+    std::fs::write(&out, table).unwrap_or_else(|e| panic!("{}: {e}", out.display()));
+}
+
+/// The files of the page as rows of a table, without the WebAssembly module, which a native engine replaces.
+fn page(root: &Path) -> String {
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut rows = String::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder);
+        let entries = entries.unwrap_or_else(|e| panic!("WAVESIM_PAGE: {}: {e}", folder.display()));
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+        paths.sort();
+        for path in paths {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_none_or(|e| e != "wasm") {
+                let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+                // Writing to a string does not fail.
+                let _ = writeln!(rows, "    ({name:?}, include_bytes!({:?})),", path);
+            }
+        }
+    }
+    rows
 }
 
 /// The version of the host's C library.

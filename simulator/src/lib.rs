@@ -152,6 +152,7 @@
 //! - `cli` (default): the command, [`cli`]; includes `threads`
 //! - `tui` (default): `wavesim tui`, [`tui`]
 //! - `bench` (default): `wavesim bench`, [`bench`]
+//! - `serve` (default): `wavesim serve`
 //! - `lowering` (default): `wavesim isa ir` and `wavesim isa rust`
 //! - `threads`: workgroups run on several host threads
 //!

@@ -201,3 +201,71 @@ fn piped_commands_are_answered_as_they_come() {
     drop(to);
     assert!(child.wait().unwrap().success());
 }
+
+/// An HTTP request: the status and the body.
+#[cfg(feature = "serve")]
+fn http(address: &str, head: &str, headers: &str, body: &str) -> (u16, String) {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(stream, "{head} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}")
+        .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let status = text.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or_else(|| panic!("{text}"));
+    (status, text.split_once("\r\n\r\n").unwrap_or_default().1.to_string())
+}
+
+#[cfg(feature = "serve")]
+#[test]
+fn serve_answers_its_own_pages_only_and_stops_runs() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("page/assets");
+    std::fs::create_dir_all(folder).unwrap();
+    let index = file("page/index.html", "<html><head></head></html>");
+    let page = std::path::Path::new(&index).parent().unwrap().to_str().unwrap();
+    file("page/assets/x.js", "1");
+    let secret = file("secret.txt", "secret");
+    let mut child =
+        wavesim(&["serve", "--port", "0", "--page", page]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    let address =
+        line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect(&line).to_string();
+    let host = format!("Host: {address}\r\n");
+    let ask = |head: &str, headers: &str, body: &str| http(&address, head, headers, body);
+
+    let (status, body) = ask("GET /", &host, "");
+    assert!(status == 200 && body.contains("content=\"native\""), "{body}");
+    assert_eq!(ask("GET /assets/x.js", &host, ""), (200, "1".to_string()));
+    let name = std::path::Path::new(&secret).file_name().unwrap().to_str().unwrap();
+    for path in [format!("/../{name}"), format!("/%2e%2e/{name}"), secret.clone(), "/no".to_string()] {
+        assert_eq!(ask(&format!("GET {path}"), &host, "").0, 404, "{path}");
+    }
+    let names = r#"{"op":"names","arch":"rdna4"}"#;
+    let (status, body) = ask("POST /api", &host, names);
+    assert!(status == 200 && body.contains("v_add_f32"), "{status}");
+    // Another site in the same browser: by its origin, and by a name that leads here.
+    let foreign = format!("{host}Origin: http://evil.example\r\n");
+    assert_eq!(ask("POST /api", &foreign, names).0, 403);
+    assert_eq!(ask("POST /api", "Host: evil.example\r\n", names).0, 403);
+    assert_eq!(ask("PUT /api", &host, names).0, 405);
+
+    // A run that only /stop ends.
+    let session = format!("{host}X-Session: one\r\n");
+    let text = "---\\nlocal = 32, 1, 1\\n---\\nloop:\\n  s_branch loop\\n";
+    let run = format!(r#"{{"op":"run","program":{{"text":"{text}"}},"max_instructions":1000000000000000}}"#);
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| ask("POST /api", &session, &run));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(!running.is_finished());
+        assert_eq!(ask("POST /stop", &session, "").0, 200);
+        let (status, body) = running.join().unwrap();
+        assert!(status == 200 && body.contains("interrupted"), "{status} {body}");
+    });
+    // What was stopped runs again.
+    let (status, body) = ask("POST /api", &session, &run.replace("1000000000000000", "1000"));
+    assert!(status == 200 && body.contains("instruction-limit"), "{status} {body}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

@@ -26,6 +26,8 @@ mod pcode;
 mod progress;
 mod prompt;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod target;
 #[cfg(feature = "tui")]
 mod tui;
@@ -84,6 +86,8 @@ pub enum Command {
     #[cfg(feature = "bench")]
     Bench(bench::BenchArgs),
     Hip(hip::HipArgs),
+    #[cfg(feature = "serve")]
+    Serve(serve::ServeArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -140,6 +144,8 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::run(args, out),
         Command::Hip(args) => hip::run(args, out),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args, out),
         Command::Completions(args) => completions::run(args, out),
     }
 }

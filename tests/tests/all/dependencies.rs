@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// Crates that the command line needs and the library does not.
-const COMMAND_LINE: [&str; 9] = [
+const COMMAND_LINE: [&str; 10] = [
     "clap",
     "clap_complete",
     "crossterm",
@@ -13,6 +13,7 @@ const COMMAND_LINE: [&str; 9] = [
     "rayon",
     "rustyline",
     "terminal_size",
+    "tiny_http",
 ];
 
 /// The crates that `cargo add wavesim` brings, by name.

@@ -1,0 +1,128 @@
+//! What is wrong with a kernel, and where, as an editor needs it; its labels.
+
+use crate::program::{Kind, Program, check_size};
+use isa_spec::source::SourceMap;
+use serde_json::{Value, json};
+use wavesim_asm::program::LineError;
+use wavesim_loader::prepared::Prepared;
+
+/// Messages of one answer.
+const MOST: usize = 200;
+
+/// A text whose places are given as browsers count: in units of UTF-16.
+pub struct Text<'a> {
+    text: &'a str,
+    /// The byte at which each line begins.
+    lines: Vec<usize>,
+}
+
+impl<'a> Text<'a> {
+    /// Finds the lines of a text.
+    pub fn new(text: &'a str) -> Text<'a> {
+        let breaks = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1);
+        Text { text, lines: std::iter::once(0).chain(breaks).collect() }
+    }
+
+    fn units(&self, byte: usize) -> usize {
+        let byte = (0..=byte.min(self.text.len())).rev().find(|at| self.text.is_char_boundary(*at));
+        self.text[..byte.unwrap_or(0)].encode_utf16().count()
+    }
+
+    /// The bytes of a line (from 1) without its break.
+    fn line(&self, number: usize) -> (usize, usize) {
+        let start = number.checked_sub(1).and_then(|at| self.lines.get(at)).copied().unwrap_or(0);
+        let end = self.text[start..].find('\n').map_or(self.text.len(), |n| start + n);
+        (start, end)
+    }
+
+    /// A message about bytes of the text.
+    pub fn message(
+        &self,
+        from: usize,
+        to: usize,
+        severity: &str,
+        message: &str,
+        help: Option<&str>,
+    ) -> Value {
+        json!({"from": self.units(from), "to": self.units(to), "severity": severity, "message": message, "help": help})
+    }
+
+    /// A message about a line of assembly.
+    fn line_error(&self, e: &LineError) -> Value {
+        let (start, end) = self.line(e.line);
+        // What a macro has inserted, or another file has, is nowhere in the text.
+        let quoted = e.number == e.line && self.text[start..end] == e.text && !e.text.is_empty();
+        let span = e.error.span;
+        let (from, to) =
+            if quoted { (start + span.start, start + span.end.max(span.start + 1)) } else { (start, end) };
+        self.message(from, to, "error", &e.error.message, e.error.help.as_deref())
+    }
+}
+
+/// Reads a kernel: messages, labels, and what it is for if it has no errors.
+pub fn program(program: &Program) -> Result<Value, String> {
+    check_size(&program.text)?;
+    let place = Text::new(&program.text);
+    match program.kind() {
+        Kind::Text => {
+            let mut sources = SourceMap::default();
+            let file = sources.add(&program.name, &program.text);
+            match wavesim_text::parse(&sources, file, &program.options()?) {
+                Ok(kernel) => {
+                    let lines = |pc: u64| {
+                        let mut at = 0;
+                        let found = kernel.instructions.iter().find(|(inst, _)| {
+                            at += inst.size as u64;
+                            at > pc
+                        });
+                        found.map(|i| i.1)
+                    };
+                    let labels: Vec<Value> = kernel
+                        .labels
+                        .iter()
+                        .map(|(name, pc)| json!({"name": name, "line": lines(*pc)}))
+                        .collect();
+                    Ok(json!({
+                        "kind": "text", "diagnostics": [], "labels": labels,
+                        "arch": kernel.arch.name(), "wave": kernel.wave,
+                    }))
+                }
+                Err(diagnostics) => {
+                    let list: Vec<Value> = diagnostics
+                        .iter()
+                        .take(MOST)
+                        .map(|d| {
+                            // The format's messages begin with their line, which an editor shows already.
+                            let rest = d.message.strip_prefix("line ").and_then(|m| m.split_once(": "));
+                            let message = rest.map_or(d.message.as_str(), |m| m.1);
+                            let (from, to) = (d.span.start as usize, d.span.end as usize);
+                            place.message(from, to, "error", message, d.help.as_deref())
+                        })
+                        .collect();
+                    Ok(json!({"kind": "text", "diagnostics": list, "labels": []}))
+                }
+            }
+        }
+        Kind::Assembly => {
+            let (read, options, errors) = program.reading()?.read(&program.name, &program.text);
+            let list: Vec<Value> = errors.iter().take(MOST).map(|e| place.line_error(e)).collect();
+            let kernels: Vec<&str> = read.kernels().collect();
+            Ok(json!({
+                "kind": "assembly", "diagnostics": list, "labels": [], "kernels": kernels,
+                "arch": options.arch.name(), "wave": read.wave(),
+            }))
+        }
+        Kind::Object => Ok(json!({"kind": "object", "diagnostics": [], "labels": []})),
+    }
+}
+
+/// What a launch is, for headings: architecture, wave size, grid and workgroup.
+pub fn launch(prepared: &Prepared) -> Value {
+    json!({
+        "arch": prepared.program.arch.name(),
+        "wave": prepared.shape.wave_size,
+        "grid": prepared.shape.grid,
+        "block": prepared.shape.block,
+        "lds": prepared.shape.lds_bytes,
+    })
+}

@@ -1,0 +1,125 @@
+//! The requests of the playground, in JSON: diagnose, run, check, step and disassemble kernels, and describe and change
+//! instructions.
+//!
+//! [`Playground::request`] takes a request and returns the answer. A page in a browser sends requests to this crate as
+//! a WebAssembly module (`web/`), or to `wavesim serve`. `docs/playground.md` lists them.
+//!
+//! - [`program`]: the kernel of a request, its arguments, its changed semantics
+//! - [`diagnose`]: what is wrong with a kernel, and where, as an editor needs it
+//! - [`run`]: running and checking
+//! - [`session`]: the debugger, with the whole state as JSON
+//! - [`describe`]: instructions: operands, encodings, pseudocode
+//! - [`semantics`]: pseudocode of the user
+//! - [`disassemble`]: code objects as assembly
+//!
+//! Inputs come from strangers, by shared links: they can name no files, and sizes are bounded. Time is not: whoever
+//! calls [`Playground::request`] ends what takes too long.
+
+#![warn(missing_docs)]
+// No files, threads, processes or clocks: clippy.toml has the list.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod describe;
+pub mod diagnose;
+pub mod disassemble;
+pub mod program;
+pub mod run;
+pub mod semantics;
+pub mod session;
+#[cfg(test)]
+mod tests;
+
+use program::Program;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use session::Session;
+
+/// The engine behind one page: it holds the page's debugger.
+#[derive(Default)]
+pub struct Playground {
+    session: Option<Session>,
+}
+
+/// What a page asks for.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
+enum Request {
+    /// Names of instructions and registers, for highlighting and completion.
+    Names { arch: String },
+    /// An instruction.
+    Describe { arch: String, name: String },
+    /// What is wrong with a kernel.
+    Diagnose { program: Program },
+    /// What is wrong with changed semantics.
+    DiagnoseSemantics { text: String },
+    /// Runs a kernel to its end.
+    Run {
+        program: Program,
+        max_instructions: u64,
+        #[serde(default)]
+        statistics: bool,
+    },
+    /// Runs a kernel with all checks.
+    Check { program: Program, max_instructions: u64 },
+    /// Starts the debugger.
+    Start { program: Program, max_instructions: u64 },
+    /// A command of the debugger, then the state. Without a line: the state only.
+    Command {
+        #[serde(default)]
+        line: String,
+        view: session::View,
+    },
+    /// The last write of a register, without going there.
+    LastWrite { wave: usize, lane: u32, register: String },
+    /// An argument, or a part of LDS, as it is now in the debugger.
+    Memory { name: String },
+    /// Ends the debugger.
+    End,
+    /// A code object as assembly.
+    Disassemble { object: String, arch: Option<String> },
+}
+
+impl Playground {
+    /// Answers a request. The answer is `{"ok": …}` or `{"error": "message"}`, whatever the request is.
+    pub fn request(&mut self, text: &str) -> String {
+        let answer = match serde_json::from_str(text) {
+            Ok(request) => self.answer(request),
+            Err(e) => Err(format!("not a request: {e}")),
+        };
+        match answer {
+            Ok(value) => json!({ "ok": value }).to_string(),
+            Err(message) => json!({ "error": message }).to_string(),
+        }
+    }
+
+    fn answer(&mut self, request: Request) -> Result<Value, String> {
+        match request {
+            Request::Names { arch } => describe::names(program::arch(&arch)?),
+            Request::Describe { arch, name } => describe::instruction(program::arch(&arch)?, &name),
+            Request::Diagnose { program } => diagnose::program(&program),
+            Request::DiagnoseSemantics { text } => semantics::diagnose(&text),
+            Request::Run { program, max_instructions, statistics } => {
+                run::run(&program, max_instructions, statistics)
+            }
+            Request::Check { program, max_instructions } => run::check(&program, max_instructions),
+            Request::Start { program, max_instructions } => {
+                // The old one's memory is free before the new one takes its own.
+                self.session = None;
+                let session = Session::start(&program, max_instructions)?;
+                Ok(self.session.insert(session).state(&session::View::default()))
+            }
+            Request::Command { line, view } => self.session()?.command(&line, &view),
+            Request::LastWrite { wave, lane, register } => self.session()?.last_write(wave, lane, &register),
+            Request::Memory { name } => self.session()?.memory(&name),
+            Request::End => {
+                self.session = None;
+                Ok(Value::Null)
+            }
+            Request::Disassemble { object, arch } => disassemble::object(&object, arch.as_deref()),
+        }
+    }
+
+    fn session(&mut self) -> Result<&mut Session, String> {
+        self.session.as_mut().ok_or_else(|| "the debugger has not been started".to_string())
+    }
+}

@@ -1,0 +1,207 @@
+//! The kernel of a request: its text or code object, what it runs on, its launch.
+
+use crate::semantics;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Deserialize;
+use std::sync::Arc;
+use wavesim_asm::program::LineError;
+use wavesim_files::Files;
+use wavesim_isa::arch::Arch;
+use wavesim_loader::assembly::Reading;
+use wavesim_loader::code_object::{self, Wish};
+use wavesim_loader::prepared::Prepared;
+use wavesim_loader::request::{self, Request};
+use wavesim_loader::text_kernel;
+use wavesim_machine::memory::Memory;
+use wavesim_text::Options;
+
+/// Bytes of a kernel's text, or of its changed semantics.
+pub const MAX_TEXT: usize = 1 << 20;
+/// Bytes of a code object.
+pub const MAX_OBJECT: usize = 16 << 20;
+/// Bytes of global memory.
+const GLOBAL_BYTES: u64 = 64 << 20;
+
+/// A kernel and its launch.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Program {
+    /// The name of the file, in messages.
+    pub name: String,
+    /// A text kernel or an assembly file.
+    pub text: String,
+    /// A code object in base64, instead of a text.
+    pub object: Option<String>,
+    /// Instead of the one that the text names.
+    pub arch: Option<String>,
+    /// Likewise.
+    pub wave: Option<u32>,
+    /// Pseudocode that replaces the built-in semantics of the instructions that it names.
+    pub semantics: String,
+    /// Which kernel of an assembly file or code object.
+    pub kernel: Option<String>,
+    /// Workgroups, of assembly files and code objects.
+    pub grid: Option<[u32; 3]>,
+    /// Work-items in a workgroup, likewise.
+    pub block: Option<[u32; 3]>,
+    /// Arguments, likewise, as `--arg` of the command line takes them.
+    pub args: Vec<String>,
+}
+
+/// What a program is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A text kernel.
+    Text,
+    /// An assembly file.
+    Assembly,
+    /// A code object.
+    Object,
+}
+
+impl Kind {
+    /// As in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Text => "text",
+            Kind::Assembly => "assembly",
+            Kind::Object => "object",
+        }
+    }
+}
+
+/// An architecture by its name.
+pub fn arch(name: &str) -> Result<Arch, String> {
+    let known = || Arch::RDNA.map(Arch::name).join(", ");
+    let arch = Arch::RDNA.into_iter().find(|a| a.name() == name);
+    arch.ok_or_else(|| format!("there is no architecture `{name}`; there are {}", known()))
+}
+
+/// Bytes in base64.
+pub fn decode(text: &str, most: usize) -> Result<Vec<u8>, String> {
+    if text.len() / 4 * 3 > most {
+        return Err(format!("the file is larger than {} MB", most >> 20));
+    }
+    BASE64.decode(text).map_err(|e| format!("not base64: {e}"))
+}
+
+/// Bytes as base64.
+pub fn encode(bytes: &[u8]) -> String {
+    BASE64.encode(bytes)
+}
+
+/// Refuses texts that would take too long to read.
+pub fn check_size(text: &str) -> Result<(), String> {
+    match text.len() <= MAX_TEXT {
+        true => Ok(()),
+        false => Err(format!(
+            "the text has {:.1} MB: the playground takes at most {} MB",
+            text.len() as f64 / (1 << 20) as f64,
+            MAX_TEXT >> 20
+        )),
+    }
+}
+
+impl Program {
+    /// What it is written in: assembly files have kernel descriptors.
+    pub fn kind(&self) -> Kind {
+        match &self.object {
+            Some(_) => Kind::Object,
+            None if self.text.contains(".amdhsa_kernel") => Kind::Assembly,
+            None => Kind::Text,
+        }
+    }
+
+    /// The architecture that the request asks for.
+    pub fn arch(&self) -> Result<Option<Arch>, String> {
+        self.arch.as_deref().map(arch).transpose()
+    }
+
+    /// How a text kernel is read. It can name no files.
+    pub fn options(&self) -> Result<Options, String> {
+        Ok(Options {
+            arch: self.arch()?,
+            wave: self.wave()?,
+            files: Files::nothing(),
+            global_bytes: GLOBAL_BYTES,
+            ..Options::default()
+        })
+    }
+
+    /// How an assembly file is read. It can include no files.
+    pub fn reading(&self) -> Result<Reading, String> {
+        Ok(Reading {
+            arch: self.arch()?,
+            wave: self.wave()?,
+            defines: Vec::new(),
+            folders: Vec::new(),
+            files: Files::nothing(),
+        })
+    }
+
+    fn wave(&self) -> Result<Option<u32>, String> {
+        match self.wave {
+            None | Some(32 | 64) => Ok(self.wave),
+            Some(n) => Err(format!("waves have 32 or 64 lanes, not {n}")),
+        }
+    }
+
+    /// Ready to run, with `guard` unused bytes between its arguments.
+    pub fn prepare(&self, guard: u64) -> Result<Prepared, String> {
+        check_size(&self.text)?;
+        let mut prepared = match self.kind() {
+            Kind::Text => text_kernel::prepare(&self.name, &self.text, &self.options()?, guard)
+                .map_err(|e| e.to_string())?,
+            Kind::Assembly => {
+                let list =
+                    |errors: Vec<LineError>| errors.iter().map(|e| format!("{e}\n")).collect::<String>();
+                let assembled = self.reading()?.assemble(&self.name, &self.text).map_err(list)?;
+                let mut prepared = self.object(&assembled.object, guard)?;
+                assembled.annotate(&mut prepared);
+                prepared
+            }
+            Kind::Object => {
+                let bytes = decode(self.object.as_deref().unwrap_or_default(), MAX_OBJECT)?;
+                self.object(&bytes, guard)?
+            }
+        };
+        if !self.semantics.trim().is_empty() {
+            prepared.program.replace_semantics(Arc::new(semantics::parse(&self.semantics)?));
+        }
+        prepared.dispatch(0).check().map_err(|e| e.to_string())?;
+        Ok(prepared)
+    }
+
+    fn object(&self, file: &[u8], guard: u64) -> Result<Prepared, String> {
+        let text = |e: &dyn std::fmt::Display| e.to_string();
+        let wish = Wish { processor: None, arch: self.arch()? };
+        let bytes = &code_object::open(file, &wish).map_err(|e| text(&e))?;
+        let names = code_object::kernels(bytes).map_err(|e| text(&e))?;
+        let name = match (&self.kernel, &names[..]) {
+            (Some(name), _) => name,
+            (None, [first, ..]) => first,
+            (None, []) => return Err("this code object has no kernel".to_string()),
+        };
+        let kernel = code_object::load(bytes, name).map_err(|e| text(&e))?;
+        if wish.arch.is_some_and(|arch| arch != kernel.arch) {
+            return Err(format!("the code is for {}, not for {wish}", kernel.arch.name()));
+        }
+        let options = Options { global_bytes: GLOBAL_BYTES, files: Files::nothing(), ..Options::default() };
+        let mut args = Vec::new();
+        for (index, spec) in self.args.iter().enumerate() {
+            args.push(request::argument(spec, index, &options).map_err(|e| format!("{e:#}"))?);
+        }
+        for (index, (entry, parameter)) in args.iter_mut().zip(kernel.explicit()).enumerate() {
+            // Arguments without a name get the name of the parameter.
+            if let Some(name) = parameter.name.as_ref().filter(|_| entry.0 == format!("arg{index}")) {
+                entry.0 = name.clone();
+            }
+        }
+        let outputs = args.iter().map(|a| a.0.clone()).filter(|name| name.starts_with("out_")).collect();
+        let block = self.block.or(kernel.block).unwrap_or([32, 1, 1]);
+        let request = Request { grid: self.grid.unwrap_or([1; 3]), block, dynamic_lds: 0, args, outputs };
+        let memory = Memory::with_guard(GLOBAL_BYTES, guard).map_err(|e| text(&e))?;
+        request.prepare(&kernel, memory).map_err(|e| text(&e))
+    }
+}

@@ -1,0 +1,144 @@
+//! Running a kernel to its end, and checking it.
+
+use crate::diagnose::launch;
+use crate::program::{Program, encode};
+use serde_json::{Value, json};
+use wavesim_array::Array;
+use wavesim_engine::observe::{Many, Observer};
+use wavesim_engine::sched::dispatch;
+use wavesim_inspect::check::{Check, Checker, GUARD_BYTES};
+use wavesim_inspect::trace::prints::Prints;
+use wavesim_inspect::trace::stats::Stats;
+use wavesim_loader::prepared::Prepared;
+use wavesim_machine::fault::Fault;
+
+/// Bytes of an output that are part of an answer.
+const MAX_OUTPUT: usize = 8 << 20;
+/// Bytes that `print` directives can write.
+const MAX_PRINTED: usize = 256 << 10;
+
+/// Runs a kernel: outputs, what it printed, the fault that ended it, statistics.
+pub fn run(program: &Program, max_instructions: u64, statistics: bool) -> Result<Value, String> {
+    let prepared = program.prepare(0)?;
+    let dispatch = prepared.dispatch(max_instructions);
+    let mut printed = Bounded(Vec::new());
+    let mut stats = None;
+    let (counts, fault) = if statistics || !prepared.prints.is_empty() {
+        let mut counter = Stats::new(&prepared.program, prepared.shape.wave_size);
+        let mut prints = Prints::new(&prepared.prints, &mut printed);
+        let mut observers: Vec<&mut dyn Observer> = Vec::new();
+        if statistics {
+            observers.push(&mut counter);
+        }
+        if !prepared.prints.is_empty() {
+            observers.push(&mut prints);
+        }
+        let (counts, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Many(observers));
+        // The answer has room for less than a kernel can print.
+        let _ = prints.finish();
+        if statistics {
+            stats = Some(json!({
+                "table": counter.table(),
+                "json": counter.json(),
+                "lines": lines(&prepared, &counter.counts),
+            }));
+        }
+        (Some(counts), result.err())
+    } else {
+        match dispatch::run(&dispatch, &prepared.memory) {
+            Ok(counts) => (Some(counts), None),
+            Err(fault) => (None, Some(fault)),
+        }
+    };
+    let outputs = prepared.outputs().map_err(|e| e.to_string())?;
+    Ok(json!({
+        "launch": launch(&prepared),
+        "outputs": outputs.iter().map(|(name, array)| output(name, array)).collect::<Vec<_>>(),
+        "fault": fault.as_deref().map(fault_json),
+        "instructions": counts.map(|c| c.instructions),
+        "waves": counts.map(|c| c.waves),
+        "printed": String::from_utf8_lossy(&printed.0),
+        "statistics": stats,
+    }))
+}
+
+/// Runs a kernel with all checks: findings, and the fault that ended it.
+pub fn check(program: &Program, max_instructions: u64) -> Result<Value, String> {
+    let prepared = program.prepare(GUARD_BYTES)?;
+    let mut checker = Checker::new(&prepared, &Check::ALL).map_err(|e| e.to_string())?;
+    let dispatch = prepared.dispatch(max_instructions);
+    let (counts, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut checker);
+    let fault = result.err();
+    let findings: Vec<Value> = checker
+        .finish(fault.as_deref())
+        .iter()
+        .map(|f| {
+            let mut value = f.json();
+            value["rendered"] = json!(f.to_string());
+            value
+        })
+        .collect();
+    Ok(json!({
+        "launch": launch(&prepared),
+        "findings": findings,
+        "fault": fault.as_deref().map(fault_json),
+        "instructions": counts.instructions,
+        "waves": counts.waves,
+    }))
+}
+
+/// An array: its type, shape and elements.
+pub fn output(name: &str, array: &Array) -> Value {
+    let sent = array.bytes.len().min(MAX_OUTPUT);
+    json!({
+        "name": name,
+        "dtype": array.dtype.name(),
+        "shape": array.shape,
+        "type": array.type_name(),
+        "bytes": array.bytes.len(),
+        "data": encode(&array.bytes[..sent]),
+    })
+}
+
+/// A fault and its place.
+pub fn fault_json(fault: &Fault) -> Value {
+    json!({
+        "kind": fault.kind.name(),
+        "message": fault.message,
+        "line": fault.line,
+        "instruction": fault.instruction,
+        "workgroup": fault.workgroup,
+        "wave": fault.wave,
+        "lane": fault.lane,
+        "rendered": fault.to_string(),
+    })
+}
+
+/// How often the instructions of each line were executed: `[line, count]`.
+fn lines(prepared: &Prepared, counts: &[u64]) -> Vec<(u32, u64)> {
+    let mut out: Vec<(u32, u64)> = Vec::new();
+    for (line, count) in prepared.program.lines.iter().zip(counts).filter(|(line, _)| **line != 0) {
+        match out.last_mut() {
+            Some(last) if last.0 == *line => last.1 += count,
+            _ => out.push((*line, *count)),
+        }
+    }
+    out
+}
+
+/// Keeps the first [`MAX_PRINTED`] bytes, and refuses the rest.
+struct Bounded(Vec<u8>);
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_PRINTED {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

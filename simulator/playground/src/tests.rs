@@ -1,0 +1,244 @@
+//! Requests as a page sends them.
+
+use super::*;
+
+const HEADER: &str =
+    "---\narg_x: u32[4] = arange(4)\nout_y: u32[4]\nlocal = 4, 1, 1\nglobal = 1, 1, 1\n---\n";
+
+const ADD_ONE: &str = "  s_load_b128 s[4:7], s[3:4], 0
+  v_lshlrev_b32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+  global_load_b32 v2, v1, s[4:5]
+  s_waitcnt vmcnt(0)
+  v_add_nc_u32 v2, 1, v2
+  global_store_b32 v1, v2, s[6:7]
+  s_endpgm
+";
+
+fn ask(playground: &mut Playground, request: &Value) -> Result<Value, String> {
+    let answer: Value = serde_json::from_str(&playground.request(&request.to_string())).unwrap();
+    match answer.get("error") {
+        Some(message) => Err(message.as_str().unwrap().to_string()),
+        None => Ok(answer["ok"].clone()),
+    }
+}
+
+fn once(request: &Value) -> Result<Value, String> {
+    ask(&mut Playground::default(), request)
+}
+
+fn kernel(body: &str) -> Value {
+    json!({"name": "kernel.rdna", "text": format!("{HEADER}{body}")})
+}
+
+fn run(program: &Value) -> Result<Value, String> {
+    once(&json!({"op": "run", "program": program, "max_instructions": 10_000}))
+}
+
+fn words(array: &Value) -> Vec<u32> {
+    let bytes = program::decode(array["data"].as_str().unwrap(), 1 << 20).unwrap();
+    bytes.chunks_exact(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect()
+}
+
+/// The text that a diagnostic underlines, found as a browser finds it.
+fn underlined(text: &str, diagnostic: &Value) -> String {
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let at = |key: &str| diagnostic[key].as_u64().unwrap() as usize;
+    String::from_utf16_lossy(&units[at("from")..at("to")])
+}
+
+#[test]
+fn what_is_no_request_is_an_error() {
+    let texts = ["", "{}", "[1", r#"{"op":"fly"}"#, r#"{"op":"names"}"#, r#"{"op":"command","view":{}}"#];
+    for text in texts {
+        let answer: Value = serde_json::from_str(&Playground::default().request(text)).unwrap();
+        assert!(answer["error"].is_string(), "{text}: {answer}");
+    }
+}
+
+#[test]
+fn a_run_gives_outputs_and_counts() {
+    let result = run(&kernel(ADD_ONE)).unwrap();
+    assert_eq!(words(&result["outputs"][0]), [1, 2, 3, 4]);
+    assert_eq!((&result["outputs"][0]["type"], &result["instructions"]), (&json!("u32[4]"), &json!(8)));
+    assert!(result["fault"].is_null());
+}
+
+#[test]
+fn statistics_count_lines_and_prints_are_shown() {
+    let text = ADD_ONE.replace("  v_add", "  print v2:u32\n  v_add");
+    let request =
+        json!({"op": "run", "program": kernel(&text), "max_instructions": 10_000, "statistics": true});
+    let result = once(&request).unwrap();
+    assert_eq!(result["statistics"]["lines"][0], json!([7, 1]));
+    assert!(result["printed"].as_str().unwrap().contains("v2"), "{}", result["printed"]);
+}
+
+#[test]
+fn an_endless_loop_ends_at_the_limit() {
+    let result = run(&kernel("loop:\n  s_branch loop\n")).unwrap();
+    assert_eq!(result["fault"]["kind"], "instruction-limit");
+    assert_eq!(result["fault"]["line"], 8);
+}
+
+#[test]
+fn inputs_name_no_files() {
+    let text = HEADER.replace("arange(4)", "file(\"/etc/passwd\", u32)");
+    let error = run(&json!({"text": format!("{text}{ADD_ONE}")})).unwrap_err();
+    assert!(error.contains("files cannot be named here"), "{error}");
+    let error = run(&json!({"text": ".include \"/etc/passwd\"\n.amdhsa_kernel x\n"})).unwrap_err();
+    assert!(error.contains("files cannot be named here"), "{error}");
+}
+
+#[test]
+fn sizes_are_bounded() {
+    let error = run(&json!({"text": "x".repeat(program::MAX_TEXT + 1)})).unwrap_err();
+    assert!(error.contains("at most 1 MB"), "{error}");
+    let text = HEADER.replace("u32[4]", "u32[1000000000000]");
+    assert!(run(&json!({"text": format!("{text}{ADD_ONE}")})).is_err());
+    let text = HEADER.replace("local = 4, 1, 1", "local = 4000, 4000, 4000");
+    assert!(run(&json!({"text": format!("{text}{ADD_ONE}")})).is_err());
+    let nested = format!("instruction V_ADD_F32 {{ D0.f32 = {} }}", "(".repeat(100_000));
+    let found = once(&json!({"op": "diagnose-semantics", "text": nested})).unwrap();
+    assert_eq!(found["diagnostics"][0]["severity"], "error");
+}
+
+#[test]
+fn mistakes_have_places_that_browsers_count() {
+    // The comment has characters of one, two and four bytes: one, one and two units of UTF-16.
+    let program = kernel("; a é 😀\n  v_add_f33 v0, v0, v0\n  s_endpgm\n");
+    let found = once(&json!({"op": "diagnose", "program": program})).unwrap();
+    let d = &found["diagnostics"][0];
+    assert_eq!(underlined(program["text"].as_str().unwrap(), d), "v_add_f33");
+    assert!(!d["message"].as_str().unwrap().starts_with("line"), "{d}");
+    assert!(d.to_string().contains("v_add_f32"), "{d}");
+}
+
+#[test]
+fn mistakes_in_assembly_have_places_too() {
+    let descriptor =
+        ".amdhsa_kernel x\n  .amdhsa_next_free_vgpr 1\n  .amdhsa_next_free_sgpr 1\n.end_amdhsa_kernel\n";
+    let text = format!("x:\n  v_mov_b32 v0, v999\n  s_endpgm\n{descriptor}");
+    let found = once(&json!({"op": "diagnose", "program": {"text": text}})).unwrap();
+    assert_eq!(found["kind"], "assembly");
+    assert!(underlined(&text, &found["diagnostics"][0]).contains("v999"), "{found}");
+}
+
+#[test]
+fn a_race_has_two_sides() {
+    let text = include_str!("../../../examples/broken/race.rdna");
+    let request = json!({"op": "check", "program": {"text": text}, "max_instructions": 100_000});
+    let found = once(&request).unwrap();
+    let race = found["findings"].as_array().unwrap().iter().find(|f| f["check"] == "race").unwrap();
+    assert!(race["line"].is_u64() && race["other"]["line"].is_u64(), "{race}");
+}
+
+fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
+    list.as_array().unwrap().iter().find(|r| r["name"] == name).unwrap()
+}
+
+#[test]
+fn the_debugger_steps_forward_and_back() {
+    let mut page = Playground::default();
+    let start = json!({"op": "start", "program": kernel(ADD_ONE), "max_instructions": 10_000});
+    let state = ask(&mut page, &start).unwrap();
+    assert_eq!((&state["time"], &state["waves"][0]["line"]), (&json!(0), &json!(7)));
+    let command = |line: &str| json!({"op": "command", "line": line, "view": {"grid": 2, "lane": 3}});
+    let state = ask(&mut page, &command("step 6")).unwrap();
+    assert_eq!((&state["time"], &state["lane"]), (&json!(6), &json!(3)));
+    assert_eq!(state["waves"][0]["grid"][3], 4);
+    assert_eq!(named(&state["sgprs"], "s4")["points"], "arg_x");
+    assert_eq!(named(&state["vgprs"], "v2")["values"][3], 4);
+    assert_eq!(state["instruction"], "global_store_b32");
+    let state = ask(&mut page, &command("back")).unwrap();
+    assert_eq!(named(&state["vgprs"], "v2")["values"][3], 3);
+    assert!(state["explain"].as_str().unwrap().contains("V_ADD_NC_U32"), "{}", state["explain"]);
+    let written = json!({"op": "last-write", "wave": 0, "lane": 3, "register": "v2"});
+    assert_eq!(ask(&mut page, &written).unwrap()["time"], 3);
+    // Asking has not moved it.
+    let state = ask(&mut page, &json!({"op": "command", "view": {}})).unwrap();
+    assert_eq!(state["time"], 5);
+    let state = ask(&mut page, &command("continue")).unwrap();
+    assert_eq!((&state["finished"], &state["paused"]), (&json!(true), &json!(false)));
+    assert_eq!(words(&ask(&mut page, &json!({"op": "memory", "name": "out_y"})).unwrap()), [1, 2, 3, 4]);
+    assert!(ask(&mut page, &json!({"op": "memory", "name": "z"})).is_err());
+    let state = ask(&mut page, &command("no-such-command")).unwrap();
+    assert!(state["failed"].as_str().unwrap().contains("no command"), "{state}");
+    ask(&mut page, &json!({"op": "end"})).unwrap();
+    assert!(ask(&mut page, &command("step")).is_err());
+}
+
+#[test]
+fn a_long_command_comes_back_to_the_page() {
+    let mut page = Playground::default();
+    let program = kernel("loop:\n  s_branch loop\n");
+    let start = json!({"op": "start", "program": program, "max_instructions": 1_000_000_000_u64});
+    ask(&mut page, &start).unwrap();
+    let go_on = json!({"op": "command", "line": "continue", "view": {}});
+    let first = ask(&mut page, &go_on).unwrap();
+    assert_eq!(first["paused"], true);
+    let second = ask(&mut page, &go_on).unwrap();
+    assert!(second["time"].as_u64() > first["time"].as_u64());
+}
+
+#[test]
+fn pseudocode_of_the_page_is_what_runs() {
+    let mut program = kernel(ADD_ONE);
+    program["semantics"] = json!("instruction V_ADD_NC_U32 { D0.u32 = S0.u32 + S1.u32 * 10U; }");
+    assert_eq!(words(&run(&program).unwrap()["outputs"][0]), [1, 11, 21, 31]);
+    program["semantics"] = json!("instruction V_ADD_NC_U32 { D0.u32 = S7.u32; }");
+    assert!(run(&program).unwrap_err().contains("changes.pcode:1:"));
+    let text = "instruction V_ADD_NC_U32 {\n  D0.u32 = S7.u32;\n}";
+    let found = once(&json!({"op": "diagnose-semantics", "text": text})).unwrap();
+    assert_eq!(underlined(text, &found["diagnostics"][0]), "S7");
+    assert_eq!(found["diagnostics"][0]["severity"], "error");
+}
+
+#[test]
+fn every_instruction_is_described() {
+    for arch in wavesim_isa::arch::Arch::RDNA {
+        let names = once(&json!({"op": "names", "arch": arch.name()})).unwrap();
+        for entry in names["instructions"].as_array().unwrap() {
+            let request = json!({"op": "describe", "arch": arch.name(), "name": entry[0]});
+            let d = once(&request).unwrap();
+            assert_eq!(d["pseudocode"].is_string(), entry[2] == true, "{d}");
+            assert!(!d["forms"].as_array().unwrap().is_empty(), "{d}");
+        }
+    }
+    let request = |name: &str| json!({"op": "describe", "arch": "rdna3", "name": name});
+    assert_eq!(once(&request("v_add_f32_e64")).unwrap()["name"], "v_add_f32");
+    assert!(once(&request("v_add_f33")).is_err());
+}
+
+/// The built-in pseudocode that the page shows can be given back as a change.
+#[test]
+fn shown_pseudocode_reads_as_a_change() {
+    let names = once(&json!({"op": "names", "arch": "rdna3"})).unwrap();
+    let mut blocks = String::new();
+    for entry in names["instructions"].as_array().unwrap().iter().filter(|e| e[2] == true) {
+        let d = once(&json!({"op": "describe", "arch": "rdna3", "name": entry[0]})).unwrap();
+        let name = d["name"].as_str().unwrap().to_uppercase();
+        blocks += &format!("instruction {name} for rdna3 {{\n{}\n}}\n", d["pseudocode"].as_str().unwrap());
+    }
+    let found = once(&json!({"op": "diagnose-semantics", "text": blocks})).unwrap();
+    let errors = found["diagnostics"].as_array().unwrap().iter().filter(|d| d["severity"] == "error");
+    assert_eq!(errors.map(|d| d["message"].clone()).collect::<Vec<_>>(), Vec::<Value>::new());
+}
+
+#[test]
+fn a_code_object_is_disassembled_and_run() {
+    let text = include_str!("../../../examples/scale.s");
+    let assembled = wavesim_loader::assembly::Reading::default().assemble("scale.s", text).unwrap();
+    let object = program::encode(&assembled.object);
+    let listed = once(&json!({"op": "disassemble", "object": object})).unwrap();
+    assert_eq!(listed["kernels"][0]["name"], "scale");
+    assert!(listed["listing"].as_str().unwrap().contains("s_endpgm"));
+    let args = ["x: f32[50]=arange(50)", "out_y: f32[50]", "2.5", "i32=50"];
+    let program = json!({"object": object, "grid": [2, 1, 1], "block": [32, 1, 1], "args": args});
+    let result = run(&program).unwrap();
+    assert_eq!(f32::from_bits(words(&result["outputs"][0])[49]), 122.5);
+    // The same as a text.
+    let program = json!({"text": text, "grid": [2, 1, 1], "block": [32, 1, 1], "args": args});
+    assert_eq!(run(&program).unwrap()["outputs"], result["outputs"]);
+    assert!(once(&json!({"op": "disassemble", "object": program::encode(b"hello")})).is_err());
+}
