@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Builds the playground: the engine as a WebAssembly module, and the page around it, as static files in web/page/dist.
+#
+#   scripts/build-web.sh
+#
+# It needs node with npm, and the target wasm32-unknown-unknown: `rustup target add wasm32-unknown-unknown`. Without it,
+# RUST_LIBRARY=DIR names the folder `library` of the compiler's own sources (Debian: the package rust-src), and the standard
+# library is built too. WASM_BINDGEN=PATH names the command wasm-bindgen, of the version in web/Cargo.lock; otherwise it is
+# installed below web/target.
+set -euo pipefail
+case ${1:-} in
+    -h | --help)
+        sed -n '2,9s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    ?*)
+        echo "usage: $0" >&2
+        exit 2
+        ;;
+esac
+cd "$(dirname "$0")/.."
+target=wasm32-unknown-unknown
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/web/target}
+flags=()
+installed() { [ -n "$(ls "$(rustc --print target-libdir --target $target 2>/dev/null)"/libstd-*.rlib 2>/dev/null)" ]; }
+build() {
+    # SIMD is part of every browser since 2023. It makes lane loops some three times as fast.
+    RUSTFLAGS="-C target-feature=+simd128" cargo build --manifest-path web/Cargo.toml --release --target $target "$@"
+}
+if [ -n "${RUST_LIBRARY:-}" ]; then
+    [ -f "$RUST_LIBRARY/std/Cargo.toml" ] || { echo "build-web.sh: RUST_LIBRARY=$RUST_LIBRARY has no std" >&2; exit 1; }
+    # -Zbuild-std, which stable compilers take with RUSTC_BOOTSTRAP, with a library that is not in the toolchain.
+    RUSTC_BOOTSTRAP=1 __CARGO_TESTS_ONLY_SRC_ROOT=$RUST_LIBRARY build -Zbuild-std=std,panic_abort
+elif installed; then
+    build
+else
+    echo "build-web.sh: the target $target is not installed (rustup target add $target, or RUST_LIBRARY: $0 --help)" >&2
+    exit 1
+fi
+module=$CARGO_TARGET_DIR/$target/release/wavesim_web.wasm
+
+version=$(sed -n '/^name = "wasm-bindgen"$/{n;s/^version = "\(.*\)"$/\1/p}' web/Cargo.lock)
+bindgen=${WASM_BINDGEN:-$CARGO_TARGET_DIR/wasm-bindgen/bin/wasm-bindgen}
+if ! "$bindgen" --version 2>/dev/null | grep -qF "$version"; then
+    [ -z "${WASM_BINDGEN:-}" ] || { echo "build-web.sh: $bindgen is not version $version" >&2; exit 1; }
+    cargo install wasm-bindgen-cli --bin wasm-bindgen --version "$version" --root "$CARGO_TARGET_DIR/wasm-bindgen" --quiet
+fi
+"$bindgen" "$module" --target web --out-dir web/page/pkg --remove-name-section --remove-producers-section
+
+cd web/page
+[ -d node_modules ] || npm ci --no-audit --no-fund
+npm run --silent build
+total=0
+while IFS= read -r file; do
+    size=$(gzip -9 -c "$file" | wc -c)
+    total=$((total + size))
+    printf '%9d bytes, %8d compressed: %s\n' "$(stat -c %s "$file")" "$size" "$file"
+done < <(find dist -type f | sort)
+echo "web/page/dist: $total bytes compressed"

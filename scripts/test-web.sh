@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Tests the playground in Chromium:
+#
+#   scripts/test-web.sh              builds it all (scripts/build-web.sh), and clicks through every feature, with both engines
+#   scripts/test-web.sh --native     without WebAssembly: the page in front of target/release/wavesim serve, and the first tests
+#
+# It needs node with npm, and Chromium (Debian: the package chromium; CHROMIUM=PATH names another); without, it is skipped.
+# Screenshots are kept in web/page/shots.
+set -euo pipefail
+native=
+case ${1:-} in
+    -h | --help)
+        sed -n '2,8s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    --native) native=1 ;;
+    ?*)
+        echo "usage: $0 [--native]" >&2
+        exit 2
+        ;;
+esac
+cd "$(dirname "$0")/.."
+command -v npm >/dev/null || { echo "skipped: there is no npm"; exit 0; }
+[ -n "${CHROMIUM:-}" ] || command -v chromium chromium-browser google-chrome >/dev/null || { echo "skipped: there is no Chromium"; exit 0; }
+wavesim=${WAVESIM:-target/release/wavesim}
+[ -x "$wavesim" ] || { echo "test-web.sh: $wavesim is missing (cargo build --release -p wavesim, or WAVESIM=PATH)" >&2; exit 1; }
+[ -d web/page/node_modules ] || npm --prefix web/page ci --no-audit --no-fund --silent || { echo "skipped: npm cannot install what the page needs"; exit 0; }
+
+object=$(mktemp --suffix=.co)
+trap 'rm -f "$object" "$object.log"; [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true' EXIT
+"$wavesim" asm examples/scale.s -o "$object"
+export OBJECT=$object
+
+if [ -z "$native" ]; then
+    scripts/build-web.sh
+    node web/page/test/run.mjs
+fi
+npm --prefix web/page run --silent build:native >/dev/null 2>&1
+"$wavesim" serve --port 0 --page web/page/dist-native 2>"$object.log" &
+server=$!
+for _ in $(seq 50); do
+    url=$(sed -n 's/.*serving \(http[^ ]*\) .*/\1/p' "$object.log")
+    [ -n "$url" ] && break
+    sleep 0.1
+done
+[ -n "$url" ] || { cat "$object.log" >&2; exit 1; }
+node web/page/test/run.mjs ${native:+--smoke} --url "$url"

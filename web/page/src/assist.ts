@@ -1,0 +1,185 @@
+// Completion, hover and jumps, from the ISA description.
+
+import { autocompletion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import type { Extension } from "@codemirror/state";
+import { EditorView, hoverTooltip, keymap } from "@codemirror/view";
+import { h } from "./dom";
+import { goToLine } from "./editor";
+import type { Engine } from "./engine";
+import type { Description } from "./protocol";
+
+const MODIFIERS = [
+  "offset:",
+  "glc",
+  "slc",
+  "dlc",
+  "neg_lo:",
+  "neg_hi:",
+  "op_sel:",
+  "op_sel_hi:",
+  "clamp",
+  "mul:",
+  "div:",
+  "row_mask:",
+  "bank_mask:",
+  "bound_ctrl:",
+  "quad_perm:",
+  "row_shr:",
+  "row_ror:",
+  "row_share:",
+  "dpp8:",
+  "scope:",
+  "th:",
+];
+const HEADER = ["const ", "arch = ", "wave = ", "local = ", "global = ", "lds = ", "scratch = ", "arg_", "out_"];
+const COUNTERS = ["vmcnt(0)", "lgkmcnt(0)", "expcnt(0)"];
+
+/** The ISA of the selected architecture, as far as the page has asked for it. */
+export class Isa {
+  /** Names of instructions. */
+  readonly known = new Set<string>();
+  private list: { name: string; group: string; semantics: boolean }[] = [];
+  private described = new Map<string, Promise<Description | null>>();
+
+  constructor(
+    private engine: Engine,
+    public arch: string,
+  ) {}
+
+  async load(arch: string): Promise<void> {
+    this.arch = arch;
+    this.described.clear();
+    const names = await this.engine.request({ op: "names", arch });
+    this.list = names.instructions.map(([name, group, semantics]) => ({ name, group, semantics }));
+    this.known.clear();
+    for (const { name } of this.list) this.known.add(name);
+  }
+
+  names(): { name: string; group: string; semantics: boolean }[] {
+    return this.list;
+  }
+
+  /** An instruction; null if there is none of that name. */
+  describe(name: string): Promise<Description | null> {
+    const key = name.toLowerCase();
+    let found = this.described.get(key);
+    if (!found) {
+      found = this.engine.request({ op: "describe", arch: this.arch, name: key }).catch(() => null);
+      this.described.set(key, found);
+    }
+    return found;
+  }
+}
+
+/** The instruction of a line. */
+export function mnemonic(line: string): string | null {
+  const code = line.replace(/(?:;|\/\/).*/, "").replace(/^\s*[\w.$@]+:/, "");
+  const word = /^\s*([a-z]\w*)/i.exec(code)?.[1];
+  return word && /_/.test(word) ? word.toLowerCase() : null;
+}
+
+/** Labels of a text with their lines. */
+function labels(text: string): Map<string, number> {
+  const found = new Map<string, number>();
+  let header = false;
+  text.split("\n").forEach((line, at) => {
+    if (/^\s*---\s*$/.test(line)) header = !header;
+    const name = /^\s*([\w.$@]+):/.exec(line)?.[1];
+    if (name && !header) found.set(name, at + 1);
+  });
+  return found;
+}
+
+function complete(isa: Isa, context: CompletionContext): CompletionResult | null {
+  const line = context.state.doc.lineAt(context.pos);
+  const before = line.text.slice(0, context.pos - line.from);
+  if (/[;]|\/\//.test(before)) return null;
+  const word = /[\w.]*$/.exec(before)?.[0] ?? "";
+  if (!word && !context.explicit) return null;
+  const from = context.pos - word.length;
+  const fences = context.state.doc.sliceString(0, line.from).match(/^---\s*$/gm)?.length ?? 0;
+  const start = /^\s*(?:[\w.$@]+:\s*)?[\w.]*$/.test(before);
+  if (fences === 1) {
+    return start ? { from, options: HEADER.map((label) => ({ label, type: "property" })) } : null;
+  }
+  if (start) {
+    const options = isa.names().map(({ name, group, semantics }) => ({
+      label: name,
+      detail: semantics ? group : `${group}, no semantics`,
+      type: "keyword",
+      boost: semantics ? 0 : -50,
+      info: async () => {
+        const description = await isa.describe(name);
+        return description && card(description);
+      },
+    }));
+    return { from, options, validFor: /^\w*$/ };
+  }
+  const text = context.state.doc.toString();
+  const registers = [...new Set(text.match(/\b[vs]\d+\b|\b[vs]\[[^\]\s]+\]|\b(?:vcc|exec)(?:_lo|_hi)?\b/g) ?? [])];
+  const constants = [...text.matchAll(/^const\s+(\w+)/gm)].map((m) => m[1]);
+  const options = [
+    ...(/branch|call|getpc/.test(before)
+      ? [...labels(text).keys()].map((label) => ({ label, type: "namespace" }))
+      : []),
+    ...(/waitcnt/.test(before) ? COUNTERS.map((label) => ({ label, type: "enum" })) : []),
+    ...constants.map((label) => ({ label, type: "constant" })),
+    ...registers.map((label) => ({ label, type: "variable" })),
+    ...MODIFIERS.map((label) => ({ label, type: "property", boost: -10 })),
+  ];
+  return { from, options, validFor: /^[\w.]*$/ };
+}
+
+/** What one sees of an instruction on hover and beside completions. */
+export function card(d: Description): HTMLElement {
+  const form = d.forms[0];
+  return h(
+    "div",
+    { class: "card" },
+    h(
+      "div",
+      { class: "card-title" },
+      h("b", {}, d.name),
+      " ",
+      h("span", { class: "dim" }, d.syntax),
+      h("span", { class: "chip" }, d.group),
+    ),
+    d.pseudocode !== null
+      ? h("pre", { class: "pcode" }, d.pseudocode)
+      : h("p", {}, `No semantics: ${d.unsupported ?? "no reason is on record"}.`),
+    form && h("ul", {}, ...form.operands.map((o) => h("li", {}, o))),
+    h("p", { class: "dim" }, d.forms.flatMap((f) => f.encodings).join(" · ")),
+    d.place && h("p", { class: "dim" }, d.place),
+  );
+}
+
+/** Completion, hover on instructions and labels, and F12 (or Ctrl-click) to a label. */
+export function assist(isa: Isa): Extension[] {
+  const jump = (view: EditorView, at: number): boolean => {
+    const word = view.state.wordAt(at);
+    const line = word && labels(view.state.doc.toString()).get(view.state.sliceDoc(word.from, word.to));
+    if (!line) return false;
+    goToLine(view, line);
+    return true;
+  };
+  return [
+    autocompletion({ override: [(context) => complete(isa, context)], icons: false, maxRenderedOptions: 60 }),
+    hoverTooltip(async (view, pos) => {
+      const word = view.state.wordAt(pos);
+      if (!word) return null;
+      const text = view.state.sliceDoc(word.from, word.to);
+      if (!/^[a-z]+_\w+$/i.test(text)) return null;
+      const description = await isa.describe(text);
+      if (!description) return null;
+      return { pos: word.from, end: word.to, above: true, create: () => ({ dom: card(description) }) };
+    }),
+    keymap.of([{ key: "F12", run: (view) => jump(view, view.state.selection.main.head) }]),
+    EditorView.domEventHandlers({
+      mousedown(event, view) {
+        if (!event.ctrlKey && !event.metaKey) return false;
+        const at = view.posAtCoords({ x: event.clientX, y: event.clientY });
+        return at !== null && jump(view, at);
+      },
+    }),
+  ];
+}

@@ -1,0 +1,210 @@
+// The tab "ISA": the pseudocode of the instruction under the cursor, to read and to change.
+
+import { Compartment } from "@codemirror/state";
+import { EditorView, lineNumbers } from "@codemirror/view";
+import { lintGutter } from "@codemirror/lint";
+import type { Isa } from "./assist";
+import { button, debounce, h } from "./dom";
+import { basics, createEditor, setText, showMessages } from "./editor";
+import type { Engine } from "./engine";
+import { pcodeLanguage } from "./language";
+import type { Description } from "./protocol";
+
+/** Lines of two texts: kept, removed or added. */
+export function difference(a: string[], b: string[]): [kind: " " | "-" | "+", line: string][] {
+  // Longest common subsequence; bodies are short.
+  const n = Math.min(a.length, 1000);
+  const m = Math.min(b.length, 1000);
+  const best = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
+  for (let i = n - 1; i >= 0; i--) {
+    for (let j = m - 1; j >= 0; j--)
+      best[i][j] = a[i] === b[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
+  }
+  const out: [" " | "-" | "+", string][] = [];
+  let [i, j] = [0, 0];
+  while (i < n || j < m) {
+    if (i < n && j < m && a[i] === b[j]) {
+      out.push([" ", a[i]]);
+      i++;
+      j++;
+    } else if (i < n && (j >= m || best[i + 1][j] >= best[i][j + 1])) out.push(["-", a[i++]]);
+    else out.push(["+", b[j++]]);
+  }
+  return out;
+}
+
+/** A body as a block of a pseudocode file. */
+export function block(name: string, body: string): string {
+  const lines = body.split("\n").map((line) => (line ? `  ${line}` : line));
+  return `instruction ${name.toUpperCase()} {\n${lines.join("\n")}\n}\n`;
+}
+
+export class Changes {
+  readonly element: HTMLElement;
+  /** Changed blocks, by instruction in lower case. */
+  readonly changed = new Map<string, string>();
+  private heading = h("div", { class: "isa-heading" });
+  private list = h("div", { class: "chips", "aria-label": "Changed instructions" });
+  private holder = h("div", { class: "isa-editor" });
+  private differences = h("pre", { class: "diff", "aria-label": "Differences from the built-in semantics" });
+  private facts = h("div", {});
+  private editor: EditorView;
+  private writable = new Compartment();
+  private shown: Description | null = null;
+  private wanted = "";
+  private setting = false;
+
+  constructor(
+    private engine: Engine,
+    private isa: Isa,
+    private onchange: () => void,
+  ) {
+    const search = h("input", {
+      type: "search",
+      placeholder: "Instruction, as v_add_f32",
+      "aria-label": "Instruction",
+      list: "instruction-names",
+      onchange: () => void this.show(search.value.trim(), true),
+    });
+    this.element = h(
+      "div",
+      { class: "isa" },
+      h("div", { class: "row" }, search, this.list),
+      this.heading,
+      this.holder,
+      this.differences,
+      this.facts,
+    );
+    const check = debounce(200, () => void this.check());
+    this.editor = createEditor(this.holder, "", [
+      ...basics("Pseudocode"),
+      lineNumbers(),
+      lintGutter(),
+      pcodeLanguage(),
+      this.writable.of(EditorView.editable.of(false)),
+      EditorView.updateListener.of((update) => {
+        if (!update.docChanged || this.setting || !this.shown) return;
+        const text = this.editor.state.doc.toString();
+        if (text.trim() === this.builtIn().trim()) this.changed.delete(this.shown.name);
+        else this.changed.set(this.shown.name, text);
+        this.update();
+        this.onchange();
+        check();
+      }),
+    ]);
+    this.heading.append(
+      h(
+        "p",
+        { class: "dim" },
+        "Put the cursor on an instruction, or search for one. Change its pseudocode: the next run uses it.",
+      ),
+    );
+  }
+
+  /** All changes as a pseudocode file. */
+  text(): string {
+    return [...this.changed.values()].join("\n");
+  }
+
+  private builtIn(): string {
+    return this.shown ? block(this.shown.name, this.shown.pseudocode ?? "") : "";
+  }
+
+  /** Shows an instruction; nothing happens if there is none of that name, unless the user asked for it. */
+  async show(name: string, asked = false): Promise<void> {
+    if (!name || (name === this.wanted && this.shown && !asked)) return;
+    this.wanted = name;
+    const description = await this.isa.describe(name);
+    if (this.wanted !== name) return;
+    if (!description) {
+      if (asked)
+        this.heading.replaceChildren(
+          h("p", { role: "alert" }, `No instruction of ${this.isa.arch} is called “${name}”.`),
+        );
+      return;
+    }
+    this.shown = description;
+    this.setting = true;
+    setText(this.editor, this.changed.get(description.name) ?? this.builtIn());
+    this.editor.dispatch({ effects: this.writable.reconfigure(EditorView.editable.of(true)) });
+    this.setting = false;
+    showMessages(this.editor, []);
+    this.update();
+    if (this.changed.has(description.name)) void this.check();
+  }
+
+  /** Takes changes from elsewhere: a link, an example. */
+  set(changes: Record<string, string>): void {
+    this.changed.clear();
+    for (const [name, body] of Object.entries(changes)) this.changed.set(name.toLowerCase(), body);
+    const name = Object.keys(changes)[0] ?? this.shown?.name ?? "";
+    this.wanted = "";
+    this.update();
+    void this.show(name);
+  }
+
+  private async check(): Promise<void> {
+    const text = this.editor.state.doc.toString();
+    try {
+      const { diagnostics } = await this.engine.request({ op: "diagnose-semantics", text }, 20000);
+      if (this.editor.state.doc.toString() === text) showMessages(this.editor, diagnostics);
+    } catch (e) {
+      this.heading.append(h("p", { role: "alert" }, String(e)));
+    }
+  }
+
+  private update(): void {
+    this.list.replaceChildren(
+      ...[...this.changed.keys()].map((name) =>
+        h(
+          "button",
+          {
+            type: "button",
+            class: "chip changed",
+            title: `${name} is changed: show it`,
+            onclick: () => void this.show(name, true),
+          },
+          `${name} ✎`,
+        ),
+      ),
+    );
+    const d = this.shown;
+    if (!d) return;
+    const changed = this.changed.has(d.name);
+    const reset = button("Reset", "Back to the built-in semantics", () => setText(this.editor, this.builtIn()), {
+      disabled: !changed,
+    });
+    this.heading.replaceChildren(
+      h(
+        "h3",
+        {},
+        d.name,
+        h("span", { class: "chip" }, d.group),
+        changed ? h("span", { class: "chip changed" }, "changed") : null,
+        reset,
+      ),
+      h(
+        "p",
+        { class: "dim" },
+        d.place ? `Built in: ${d.place}` : `No built-in semantics: ${d.unsupported ?? "no reason is on record"}`,
+      ),
+    );
+    const rows = difference(this.builtIn().split("\n"), this.editor.state.doc.toString().split("\n"));
+    this.differences.hidden = !changed;
+    this.differences.replaceChildren(
+      ...rows.map(([kind, line]) =>
+        h("div", { class: kind === "+" ? "added" : kind === "-" ? "removed" : "" }, `${kind} ${line}`),
+      ),
+    );
+    this.facts.replaceChildren(
+      ...d.forms.map((form) =>
+        h(
+          "details",
+          {},
+          h("summary", {}, form.encodings.join(" · ")),
+          h("ul", {}, ...form.operands.map((o) => h("li", {}, o))),
+        ),
+      ),
+    );
+  }
+}

@@ -1,0 +1,585 @@
+// The page: one program, an editor for it, and tabs for what can be done with it.
+
+import { EditorView } from "@codemirror/view";
+import { Isa, assist, mnemonic } from "./assist";
+import { Changes } from "./changes";
+import { Objects } from "./disassemble";
+import { Tabs, button, debounce, h, select } from "./dom";
+import { basics, createEditor, goToLine, margin, noMarks, setText, showMarks, showMessages } from "./editor";
+import { HttpEngine, Stopped, WasmEngine, type Engine } from "./engine";
+import { EXAMPLES, type Example } from "./examples";
+import { showFindings } from "./findings";
+import { kernelLanguage } from "./language";
+import { showRun } from "./output";
+import type { Program, State } from "./protocol";
+import { BadLink, decode, encode, type Shared } from "./share";
+import { Stepper } from "./stepper";
+
+/** Wave-instructions of a run at most: the time limit ends it before. */
+const MAX_INSTRUCTIONS = 1e11;
+
+const native = document.querySelector<HTMLMetaElement>('meta[name="wavesim-engine"]')?.content === "native";
+const newEngine = (): Engine => (native ? new HttpEngine() : new WasmEngine());
+
+// Two, so that the editor is served while a kernel runs.
+const language = newEngine();
+const engine = newEngine();
+const isa = new Isa(language, "rdna3");
+
+const status = document.getElementById("status") as HTMLElement;
+const main = document.getElementById("main") as HTMLElement;
+const bar = document.getElementById("bar") as HTMLElement;
+
+const say = (text: string): void => {
+  status.textContent = text;
+};
+
+// What the program is, beside its text.
+let arch = "";
+let wave = "";
+let seconds = 20;
+let running = false;
+let assembly = false;
+const breakpoints = new Set<number>();
+const marks = noMarks();
+
+const grid = h("input", { type: "text", value: "1", size: 8, "aria-label": "Workgroups in the grid, as 2 or 4,4,1" });
+const block = h("input", { type: "text", value: "32", size: 8, "aria-label": "Work-items in a workgroup" });
+const args = h("textarea", {
+  rows: 4,
+  placeholder: "One argument per line, as\nx: f32[50]=arange(50)\nout_y: f32[50]\n2.5",
+  "aria-label": "Arguments, one per line",
+  spellcheck: false,
+});
+const kernel = h("input", { type: "text", size: 12, placeholder: "the first", "aria-label": "Name of the kernel" });
+const launch = h(
+  "details",
+  { class: "launch", open: true },
+  h("summary", {}, "Launch"),
+  h(
+    "div",
+    { class: "row" },
+    h("label", {}, "grid ", grid),
+    h("label", {}, "workgroup ", block),
+    h("label", {}, "kernel ", kernel),
+  ),
+  args,
+);
+
+const holder = h("div", { class: "editor" });
+const panels = {
+  output: h("div", { class: "panel" }, h("p", { class: "dim" }, "Run the kernel to see its outputs (Ctrl+Enter).")),
+  check: h(
+    "div",
+    { class: "panel" },
+    h(
+      "p",
+      { class: "dim" },
+      "Check runs the kernel and reports races, missing waits, uninitialised values and accesses out of bounds (Ctrl+Shift+Enter).",
+    ),
+  ),
+  statistics: h(
+    "div",
+    { class: "panel" },
+    h(
+      "p",
+      { class: "dim" },
+      "Counts of instructions, lane utilisation, coalescing, bank conflicts: run the kernel while this tab is shown.",
+    ),
+  ),
+};
+
+const dimensions = (text: string): number[] => {
+  const list = text.split(",").map((s) => Number(s.trim()));
+  while (list.length < 3) list.push(1);
+  if (list.length > 3 || list.some((n) => !Number.isInteger(n) || n < 1 || n > 0xffffffff))
+    throw new Error(`“${text}” is no size: write one to three positive numbers, as 4 or 4,2,1`);
+  return list;
+};
+
+/** The program as the engine takes it. */
+function program(): Program {
+  const base: Program = {
+    name: assembly ? "kernel.s" : "kernel.rdna",
+    text: editor.state.doc.toString(),
+    semantics: changes.text(),
+    args: [],
+  };
+  if (arch) base.arch = arch;
+  if (wave) base.wave = Number(wave);
+  if (objects.loaded) Object.assign(base, { name: objects.loaded.name, object: objects.loaded.base64, text: "" });
+  if (assembly || objects.loaded) {
+    base.grid = dimensions(grid.value);
+    base.block = dimensions(block.value);
+    base.args = args.value
+      .split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean);
+    if (kernel.value.trim()) base.kernel = kernel.value.trim();
+  }
+  return base;
+}
+
+const refresh = (): void => showMarks(editor, { ...marks, breakpoints: [...breakpoints] });
+
+function toggleBreakpoint(line: number): void {
+  const on = !breakpoints.delete(line);
+  if (on) breakpoints.add(line);
+  refresh();
+  void stepper.toggleBreakpoint(line, on);
+}
+
+const cursorLine = (): number => editor.state.doc.lineAt(editor.state.selection.main.head).number;
+
+const onLine = (line: number): void => goToLine(editor, line);
+
+/** Runs a task of the engine; one at a time. */
+async function task(what: string, body: () => Promise<void>): Promise<void> {
+  if (running) return say("Something is running: stop it first.");
+  running = true;
+  document.body.classList.add("busy");
+  stopButton.disabled = false;
+  say(`${what} …`);
+  try {
+    await body();
+  } catch (e) {
+    const text = e instanceof Error ? e.message : String(e);
+    if (e instanceof Stopped) stepper.end();
+    say(text.split("\n")[0]);
+    panels.output.replaceChildren(
+      h("div", { class: "fault", role: "alert" }, h("pre", { "data-test": "error" }, text)),
+    );
+    tabs.show("output");
+  } finally {
+    running = false;
+    document.body.classList.remove("busy");
+    stopButton.disabled = true;
+  }
+}
+
+const run = (): Promise<void> =>
+  task("Running", async () => {
+    const statistics = tabs.current === "statistics";
+    const result = await engine.request(
+      { op: "run", program: program(), max_instructions: MAX_INSTRUCTIONS, statistics },
+      seconds * 1000,
+    );
+    const time = engine.lastMs / 1000;
+    showRun(panels.output, result, time, onLine);
+    marks.findings = result.fault?.line ? [{ line: result.fault.line, title: result.fault.message, other: false }] : [];
+    marks.counts = new Map(result.statistics?.lines ?? []);
+    refresh();
+    if (result.statistics)
+      panels.statistics.replaceChildren(h("pre", { "data-test": "statistics" }, result.statistics.table));
+    else if (tabs.current !== "output") tabs.show("output");
+    const changed = changes.changed.size
+      ? ` with ${changes.changed.size} changed instruction${changes.changed.size > 1 ? "s" : ""}`
+      : "";
+    say(
+      result.fault
+        ? `${result.fault.kind}: ${result.fault.message}`
+        : `Ran${changed} in ${(1000 * time).toPrecision(3)} ms.`,
+    );
+  });
+
+const check = (): Promise<void> =>
+  task("Checking", async () => {
+    const result = await engine.request(
+      { op: "check", program: program(), max_instructions: MAX_INSTRUCTIONS },
+      seconds * 1000,
+    );
+    showFindings(panels.check, result, onLine);
+    marks.findings = result.findings.flatMap((f) => [
+      { line: f.line, title: `${f.check}: ${f.message}`, other: false },
+      ...(f.other ? [{ line: f.other.line, title: `${f.other.role}: ${f.check}`, other: true }] : []),
+    ]);
+    refresh();
+    tabs.badge("check", result.findings.length ? String(result.findings.length) : "");
+    tabs.show("check");
+    const n = result.findings.length;
+    say(n ? `${n} ${n === 1 ? "finding" : "findings"}.` : "Nothing found.");
+  });
+
+const step = (): void => {
+  tabs.show("step");
+  void stepper.start();
+};
+
+let stepping = false;
+
+function stop(): void {
+  if (running) return engine.stop("stopped");
+  if (!stepping) return;
+  // A command of the debugger comes back now and then, and the run survives it; what does not is ended.
+  stepper.stop();
+  window.setTimeout(() => stepping && engine.stop("stopped, and the debugger with it"), 1500);
+}
+
+const stepper = new Stepper(engine, {
+  program,
+  limit: () => MAX_INSTRUCTIONS,
+  timeout: () => seconds * 1000,
+  cursorLine,
+  breakpoints: () => [...breakpoints],
+  moved(state: State | null) {
+    marks.here = state?.waves[state.wave]?.line ?? null;
+    marks.waves = state
+      ? state.waves.map((w) => w.line).filter((line): line is number => line !== null && line !== marks.here)
+      : [];
+    refresh();
+    if (marks.here !== null) goToLine(editor, marks.here, false);
+    if (state)
+      say(
+        state.fault
+          ? state.fault.message
+          : state.finished
+            ? `The run has ended after ${state.time} steps.`
+            : state.stuck
+              ? "Deadlock: no wave can run."
+              : `Step ${state.time}.`,
+      );
+    // The tab ISA follows the cursor; without a text there is none.
+    if (objects.loaded && state?.instruction) void changes.show(state.instruction);
+  },
+  say,
+  busy(on: boolean) {
+    stepping = on;
+    document.body.classList.toggle("busy", on || running);
+    stopButton.disabled = !on && !running;
+  },
+});
+
+const changes = new Changes(language, isa, () => {
+  tabs.badge("isa", changes.changed.size ? String(changes.changed.size) : "");
+  stepper.end();
+  save();
+});
+
+const objects = new Objects(language, (loaded, d) => {
+  launch.hidden = false;
+  kernel.value = d.kernels[0]?.name ?? "";
+  args.value = (d.kernels[0]?.args ?? [])
+    .map((a) =>
+      a.kind === "global_buffer"
+        ? `${a.name ?? "x"}: f32[64]=arange(64)`
+        : a.kind === "dynamic_shared_pointer"
+          ? "local:1024"
+          : "1",
+    )
+    .join("\n");
+  stepper.end();
+  say(`${loaded.name} is loaded: Run, Check and Step use it. Close it to go back to the text.`);
+});
+objects.onclose = () => {
+  objects.close();
+  launch.hidden = !assembly;
+  stepper.end();
+  say("Back to the text.");
+};
+
+const tabs = new Tabs("Results and tools");
+tabs.add("output", "Output", panels.output);
+tabs.add("step", "Step", stepper.element);
+tabs.add("check", "Check", panels.check);
+tabs.add("isa", "ISA", changes.element);
+tabs.add("object", "Object", objects.element);
+tabs.add("statistics", "Statistics", panels.statistics);
+
+const diagnose = debounce(200, () => void diagnoseNow());
+
+async function diagnoseNow(): Promise<void> {
+  const text = editor.state.doc.toString();
+  try {
+    const base: Program = { name: "kernel.rdna", text, semantics: "", args: [] };
+    if (arch) base.arch = arch;
+    if (wave) base.wave = Number(wave);
+    const found = await language.request({ op: "diagnose", program: base }, 10000);
+    if (editor.state.doc.toString() !== text) return;
+    assembly = found.kind === "assembly";
+    launch.hidden = !assembly && !objects.loaded;
+    showMessages(editor, found.diagnostics);
+    const errors = found.diagnostics.length;
+    problems.textContent = errors
+      ? `${errors} ${errors === 1 ? "error" : "errors"}`
+      : found.arch
+        ? `${found.arch}, wave${found.wave}`
+        : "";
+    problems.classList.toggle("bad", errors > 0);
+    const wanted = arch || found.arch;
+    if (wanted && wanted !== isa.arch) await loadIsa(wanted);
+  } catch (e) {
+    say(e instanceof Error ? e.message : String(e));
+  }
+}
+
+async function loadIsa(name: string): Promise<void> {
+  await isa.load(name);
+  names.replaceChildren(...isa.names().map((i) => h("option", { value: i.name })));
+  void changes.show(mnemonic(editor.state.doc.lineAt(editor.state.selection.main.head).text) ?? "v_add_f32");
+}
+
+const names = h("datalist", { id: "instruction-names" });
+const problems = h("span", { class: "problems", "data-test": "problems" });
+
+const underCursor = debounce(150, () => {
+  const name = mnemonic(editor.state.doc.lineAt(editor.state.selection.main.head).text);
+  if (name) void changes.show(name);
+});
+
+const save = debounce(500, () => {
+  try {
+    localStorage.setItem("program", JSON.stringify(shared()));
+  } catch {
+    // Private windows have no storage.
+  }
+});
+
+const editor: EditorView = createEditor(holder, "", [
+  margin(toggleBreakpoint),
+  ...basics("Kernel"),
+  kernelLanguage(isa.known),
+  assist(isa),
+  EditorView.updateListener.of((update) => {
+    if (update.selectionSet || update.docChanged) underCursor();
+    if (!update.docChanged) return;
+    if (stepper.state) stepper.end();
+    marks.findings = [];
+    marks.counts = new Map();
+    tabs.badge("check", "");
+    queueMicrotask(refresh);
+    diagnose();
+    save();
+  }),
+]);
+
+function shared(): Shared {
+  return {
+    text: editor.state.doc.toString(),
+    arch,
+    wave,
+    changes: Object.fromEntries(changes.changed),
+    grid: grid.value,
+    block: block.value,
+    args: args.value,
+    kernel: kernel.value,
+  };
+}
+
+function load(s: Partial<Shared>): void {
+  objects.close();
+  stepper.end();
+  breakpoints.clear();
+  arch = archPick.value = ["rdna3", "rdna3.5", "rdna4"].includes(s.arch ?? "") ? (s.arch as string) : "";
+  wave = wavePick.value = ["32", "64"].includes(s.wave ?? "") ? (s.wave as string) : "";
+  grid.value = s.grid || "1";
+  block.value = s.block || "32";
+  args.value = s.args ?? "";
+  kernel.value = s.kernel ?? "";
+  changes.set(s.changes ?? {});
+  tabs.badge("isa", changes.changed.size ? String(changes.changed.size) : "");
+  setText(editor, s.text ?? "");
+  editor.dispatch({ selection: { anchor: 0 }, scrollIntoView: true });
+}
+
+const example = (e: Example): void => {
+  load(e);
+  gallery.close();
+  history.replaceState(null, "", location.pathname + location.search);
+  say(`${e.title}: ${e.about}`);
+  tabs.show(e.changes ? "isa" : "output");
+};
+
+const gallery = h(
+  "dialog",
+  { class: "gallery", "aria-label": "Examples" },
+  h("h2", {}, "Examples"),
+  h(
+    "div",
+    { class: "cards" },
+    ...EXAMPLES.map((e) =>
+      h(
+        "button",
+        { type: "button", class: "example", "data-example": e.id, onclick: () => example(e) },
+        h("b", {}, e.title),
+        h("span", {}, e.about),
+      ),
+    ),
+  ),
+  h("form", { method: "dialog" }, h("button", {}, "Close")),
+);
+
+async function share(): Promise<void> {
+  const fragment = await encode(shared());
+  history.replaceState(null, "", fragment);
+  try {
+    await navigator.clipboard.writeText(location.href);
+    say(`The link is copied: ${location.href.length} characters. It holds the whole program.`);
+  } catch {
+    say("The address of this page holds the whole program now.");
+  }
+  if (objects.loaded) say("The address holds the text of the editor, not the code object.");
+}
+
+const themes: [string, string][] = [
+  ["", "Theme: auto"],
+  ["light", "Light"],
+  ["dark", "Dark"],
+];
+const archPick = select(
+  "Architecture",
+  [
+    ["", "As the kernel says"],
+    ["rdna3", "RDNA 3"],
+    ["rdna3.5", "RDNA 3.5"],
+    ["rdna4", "RDNA 4"],
+  ],
+  "",
+  (value) => {
+    arch = value;
+    stepper.end();
+    diagnose();
+    save();
+  },
+);
+const wavePick = select(
+  "Wave size",
+  [
+    ["", "wave: auto"],
+    ["32", "wave32"],
+    ["64", "wave64"],
+  ],
+  "",
+  (value) => {
+    wave = value;
+    stepper.end();
+    diagnose();
+    save();
+  },
+);
+const limitPick = select(
+  "Time limit",
+  [
+    ["5", "5 s at most"],
+    ["20", "20 s at most"],
+    ["120", "2 min at most"],
+  ],
+  String(seconds),
+  (value) => {
+    seconds = Number(value);
+  },
+);
+const stopButton = button("Stop", "End what runs (Esc)", stop, { disabled: true, class: "stop", "data-test": "stop" });
+let theme = "";
+try {
+  theme = localStorage.getItem("theme") ?? "";
+} catch {
+  // Private windows have no storage.
+}
+const themePick = select("Theme", themes, theme, (value) => {
+  if (value) document.documentElement.dataset.theme = value;
+  else delete document.documentElement.dataset.theme;
+  try {
+    localStorage.setItem("theme", value);
+  } catch {
+    // As above.
+  }
+});
+
+bar.append(
+  button("Examples", "Open the gallery", () => gallery.showModal(), { "data-test": "examples" }),
+  button("▶ Run", "Run the kernel (Ctrl+Enter)", () => void run(), { class: "primary", "data-test": "run" }),
+  button("Check", "Find races, missing waits and others (Ctrl+Shift+Enter)", () => void check(), {
+    "data-test": "check",
+  }),
+  button("Step", "Start the debugger (F6)", step, { "data-test": "start" }),
+  stopButton,
+  button("Share", "Copy a link to this program", () => void share(), { "data-test": "share" }),
+  h("span", { class: "spring" }),
+  archPick,
+  wavePick,
+  limitPick,
+  themePick,
+);
+main.replaceChildren(
+  h(
+    "section",
+    { class: "left", "aria-label": "Kernel" },
+    h("div", { class: "editor-bar" }, h("b", {}, "Kernel"), problems),
+    holder,
+    launch,
+  ),
+  h("section", { class: "right", "aria-label": "Results and tools" }, tabs.bar, tabs.body),
+  gallery,
+  names,
+);
+launch.hidden = true;
+
+// Before the editors, which have meanings of their own for some of them.
+const onKey = (e: KeyboardEvent): void => {
+  const keys: Record<string, () => unknown> = {
+    F6: step,
+    F7: () => stepper.toLine(),
+    F8: () => stepper.run("continue"),
+    "Shift+F8": () => stepper.run("reverse-continue"),
+    F9: () => toggleBreakpoint(cursorLine()),
+    F10: () => stepper.run("step"),
+    "Shift+F10": () => stepper.run("back"),
+    "Ctrl+Enter": run,
+    "Ctrl+Shift+Enter": check,
+  };
+  const name = `${e.ctrlKey || e.metaKey ? "Ctrl+" : ""}${e.shiftKey ? "Shift+" : ""}${e.key}`;
+  if (e.key === "Escape" && (running || stepping)) stop();
+  const action = keys[name];
+  if (!action || gallery.open) return;
+  e.preventDefault();
+  e.stopPropagation();
+  if (/F(7|8|10)$/.test(name)) tabs.show("step");
+  void action();
+};
+document.addEventListener("keydown", onKey, { capture: true });
+
+async function begin(): Promise<void> {
+  let first: Partial<Shared> | null = null;
+  let message = "";
+  try {
+    first = await decode(location.hash);
+    if (first) message = "This program came with the link. It has not been run.";
+    if (!first && native) {
+      const local = await fetch("program").then((r) => (r.ok ? r.json() : null));
+      if (local) first = { text: local.text };
+    }
+    if (!first) first = JSON.parse(localStorage.getItem("program") ?? "null");
+  } catch (e) {
+    message = e instanceof BadLink ? `The link cannot be opened: ${e.message}.` : "";
+  }
+  load(first?.text !== undefined ? first : EXAMPLES[0]);
+  document.body.classList.add("editable");
+  await loadIsa(isa.arch);
+  await diagnoseNow();
+  document.body.classList.add("ready");
+  // Not in the way of the first run; private windows have no place for it.
+  if (!native && "serviceWorker" in navigator && import.meta.env.PROD)
+    window.setTimeout(() => void keep().catch(() => {}), 2000);
+  say(message || `Ready${native ? ": the engine is native" : ""}. Ctrl+Enter runs, F6 starts the debugger, F10 steps.`);
+}
+
+window.addEventListener("hashchange", () => {
+  decode(location.hash)
+    .then((s) => s && load(s))
+    .catch((e: Error) => say(`The link cannot be opened: ${e.message}.`));
+});
+
+/** Keeps the page for times without a network. */
+async function keep(): Promise<void> {
+  const registration = await navigator.serviceWorker.register("sw.js");
+  await navigator.serviceWorker.ready;
+  const files = performance.getEntriesByType("resource").map((entry) => entry.name);
+  const page = location.origin + location.pathname;
+  const worker = registration.active ?? registration.waiting ?? registration.installing;
+  const channel = new MessageChannel();
+  channel.port1.onmessage = () => document.body.classList.add("kept");
+  const own = files.filter((url) => url.startsWith(location.origin) && !url.endsWith("sw.js"));
+  worker?.postMessage([...new Set([page, ...own])], [channel.port2]);
+}
+
+begin().catch((e: unknown) => say(`The engine cannot be started: ${e instanceof Error ? e.message : String(e)}`));

@@ -1,0 +1,95 @@
+// A program in the URL's fragment: it never leaves the browser unless its user sends the link.
+
+/** What a link holds. */
+export interface Shared {
+  text: string;
+  arch: string;
+  wave: string;
+  /** Changed pseudocode, by instruction. */
+  changes: Record<string, string>;
+  grid: string;
+  block: string;
+  args: string;
+  kernel: string;
+}
+
+/** Characters of a program at most: as the engine takes, with room for the rest. */
+const MAX_TEXT = 2 << 20;
+
+export class BadLink extends Error {}
+
+async function through(
+  data: Uint8Array<ArrayBuffer>,
+  stream: CompressionStream | DecompressionStream,
+  most: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = new Blob([data]).stream().pipeThrough(stream).getReader();
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.length;
+    // A short link can hold a text of any length.
+    if (size > most) {
+      void reader.cancel();
+      throw new BadLink(`the program of this link is larger than ${most >> 20} MB`);
+    }
+    parts.push(value);
+  }
+  const out = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    out.set(part, at);
+    at += part.length;
+  }
+  return out;
+}
+
+/** A fragment that holds a program. */
+export async function encode(shared: Shared): Promise<string> {
+  const data = new TextEncoder().encode(JSON.stringify({ v: 1, ...shared }));
+  const packed = await through(data, new CompressionStream("deflate-raw"), Infinity);
+  let text = "";
+  for (let i = 0; i < packed.length; i += 8192) text += String.fromCharCode(...packed.subarray(i, i + 8192));
+  return `#p=${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+}
+
+const string = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** The program of a fragment; null if it holds none. */
+export async function decode(fragment: string): Promise<Shared | null> {
+  const packed = /^#p=([\w-]*)$/.exec(fragment)?.[1];
+  if (packed === undefined) {
+    if (fragment.startsWith("#p=")) throw new BadLink("this link is damaged");
+    return null;
+  }
+  if (packed.length > MAX_TEXT) throw new BadLink(`the program of this link is larger than ${MAX_TEXT >> 20} MB`);
+  let value: Record<string, unknown>;
+  try {
+    const text = atob(packed.replaceAll("-", "+").replaceAll("_", "/"));
+    const data = Uint8Array.from(text, (c) => c.charCodeAt(0));
+    const json = await through(data, new DecompressionStream("deflate-raw"), MAX_TEXT);
+    value = JSON.parse(new TextDecoder().decode(json));
+  } catch (e) {
+    if (e instanceof BadLink) throw e;
+    throw new BadLink("this link is damaged");
+  }
+  if (typeof value !== "object" || value === null || value.v !== 1)
+    throw new BadLink("this link is of another version of the playground");
+  const changes: Record<string, string> = {};
+  if (typeof value.changes === "object" && value.changes !== null) {
+    for (const [name, body] of Object.entries(value.changes))
+      if (/^\w+$/.test(name) && typeof body === "string") changes[name] = body;
+  }
+  return {
+    text: string(value.text),
+    arch: string(value.arch),
+    wave: string(value.wave),
+    changes,
+    grid: string(value.grid),
+    block: string(value.block),
+    args: string(value.args),
+    kernel: string(value.kernel),
+  };
+}

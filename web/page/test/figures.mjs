@@ -1,0 +1,90 @@
+// Measures the page in Chromium: first paint, ready, download, speed of a kernel, time of a step, memory over many steps.
+//
+//   node test/figures.mjs [MINUTES of stepping, 1 without]
+
+import { launch, open, serve, test, example, write } from "./lib.mjs";
+import { readFileSync } from "node:fs";
+
+const minutes = Number(process.argv[2] ?? 1);
+const browser = await launch();
+if (!browser) {
+  console.log("skipped: there is no Chromium (CHROMIUM=PATH names one)");
+  process.exit(0);
+}
+const server = await serve();
+// The first visit warms up the browser itself.
+for (const visit of ["first visit", "second visit", "third visit"]) {
+  const before = server.transferred.bytes;
+  const started = Date.now();
+  const page = await open(browser, server.url);
+  const ready = Date.now() - started;
+  const paint = await page.evaluate(() =>
+    Math.round(performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? -1),
+  );
+  console.log(
+    `${visit}: first paint ${paint} ms, ready ${ready} ms, ${((server.transferred.bytes - before) / 1e6).toFixed(2)} MB compressed`,
+  );
+  await page.context().close();
+}
+
+const page = await open(browser, server.url);
+const text = readFileSync(new URL("../examples/mandelbrot.rdna", import.meta.url), "utf8");
+await write(page, text.replace("LIMIT = 128", "LIMIT = 4000"));
+for (let i = 0; i < 3; i++) {
+  await test(page, "run").click();
+  await page.waitForFunction(
+    (n) =>
+      document.querySelector('[data-test="summary"]')?.dataset.seen !== String(n) &&
+      !document.body.classList.contains("busy"),
+    i,
+    { timeout: 120000 },
+  );
+  console.log(`mandelbrot: ${await test(page, "summary").textContent()}`);
+  await page.evaluate((n) => (document.querySelector('[data-test="summary"]').dataset.seen = String(n)), i + 1);
+}
+
+await example(page, "divergence");
+await test(page, "start").click();
+await test(page, "where").getByText("Step 0").waitFor();
+/** Steps and waits for what the step shows, in the page, without the time of the test's own messages. */
+const steps = (n) =>
+  page.evaluate(async (n) => {
+    const times = [];
+    const where = document.querySelector('[data-test="where"]');
+    for (let i = 0; i < n; i++) {
+      const back = document.getElementById("status").textContent.includes("ended");
+      const started = performance.now();
+      const shown = new Promise((resolve) =>
+        new MutationObserver((_, observer) => (observer.disconnect(), resolve())).observe(where, { childList: true }),
+      );
+      document.querySelector(`[data-test="${back ? "first" : "step"}"]`).click();
+      await shown;
+      times.push(performance.now() - started);
+    }
+    return times.sort((a, b) => a - b);
+  }, n);
+await steps(200);
+const times = await steps(500);
+console.log(`a step: ${times[250].toFixed(1)} ms in the middle, ${times[475].toFixed(1)} ms in 95 of 100`);
+
+const cdp = await page.context().newCDPSession(page);
+const heap = async () => {
+  await cdp.send("HeapProfiler.collectGarbage");
+  const { usedSize } = await cdp.send("Runtime.getHeapUsage");
+  const { nodes } = await cdp.send("Memory.getDOMCounters");
+  return { mb: usedSize / 1e6, nodes };
+};
+const samples = [];
+const end = Date.now() + minutes * 60000;
+let taken = 0;
+while (Date.now() < end) {
+  if (samples.length === 0 || taken % 2000 === 0) samples.push(await heap());
+  await steps(200);
+  taken += 200;
+}
+samples.push(await heap());
+console.log(
+  `${taken} steps in ${minutes} minutes: heap ${samples.map((s) => s.mb.toFixed(1)).join(" ")} MB, DOM nodes ${samples.map((s) => s.nodes).join(" ")}`,
+);
+await browser.close();
+server.close();
