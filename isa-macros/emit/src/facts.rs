@@ -1,7 +1,7 @@
 //! Facts about operations: one table of the different ones, and each operation's numbers in it.
 
 use isa_spec::canonical::SemanticsSet;
-use isa_spec::facts::{Condition, Facts, Flow, Lanes, MemoryTouch, Number, Of, Touch, What};
+use isa_spec::facts::{Condition, Facts, Lanes, MemoryTouch, Number, Of, Touch, What};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::Role;
 use proc_macro2::{Ident, TokenStream};
@@ -25,7 +25,7 @@ pub fn table(set: &SemanticsSet) -> (TokenStream, Vec<[u16; 2]>) {
     let table = quote! {
         /// What bodies read, write and call; [`OpInfo::facts`] numbers the rows.
         pub static FACTS: &[::isa_spec::facts::Facts] = {
-            use ::isa_spec::facts::{Condition, Facts, Flow, Index, Lanes, MemoryTouch, Number, Of, Touch, What};
+            use ::isa_spec::facts::{Condition, Facts, Index, Lanes, MemoryTouch, Number, Of, Touch, What};
             use ::isa_spec::pcode::builtins::Control;
             use ::isa_spec::pcode::ir::{Role, Space, State};
             use ::std::borrow::Cow::Borrowed;
@@ -45,17 +45,14 @@ fn row(facts: &Facts) -> TokenStream {
     });
     let calls = facts.calls.iter().map(|bi: &Control| name(bi)).map(|bi| quote! { Control::#bi });
     let fields = facts.fields.iter();
-    let flows = facts.flows.iter().map(|(of, flow): &(Role, Flow)| {
-        let (of, flow) = (role(of), name(flow));
-        quote! { (#of, Flow::#flow) }
-    });
+    let copies = facts.copies;
     quote! {
         Facts {
             registers: Borrowed(&[#(#registers),*]),
             memory: Borrowed(&[#(#memory),*]),
             calls: Borrowed(&[#(#calls),*]),
             fields: Borrowed(&[#(#fields),*]),
-            flows: Borrowed(&[#(#flows),*]),
+            copies: #copies,
         }
     }
 }

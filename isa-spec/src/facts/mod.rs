@@ -29,8 +29,8 @@ pub struct Facts {
     pub calls: Cow<'static, [Control]>,
     /// Encoding fields that it reads as they are: a modifier among them is not applied to operands.
     pub fields: Cow<'static, [FieldName]>,
-    /// Sources whose bits reach D0 and nothing else.
-    pub flows: Cow<'static, [(Role, Flow)]>,
+    /// D0 becomes S0, and nothing else happens.
+    pub copies: bool,
 }
 
 /// A read or a write of registers.
@@ -133,16 +133,6 @@ pub struct MemoryTouch {
     pub write: bool,
     pub when: Cow<'static, [Condition]>,
     pub always: bool,
-}
-
-/// How a source reaches D0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Flow {
-    /// D0 is the source.
-    Copy,
-    /// A bit of D0 depends on the source's bits up to its place: the low dword of a sum on the low dwords only. A carry out of the
-    /// top, which goes to a mask, is not counted.
-    Upwards,
 }
 
 impl Facts {

@@ -1,7 +1,7 @@
 //! What is known of the value of an expression.
 
-use super::super::value::{Guard, Kind, Value, both_bits, masked, sums, width_mask};
-use super::super::{Flow, Index, Of, What};
+use super::super::value::{Guard, Value, both_bits, masked, sums, width_mask};
+use super::super::{Index, Of, What};
 use super::Walk;
 use crate::arith::{self, FloatEnv};
 use crate::eval::{binary, convert, pure};
@@ -10,37 +10,31 @@ use crate::pcode::ir::*;
 
 impl Walk {
     pub(super) fn args(&mut self, args: &[Expr]) -> Vec<Value> {
-        let values: Vec<Value> = args.iter().map(|a| self.expr(a)).collect();
-        values.iter().for_each(|v| self.consume(v));
-        values
+        args.iter().map(|a| self.expr(a)).collect()
     }
 
     pub(super) fn expr(&mut self, e: &Expr) -> Value {
         self.steps += 1;
         let width = e.ty.width();
         match &e.kind {
-            ExprKind::Const(bits) => Value::known(*bits & arith::mask(width)),
-            ExprKind::Local(id) if self.arrays[*id as usize] => Value::unknown(),
+            ExprKind::Const(bits) => Value::Known(*bits & arith::mask(width)),
+            ExprKind::Local(id) if self.arrays[*id as usize] => Value::Unknown,
             ExprKind::Local(id) => self.point.locals[*id as usize].clone(),
             ExprKind::Element(_, index) => {
-                let index = self.expr(index);
-                self.consume(&index);
-                Value::unknown()
+                self.expr(index);
+                Value::Unknown
             }
             ExprKind::Operand(role) => self.operand(*role, arith::mask(width)),
-            ExprKind::OperandIndex(role) => {
-                Value::of(Kind::Fixed { of: Of::Index(*role), shift: 0, mask: u32::MAX })
-            }
+            ExprKind::OperandIndex(role) => Value::Fixed { of: Of::Index(*role), shift: 0, mask: u32::MAX },
             ExprKind::OperandLane { role, lane, index } => {
                 let (lane, index) = (self.lane(lane), self.expr(index));
-                let bits = match index.kind {
-                    Kind::Known(n) if n < 4 => u32::MAX as u128 >> (32 - width.min(32)) << (32 * n as u32),
+                let bits = match index {
+                    Value::Known(n) if n < 4 => u32::MAX as u128 >> (32 - width.min(32)) << (32 * n as u32),
                     _ => u128::MAX,
                 };
-                self.entangled.insert(*role);
-                match index.kind {
-                    Kind::Known(n) if n < 4 => self.touch(false, What::Operand(*role), bits, lane),
-                    Kind::Known(n) => {
+                match index {
+                    Value::Known(n) if n < 4 => self.touch(false, What::Operand(*role), bits, lane),
+                    Value::Known(n) => {
                         let what = What::Dwords { role: *role, first: n as u32, count: 1 };
                         self.touch(false, what, u32::MAX as u128, lane);
                     }
@@ -50,28 +44,20 @@ impl Walk {
                         self.path.unknown -= 1;
                     }
                 }
-                Value::unknown()
+                Value::Unknown
             }
-            ExprKind::Field(name) => Value::of(Kind::Fixed { of: Of::Field(name), shift: 0, mask: u32::MAX }),
+            ExprKind::Field(name) => Value::Fixed { of: Of::Field(name), shift: 0, mask: u32::MAX },
             ExprKind::State(state) => self.state(*state, width),
             ExprKind::Slice { base, lo } => self.slice(base, lo, width),
             ExprKind::Unary(op, a) => match op {
                 UnOp::LogicalNot => self.truth(e),
-                UnOp::Not | UnOp::Neg => {
-                    let a_ty = a.ty;
-                    let a = self.expr(a);
-                    match (a.kind.clone(), op) {
-                        (Kind::Known(v), UnOp::Not) => Value::known(!v & arith::mask(width)),
-                        (Kind::Known(v), _) if !a_ty.is_float() => {
-                            Value::known(v.wrapping_neg() & arith::mask(width))
-                        }
-                        _ if a_ty.is_float() => {
-                            self.consume(&a);
-                            Value::unknown()
-                        }
-                        _ => a.upwards(Value::unknown(), Kind::Unknown),
+                UnOp::Not | UnOp::Neg => match (self.expr(a), op) {
+                    (Value::Known(v), UnOp::Not) => Value::Known(!v & arith::mask(width)),
+                    (Value::Known(v), _) if !a.ty.is_float() => {
+                        Value::Known(v.wrapping_neg() & arith::mask(width))
                     }
-                }
+                    _ => Value::Unknown,
+                },
             },
             ExprKind::Binary(op, a, b) => self.binary(e, *op, a, b),
             ExprKind::Select(c, a, b) => {
@@ -106,32 +92,26 @@ impl Walk {
             ExprKind::Call(builtin, args) => self.call(*builtin, args),
             ExprKind::Vgpr { lane, reg } => {
                 self.register(false, Some(lane), reg, arith::mask(width));
-                Value::unknown()
+                Value::Unknown
             }
             ExprKind::Sgpr { reg } => {
                 self.register(false, None, reg, arith::mask(width));
-                Value::unknown()
+                Value::Unknown
             }
             ExprKind::Mem { space, addr } => {
                 self.access(*space, addr, width, false);
-                Value::unknown()
+                Value::Unknown
             }
             ExprKind::Concat(parts) => {
-                let mut out = Value::known(0);
-                let mut known = Some(0u128);
+                let mut out = Value::Known(0);
                 for part in parts {
                     let width = part.ty.width();
-                    let value = self.expr(part);
-                    known = match (known, &value.kind) {
-                        (Some(high), Kind::Known(low)) => {
-                            Some(high.checked_shl(width).unwrap_or(0) | low & arith::mask(width))
+                    out = match (out, self.expr(part)) {
+                        (Value::Known(high), Value::Known(low)) => {
+                            Value::Known(high.checked_shl(width).unwrap_or(0) | low & arith::mask(width))
                         }
-                        _ => None,
+                        _ => Value::Unknown,
                     };
-                    out = out.upwards(value, Kind::Unknown);
-                }
-                if let Some(bits) = known {
-                    out.kind = Kind::Known(bits);
                 }
                 out
             }
@@ -141,14 +121,13 @@ impl Walk {
     pub(super) fn operand(&mut self, role: Role, bits: u128) -> Value {
         self.read(What::Operand(role), bits);
         let whole = bits >= u32::MAX as u128;
-        let kind = if whole && self.shape != Shape::Lane { Kind::Operand(role) } else { Kind::Unknown };
-        Value { kind, flow: vec![(role, if whole { Flow::Copy } else { Flow::Upwards })] }
+        if whole && self.shape != Shape::Lane { Value::Operand(role) } else { Value::Unknown }
     }
 
     pub(super) fn state(&mut self, state: State, width: u32) -> Value {
-        let known = |n: u32| Value::known(n as u128);
+        let known = |n: u32| Value::Known(n as u128);
         match state {
-            State::LaneId if self.shape == Shape::Lane => return Value::of(Kind::Own),
+            State::LaneId if self.shape == Shape::Lane => return Value::Own,
             State::LaneId => return known(0),
             State::Wave32 => return known((self.wave_size == 32) as u32),
             State::Wave64 => return known((self.wave_size == 64) as u32),
@@ -159,73 +138,57 @@ impl Walk {
         }
         // Lanes see the EXEC that the instruction started with.
         let exec_changes = self.exec_changes && self.shape != Shape::Lane;
-        Value::of(match state {
-            State::M0 if !self.m0_changes => Kind::M0(Index { shift: 0, mask: u32::MAX }),
-            State::Exec if !exec_changes => Kind::Exec,
-            _ => Kind::Unknown,
-        })
+        match state {
+            State::M0 if !self.m0_changes => Value::M0(Index { shift: 0, mask: u32::MAX }),
+            State::Exec if !exec_changes => Value::Exec,
+            _ => Value::Unknown,
+        }
     }
 
     pub(super) fn slice(&mut self, base: &Expr, lo: &Expr, width: u32) -> Value {
         let at = self.expr(lo);
-        if let (ExprKind::Operand(role), Kind::Known(at)) = (&base.kind, &at.kind)
+        if let (ExprKind::Operand(role), Value::Known(at)) = (&base.kind, &at)
             && *at < 128
         {
             let bits = arith::mask(width) << *at as u32 & arith::mask(base.ty.width());
-            let value = self.operand(*role, bits);
-            if *at != 0 {
-                self.entangled.insert(*role);
-            }
-            return Value { kind: Kind::Unknown, ..value };
+            self.operand(*role, bits);
+            return Value::Unknown;
         }
-        let base = self.expr(base);
-        let kind = match (&base.kind, &at.kind) {
-            (Kind::Exec, Kind::Known(lane)) if width == 1 => Kind::ExecBit(*lane as u32),
-            (Kind::Known(v), Kind::Known(at)) => {
-                Kind::Known(v.checked_shr(*at as u32).unwrap_or(0) & arith::mask(width))
+        match (self.expr(base), at) {
+            (Value::Exec, Value::Known(lane)) if width == 1 => Value::ExecBit(lane as u32),
+            (Value::Known(v), Value::Known(at)) => {
+                Value::Known(v.checked_shr(at as u32).unwrap_or(0) & arith::mask(width))
             }
-            (Kind::Fixed { .. } | Kind::M0(_), Kind::Known(at)) => {
-                let low = masked(base.kind.clone(), width_mask(width), *at as u32);
-                low.unwrap_or(Kind::Unknown)
+            (base @ (Value::Fixed { .. } | Value::M0(_)), Value::Known(at)) => {
+                masked(base, width_mask(width), at as u32).unwrap_or(Value::Unknown)
             }
-            _ => Kind::Unknown,
-        };
-        if at.kind != Kind::Known(0) {
-            self.consume(&base);
+            _ => Value::Unknown,
         }
-        self.consume(&at);
-        Value { kind, flow: base.flow.into_iter().map(|(role, _)| (role, Flow::Upwards)).collect() }
     }
 
     /// The same bits in another width, zero-extended.
     pub(super) fn resized(&mut self, a: Value, from: u32, to: u32) -> Value {
-        let kind = match &a.kind {
-            Kind::Known(v) => Kind::Known(v & arith::mask(to)),
-            Kind::Exec if to < self.wave_size => Kind::Unknown,
-            kind if to >= from || to >= 32 => kind.clone(),
-            kind => masked(kind.clone(), width_mask(to), 0).unwrap_or(Kind::Unknown),
-        };
-        let flow = match to == from {
-            true => a.flow,
-            false => a.flow.into_iter().map(|(role, _)| (role, Flow::Upwards)).collect(),
-        };
-        Value { kind, flow }
+        match a {
+            Value::Known(v) => Value::Known(v & arith::mask(to)),
+            Value::Exec if to < self.wave_size => Value::Unknown,
+            value if to >= from || to >= 32 => value,
+            value => masked(value, width_mask(to), 0).unwrap_or(Value::Unknown),
+        }
     }
 
     pub(super) fn converted(&mut self, a: Value, from: Ty, to: Ty) -> Value {
         if from.is_float() || to.is_float() {
-            self.consume(&a);
-            return Value::unknown();
+            return Value::Unknown;
         }
-        match a.kind {
-            Kind::Known(v) => Value::known(convert(v, from, to, &env()) & arith::mask(to.width())),
+        match a {
+            Value::Known(v) => Value::Known(convert(v, from, to, &env()) & arith::mask(to.width())),
             // Copies of the sign are above it.
-            Kind::Fixed { mask, .. } | Kind::M0(Index { mask, .. })
+            Value::Fixed { mask, .. } | Value::M0(Index { mask, .. })
                 if from.is_signed()
                     && to.width() > from.width()
                     && mask >> (from.width() - 1).min(31) & 1 == 1 =>
             {
-                Value { kind: Kind::Unknown, ..self.resized(a, from.width(), to.width()) }
+                Value::Unknown
             }
             _ => self.resized(a, from.width(), to.width()),
         }
@@ -238,14 +201,14 @@ impl Walk {
             Builtin::Pure(builtin) => builtin,
             Builtin::Control(builtin) => {
                 self.calls.insert(builtin);
-                return Value::unknown();
+                return Value::Unknown;
             }
         };
-        if let (Pure::CountTrailingZeros, Some(Kind::Exec)) = (builtin, values.first().map(|v| &v.kind)) {
-            return Value::of(Kind::Lowest);
+        if let (Pure::CountTrailingZeros, Some(Value::Exec)) = (builtin, values.first()) {
+            return Value::Lowest;
         }
         let bits: Option<Vec<u128>> =
-            values.iter().map(|v| if let Kind::Known(bits) = v.kind { Some(bits) } else { None }).collect();
+            values.iter().map(|v| if let Value::Known(bits) = v { Some(*bits) } else { None }).collect();
         // A clamp depends on the instruction.
         let clamps = matches!(
             builtin,
@@ -259,38 +222,31 @@ impl Walk {
         let known = bits
             .filter(|_| !clamps && !types.iter().any(|t| t.is_float()))
             .map(|bits| pure(builtin, &bits, &types, &env(), false));
-        known.map_or(Value::unknown(), Value::known)
+        known.map_or(Value::Unknown, Value::Known)
     }
 
     pub(super) fn binary(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Value {
-        use BinOp::{Add, And, Eq, Ge, Gt, Le, Lg, LogicalAnd, LogicalOr, Lt, Mul, Ne, Or, Shl, Sub, Xor};
+        use BinOp::{Add, And, Eq, Ge, Gt, Le, LogicalAnd, LogicalOr, Lt, Ne};
         if matches!(op, LogicalAnd | LogicalOr | Eq | Ne | Lt | Le | Gt | Ge) {
             return self.truth(e);
         }
         let (x, y) = (self.expr(a), self.expr(b));
-        if let (Kind::Known(m), Kind::Known(n)) = (&x.kind, &y.kind)
+        if let (Value::Known(m), Value::Known(n)) = (&x, &y)
             && !a.ty.is_float()
             && !b.ty.is_float()
         {
             let value = binary(op, *m, *n, a.ty, b.ty, &env());
-            return Value::known(value & arith::mask(e.ty.width()));
+            return Value::Known(value & arith::mask(e.ty.width()));
         }
-        let entangles = op == Lg || a.ty.is_float();
-        if entangles || !matches!(op, Add | Sub | Mul | And | Or | Xor | Shl) {
-            self.consume(&x);
-            self.consume(&y);
-            return Value::unknown();
+        if a.ty.is_float() {
+            return Value::Unknown;
         }
-        if op == Shl {
-            self.consume(&y);
-            return x.upwards(Value::unknown(), Kind::Unknown);
-        }
-        let kind = match op {
+        let value = match op {
             Add => sums(&x, &y).or_else(|| sums(&y, &x)),
             And => both_bits(&x, &y, self.wave_size).or_else(|| both_bits(&y, &x, self.wave_size)),
             _ => None,
         };
-        x.upwards(y, kind.unwrap_or(Kind::Unknown))
+        value.unwrap_or(Value::Unknown)
     }
 }
 

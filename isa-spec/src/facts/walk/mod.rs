@@ -5,8 +5,8 @@ mod place;
 mod test;
 
 use super::merge::{Seen, merge};
-use super::value::{Guard, Kind, Test, Value};
-use super::{Condition, Facts, Flow, MemoryTouch, What};
+use super::value::{Guard, Test, Value};
+use super::{Condition, Facts, MemoryTouch, What};
 use crate::pcode::builtins::{Builtin, Control};
 use crate::pcode::ir::*;
 use crate::pcode::visit::{self, Visitor};
@@ -19,15 +19,12 @@ pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
     let mut walk = Walk {
         shape: sem.shape,
         wave_size,
-        point: Point { locals: vec![Value::known(0); sem.locals.len()], ..Point::default() },
+        point: Point { locals: vec![Value::Known(0); sem.locals.len()], ..Point::default() },
         arrays: sem.locals.iter().map(|l| l.len.is_some()).collect(),
         path: Path::default(),
         seen: Seen::default(),
         memory: BTreeSet::new(),
         calls: BTreeSet::new(),
-        flows: Vec::new(),
-        results: 0,
-        entangled: BTreeSet::new(),
         steps: 0,
         m0_changes: sem.uses.state_writes.contains(&State::M0),
         exec_changes: [State::Exec, State::ExecLo, State::ExecHi]
@@ -35,24 +32,12 @@ pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
             .any(|state| sem.uses.state_writes.contains(state)),
     };
     walk.stmts(&sem.body);
-    let registers = merge(walk.seen, wave_size);
-    let is_wide = |role| {
-        registers.iter().any(|t| !t.write && t.what == What::Operand(role) && t.bits > u32::MAX as u128)
-    };
-    // One dword has no upper ones.
-    let counts = |(role, flow): &(Role, Flow)| {
-        !walk.entangled.contains(role) && (*flow == Flow::Copy || is_wide(*role))
-    };
-    let flows: Vec<_> = match walk.results {
-        1 => walk.flows.iter().filter(|flow| counts(flow)).copied().collect(),
-        _ => Vec::new(),
-    };
     Facts {
-        registers: registers.into(),
+        registers: merge(walk.seen, wave_size).into(),
         memory: walk.memory.into_iter().collect::<Vec<_>>().into(),
         calls: walk.calls.into_iter().collect::<Vec<_>>().into(),
         fields: sem.uses.fields.iter().copied().collect::<Vec<_>>().into(),
-        flows: flows.into(),
+        copies: copies(&sem.body),
     }
 }
 
@@ -95,12 +80,6 @@ struct Walk {
     seen: Seen,
     memory: BTreeSet<MemoryTouch>,
     calls: BTreeSet<Control>,
-    /// Of the assignment of D0.
-    flows: Vec<(Role, Flow)>,
-    /// Assignments of D0.
-    results: u32,
-    /// Sources that something else than D0 depends on.
-    entangled: BTreeSet<Role>,
     steps: u32,
     /// M0 and EXEC may differ from what they were when the instruction started.
     m0_changes: bool,
@@ -115,13 +94,8 @@ impl Walk {
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Assign { place, value, .. } => {
-                // What a carry depends on is not counted.
-                let before = is_carry(place).then(|| self.entangled.clone());
                 let value = self.expr(value);
                 self.assign(place, value);
-                if let Some(before) = before {
-                    self.entangled = before;
-                }
             }
             Stmt::If { arms, otherwise, .. } => {
                 let (conditions, active, unknown) =
@@ -169,8 +143,8 @@ impl Walk {
             }
             Stmt::For { var, from, to, body, .. } => {
                 let (from, to) = (self.expr(from), self.expr(to));
-                match (from.kind, to.kind) {
-                    (Kind::Known(from), Kind::Known(to)) if touches(body) => {
+                match (from, to) {
+                    (Value::Known(from), Value::Known(to)) if touches(body) => {
                         for i in from as u32 as i32..=to as u32 as i32 {
                             self.steps += 1;
                             if self.steps > STEPS {
@@ -178,11 +152,11 @@ impl Walk {
                                 self.open(body);
                                 break;
                             }
-                            self.point.locals[*var as usize] = Value::known(i as u32 as u128);
+                            self.point.locals[*var as usize] = Value::Known(i as u32 as u128);
                             self.stmts(body);
                         }
                     }
-                    (Kind::Known(_), Kind::Known(_)) if !touches(body) => self.forget(body, Some(*var)),
+                    (Value::Known(_), Value::Known(_)) if !touches(body) => self.forget(body, Some(*var)),
                     _ => {
                         self.forget(body, Some(*var));
                         self.open(body);
@@ -226,7 +200,7 @@ impl Walk {
             self.scalar_written();
         }
         for id in locals {
-            self.point.locals[id as usize] = Value::unknown();
+            self.point.locals[id as usize] = Value::Unknown;
         }
     }
 
@@ -257,11 +231,6 @@ impl Walk {
     }
 }
 
-/// A lane's bit of the mask beside a result.
-fn is_carry(place: &Place) -> bool {
-    matches!(&place.kind, PlaceKind::Slice { base, .. } if base.kind == PlaceKind::Operand(Role::Vcc))
-}
-
 impl Point {
     /// Where two branches meet, by what holds in either.
     fn join(self, other: Point, guards: &[Guard], others: &[Guard]) -> Point {
@@ -280,6 +249,11 @@ impl Point {
     fn size(&self) -> u32 {
         (self.locals.len() + self.maybe_written.len()) as u32 / 8
     }
+}
+
+fn copies(body: &[Stmt]) -> bool {
+    let [Stmt::Assign { place, value, .. }] = body else { return false };
+    place.kind == PlaceKind::Operand(Role::D0) && matches!(value.kind, ExprKind::Operand(Role::S0))
 }
 
 /// Whether statements touch more than locals.

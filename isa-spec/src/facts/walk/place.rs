@@ -1,7 +1,7 @@
 //! Reads and writes: of operands, state, registers by number, and memory.
 
 use super::super::merge::MOST_CONDITIONAL;
-use super::super::value::{Guard, Kind, Value};
+use super::super::value::{Guard, Value};
 use super::super::{MemoryTouch, Number, What};
 use super::{LaneOf, Walk};
 use crate::arith;
@@ -78,45 +78,31 @@ impl Walk {
         match &place.kind {
             PlaceKind::Local(id) => self.point.locals[*id as usize] = value,
             PlaceKind::Element(id, index) => {
-                self.consume(&value);
-                let index = self.expr(index);
-                self.consume(&index);
-                self.point.locals[*id as usize] = Value::unknown();
-            }
-            PlaceKind::Operand(Role::D0) => {
-                self.result(&value);
-                self.write(What::Operand(Role::D0), arith::mask(place.ty.width()), true);
+                self.expr(index);
+                self.point.locals[*id as usize] = Value::Unknown;
             }
             PlaceKind::Operand(role) => {
-                self.consume(&value);
                 self.write(What::Operand(*role), arith::mask(place.ty.width()), true);
             }
             PlaceKind::State(state) => {
-                self.consume(&value);
                 self.write(What::State(*state), arith::mask(place.ty.width()), true);
             }
             PlaceKind::Slice { base, lo } => {
                 let lo = self.expr(lo);
-                self.consume(&lo);
-                self.consume(&value);
                 self.part(base, lo, place.ty.width());
             }
             PlaceKind::Vgpr { lane, reg } => {
-                self.consume(&value);
                 self.register(true, Some(lane), reg, u32::MAX as u128);
             }
             PlaceKind::Sgpr { reg } => {
-                self.consume(&value);
                 self.register(true, None, reg, u32::MAX as u128);
             }
             PlaceKind::Mem { space, addr } => {
-                self.consume(&value);
                 self.access(*space, addr, place.ty.width(), true);
             }
             PlaceKind::Concat(parts) => {
-                self.consume(&value);
                 for part in parts.iter().rev() {
-                    self.assign(part, Value::unknown());
+                    self.assign(part, Value::Unknown);
                 }
             }
         }
@@ -126,19 +112,18 @@ impl Walk {
     pub(super) fn part(&mut self, place: &Place, lo: Value, width: u32) {
         let whole = arith::mask(place.ty.width());
         // A lane's own bit of a mask stands for the mask.
-        let bits = match lo.kind {
-            Kind::Known(lo) if lo < 128 => Some((arith::mask(width) << lo as u32) & whole),
-            Kind::Own => Some(whole),
+        let bits = match lo {
+            Value::Known(lo) if lo < 128 => Some((arith::mask(width) << lo as u32) & whole),
+            Value::Own => Some(whole),
             _ => None,
         };
         match &place.kind {
-            PlaceKind::Local(id) => self.point.locals[*id as usize] = Value::unknown(),
+            PlaceKind::Local(id) => self.point.locals[*id as usize] = Value::Unknown,
             PlaceKind::Element(id, index) => {
                 self.expr(index);
-                self.point.locals[*id as usize] = Value::unknown();
+                self.point.locals[*id as usize] = Value::Unknown;
             }
             PlaceKind::Operand(role) => {
-                self.results += (*role == Role::D0) as u32;
                 self.write(What::Operand(*role), bits.unwrap_or(whole), bits.is_some());
             }
             PlaceKind::State(state) => {
@@ -156,14 +141,14 @@ impl Walk {
             }
             PlaceKind::Slice { base, lo: inner } => {
                 let inner = self.expr(inner);
-                match (inner.kind, lo.kind) {
-                    (Kind::Known(a), Kind::Known(b)) => self.part(base, Value::known(a + b), width),
-                    (Kind::Known(a), _) => {
+                match (inner, lo) {
+                    (Value::Known(a), Value::Known(b)) => self.part(base, Value::Known(a + b), width),
+                    (Value::Known(a), _) => {
                         self.path.unknown += 1;
-                        self.part(base, Value::known(a), place.ty.width());
+                        self.part(base, Value::Known(a), place.ty.width());
                         self.path.unknown -= 1;
                     }
-                    _ => self.part(base, Value::unknown(), width),
+                    _ => self.part(base, Value::Unknown, width),
                 }
             }
             PlaceKind::Mem { space, addr } => {
@@ -173,31 +158,15 @@ impl Walk {
             PlaceKind::Concat(parts) => {
                 self.path.unknown += 1;
                 for part in parts.iter().rev() {
-                    self.assign(part, Value::unknown());
+                    self.assign(part, Value::Unknown);
                 }
                 self.path.unknown -= 1;
             }
         }
     }
 
-    /// D0 is assigned, all of it.
-    pub(super) fn result(&mut self, value: &Value) {
-        self.results += 1;
-        if self.path.unknown == 0 && self.path.conditions.is_empty() {
-            self.flows.clone_from(&value.flow);
-        } else {
-            self.consume(value);
-        }
-    }
-
-    /// Something depends on a value.
-    pub(super) fn consume(&mut self, value: &Value) {
-        self.entangled.extend(value.flow.iter().map(|(role, _)| *role));
-    }
-
     pub(super) fn access(&mut self, space: Space, addr: &Expr, width: u32, write: bool) {
-        let addr = self.expr(addr);
-        self.consume(&addr);
+        self.expr(addr);
         let (mut when, mut always) = (self.conditions(), self.path.unknown == 0);
         if self.memory.len() >= MOST_CONDITIONAL && !when.is_empty() {
             (when, always) = (Vec::new(), false);
@@ -210,16 +179,15 @@ impl Walk {
     pub(super) fn register(&mut self, write: bool, lane: Option<&Expr>, reg: &Expr, bits: u128) {
         let at = lane.map(|lane| self.lane(lane));
         let reg = self.expr(reg);
-        self.consume(&reg);
         let at = at.unwrap_or(LaneOf::Once);
         // The same for all that M0 adds to, see `exec::effects`: no other stand-in for what is out of range is known there.
-        let told = |number: &Number| match (number.index, number.otherwise) {
+        let expressible = |number: &Number| match (number.index, number.otherwise) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(_), Some(otherwise)) if lane.is_some() => otherwise == u32::MAX,
             (Some(_), Some(otherwise)) => otherwise != u32::MAX && (!write || otherwise >= NO_REGISTER),
         };
-        let numbers = reg.numbers().filter(|list| list.iter().all(|(_, number)| told(number)));
+        let numbers = reg.numbers().filter(|list| list.iter().all(|(_, number)| expressible(number)));
         let before = self.depth();
         match numbers {
             Some(list) => {
@@ -249,13 +217,11 @@ impl Walk {
     }
 
     pub(super) fn lane(&mut self, lane: &Expr) -> LaneOf {
-        let lane = self.expr(lane);
-        self.consume(&lane);
-        match lane.kind {
-            Kind::Own => LaneOf::Own,
-            Kind::Known(n) => LaneOf::Number(n as u32),
-            Kind::Lowest => LaneOf::Lowest,
-            Kind::Selected(role) => LaneOf::Selected(role),
+        match self.expr(lane) {
+            Value::Own => LaneOf::Own,
+            Value::Known(n) => LaneOf::Number(n as u32),
+            Value::Lowest => LaneOf::Lowest,
+            Value::Selected(role) => LaneOf::Selected(role),
             _ => LaneOf::Any,
         }
     }

@@ -1,6 +1,6 @@
 //! Conditions: what is sure on either side of a branch.
 
-use super::super::value::{Guard, Kind, Test, Value};
+use super::super::value::{Guard, Test, Value};
 use super::Walk;
 use super::expr::env;
 use crate::eval::binary;
@@ -10,10 +10,10 @@ impl Walk {
     /// A condition as a value.
     pub(super) fn truth(&mut self, e: &Expr) -> Value {
         match self.test(e) {
-            Test { known: Some(known), .. } => Value::known(known as u128),
+            Test { known: Some(known), .. } => Value::Known(known as u128),
             Test { yes, no, .. } => match (yes.as_slice(), no.as_slice()) {
-                ([Guard::Active(lane)], _) => Value::of(Kind::ExecBit(*lane)),
-                _ => Value::unknown(),
+                ([Guard::Active(lane)], _) => Value::ExecBit(*lane),
+                _ => Value::Unknown,
             },
         }
     }
@@ -26,18 +26,14 @@ impl Walk {
             ExprKind::Binary(BinOp::LogicalOr, a, b) => self.and(a, b, true).not(),
             ExprKind::Binary(op @ (BinOp::Eq | BinOp::Ne), a, b) => {
                 let (x, y) = (self.expr(a), self.expr(b));
-                self.consume(&x);
-                self.consume(&y);
                 let test = if a.ty.is_float() { Test::unknown() } else { equal(&x, &y) };
                 if *op == BinOp::Ne { test.not() } else { test }
             }
             ExprKind::Binary(op @ (BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge), a, b) => {
                 let (x, y) = (self.expr(a), self.expr(b));
-                self.consume(&x);
-                self.consume(&y);
-                match (&x.kind, &y.kind) {
+                match (&x, &y) {
                     _ if a.ty.is_float() || b.ty.is_float() => Test::unknown(),
-                    (Kind::Known(m), Kind::Known(n)) => {
+                    (Value::Known(m), Value::Known(n)) => {
                         Test::known(binary(*op, *m, *n, a.ty, b.ty, &env()) != 0)
                     }
                     _ if a.ty.is_signed() => Test::unknown(),
@@ -46,10 +42,9 @@ impl Walk {
             }
             _ => {
                 let value = self.expr(e);
-                self.consume(&value);
-                match value.kind {
-                    Kind::ExecBit(lane) => active(lane),
-                    _ => equal(&value, &Value::known(0)).not(),
+                match value {
+                    Value::ExecBit(lane) => active(lane),
+                    _ => equal(&value, &Value::Known(0)).not(),
                 }
             }
         }
@@ -88,15 +83,15 @@ fn active(lane: u32) -> Test {
 
 /// Whether two values are equal.
 fn equal(a: &Value, b: &Value) -> Test {
-    match (&a.kind, &b.kind) {
-        (Kind::Known(m), Kind::Known(n)) => Test::known(m == n),
-        (Kind::Fixed { of, shift, mask }, Kind::Known(n))
-        | (Kind::Known(n), Kind::Fixed { of, shift, mask }) => match u32::try_from(*n) {
+    match (a, b) {
+        (Value::Known(m), Value::Known(n)) => Test::known(m == n),
+        (Value::Fixed { of, shift, mask }, Value::Known(n))
+        | (Value::Known(n), Value::Fixed { of, shift, mask }) => match u32::try_from(*n) {
             Ok(n) => Test::fixed(*of, *shift, *mask, n),
             Err(_) => Test::unknown(),
         },
-        (Kind::ExecBit(lane), Kind::Known(0)) => active(*lane).not(),
-        (Kind::Exec, Kind::Known(0)) | (Kind::Known(0), Kind::Exec) => Test::guarded(Guard::NoLane),
+        (Value::ExecBit(lane), Value::Known(0)) => active(*lane).not(),
+        (Value::Exec, Value::Known(0)) | (Value::Known(0), Value::Exec) => Test::guarded(Guard::NoLane),
         _ => Test::unknown(),
     }
 }
@@ -107,9 +102,9 @@ fn in_order(op: BinOp, a: &Value, b: &Value) -> Test {
         BinOp::Lt => in_order(BinOp::Gt, b, a),
         BinOp::Le => in_order(BinOp::Gt, a, b).not(),
         BinOp::Ge => in_order(BinOp::Gt, b, a).not(),
-        _ => match (&a.kind, &b.kind) {
-            (Kind::M0(_), Kind::Known(255)) => Test::guarded(Guard::FarIndex),
-            (Kind::Register(number), Kind::OneOf(limits))
+        _ => match (a, b) {
+            (Value::M0(_), Value::Known(255)) => Test::guarded(Guard::FarIndex),
+            (Value::Register(number), Value::OneOf(limits))
                 if number.index.is_some() && limits.iter().any(|(_, limit)| limit.base == number.base) =>
             {
                 Test::guarded(Guard::BeyondLimit)

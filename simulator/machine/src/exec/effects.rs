@@ -8,7 +8,7 @@
 use super::program::Program;
 use crate::state::Wave;
 use crate::state::wave::{EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
-use isa_spec::facts::{self, Facts, Flow, Index, MemoryTouch, Number, Of, Touch, What};
+use isa_spec::facts::{self, Facts, Index, MemoryTouch, Number, Of, Touch, What};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::{Space, State};
 use isa_spec::tables::{EntryId, Role};
@@ -74,8 +74,6 @@ pub struct Use {
     pub relative: Option<Relative>,
     /// Every execution touches it; another one only some.
     pub always: bool,
-    /// How a source reaches D0, if nothing else depends on it.
-    pub flow: Option<Flow>,
     /// Of the second half of a dual instruction.
     pub second: bool,
 }
@@ -298,20 +296,11 @@ impl Bind<'_> {
                 continue;
             }
             let list = if touch.write { &mut out.writes } else { &mut out.reads };
-            let new = list.len();
             self.bind(touch, list);
-            for added in &mut list[new..] {
-                added.flow = self.flow(touch);
-            }
         }
         self.kept_bits(out);
         join(&mut out.reads);
         join(&mut out.writes);
-    }
-
-    fn flow(&self, touch: &Touch) -> Option<Flow> {
-        let What::Operand(role) = touch.what else { return None };
-        self.facts.flows.iter().find(|(source, _)| *source == role && !touch.write).map(|(_, flow)| *flow)
     }
 
     /// A mask that is an input too keeps the bits of lanes that are switched off.
@@ -359,7 +348,6 @@ impl Bind<'_> {
             role: Role::State,
             relative: None,
             always: touch.always,
-            flow: None,
             second: self.second,
         };
         match touch.what {
@@ -458,7 +446,6 @@ impl Bind<'_> {
                 role: operand.role,
                 relative: None,
                 always,
-                flow: None,
                 second: self.second,
             });
         }

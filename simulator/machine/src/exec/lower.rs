@@ -7,7 +7,7 @@ use crate::state::wave::{
     CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, TEMP, VCC_LO, VGPRS,
 };
 use foldhash::{HashMap, HashMapExt};
-use isa_spec::facts::{Flow, Touch};
+use isa_spec::facts::Touch;
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -614,8 +614,7 @@ fn mov(arch: Arch) -> Option<u16> {
         let Some(info) = isa::OPERATIONS.get(*code as usize) else { return false };
         let facts = &isa::FACTS[info.facts[0] as usize];
         let whole = |t: &Touch| t.bits == u32::MAX as u128;
-        let copies = *facts.flows == [(Role::S0, Flow::Copy)];
-        info.shape == Shape::Lane && copies && facts.registers.len() == 2 && facts.registers.iter().all(whole)
+        info.shape == Shape::Lane && facts.copies && facts.registers.iter().all(whole)
     };
     isa::BY_ARCH[arch as usize].iter().copied().find(is_move)
 }
