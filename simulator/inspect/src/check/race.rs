@@ -32,6 +32,24 @@ struct VectorClock {
     foreign: BTreeMap<u32, u32>,
 }
 
+impl VectorClock {
+    /// Of a wave that nothing happened before, in a workgroup of so many.
+    fn of_waves(waves: usize) -> VectorClock {
+        VectorClock { own: vec![0; waves], foreign: BTreeMap::new() }
+    }
+
+    /// What happened before either.
+    fn join(&mut self, other: &VectorClock) {
+        for (epoch, other) in self.own.iter_mut().zip(&other.own) {
+            *epoch = (*epoch).max(*other);
+        }
+        for (&wave, &other) in &other.foreign {
+            let epoch = self.foreign.entry(wave).or_default();
+            *epoch = other.max(*epoch);
+        }
+    }
+}
+
 struct WaveState {
     epoch: u32,
     vector: Arc<VectorClock>,
@@ -59,8 +77,8 @@ pub struct Shadow {
     /// Races of the access at hand.
     hits: Vec<Hit>,
     /// Arrivals at barrier and phase; completed phases are merged.
-    arrivals: BTreeMap<(usize, u32), Vec<u32>>,
-    merged: BTreeMap<usize, (u32, Vec<u32>)>,
+    arrivals: BTreeMap<(usize, u32), VectorClock>,
+    merged: BTreeMap<usize, (u32, VectorClock)>,
     /// What atomics have released at an address.
     released: HashMap<(bool, u64), Arc<VectorClock>>,
 }
@@ -97,7 +115,7 @@ impl Shadow {
         self.first = 1 + self.groups.len() as u32 * self.waves_per_group;
         self.groups.push(workgroup);
         self.waves.clear();
-        let vector = Arc::new(VectorClock { own: vec![0; waves], foreign: BTreeMap::new() });
+        let vector = Arc::new(VectorClock::of_waves(waves));
         let history = if self.synchronises { vec![(0, vector.clone())] } else { Vec::new() };
         self.waves.resize_with(waves, || WaveState {
             epoch: 1,
@@ -126,15 +144,15 @@ impl Shadow {
     fn acquire_barrier(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
         let completed = step.group.barrier(barrier).completed;
         let waves = self.waves.len();
-        let (phase, clocks) = self.merged.entry(barrier).or_insert_with(|| (0, vec![0; waves]));
+        let (phase, clocks) = self.merged.entry(barrier).or_insert_with(|| (0, VectorClock::of_waves(waves)));
         while *phase != completed {
             if let Some(arrived) = self.arrivals.remove(&(barrier, *phase)) {
-                join(clocks, &arrived);
+                clocks.join(&arrived);
             }
             *phase = phase.wrapping_add(1);
         }
         let wave = &mut self.waves[at];
-        join(&mut Arc::make_mut(&mut wave.vector).own, clocks);
+        Arc::make_mut(&mut wave.vector).join(clocks);
         if self.synchronises {
             wave.record_clock();
         }
@@ -179,10 +197,10 @@ impl Shadow {
             done = since - 1;
         }
         wave.epoch += 1;
-        let own = &wave.vector.own;
-        let clocks = self.arrivals.entry((barrier, phase)).or_insert_with(|| vec![0; own.len()]);
-        join(clocks, own);
-        clocks[at] = clocks[at].max(done);
+        let waves = wave.vector.own.len();
+        let clocks = self.arrivals.entry((barrier, phase)).or_insert_with(|| VectorClock::of_waves(waves));
+        clocks.join(&wave.vector);
+        clocks.own[at] = clocks.own[at].max(done);
     }
 
     pub fn after(
@@ -263,11 +281,7 @@ impl Shadow {
             match self.released.get_mut(&key) {
                 Some(released) if Arc::ptr_eq(released, &release) => {}
                 Some(released) => {
-                    let released = Arc::make_mut(released);
-                    for (&wave, &epoch) in &release.foreign {
-                        let entry = released.foreign.entry(wave).or_default();
-                        *entry = epoch.max(*entry);
-                    }
+                    Arc::make_mut(released).join(&release);
                 }
                 None => {
                     self.released.insert(key, release.clone());
@@ -373,12 +387,6 @@ impl Shadow {
                 .address(a.address)
                 .hint(hint),
         );
-    }
-}
-
-fn join(into: &mut [u32], from: &[u32]) {
-    for (a, b) in into.iter_mut().zip(from) {
-        *a = (*a).max(*b);
     }
 }
 

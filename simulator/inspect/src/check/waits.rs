@@ -295,15 +295,14 @@ impl Scoreboard {
             let start = used.start(step.wave);
             let mut registers = Registers::default();
             registers.insert(used.file, start, used.count);
-            let hit = wave.pending.iter().position(|p| p.writes.meets(&registers));
-            let Some(at) = hit else { continue };
             // Operations that return in order write in order.
-            if write && order.is_some() && order == Some(wave.pending[at].order) && order != Some(Order::Any)
-            {
-                continue;
-            }
+            let in_order = |p: &Pending| order == Some(p.order) && p.order != Order::Any;
+            let meets = |p: &Pending| p.writes.meets(&registers);
+            // The youngest: a wait for it covers the others.
+            let hit = wave.pending.iter().rposition(|p| meets(p) && !(write && in_order(p)));
+            let Some(at) = hit else { continue };
             wave.report_use(step, used, start, write, at, report);
-            wave.retire(|n, _| n == at);
+            wave.retire(|n, p| n <= at && meets(p));
         }
     }
 
