@@ -31,6 +31,8 @@ pub struct Step<'s> {
 /// What an instruction did beside registers.
 pub struct Done<'s> {
     pub accesses: &'s [Access],
+    /// LDS of the workgroup, after the instruction.
+    pub lds: &'s [u8],
     /// Control builtins called, each with its first argument.
     pub calls: &'s [(Control, u32)],
     /// Why the wave stops here, if it does.
@@ -215,12 +217,12 @@ pub fn run<O: Observer + ?Sized>(
         let jumped = next != pc + program.insts[index].size as u64;
         // A faulting instruction is where the wave stays.
         cx.wave.pc = if matches!(event, Some(Event::Fault { .. })) { pc } else { next };
-        let (accesses, calls) = match &cx.watch {
-            Some(watch) => (&watch.log[..], &watch.calls[..]),
-            None => (&[][..], &[][..]),
+        let (accesses, lds, calls) = match &cx.watch {
+            Some(watch) => (&watch.log[..], &watch.lds[..], &watch.calls[..]),
+            None => (&[][..], &[][..], &[][..]),
         };
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
-        observer.after(&step, &Done { accesses, calls, event: event.as_ref(), jumped });
+        observer.after(&step, &Done { accesses, lds, calls, event: event.as_ref(), jumped });
         if let Some(watch) = &mut cx.watch {
             watch.log.clear();
             watch.calls.clear();

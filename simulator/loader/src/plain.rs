@@ -1,6 +1,6 @@
 //! Programs of a machine of its own: an assembly file and the first contents of its memory.
 
-use super::prepared::{Buffer, Prepared, Shape, Source};
+use super::prepared::{Buffer, Modes, Prepared, Shape, Source};
 use wavesim_array::DType;
 use wavesim_asm::error::{AsmError, Span};
 use wavesim_asm::plain::{self, number};
@@ -121,6 +121,7 @@ pub fn prepare(
         source: Some(source),
         labels: unit.labels,
         prints: Vec::new(),
+        modes: Modes::default(),
     })
 }
 

@@ -22,6 +22,16 @@ pub struct Prepared {
     pub labels: Vec<(String, u64)>,
     /// `print` directives, by byte offset.
     pub prints: Vec<Print>,
+    pub modes: Modes,
+}
+
+/// Modes of the hardware that change what checks report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// The waves of a workgroup run on one compute unit and share its L0 cache (CU mode); in WGP mode, they run on two.
+    pub cu: bool,
+    /// Plain accesses to LDS may have any address, as drivers for compute set it (SH_MEM_CONFIG.alignment_mode).
+    pub unaligned_lds: bool,
 }
 
 /// A named argument in memory.
@@ -81,6 +91,7 @@ impl Prepared {
             source: None,
             labels: Vec::new(),
             prints: Vec::new(),
+            modes: Modes::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! From a checked kernel to a launch: arguments in global memory, the kernarg table, and what the registers hold at the start.
 
 use super::abi;
-use super::prepared::{Buffer, Prepared, Shape, Source};
+use super::prepared::{Buffer, Modes, Prepared, Shape, Source};
 use isa_spec::pcode::ir::Space;
 use isa_spec::source::SourceMap;
 use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
@@ -97,6 +97,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         source: Some(source),
         labels: kernel.labels,
         prints: kernel.prints,
+        modes: Modes::default(),
     })
 }
 

@@ -1,10 +1,13 @@
 //! `wavesim check`: runs a kernel under checks that hardware does not make.
 
 use super::{FAILED, INTERRUPTED, OK};
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use wavesim_engine::sched::dispatch::{self, RunStats};
-use wavesim_inspect::check::{Check, Checker, Finding};
+use wavesim_files as files;
+use wavesim_inspect::check::suppress::{self, Suppression};
+use wavesim_inspect::check::{Check, Checker, Finding, Severity, sarif};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::{Fault, FaultKind};
 
@@ -21,6 +24,15 @@ pub struct CheckArgs {
     /// Print JSON Lines, one object per finding
     #[arg(long)]
     pub json: bool,
+    /// Also write the findings to a file in SARIF 2.1.0
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
+    /// Do not report the findings that a file lists (repeatable; `--print-suppressions` shows the format)
+    #[arg(long, value_name = "FILE")]
+    pub suppress: Vec<PathBuf>,
+    /// Print a suppression behind each finding
+    #[arg(long, conflicts_with = "json")]
+    pub print_suppressions: bool,
     /// Show no progress bar
     #[arg(long, short = 'q')]
     pub quiet: bool,
@@ -32,8 +44,8 @@ Examples:
   wavesim check vadd/launch.json --target gfx1201 --check mem,waits
   wavesim check kernel.rdna --json | jq .message
 
-Exit codes: 0 no findings; 1 findings, or the kernel faulted; 2 bad usage or bad
-input; 130 interrupted.";
+Exit codes: 0 no findings, or notes only; 1 findings, or the kernel faulted; 2 bad
+usage or bad input; 130 interrupted.";
 
 pub fn parse_check(name: &str) -> Result<Check, String> {
     Check::from_name(name).ok_or_else(|| {
@@ -55,14 +67,34 @@ pub fn checked(
     let mut checker = Checker::new(prepared, checks)?;
     let (stats, result) = dispatch::run_observed(dispatch, &prepared.memory, &mut checker);
     let fault = result.err();
+    // What checks have reported as a finding already.
+    let reported = |f: &Fault| {
+        checks.contains(&Check::Barrier) && f.kind == FaultKind::BarrierDeadlock
+            || checks.contains(&Check::Hazard) && checker.is_wild_jump(f)
+            || checks.contains(&Check::Mem) && matches!(f.kind, FaultKind::Misaligned { .. })
+    };
+    let reported = fault.as_deref().is_some_and(reported);
     let findings = checker.finish(fault.as_deref());
-    // The barrier check has already reported a deadlock.
-    let reported = checks.contains(&Check::Barrier);
-    let fault = fault.filter(|f| !(reported && f.kind == FaultKind::BarrierDeadlock));
-    Ok((findings, stats, fault))
+    Ok((findings, stats, fault.filter(|_| !reported)))
+}
+
+/// The suppressions of some files.
+fn suppressions(paths: &[PathBuf]) -> anyhow::Result<Vec<Suppression>> {
+    let mut list = Vec::new();
+    for path in paths {
+        let text = files::read_text(path)?;
+        list.extend(suppress::parse(&text).with_context(|| path.display().to_string())?);
+    }
+    Ok(list)
+}
+
+fn write_sarif(path: &Path, findings: &[Finding], input: &Path) -> anyhow::Result<()> {
+    let log = sarif::log(findings, &input.display().to_string(), env!("CARGO_PKG_VERSION"));
+    files::write(path, |out| writeln!(out, "{log:#}")).with_context(|| path.display().to_string())
 }
 
 pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let suppressions = suppressions(&args.suppress)?;
     let prepared = args.input.prepare(wavesim_inspect::check::GUARD_BYTES)?;
     let arch = prepared.program.arch;
     let possible = Check::of(arch);
@@ -75,13 +107,23 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let bar = super::progress::Bar::new(args.quiet || args.json, dispatch.workgroups());
     dispatch.progress = Some(bar.counter());
     let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &args.checks))?;
+    let found = findings.len();
+    let suppressed = |finding: &Finding| suppressions.iter().any(|s| s.fits(finding));
+    let findings: Vec<Finding> = findings.into_iter().filter(|f| !suppressed(f)).collect();
+    if let Some(path) = &args.sarif {
+        write_sarif(path, &findings, &args.input.file)?;
+    }
     for finding in &findings {
         if args.json {
             writeln!(out, "{}", finding.json())?;
         } else {
             writeln!(out, "{finding}\n")?;
         }
+        if args.print_suppressions {
+            writeln!(out, "{}\n", Suppression::of(finding).text())?;
+        }
     }
+    let errors = findings.iter().filter(|f| f.severity == Severity::Error).count();
     if let Some(fault) = &fault {
         if args.json {
             writeln!(out, "{}", fault_json(fault))?;
@@ -90,28 +132,38 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         }
     }
     if !args.json {
-        let waves = stats.waves;
-        match (findings.len(), &fault) {
-            (0, None) => writeln!(out, "clean: {} wave-instructions, {waves} waves", stats.instructions)?,
-            (0, Some(_)) => writeln!(out, "the kernel faulted")?,
-            (n, fault) => {
-                let s = if n == 1 { "" } else { "s" };
-                let end = if fault.is_some() { "; then the kernel faulted" } else { "" };
-                writeln!(out, "{n} finding{s}{end}")?;
+        let mut more = String::new();
+        for (n, what) in [(findings.len() - errors, "note"), (found - findings.len(), "suppressed finding")] {
+            if n > 0 {
+                more += &format!(", {}", count(n, what));
             }
+        }
+        let (instructions, waves) = (stats.instructions, stats.waves);
+        match (errors, &fault) {
+            (0, None) => writeln!(out, "clean: {instructions} wave-instructions, {waves} waves{more}")?,
+            (0, Some(_)) => writeln!(out, "the kernel faulted{more}")?,
+            (n, None) => writeln!(out, "{}{more}", count(n, "finding"))?,
+            (n, Some(_)) => writeln!(out, "{}{more}; then the kernel faulted", count(n, "finding"))?,
         }
     }
     Ok(match &fault {
         Some(fault) if fault.kind == FaultKind::Interrupted => INTERRUPTED,
-        None if findings.is_empty() => OK,
+        None if errors == 0 => OK,
         _ => FAILED,
     })
+}
+
+/// `1 finding`, `2 findings`.
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// A fault, in the JSON form of a finding.
 fn fault_json(fault: &Fault) -> serde_json::Value {
     serde_json::json!({
+        "schema": "wavesim-check-1",
         "check": "fault",
+        "severity": "error",
         "kind": fault.kind.name(),
         "message": fault.message,
         "line": fault.line,

@@ -140,7 +140,8 @@ impl<'a> Group<'a> {
                 }
                 let granted = wanted.min(self.allowance);
                 if granted == 0 {
-                    let message = format!("{} instructions executed without an end", budget.limit);
+                    let limit = budget.limit;
+                    let message = format!("{limit} instructions executed without an end: {}", self.places());
                     let event = Event::fault(FaultKind::InstructionLimit, message);
                     return Err(self.fault(at, self.slots[at].wave.pc, event));
                 }
@@ -279,6 +280,12 @@ impl<'a> Group<'a> {
 
     /// The user stopped the run: the fault that lists where every wave stands.
     fn interrupted(&self, at: usize) -> Box<Fault> {
+        let message = format!("stopped after {} instructions: {}", self.executed, self.places());
+        self.fault(at, self.slots[at].wave.pc, Event::fault(FaultKind::Interrupted, message))
+    }
+
+    /// Where every wave stands.
+    fn places(&self) -> String {
         let program = self.dispatch.program;
         let mut places: BTreeMap<(u64, &str), Vec<usize>> = BTreeMap::new();
         for (at, slot) in self.slots.iter().enumerate() {
@@ -296,8 +303,7 @@ impl<'a> Group<'a> {
                 _ => format!("{} {how} {}", numbers(waves), program.place(pc)),
             })
             .collect();
-        let message = format!("stopped after {} instructions: {}", self.executed, parts.join("; "));
-        self.fault(at, self.slots[at].wave.pc, Event::fault(FaultKind::Interrupted, message))
+        parts.join("; ")
     }
 
     /// No wave can go on: the fault that lists which waits where.

@@ -20,6 +20,8 @@ struct Wave {
     /// Arrivals at the workgroup's barrier so far.
     arrivals: u64,
     ended: Option<u64>,
+    /// Where it signalled the barrier that it has not waited for yet.
+    signalled: Option<u64>,
     /// Lanes at the start.
     lanes: Option<u64>,
 }
@@ -87,6 +89,13 @@ impl Shadow {
             if arrives {
                 self.arrive(step, report);
             }
+            match bi {
+                Control::BarrierSignal | Control::BarrierSignalIsFirst if arrives => {
+                    self.signalled(step, report);
+                }
+                Control::BarrierWait => self.waves[step.wave.id as usize].signalled = None,
+                _ => {}
+            }
         }
         if matches!(done.event, Some(Event::EndPgm)) {
             self.end(step, report);
@@ -125,6 +134,24 @@ impl Shadow {
         while self.phases.front().is_some_and(|p| p.arrived >= self.waves.len()) {
             self.phases.pop_front();
             self.first += 1;
+        }
+    }
+
+    /// A wave signals once for each wait: a second signal counts for a wave that has not come.
+    fn signalled(&mut self, step: &Step<'_>, report: &mut Report) {
+        let id = step.wave.id;
+        let Some(pc) = self.waves[id as usize].signalled.replace(step.pc) else { return };
+        let kind = "signalled twice";
+        if report.is_new(Check::Barrier, kind, step.pc, Some(pc)) {
+            let message = format!(
+                "wave {id} signals the barrier again before it has waited for it: others go on before all have come"
+            );
+            let first = Site::at(step, pc, step.wave.workgroup, id);
+            report.add(
+                Finding::new(Check::Barrier, kind, message, Site::new(step, None))
+                    .other("first signal", first)
+                    .hint("an `s_barrier_wait` belongs between the two signals"),
+            );
         }
     }
 

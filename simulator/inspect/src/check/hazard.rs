@@ -7,6 +7,7 @@
 //! - offsets and addresses of scalar loads whose low bits hardware ignores;
 //! - dual-issue instructions in wave64 (RDNA3 manual, *VOPD*);
 //! - V_READFIRSTLANE with EXEC = 0, which reads lane 0 (manuals, V_READFIRSTLANE_B32);
+//! - an instruction of 32 bits that saves and changes EXEC in wave64: the upper lanes stay as they are;
 //! - an index in M0 that leads beyond the registers: the source is then the first register, and nothing is written (manuals, *VGPR Out of
 //!   Range Behavior*, *SGPR Out of Range Behavior*);
 //! - a matrix instruction whose A or B is the result of the matrix instruction right before it: a V_NOP or another independent
@@ -23,7 +24,7 @@ use wavesim_isa::inst::Inst;
 use wavesim_loader::prepared::Shape;
 use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::state::wave::TTMP;
+use wavesim_machine::state::wave::{EXEC_LO, TTMP};
 
 /// Forbidden uses by instruction, and the last matrix result of each wave.
 pub struct Shadow {
@@ -42,6 +43,7 @@ impl Shadow {
         let wrong = |(inst, effects): (&Inst, &Effects)| {
             undeclared(program.arch, effects, shape.registers)
                 .or_else(|| wrong(inst, program.arch, shape.wave_size))
+                .or_else(|| half_of_exec(effects, shape.wave_size))
         };
         let fixed: Vec<_> = program.insts.iter().zip(effects).map(wrong).collect();
         let words: Vec<bool> =
@@ -211,4 +213,18 @@ mod tests {
         assert_eq!(wrong(&inst, Arch::Rdna3, 32), None);
         assert_eq!(wrong(&inst, Arch::Rdna3, 64).map(|w| w.0), Some("dual issue in wave64"));
     }
+}
+
+/// An instruction that saves EXEC and changes it, in the form for waves of 32.
+fn half_of_exec(effects: &Effects, wave_size: u32) -> Option<(&'static str, String)> {
+    let exec = |u: &&Use| u.file == File::Sgpr && u.first == EXEC_LO as u16 && u.relative.is_none();
+    let saves = |u: &Use| u.file == File::Sgpr && u.first != EXEC_LO as u16;
+    let half = effects.writes.iter().find(exec).is_some_and(|u| u.count == 1)
+        && effects.reads.iter().any(|u| exec(&u))
+        && effects.writes.iter().any(saves);
+    (wave_size == 64 && half && effects.class == Class::Salu).then(|| {
+        let message =
+            "saves and changes 32 bits of EXEC in a wave of 64 lanes: lanes 32 to 63 stay as they are";
+        ("half of EXEC", message.to_string())
+    })
 }

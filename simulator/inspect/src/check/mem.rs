@@ -4,7 +4,7 @@
 //! run has gaps between allocations ([`super::GUARD_BYTES`]), so that an index a little too large is seen.
 
 use super::Check;
-use super::report::{Finding, Report, Site, describe};
+use super::report::{Finding, Report, Site, access_name, describe};
 use wavesim_engine::observe::{Done, Step};
 use wavesim_loader::prepared::{Prepared, Shape};
 use wavesim_machine::exec::effects::{Class, Effects};
@@ -142,11 +142,19 @@ impl Shadow {
     ) {
         let wave = step.wave.id as usize;
         let mut last: Option<&Region> = None;
+        // An atomic's load and store are one access.
+        let once = effects.atomic && done.accesses.iter().any(|a| !a.write);
         for a in done.accesses {
+            if once && a.write {
+                if let Some((bits, at)) = self.local(wave, a).filter(|_| !a.outside) {
+                    bits.set(at, a.len_bytes(), true);
+                }
+                continue;
+            }
             match a.place {
                 Place::Global => bounds(step, a, effects, prepared, &mut last, report),
                 Place::Lds | Place::Scratch if a.outside => {
-                    a.each().for_each(|a| outside(step, &a, prepared, report));
+                    a.each().for_each(|a| outside(step, &a, effects, prepared, report));
                 }
                 Place::Lds | Place::Scratch => {
                     let len = a.len_bytes();
@@ -187,10 +195,6 @@ impl Shadow {
     }
 }
 
-fn name(a: &Access) -> &'static str {
-    if a.write { "store" } else { "load" }
-}
-
 fn lane(a: &Access) -> Option<u32> {
     a.lane.map(u32::from)
 }
@@ -227,36 +231,35 @@ fn bounds<'p>(
     if !report.is_new(Check::Mem, kind, step.pc, None) {
         return;
     }
-    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
+    let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
     let of = if prepared.memory.counts_words() { "memory" } else { "every argument" };
     let mut finding = Finding::new(
         Check::Mem,
         kind,
-        format!("{} of {what} is outside of {of}", name(a)),
+        format!("{} of {what} is outside of {of}", access_name(a, effects.atomic)),
         Site::new(step, lane(a)),
     )
     .address(own);
-    // The nearest argument below is the likeliest to be meant. A memory that counts words is the only one.
+    // The nearest argument is the likeliest to be meant. A memory that counts words is the only one.
     if let Some(r) = region.filter(|_| !prepared.memory.counts_words()) {
         let offset = a.address - r.base;
-        let text = if offset < r.len {
-            format!("`{}` ends {} bytes into the access: it has {} bytes", r.name, r.len - offset, r.len)
-        } else {
-            format!(
-                "`{}` has {} bytes; the access starts {} bytes beyond its end",
-                r.name,
-                r.len,
-                offset - r.len
-            )
-        };
-        if offset < r.len + super::GUARD_BYTES {
-            finding = finding.hint(text);
+        let next = regions.get(at).map_or(u64::MAX, |next| next.base - a.address);
+        if offset < r.len {
+            let inside = r.len - offset;
+            finding = finding
+                .hint(format!("`{}` ends {inside} bytes into the access: it has {} bytes", r.name, r.len));
+        } else if offset - r.len < super::GUARD_BYTES.min(next) {
+            let beyond = offset - r.len;
+            finding = finding.hint(format!(
+                "`{}` has {} bytes; the access starts {beyond} bytes beyond its end",
+                r.name, r.len
+            ));
         }
     }
     report.add(finding);
 }
 
-fn outside(step: &Step<'_>, a: &Access, prepared: &Prepared, report: &mut Report) {
+fn outside(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, report: &mut Report) {
     let (kind, has, of) = match a.place {
         Place::Lds => ("out of LDS", prepared.shape.lds_bytes, "the workgroup's"),
         _ => ("out of scratch", prepared.shape.scratch_bytes, "the lane's"),
@@ -264,8 +267,9 @@ fn outside(step: &Step<'_>, a: &Access, prepared: &Prepared, report: &mut Report
     if !report.is_new(Check::Mem, kind, step.pc, None) {
         return;
     }
-    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
-    let message = format!("{} of {what} is beyond {of} {has} bytes of {}", name(a), a.place.name());
+    let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
+    let name = access_name(a, effects.atomic);
+    let message = format!("{name} of {what} is beyond {of} {has} bytes of {}", a.place.name());
     let mut finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
     if a.place == Place::Lds {
         finding = finding.hint("hardware says nothing: such loads give zero and such stores are dropped");
@@ -279,16 +283,22 @@ fn uninitialised(step: &Step<'_>, a: &Access, prepared: &Prepared, report: &mut 
     if !report.is_new(Check::Mem, kind, step.pc, None) {
         return;
     }
-    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
+    let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
     let message = format!("atomic on {what}, which nothing has written");
     let finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
     report.add(finding.hint(format!("{} has no defined content at the start", a.place.name())));
 }
 
-/// Lanes in a row are as aligned as the first. Atomics need their size; dwords and more need dwords, smaller ones themselves (unaligned modes of the hardware aside).
+/// Lanes in a row are as aligned as the first. Atomics need their size. Plain accesses to global memory and scratch need nothing in compute
+/// kernels; those to LDS need nothing in the unaligned mode, else dwords, or their size if that is smaller (manuals, *Alignment*).
 fn alignment(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, report: &mut Report) {
     let size = a.size_bytes as u64;
-    let needed = if effects.atomic { size.next_power_of_two() } else { size.next_power_of_two().min(4) };
+    let unaligned = a.place != Place::Lds || prepared.modes.unaligned_lds;
+    let needed = match effects.atomic {
+        true => size.next_power_of_two(),
+        false if prepared.modes.unaligned_lds => 1,
+        false => size.next_power_of_two().min(4),
+    };
     if needed <= 1 || a.address.is_multiple_of(needed) || effects.class == Class::Smem {
         return;
     }
@@ -296,7 +306,12 @@ fn alignment(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared
     if !report.is_new(Check::Mem, kind, step.pc, None) {
         return;
     }
-    let what = describe(&prepared.memory, a.place, a.address, a.size_bytes as u32);
-    let message = format!("{} of {what} is not aligned to {needed} bytes", name(a));
-    report.add(Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address));
+    let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
+    let name = access_name(a, effects.atomic);
+    let message = format!("{name} of {what} is not aligned to {needed} bytes");
+    let finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
+    report.add(match unaligned && !effects.atomic {
+        true => finding.note().hint("the hardware allows it, and takes longer"),
+        false => finding,
+    });
 }

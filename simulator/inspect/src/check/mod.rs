@@ -11,22 +11,25 @@ mod mem;
 mod outstanding;
 mod race;
 mod report;
+pub mod sarif;
 mod shadow_memory;
 mod skip;
+pub mod suppress;
 mod waits;
 
 pub use init::initial as initial_registers;
 pub use outstanding::Outstanding;
-pub use report::{Finding, Other, Report, Site};
+pub use report::{Finding, Other, Report, Severity, Site};
 
 use std::ops::ControlFlow;
+use waits::Retired;
 use wavesim_engine::observe::{Done, Observer, Step};
 use wavesim_engine::sched::dispatch::DispatchError;
 use wavesim_isa::arch::Arch;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{self, Effects};
 use wavesim_machine::exec::machine_ops::Event;
-use wavesim_machine::exec::watch::Place;
+use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::fault::{Fault, FaultKind};
 
 /// One check.
@@ -93,6 +96,8 @@ pub struct Checker<'a> {
     barrier: barrier::Shadow,
     hazard: hazard::Shadow,
     skip: skip::SkipCache,
+    /// By wave: its last jump, from where to where.
+    jumps: Vec<(u64, u64)>,
 }
 
 impl<'a> Checker<'a> {
@@ -120,13 +125,14 @@ impl<'a> Checker<'a> {
             skip: skip::SkipCache::new(&prepared.program, &effects, observed),
             init: init::Shadow::new(&prepared.program, shape),
             mem: mem::Shadow::new(shape),
-            race: race::Shadow::new(shape, &effects, on.race),
+            race: race::Shadow::new(prepared, &effects, on.race),
             waits,
             barrier: barrier::Shadow::new(&effects),
             hazard,
             effects,
             on,
             report: Report::new(checks),
+            jumps: Vec::new(),
         })
     }
 
@@ -143,12 +149,70 @@ impl<'a> Checker<'a> {
         self.report.finish(&self.prepared.program)
     }
 
+    /// Tells the race check what of a wave is complete, and the scoreboard what the race check knows the operation just issued as.
+    #[inline]
+    fn follow(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        let wave = step.wave.id;
+        let shared = |a: &&Access| matches!(a.place, Place::Lds | Place::Global);
+        if self.waits.must_observe(step.index) && done.accesses.iter().any(|a| shared(&a)) {
+            let store = done.accesses.iter().filter(shared).any(|a| a.write);
+            let access = Retired { epoch: self.race.accessed(wave), pc: step.pc as u32, store };
+            self.waits.stamp(wave, access);
+        }
+        if self.waits.has_retired(wave) {
+            self.race.retire(wave, self.waits.take_retired(wave));
+        }
+    }
+
     /// A deadlock is the barrier check's, accesses out of bounds have been reported already; everything else stays a fault.
     fn fault(&mut self, fault: &Fault) {
         if fault.kind == FaultKind::BarrierDeadlock && self.on.barrier {
             let site = Site::of_fault(fault, &self.prepared.program);
             self.report.add(Finding::new(Check::Barrier, "deadlock", fault.message.clone(), site));
         }
+        if self.on.hazard && self.is_wild_jump(fault) {
+            self.wild_jump(fault);
+        }
+    }
+
+    /// Whether the fault is that a wave has jumped to where no instruction begins: a finding then says so.
+    pub fn is_wild_jump(&self, fault: &Fault) -> bool {
+        let target = self.prepared.program.pc_at(fault.pc);
+        let jump = self.jumps.get(fault.wave as usize);
+        matches!(fault.kind, FaultKind::PcOutOfRange | FaultKind::IllegalInstruction)
+            && jump.is_some_and(|(from, to)| *to == target && *from != u64::MAX)
+    }
+
+    fn wild_jump(&mut self, fault: &Fault) {
+        let program = &self.prepared.program;
+        let (from, to) = self.jumps[fault.wave as usize];
+        let address = program.address(to);
+        let within = program.pcs.partition_point(|pc| *pc < to).checked_sub(1);
+        let within = within.filter(|&at| to < program.pcs[at] + program.insts[at].size as u64);
+        let message = match within {
+            Some(at) => {
+                let middle = (program.place(program.pcs[at]), program.text(at));
+                format!(
+                    "jump to 0x{address:x}, into the middle of the instruction at {}: {}",
+                    middle.0, middle.1
+                )
+            }
+            None if to >= program.end() => {
+                format!(
+                    "jump to 0x{address:x}, outside of the program, which ends at 0x{:x}",
+                    program.address(program.end())
+                )
+            }
+            None => format!("jump to 0x{address:x}, where there is no instruction"),
+        };
+        let site = Site {
+            pc: from,
+            text: program.inst_at(from).map_or_else(String::new, |at| program.text(at)),
+            ..Site::of_fault(fault, program)
+        };
+        let location = program.location(from).unwrap_or_default();
+        let site = Site { line: location.line, file: location.file, ..site };
+        self.report.add(Finding::new(Check::Hazard, "wild jump", message, site));
     }
 }
 
@@ -161,6 +225,8 @@ impl Observer for Checker<'_> {
         self.barrier.start(waves);
         self.hazard.start(waves);
         self.skip.start(waves);
+        self.jumps.clear();
+        self.jumps.resize(waves, (u64::MAX, u64::MAX));
     }
 
     #[inline]
@@ -199,13 +265,16 @@ impl Observer for Checker<'_> {
     #[inline]
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let effects = &self.effects[step.index];
+        if done.jumped {
+            self.jumps[step.wave.id as usize] = (step.pc, step.wave.pc);
+        }
         if !done.accesses.is_empty() {
             self.mem.before();
             if self.on.mem {
                 self.mem.after(step, done, effects, self.prepared, &mut self.report);
             }
             if self.on.race {
-                self.race.after(step, done, effects, self.prepared, &mut self.report);
+                self.race.after(step, done, effects, &self.waits, self.prepared, &mut self.report);
             }
         }
         if (self.on.init || self.on.mem) && self.init.after(step, done, effects, &mut self.mem) {
@@ -215,8 +284,8 @@ impl Observer for Checker<'_> {
         let control = !done.calls.is_empty() || done.event.is_some();
         if (self.on.waits || self.on.race) && (control || self.waits.must_observe(step.index)) {
             self.waits.after(step, done);
-            if self.on.race && done.accesses.iter().any(|a| a.write && a.place == Place::Lds) {
-                self.waits.stamp_lds_store(step.wave.id, self.race.epoch(step.wave.id));
+            if self.on.race {
+                self.follow(step, done);
             }
         }
         if !control {
@@ -225,8 +294,11 @@ impl Observer for Checker<'_> {
         if self.on.barrier {
             self.barrier.after(step, done, &mut self.report);
         }
-        self.race.calls(step, done, &self.waits);
+        self.race.calls(step, done);
         if matches!(done.event, Some(Event::EndPgm)) {
+            if self.on.race {
+                self.race.end(step.wave.id, self.waits.outstanding_accesses(step.wave.id));
+            }
             self.waits.end(step);
         }
     }

@@ -3,12 +3,13 @@
 use super::Check;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Arc;
 use wavesim_engine::observe::Step;
+use wavesim_loader::prepared::{Buffer, Prepared};
 use wavesim_machine::exec::program::Program;
+use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::fault::Fault;
-use wavesim_machine::memory::Memory;
 
 /// An instruction of a wave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,13 +58,20 @@ impl Site {
     }
 }
 
+impl Site {
+    /// `line 12`, `kernel.cl:12` or `pc 0x1640`.
+    pub fn place(&self) -> String {
+        match (&self.file, self.line) {
+            (_, 0) => format!("pc 0x{:x}", self.pc),
+            (None, line) => format!("line {line}"),
+            (Some(file), line) => format!("{file}:{line}"),
+        }
+    }
+}
+
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.file, self.line) {
-            (_, 0) => write!(f, "pc 0x{:x}: {}", self.pc, self.text)?,
-            (None, line) => write!(f, "line {line}: {}", self.text)?,
-            (Some(file), line) => write!(f, "{file}:{line}: {}", self.text)?,
-        }
+        write!(f, "{}: {}", self.place(), self.text)?;
         let [x, y, z] = self.workgroup;
         write!(f, "   (workgroup ({x},{y},{z}), wave {}", self.wave)?;
         if let Some(lane) = self.lane {
@@ -81,10 +89,29 @@ pub struct Other {
     pub site: Site,
 }
 
-/// One mistake. Repetitions at the same place are counted, not repeated.
+/// Whether a finding is a mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    Error,
+    /// Worth knowing, and no mistake by itself.
+    Note,
+}
+
+impl Severity {
+    /// As in machine output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Note => "note",
+        }
+    }
+}
+
+/// One mistake, or a note. Repetitions at the same place are counted, not repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub check: Check,
+    pub severity: Severity,
     /// Tells kinds of mistakes of one check apart.
     pub kind: &'static str,
     pub message: String,
@@ -99,7 +126,14 @@ pub struct Finding {
 
 impl Finding {
     pub fn new(check: Check, kind: &'static str, message: String, site: Site) -> Finding {
-        Finding { check, kind, message, site, other: None, address: None, hint: None, count: 1 }
+        let severity = Severity::Error;
+        Finding { check, severity, kind, message, site, other: None, address: None, hint: None, count: 1 }
+    }
+
+    /// It is a note.
+    pub fn note(mut self) -> Finding {
+        self.severity = Severity::Note;
+        self
     }
 
     pub fn other(mut self, role: &'static str, site: Site) -> Finding {
@@ -124,7 +158,9 @@ impl Finding {
                 "lane": o.site.lane, "text": o.site.text, "role": o.role})
         });
         json!({
+            "schema": "wavesim-check-1",
             "check": self.check.name(),
+            "severity": self.severity.name(),
             "kind": self.kind,
             "message": self.message,
             "line": self.site.line,
@@ -144,7 +180,8 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.check.name(), self.message)?;
+        let note = if self.severity == Severity::Note { "note: " } else { "" };
+        writeln!(f, "{note}{}: {}", self.check.name(), self.message)?;
         write!(f, "  at {}", self.site)?;
         if let Some(other) = &self.other {
             write!(f, "\n  {} {}", other.role, other.site)?;
@@ -189,11 +226,20 @@ impl Report {
         }
     }
 
-    pub fn add(&mut self, finding: Finding) {
+    /// Gives its number, for [`Report::demote`].
+    pub fn add(&mut self, finding: Finding) -> usize {
         let other = finding.other.as_ref().map(|o| o.site.pc);
         let key = (finding.check, finding.kind, finding.site.pc, other);
         self.seen.insert(key, self.findings.len());
         self.findings.push(finding);
+        self.findings.len() - 1
+    }
+
+    /// It has turned out that a finding is no mistake, and why.
+    pub fn demote(&mut self, number: usize, reason: &str) {
+        let finding = &mut self.findings[number];
+        finding.severity = Severity::Note;
+        finding.hint = Some(reason.to_string());
     }
 
     /// Those so far, in the order they were found.
@@ -213,25 +259,73 @@ impl Report {
     }
 }
 
-/// `16 bytes at y+0x10 (0x7000…)`, `4 bytes at LDS offset 0x40`.
-pub fn describe(
-    memory: &Memory,
-    place: wavesim_machine::exec::watch::Place,
-    address: u64,
-    size: u32,
-) -> String {
-    use wavesim_machine::exec::watch::Place;
-    let mut out = format!("{size} byte{} at ", if size == 1 { "" } else { "s" });
-    // Writing to a string does not fail.
-    let _ = match place {
-        Place::Global if memory.counts_words() => write!(out, "address {}", memory.own_address(address)),
-        Place::Global => match memory.describe(address) {
-            Some(name) => write!(out, "{name} (0x{address:x})"),
-            None => write!(out, "0x{address:x}"),
-        },
-        Place::Lds => write!(out, "LDS offset 0x{address:x}"),
-        Place::Scratch => write!(out, "scratch offset 0x{address:x}"),
-        Place::Nowhere => write!(out, "an address outside of the buffer"),
+/// An access in messages.
+pub fn access_name(a: &Access, atomic: bool) -> &'static str {
+    match (atomic, a.write) {
+        (true, _) => "atomic",
+        (false, true) => "store",
+        (false, false) => "load",
+    }
+}
+
+/// `16 bytes at y[2] (offset 0x20, 0x7000…)`, `4 bytes at LDS offset 0x40`.
+pub fn describe(prepared: &Prepared, place: Place, address: u64, size: u32) -> String {
+    let s = if size == 1 { "" } else { "s" };
+    let memory = &prepared.memory;
+    let place = match place {
+        Place::Global if memory.counts_words() => format!("address {}", memory.own_address(address)),
+        Place::Global => global_place(prepared, address),
+        Place::Lds => format!("LDS offset 0x{address:x}"),
+        Place::Scratch => format!("scratch offset 0x{address:x}"),
+        Place::Nowhere => "an address outside of the buffer".to_string(),
     };
-    out
+    format!("{size} byte{s} at {place}")
+}
+
+/// Addresses so many bytes from an allocation are named after it.
+const NEAR: u64 = 4096;
+
+/// A global address by the allocation that has it, or the nearest one.
+fn global_place(prepared: &Prepared, address: u64) -> String {
+    let regions = prepared.memory.regions();
+    let behind = regions.partition_point(|r| r.base <= address);
+    let before = behind.checked_sub(1).map(|at| &regions[at]);
+    if let Some(region) = before.filter(|r| address - r.base < r.len) {
+        let offset = address - region.base;
+        return match prepared.buffers.iter().find(|b| b.address == region.base && b.name == region.name) {
+            Some(buffer) => format!("{} (offset 0x{offset:x}, 0x{address:x})", element(buffer, offset)),
+            None => format!("{}+0x{offset:x} (0x{address:x})", region.name),
+        };
+    }
+    let beyond = before.map(|r| (address - r.base - r.len, r)).filter(|(n, _)| *n < NEAR);
+    let until = regions.get(behind).map(|r| (r.base - address, r)).filter(|(n, _)| *n < NEAR);
+    match (beyond, until) {
+        (beyond, Some((n, next))) if beyond.is_none_or(|(m, _)| n < m) => {
+            format!("{n} bytes before {} (0x{address:x})", next.name)
+        }
+        (Some((0, region)), _) => format!("just beyond the end of {} (0x{address:x})", region.name),
+        (Some((n, region)), _) => format!("{n} bytes beyond the end of {} (0x{address:x})", region.name),
+        _ => format!("0x{address:x}"),
+    }
+}
+
+/// `x[3]`, `y[1, 2]`, `x[3]+2` inside of an element.
+fn element(buffer: &Buffer, offset: u64) -> String {
+    let size = buffer.dtype.size() as u64;
+    let mut rest = offset / size;
+    let mut index: Vec<String> = Vec::new();
+    for &length in buffer.shape.iter().skip(1).rev() {
+        index.push((rest % length.max(1)).to_string());
+        rest /= length.max(1);
+    }
+    index.push(rest.to_string());
+    index.reverse();
+    let part = match offset % size {
+        0 => String::new(),
+        n => format!("+{n}"),
+    };
+    match buffer.shape.is_empty() {
+        true => format!("{}{part}", buffer.name),
+        false => format!("{}[{}]{part}", buffer.name, index.join(", ")),
+    }
 }

@@ -208,8 +208,16 @@ struct Pending {
     counters: Counters,
     order: Order,
     writes: Registers,
-    /// A store to LDS: others see it when it is complete. The value is the race check's epoch of it.
-    lds_store: Option<u32>,
+    /// An access to memory that waves share, as the race check knows it: others may meet it until it is complete.
+    access: Option<Retired>,
+}
+
+/// An access of a wave: its epoch and PC of the race check, and whether it is a store.
+#[derive(Debug, Clone, Copy)]
+pub struct Retired {
+    pub epoch: u32,
+    pub pc: u32,
+    pub store: bool,
 }
 
 #[derive(Default)]
@@ -218,6 +226,8 @@ struct Wave {
     pending: Vec<Pending>,
     /// Registers that some outstanding operation writes: compared first.
     writes: Registers,
+    /// Accesses that are complete, for the race check to take.
+    retired: Vec<Retired>,
 }
 
 /// Outstanding operations of every wave of the workgroup, and what each instruction issues and touches.
@@ -277,9 +287,31 @@ impl Scoreboard {
         pending.filter(|p| p.counters.contains(counter)).map(|p| p.pc).collect()
     }
 
-    /// Epoch of the oldest LDS store that may be incomplete.
-    pub fn oldest_lds_store(&self, wave: u32) -> Option<(u32, u64)> {
-        self.waves[wave as usize].pending.iter().find_map(|p| Some((p.lds_store?, p.pc)))
+    /// Whether an access of the race check may be incomplete.
+    pub fn is_outstanding(&self, wave: u32, epoch: u32, pc: u32) -> bool {
+        let is = |a: Retired| a.epoch == epoch && a.pc == pc;
+        self.waves[wave as usize].pending.iter().any(|p| p.access.is_some_and(is))
+    }
+
+    /// Whether accesses are complete that [`Scoreboard::take_retired`] has not given yet.
+    pub fn has_retired(&self, wave: u32) -> bool {
+        !self.waves[wave as usize].retired.is_empty()
+    }
+
+    /// Accesses that are complete since the last call.
+    pub fn take_retired(&mut self, wave: u32) -> impl Iterator<Item = Retired> {
+        self.waves[wave as usize].retired.drain(..)
+    }
+
+    /// Accesses that are not complete.
+    pub fn outstanding_accesses(&self, wave: u32) -> impl Iterator<Item = Retired> {
+        self.waves[wave as usize].pending.iter().filter_map(|p| p.access)
+    }
+
+    /// The waits that complete all that an instruction issues.
+    pub fn wait_for(&self, index: usize) -> String {
+        let counters = self.issues[index].iter().flat_map(|issue| issue.counters.iter());
+        counters.map(|counter| counter.wait(0)).collect::<Vec<_>>().join("` and `")
     }
 
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
@@ -310,7 +342,7 @@ impl Scoreboard {
         let idle = self.idle[step.index];
         let wave = &mut self.waves[step.wave.id as usize];
         if let Some(Issue { counters, order, writes }) = self.issues[step.index] {
-            wave.push(Pending { pc: step.pc, counters, order, writes, lds_store: None });
+            wave.push(Pending { pc: step.pc, counters, order, writes, access: None });
         }
         for (bi, n) in done.calls {
             if let Some(counter) = Counter::of(*bi) {
@@ -322,10 +354,10 @@ impl Scoreboard {
         }
     }
 
-    /// The LDS store just issued has this epoch of the race check.
-    pub fn stamp_lds_store(&mut self, wave: u32, epoch: u32) {
+    /// The race check knows the operation just issued as this access.
+    pub fn stamp(&mut self, wave: u32, access: Retired) {
         if let Some(last) = self.waves[wave as usize].pending.last_mut() {
-            last.lds_store = Some(epoch);
+            last.access = Some(access);
         }
     }
 }
@@ -379,11 +411,14 @@ impl Wave {
     fn retire(&mut self, mut complete: impl FnMut(usize, &Pending) -> bool) {
         let mut at = 0;
         let mut writes = Registers::default();
+        let retired = &mut self.retired;
         self.pending.retain(|p| {
             at += 1;
             let stays = !complete(at - 1, p);
             if stays {
                 writes.join(&p.writes);
+            } else {
+                retired.extend(p.access);
             }
             stays
         });

@@ -1,0 +1,146 @@
+//! Races and accesses that come too late, as findings.
+
+use super::super::Check;
+use super::super::report::{Finding, Report, Site, access_name, describe};
+use super::super::shadow_memory::Record;
+use super::super::waits::Scoreboard;
+use super::{Missing, Shadow};
+use wavesim_engine::observe::Step;
+use wavesim_isa::arch::Arch;
+use wavesim_loader::prepared::Prepared;
+use wavesim_machine::exec::watch::Access;
+
+/// Why the race of a plain load with a compare-and-swap is a note.
+pub const EXPECTED_VALUE: &str = "the value is what a compare-and-swap of this wave expects to find: an old one is compared and loaded again";
+
+/// An access, and an earlier one of another wave that it meets.
+pub struct Race<'r> {
+    pub a: &'r Access,
+    pub other: &'r Record,
+    pub was_write: bool,
+    pub missing: Missing,
+    /// Both store the same value.
+    pub same: bool,
+}
+
+/// Of one instruction or two, quoted.
+fn verb(instructions: &str) -> &'static str {
+    if instructions.contains("` and `") { "are" } else { "is" }
+}
+
+impl Shadow {
+    /// Reports a race; gives the number of a new finding that a compare-and-swap could explain.
+    pub(super) fn report(
+        &self,
+        step: &Step<'_>,
+        race: &Race<'_>,
+        scoreboard: &Scoreboard,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) -> Option<usize> {
+        let Race { a, other, was_write, missing, same } = *race;
+        let (check, kind) = match (missing, was_write) {
+            (Missing::Order, _) if same => (Check::Race, "same value"),
+            (Missing::Order, _) => (Check::Race, "data race"),
+            (Missing::Wait, true) => (Check::Waits, "store not complete at the barrier"),
+            (Missing::Wait, false) => (Check::Waits, "load under way at the barrier"),
+            (Missing::Invalidate, _) => (Check::Race, "stale cache"),
+        };
+        if !report.is_new(check, kind, step.pc, Some(other.pc as u64)) {
+            return None;
+        }
+        let group = self.groups[((other.wave - 1) / self.waves_per_group) as usize];
+        let index = (other.wave - 1) % self.waves_per_group;
+        let local = group == step.wave.workgroup;
+        let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
+        let name = access_name(a, self.orderings[step.index].atomic);
+        let other_index = step.program.inst_at(other.pc as u64);
+        let other_atomic = other_index.is_some_and(|at| self.orderings[at].atomic);
+        let role = match (other_atomic, was_write) {
+            (true, _) => "earlier atomic",
+            (false, true) => "earlier store",
+            (false, false) => "earlier load",
+        };
+        let mut other_site = Site::at(step, other.pc as u64, group, index);
+        other_site.lane = (other.lane != u8::MAX).then_some(other.lane as u32);
+        let [x, y, z] = group;
+        let whose = match local {
+            true => format!("wave {index}"),
+            false => format!("workgroup ({x},{y},{z})"),
+        };
+        let release = match (local, self.synchronises) {
+            (true, false) => "the barrier",
+            (true, true) => "the barrier, or the store or atomic that orders the two",
+            (false, _) => "the store or atomic that orders the two",
+        };
+        let wait = other_index.map(|at| scoreboard.wait_for(at)).unwrap_or_default();
+        let (message, hint) = match missing {
+            Missing::Order if same => (
+                format!(
+                    "{name} of {what} stores what an {role} of {whose} has stored: the order makes no difference"
+                ),
+                None,
+            ),
+            Missing::Order => {
+                let order = match local {
+                    true => format!("no barrier between waves {} and {index}", step.wave.id),
+                    false => format!("nothing orders this workgroup and {whose}"),
+                };
+                let hint = match local {
+                    true => "a barrier between the two, or atomics, would order them",
+                    false => "workgroups run in any order: only atomics order them",
+                };
+                (format!("{name} of {what} races with the {role}: {order}"), Some(hint.to_string()))
+            }
+            Missing::Wait => {
+                let was = if was_write { "store" } else { "load" };
+                let sees = match (a.write, was_write) {
+                    (false, _) => format!("may see the bytes from before a {was} of {whose}"),
+                    (true, true) => format!("may be overwritten by an earlier {was} of {whose}"),
+                    (true, false) => format!("may be seen by an earlier {was} of {whose}"),
+                };
+                (
+                    format!("{name} of {what} {sees}: the {was} was not waited for before {release}"),
+                    Some(match self.synchronises {
+                        false => format!("`{wait}` {} needed between the {was} and the barrier", verb(&wait)),
+                        true => format!("`{wait}` {} needed before {release}", verb(&wait)),
+                    }),
+                )
+            }
+            Missing::Invalidate => {
+                let needed = match (step.program.arch, local) {
+                    (Arch::Rdna4, true) => "`global_inv scope:SCOPE_SE`",
+                    (Arch::Rdna4, false) => "`global_inv scope:SCOPE_DEV`",
+                    (_, true) => "`buffer_gl0_inv`",
+                    (_, false) => "`buffer_gl1_inv` and `buffer_gl0_inv`",
+                };
+                let acquire = match local {
+                    true => "the barrier",
+                    false => "the load of the flag that orders the two",
+                };
+                let which = match local {
+                    true => "the L0 cache, which in WGP mode not all waves of the workgroup share,",
+                    false => "a cache that not all workgroups share",
+                };
+                (
+                    format!(
+                        "{name} of {what} may see the bytes from before a store of {whose}: {which} may hold them"
+                    ),
+                    Some(format!("{needed} {} needed between {acquire} and the load", verb(needed))),
+                )
+            }
+        };
+        let lane = a.lane.map(u32::from);
+        let mut finding = Finding::new(check, kind, message, Site::new(step, lane))
+            .other(role, other_site)
+            .address(a.address);
+        finding.hint = hint;
+        let finding = if same { finding.note() } else { finding };
+        let number = report.add(finding);
+        // One of the two is a plain load, the other an atomic.
+        let mine = self.orderings[step.index].atomic;
+        let plain_load = if a.write { !was_write && !other.atomic } else { !mine };
+        let atomic = if a.write { mine } else { other_atomic };
+        (missing == Missing::Order && plain_load && atomic).then_some(number)
+    }
+}
