@@ -1,8 +1,8 @@
 //! What stores have left in memory: to tell two waves that store the same value from two that store different ones.
 
+use std::collections::HashMap;
 use wavesim_engine::observe::Done;
 use wavesim_machine::exec::watch::{Access, Place};
-use std::collections::HashMap;
 use wavesim_machine::memory::Memory;
 
 const PAGE: u64 = 4096;
