@@ -91,7 +91,8 @@ pub unsafe fn map(
     // SAFETY: required of the caller.
     let range = unsafe { HostMemory::new(address, host, len, writable, "mapped memory") };
     // SAFETY: required of the caller.
-    Ok(unsafe { device.map(range)? })
+    unsafe { device.map(range) }?;
+    Ok(())
 }
 
 impl Default for wavesim_launch {

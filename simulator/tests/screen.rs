@@ -72,7 +72,7 @@ fn everything_fits_and_keys_work() {
     // A step: the PC moves, and what changed is highlighted.
     t.press("sss");
     t.shows("[step 3]");
-    let (row, column) = find(&t, "00000004");
+    let (row, column) = find(&t, "0000000c");
     let changed = t.cell(row, column);
     assert!(
         changed.bold() && changed.fgcolor() != vt100::Color::Default,

@@ -28,7 +28,7 @@ pub fn gpu() -> Outcome<&'static Gpu> {
     let opened = GPU.get_or_init(|| {
         Ok(Gpu {
             device: Device::from_env()?,
-            streams: Streams::new(),
+            streams: Streams::default(),
             hostcall: OnceLock::new(),
             failed: AtomicI32::new(Status::SUCCESS.0),
         })

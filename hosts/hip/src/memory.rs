@@ -264,7 +264,8 @@ impl Gpu {
         // SAFETY: the program says that the memory is there until it unregisters it.
         let range = unsafe { HostMemory::new(memory.address(), host, len as u64, true, "hipHostRegister") };
         // SAFETY: as above.
-        Ok(unsafe { self.device.map(range)? })
+        unsafe { self.device.map(range) }?;
+        Ok(())
     }
 }
 

@@ -69,12 +69,14 @@ impl Stream {
     }
 }
 
-impl Streams {
-    /// The default stream.
-    pub fn new() -> Streams {
+impl Default for Streams {
+    /// The default stream alone.
+    fn default() -> Streams {
         Streams { legacy: Arc::new(Stream::new(0, 0, 0)), others: Mutex::default(), events: Mutex::default() }
     }
+}
 
+impl Streams {
     /// A stream by its handle.
     pub fn find(&self, handle: Handle) -> Outcome<Arc<Stream>> {
         match handle {

@@ -62,7 +62,6 @@ pub struct Session(Owned);
 impl Session {
     #[new]
     #[pyo3(signature = (text, name, target, wave, seed, inputs, max_instructions))]
-    #[expect(clippy::too_many_arguments, reason = "the package passes them by keyword")]
     fn new(
         text: &str,
         name: &str,
@@ -92,6 +91,7 @@ impl Session {
             match timeline.step(next) {
                 Outcome::Stepped => {}
                 Outcome::Blocked | Outcome::Finished => return Ok(done),
+                Outcome::Limit => return Err(error("the run has taken as many steps as it may".to_string())),
                 Outcome::Fault(fault) => return Err(raise(py, &fault.to_string(), &fault, ("", 1))),
             }
         }

@@ -66,7 +66,7 @@ impl LineTable {
                 }
                 // The lines of functions that the linker has left out are at 0, or beyond all code.
                 let end = row.end_sequence();
-                if !text.contains(&row.address()) && !(end && inside) {
+                if !(text.contains(&row.address()) || end && inside) {
                     inside = false;
                     continue;
                 }

@@ -67,7 +67,7 @@ pub fn instruction(arch: Arch, name: &str) -> Result<Value, String> {
         "name": inst.name.to_lowercase(),
         "group": inst.group,
         "aliases": inst.aliases.iter().map(|a| a.to_lowercase()).collect::<Vec<_>>(),
-        "syntax": syntax(arch, inst.entries.0 as u16),
+        "syntax": syntax(arch, inst.entries.0),
         "forms": forms,
         "pseudocode": info.map(|i| unindented(i.text)),
         "place": info.map(|i| format!("{}:{}", i.file, i.line)),

@@ -77,14 +77,10 @@ impl<W: Write> Client<W> {
         let count = waiting.clone();
         std::thread::spawn(move || {
             let mut from = BufReader::new(from);
-            loop {
-                let message = match wire::read(&mut from) {
-                    Ok(Some(bytes)) => wire::parse(&bytes),
-                    // A stream that cannot be read is a client that is gone.
-                    Ok(None) | Err(_) => break,
-                };
+            // A stream that cannot be read is a client that is gone.
+            while let Ok(Some(bytes)) = wire::read(&mut from) {
                 count.fetch_add(1, Ordering::Release);
-                if sender.send(message).is_err() {
+                if sender.send(wire::parse(&bytes)).is_err() {
                     return;
                 }
             }

@@ -80,7 +80,8 @@ impl Numbers {
         match self {
             Numbers::Hex => 8,
             Numbers::U32 => 10,
-            Numbers::I32 | Numbers::F32 => 11,
+            Numbers::I32 => 11,
+            Numbers::F32 => 12,
             Numbers::F16 => 17,
         }
     }

@@ -26,7 +26,9 @@ fn links_work() {
     let mut links = 0;
     for page in pages.iter().filter(|p| p.extension().is_some_and(|e| e == "md")) {
         let text = std::fs::read_to_string(page).unwrap();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        let prose: String = text.split("```").step_by(2).collect();
+        let prose: String = prose.split_inclusive('\n').filter(|line| !line.starts_with("    ")).collect();
+        for link in prose.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let path = link.split('#').next().unwrap_or_default();
             if !path.is_empty() && !path.contains("://") {
                 assert!(page.parent().unwrap().join(path).exists(), "{}: {link}", page.display());

@@ -147,7 +147,7 @@ fn registers_that_are_not_declared_are_findings() {
     let object = path.replace(".s", ".co");
     run(&["asm", &path, "-o", &object]).expect("assembled");
     let (out, code) = run(&["check", &object, "--check", "hazard"]).expect("a result");
-    assert!(code == 1 && out.contains("v8 is beyond the 8 VGPRs") && out.contains("pc 0x0"), "{out}");
+    assert!(code == 1 && out.contains("v8 is beyond the 8 VGPRs") && out.contains("pc 0x1000"), "{out}");
 }
 
 #[test]

@@ -188,6 +188,20 @@ fn wrong(inst: &Inst, arch: Arch, wave_size: u32) -> Option<(&'static str, Strin
     illegal.or_else(|| legal::ignored_offset(inst, &options)).map(|e| (e.kind, e.message))
 }
 
+/// An instruction that saves EXEC and changes it, in the form for waves of 32.
+fn half_of_exec(effects: &Effects, wave_size: u32) -> Option<(&'static str, String)> {
+    let exec = |u: &&Use| u.file == File::Sgpr && u.first == EXEC_LO as u16 && u.relative.is_none();
+    let saves = |u: &Use| u.file == File::Sgpr && u.first != EXEC_LO as u16;
+    let half = effects.writes.iter().find(exec).is_some_and(|u| u.count == 1)
+        && effects.reads.iter().any(|u| exec(&u))
+        && effects.writes.iter().any(saves);
+    (wave_size == 64 && half && effects.class == Class::Salu).then(|| {
+        let message =
+            "saves and changes 32 bits of EXEC in a wave of 64 lanes: lanes 32 to 63 stay as they are";
+        ("half of EXEC", message.to_string())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,18 +227,4 @@ mod tests {
         assert_eq!(wrong(&inst, Arch::Rdna3, 32), None);
         assert_eq!(wrong(&inst, Arch::Rdna3, 64).map(|w| w.0), Some("dual issue in wave64"));
     }
-}
-
-/// An instruction that saves EXEC and changes it, in the form for waves of 32.
-fn half_of_exec(effects: &Effects, wave_size: u32) -> Option<(&'static str, String)> {
-    let exec = |u: &&Use| u.file == File::Sgpr && u.first == EXEC_LO as u16 && u.relative.is_none();
-    let saves = |u: &Use| u.file == File::Sgpr && u.first != EXEC_LO as u16;
-    let half = effects.writes.iter().find(exec).is_some_and(|u| u.count == 1)
-        && effects.reads.iter().any(|u| exec(&u))
-        && effects.writes.iter().any(saves);
-    (wave_size == 64 && half && effects.class == Class::Salu).then(|| {
-        let message =
-            "saves and changes 32 bits of EXEC in a wave of 64 lanes: lanes 32 to 63 stay as they are";
-        ("half of EXEC", message.to_string())
-    })
 }
