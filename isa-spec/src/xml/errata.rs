@@ -16,6 +16,16 @@ pub fn apply_errata(spec: &mut Spec) {
     add_dpp(spec);
     add_image_addresses(spec);
     immediates_are_read(spec);
+    compares_give_masks(spec);
+}
+
+/// The long forms of compares list their result as 64 bits, where it is a bit a lane as in the short ones (CDNA 3 and 4).
+fn compares_give_masks(spec: &mut Spec) {
+    let compares = spec.instructions.iter_mut().filter(|i| i.name.starts_with("V_CMP"));
+    let operands = compares.flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
+    for operand in operands.filter(|o| o.output && o.format == "FMT_NUM_B64") {
+        operand.format = "FMT_NUM_M64".to_string();
+    }
 }
 
 /// `S_PREFETCH_*` hold a length in SDATA (`OPR_SIMM5`), which the documents mark as written, as the field is elsewhere.

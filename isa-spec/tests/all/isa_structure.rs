@@ -16,7 +16,7 @@ fn root() -> PathBuf {
 /// All architectures with their overlays and rules; no pseudocode.
 static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
     let data = root().join("data");
-    let loaded = data::load(data::RDNA, &data, &data.join("overlay"), &data.join("none"), &root());
+    let loaded = data::load(data::AMD, &data, &data.join("overlay"), &data.join("none"), &root());
     let shown: Vec<String> = loaded.diagnostics.iter().map(|d| render(&loaded.sources, d)).collect();
     assert!(shown.is_empty(), "{}", shown.join("\n"));
     loaded
@@ -265,7 +265,7 @@ fn all_forms_of_an_instruction_have_the_same_roles() {
 /// AMD lists a literal form once for each place of the literal. A description so rewritten gives the tables of ours.
 #[test]
 fn literal_variants_of_every_instruction_give_the_same_tables() {
-    for (name, file) in data::RDNA {
+    for (name, file) in data::AMD {
         let text = std::fs::read_to_string(root().join("data").join(file)).unwrap();
         let ours = xml::load(file, &text).unwrap_or_else(|_| panic!("{file} is refused"));
         let mut amds = ours.clone();

@@ -71,13 +71,14 @@ pub fn packet(memory: &mut Memory, shape: &Shape, kernel: &Kernel, kernarg: u64)
 /// MODE as compilers set it by default: rounding to nearest even, denormals kept; where the bits exist, DX10_CLAMP and IEEE.
 pub fn default_mode(arch: Arch) -> u32 {
     match arch {
-        Arch::Rdna3 | Arch::Rdna35 => 0x3f0,
+        Arch::Rdna3 | Arch::Rdna35 | Arch::Cdna3 | Arch::Cdna4 => 0x3f0,
         Arch::Rdna4 | Arch::RiscvGpu => 0xf0,
     }
 }
 
 /// User SGPRs in the descriptor's order, then MODE and ids.
-pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64) -> InitialState {
+/// `preloaded`: kernel arguments in registers.
+pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64, preloaded: &[u32]) -> InitialState {
     let mut values = Vec::new();
     let mut pair = |bit: u32, value: u64| {
         if kernel.properties >> bit & 1 == 1 {
@@ -88,6 +89,8 @@ pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64) -> InitialState
     pair(2, 0);
     pair(3, kernarg);
     pair(4, 0);
+    // Kernel arguments that CDNA preloads: `kernarg_preload` dwords from an offset in dwords on.
+    values.extend_from_slice(preloaded);
     if kernel.properties >> 6 & 1 == 1 {
         values.push(kernel.private_segment);
     }

@@ -224,6 +224,19 @@ pub fn with_kernarg(
     finish(kernel, code, kernarg, shape, memory)
 }
 
+/// Bytes in front of a program whose arguments the hardware loads, which load them for hardware that does not.
+const PRELOAD_PROLOGUE: u64 = 256;
+
+/// The dwords of the kernarg segment that the wave finds in SGPRs.
+fn preloaded(kernel: &Kernel, kernarg: &[u8]) -> Vec<u32> {
+    let Some((first, dwords)) = kernel.preloaded() else { return Vec::new() };
+    let dword = |n: u32| {
+        let at = (first + 4 * n) as usize;
+        kernarg.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    };
+    (0..dwords).map(dword).collect()
+}
+
 /// Hidden arguments, the dispatch packet, and the program out of the relocated image. `code`: where the file's address 0 is.
 fn finish(
     kernel: &Kernel,
@@ -241,6 +254,7 @@ fn finish(
     let mut bytes = vec![0; bytes.len()];
     memory.read(code_base, &mut bytes)?;
     let wave_size = kernel.wave_size();
+    let preloaded = preloaded(kernel, &kernarg);
     let dynamic_stack = if kernel.properties >> 11 & 1 == 1 { DYNAMIC_STACK } else { 0 };
     let scratch = kernel.private_segment.max(dynamic_stack);
     let shape = Shape {
@@ -250,8 +264,8 @@ fn finish(
         lds_bytes: round(kernel.group_segment)?.saturating_add(shape.dynamic_lds),
         scratch_bytes: scratch.checked_next_multiple_of(4).unwrap_or(!3),
         registers: kernel.registers(),
-        init: abi::initial_state(kernel, kernarg_at, packet_at),
-        entry_pc: kernel.entry - text,
+        init: abi::initial_state(kernel, kernarg_at, packet_at, &preloaded),
+        entry_pc: kernel.entry - text + if kernel.preloaded().is_some() { PRELOAD_PROLOGUE } else { 0 },
         code_base,
     };
     let program = Program::from_bytes(kernel.arch, &bytes)?

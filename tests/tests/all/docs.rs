@@ -136,7 +136,7 @@ fn extending_by_an_overlay() {
     }
     std::fs::write(overlays.join("average.xml"), step("average.xml")).unwrap();
     std::fs::write(bodies.join("average.pcode"), step("average.pcode")).unwrap();
-    let loaded = data::load(data::RDNA, &root.join("data"), &overlays, &bodies, &root);
+    let loaded = data::load(data::AMD, &root.join("data"), &overlays, &bodies, &root);
     assert!(loaded.diagnostics.is_empty(), "{}", diag::render_all(&loaded.sources, &loaded.diagnostics));
     let (set, diagnostics) = canonical::load_set(&loaded.sources, &loaded.pcode, &loaded.tables);
     assert!(diagnostics.is_empty(), "{}", diag::render_all(&loaded.sources, &diagnostics));

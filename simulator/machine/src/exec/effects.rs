@@ -7,7 +7,7 @@
 
 use super::program::Program;
 use crate::state::Wave;
-use crate::state::wave::{EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
+use crate::state::wave::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 use isa_spec::facts::{self, Facts, Flow, Index, MemoryTouch, Number, Of, Touch, What};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::{Space, State};
@@ -37,7 +37,7 @@ pub enum Lanes {
     /// The lane that an SGPR or a constant names.
     Selected(Select),
     /// Those that the DPP control reads for the active ones.
-    Dpp16 { ctrl: u16, fetch: bool },
+    Dpp16 { arch: Arch, ctrl: u16, fetch: bool },
     /// As with DPP, eight lanes at a time.
     Dpp8 { lanes: [u8; 8], fetch: bool },
     /// Unknown before the instruction runs: other lanes, by data.
@@ -345,8 +345,7 @@ impl Bind<'_> {
     }
 
     fn code(&self, operand: &Operand) -> Option<Code> {
-        let value = self.inst.fields[operand.field? as usize];
-        Some(operand::code(self.arch, operand, value))
+        Some(operand::code(self.arch, operand, self.plan.value(self.inst, operand)?))
     }
 
     fn bind(&self, touch: &Touch, out: &mut Vec<Use>) {
@@ -443,8 +442,8 @@ impl Bind<'_> {
 
     /// The registers of a lane mask.
     fn mask(&self, operand: &Operand, always: bool, out: &mut Vec<Use>) {
-        let first = match operand.field {
-            Some(field) => operand::mask_register(operand, self.inst.fields[field as usize]),
+        let first = match self.plan.value(self.inst, operand) {
+            Some(value) => operand::mask_register(operand, value),
             // A mask that the encoding fixes.
             None => VCC_LO as u16,
         };
@@ -520,6 +519,7 @@ impl Bind<'_> {
                 fetch: self.plan.get(self.inst, m.src0) == operand::DPP8_FETCH_INACTIVE,
             },
             None => Lanes::Dpp16 {
+                arch: self.arch,
                 ctrl: self.plan.get(self.inst, m.dpp_ctrl) as u16,
                 fetch: self.plan.get(self.inst, m.fi) != 0,
             },
@@ -667,8 +667,8 @@ impl Use {
                 };
                 1 << (lane & (wave.size - 1))
             }
-            Lanes::Dpp16 { ctrl, fetch } => {
-                gather_lanes(wave, exec, fetch, |lane| operand::dpp16_source(ctrl as u32, lane))
+            Lanes::Dpp16 { arch, ctrl, fetch } => {
+                gather_lanes(wave, exec, fetch, |lane| operand::dpp16_source(arch, ctrl as u32, lane))
             }
             Lanes::Dpp8 { lanes, fetch } => {
                 gather_lanes(wave, exec, fetch, |lane| Some(lane & !7 | lanes[(lane & 7) as usize] as u32))
@@ -698,8 +698,13 @@ pub fn register_name(arch: Arch, file: File, first: u16, count: u16) -> String {
     }
     match file {
         File::Scc => "scc".to_string(),
-        File::Vgpr if count == 1 => format!("v{first}"),
-        File::Vgpr => format!("v[{first}:{}]", first + count - 1),
+        File::Vgpr => {
+            let (kind, first) = if first < ACC as u16 { ('v', first) } else { ('a', first - ACC as u16) };
+            match count {
+                1 => format!("{kind}{first}"),
+                _ => format!("{kind}[{first}:{}]", first + count - 1),
+            }
+        }
         File::Sgpr => sgpr_name(first, count),
     }
 }
