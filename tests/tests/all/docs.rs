@@ -28,6 +28,7 @@ fn links_work() {
         let text = std::fs::read_to_string(page).unwrap();
         let prose: String = text.split("```").step_by(2).collect();
         let prose: String = prose.split_inclusive('\n').filter(|line| !line.starts_with("    ")).collect();
+        let prose: String = prose.split('`').step_by(2).collect();
         for link in prose.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let path = link.split('#').next().unwrap_or_default();
             if !path.is_empty() && !path.contains("://") {
