@@ -79,11 +79,11 @@ const tests = {
     const race = page.locator('.findings [data-check="race"]').first();
     await race.waitFor();
     assert.equal(await race.locator(".side").count(), 2);
-    assert.ok((await page.locator(".sign.finding").count()) >= 1);
-    assert.ok((await page.locator(".sign.other").count()) >= 1);
+    await page.locator(".sign.finding").first().waitFor();
+    await page.locator(".sign.other").first().waitFor();
     await page.screenshot({ path: join(shots, "check.png") });
     await race.locator("button.link").first().click();
-    assert.ok(await page.locator(".left .cm-editor.cm-focused").count());
+    await page.locator(".left .cm-editor.cm-focused").waitFor();
   },
 
   async "changed pseudocode is what runs"({ page }) {
