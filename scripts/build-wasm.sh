@@ -17,19 +17,11 @@ case ${1:-} in
         ;;
 esac
 cd "$(dirname "$0")/.."
-target=wasm32-unknown-unknown
-flags=()
-installed() { [ -n "$(ls "$(rustc --print target-libdir --target $target 2>/dev/null)"/libstd-*.rlib 2>/dev/null)" ]; }
-if [ -n "${RUST_LIBRARY:-}" ]; then
-    [ -f "$RUST_LIBRARY/std/Cargo.toml" ] || { echo "build-wasm.sh: RUST_LIBRARY=$RUST_LIBRARY has no std" >&2; exit 1; }
-    # -Zbuild-std, which stable compilers take with RUSTC_BOOTSTRAP, with a library that is not in the toolchain.
-    export RUSTC_BOOTSTRAP=1 __CARGO_TESTS_ONLY_SRC_ROOT=$RUST_LIBRARY
-    flags=(-Zbuild-std=std,panic_abort)
-elif ! installed; then
-    echo "skipped: the target $target is not installed (rustup target add $target, or RUST_LIBRARY: $0 --help)"
+if ! source scripts/wasm-target.sh; then
+    echo "skipped: $wasm_missing"
     exit 0
 fi
-cargo build --release --target $target "${flags[@]}" -p wavesim --no-default-features --example wasm
+cargo build --release --target $target "${std_flags[@]}" -p wavesim --no-default-features --example wasm
 module=${CARGO_TARGET_DIR:-target}/$target/release/examples/wasm.wasm
 echo "$module: $(stat -c %s "$module") bytes"
 command -v node >/dev/null || { echo "not run: there is no node"; exit 0; }

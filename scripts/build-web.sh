@@ -19,24 +19,10 @@ case ${1:-} in
         ;;
 esac
 cd "$(dirname "$0")/.."
-target=wasm32-unknown-unknown
+source scripts/wasm-target.sh || { echo "build-web.sh: $wasm_missing" >&2; exit 1; }
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/web/target}
-flags=()
-installed() { [ -n "$(ls "$(rustc --print target-libdir --target $target 2>/dev/null)"/libstd-*.rlib 2>/dev/null)" ]; }
-build() {
-    # SIMD is part of every browser since 2023. It makes lane loops some three times as fast.
-    RUSTFLAGS="-C target-feature=+simd128" cargo build --manifest-path web/Cargo.toml --release --target $target "$@"
-}
-if [ -n "${RUST_LIBRARY:-}" ]; then
-    [ -f "$RUST_LIBRARY/std/Cargo.toml" ] || { echo "build-web.sh: RUST_LIBRARY=$RUST_LIBRARY has no std" >&2; exit 1; }
-    # -Zbuild-std, which stable compilers take with RUSTC_BOOTSTRAP, with a library that is not in the toolchain.
-    RUSTC_BOOTSTRAP=1 __CARGO_TESTS_ONLY_SRC_ROOT=$RUST_LIBRARY build -Zbuild-std=std,panic_abort
-elif installed; then
-    build
-else
-    echo "build-web.sh: the target $target is not installed (rustup target add $target, or RUST_LIBRARY: $0 --help)" >&2
-    exit 1
-fi
+# SIMD is part of every browser since 2023. It makes lane loops some three times as fast.
+RUSTFLAGS="-C target-feature=+simd128" cargo build --manifest-path web/Cargo.toml --release --target "$target" "${std_flags[@]}"
 module=$CARGO_TARGET_DIR/$target/release/wavesim_web.wasm
 
 version=$(sed -n '/^name = "wasm-bindgen"$/{n;s/^version = "\(.*\)"$/\1/p}' web/Cargo.lock)

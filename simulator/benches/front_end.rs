@@ -39,7 +39,7 @@ fn lines() -> String {
 fn words() -> Vec<u32> {
     let workload = &WORKLOADS[0];
     let kernel = code_object::load(workload.code, workload.kernel).expect("a code object");
-    kernel.text.1.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
+    codec::words(&kernel.text.1)
 }
 
 fn readers(c: &mut Criterion) {

@@ -9,7 +9,7 @@ use isa_spec::{diag, report, xml};
 use wavesim::arch::Arch;
 use wavesim::asm::{self, NoSymbols, Options, object, print, program};
 use wavesim::check::{Check, Checker};
-use wavesim::codec;
+use wavesim::codec::{self, words};
 use wavesim::exec::program::Program;
 use wavesim::files::Files;
 use wavesim::inst::Inst;
@@ -142,8 +142,7 @@ pub fn count_whole_run(data: &[u8]) -> u64 {
 /// Words -> instruction -> words, and -> text -> instruction.
 pub fn decoder(data: &[u8]) {
     let (arch, wave, bytes) = machine(data);
-    let words: Vec<u32> =
-        bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
+    let words = words(bytes);
     let options = Options::new(arch).wave(wave.unwrap_or(32));
     let mut at = 0;
     while at < words.len().min(COMPARED) {

@@ -6,9 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use wavesim::arch::Arch;
-use wavesim::asm::{Options, print};
+use wavesim::asm::Options;
+use wavesim::asm::listing::{Line, Listing};
 use wavesim::check::{Checker, GUARD_BYTES};
-use wavesim::codec::decode;
+use wavesim::codec::words;
 use wavesim::exec::observe::{Many, Observer};
 use wavesim::loader::assembly::Reading;
 use wavesim::loader::code_object;
@@ -154,7 +155,7 @@ pub fn assemble<'py>(
 }
 
 /// An instruction: address, text, size in bytes, whether it decodes.
-type Instruction = (u64, String, usize, bool);
+type Instruction = (u64, String, usize, bool, Option<String>);
 
 /// Disassembles machine code, or the code of a code object.
 #[pyfunction]
@@ -162,7 +163,7 @@ type Instruction = (u64, String, usize, bool);
 pub fn disassemble(code: &[u8], target: Option<&str>, wave: Option<u32>) -> PyResult<Vec<Instruction>> {
     let wanted = arch(target)?;
     if !code_object::is_object(code) {
-        return Ok(listing(wanted.unwrap_or(Arch::Rdna3), wave, 0, code));
+        return Ok(listing(wanted.unwrap_or(Arch::Rdna3), wave, 0, code, []));
     }
     let wish = match target {
         Some(name) => Target::from_name(name).map_err(error)?.wish(),
@@ -171,33 +172,25 @@ pub fn disassemble(code: &[u8], target: Option<&str>, wave: Option<u32>) -> PyRe
     let object = code_object::open(code, &wish).map_err(error)?;
     let module = code_object::module(&object).map_err(error)?;
     let kernels = code_object::kernels(&object).map_err(error)?;
-    let wave = wave
-        .or_else(|| kernels.iter().find_map(|name| Some(code_object::load(&object, name).ok()?.wave_size())));
+    let kernel = kernels.first().map(|name| code_object::load(&object, name)).transpose().map_err(error)?;
+    let wave = wave.or_else(|| Some(kernel.as_ref()?.wave_size()));
     let (address, len) = module.text;
     let text = module.image.bytes(address, len as usize).unwrap_or_default();
-    Ok(listing(module.arch, wave, address, text))
+    let labels = kernel.iter().flat_map(|k| &k.labels).map(|(name, offset)| (address + offset, name.clone()));
+    Ok(listing(module.arch, wave, address, text, labels))
 }
 
-fn listing(arch: Arch, wave: Option<u32>, base: u64, bytes: &[u8]) -> Vec<Instruction> {
-    let words: Vec<u32> =
-        bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
-    let options = Options::new(arch).wave(wave.unwrap_or(32));
-    let mut out = Vec::new();
-    let mut at = 0;
-    while at < words.len() {
-        let address = base + 4 * at as u64;
-        match decode(arch, &words[at..]) {
-            Ok(inst) => {
-                let size = inst.size as usize;
-                let text = print::exact(&words[at..at + size / 4], &inst, &options, None);
-                out.push((address, text, size, true));
-                at += size / 4;
-            }
-            Err(_) => {
-                out.push((address, format!(".long 0x{:08x}", words[at]), 4, false));
-                at += 1;
-            }
-        }
-    }
-    out
+fn listing(
+    arch: Arch,
+    wave: Option<u32>,
+    base: u64,
+    bytes: &[u8],
+    labels: impl IntoIterator<Item = (u64, String)>,
+) -> Vec<Instruction> {
+    let words = words(bytes);
+    let listing = Listing::new(Options::new(arch).wave(wave.unwrap_or(32)), base, &words, labels);
+    let row = |line: Line| {
+        (line.address, line.text, 4 * line.words.len(), line.error.is_none(), line.label.map(str::to_string))
+    };
+    listing.lines().map(row).collect()
 }

@@ -89,3 +89,4 @@ def test_assembler_and_disassembler_agree():
     source = (EXAMPLES / "scale.s").read_text()
     listing = wavesim.disassemble(wavesim.assemble(source))
     assert listing[0].text.startswith("s_load_b128") and listing[-1].text.startswith(("s_endpgm", "s_code_end"))
+    assert listing[0].label == "scale"

@@ -38,6 +38,7 @@ pub mod form;
 pub mod image;
 pub mod legal;
 pub mod link;
+pub mod listing;
 pub mod macros;
 pub mod matching;
 mod matrix;

@@ -2,8 +2,9 @@
 
 use crate::program::{MAX_OBJECT, arch, decode};
 use serde_json::{Value, json};
-use wavesim_asm::{Options, print};
-use wavesim_isa::codec::decode as decode_words;
+use wavesim_asm::Options;
+use wavesim_asm::listing::Listing;
+use wavesim_isa::codec::words;
 use wavesim_loader::code_object::{self, Wish};
 
 /// Lines of a listing.
@@ -22,7 +23,6 @@ pub fn object(object: &str, wanted: Option<&str>) -> Result<Value, String> {
     let names = code_object::kernels(bytes).map_err(|e| text(&e))?;
     let mut kernels = Vec::new();
     let mut listing = String::new();
-    let mut lines = 0;
     let mut target = None;
     for name in &names {
         let kernel = code_object::load(bytes, name).map_err(|e| text(&e))?;
@@ -40,26 +40,19 @@ pub fn object(object: &str, wanted: Option<&str>) -> Result<Value, String> {
         // All kernels of an object share its code.
         let options = Options::new(kernel.arch).wave(kernel.wave_size());
         target = Some(kernel.arch);
-        let words: Vec<u32> =
-            kernel.text.1.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
-        let mut at = 0;
-        while at < words.len() && lines < MAX_LINES {
-            let offset = 4 * at as u64;
-            for (label, _) in kernel.labels.iter().filter(|l| l.1 == offset) {
+        let words = words(&kernel.text.1);
+        let labels = kernel.labels.iter().map(|(name, offset)| (*offset, name.clone()));
+        let code = Listing::new(options, 0, &words, labels);
+        let mut shown = 0;
+        for line in code.lines().take(MAX_LINES) {
+            if let Some(label) = line.label {
                 listing += &format!("{label}:\n");
             }
-            let (line, next) = match decode_words(kernel.arch, &words[at..]) {
-                Ok(inst) => {
-                    let next = at + inst.size as usize / 4;
-                    (print::exact(&words[at..next], &inst, &options, None), next)
-                }
-                Err(_) => (format!(".long 0x{:08x}", words[at]), at + 1),
-            };
-            listing += &format!("  {line:<52} // {offset:06x}\n");
-            (at, lines) = (next, lines + 1);
+            listing += &format!("  {:<52} // {:06x}\n", line.text, line.address);
+            shown += line.words.len();
         }
-        if at < words.len() {
-            listing += &format!("// {} more bytes are not shown\n", 4 * (words.len() - at));
+        if shown < words.len() {
+            listing += &format!("// {} more bytes are not shown\n", 4 * (words.len() - shown));
         }
     }
     let target = target.ok_or("this code object has no kernel")?;

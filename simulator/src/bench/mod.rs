@@ -12,6 +12,7 @@ pub mod workloads;
 use std::time::Instant;
 use wavesim_engine::sched::dispatch::{self, Dispatch, DispatchError, RunStats};
 use wavesim_inspect::check::{Check, Checker, GUARD_BYTES};
+use wavesim_isa::codec::words;
 use wavesim_loader::abi;
 use wavesim_loader::code_object::{self, LoadError};
 use wavesim_loader::prepared;
@@ -155,7 +156,7 @@ impl Prepared {
         let Buffer { address, initial } = &self.buffers[buffer];
         let mut bytes = vec![0; initial.len() * 4];
         self.run.memory.read(*address, &mut bytes)?;
-        Ok(bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
+        Ok(words(&bytes))
     }
 }
 

@@ -6,13 +6,13 @@ use super::target::{Target, WaveSize};
 use anyhow::{Context as _, bail};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use wavesim_asm::listing::Listing;
 use wavesim_asm::{Options, print};
 use wavesim_files as files;
-use wavesim_isa::arch::Arch;
-use wavesim_isa::codec::decode;
+use wavesim_isa::codec::{decode, words};
 use wavesim_loader::code_object::{self, LoadError};
 
 /// Disassemble machine words or a code object (LLVM's AMDGPU syntax)
@@ -131,10 +131,6 @@ fn hex_bytes(line: &str) -> Result<Vec<u8>, String> {
     Ok(digits.chunks(2).map(|d| d[0] << 4 | d[1]).collect())
 }
 
-fn words(bytes: &[u8]) -> Vec<u32> {
-    bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
-}
-
 /// Disassembles a code object, or the selected one of a bundle, with its symbols as labels. It may be unlinked.
 fn code_object(args: &DisasmArgs, bytes: &[u8], out: &mut dyn Write) -> anyhow::Result<u8> {
     let wish = args.target.wish();
@@ -196,67 +192,33 @@ fn listing(
     out: &mut dyn Write,
 ) -> anyhow::Result<u8> {
     let words = words(bytes);
-    // Where instructions begin, and where branches lead: into the middle of one, there can be no label.
-    let (mut starts, mut targets) = (BTreeSet::new(), Vec::new());
-    let mut at = 0;
-    let step =
-        |arch: Arch, at: usize| decode(arch, &words[at..]).map(|inst| (inst, at + inst.size as usize / 4));
-    while at < words.len() {
-        starts.insert(base + 4 * at as u64);
-        let Ok((inst, next)) = step(options.arch, at) else {
-            at += 1;
-            continue;
-        };
-        if let Some(distance) = print::branch_words(&inst, options) {
-            targets.push(base.wrapping_add_signed(4 * (next as i64 + distance)));
-        }
-        at = next;
-    }
-    let mut labels: BTreeMap<u64, String> =
-        targets.into_iter().filter(|t| starts.contains(t)).map(|t| (t, format!(".L{t:x}"))).collect();
-    labels.extend(symbols.iter().filter(|s| starts.contains(s.0)).map(|(at, name)| (*at, name.clone())));
+    let symbols = symbols.iter().map(|(at, name)| (*at, name.clone()));
     let mut code = super::OK;
-    let mut at = 0;
-    while at < words.len() {
-        let address = base + 4 * at as u64;
-        if let Some(label) = labels.get(&address)
-            && !args.json
-        {
+    for line in Listing::new(*options, base, &words, symbols).lines() {
+        let own: Vec<String> = line.words.iter().map(|w| format!("{w:08x}")).collect();
+        if args.json {
+            let mut object = json!({"address": format!("{:x}", line.address), "text": line.text, "size": 4 * own.len(), "words": own});
+            if let Some(error) = line.error {
+                code = super::BAD_INPUT;
+                object["error"] = json!(error.to_string());
+            }
+            writeln!(out, "{object}")?;
+            continue;
+        }
+        if let Some(label) = line.label {
             writeln!(out, "{label}:")?;
         }
-        let decoded = step(options.arch, at);
-        let next = decoded.as_ref().map_or(at + 1, |d| d.1);
-        let (text, error) = match &decoded {
-            Ok((inst, next)) => {
-                let target = print::branch_words(inst, options)
-                    .map(|d| base.wrapping_add_signed(4 * (*next as i64 + d)))
-                    .and_then(|t| labels.get(&t));
-                (print::exact(&words[at..*next], inst, options, target.map(String::as_str)), None)
-            }
-            Err(e) => (format!(".long 0x{:08x}", words[at]), Some(e.to_string())),
-        };
-        let own: Vec<String> = words[at..next].iter().map(|w| format!("{w:08x}")).collect();
-        if args.json {
-            let mut line = json!({"address": format!("{address:x}"), "text": text, "size": 4 * (next - at), "words": own});
-            if let Some(error) = error {
-                code = super::BAD_INPUT;
-                line["error"] = json!(error);
-            }
-            writeln!(out, "{line}")?;
-        } else {
-            let mut comment = String::new();
-            if args.offsets {
-                comment += &format!(" {address:012x}:");
-            }
-            if args.words {
-                comment += &format!(" {}", own.join(" "));
-            }
-            match comment.is_empty() {
-                true => writeln!(out, "\t{text}")?,
-                false => writeln!(out, "\t{text:<55} //{comment}")?,
-            }
+        let mut comment = String::new();
+        if args.offsets {
+            comment += &format!(" {:012x}:", line.address);
         }
-        at = next;
+        if args.words {
+            comment += &format!(" {}", own.join(" "));
+        }
+        match comment.is_empty() {
+            true => writeln!(out, "\t{}", line.text)?,
+            false => writeln!(out, "\t{:<55} //{comment}", line.text)?,
+        }
     }
     if !bytes.len().is_multiple_of(4) {
         emit(format!("error: {} bytes after the last whole word", bytes.len() % 4));

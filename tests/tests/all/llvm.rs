@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use wavesim::arch::Arch;
 use wavesim::asm::{self, NoSymbols, Options, print};
-use wavesim::codec::{decode, encode};
+use wavesim::codec::{decode, encode, words};
 use wavesim_tests::legal::{Random, random_inst};
 
 /// What the two say differently of an instruction.
@@ -226,8 +226,7 @@ fn replies(output: &str, count: usize) -> Vec<Option<(String, Vec<u32>)>> {
         let bytes: Option<Vec<u8>> =
             bytes.map(|b| u8::from_str_radix(b.trim().trim_start_matches("0x"), 16).ok()).collect();
         let Some(bytes) = bytes else { continue };
-        let words: Vec<u32> =
-            bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
+        let words = words(&bytes);
         if words == [mark(out.len())] {
             out.push(last.take());
         } else {

@@ -217,6 +217,8 @@ class Instruction(NamedTuple):
     """In bytes."""
     valid: bool
     """Whether the bytes are an instruction."""
+    label: Optional[str]
+    """The name of this place: a symbol, or what branches here call it."""
 
     def __str__(self) -> str:
         return f"{self.address:08x}  {self.text}"

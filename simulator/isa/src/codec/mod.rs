@@ -6,3 +6,8 @@ pub mod encode;
 
 pub use decode::{DecodeError, decode};
 pub use encode::{EncodeError, Words, encode};
+
+/// Words of machine code, which is little-endian. Up to three bytes after the last whole word are left out.
+pub fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+}

@@ -11,7 +11,7 @@ use isa_spec::pcode::ir::{Semantics, Space};
 use isa_spec::tables::EntryId;
 use std::sync::Arc;
 use wavesim_isa::arch::Arch;
-use wavesim_isa::codec::decode;
+use wavesim_isa::codec::{decode, words};
 use wavesim_isa::inst::Inst;
 
 /// Writes an instruction for waves of so many lanes as text. The machine knows no syntax: who makes a program gives it one.
@@ -92,9 +92,7 @@ impl Program {
 
     /// As [`Program::from_words`], from bytes as memory holds them; an incomplete last word is left out.
     pub fn from_bytes(arch: Arch, bytes: &[u8]) -> Result<Program, TooLarge> {
-        let words: Vec<u32> =
-            bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
-        Program::from_words(arch, &words)
+        Program::from_words(arch, &words(bytes))
     }
 
     fn empty(arch: Arch) -> Program {

@@ -1,0 +1,99 @@
+//! Machine code as lines of assembly, with labels where branches lead: what every disassembler shows.
+//!
+//! ```
+//! use wavesim_asm::{Options, listing::Listing};
+//! use wavesim_isa::arch::Arch;
+//! // s_branch to itself, and a word that is no instruction.
+//! let listing = Listing::new(Options::new(Arch::Rdna3), 0x100, &[0xbfa0_ffff, 0xffff_ffff], []);
+//! let lines: Vec<_> = listing.lines().map(|line| (line.label, line.text)).collect();
+//! assert_eq!(lines[0], (Some(".L100"), "s_branch .L100".to_string()));
+//! assert_eq!(lines[1], (None, ".long 0xffffffff".to_string()));
+//! ```
+
+use super::{Options, print};
+use std::collections::{BTreeMap, BTreeSet};
+use wavesim_isa::codec::{DecodeError, decode};
+use wavesim_isa::inst::Inst;
+
+/// Decoded machine code and its labels.
+pub struct Listing<'a> {
+    options: Options,
+    base: u64,
+    words: &'a [u32],
+    labels: BTreeMap<u64, String>,
+}
+
+/// One instruction, or one word that is none.
+pub struct Line<'a> {
+    /// Of its first byte.
+    pub address: u64,
+    /// The symbol here, or a name made of the address if a branch leads here.
+    pub label: Option<&'a str>,
+    /// The assembler makes the same words of it.
+    pub text: String,
+    pub words: &'a [u32],
+    /// Why these words are no instruction.
+    pub error: Option<DecodeError>,
+}
+
+impl<'a> Listing<'a> {
+    /// `words` start at address `base`. Symbols that are not at the start of an instruction are left out.
+    pub fn new(
+        options: Options,
+        base: u64,
+        words: &'a [u32],
+        symbols: impl IntoIterator<Item = (u64, String)>,
+    ) -> Self {
+        let mut listing = Listing { options, base, words, labels: BTreeMap::new() };
+        // No label can be in the middle of an instruction.
+        let (mut starts, mut targets) = (BTreeSet::new(), Vec::new());
+        let mut at = 0;
+        while at < words.len() {
+            starts.insert(listing.address(at));
+            let (decoded, next) = listing.step(at);
+            targets.extend(decoded.ok().and_then(|inst| listing.target(&inst, next)));
+            at = next;
+        }
+        let targets = targets.into_iter().map(|t| (t, format!(".L{t:x}")));
+        listing.labels.extend(targets.chain(symbols).filter(|(at, _)| starts.contains(at)));
+        listing
+    }
+
+    /// The lines in order of addresses.
+    pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            (at < self.words.len()).then(|| {
+                let address = self.address(at);
+                let (decoded, next) = self.step(at);
+                let words = &self.words[at..next];
+                at = next;
+                let (text, error) = match decoded {
+                    Ok(inst) => {
+                        let target = self.target(&inst, next).and_then(|t| self.labels.get(&t));
+                        (print::exact(words, &inst, &self.options, target.map(String::as_str)), None)
+                    }
+                    Err(error) => (format!(".long 0x{:08x}", words[0]), Some(error)),
+                };
+                Line { address, label: self.labels.get(&address).map(String::as_str), text, words, error }
+            })
+        })
+    }
+
+    fn address(&self, at: usize) -> u64 {
+        self.base.wrapping_add(4 * at as u64)
+    }
+
+    /// The instruction at a word, and where the next one is.
+    fn step(&self, at: usize) -> (Result<Inst, DecodeError>, usize) {
+        let decoded = decode(self.options.arch, &self.words[at..]);
+        let next = decoded.as_ref().map_or(at + 1, |inst| at + inst.size as usize / 4);
+        (decoded, next)
+    }
+
+    /// Where an instruction branches to, by its immediate.
+    fn target(&self, inst: &Inst, next: usize) -> Option<u64> {
+        let distance = print::branch_words(inst, &self.options)?;
+        Some(self.address(next).wrapping_add_signed(4 * distance))
+    }
+}
