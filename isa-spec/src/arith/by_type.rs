@@ -1,6 +1,6 @@
 //! The same operations on `u128` bit patterns of a [`Ty`]: what the evaluator calls, and compiled code for the rare types.
 //!
-//! A type that is no float has no arithmetic here: results are then 0. The checker lets no such call through.
+//! Arithmetic on a type that is not floating-point panics: the checker does not accept such bodies.
 
 use std::cmp::Ordering;
 
@@ -10,12 +10,17 @@ use super::format::{Format, Value, unpack};
 use super::{integral, soft, trig_preop as preop};
 use crate::pcode::ir::Ty;
 
+/// The format of a floating-point type.
+fn format(ty: Ty) -> Format {
+    Format::of(ty).unwrap_or_else(|| panic!("{ty:?} has no floating-point arithmetic"))
+}
+
 /// Functions of floats of one type, result of the same type.
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident($($arg:ident),+) = $path:path;)+) => {
         $($(#[$doc])*
         pub fn $name($($arg: u128),+, ty: Ty, env: &FloatEnv) -> u128 {
-            Format::of(ty).map_or(0, |f| $path(f, $($arg as u64),+, env) as u128)
+            $path(format(ty), $($arg as u64),+, env) as u128
         })+
     };
 }
@@ -43,9 +48,7 @@ macro_rules! roundings {
     ($($name:ident = $round:ident;)+) => {
         $(#[doc = concat!("To an integral value, ", stringify!($round), ".")]
         pub fn $name(x: u128, ty: Ty, env: &FloatEnv) -> u128 {
-            Format::of(ty).map_or(0, |f| {
-                integral::round_to_integral(f, x as u64, Round::$round, env) as u128
-            })
+            integral::round_to_integral(format(ty), x as u64, Round::$round, env) as u128
         })+
     };
 }
@@ -56,7 +59,7 @@ macro_rules! approximated {
     ($($(#[$doc:meta])* $name:ident = $function:ident;)+) => {
         $($(#[$doc])*
         pub fn $name(x: u128, ty: Ty, env: &FloatEnv) -> u128 {
-            Format::of(ty).map_or(0, |f| approx::evaluate(Function::$function, f, x as u64, env) as u128)
+            approx::evaluate(Function::$function, format(ty), x as u64, env) as u128
         })+
     };
 }
@@ -94,14 +97,9 @@ pub fn quiet(x: u128, ty: Ty) -> u128 {
     Format::of(ty).map_or(x, |f| f.quiet(x as u64) as u128)
 }
 
-/// The NaN that invalid operations make.
-pub fn quiet_nan(ty: Ty) -> u128 {
-    Format::of(ty).map_or(0, |f| f.default_nan() as u128)
-}
-
 /// Positive infinity (NaN in E4M3, which has none).
 pub fn infinity(ty: Ty) -> u128 {
-    Format::of(ty).map_or(0, |f| f.infinity() as u128)
+    format(ty).infinity() as u128
 }
 
 /// A zero of the same sign for a denormal; anything else unchanged.
@@ -111,12 +109,12 @@ pub fn flush(x: u128, ty: Ty) -> u128 {
 
 /// Numeric order, `None` with a NaN. Denormals count as zeros where inputs flush.
 pub fn compare(a: u128, b: u128, ty: Ty, env: &FloatEnv) -> Option<Ordering> {
-    soft::compare(Format::of(ty)?, a as u64, b as u64, env)
+    soft::compare(format(ty), a as u64, b as u64, env)
 }
 
 /// `propagate`: IEEE minimum and maximum, where a NaN wins; else minimumNumber and maximumNumber. `-0 < +0`.
 pub fn min_max(a: u128, b: u128, ty: Ty, env: &FloatEnv, max: bool, propagate: bool) -> u128 {
-    let Some(format) = Format::of(ty) else { return 0 };
+    let format = format(ty);
     let choose = match (max, propagate) {
         (false, false) => soft::min_num,
         (true, false) => soft::max_num,
@@ -128,22 +126,22 @@ pub fn min_max(a: u128, b: u128, ty: Ty, env: &FloatEnv, max: bool, propagate: b
 
 /// `x · 2^n`, rounded once.
 pub fn ldexp(x: u128, n: i32, ty: Ty, env: &FloatEnv) -> u128 {
-    Format::of(ty).map_or(0, |f| integral::ldexp(f, x as u64, n, env) as u128)
+    integral::ldexp(format(ty), x as u64, n, env) as u128
 }
 
 /// `(a * b + c) · 2^n`, rounded once.
 pub fn fma_ldexp(a: u128, b: u128, c: u128, n: i32, ty: Ty, env: &FloatEnv) -> u128 {
-    Format::of(ty).map_or(0, |f| soft::fma_ldexp(f, a as u64, b as u64, c as u64, n, env) as u128)
+    soft::fma_ldexp(format(ty), a as u64, b as u64, c as u64, n, env) as u128
 }
 
 /// Exponent `e` with `|x| = m · 2^e`, `m` in [0.5, 1); 0 for zeros, infinities and NaNs.
 pub fn frexp_exp(x: u128, ty: Ty, env: &FloatEnv) -> i32 {
-    Format::of(ty).map_or(0, |f| integral::frexp_exp(f, x as u64, env))
+    integral::frexp_exp(format(ty), x as u64, env)
 }
 
 /// The biased exponent field.
 pub fn exponent(x: u128, ty: Ty) -> i32 {
-    Format::of(ty).map_or(0, |f| integral::exponent_field(f, x as u64) as i32)
+    integral::exponent_field(format(ty), x as u64) as i32
 }
 
 /// `base ** power`. Two to a power is exact or rounded once; otherwise a correctly rounded product for small integer
@@ -178,7 +176,7 @@ fn as_f64(x: u128, ty: Ty) -> f64 {
 
 /// Format conversion with one rounding in a given mode and no flushing; NaNs become quiet.
 pub fn convert_float(x: u128, from: Ty, into: Ty, round: Round) -> u128 {
-    let (Some(from), Some(into)) = (Format::of(from), Format::of(into)) else { return 0 };
+    let (from, into) = (format(from), format(into));
     match unpack(from, x as u64) {
         Value::Finite(exact) => super::format::pack(into, exact, round, false) as u128,
         _ => integral::to_float(from, into, x as u64, true, &FloatEnv::KEEP) as u128,
@@ -197,20 +195,20 @@ pub fn cast(x: u128, from: Ty, into: Ty, env: &FloatEnv) -> u128 {
 }
 
 fn convert_nan(x: u128, from: Ty, into: Ty, quiet: bool, env: &FloatEnv) -> u128 {
-    let (Some(from), Some(into)) = (Format::of(from), Format::of(into)) else { return 0 };
+    let (from, into) = (format(from), format(into));
     integral::to_float(from, into, x as u64, quiet, env) as u128
 }
 
 /// Float to integer of `width` bits (at most 64; wider saturates at 64): rounded by `round`, saturating, NaN gives 0.
 pub fn to_int(x: u128, ty: Ty, env: &FloatEnv, width: u32, signed: bool, round: Round) -> u128 {
-    let Some(format) = Format::of(ty) else { return 0 };
+    let format = format(ty);
     let value = integral::to_int(format, x as u64, width.clamp(1, 64), signed, round, env) as u128;
     super::sign_extend(value, if signed { 64 } else { 128 }) & super::mask(width)
 }
 
 /// Integer to float. `value` is extended to 128 bits by its sign if `signed`.
 pub fn from_int(value: u128, signed: bool, ty: Ty, env: &FloatEnv) -> u128 {
-    let Some(format) = Format::of(ty) else { return 0 };
+    let format = format(ty);
     let negative = signed && value >> 127 == 1;
     let magnitude = if negative { value.wrapping_neg() } else { value };
     integral::from_magnitude(format, negative, magnitude, env) as u128
@@ -218,7 +216,7 @@ pub fn from_int(value: u128, signed: bool, ty: Ty, env: &FloatEnv) -> u128 {
 
 /// To a normalised integer of `bits` bits: clamped to [-1, 1] or [0, 1], scaled by the largest value, nearest even.
 pub fn to_norm(x: u128, ty: Ty, signed: bool, bits: u32, env: &FloatEnv) -> u128 {
-    let Some(format) = Format::of(ty) else { return 0 };
+    let format = format(ty);
     let value = if signed {
         integral::to_snorm(format, x as u64, bits, env) as u128
     } else {
@@ -229,7 +227,7 @@ pub fn to_norm(x: u128, ty: Ty, signed: bool, bits: u32, env: &FloatEnv) -> u128
 
 /// An f32 as an 8-bit float with stochastic rounding; see [`integral::to_float8_stochastic`].
 pub fn stochastic_8(x: u128, seed: u32, ty: Ty, env: &FloatEnv) -> u128 {
-    Format::of(ty).map_or(0, |f| integral::to_float8_stochastic(f, x as u32, seed, env) as u128)
+    integral::to_float8_stochastic(format(ty), x as u32, seed, env) as u128
 }
 
 /// See [`preop::trig_preop`].

@@ -5,6 +5,7 @@ mod against_apfloat;
 mod buffer;
 mod fp8;
 mod manual;
+mod named;
 mod rational;
 
 use super::Format;

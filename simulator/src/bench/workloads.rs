@@ -2,7 +2,8 @@
 
 use super::native;
 use super::{BenchError, Prepared};
-use isa_spec::arith::{FloatEnv, f16_to_f32, f32_to_f16};
+use isa_spec::arith::{FloatEnv, convert};
+use isa_spec::pcode::ir::Ty;
 
 /// A kernel argument.
 pub enum Arg {
@@ -343,13 +344,14 @@ fn words(value: f64) -> [u32; 2] {
 
 /// Pairs of pseudo-random f16 in 0..1.
 fn halves(count: usize, seed: u32) -> Vec<u32> {
-    let half = |single: u32| f32_to_f16(single, &FloatEnv::KEEP) as u32;
+    let half = |single: u32| convert(single as u128, Ty::F32, Ty::F16, &FloatEnv::KEEP) as u32;
     floats(count, seed).chunks_exact(2).map(|pair| half(pair[0]) | half(pair[1]) << 16).collect()
 }
 
 /// The f16 matrices as f32, the second one by rows, and room for the product.
 fn matrices_f16(p: &Prepared) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
-    let single = |half: u32| f32::from_bits(f16_to_f32(half as u16, &FloatEnv::KEEP));
+    let single =
+        |half: u32| f32::from_bits(convert(half as u16 as u128, Ty::F16, Ty::F32, &FloatEnv::KEEP) as u32);
     let matrix = |buffer: usize| -> Vec<f32> {
         let words = p.buffers[buffer].initial.iter();
         words.flat_map(|word| [single(word & 0xffff), single(word >> 16)]).collect()

@@ -1,6 +1,7 @@
 //! 8-bit floats: the overflow table of the RDNA4 ISA manual (*OPSEL with FP8 and BF8 Conversions*) and stochastic rounding.
 
 use super::super::*;
+use super::named::*;
 use crate::pcode::ir::Ty;
 
 const KEEP: FloatEnv = FloatEnv::KEEP;

@@ -1,6 +1,7 @@
 //! Values the ISA manuals print (RDNA4 ISA manual, *Functional examples* of each instruction) and rules they state.
 
 use super::super::*;
+use super::named::*;
 
 const KEEP: FloatEnv = FloatEnv::KEEP;
 

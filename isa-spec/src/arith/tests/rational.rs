@@ -3,6 +3,7 @@
 
 use super::super::format::{Exact, Value, unpack};
 use super::super::*;
+use super::named::*;
 use super::{FORMATS, bits};
 use num_bigint::BigUint;
 use proptest::prelude::*;

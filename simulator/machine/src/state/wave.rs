@@ -206,12 +206,6 @@ impl Wave {
         }
     }
 
-    /// Whether a lane vector has the flag for no f32 denormals.
-    #[inline(always)]
-    pub fn has_no_denormals(&self, row: usize) -> bool {
-        self.flags.get(row).is_some_and(|known| known & NO_DENORMALS != 0)
-    }
-
     /// Sets the flags after a lane vector was written or searched.
     #[inline(always)]
     pub fn set_no_denormals(&mut self, row: usize, clean: bool) {

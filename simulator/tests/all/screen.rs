@@ -1,10 +1,7 @@
 //! `wavesim tui` on a real terminal of 80x24 characters, driven by its keys.
-#![cfg(unix)]
 
-mod terminal;
-
+use crate::terminal::{COLUMNS, Terminal, file, workspace};
 use std::time::Duration;
-use terminal::{COLUMNS, Terminal, file, workspace};
 
 const KERNEL: &str = "\
 ---

@@ -258,7 +258,7 @@ fn threads_have_their_own_errors() {
 /// `counter` is 41 when a module is loaded, and each launch adds 1 to it.
 #[test]
 fn variables_of_modules_persist() {
-    let source = include_str!("../../hosts/runtime/tests/kernels.s");
+    let source = include_str!("../../../hosts/runtime/tests/kernels.s");
     let object = wavesim::loader::assembly::Reading::default().assemble("kernels.s", source);
     let object = object.unwrap_or_else(|e| panic!("{}", e[0])).object;
     let device = device(c"gfx1100");

@@ -1,8 +1,5 @@
 //! The command in a pseudo-terminal: keys go in, the screen is read back.
 
-// No test uses all of this module.
-#![allow(dead_code)]
-
 use pty_process::blocking::{Command, Pty};
 use std::io::{Read, Write};
 use std::path::PathBuf;

@@ -1,11 +1,8 @@
 //! The command as a process: Ctrl-C, the progress bar, standard streams.
-#![cfg(unix)]
 
-mod terminal;
-
+use crate::terminal::{Terminal, file, workspace};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
-use terminal::{Terminal, file, workspace};
 
 /// Two waves: one spins, the other waits for it.
 const ENDLESS: &str = "\

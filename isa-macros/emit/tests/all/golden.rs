@@ -1,26 +1,12 @@
 //! What a dozen operations are lowered to, and the Rust that is emitted for hosts with vectors: a change of either is read in review.
-//! `BLESS=1` rewrites the files of `tests/golden`.
+//! `BLESS=1` rewrites the files of `golden/`.
 
+use crate::SET;
 use isa_emit::Host;
-use isa_spec::canonical::{self, SemanticsSet};
-use isa_spec::data;
 use std::path::Path;
-use std::sync::LazyLock;
-
-static SET: LazyLock<SemanticsSet> = LazyLock::new(|| {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let loaded = data::load(
-        data::ALL,
-        &root.join("data"),
-        &root.join("data/overlay"),
-        &root.join("pseudocode"),
-        &root,
-    );
-    canonical::load_set(&loaded.sources, &loaded.pcode, &loaded.tables).0
-});
 
 fn compare(file: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/golden").join(file);
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, text).unwrap();
     }

@@ -1,19 +1,9 @@
 //! What the passes find in bodies, and in every operation.
 
+use crate::{LOADED, SET};
 use isa_lower::ir::*;
 use isa_lower::{lower, visit};
-use isa_spec::canonical::{self, SemanticsSet};
-use isa_spec::data::{self, Loaded};
-use std::path::Path;
-use std::sync::LazyLock;
-
-static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    data::load(data::ALL, &root.join("data"), &root.join("data/overlay"), &root.join("pseudocode"), &root)
-});
-
-static SET: LazyLock<SemanticsSet> =
-    LazyLock::new(|| canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables).0);
+use isa_spec::canonical;
 
 /// The handlers of a body that is given to an instruction of RDNA 3, as a user's file would.
 fn handlers(name: &str, body: &str) -> Handlers {
