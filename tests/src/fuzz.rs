@@ -1,5 +1,5 @@
 //! What fuzzing runs: each body takes any bytes and must neither panic nor hang nor take memory without bound; where text and words
-//! (or text and tree) are two views of one thing, it compares them. `fuzz/` runs them under libFuzzer, `tests/front_end_fuzz.rs` on
+//! (or text and tree) are two views of one thing, it compares them. `fuzz/` runs them under libFuzzer, `tests/tests/all/front_end_fuzz.rs` on
 //! damaged files of the repository, with memory counted.
 
 use crate::random::{self, Rng};

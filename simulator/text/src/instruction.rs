@@ -7,10 +7,11 @@
 //!   of instructions that it has renamed are the assembler's matter.
 
 use super::constant::{Constants, Wrong};
-use super::{portable, rules};
+use super::rules;
 use isa_spec::diag;
 use isa_spec::tables::EntryId;
 use wavesim_array::Num;
+use wavesim_asm::dialect::{portable, symbols};
 use wavesim_asm::error::{AsmError, Span};
 use wavesim_asm::form::{self, Class, Imm, Kind, forms};
 use wavesim_asm::legal;
@@ -204,7 +205,7 @@ impl Machine<'_> {
         for m in &mut line.modifiers {
             if m.name == "glc" && !accepts("glc") && accepts("th") && returns() {
                 m.name = "th";
-                m.value = ModifierValue::Word("TH_ATOMIC_RETURN");
+                m.value = ModifierValue::Word(symbols::TH_ATOMIC_RETURN);
             }
         }
         line.modifiers.retain(|m| !is_flag(m.name) || accepts(m.name));
@@ -457,12 +458,9 @@ fn old_message(value: &Value) -> Option<i64> {
         ArgValue::Int(v) => Some(*v),
         ArgValue::Word(word) => names.iter().position(|n| n == word).map(|at| at as i64),
     };
-    let message = match &message.value {
-        ArgValue::Word("MSG_GS") => 2,
-        ArgValue::Word("MSG_GS_DONE") => 3,
-        _ => return None,
-    };
-    let operation = index(&operation.value, &["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"])?;
+    let ArgValue::Word(message) = message.value else { return None };
+    let message = symbols::GEOMETRY_MESSAGES.iter().find(|(name, _)| *name == message)?.1;
+    let operation = index(&operation.value, &symbols::GEOMETRY_OPERATIONS)?;
     let stream = match stream {
         [] => 0,
         [only] => index(&only.value, &[])?,

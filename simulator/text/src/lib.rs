@@ -16,7 +16,6 @@ pub mod constant;
 pub mod header;
 pub mod instruction;
 pub mod lex;
-mod portable;
 pub mod print;
 pub mod rules;
 

@@ -94,7 +94,10 @@ pub fn encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> R
             return refuse("the 32-bit encodings (_e32) don't support modifiers");
         }
         if !any(|s| s.neg) {
-            return refuse(match name.starts_with("s_") {
+            let table = arch.table();
+            let group =
+                entries.first().map(|e| table.instructions[table.entries[*e as usize].inst as usize].group);
+            return refuse(match group == Some("SALU") {
                 true => "scalar instruction doesn't support modifiers",
                 false => "its encodings don't support modifiers",
             });

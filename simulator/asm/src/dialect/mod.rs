@@ -11,6 +11,7 @@
 
 pub mod absent;
 pub mod alias;
+pub mod portable;
 pub mod symbols;
 
 /// A property of an instruction.

@@ -65,6 +65,15 @@ pub const DPP: [(&str, u32, u32, u32); 7] = [
 /// Image dimensions, by the value of DIM (ISA manuals, *Image Dimension*).
 pub const DIMS: [&str; 8] = ["1D", "2D", "3D", "CUBE", "1D_ARRAY", "2D_ARRAY", "2D_MSAA", "2D_MSAA_ARRAY"];
 
+/// Messages to the geometry engine of RDNA 2 and before (RDNA 2 manual, *S_SENDMSG*), with their numbers.
+pub const GEOMETRY_MESSAGES: [(&str, i64); 2] = [("MSG_GS", 2), ("MSG_GS_DONE", 3)];
+
+/// Their operations, by number.
+pub const GEOMETRY_OPERATIONS: [&str; 4] = ["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"];
+
+/// The value of `th:` with which an atomic returns the memory's value, as `glc` did before RDNA 4.
+pub const TH_ATOMIC_RETURN: &str = "TH_ATOMIC_RETURN";
+
 /// Scopes of coherence, by the value of SCOPE.
 pub const SCOPES: [&str; 4] = ["SCOPE_CU", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS"];
 

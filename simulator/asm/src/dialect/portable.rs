@@ -1,7 +1,7 @@
-//! Instructions of RDNA 3 that kernels in this format may use on RDNA 4, which has several instead: waits, and
-//! the barrier. One table.
+//! Instructions of RDNA 3 that text kernels may use on RDNA 4, which has several instead: waits, and the barrier.
 
-use wavesim_asm::symbolic;
+use super::PADDING;
+use crate::symbolic;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
@@ -32,9 +32,6 @@ const INSTEAD: [(&str, Instead); 3] = [
     ),
 ];
 
-/// Stands for a wait for nothing.
-const NOTHING: &str = "s_nop 0";
-
 /// Whether [`lines`] replaces a mnemonic.
 pub fn is_old(name: &str) -> bool {
     INSTEAD.iter().any(|(old, _)| *old == name)
@@ -62,7 +59,7 @@ pub fn lines(name: &str, inst: &Inst) -> Vec<String> {
                 }
             }
             if out.is_empty() {
-                out.push(NOTHING.to_string());
+                out.push(PADDING.to_string());
             }
             out
         }
