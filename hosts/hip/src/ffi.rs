@@ -184,7 +184,8 @@ impl Memory {
     }
 }
 
-/// A function of the program with its argument: `hipLaunchHostFunc`.
+/// A function of the program with its argument: `hipLaunchHostFunc`, `hipHostNodeParams`.
+#[repr(C)]
 #[derive(Clone, Copy)]
 pub struct HostFunction {
     pub function: Option<extern "C" fn(Memory)>,

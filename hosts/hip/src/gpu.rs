@@ -25,18 +25,21 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The device.
 pub fn gpu() -> Outcome<&'static Gpu> {
     static GPU: OnceLock<Result<Gpu, Failure>> = OnceLock::new();
-    let opened = GPU.get_or_init(|| {
+    let opened = GPU.get_or_init(Gpu::open);
+    opened.as_ref().map_err(Failure::clone)
+}
+
+impl Gpu {
+    /// The device that the environment describes.
+    pub fn open() -> Outcome<Gpu> {
         Ok(Gpu {
             device: Device::from_env()?,
             streams: Streams::default(),
             hostcall: OnceLock::new(),
             failed: AtomicI32::new(Status::SUCCESS.0),
         })
-    });
-    opened.as_ref().map_err(Failure::clone)
-}
+    }
 
-impl Gpu {
     /// Why earlier work failed, if any did.
     pub fn check(&self) -> Outcome {
         match Status(self.failed.load(Ordering::SeqCst)) {

@@ -6,9 +6,10 @@ use crate::gpu::{gpu, lock};
 use crate::launch::{Dim3, LaunchParameters};
 use crate::op::{Copy, Fill, Op, Pitched};
 use crate::status::{Outcome, Status, call};
-use crate::stream::{Handle, new_handle};
+use crate::stream::{Handle, Stream, new_handle};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// `hipGraphNodeType`.
@@ -43,6 +44,7 @@ pub struct Capture {
     handle: Handle,
     /// The stream where it began, and must end.
     origin: Handle,
+    ended: AtomicBool,
 }
 
 /// A graph that is ready to run.
@@ -73,9 +75,40 @@ impl Capture {
         let after = graph.nodes.last().map(|node| node.handle).into_iter().collect();
         graph.nodes.push(Node { handle: new_handle(), op, after });
     }
+
+    /// Records a stream too, because it waits for an event of the capture.
+    pub fn join(self: &Arc<Capture>, stream: &Stream) -> Outcome {
+        // What ends the capture sets `ended` before it locks this: either the stream is not recorded now, or it is freed then.
+        let mut present = lock(&stream.capture);
+        if self.ended.load(Ordering::SeqCst) {
+            return Err(Status::CAPTURED_EVENT.into());
+        }
+        if stream.handle == 0 {
+            return Err(Status::STREAM_CAPTURE_IMPLICIT.into());
+        }
+        match &*present {
+            Some(other) if !Arc::ptr_eq(other, self) => Err(Status::STREAM_CAPTURE_MERGE.into()),
+            _ => {
+                *present = Some(self.clone());
+                Ok(())
+            }
+        }
+    }
 }
 
 impl Graph {
+    /// The same graph of other nodes.
+    fn with_new_handles(&self) -> Graph {
+        let new: HashMap<Handle, Handle> = self.nodes.iter().map(|n| (n.handle, new_handle())).collect();
+        let of = |old: &Handle| new.get(old).copied().unwrap_or(*old);
+        let copy = |n: &Node| Node {
+            handle: of(&n.handle),
+            op: n.op.clone(),
+            after: n.after.iter().map(of).collect(),
+        };
+        Graph { nodes: self.nodes.iter().map(copy).collect() }
+    }
+
     /// The nodes in an order that dependencies allow.
     fn order(&self) -> Outcome<Vec<Node>> {
         let mut out: Vec<Node> = Vec::with_capacity(self.nodes.len());
@@ -104,8 +137,17 @@ impl Graph {
 impl Graphs {
     fn insert(&mut self, graph: Graph) -> Handle {
         let handle = new_handle();
+        self.nodes.extend(graph.nodes.iter().map(|node| (node.handle, handle)));
         self.graphs.insert(handle, Arc::new(Mutex::new(graph)));
         handle
+    }
+
+    /// Whether all of these nodes are the graph's.
+    fn check_nodes(&self, graph: Handle, nodes: &[Handle]) -> Outcome {
+        match nodes.iter().all(|node| self.nodes.get(node) == Some(&graph)) {
+            true => Ok(()),
+            false => Err(Status::INVALID_VALUE.because("a dependency on a node of another graph")),
+        }
     }
 
     fn graph(&self, handle: Handle) -> Outcome<Arc<Mutex<Graph>>> {
@@ -125,6 +167,7 @@ fn add(node: &Out<Handle>, graph: Handle, after: In<Handle>, count: usize, op: O
     let after: Vec<Handle> = (0..count).map(|at| after.at(at)).collect::<Outcome<_>>()?;
     let handle = with(|graphs| {
         let found = graphs.graph(graph)?;
+        graphs.check_nodes(graph, &after)?;
         let handle = new_handle();
         lock(&found).nodes.push(Node { handle, op, after });
         graphs.nodes.insert(handle, graph);
@@ -144,8 +187,8 @@ pub extern "C" fn hipStreamBeginCapture(stream: Handle, _mode: c_int) -> c_int {
         if capture.is_some() {
             return Err(Status::ILLEGAL_STATE.into());
         }
-        let graph = Arc::default();
-        *capture = Some(Arc::new(Capture { graph, handle: new_handle(), origin: stream.handle }));
+        let (graph, handle, ended) = (Arc::default(), new_handle(), AtomicBool::new(false));
+        *capture = Some(Arc::new(Capture { graph, handle, origin: stream.handle, ended }));
         Ok(())
     })
 }
@@ -159,17 +202,13 @@ pub extern "C" fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_i
         if capture.origin != stream.handle {
             return Err(Status::STREAM_CAPTURE_UNMATCHED.into());
         }
+        capture.ended.store(true, Ordering::SeqCst);
         // Streams that joined it leave it too.
         streams.for_each(|other| {
             lock(&other.capture).take_if(|c| Arc::ptr_eq(c, &capture));
         });
         let recorded = lock(&capture.graph).clone();
-        graph.put(with(|graphs| {
-            let nodes: Vec<Handle> = recorded.nodes.iter().map(|node| node.handle).collect();
-            let handle = graphs.insert(recorded);
-            graphs.nodes.extend(nodes.into_iter().map(|node| (node, handle)));
-            Ok(handle)
-        })?)
+        graph.put(with(|graphs| Ok(graphs.insert(recorded)))?)
     })
 }
 
@@ -213,7 +252,7 @@ pub extern "C" fn hipGraphDestroy(graph: Handle) -> c_int {
 pub extern "C" fn hipGraphClone(clone: Out<Handle>, graph: Handle) -> c_int {
     call("hipGraphClone", || {
         clone.put(with(|graphs| {
-            let copy = lock(&*graphs.graph(graph)?).clone();
+            let copy = lock(&*graphs.graph(graph)?).with_new_handles();
             Ok(graphs.insert(copy))
         })?)
     })
@@ -455,6 +494,7 @@ pub extern "C" fn hipGraphAddDependencies(
             let (from, to) = (from.at(at)?, to.at(at)?);
             with(|graphs| {
                 graphs.graph(graph)?;
+                graphs.check_nodes(graph, &[from, to])?;
                 graphs.edit(to, |node| node.after.push(from))
             })?;
         }

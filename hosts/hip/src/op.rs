@@ -2,7 +2,8 @@
 
 use crate::ffi::{HostFunction, Memory};
 use crate::gpu::Gpu;
-use crate::status::{Failure, Outcome, complain};
+use crate::status::{Failure, Outcome, Status, complain};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use wavesim_runtime::{Kernel, Launch};
 
@@ -138,11 +139,19 @@ impl Fill {
 }
 
 impl Op {
-    /// Does it. After a failure nothing is done, until the device is reset.
+    /// Does it. After a failure nothing is done, until the device is reset. A panic is a failure too: nobody waits for the thread of a
+    /// stream.
     pub fn run(&self, gpu: &Gpu) {
         if gpu.check().is_err() {
             return;
         }
+        let done = catch_unwind(AssertUnwindSafe(|| self.execute(gpu)));
+        if done.is_err() {
+            gpu.fail(&Status::LAUNCH_FAILURE.because("internal error"));
+        }
+    }
+
+    fn execute(&self, gpu: &Gpu) {
         match self {
             Op::Kernel(invocation) => {
                 if let Err(failure) = invocation.run(gpu) {
@@ -221,6 +230,19 @@ mod tests {
     fn memory(bytes: &mut [u8]) -> Memory {
         // SAFETY: the tests stay inside.
         unsafe { Memory::at(bytes.as_mut_ptr().expose_provenance() as u64) }
+    }
+
+    #[test]
+    fn a_panic_is_a_failure_of_the_device() {
+        let gpu: &'static Gpu = Box::leak(Box::new(Gpu::open().unwrap()));
+        // No call makes one with elements of 0 bytes.
+        let to = Pitched::linear(memory(&mut [0]));
+        let fill = Op::Fill(Fill { to, value: 0, size: 0, width: 1, height: 1, depth: 1 });
+        let stream = gpu.streams.find(0).unwrap();
+        gpu.enqueue(&stream, fill.clone()).unwrap();
+        assert_eq!(gpu.wait().err().map(|f| f.status), Some(Status::LAUNCH_FAILURE));
+        gpu.reset();
+        assert_eq!(gpu.run(&stream, fill).err().map(|f| f.status), Some(Status::LAUNCH_FAILURE));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, PoisonError};
 use wavesim_runtime::Error;
 
@@ -79,6 +79,7 @@ statuses! {
     STREAM_CAPTURE_MERGE = 902, c"hipErrorStreamCaptureMerge", c"operation would result in a merge of separate capture sequences";
     STREAM_CAPTURE_UNMATCHED = 903, c"hipErrorStreamCaptureUnmatched", c"capture was not ended in the same stream as it began";
     STREAM_CAPTURE_IMPLICIT = 906, c"hipErrorStreamCaptureImplicit", c"operation would make the legacy stream depend on a capturing blocking stream";
+    CAPTURED_EVENT = 907, c"hipErrorCapturedEvent", c"operation not permitted on an event last recorded in a capturing stream";
     GRAPH_EXEC_UPDATE_FAILURE = 910, c"hipErrorGraphExecUpdateFailure", c"the graph update was not performed because it included changes which violated constraints";
     UNKNOWN = 999, c"hipErrorUnknown", c"unknown error";
 }
@@ -192,6 +193,12 @@ pub fn unsupported(name: &'static str) -> c_int {
     }
     set_last(Status::NOT_SUPPORTED);
     Status::NOT_SUPPORTED.0
+}
+
+/// Such a function whose result is text.
+pub fn unsupported_text(name: &'static str) -> *const c_char {
+    unsupported(name);
+    c"operation not supported".as_ptr()
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use crate::status::{Outcome, Status, call};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use wavesim_runtime::queue::{Queue, Ticket};
+use wavesim_runtime::queue::{Placed, Queue, Ticket, Turn};
 
 /// `hipStream_t` and `hipEvent_t`: numbers, so that a stale handle is an error.
 pub type Handle = usize;
@@ -38,6 +38,8 @@ pub struct Stream {
     priority: c_int,
     /// The graph that work is recorded into, in place of running it.
     pub capture: Mutex<Option<Arc<Capture>>>,
+    /// The program has no handle of it any more. Its work goes on, and is waited for.
+    destroyed: AtomicBool,
 }
 
 /// An event: the work that it was recorded behind.
@@ -57,11 +59,22 @@ pub struct Streams {
     legacy: Arc<Stream>,
     others: Mutex<HashMap<Handle, Arc<Stream>>>,
     events: Mutex<HashMap<Handle, Arc<Event>>>,
+    /// Held while work is given its place among that of other streams: of two threads, one comes first.
+    order: Mutex<()>,
 }
 
 impl Stream {
     fn new(handle: Handle, flags: c_uint, priority: c_int) -> Stream {
-        Stream { handle, queue: Queue::default(), flags, priority, capture: Mutex::new(None) }
+        let (queue, capture) = (Queue::default(), Mutex::new(None));
+        Stream { handle, queue, flags, priority, capture, destroyed: AtomicBool::new(false) }
+    }
+
+    fn is_destroyed(&self) -> bool {
+        self.destroyed.load(Ordering::SeqCst)
+    }
+
+    fn destroy(&self) {
+        self.destroyed.store(true, Ordering::SeqCst);
     }
 
     fn blocks(&self) -> bool {
@@ -72,7 +85,12 @@ impl Stream {
 impl Default for Streams {
     /// The default stream alone.
     fn default() -> Streams {
-        Streams { legacy: Arc::new(Stream::new(0, 0, 0)), others: Mutex::default(), events: Mutex::default() }
+        Streams {
+            legacy: Arc::new(Stream::new(0, 0, 0)),
+            others: Mutex::default(),
+            events: Mutex::default(),
+            order: Mutex::default(),
+        }
     }
 }
 
@@ -82,22 +100,41 @@ impl Streams {
         match handle {
             0 | LEGACY => Ok(self.legacy.clone()),
             PER_THREAD => Ok(self.of_thread()),
-            _ => lock(&self.others).get(&handle).cloned().ok_or(Status::INVALID_HANDLE.into()),
+            _ => self.other(handle),
         }
+    }
+
+    /// A stream that the program made.
+    fn other(&self, handle: Handle) -> Outcome<Arc<Stream>> {
+        let found = lock(&self.others).get(&handle).cloned();
+        found.filter(|stream| !stream.is_destroyed()).ok_or(Status::INVALID_HANDLE.into())
     }
 
     /// The default stream of this thread.
     fn of_thread(&self) -> Arc<Stream> {
-        thread_local! {
-            static OWN: OnceCell<Arc<Stream>> = const { OnceCell::new() };
+        /// Destroys the stream with the thread.
+        struct Own(Arc<Stream>);
+        impl Drop for Own {
+            fn drop(&mut self) {
+                self.0.destroy();
+            }
         }
-        OWN.with(|own| own.get_or_init(|| self.create(0, 0)).clone())
+        thread_local! {
+            static OWN: OnceCell<Own> = const { OnceCell::new() };
+        }
+        OWN.with(|own| own.get_or_init(|| Own(self.create(0, 0))).0.clone())
     }
 
     fn create(&self, flags: c_uint, priority: c_int) -> Arc<Stream> {
         let stream = Arc::new(Stream::new(new_handle(), flags, priority));
+        self.forget_idle();
         lock(&self.others).insert(stream.handle, stream.clone());
         stream
+    }
+
+    /// Forgets destroyed streams whose work has ended.
+    fn forget_idle(&self) {
+        lock(&self.others).retain(|_, stream| !stream.is_destroyed() || stream.queue.pending().is_some());
     }
 
     /// What work on a stream has to wait for, beside what the stream did before.
@@ -111,17 +148,30 @@ impl Streams {
         }
     }
 
-    /// Waits for all work.
-    pub fn wait(&self) {
-        let others: Vec<Arc<Stream>> = lock(&self.others).values().cloned().collect();
-        others.iter().for_each(|stream| stream.queue.wait());
-        self.legacy.queue.wait();
+    /// Gives work its place in a stream.
+    fn place(&self, stream: &Stream, work: impl FnOnce() + Send + 'static) -> Placed {
+        let _order = lock(&self.order);
+        stream.queue.place(self.before(stream), work)
     }
 
-    /// Calls `body` with every stream.
+    /// Gives work of this thread its place in a stream.
+    fn turn(&self, stream: &Stream) -> Turn {
+        let _order = lock(&self.order);
+        stream.queue.turn(self.before(stream))
+    }
+
+    /// Waits for all work.
+    pub fn wait(&self) {
+        self.for_each(|stream| stream.queue.wait());
+        self.forget_idle();
+    }
+
+    /// Calls `body` with every stream, and every destroyed one that still has work.
     pub fn for_each(&self, mut body: impl FnMut(&Stream)) {
+        // Without the lock: `body` may lock what others hold while they look for streams.
+        let others: Vec<Arc<Stream>> = lock(&self.others).values().cloned().collect();
+        others.iter().for_each(|stream| body(stream));
         body(&self.legacy);
-        lock(&self.others).values().for_each(|stream| body(stream));
     }
 
     fn event(&self, handle: Handle) -> Outcome<Arc<Event>> {
@@ -137,8 +187,7 @@ impl Gpu {
             capture.add(op);
             return Ok(());
         }
-        let before = self.streams.before(stream);
-        stream.queue.submit(before, move || op.run(self));
+        self.streams.place(stream, move || op.run(self)).start();
         Ok(())
     }
 
@@ -149,8 +198,7 @@ impl Gpu {
             capture.add(op);
             return Ok(());
         }
-        let before = self.streams.before(stream);
-        stream.queue.run(&before, || op.run(self));
+        self.streams.turn(stream).run(|| op.run(self));
         self.check()
     }
 
@@ -181,12 +229,13 @@ pub extern "C" fn hipStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint
     })
 }
 
-/// `hipStreamDestroy`.
+/// `hipStreamDestroy`: its work goes on.
 pub extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
     call("hipStreamDestroy", || {
-        let removed = lock(&gpu()?.streams.others).remove(&stream);
-        // Its thread ends after its work.
-        removed.map(drop).ok_or(Status::INVALID_HANDLE.into())
+        let streams = &gpu()?.streams;
+        streams.other(stream)?.destroy();
+        streams.forget_idle();
+        Ok(())
     })
 }
 
@@ -263,9 +312,7 @@ pub extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_ui
         let recorded = lock(&gpu.streams.event(event)?.state).clone();
         match recorded {
             // Work that a capture records later comes later in its graph.
-            Some(Recorded::Captured(capture)) => {
-                *lock(&stream.capture) = Some(capture);
-            }
+            Some(Recorded::Captured(capture)) => capture.join(&stream)?,
             Some(Recorded::Run(ticket)) if ticket.ended().is_none() => {
                 stream.queue.submit(vec![ticket], || {});
             }
@@ -361,7 +408,7 @@ pub extern "C" fn hipEventRecord(event: Handle, stream: Handle) -> c_int {
         let (event, stream) = (gpu.streams.event(event)?, gpu.streams.find(stream)?);
         let recorded = match &*lock(&stream.capture) {
             Some(capture) => Recorded::Captured(capture.clone()),
-            None => Recorded::Run(stream.queue.submit(gpu.streams.before(&stream), || {})),
+            None => Recorded::Run(gpu.streams.place(&stream, || {}).start()),
         };
         *lock(&event.state) = Some(recorded);
         Ok(())

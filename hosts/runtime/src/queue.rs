@@ -65,7 +65,7 @@ impl Task {
         for ticket in &self.after {
             ticket.wait();
         }
-        // A panic is the work's own to report; the queue goes on.
+        // A panic is the work's own to report (HIP's operations do); the queue goes on.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(self.work));
         drop(self.ending);
     }
@@ -90,10 +90,11 @@ impl State {
         self.last.as_ref()
     }
 
-    fn send(&mut self, task: Task) {
+    /// Gives the task to the thread. It comes back if there is none.
+    fn send(&mut self, task: Task) -> Option<Task> {
         let task = match &self.worker {
             Some(worker) => match worker.send(task) {
-                Ok(()) => return,
+                Ok(()) => return None,
                 Err(mpsc::SendError(task)) => task,
             },
             None => task,
@@ -109,38 +110,78 @@ impl State {
                 // The thread has just started, and receives until the sender is dropped.
                 let _ = sender.send(task);
                 self.worker = Some(sender);
+                None
             }
-            // No more threads: the submitter does the work, which is in order too.
-            Err(_) => task.run(),
+            Err(_) => Some(task),
         }
+    }
+}
+
+/// Work that has its place in a queue. Programs that order several queues hold a lock while they place work, and start it without
+/// the lock.
+#[must_use = "work that no thread of the queue takes is done by `start`"]
+pub struct Placed {
+    ticket: Ticket,
+    /// No thread takes it.
+    left: Option<Task>,
+}
+
+impl Placed {
+    /// Lets it begin. If the host has no more threads, the caller does the work.
+    pub fn start(self) -> Ticket {
+        if let Some(task) = self.left {
+            task.run();
+        }
+        self.ticket
+    }
+}
+
+/// A place in a queue for work of the calling thread. The queue's later work waits until it is used or dropped.
+pub struct Turn {
+    after: Vec<Ticket>,
+    ending: Ending,
+}
+
+impl Turn {
+    /// Runs work, when its turn has come.
+    pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
+        let Turn { after, ending: _ending } = self;
+        for ticket in after {
+            ticket.wait();
+        }
+        work()
     }
 }
 
 impl Queue {
     /// Submits work, to be run when what was submitted before and the tickets `after` have ended.
     pub fn submit(&self, after: Vec<Ticket>, work: impl FnOnce() + Send + 'static) -> Ticket {
+        self.place(after, work).start()
+    }
+
+    /// Submits work. It may begin at once.
+    pub fn place(&self, mut after: Vec<Ticket>, work: impl FnOnce() + Send + 'static) -> Placed {
         let ticket = Ticket::default();
-        let task = Task { after, work: Box::new(work), ending: Ending(ticket.clone()) };
         let mut state = lock(&self.state);
+        // The queue's thread has its own tasks in order; those of other threads it does not know.
+        after.extend(state.pending().cloned());
         state.last = Some(ticket.clone());
-        state.send(task);
-        ticket
+        let task = Task { after, work: Box::new(work), ending: Ending(ticket.clone()) };
+        Placed { ticket, left: state.send(task) }
     }
 
     /// Runs work on the calling thread, when what was submitted before and the tickets `after` have ended.
-    pub fn run<T>(&self, after: &[Ticket], work: impl FnOnce() -> T) -> T {
+    pub fn run<T>(&self, after: Vec<Ticket>, work: impl FnOnce() -> T) -> T {
+        self.turn(after).run(work)
+    }
+
+    /// A place for work of the calling thread, behind what was submitted before and the tickets `after`.
+    pub fn turn(&self, mut after: Vec<Ticket>) -> Turn {
         let ticket = Ticket::default();
-        let before = {
-            let mut state = lock(&self.state);
-            let before = state.pending().cloned();
-            state.last = Some(ticket.clone());
-            before
-        };
-        let _ending = Ending(ticket);
-        before.iter().chain(after).for_each(|ticket| {
-            ticket.wait();
-        });
-        work()
+        let mut state = lock(&self.state);
+        after.extend(state.pending().cloned());
+        state.last = Some(ticket.clone());
+        Turn { after, ending: Ending(ticket) }
     }
 
     /// The last submitted work, if it has not ended.
@@ -169,7 +210,7 @@ mod tests {
             let seen = seen.clone();
             queue.submit(Vec::new(), move || seen.lock().unwrap().push(n));
         }
-        let len = queue.run(&[], || seen.lock().unwrap().len());
+        let len = queue.run(Vec::new(), || seen.lock().unwrap().len());
         assert_eq!(len, 100);
         assert_eq!(*seen.lock().unwrap(), (0..100).collect::<Vec<_>>());
         assert!(queue.pending().is_none());
@@ -192,10 +233,25 @@ mod tests {
     }
 
     #[test]
+    fn submitted_work_waits_for_work_of_other_threads() {
+        let (queue, seen) = (Queue::default(), Arc::new(Mutex::new(Vec::new())));
+        let turn = queue.turn(Vec::new());
+        let last = seen.clone();
+        let ticket = queue.submit(Vec::new(), move || last.lock().unwrap().push("submitted"));
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(ticket.ended().is_none());
+        turn.run(|| seen.lock().unwrap().push("run"));
+        ticket.wait();
+        assert_eq!(*seen.lock().unwrap(), ["run", "submitted"]);
+        drop(queue.turn(Vec::new()));
+        assert!(queue.pending().is_none());
+    }
+
+    #[test]
     fn a_panic_does_not_stop_a_queue() {
         let queue = Queue::default();
         queue.submit(Vec::new(), || panic!("as planned"));
         queue.wait();
-        assert_eq!(queue.run(&[], || 5), 5);
+        assert_eq!(queue.run(Vec::new(), || 5), 5);
     }
 }
