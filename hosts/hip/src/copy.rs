@@ -75,7 +75,7 @@ pub fn check(gpu: &Gpu, copy: &Copy, kind: c_int) -> Outcome<bool> {
 }
 
 /// Copies, in the order of a stream, and waits.
-fn now(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
+pub fn now(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
     let gpu = gpu()?;
     check(gpu, &copy, kind)?;
     gpu.run(&*gpu.streams.find(stream)?, Op::Copy(copy))
@@ -230,7 +230,14 @@ pub extern "C" fn hipMemcpyPeer(
     from_device: c_int,
     len: usize,
 ) -> c_int {
-    hipMemcpyPeerAsync(to, to_device, from, from_device, len, 0)
+    call("hipMemcpyPeer", || {
+        one_device(to_device, from_device)?;
+        now(Copy::linear(to, from, len), DEVICE_TO_DEVICE, 0)
+    })
+}
+
+fn one_device(to: c_int, from: c_int) -> Outcome {
+    if to == 0 && from == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE.into()) }
 }
 
 /// `hipMemcpyPeerAsync`.
@@ -242,10 +249,8 @@ pub extern "C" fn hipMemcpyPeerAsync(
     len: usize,
     stream: Handle,
 ) -> c_int {
-    call("hipMemcpyPeer", || {
-        if to_device != 0 || from_device != 0 {
-            return Err(Status::INVALID_DEVICE.into());
-        }
+    call("hipMemcpyPeerAsync", || {
+        one_device(to_device, from_device)?;
         later(Copy::linear(to, from, len), DEVICE_TO_DEVICE, stream)
     })
 }
@@ -269,7 +274,15 @@ pub fn check_fill(gpu: &Gpu, fill: &Fill) -> Outcome {
     }
 }
 
-fn fill(fill: Fill, stream: Handle) -> Outcome {
+/// Fills, in the order of the legacy default stream, and waits.
+fn fill_now(fill: Fill) -> Outcome {
+    let gpu = gpu()?;
+    check_fill(gpu, &fill)?;
+    gpu.run(&*gpu.streams.find(0)?, Op::Fill(fill))
+}
+
+/// Fills, in the order of a stream.
+fn fill_later(fill: Fill, stream: Handle) -> Outcome {
     let gpu = gpu()?;
     check_fill(gpu, &fill)?;
     gpu.enqueue(&*gpu.streams.find(stream)?, Op::Fill(fill))
@@ -280,19 +293,31 @@ fn linear_fill(to: Memory, value: c_uint, size: usize, count: usize) -> Fill {
     Fill { to: Pitched::linear(to), value, size, width: count, height: 1, depth: 1 }
 }
 
+/// A fill of bytes.
+fn byte_fill(to: Memory, value: c_int, len: usize) -> Fill {
+    linear_fill(to, value as u8 as u32, 1, len)
+}
+
 /// A fill of rows of bytes.
 fn row_fill(to: Memory, pitch: usize, value: c_int, width: usize, height: usize) -> Fill {
     Fill { to: Pitched::rows(to, pitch), value: value as u8 as u32, size: 1, width, height, depth: 1 }
 }
 
+/// A fill of slices of rows of bytes.
+fn box_fill(to: &PitchedPointer<Memory>, value: c_int, extent: Extent) -> Outcome<Fill> {
+    let slice = to.pitch.checked_mul(to.height).ok_or(Status::INVALID_VALUE)?;
+    let rows = row_fill(to.pointer, to.pitch, value, extent.width, extent.height);
+    Ok(Fill { to: Pitched { slice, ..rows.to }, depth: extent.depth, ..rows })
+}
+
 /// `hipMemset`.
 pub extern "C" fn hipMemset(to: Memory, value: c_int, len: usize) -> c_int {
-    hipMemsetAsync(to, value, len, 0)
+    call("hipMemset", || fill_now(byte_fill(to, value, len)))
 }
 
 /// `hipMemsetAsync`.
 pub extern "C" fn hipMemsetAsync(to: Memory, value: c_int, len: usize, stream: Handle) -> c_int {
-    call("hipMemset", || fill(linear_fill(to, value as u8 as u32, 1, len), stream))
+    call("hipMemsetAsync", || fill_later(byte_fill(to, value, len), stream))
 }
 
 macro_rules! fills {
@@ -300,12 +325,12 @@ macro_rules! fills {
         $(
             #[doc = concat!("`", stringify!($now), "`.")]
             pub extern "C" fn $now(to: Memory, value: $value, count: usize) -> c_int {
-                $later(to, value, count, 0)
+                call(stringify!($now), || fill_now(linear_fill(to, value as u32, $size, count)))
             }
 
             #[doc = concat!("`", stringify!($later), "`.")]
             pub extern "C" fn $later(to: Memory, value: $value, count: usize, stream: Handle) -> c_int {
-                call(stringify!($now), || fill(linear_fill(to, value as u32, $size, count), stream))
+                call(stringify!($later), || fill_later(linear_fill(to, value as u32, $size, count), stream))
             }
         )*
     };
@@ -319,7 +344,7 @@ fills! {
 
 /// `hipMemset2D`.
 pub extern "C" fn hipMemset2D(to: Memory, pitch: usize, value: c_int, width: usize, height: usize) -> c_int {
-    hipMemset2DAsync(to, pitch, value, width, height, 0)
+    call("hipMemset2D", || fill_now(row_fill(to, pitch, value, width, height)))
 }
 
 /// `hipMemset2DAsync`.
@@ -331,12 +356,12 @@ pub extern "C" fn hipMemset2DAsync(
     height: usize,
     stream: Handle,
 ) -> c_int {
-    call("hipMemset2D", || fill(row_fill(to, pitch, value, width, height), stream))
+    call("hipMemset2DAsync", || fill_later(row_fill(to, pitch, value, width, height), stream))
 }
 
 /// `hipMemset3D`.
 pub extern "C" fn hipMemset3D(to: PitchedPointer<Memory>, value: c_int, extent: Extent) -> c_int {
-    hipMemset3DAsync(to, value, extent, 0)
+    call("hipMemset3D", || fill_now(box_fill(&to, value, extent)?))
 }
 
 /// `hipMemset3DAsync`.
@@ -346,9 +371,5 @@ pub extern "C" fn hipMemset3DAsync(
     extent: Extent,
     stream: Handle,
 ) -> c_int {
-    call("hipMemset3D", || {
-        let slice = to.pitch.checked_mul(to.height).ok_or(Status::INVALID_VALUE)?;
-        let rows = row_fill(to.pointer, to.pitch, value, extent.width, extent.height);
-        fill(Fill { to: Pitched { slice, ..rows.to }, depth: extent.depth, ..rows }, stream)
-    })
+    call("hipMemset3DAsync", || fill_later(box_fill(&to, value, extent)?, stream))
 }

@@ -2,7 +2,7 @@
 
 use crate::ffi::{In, Memory, Out, Text};
 use crate::gpu::{gpu, lock};
-use crate::op::{Copy, Op};
+use crate::op::Copy;
 use crate::status::{Failure, Outcome, Status, call, complain};
 use crate::stream::{Handle, new_handle};
 use std::collections::HashMap;
@@ -348,13 +348,11 @@ pub extern "C" fn hipMemcpyToSymbolAsync(
     from: Memory,
     len: usize,
     offset: usize,
-    _kind: c_int,
+    kind: c_int,
     stream: Handle,
 ) -> c_int {
     call("hipMemcpyToSymbol", || {
-        let copy = Copy::linear(part(symbol, offset, len)?, from, len);
-        let gpu = gpu()?;
-        gpu.run(&*gpu.streams.find(stream)?, Op::Copy(copy))
+        crate::copy::now(Copy::linear(part(symbol, offset, len)?, from, len), kind, stream)
     })
 }
 
@@ -375,13 +373,11 @@ pub extern "C" fn hipMemcpyFromSymbolAsync(
     symbol: usize,
     len: usize,
     offset: usize,
-    _kind: c_int,
+    kind: c_int,
     stream: Handle,
 ) -> c_int {
     call("hipMemcpyFromSymbol", || {
-        let copy = Copy::linear(to, part(symbol, offset, len)?, len);
-        let gpu = gpu()?;
-        gpu.run(&*gpu.streams.find(stream)?, Op::Copy(copy))
+        crate::copy::now(Copy::linear(to, part(symbol, offset, len)?, len), kind, stream)
     })
 }
 
