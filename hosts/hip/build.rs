@@ -28,12 +28,9 @@ fn main() {
         let target = match function.state {
             State::Done => format!("crate::functions::{name}"),
             State::As(other) => format!("crate::functions::{other}"),
-            State::Absent(_) => {
-                let _ = writeln!(
-                    exports,
-                    "extern \"C\" fn absent_{name}() -> core::ffi::c_int {{ crate::status::unsupported({name:?}) }}"
-                );
-                format!("absent_{name}")
+            State::Absent(_) => absent(&mut exports, name, "core::ffi::c_int", "unsupported"),
+            State::AbsentText(_) => {
+                absent(&mut exports, name, "*const core::ffi::c_char", "unsupported_text")
             }
         };
         let _ = writeln!(exports, "export!({name:?}, {target});");
@@ -45,6 +42,15 @@ fn main() {
         println!("cargo::rustc-cdylib-link-arg=-Wl,--version-script={}", map.display());
         println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libamdhip64.so.6");
     }
+}
+
+/// A function that is not supported, by what it returns. Its name.
+fn absent(exports: &mut String, name: &str, returns: &str, body: &str) -> String {
+    let _ = writeln!(
+        exports,
+        "extern \"C\" fn absent_{name}() -> {returns} {{ crate::status::{body}({name:?}) }}"
+    );
+    format!("absent_{name}")
 }
 
 fn write(path: &Path, text: &str) {

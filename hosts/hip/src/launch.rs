@@ -169,20 +169,31 @@ pub extern "C" fn hipLaunchKernel(
     dynamic_lds: usize,
     stream: Handle,
 ) -> c_int {
-    call("hipLaunchKernel", || launch(function, grid, block, arguments, dynamic_lds, stream))
+    call("hipLaunchKernel", || launch(function, Shape { grid, block, dynamic_lds }, arguments, stream, false))
 }
 
-fn launch(
-    function: usize,
+/// As the API has it.
+struct Shape {
     grid: Dim3,
     block: Dim3,
-    arguments: In<Memory>,
     dynamic_lds: usize,
+}
+
+/// A launch of a function of the host. All workgroups of a cooperative one are resident.
+fn launch(
+    function: usize,
+    shape: Shape,
+    arguments: In<Memory>,
     stream: Handle,
+    cooperative: bool,
 ) -> Outcome {
+    let Shape { grid, block, dynamic_lds } = shape;
+    if cooperative {
+        check_resident(grid)?;
+    }
     let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
-    let parameters = LaunchParameters { grid, block, dynamic_lds };
-    submit(parameters.of_host_function(function, arguments)?, stream)
+    let invocation = LaunchParameters { grid, block, dynamic_lds }.of_host_function(function, arguments)?;
+    submit(Invocation { cooperative, ..invocation }, stream)
 }
 
 /// `hipExtLaunchKernel`.
@@ -217,11 +228,39 @@ pub struct LaunchConfig {
     block: Dim3,
     dynamic_lds: usize,
     stream: Handle,
-    attributes: Memory,
+    attributes: In<LaunchAttribute>,
     count: c_uint,
 }
 
-/// `hipLaunchKernelExC`. Its attributes (cooperation, priority) ask for nothing that is not so anyway.
+/// `hipLaunchAttribute`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct LaunchAttribute {
+    id: c_uint,
+    _padding: u32,
+    /// The union's first word.
+    value: c_int,
+    _rest: [u32; 15],
+}
+
+const _: () = assert!(size_of::<LaunchAttribute>() == 72, "as the headers have it");
+
+/// `hipLaunchAttributeCooperative`.
+const COOPERATIVE: c_uint = 2;
+
+impl LaunchConfig {
+    fn is_cooperative(&self) -> Outcome<bool> {
+        for at in 0..self.count as usize {
+            let attribute = self.attributes.at(at)?;
+            if attribute.id == COOPERATIVE && attribute.value != 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// `hipLaunchKernelExC`. Of its attributes, cooperation is the one that changes what the launch does.
 pub extern "C" fn hipLaunchKernelExC(
     config: In<LaunchConfig>,
     function: usize,
@@ -229,7 +268,8 @@ pub extern "C" fn hipLaunchKernelExC(
 ) -> c_int {
     call("hipLaunchKernelExC", || {
         let c = config.get()?;
-        launch(function, c.grid, c.block, arguments, c.dynamic_lds, c.stream)
+        let shape = Shape { grid: c.grid, block: c.block, dynamic_lds: c.dynamic_lds };
+        launch(function, shape, arguments, c.stream, c.is_cooperative()?)
     })
 }
 
@@ -243,10 +283,8 @@ pub extern "C" fn hipLaunchCooperativeKernel(
     stream: Handle,
 ) -> c_int {
     call("hipLaunchCooperativeKernel", || {
-        check_resident(grid)?;
-        let invocation =
-            LaunchParameters { grid, block, dynamic_lds }.of_host_function(function, arguments)?;
-        submit(Invocation { cooperative: true, ..invocation }, stream)
+        let shape = Shape { grid, block, dynamic_lds: dynamic_lds as usize };
+        launch(function, shape, arguments, stream, true)
     })
 }
 

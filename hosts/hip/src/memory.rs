@@ -235,6 +235,18 @@ pub extern "C" fn hipMalloc3D(pointer: Out<PitchedPointer<u64>>, extent: Extent)
     })
 }
 
+/// `hipChannelFormatDesc`.
+#[repr(C)]
+pub struct ChannelFormat {
+    bits: [c_int; 4],
+    kind: c_int,
+}
+
+/// `hipCreateChannelDesc`: a description, which arrays would need.
+pub extern "C" fn hipCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind: c_int) -> ChannelFormat {
+    ChannelFormat { bits: [x, y, z, w], kind }
+}
+
 /// `hipHostRegister`: kernels may access the memory.
 pub extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_uint) -> c_int {
     call("hipHostRegister", || {

@@ -4,16 +4,26 @@ use crate::ffi::{Out, Text};
 use crate::status::{Status, call};
 use std::ffi::{c_int, c_void};
 
-/// `hipGetProcAddress`: a function of this library by name.
+/// `HIP_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`, the last of the flags: default, legacy stream, stream of the thread.
+const PER_THREAD: u64 = 2;
+/// The version from which on functions have the meaning that their names with `R0600` say.
+const R0600: c_int = 600;
+/// Functions that changed their meaning.
+const CHANGED: [&str; 2] = ["hipGetDeviceProperties", "hipChooseDevice"];
+
+/// `hipGetProcAddress`: a function of this library by name, as programs of a version of HIP know it.
 pub extern "C" fn hipGetProcAddress(
     name: Text,
     function: Out<*mut c_void>,
-    _version: c_int,
-    _flags: u64,
+    version: c_int,
+    flags: u64,
     result: Out<c_int>,
 ) -> c_int {
     call("hipGetProcAddress", || {
-        let found = lookup(&name.get()?);
+        if flags > PER_THREAD {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let found = lookup(&symbol(&name.get()?, version, flags == PER_THREAD));
         // HIP_GET_PROC_ADDRESS_SUCCESS, HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
         result.put_if_wanted(if found.is_null() { 1 } else { 0 });
         function.put(found)?;
@@ -21,19 +31,33 @@ pub extern "C" fn hipGetProcAddress(
     })
 }
 
-/// `hipGetDriverEntryPoint`.
+/// `hipGetDriverEntryPoint`: as programs of this version know the function.
 pub extern "C" fn hipGetDriverEntryPoint(
     name: Text,
     function: Out<*mut c_void>,
     flags: u64,
     result: Out<c_int>,
 ) -> c_int {
-    hipGetProcAddress(name, function, 0, flags, result)
+    hipGetProcAddress(name, function, c_int::MAX, flags, result)
+}
+
+/// The symbol of a function for programs of a version, or the one whose default stream is that of the thread.
+fn symbol(name: &str, version: c_int, per_thread: bool) -> String {
+    let name = match CHANGED.contains(&name) && version >= R0600 {
+        true => format!("{name}R0600"),
+        false => name.to_string(),
+    };
+    let of_thread = format!("{name}_spt");
+    if per_thread && is_exported(&of_thread) { of_thread } else { name }
+}
+
+fn is_exported(name: &str) -> bool {
+    wavesim_hip_api::FUNCTIONS.iter().any(|f| f.name == name)
 }
 
 /// The address of an exported function.
 fn lookup(name: &str) -> *mut c_void {
-    let known = wavesim_hip_api::FUNCTIONS.iter().any(|f| f.name == name);
+    let known = is_exported(name);
     let Ok(name) = std::ffi::CString::new(name) else { return std::ptr::null_mut() };
     if !known {
         return std::ptr::null_mut();
@@ -54,4 +78,19 @@ fn own_library() -> *mut c_void {
     // SAFETY: `dladdr` gave a path; the library is loaded already.
     let handle = unsafe { libc::dlopen(info.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if handle.is_null() { libc::RTLD_DEFAULT } else { handle }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_those_of_the_version() {
+        assert_eq!(symbol("hipGetDeviceProperties", 600, false), "hipGetDevicePropertiesR0600");
+        assert_eq!(symbol("hipChooseDevice", 602, true), "hipChooseDeviceR0600");
+        assert_eq!(symbol("hipGetDeviceProperties", 507, false), "hipGetDeviceProperties");
+        assert_eq!(symbol("hipMemcpy", 600, true), "hipMemcpy_spt");
+        assert_eq!(symbol("hipMemcpy", 600, false), "hipMemcpy");
+        assert_eq!(symbol("hipMalloc", 600, true), "hipMalloc");
+    }
 }

@@ -27,7 +27,7 @@ fn state(state: State) -> (bool, String) {
     match state {
         State::Done => (true, String::new()),
         State::As(other) => (true, format!("as {other}")),
-        State::Absent(why) => (false, why.to_string()),
+        State::Absent(why) | State::AbsentText(why) => (false, why.to_string()),
     }
 }
 

@@ -12,6 +12,8 @@ pub enum State {
     As(&'static str),
     /// It returns `hipErrorNotSupported`, because of this.
     Absent(&'static str),
+    /// It returns text, and that says that it is not supported, because of this.
+    AbsentText(&'static str),
 }
 
 /// A function of the API.

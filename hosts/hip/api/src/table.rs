@@ -33,10 +33,14 @@ const fn absent(name: &'static str, why: &'static str) -> (&'static str, State) 
     (name, State::Absent(why))
 }
 
+const fn absent_text(name: &'static str, why: &'static str) -> (&'static str, State) {
+    (name, State::AbsentText(why))
+}
+
 pub const V4_2: [Function; 270] = of(
     "hip_4.2",
     [
-        absent("hipApiName", NOT_YET),
+        absent_text("hipApiName", NOT_YET),
         absent("hipArray3DCreate", ARRAYS),
         absent("hipArrayCreate", ARRAYS),
         absent("hipBindTexture", TEXTURES),
@@ -46,7 +50,7 @@ pub const V4_2: [Function; 270] = of(
         done("hipChooseDevice"),
         absent("hipChooseDeviceR0000", NOT_YET),
         absent("hipConfigureCall", NOT_YET),
-        absent("hipCreateChannelDesc", ARRAYS),
+        done("hipCreateChannelDesc"),
         absent("hipCreateTextureObject", TEXTURES),
         done("hipCtxCreate"),
         done("hipCtxDestroy"),
@@ -148,7 +152,7 @@ pub const V4_2: [Function; 270] = of(
         absent("hipIpcGetMemHandle", SHARING),
         absent("hipIpcOpenEventHandle", SHARING),
         absent("hipIpcOpenMemHandle", SHARING),
-        absent("hipKernelNameRef", NOT_YET),
+        absent_text("hipKernelNameRef", NOT_YET),
         done("hipKernelNameRefByPtr"),
         absent("hipLaunchByPtr", NOT_YET),
         done("hipLaunchCooperativeKernel"),
@@ -248,7 +252,7 @@ pub const V4_2: [Function; 270] = of(
         absent("hiprtcDestroyProgram", RTC),
         absent("hiprtcGetCode", RTC),
         absent("hiprtcGetCodeSize", RTC),
-        absent("hiprtcGetErrorString", RTC),
+        absent_text("hiprtcGetErrorString", RTC),
         absent("hiprtcGetLoweredName", RTC),
         absent("hiprtcGetProgramLog", RTC),
         absent("hiprtcGetProgramLogSize", RTC),

@@ -1,0 +1,330 @@
+//! The functions of the library as C programs call them: what is done when a call has returned, and what is an error.
+#![cfg(target_os = "linux")]
+
+use amdhip64 as _;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+use wavesim::loader::assembly::Reading;
+
+type Handle = *mut c_void;
+type HostFunction = extern "C" fn(*mut c_void);
+
+unsafe extern "C" {
+    safe fn hipApiName(id: u32) -> *const c_char;
+    safe fn hipDeviceSynchronize() -> c_int;
+    safe fn hipEventCreate(event: &mut Handle) -> c_int;
+    safe fn hipEventRecord(event: Handle, stream: Handle) -> c_int;
+    fn hipFree(memory: Handle) -> c_int;
+    safe fn hipGraphAddDependencies(graph: Handle, from: &Handle, to: &Handle, count: usize) -> c_int;
+    fn hipGraphAddEmptyNode(node: &mut Handle, graph: Handle, after: *const Handle, count: usize) -> c_int;
+    safe fn hipGraphClone(clone: &mut Handle, graph: Handle) -> c_int;
+    safe fn hipGraphCreate(graph: &mut Handle, flags: c_uint) -> c_int;
+    safe fn hipGraphDestroy(graph: Handle) -> c_int;
+    fn hipGraphGetNodes(graph: Handle, nodes: *mut Handle, count: &mut usize) -> c_int;
+    fn hipGraphGetRootNodes(graph: Handle, nodes: *mut Handle, count: &mut usize) -> c_int;
+    safe fn hipGraphInstantiate(out: &mut Handle, graph: Handle, _: usize, _: usize, _: usize) -> c_int;
+    fn hipHostMalloc(memory: &mut *mut i32, len: usize, flags: c_uint) -> c_int;
+    fn hipLaunchHostFunc(stream: Handle, function: HostFunction, argument: *mut c_void) -> c_int;
+    fn hipLaunchKernelExC(config: &LaunchConfig, function: Handle, arguments: *mut *mut c_void) -> c_int;
+    fn hipMalloc(memory: &mut Handle, len: usize) -> c_int;
+    fn hipMemcpyAsync(to: Handle, from: Handle, len: usize, kind: c_int, stream: Handle) -> c_int;
+    fn hipMemcpyPeer(to: Handle, _: c_int, from: Handle, _: c_int, len: usize) -> c_int;
+    fn hipMemcpyToSymbol(symbol: usize, from: *const c_void, len: usize, at: usize, kind: c_int) -> c_int;
+    fn hipMemset(to: Handle, value: c_int, len: usize) -> c_int;
+    fn hipMemset2D(to: Handle, pitch: usize, value: c_int, width: usize, height: usize) -> c_int;
+    fn hipMemset3D(to: Pitched, value: c_int, extent: Extent) -> c_int;
+    fn hipMemsetD16(to: Handle, value: u16, count: usize) -> c_int;
+    fn hipModuleGetFunction(function: &mut Handle, module: Handle, name: *const c_char) -> c_int;
+    fn hipModuleLoadData(module: &mut Handle, data: *const u8) -> c_int;
+    safe fn hipStreamBeginCapture(stream: Handle, mode: c_int) -> c_int;
+    safe fn hipStreamCreate(stream: &mut Handle) -> c_int;
+    safe fn hipStreamDestroy(stream: Handle) -> c_int;
+    safe fn hipStreamEndCapture(stream: Handle, graph: &mut Handle) -> c_int;
+    safe fn hipStreamIsCapturing(stream: Handle, status: &mut c_int) -> c_int;
+    safe fn hipStreamSynchronize(stream: Handle) -> c_int;
+    safe fn hipStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) -> c_int;
+    fn __hipRegisterFatBinary(wrapper: &Wrapper) -> Handle;
+    fn __hipRegisterVar(
+        fat: Handle,
+        host: usize,
+        _: *const c_char,
+        name: *const c_char,
+        _: c_int,
+        _: usize,
+        _: c_int,
+        _: c_int,
+    );
+}
+
+/// `hipPitchedPtr`.
+#[repr(C)]
+struct Pitched {
+    memory: Handle,
+    pitch: usize,
+    width: usize,
+    height: usize,
+}
+
+/// `hipExtent`.
+#[repr(C)]
+struct Extent {
+    width: usize,
+    height: usize,
+    depth: usize,
+}
+
+/// `hipLaunchConfig_t`.
+#[repr(C)]
+struct LaunchConfig {
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_lds: usize,
+    stream: Handle,
+    attributes: *const Attribute,
+    count: c_uint,
+}
+
+/// `hipLaunchAttribute`.
+#[repr(C)]
+struct Attribute {
+    id: u32,
+    padding: u32,
+    value: [u32; 16],
+}
+
+/// The wrapper of a fat binary in programs.
+#[repr(C)]
+struct Wrapper {
+    magic: u32,
+    version: u32,
+    binary: *const u8,
+    unused: usize,
+}
+
+/// `hipError_t`.
+const SUCCESS: c_int = 0;
+const INVALID_VALUE: c_int = 1;
+const INVALID_MEMCPY_DIRECTION: c_int = 21;
+const INVALID_HANDLE: c_int = 400;
+const COOPERATIVE_LAUNCH_TOO_LARGE: c_int = 720;
+const STREAM_CAPTURE_MERGE: c_int = 902;
+const STREAM_CAPTURE_IMPLICIT: c_int = 906;
+const CAPTURED_EVENT: c_int = 907;
+
+/// Calls a function that makes a handle.
+fn made(make: impl FnOnce(&mut Handle) -> c_int) -> Handle {
+    let mut handle = null_mut();
+    assert_eq!(make(&mut handle), SUCCESS);
+    handle
+}
+
+/// Adds 1, late.
+extern "C" fn add_late(count: *mut c_void) {
+    std::thread::sleep(Duration::from_millis(30));
+    // SAFETY: an `AtomicI32` of the test, which waits for it.
+    unsafe { &*count.cast::<AtomicI32>() }.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Gives a stream work that takes time.
+fn submit_slow(stream: Handle, count: &'static AtomicI32) {
+    let argument: *const AtomicI32 = count;
+    // SAFETY: the counter lives forever.
+    assert_eq!(unsafe { hipLaunchHostFunc(stream, add_late, argument.cast_mut().cast()) }, SUCCESS);
+}
+
+/// A code object with a kernel and a variable.
+fn object() -> Vec<u8> {
+    let source = "\
+  .globl empty
+  .p2align 8
+  .type empty,@function
+empty:
+  s_endpgm
+  .size empty, .-empty
+  .rodata
+  .p2align 6
+  .amdhsa_kernel empty
+    .amdhsa_next_free_vgpr 1
+    .amdhsa_next_free_sgpr 1
+  .end_amdhsa_kernel
+  .data
+  .globl number
+  .type number,@object
+  .size number, 4
+number:
+  .long 7
+";
+    Reading::default().assemble("test.s", source).unwrap_or_else(|e| panic!("{}", e[0])).object
+}
+
+#[test]
+fn work_of_destroyed_streams_is_waited_for() {
+    static COUNT: AtomicI32 = AtomicI32::new(0);
+    let stream = made(|out| hipStreamCreate(out));
+    submit_slow(stream, &COUNT);
+    assert_eq!(hipStreamDestroy(stream), SUCCESS);
+    assert_eq!(hipStreamDestroy(stream), INVALID_HANDLE);
+    assert_eq!(hipStreamSynchronize(stream), INVALID_HANDLE);
+    assert_eq!(hipDeviceSynchronize(), SUCCESS);
+    assert_eq!(COUNT.load(Ordering::SeqCst), 1);
+
+    // `hipFree` too, and the legacy default stream.
+    let stream = made(|out| hipStreamCreate(out));
+    // SAFETY: the memory is freed once, after its last use.
+    unsafe {
+        let memory = made(|out| hipMalloc(out, 4096));
+        let mut source = null_mut();
+        assert_eq!(hipHostMalloc(&mut source, 4096, 0), SUCCESS);
+        submit_slow(stream, &COUNT);
+        assert_eq!(hipMemcpyAsync(memory, source.cast(), 4096, 1, stream), SUCCESS);
+        assert_eq!(hipStreamDestroy(stream), SUCCESS);
+        assert_eq!(hipFree(memory), SUCCESS);
+    }
+    assert_eq!(COUNT.load(Ordering::SeqCst), 2);
+    let stream = made(|out| hipStreamCreate(out));
+    submit_slow(stream, &COUNT);
+    assert_eq!(hipStreamDestroy(stream), SUCCESS);
+    submit_slow(null_mut(), &COUNT);
+    assert_eq!(hipStreamSynchronize(null_mut()), SUCCESS);
+    assert_eq!(COUNT.load(Ordering::SeqCst), 4);
+}
+
+#[test]
+fn synchronous_fills_and_copies_wait() {
+    static COUNT: AtomicI32 = AtomicI32::new(0);
+    // SAFETY: all stay in the allocations.
+    let calls: [&dyn Fn(Handle) -> c_int; 5] = unsafe {
+        [
+            &|m| hipMemset(m, 1, 64),
+            &|m| hipMemsetD16(m, 2, 32),
+            &|m| hipMemset2D(m, 16, 3, 8, 4),
+            &|memory| {
+                let extent = Extent { width: 8, height: 2, depth: 4 };
+                hipMemset3D(Pitched { memory, pitch: 8, width: 8, height: 2 }, 4, extent)
+            },
+            &|m| hipMemcpyPeer(m, 0, m.wrapping_byte_add(64), 0, 64),
+        ]
+    };
+    // SAFETY: nothing is accessed.
+    let memory = made(|out| unsafe { hipMalloc(out, 128) });
+    for (at, call) in (1..).zip(calls) {
+        submit_slow(null_mut(), &COUNT);
+        assert_eq!(call(memory), SUCCESS);
+        assert_eq!(COUNT.load(Ordering::SeqCst), at);
+    }
+}
+
+#[test]
+fn captures_have_only_the_streams_that_may_join() {
+    let streams: [Handle; 3] = std::array::from_fn(|_| made(|out| hipStreamCreate(out)));
+    let [first, second, third] = streams;
+    let event = made(|out| hipEventCreate(out));
+    let captured = |stream| {
+        let mut status = 0;
+        assert_eq!(hipStreamIsCapturing(stream, &mut status), SUCCESS);
+        status != 0
+    };
+    assert_eq!(hipStreamBeginCapture(first, 0), SUCCESS);
+    assert_eq!(hipStreamBeginCapture(second, 0), SUCCESS);
+    assert_eq!(hipEventRecord(event, first), SUCCESS);
+    assert_eq!(hipStreamWaitEvent(null_mut(), event, 0), STREAM_CAPTURE_IMPLICIT);
+    assert_eq!(hipStreamWaitEvent(second, event, 0), STREAM_CAPTURE_MERGE);
+    assert_eq!(hipStreamWaitEvent(third, event, 0), SUCCESS);
+    assert_eq!(hipStreamWaitEvent(third, event, 0), SUCCESS);
+    assert!(captured(third) && !captured(null_mut()));
+    let mut graph = null_mut();
+    assert_eq!(hipStreamEndCapture(first, &mut graph), SUCCESS);
+    assert!(!captured(first) && !captured(third) && captured(second));
+    // The event remains, the capture does not.
+    assert_eq!(hipStreamWaitEvent(third, event, 0), CAPTURED_EVENT);
+    assert!(!captured(third));
+    assert_eq!(hipStreamEndCapture(second, &mut graph), SUCCESS);
+    streams.iter().for_each(|stream| assert_eq!(hipStreamDestroy(*stream), SUCCESS));
+}
+
+#[test]
+fn clones_of_graphs_have_nodes_of_their_own() {
+    let graph = made(|out| hipGraphCreate(out, 0));
+    // SAFETY: no dependencies, and one.
+    let first = made(|out| unsafe { hipGraphAddEmptyNode(out, graph, null(), 0) });
+    // SAFETY: as above.
+    let second = made(|out| unsafe { hipGraphAddEmptyNode(out, graph, &first, 1) });
+    let clone = made(|out| hipGraphClone(out, graph));
+    let (mut nodes, mut roots, mut count) = ([null_mut(); 2], [null_mut(); 2], 0);
+    // SAFETY: there is room for the nodes.
+    unsafe {
+        assert_eq!(hipGraphGetNodes(clone, nodes.as_mut_ptr(), &mut count), SUCCESS);
+        assert_eq!(count, 2);
+        assert_eq!(hipGraphGetRootNodes(clone, roots.as_mut_ptr(), &mut count), SUCCESS);
+    }
+    assert_eq!((count, roots[0]), (1, nodes[0]));
+    assert!(!nodes.contains(&first) && !nodes.contains(&second));
+    // Edges are within a graph.
+    assert_eq!(hipGraphAddDependencies(graph, &first, &nodes[1], 1), INVALID_VALUE);
+    assert_eq!(hipGraphAddDependencies(clone, &first, &nodes[1], 1), INVALID_VALUE);
+    let mut other = null_mut();
+    // SAFETY: one dependency.
+    assert_eq!(unsafe { hipGraphAddEmptyNode(&mut other, graph, &nodes[0], 1) }, INVALID_VALUE);
+    // A circle in the clone is none in the original, which can go.
+    assert_eq!(hipGraphAddDependencies(clone, &nodes[1], &nodes[0], 1), SUCCESS);
+    made(|out| hipGraphInstantiate(out, graph, 0, 0, 0));
+    assert_eq!(hipGraphInstantiate(&mut other, clone, 0, 0, 0), INVALID_VALUE);
+    assert_eq!(hipGraphDestroy(graph), SUCCESS);
+    assert_eq!(hipGraphAddDependencies(clone, &nodes[0], &nodes[1], 1), SUCCESS);
+}
+
+#[test]
+fn attributes_make_a_launch_cooperative() {
+    let object = object();
+    let launch = |attribute: Attribute, x: u32| {
+        // SAFETY: the object is whole, and the kernel takes no arguments.
+        unsafe {
+            let module = made(|out| hipModuleLoadData(out, object.as_ptr()));
+            let kernel = made(|out| hipModuleGetFunction(out, module, c"empty".as_ptr()));
+            let (grid, block, attributes) = ([x, 1, 1], [1; 3], &raw const attribute);
+            let config =
+                LaunchConfig { grid, block, dynamic_lds: 0, stream: null_mut(), attributes, count: 1 };
+            hipLaunchKernelExC(&config, kernel, null_mut())
+        }
+    };
+    let attribute = |id, value| {
+        let mut words = [0; 16];
+        words[0] = value;
+        Attribute { id, padding: 0, value: words }
+    };
+    let large = (1 << 16) + 1;
+    assert_eq!(launch(attribute(2, 1), 4), SUCCESS);
+    assert_eq!(launch(attribute(2, 1), large), COOPERATIVE_LAUNCH_TOO_LARGE);
+    assert_eq!(launch(attribute(2, 0), large), SUCCESS);
+    assert_eq!(launch(attribute(3, 1), large), SUCCESS);
+    assert_eq!(hipStreamSynchronize(null_mut()), SUCCESS);
+}
+
+#[test]
+fn copies_to_symbols_are_checked() {
+    let object = object();
+    let object: &'static [u8] = Box::leak(object.into_boxed_slice());
+    let wrapper = Wrapper { magic: 0x4849_5046, version: 1, binary: object.as_ptr(), unused: 0 };
+    let (symbol, name, value) = (&raw const wrapper as usize, c"number".as_ptr(), 5i32);
+    let from: *const c_void = (&raw const value).cast();
+    // SAFETY: the object lives forever, and the value as long as the copies.
+    unsafe {
+        let fat = __hipRegisterFatBinary(&wrapper);
+        __hipRegisterVar(fat, symbol, name, name, 0, 4, 0, 0);
+        assert_eq!(hipMemcpyToSymbol(symbol, from, 4, 0, 1), SUCCESS);
+        assert_eq!(hipMemcpyToSymbol(symbol, null(), 4, 0, 1), INVALID_VALUE);
+        assert_eq!(hipMemcpyToSymbol(symbol, from, 4, 0, 3), INVALID_VALUE);
+        assert_eq!(hipMemcpyToSymbol(symbol, from, 4, 0, 99), INVALID_MEMCPY_DIRECTION);
+        assert_eq!(hipMemcpyToSymbol(symbol, from, 4, 1, 1), INVALID_VALUE);
+    }
+}
+
+#[test]
+fn absent_functions_that_return_text_return_text() {
+    let text = hipApiName(1);
+    assert!(text as usize > 4096);
+    // SAFETY: text of the library.
+    assert_eq!(unsafe { CStr::from_ptr(text) }, c"operation not supported");
+}
