@@ -45,8 +45,9 @@ fn links_work() {
             let plain =
                 plain && !["web/page/dist", "web/page/shots"].iter().any(|made| code.starts_with(made));
             // Names of what the reader is to make stand in examples.
-            let example =
-                page.ends_with("isa-xml.md") || page.ends_with("extending.md") || ["NAME", "KIND"].iter().any(|part| code.contains(part));
+            let example = page.ends_with("isa-xml.md")
+                || page.ends_with("extending.md")
+                || ["NAME", "KIND"].iter().any(|part| code.contains(part));
             if file && plain && !example {
                 assert!(root.join(code).exists(), "{}: `{code}`", page.display());
                 links += 1;

@@ -1,0 +1,17 @@
+//! The two steps from typed bodies to Rust: lowering and emission.
+
+use isa_spec::canonical::{self, SemanticsSet};
+use isa_spec::data::{self, Loaded};
+use std::path::Path;
+use std::sync::LazyLock;
+
+mod golden;
+mod passes;
+
+static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    data::load(data::ALL, &root.join("data"), &root.join("data/overlay"), &root.join("pseudocode"), &root)
+});
+
+static SET: LazyLock<SemanticsSet> =
+    LazyLock::new(|| canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables).0);

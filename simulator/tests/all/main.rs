@@ -1,0 +1,7 @@
+//! The command `wavesim` as a process, on pipes and terminals.
+#![cfg(unix)]
+
+mod command_line;
+mod process;
+mod screen;
+mod terminal;
