@@ -56,8 +56,16 @@ impl Diagnostic {
 
 /// The nearest of `names` to `wanted`, if near enough to suggest.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_within(wanted, names, wanted.chars().count().div_ceil(3).max(1))
+}
+
+/// The nearest of `names` to `wanted`, at most `limit` edits away. Case does not count.
+pub fn nearest_within<'a>(
+    wanted: &str,
+    names: impl IntoIterator<Item = &'a str>,
+    limit: usize,
+) -> Option<&'a str> {
     let length = wanted.chars().count();
-    let limit = length.div_ceil(3).max(1);
     let wanted = wanted.to_lowercase();
     names
         .into_iter()

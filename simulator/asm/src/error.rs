@@ -1,5 +1,6 @@
 //! Where in a line something is wrong, what, and what may have been meant.
 
+use isa_spec::diag;
 use std::borrow::Cow;
 
 /// Bytes of a line.
@@ -57,10 +58,5 @@ pub const MAX_SUGGESTIONS: usize = 200;
 
 /// `did you mean …?` for a name that resembles one of `candidates`.
 pub fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    candidates
-        .into_iter()
-        .map(|k| (strsim::damerau_levenshtein(name, k), k))
-        .filter(|(distance, k)| *distance <= 1 + k.len() / 5)
-        .min()
-        .map(|(_, k)| format!("did you mean `{k}`?"))
+    diag::nearest_within(name, candidates, 1 + name.len() / 5).map(|near| format!("did you mean `{near}`?"))
 }

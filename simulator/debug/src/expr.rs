@@ -6,6 +6,7 @@
 //! values of the type behind it. `.lo` and `.hi` are the halves of a value of 32 bits. `$step` is the number of steps taken, `$lane` the selected lane. Expressions change nothing.
 
 use super::timeline;
+use isa_spec::diag;
 use wavesim_array::{DType, Num};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::{Machine, register_number};
@@ -586,8 +587,7 @@ pub fn step_of(name: &str, tail: &str) -> usize {
 
 /// The most similar name of a list, if one is at most two edits away.
 pub fn nearest<'n>(name: &str, names: &[&'n str]) -> Option<&'n str> {
-    let close = names.iter().map(|n| (strsim::damerau_levenshtein(name, n), *n)).min()?;
-    (close.0 <= 2).then_some(close.1)
+    diag::nearest_within(name, names.iter().copied(), 2)
 }
 
 /// Reinterprets bits as a type.

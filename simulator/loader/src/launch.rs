@@ -5,7 +5,7 @@ use super::compare::{self, Mismatch, Tolerance};
 use super::prepared::Prepared;
 use super::request::{Given, Request};
 use anyhow::{Context as _, Result, anyhow, bail};
-use isa_spec::diag::nearest;
+use isa_spec::diag::{self, nearest};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -215,8 +215,7 @@ const KEYS: [&str; 9] =
 
 fn check_keys<'k>(keys: impl Iterator<Item = &'k String>) -> Result<()> {
     for key in keys.filter(|k| !KEYS.contains(&k.as_str())) {
-        let near = KEYS.iter().find(|k| strsim::damerau_levenshtein(k, key) <= 1 + key.len() / 5);
-        if let Some(near) = near {
+        if let Some(near) = diag::nearest_within(key, KEYS, 1 + key.len() / 5) {
             bail!("unknown key `{key}`; did you mean `{near}`?");
         }
     }

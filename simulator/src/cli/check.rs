@@ -160,19 +160,11 @@ fn count(n: usize, what: &str) -> String {
 
 /// A fault, in the JSON form of a finding.
 fn fault_json(fault: &Fault) -> serde_json::Value {
-    serde_json::json!({
-        "schema": "wavesim-check-1",
-        "check": "fault",
-        "severity": "error",
-        "kind": fault.kind.name(),
-        "message": fault.message,
-        "line": fault.line,
-        "file": fault.file.as_deref(),
-        "pc": fault.pc,
-        "text": fault.instruction,
-        "workgroup": fault.workgroup,
-        "wave": fault.wave,
-        "lane": fault.lane,
-        "address": fault.address.map(|a| format!("{a:x}")),
-    })
+    let mut finding = serde_json::json!({"schema": "wavesim-check-1", "check": "fault", "severity": "error"});
+    if let (Some(finding), serde_json::Value::Object(fault)) =
+        (finding.as_object_mut(), super::execute::fault_json(fault))
+    {
+        finding.extend(fault);
+    }
+    finding
 }
