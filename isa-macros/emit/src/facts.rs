@@ -45,7 +45,7 @@ fn row(facts: &Facts) -> TokenStream {
     });
     let calls = facts.calls.iter().map(|bi: &Control| name(bi)).map(|bi| quote! { Control::#bi });
     let fields = facts.fields.iter();
-    let copies = facts.copies;
+    let (copies, compares) = (facts.copies, facts.compares);
     quote! {
         Facts {
             registers: Borrowed(&[#(#registers),*]),
@@ -53,6 +53,7 @@ fn row(facts: &Facts) -> TokenStream {
             calls: Borrowed(&[#(#calls),*]),
             fields: Borrowed(&[#(#fields),*]),
             copies: #copies,
+            compares: #compares,
         }
     }
 }

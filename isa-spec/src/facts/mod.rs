@@ -31,6 +31,8 @@ pub struct Facts {
     pub fields: Cow<'static, [FieldName]>,
     /// D0 becomes S0, and nothing else happens.
     pub copies: bool,
+    /// It stores one value or another, by whether two are equal: compare-and-swap.
+    pub compares: bool,
 }
 
 /// A read or a write of registers.

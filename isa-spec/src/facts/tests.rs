@@ -340,3 +340,16 @@ fn copies_are_told_from_all_else() {
         assert_eq!(facts("V_TEST", body, 32).copies, copies, "{body}");
     }
 }
+
+#[test]
+fn compare_and_swap_is_told_from_other_atomics() {
+    for (new, compares) in [
+        ("old == S1.u32 ? S2.u32 : old", true),
+        ("old + S1.u32", false),
+        ("old >= S1.u32 ? 0U : old + 1U", false),
+        ("(old == 0U) || (old > S1.u32) ? S1.u32 : old - 1U", false),
+    ] {
+        let body = format!("old = LDS[64'U(VADDR.u32)].u32; LDS[64'U(VADDR.u32)].u32 = {new};");
+        assert_eq!(facts("DS_TEST", &body, 32).compares, compares, "{new}");
+    }
+}

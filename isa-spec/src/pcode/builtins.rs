@@ -214,8 +214,8 @@ builtins! {
     WaitKmcnt "wait_kmcnt" (is(U32)) -> Ret::None, "waits for scalar memory and messages";
     WaitIdle "wait_idle" () -> Ret::None, "waits for everything outstanding";
     WaitAlu "wait_alu" () -> Ret::None, "waits for results of the vector unit";
-    InvalidateCaches "invalidate_caches" () -> Ret::None, "discards what caches hold; counted as a load";
-    WriteBackCaches "write_back_caches" () -> Ret::None, "writes back what caches hold; counted as a store";
+    InvalidateCaches "invalidate_caches" (is(U32)) -> Ret::None, "discards what caches hold: a bit each for L0, L1 and the scalar cache";
+    WriteBackCaches "write_back_caches" () -> Ret::None, "writes back what caches hold";
     Barrier "barrier" () -> Ret::None, "waits until all waves of the workgroup arrive";
     BarrierSignal "barrier_signal" (is(I32)) -> Ret::None, "arrives at a barrier";
     BarrierSignalIsFirst "barrier_signal_isfirst" (is(I32)) -> to(BOOL), "arrives at a barrier; 1 if first";

@@ -38,6 +38,7 @@ pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
         calls: walk.calls.into_iter().collect::<Vec<_>>().into(),
         fields: sem.uses.fields.iter().copied().collect::<Vec<_>>().into(),
         copies: copies(&sem.body),
+        compares: compares(&sem.body),
     }
 }
 
@@ -254,6 +255,33 @@ impl Point {
 fn copies(body: &[Stmt]) -> bool {
     let [Stmt::Assign { place, value, .. }] = body else { return false };
     place.kind == PlaceKind::Operand(Role::D0) && matches!(value.kind, ExprKind::Operand(Role::S0))
+}
+
+/// Whether a comparison for equality chooses what is stored in memory.
+fn compares(body: &[Stmt]) -> bool {
+    struct Compares(bool);
+    impl<'a> Visitor<'a> for Compares {
+        fn stmt(&mut self, stmt: &'a Stmt) {
+            if let Stmt::Assign { place, value, .. } = stmt
+                && let (PlaceKind::Mem { .. }, ExprKind::Select(condition, ..)) =
+                    (&place.kind, &reinterpreted(value).kind)
+            {
+                self.0 |= matches!(condition.kind, ExprKind::Binary(BinOp::Eq, ..));
+            }
+            visit::walk_stmt(self, stmt);
+        }
+    }
+    let mut found = Compares(false);
+    found.stmts(body);
+    found.0
+}
+
+/// The expression whose bits another one takes under another type.
+fn reinterpreted(expr: &Expr) -> &Expr {
+    match &expr.kind {
+        ExprKind::Bits(inner) => reinterpreted(inner),
+        _ => expr,
+    }
 }
 
 /// Whether statements touch more than locals.

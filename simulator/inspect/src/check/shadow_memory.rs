@@ -58,11 +58,20 @@ impl Cell {
     }
 
     #[inline(always)]
-    fn note(&mut self, me: Record, write: bool, ordered: &impl Fn(&Record) -> bool) {
+    fn note(
+        &mut self,
+        me: Record,
+        write: bool,
+        ordered: &impl Fn(&Record) -> bool,
+        superseded: impl FnOnce([Record; 2]),
+    ) {
         // A record of this wave, or one that happened before, is superseded.
         let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
         if write && self.reads.iter().all(over) {
             // Every access that races with those reads races with this store too.
+            if self.reads.iter().any(|r| r.wave != 0 && r.wave != me.wave) {
+                superseded(self.reads);
+            }
             self.reads = Default::default();
             if self.writes.iter().all(over) {
                 self.writes = [me, Record::default()];
@@ -141,7 +150,12 @@ pub struct ShadowMemory {
     index: foldhash::HashMap<u64, usize>,
     /// The page of the last access, and its index: most accesses are near the one before.
     last: Option<(u64, usize)>,
+    /// Loads of other waves that stores have taken the place of, by dword.
+    pub superseded: Vec<Superseded>,
 }
+
+/// A dword, and its last readers.
+pub type Superseded = (u64, [Record; 2]);
 
 /// A race: the access, of one lane, and the earlier one with whether it was a store.
 pub type Hit = (Access, Record, bool);
@@ -154,13 +168,13 @@ impl ShadowMemory {
     }
 
     #[inline]
-    fn line(&mut self, number: u64) -> &mut Line {
+    fn line(&mut self, number: u64) -> (&mut Line, &mut Vec<Superseded>) {
         let page = number / PAGE as u64;
         let at = match self.last {
             Some((last, at)) if last == page => at,
             _ => self.find_or_make(page),
         };
-        &mut self.pages[at][number as usize % PAGE]
+        (&mut self.pages[at][number as usize % PAGE], &mut self.superseded)
     }
 
     #[inline(never)]
@@ -198,11 +212,11 @@ impl ShadowMemory {
         let end = offset + a.len_bytes();
         let mut start = offset & !(LINE_BYTES - 1);
         while start < end {
-            let line = self.line(start / LINE_BYTES);
+            let (line, superseded) = self.line(start / LINE_BYTES);
             let into = start.wrapping_sub(offset);
             let whole = start >= offset && end - start >= LINE_BYTES;
             let lanes_fit = a.stride == 0 || into.is_multiple_of(a.stride as u64);
-            if whole && lanes_fit && whole_line(line, a, into, me, &ordered) {
+            if whole && lanes_fit && whole_line(line, a, start, into, me, &ordered, superseded) {
                 start += LINE_BYTES;
                 continue;
             }
@@ -219,7 +233,7 @@ impl ShadowMemory {
                     let one = a.each().nth(nth as usize).unwrap_or(*a);
                     hits.push((one, other, was_write));
                 }
-                cell.note(me, a.write, &ordered);
+                cell.note(me, a.write, &ordered, |reads| superseded.push((dword, reads)));
                 dword += 4;
             }
             start += LINE_BYTES;
@@ -232,14 +246,16 @@ fn lane_of(a: &Access, byte: u64) -> u8 {
     if a.stride == 0 { 0 } else { (byte / a.stride as u64) as u8 }
 }
 
-/// Records an access to all of a line, whose first byte is the access's byte `into`. False, and nothing recorded, if its dwords have
+/// Records an access to all of a line, from `start` on, whose first byte is the access's byte `into`. False, and nothing recorded, if its dwords have
 /// cells of their own or one races: each dword is compared then.
 fn whole_line(
     line: &mut Line,
     a: &Access,
+    start: u64,
     into: u64,
     me: Record,
     ordered: &impl Fn(&Record) -> bool,
+    superseded: &mut Vec<Superseded>,
 ) -> bool {
     let lane = a.lane.map_or(u8::MAX, |lane| lane + lane_of(a, into));
     let lane_bytes = if a.lane.is_some() { a.stride } else { 0 };
@@ -249,7 +265,9 @@ fn whole_line(
             if cell.race(&me, a.write, ordered).is_some() {
                 return false;
             }
-            cell.note(me, a.write, ordered);
+            cell.note(me, a.write, ordered, |reads| {
+                superseded.extend((0..DWORDS as u64).map(|k| (start + 4 * k, reads)));
+            });
             true
         }
         Line::PerDword(cells) => {
@@ -259,6 +277,9 @@ fn whole_line(
             if !a.write || !cells.iter().all(all) {
                 return false;
             }
+            let foreign = |cell: &Cell| cell.reads.iter().any(|r| r.wave != 0 && r.wave != me.wave);
+            let read = (0..).zip(cells.iter()).filter(|(_, cell)| foreign(cell));
+            superseded.extend(read.map(|(k, cell)| (start + 4 * k as u64, cell.reads)));
             *line = Line::Uniform(Cell { writes: [me, Record::default()], reads: Default::default() });
             true
         }

@@ -5,6 +5,7 @@
 //! a region if each active lane is proven, and if no outstanding operation writes one of its registers ([`super::waits`]).
 
 use super::waits::{self, Counter, Registers};
+use isa_spec::pcode::builtins::Control;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_machine::exec::effects::{Class, Effects, File};
 use wavesim_machine::exec::machine_ops::does_nothing;
@@ -117,7 +118,7 @@ impl SkipCache {
 
 #[cold]
 fn kind(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Kind {
-    let hints = done.calls.iter().all(|(bi, _)| does_nothing(*bi));
+    let hints = done.calls.iter().all(|(bi, _)| does_nothing(*bi) && *bi != Control::InvalidateCaches);
     if !hints || !done.accesses.is_empty() || done.event.is_some() || done.jumped {
         return Kind::Observed;
     }

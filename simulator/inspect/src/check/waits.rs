@@ -370,9 +370,11 @@ fn issue(arch: Arch, effects: &Effects) -> Option<Issue> {
     let calls = |bi| effects.calls.contains(&bi);
     let one = Counters::one;
     let (order, counters) = match effects.class {
-        // Cache maintenance: invalidation counts as a load, write-back as a store (RDNA4 manual, *Memory Scopes*).
-        _ if calls(Control::InvalidateCaches) => (Order::Vector, one(load)),
-        _ if calls(Control::WriteBackCaches) => (Order::Vector, one(store)),
+        // Cache maintenance of RDNA 4: invalidation counts as a load, write-back as a store (RDNA4 manual, *Memory Scopes*).
+        Class::Vmem if new && calls(Control::WriteBackCaches) => (Order::Vector, one(store)),
+        Class::Vmem if new && calls(Control::InvalidateCaches) => (Order::Vector, one(load)),
+        // Uncounted elsewhere.
+        Class::Vmem if calls(Control::InvalidateCaches) => return None,
         // Uncounted.
         Class::Vmem if calls(Control::Nop) => return None,
         Class::Vmem | Class::Scratch => (Order::Vector, one(if effects.returns { load } else { store })),

@@ -144,6 +144,8 @@ pub struct Effects {
     pub class: Class,
     /// Reads, changes and writes memory in one step.
     pub atomic: bool,
+    /// An atomic that stores only if it finds what it expects.
+    pub compares: bool,
     /// Gives a value back: a load, or an atomic that returns.
     pub returns: bool,
     /// Asks memory to keep to the order of other waves (GLC, or a scope beyond the wave's).
@@ -171,6 +173,7 @@ pub fn effects<'f>(
         calls: Vec::new(),
         class: Class::Salu,
         atomic: false,
+        compares: false,
         returns: false,
         coherent: coherent(arch, inst, plan),
     };
@@ -187,6 +190,7 @@ pub fn effects<'f>(
         out.calls.extend(facts.calls.iter());
         let listed_atomic = facts.memory.is_empty() && inst.instruction(arch.table()).subgroup == "ATOMIC";
         out.atomic |= facts.is_atomic() || listed_atomic;
+        out.compares |= facts.is_atomic() && facts.compares;
     }
     out.class = class(arch, inst, &out);
     out.returns = out.class.is_memory() && out.writes.iter().any(|w| w.file != File::Scc);

@@ -26,7 +26,7 @@ use super::waits::{Retired, Scoreboard};
 use clock::VectorClock;
 use isa_spec::pcode::builtins::Control;
 use late::Late;
-use ordering::Ordering;
+use ordering::{Caches, Ordering};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use values::Values;
@@ -50,14 +50,23 @@ struct WaveState {
     /// At which barrier it waits.
     waiting: Option<usize>,
     late: Late,
-    /// Its vector clock when it last discarded what the L0 cache, and the L1 cache, held.
-    fresh: [Arc<VectorClock>; 2],
+    discards: Discards,
+}
+
+/// When a wave last discarded what each cache held.
+#[derive(Clone)]
+struct Discards {
+    /// Its vector clock then.
+    clocks: [Arc<VectorClock>; Caches::COUNT],
+    /// Its epoch from then on.
+    epochs: [u32; Caches::COUNT],
 }
 
 /// A wave of a workgroup that has ended.
 struct Ended {
     history: History,
     late: Late,
+    discards: Discards,
 }
 
 /// Vector clocks and shadow memory.
@@ -80,6 +89,8 @@ pub struct Shadow {
     values: Values,
     /// Races of the access at hand.
     hits: Vec<Hit>,
+    /// By dword: loads that came before its last store, and whose cache may still hold what they found.
+    copies: HashMap<u64, Vec<Record>>,
     /// Arrivals at barrier and phase; completed phases are merged.
     arrivals: BTreeMap<(usize, u32), VectorClock>,
     merged: BTreeMap<usize, (u32, VectorClock)>,
@@ -106,8 +117,9 @@ struct View<'v> {
     ended: &'v HashMap<u32, Ended>,
     scoreboard: &'v Scoreboard,
     vector: &'v VectorClock,
-    /// Of a load that may hit in caches: the clocks since which they hold nothing older.
-    fresh: Option<[&'v VectorClock; 2]>,
+    /// Caches that a load may hit in, and since which clocks they hold nothing older.
+    hits: Caches,
+    discards: &'v Discards,
     cu_mode: bool,
 }
 
@@ -137,7 +149,8 @@ impl View<'_> {
         let index = r.wave.wrapping_sub(self.first) as usize;
         match self.waves.get(index) {
             Some(wave) => {
-                if !lds && self.cu_mode {
+                let scalar = self.hits.and(Caches::SCALAR);
+                if !lds && self.cu_mode && scalar.is_empty() {
                     return None;
                 }
                 let quiet = wave.late.is_empty() && self.scoreboard.is_idle(index as u32);
@@ -147,8 +160,8 @@ impl View<'_> {
                 {
                     return Some(Missing::Wait);
                 }
-                let fresh = self.fresh.filter(|_| !lds);
-                fresh.filter(|[l0, _]| l0.of(self.first, r.wave) < r.epoch).map(|_| Missing::Invalidate)
+                let own = self.hits.and(Caches::L0.or(Caches::SCALAR));
+                (!lds && !own.is_empty() && !self.stale(r, own).is_empty()).then_some(Missing::Invalidate)
             }
             None => self.missing_of_other_group(r, clock),
         }
@@ -159,8 +172,15 @@ impl View<'_> {
         if self.ended.get(&r.wave).is_some_and(|w| w.late.incomplete(r.epoch, r.pc, clock)) {
             return Some(Missing::Wait);
         }
-        let stale = |fresh: [&VectorClock; 2]| fresh.iter().any(|c| c.of(self.first, r.wave) < r.epoch);
-        self.fresh.is_some_and(stale).then_some(Missing::Invalidate)
+        // Scalar loads miss into L1 too.
+        let behind = if self.hits.is_empty() { self.hits } else { self.hits.or(Caches::L1) };
+        (!self.stale(r, behind).is_empty()).then_some(Missing::Invalidate)
+    }
+
+    /// Of some caches, those that the wave has not discarded since it knows of a store.
+    fn stale(&self, r: &Record, caches: Caches) -> Caches {
+        let old = |n: &usize| self.discards.clocks[*n].of(self.first, r.wave) < r.epoch;
+        Caches(caches.numbers().filter(old).fold(0, |all, n| all | 1 << n))
     }
 }
 
@@ -183,6 +203,7 @@ impl Shadow {
             global: ShadowMemory::default(),
             values: Values::default(),
             hits: Vec::new(),
+            copies: HashMap::new(),
             arrivals: BTreeMap::new(),
             merged: BTreeMap::new(),
             released: HashMap::new(),
@@ -196,7 +217,7 @@ impl Shadow {
         }
         if self.synchronises {
             for (at, wave) in self.waves.drain(..).enumerate() {
-                let ended = Ended { history: wave.history, late: wave.late };
+                let ended = Ended { history: wave.history, late: wave.late, discards: wave.discards };
                 self.ended.insert(self.first + at as u32, ended);
             }
         }
@@ -212,7 +233,10 @@ impl Shadow {
             history: history.clone(),
             waiting: None,
             late: Late::default(),
-            fresh: [vector.clone(), vector.clone()],
+            discards: Discards {
+                clocks: std::array::from_fn(|_| vector.clone()),
+                epochs: [0; Caches::COUNT],
+            },
         });
         self.lds.clear();
         self.values.start();
@@ -274,12 +298,13 @@ impl Shadow {
             return;
         }
         let at = step.wave.id as usize;
-        let Ordering { discards_l0, discards_l1, .. } = self.orderings[step.index];
-        for (level, _) in [discards_l0, discards_l1].into_iter().enumerate().filter(|level| level.1) {
-            self.waves[at].fresh[level] = self.waves[at].vector.clone();
-        }
         for (bi, number) in done.calls {
             let barrier = match bi {
+                Control::InvalidateCaches => {
+                    let caches = Caches(*number as u8).and(self.orderings[step.index].reaches);
+                    self.waves[at].discard(caches);
+                    None
+                }
                 Control::Barrier => Some(0),
                 Control::BarrierSignal | Control::BarrierSignalIsFirst => {
                     wavesim_machine::state::Workgroup::index(*number as i32)
@@ -350,6 +375,11 @@ impl Shadow {
                 Place::Scratch | Place::Nowhere => {}
             }
         }
+        self.lds.superseded.clear();
+        for (dword, reads) in self.global.superseded.drain(..) {
+            let reads = reads.into_iter().filter(|r| r.wave != 0 && r.wave != me.wave && !r.atomic);
+            self.copies.insert(dword, reads.collect());
+        }
         let missing = |r: &Record, place| view.missing(r, place == Place::Lds).unwrap_or(Missing::Order);
         let races =
             hits.drain(..).map(|(a, other, was_write)| (a, other, was_write, missing(&other, a.place)));
@@ -359,7 +389,11 @@ impl Shadow {
                 && was_write
                 && missing == Missing::Order
                 && self.values.unchanged(&a, done, &prepared.memory);
-            let race = report::Race { a: &a, other: &other, was_write, missing, same };
+            let copy = match missing {
+                Missing::Invalidate => self.copy(step, at, &a, &other, ordering),
+                _ => None,
+            };
+            let race = report::Race { a: &a, other: &other, was_write, missing, same, copy };
             if let Some(finding) = self.report(step, &race, scoreboard, prepared, report) {
                 self.explained_by_swap(&a, &other, me.wave, finding, report);
             }
@@ -369,6 +403,37 @@ impl Shadow {
             self.values.record(a, done, &prepared.memory);
         }
         self.waves[at].epoch += stores as u32;
+    }
+
+    /// A load before `store` that may have left the older bytes in a cache of the wave, where it would now find them.
+    fn copy(
+        &self,
+        step: &Step<'_>,
+        at: usize,
+        a: &Access,
+        store: &Record,
+        ordering: Ordering,
+    ) -> Option<Record> {
+        let mine = &self.waves[at].discards;
+        let local = store.wave.wrapping_sub(self.first) < self.waves.len() as u32;
+        // What is discarded since the store was acquired is no longer there, whoever loaded it.
+        let old = |n: &usize| mine.clocks[*n].of(self.first, store.wave) < store.epoch;
+        let reach = if local { ordering.hits.and(Caches::L0.or(Caches::SCALAR)) } else { ordering.hits };
+        let holds = |r: &&Record| {
+            // The stores of a wave update its own cache.
+            if r.wave == store.wave {
+                return false;
+            }
+            let discards = match self.waves.get(r.wave.wrapping_sub(self.first) as usize) {
+                Some(wave) => Some(&wave.discards),
+                None => self.ended.get(&r.wave).map(|w| &w.discards),
+            };
+            let loaded = step.program.inst_at(r.pc as u64).map_or(Caches(0), |i| self.orderings[i].hits);
+            let kept = |n: &usize| discards.is_none_or(|d| r.epoch >= d.epochs[*n]);
+            reach.and(loaded).numbers().any(|n| old(&n) && kept(&n))
+        };
+        let dwords = (a.address & !3..a.address + a.size_bytes as u64).step_by(4);
+        dwords.filter_map(|dword| self.copies.get(&dword)).flatten().find(holds).copied()
     }
 
     /// Atomics and coherent loads acquire and release at their addresses.
@@ -491,13 +556,20 @@ fn view<'v>(
     ordering: Ordering,
     cu_mode: bool,
 ) -> View<'v> {
-    let WaveState { vector, fresh: [l0, l1], .. } = &waves[at];
-    let old = ordering.cached && !(Arc::ptr_eq(l0, vector) && Arc::ptr_eq(l1, vector));
-    let fresh = old.then_some([&**l0, &**l1]);
-    View { first, waves, ended, scoreboard, vector, fresh, cu_mode }
+    let WaveState { vector, discards, .. } = &waves[at];
+    View { first, waves, ended, scoreboard, vector, hits: ordering.hits, discards, cu_mode }
 }
 
 impl WaveState {
+    fn discard(&mut self, caches: Caches) {
+        // Loads before and behind it have different epochs.
+        self.epoch += 1;
+        for cache in caches.numbers() {
+            self.discards.clocks[cache] = self.vector.clone();
+            self.discards.epochs[cache] = self.epoch;
+        }
+    }
+
     fn record_clock(&mut self) {
         let (epoch, vector) = (self.epoch, self.vector.clone());
         match self.history.last_mut() {

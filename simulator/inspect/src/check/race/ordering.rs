@@ -1,8 +1,8 @@
 //! What each instruction does to the order of memory (LLVM AMDGPUUsage, *Memory Model gfx10-gfx11* and *Memory Model gfx12*).
 //!
 //! A global load may hit in the L0 cache of its compute unit. Waves of one workgroup run on two compute units unless the kernel is in
-//! CU mode, and waves of other workgroups behind other L1 caches too. An acquire therefore discards what these caches hold, or its
-//! loads ask for a scope that bypasses them.
+//! CU mode, and waves of other workgroups behind other L1 caches too. A scalar load may hit in the scalar cache, which no store
+//! updates. An acquire therefore discards what these caches hold, or its loads ask for a scope that bypasses them.
 
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
@@ -13,6 +13,35 @@ use wavesim_machine::exec::program::Program;
 pub const WORKGROUP: u8 = 1;
 pub const DEVICE: u8 = 2;
 
+/// A set of caches, as `invalidate_caches` of the pseudocode numbers them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Caches(pub u8);
+
+impl Caches {
+    pub const L0: Caches = Caches(1);
+    pub const L1: Caches = Caches(2);
+    pub const SCALAR: Caches = Caches(4);
+    /// How many there are.
+    pub const COUNT: usize = 3;
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn and(self, other: Caches) -> Caches {
+        Caches(self.0 & other.0)
+    }
+
+    pub fn or(self, other: Caches) -> Caches {
+        Caches(self.0 | other.0)
+    }
+
+    /// Their numbers.
+    pub fn numbers(self) -> impl Iterator<Item = usize> {
+        (0..Caches::COUNT).filter(move |n| self.0 >> n & 1 == 1)
+    }
+}
+
 /// An instruction's part in the order of memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ordering {
@@ -22,12 +51,10 @@ pub struct Ordering {
     pub compares: bool,
     /// As far as its accesses are coherent; GLC of RDNA 3 reaches the device.
     pub scope: u8,
-    /// It may read what a cache holds.
-    pub cached: bool,
-    /// Discards what the L0 cache holds.
-    pub discards_l0: bool,
-    /// Discards what the caches between L0 and the device's hold.
-    pub discards_l1: bool,
+    /// A load may read what these hold.
+    pub hits: Caches,
+    /// Of the caches that it discards, its scope reaches these.
+    pub reaches: Caches,
 }
 
 /// By instruction.
@@ -36,28 +63,25 @@ pub fn table(program: &Program, effects: &[Effects]) -> Vec<Ordering> {
 }
 
 fn of(arch: Arch, inst: &Inst, effects: &Effects) -> Ordering {
-    let name = inst.instruction(arch.table()).name;
+    let field = match arch {
+        Arch::Rdna4 => inst.field(arch.table(), "SCOPE").map(|scope| scope.min(3) as u8),
+        _ => None,
+    };
     let scope = match arch {
-        Arch::Rdna4 => inst.field(arch.table(), "SCOPE").unwrap_or(0).min(3) as u8,
+        Arch::Rdna4 => field.unwrap_or(0),
         _ if effects.coherent => 3,
         _ => 0,
     };
-    // The pseudocode has nothing for caches to do: only the names tell these apart.
-    let (l0, l1) = match name {
-        "BUFFER_GL0_INV" => (true, false),
-        "BUFFER_GL1_INV" => (false, true),
-        "GLOBAL_INV" => (scope >= WORKGROUP, scope >= DEVICE),
-        _ => (false, false),
+    let hits = match effects.class {
+        _ if !effects.returns || effects.atomic || scope != 0 => Caches::default(),
+        Class::Vmem | Class::Flat => Caches::L0.or(Caches::L1),
+        Class::Smem => Caches::SCALAR,
+        _ => Caches::default(),
     };
-    Ordering {
-        atomic: effects.atomic,
-        compares: effects.atomic && name.contains("_CMP"),
-        scope,
-        cached: matches!(effects.class, Class::Vmem | Class::Flat)
-            && effects.returns
-            && scope == 0
-            && !effects.atomic,
-        discards_l0: l0,
-        discards_l1: l1,
-    }
+    let reaches = match field {
+        Some(scope) if effects.class == Class::Vmem && scope < WORKGROUP => Caches::default(),
+        Some(scope) if effects.class == Class::Vmem && scope < DEVICE => Caches::L0,
+        _ => Caches(u8::MAX),
+    };
+    Ordering { atomic: effects.atomic, compares: effects.compares, scope, hits, reaches }
 }

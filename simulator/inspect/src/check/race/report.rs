@@ -4,6 +4,7 @@ use super::super::Check;
 use super::super::report::{Finding, Report, Site, access_name, describe};
 use super::super::shadow_memory::Record;
 use super::super::waits::Scoreboard;
+use super::ordering::Caches;
 use super::{Missing, Shadow};
 use wavesim_engine::observe::Step;
 use wavesim_isa::arch::Arch;
@@ -21,6 +22,8 @@ pub struct Race<'r> {
     pub missing: Missing,
     /// Both store the same value.
     pub same: bool,
+    /// The load that has left older bytes in a cache.
+    pub copy: Option<Record>,
 }
 
 /// Of one instruction or two, quoted.
@@ -29,6 +32,20 @@ fn verb(instructions: &str) -> &'static str {
 }
 
 impl Shadow {
+    /// A wave by its number, as seen from the workgroup that runs.
+    fn wave_name(&self, step: &Step<'_>, wave: u32) -> String {
+        let ([x, y, z], index) = self.coordinates(wave);
+        match [x, y, z] == step.wave.workgroup {
+            true => format!("wave {index}"),
+            false => format!("workgroup ({x},{y},{z})"),
+        }
+    }
+
+    /// The workgroup of a wave, and the wave's index there.
+    fn coordinates(&self, wave: u32) -> ([u32; 3], u32) {
+        (self.groups[((wave - 1) / self.waves_per_group) as usize], (wave - 1) % self.waves_per_group)
+    }
+
     /// Reports a race; gives the number of a new finding that a compare-and-swap could explain.
     pub(super) fn report(
         &self,
@@ -38,19 +55,19 @@ impl Shadow {
         prepared: &Prepared,
         report: &mut Report,
     ) -> Option<usize> {
-        let Race { a, other, was_write, missing, same } = *race;
+        let Race { a, other, was_write, missing, same, copy } = *race;
         let (check, kind) = match (missing, was_write) {
             (Missing::Order, _) if same => (Check::Race, "same value"),
             (Missing::Order, _) => (Check::Race, "data race"),
             (Missing::Wait, true) => (Check::Waits, "store not complete at the barrier"),
             (Missing::Wait, false) => (Check::Waits, "load under way at the barrier"),
-            (Missing::Invalidate, _) => (Check::Race, "stale cache"),
+            (Missing::Invalidate, _) if copy.is_some() => (Check::Race, "stale cache"),
+            (Missing::Invalidate, _) => (Check::Race, "cache not invalidated"),
         };
         if !report.is_new(check, kind, step.pc, Some(other.pc as u64)) {
             return None;
         }
-        let group = self.groups[((other.wave - 1) / self.waves_per_group) as usize];
-        let index = (other.wave - 1) % self.waves_per_group;
+        let (group, index) = self.coordinates(other.wave);
         let local = group == step.wave.workgroup;
         let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
         let name = access_name(a, self.orderings[step.index].atomic);
@@ -63,11 +80,7 @@ impl Shadow {
         };
         let mut other_site = Site::at(step, other.pc as u64, group, index);
         other_site.lane = (other.lane != u8::MAX).then_some(other.lane as u32);
-        let [x, y, z] = group;
-        let whose = match local {
-            true => format!("wave {index}"),
-            false => format!("workgroup ({x},{y},{z})"),
-        };
+        let whose = self.wave_name(step, other.wave);
         let release = match (local, self.synchronises) {
             (true, false) => "the barrier",
             (true, true) => "the barrier, or the store or atomic that orders the two",
@@ -108,26 +121,47 @@ impl Shadow {
                 )
             }
             Missing::Invalidate => {
-                let needed = match (step.program.arch, local) {
-                    (Arch::Rdna4, true) => "`global_inv scope:SCOPE_SE`",
-                    (Arch::Rdna4, false) => "`global_inv scope:SCOPE_DEV`",
-                    (_, true) => "`buffer_gl0_inv`",
-                    (_, false) => "`buffer_gl1_inv` and `buffer_gl0_inv`",
+                let scalar = !self.orderings[step.index].hits.and(Caches::SCALAR).is_empty();
+                let needed = match (step.program.arch, scalar, local) {
+                    (Arch::Rdna4, true, true) => "`s_dcache_inv`",
+                    (Arch::Rdna4, true, false) => "`s_dcache_inv` and `global_inv scope:SCOPE_DEV`",
+                    (Arch::Rdna4, false, true) => "`global_inv scope:SCOPE_SE`",
+                    (Arch::Rdna4, false, false) => "`global_inv scope:SCOPE_DEV`",
+                    (_, true, true) => "`s_dcache_inv`",
+                    (_, true, false) => "`buffer_gl1_inv` and `s_dcache_inv`",
+                    (_, false, true) => "`buffer_gl0_inv`",
+                    (_, false, false) => "`buffer_gl1_inv` and `buffer_gl0_inv`",
                 };
                 let acquire = match local {
                     true => "the barrier",
                     false => "the load of the flag that orders the two",
                 };
-                let which = match local {
-                    true => "the L0 cache, which in WGP mode not all waves of the workgroup share,",
-                    false => "a cache that not all workgroups share",
+                let which = match (scalar, local) {
+                    (true, _) => "the scalar cache",
+                    (false, true) => "the L0 cache, which in WGP mode not all waves of the workgroup share,",
+                    (false, false) => "a cache that not all workgroups share",
                 };
-                (
-                    format!(
-                        "{name} of {what} may see the bytes from before a store of {whose}: {which} may hold them"
+                let message = match copy {
+                    Some(load) => {
+                        let by = match load.wave == self.first + step.wave.id {
+                            true => "this wave".to_string(),
+                            false => self.wave_name(step, load.wave),
+                        };
+                        let place = step.program.place(load.pc as u64);
+                        format!(
+                            "{name} of {what} may see the bytes from before a store of {whose}: {which} may hold them since {by} loaded them at {place}"
+                        )
+                    }
+                    None => format!(
+                        "{name} of {what} follows a store of {whose}, and {which} is not invalidated between them"
                     ),
-                    Some(format!("{needed} {} needed between {acquire} and the load", verb(needed))),
-                )
+                };
+                let hint = format!("{needed} {} needed between {acquire} and the load", verb(needed));
+                let hint = match copy {
+                    Some(_) => hint,
+                    None => format!("no wave has loaded these bytes before the store; if one does, {hint}"),
+                };
+                (message, Some(hint))
             }
         };
         let lane = a.lane.map(u32::from);
@@ -135,7 +169,8 @@ impl Shadow {
             .other(role, other_site)
             .address(a.address);
         finding.hint = hint;
-        let finding = if same { finding.note() } else { finding };
+        let note = same || missing == Missing::Invalidate && copy.is_none();
+        let finding = if note { finding.note() } else { finding };
         let number = report.add(finding);
         // One of the two is a plain load, the other an atomic.
         let mine = self.orderings[step.index].atomic;
