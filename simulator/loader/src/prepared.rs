@@ -102,6 +102,7 @@ impl Prepared {
             shape: &self.shape,
             max_instructions,
             schedule: Schedule::RoundRobin,
+            order: Default::default(),
             threads: 1,
             cooperative: false,
             progress: None,

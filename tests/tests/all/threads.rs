@@ -53,6 +53,7 @@ fn no_atomic_is_lost() {
             shape: &shape,
             max_instructions: 1_000_000,
             schedule: Schedule::RoundRobin,
+            order: Default::default(),
             threads,
             cooperative: false,
             progress: None,

@@ -2,6 +2,7 @@
 //! after another, or on threads; long ones take turns too.
 
 use super::group::Group;
+pub use super::order::{GroupOrder, Schedule};
 use crate::observe::Observer;
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -20,6 +21,7 @@ pub struct Dispatch<'a> {
     /// Fault after this many wave-instructions in total.
     pub max_instructions: u64,
     pub schedule: Schedule,
+    pub order: GroupOrder,
     /// Host threads that run workgroups; 0 counts as 1. Without the feature `threads` there is one.
     pub threads: usize,
     /// Workgroups are known to wait for each other: they take shorter turns.
@@ -97,17 +99,6 @@ pub enum Layout {
     Own(&'static VectorFile),
 }
 
-/// Order in which the waves of a workgroup take turns. Workgroups always start in order: programs may count on earlier ones. A long
-/// workgroup lets others run, so that workgroups that wait for each other end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Schedule {
-    #[default]
-    RoundRobin,
-    Reverse,
-    /// By this seed: another order every round, and turns of random length.
-    Random(u64),
-}
-
 /// What a finished run says of itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunStats {
@@ -179,9 +170,10 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Coordinates of the `index`-th workgroup, x fastest.
+    /// Coordinates of the workgroup that starts as the `index`-th. They are numbered with x fastest.
     pub fn workgroup(&self, index: u64) -> [u32; 3] {
         let [x, y, _] = self.shape.grid.map(u64::from);
+        let index = self.order.number(index, self.workgroups());
         [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
     }
 }

@@ -1,13 +1,16 @@
 //! One workgroup: its waves, LDS and scratch, and whose turn it is. The objects are made once and used for workgroup after workgroup.
 
-use super::dispatch::{Budget, Dispatch, INTERRUPT, Schedule};
+use super::dispatch::{Budget, Dispatch, INTERRUPT};
+use super::order::{Schedule, mixed};
 use super::start::start;
 use crate::interp;
-use crate::observe::{self, Nobody, Observer};
+use crate::observe::{self, Done, Nobody, Observer, Step};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{Wave, Workgroup};
@@ -141,9 +144,9 @@ impl<'a> Group<'a> {
                 let granted = wanted.min(self.allowance);
                 if granted == 0 {
                     let limit = budget.limit;
+                    let pc = self.slots[at].wave.pc;
                     let message = format!("{limit} instructions executed without an end: {}", self.places());
-                    let event = Event::fault(FaultKind::InstructionLimit, message);
-                    return Err(self.fault(at, self.slots[at].wave.pc, event));
+                    return Err(self.fault(at, pc, Event::fault(FaultKind::InstructionLimit, message)));
                 }
                 let before = self.executed;
                 let result = match &mut observer {
@@ -255,55 +258,83 @@ impl<'a> Group<'a> {
 
     /// Decides this round's order.
     fn arrange(&mut self) {
-        let count = self.order.len();
-        match self.dispatch.schedule {
-            Schedule::RoundRobin => {}
-            Schedule::Reverse => {
-                self.order.iter_mut().enumerate().for_each(|(turn, at)| *at = count - 1 - turn)
-            }
-            Schedule::Random(_) => {
-                for last in (1..count).rev() {
-                    let other = self.next_random() % (last as u64 + 1);
-                    self.order.swap(last, other as usize);
-                }
+        let schedule = self.dispatch.schedule;
+        if let Schedule::Random(_) = schedule {
+            for last in (1..self.order.len()).rev() {
+                let other = self.next_random() % (last as u64 + 1);
+                self.order.swap(last, other as usize);
             }
         }
+        schedule.arrange(&mut self.order);
     }
 
-    /// SplitMix64: any generator will do, so that the order is the seed's.
     fn next_random(&mut self) -> u64 {
+        let number = mixed(self.random);
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        number
     }
 
     /// The user stopped the run: the fault that lists where every wave stands.
-    fn interrupted(&self, at: usize) -> Box<Fault> {
-        let message = format!("stopped after {} instructions: {}", self.executed, self.places());
-        self.fault(at, self.slots[at].wave.pc, Event::fault(FaultKind::Interrupted, message))
+    fn interrupted(&mut self, at: usize) -> Box<Fault> {
+        let pc = self.slots[at].wave.pc;
+        let executed = self.executed;
+        let message = format!("stopped after {executed} instructions: {}", self.places());
+        self.fault(at, pc, Event::fault(FaultKind::Interrupted, message))
     }
 
-    /// Where every wave stands.
-    fn places(&self) -> String {
+    /// Where every wave stands, and what those poll that are in a loop. The run cannot go on after it: loops are followed once more.
+    fn places(&mut self) -> String {
         let program = self.dispatch.program;
-        let mut places: BTreeMap<(u64, &str), Vec<usize>> = BTreeMap::new();
-        for (at, slot) in self.slots.iter().enumerate() {
-            let (pc, how) = match slot.status {
-                Status::Running => (slot.wave.pc, "at"),
-                Status::Waiting(_) => (self.before(slot.wave.pc), "waiting at"),
+        let mut places: BTreeMap<(u64, &str, String), Vec<usize>> = BTreeMap::new();
+        let stand: Vec<(u64, Status)> = self.slots.iter().map(|s| (s.wave.pc, s.status)).collect();
+        for (at, (pc, status)) in stand.into_iter().enumerate() {
+            let (pc, how) = match status {
+                Status::Running => (pc, "at"),
+                Status::Waiting(_) => (self.before(pc), "waiting at"),
                 Status::Ended => (u64::MAX, "ended"),
             };
-            places.entry((pc, how)).or_default().push(at);
+            let polls = if status == Status::Running { self.polls(at) } else { String::new() };
+            places.entry((pc, how, polls)).or_default().push(at);
         }
         let parts: Vec<String> = places
             .iter()
-            .map(|(&(pc, how), waves)| match how {
+            .map(|((pc, how, polls), waves)| match *how {
                 "ended" => format!("{} ended", numbers(waves)),
-                _ => format!("{} {how} {}", numbers(waves), program.place(pc)),
+                _ => format!("{} {how} {}{polls}", numbers(waves), program.place(*pc)),
             })
             .collect();
         parts.join("; ")
+    }
+
+    /// What a wave loads in the loop that it is in, if it stores nothing there.
+    fn polls(&mut self, at: usize) -> String {
+        let mut round = Round { from: self.slots[at].wave.pc, ..Round::default() };
+        let _ = self.advance_observed(at, LONGEST_POLL, &mut round);
+        if !round.closed || round.loads.is_empty() || round.loads.len() > MOST_POLLED {
+            return String::new();
+        }
+        let mut list: Vec<String> = Vec::new();
+        for a in &round.loads {
+            let len = a.size_bytes.min(8) as usize;
+            let mut bytes = [0; 8];
+            let place = match a.place {
+                Place::Lds => {
+                    let from = a.address as usize;
+                    let Some(found) = self.lds.get(from..from + len) else { continue };
+                    bytes[..len].copy_from_slice(found);
+                    format!("LDS offset 0x{:x}", a.address)
+                }
+                _ => {
+                    if self.memory.read(a.address, &mut bytes[..len]).is_err() {
+                        continue;
+                    }
+                    let name = self.memory.describe(a.address);
+                    name.unwrap_or_else(|| format!("0x{:x}", a.address))
+                }
+            };
+            list.push(format!("{place}, which holds 0x{:x}", u64::from_le_bytes(bytes)));
+        }
+        if list.is_empty() { String::new() } else { format!(" (polls {})", list.join(", ")) }
     }
 
     /// No wave can go on: the fault that lists which waits where.
@@ -386,6 +417,42 @@ impl<'a> Group<'a> {
             lane,
             address,
         })
+    }
+}
+
+/// Instructions of a loop that polls, at most, and the places that it polls.
+const LONGEST_POLL: u64 = 256;
+const MOST_POLLED: usize = 4;
+
+/// One round of a loop: what it loads.
+#[derive(Default)]
+struct Round {
+    from: u64,
+    steps: u64,
+    /// The wave is back where it was, and has stored nothing.
+    closed: bool,
+    stores: bool,
+    /// One for each place.
+    loads: Vec<Access>,
+}
+
+impl Observer for Round {
+    fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        self.closed |= self.steps > 0 && step.pc == self.from && !self.stores;
+        self.steps += 1;
+        if self.closed || self.stores { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn after(&mut self, _step: &Step<'_>, done: &Done<'_>) {
+        let atomic = done.accesses.iter().any(|a| !a.write);
+        self.stores |= !atomic && done.accesses.iter().any(|a| a.write);
+        for a in done.accesses.iter().filter(|a| !a.write && !a.outside && a.place != Place::Scratch) {
+            for a in a.each().take(MOST_POLLED + 1) {
+                if !self.loads.iter().any(|known| (known.place, known.address) == (a.place, a.address)) {
+                    self.loads.push(a);
+                }
+            }
+        }
     }
 }
 

@@ -2,4 +2,5 @@
 
 pub mod dispatch;
 pub mod group;
+pub mod order;
 pub mod start;

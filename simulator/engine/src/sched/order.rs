@@ -1,0 +1,217 @@
+//! In which order workgroups start, and the waves of a workgroup take turns. A result that depends on it shows a race.
+
+use std::str::FromStr;
+
+/// Waves that an order can name: a workgroup has at most 32.
+const MOST: usize = 64;
+
+/// Order in which the waves of a workgroup take turns. A long workgroup lets others run, so that workgroups that wait for each other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedule {
+    #[default]
+    RoundRobin,
+    Reverse,
+    /// By this seed: another order every round, and turns of random length.
+    Random(u64),
+    /// These first, then the others by their numbers.
+    Chosen(Waves),
+}
+
+/// Waves by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waves {
+    list: [u8; MOST],
+    len: u8,
+}
+
+impl Waves {
+    /// In this order.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.list[..self.len as usize]
+    }
+}
+
+impl Schedule {
+    /// The order of one round of `count` waves, the random one aside.
+    pub fn arrange(&self, order: &mut [usize]) {
+        let count = order.len();
+        match self {
+            Schedule::RoundRobin => order.iter_mut().enumerate().for_each(|(turn, at)| *at = turn),
+            Schedule::Reverse => order.iter_mut().enumerate().for_each(|(turn, at)| *at = count - 1 - turn),
+            Schedule::Random(_) => {}
+            Schedule::Chosen(waves) => {
+                let chosen = waves.as_slice().iter().map(|at| *at as usize).filter(|at| *at < count);
+                let others = (0..count).filter(|at| !waves.as_slice().contains(&(*at as u8)));
+                order.iter_mut().zip(chosen.chain(others)).for_each(|(slot, at)| *slot = at);
+            }
+        }
+    }
+}
+
+/// Order in which workgroups start. In the ascending one, programs may count on earlier workgroups.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum GroupOrder {
+    #[default]
+    Ascending,
+    Reverse,
+    /// By this seed.
+    Random(u64),
+    /// These first, by their numbers (x fastest), then the others in ascending order.
+    Chosen(Vec<u64>),
+}
+
+impl GroupOrder {
+    /// The number of the workgroup that starts as the `index`-th of `total`.
+    pub fn number(&self, index: u64, total: u64) -> u64 {
+        match self {
+            GroupOrder::Ascending => index,
+            GroupOrder::Reverse => (total - 1).saturating_sub(index),
+            GroupOrder::Random(seed) => shuffled(*seed, index, total),
+            GroupOrder::Chosen(list) => {
+                let mut chosen = list.iter().copied().filter(|n| *n < total);
+                let known = chosen.clone().count() as u64;
+                if index < known {
+                    return chosen.nth(index as usize).unwrap_or(index);
+                }
+                let mut sorted: Vec<u64> = chosen.collect();
+                sorted.sort_unstable();
+                // Each chosen one at or below it moves it up by one.
+                sorted.iter().fold(index - known, |at, n| if *n <= at { at + 1 } else { at })
+            }
+        }
+    }
+}
+
+/// A permutation of the numbers below `total`, by a seed: a Feistel network over the next power of four, repeated until it is in range.
+fn shuffled(seed: u64, index: u64, total: u64) -> u64 {
+    if index >= total || total < 2 {
+        return index;
+    }
+    let half = (64 - (total - 1).leading_zeros()).div_ceil(2);
+    let mask = (1 << half) - 1;
+    let mut at = index;
+    loop {
+        let (mut high, mut low) = (at >> half, at & mask);
+        for round in 0..4 {
+            (high, low) = (low, high ^ mixed(seed ^ low << 8 ^ round) & mask);
+        }
+        at = high << half | low;
+        if at < total {
+            return at;
+        }
+    }
+}
+
+/// A number that depends on all bits of another one (SplitMix64).
+pub fn mixed(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// A choice of the order of workgroups, of waves, or of both: `reverse`, `random:SEED`, `waves:2,0`, `groups:5,1`,
+/// `groups:reverse`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    pub groups: Option<GroupOrder>,
+    pub waves: Option<Schedule>,
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Choice, String> {
+        let (of, order) = match text.split_once(':') {
+            Some((of @ ("groups" | "waves"), order)) => (of, order),
+            _ => ("both", text),
+        };
+        let seed = |seed: &str| seed.parse().map_err(|_| format!("the seed `{seed}` is not a number"));
+        let (groups, waves) = match (order, order.split_once(':')) {
+            ("ascending", _) => (GroupOrder::Ascending, Schedule::RoundRobin),
+            ("reverse", _) => (GroupOrder::Reverse, Schedule::Reverse),
+            (_, Some(("random", text))) => (GroupOrder::Random(seed(text)?), Schedule::Random(seed(text)?)),
+            _ if of == "both" => {
+                return Err(
+                    "orders are ascending, reverse, random:SEED, groups:ORDER and waves:ORDER".to_string()
+                );
+            }
+            _ => {
+                let list: Vec<u64> = numbers(order)?;
+                let mut waves = Waves { list: [0; MOST], len: 0 };
+                if of == "waves" {
+                    for number in &list {
+                        let fits = *number < MOST as u64;
+                        if !fits {
+                            return Err(format!("no workgroup has a wave {number}"));
+                        }
+                        waves.list[waves.len as usize] = *number as u8;
+                        waves.len += 1;
+                    }
+                }
+                (GroupOrder::Chosen(list), Schedule::Chosen(waves))
+            }
+        };
+        Ok(Choice { groups: (of != "waves").then_some(groups), waves: (of != "groups").then_some(waves) })
+    }
+}
+
+/// Different numbers, separated by commas.
+fn numbers(text: &str) -> Result<Vec<u64>, String> {
+    let mut list = Vec::new();
+    for part in text.split(',') {
+        let number = part.trim().parse().map_err(|_| {
+            format!(
+                "`{part}` is no number: an order is ascending, reverse, random:SEED or a list such as 2,0"
+            )
+        })?;
+        if list.contains(&number) {
+            return Err(format!("{number} is listed twice"));
+        }
+        list.push(number);
+    }
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_names_each_workgroup_once() {
+        let orders = [
+            GroupOrder::Ascending,
+            GroupOrder::Reverse,
+            GroupOrder::Random(7),
+            GroupOrder::Chosen(vec![5, 0, 99, 3]),
+        ];
+        for order in orders {
+            for total in [1, 2, 3, 6, 17, 64, 100] {
+                let mut all: Vec<u64> = (0..total).map(|index| order.number(index, total)).collect();
+                all.sort_unstable();
+                assert!(all.into_iter().eq(0..total), "{order:?} of {total}");
+            }
+        }
+        let chosen = GroupOrder::Chosen(vec![2, 0]);
+        assert!((0..4).map(|index| chosen.number(index, 4)).eq([2, 0, 1, 3]));
+        let random: Vec<u64> = (0..64).map(|index| GroupOrder::Random(1).number(index, 64)).collect();
+        assert!(!random.iter().is_sorted());
+    }
+
+    #[test]
+    fn choices_as_written() {
+        let choice = |text: &str| text.parse::<Choice>();
+        let both = choice("random:3").unwrap();
+        assert_eq!((both.groups, both.waves), (Some(GroupOrder::Random(3)), Some(Schedule::Random(3))));
+        let groups = choice("groups:4,1").unwrap();
+        assert_eq!((groups.groups, groups.waves), (Some(GroupOrder::Chosen(vec![4, 1])), None));
+        let Some(Schedule::Chosen(waves)) = choice("waves:3,0").unwrap().waves else { panic!() };
+        assert_eq!(waves.as_slice(), [3, 0]);
+        let mut order = [0; 4];
+        Schedule::Chosen(waves).arrange(&mut order);
+        assert_eq!(order, [3, 0, 1, 2]);
+        for wrong in ["", "backward", "waves:", "waves:1,1", "waves:64", "groups:x", "random:x"] {
+            assert!(choice(wrong).is_err(), "{wrong}");
+        }
+    }
+}
