@@ -81,17 +81,18 @@ impl Session<'_, '_> {
         let reference = format!("0x{:x}", program.address(pc));
         let place = program.place(pc);
         let added = count(when).and_then(|count| {
-            self.debugger.add_breakpoint(breakpoint::Breakpoint {
+            let condition = given(&when.condition).map(|text| self.debugger.condition(&text)).transpose()?;
+            Ok(self.debugger.add_breakpoint(breakpoint::Breakpoint {
                 number: 0,
                 pc,
                 place,
-                condition: given(&when.condition),
+                condition,
                 wave: None,
                 temporary: false,
                 hits: 0,
                 count,
                 message: given(&when.log_message),
-            })
+            }))
         });
         match added {
             Ok(number) => {
@@ -170,7 +171,9 @@ impl Session<'_, '_> {
         let before = std::mem::replace(&mut self.debugger.focus.wave, wave);
         let count = count(&wanted.when);
         let added = count.and_then(|count| {
-            self.debugger.add_watchpoint(text, access, given(&wanted.when.condition), count)
+            let text_of = given(&wanted.when.condition);
+            let condition = text_of.map(|text| self.debugger.condition(&text)).transpose()?;
+            self.debugger.add_watchpoint(text, access, condition, count)
         });
         self.debugger.focus.wave = before;
         added

@@ -23,7 +23,7 @@ pub mod wire;
 
 use protocol::{LaunchArguments, Request};
 use serde_json::Value;
-use wavesim_engine::sched::dispatch::Schedule;
+use wavesim_engine::sched::dispatch::{GroupOrder, Schedule};
 use wavesim_loader::prepared::Prepared;
 
 pub use session::serve;
@@ -55,6 +55,8 @@ pub struct Launch {
     pub prepared: Prepared,
     /// The order of waves.
     pub schedule: Schedule,
+    /// The order of workgroups.
+    pub order: GroupOrder,
     /// The limit of instructions.
     pub max_instructions: u64,
 }

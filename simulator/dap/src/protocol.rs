@@ -36,6 +36,7 @@ pub struct LaunchArguments {
     pub args: Vec<String>,
     pub include: Vec<String>,
     pub schedule: Option<String>,
+    pub order: Vec<String>,
     pub semantics: Option<String>,
     pub seed: Option<u64>,
     pub global_memsize: Option<u64>,

@@ -175,7 +175,8 @@ fn session(
     arguments: LaunchArguments,
 ) -> bool {
     let prepared = &launch.prepared;
-    let dispatch = Dispatch { schedule: launch.schedule, ..prepared.dispatch(launch.max_instructions) };
+    let (schedule, order) = (launch.schedule, launch.order);
+    let dispatch = Dispatch { schedule, order, ..prepared.dispatch(launch.max_instructions) };
     let timeline = match Timeline::new(prepared, &dispatch) {
         Ok(timeline) => timeline,
         Err(e) => {

@@ -1,6 +1,6 @@
 //! Breakpoints and watchpoints.
 
-use super::expr::{self, Focus, Register};
+use super::expr::{self, Expression, Focus, Register, Scope};
 use super::timeline::Timeline;
 use wavesim_machine::exec::effects::{Effects, File};
 use wavesim_machine::exec::program::Program;
@@ -17,7 +17,7 @@ pub struct Breakpoint {
     /// The place and condition, for display.
     pub place: String,
     /// An expression that must not be zero.
-    pub condition: Option<String>,
+    pub condition: Option<Expression>,
     /// The only wave that stops; `None`: all.
     pub wave: Option<usize>,
     /// Whether it is deleted once it is hit.
@@ -111,7 +111,7 @@ pub struct Watchpoint {
     /// Which accesses stop.
     pub access: Access,
     /// An expression that must not be zero when it stops.
-    pub condition: Option<String>,
+    pub condition: Option<Expression>,
     /// How often it was hit.
     pub hits: u64,
     /// Which of these hits stop; `None`: all.
@@ -256,7 +256,7 @@ impl Breakpoint {
         }
         match &self.condition {
             None => Ok(true),
-            Some(text) => expr::evaluate(text, timeline, focus).map(|v| v.truth()),
+            Some(condition) => condition.evaluate(&Scope::new(timeline, focus)).map(|v| v.truth()),
         }
     }
 

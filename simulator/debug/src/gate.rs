@@ -4,9 +4,10 @@
 //! instruction of the program can touch.
 
 use super::breakpoint::Watched;
-use super::expr::Register;
+use super::expr::{Expression, Register, Scope, Value};
 use std::ops::ControlFlow;
 use wavesim_engine::observe::{Done, Observer, Step};
+use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{Class, Effects, File};
 use wavesim_machine::exec::watch::{Access, Place};
 
@@ -18,17 +19,29 @@ pub struct Gate {
     straight: Vec<u32>,
     /// Memory that is watched: place, first byte, length.
     watched: Vec<(Place, u64, u64)>,
+    /// Conditions, in the order of their instructions. An instruction with conditions stops only where one of them holds.
+    conditions: Vec<(usize, Condition)>,
+}
+
+/// When a run stops in front of an instruction: what can be known while the wave runs.
+pub struct Condition {
+    /// The only wave; `None`: all.
+    pub wave: Option<usize>,
+    /// The lane whose registers the expression reads.
+    pub lane: u32,
+    /// What must not be zero. It is [`Expression::is_of_wave`].
+    pub expression: Expression,
 }
 
 impl Gate {
     /// Of no program.
     pub(super) fn nowhere() -> Gate {
-        Gate { stops: Vec::new(), straight: Vec::new(), watched: Vec::new() }
+        Gate { stops: Vec::new(), straight: Vec::new(), watched: Vec::new(), conditions: Vec::new() }
     }
 
     /// A run that stops nowhere.
     pub fn open(effects: &[Effects]) -> Gate {
-        let mut gate = Gate { stops: vec![false; effects.len()], straight: Vec::new(), watched: Vec::new() };
+        let mut gate = Gate { stops: vec![false; effects.len()], ..Gate::nowhere() };
         gate.finish(effects);
         gate
     }
@@ -40,11 +53,7 @@ impl Gate {
         stops: impl Fn(usize) -> bool,
         watched: impl Iterator<Item = &'w Watched>,
     ) -> Gate {
-        let mut gate = Gate {
-            stops: (0..effects.len()).map(stops).collect(),
-            straight: Vec::new(),
-            watched: Vec::new(),
-        };
+        let mut gate = Gate { stops: (0..effects.len()).map(stops).collect(), ..Gate::nowhere() };
         for what in watched {
             gate.watch(what, effects);
         }
@@ -55,6 +64,30 @@ impl Gate {
     /// A run that stops after accesses to bytes of memory.
     pub fn memory(effects: &[Effects], place: Place, start: u64, len: u64) -> Gate {
         Gate { watched: vec![(place, start, len)], ..Gate::open(effects) }
+    }
+
+    /// Stops at these instructions only where a condition holds.
+    pub fn only_if(mut self, mut conditions: Vec<(usize, Condition)>) -> Gate {
+        conditions.sort_by_key(|c| c.0);
+        self.conditions = conditions;
+        self
+    }
+
+    /// Whether the run stops in front of an instruction.
+    fn stops_before(&self, step: &Step<'_>, prepared: &Prepared) -> bool {
+        self.stops[step.index] && (self.conditions.is_empty() || self.holds(step, prepared))
+    }
+
+    fn holds(&self, step: &Step<'_>, prepared: &Prepared) -> bool {
+        let first = self.conditions.partition_point(|c| c.0 < step.index);
+        let mut here = self.conditions[first..].iter().take_while(|c| c.0 == step.index).peekable();
+        here.peek().is_none()
+            || here.any(|(_, c)| {
+                let scope = Scope::of_wave(prepared, step.wave, c.lane);
+                // What cannot be evaluated stops.
+                c.wave.is_none_or(|wave| wave as u32 == step.wave.id)
+                    && c.expression.evaluate(&scope).map_or(true, Value::truth)
+            })
     }
 
     fn watch(&mut self, what: &Watched, effects: &[Effects]) {
@@ -101,6 +134,7 @@ impl Gate {
 /// Stops the run at the places of a gate.
 pub(super) struct Gated<'o> {
     pub gate: &'o Gate,
+    pub prepared: &'o Prepared,
     /// Whether the first instruction runs even if it is such a place.
     pub leave: bool,
     pub reached: bool,
@@ -121,7 +155,7 @@ impl Observer for Gated<'_> {
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         let leave = std::mem::take(&mut self.leave);
-        if self.reached || !leave && self.gate.stops[step.index] {
+        if self.reached || !leave && self.gate.stops_before(step, self.prepared) {
             return ControlFlow::Break(());
         }
         if leave && self.gate.stops[step.index] {

@@ -1,7 +1,7 @@
 //! Searches backward through a run: the last write of a register, the last change of a value, the last stop.
 
 use super::breakpoint::{Access, Breakpoint, Watched, Watchpoint};
-use super::expr::{self, Focus};
+use super::expr::{Focus, Scope};
 use super::gate::Gate;
 use super::stop::Stop;
 use super::timeline::Timeline;
@@ -185,9 +185,9 @@ impl Search for ChangeSearch {
             Access::Read => read,
             Access::Any => changed || read,
         };
-        let condition = self.watch.condition.as_deref();
-        let focus = Focus { wave, lane: 0 };
-        stops && condition.is_none_or(|c| expr::evaluate(c, timeline, focus).is_ok_and(|v| v.truth()))
+        let scope = Scope::new(timeline, Focus { wave, lane: 0 });
+        let condition = self.watch.condition.as_ref();
+        stops && condition.is_none_or(|c| c.evaluate(&scope).is_ok_and(|v| v.truth()))
     }
 }
 

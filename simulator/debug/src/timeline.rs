@@ -14,6 +14,7 @@ use super::search::Search;
 use wavesim_engine::observe::{Nobody, Observer};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{Group, Status};
+use wavesim_engine::sched::order::{Schedule, mixed};
 use wavesim_inspect::check::{Check, Finding};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects;
@@ -30,6 +31,8 @@ const BYTES_PER_STEP: u64 = 256;
 pub const CHECKPOINT_BYTES: usize = 256 << 20;
 /// Steps of a wave before the next wave's turn, as in a run without the debugger.
 const TURN: u64 = 4096;
+/// The same at most, where the order is random.
+const RANDOM_TURN: u64 = 64;
 
 /// A change of state that the user makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +92,8 @@ pub struct Timeline<'a> {
     starts: Vec<u64>,
     /// The wave whose turn it is, and how many steps of its turn it has taken.
     turn: (usize, u64),
+    /// Whose turn follows whose, if the order is not random.
+    order: Vec<usize>,
     /// Stops nowhere.
     open: Gate,
     /// Checks that watch the run.
@@ -107,6 +112,8 @@ impl<'a> Timeline<'a> {
         if dispatch.workgroups() > 0 {
             group.start(dispatch.workgroup(0));
         }
+        let mut order: Vec<usize> = (0..group.slots.len()).collect();
+        dispatch.schedule.arrange(&mut order);
         let mut timeline = Timeline {
             prepared,
             dispatch,
@@ -121,10 +128,12 @@ impl<'a> Timeline<'a> {
             fault: None,
             starts: vec![0],
             turn: (0, 0),
+            order,
             checks: None,
             accesses: Vec::new(),
             record_accesses: false,
         };
+        timeline.turn = timeline.first_turn();
         timeline.checkpoint();
         Ok(timeline)
     }
@@ -231,12 +240,36 @@ impl<'a> Timeline<'a> {
         self.fault.is_none() && self.group.can_run(at)
     }
 
-    /// The wave that the round-robin order runs next.
+    /// The wave that runs next in the order of the launch.
     pub fn next_wave(&self) -> Option<usize> {
         let (wave, taken) = self.turn;
+        if taken < self.turn_length() && self.can_run(wave) {
+            return Some(wave);
+        }
+        if let Schedule::Random(seed) = self.dispatch.schedule {
+            let able = || (0..self.waves()).filter(|at| self.can_run(*at));
+            let count = able().count() as u64;
+            return able().nth((mixed(!seed ^ self.time) % count.max(1)) as usize);
+        }
         let n = self.waves();
-        let from = if taken >= TURN { wave + 1 } else { wave };
-        (0..n).map(|k| (from + k) % n).find(|&at| self.can_run(at))
+        let last = self.order.iter().position(|at| *at == wave).unwrap_or(0);
+        (1..=n).map(|k| self.order[(last + k) % n]).find(|&at| self.can_run(at))
+    }
+
+    /// Steps of the present turn in all.
+    fn turn_length(&self) -> u64 {
+        match self.dispatch.schedule {
+            Schedule::Random(seed) => 1 + mixed(seed ^ (self.time - self.turn.1)) % RANDOM_TURN,
+            _ => TURN,
+        }
+    }
+
+    /// The turn that a workgroup begins with.
+    fn first_turn(&self) -> (usize, u64) {
+        match self.dispatch.schedule {
+            Schedule::Random(seed) => ((mixed(!seed ^ self.time) % self.waves() as u64) as usize, 0),
+            _ => (self.order[0], 0),
+        }
     }
 
     /// Starts a turn of this wave.
@@ -255,10 +288,10 @@ impl<'a> Timeline<'a> {
     /// such a place.
     pub fn run(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> Outcome {
         // Where no other wave can run, a new turn begins.
-        if self.turn.0 != wave || self.turn.1 >= TURN {
+        if self.turn.0 != wave || self.turn.1 >= self.turn_length() {
             self.turn = (wave, 0);
         }
-        let n = n.min(TURN - self.turn.1);
+        let n = n.min(self.turn_length() - self.turn.1);
         if let Some(recorded) = self.recorded(wave) {
             let next = self.findings().map(|f| f.0).find(|step| *step >= self.time);
             let n = n.min(recorded).min(next.map_or(n, |step| step + 1 - self.time));
@@ -313,7 +346,8 @@ impl<'a> Timeline<'a> {
         let open = std::mem::replace(&mut self.open, Gate::nowhere());
         let kept = self.record_accesses.then_some(&mut accesses);
         let gate = gate.unwrap_or(&open);
-        let mut observer = Gated { gate, leave: true, reached: false, keeps_going, accesses: kept };
+        let prepared = self.prepared;
+        let mut observer = Gated { gate, prepared, leave: true, reached: false, keeps_going, accesses: kept };
         let outcome = self.advance(wave, n, &mut observer);
         self.open = open;
         self.accesses = accesses;
@@ -382,7 +416,7 @@ impl<'a> Timeline<'a> {
             self.starts.truncate(self.index as usize);
             self.starts.push(self.time);
             self.group.start(self.dispatch.workgroup(self.index));
-            self.turn = (0, 0);
+            self.turn = self.first_turn();
         }
     }
 

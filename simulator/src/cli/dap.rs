@@ -142,7 +142,8 @@ fn load(launch: &LaunchArguments) -> anyhow::Result<Launch> {
     let input = configuration.input;
     let prepared = input.prepare(wavesim_inspect::check::GUARD_BYTES)?;
     input.dispatch(&prepared)?;
-    Ok(Launch { prepared, schedule: input.schedule, max_instructions: input.max_instructions })
+    let (schedule, order) = input.orders();
+    Ok(Launch { prepared, schedule, order, max_instructions: input.max_instructions })
 }
 
 /// The options of a launch as a command line has them.
@@ -162,6 +163,7 @@ fn options(launch: &LaunchArguments) -> Vec<String> {
     option("grid", dimensions(&launch.grid));
     option("block", dimensions(&launch.block));
     option("schedule", launch.schedule.clone());
+    launch.order.iter().for_each(|order| option("order", Some(order.clone())));
     option("semantics", launch.semantics.clone());
     option("seed", launch.seed.map(|s| s.to_string()));
     option("global-memsize", launch.global_memsize.map(|s| s.to_string()));

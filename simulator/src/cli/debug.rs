@@ -108,7 +108,7 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut timeline = Timeline::new(&prepared, &dispatch)?;
     args.checks.start(&mut timeline)?;
     let mut debugger = Debugger::new(timeline, command::ctrl_c);
-    writeln!(out, "{}", view::place(&debugger.timeline, 0))?;
+    writeln!(out, "{}", view::place(&debugger.timeline, debugger.focus.wave))?;
     out.flush()?;
     let mut text = String::new();
     if let Some(path) = &args.commands {

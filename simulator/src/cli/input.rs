@@ -10,7 +10,8 @@ use anyhow::{Context as _, bail};
 use std::path::{Path, PathBuf};
 use wavesim_asm::program::LineError;
 use wavesim_asm::{self as asm, error::suggest};
-use wavesim_engine::sched::dispatch::{Dispatch, Schedule};
+use wavesim_engine::sched::dispatch::{Dispatch, GroupOrder, Schedule};
+use wavesim_engine::sched::order::Choice;
 use wavesim_files::{self as files, FileError, Files};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::Machine;
@@ -37,6 +38,10 @@ pub struct InputArgs {
     /// Order of the waves of a workgroup: round-robin, reverse or random:SEED
     #[arg(long, value_name = "ORDER", default_value = "round-robin", value_parser = parse_schedule)]
     pub schedule: Schedule,
+    /// Order of workgroups and waves: reverse or random:SEED, or of one of them: groups:ORDER, waves:ORDER, where ORDER
+    /// is also a list of numbers (repeatable)
+    #[arg(long, value_name = "ORDER")]
+    pub order: Vec<Choice>,
     /// Stop with a fault after this many wave-instructions
     #[arg(long, value_name = "N", default_value_t = 10_000_000_000)]
     pub max_instructions: u64,
@@ -55,9 +60,20 @@ impl InputArgs {
         Ok(prepared)
     }
 
+    /// The orders of waves and of workgroups.
+    pub fn orders(&self) -> (Schedule, GroupOrder) {
+        let mut orders = (self.schedule, GroupOrder::default());
+        for choice in &self.order {
+            orders.0 = choice.waves.unwrap_or(orders.0);
+            orders.1 = choice.groups.clone().unwrap_or(orders.1);
+        }
+        orders
+    }
+
     /// The launch. One that no device accepts is an error.
     pub fn dispatch<'p>(&self, prepared: &'p Prepared) -> anyhow::Result<Dispatch<'p>> {
-        let dispatch = Dispatch { schedule: self.schedule, ..prepared.dispatch(self.max_instructions) };
+        let (schedule, order) = self.orders();
+        let dispatch = Dispatch { schedule, order, ..prepared.dispatch(self.max_instructions) };
         dispatch.check()?;
         Ok(dispatch)
     }

@@ -2,7 +2,7 @@
 
 use super::{Debugger, Done};
 use crate::breakpoint::{self, Access, Breakpoint, HitCount, Watched, Watchpoint};
-use crate::expr::{self, Register, Value};
+use crate::expr::{self, Expression, Register, Scope, Value};
 use crate::view;
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ impl Debugger<'_> {
             _ => (rest, None),
         };
         let (head, condition) = match rest.split_once("if ") {
-            Some((head, condition)) => (head.trim(), Some(condition.trim().to_string())),
+            Some((head, condition)) => (head.trim(), Some(self.condition(condition)?)),
             None => (rest, None),
         };
         let (head, count) = match head.split_once("hits ") {
@@ -41,26 +41,31 @@ impl Debugger<'_> {
             hits: 0,
             count,
             message: message.map(str::to_string),
-        })?;
+        });
         let kind = if temporary { "temporary breakpoint" } else { "breakpoint" };
         let _ = writeln!(out, "{kind} {number} at {}", view::instruction(&self.timeline, pc));
         Ok(())
     }
 
-    /// Adds a breakpoint and returns its number. Its condition becomes part of its place.
+    /// Parses a condition. What cannot be evaluated is an error now, not at the first hit.
     ///
     /// # Errors
-    /// The condition cannot be evaluated.
-    pub fn add_breakpoint(&mut self, mut breakpoint: Breakpoint) -> Result<u32, String> {
-        if let Some(text) = &breakpoint.condition {
-            // A wrong condition is reported now, not at the first hit.
-            expr::evaluate(text, &self.timeline, self.focus)?;
-            let _ = write!(breakpoint.place, " if {text}");
+    /// Why it cannot.
+    pub fn condition(&self, text: &str) -> Result<Expression, String> {
+        let condition = Expression::parse(text, self.timeline.prepared)?;
+        condition.evaluate(&Scope::new(&self.timeline, self.focus))?;
+        Ok(condition)
+    }
+
+    /// Adds a breakpoint and returns its number. Its condition becomes part of its place.
+    pub fn add_breakpoint(&mut self, mut breakpoint: Breakpoint) -> u32 {
+        if let Some(condition) = &breakpoint.condition {
+            let _ = write!(breakpoint.place, " if {condition}");
         }
         breakpoint.number = self.number();
         let number = breakpoint.number;
         self.breakpoints.push(breakpoint);
-        Ok(number)
+        number
     }
 
     pub(super) fn number(&mut self) -> u32 {
@@ -134,7 +139,7 @@ impl Debugger<'_> {
 
     pub(super) fn watch(&mut self, text: &str, access: Access, out: &mut String) -> Done {
         let (what, condition) = match text.split_once(" if ") {
-            Some((what, condition)) => (what.trim(), Some(condition.trim().to_string())),
+            Some((what, condition)) => (what.trim(), Some(self.condition(condition)?)),
             None => (text, None),
         };
         let number = self.add_watchpoint(what, access, condition, None)?;
@@ -153,18 +158,17 @@ impl Debugger<'_> {
     /// Adds a watchpoint and returns its number.
     ///
     /// # Errors
-    /// There is no such value, or the condition cannot be evaluated.
+    /// There is no such value.
     pub fn add_watchpoint(
         &mut self,
         text: &str,
         access: Access,
-        condition: Option<String>,
+        condition: Option<Expression>,
         count: Option<HitCount>,
     ) -> Result<u32, String> {
         let what = self.watched(text)?;
         let mut text = text.to_string();
         if let Some(condition) = &condition {
-            expr::evaluate(condition, &self.timeline, self.focus)?;
             let _ = write!(text, " if {condition}");
         }
         let last = what.content(&self.timeline);

@@ -84,8 +84,8 @@ impl<'a> Debugger<'a> {
         let prepared = timeline.prepared;
         Debugger {
             effects: effects::table(&prepared.program, prepared.shape.wave_size),
+            focus: Focus { wave: timeline.next_wave().unwrap_or(0), lane: 0 },
             timeline,
-            focus: Focus { wave: 0, lane: 0 },
             breakpoints: Vec::new(),
             watchpoints: Vec::new(),
             stops: vec![Stop::Start],

@@ -4,9 +4,9 @@
 //! [`Debugger::stops`], and functions that write these reasons.
 
 use super::{Debugger, Done, parse};
-use crate::breakpoint::Access;
-use crate::expr::{self, Focus};
-use crate::gate::Gate;
+use crate::breakpoint::{Access, Breakpoint, Watched};
+use crate::expr::{Expression, Focus, Scope};
+use crate::gate::{Condition, Gate};
 use crate::stop::Stop;
 use crate::timeline::{Outcome, Timeline};
 use crate::{breakpoint, view};
@@ -184,7 +184,22 @@ impl Debugger<'_> {
     pub(super) fn gate(&self, places: &[u64]) -> Gate {
         let pcs = &self.timeline.prepared.program.pcs;
         let stops: Vec<u64> = self.breakpoints.iter().map(|b| b.pc).chain(places.iter().copied()).collect();
-        Gate::new(&self.effects, |at| stops.contains(&pcs[at]), self.watchpoints.iter().map(|w| &w.what))
+        let gate =
+            Gate::new(&self.effects, |at| stops.contains(&pcs[at]), self.watchpoints.iter().map(|w| &w.what));
+        // A place is passed without a look only if nothing but conditions can stop there.
+        let looked_at = |pc| {
+            let local = |b: &Breakpoint| b.condition.as_ref().is_some_and(Expression::is_of_wave);
+            places.contains(&pc) || self.breakpoints.iter().any(|b| b.pc == pc && !local(b))
+        };
+        if self.watchpoints.iter().any(|w| matches!(w.what, Watched::Register { .. })) {
+            return gate;
+        }
+        let lane = self.focus.lane;
+        let conditions = self.breakpoints.iter().filter(|b| !looked_at(b.pc)).filter_map(|b| {
+            let at = self.timeline.prepared.program.inst_at(b.pc)?;
+            Some((at, Condition { wave: b.wave, lane, expression: b.condition.clone()? }))
+        });
+        gate.only_if(conditions.collect())
     }
 
     /// Executes an instruction. Whether the run stops after it; the reasons go to [`Debugger::stops`].
@@ -253,9 +268,9 @@ impl Debugger<'_> {
                 }
             };
             let last = std::mem::replace(&mut watch.last, now);
-            let condition = watch.condition.as_deref();
+            let scope = Scope::new(&self.timeline, focus);
             // A condition that cannot be evaluated stops, as it would at a breakpoint.
-            if condition.is_some_and(|c| expr::evaluate(c, &self.timeline, focus).is_ok_and(|v| !v.truth())) {
+            if watch.condition.as_ref().is_some_and(|c| c.evaluate(&scope).is_ok_and(|v| !v.truth())) {
                 continue;
             }
             watch.hits += 1;

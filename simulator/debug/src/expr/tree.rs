@@ -1,0 +1,318 @@
+//! Parsed expressions and their values: conditions are parsed once and evaluated at each hit.
+
+use super::{Focus, Register, Space, Value, read_as, register};
+use crate::timeline::Timeline;
+use std::fmt;
+use wavesim_array::DType;
+use wavesim_isa::arch::Arch;
+use wavesim_loader::prepared::Prepared;
+use wavesim_machine::exec::hwreg;
+use wavesim_machine::state::Wave;
+
+/// A parsed expression.
+#[derive(Clone, PartialEq)]
+pub struct Expression {
+    text: String,
+    root: Node,
+}
+
+/// Expressions are equal if their texts are.
+impl Eq for Expression {}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Expression({})", self.text)
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A part of an expression.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Node {
+    Value(Value),
+    /// `$step`.
+    Step,
+    /// `$lane`.
+    Lane,
+    /// A register, or registers, in the selected lane or another one.
+    Register {
+        register: Register,
+        lane: Option<Box<Node>>,
+        view: View,
+    },
+    /// Registers whose numbers are computed: `s[2 * $lane]`.
+    Numbered {
+        file: String,
+        first: Box<Node>,
+        last: Option<Box<Node>>,
+        lane: Option<Box<Node>>,
+        view: View,
+    },
+    /// Memory at an offset.
+    Stored {
+        space: Space,
+        at: Box<Node>,
+        view: View,
+    },
+    /// An element of an argument.
+    Element {
+        buffer: usize,
+        index: Box<Node>,
+        view: View,
+    },
+    Negated(Box<Node>),
+    Not(Box<Node>),
+    Inverted(Box<Node>),
+    Binary(&'static str, Box<Node>, Box<Node>),
+}
+
+/// How bits are taken: a half of them, as a type.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct View {
+    /// Bits to shift.
+    pub half: Option<u32>,
+    pub dtype: Option<DType>,
+}
+
+impl View {
+    fn of(self, bits: u64) -> Value {
+        match (self.half, self.dtype) {
+            (Some(shift), dtype) => read_as(bits >> shift & 0xffff, dtype.unwrap_or(DType::U16)),
+            (None, Some(dtype)) => read_as(bits, dtype),
+            (None, None) => Value::Int(bits as i128),
+        }
+    }
+}
+
+/// The state in which an expression has a value.
+pub struct Scope<'s> {
+    prepared: &'s Prepared,
+    wave: &'s Wave,
+    lane: u32,
+    /// What belongs to the workgroup; not there while the wave runs.
+    timeline: Option<(&'s Timeline<'s>, Focus)>,
+}
+
+impl<'s> Scope<'s> {
+    /// The present state.
+    pub fn new(timeline: &'s Timeline<'_>, focus: Focus) -> Scope<'s> {
+        let wave = timeline.wave(focus.wave);
+        Scope { prepared: timeline.prepared, wave, lane: focus.lane, timeline: Some((timeline, focus)) }
+    }
+
+    /// A wave that runs: enough for expressions that are [`Expression::is_of_wave`].
+    pub fn of_wave(prepared: &'s Prepared, wave: &'s Wave, lane: u32) -> Scope<'s> {
+        Scope { prepared, wave, lane, timeline: None }
+    }
+
+    fn timeline(&self) -> Result<(&'s Timeline<'s>, Focus), String> {
+        self.timeline.ok_or_else(|| "the wave runs".to_string())
+    }
+}
+
+impl Expression {
+    /// Parses an expression over the registers and arguments of a launch.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn parse(text: &str, prepared: &Prepared) -> Result<Expression, String> {
+        let root = super::parse::parse(text, prepared)?;
+        Ok(Expression { text: text.trim().to_string(), root })
+    }
+
+    /// Its value.
+    ///
+    /// # Errors
+    /// Why it has none: an index out of range, or a division by zero.
+    pub fn evaluate(&self, scope: &Scope<'_>) -> Result<Value, String> {
+        self.root.value(scope)
+    }
+
+    /// Whether its value depends on nothing but registers of the wave and global memory.
+    pub fn is_of_wave(&self) -> bool {
+        self.root.is_of_wave()
+    }
+}
+
+impl Node {
+    fn parts(&self) -> [Option<&Node>; 3] {
+        match self {
+            Node::Value(_) | Node::Step | Node::Lane => [None; 3],
+            Node::Register { lane, .. } => [lane.as_deref(), None, None],
+            Node::Numbered { first, last, lane, .. } => [Some(first), last.as_deref(), lane.as_deref()],
+            Node::Stored { at: part, .. }
+            | Node::Element { index: part, .. }
+            | Node::Negated(part)
+            | Node::Not(part)
+            | Node::Inverted(part) => [Some(part), None, None],
+            Node::Binary(_, a, b) => [Some(a), Some(b), None],
+        }
+    }
+
+    fn is_of_wave(&self) -> bool {
+        let more = match self {
+            Node::Step => true,
+            Node::Register { register, .. } => *register == Register::Status,
+            Node::Stored { space, .. } => *space != Space::Global,
+            _ => false,
+        };
+        !more && self.parts().into_iter().flatten().all(Node::is_of_wave)
+    }
+
+    fn value(&self, scope: &Scope<'_>) -> Result<Value, String> {
+        Ok(match self {
+            Node::Value(value) => *value,
+            Node::Step => Value::Int(scope.timeline()?.0.time() as i128),
+            Node::Lane => Value::Int(scope.lane as i128),
+            Node::Register { register, lane, view } => {
+                view.of(bits(*register, lane_number(lane.as_deref(), scope)?, scope)?)
+            }
+            Node::Numbered { file, first, last, lane, view } => {
+                let first = register_index(first.value(scope)?)?;
+                let last = last.as_ref().map_or(Ok(first), |last| register_index(last.value(scope)?))?;
+                let found = numbered(file, first, last, scope.wave.size == 64, scope.prepared.program.arch)?;
+                view.of(bits(found, lane_number(lane.as_deref(), scope)?, scope)?)
+            }
+            Node::Stored { space, at, view } => {
+                let at = offset(at.value(scope)?)?;
+                let len = if view.half.is_some() { 4 } else { view.dtype.map_or(4, DType::size) };
+                let mut bytes = [0; 8];
+                match (space, scope.timeline) {
+                    (Space::Global, None) => {
+                        let memory = &scope.prepared.memory;
+                        let at = Space::address(memory, at);
+                        memory.read(at, &mut bytes[..len]).map_err(|e| memory.explain(&e))?;
+                    }
+                    _ => {
+                        let (timeline, focus) = scope.timeline()?;
+                        space.read(timeline, focus, at, &mut bytes[..len])?;
+                    }
+                }
+                view.of(u64::from_le_bytes(bytes))
+            }
+            Node::Element { buffer, index, view } => {
+                let buffer = &scope.prepared.buffers[*buffer];
+                let Value::Int(index) = index.value(scope)? else {
+                    return Err("an index must be an integer".to_string());
+                };
+                let (size, len) = (buffer.dtype.size() as i128, buffer.len_bytes as i128);
+                if !(0..len / size).contains(&index) {
+                    return Err(format!("{} has {} elements", buffer.name, len / size));
+                }
+                let at = (buffer.address as i128 + index * size) as u64;
+                let bits = scope.prepared.memory.load_value(at, size as u32).map_err(|e| e.to_string())?;
+                let own = view.half.is_none().then_some(buffer.dtype);
+                View { dtype: view.dtype.or(own), ..*view }.of(bits as u64)
+            }
+            Node::Negated(a) => match a.value(scope)? {
+                Value::Int(v) => Value::Int(v.wrapping_neg()),
+                Value::Float(v) => Value::Float(-v),
+            },
+            Node::Not(a) => Value::Int(!a.value(scope)?.truth() as i128),
+            Node::Inverted(a) => match a.value(scope)? {
+                Value::Int(v) => Value::Int(!v & 0xffff_ffff_ffff_ffff),
+                Value::Float(_) => return Err("`~` needs an integer".to_string()),
+            },
+            Node::Binary(op, a, b) => combine(op, a.value(scope)?, b.value(scope)?)?,
+        })
+    }
+}
+
+fn offset(value: Value) -> Result<u64, String> {
+    let Value::Int(at) = value else { return Err("an offset must be an integer".to_string()) };
+    u64::try_from(at).map_err(|_| format!("{at} is not an offset"))
+}
+
+pub(super) fn register_index(value: Value) -> Result<i128, String> {
+    match value {
+        Value::Int(n) => Ok(n),
+        Value::Float(_) => Err("a register number must be an integer".to_string()),
+    }
+}
+
+/// `s[first:last]` and its like.
+pub(super) fn numbered(
+    file: &str,
+    first: i128,
+    last: i128,
+    wide: bool,
+    arch: Arch,
+) -> Result<Register, String> {
+    let text = format!("{file}[{first}:{last}]");
+    register(&text, wide, arch).ok_or_else(|| format!("there are no registers {text}"))
+}
+
+fn lane_number(lane: Option<&Node>, scope: &Scope<'_>) -> Result<u32, String> {
+    let Some(lane) = lane else { return Ok(scope.lane) };
+    let size = scope.wave.size;
+    match lane.value(scope)? {
+        Value::Int(n) if (0..size as i128).contains(&n) => Ok(n as u32),
+        other => Err(format!("there is no lane {other}; the wave has lanes 0 to {}", size - 1)),
+    }
+}
+
+/// The bits of a register; of several, the first two.
+fn bits(register: Register, lane: u32, scope: &Scope<'_>) -> Result<u64, String> {
+    let wave = scope.wave;
+    let dwords = |count: u16, get: &dyn Fn(u32) -> u32| {
+        (0..count.min(2) as u32).fold(0u64, |v, k| v | (get(k) as u64) << (32 * k))
+    };
+    let program = &scope.prepared.program;
+    Ok(match register {
+        Register::Sgpr(first, count) => dwords(count, &|k| wave.sgpr(first as u32 + k)),
+        Register::Vgpr(first, count) => dwords(count, &|k| wave.vgpr(lane, first as u32 + k)),
+        Register::Scc => wave.scc as u64,
+        Register::Pc => program.address(wave.pc),
+        Register::Mode => wave.mode as u64,
+        Register::Status => hwreg::status(program.arch, wave, &scope.timeline()?.0.group.shared) as u64,
+    })
+}
+
+fn combine(op: &str, a: Value, b: Value) -> Result<Value, String> {
+    let truth = |t: bool| Ok(Value::Int(t as i128));
+    match op {
+        "&&" => return truth(a.truth() && b.truth()),
+        "||" => return truth(a.truth() || b.truth()),
+        _ => {}
+    }
+    if let (Value::Int(a), Value::Int(b)) = (a, b) {
+        let shift = |b: i128| u32::try_from(b).ok().filter(|b| *b < 64);
+        return Ok(Value::Int(match op {
+            "|" => a | b,
+            "^" => a ^ b,
+            "&" => a & b,
+            "==" => (a == b) as i128,
+            "!=" => (a != b) as i128,
+            "<" => (a < b) as i128,
+            "<=" => (a <= b) as i128,
+            ">" => (a > b) as i128,
+            ">=" => (a >= b) as i128,
+            "<<" => shift(b).map_or(0, |b| a << b),
+            ">>" => shift(b).map_or(0, |b| a >> b),
+            "+" => a.wrapping_add(b),
+            "-" => a.wrapping_sub(b),
+            "*" => a.wrapping_mul(b),
+            "/" => a.checked_div(b).ok_or("division by zero")?,
+            _ => a.checked_rem(b).ok_or("division by zero")?,
+        }));
+    }
+    let (x, y) = (a.float(), b.float());
+    match op {
+        "==" => truth(x == y),
+        "!=" => truth(x != y),
+        "<" => truth(x < y),
+        "<=" => truth(x <= y),
+        ">" => truth(x > y),
+        ">=" => truth(x >= y),
+        "+" => Ok(Value::Float(x + y)),
+        "-" => Ok(Value::Float(x - y)),
+        "*" => Ok(Value::Float(x * y)),
+        "/" => Ok(Value::Float(x / y)),
+        _ => Err(format!("`{op}` needs integers")),
+    }
+}
