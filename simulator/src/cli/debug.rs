@@ -80,7 +80,7 @@ Examples:
   wavesim debug vadd/launch.json --target gfx1201 -x session.txt --batch
 
 In the debugger, `help` lists the commands. docs/debugging.md finds the errors of
-five broken kernels.";
+six broken kernels.";
 
 /// The longest command of a script.
 const LONGEST: u64 = 1 << 20;
