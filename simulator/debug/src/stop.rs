@@ -49,7 +49,10 @@ impl Stop {
         match self {
             Stop::Start => "at the start".to_string(),
             Stop::Fault(fault) => format!("fault: {}: {}", fault.kind.name(), fault.message),
-            Stop::Finding(finding) => format!("{}: {}", finding.check.name(), finding.message),
+            Stop::Finding(finding) => {
+                let place = finding.site.place();
+                format!("{} at {place}: {}", finding.check.name(), finding.message)
+            }
             other => other.to_string().lines().next().unwrap_or("").to_string(),
         }
     }

@@ -5,8 +5,10 @@ use super::debug::ChecksArgs;
 use super::input::InputArgs;
 use crate::tui::{self, app::App};
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use wavesim_debug::command::Debugger;
 use wavesim_debug::timeline::Timeline;
+use wavesim_machine::exec::location::SourceFile;
 
 /// Debug a kernel on the full screen, with source, waves, registers by lane, and memory
 #[derive(Debug, clap::Args)]
@@ -17,19 +19,44 @@ pub struct TuiArgs {
     pub checks: ChecksArgs,
 }
 
+impl TuiArgs {
+    /// Opens the kernel, and passes the full-screen debugger at the start of the run. Long commands poll `interrupt`.
+    ///
+    /// # Errors
+    /// What is wrong with the kernel or the launch.
+    pub fn with_app<R>(
+        &self,
+        interrupt: fn() -> bool,
+        body: impl FnOnce(&mut App<'_>) -> R,
+    ) -> anyhow::Result<R> {
+        let prepared = self.checks.prepare(&self.input)?;
+        let dispatch = self.input.dispatch(&prepared)?;
+        let mut timeline = Timeline::new(&prepared, &dispatch)?;
+        self.checks.start(&mut timeline)?;
+        let mut app = App::new(Debugger::new(timeline, interrupt));
+        let folder = self.input.file.parent().unwrap_or(Path::new(""));
+        app.sources = prepared.program.source_files().iter().map(|file| text_of(file, folder)).collect();
+        Ok(body(&mut app))
+    }
+}
+
+/// The text of a file that debug information names: where the compiler found it, or beside the code object.
+fn text_of(file: &SourceFile, folder: &Path) -> Option<String> {
+    let last = file.path.rsplit(['/', '\\']).next().unwrap_or(&file.path);
+    let places = [PathBuf::from(&file.path), folder.join(&*file.name), folder.join(last)];
+    places.iter().find_map(|path| wavesim_files::read_text(path).ok())
+}
+
 pub fn run(args: &TuiArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
     if !std::io::stdout().is_terminal() {
         anyhow::bail!("standard output is not a terminal; `wavesim debug` works without one");
     }
-    let prepared = args.checks.prepare(&args.input)?;
-    let dispatch = args.input.dispatch(&prepared)?;
-    let mut timeline = Timeline::new(&prepared, &dispatch)?;
-    args.checks.start(&mut timeline)?;
-    let mut app = App::new(Debugger::new(timeline, tui::poll_interrupt));
-    let mut terminal = ratatui::try_init()?;
-    let result = tui::run(&mut app, &mut terminal);
-    // The terminal is restored even after an error.
-    ratatui::try_restore()?;
-    result?;
-    Ok(OK)
+    args.with_app(tui::poll_interrupt, |app| {
+        let mut terminal = ratatui::try_init()?;
+        let result = tui::run(app, &mut terminal);
+        // The terminal is restored even after an error.
+        ratatui::try_restore()?;
+        result?;
+        Ok(OK)
+    })?
 }

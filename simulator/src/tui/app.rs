@@ -20,6 +20,10 @@ pub struct App<'a> {
     pub pane: Pane,
     /// The first visible line of the output, or of the help on keys.
     pub output_at: u16,
+    /// The texts of the files that debug information names, where they were found.
+    pub sources: Vec<Option<String>>,
+    /// Whether the instructions are shown even if there is source.
+    pub disassembly: bool,
     /// The selected line of the source, while it is not the line of the wave.
     pub cursor: Option<usize>,
     /// The first visible VGPR.
@@ -38,6 +42,38 @@ pub struct App<'a> {
     pub local_at: u64,
     /// The registers before the last command, to show what changed.
     pub before: Before,
+}
+
+/// What the upper left part shows.
+pub enum Listing<'l> {
+    /// The source of a text kernel or an assembly file.
+    Kernel {
+        /// Its file.
+        name: &'l str,
+        /// All of it.
+        text: &'l str,
+    },
+    /// A file that debug information names.
+    File {
+        /// Index in the program's list.
+        file: usize,
+        /// As debug information has it.
+        name: &'l str,
+        /// All of it.
+        text: &'l str,
+    },
+    /// The instructions.
+    Instructions,
+}
+
+impl Listing<'_> {
+    /// The first line and the last one, of a program with so many instructions.
+    pub fn lines(&self, instructions: usize) -> (usize, usize) {
+        match self {
+            Listing::Kernel { text, .. } | Listing::File { text, .. } => (1, text.lines().count().max(1)),
+            Listing::Instructions => (0, instructions.saturating_sub(1)),
+        }
+    }
 }
 
 /// The registers of a wave at an earlier time.
@@ -92,6 +128,7 @@ v m l x  VGPRs, Memory (again: the next argument), LDS, Scratch
 o        Output: what the last command printed
 t f      type of the numbers; f32
 h        heat map of the topmost VGPR, where there is room
+d        instructions in place of the source
 e        explain this instruction
 :        a command of the debugger; `:help` lists them
 ?        these keys
@@ -110,6 +147,8 @@ impl<'a> App<'a> {
             pending: None,
             pane: Pane::Vgprs,
             output_at: 0,
+            sources: Vec::new(),
+            disassembly: false,
             cursor: None,
             first_vgpr: 0,
             first_lane: 0,
@@ -161,6 +200,10 @@ impl<'a> App<'a> {
             KeyCode::Char('e') => {
                 self.show(Pane::Output);
                 return self.command("explain");
+            }
+            KeyCode::Char('d') => {
+                self.disassembly = !self.disassembly;
+                self.cursor = None;
             }
             KeyCode::Char('?') => self.show(Pane::Keys),
             KeyCode::Right => self.move_lane(1),
@@ -248,42 +291,75 @@ impl<'a> App<'a> {
         }
     }
 
-    /// The line of the source that `B` refers to, from 1, or the index of an instruction, from 0, without source.
+    /// What the upper left part shows: the kernel's source, or that of the wave's instruction, or the instructions.
+    pub fn listing(&self) -> Listing<'_> {
+        let prepared = self.debugger.timeline.prepared;
+        if self.disassembly {
+            return Listing::Instructions;
+        }
+        if let Some(source) = &prepared.source {
+            return Listing::Kernel { name: &source.name, text: &source.text };
+        }
+        let program = &prepared.program;
+        // Code without a line belongs to the line before it.
+        let line = (0..=self.instruction()).rev().find_map(|at| program.source_line(at));
+        match line.map(|line| line.file as usize) {
+            Some(file) if self.sources.get(file).is_some_and(Option::is_some) => Listing::File {
+                file,
+                name: &program.source_files()[file].name,
+                text: self.sources[file].as_deref().unwrap_or(""),
+            },
+            _ => Listing::Instructions,
+        }
+    }
+
+    /// Index of the instruction that the selected wave is at, or was at last.
+    fn instruction(&self) -> usize {
+        let program = &self.debugger.timeline.prepared.program;
+        let pc = self.debugger.timeline.wave(self.debugger.focus.wave).pc;
+        program.pcs.partition_point(|p| *p < pc).min(program.pcs.len().saturating_sub(1))
+    }
+
+    /// The line of an instruction in a listing, from 1, or its index, from 0, among the instructions.
+    pub fn line_of(&self, listing: &Listing<'_>, at: usize) -> Option<usize> {
+        let program = &self.debugger.timeline.prepared.program;
+        match listing {
+            Listing::Instructions => Some(at),
+            Listing::Kernel { .. } => program.lines.get(at).map(|line| *line as usize),
+            Listing::File { file, .. } => {
+                let line = program.source_line(at).filter(|line| line.file as usize == *file)?;
+                Some(line.line as usize)
+            }
+        }
+    }
+
+    /// The line that `B` refers to, or an instruction.
     pub fn selected_line(&self) -> usize {
         self.cursor.unwrap_or_else(|| self.line_of_wave())
     }
 
-    /// The line, or the index of the instruction, of the selected wave.
+    /// The line, or the instruction, of the selected wave.
     pub fn line_of_wave(&self) -> usize {
-        let program = &self.debugger.timeline.prepared.program;
-        let pc = self.debugger.timeline.wave(self.debugger.focus.wave).pc;
-        let at = program.pcs.partition_point(|p| *p < pc).min(program.pcs.len().saturating_sub(1));
-        match &self.debugger.timeline.prepared.source {
-            Some(_) => program.lines.get(at).map_or(0, |l| *l as usize),
-            None => at,
-        }
+        let listing = self.listing();
+        (0..=self.instruction()).rev().find_map(|at| self.line_of(&listing, at)).unwrap_or(0)
     }
 
     fn move_cursor(&mut self, by: i64) {
-        let prepared = self.debugger.timeline.prepared;
-        let (first, last) = match &prepared.source {
-            Some(source) => (1, source.text.lines().count().max(1)),
-            None => (0, prepared.program.pcs.len().saturating_sub(1)),
-        };
+        let (first, last) = self.listing().lines(self.debugger.timeline.prepared.program.pcs.len());
         let to = (self.selected_line() as i64 + by).clamp(first as i64, last as i64);
         self.cursor = Some(to as usize);
     }
 
     fn toggle_breakpoint(&mut self) {
         let program = &self.debugger.timeline.prepared.program;
-        let line = self.selected_line();
-        let place = match (self.cursor, &self.debugger.timeline.prepared.source) {
-            (None, _) => Some(self.debugger.timeline.wave(self.debugger.focus.wave).pc),
-            (_, Some(_)) => {
-                let found = program.lines.iter().position(|l| *l as usize >= line);
-                found.map(|at| program.pcs[at])
+        let (line, listing) = (self.selected_line(), self.listing());
+        let place = match self.cursor {
+            None => Some(self.debugger.timeline.wave(self.debugger.focus.wave).pc),
+            Some(_) => {
+                let lines = (0..program.pcs.len()).filter_map(|at| Some((self.line_of(&listing, at)?, at)));
+                let next = lines.filter(|(l, _)| *l >= line).min();
+                next.map(|(_, at)| program.pcs[at])
             }
-            (_, None) => program.pcs.get(line).copied(),
         };
         let Some(pc) = place else {
             self.output = "error: there is no instruction in this line or below".to_string();

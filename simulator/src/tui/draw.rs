@@ -3,7 +3,7 @@
 //! From the top: where the wave is and why the run stopped; source and waves, with a map of the lanes where there is room;
 //! scalars and the panes with tabs, with the output of the last command below them where there is room; keys.
 
-use super::app::{App, HELP, KEYS};
+use super::app::{App, HELP, KEYS, Listing};
 use super::panes::{Numbers, Pane};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -20,6 +20,8 @@ use wavesim_machine::state::wave::M0;
 
 /// From so many columns on, the lanes have a map.
 const WIDE: u16 = 110;
+/// Columns of the list of waves: the others are the source's.
+const WAVES: u16 = 30;
 /// From so many lines on, the output has a part of its own.
 const TALL: u16 = 36;
 
@@ -47,7 +49,7 @@ pub fn screen(frame: &mut Frame<'_>, app: &mut App<'_>) {
     draw_title(frame, app, title);
     let map = if area.width >= WIDE { 38 } else { 0 };
     let [source, waves, lanes] =
-        Layout::horizontal([Constraint::Percentage(50), Constraint::Fill(1), Constraint::Length(map)])
+        Layout::horizontal([Constraint::Fill(1), Constraint::Length(WAVES), Constraint::Length(map)])
             .areas(upper);
     draw_source(frame, app, source);
     draw_waves(frame, app, waves);
@@ -138,13 +140,13 @@ fn draw_source(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let program = &timeline.prepared.program;
     let height = (area.height as usize).saturating_sub(2).max(1);
     let (selected, here) = (app.selected_line(), app.line_of_wave());
-    let stops: Vec<usize> = app.debugger.breakpoints.iter().filter_map(|b| program.inst_at(b.pc)).collect();
-    let (total, first) = match &timeline.prepared.source {
-        Some(source) => (source.text.lines().count(), 1),
-        None => (program.insts.len(), 0),
-    };
-    let top = selected.saturating_sub(height / 2).min((first + total).saturating_sub(height)).max(first);
-    let line = |number: usize, text: &str, label: String, stop: bool| {
+    let listing = app.listing();
+    let breakpoints = app.debugger.breakpoints.iter().filter_map(|b| program.inst_at(b.pc));
+    let stops: Vec<usize> = breakpoints.filter_map(|at| app.line_of(&listing, at)).collect();
+    let (first, last) = listing.lines(program.insts.len());
+    let top = selected.saturating_sub(height / 2).min((last + 1).saturating_sub(height)).max(first);
+    let line = |number: usize, text: &str, label: String| {
+        let stop = stops.contains(&number);
         let mark = match () {
             () if number == here => "=>",
             () if number == selected => " >",
@@ -158,22 +160,24 @@ fn draw_source(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
             () => line,
         }
     };
-    let lines: Vec<Line<'_>> = match &timeline.prepared.source {
-        Some(source) => {
-            let stops: Vec<u32> = stops.iter().map(|at| program.lines[*at]).collect();
-            let shown = (1usize..).zip(source.text.lines()).skip(top - 1).take(height);
-            shown.map(|(n, text)| line(n, text, format!("{n:>4}"), stops.contains(&(n as u32)))).collect()
+    let lines: Vec<Line<'_>> = match &listing {
+        Listing::Kernel { text, .. } | Listing::File { text, .. } => {
+            let shown = (1usize..).zip(text.lines()).skip(top - 1).take(height);
+            // (A tab is one character for the terminal's columns.)
+            shown.map(|(n, text)| line(n, &text.replace('\t', "    "), format!("{n:>4}"))).collect()
         }
-        None => (top..total)
+        Listing::Instructions => (top..=last)
             .take(height)
-            .map(|at| {
-                let label = format!("{:>5x}", program.address(program.pcs[at]));
-                line(at, &program.text(at), label, stops.contains(&at))
-            })
+            .map(|at| line(at, &program.text(at), format!("{:>5x}", program.address(program.pcs[at]))))
             .collect(),
     };
-    let path = timeline.prepared.source.as_ref().map_or(Path::new("Program"), |s| Path::new(&s.name));
-    let title = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let title = match &listing {
+        Listing::Kernel { name, .. } | Listing::File { name, .. } => {
+            let path = Path::new(*name);
+            path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
+        }
+        Listing::Instructions => "Instructions".into(),
+    };
     let mut block = Block::bordered().title(title.to_string());
     if app.cursor.is_some() {
         block = block.title_bottom(" Home: back to the wave ");
@@ -192,8 +196,12 @@ fn draw_waves(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
             let w = timeline.wave(at);
             let mark = if at == focus { '>' } else { ' ' };
             let place = timeline.prepared.program.place(w.pc);
-            let line =
-                Line::from(format!("{mark}{at:>2} {:<9} {}", place, view::status_text(timeline.status(at))));
+            let line = Line::from(match timeline.status(at) {
+                Status::Running => format!("{mark}{at:>2} {place}"),
+                Status::Waiting(0) => format!("{mark}{at:>2} {place:<9} at the barrier"),
+                Status::Waiting(barrier) => format!("{mark}{at:>2} {place:<9} at barrier {barrier}"),
+                Status::Ended => format!("{mark}{at:>2} ended"),
+            });
             match timeline.status(at) {
                 _ if at == focus => line.add_modifier(Modifier::BOLD),
                 Status::Ended => line.dim(),

@@ -10,6 +10,7 @@ mod kernels;
 mod pcode;
 mod programs;
 mod run;
+mod screens;
 mod text;
 mod vectors;
 
@@ -33,6 +34,7 @@ fn main() {
         pcode::trials(),
         programs::trials(),
         run::trials(),
+        screens::trials(),
         text::trials(),
         vectors::trials(),
     ];

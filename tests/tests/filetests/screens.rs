@@ -1,0 +1,115 @@
+//! Screens of the full-screen debugger.
+//!
+//! `screens/x.txt`: a first line `# args: …` says what it runs, the other lines are keys, with names in angle brackets (`ss<Tab>`).
+//! `x.expected` has the screen after each line, at 80x24, 120x40 and 200x60 characters.
+
+use crate::{expect, files};
+use clap::Parser;
+use libtest_mimic::{Failed, Trial};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::fmt::Write as _;
+use std::path::Path;
+use wavesim::cli::{Cli, Command};
+use wavesim::debug::command::Flow;
+use wavesim::tui::app::App;
+use wavesim::tui::draw::screen;
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+
+pub fn trials() -> Vec<Trial> {
+    files("screens", "txt", screens)
+}
+
+fn screens(path: &Path) -> Result<(), Failed> {
+    let script = std::fs::read_to_string(path)?;
+    let mut lines = script.lines();
+    let arguments =
+        lines.next().and_then(|l| l.strip_prefix("# args: ")).ok_or("the first line is `# args: …`")?;
+    let cli = Cli::try_parse_from(["wavesim", "tui"].into_iter().chain(arguments.split_whitespace()))?;
+    let Command::Tui(args) = &cli.command else {
+        return Err("these are not arguments of `wavesim tui`".into());
+    };
+    let mut out = String::new();
+    for line in lines {
+        let keys = keys(line)?;
+        let _ = writeln!(out, "== {line}");
+        // The screen of each size is that of a session of its own: what is visible depends on the size.
+        for (width, height) in SIZES {
+            let before: Vec<KeyCode> = script
+                .lines()
+                .skip(1)
+                .take_while(|l| !std::ptr::eq(*l, line))
+                .map(self::keys)
+                .collect::<Result<Vec<_>, _>>()?
+                .concat();
+            let shown = args.with_app(
+                || false,
+                |app| {
+                    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("no terminal");
+                    press(app, &mut terminal, before.iter().chain(&keys));
+                    terminal.draw(|frame| screen(frame, app)).expect("no terminal");
+                    text(terminal.backend())
+                },
+            )?;
+            let _ = writeln!(out, "-- {width}x{height}\n{shown}");
+        }
+    }
+    expect(path, &out)
+}
+
+fn press<'k>(
+    app: &mut App<'_>,
+    terminal: &mut Terminal<TestBackend>,
+    keys: impl Iterator<Item = &'k KeyCode>,
+) {
+    for key in keys {
+        // Drawing decides what is visible.
+        terminal.draw(|frame| screen(frame, app)).expect("no terminal");
+        assert!(app.key(KeyEvent::new(*key, KeyModifiers::NONE)) == Flow::More, "the session has ended");
+        assert!(app.run_pending() == Flow::More, "the session has ended");
+    }
+}
+
+/// The keys of a line.
+fn keys(line: &str) -> Result<Vec<KeyCode>, String> {
+    let mut out = Vec::new();
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let named = rest.strip_prefix('<').and_then(|r| r.split_once('>'));
+        let (key, behind) = match named {
+            Some((name, behind)) => {
+                let key = match name {
+                    "Tab" => KeyCode::Tab,
+                    "Enter" => KeyCode::Enter,
+                    "Left" => KeyCode::Left,
+                    "Right" => KeyCode::Right,
+                    "Up" => KeyCode::Up,
+                    "Down" => KeyCode::Down,
+                    "PgUp" => KeyCode::PageUp,
+                    "PgDn" => KeyCode::PageDown,
+                    "Home" => KeyCode::Home,
+                    other => return Err(format!("`{other}` is no key")),
+                };
+                (key, behind)
+            }
+            None => (KeyCode::Char(c), &rest[c.len_utf8()..]),
+        };
+        out.push(key);
+        rest = behind;
+    }
+    Ok(out)
+}
+
+/// The characters of a screen, without spaces at the ends of lines.
+fn text(backend: &TestBackend) -> String {
+    let buffer = backend.buffer();
+    let rows = buffer.content.chunks(buffer.area.width as usize);
+    let mut out = String::new();
+    for row in rows {
+        let line: String = row.iter().map(|cell| cell.symbol()).collect();
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
