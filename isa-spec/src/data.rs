@@ -6,12 +6,18 @@ use crate::tables::ArchTable;
 use crate::xml;
 use std::path::{Path, PathBuf};
 
-/// Short name and XML file of each RDNA architecture.
-pub const RDNA: &[(&str, &str)] =
-    &[("rdna3", "isa_rdna3.xml"), ("rdna3.5", "isa_rdna35.xml"), ("rdna4", "isa_rdna4.xml")];
+/// Short name and XML file of each of AMD's architectures.
+pub const AMD: &[(&str, &str)] = &[
+    ("rdna3", "isa_rdna3.xml"),
+    ("rdna3.5", "isa_rdna35.xml"),
+    ("rdna4", "isa_rdna4.xml"),
+    ("cdna3", "isa_cdna3.xml"),
+    ("cdna4", "isa_cdna4.xml"),
+];
 
-/// Every architecture: RDNA's, then those whose documents are the project's own.
-pub const ALL: &[(&str, &str)] = &[RDNA[0], RDNA[1], RDNA[2], ("riscv_gpu", "isa_riscv_gpu.xml")];
+/// Every architecture: AMD's, then those whose documents are the project's own.
+pub const ALL: &[(&str, &str)] =
+    &[AMD[0], AMD[1], AMD[2], AMD[3], AMD[4], ("riscv_gpu", "isa_riscv_gpu.xml")];
 
 /// Everything read, in order, with the messages it gave.
 #[derive(Default)]
@@ -38,7 +44,7 @@ pub fn load(
         files_below(overlay_dir, "xml").iter().filter_map(|p| out.read(p, root)).collect();
     for (name, file) in archs {
         let mut path = isa_dir.join(file);
-        if !path.exists() && RDNA.iter().all(|published| published.0 != *name) {
+        if !path.exists() && AMD.iter().all(|published| published.0 != *name) {
             path = root.join("data").join(file);
         }
         let Some(id) = out.read(&path, root) else { continue };

@@ -11,7 +11,8 @@ use crate::xml::model::Operand;
 pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
     let memory = is_memory(encoding);
     let vector = inst.starts_with("V_");
-    let compare = inst.starts_with("V_CMP_");
+    // Those that write EXEC have a result of their own on CDNA.
+    let compare = inst.starts_with("V_CMP");
     let has_data_output =
         operands.iter().any(|o| o.output && !is_mask(o) && !matches!(fixed(o), Some("SCC" | "EXEC" | "M0")));
     let mut outputs = [Role::D0, Role::D1].into_iter();

@@ -9,7 +9,7 @@ use wavesim::exec::machine_ops::Event;
 use wavesim::exec::program::Program;
 use wavesim::exec::{interp, reference};
 use wavesim::inst::Inst;
-use wavesim::state::{VGPRS, Wave};
+use wavesim::state::{ALL_VGPRS, Wave};
 
 /// What executes an instruction.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,7 @@ pub struct Machine {
 impl Machine {
     /// One instruction; `None` if it has no semantics.
     pub fn step(&mut self, arch: Arch, inst: &Inst, engine: Engine) -> Option<Result<(), Event>> {
+        self.wave.set_accumulation(arch.is_cdna());
         let global = Some((GLOBAL_BASE, &mut self.global[..]));
         with_context(global, &mut self.lds, (&mut self.scratch, SCRATCH), |cx| {
             match engine {
@@ -48,6 +49,7 @@ impl Machine {
 
     /// A program by the interpreter, until it stops for an event or has executed about `budget` instructions.
     pub fn run(&mut self, program: &Program, budget: u64) -> Result<(), Event> {
+        self.wave.set_accumulation(program.arch.is_cdna());
         let global = Some((GLOBAL_BASE, &mut self.global[..]));
         with_context(global, &mut self.lds, (&mut self.scratch, SCRATCH), |cx| {
             interp::run(program, &mut self.wave, cx, budget, &mut 0)
@@ -93,20 +95,20 @@ fn same_memory_but_for_nan(x: &[u8], y: &[u8]) -> bool {
 /// payload from different operands.
 pub fn differing_vgpr(a: (&Wave, usize), b: (&Wave, usize)) -> Option<usize> {
     let value = |(wave, half): (&Wave, usize), reg: usize, lane: usize| {
-        if reg < VGPRS { wave.lane_vec(half, reg).0[lane] } else { 0 }
+        if reg < ALL_VGPRS { wave.lane_vec(half, reg).0[lane] } else { 0 }
     };
     let same = |reg: usize, lane: usize| {
         let (x, y) = (value(a, reg, lane), value(b, reg, lane));
         let [high_x, high_y] = [a, b].map(|w| value(w, reg + 1, lane));
         x == y || same_but_for_nan(x, y) || is_nan64(high_x) && is_nan64(high_y)
     };
-    (0..VGPRS).find(|&reg| (0..32).any(|lane| !same(reg, lane)))
+    (0..ALL_VGPRS).find(|&reg| (0..32).any(|lane| !same(reg, lane)))
 }
 
 /// The first difference between two machines that started as `start`; with `float`, NaNs are equal.
 pub fn compare(start: &Machine, compiled: &Machine, reference: &Machine, float: bool) -> Option<String> {
     let size = start.wave.size;
-    for reg in 0..VGPRS as u32 {
+    for reg in 0..ALL_VGPRS as u32 {
         let rows = |m: &Machine| [0, size as usize / 32 - 1].map(|half| *m.wave.lane_vec(half, reg as usize));
         if rows(compiled) == rows(reference) {
             continue;

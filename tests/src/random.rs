@@ -5,7 +5,7 @@ use isa_spec::tables::{ArchTable, Entry, EntryId, MAX_FIELDS, Role};
 use std::sync::LazyLock;
 use wavesim::arch::Arch;
 use wavesim::inst::Inst;
-use wavesim::state::{LaneVec, VGPRS, Wave};
+use wavesim::state::{ALL_VGPRS, LaneVec, VGPRS, Wave};
 
 /// Splitmix64: deterministic, so a failure is found again by its seed.
 #[derive(Debug, Clone)]
@@ -163,7 +163,8 @@ fn operands(rng: &mut Rng, table: &'static ArchTable, entry: &Entry, fields: &mu
             let e32 = ["VOP1", "VOP2", "VOPC"].iter().any(|e| encoding.name.contains(e));
             if operand.size_bits == 16 && e32 { reg & 0x7f | rng.pick(&[0, 0x80]) } else { reg }
         };
-        fields[at as usize] = if ty.name == "OPR_VGPR" {
+        let is_register = matches!(ty.name, "OPR_VGPR" | "OPR_VGPR_OR_ACCVGPR" | "OPR_ACCVGPR");
+        fields[at as usize] = if is_register {
             half(rng, vgpr)
         } else if ty.values.is_empty() {
             continue;
@@ -219,6 +220,17 @@ pub fn wave(rng: &mut Rng, size: u32) -> Wave {
     wave.set_sgpr(125, m0);
     wave.set_exec(lanes(rng));
     wave
+}
+
+/// Accumulation VGPRs at random.
+pub fn accumulators(rng: &mut Rng, wave: &mut Wave) {
+    for half in 0..wave.halves() {
+        for reg in VGPRS..ALL_VGPRS {
+            let first = rng.dword();
+            let row = LaneVec(std::array::from_fn(|lane| first.rotate_left(lane as u32)));
+            wave.set_lane_vec(half, reg, row);
+        }
+    }
 }
 
 /// Gives the registers that `inst` addresses memory with values that hit it, most of the time.

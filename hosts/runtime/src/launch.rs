@@ -100,7 +100,7 @@ impl Kernel {
             packet: slot.packet,
             queue: launch.services.queue,
         };
-        let shape = request::shape(&self.code, &given, &places)?;
+        let shape = request::shape(&self.code, &given, &kernarg, &places)?;
         let program = module.program(&self.code, &memory)?;
         let mut prepared = Prepared::bare(program, memory, shape);
         if exact {

@@ -128,6 +128,7 @@ fn float_name(op: FloatOp) -> &'static str {
         FloatOp::Rsq => "rsq",
         FloatOp::Fract => "fract",
         FloatOp::FmaRtz => "fma_rtz",
+        FloatOp::FmaNearest => "fma_nearest",
         FloatOp::ToFp8Sr => "fp8_sr",
         FloatOp::ToBf8Sr => "bf8_sr",
         FloatOp::Minimum => "minimum",
@@ -508,6 +509,12 @@ fn field(name: &str) -> TokenStream {
         "FORMAT" => quote! { cx.raw(op).format },
         "SVE" => quote! { cx.raw(op).sve },
         "GLC" => quote! { cx.raw(op).glc },
+        "GFX9" => quote! { cx.raw(op).gfx9 },
+        "TO_LDS" => quote! { cx.raw(op).to_lds },
+        "OMOD" => quote! { cx.raw(op).omod as u32 },
+        "CBSZ" => quote! { cx.raw(op).cbsz },
+        "ABID" => quote! { cx.raw(op).abid },
+        "BLGP" => quote! { cx.raw(op).blgp },
         _ => {
             let message = format!("handlers cannot read the encoding field {name}");
             quote! { ::core::compile_error!(#message) }

@@ -130,6 +130,8 @@ pub enum FloatOp {
     Rsq,
     /// Toward zero in every mode.
     FmaRtz,
+    /// To nearest even and with denormals in every mode.
+    FmaNearest,
     /// To an 8-bit float with stochastic rounding by a seed.
     ToFp8Sr,
     ToBf8Sr,

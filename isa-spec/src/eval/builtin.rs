@@ -21,6 +21,7 @@ pub fn pure(builtin: Pure, args: &[u128], types: &[Ty], env: &FloatEnv, clamp: b
     match builtin {
         Pure::Fma => arith::fma(a, b, c, ty, env),
         Pure::FmaRtz => arith::fma(a, b, c, ty, &env.with_round(zero)),
+        Pure::FmaNearest => arith::fma(a, b, c, ty, &arith::FloatEnv::KEEP),
         Pure::FmaLdexp => {
             let n = args.get(3).copied().unwrap_or(0) as u32 as i32;
             arith::fma_ldexp(a, b, c, n, ty, env)

@@ -104,6 +104,7 @@ builtins! {
 
     Fma "fma" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once";
     FmaRtz "fma_rtz" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once, toward zero whatever MODE says";
+    FmaNearest "fma_nearest" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once, to nearest even and with denormals, whatever MODE says";
     FmaLdexp "fma_ldexp" (Float, Float, Float, is(I32)) -> Ret::First, "(a * b + c) * 2**n, rounded once";
     Abs "abs" (Any) -> Ret::First, "clears the sign of a float; absolute value of an integer";
     Floor "floor" (Float) -> Ret::First, "toward -infinity to an integral value";
@@ -266,6 +267,12 @@ pub const FIELDS: &[(&str, &[&str])] = &[
     ("OFFEN", &["OFFEN"]),
     ("FORMAT", &["FORMAT"]),
     ("SVE", &["SVE"]),
+    // Whether buffers are those of gfx9 (CDNA), and whether a buffer load goes to LDS.
+    ("GFX9", &[]),
+    ("TO_LDS", &[]),
+    ("CBSZ", &["CBSZ"]),
+    ("ABID", &["ABID"]),
+    ("BLGP", &["BLGP"]),
     ("SIMM16", &["SIMM16"]),
     ("SIMM32", &["SIMM32", "LITERAL"]),
     ("WAIT_EXP", &["WAIT_EXP"]),

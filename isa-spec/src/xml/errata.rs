@@ -16,6 +16,42 @@ pub fn apply_errata(spec: &mut Spec) {
     add_dpp(spec);
     add_image_addresses(spec);
     immediates_are_read(spec);
+    compares_give_masks(spec);
+    accumulation_moves_have_longer_names(spec);
+    parts_of_registers(spec);
+    spec.instructions.retain_mut(|inst| {
+        inst.encodings.retain(|form| !(inst.name == "V_MOV_B64" && form.encoding.contains("SDWA")));
+        !inst.encodings.is_empty()
+    });
+}
+
+/// The manuals and LLVM have `V_ACCVGPR_READ_B32`.
+fn accumulation_moves_have_longer_names(spec: &mut Spec) {
+    for inst in spec.instructions.iter_mut() {
+        if matches!(inst.name.as_str(), "V_ACCVGPR_READ" | "V_ACCVGPR_WRITE") {
+            inst.aliases.push(format!("{}_B32", inst.name));
+        }
+    }
+}
+
+/// Results that are a byte or half of a register, placed by OP_SEL: the operand is the register (CDNA 4 manual, *V_CVT_SCALEF32_…*: the
+/// other bits are preserved).
+fn parts_of_registers(spec: &mut Spec) {
+    let conversions = spec.instructions.iter_mut().filter(|i| i.name.starts_with("V_CVT_SCALEF32_"));
+    let operands = conversions.flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
+    for operand in operands.filter(|o| o.output && o.size < 32) {
+        operand.size = 32;
+        operand.format = "FMT_NUM_B32".to_string();
+    }
+}
+
+/// The long forms of compares list their result as 64 bits, where it is a bit a lane as in the short ones (CDNA 3 and 4).
+fn compares_give_masks(spec: &mut Spec) {
+    let compares = spec.instructions.iter_mut().filter(|i| i.name.starts_with("V_CMP"));
+    let operands = compares.flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
+    for operand in operands.filter(|o| o.output && o.format == "FMT_NUM_B64") {
+        operand.format = "FMT_NUM_M64".to_string();
+    }
 }
 
 /// `S_PREFETCH_*` hold a length in SDATA (`OPR_SIMM5`), which the documents mark as written, as the field is elsewhere.

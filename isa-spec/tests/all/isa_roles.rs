@@ -10,7 +10,7 @@ fn root() -> PathBuf {
 
 static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
     let data = root().join("data");
-    data::load(data::RDNA, &data, &data.join("overlay"), &data.join("none"), &root())
+    data::load(data::AMD, &data, &data.join("overlay"), &data.join("none"), &root())
 });
 
 /// `arch NAME ENCODING: FIELD=Role …`, with `>` before what is written only and `<>` before what is read and written.

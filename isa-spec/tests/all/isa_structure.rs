@@ -16,7 +16,7 @@ fn root() -> PathBuf {
 /// All architectures with their overlays and rules; no pseudocode.
 static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
     let data = root().join("data");
-    let loaded = data::load(data::RDNA, &data, &data.join("overlay"), &data.join("none"), &root());
+    let loaded = data::load(data::AMD, &data, &data.join("overlay"), &data.join("none"), &root());
     let shown: Vec<String> = loaded.diagnostics.iter().map(|d| render(&loaded.sources, d)).collect();
     assert!(shown.is_empty(), "{}", shown.join("\n"));
     loaded
@@ -55,7 +55,7 @@ fn compare_and_swap_returns_half_of_its_data() {
             found += 1;
         }
     }
-    assert_eq!(found, 6 + 6 + 4);
+    assert_eq!(found, 6 + 6 + 4 + 4 + 4);
 }
 
 #[test]
@@ -95,7 +95,12 @@ fn fields_fit_and_do_not_share_bits() {
                 let bits = field.insert(0, u32::MAX);
                 assert_eq!(bits.count_ones(), field.width(), "{} {}", encoding.name, field.name);
                 assert_eq!(used & bits, 0, "{} {} shares bits", encoding.name, field.name);
-                assert!(bits < 1 << encoding.bits, "{} {}", encoding.name, field.name);
+                assert!(
+                    u128::BITS - bits.leading_zeros() <= encoding.bits.into(),
+                    "{} {}",
+                    encoding.name,
+                    field.name
+                );
                 used |= bits;
             }
             // Whatever identifies the encoding is a field, so that encoding an instruction sets it; bits outside are 0.
@@ -265,7 +270,7 @@ fn all_forms_of_an_instruction_have_the_same_roles() {
 /// AMD lists a literal form once for each place of the literal. A description so rewritten gives the tables of ours.
 #[test]
 fn literal_variants_of_every_instruction_give_the_same_tables() {
-    for (name, file) in data::RDNA {
+    for (name, file) in data::AMD {
         let text = std::fs::read_to_string(root().join("data").join(file)).unwrap();
         let ours = xml::load(file, &text).unwrap_or_else(|_| panic!("{file} is refused"));
         let mut amds = ours.clone();
@@ -301,7 +306,7 @@ fn literal_variants_of_every_instruction_give_the_same_tables() {
                 encoding.conditions.push(condition);
             }
         }
-        assert!(variants > 1000, "{variants}");
+        assert!(variants > 500, "{name}: {variants}");
         xml::normalize(&mut amds);
         let (a, b) = (xml::to_tables(&ours, name), xml::to_tables(&amds, name));
         assert_eq!(a.instructions, b.instructions);

@@ -79,7 +79,7 @@ pub struct Options {
 impl Options {
     /// Wave32, and no more than hardware can do: what LLVM accepts.
     pub fn new(arch: Arch) -> Options {
-        Options { arch, wave: 32, lenient: false, odd_pairs: OddPairs::None, suggest: true }
+        Options { arch, wave: arch.wave_sizes()[0], lenient: false, odd_pairs: OddPairs::None, suggest: true }
     }
 
     pub fn wave(self, wave: u32) -> Options {

@@ -116,7 +116,7 @@ impl Printer<'_> {
     fn slot(&self, slot: &Slot) -> Option<String> {
         let wave = self.options.wave;
         let registers = slot.registers(self.inst, self.options);
-        let null = |slot: &Slot| names(self.options.arch, slot.ty).name(self.raw(slot)) == Some("null");
+        let null = |slot: &Slot| slot.is_off(self.raw(slot), self.options);
         let off = || "off".to_string();
         Some(match slot.kind {
             Kind::Value => self.value(slot, registers),
@@ -163,6 +163,12 @@ impl Printer<'_> {
 
     fn value(&self, slot: &Slot, registers: u16) -> String {
         let mut text = self.unsigned(slot, registers, self.raw(slot));
+        if let Some((field, bit)) = slot.acc
+            && self.inst.fields[field as usize] >> bit & 1 == 1
+            && let Some(number) = text.strip_prefix('v')
+        {
+            text = format!("a{number}");
+        }
         let Some(source) = slot.source.filter(|s| *s < 3) else { return text };
         let has = |field: &str| self.inst.field(self.options.arch.table(), field);
         let packed = has("NEG_HI").is_some();
@@ -288,6 +294,15 @@ impl Printer<'_> {
         let at = encoding.fields.iter().position(|f| f.name.ends_with("OFFSET") && f.name != "SOFFSET");
         let offset = at.map_or(0, |at| self.inst.fields[at]);
         let text = signed_hex(offset, self.width(at.map(|at| at as u8)));
+        // CDNA: two bits say which of the two there are. Alone, the register is in the other field.
+        if self.inst.field(self.options.arch.table(), "SOFFSET_EN").is_some() {
+            return match (self.get("SOFFSET_EN"), self.get("IMM")) {
+                (0, 0) => self.unsigned(slot, 1, offset & 0x7f),
+                (0, _) => text,
+                (_, 0) => self.unsigned(slot, 1, self.raw(slot)),
+                _ => format!("{} offset:{text}", self.unsigned(slot, 1, self.raw(slot))),
+            };
+        }
         let register = self.unsigned(slot, 1, self.raw(slot));
         // The wider offset of the newer encoding is always written.
         let newer = encoding.fields.iter().any(|f| f.name == "IOFFSET");
@@ -348,7 +363,7 @@ pub(super) fn range(name: &str, registers: u16) -> String {
     let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
     let file = &name[..name.len() - digits.len()];
     match (file, digits.parse::<u16>()) {
-        ("v" | "s" | "ttmp", Ok(first)) => {
+        ("v" | "a" | "s" | "ttmp", Ok(first)) => {
             format!("{file}[{first}:{}]", first + registers - 1)
         }
         _ => name.to_string(),

@@ -359,6 +359,8 @@ impl Program {
 
     /// Lanes of the waves that the kernels are for, as the first descriptor has it; 32 where there is none.
     pub fn wave(&self) -> u32 {
-        self.descriptors.first().map_or(32, |d| d.descriptor.wave())
+        let sizes = self.arch.wave_sizes();
+        let size = self.descriptors.first().map_or(sizes[0], |d| d.descriptor.wave());
+        if sizes.contains(&size) { size } else { sizes[0] }
     }
 }

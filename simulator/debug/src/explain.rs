@@ -191,7 +191,7 @@ fn operand_value(
         role => format!("{role:?}"),
     };
     let field = operand.field?;
-    let value = inst.fields[field as usize];
+    let value = plan.value(inst, operand).unwrap_or(inst.fields[field as usize]);
     let dwords = operand.size_bits.div_ceil(32).max(1);
     let shown = operand.size_bits.div_ceil(32).clamp(1, 2);
     let dtype = match operand.fmt {

@@ -18,7 +18,9 @@ use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Code, Fmt, Half, Operand, Plan};
 use wavesim_machine::exec::context::Context;
 use wavesim_machine::exec::hwreg;
+use wavesim_machine::exec::lower;
 use wavesim_machine::exec::machine_ops::{self, Event};
+use wavesim_machine::exec::op::{Part, Sdwa};
 use wavesim_machine::exec::output;
 use wavesim_machine::fault::FaultKind;
 use wavesim_machine::isa::OpInfo;
@@ -266,7 +268,7 @@ impl RefMachine<'_, '_> {
     }
 
     fn field_value(&self, operand: &Operand) -> Option<u32> {
-        operand.field.map(|f| self.inst.fields[f as usize])
+        self.plan.value(self.inst, operand)
     }
 
     /// SGPR holding a mask operand.
@@ -294,6 +296,11 @@ impl RefMachine<'_, '_> {
         } else {
             low
         }
+    }
+
+    /// What SDWA reads and writes.
+    fn parts(&self) -> Option<Sdwa> {
+        lower::sdwa(self.plan, self.inst, &self.plan.operands)
     }
 
     fn names(&self, field: &str) -> bool {
@@ -355,7 +362,7 @@ impl RefMachine<'_, '_> {
             let fetch = self.plan.get(self.inst, m.src0) == operand::DPP8_FETCH_INACTIVE;
             return (fetch || self.exec >> from & 1 == 1).then_some(from);
         }
-        let from = operand::dpp16_source(self.plan.get(self.inst, m.dpp_ctrl), lane)?;
+        let from = operand::dpp16_source(self.arch, self.plan.get(self.inst, m.dpp_ctrl), lane)?;
         let fetch = self.plan.get(self.inst, m.fi) != 0;
         (fetch || self.exec >> from & 1 == 1).then_some(from)
     }
@@ -390,6 +397,12 @@ impl RefMachine<'_, '_> {
         for index in 0..size.div_ceil(32).clamp(1, 4) {
             bits |= (self.dword(operand, from, index) as u128) << (32 * index);
         }
+        if let Some(sdwa) = self.parts()
+            && matches!(operand.role, Role::S0 | Role::S1)
+            && let Some(part) = sdwa.sources.get(operand.source as usize)
+        {
+            bits = part.read(bits as u32, sdwa.signed[operand.source as usize]) as u128;
+        }
         if operand.size_bits == 16
             && self.sem.shape != Shape::Scalar
             && !self.names("OPSEL")
@@ -413,7 +426,7 @@ impl RefMachine<'_, '_> {
             return bits;
         }
         if self.plan.packed {
-            return self.packed(operand, bits as u32) as u128;
+            return if operand.size_bits > 32 { bits } else { self.packed(operand, bits as u32) as u128 };
         }
         // A dot product's halves are negated together; no absolute value is taken of them.
         let dot = operand.replicated;
@@ -451,9 +464,6 @@ impl RefMachine<'_, '_> {
             let flip = float && field("NEG") && !self.names("NEG");
             return if flip { bits ^ 0x8000_0000 } else { bits };
         };
-        if operand.size_bits > 32 {
-            return bits;
-        }
         let (mut lo, mut hi) = (bits & 0xffff, bits >> 16);
         if !self.names("OPSEL") {
             let select = |high: bool| if high { bits >> 16 } else { bits & 0xffff };
@@ -603,6 +613,13 @@ impl Machine for RefMachine<'_, '_> {
             Code::Vgpr(reg) => {
                 let lane = lane.unwrap_or(0);
                 let base = self.plan.register(&operand, reg) as u32;
+                if let Some(sdwa) = self.parts().filter(|s| s.result != Part::WHOLE && width <= 32)
+                    && role == Role::D0
+                {
+                    let new = sdwa.result.write(value as u32, self.wave.vgpr(lane, base), sdwa.rest);
+                    self.writes.insert((lane, base), new);
+                    return;
+                }
                 if size == 16 && width <= 16 {
                     let shift = self.plan.half_shift(self.inst, &operand, reg, true);
                     let old = self.writes.get(&(lane, base)).copied().unwrap_or(self.wave.vgpr(lane, base));
@@ -742,7 +759,7 @@ impl Machine for RefMachine<'_, '_> {
         // Lanes read before any of them writes.
         if self.sem.shape != Shape::Lane {
             self.wave.set_indexed_vgpr(lane, reg, value);
-        } else if reg < self.wave.vgpr_count() {
+        } else if self.wave.has_vgpr(reg) {
             self.writes.insert((lane, reg), value);
         }
     }

@@ -4,7 +4,7 @@
 use crate::arch::Arch;
 use crate::arch::machine::{ScalarFile, VectorFile};
 use crate::inst::Inst;
-use isa_spec::tables::{ArchTable, Entry, OperandSig, Role};
+use isa_spec::tables::{ArchTable, Encoding, Entry, OperandSig, Role};
 use std::sync::{LazyLock, OnceLock};
 
 /// How an operand's bits are to be read, from the XML's data format.
@@ -38,6 +38,8 @@ pub enum Holds {
     Code,
     /// A VGPR number.
     Vgpr,
+    /// The number of an accumulation VGPR.
+    Acc,
     /// Register numbers of a machine's own files.
     Vector(&'static VectorFile),
     Scalar(&'static ScalarFile),
@@ -63,6 +65,22 @@ pub struct Operand {
     pub input: bool,
     /// An inline constant stands in both halves: see [`replicate_constants`].
     pub replicated: bool,
+    /// Field and bit that make an accumulation VGPR of it.
+    pub acc: Option<(u8, u8)>,
+    /// Which numbers the scalar registers in its field have.
+    pub scalars: Scalars,
+}
+
+/// Numbers of M0 and of no register. Everywhere else they are those of RDNA 3 and 4 ([`M0`], [`NULL`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scalars {
+    Rdna,
+    /// M0 is 124, and no register is null.
+    Cdna,
+    /// The scalar base of FLAT instructions: 127 means that there is none.
+    CdnaBase,
+    /// The scalar offset of SMEM instructions: SOFFSET, or a register that OFFSET names, or none, by two bits.
+    CdnaSmemOffset,
 }
 
 /// Indices of the modifier fields that the encoding has.
@@ -95,6 +113,23 @@ pub struct ModFields {
     pub offset: Option<u8>,
     pub offset0: Option<u8>,
     pub offset1: Option<u8>,
+    /// SMEM of CDNA: OFFSET is a number; SOFFSET counts.
+    pub imm: Option<u8>,
+    pub soffset_en: Option<u8>,
+    pub sdwa: Option<SdwaFields>,
+}
+
+/// Fields of SDWA forms. Compares have no destination select, others no second source.
+#[derive(Debug, Clone, Copy)]
+pub struct SdwaFields {
+    pub dst_sel: Option<u8>,
+    pub dst_unused: Option<u8>,
+    /// Select, sign extension, and whether it is an SGPR, of each source.
+    pub sel: [Option<u8>; 2],
+    pub sext: [Option<u8>; 2],
+    pub scalar: [Option<u8>; 2],
+    /// The result is in SDST instead of VCC.
+    pub has_sdst: Option<u8>,
 }
 
 #[derive(Debug)]
@@ -108,6 +143,10 @@ pub struct Plan {
     /// Second half of VOPD: its operands by the Y fields.
     pub y: Vec<Operand>,
     pub atomic: bool,
+    /// 16-bit results clear the upper half of their register.
+    pub clears_upper_half: bool,
+    /// Buffers are those of gfx9.
+    pub gfx9: bool,
     /// Offset fields wider than this are signed.
     pub signed_offset: bool,
 }
@@ -152,8 +191,11 @@ fn build(arch: Arch, entry: &Entry) -> Plan {
         });
         // An operation listed for the second half alone can only be one.
     }
-    replicate_constants(&mut operands);
-    replicate_constants(&mut y);
+    // CDNA's manuals have no such rule.
+    if !arch.is_cdna() {
+        replicate_constants(&mut operands);
+        replicate_constants(&mut y);
+    }
     let offset = find("OFFSET").or(find("IOFFSET"));
     Plan {
         operands,
@@ -179,23 +221,56 @@ fn build(arch: Arch, entry: &Entry) -> Plan {
             lane_sel: find("LANE_SEL_0"),
             src0: find("SRC0"),
             literal: find("LITERAL").or(find("SIMM32")),
-            glc: find("GLC").or(find("TH")),
+            glc: find("GLC").or(find("TH")).or(find("SC0")),
             simm16: find("SIMM16"),
             offset,
             offset0: find("OFFSET0"),
             offset1: find("OFFSET1"),
+            imm: find("IMM"),
+            soffset_en: find("SOFFSET_EN"),
+            sdwa: find("SRC0_SEL").map(|_| SdwaFields {
+                dst_sel: find("DST_SEL"),
+                dst_unused: find("DST_UNUSED"),
+                sel: [find("SRC0_SEL"), find("SRC1_SEL")],
+                sext: [find("SRC0_SEXT"), find("SRC1_SEXT")],
+                scalar: [find("S0"), find("S1")],
+                has_sdst: find("SD"),
+            }),
         },
-        packed: encoding.name.contains("VOP3P"),
-        e32: ["ENC_VOP1", "ENC_VOP2", "ENC_VOPC", "VOP1_", "VOP2_", "VOPC_"]
-            .iter()
-            .any(|p| encoding.name.starts_with(p)),
+        // Matrix operands of CDNA have no halves to select.
+        packed: encoding.name.contains("VOP3P") && find("ACC_CD").is_none(),
+        // CDNA has no true 16-bit registers.
+        e32: !arch.is_cdna()
+            && ["ENC_VOP1", "ENC_VOP2", "ENC_VOPC", "VOP1_", "VOP2_", "VOPC_"]
+                .iter()
+                .any(|p| encoding.name.starts_with(p)),
         atomic: inst.subgroup == "ATOMIC" && encoding.name != "ENC_DS" && encoding.name != "ENC_VDS",
+        clears_upper_half: arch.is_cdna()
+            && inst.group == "VALU"
+            && !encoding.name.contains("VOP3P")
+            && !KEEPS_UPPER_HALF.contains(&inst.name),
+        gfx9: arch.is_cdna(),
         signed_offset: offset.is_some_and(|f| encoding.fields[f as usize].width() > 12),
     }
 }
 
+/// Instructions of CDNA whose 16-bit result keeps the other half of its register, where the others clear it (CDNA 3 and 4 manuals, in
+/// the instructions' notes).
+const KEEPS_UPPER_HALF: [&str; 9] = [
+    "V_MAD_F16",
+    "V_MAD_U16",
+    "V_MAD_I16",
+    "V_FMA_F16",
+    "V_DIV_FIXUP_F16",
+    "V_ASHR_PK_I8_I32",
+    "V_ASHR_PK_U8_I32",
+    "V_CVT_PK_FP8_F32",
+    "V_CVT_PK_BF8_F32",
+];
+
 fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Operand {
     let table = arch.table();
+    let encoding = &table.encodings[entry.enc as usize];
     let source = *sources;
     let numbered = matches!(o.role, Role::S0 | Role::S1 | Role::S2 | Role::S3 | Role::Y0Src0 | Role::Y0Src1);
     if numbered {
@@ -217,6 +292,32 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
         output: o.output,
         input: o.input,
         replicated: false,
+        acc: acc(encoding, ty, o),
+        scalars: scalars(arch, encoding, o),
+    }
+}
+
+/// What makes an accumulation VGPR of an operand that can be one.
+fn acc(encoding: &Encoding, ty: &str, o: &OperandSig) -> Option<(u8, u8)> {
+    if !ty.contains("_OR_ACCVGPR") {
+        return None;
+    }
+    let find = |name: &str| encoding.fields.iter().position(|f| f.name == name).map(|at| at as u8);
+    let field = encoding.fields[o.field? as usize].name;
+    match find("ACC_CD") {
+        Some(result) if matches!(field, "VDST" | "SRC2") => Some((result, 0)),
+        Some(_) => Some((find("ACC")?, (field == "SRC1") as u8)),
+        None => Some((find("ACC")?, 0)),
+    }
+}
+
+fn scalars(arch: Arch, encoding: &Encoding, o: &OperandSig) -> Scalars {
+    let field = o.field.map(|f| encoding.fields[f as usize].name);
+    match field {
+        _ if !arch.is_cdna() => Scalars::Rdna,
+        Some("SADDR") => Scalars::CdnaBase,
+        Some("SOFFSET") if encoding.name == "ENC_SMEM" => Scalars::CdnaSmemOffset,
+        _ => Scalars::Cdna,
     }
 }
 
@@ -233,8 +334,10 @@ fn replicate_constants(operands: &mut [Operand]) {
 }
 
 fn holds(arch: Arch, entry: &Entry, o: &OperandSig, ty: &str, fmt: Fmt) -> Holds {
-    if ty == "OPR_VGPR" {
-        return Holds::Vgpr;
+    match ty {
+        "OPR_VGPR" | "OPR_VGPR_OR_ACCVGPR" => return Holds::Vgpr,
+        "OPR_ACCVGPR" | "OPR_SRC_ACCVGPR" => return Holds::Acc,
+        _ => {}
     }
     if let (true, Some(field)) = (ty.starts_with("OPR_IMM"), o.field) {
         let bits = arch.table().encodings[entry.enc as usize].fields[field as usize].width();
@@ -268,6 +371,8 @@ fn fmt(name: &str, ty: &str) -> Fmt {
     }
 }
 
+/// Number of the first accumulation VGPR: they are behind the others in a wave's file.
+pub const ACC: usize = 256;
 /// SGPR file indices by operand code (RDNA manuals, *Scalar Source Operands*).
 pub const VCC_LO: usize = 106;
 pub const VCC_HI: usize = 107;
@@ -318,14 +423,19 @@ pub const FLOATS: [(u16, u16, u32, u64); 9] = [
 static CODES: LazyLock<Vec<[Code; 512]>> =
     LazyLock::new(|| Arch::ALL.into_iter().map(|a| codes(a.table())).collect());
 
+/// [`Scalars`] have been translated: M0 and null have one number each.
 fn codes(table: &ArchTable) -> [Code; 512] {
     let mut out = [Code::Invalid; 512];
+    out[NULL] = Code::Sgpr(NULL as u16);
     let names = table.operand_types.iter().find(|t| t.name == "OPR_SRC").map_or(&[][..], |t| t.values);
     for &(name, value) in names {
         let Some(slot) = out.get_mut(value as usize) else { continue };
         let number = |prefix: &str| name.strip_prefix(prefix).and_then(|n| n.parse::<u16>().ok());
         *slot = if let Some(v) = number("v") {
             Code::Vgpr(v)
+        } else if name == "m0" {
+            out[M0] = Code::Sgpr(M0 as u16);
+            continue;
         } else if value < 128 {
             Code::Sgpr(value as u16)
         } else if let Ok(int) = name.parse::<i32>() {
@@ -351,8 +461,11 @@ fn codes(table: &ArchTable) -> [Code; 512] {
 /// The meaning of an operand's field value.
 pub fn code(arch: Arch, operand: &Operand, value: u32) -> Code {
     match operand.holds {
+        Holds::Code if value >= 512 => Code::Vgpr(ACC as u16 + (value & 255) as u16),
         Holds::Code => CODES[arch as usize][value as usize & 511],
+        Holds::Vgpr if value & SDWA_SCALAR != 0 => CODES[arch as usize][(value & 511) as usize],
         Holds::Vgpr => Code::Vgpr(value as u16),
+        Holds::Acc => Code::Vgpr(ACC as u16 + (value & 255) as u16),
         Holds::Vector(file) if (value as usize) < file.read_only.len() => Code::Fixed(value as u16),
         Holds::Vector(_) => Code::Vgpr(value as u16),
         Holds::Scalar(file) => Code::Sgpr(file.code(value as u16)),
@@ -375,6 +488,18 @@ pub fn mask_register(operand: &Operand, value: u32) -> u16 {
         _ => value as u16,
     }
 }
+
+/// A register of CDNA by its number here.
+fn cdna_scalar(value: u32) -> u32 {
+    match value {
+        124 => M0 as u32,
+        125 => NULL as u32,
+        _ => value,
+    }
+}
+
+/// Marks an SGPR in a field that otherwise holds a VGPR.
+const SDWA_SCALAR: u32 = 1 << 16;
 
 fn mask(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
@@ -423,6 +548,51 @@ impl Plan {
         self.packed && operand.fmt == Fmt::Bits && halves >> operand.source & 1 != 0
     }
 
+    /// What an operand's field holds, for [`code`] and [`mask_register`]: with the bit that makes an accumulation VGPR of it, and with
+    /// scalar registers by the numbers that they have here.
+    pub fn value(&self, inst: &Inst, operand: &Operand) -> Option<u32> {
+        let value = inst.fields[operand.field? as usize] & !SDWA_SCALAR;
+        let value = match operand.acc {
+            // Codes of sources count VGPRs from 256 on, and others have the numbers below.
+            Some((field, bit)) if inst.fields[field as usize] >> bit & 1 == 1 => {
+                if matches!(operand.holds, Holds::Code) && value < 256 { value } else { value + 256 }
+            }
+            _ => value,
+        };
+        // A source in SDWA's word is a VGPR, or an SGPR if a bit says so.
+        if let Some(sdwa) = &self.mods.sdwa
+            && matches!(operand.holds, Holds::Vgpr)
+            && operand.input
+            && !operand.output
+        {
+            let scalar = sdwa.scalar.get(operand.source as usize).copied().flatten();
+            if self.get(inst, scalar) != 0 {
+                return Some(cdna_scalar(value) | SDWA_SCALAR);
+            }
+        }
+        // A compare's result goes to VCC unless SDST counts.
+        if let Some(SdwaFields { has_sdst: Some(has), .. }) = self.mods.sdwa
+            && operand.output
+        {
+            return Some(if inst.fields[has as usize] == 0 { VCC_LO as u32 } else { cdna_scalar(value) });
+        }
+        Some(match operand.scalars {
+            _ if matches!(operand.holds, Holds::Vgpr | Holds::Acc) => value,
+            Scalars::Rdna => value,
+            Scalars::Cdna => cdna_scalar(value),
+            Scalars::CdnaBase if value == EXEC_HI as u32 => NULL as u32,
+            Scalars::CdnaBase => cdna_scalar(value),
+            Scalars::CdnaSmemOffset => {
+                let offset = self.get(inst, self.mods.offset) & 0x7f;
+                match (self.get(inst, self.mods.soffset_en), self.get(inst, self.mods.imm)) {
+                    (0, 0) => cdna_scalar(offset),
+                    (0, _) => NULL as u32,
+                    _ => cdna_scalar(value),
+                }
+            }
+        })
+    }
+
     pub fn get(&self, inst: &Inst, field: Option<u8>) -> u32 {
         field.map_or(0, |f| inst.fields[f as usize])
     }
@@ -436,6 +606,8 @@ impl Plan {
         let m = &self.mods;
         match name {
             "OFFSET" => match m.offset {
+                // SMEM of CDNA: the field names a register.
+                Some(_) if m.imm.is_some_and(|imm| inst.fields[imm as usize] == 0) => 0,
                 Some(at) => {
                     let value = inst.fields[at as usize];
                     let width = inst.encoding(table).fields[at as usize].width();
@@ -461,6 +633,13 @@ impl Plan {
             "GLC" => self.get(inst, m.glc) & 1,
             "SIMM16" => self.get(inst, m.simm16),
             "SIMM32" => self.get(inst, m.literal),
+            "GFX9" => self.gfx9 as u32,
+            "TO_LDS" => inst.field(table, "LDS").unwrap_or(0),
+            // The two parts of gfx9, as in its descriptors.
+            "FORMAT" if self.gfx9 => {
+                let part = |name| inst.field(table, name).unwrap_or(0);
+                part("DFMT") << 3 | part("NFMT")
+            }
             other => inst.field(table, other).unwrap_or(0),
         }
     }
@@ -502,8 +681,13 @@ impl Plan {
     }
 }
 
+/// Whether a DPP control of CDNA moves lanes between rows: shifts and rotations of the wave, and broadcasts of a row's last lane.
+pub fn dpp_is_across(arch: Arch, ctrl: u32) -> bool {
+    arch.is_cdna() && matches!(ctrl, 0x130 | 0x134 | 0x138 | 0x13c | 0x142 | 0x143)
+}
+
 /// The lane that DPP reads for `lane`, within the wave; `None` if outside the row.
-pub fn dpp16_source(ctrl: u32, lane: u32) -> Option<u32> {
+pub fn dpp16_source(arch: Arch, ctrl: u32, lane: u32) -> Option<u32> {
     let row = lane & !15;
     let at = lane & 15;
     let n = ctrl & 15;
@@ -512,10 +696,19 @@ pub fn dpp16_source(ctrl: u32, lane: u32) -> Option<u32> {
         0x101..=0x10f => (at + n < 16).then_some(lane + n),
         0x111..=0x11f => at.checked_sub(n).map(|a| row | a),
         0x121..=0x12f => Some(row | (at + 16 - n) & 15),
+        0x130 | 0x134 | 0x138 | 0x13c | 0x142 | 0x143 if arch.is_cdna() => match ctrl {
+            0x130 => (lane < 63).then_some(lane + 1),
+            0x134 => Some((lane + 1) & 63),
+            0x138 => lane.checked_sub(1),
+            0x13c => Some((lane + 63) & 63),
+            // The last lane of the row before, or of the first half.
+            0x142 => row.checked_sub(1),
+            _ => (lane >= 32).then_some(31),
+        },
         0x140 => Some(row | (15 - at)),
         0x141 => Some(lane & !7 | (7 - (lane & 7))),
         0x150..=0x15f => Some(row | n),
-        0x160..=0x16f => Some(row | (at ^ n)),
+        0x160..=0x16f if !arch.is_cdna() => Some(row | (at ^ n)),
         _ => None,
     }
 }

@@ -94,7 +94,7 @@ pub fn packet(shape: &Shape, kernel: &Kernel, kernarg: u64) -> [u8; 64] {
 /// MODE as compilers set it by default: rounding to nearest even, denormals kept; where the bits exist, DX10_CLAMP and IEEE.
 pub fn default_mode(arch: Arch) -> u32 {
     match arch {
-        Arch::Rdna3 | Arch::Rdna35 => 0x3f0,
+        Arch::Rdna3 | Arch::Rdna35 | Arch::Cdna3 | Arch::Cdna4 => 0x3f0,
         Arch::Rdna4 | Arch::RiscvGpu => 0xf0,
     }
 }
@@ -111,7 +111,14 @@ pub fn has_architected_ids(arch: Arch) -> bool {
 }
 
 /// User SGPRs in the descriptor's order, then MODE and ids.
-pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64, queue: u64) -> InitialState {
+/// `preloaded`: kernel arguments that the hardware has put into registers.
+pub fn initial_state(
+    kernel: &Kernel,
+    kernarg: u64,
+    packet: u64,
+    queue: u64,
+    preloaded: &[u32],
+) -> InitialState {
     let mut values = Vec::new();
     let mut pair = |bit: u32, value: u64| {
         if kernel.properties >> bit & 1 == 1 {
@@ -125,6 +132,7 @@ pub fn initial_state(kernel: &Kernel, kernarg: u64, packet: u64, queue: u64) -> 
     if kernel.properties >> 6 & 1 == 1 {
         values.push(kernel.private_segment);
     }
+    values.extend_from_slice(preloaded);
     let (r1, r2) = (kernel.rsrc1, kernel.rsrc2);
     InitialState {
         layout: Layout::Hsa {

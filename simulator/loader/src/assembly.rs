@@ -62,7 +62,7 @@ impl Reading {
             let options = Options { arch: program.arch, ..options };
             (program, options, errors)
         };
-        let first = once(self.wave.unwrap_or(32));
+        let first = once(self.wave.unwrap_or(self.arch.unwrap_or(Arch::Rdna3).wave_sizes()[0]));
         // Descriptors stand behind the code whose wave size they say.
         let mut read = match first.0.wave() {
             64 if self.wave.is_none() => once(64),

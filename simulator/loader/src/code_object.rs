@@ -17,7 +17,7 @@ pub enum LoadError {
     Elf(#[from] object::Error),
     #[error("this is {0}")]
     Foreign(String),
-    #[error("processor 0x{0:02x} of e_flags is none of rdna3, rdna3.5, rdna4")]
+    #[error("processor 0x{0:02x} of e_flags is none of rdna3, rdna3.5, rdna4, cdna3, cdna4")]
     Processor(u32),
     #[error("no kernel `{name}`; the code object has {has}")]
     NoKernel { name: String, has: String },
@@ -52,8 +52,11 @@ pub struct Kernel {
     pub private_segment: u32,
     pub rsrc1: u32,
     pub rsrc2: u32,
+    pub rsrc3: u32,
     /// Enables of user SGPRs.
     pub properties: u16,
+    /// Kernel arguments that are in SGPRs at the start: number of dwords in the low 7 bits, then the first.
+    pub kernarg_preload: u16,
     pub kernarg_size: u32,
     /// Of the metadata; `None` where there is none, as in hand-written assembly.
     pub args: Option<Vec<Arg>>,
@@ -97,15 +100,39 @@ impl Kernel {
     /// Registers of a wave: VGPRs as the descriptor has them, in granules of 8 (wave32) or 4, or as the metadata says more exactly. SGPRs
     /// are not in the descriptor: the processors allocate all of them, so that only what the metadata declares is left to hold a kernel to.
     pub fn registers(&self) -> Registers {
+        let [vgprs, sgprs] = self.counts;
+        if self.arch.is_cdna() {
+            return self.cdna_registers(vgprs, sgprs);
+        }
         let granule = vgpr_granule(self.wave_size());
         let allocated = ((self.rsrc1 & 63) + 1) * granule;
-        let [vgprs, sgprs] = self.counts;
         let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(granule) == allocated);
         let most = Registers::ALL;
         Registers {
             vgprs: exact.unwrap_or(allocated).min(most.vgprs as u32) as u16,
             sgprs: sgprs.map_or(most.sgprs, |n| n.min(most.sgprs as u32) as u16),
         }
+    }
+}
+
+impl Kernel {
+    /// CDNA's unified file holds VGPRs, then accumulation VGPRs from ACCUM_OFFSET on (AMDGPUUsage, *compute_pgm_rsrc3 for GFX90A*).
+    fn cdna_registers(&self, vgprs: Option<u32>, sgprs: Option<u32>) -> Registers {
+        let allocated = ((self.rsrc1 & 63) + 1) * 8;
+        let accumulation = ((self.rsrc3 & 63) + 1) * 4;
+        let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(8) == allocated);
+        let most = Registers::ALL;
+        Registers {
+            vgprs: exact.unwrap_or(allocated).min(accumulation).min(most.vgprs as u32) as u16,
+            sgprs: sgprs.map_or(most.sgprs, |n| n.min(most.sgprs as u32) as u16),
+        }
+    }
+
+    /// Kernel arguments that the hardware has loaded when the wave starts: the first byte in the segment and the number of dwords. A
+    /// program for which it does that starts 256 bytes later (AMDGPUUsage, *Preloaded Kernel Arguments*).
+    pub fn preloaded(&self) -> Option<(u32, u32)> {
+        let (dwords, first) = (self.kernarg_preload & 0x7f, self.kernarg_preload >> 7);
+        (self.arch.is_cdna() && dwords > 0).then_some((first as u32 * 4, dwords as u32))
     }
 }
 
@@ -316,6 +343,8 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         kernarg_size: u32_at(8),
         rsrc1: u32_at(48),
         rsrc2: u32_at(52),
+        rsrc3: u32_at(44),
+        kernarg_preload: u16::from_le_bytes([kd[58], kd[59]]),
         properties: u16::from_le_bytes([kd[56], kd[57]]),
         image,
         args,

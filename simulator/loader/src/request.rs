@@ -253,11 +253,17 @@ pub struct Places {
     pub queue: u64,
 }
 
-/// What the engine needs to know of a launch.
-pub fn shape(kernel: &Kernel, shape: &abi::Shape, places: &Places) -> Result<Shape, LaunchError> {
+/// What the engine needs to know of a launch. `kernarg`: what the kernarg segment holds.
+pub fn shape(
+    kernel: &Kernel,
+    shape: &abi::Shape,
+    kernarg: &[u8],
+    places: &Places,
+) -> Result<Shape, LaunchError> {
     let text = kernel.text.0;
     let dynamic_stack = if kernel.properties >> 11 & 1 == 1 { DYNAMIC_STACK } else { 0 };
     let scratch = kernel.private_segment.max(dynamic_stack);
+    let preloaded = preloaded(kernel, kernarg);
     Ok(Shape {
         grid: shape.grid,
         block: shape.block,
@@ -265,8 +271,8 @@ pub fn shape(kernel: &Kernel, shape: &abi::Shape, places: &Places) -> Result<Sha
         lds_bytes: round(kernel.group_segment)?.saturating_add(shape.dynamic_lds),
         scratch_bytes: scratch.checked_next_multiple_of(4).unwrap_or(!3),
         registers: kernel.registers(),
-        init: abi::initial_state(kernel, places.kernarg, places.packet, places.queue),
-        entry_pc: kernel.entry - text,
+        init: abi::initial_state(kernel, places.kernarg, places.packet, places.queue, &preloaded),
+        entry_pc: kernel.entry - text + if preloaded.is_empty() { 0 } else { PRELOAD_PROLOGUE },
         code_base: places.code.wrapping_add(text),
     })
 }
@@ -283,6 +289,19 @@ pub fn program(kernel: &Kernel, address: u64, len: u64, memory: &Memory) -> Resu
     Ok(kernel.lines.annotate(program, text))
 }
 
+/// Bytes in front of a program whose arguments the hardware loads, which load them for hardware that does not.
+const PRELOAD_PROLOGUE: u64 = 256;
+
+/// The dwords of the kernarg segment that the wave finds in SGPRs.
+fn preloaded(kernel: &Kernel, kernarg: &[u8]) -> Vec<u32> {
+    let Some((first, dwords)) = kernel.preloaded() else { return Vec::new() };
+    let dword = |n: u32| {
+        let at = (first + 4 * n) as usize;
+        kernarg.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    };
+    (0..dwords).map(dword).collect()
+}
+
 /// Hidden arguments, the dispatch packet, and the program out of the relocated image. `code`: where the file's address 0 is.
 fn finish(
     kernel: &Kernel,
@@ -297,7 +316,7 @@ fn finish(
     let packet_at = memory.alloc(64, 64, "dispatch packet")?;
     memory.write(packet_at, &abi::packet(given, kernel, kernarg_at))?;
     let places = Places { code, kernarg: kernarg_at, packet: packet_at, queue: 0 };
-    let shape = shape(kernel, given, &places)?;
+    let shape = shape(kernel, given, &kernarg, &places)?;
     let program = program(kernel, shape.code_base, kernel.text.1.len() as u64, &memory)?;
     let modes = Modes { cu: kernel.rsrc1 >> 29 & 1 == 0, unaligned_lds: true };
     Ok(Prepared { labels: kernel.labels.clone(), modes, ..Prepared::bare(program, memory, shape) })

@@ -46,7 +46,7 @@ pub struct DisasmArgs {
 
 pub fn run(args: &DisasmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let bytes = files::read(&args.file)?;
-    let wave = args.wave.wave.unwrap_or(32);
+    let wave = args.wave.wave.unwrap_or(args.target.arch_or_default().wave_sizes()[0]);
     if args.hex {
         let name = super::input_name(&args.file);
         let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;

@@ -6,10 +6,10 @@ use wavesim_loader::code_object::Wish;
 /// The architecture, by its name or by a processor.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct Target {
-    /// Architecture: rdna3, rdna3.5, rdna4 or riscv_gpu
+    /// Architecture: rdna3, rdna3.5, rdna4, cdna3, cdna4 or riscv_gpu
     #[arg(long, value_parser = parse_arch)]
     pub arch: Option<Arch>,
-    /// Processor: gfx1100 … gfx1103, gfx1150 … gfx1153, gfx1200 or gfx1201
+    /// Processor: gfx1100 … gfx1103, gfx1150 … gfx1153, gfx1200, gfx1201, gfx940 … gfx942 or gfx950
     #[arg(long, value_parser = parse_mcpu, conflicts_with = "arch")]
     pub mcpu: Option<Processor>,
 }
@@ -80,6 +80,6 @@ mod tests {
 
     #[test]
     fn an_unknown_processor_is_refused_with_a_list() {
-        assert!(parse_mcpu("gfx942").is_err_and(|e| e.contains("gfx1100") && e.contains("gfx1201")));
+        assert!(parse_mcpu("gfx906").is_err_and(|e| e.contains("gfx1100") && e.contains("gfx1201")));
     }
 }

@@ -22,7 +22,8 @@ pub struct Header {
     pub local: ([u32; 3], usize),
     /// Workgroups, and how many dimensions were written.
     pub global: ([u32; 3], usize),
-    pub wave: u32,
+    /// Where it says so.
+    pub wave: Option<u32>,
     pub arch: Option<Arch>,
     pub abi: Abi,
     /// Bytes of LDS of a workgroup, of scratch of a lane; the default depends on the instructions.
@@ -77,7 +78,7 @@ impl<'a> HeaderParser<'a> {
             args: Vec::new(),
             local: ([1; 3], 1),
             global: ([1; 3], 1),
-            wave: 32,
+            wave: None,
             arch: None,
             abi: Abi::Text,
             lds: None,
@@ -141,8 +142,8 @@ impl<'a> HeaderParser<'a> {
             "wave" => {
                 let place = cursor.rest();
                 self.header.wave = match cursor.whole(&self.header.constants, 1, "a wave's size")? {
-                    32 => 32,
-                    64 => 64,
+                    32 => Some(32),
+                    64 => Some(64),
                     n => return Err(Wrong::new(place, format!("a wave has 32 or 64 lanes, not {n}"))),
                 };
             }
@@ -159,7 +160,7 @@ impl<'a> HeaderParser<'a> {
                 let arch = Arch::from_name(text).or(Arch::from_mcpu(text));
                 self.header.arch = Some(arch.ok_or_else(|| {
                     Wrong::new(place, format!("`{text}` is not an architecture"))
-                        .help("rdna3, rdna3.5 or rdna4, or a processor such as gfx1100")
+                        .help("rdna3, rdna3.5, rdna4, cdna3 or cdna4, or a processor such as gfx1100")
                 })?);
             }
             "abi" => {

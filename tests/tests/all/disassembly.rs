@@ -123,10 +123,10 @@ fn round_trip(path: &Path) -> Result<usize, String> {
     }
 }
 
-/// Whether the name has a processor that is known here.
+/// Whether the name has a processor of RDNA.
 fn ours(path: &Path) -> bool {
     let name = path.file_name().unwrap().to_string_lossy();
-    name.split('.').nth(1).and_then(Arch::from_mcpu).is_some()
+    name.split('.').nth(1).and_then(Arch::from_mcpu).is_some_and(|arch| !arch.is_cdna())
 }
 
 /// Code objects of RDNA below a folder, by name.

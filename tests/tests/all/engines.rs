@@ -22,8 +22,11 @@ fn env(name: &str, default: u64) -> u64 {
 
 /// What differs between the engines after `inst`; `None` if nothing does or there are no semantics.
 fn differs(rng: &mut Rng, arch: Arch, inst: &Inst) -> Option<String> {
-    let size = rng.pick(&[32, 64]);
+    let size = rng.pick(arch.wave_sizes());
     let mut wave = random::wave(rng, size);
+    if arch.is_cdna() {
+        random::accumulators(rng, &mut wave);
+    }
     random::aim(rng, arch, inst, &mut wave);
     let mut bytes = |n: u64| (0..n / 8).flat_map(|_| rng.bits().to_le_bytes()).collect::<Vec<u8>>();
     let scratch = SCRATCH as u64 * size as u64;
@@ -105,6 +108,16 @@ fn rdna4() {
     handlers_equal_evaluator(Arch::Rdna4);
 }
 
+#[test]
+fn cdna3() {
+    handlers_equal_evaluator(Arch::Cdna3);
+}
+
+#[test]
+fn cdna4() {
+    handlers_equal_evaluator(Arch::Cdna4);
+}
+
 /// Programs of random vector, scalar and LDS instructions: what the interpreter remembers from one instruction to the next must not
 /// show. A program is compared after each of its instructions, from the start, up to the first NaN whose payload differs.
 fn programs_equal_evaluator(arch: Arch) {
@@ -132,6 +145,7 @@ fn programs_equal_evaluator(arch: Arch) {
             }
         }
         let size = rng.pick(&[32, 32, 64]);
+        let size = if arch.wave_sizes().contains(&size) { size } else { arch.wave_sizes()[0] };
         let mut wave = random::wave(&mut rng, size);
         if rng.chance(2) {
             // The mode in which denormals are looked for.
@@ -177,6 +191,11 @@ fn programs_rdna3() {
 #[test]
 fn programs_rdna4() {
     programs_equal_evaluator(Arch::Rdna4);
+}
+
+#[test]
+fn programs_cdna4() {
+    programs_equal_evaluator(Arch::Cdna4);
 }
 
 /// Bodies in the manuals' order: each reads what it has written, or a source after a write.

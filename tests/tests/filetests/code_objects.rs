@@ -3,6 +3,7 @@
 
 use libtest_mimic::{Failed, Trial};
 use std::path::Path;
+use wavesim::arch::Processor;
 use wavesim_tests::{shared, wavesim};
 
 pub fn trials() -> Vec<Trial> {
@@ -28,7 +29,7 @@ fn of(kind: &str, folder: &Path, trials: &mut Vec<Trial>) {
         let json: serde_json::Value =
             serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let targets = json["code"].as_object().unwrap_or_else(|| panic!("{}: no code", path.display()));
-        for target in targets.keys().filter(|t| t.starts_with("gfx1")) {
+        for target in targets.keys().filter(|t| Processor::from_name(t).is_some()) {
             let (path, target) = (path.to_string_lossy().into_owned(), target.clone());
             trials.push(Trial::test(format!("{kind}::{name}::{target}"), move || {
                 outputs(&path, &target)?;
@@ -48,7 +49,19 @@ fn outputs(path: &str, target: &str) -> Result<(), Failed> {
     }
 }
 
+/// Findings that are right: kernel, target, and how the only finding begins.
+///
+/// In `life`, clang 19 leaves out the wait for LDS stores before the barrier at the head of a loop on gfx942. On the other targets it has one.
+const RIGHT: [(&str, &str, &str); 1] = [("life", "gfx942", "waits: load of 1 byte at LDS offset")];
+
 fn clean(path: &str, target: &str) -> Result<(), Failed> {
     let (code, text) = wavesim(&["check", path, "--target", target]);
-    if code == 0 { Ok(()) } else { Err(text.into()) }
+    let known = RIGHT.iter().find(|(kernel, of, _)| path.contains(&format!("/{kernel}/")) && *of == target);
+    let expected = match known {
+        Some((_, _, finding)) => {
+            code == 1 && text.starts_with(finding) && text.matches("\n  at pc").count() == 1
+        }
+        None => code == 0,
+    };
+    if expected { Ok(()) } else { Err(text.into()) }
 }

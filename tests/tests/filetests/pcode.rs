@@ -20,7 +20,7 @@ pub fn trials() -> Vec<Trial> {
 static ISA: LazyLock<(Vec<&'static ArchTable>, String)> = LazyLock::new(|| {
     let root = root();
     let none = root.join("tests/filetests/none");
-    let loaded = data::load(data::RDNA, &root.join("data"), &root.join("data/overlay"), &none, &root);
+    let loaded = data::load(data::AMD, &root.join("data"), &root.join("data/overlay"), &none, &root);
     let address = std::fs::read_to_string(root.join("pseudocode/memory/address.pcode")).unwrap_or_default();
     (loaded.tables, address)
 });

@@ -25,7 +25,7 @@ pub fn trials() -> Vec<Trial> {
 
 /// The tests of the files below a folder.
 fn of(kind: &str, folder: &Path, engines: &'static [Engine], trials: &mut Vec<Trial>) {
-    for arch in ["rdna3", "rdna4"] {
+    for arch in ["rdna3", "rdna4", "cdna4"] {
         let paths = files_below(&folder.join(arch), "gz");
         assert!(!paths.is_empty(), "no vectors in {}/{arch}", folder.display());
         for path in paths {
@@ -94,5 +94,5 @@ fn mnemonic(record: &Record) -> Option<String> {
 
 /// Without the suffix that names an encoding.
 fn plain(name: &str) -> &str {
-    ["_e64_dpp", "_e32", "_e64", "_dpp"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name)
+    ["_e64_dpp", "_e32", "_e64", "_dpp", "_sdwa"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name)
 }

@@ -367,6 +367,7 @@ fn float_op(builtin: Pure, ty: Ty) -> Option<FloatOp> {
         Pure::FmaLdexp if ty != Ty::F16 => FloatOp::FmaLdexp,
         Pure::TrigPreop if ty == Ty::F64 => FloatOp::TrigPreop,
         Pure::FmaRtz if ty == Ty::F32 => FloatOp::FmaRtz,
+        Pure::FmaNearest if ty != Ty::F16 => FloatOp::FmaNearest,
         Pure::F32ToFp8Sr => FloatOp::ToFp8Sr,
         Pure::F32ToBf8Sr => FloatOp::ToBf8Sr,
         _ => return None,

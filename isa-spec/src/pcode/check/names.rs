@@ -105,9 +105,9 @@ impl Checker<'_> {
     pub(super) fn field(name: &str) -> Option<(&'static str, Ty)> {
         let (canonical, _) = FIELDS.iter().find(|(n, aliases)| *n == name || aliases.contains(&name))?;
         let width = match *canonical {
-            "NEG" | "NEG_HI" | "ABS" | "OPSEL_HI" => 3,
-            "OPSEL" => 4,
-            "CLAMP" | "IDXEN" | "OFFEN" | "SVE" | "GLC" => 1,
+            "NEG" | "NEG_HI" | "ABS" | "OPSEL_HI" | "CBSZ" | "BLGP" => 3,
+            "OPSEL" | "ABID" => 4,
+            "CLAMP" | "IDXEN" | "OFFEN" | "SVE" | "GLC" | "GFX9" | "TO_LDS" => 1,
             "OMOD" => 2,
             "SIMM16" => 16,
             "OFFSET0" | "OFFSET1" => 8,

@@ -421,6 +421,7 @@ fn exact(id: Pure) -> bool {
         | Pure::Bf8ToF32
         | Pure::F32ToF16Rtz
         | Pure::FmaRtz
+        | Pure::FmaNearest
         | Pure::F32ToFp8Sr
         | Pure::F32ToBf8Sr => true,
         Pure::F32ToU8 => false,

@@ -58,7 +58,8 @@ impl Builder {
         // atomics is both.
         let atomic = self.instruction().group == "VMEM" && self.instruction().subgroup == "ATOMIC";
         let returning = atomic && self.field_name(slots.first()) == Some("VDST");
-        let returns = if returning { self.field("GLC").or(self.field("TH")) } else { None };
+        let returns =
+            if returning { self.field("GLC").or(self.field("TH")).or(self.field("SC0")) } else { None };
         if self.traits.has(Trait::Reversed) {
             slots.reverse();
         }
@@ -181,6 +182,7 @@ impl Builder {
             _ if bare => "",
             Class::E32 if long => "_e32",
             Class::E64 if short => "_e64",
+            _ if self.encoding.contains("_SDWA") => "_sdwa",
             Class::Dpp if !self.encoding.starts_with("VOPC") => "_dpp",
             Class::E64Dpp => "_e64_dpp",
             _ => "",
@@ -224,7 +226,7 @@ impl Builder {
         match self.encoding.strip_prefix("ENC_").unwrap_or(self.encoding) {
             "EXP" | "VEXPORT" => "EXP",
             "FLAT" | "VFLAT" => "FLAT",
-            "FLAT_GLOBAL" | "VGLOBAL" => "GLOBAL",
+            "FLAT_GLOBAL" | "FLAT_GLBL" | "VGLOBAL" => "GLOBAL",
             "FLAT_SCRATCH" | "VSCRATCH" => "SCRATCH",
             "MUBUF" | "MTBUF" | "VBUFFER" => "BUFFER",
             e if e.starts_with("MIMG") => "MIMG",
@@ -239,6 +241,7 @@ impl Builder {
             field: None,
             ty,
             names: names(self.arch, ty),
+            acc: None,
             size: Size::Bits(32),
             constant: Constant::Int32,
             source: None,
@@ -324,6 +327,11 @@ impl Builder {
         Some(Slot {
             kind,
             field: o.field,
+            acc: operand::plan(self.arch, self.entry)
+                .operands
+                .iter()
+                .find(|p| p.field == o.field)
+                .and_then(|p| p.acc),
             size,
             constant,
             source,

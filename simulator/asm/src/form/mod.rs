@@ -96,6 +96,8 @@ pub struct Slot {
     /// Operand type of the field, and what it calls its values.
     pub ty: u8,
     pub names: &'static TypeNames,
+    /// Field and bit that make an accumulation VGPR of it.
+    pub acc: Option<(u8, u8)>,
     pub size: Size,
     pub constant: Constant,
     /// Position among the sources: bit of NEG, ABS, OP_SEL. `Some(3)` is the destination.
@@ -110,7 +112,15 @@ pub struct Slot {
     pub unsigned: bool,
 }
 
+/// The scalar base of CDNA that is none.
+const NO_BASE: u32 = 127;
+
 impl Slot {
+    /// Whether a scalar base is none.
+    pub fn is_off(&self, code: u32, options: &Options) -> bool {
+        self.names.name(code) == Some("null") || options.arch.is_cdna() && code == NO_BASE
+    }
+
     /// How many registers the operand of `inst` takes; 0 where it is none, or not one range of them.
     pub fn registers(&self, inst: &Inst, options: &Options) -> u16 {
         let table = options.arch.table();
@@ -123,7 +133,7 @@ impl Slot {
                 let base = forms.of(inst.entry).slots.iter().find(|s| s.kind == Kind::FlatBase);
                 // Beside a scalar base the address is an offset of 32 bits.
                 let code = base.and_then(|b| Some((b, inst.fields[b.field? as usize])));
-                2 - u16::from(code.is_some_and(|(b, code)| b.names.name(code) != Some("null")))
+                2 - u16::from(code.is_some_and(|(b, code)| !b.is_off(code, options)))
             }
             Kind::ScratchAddr => get("SVE"),
             Kind::BufferAddr => get("IDXEN") + get("OFFEN"),

@@ -83,7 +83,19 @@ pub enum Mod {
     Scope {
         field: u8,
     },
+    /// A name of a list; always printed.
+    Select {
+        name: &'static str,
+        field: u8,
+        names: &'static [&'static str],
+    },
 }
+
+/// Parts of a register that SDWA selects.
+const PARTS: &[&str] = &["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"];
+
+/// What becomes of the bits that SDWA does not write.
+const UNUSED: &[&str] = &["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
@@ -171,6 +183,19 @@ impl Mod {
         });
         mods.extend(field("OMOD").filter(|_| float).map(|field| Mod::Omod { field }));
         mods.extend(field("DPP_CTRL").map(|field| Mod::DppCtrl { field }));
+        // SDWA: which parts of registers are read and written.
+        let select = |mods: &mut Vec<Mod>, name, f: &str, names| {
+            mods.extend(field(f).map(|field| Mod::Select { name, field, names }));
+        };
+        select(&mut mods, "dst_sel", "DST_SEL", PARTS);
+        select(&mut mods, "dst_unused", "DST_UNUSED", UNUSED);
+        select(&mut mods, "src0_sel", "SRC0_SEL", PARTS);
+        let second = table.signatures[e.sig as usize]
+            .iter()
+            .any(|o| o.field.is_some_and(|f| encoding.fields[f as usize].name == "VSRC1"));
+        if second {
+            select(&mut mods, "src1_sel", "SRC1_SEL", PARTS);
+        }
         number(&mut mods, "row_mask", "ROW_MASK", Style::Mask);
         number(&mut mods, "bank_mask", "BANK_MASK", Style::Mask);
         if let (Some(first), Some(source)) = (field("LANE_SEL_0"), field("SRC0")) {
@@ -232,6 +257,13 @@ impl Mod {
             mods.extend(field("DIM").map(|field| Mod::Dim { field }));
             flag(&mut mods, "unorm", "UNORM");
         }
+        // Matrix operands of CDNA.
+        for (name, f) in [("cbsz", "CBSZ"), ("abid", "ABID"), ("blgp", "BLGP")] {
+            number(&mut mods, name, f, Style::Decimal);
+        }
+        flag(&mut mods, "sc0", "SC0");
+        flag(&mut mods, "nt", "NT");
+        flag(&mut mods, "sc1", "SC1");
         flag(&mut mods, "glc", "GLC");
         flag(&mut mods, "slc", "SLC");
         flag(&mut mods, "dlc", "DLC");
@@ -264,9 +296,10 @@ impl Mod {
     /// Whether a line names this modifier so.
     pub fn accepts(&self, name: &str) -> bool {
         match self {
-            Mod::Flag { name: own, .. } | Mod::Number { name: own, .. } | Mod::Bits { name: own, .. } => {
-                *own == name
-            }
+            Mod::Flag { name: own, .. }
+            | Mod::Number { name: own, .. }
+            | Mod::Bits { name: own, .. }
+            | Mod::Select { name: own, .. } => *own == name,
             Mod::Offset16 { .. } => name == "offset",
             Mod::IndexKey { .. } => name == "index_key",
             Mod::Byte { .. } => name == "byte_sel",
@@ -287,7 +320,10 @@ impl Mod {
     /// A name to suggest.
     pub fn name(&self) -> &'static str {
         match self {
-            Mod::Flag { name, .. } | Mod::Number { name, .. } | Mod::Bits { name, .. } => name,
+            Mod::Flag { name, .. }
+            | Mod::Number { name, .. }
+            | Mod::Bits { name, .. }
+            | Mod::Select { name, .. } => name,
             Mod::Offset16 { .. } => "offset",
             Mod::IndexKey { .. } => "index_key",
             Mod::Byte { .. } => "byte_sel",

@@ -101,6 +101,10 @@ impl Mod {
                 let name = th_name(get(field), get(scope), *kind);
                 if name.is_empty() { Ok(()) } else { write!(out, " th:{name}") }
             }
+            Mod::Select { name, field, names } => match names.get(get(field) as usize) {
+                Some(value) => write!(out, " {name}:{value}"),
+                None => write!(out, " {name}:{}", get(field)),
+            },
             Mod::Scope { field } if get(field) != 0 => {
                 write!(out, " scope:{}", SCOPES[get(field) as usize & 3])
             }

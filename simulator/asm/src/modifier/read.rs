@@ -135,6 +135,13 @@ impl Mod {
                 }
                 inst.fields[*field as usize] = value;
             }
+            Mod::Select { field, names, .. } => {
+                let value = match &m.value {
+                    ModifierValue::Word(word) => names.iter().position(|name| name == word),
+                    _ => None,
+                };
+                set(*field, value.ok_or_else(|| wrong(&format!("one of {}", names.join(", "))))? as i64);
+            }
             Mod::Scope { field } => {
                 let value = match &m.value {
                     ModifierValue::Word(word) => SCOPES.iter().position(|s| s == word),

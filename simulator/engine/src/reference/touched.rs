@@ -123,7 +123,7 @@ impl RefMachine<'_, '_> {
     }
 
     pub(super) fn note_vgpr(&mut self, write: bool, lane: u32, reg: u32) {
-        let exists = reg < self.wave.vgpr_count();
+        let exists = self.wave.has_vgpr(reg);
         if exists || !write {
             self.note(write, (File::Vgpr, if exists { reg as u16 } else { 0 }, lane as u8));
         }

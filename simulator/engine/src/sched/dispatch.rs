@@ -112,18 +112,20 @@ pub struct RunStats {
 pub enum DispatchError {
     #[error("waves have 32 or 64 lanes, not {0}")]
     WaveSize(u32),
+    #[error("{arch} has no waves of {size} lanes")]
+    NoSuchWave { arch: &'static str, size: u32 },
     #[error("a workgroup of {0:?} work-items: 1 to {1} are possible")]
     Block([u32; 3], u64),
-    #[error("{0} bytes of LDS: a workgroup has at most {MAX_LDS}")]
-    Lds(u32),
+    #[error("{0} bytes of LDS: a workgroup has at most {1}")]
+    Lds(u32, u32),
     #[error("{bytes} bytes of scratch for each of {items} work-items: a workgroup has at most {MAX_SCRATCH}")]
     Scratch { bytes: u32, items: u32 },
 }
 
 /// Work-items of a workgroup (RDNA4 manual, *Work-groups and Barriers*).
 pub const MAX_ITEMS: u64 = 1024;
-/// Bytes of LDS that a workgroup can be allocated (RDNA3 manual, *LDS*; RDNA4 manual likewise).
-pub const MAX_LDS: u32 = 64 << 10;
+/// Bytes of LDS that a workgroup can be allocated on any architecture; `Arch::lds_bytes` has those of one.
+pub const MAX_LDS: u32 = 160 << 10;
 /// Bytes of scratch of a workgroup: a bound of ours, so that no header makes us take all of the host's memory.
 pub const MAX_SCRATCH: u64 = 128 << 20;
 
@@ -143,14 +145,19 @@ impl Dispatch<'_> {
         if !matches!(self.shape.wave_size, 32 | 64) {
             return Err(DispatchError::WaveSize(self.shape.wave_size));
         }
+        let arch = self.program.arch;
+        if !arch.wave_sizes().contains(&self.shape.wave_size) {
+            return Err(DispatchError::NoSuchWave { arch: arch.name(), size: self.shape.wave_size });
+        }
         let items = self.shape.block.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64));
         let most =
             self.program.arch.machine().map_or(MAX_ITEMS, |m| m.max_waves as u64 * m.lanes.count() as u64);
         if !items.is_some_and(|n| (1..=most).contains(&n)) {
             return Err(DispatchError::Block(self.shape.block, most));
         }
-        if self.shape.lds_bytes > MAX_LDS {
-            return Err(DispatchError::Lds(self.shape.lds_bytes));
+        let most = self.program.arch.lds_bytes();
+        if self.shape.lds_bytes > most {
+            return Err(DispatchError::Lds(self.shape.lds_bytes, most));
         }
         let lanes = self.waves() * self.shape.wave_size;
         if self.shape.scratch_bytes as u64 * lanes as u64 > MAX_SCRATCH {

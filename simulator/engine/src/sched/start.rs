@@ -14,6 +14,7 @@ pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32)
     wave.pc = d.shape.entry_pc;
     wave.code_base = d.shape.code_base;
     wave.mode = d.shape.init.mode;
+    wave.set_accumulation(d.program.arch.is_cdna());
     wave.set_vgpr_count(d.shape.registers.allocated_vgprs(d.shape.wave_size));
     for (first, values) in &d.shape.init.sgprs {
         for (reg, value) in (*first as u32..).zip(values) {

@@ -24,7 +24,7 @@ use wavesim_isa::inst::Inst;
 use wavesim_loader::prepared::Shape;
 use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::state::wave::{EXEC_LO, TTMP};
+use wavesim_machine::state::wave::{ACC, EXEC_LO, TTMP};
 
 /// Forbidden uses by instruction, and the last matrix result of each wave.
 pub struct Shadow {
@@ -161,7 +161,8 @@ fn undeclared(arch: Arch, effects: &Effects, declared: Registers) -> Option<(&'s
     let beyond = |used: &&Use| {
         let end = used.first + used.count;
         match used.file {
-            File::Vgpr => end > declared.vgprs,
+            // Accumulation VGPRs are not counted apart.
+            File::Vgpr => used.first < ACC as u16 && end > declared.vgprs,
             File::Sgpr => used.first < Registers::ALL.sgprs && end > declared.sgprs,
             File::Scc => false,
         }

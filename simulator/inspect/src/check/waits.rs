@@ -1,7 +1,7 @@
 //! `waits`: registers used while a memory operation that writes them is outstanding. A scoreboard a wave.
 //!
 //! Every operation that returns later counts in one or two counters, as the manuals have it (RDNA 3 and 3.5: VMCNT, VSCNT, LGKMCNT;
-//! RDNA 4: LOADCNT, STORECNT, DSCNT, KMCNT). A wait for N lets at most N operations of the counter be outstanding: the oldest are then
+//! CDNA: VMCNT, LGKMCNT; RDNA 4: LOADCNT, STORECNT, DSCNT, KMCNT). A wait for N lets at most N operations of the counter be outstanding: the oldest are then
 //! complete if the operations return in order (vector memory, LDS), none counts as complete before N = 0 if they do not (scalar
 //! memory). FLAT counts as vector memory and as LDS, and takes its place in both orders (as LLVM's waits assume). The registers of an incomplete operation may be neither read nor written.
 //!
@@ -39,6 +39,8 @@ impl Counter {
     pub fn of_arch(arch: Arch) -> &'static [Counter] {
         match arch {
             Arch::Rdna4 => &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km],
+            // One for loads and stores.
+            Arch::Cdna3 | Arch::Cdna4 => &[Counter::Vm, Counter::Lgkm],
             _ => &[Counter::Vm, Counter::Vs, Counter::Lgkm],
         }
     }
@@ -365,8 +367,11 @@ impl Scoreboard {
 /// What an instruction issues: its counters, and the order that it comes back in.
 fn issue(arch: Arch, effects: &Effects) -> Option<Issue> {
     use Counter::{Ds, Km, Lgkm, Load, Store, Vm, Vs};
-    let new = arch == Arch::Rdna4;
-    let (load, store, lds, scalar) = if new { (Load, Store, Ds, Km) } else { (Vm, Vs, Lgkm, Lgkm) };
+    let (load, store, lds, scalar) = match arch {
+        Arch::Rdna4 => (Load, Store, Ds, Km),
+        Arch::Cdna3 | Arch::Cdna4 => (Vm, Vm, Lgkm, Lgkm),
+        Arch::Rdna3 | Arch::Rdna35 | Arch::RiscvGpu => (Vm, Vs, Lgkm, Lgkm),
+    };
     let calls = |bi| effects.calls.contains(&bi);
     let one = Counters::one;
     let (order, counters) = match effects.class {

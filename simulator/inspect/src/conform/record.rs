@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use wavesim_files::{self as files, FileError};
 use wavesim_isa::arch::Arch;
+use wavesim_isa::operand::ACC;
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Record {
@@ -47,6 +48,11 @@ pub struct Record {
     pub sgpr_out: BTreeMap<String, String>,
     #[serde(default)]
     pub vgpr_out: BTreeMap<String, String>,
+    /// Accumulation VGPRs.
+    #[serde(default)]
+    pub acc_in: BTreeMap<String, String>,
+    #[serde(default)]
+    pub acc_out: BTreeMap<String, String>,
     #[serde(default)]
     pub scc_out: Option<u32>,
     #[serde(default)]
@@ -157,6 +163,16 @@ impl Record {
             return true;
         }
         own == Some(arch)
+    }
+
+    /// VGPRs of both kinds that it lists, by their number in the wave's file.
+    pub fn vgprs<'a>(
+        vgprs: &'a BTreeMap<String, String>,
+        accumulation: &'a BTreeMap<String, String>,
+    ) -> impl Iterator<Item = (Option<u32>, &'a String)> {
+        let number = |reg: &String, first: usize| Some(reg.parse::<u32>().ok()? + first as u32);
+        let vgprs = vgprs.iter().map(move |(reg, values)| (number(reg, 0), values));
+        vgprs.chain(accumulation.iter().map(move |(reg, values)| (number(reg, ACC), values)))
     }
 
     pub fn mem_in(&self) -> &[Region] {

@@ -68,6 +68,7 @@ fn try_run(
         return Ok(Outcome::Unsupported(record.op.clone()));
     }
     let mut wave = Wave::new(record.wave);
+    wave.set_accumulation(arch.is_cdna());
     // Most instructions reach no memory: theirs need not be laid out and compared.
     let reaches = |inst: &Inst| match semantics(arch, inst, overrides) {
         Some((x, y)) => [Some(x), y].into_iter().flatten().any(|s| s.uses.memory_read || s.uses.memory_write),
@@ -199,8 +200,8 @@ fn start(record: &Record, wave: &mut Wave, lds: &mut [u8], scratch: &mut [u8]) -
         let reg: u32 = reg.parse().map_err(|_| bad("sgpr_in"))?;
         wave.set_sgpr(reg, hex64(value).ok_or_else(|| bad("sgpr_in"))? as u32);
     }
-    for (reg, values) in &record.vgpr_in {
-        let reg: u32 = reg.parse().map_err(|_| bad("vgpr_in"))?;
+    for (reg, values) in Record::vgprs(&record.vgpr_in, &record.acc_in) {
+        let reg = reg.ok_or_else(|| bad("vgpr_in"))?;
         for (lane, value) in lanes(values).ok_or_else(|| bad("vgpr_in"))?.into_iter().enumerate() {
             wave.set_vgpr(lane as u32, reg, value);
         }
@@ -253,19 +254,14 @@ fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
     }
     let span = dwords(&record.tol);
     let mut skip = None;
-    let mut outputs: Vec<(u32, &String)> =
-        record.vgpr_out.iter().filter_map(|(reg, v)| Some((reg.parse().ok()?, v))).collect();
-    outputs.sort();
-    for (number, expected) in outputs {
+    let outputs: BTreeMap<u32, &String> =
+        Record::vgprs(&record.vgpr_out, &record.acc_out).filter_map(|(reg, v)| Some((reg?, v))).collect();
+    for (&number, &expected) in &outputs {
         if skip == Some(number) {
             continue;
         }
         let Some(expected) = lanes(expected) else { continue };
-        let high = if span == 2 {
-            record.vgpr_out.get(&(number + 1).to_string()).and_then(|v| lanes(v))
-        } else {
-            None
-        };
+        let high = if span == 2 { outputs.get(&(number + 1)).and_then(|v| lanes(v)) } else { None };
         if high.is_some() {
             skip = Some(number + 1);
         }

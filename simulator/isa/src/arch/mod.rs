@@ -12,6 +12,8 @@ pub enum Arch {
     Rdna3,
     Rdna35,
     Rdna4,
+    Cdna3,
+    Cdna4,
     RiscvGpu,
 }
 
@@ -25,7 +27,7 @@ pub struct Processor {
 }
 
 /// The processors (LLVM AMDGPUUsage, *Processors*), by architecture. The first of each stands for the others.
-pub const PROCESSORS: [Processor; 10] = [
+pub const PROCESSORS: [Processor; 14] = [
     Processor { name: "gfx1100", arch: Arch::Rdna3, mach: 0x41 },
     Processor { name: "gfx1101", arch: Arch::Rdna3, mach: 0x46 },
     Processor { name: "gfx1102", arch: Arch::Rdna3, mach: 0x47 },
@@ -36,11 +38,18 @@ pub const PROCESSORS: [Processor; 10] = [
     Processor { name: "gfx1153", arch: Arch::Rdna35, mach: 0x58 },
     Processor { name: "gfx1201", arch: Arch::Rdna4, mach: 0x4e },
     Processor { name: "gfx1200", arch: Arch::Rdna4, mach: 0x48 },
+    Processor { name: "gfx942", arch: Arch::Cdna3, mach: 0x4c },
+    Processor { name: "gfx940", arch: Arch::Cdna3, mach: 0x40 },
+    Processor { name: "gfx941", arch: Arch::Cdna3, mach: 0x4b },
+    Processor { name: "gfx950", arch: Arch::Cdna4, mach: 0x4f },
 ];
 
 /// Targets whose code runs on every processor of a generation: name, EF_AMDGPU_MACH, and the architectures, the oldest first.
-pub const GENERIC_TARGETS: [(&str, u32, &[Arch]); 2] =
-    [("gfx11-generic", 0x54, &[Arch::Rdna3, Arch::Rdna35]), ("gfx12-generic", 0x59, &[Arch::Rdna4])];
+pub const GENERIC_TARGETS: [(&str, u32, &[Arch]); 3] = [
+    ("gfx11-generic", 0x54, &[Arch::Rdna3, Arch::Rdna35]),
+    ("gfx12-generic", 0x59, &[Arch::Rdna4]),
+    ("gfx9-4-generic", 0x5f, &[Arch::Cdna3, Arch::Cdna4]),
+];
 
 impl Processor {
     pub fn from_name(name: &str) -> Option<Processor> {
@@ -54,9 +63,12 @@ impl Processor {
 }
 
 impl Arch {
-    pub const ALL: [Arch; 4] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::RiscvGpu];
+    pub const ALL: [Arch; 6] =
+        [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4, Arch::RiscvGpu];
     /// Those of AMD.
+    pub const AMD: [Arch; 5] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4];
     pub const RDNA: [Arch; 3] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4];
+    pub const CDNA: [Arch; 2] = [Arch::Cdna3, Arch::Cdna4];
 
     /// As on the command line.
     pub fn name(self) -> &'static str {
@@ -64,6 +76,8 @@ impl Arch {
             Arch::Rdna3 => "rdna3",
             Arch::Rdna35 => "rdna3.5",
             Arch::Rdna4 => "rdna4",
+            Arch::Cdna3 => "cdna3",
+            Arch::Cdna4 => "cdna4",
             Arch::RiscvGpu => "riscv_gpu",
         }
     }
@@ -71,9 +85,26 @@ impl Arch {
     /// The machine's description; `None` for AMD's, whose registers and syntax are those of the simulator itself.
     pub fn machine(self) -> Option<&'static Machine> {
         match self {
-            Arch::Rdna3 | Arch::Rdna35 | Arch::Rdna4 => None,
+            Arch::Rdna3 | Arch::Rdna35 | Arch::Rdna4 | Arch::Cdna3 | Arch::Cdna4 => None,
             Arch::RiscvGpu => Some(&riscv_gpu::MACHINE),
         }
+    }
+
+    pub fn is_cdna(self) -> bool {
+        matches!(self, Arch::Cdna3 | Arch::Cdna4)
+    }
+
+    /// Lanes that its waves can have, the usual number first.
+    pub fn wave_sizes(self) -> &'static [u32] {
+        match self {
+            Arch::Cdna3 | Arch::Cdna4 => &[64],
+            Arch::Rdna3 | Arch::Rdna35 | Arch::Rdna4 | Arch::RiscvGpu => &[32, 64],
+        }
+    }
+
+    /// Bytes of LDS that a workgroup can have.
+    pub fn lds_bytes(self) -> u32 {
+        if self == Arch::Cdna4 { 160 << 10 } else { 64 << 10 }
     }
 
     /// A place in a program as the machine counts it, from bytes.

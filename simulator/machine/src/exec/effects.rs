@@ -7,7 +7,7 @@
 
 use super::program::Program;
 use crate::state::Wave;
-use crate::state::wave::{EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
+use crate::state::wave::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 use isa_spec::facts::{self, Facts, Index, MemoryTouch, Number, Of, Touch, What};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::{Space, State};
@@ -37,7 +37,7 @@ pub enum Lanes {
     /// The lane that an SGPR or a constant names.
     Selected(Select),
     /// Those that the DPP control reads for the active ones.
-    Dpp16 { ctrl: u16, fetch: bool },
+    Dpp16 { arch: Arch, ctrl: u16, fetch: bool },
     /// As with DPP, eight lanes at a time.
     Dpp8 { lanes: [u8; 8], fetch: bool },
     /// Unknown before the instruction runs: other lanes, by data.
@@ -246,8 +246,17 @@ fn is_wait(bi: Control) -> bool {
 fn coherent(arch: Arch, inst: &Inst, plan: &Plan) -> bool {
     match arch {
         Arch::Rdna4 => inst.field(arch.table(), "SCOPE").unwrap_or(0) >= 1,
+        Arch::Cdna3 | Arch::Cdna4 => cache_scope(arch, inst) >= 1,
         _ => plan.get(inst, plan.mods.glc) & 1 != 0,
     }
+}
+
+/// The scope that an access of CDNA asks for: 1 for the workgroup, 2 for the device, 3 for the system (CDNA 3 manual, *Memory Scopes and
+/// Temporal Hints*). SC0 of an atomic returns a value instead.
+pub fn cache_scope(arch: Arch, inst: &Inst) -> u32 {
+    let field = |name| inst.field(arch.table(), name).unwrap_or(0);
+    let returns = inst.instruction(arch.table()).subgroup == "ATOMIC";
+    field("SC1") << 1 | if returns { 0 } else { field("SC0") }
 }
 
 /// What the operand list says of an entry that has no body.
@@ -338,8 +347,7 @@ impl Bind<'_> {
     }
 
     fn code(&self, operand: &Operand) -> Option<Code> {
-        let value = self.inst.fields[operand.field? as usize];
-        Some(operand::code(self.arch, operand, value))
+        Some(operand::code(self.arch, operand, self.plan.value(self.inst, operand)?))
     }
 
     fn bind(&self, touch: &Touch, out: &mut Vec<Use>) {
@@ -435,8 +443,8 @@ impl Bind<'_> {
 
     /// The registers of a lane mask.
     fn mask(&self, operand: &Operand, always: bool, out: &mut Vec<Use>) {
-        let first = match operand.field {
-            Some(field) => operand::mask_register(operand, self.inst.fields[field as usize]),
+        let first = match self.plan.value(self.inst, operand) {
+            Some(value) => operand::mask_register(operand, value),
             // A mask that the encoding fixes.
             None => VCC_LO as u16,
         };
@@ -511,6 +519,7 @@ impl Bind<'_> {
                 fetch: self.plan.get(self.inst, m.src0) == operand::DPP8_FETCH_INACTIVE,
             },
             None => Lanes::Dpp16 {
+                arch: self.arch,
                 ctrl: self.plan.get(self.inst, m.dpp_ctrl) as u16,
                 fetch: self.plan.get(self.inst, m.fi) != 0,
             },
@@ -658,8 +667,8 @@ impl Use {
                 };
                 1 << (lane & (wave.size - 1))
             }
-            Lanes::Dpp16 { ctrl, fetch } => {
-                gather_lanes(wave, exec, fetch, |lane| operand::dpp16_source(ctrl as u32, lane))
+            Lanes::Dpp16 { arch, ctrl, fetch } => {
+                gather_lanes(wave, exec, fetch, |lane| operand::dpp16_source(arch, ctrl as u32, lane))
             }
             Lanes::Dpp8 { lanes, fetch } => {
                 gather_lanes(wave, exec, fetch, |lane| Some(lane & !7 | lanes[(lane & 7) as usize] as u32))
@@ -689,8 +698,13 @@ pub fn register_name(arch: Arch, file: File, first: u16, count: u16) -> String {
     }
     match file {
         File::Scc => "scc".to_string(),
-        File::Vgpr if count == 1 => format!("v{first}"),
-        File::Vgpr => format!("v[{first}:{}]", first + count - 1),
+        File::Vgpr => {
+            let (kind, first) = if first < ACC as u16 { ('v', first) } else { ('a', first - ACC as u16) };
+            match count {
+                1 => format!("{kind}{first}"),
+                _ => format!("{kind}[{first}:{}]", first + count - 1),
+            }
+        }
         File::Sgpr => sgpr_name(first, count),
     }
 }

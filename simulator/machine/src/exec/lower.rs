@@ -1,10 +1,10 @@
 //! Instructions -> dense operations: operands resolved, constants broadcast to lane vectors, modifiers in a table of their own.
 
-use super::op::{Dpp, Ext, Op, Place, Source, Variant};
+use super::op::{Dpp, Ext, Op, Part, Place, Rest, Sdwa, Source, Variant};
 use super::validate;
 use crate::isa::{self, OpInfo};
 use crate::state::wave::{
-    CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, TEMP, VCC_LO, VGPRS,
+    ALL_VGPRS, CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, TEMP, VCC_LO, VGPRS,
 };
 use foldhash::{HashMap, HashMapExt};
 use isa_spec::facts::Touch;
@@ -13,7 +13,7 @@ use isa_spec::tables::Role;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
-use wavesim_isa::operand::{self, Code, Fmt, Half, Operand, Plan};
+use wavesim_isa::operand::{self, Code, Fmt, Half, Holds, Operand, Plan};
 
 /// What a program has too many of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -86,8 +86,17 @@ impl Lowered {
         }
         let plan = operand::plan(arch, inst.entry);
         let first = self.ops.len();
-        let x = Op { pc, number, ..self.one(arch, inst, inst.entry, plan, &plan.operands)? };
+        let mut x = Op { pc, number, ..self.one(arch, inst, inst.entry, plan, &plan.operands)? };
         if plan.y.is_empty() {
+            let dpp = self.exts[x.ext as usize].dpp;
+            // Both halves of the wave read before either is written: from a copy.
+            if dpp.is_some_and(|dpp| dpp.across.is_some())
+                && x.src[0].is_vector()
+                && let Some(mov) = mov(arch)
+            {
+                self.add(copy_of(&x, mov, x.src[0]));
+                x.src[0] = Source::result(TEMP as u16);
+            }
             self.add(x);
             return Ok(());
         }
@@ -98,17 +107,7 @@ impl Lowered {
         if y.src.contains(&target)
             && let Some(mov) = mov(arch)
         {
-            let save = Op {
-                code: Op::code_of(mov, Variant::Fast),
-                flags: 0,
-                d: TEMP as u16,
-                d1: 0,
-                src: [target, Source::NULL, Source::NULL, Source::NULL],
-                imm: 0,
-                ext: 0,
-                ..x
-            };
-            self.add(save);
+            self.add(copy_of(&x, mov, target));
             for src in y.src.iter_mut().filter(|s| **s == target) {
                 *src = Source::result(TEMP as u16);
             }
@@ -170,7 +169,7 @@ impl Lowered {
             match operand.role {
                 Role::D0 | Role::D1 => self.destination(arch, inst, plan, operand, info, &mut op, &mut ext),
                 Role::Vcc => {
-                    let register = operand.field.map_or(VCC_LO as u16, |f| inst.fields[f as usize] as u16);
+                    let register = plan.value(inst, operand).map_or(VCC_LO as u16, |value| value as u16);
                     let register = Source::sgpr(register);
                     if operand.input {
                         op.src[3] = register;
@@ -188,7 +187,11 @@ impl Lowered {
         if plan.get(inst, plan.mods.clamp) != 0 {
             op.flags |= Op::CLAMP;
         }
-        ext.dpp = dpp(plan, inst);
+        ext.dpp = dpp(arch, plan, inst);
+        ext.sdwa = sdwa(plan, inst, operands);
+        if ext.sdwa.is_some_and(|sdwa| sdwa.result != Part::WHOLE) {
+            op.flags |= Op::OUTPUT;
+        }
         if ext != Ext::default() {
             op.flags |= Op::MODIFY;
         }
@@ -206,6 +209,11 @@ impl Lowered {
             ext.format = field("FORMAT");
             ext.sve = field("SVE");
             ext.glc = field("GLC");
+            ext.gfx9 = field("GFX9");
+            ext.to_lds = field("TO_LDS");
+            ext.cbsz = field("CBSZ");
+            ext.abid = field("ABID");
+            ext.blgp = field("BLGP");
         }
         let beyond = is_beyond(&op, &ext, operands, info);
         op.ext = self.ext(ext)?;
@@ -293,7 +301,7 @@ impl Lowered {
             }
             return;
         };
-        let value = inst.fields[field as usize];
+        let value = plan.value(inst, operand).unwrap_or(inst.fields[field as usize]);
         if operand.fmt == Fmt::Mask {
             op.d = Source::sgpr(operand::mask_register(operand, value)).number();
             if info.shape == Shape::Scalar {
@@ -303,7 +311,7 @@ impl Lowered {
         }
         match operand::code(arch, operand, value) {
             // A body that reads the number itself gets all of it.
-            Code::Vgpr(reg) if reg as usize >= VGPRS => op.d = DISCARD as u16,
+            Code::Vgpr(reg) if reg as usize >= ALL_VGPRS => op.d = DISCARD as u16,
             Code::Vgpr(reg) if info.indexed.contains(&operand.role) => op.d = reg,
             Code::Vgpr(reg) => {
                 op.d = plan.register(operand, reg);
@@ -348,8 +356,7 @@ impl Lowered {
         pool: &mut [u32; 4],
     ) -> Result<(), Full> {
         let Some(slot) = slot(operand.role) else { return Ok(()) };
-        let Some(field) = operand.field else { return Ok(()) };
-        let value = inst.fields[field as usize];
+        let Some(value) = plan.value(inst, operand) else { return Ok(()) };
         if operand.fmt == Fmt::Mask {
             op.src[slot] = Source::sgpr(operand::mask_register(operand, value));
             return Ok(());
@@ -393,8 +400,10 @@ fn address_registers(op: &Op, ext: &Ext, info: &OpInfo) -> u8 {
 
 /// Whether an operand begins with a VGPR and ends behind the last one.
 fn is_beyond(op: &Op, ext: &Ext, operands: &[Operand], info: &OpInfo) -> bool {
-    let beyond =
-        |first: u16, dwords: u8| (first as usize) < VGPRS && first as usize + dwords as usize > VGPRS;
+    // The two kinds of VGPRs have as many each.
+    let beyond = |first: u16, dwords: u8| {
+        (first as usize) < ALL_VGPRS && first as usize % VGPRS + dwords as usize > VGPRS
+    };
     operands.iter().any(|operand| match (operand.role, slot(operand.role)) {
         (Role::VAddr, Some(slot)) => {
             op.src[slot].is_vector() && beyond(op.src[slot].number(), address_registers(op, ext, info))
@@ -575,15 +584,58 @@ fn modifiers(
     if neg {
         ext.neg_bits |= on;
     }
-    if abs || neg {
+    // It also says how many registers lane movement takes.
+    if abs || neg || operand.size_bits == 64 && plan.has_dpp() {
         ext.sign_at[slot] = sign;
     }
 }
 
-fn dpp(plan: &Plan, inst: &Inst) -> Option<Dpp> {
+/// The operation of an instruction that copies a lane vector to the temporary one, before the instruction's other operations.
+fn copy_of(op: &Op, mov: u16, source: Source) -> Op {
+    Op {
+        code: Op::code_of(mov, Variant::Fast),
+        flags: Op::MORE,
+        d: TEMP as u16,
+        d1: 0,
+        src: [source, Source::NULL, Source::NULL, Source::NULL],
+        imm: 0,
+        ext: 0,
+        ..*op
+    }
+}
+
+/// What SDWA reads and writes, or what a 16-bit result of CDNA leaves of its register: it clears the upper half.
+pub fn sdwa(plan: &Plan, inst: &Inst, operands: &[Operand]) -> Option<Sdwa> {
+    let whole = Sdwa { sources: [Part::WHOLE; 2], signed: [false; 2], result: Part::WHOLE, rest: Rest::Keep };
+    let Some(fields) = &plan.mods.sdwa else {
+        let low = |o: &Operand| {
+            let half = o.role == Role::D0 && o.size_bits == 16 && matches!(o.holds, Holds::Vgpr);
+            half && plan.half_shift(inst, o, 0, true) == 0
+        };
+        return (plan.clears_upper_half && operands.iter().any(low)).then_some(Sdwa {
+            result: Part::LOW,
+            rest: Rest::Zero,
+            ..whole
+        });
+    };
+    let part = |field: Option<u8>| field.map_or(Part::WHOLE, |f| Part::new(inst.fields[f as usize]));
+    Some(Sdwa {
+        sources: fields.sel.map(part),
+        signed: fields.sext.map(|f| plan.get(inst, f) != 0),
+        result: part(fields.dst_sel),
+        rest: match plan.get(inst, fields.dst_unused) {
+            0 => Rest::Zero,
+            1 => Rest::Sign,
+            _ => Rest::Keep,
+        },
+    })
+}
+
+fn dpp(arch: Arch, plan: &Plan, inst: &Inst) -> Option<Dpp> {
     let m = &plan.mods;
     let get = |field| plan.get(inst, field);
-    let mut dpp = Dpp { from: [0; 32], outside: 0, disabled: [0; 2], bound: true, fetch: false };
+    let mut dpp =
+        Dpp { from: [0; 32], across: None, outside: [0; 2], disabled: [0; 2], bound: true, fetch: false };
     if let Some(first) = m.lane_sel {
         dpp.fetch = get(m.src0) == operand::DPP8_FETCH_INACTIVE;
         for (lane, from) in dpp.from.iter_mut().enumerate() {
@@ -593,12 +645,18 @@ fn dpp(plan: &Plan, inst: &Inst) -> Option<Dpp> {
     }
     m.dpp_ctrl?;
     (dpp.bound, dpp.fetch) = (get(m.bound_ctrl) != 0, get(m.fi) != 0);
-    for lane in 0..32 {
-        match operand::dpp16_source(get(m.dpp_ctrl), lane) {
-            Some(from) => dpp.from[lane as usize] = from as u8 & 31,
-            None => dpp.outside |= 1 << lane,
+    let ctrl = get(m.dpp_ctrl);
+    let mut across = [0; 64];
+    for lane in 0..64 {
+        match operand::dpp16_source(arch, ctrl, lane) {
+            Some(from) => {
+                dpp.from[lane as usize % 32] = from as u8 & 31;
+                across[lane as usize] = from as u8;
+            }
+            None => dpp.outside[lane as usize / 32] |= 1 << (lane % 32),
         }
     }
+    dpp.across = operand::dpp_is_across(arch, ctrl).then_some(across);
     let (rows, banks) = (get(m.row_mask), get(m.bank_mask));
     for lane in 0..64 {
         if rows >> (lane / 16) & 1 == 0 || banks >> (lane / 4 % 4) & 1 == 0 {

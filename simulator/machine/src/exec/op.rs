@@ -1,7 +1,7 @@
 //! The dense operation that the interpreter runs: what an instruction becomes once its operands are resolved.
 
 use crate::isa::OPERATION_COUNT;
-use crate::state::wave::{LANE_VECS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, STAGE_VECS, VGPRS};
+use crate::state::wave::{ALL_VGPRS, LANE_VECS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, STAGE_VECS};
 
 /// What a source of an operation names. 16 bits, in ranges that cannot overlap: the words of the scalar file (SGPRs by operand code, then
 /// the program's first constants), the lane vectors of the register file, and the rest. Constructors give nothing else.
@@ -61,7 +61,7 @@ impl Source {
 
     /// A VGPR; the first for what is none, as hardware has it (RDNA3 manual, *VGPR Out of Range Behavior*).
     pub const fn vgpr(number: u16) -> Source {
-        Source(VECTOR + if (number as usize) < VGPRS { number } else { 0 })
+        Source(VECTOR + if (number as usize) < ALL_VGPRS { number } else { 0 })
     }
 
     /// A lane vector of the register file. Behind it are at least as many as the widest source has.
@@ -278,6 +278,7 @@ pub struct Ext {
     /// A scalar float result is f16, not f32.
     pub half_result: bool,
     pub dpp: Option<Dpp>,
+    pub sdwa: Option<Sdwa>,
     /// Where the constants of the sources are that are [`Place::Pool`], in words.
     pub pool: [u32; 4],
     // Raw fields for bodies that name them.
@@ -292,6 +293,71 @@ pub struct Ext {
     pub format: u32,
     pub sve: u32,
     pub glc: u32,
+    pub gfx9: u32,
+    pub to_lds: u32,
+    pub cbsz: u32,
+    pub abid: u32,
+    pub blgp: u32,
+}
+
+/// Parts of registers that SDWA reads and writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sdwa {
+    /// Of the first two sources.
+    pub sources: [Part; 2],
+    /// A byte or half whose upper bits are copies of its sign.
+    pub signed: [bool; 2],
+    pub result: Part,
+    pub rest: Rest,
+}
+
+/// A part of a register (CDNA manuals, *SDWA*).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Part {
+    pub shift: u8,
+    /// 8, 16 or 32.
+    pub bits: u8,
+}
+
+/// What SDWA does to the bits that it does not write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rest {
+    Zero,
+    Sign,
+    Keep,
+}
+
+impl Part {
+    pub const WHOLE: Part = Part { shift: 0, bits: 32 };
+    pub const LOW: Part = Part { shift: 0, bits: 16 };
+
+    /// Of a select field.
+    pub const fn new(select: u32) -> Part {
+        match select {
+            0..=3 => Part { shift: select as u8 * 8, bits: 8 },
+            4 | 5 => Part { shift: (select as u8 - 4) * 16, bits: 16 },
+            _ => Part::WHOLE,
+        }
+    }
+
+    /// The part of a register, in the lowest bits.
+    #[inline(always)]
+    pub const fn read(self, value: u32, signed: bool) -> u32 {
+        let above = 32 - self.bits as u32;
+        let value = value >> self.shift << above;
+        if signed { (value as i32 >> above) as u32 } else { value >> above }
+    }
+
+    /// A register with `value` in this part; `old` is what it held.
+    #[inline(always)]
+    pub const fn write(self, value: u32, old: u32, rest: Rest) -> u32 {
+        let mask = (u32::MAX >> (32 - self.bits as u32)) << self.shift;
+        match rest {
+            Rest::Keep => old & !mask | value << self.shift & mask,
+            Rest::Zero => value << self.shift & mask,
+            Rest::Sign => self.read(value << self.shift, true) << self.shift,
+        }
+    }
 }
 
 /// Where DPP takes the first source of each lane from, in 32 lanes.
@@ -299,8 +365,10 @@ pub struct Ext {
 pub struct Dpp {
     /// The lane, below 32 and in the same row of 16.
     pub from: [u8; 32],
-    /// Lanes whose source is outside of their row.
-    pub outside: u32,
+    /// Of a wave of 64, whose lanes can be in other rows: CDNA's shifts of whole waves, and broadcasts from row to row.
+    pub across: Option<[u8; 64]>,
+    /// Lanes of each half whose source is outside of their row, or of the wave.
+    pub outside: [u32; 2],
     /// Lanes of each half that the masks of rows and banks switch off.
     pub disabled: [u32; 2],
     /// Lanes without a source take zero; otherwise they write nothing.

@@ -5,4 +5,4 @@ pub mod host;
 pub mod wave;
 
 pub use barrier::Workgroup;
-pub use wave::{LaneVec, VGPRS, Wave};
+pub use wave::{ALL_VGPRS, LaneVec, VGPRS, Wave};

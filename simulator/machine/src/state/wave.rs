@@ -37,13 +37,19 @@ fn lane_mask(bits: u32, mask: &mut LaneVec) {
 /// Architectural VGPRs.
 pub const VGPRS: usize = 256;
 
-/// Lane vectors of a half: the VGPRs, then hidden ones: [`DISCARD`], temporaries of split instructions, staged sources, the program's first
+/// Accumulation VGPRs, which only CDNA has. Number [`ACC`] of the file is the first.
+pub const ACC_VGPRS: usize = 256;
+/// VGPRs of both kinds.
+pub const ALL_VGPRS: usize = VGPRS + ACC_VGPRS;
+const _: () = assert!(ACC == VGPRS);
+
+/// Lane vectors of a half: the VGPRs of both kinds, then hidden ones: [`DISCARD`], temporaries of split instructions, staged sources, the program's first
 /// constants, and SGPRs. Whatever a lane handler reads is in one file.
 pub const LANE_VECS: usize = SCALARS + SGPRS + STAGE_VECS;
 /// Lane vectors that a source's code can number: a table of so many needs no bounds check.
 const CODES: usize = 1024;
 /// Hidden lane vectors for sources that are in none, [`STAGE_VECS`] for each of four.
-pub const STAGE: usize = VGPRS + 16;
+pub const STAGE: usize = ALL_VGPRS + 16;
 pub const STAGE_VECS: usize = 4;
 /// Hidden lane vectors for the program's constants.
 pub const CONSTS: usize = STAGE + 4 * STAGE_VECS;
@@ -54,10 +60,10 @@ pub const MAX_CONSTS: usize = 256;
 pub const SCALARS: usize = CONSTS + MAX_CONSTS;
 
 /// Where dropped results go (an atomic without return): 4 lane vectors.
-pub const DISCARD: usize = VGPRS;
+pub const DISCARD: usize = ALL_VGPRS;
 
 /// Temporaries for instructions that run as several operations (VOPD): 4 lane vectors.
-pub const TEMP: usize = VGPRS + 4;
+pub const TEMP: usize = ALL_VGPRS + 4;
 
 /// Length of [`Wave::last_addresses`].
 pub const LAST_ADDRESSES: usize = 64;
@@ -67,7 +73,7 @@ pub const SGPRS: usize = 128;
 /// Hidden words behind them, for constants of the program's scalar instructions; further ones are read from its own table.
 pub const SCALAR_CONSTS: usize = 128;
 
-pub use wavesim_isa::operand::{EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
+pub use wavesim_isa::operand::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 
 /// No f32 denormal in any lane of the first half: handlers that flush denormals need not search for them.
 const NO_DENORMALS: u8 = 1;
@@ -91,6 +97,7 @@ pub struct Wave {
     avx2: Option<Avx2>,
     /// VGPRs that it has.
     vgprs: u32,
+    accumulation: bool,
     pub(crate) vectors: Box<[LaneVec]>,
     /// Flags of each lane vector: [`NO_DENORMALS`], [`UNWRITTEN`].
     flags: [u8; CODES],
@@ -128,6 +135,7 @@ impl Wave {
             #[cfg(target_arch = "x86_64")]
             avx2: Avx2::detect(),
             vgprs: VGPRS as u32,
+            accumulation: false,
             vectors: vec![LaneVec::ZERO; LANE_VECS * halves].into_boxed_slice(),
             flags: [0; CODES],
             last_addresses: [0; LAST_ADDRESSES],
@@ -143,14 +151,14 @@ impl Wave {
             joined: 0,
             passed: [0; NAMED + 1],
         };
-        wave.flags[..VGPRS].fill(INITIAL);
+        wave.flags[..ALL_VGPRS].fill(INITIAL);
         wave.set_exec(u64::MAX);
         wave
     }
 
     /// Back to the state of [`Wave::new`]. Only registers that were written are cleared: most waves have a dozen of 256.
     pub fn reset(&mut self) {
-        let known = self.flags[..VGPRS].as_chunks_mut::<16>().0;
+        let known = self.flags[..ALL_VGPRS].as_chunks_mut::<16>().0;
         for (first, known) in (0..).step_by(16).zip(known).filter(|(_, known)| **known != [INITIAL; 16]) {
             for (at, known) in (first..).zip(known).filter(|(_, known)| **known != INITIAL) {
                 *known = INITIAL;
@@ -160,9 +168,9 @@ impl Wave {
         debug_assert!(
             self.vectors
                 .chunks_exact(LANE_VECS)
-                .all(|half| half[..VGPRS].iter().all(|r| *r == LaneVec::ZERO))
+                .all(|half| half[..ALL_VGPRS].iter().all(|r| *r == LaneVec::ZERO))
         );
-        self.flags[VGPRS..CONSTS].fill(0);
+        self.flags[ALL_VGPRS..CONSTS].fill(0);
         self.sgprs[..SGPRS].fill(0);
         self.scc = 0;
         self.pc = 0;
@@ -177,6 +185,11 @@ impl Wave {
     /// numbers are held to it.
     pub fn vgpr_count(&self) -> u32 {
         self.vgprs
+    }
+
+    /// Whether numbers that instructions compute can be those of accumulation VGPRs, all of which are there then.
+    pub fn set_accumulation(&mut self, has: bool) {
+        self.accumulation = has;
     }
 
     pub fn set_vgpr_count(&mut self, count: u32) {
@@ -321,7 +334,7 @@ impl Wave {
     pub fn vgpr(&self, lane: u32, reg: u32) -> u32 {
         let half = (lane / 32) as usize;
         match self.vectors.get(half * LANE_VECS + reg as usize) {
-            Some(row) if (reg as usize) < VGPRS => row.0[(lane % 32) as usize],
+            Some(row) if (reg as usize) < ALL_VGPRS => row.0[(lane % 32) as usize],
             _ => 0,
         }
     }
@@ -329,30 +342,36 @@ impl Wave {
     /// A VGPR by a number that an instruction computed: v0 in place of one that the wave does not have (RDNA manuals, *VGPR Out of
     /// Range Behavior*).
     pub fn indexed_vgpr(&self, lane: u32, reg: u32) -> u32 {
-        self.vgpr(lane, if reg < self.vgprs { reg } else { 0 })
+        self.vgpr(lane, if self.has_vgpr(reg) { reg } else { 0 })
     }
 
     /// Sets a VGPR by a number that an instruction computed, if the wave has it.
     pub fn set_indexed_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
-        if reg < self.vgprs {
+        if self.has_vgpr(reg) {
             self.set_vgpr(lane, reg, value);
         }
     }
 
+    /// Whether a number that an instruction computed is one of the wave's VGPRs.
+    #[inline(always)]
+    pub fn has_vgpr(&self, reg: u32) -> bool {
+        reg < self.vgprs || self.accumulation && (ACC as u32..ALL_VGPRS as u32).contains(&reg)
+    }
+
     /// All lanes of a VGPR in a half.
     pub fn lane_vec(&self, half: usize, reg: usize) -> &LaneVec {
-        &self.vectors[half * LANE_VECS..][..VGPRS][reg]
+        &self.vectors[half * LANE_VECS..][..ALL_VGPRS][reg]
     }
 
     /// Sets them.
     pub fn set_lane_vec(&mut self, half: usize, reg: usize, row: LaneVec) {
-        self.vectors[half * LANE_VECS..][..VGPRS][reg] = row;
+        self.vectors[half * LANE_VECS..][..ALL_VGPRS][reg] = row;
         self.set_no_denormals(reg, false);
     }
 
     pub fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
         let half = (lane / 32) as usize;
-        if (reg as usize) < VGPRS
+        if (reg as usize) < ALL_VGPRS
             && let Some(row) = self.vectors.get_mut(half * LANE_VECS + reg as usize)
         {
             row.0[(lane % 32) as usize] = value;

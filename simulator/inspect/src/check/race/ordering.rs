@@ -6,10 +6,10 @@
 
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
-use wavesim_machine::exec::effects::{Class, Effects};
+use wavesim_machine::exec::effects::{Class, Effects, cache_scope};
 use wavesim_machine::exec::program::Program;
 
-/// Scopes, as RDNA 4 numbers them.
+/// Scopes, as RDNA 4 and CDNA number them.
 pub const WORKGROUP: u8 = 1;
 pub const DEVICE: u8 = 2;
 
@@ -65,10 +65,11 @@ pub fn table(program: &Program, effects: &[Effects]) -> Vec<Ordering> {
 fn of(arch: Arch, inst: &Inst, effects: &Effects) -> Ordering {
     let field = match arch {
         Arch::Rdna4 => inst.field(arch.table(), "SCOPE").map(|scope| scope.min(3) as u8),
+        Arch::Cdna3 | Arch::Cdna4 => Some(cache_scope(arch, inst) as u8),
         _ => None,
     };
     let scope = match arch {
-        Arch::Rdna4 => field.unwrap_or(0),
+        Arch::Rdna4 | Arch::Cdna3 | Arch::Cdna4 => field.unwrap_or(0),
         _ if effects.coherent => 3,
         _ => 0,
     };

@@ -387,6 +387,18 @@ fn fma_to_odd(a: f32, b: f32, c: f32) -> f64 {
     f64::from_bits(if inexact & (bits & 1 == 0) { odd } else { bits })
 }
 
+/// To nearest even, denormals kept, in every mode.
+#[inline(always)]
+pub fn fma_nearest_f32<M: Mode>(_: &M, a: u32, b: u32, c: u32) -> u32 {
+    fma_f32(&Keep, a, b, c)
+}
+
+/// Likewise.
+#[inline(always)]
+pub fn fma_nearest_f64<M: Mode>(_: &M, a: u64, b: u64, c: u64) -> u64 {
+    fma_f64(&Keep, a, b, c)
+}
+
 /// Toward zero in every mode.
 #[inline(always)]
 pub fn fma_rtz_f32<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {

@@ -2,9 +2,9 @@
 
 use super::context::Cx;
 use super::operands::lanes_of;
-use crate::exec::op::{Dpp, Ext, Op};
+use crate::exec::op::{Dpp, Ext, Op, Part};
 use crate::state::LaneVec;
-use crate::state::wave::{STAGE, STAGE_VECS};
+use crate::state::wave::{LANE_VECS, STAGE, STAGE_VECS};
 
 /// Applies modifiers and DPP to staged sources; returns the lanes that still execute.
 ///
@@ -71,7 +71,10 @@ unsafe fn by<const AVX2: bool>(
     let (mut active, mut valid) = (exec, u32::MAX);
     // It switches lanes off even if the body reads no source.
     if let Some(dpp) = &ext.dpp {
-        valid = with_source(dpp, exec);
+        valid = match &dpp.across {
+            Some(from) => across_valid(from, cx.wave.exec(), half) & !dpp.outside[half & 1],
+            None => with_source(dpp, exec, half),
+        };
         active &= !dpp.disabled[half & 1] & if dpp.bound { u32::MAX } else { valid };
     }
     for (index, rows) in sources.iter_mut() {
@@ -79,8 +82,9 @@ unsafe fn by<const AVX2: bool>(
         let bit = |bits: u8| bits >> i & 1 == 1;
         let dwords = if ext.sign_at[i] == 63 { 2 } else { 1 };
         let moved = if i == 0 { ext.dpp.as_ref() } else { None };
+        let part = ext.sdwa.filter(|s| s.sources.get(i).is_some_and(|part| *part != Part::WHOLE));
         let changed = bit(ext.abs_bits | ext.neg_bits | ext.high_bits | ext.narrow_bits | ext.packed_bits);
-        if !changed && moved.is_none() {
+        if !changed && moved.is_none() && part.is_none() {
             continue;
         }
         let staged = STAGE + STAGE_VECS * i;
@@ -88,14 +92,20 @@ unsafe fn by<const AVX2: bool>(
             // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four behind them.
             let mut row = unsafe { *rows.add(k) };
             if let Some(dpp) = moved {
-                // SAFETY: by the contract.
-                row = unsafe { permuted::<AVX2>(&row, &dpp.from) };
+                row = match &dpp.across {
+                    Some(from) => across(cx, op.src[i].number() as usize + k, half, from),
+                    // SAFETY: by the contract.
+                    None => unsafe { permuted::<AVX2>(&row, &dpp.from) },
+                };
                 if valid != u32::MAX {
                     let mask = lanes_of(valid);
                     for l in 0..32 {
                         row.0[l] &= mask.0[l];
                     }
                 }
+            }
+            if let Some(sdwa) = part {
+                row.0.iter_mut().for_each(|value| *value = sdwa.sources[i].read(*value, sdwa.signed[i]));
             }
             if changed {
                 change(ext, i, k + 1 == dwords, &mut row);
@@ -109,15 +119,33 @@ unsafe fn by<const AVX2: bool>(
 
 /// Lanes that DPP has a source for.
 #[inline(always)]
-fn with_source(dpp: &Dpp, exec: u32) -> u32 {
+fn with_source(dpp: &Dpp, exec: u32, half: usize) -> u32 {
+    let outside = dpp.outside[half & 1];
     if dpp.fetch || exec == u32::MAX {
-        return !dpp.outside;
+        return !outside;
     }
     let mut valid = 0;
     for l in 0..32 {
         valid |= (exec >> (dpp.from[l] & 31) & 1) << l;
     }
-    valid & !dpp.outside
+    valid & !outside
+}
+
+/// Lanes of a half whose source, anywhere in the wave, is active.
+fn across_valid(from: &[u8; 64], exec: u64, half: usize) -> u32 {
+    let of_half = from.iter().skip(32 * half).take(32);
+    of_half.enumerate().fold(0, |valid, (lane, from)| valid | ((exec >> (from & 63)) as u32 & 1) << lane)
+}
+
+/// Each lane of a half from its source anywhere in the wave. The lowering has copied the register: no half has been written yet.
+#[inline(never)]
+fn across(cx: &Cx<'_>, register: usize, half: usize, from: &[u8; 64]) -> LaneVec {
+    let mut out = LaneVec::ZERO;
+    for (value, lane) in out.0.iter_mut().zip(from.iter().skip(32 * half)) {
+        let row = cx.wave.vectors.get(*lane as usize / 32 * LANE_VECS + register);
+        *value = row.map_or(0, |row| row.0[*lane as usize % 32]);
+    }
+    out
 }
 
 /// Each lane from its source, which is in its row of 16.

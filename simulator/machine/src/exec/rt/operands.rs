@@ -1,7 +1,7 @@
 //! Operands of handlers: sources as lane vectors, modifiers, results and masks.
 
 use super::context::{Cx, Flow};
-use crate::exec::op::{Op, Place, Source};
+use crate::exec::op::{Op, Part, Place, Source};
 use crate::exec::output as modifier;
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::state::LaneVec;
@@ -343,6 +343,8 @@ pub unsafe fn write<const N: usize>(
         // A copy: `rows` itself can stay in registers.
         let mut scaled = rows;
         output(cx, op, fmt, &mut scaled);
+        // SAFETY: as below.
+        place(cx, op, unsafe { &*file.add(half * LANE_VECS + op.d as usize) }, &mut scaled);
         rows = scaled;
     }
     let at = half * LANE_VECS + op.d as usize;
@@ -546,23 +548,31 @@ pub unsafe fn write_half(
     fmt: Out,
     mut rows: [LaneVec; 1],
 ) {
+    let mut placed = false;
     if op.flags & Op::OUTPUT != 0 {
         if op.flags & Op::NO_RESULT != 0 {
             return;
         }
         let mut scaled = rows;
         output(cx, op, fmt, &mut scaled);
+        // SAFETY: as below.
+        placed = place(cx, op, unsafe { &*file.add(half * LANE_VECS + op.d as usize) }, &mut scaled);
         rows = scaled;
     }
     let mask = lane_mask(cx, exec, half);
-    let (shift, keep) = if op.flags & Op::HIGH != 0 { (16, 0xffff) } else { (0, 0xffff_0000) };
+    let (shift, keep, bits) = match op.flags & Op::HIGH {
+        // What is left of the register is in the result already.
+        _ if placed => (0, 0, u32::MAX),
+        0 => (0, 0xffff_0000, 0xffff),
+        _ => (16, 0xffff, 0xffff),
+    };
     cx.wave.set_no_denormals(op.d as usize, false);
     let at = half * LANE_VECS + op.d as usize;
     debug_assert!(at < cx.wave.vectors.len());
     // SAFETY: O3 and W1; nothing else refers to the vector.
     let old = unsafe { &mut *file.add(at) };
     for l in 0..32 {
-        let new = old.0[l] & keep | (rows[0].0[l] & 0xffff) << shift;
+        let new = old.0[l] & keep | (rows[0].0[l] & bits) << shift;
         old.0[l] = old.0[l] & !mask.0[l] | new & mask.0[l];
     }
 }
@@ -574,6 +584,21 @@ pub(super) fn lanes_of(exec: u32) -> LaneVec {
         *mask = 0u32.wrapping_sub(exec >> lane & 1);
     }
     row
+}
+
+/// The part of the register that a result is for (SDWA, and 16-bit results of CDNA), with what becomes of the rest. Whether there is one.
+#[inline(never)]
+fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, rows: &mut [LaneVec]) -> bool {
+    if let Some(sdwa) = cx.raw(op).sdwa
+        && sdwa.result != Part::WHOLE
+        && let [row] = rows
+    {
+        for (new, old) in row.0.iter_mut().zip(old.0) {
+            *new = sdwa.result.write(*new, old, sdwa.rest);
+        }
+        return true;
+    }
+    false
 }
 
 /// omod and float clamp.

@@ -4,7 +4,7 @@ use super::context::Cx;
 use super::float::{Mode, fma_f32};
 use super::operands::{operand_lane, set_vgpr, vgpr};
 use crate::exec::op::Source;
-use crate::state::wave::{LANE_VECS, VGPRS};
+use crate::state::wave::{ALL_VGPRS, LANE_VECS};
 
 /// An array of a body, where rows of 16 dwords are lines of the host's cache: vectors that cross them are slow.
 #[repr(C, align(64))]
@@ -73,7 +73,7 @@ pub fn set_elements_where<T: Copy + Default, const N: usize>(
 fn row<'a, const N: usize>(cx: &'a Cx<'_>, lane: u32, reg: u32) -> Option<&'a [u32; N]> {
     let (half, lane) = ((lane / 32) as usize, (lane % 32) as usize);
     let row = cx.wave.vectors.get(half * LANE_VECS + reg as usize)?;
-    if reg as usize >= VGPRS { None } else { row.0.get(lane..)?.first_chunk::<N>() }
+    if reg as usize >= ALL_VGPRS { None } else { row.0.get(lane..)?.first_chunk::<N>() }
 }
 
 /// A register of an operand, in lanes from `lane` on.
@@ -126,7 +126,7 @@ pub fn lane_of(row: &[u32; 64], lane: u32) -> u32 {
 /// A VGPR by a number that an instruction computed, in lanes from `lane` on.
 #[inline(always)]
 pub fn vgpr_lanes<const N: usize>(cx: &Cx<'_>, lane: u32, reg: u32) -> [u32; N] {
-    let own = if reg < cx.wave.vgpr_count() { reg } else { 0 };
+    let own = if cx.wave.has_vgpr(reg) { reg } else { 0 };
     match row::<N>(cx, lane, own) {
         Some(inside) => *inside,
         None => std::array::from_fn(|k| vgpr(cx, lane.wrapping_add(k as u32), reg)),
@@ -149,7 +149,7 @@ pub fn set_vgpr_lanes_where<const N: usize>(
     when: &[u32; N],
 ) {
     let (half, at) = ((lane / 32) as usize, (lane % 32) as usize);
-    if reg < cx.wave.vgpr_count()
+    if cx.wave.has_vgpr(reg)
         && let Some(row) = cx.wave.vectors.get_mut(half * LANE_VECS + reg as usize)
         && let Some(old) = row.0.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<N>())
     {
