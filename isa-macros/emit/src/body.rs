@@ -343,23 +343,17 @@ fn base(saddr: &TokenStream, terms: &[Value]) -> TokenStream {
     }
 }
 
-/// A copy: tries it, in the memory of a watch or in the wave's own, and leaves everything else to `otherwise`.
-pub fn block(block: &Block, watched: bool, otherwise: &Ident) -> TokenStream {
+/// A copy: tries it, in the memory of a watch or in the wave's own, and leaves everything else to `otherwise`. Where the address
+/// is not a scalar base plus 32 bits of each lane, `wide` is called.
+pub fn block(block: &Block, watched: bool, otherwise: &Ident, wide: &Ident) -> TokenStream {
     let (before, moved) = match block {
-        Block::Global { base: terms, offsets, unless, store, dwords } => {
-            let (offsets, dwords) = (source(*offsets), *dwords as usize);
+        Block::Global { base: terms, unless, .. } => {
             let base = base(&quote! { unsafe { rt::fast_scalar2(cx, op.src[1]) } }, terms);
             let unless = unless.as_ref().map(|unless| {
                 let unless = Scope::Wave.atom(unless);
-                quote! { if #unless != 0 { return unsafe { #otherwise(cx, op) }; } }
+                quote! { if #unless != 0 { return unsafe { #wide(cx, op) }; } }
             });
-            let moved = if *store {
-                let data = source(isa_spec::tables::Role::Data);
-                quote! { rt::store_block::<#watched, #dwords>(cx, base, #offsets, #data) }
-            } else {
-                quote! { rt::load_block::<#watched, #dwords>(cx, base, #offsets, op.d) }
-            };
-            (quote! { #unless #base }, moved)
+            (quote! { #unless #base }, global_block(block, watched, false))
         }
         Block::Lds { lanes, plus, store, dwords } => {
             let (lanes, dwords, plus) = (source(*lanes), *dwords as usize, Scope::Wave.values(plus));
@@ -376,6 +370,32 @@ pub fn block(block: &Block, watched: bool, otherwise: &Ident) -> TokenStream {
     quote! {
         #before
         if unsafe { #moved } { Flow::NEXT } else { unsafe { #otherwise(cx, op) } }
+    }
+}
+
+/// The copy of [`block`] where addresses are 64 bits of each lane, if it has such addresses.
+pub fn wide_block(block: &Block, watched: bool, otherwise: &Ident) -> Option<TokenStream> {
+    let Block::Global { wide: Some(terms), .. } = block else { return None };
+    let terms = Scope::Wave.values(terms);
+    let moved = global_block(block, watched, true);
+    Some(quote! {
+        let base = 0u64 #(.wrapping_add(#terms))*;
+        if unsafe { #moved } { Flow::NEXT } else { unsafe { #otherwise(cx, op) } }
+    })
+}
+
+fn global_block(block: &Block, watched: bool, wide: bool) -> TokenStream {
+    match block {
+        Block::Global { offsets, store, dwords, .. } => {
+            let (offsets, dwords) = (source(*offsets), *dwords as usize);
+            if *store {
+                let data = source(isa_spec::tables::Role::Data);
+                quote! { rt::store_block::<#watched, #wide, #dwords>(cx, base, #offsets, #data) }
+            } else {
+                quote! { rt::load_block::<#watched, #wide, #dwords>(cx, base, #offsets, op.d) }
+            }
+        }
+        Block::Lds { .. } => quote! { false },
     }
 }
 

@@ -199,9 +199,31 @@ impl Functions<'_> {
         let (any, block) = match &self.handlers.fast {
             Fast::Block(block) => {
                 let (any, watched) = (format_ident!("{name}_general"), format_ident!("{name}_watched"));
-                let moved = body::block(block, false, &watched);
-                let seen = body::block(block, true, &any);
+                let (wide, watched_wide) =
+                    (format_ident!("{name}_wide"), format_ident!("{name}_watched_wide"));
+                let (wide_moved, wide_seen) =
+                    (body::wide_block(block, false, &watched_wide), body::wide_block(block, true, &any));
+                let has_wide = wide_moved.is_some();
+                let moved = body::block(block, false, &watched, if has_wide { &wide } else { &any });
+                let seen = body::block(block, true, &any, &any);
+                let wide = wide_moved.map(|moved| {
+                    quote! {
+                        #features
+                        #[inline(never)]
+                        unsafe fn #wide(cx: &mut Cx<'_>, op: &Op) -> Flow { #moved }
+                        #features
+                        #[cold]
+                        #[inline(never)]
+                        unsafe fn #watched_wide(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                            if cx.watch.is_none() {
+                                return unsafe { #any(cx, op) };
+                            }
+                            #wide_seen
+                        }
+                    }
+                });
                 let block = quote! {
+                    #wide
                     #features
                     pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #moved }
                     #features

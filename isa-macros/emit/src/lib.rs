@@ -14,7 +14,7 @@ mod value;
 pub use text::text;
 
 use handler::Mode;
-use isa_lower::ir::Fast;
+use isa_lower::ir::{Block, Fast};
 
 use isa_spec::canonical::SemanticsSet;
 use isa_spec::data::Loaded;
@@ -73,9 +73,10 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let (sources, result) = (handlers.operands.sources(), handlers.result_dwords() as u8);
         let staged = matches!(handlers.fast, Fast::Lanes(_) | Fast::Scalar(_));
         let block = matches!(handlers.fast, Fast::Block(_));
+        let wide = matches!(handlers.fast, Fast::Block(Block::Global { wide: Some(_), .. }));
         quote! {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
-                indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, block: #block,
+                indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, block: #block, wide: #wide,
                 facts: [#facts_32, #facts_64], text: #text, file: #file, line: #line as u32 }
         }
     });
@@ -112,6 +113,8 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             /// Whether the fast handler copies coalesced elements as a block: it needs VGPRs for the lanes' part of the address and for data,
             /// and SGPRs for the wave's part.
             pub block: bool,
+            /// It does so too where the instruction has no scalar base and 64 bits of each lane are the address.
+            pub wide: bool,
             /// Rows of [`FACTS`]: in waves of 32 and of 64.
             pub facts: [u16; 2],
             /// The body as written, with the holes of its templates filled.

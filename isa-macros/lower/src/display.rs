@@ -400,9 +400,16 @@ impl Lines<'_, '_> {
     fn block(&mut self, block: &Block) -> Result {
         self.line("fast: a copy, if all lanes are active and neighbours")?;
         self.inner(|l| match block {
-            Block::Global { base, offsets, unless, store, dwords } => {
+            Block::Global { base, offsets, unless, wide, store, dwords } => {
                 if let Some(unless) = unless {
                     l.line(format_args!("unless {unless}"))?;
+                }
+                if let Some(wide) = wide {
+                    let address = sum_text(wide, *offsets);
+                    l.line(format_args!(
+                        "then {} {dwords} dwords Global[{address}: 64 bits]",
+                        direction(*store)
+                    ))?;
                 }
                 l.line(format_args!(
                     "{} {dwords} dwords Global[{}]",

@@ -571,6 +571,8 @@ pub struct Sum {
     pub offsets: Role,
     /// Uniform: unless it is 0 the address is what the loop computes, for which the scalar part becomes a lane vector.
     pub unless: Option<(Value, LaneLoop)>,
+    /// Uniform: what the wave adds in this case, if the lanes' part is then 64 bits of the same operand.
+    pub wide: Option<Vec<Value>>,
     /// That step.
     pub stage: Vec<Step>,
 }
@@ -702,16 +704,13 @@ pub enum Block {
         base: Vec<Value>,
         offsets: Role,
         unless: Option<Value>,
+        /// What the wave adds where `unless` is not 0 and the address is 64 bits of each lane, if it is such a sum.
+        wide: Option<Vec<Value>>,
         store: bool,
         dwords: u32,
     },
     /// LDS at the lanes' addresses, each plus a number of the instruction. Loads go to one register after the other.
-    Lds {
-        lanes: Role,
-        plus: Vec<Value>,
-        store: bool,
-        dwords: u32,
-    },
+    Lds { lanes: Role, plus: Vec<Value>, store: bool, dwords: u32 },
 }
 
 /// What an operation has beside the handler for any operands.

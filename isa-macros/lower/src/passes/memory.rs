@@ -52,6 +52,7 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
                 base: terms.base.iter().map(|&v| v.clone()).collect(),
                 offsets: terms.offsets,
                 unless: terms.unless.map(|unless| (unless.clone(), address_loop(&body, access))),
+                wide: terms.wide.as_ref().map(|base| base.iter().map(|&v| v.clone()).collect()),
                 stage: stage.clone(),
             })),
             None if store => Addresses::Set,

@@ -36,19 +36,44 @@ pub struct Terms<'a> {
     pub unless: Option<&'a Value>,
     pub base: Vec<&'a Value>,
     pub offsets: Role,
+    /// Terms of the wave where `unless` is not 0, if the operand has 64 bits a lane then.
+    pub wide: Option<Vec<&'a Value>>,
 }
 
 impl<'a> Terms<'a> {
     pub fn of(addr: &'a Value) -> Option<Terms<'a>> {
-        if let ValueKind::Select(unless, _, sum) = &addr.kind
+        if let ValueKind::Select(unless, other, sum) = &addr.kind
             && is_uniform(unless)
         {
-            return Some(Terms { unless: Some(unless), ..Terms::of(sum)? });
+            let terms = Terms::of(sum)?;
+            return Some(Terms { unless: Some(unless), wide: wide(other, terms.offsets), ..terms });
         }
         let (mut base, mut offsets) = (Vec::new(), None);
         collect(addr, &mut base, &mut offsets)?;
-        Some(Terms { unless: None, base, offsets: offsets? })
+        Some(Terms { unless: None, base, offsets: offsets?, wide: None })
     }
+}
+
+/// The terms of the wave beside 64 bits of `lanes`, of a sum that has nothing else.
+fn wide(addr: &Value, lanes: Role) -> Option<Vec<&Value>> {
+    fn collect<'a>(value: &'a Value, lanes: Role, base: &mut Vec<&'a Value>, count: &mut u32) -> Option<()> {
+        if value.hold != Hold::W64 {
+            return None;
+        }
+        match &value.kind {
+            _ if is_uniform(value) => base.push(value),
+            ValueKind::Op2(Op2::Add, a, b) => {
+                collect(a, lanes, base, count)?;
+                collect(b, lanes, base, count)?;
+            }
+            ValueKind::Var(Var::Operand(role)) if *role == lanes => *count += 1,
+            _ => return None,
+        }
+        Some(())
+    }
+    let (mut base, mut count) = (Vec::new(), 0);
+    collect(addr, lanes, &mut base, &mut count)?;
+    (count == 1).then_some(base)
 }
 
 /// Adds the terms of a sum; `None` if one is of another kind.

@@ -29,18 +29,42 @@ enum By {
 /// Result, registers, memory and LDS after one instruction, and the lanes' accesses if they were watched.
 type After = (Result<(), Event>, Vec<LaneVec>, Vec<u8>, Vec<Access>);
 
-fn after(by: By, inst: &Inst, lanes: &LaneVec, exec: u32) -> After {
+fn instruction(text: &str) -> Inst {
+    parse(text, &Options::new(Arch::Rdna3), &NoSymbols).expect(text).inst
+}
+
+/// `high`: v[0:1] is a 64-bit address, whose upper half is that of the memory plus this for each lane.
+fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exec: u32) -> After {
     let bytes: Vec<u8> = (0..BYTES as u32).map(|b| (b.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
     let mut memory = Memory::new(1 << 20).expect("a small memory");
     let base = memory.alloc(BYTES as u64, 256, "buffer").expect("room");
     memory.write(base, &bytes).expect("inside");
     let mut lds = bytes.clone();
     let mut wave = Wave::new(32);
-    wave.set_exec(exec as u64);
     (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
+    // Blocks are looked for in the range that the instruction accessed before.
+    let mut before = Context {
+        memory: &memory,
+        lds: &mut [],
+        scratch: &mut [],
+        scratch_stride: 0,
+        workgroup: &mut Workgroup::new(1),
+        instructions: 0,
+    };
+    let first = instruction("global_load_b32 v1, v0, s[4:5]");
+    assert_eq!(interp::step(Arch::Rdna3, &first, &mut wave, &mut before), Some(Ok(())));
+    wave.set_exec(exec as u64);
     wave.set_lane_vec(0, 0, *lanes);
     for reg in 1..12 {
         wave.set_lane_vec(0, reg, LaneVec(std::array::from_fn(|l| 0x0101_0000 * reg as u32 + l as u32)));
+    }
+    if let Some(high) = high {
+        // The lower half of `base` is 0.
+        wave.set_lane_vec(
+            0,
+            1,
+            LaneVec(std::array::from_fn(|l| ((base >> 32) as u32).wrapping_add(high(l as u32)))),
+        );
     }
     let mut context = Context {
         memory: &memory,
@@ -105,6 +129,9 @@ fn blocks_are_their_lanes() {
             format!("global_load_b{size} v[4:{last}], v0, s[4:5] offset:12"),
             format!("global_load_b{size} v[0:{}], v0, s[4:5]", dwords - 1),
             format!("global_store_b{size} v0, v[4:{last}], s[4:5]"),
+            format!("global_load_b{size} v[4:{last}], v[0:1], off"),
+            format!("global_load_b{size} v[0:{}], v[0:1], off offset:12", dwords - 1),
+            format!("global_store_b{size} v[0:1], v[4:{last}], off"),
             format!("ds_load_b{size} v[4:{last}], v0"),
             format!("ds_load_b{size} v[0:{}], v0 offset:20", dwords - 1),
             format!("ds_store_b{size} v0, v[4:{last}] offset:4"),
@@ -132,13 +159,20 @@ fn blocks_are_their_lanes() {
         |l| 4 * l + 1,
         |l| (4 * l).wrapping_sub(16),
     ];
+    // Upper halves of 64-bit addresses: all in the memory, and one lane elsewhere.
+    let highs: [fn(u32) -> u32; 2] = [|_| 0, |l| (l == 7) as u32];
+    let cases = texts.flat_map(|text| {
+        let wide = text.ends_with("off") || text.contains("off ");
+        let highs: Vec<_> = if wide { highs.map(Some).to_vec() } else { vec![None] };
+        highs.into_iter().map(move |high| (text.clone(), high))
+    });
     let mut in_whole = 0;
-    for text in texts {
-        let inst = parse(&text, &Options::new(Arch::Rdna3), &NoSymbols).expect(&text).inst;
+    for (text, high) in cases {
+        let inst = instruction(&text);
         for (number, pattern) in patterns.iter().enumerate() {
             for exec in [u32::MAX, 0x7fff_ffff, 0xffff_0000, 0] {
                 let lanes = LaneVec(std::array::from_fn(|l| pattern(l as u32)));
-                let by = |by| after(by, &inst, &lanes, exec);
+                let by = |by| after(by, &inst, &lanes, high, exec);
                 let (fast, portable) = (by(By::Fast), by(By::Portable));
                 let (watched, slowly) = (by(By::Watched { fast: true }), by(By::Watched { fast: false }));
                 assert_eq!(fast.0, portable.0, "{text}, pattern {number}, EXEC {exec:x}");

@@ -228,7 +228,7 @@ impl Lowered {
         let variant = match info.shape {
             Shape::Scalar if info.staged => scalar(&op, info),
             _ if info.staged => lanes(&mut op, info.sources),
-            _ if info.block => block(&op, info.sources),
+            _ if info.block => block(&op, info),
             _ => Variant::General,
         };
         op.code = Op::code_of(operation, variant);
@@ -430,10 +430,12 @@ fn is_unmodified(op: &Op) -> bool {
 }
 
 /// How a load or store runs that moves neighbours as a block: plainly if the lanes' part of the address and the data are vectors, and the
-/// wave's part is in SGPRs.
-fn block(op: &Op, dwords: [u8; 4]) -> Variant {
+/// wave's part is in SGPRs, or is missing and the handler knows what to do then.
+fn block(op: &Op, info: &OpInfo) -> Variant {
+    let dwords = info.sources;
     let vectors = [0, 2, 3].into_iter().all(|slot| dwords[slot] == 0 || op.src[slot].is_vector());
-    let base = dwords[1] == 0 || is_ordinary_sgpr(op.src[1]);
+    let absent = info.wide && op.src[1].place() == Place::Scalar(NULL);
+    let base = dwords[1] == 0 || absent || is_ordinary_sgpr(op.src[1]);
     if is_unmodified(op) && vectors && base { Variant::Fast } else { Variant::General }
 }
 

@@ -13,6 +13,7 @@ mod tests;
 
 use isa_spec::pcode::ir::Space;
 use owned::Owned;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
 
@@ -103,6 +104,30 @@ pub enum MapError {
     Overlap { base: u64, len: u64, other: u64, other_len: u64 },
 }
 
+/// Finds the ranges of an address space that nobody has listed, such as that of the process.
+pub trait Finder: Send + Sync {
+    /// The range that an address is in. The same address always gives the same range.
+    fn find(&self, address: u64) -> Option<HostRange>;
+}
+
+/// Host memory at an address.
+#[derive(Debug, Clone, Copy)]
+pub struct HostRange {
+    pub base: u64,
+    pub len: u64,
+    pub host: *mut u8,
+    pub writable: bool,
+}
+
+/// Ranges that were found, up to [`FOUND`] of them; further ones are looked up at each access.
+struct Found {
+    finder: Box<dyn Finder>,
+    ranges: [OnceLock<HostRange>; FOUND],
+}
+
+/// Kernels use few ranges: code, arguments, and those that their buffers are in.
+const FOUND: usize = 16;
+
 /// A named allocation, for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
@@ -114,8 +139,9 @@ pub struct Region {
 /// Global memory. Shared by the threads that run workgroups, and perhaps by the embedder's: a guest's data race is the guest's error,
 /// so all accesses go through [`access`], which defines them, and there is never a reference to guest bytes.
 pub struct Memory {
+    id: u64,
     /// By base; they do not overlap.
-    ranges: Vec<Range>,
+    ranges: Vec<HostRange>,
     owned: Option<Owned>,
     /// Bump allocator of the owned space: next free address.
     next: u64,
@@ -129,15 +155,62 @@ pub struct Memory {
     foreign: bool,
     /// Of a memory that counts words: a bit for each that was stored to.
     touched: Option<Owned>,
+    /// Where addresses are looked for that are in none of the ranges.
+    found: Option<Box<Found>>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Range {
-    base: u64,
-    len: u64,
-    host: *mut u8,
-    writable: bool,
+impl HostRange {
+    /// No memory.
+    pub const EMPTY: HostRange = HostRange { base: 0, len: 0, host: std::ptr::null_mut(), writable: false };
+
+    /// Host address of `len` bytes that are all in it.
+    #[inline(always)]
+    pub fn host_of(&self, address: u64, len: u64, write: bool) -> Option<*mut u8> {
+        let offset = address.wrapping_sub(self.base);
+        if offset < self.len && len <= self.len - offset && (self.writable || !write) {
+            return Some(self.host.wrapping_add(offset as usize));
+        }
+        None
+    }
+
+    /// Whether an address is in it.
+    #[inline(always)]
+    pub fn contains(&self, address: u64) -> bool {
+        address.wrapping_sub(self.base) < self.len
+    }
 }
+
+impl Found {
+    fn range_of(&self, address: u64) -> Option<HostRange> {
+        for known in &self.ranges {
+            let range = match known.get() {
+                Some(range) => range,
+                None => {
+                    let found = self.find(address)?;
+                    // Another thread may have put another range here.
+                    let here = known.get_or_init(|| found);
+                    if here.base != found.base {
+                        return Some(found);
+                    }
+                    here
+                }
+            };
+            if range.contains(address) {
+                return Some(*range);
+            }
+        }
+        self.find(address)
+    }
+
+    fn find(&self, address: u64) -> Option<HostRange> {
+        self.finder.find(address).filter(|range| range.contains(address))
+    }
+}
+
+// SAFETY: the pointers are to memory that outlives the `Memory` (owned, or promised by `map_host`'s caller), and any thread may use them.
+unsafe impl Send for HostRange {}
+// SAFETY: as above.
+unsafe impl Sync for HostRange {}
 
 // SAFETY: the pointers are to memory that outlives the `Memory` (owned, or promised by `map_host`'s caller), and any thread may use them.
 unsafe impl Send for Memory {}
@@ -148,8 +221,9 @@ impl Memory {
     /// An owned space of `bytes`, zeroed. Guest programs reach only what [`Memory::alloc`] has given out.
     pub fn new(bytes: u64) -> Result<Memory, AllocError> {
         let owned = Owned::zeroed(bytes).ok_or(AllocError::Host { bytes })?;
-        let range = Range { base: OWNED_BASE, len: 0, host: owned.as_ptr(), writable: true };
+        let range = HostRange { base: OWNED_BASE, len: 0, host: owned.as_ptr(), writable: true };
         Ok(Memory {
+            id: number(),
             ranges: vec![range],
             owned: Some(owned),
             next: OWNED_BASE,
@@ -158,6 +232,7 @@ impl Memory {
             runners: AtomicU32::new(0),
             foreign: false,
             touched: None,
+            found: None,
         })
     }
 
@@ -225,6 +300,7 @@ impl Memory {
     /// No memory at all; `map_host` adds ranges.
     pub fn empty() -> Memory {
         Memory {
+            id: number(),
             ranges: Vec::new(),
             owned: None,
             next: OWNED_BASE,
@@ -233,6 +309,7 @@ impl Memory {
             runners: AtomicU32::new(0),
             foreign: false,
             touched: None,
+            found: None,
         }
     }
 
@@ -263,9 +340,18 @@ impl Memory {
                 return Err(MapError::Overlap { base, len, other, other_len });
             }
         }
-        self.ranges.insert(at, Range { base, len, host, writable });
+        self.ranges.insert(at, HostRange { base, len, host, writable });
         self.foreign = true;
         Ok(())
+    }
+
+    /// Adds the ranges that `finder` finds, each when it is first accessed.
+    ///
+    /// # Safety
+    /// That of [`Memory::map_host`] for each of them, from then on.
+    pub unsafe fn map_found(&mut self, finder: Box<dyn Finder>) {
+        self.found = Some(Box::new(Found { finder, ranges: [const { OnceLock::new() }; FOUND] }));
+        self.foreign = true;
     }
 
     /// Reserves `len` bytes of the owned space. `align` is rounded up to a power of two.
@@ -375,14 +461,8 @@ impl Memory {
 
     /// Host address of `len` bytes that are all in the first range, which may be all there is.
     #[inline(always)]
-    pub fn host_of_first(&self, address: u64, len: u64, write: bool) -> Option<*mut u8> {
-        let range = self.ranges.first()?;
-        let offset = address.wrapping_sub(range.base);
-        if offset < range.len && len <= range.len - offset && (range.writable || !write) {
-            // SAFETY: offset is inside the range.
-            return Some(unsafe { range.host.add(offset as usize) });
-        }
-        None
+    fn host_of_first(&self, address: u64, len: u64, write: bool) -> Option<*mut u8> {
+        self.ranges.first()?.host_of(address, len, write)
     }
 
     /// Host address of `len` bytes that are all in one range, for accesses of many lanes at once.
@@ -393,15 +473,21 @@ impl Memory {
 
     #[inline(never)]
     fn search(&self, address: u64, size: u64, write: bool) -> Result<*mut u8, MemError> {
-        let error = MemError { address, size_bytes: size.min(u32::MAX as u64) as u32, write };
-        let at = self.ranges.partition_point(|r| r.base <= address).checked_sub(1).ok_or(error)?;
-        let range = &self.ranges[at];
-        let offset = address - range.base;
-        if offset < range.len && size <= range.len - offset && (range.writable || !write) {
-            // SAFETY: offset is inside the range.
-            return Ok(unsafe { range.host.add(offset as usize) });
-        }
-        Err(error)
+        let host = self.range_of(address).and_then(|range| range.host_of(address, size, write));
+        host.ok_or(MemError { address, size_bytes: size.min(u32::MAX as u64) as u32, write })
+    }
+
+    /// The range that an address is in.
+    pub fn range_of(&self, address: u64) -> Option<HostRange> {
+        let at = self.ranges.partition_point(|r| r.base <= address);
+        let listed = at.checked_sub(1).map(|at| self.ranges[at]).filter(|range| range.contains(address));
+        listed.or_else(|| self.found.as_ref()?.range_of(address))
+    }
+
+    /// A number that no other memory has.
+    #[inline(always)]
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// `N` bytes.
@@ -488,6 +574,12 @@ impl Memory {
         }
         Err(MemError { address, size_bytes: size, write: true })
     }
+}
+
+/// A number for a memory, never 0.
+fn number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// Host threads run on a memory ([`Memory::run_on`]).

@@ -181,3 +181,33 @@ proptest! {
         }
     }
 }
+
+/// Three ranges of a hundred bytes, a thousand apart. Counts questions.
+struct Three(std::sync::atomic::AtomicU32, Box<[u8; 300]>);
+
+impl Finder for std::sync::Arc<Three> {
+    fn find(&self, address: u64) -> Option<HostRange> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let at = (1..4).find(|n| address.wrapping_sub(1000 * n) < 100)?;
+        let host = self.1.as_ptr().cast_mut().wrapping_add(100 * (at as usize - 1));
+        Some(HostRange { base: 1000 * at, len: 100, host, writable: at != 3 })
+    }
+}
+
+#[test]
+fn ranges_are_found_once() {
+    let three = std::sync::Arc::new(Three(0.into(), Box::new(std::array::from_fn(|n| n as u8))));
+    let mut memory = Memory::empty();
+    // SAFETY: `three` outlives it, and is not written to.
+    unsafe { memory.map_found(Box::new(three.clone())) };
+    for _ in 0..3 {
+        assert_eq!(memory.load::<2>(1007), Ok([7, 8]));
+        assert_eq!(memory.load::<1>(3099), Ok([43]));
+        assert_eq!(memory.load::<1>(2000), Ok([100]));
+    }
+    assert_eq!(three.0.load(Ordering::Relaxed), 3);
+    // Beyond an end, in none, and where nothing may be written.
+    assert!(memory.load::<2>(1099).is_err() && memory.load::<1>(900).is_err());
+    assert_eq!(memory.store::<1>(3000, [1]), Err(MemError { address: 3000, size_bytes: 1, write: true }));
+    assert_ne!(memory.id(), Memory::empty().id());
+}

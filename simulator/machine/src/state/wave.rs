@@ -3,6 +3,7 @@
 use super::barrier::NAMED;
 #[cfg(target_arch = "x86_64")]
 use super::host::Avx2;
+use crate::memory::HostRange;
 
 /// One 32-lane half of a VGPR: the unit handlers work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +104,10 @@ pub struct Wave {
     flags: [u8; CODES],
     /// Where memory instructions last went, by operation modulo the length: a hint for the host's caches, no state of the machine.
     pub last_addresses: [u64; LAST_ADDRESSES],
+    /// Ranges that memory instructions last accessed, likewise by operation: where they look first. Of the memory `ranges_of` alone.
+    last_ranges: [HostRange; LAST_ADDRESSES],
+    /// [`Memory::id`](crate::memory::Memory::id) of the memory that `last_ranges` are ranges of.
+    ranges_of: u64,
     /// The program whose constants are installed ([`Wave::install`]).
     installed: u64,
     /// By operand code: s0..s105, VCC, ttmp, null, M0, EXEC; then constants.
@@ -139,6 +144,8 @@ impl Wave {
             vectors: vec![LaneVec::ZERO; LANE_VECS * halves].into_boxed_slice(),
             flags: [0; CODES],
             last_addresses: [0; LAST_ADDRESSES],
+            last_ranges: [HostRange::EMPTY; LAST_ADDRESSES],
+            ranges_of: 0,
             installed: 0,
             sgprs: [0; SGPRS + SCALAR_CONSTS],
             scc: 0,
@@ -194,6 +201,34 @@ impl Wave {
 
     pub fn set_vgpr_count(&mut self, count: u32) {
         self.vgprs = count.clamp(1, VGPRS as u32);
+    }
+
+    /// Forgets the ranges of another memory. `memory`: its number.
+    #[inline(always)]
+    pub(crate) fn use_memory(&mut self, memory: u64) {
+        if self.ranges_of != memory {
+            self.forget_ranges(memory);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget_ranges(&mut self, memory: u64) {
+        self.ranges_of = memory;
+        self.last_ranges = [HostRange::EMPTY; LAST_ADDRESSES];
+    }
+
+    /// The range that an operation last accessed, of the memory that [`Wave::use_memory`] was told.
+    #[inline(always)]
+    pub(crate) fn last_range(&self, operation: usize) -> &HostRange {
+        &self.last_ranges[operation % LAST_ADDRESSES]
+    }
+
+    /// Takes note of a range of `memory`, by its number. What a watch puts in the memory's place is another one's.
+    pub(crate) fn set_last_range(&mut self, operation: usize, memory: u64, range: HostRange) {
+        if self.ranges_of == memory {
+            self.last_ranges[operation % LAST_ADDRESSES] = range;
+        }
     }
 
     /// Copies a program's constants to their hidden places, unless they are there already. `program`: its number, not 0.

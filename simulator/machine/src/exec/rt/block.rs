@@ -7,7 +7,7 @@
 
 use super::context::Cx;
 use super::lds::{is_below, last_offset, load_words_inline, store_words};
-use super::memory::{are_coalesced, prefetch};
+use super::memory::{are_coalesced, last_range, prefetch};
 use super::operands::{fast_source, file, written};
 use super::transpose::{load_quads, store_quads};
 use super::watch;
@@ -17,19 +17,21 @@ use crate::state::host::Avx2;
 use crate::state::wave::EXEC_LO;
 
 /// Moves the elements of 32 lanes, at a base and an offset for each lane, to the registers from `d` on. `false`: it does not apply, and
-/// nothing was done.
+/// nothing was done. `WIDE`: offsets have 64 bits, the higher ones in the next vector.
 ///
 /// # Safety
 /// As for [`fast_source`] (O7) for `offsets` and for the `DWORDS` vectors from `d` on (O3), in a wave of 32; the host has AVX2 (H1).
 #[inline(always)]
-pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
+pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
     offsets: Source,
     d: u16,
 ) -> bool {
     // SAFETY: by the contract.
-    let Some(from) = (unsafe { block::<WATCHED, DWORDS>(cx, base, offsets, false) }) else { return false };
+    let Some(from) = (unsafe { block::<WATCHED, WIDE, DWORDS>(cx, base, offsets, false) }) else {
+        return false;
+    };
     // SAFETY: O3, O7, W1 and H1; `block` checked the bounds; the wave's memory does not overlap its registers.
     unsafe {
         let rows = file(cx).add(d as usize);
@@ -59,14 +61,16 @@ pub unsafe fn load_block<const WATCHED: bool, const DWORDS: usize>(
 /// # Safety
 /// As for [`load_block`].
 #[inline(always)]
-pub unsafe fn store_block<const WATCHED: bool, const DWORDS: usize>(
+pub unsafe fn store_block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
     offsets: Source,
     data: Source,
 ) -> bool {
     // SAFETY: by the contract.
-    let Some(to) = (unsafe { block::<WATCHED, DWORDS>(cx, base, offsets, true) }) else { return false };
+    let Some(to) = (unsafe { block::<WATCHED, WIDE, DWORDS>(cx, base, offsets, true) }) else {
+        return false;
+    };
     // SAFETY: as in `load_block`.
     unsafe {
         let rows = fast_source(file(cx), data);
@@ -95,7 +99,7 @@ pub unsafe fn store_block<const WATCHED: bool, const DWORDS: usize>(
 /// # Safety
 /// As for [`load_block`].
 #[inline(always)]
-unsafe fn block<const WATCHED: bool, const DWORDS: usize>(
+unsafe fn block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
     base: u64,
     offsets: Source,
@@ -103,14 +107,28 @@ unsafe fn block<const WATCHED: bool, const DWORDS: usize>(
 ) -> Option<*mut u8> {
     let size = 128 * DWORDS;
     // SAFETY: by the contract.
-    let offsets = unsafe { &*fast_source(file(cx), offsets) };
-    let address = base.wrapping_add(offsets.0[0] as u64);
+    let at = unsafe { fast_source(file(cx), offsets) };
+    // SAFETY: by the contract.
+    let offsets = unsafe { &*at };
+    let mut address = base.wrapping_add(offsets.0[0] as u64);
     if cx.wave.sgprs[EXEC_LO] != u32::MAX || !are_coalesced(offsets, 4 * DWORDS) {
         return None;
     }
+    if WIDE {
+        // SAFETY: O2: behind a source there are more vectors.
+        let high = unsafe { &*at.add(1) };
+        let (first, mut other) = (high.0[0], 0);
+        for l in 0..32 {
+            other |= high.0[l] ^ first;
+        }
+        if other != 0 {
+            return None;
+        }
+        address = address.wrapping_add((first as u64) << 32);
+    }
     let host = match WATCHED {
         true => watch::block(cx, address, 4 * DWORDS, write)?,
-        false => cx.memory.host_of_first(address, size as u64, write)?,
+        false => last_range(cx).host_of(address, size as u64, write)?,
     };
     prefetch(cx, host, address, size);
     Some(host)

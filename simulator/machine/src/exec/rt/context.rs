@@ -102,6 +102,7 @@ impl<'a> Cx<'a> {
         origin: u64,
     ) -> Cx<'a> {
         wave.install(lowered.id, &lowered.consts);
+        wave.use_memory(context.memory.id());
         let mut cx = Cx {
             wave,
             memory: context.memory,

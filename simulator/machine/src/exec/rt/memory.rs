@@ -9,7 +9,7 @@ use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::machine_ops::Event;
 use crate::memory::access::{Access, Shared};
-use crate::memory::{MemError, Place};
+use crate::memory::{HostRange, MemError, Place};
 use crate::state::LaneVec;
 use crate::state::host::Avx2;
 use crate::state::wave::LAST_ADDRESSES;
@@ -551,7 +551,7 @@ unsafe fn offset_window_of<const BYTES: usize>(
     let lanes = unsafe { &*offsets };
     if exec == u32::MAX && are_coalesced(lanes, BYTES) {
         let address = base.wrapping_add(lanes.0[0] as u64);
-        let host = cx.memory.host(address, 32 * BYTES as u64, write)?;
+        let host = global(cx, address, 32 * BYTES as u64, write)?;
         prefetch(cx, host, address, 32 * BYTES);
         return Some(Window { host, coalesced: true, offsets: LaneVec::ZERO });
     }
@@ -571,7 +571,7 @@ unsafe fn offset_window_of<const BYTES: usize>(
     let size = (high - low) as u64 + BYTES as u64;
     // Bytes behind the last address there is belong to nothing.
     base.checked_add(high as u64 + BYTES as u64)?;
-    let host = cx.memory.host(base + low as u64, size, write)?;
+    let host = global(cx, base + low as u64, size, write)?;
     let mut at = LaneVec::ZERO;
     for l in 0..32 {
         // Inactive lanes at the lowest address: they must stay inside too.
@@ -611,6 +611,28 @@ pub(super) fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usiz
     let _ = (host, len, step);
 }
 
+/// The range that the running instruction last accessed: most stay in one.
+#[inline(always)]
+pub(super) fn last_range<'c>(cx: &'c Cx<'_>) -> &'c HostRange {
+    cx.wave.last_range(cx.op.number as usize)
+}
+
+/// Host address of `len` bytes of global memory that are all in one range.
+#[inline(always)]
+fn global(cx: &mut Cx<'_>, address: u64, len: u64, write: bool) -> Option<*mut u8> {
+    match last_range(cx).host_of(address, len, write) {
+        Some(host) => Some(host),
+        None => global_elsewhere(cx, address, len, write),
+    }
+}
+
+#[inline(never)]
+fn global_elsewhere(cx: &mut Cx<'_>, address: u64, len: u64, write: bool) -> Option<*mut u8> {
+    let range = cx.memory.range_of(address)?;
+    cx.wave.set_last_range(cx.op.number as usize, cx.memory.id(), range);
+    range.host_of(address, len, write)
+}
+
 /// Host address of `len` bytes, all in one space.
 #[inline(always)]
 fn locate(cx: &mut Cx<'_>, space: Space, address: u64, len: u64, write: bool) -> Option<*mut u8> {
@@ -631,7 +653,7 @@ fn locate(cx: &mut Cx<'_>, space: Space, address: u64, len: u64, write: bool) ->
             {
                 return None;
             }
-            cx.memory.host(address, len, write)
+            global(cx, address, len, write)
         }
         Place::Scratch(_) | Place::Nowhere => None,
     }

@@ -249,7 +249,7 @@ pub fn rows<'a, R>(
 #[inline(never)]
 pub fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: bool) -> Option<*mut u8> {
     let watch = cx.watch.as_deref_mut()?;
-    let host = watch.memory.host_of_first(address, 32 * size_bytes as u64, write)?;
+    let host = watch.memory.host(address, 32 * size_bytes as u64, write)?;
     let size_bytes = size_bytes as u8;
     let place = Place::Global;
     let (lanes, stride) = (32, size_bytes);
