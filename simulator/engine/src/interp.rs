@@ -137,7 +137,8 @@ fn step_by(
 const EXACT: u64 = 1024;
 
 /// Runs a wave until it stops for an event or has executed about `budget` instructions (`Ok`): a long turn ends only at a jump. The PC
-/// is behind the last one executed, or at the faulting one. `executed` counts.
+/// is behind the last one executed, or at the faulting one. `executed` counts. Inlined, because turns between barriers are short.
+#[inline(always)]
 pub fn run(
     program: &Program,
     wave: &mut Wave,
@@ -209,6 +210,7 @@ struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
+    #[inline(always)]
     fn run(&self, cx: &mut Cx<'a>) -> Result<(), Event> {
         let program = self.program;
         let Some(first) = program.op_at(cx.wave.pc) else { return Err(unknown(&END, None)) };

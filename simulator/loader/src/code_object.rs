@@ -62,6 +62,8 @@ pub struct Kernel {
     pub args: Option<Vec<Arg>>,
     /// Work-items of a workgroup, where the metadata says so (`.reqd_workgroup_size`).
     pub block: Option<[u32; 3]>,
+    /// The most work-items of a workgroup, likewise (`.max_flat_workgroup_size`).
+    pub max_items: Option<u32>,
     /// `.vgpr_count` and `.sgpr_count` of the metadata, likewise.
     pub counts: [Option<u32>; 2],
     /// Names of places in `.text`, by offset there.
@@ -314,13 +316,13 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     }
     // Hand-written assembly may come without metadata: then the descriptor is all that is known.
     let note = file.section_by_name(".note").map(|note| note.data()).transpose()?;
-    let (args, block, counts) = match note.filter(|note| !note.is_empty()) {
+    let (args, block, max_items, counts) = match note.filter(|note| !note.is_empty()) {
         Some(note) => {
             let found =
                 metadata(note, kernel).ok_or_else(|| LoadError::Bad("metadata of the kernel".into()))?;
-            (Some(found.args), found.block, [found.vgprs, found.sgprs])
+            (Some(found.args), found.block, found.max_items, [found.vgprs, found.sgprs])
         }
-        None => (None, None, [None; 2]),
+        None => (None, None, None, [None; 2]),
     };
     let mut labels: Vec<(String, u64)> = file
         .dynamic_symbols()
@@ -349,6 +351,7 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         image,
         args,
         block,
+        max_items,
         counts,
         labels,
         lines,
@@ -377,6 +380,8 @@ struct KernelMetadata {
     args: Vec<Arg>,
     #[serde(rename = ".reqd_workgroup_size")]
     block: Option<[u32; 3]>,
+    #[serde(rename = ".max_flat_workgroup_size")]
+    max_items: Option<u32>,
     #[serde(rename = ".vgpr_count")]
     vgprs: Option<u32>,
     #[serde(rename = ".sgpr_count")]

@@ -106,6 +106,8 @@ impl Prepared {
             threads: 1,
             cooperative: false,
             progress: None,
+            pool: None,
+            cancel: None,
         }
     }
 

@@ -63,6 +63,10 @@ pub enum LaunchError {
     Kernarg { end: u64, given: u64 },
     #[error("a kernarg segment of {0} bytes: at most {MAX_KERNARG} are possible")]
     KernargSize(u32),
+    #[error(
+        "a workgroup of {block:?} work-items: the kernel was compiled for at most {most} (.max_flat_workgroup_size)"
+    )]
+    Items { block: [u32; 3], most: u32 },
     #[error("{0} bytes of LDS: a workgroup has at most {max}", max = wavesim_engine::sched::dispatch::MAX_LDS)]
     Lds(u64),
     #[error(transparent)]
@@ -260,6 +264,10 @@ pub fn shape(
     kernarg: &[u8],
     places: &Places,
 ) -> Result<Shape, LaunchError> {
+    let items = shape.block.iter().fold(1u64, |n, &d| n.saturating_mul(d as u64));
+    if let Some(most) = kernel.max_items.filter(|most| items > *most as u64) {
+        return Err(LaunchError::Items { block: shape.block, most });
+    }
     let text = kernel.text.0;
     let dynamic_stack = if kernel.properties >> 11 & 1 == 1 { DYNAMIC_STACK } else { 0 };
     let scratch = kernel.private_segment.max(dynamic_stack);

@@ -2,11 +2,12 @@
 
 use crate::bench::instructions::{self, Baseline, TOLERANCE, WATCHED};
 use crate::bench::operations::{self, Cost, Costs};
-use crate::bench::{self, WORKLOADS, host};
+use crate::bench::{self, WORKLOADS, host, launches};
 use anyhow::{Context, bail};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use wavesim_engine::sched::dispatch::RunStats;
 use wavesim_files as files;
 use wavesim_inspect::check::Check;
 use wavesim_isa::arch::Arch;
@@ -22,6 +23,7 @@ Examples:
   wavesim bench matmul nbody --seconds 2 --json
   wavesim bench --operations
   wavesim bench --operations=_f64 --arch rdna3
+  wavesim bench --launches
   wavesim bench --instructions")]
 pub struct BenchArgs {
     /// Names of workloads [default: all]
@@ -39,6 +41,9 @@ pub struct BenchArgs {
     #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, default_missing_value = "",
         conflicts_with_all = ["workloads", "threads", "checks", "instructions"])]
     pub operations: Option<String>,
+    /// Measure an empty and a small launch instead, beside the time of their waves
+    #[arg(long, conflicts_with_all = ["workloads", "threads", "checks", "instructions", "operations"])]
+    pub launches: bool,
     /// The architecture for --operations
     #[arg(long, value_parser = super::target::parse_arch, requires = "operations")]
     pub arch: Option<Arch>,
@@ -76,6 +81,9 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     if args.instructions {
         return count(args, out);
+    }
+    if args.launches {
+        return small_launches(args, out);
     }
     if let Some(part) = &args.operations {
         return operations(args.arch.unwrap_or(Arch::Rdna4), &part.to_lowercase(), args.json, out);
@@ -144,6 +152,38 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             host.add_l1_per_s / 1e6,
             host.triad_bytes_per_s / 1e9
         )?;
+    }
+    Ok(super::OK)
+}
+
+/// Measures launches that are small.
+fn small_launches(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let all = launches::measure(args.seconds)?;
+    if args.json {
+        let list: Vec<_> = all
+            .iter()
+            .map(|f| {
+                json!({
+                    "name": f.name,
+                    "waves": f.stats.waves,
+                    "wave_instructions": f.stats.instructions,
+                    "seconds": f.seconds,
+                    "waves_seconds": f.waves_seconds,
+                })
+            })
+            .collect();
+        writeln!(out, "{}", json!({ "schema": "wavesim-bench-launches-1", "launches": list }))?;
+        return Ok(super::OK);
+    }
+    writeln!(
+        out,
+        "{:<12} {:>8} {:>12} {:>10} {:>12}",
+        "launch", "waves", "wave instr", "us", "of them waves"
+    )?;
+    for f in &all {
+        let (us, waves_us) = (f.seconds * 1e6, f.waves_seconds * 1e6);
+        let RunStats { waves, instructions } = f.stats;
+        writeln!(out, "{:<12} {waves:>8} {instructions:>12} {us:>10.2} {waves_us:>12.2}", f.name)?;
     }
     Ok(super::OK)
 }

@@ -57,6 +57,8 @@ fn no_atomic_is_lost() {
             threads,
             cooperative: false,
             progress: None,
+            pool: None,
+            cancel: None,
         };
         dispatch::run(&dispatch, &memory).unwrap();
         drop(memory);

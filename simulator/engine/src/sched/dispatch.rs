@@ -1,7 +1,7 @@
 //! What is launched: program, shape, initial state; and running it. Waves of a workgroup take turns (`group`), workgroups run one
 //! after another, or on threads; long ones take turns too.
 
-use super::group::Group;
+use super::group::{Group, Pool};
 pub use super::order::{GroupOrder, Schedule};
 use crate::observe::Observer;
 use std::collections::VecDeque;
@@ -28,6 +28,10 @@ pub struct Dispatch<'a> {
     pub cooperative: bool,
     /// Counts workgroups that have ended, for a display of progress.
     pub progress: Option<&'a AtomicU64>,
+    /// Where register files come from and go to; `None`: they are allocated for this dispatch.
+    pub pool: Option<&'a Pool>,
+    /// Set to end this run, as [`INTERRUPT`] ends all.
+    pub cancel: Option<&'a AtomicBool>,
 }
 
 /// What a launch says beside program and memory.
@@ -169,6 +173,11 @@ impl Dispatch<'_> {
     /// Workgroups of the grid.
     pub fn workgroups(&self) -> u64 {
         self.shape.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).unwrap_or(u64::MAX)
+    }
+
+    /// Whether the run is to end.
+    pub fn is_cancelled(&self) -> bool {
+        INTERRUPT.load(Ordering::Relaxed) || self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 
     fn count_group(&self) {
@@ -353,7 +362,10 @@ impl<'a> Work<'a> {
                 }
             }
             let next = begun.or_else(|| waiting.pop_front().map(|(index, group)| (index, group, NEXT_SLICE)));
-            let Some((index, mut group, slice)) = next else { return executed };
+            let Some((index, mut group, slice)) = next else {
+                spare.into_iter().for_each(Group::recycle);
+                return executed;
+            };
             if index > self.stop_behind.load(Ordering::Relaxed) {
                 continue;
             }

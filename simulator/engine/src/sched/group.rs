@@ -1,13 +1,14 @@
-//! One workgroup: its waves, LDS and scratch, and whose turn it is. The objects are made once and used for workgroup after workgroup.
+//! One workgroup: its waves, LDS and scratch, and whose turn it is. The objects are made once and used for workgroup after workgroup,
+//! and through a [`Pool`] for dispatch after dispatch.
 
-use super::dispatch::{Budget, Dispatch, INTERRUPT};
+use super::dispatch::{Budget, Dispatch};
 use super::order::{Schedule, mixed};
 use super::start::start;
 use crate::interp;
 use crate::observe::{self, Done, Nobody, Observer, Step};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::watch::{Access, Place};
@@ -48,6 +49,8 @@ pub struct Group<'a> {
     memory: &'a Memory,
     id: [u32; 3],
     pub slots: Vec<Slot>,
+    /// Waves of larger workgroups, for the pool.
+    more: Vec<Slot>,
     pub shared: Workgroup,
     pub lds: Vec<u8>,
     /// Of all waves, lane by lane.
@@ -61,23 +64,99 @@ pub struct Group<'a> {
     pub executed: u64,
 }
 
+/// Register files and LDS of workgroups that have ended, for dispatches to come: a small launch would spend most of its time on
+/// allocating them. [`Group::start`] clears them, as it does between the workgroups of a dispatch.
+#[derive(Default)]
+pub struct Pool(Mutex<Vec<Spare>>);
+
+/// What a workgroup leaves behind.
+#[derive(Default)]
+struct Spare {
+    slots: Vec<Slot>,
+    /// Waves beyond those that the last workgroup had.
+    more: Vec<Slot>,
+    lds: Vec<u8>,
+}
+
+/// Bytes that a pool keeps at most: two workgroups of 32 waves of 64 lanes.
+const POOL_BYTES: usize = 16 << 20;
+
+impl Pool {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Spare>> {
+        // Each change is one insertion or removal.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, lanes: u32) -> Option<Spare> {
+        let mut list = self.lock();
+        let at = list.iter().rposition(|spare| spare.lanes() == Some(lanes))?;
+        Some(list.swap_remove(at))
+    }
+
+    fn give_back(&self, spare: Spare) {
+        let mut list = self.lock();
+        if list.iter().chain([&spare]).map(Spare::bytes).sum::<usize>() <= POOL_BYTES {
+            list.push(spare);
+        }
+    }
+
+    /// Bytes that are kept.
+    pub fn bytes(&self) -> usize {
+        self.lock().iter().map(Spare::bytes).sum()
+    }
+}
+
+impl Spare {
+    /// Lanes of its waves.
+    fn lanes(&self) -> Option<u32> {
+        self.slots.first().map(|slot| slot.wave.size)
+    }
+
+    fn bytes(&self) -> usize {
+        let waves = self.slots.iter().chain(&self.more);
+        waves.map(|s| size_of::<Slot>() + s.wave.file_bytes()).sum::<usize>() + self.lds.capacity()
+    }
+
+    /// Exactly so many waves.
+    fn resize(&mut self, waves: usize, lanes: u32) {
+        if self.slots.len() > waves {
+            self.more.extend(self.slots.drain(waves..));
+        }
+        while self.slots.len() < waves {
+            let new = || Slot { wave: Wave::new(lanes), status: Status::Ended };
+            self.slots.push(self.more.pop().unwrap_or_else(new));
+        }
+    }
+}
+
 impl<'a> Group<'a> {
     /// `dispatch` has passed its [`Dispatch::check`].
     pub fn new(dispatch: &'a Dispatch<'a>, memory: &'a Memory) -> Group<'a> {
-        let waves = dispatch.waves() as usize;
-        let slot = || Slot { wave: Wave::new(dispatch.shape.wave_size), status: Status::Ended };
+        let (waves, lanes) = (dispatch.waves() as usize, dispatch.shape.wave_size);
+        let mut spare = dispatch.pool.and_then(|pool| pool.take(lanes)).unwrap_or_default();
+        spare.resize(waves, lanes);
+        let Spare { slots, more, mut lds } = spare;
+        lds.resize(dispatch.shape.lds_bytes as usize, 0);
         Group {
             dispatch,
             memory,
             id: [0; 3],
-            slots: std::iter::repeat_with(slot).take(waves).collect(),
+            slots,
+            more,
             shared: Workgroup::default(),
-            lds: vec![0; dispatch.shape.lds_bytes as usize],
+            lds,
             scratch: vec![0; wave_scratch(dispatch) * waves],
             order: (0..waves).collect(),
             random: 0,
             allowance: 0,
             executed: 0,
+        }
+    }
+
+    /// Leaves what can be used again to the dispatch's pool.
+    pub fn recycle(self) {
+        if let Some(pool) = self.dispatch.pool {
+            pool.give_back(Spare { slots: self.slots, more: self.more, lds: self.lds });
         }
     }
 
@@ -135,7 +214,7 @@ impl<'a> Group<'a> {
                     Schedule::Random(_) => 1 + self.next_random() % RANDOM_TURN,
                     _ => TURN,
                 };
-                if INTERRUPT.load(Ordering::Relaxed) {
+                if self.dispatch.is_cancelled() {
                     return Err(self.interrupted(at));
                 }
                 if self.allowance < wanted {
@@ -156,7 +235,7 @@ impl<'a> Group<'a> {
                 self.allowance = self.allowance.saturating_sub(self.executed - before);
                 result?;
             }
-            if self.slots.iter().all(|s| s.status == Status::Ended) {
+            if self.shared.live() == 0 {
                 budget.give_back(std::mem::take(&mut self.allowance));
                 return Ok(true);
             }
@@ -201,6 +280,7 @@ impl<'a> Group<'a> {
     }
 
     /// Runs a ready wave for at most `instructions`.
+    #[inline(always)]
     pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
         let program = self.dispatch.program;
         let (slot, mut context, executed) = self.parts(at);
@@ -222,6 +302,7 @@ impl<'a> Group<'a> {
     }
 
     /// What running a wave needs: it, what it reaches, and the count of instructions.
+    #[inline(always)]
     fn parts(&mut self, at: usize) -> (&mut Slot, Context<'_>, &mut u64) {
         let per_wave = wave_scratch(self.dispatch);
         let context = Context {
@@ -236,6 +317,7 @@ impl<'a> Group<'a> {
     }
 
     /// Records why a wave stopped.
+    #[inline(always)]
     fn stopped(&mut self, at: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
         let slot = &mut self.slots[at];
         match result {
@@ -384,6 +466,8 @@ impl<'a> Group<'a> {
     }
 
     /// The fault of a wave at `pc`.
+    #[cold]
+    #[inline(never)]
     fn fault(&self, at: usize, pc: u64, event: Event) -> Box<Fault> {
         let (kind, mut message, lane, address) = match event {
             Event::Fault { kind, message, lane, address } => (kind, message, lane, address),
