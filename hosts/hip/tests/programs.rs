@@ -91,10 +91,14 @@ fn compile(name: &str, needs_rocm: bool) -> Option<Program> {
 }
 
 impl Program {
-    fn run(&self, environment: &[(&str, &str)]) -> (String, String) {
+    fn output(&self, environment: &[(&str, &str)]) -> Output {
         let mut command = Command::new(&self.path);
         command.env("LD_LIBRARY_PATH", &self.library).envs(environment.iter().copied());
-        let output = run(&mut command);
+        run(&mut command)
+    }
+
+    fn run(&self, environment: &[(&str, &str)]) -> (String, String) {
+        let output = self.output(environment);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (text(&output.stdout), text(&output.stderr))
     }
@@ -146,6 +150,21 @@ fn checks_name_the_line() {
     let Some(program) = compile("wrong", false) else { return };
     let (_, errors) = program.run(&[("WAVESIM_CHECK", "all")]);
     assert!(errors.contains("wrong.hip:10") && errors.contains("hipMalloc"), "{errors}");
+}
+
+#[test]
+fn findings_can_be_the_exit_status() {
+    let (check, status) = (("WAVESIM_CHECK", "all"), ("WAVESIM_ERROR_EXITCODE", "86"));
+    let Some(program) = compile("wrong", false) else { return };
+    assert_eq!(program.output(&[check]).status.code(), Some(0));
+    let output = program.output(&[check, status]);
+    assert_eq!(output.status.code(), Some(86));
+    // What the program has printed is there.
+    assert!(String::from_utf8_lossy(&output.stdout).contains("freed memory: "));
+    // A fault counts too; a program without either has its own status.
+    assert_eq!(program.output(&[status]).status.code(), Some(86));
+    let Some(program) = compile("vector_add", false) else { return };
+    assert_eq!(program.output(&[check, status]).status.code(), Some(0));
 }
 
 #[test]

@@ -151,7 +151,7 @@ impl Device {
             block,
             lds_bytes: 0,
             scratch_bytes: scratch,
-            scratch_if_used: false,
+            only_if_used: false,
             user_sgprs,
             first_group_id: 0,
             group_ids: [true; 3],

@@ -3,11 +3,12 @@
 use crate::kernargs::{Kernargs, Slot};
 use crate::memory::{self, Allocation, Bounds, Freed, HostMemory};
 use crate::raw::Programs;
-use crate::{Error, Module, Settings, Target};
+use crate::{Error, Module, Settings, Target, exit};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim::memory::{MapError, MemError, Memory};
+use wavesim::sched::group::Pool;
 
 /// Bytes of freed allocations whose addresses are kept from reuse.
 const QUARANTINE_BYTES: u64 = 64 << 20;
@@ -27,6 +28,9 @@ pub(crate) struct Inner {
     state: Mutex<State>,
     pub(crate) kernargs: Kernargs,
     pub(crate) programs: Programs,
+    pub(crate) pool: Pool,
+    /// Of each launch that runs: set to end it.
+    running: Mutex<Vec<Arc<AtomicBool>>>,
     launches: AtomicU64,
 }
 
@@ -68,6 +72,9 @@ pub struct Range {
 impl Device {
     /// A device for a target (`gfx1100`, `rdna4`).
     pub fn open(target: &str, settings: &Settings) -> Result<Device, Error> {
+        if settings.error_exit_code != 0 {
+            exit::use_status(settings.error_exit_code.into());
+        }
         Ok(Device {
             inner: Arc::new(Inner {
                 target: Target::from_name(target)?,
@@ -75,6 +82,8 @@ impl Device {
                 state: Mutex::default(),
                 kernargs: Kernargs::new()?,
                 programs: Programs::default(),
+                pool: Pool::default(),
+                running: Mutex::default(),
                 launches: AtomicU64::new(0),
             }),
         })
@@ -103,6 +112,27 @@ impl Device {
 
     pub(crate) fn count_launch(&self) -> u64 {
         self.inner.launches.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Ends the launches that run now, with a fault that says where their waves stand ([`FaultKind::Interrupted`]). Later
+    /// launches are not affected.
+    ///
+    /// [`FaultKind::Interrupted`]: wavesim::fault::FaultKind::Interrupted
+    pub fn cancel(&self) {
+        self.running().iter().for_each(|cancel| cancel.store(true, Ordering::Relaxed));
+    }
+
+    fn running(&self) -> MutexGuard<'_, Vec<Arc<AtomicBool>>> {
+        self.inner.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a launch that [`Device::cancel`] can end.
+    pub(crate) fn cancellable<T>(&self, launch: impl FnOnce(&AtomicBool) -> T) -> T {
+        let cancel = Arc::new(AtomicBool::new(false));
+        self.running().push(cancel.clone());
+        let result = launch(&cancel);
+        self.running().retain(|other| !Arc::ptr_eq(other, &cancel));
+        result
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -77,7 +77,13 @@ impl Kernel {
 
     /// The most work-items of a workgroup.
     pub fn max_block_items(&self) -> u32 {
-        self.code.block.map_or(MAX_ITEMS as u32, |block| block.iter().product())
+        let required = self.code.block.map(|block| block.iter().product());
+        required.or(self.code.max_items).unwrap_or(MAX_ITEMS as u32)
+    }
+
+    /// The address of its first instruction.
+    pub fn address(&self) -> u64 {
+        self.module.inner.image().wrapping_add(self.code.entry)
     }
 
     /// The program counter of its first instruction, and the size of the code: the entry, relative to `.text`.

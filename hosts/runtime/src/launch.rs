@@ -1,15 +1,17 @@
 //! Launches of kernels.
 
-use crate::{Error, HostMemory, Kernel, Report, Services};
+use crate::{Error, HostMemory, Kernel, Report, Services, exit};
 use std::io::BufWriter;
 use std::path::Path;
-use wavesim::check::{Check, Checker};
+use std::sync::atomic::AtomicBool;
+use wavesim::check::{Check, Checker, Finding, Severity};
 use wavesim::exec::observe::{Many, Observer};
 use wavesim::fault::{Fault, FaultKind};
 use wavesim::loader::abi;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::request::{self, Places};
 use wavesim::sched::dispatch::{self, RunStats};
+use wavesim::sched::group::Pool;
 use wavesim::trace::Filter;
 use wavesim::trace::jsonl::Jsonl;
 
@@ -61,6 +63,10 @@ pub(crate) struct Manner<'a> {
     pub threads: usize,
     pub max_instructions: u64,
     pub cooperative: bool,
+    /// Where register files come from.
+    pub pool: &'a Pool,
+    /// Set to end it.
+    pub cancel: Option<&'a AtomicBool>,
 }
 
 impl Kernel {
@@ -79,6 +85,8 @@ impl Kernel {
             threads: launch.threads.unwrap_or(settings.threads),
             max_instructions: launch.max_instructions.unwrap_or(settings.max_instructions),
             cooperative: launch.cooperative,
+            pool: &device.inner.pool,
+            cancel: None,
         };
         let given = abi::Shape { grid: launch.grid, block: launch.block, dynamic_lds: launch.dynamic_lds };
         let mut kernarg = request::segment(&self.code, explicit)?;
@@ -106,7 +114,7 @@ impl Kernel {
         if exact {
             prepared.labels = self.code.labels.clone();
         }
-        let result = run(&prepared, &manner);
+        let result = device.cancellable(|cancel| run(&prepared, &Manner { cancel: Some(cancel), ..manner }));
         module.give_back(prepared.program);
         device.end(join(prepared.memory));
         device.inner.kernargs.give_back(slot);
@@ -126,13 +134,15 @@ pub(crate) fn run(prepared: &Prepared, manner: &Manner<'_>) -> Result<(RunStats,
     let mut dispatch = prepared.dispatch(manner.max_instructions);
     dispatch.threads = manner.threads;
     dispatch.cooperative = manner.cooperative;
+    dispatch.pool = Some(manner.pool);
+    dispatch.cancel = manner.cancel;
     dispatch.check()?;
-    let report = |fault: Option<Box<Fault>>, findings| Report {
-        kernel: manner.kernel.to_string(),
-        launch: manner.number,
-        fault,
-        findings,
-        freed: Vec::new(),
+    let report = |fault: Option<Box<Fault>>, findings: Vec<Finding>| {
+        if fault.is_some() || findings.iter().any(|f| f.severity == Severity::Error) {
+            exit::found();
+        }
+        let (kernel, launch) = (manner.kernel.to_string(), manner.number);
+        Report { kernel, launch, fault, findings, freed: Vec::new() }
     };
     if manner.checks.is_empty() && manner.trace.is_none() {
         return Ok(match dispatch::run(&dispatch, &prepared.memory) {

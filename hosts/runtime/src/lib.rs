@@ -42,6 +42,7 @@
 
 mod device;
 mod error;
+mod exit;
 pub mod hostcall;
 mod kernargs;
 mod kernel;

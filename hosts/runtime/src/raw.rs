@@ -4,14 +4,12 @@ use crate::launch::{Manner, run};
 use crate::{Device, Error, HostMemory, Outcome};
 use isa_spec::pcode::ir::Space;
 use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 use wavesim::arch::Arch;
 use wavesim::exec::program::Program;
-
 use wavesim::loader::abi;
 use wavesim::loader::prepared::{Prepared, Shape};
+use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{InitialState, Layout, Registers};
 
 /// The most SGPRs that a launch can initialise. Workgroup ids need the rest.
@@ -36,8 +34,8 @@ pub struct RawLaunch {
     pub lds_bytes: u32,
     /// Scratch memory of a work-item in bytes.
     pub scratch_bytes: u32,
-    /// Nothing declares how much scratch the code needs: it has some only if it has instructions that access it.
-    pub scratch_if_used: bool,
+    /// Nothing declares how much LDS and scratch the code needs: it has some only if it has instructions that access it.
+    pub only_if_used: bool,
     /// Initial values of s0, s1, …
     pub user_sgprs: Vec<u32>,
     /// SGPR of the first workgroup id, where workgroup ids are in user SGPRs.
@@ -110,12 +108,6 @@ impl Device {
     /// Runs machine code on the device's memory and `extra`. Kernels can read the code at its address, unless something
     /// else is mapped there.
     pub fn launch_raw(&self, launch: &RawLaunch, extra: &[HostMemory]) -> Result<Outcome, Error> {
-        let arch = self.target().arch;
-        let mut shape = launch.shape(arch)?;
-        let program = self.inner.programs.take(arch, launch)?;
-        if launch.scratch_if_used && !program.accesses(&[Space::Scratch, Space::Flat]) {
-            shape.scratch_bytes = 0;
-        }
         let mut extra = extra.to_vec();
         let readable = |r: &HostMemory| launch.code_address.wrapping_sub(r.address()) < r.len();
         if !extra.iter().any(readable) && self.find(launch.code_address).is_none() {
@@ -125,6 +117,23 @@ impl Device {
         }
         let space = self.space(&extra, None)?;
         let (memory, join) = space.split();
+        let (result, memory) = self.launch_raw_on(launch, memory);
+        self.end(join(memory));
+        result
+    }
+
+    /// Runs machine code on any memory, which is returned.
+    pub fn launch_raw_on(&self, launch: &RawLaunch, memory: Memory) -> (Result<Outcome, Error>, Memory) {
+        let arch = self.target().arch;
+        let made = launch.shape(arch).and_then(|shape| Ok((shape, self.inner.programs.take(arch, launch)?)));
+        let (mut shape, code) = match made {
+            Ok(made) => made,
+            Err(e) => return (Err(e), memory),
+        };
+        if launch.only_if_used {
+            shape.scratch_bytes = if code.uses_scratch { shape.scratch_bytes } else { 0 };
+            shape.lds_bytes = if code.uses_lds { shape.lds_bytes } else { 0 };
+        }
         let settings = self.settings();
         let manner = Manner {
             kernel: "",
@@ -134,16 +143,18 @@ impl Device {
             threads: launch.threads,
             max_instructions: launch.max_instructions,
             cooperative: false,
+            pool: &self.inner.pool,
+            cancel: None,
         };
+        let Code { bytes, program, .. } = code;
         let prepared = Prepared::bare(program, memory, shape);
-        let result = run(&prepared, &manner);
-        self.inner.programs.give_back(launch, prepared.program);
-        self.end(join(prepared.memory));
-        let (stats, report) = result?;
-        match report.fault {
+        let result = self.cancellable(|cancel| run(&prepared, &Manner { cancel: Some(cancel), ..manner }));
+        self.inner.programs.give_back(Code { bytes, program: prepared.program, ..code });
+        let outcome = result.and_then(|(stats, report)| match report.fault {
             Some(_) => Err(Error::Fault(Box::new(report))),
             None => Ok(Outcome { stats, report }),
-        }
+        });
+        (outcome, prepared.memory)
     }
 }
 
@@ -152,35 +163,54 @@ const MAX_PROGRAMS: usize = 1024;
 
 /// Decoded code of earlier launches, by its bytes.
 #[derive(Default)]
-pub(crate) struct Programs(Mutex<HashMap<u64, Cached>>);
+pub(crate) struct Programs(Mutex<HashMap<u64, Code>>);
 
-struct Cached {
-    code: Vec<u8>,
+/// Decoded code.
+struct Code {
+    bytes: Vec<u8>,
     program: Program,
+    uses_lds: bool,
+    uses_scratch: bool,
 }
 
-fn key(launch: &RawLaunch) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (&launch.code, launch.wave_size).hash(&mut hasher);
-    hasher.finish()
+/// A number for code. That of other code may be the same.
+fn key(code: &[u8], wave_size: u32) -> u64 {
+    // Short, as every launch hashes all of the code (FxHash, which rustc uses).
+    let words = code.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    words.fold(wave_size as u64, mix)
 }
 
 impl Programs {
     /// The code's program; it is decoded if it is new, or in use.
-    fn take(&self, arch: Arch, launch: &RawLaunch) -> Result<Program, Error> {
-        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(launch));
-        match found {
-            Some(c) if c.code == launch.code && c.program.wave_size == launch.wave_size => Ok(c.program),
-            _ => launch.program(arch),
+    fn take(&self, arch: Arch, launch: &RawLaunch) -> Result<Code, Error> {
+        let key = key(&launch.code, launch.wave_size);
+        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        if let Some(code) = found
+            && code.bytes == launch.code
+            && code.program.wave_size == launch.wave_size
+        {
+            return Ok(code);
         }
+        let program = launch.program(arch)?;
+        Ok(Code {
+            bytes: launch.code.clone(),
+            uses_lds: program.accesses(&[Space::Lds, Space::Flat]),
+            uses_scratch: program.accesses(&[Space::Scratch, Space::Flat]),
+            program,
+        })
     }
 
     /// Keeps a program for the next launch.
-    fn give_back(&self, launch: &RawLaunch, program: Program) {
+    fn give_back(&self, code: Code) {
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if cached.len() >= MAX_PROGRAMS {
             cached.clear();
         }
-        cached.insert(key(launch), Cached { code: launch.code.clone(), program });
+        cached.insert(key(&code.bytes, code.program.wave_size), code);
     }
 }

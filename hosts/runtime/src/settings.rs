@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use wavesim::check::Check;
 
 /// Name and meaning of each variable, for tables.
-pub const VARIABLES: [(&str, &str); 5] = [
+pub const VARIABLES: [(&str, &str); 6] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_CHECK",
@@ -13,6 +13,10 @@ pub const VARIABLES: [(&str, &str); 5] = [
     ("WAVESIM_TRACE", "a folder; every launch writes a trace to NUMBER-KERNEL.jsonl there"),
     ("WAVESIM_THREADS", "host threads that run the workgroups of a launch (default 1)"),
     ("WAVESIM_MAX_INSTRUCTIONS", "wave-instructions after which a launch faults (default 10^10)"),
+    (
+        "WAVESIM_ERROR_EXITCODE",
+        "exit status of a program in which a check found something or a kernel faulted (1 to 255; default: its own)",
+    ),
 ];
 
 /// The default limit of wave-instructions.
@@ -34,6 +38,8 @@ pub struct Settings {
     pub threads: usize,
     /// Wave-instructions after which a launch faults.
     pub max_instructions: u64,
+    /// Exit status of a program in which something was found; 0: its own.
+    pub error_exit_code: u8,
 }
 
 impl Default for Settings {
@@ -44,6 +50,7 @@ impl Default for Settings {
             trace: None,
             threads: 1,
             max_instructions: MAX_INSTRUCTIONS,
+            error_exit_code: 0,
         }
     }
 }
@@ -83,6 +90,13 @@ impl Settings {
         }
         if let Some(n) = number("WAVESIM_MAX_INSTRUCTIONS", &given)? {
             settings.max_instructions = n;
+        }
+        if let Some(value) = given("WAVESIM_ERROR_EXITCODE") {
+            settings.error_exit_code = value.trim().parse().map_err(|_| SettingError {
+                variable: "WAVESIM_ERROR_EXITCODE",
+                value: value.clone(),
+                reason: "not a number from 0 to 255".to_string(),
+            })?;
         }
         Ok(settings)
     }
@@ -131,6 +145,7 @@ mod tests {
         let all = read(&[("WAVESIM_CHECK", "all"), ("WAVESIM_TARGET", "gfx1201"), ("WAVESIM_THREADS", "4")])
             .unwrap();
         assert_eq!((all.checks.len(), all.target.as_deref(), all.threads), (6, Some("gfx1201"), 4));
+        assert_eq!(read(&[("WAVESIM_ERROR_EXITCODE", "86")]).unwrap().error_exit_code, 86);
         let two = read(&[("WAVESIM_CHECK", "race, mem"), ("WAVESIM_MAX_INSTRUCTIONS", "77")]).unwrap();
         assert_eq!((two.checks, two.max_instructions), (vec![Check::Race, Check::Mem], 77));
     }
@@ -146,5 +161,9 @@ mod tests {
             "WAVESIM_CHECK=mem,rase: `rase` is not a check; checks are all, mem, init, race, waits, barrier, hazard"
         );
         assert!(read(&[("WAVESIM_MAX_INSTRUCTIONS", "0")]).is_err());
+        assert_eq!(
+            read(&[("WAVESIM_ERROR_EXITCODE", "256")]).unwrap_err(),
+            "WAVESIM_ERROR_EXITCODE=256: not a number from 0 to 255"
+        );
     }
 }

@@ -6,7 +6,10 @@ use wavesim::loader::request::Given;
 use wavesim_runtime::{Bounds, Device, Error, HostMemory, Launch, Module, Settings};
 
 fn module(settings: &Settings) -> Module {
-    let source = include_str!("kernels.s");
+    assembled(include_str!("kernels.s"), settings)
+}
+
+fn assembled(source: &str, settings: &Settings) -> Module {
     let assembled = Reading::default().assemble("kernels.s", source);
     let object = assembled.unwrap_or_else(|e| panic!("{}", e[0])).object;
     Device::open("gfx1100", settings).unwrap().load(&object).unwrap()
@@ -135,6 +138,30 @@ fn variables_persist_and_belong_to_a_load() {
     assert_eq!(missing, "the module has no variable `x`; it has counter");
 }
 
+/// Register files, LDS and scratch are used again, and nothing of the last wave is in them.
+#[test]
+fn waves_begin_as_if_there_had_been_none() {
+    let module = assembled(include_str!("reuse.s"), &Settings::default());
+    let (device, leave, look) =
+        (module.device(), module.kernel("leave").unwrap(), module.kernel("look").unwrap());
+    let seen = || {
+        let out = device.alloc(12 * 128, "out").unwrap();
+        look.launch(&ONE, &out.to_le_bytes()).unwrap();
+        words(device, out, 12 * 32)
+    };
+    let first = seen();
+    for row in [0, 1, 2, 3, 4, 5, 6, 8, 10, 11] {
+        assert_eq!(first[32 * row..][..32], [0; 32], "row {row}");
+    }
+    assert_eq!((first[32 * 7], first[32 * 9]), (0x3c0, u32::MAX));
+    // Larger, smaller and equal workgroups, on one thread and on two.
+    for (grid, items, threads) in [(1, 32, 1), (3, 256, 1), (5, 64, 2), (1, 1, 1), (40, 1024, 2)] {
+        let launch = Launch { threads: Some(threads), ..Launch::new([grid, 1, 1], [items, 1, 1]) };
+        leave.launch(&launch, &[0; 8]).unwrap();
+        assert_eq!(seen(), first, "after {grid} workgroups of {items}");
+    }
+}
+
 #[test]
 fn workgroups_that_wait_for_later_ones_end() {
     let module = module(&Settings::default());
@@ -170,6 +197,46 @@ fn wrong_launches_are_errors() {
     let other = Device::open("gfx1201", &Settings::default()).unwrap();
     let object = Reading::default().assemble("kernels.s", include_str!("kernels.s")).unwrap().object;
     assert!(other.load(&object).err().unwrap().to_string().contains("the device is rdna4"));
+}
+
+#[test]
+fn workgroups_are_as_large_as_the_kernel_was_compiled_for() {
+    let object = include_bytes!("../../../tests/filetests/code_objects/vadd/vadd.gfx1100.co");
+    let kernel = Device::open("gfx1100", &Settings::default()).unwrap().load(object).unwrap();
+    let kernel = kernel.kernel("vadd").unwrap();
+    assert_eq!(kernel.max_block_items(), 256);
+    // None of them has anything to do: n is 0.
+    let launch = |block| kernel.launch(&Launch::new([1; 3], block), &[0; 28]);
+    assert_eq!(launch([32, 8, 1]).unwrap().stats.waves, 8);
+    assert_eq!(
+        launch([257, 1, 1]).unwrap_err().to_string(),
+        "a workgroup of [257, 1, 1] work-items: the kernel was compiled for at most 256 (.max_flat_workgroup_size)"
+    );
+}
+
+#[test]
+fn launches_can_be_cancelled() {
+    for checks in [Vec::new(), Check::ALL.to_vec()] {
+        let module = module(&Settings { checks, ..Settings::default() });
+        // The only workgroup waits for the fourth.
+        let (device, kernel) = (module.device(), module.kernel("wait_for_fourth").unwrap());
+        let flag = device.alloc(4, "flag").unwrap();
+        // What has not begun is not cancelled.
+        device.cancel();
+        std::thread::scope(|scope| {
+            let launch = scope.spawn(|| fault(kernel.launch(&ONE, &flag.to_le_bytes())));
+            while !launch.is_finished() {
+                device.cancel();
+                std::thread::yield_now();
+            }
+            let text = launch.join().unwrap();
+            assert!(text.starts_with("interrupted: stopped after") && text.contains("launch 1"), "{text}");
+        });
+        kernel.launch(&Launch::new([4, 1, 1], [1; 3]), &flag.to_le_bytes()).map(drop).unwrap_or_else(|e| {
+            // A checked run has no turns of workgroups.
+            assert!(!device.settings().checks.is_empty(), "{e}");
+        });
+    }
 }
 
 #[test]
