@@ -2,11 +2,11 @@
 
 use crate::error::Error;
 use crate::host::Space;
+use crate::object::text;
 use crate::{
     WAVESIM_MODE_DEFAULT, wavesim_device, wavesim_launch, wavesim_module, wavesim_outcome, wavesim_status,
 };
 use std::collections::BTreeMap;
-use std::ffi::c_char;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim::fault::Fault;
 use wavesim_runtime::raw::{MAX_USER_SGPRS, RawLaunch};
@@ -17,6 +17,9 @@ struct Registry<T> {
     last: u64,
     live: BTreeMap<u64, Arc<Mutex<T>>>,
 }
+
+/// Devices once more, to cancel launches: calls that run keep the others locked.
+static RUNNING: Mutex<BTreeMap<u64, Device>> = Mutex::new(BTreeMap::new());
 
 static DEVICES: Mutex<Registry<Device>> = Mutex::new(Registry::new());
 static MODULES: Mutex<Registry<Module>> = Mutex::new(Registry::new());
@@ -40,12 +43,22 @@ impl<T> Registry<T> {
 
 /// Registers a device and returns its handle.
 pub fn insert(device: Device) -> wavesim_device {
-    lock(&DEVICES).insert(device)
+    let handle = lock(&DEVICES).insert(device.clone());
+    lock(&RUNNING).insert(handle, device);
+    handle
+}
+
+/// Ends the launches that run on a device.
+pub fn cancel(handle: wavesim_device) -> Result<(), Error> {
+    let device = lock(&RUNNING).get(&handle).cloned().ok_or(Error::NoDevice(handle))?;
+    device.cancel();
+    Ok(())
 }
 
 /// Destroys a device, after any launch that runs on it.
 pub fn remove(handle: wavesim_device) -> Result<(), Error> {
     let device = lock(&DEVICES).live.remove(&handle).ok_or(Error::NoDevice(handle))?;
+    lock(&RUNNING).remove(&handle);
     drop(lock(&device));
     Ok(())
 }
@@ -148,7 +161,7 @@ pub unsafe fn raw(space: &Space, given: &wavesim_launch) -> Result<RawLaunch, Er
         block: given.block,
         lds_bytes: given.lds_bytes,
         scratch_bytes: given.scratch_bytes,
-        scratch_if_used: false,
+        only_if_used: false,
         user_sgprs,
         first_group_id: given.user_sgpr_count as u16,
         group_ids: [0, 1, 2].map(|dim| given.group_ids >> dim & 1 == 1),
@@ -210,13 +223,8 @@ impl Default for wavesim_outcome {
 
 impl wavesim_outcome {
     fn of(fault: &Fault) -> wavesim_outcome {
-        let mut kind = [0; 32];
-        // The last byte stays 0, to terminate the string.
-        for (to, from) in kind[..31].iter_mut().zip(fault.kind.name().bytes()) {
-            *to = from as c_char;
-        }
         wavesim_outcome {
-            fault: kind,
+            fault: text(fault.kind.name()),
             pc: fault.pc,
             address: fault.address.unwrap_or(0),
             has_address: fault.address.is_some(),

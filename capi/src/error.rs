@@ -14,13 +14,16 @@ pub enum Error {
     #[error("{0} is not a UTF-8 string of at most {max} bytes", max = crate::host::MAX_STRING)]
     Text(&'static str),
     #[error(
-        "{what}.struct_size is {given}, not {expected}: wavesim_{what}_init sets it; header and library must have the same version"
+        "{what}.struct_size is {given}, not {expected}: it must be that of the header, of the same version as the library{init}",
+        init = if matches!(*what, "launch" | "object_launch") { format!("; wavesim_{what}_init sets it") } else { String::new() }
     )]
     StructSize { what: &'static str, given: u32, expected: u32 },
     #[error("there is no device {0}")]
     NoDevice(u64),
     #[error("there is no module {0}")]
     NoModule(u64),
+    #[error("there is no {0} {1}: the count is {2}")]
+    Index(&'static str, u32, usize),
     #[error("this is an ELF code object, not raw machine code; use wavesim_device_launch_object")]
     Elf,
     #[error("the memory map of this process cannot be read: {0}")]

@@ -1,8 +1,11 @@
 //! The memory map of the process: which addresses can be read and written. A wrong pointer is then an error, not a signal.
+//!
+//! A process can have thousands of ranges: reading the list takes a millisecond then. So the kernel is asked about single addresses, if
+//! it can be (Linux 6.11 and newer). The map is that of the moment: nothing is kept from one call to the next.
 
 use crate::error::Error;
 use std::ffi::{c_char, c_void};
-use wavesim::memory::access;
+use wavesim::memory::{Finder, HostRange, access};
 
 /// The longest string in bytes.
 pub const MAX_STRING: u64 = 4096;
@@ -15,10 +18,21 @@ pub struct Mapped {
     pub writable: bool,
 }
 
-/// The memory map at one time. Later changes by other threads are not seen.
+/// The memory map.
 pub struct Space {
-    /// Ordered by address. `None`: this host has no readable memory map.
-    ranges: Option<Vec<Mapped>>,
+    map: Map,
+}
+
+enum Map {
+    /// Asked for one range at a time.
+    #[cfg(target_os = "linux")]
+    Query(std::fs::File),
+    /// As it was at one time, ordered by address. Later changes by other threads are not seen.
+    #[cfg(any(target_os = "linux", test))]
+    List(Vec<Mapped>),
+    /// This host has no readable memory map.
+    #[cfg(not(target_os = "linux"))]
+    Unknown,
 }
 
 /// Structures that begin with their own size.
@@ -42,32 +56,67 @@ unsafe impl Sized32 for crate::wavesim_object_launch {
     const NAME: &'static str = "object_launch";
 }
 
+// SAFETY: integers only; `struct_size` is first.
+unsafe impl Sized32 for crate::wavesim_kernel {
+    /// The name in messages.
+    const NAME: &'static str = "kernel";
+}
+
+// SAFETY: integers only; `struct_size` is first.
+unsafe impl Sized32 for crate::wavesim_argument {
+    /// The name in messages.
+    const NAME: &'static str = "argument";
+}
+
 impl Space {
     #[cfg(target_os = "linux")]
     pub fn now() -> Result<Space, Error> {
-        Ok(Space { ranges: Some(parse(&std::fs::read("/proc/self/maps")?)) })
+        // Opened anew: after a fork, an open file would still be the map of the parent.
+        let mut file = std::fs::File::open("/proc/self/maps")?;
+        if query::is_supported(&file) {
+            return Ok(Space { map: Map::Query(file) });
+        }
+        let mut text = Vec::new();
+        std::io::Read::read_to_end(&mut file, &mut text)?;
+        Ok(Space { map: Map::List(parse(&text)) })
     }
 
     #[cfg(not(target_os = "linux"))]
     pub fn now() -> Result<Space, Error> {
-        Ok(Space { ranges: None })
+        Ok(Space { map: Map::Unknown })
     }
 
-    /// All readable ranges.
-    pub fn ranges(&self) -> Result<&[Mapped], Error> {
-        let unsupported = || std::io::Error::from(std::io::ErrorKind::Unsupported);
-        Ok(self.ranges.as_deref().ok_or_else(unsupported)?)
+    /// The memory of the process, for kernels that can access all of it.
+    pub fn finder(self) -> Result<Process, Error> {
+        #[cfg(not(target_os = "linux"))]
+        if matches!(self.map, Map::Unknown) {
+            return Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into());
+        }
+        Ok(Process(self))
     }
 
-    /// The number of bytes from `address` on that are mapped.
-    fn reach(&self, address: u64, write: bool) -> u64 {
-        let Some(ranges) = &self.ranges else { return u64::MAX - address };
-        let first = ranges.partition_point(|r| r.base + (r.len - 1) < address);
-        let mut end = address;
-        for range in &ranges[first..] {
-            if range.base > end || write && !range.writable {
-                break;
+    /// The range that an address is in.
+    fn find(&self, address: u64) -> Option<Mapped> {
+        match &self.map {
+            #[cfg(target_os = "linux")]
+            Map::Query(file) => query::find(file, address),
+            #[cfg(any(target_os = "linux", test))]
+            Map::List(ranges) => {
+                let at = ranges.partition_point(|r| r.base + (r.len - 1) < address);
+                ranges.get(at).copied().filter(|r| r.base <= address)
             }
+            #[cfg(not(target_os = "linux"))]
+            Map::Unknown => Some(Mapped { base: 0, len: u64::MAX, writable: true }),
+        }
+    }
+
+    /// The number of bytes from `address` on that are mapped, as far as `enough`.
+    fn reach(&self, address: u64, enough: u64, write: bool) -> u64 {
+        let mut end = address;
+        while end - address < enough
+            && let Some(range) = self.find(end).filter(|range| range.writable || !write)
+            && range.base + range.len > end
+        {
             end = range.base + range.len;
         }
         end - address
@@ -78,7 +127,7 @@ impl Space {
         if address == 0 {
             return Err(Error::Null(what));
         }
-        if self.reach(address, write) < len {
+        if self.reach(address, len, write) < len {
             return Err(Error::Pointer { what, address, len, write });
         }
         Ok(())
@@ -103,7 +152,7 @@ impl Space {
     /// That of [`Space::bytes`], up to the zero byte.
     pub unsafe fn string(&self, what: &'static str, from: *const c_char) -> Result<String, Error> {
         self.check(what, from as u64, 1, false)?;
-        let reach = self.reach(from as u64, false).min(MAX_STRING) as usize;
+        let reach = self.reach(from as u64, MAX_STRING, false).min(MAX_STRING) as usize;
         let mut bytes = Vec::new();
         for at in 0..reach {
             // SAFETY: `reach` bytes are readable; without a memory map, those up to the zero byte are, and no others are read.
@@ -133,6 +182,104 @@ impl Space {
     }
 }
 
+/// The memory of the process at its own addresses.
+pub struct Process(Space);
+
+impl Finder for Process {
+    fn find(&self, address: u64) -> Option<HostRange> {
+        let range = self.0.find(address)?;
+        let (mut base, mut end) = (range.base, range.base + range.len);
+        // The kernel keeps neighbours apart that differ in what is no matter here.
+        let alike = |at: u64| self.0.find(at).filter(|other| other.writable == range.writable);
+        while let Some(before) = base.checked_sub(1).and_then(alike) {
+            base = before.base;
+        }
+        while let Some(behind) = alike(end) {
+            end = behind.base + behind.len;
+        }
+        let host = std::ptr::with_exposed_provenance_mut(base as usize);
+        Some(HostRange { base, len: end - base, host, writable: range.writable })
+    }
+}
+
+/// Single ranges out of the memory map (`PROCMAP_QUERY`, linux/fs.h).
+#[cfg(target_os = "linux")]
+mod query {
+    use super::{Mapped, is_memory};
+    use std::ffi::c_ulong;
+    use std::fs::File;
+    use std::io::Error;
+    use std::os::fd::AsRawFd;
+    use std::sync::OnceLock;
+
+    /// `struct procmap_query`.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Query {
+        size: u64,
+        flags: u64,
+        address: u64,
+        start: u64,
+        end: u64,
+        rights: u64,
+        page_size: u64,
+        offset: u64,
+        inode: u64,
+        device: [u32; 2],
+        name_size: u32,
+        build_id_size: u32,
+        name: u64,
+        build_id: u64,
+    }
+
+    /// `_IOWR('f', 17, struct procmap_query)`.
+    const PROCMAP_QUERY: c_ulong =
+        3 << 30 | (size_of::<Query>() as c_ulong) << 16 | (b'f' as c_ulong) << 8 | 17;
+    const READABLE: u64 = 1;
+    const WRITABLE: u64 = 2;
+    /// The longest name (`PATH_MAX`).
+    const MAX_NAME: usize = 4096;
+
+    fn ask(file: &File, address: u64, name: &mut [u8]) -> Result<Query, Error> {
+        let mut query = Query {
+            size: size_of::<Query>() as u64,
+            address,
+            name_size: name.len() as u32,
+            name: if name.is_empty() { 0 } else { name.as_mut_ptr() as u64 },
+            ..Query::default()
+        };
+        // SAFETY: the kernel writes to `query`, and at most `name_size` bytes to `name`.
+        match unsafe { libc::ioctl(file.as_raw_fd(), PROCMAP_QUERY as _, &raw mut query) } {
+            0 => Ok(query),
+            _ => Err(Error::last_os_error()),
+        }
+    }
+
+    /// Whether this kernel answers.
+    pub fn is_supported(file: &File) -> bool {
+        static SUPPORTED: OnceLock<bool> = OnceLock::new();
+        let local = 0u8;
+        *SUPPORTED.get_or_init(|| find(file, &raw const local as u64).is_some())
+    }
+
+    pub fn find(file: &File, address: u64) -> Option<Mapped> {
+        let mut name = [0; MAX_NAME];
+        let found = ask(file, address, &mut name).ok()?;
+        let len = (found.name_size as usize).saturating_sub(1).min(name.len());
+        let usable = found.rights & READABLE != 0 && is_memory(&name[..len]);
+        let (base, len) = (found.start, found.end.checked_sub(found.start)?);
+        usable.then_some(Mapped { base, len, writable: found.rights & WRITABLE != 0 })
+    }
+}
+
+/// Whether a range with this path or name is ordinary memory. Of devices and the kernel's own pages, reading may have effects or block.
+#[cfg(any(target_os = "linux", test))]
+fn is_memory(name: &[u8]) -> bool {
+    let device =
+        name.starts_with(b"/dev/") && !name.starts_with(b"/dev/shm/") && !name.starts_with(b"/dev/zero");
+    !device && !name.starts_with(b"[v")
+}
+
 /// Writes to a structure of the caller.
 ///
 /// # Safety
@@ -144,8 +291,34 @@ pub unsafe fn write<T: Copy>(what: &'static str, to: *mut T, value: T) -> Result
     Ok(())
 }
 
+/// [`write`], unless the caller does not want it.
+///
+/// # Safety
+/// That of [`write`], or `to` is null.
+pub unsafe fn write_unless_null<T: Copy>(what: &'static str, to: *mut T, value: T) -> Result<(), Error> {
+    // SAFETY: required of the caller.
+    if to.is_null() { Ok(()) } else { unsafe { write(what, to, value) } }
+}
+
+/// Writes a string of at most `len` bytes with its zero to memory of the caller.
+///
+/// # Safety
+/// If the memory map is not available, `to` must be valid for `len` bytes.
+pub unsafe fn write_text(what: &'static str, to: *mut c_char, len: u64, text: &str) -> Result<(), Error> {
+    if len == 0 {
+        return Err(Error::Text(what));
+    }
+    let kept = text.len().min(len as usize - 1);
+    Space::now()?.check(what, to as u64, kept as u64 + 1, true)?;
+    for (at, byte) in text.bytes().take(kept).chain([0]).enumerate() {
+        // SAFETY: writable, as just checked or required of the caller.
+        unsafe { to.add(at).write(byte as c_char) };
+    }
+    Ok(())
+}
+
 /// Parses `/proc/self/maps` (proc(5)): `start-end rwxp offset device inode path`. Adjacent ranges with the same permissions are
-/// merged. Unreadable ranges are left out, and those where reading may have effects or block (devices, pages of the kernel).
+/// merged. Unreadable ranges are left out, and those that are no ordinary memory.
 ///
 /// The file is read in parts. A range that another thread enlarges in between is found twice: of the second, what lies beyond the
 /// first is taken.
@@ -157,14 +330,13 @@ fn parse(maps: &[u8]) -> Vec<Mapped> {
         let mut words = line.split_whitespace();
         let (Some(place), Some(rights)) = (words.next(), words.next()) else { continue };
         let path = words.nth(3).unwrap_or_default();
-        let device = path.starts_with("/dev/") && !path.starts_with("/dev/shm/") && path != "/dev/zero";
         let hex = |text: &str| u64::from_str_radix(text, 16).ok();
         let Some((base, end)) = place.split_once('-').and_then(|(a, b)| Some((hex(a)?, hex(b)?))) else {
             continue;
         };
         let base = base.max(seen);
         seen = seen.max(end);
-        if !rights.starts_with('r') || device || path.starts_with("[v") || base >= end {
+        if !rights.starts_with('r') || !is_memory(path.as_bytes()) || base >= end {
             continue;
         }
         let writable = rights.as_bytes().get(1) == Some(&b'w');
@@ -213,12 +385,70 @@ nonsense
 
     #[test]
     fn checks_cross_neighbours() {
-        let space = Space { ranges: Some(parse(MAPS)) };
+        let space = Space { map: Map::List(parse(MAPS)) };
         let fits = |address, len, write| space.check("x", address, len, write).is_ok();
         assert!(fits(0x400000, 0x5000, false) && !fits(0x400000, 0x5001, false));
         assert!(fits(0x403000, 0x2000, true) && !fits(0x402fff, 2, true));
         assert!(!fits(0, 0, false) && !fits(0x3fffff, 1, false) && !fits(u64::MAX, 1, false));
         assert!(fits(0x600fff, 1, true) && !fits(0x600fff, 2, false));
+    }
+
+    /// Both ways to ask find the same, also where ranges of one kind are beside each other.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_kernel_answers_as_its_list_says() {
+        let (local, constant, heap) = (5u64, "text", vec![0u8; 1 << 20]);
+        let text = std::fs::read("/proc/self/maps").unwrap();
+        let list = Space { map: Map::List(parse(&text)) };
+        let space = Space::now().unwrap();
+        if !matches!(space.map, Map::Query(_)) {
+            println!("skipped: this kernel has only the list");
+            return;
+        }
+        for address in [&raw const local as u64, constant.as_ptr() as u64, heap.as_ptr() as u64] {
+            let of = |space: &Space| space.find(address).map(|r| r.writable);
+            assert_eq!(of(&space), of(&list), "0x{address:x}");
+            assert!(of(&space).is_some());
+        }
+        for address in [0, 0x1000, u64::MAX, 0xffff_ffff_ff60_0000] {
+            assert_eq!(space.find(address), None, "0x{address:x}");
+        }
+        // A list is as of then: the kernel says what is so now.
+        let page = memory_map(1);
+        assert!(Space::now().unwrap().check("page", page as u64, 4096, true).is_ok());
+        // SAFETY: mapped just now, and used by nobody else.
+        unsafe { libc::mprotect(page, 4096, libc::PROT_READ) };
+        assert!(space.check("page", page as u64, 4096, true).is_err());
+        assert!(space.check("page", page as u64, 4096, false).is_ok());
+        // SAFETY: as above.
+        unsafe { libc::munmap(page, 4096) };
+        assert!(space.check("page", page as u64, 1, false).is_err());
+        assert!(space.find(&raw const local as u64).is_some());
+    }
+
+    /// New pages.
+    #[cfg(target_os = "linux")]
+    fn memory_map(pages: usize) -> *mut c_void {
+        let (rights, how) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: the kernel chooses free addresses.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), 4096 * pages, rights, how, -1, 0) };
+        assert_ne!(at, libc::MAP_FAILED);
+        at
+    }
+
+    /// Ranges that differ in what kernels do not see are one.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn neighbours_are_one_range() {
+        let pages = memory_map(3);
+        let middle = pages.wrapping_byte_add(4096);
+        // SAFETY: mapped just now, and used by nobody else.
+        unsafe { libc::madvise(middle, 4096, libc::MADV_DONTDUMP) };
+        let range = Space::now().unwrap().finder().unwrap().find(middle as u64).unwrap();
+        assert!(range.base <= pages as u64 && range.base + range.len >= pages as u64 + 3 * 4096);
+        assert!(range.writable);
+        // SAFETY: as above.
+        unsafe { libc::munmap(pages, 3 * 4096) };
     }
 
     #[test]

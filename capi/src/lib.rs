@@ -145,6 +145,52 @@ pub struct wavesim_outcome {
     pub lane: i32,
 }
 
+/// What a kernel of a module needs. Set `struct_size` before the call.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct wavesim_kernel {
+    /// `sizeof(struct wavesim_kernel)`.
+    pub struct_size: u32,
+    /// Number of the arguments that its source has; 0 if the code object has no metadata.
+    pub argument_count: u32,
+    /// Address of its first instruction.
+    pub address: u64,
+    /// Size of the kernarg segment, with hidden arguments.
+    pub kernarg_bytes: u32,
+    /// Static LDS of a workgroup in bytes.
+    pub lds_bytes: u32,
+    /// Scratch memory of a work-item in bytes.
+    pub scratch_bytes: u32,
+    /// Lanes in a wave: 32 or 64.
+    pub wave_size: u32,
+    /// VGPRs of a wave.
+    pub vgprs: u32,
+    /// SGPRs of a wave.
+    pub sgprs: u32,
+    /// The most work-items of a workgroup.
+    pub max_items: u32,
+    /// The size that a workgroup must have; 0 0 0: any.
+    pub required_block: [u32; 3],
+}
+
+/// An argument of a kernel. Set `struct_size` before the call.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct wavesim_argument {
+    /// `sizeof(struct wavesim_argument)`.
+    pub struct_size: u32,
+    /// Byte offset in the kernarg segment.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+    /// Reserved.
+    pub reserved: u32,
+    /// Its kind in the metadata (`global_buffer`, `by_value`, …), shortened to 31 bytes.
+    pub kind: [c_char; 32],
+    /// Its name, shortened to 63 bytes; empty if the compiler has left it out.
+    pub name: [c_char; 64],
+}
+
 /// The WAVESIM_ABI_VERSION of the library, to compare with that of the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_abi_version() -> u32 {
@@ -188,6 +234,13 @@ pub unsafe extern "C" fn wavesim_device_create(
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_device_destroy(device: wavesim_device) -> wavesim_status {
     guard(|| device::remove(device))
+}
+
+/// Ends the launches that run on a device now, each with the fault `interrupted`. Any thread can call it. Later launches are
+/// not affected.
+#[unsafe(no_mangle)]
+pub extern "C" fn wavesim_device_cancel(device: wavesim_device) -> wavesim_status {
+    guard(|| device::cancel(device))
 }
 
 /// Maps `length` bytes of host memory at `host` to guest address `address`, until they are unmapped or the device is
@@ -333,6 +386,115 @@ pub unsafe extern "C" fn wavesim_module_variable(
     })
 }
 
+/// Writes the numbers of kernels and of variables of a module. Either pointer may be null.
+///
+/// # Safety
+/// On hosts other than Linux, both pointers must be null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wavesim_module_counts(
+    module: wavesim_module,
+    kernels: *mut u32,
+    variables: *mut u32,
+) -> wavesim_status {
+    guard(|| {
+        let (kernel_count, variable_count) = device::with_module(module, |module| {
+            Ok((module.kernels()?.len() as u32, module.variables().count() as u32))
+        })?;
+        // SAFETY: required of the caller.
+        unsafe {
+            host::write_unless_null("kernels", kernels, kernel_count)?;
+            host::write_unless_null("variables", variables, variable_count)
+        }
+    })
+}
+
+/// Writes the name of the `index`-th kernel of a module as a string, shortened to `name_bytes` with the terminating zero.
+///
+/// # Safety
+/// On hosts other than Linux, `name` must be valid for `name_bytes`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wavesim_module_kernel_name(
+    module: wavesim_module,
+    index: u32,
+    name: *mut c_char,
+    name_bytes: u64,
+) -> wavesim_status {
+    guard(|| {
+        let names = device::with_module(module, |module| Ok(module.kernels()?))?;
+        let found = names.get(index as usize).ok_or(Error::Index("kernel", index, names.len()))?;
+        // SAFETY: required of the caller.
+        unsafe { host::write_text("name", name, name_bytes, found) }
+    })
+}
+
+/// Writes the name of the `index`-th variable of a module, as `wavesim_module_kernel_name` does.
+///
+/// # Safety
+/// On hosts other than Linux, `name` must be valid for `name_bytes`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wavesim_module_variable_name(
+    module: wavesim_module,
+    index: u32,
+    name: *mut c_char,
+    name_bytes: u64,
+) -> wavesim_status {
+    guard(|| {
+        let found = device::with_module(module, |module| {
+            let count = module.variables().count();
+            let found = module.variables().nth(index as usize).map(str::to_string);
+            found.ok_or(Error::Index("variable", index, count))
+        })?;
+        // SAFETY: required of the caller.
+        unsafe { host::write_text("name", name, name_bytes, &found) }
+    })
+}
+
+/// Writes what a kernel needs. `name` may be null if the module has one kernel.
+///
+/// # Safety
+/// On hosts other than Linux, both pointers must be valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wavesim_module_kernel(
+    module: wavesim_module,
+    name: *const c_char,
+    kernel: *mut wavesim_kernel,
+) -> wavesim_status {
+    guard(|| {
+        let space = Space::now()?;
+        // SAFETY: required of the caller.
+        unsafe { space.sized("kernel", kernel.cast_const()) }?;
+        // SAFETY: as above.
+        let found = unsafe { object::kernel(&space, module, name)? };
+        // SAFETY: as above.
+        unsafe { host::write("kernel", kernel, wavesim_kernel::of(&found)) }
+    })
+}
+
+/// Writes the `index`-th argument of a kernel. `name` may be null if the module has one kernel.
+///
+/// # Safety
+/// On hosts other than Linux, both pointers must be valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wavesim_module_argument(
+    module: wavesim_module,
+    name: *const c_char,
+    index: u32,
+    argument: *mut wavesim_argument,
+) -> wavesim_status {
+    guard(|| {
+        let space = Space::now()?;
+        // SAFETY: required of the caller.
+        unsafe { space.sized("argument", argument.cast_const()) }?;
+        // SAFETY: as above.
+        let kernel = unsafe { object::kernel(&space, module, name)? };
+        let count = kernel.arguments().count();
+        let found = kernel.arguments().nth(index as usize);
+        let found = found.ok_or(Error::Index("argument", index, count))?;
+        // SAFETY: as above.
+        unsafe { host::write("argument", argument, wavesim_argument::of(found)) }
+    })
+}
+
 /// Runs a kernel of a module until all waves have ended. The fields `object` and `object_bytes` are not used. `outcome`
 /// may be null.
 ///
@@ -379,6 +541,6 @@ pub unsafe extern "C" fn run_asm(
         // SAFETY: required of the caller.
         let code = unsafe { space.bytes("lib", lib.cast(), lib_sz as u64)? };
         // SAFETY: required of the caller.
-        unsafe { run_asm::run(&space, lib as u64, &code, [gx, gy, gz], [lx, ly, lz], args_ptr as u64) }
+        unsafe { run_asm::run(space, lib as u64, &code, [gx, gy, gz], [lx, ly, lz], args_ptr as u64) }
     }) as c_int
 }

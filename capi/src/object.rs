@@ -3,8 +3,10 @@
 use crate::device;
 use crate::error::Error;
 use crate::host::Space;
-use crate::wavesim_object_launch;
-use wavesim_runtime::{self as runtime, Device, Launch, MAX_INSTRUCTIONS, Module, Outcome};
+use crate::{wavesim_argument, wavesim_kernel, wavesim_module, wavesim_object_launch};
+use std::ffi::c_char;
+use wavesim::loader::code_object::Arg;
+use wavesim_runtime::{self as runtime, Device, Kernel, Launch, MAX_INSTRUCTIONS, Module, Outcome};
 
 impl Default for wavesim_object_launch {
     fn default() -> wavesim_object_launch {
@@ -65,6 +67,66 @@ impl ObjectLaunch {
         };
         Ok(ObjectLaunch { given: *given, object: Vec::new(), kernel, kernarg })
     }
+}
+
+/// The kernel of a module that a string names, or the only one.
+///
+/// # Safety
+/// That of [`Space::string`], or `name` is null.
+pub unsafe fn kernel(space: &Space, module: wavesim_module, name: *const c_char) -> Result<Kernel, Error> {
+    let name = match name.is_null() {
+        true => None,
+        // SAFETY: required of the caller.
+        false => Some(unsafe { space.string("name", name)? }),
+    };
+    device::with_module(module, |module| {
+        Ok(match name {
+            Some(name) => module.kernel(&name)?,
+            None => module.only_kernel()?,
+        })
+    })
+}
+
+impl wavesim_kernel {
+    /// What the library says of a kernel.
+    pub(crate) fn of(kernel: &Kernel) -> wavesim_kernel {
+        wavesim_kernel {
+            struct_size: size_of::<wavesim_kernel>() as u32,
+            argument_count: kernel.arguments().count() as u32,
+            address: kernel.address(),
+            kernarg_bytes: kernel.kernarg_bytes(),
+            lds_bytes: kernel.lds_bytes(),
+            scratch_bytes: kernel.scratch_bytes(),
+            wave_size: kernel.wave_size(),
+            vgprs: kernel.vgprs(),
+            sgprs: kernel.sgprs(),
+            max_items: kernel.max_block_items(),
+            required_block: kernel.required_block().unwrap_or_default(),
+        }
+    }
+}
+
+impl wavesim_argument {
+    /// What the metadata says of an argument.
+    pub(crate) fn of(argument: &Arg) -> wavesim_argument {
+        wavesim_argument {
+            struct_size: size_of::<wavesim_argument>() as u32,
+            offset: argument.offset,
+            size: argument.size,
+            reserved: 0,
+            kind: text(&argument.kind),
+            name: text(argument.name.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+/// A string in an array, shortened to leave a zero behind it.
+pub fn text<const N: usize>(text: &str) -> [c_char; N] {
+    let mut out = [0; N];
+    for (to, from) in out[..N - 1].iter_mut().zip(text.bytes()) {
+        *to = from as c_char;
+    }
+    out
 }
 
 /// Runs a launch of a kernel in a code object, which is loaded for it.

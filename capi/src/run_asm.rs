@@ -5,14 +5,15 @@
 //! SGPRs so that 16 SGPRs are initialised.
 
 use crate::error::Error;
-use crate::host::{Mapped, Space};
+use crate::host::Space;
 use std::sync::{Mutex, PoisonError};
+use wavesim::memory::Memory;
 use wavesim_runtime::raw::RawLaunch;
-use wavesim_runtime::{self as runtime, Device, HostMemory, MAX_INSTRUCTIONS};
+use wavesim_runtime::{self as runtime, Device, MAX_INSTRUCTIONS};
 
 /// The last SGPR with an initial value.
 const LAST_SGPR: u16 = 15;
-/// LDS of a workgroup: the most that there can be.
+/// LDS of a workgroup, if the code uses any: the most that there can be.
 const LDS_BYTES: u32 = 64 << 10;
 /// Scratch memory of a work-item, if the code uses any. Nothing declares how much it needs.
 const SCRATCH_BYTES: u32 = 16 << 10;
@@ -22,7 +23,7 @@ const SCRATCH_BYTES: u32 = 16 << 10;
 /// # Safety
 /// The kernel can access all memory of the process, as native code can. Memory that it uses must stay mapped.
 pub unsafe fn run(
-    space: &Space,
+    space: Space,
     address: u64,
     code: &[u8],
     grid: [u32; 3],
@@ -32,11 +33,9 @@ pub unsafe fn run(
     if wavesim::loader::code_object::is_amdgpu(code) {
         return Err(Error::Elf);
     }
-    let mapped = |r: &Mapped| {
-        // SAFETY: mapped in this process; required of the caller for as long as the kernel runs.
-        unsafe { HostMemory::new(r.base, r.base as *mut u8, r.len, r.writable, "") }
-    };
-    let ranges: Vec<HostMemory> = space.ranges()?.iter().map(mapped).collect();
+    let mut memory = Memory::empty();
+    // SAFETY: the ranges are mapped in this process; required of the caller for as long as the kernel runs.
+    unsafe { memory.map_found(Box::new(space.finder()?)) };
     let ids = match grid {
         [_, 0..=1, 0..=1] => 1,
         [_, _, 0..=1] => 2,
@@ -51,7 +50,7 @@ pub unsafe fn run(
         block,
         lds_bytes: LDS_BYTES,
         scratch_bytes: SCRATCH_BYTES,
-        scratch_if_used: true,
+        only_if_used: true,
         user_sgprs: vec![args as u32, (args >> 32) as u32],
         first_group_id: LAST_SGPR + 1 - ids,
         group_ids: [0, 1, 2].map(|dim| dim < ids),
@@ -60,8 +59,7 @@ pub unsafe fn run(
         threads: 1,
         max_instructions: MAX_INSTRUCTIONS,
     };
-    let device = process()?;
-    device.launch_raw(&launch, &ranges)?;
+    process()?.launch_raw_on(&launch, memory).0?;
     Ok(())
 }
 

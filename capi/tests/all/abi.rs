@@ -255,6 +255,86 @@ fn threads_have_their_own_errors() {
     });
 }
 
+fn text(chars: &[c_char]) -> &str {
+    // SAFETY: the library has written a zero.
+    unsafe { CStr::from_ptr(chars.as_ptr()) }.to_str().expect("UTF-8")
+}
+
+/// An endless loop, which another thread ends.
+#[test]
+fn launches_can_be_cancelled() {
+    let device = device(c"gfx1201");
+    assert_eq!(wavesim_device_cancel(device), WAVESIM_OK);
+    std::thread::scope(|scope| {
+        let launch = scope.spawn(|| {
+            let (status, outcome) = run(device, &launch_of(&[0xbfa0_ffff]));
+            (status, text(&outcome.fault).to_string(), last())
+        });
+        while !launch.is_finished() {
+            assert_eq!(wavesim_device_cancel(device), WAVESIM_OK);
+            std::thread::yield_now();
+        }
+        let (status, kind, message) = launch.join().unwrap();
+        assert_eq!((status, kind.as_str()), (WAVESIM_FAULT, "interrupted"), "{message}");
+    });
+    assert_eq!(run(device, &launch_of(&[END])).0, WAVESIM_OK);
+    assert_eq!(wavesim_device_destroy(device), WAVESIM_OK);
+    assert_eq!(wavesim_device_cancel(device), WAVESIM_BAD_ARGUMENT);
+    assert_eq!(last(), format!("there is no device {device}"));
+}
+
+#[test]
+fn kernels_are_listed_with_their_arguments() {
+    let device = device(c"gfx1100");
+    let object = include_bytes!("../../tests/filetests/code_objects/vadd/vadd.gfx1100.co");
+    let mut module = 0;
+    // SAFETY: all pointers are valid, or rejected.
+    unsafe {
+        let load = wavesim_module_load(device, object.as_ptr().cast(), object.len() as u64, &mut module);
+        assert_eq!(load, WAVESIM_OK, "{}", last());
+        let (mut kernels, mut variables) = (0, 7);
+        assert_eq!(wavesim_module_counts(module, &mut kernels, &mut variables), WAVESIM_OK);
+        assert_eq!((kernels, variables), (1, 1));
+        assert_eq!(wavesim_module_counts(module, null_mut(), null_mut()), WAVESIM_OK);
+        assert_eq!(wavesim_module_counts(module, 0x10 as *mut u32, null_mut()), WAVESIM_BAD_ARGUMENT);
+
+        let mut name = [b'x' as c_char; 8];
+        assert_eq!(wavesim_module_kernel_name(module, 0, name.as_mut_ptr(), 8), WAVESIM_OK);
+        assert_eq!(text(&name), "vadd");
+        assert_eq!(wavesim_module_kernel_name(module, 0, name.as_mut_ptr(), 4), WAVESIM_OK);
+        assert_eq!(text(&name), "vad");
+        assert_eq!(wavesim_module_kernel_name(module, 0, name.as_mut_ptr(), 0), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(wavesim_module_kernel_name(module, 1, name.as_mut_ptr(), 8), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(last(), "there is no kernel 1: the count is 1");
+        assert_eq!(wavesim_module_variable_name(module, 1, name.as_mut_ptr(), 8), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(wavesim_module_variable_name(module, 0, name.as_mut_ptr(), 8), WAVESIM_OK);
+        assert_eq!(text(&name), "__oclc_");
+
+        let mut kernel: wavesim_kernel = std::mem::zeroed();
+        assert_eq!(wavesim_module_kernel(module, null(), &mut kernel), WAVESIM_BAD_ARGUMENT);
+        assert!(last().starts_with("kernel.struct_size is 0, not"), "{}", last());
+        kernel.struct_size = size_of::<wavesim_kernel>() as u32;
+        assert_eq!(wavesim_module_kernel(module, c"none".as_ptr(), &mut kernel), WAVESIM_BAD_ARGUMENT);
+        assert_eq!(wavesim_module_kernel(module, null(), &mut kernel), WAVESIM_OK);
+        assert_eq!((kernel.argument_count, kernel.wave_size, kernel.max_items), (4, 32, 256));
+        assert_eq!((kernel.lds_bytes, kernel.required_block), (0, [0; 3]));
+        assert!(kernel.kernarg_bytes >= 28 && kernel.vgprs > 0 && kernel.address.is_multiple_of(256));
+
+        let mut argument: wavesim_argument = std::mem::zeroed();
+        argument.struct_size = size_of::<wavesim_argument>() as u32;
+        // The compiler has left the names out.
+        let expected = [(0, 8), (8, 8), (16, 8), (24, 4)];
+        for (index, (offset, size)) in (0..).zip(expected) {
+            assert_eq!(wavesim_module_argument(module, c"vadd".as_ptr(), index, &mut argument), WAVESIM_OK);
+            assert_eq!((text(&argument.name), argument.offset, argument.size), ("", offset, size));
+            assert_eq!(text(&argument.kind), if index == 3 { "by_value" } else { "global_buffer" });
+        }
+        assert_eq!(wavesim_module_argument(module, null(), 4, &mut argument), WAVESIM_BAD_ARGUMENT);
+    }
+    assert_eq!(wavesim_module_unload(module), WAVESIM_OK);
+    assert_eq!(wavesim_device_destroy(device), WAVESIM_OK);
+}
+
 /// `counter` is 41 when a module is loaded, and each launch adds 1 to it.
 #[test]
 fn variables_of_modules_persist() {

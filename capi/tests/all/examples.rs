@@ -31,13 +31,18 @@ fn succeed(command: &mut Command) -> String {
 
 /// Builds an example in `examples/c`, and returns its output.
 fn c(name: &str) -> Option<String> {
+    c_with(name, &[])
+}
+
+/// With arguments.
+fn c_with(name: &str, arguments: &[&str]) -> Option<String> {
     let library = library().display().to_string();
     let include = format!("-I{}", root().join("capi/include").display());
-    built(name, &[include, format!("-L{library}"), "-lwavesim_capi".to_string()], &library)
+    built(name, &[include, format!("-L{library}"), "-lwavesim_capi".to_string()], &library, arguments)
 }
 
 /// Builds an example with these flags against the library in a folder, and returns its output.
-fn built(name: &str, flags: &[String], library: &str) -> Option<String> {
+fn built(name: &str, flags: &[String], library: &str, arguments: &[&str]) -> Option<String> {
     if !have("cc") {
         return None;
     }
@@ -53,7 +58,7 @@ fn built(name: &str, flags: &[String], library: &str) -> Option<String> {
             .args(["-lpthread", "-o"])
             .arg(&program),
     );
-    let out = succeed(&mut Command::new(&program));
+    let out = succeed(Command::new(&program).args(arguments));
     std::fs::remove_file(&program).expect("removed");
     Some(out)
 }
@@ -88,6 +93,20 @@ fn threads() {
 }
 
 #[test]
+fn kernels() {
+    let object = root().join("tests/filetests/code_objects/vadd/vadd.gfx1100.co").display().to_string();
+    let Some(out) = c_with("kernels", &["gfx1100", &object]) else { return };
+    let expected = "vadd: wave32, 6 VGPRs, 0 bytes of LDS, at most 256 work-items, 288 bytes of arguments\n    \
+                    0: 8 bytes, global_buffer \n    \
+                    8: 8 bytes, global_buffer \n   \
+                    16: 8 bytes, global_buffer \n   \
+                    24: 4 bytes, by_value \n\
+                    __oclc_ABI_version: 4 bytes\n\
+                    there is no kernel 1: the count is 1\n";
+    assert_eq!(out, expected);
+}
+
+#[test]
 fn python() {
     python_example(&library().join("libwavesim_capi.so"));
 }
@@ -113,7 +132,7 @@ fn an_installed_library() {
         );
         let flags: Vec<String> = flags.split_whitespace().map(str::to_string).collect();
         assert!(flags.len() >= 3, "{flags:?}");
-        if let Some(out) = built("run_asm", &flags, &prefix.join("lib").display().to_string()) {
+        if let Some(out) = built("run_asm", &flags, &prefix.join("lib").display().to_string(), &[]) {
             assert_eq!(out, RUN_ASM);
         }
     }
