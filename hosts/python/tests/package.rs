@@ -1,0 +1,57 @@
+//! The package's own tests, with the module that cargo has built: those that need NumPy and pytest only. `scripts/test-python.sh` builds
+//! a wheel, installs it, and runs all of them.
+#![cfg(target_os = "linux")]
+
+use std::path::Path;
+use std::process::Command;
+
+/// The Python that has what the tests need: WAVESIM_PYTHON, that of `scripts/test-python.sh`, or the system's.
+fn python() -> Option<String> {
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python/bin/python");
+    let list =
+        [std::env::var("WAVESIM_PYTHON").ok(), own.to_str().map(String::from), Some("python3".to_string())];
+    list.into_iter().flatten().find(|python| {
+        let found = Command::new(python).args(["-c", "import numpy, pytest"]).output();
+        found.is_ok_and(|output| output.status.success())
+    })
+}
+
+#[test]
+fn package() {
+    let Some(python) = python() else {
+        println!("skipped: no Python with numpy and pytest (scripts/test-python.sh installs them)");
+        return;
+    };
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("package");
+    let package = folder.join("wavesim");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&package).unwrap();
+    for file in std::fs::read_dir(here.join("python/wavesim")).unwrap() {
+        let file = file.unwrap().path();
+        if file.extension().is_some_and(|e| e == "py" || e == "pyi") {
+            std::os::unix::fs::symlink(&file, package.join(file.file_name().unwrap())).unwrap();
+        }
+    }
+    // Beside the test, where cargo puts the library.
+    let built = std::env::current_exe().unwrap().with_file_name("lib_native.so");
+    std::os::unix::fs::symlink(built, package.join("_native.abi3.so")).unwrap();
+    let output = Command::new(&python)
+        .args([
+            "-B",
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "tests/test_device.py",
+            "tests/test_text.py",
+        ])
+        .current_dir(here)
+        .env("PYTHONPATH", &folder)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    println!("{}", text(&output.stdout).lines().last().unwrap_or_default());
+}
