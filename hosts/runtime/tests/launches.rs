@@ -232,11 +232,28 @@ fn launches_can_be_cancelled() {
             let text = launch.join().unwrap();
             assert!(text.starts_with("interrupted: stopped after") && text.contains("launch 1"), "{text}");
         });
-        kernel.launch(&Launch::new([4, 1, 1], [1; 3]), &flag.to_le_bytes()).map(drop).unwrap_or_else(|e| {
-            // A checked run has no turns of workgroups.
-            assert!(!device.settings().checks.is_empty(), "{e}");
-        });
+        kernel.launch(&Launch::new([4, 1, 1], [1; 3]), &flag.to_le_bytes()).unwrap();
     }
+}
+
+/// The waves of workgroups that take turns each keep what checks know of them.
+#[test]
+fn checked_workgroups_that_wait_for_later_ones_end() {
+    let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
+    let module = assembled(include_str!("turns.s"), &settings);
+    let (device, kernel) = (module.device(), module.kernel("turns").unwrap());
+    let out = device.alloc(4 + 4 * 256, "out").unwrap();
+    let launch = Launch { cooperative: true, ..Launch::new([4, 1, 1], [64, 1, 1]) };
+    let outcome = kernel.launch(&launch, &out.to_le_bytes()).unwrap();
+    assert!(outcome.report.is_clean(), "{}", outcome.report);
+    assert_eq!(words(device, out + 4, 256), (0..256).map(|n| 1000 + n).collect::<Vec<u32>>());
+    assert_eq!((outcome.stats.waves, words(device, out, 1)[0]), (8, 0));
+    // A register that nothing wrote is still one after a turn of another workgroup.
+    let kernel = module.kernel("turns_undefined").unwrap();
+    let report = kernel.launch(&launch, &out.to_le_bytes()).unwrap().report;
+    assert_eq!(report.findings.len(), 1, "{report}");
+    let text = report.to_string();
+    assert!(text.starts_with("init: v7 is undefined") || text.starts_with("init: "), "{text}");
 }
 
 #[test]

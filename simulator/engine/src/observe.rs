@@ -60,6 +60,12 @@ pub trait Observer {
 
     fn after(&mut self, _step: &Step<'_>, _done: &Done<'_>) {}
 
+    /// The workgroup has not ended, and others run in its place.
+    fn group_parked(&mut self, _workgroup: [u32; 3]) {}
+
+    /// A workgroup that was parked goes on.
+    fn group_resumed(&mut self, _workgroup: [u32; 3]) {}
+
     /// The workgroup's waves have all ended.
     fn group_ended(&mut self, _workgroup: [u32; 3]) {}
 
@@ -98,6 +104,14 @@ impl Observer for Many<'_> {
 
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
         self.0.iter_mut().for_each(|o| o.after(step, done));
+    }
+
+    fn group_parked(&mut self, workgroup: [u32; 3]) {
+        self.0.iter_mut().for_each(|o| o.group_parked(workgroup));
+    }
+
+    fn group_resumed(&mut self, workgroup: [u32; 3]) {
+        self.0.iter_mut().for_each(|o| o.group_resumed(workgroup));
     }
 
     fn group_ended(&mut self, workgroup: [u32; 3]) {

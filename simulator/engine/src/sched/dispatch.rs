@@ -180,6 +180,11 @@ impl Dispatch<'_> {
         INTERRUPT.load(Ordering::Relaxed) || self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 
+    /// Instructions of a workgroup before another one begins in its place.
+    fn first_slice(&self) -> u64 {
+        if self.cooperative { SHORT_SLICE } else { FIRST_SLICE }
+    }
+
     fn count_group(&self) {
         if let Some(progress) = self.progress {
             progress.fetch_add(1, Ordering::Relaxed);
@@ -285,19 +290,49 @@ pub fn run_observed<O: Observer + ?Sized>(
         return (stats, Err(refused(e)));
     }
     let budget = Budget::new(dispatch.max_instructions);
-    let mut group = Group::new(dispatch, memory);
-    let mut result = Ok(());
-    for index in 0..dispatch.workgroups() {
-        group.start(dispatch.workgroup(index));
-        stats.waves += dispatch.waves() as u64;
-        result = group.run_observed(&budget, observer);
-        dispatch.count_group();
-        if result.is_err() {
+    let (total, waves) = (dispatch.workgroups(), dispatch.waves() as usize);
+    let mut spare = Some(Group::new(dispatch, memory));
+    let resident = MAX_RESIDENT_BYTES / spare.as_ref().map_or(1, Group::bytes).max(1);
+    let mut parked: VecDeque<Group<'_>> = VecDeque::new();
+    let mut first = dispatch.first_slice();
+    let mut next = 0;
+    loop {
+        let (mut group, slice) = if next < total && parked.len() < resident.max(1) {
+            let mut group = spare.take().unwrap_or_else(|| Group::new(dispatch, memory));
+            group.start(dispatch.workgroup(next));
+            next += 1;
+            stats.waves += waves as u64;
+            observer.group_started(group.id, waves);
+            (group, first)
+        } else if let Some(group) = parked.pop_front() {
+            observer.group_resumed(group.id);
+            (group, NEXT_SLICE)
+        } else {
             break;
+        };
+        // The time of an observer is that of the dispatch.
+        group.executed = stats.instructions;
+        let result = group.run_observed(&budget, slice, observer);
+        stats.instructions = group.executed;
+        match result {
+            Ok(true) => {
+                observer.group_ended(group.id);
+                dispatch.count_group();
+                spare = Some(group);
+            }
+            Ok(false) => {
+                first = SHORT_SLICE;
+                observer.group_parked(group.id);
+                parked.push_back(group);
+            }
+            Err(fault) => {
+                dispatch.count_group();
+                return (stats, Err(fault));
+            }
         }
     }
-    stats.instructions = group.executed;
-    (stats, result)
+    spare.into_iter().for_each(Group::recycle);
+    (stats, Ok(()))
 }
 
 fn refused(e: DispatchError) -> Box<Fault> {
@@ -348,7 +383,7 @@ impl<'a> Work<'a> {
         let bytes = spare.as_ref().map_or(1, Group::bytes).max(1);
         let resident = (MAX_RESIDENT_BYTES / self.threads / bytes).max(1);
         let mut waiting: VecDeque<(u64, Group<'a>)> = VecDeque::new();
-        let mut first = if self.dispatch.cooperative { SHORT_SLICE } else { FIRST_SLICE };
+        let mut first = self.dispatch.first_slice();
         let mut left = true;
         loop {
             let mut begun = None;

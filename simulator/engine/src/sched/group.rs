@@ -47,7 +47,8 @@ pub struct Slot {
 pub struct Group<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
-    id: [u32; 3],
+    /// Its coordinates.
+    pub id: [u32; 3],
     pub slots: Vec<Slot>,
     /// Waves of larger workgroups, for the pool.
     more: Vec<Slot>,
@@ -186,12 +187,10 @@ impl<'a> Group<'a> {
     pub fn run_observed<O: Observer + ?Sized>(
         &mut self,
         budget: &Budget,
+        slice: u64,
         observer: &mut O,
-    ) -> Result<(), Box<Fault>> {
-        observer.group_started(self.id, self.slots.len());
-        self.run_with(budget, u64::MAX, Some(&mut *observer))?;
-        observer.group_ended(self.id);
-        Ok(())
+    ) -> Result<bool, Box<Fault>> {
+        self.run_with(budget, slice, Some(observer))
     }
 
     fn run_with<O: Observer + ?Sized>(

@@ -48,6 +48,14 @@ pub struct Shadow {
     exec: u64,
 }
 
+/// Waves of a workgroup, and the phases of its barriers.
+#[derive(Default)]
+pub struct Group {
+    waves: Vec<Wave>,
+    phases: VecDeque<Phase>,
+    first: u64,
+}
+
 impl Shadow {
     pub fn new(effects: &[Effects]) -> Shadow {
         let calls = |at: usize, bi| effects.get(at).is_some_and(|e| e.calls.contains(&bi));
@@ -67,6 +75,13 @@ impl Shadow {
         self.waves.resize_with(waves, Wave::default);
         self.phases.clear();
         self.first = 0;
+    }
+
+    /// Exchanges the workgroup that it follows.
+    pub fn swap(&mut self, group: &mut Group) {
+        std::mem::swap(&mut self.waves, &mut group.waves);
+        std::mem::swap(&mut self.phases, &mut group.phases);
+        std::mem::swap(&mut self.first, &mut group.first);
     }
 
     pub fn before(&mut self, step: &Step<'_>) {

@@ -26,6 +26,10 @@ use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use, register_
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::{ACC, EXEC_LO, TTMP};
 
+/// By wave of a workgroup: its last matrix instruction.
+#[derive(Default)]
+pub struct Group(Vec<Option<(u64, Use)>>);
+
 /// Forbidden uses by instruction, and the last matrix result of each wave.
 pub struct Shadow {
     /// Forbidden uses that an instruction is by itself.
@@ -69,6 +73,11 @@ impl Shadow {
     pub fn start(&mut self, waves: usize) {
         self.matrix.clear();
         self.matrix.resize(waves, None);
+    }
+
+    /// Exchanges the workgroup that it follows.
+    pub fn swap(&mut self, group: &mut Group) {
+        std::mem::swap(&mut self.matrix, &mut group.0);
     }
 
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {

@@ -25,8 +25,14 @@ pub struct Shadow {
     unwritten: Vec<(Access, u64)>,
 }
 
+/// Bytes of a workgroup's LDS and scratch that have been written.
+pub struct Group {
+    lds: Bits,
+    scratch: Bits,
+}
+
 /// A bit a byte.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Bits(Vec<u64>);
 
 impl Bits {
@@ -97,6 +103,18 @@ impl Shadow {
     pub fn start(&mut self) {
         self.lds.0.fill(0);
         self.scratch.0.fill(0);
+    }
+
+    /// What nothing has written to.
+    pub fn group(&self) -> Group {
+        let empty = |bits: &Bits| Bits(vec![0; bits.0.len()]);
+        Group { lds: empty(&self.lds), scratch: empty(&self.scratch) }
+    }
+
+    /// Exchanges the workgroup that it follows.
+    pub fn swap(&mut self, group: &mut Group) {
+        std::mem::swap(&mut self.lds, &mut group.lds);
+        std::mem::swap(&mut self.scratch, &mut group.scratch);
     }
 
     pub fn before(&mut self) {

@@ -21,6 +21,7 @@ pub use init::initial as initial_registers;
 pub use outstanding::Outstanding;
 pub use report::{Finding, Other, Report, Severity, Site};
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use waits::Retired;
 use wavesim_engine::observe::{Done, Observer, Step};
@@ -98,6 +99,19 @@ pub struct Checker<'a> {
     skip: skip::SkipCache,
     /// By wave: its last jump, from where to where.
     jumps: Vec<(u64, u64)>,
+    parked: HashMap<[u32; 3], Parked>,
+}
+
+/// State of a workgroup that has begun and does not run.
+struct Parked {
+    init: init::Group,
+    mem: mem::Group,
+    race: race::Group,
+    waits: waits::Group,
+    barrier: barrier::Group,
+    hazard: hazard::Group,
+    skip: skip::Group,
+    jumps: Vec<(u64, u64)>,
 }
 
 impl<'a> Checker<'a> {
@@ -133,6 +147,7 @@ impl<'a> Checker<'a> {
             on,
             report: Report::new(checks),
             jumps: Vec::new(),
+            parked: HashMap::new(),
         })
     }
 
@@ -162,6 +177,17 @@ impl<'a> Checker<'a> {
         if self.waits.has_retired(wave) {
             self.race.retire(wave, self.waits.take_retired(wave));
         }
+    }
+
+    /// Exchanges what is swapped in all checks.
+    fn swap(&mut self, group: &mut Parked) {
+        self.init.swap(&mut group.init);
+        self.mem.swap(&mut group.mem);
+        self.waits.swap(&mut group.waits);
+        self.barrier.swap(&mut group.barrier);
+        self.hazard.swap(&mut group.hazard);
+        self.skip.swap(&mut group.skip);
+        std::mem::swap(&mut self.jumps, &mut group.jumps);
     }
 
     /// A deadlock is the barrier check's, accesses out of bounds have been reported already; everything else stays a fault.
@@ -227,6 +253,28 @@ impl Observer for Checker<'_> {
         self.skip.start(waves);
         self.jumps.clear();
         self.jumps.resize(waves, (u64::MAX, u64::MAX));
+    }
+
+    fn group_parked(&mut self, workgroup: [u32; 3]) {
+        let mut group = Parked {
+            init: init::Group::default(),
+            mem: self.mem.group(),
+            race: self.race.park(),
+            waits: waits::Group::default(),
+            barrier: barrier::Group::default(),
+            hazard: hazard::Group::default(),
+            skip: skip::Group::default(),
+            jumps: Vec::new(),
+        };
+        self.swap(&mut group);
+        self.parked.insert(workgroup, group);
+    }
+
+    fn group_resumed(&mut self, workgroup: [u32; 3]) {
+        if let Some(mut group) = self.parked.remove(&workgroup) {
+            self.swap(&mut group);
+            self.race.unpark(group.race);
+        }
     }
 
     #[inline]

@@ -48,6 +48,10 @@ struct Wave {
     list: Vec<Region>,
 }
 
+/// What is known of the waves of a workgroup.
+#[derive(Default)]
+pub struct Group(Vec<Wave>);
+
 /// The regions of every wave of the workgroup.
 pub struct SkipCache {
     kinds: Vec<Kind>,
@@ -72,6 +76,11 @@ impl SkipCache {
     pub fn start(&mut self, waves: usize) {
         self.waves.clear();
         self.waves.resize_with(waves, Wave::default);
+    }
+
+    /// Exchanges the workgroup that it follows.
+    pub fn swap(&mut self, group: &mut Group) {
+        std::mem::swap(&mut self.waves, &mut group.0);
     }
 
     /// A register of the wave became unwritten: nothing is proven any more.

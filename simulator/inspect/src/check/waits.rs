@@ -232,6 +232,10 @@ struct Wave {
     retired: Vec<Retired>,
 }
 
+/// What is outstanding in the waves of a workgroup.
+#[derive(Default)]
+pub struct Group(Vec<Wave>);
+
 /// Outstanding operations of every wave of the workgroup, and what each instruction issues and touches.
 pub struct Scoreboard {
     waves: Vec<Wave>,
@@ -277,6 +281,11 @@ impl Scoreboard {
     pub fn start(&mut self, waves: usize) {
         self.waves.clear();
         self.waves.resize_with(waves, Wave::default);
+    }
+
+    /// Exchanges the workgroup that it follows.
+    pub fn swap(&mut self, group: &mut Group) {
+        std::mem::swap(&mut self.waves, &mut group.0);
     }
 
     pub fn end(&mut self, step: &Step<'_>) {

@@ -1,5 +1,6 @@
 //! `print` directives of text kernels: registers shown when execution comes by.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use wavesim_array::show;
@@ -15,13 +16,15 @@ pub struct Prints<'a> {
     prints: &'a [Print],
     /// By wave of the workgroup: its last instruction jumped.
     jumped: Vec<bool>,
+    /// Likewise, of workgroups that do not run.
+    parked: HashMap<[u32; 3], Vec<bool>>,
     out: &'a mut dyn Write,
     error: Option<io::Error>,
 }
 
 impl<'a> Prints<'a> {
     pub fn new(prints: &'a [Print], out: &'a mut dyn Write) -> Prints<'a> {
-        Prints { prints, jumped: Vec::new(), out, error: None }
+        Prints { prints, jumped: Vec::new(), parked: HashMap::new(), out, error: None }
     }
 
     /// The first error of writing, if there was one.
@@ -94,6 +97,14 @@ impl Observer for Prints<'_> {
     fn group_started(&mut self, _workgroup: [u32; 3], waves: usize) {
         self.jumped.clear();
         self.jumped.resize(waves, false);
+    }
+
+    fn group_parked(&mut self, workgroup: [u32; 3]) {
+        self.parked.insert(workgroup, std::mem::take(&mut self.jumped));
+    }
+
+    fn group_resumed(&mut self, workgroup: [u32; 3]) {
+        self.jumped = self.parked.remove(&workgroup).unwrap_or_default();
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {

@@ -41,6 +41,10 @@ struct Registers {
     undefines: u64,
 }
 
+/// What it knows of the waves of a workgroup.
+#[derive(Default)]
+pub struct Group(Vec<Registers>);
+
 /// Which registers of every wave of the workgroup are defined.
 pub struct Shadow {
     waves: Vec<Registers>,
@@ -77,6 +81,11 @@ impl Shadow {
             proven: vec![None; self.instructions],
             undefines: 0,
         }));
+    }
+
+    /// Exchanges the workgroup that it follows.
+    pub fn swap(&mut self, group: &mut Group) {
+        std::mem::swap(&mut self.waves, &mut group.0);
     }
 
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {

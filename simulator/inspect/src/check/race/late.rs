@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const MOST: usize = 4096;
 
 /// A wave's accesses that were complete only after one of its releases.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Late {
     /// The epoch at which it was complete, by epoch and PC of the access.
     complete: BTreeMap<(u32, u32), u32>,

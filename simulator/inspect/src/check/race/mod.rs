@@ -99,6 +99,18 @@ pub struct Shadow {
     swaps: Swaps,
 }
 
+/// A workgroup that has begun and does not run.
+#[derive(Default)]
+pub struct Group {
+    first: u32,
+    waves: Vec<WaveState>,
+    lds: ShadowMemory,
+    lds_values: Vec<u8>,
+    arrivals: BTreeMap<(usize, u32), VectorClock>,
+    merged: BTreeMap<usize, (u32, VectorClock)>,
+    released: HashMap<Key, Arc<VectorClock>>,
+}
+
 /// A dword: whether it is in LDS, and its address.
 type Key = (bool, u64);
 
@@ -245,6 +257,36 @@ impl Shadow {
         self.released.retain(|(lds, _), _| !lds);
         self.swaps.done.retain(|(_, (lds, _))| !lds);
         self.swaps.candidates.retain(|(_, (lds, _)), _| !lds);
+    }
+
+    /// The running workgroup stops for now. To others its waves are as if they had ended.
+    pub fn park(&mut self) -> Group {
+        for (at, wave) in self.waves.iter().enumerate() {
+            let ended = Ended { history: wave.history.clone(), late: wave.late.clone() };
+            self.ended.insert(self.first + at as u32, ended);
+        }
+        let mut group = Group { first: self.first, ..Group::default() };
+        self.exchange(&mut group);
+        group.released = self.released.extract_if(|(lds, _), _| *lds).collect();
+        group
+    }
+
+    /// It goes on.
+    pub fn unpark(&mut self, mut group: Group) {
+        self.first = group.first;
+        self.exchange(&mut group);
+        self.released.extend(group.released);
+        for at in 0..self.waves.len() as u32 {
+            self.ended.remove(&(self.first + at));
+        }
+    }
+
+    fn exchange(&mut self, group: &mut Group) {
+        std::mem::swap(&mut self.waves, &mut group.waves);
+        std::mem::swap(&mut self.lds, &mut group.lds);
+        self.values.swap_lds(&mut group.lds_values);
+        std::mem::swap(&mut self.arrivals, &mut group.arrivals);
+        std::mem::swap(&mut self.merged, &mut group.merged);
     }
 
     /// A wave continues after a barrier: it acquires what the others released there.

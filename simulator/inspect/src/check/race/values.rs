@@ -21,6 +21,11 @@ impl Values {
         self.lds.clear();
     }
 
+    /// Exchanges the LDS that it follows.
+    pub fn swap_lds(&mut self, lds: &mut Vec<u8>) {
+        std::mem::swap(&mut self.lds, lds);
+    }
+
     /// Whether a store, which is done, has left its bytes as an earlier store had.
     pub fn unchanged(&mut self, a: &Access, done: &Done<'_>, memory: &Memory) -> bool {
         let Some(now) = present(a, done, memory, &mut self.scratchpad) else { return false };
