@@ -2,11 +2,13 @@
 # Builds the Python package, installs it into a virtual environment of its own and runs its tests. Triton and tinygrad are tested
 # where pip can install them. The folder of the environment is kept: FOLDER, by default target/python.
 #
+# `cargo test -p wavesim-python` runs the tests that need NumPy and pytest only, with the module that cargo has built.
+#
 # usage: test-python.sh [FOLDER]
 set -euo pipefail
 case ${1:-} in
     -h | --help)
-        sed -n '2,5s/^# \{0,1\}//p' "$0"
+        sed -n '2,7s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
 esac
