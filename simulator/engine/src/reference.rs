@@ -23,7 +23,6 @@ use wavesim_machine::exec::machine_ops::{self, Event};
 use wavesim_machine::exec::op::{Part, Sdwa};
 use wavesim_machine::exec::output;
 use wavesim_machine::fault::FaultKind;
-use wavesim_machine::isa::OpInfo;
 use wavesim_machine::memory::{self, MemError, Memory, PRIVATE_BASE, Place, SHARED_BASE};
 use wavesim_machine::state::wave::{EXEC_LO, M0, NULL, VCC_LO};
 use wavesim_machine::state::{Wave, Workgroup};
@@ -105,21 +104,20 @@ fn run(
 }
 
 /// What the body of an instruction sees of an operand in a lane, with DPP, halves and modifiers applied; `None` if the instruction
-/// has no such operand. `second`: of VOPD's second half.
+/// has no such operand. Of its body, only the shape and the encoding fields that it names count. `second`: of VOPD's second half.
 pub fn operand(
     arch: Arch,
     inst: &Inst,
-    info: &OpInfo,
+    (shape, fields): (Shape, &[&'static str]),
     second: bool,
     wave: &Wave,
     role: Role,
     lane: u32,
 ) -> Option<u128> {
-    let uses = Uses { fields: info.fields.iter().copied().collect(), ..Uses::default() };
-    // Of a body only this much counts for its operands.
+    let uses = Uses { fields: fields.iter().copied().collect(), ..Uses::default() };
     let sem = Semantics {
         names: Vec::new(),
-        shape: info.shape,
+        shape,
         locals: Vec::new(),
         body: Vec::new(),
         uses,
@@ -134,6 +132,7 @@ pub fn operand(
         scratch_stride: 0,
         workgroup: &mut workgroup,
         instructions: 0,
+        interrupt: None,
     };
     let mut wave = wave.clone();
     let mut machine = RefMachine {
@@ -222,6 +221,10 @@ impl RefMachine<'_, '_> {
                 for lane in 0..self.wave.size {
                     if self.exec >> lane & 1 == 0 || self.disabled >> lane & 1 == 1 {
                         continue;
+                    }
+                    // A lane may take long.
+                    if self.context.interrupted() {
+                        return Err(Event::fault(FaultKind::Interrupted, "stopped within an instruction"));
                     }
                     self.result_written = false;
                     self.finish(Some(lane))?;

@@ -311,6 +311,7 @@ impl<'a> Group<'a> {
             scratch_stride: self.dispatch.shape.scratch_bytes,
             workgroup: &mut self.shared,
             instructions: self.executed,
+            interrupt: self.dispatch.interrupt,
         };
         (&mut self.slots[at], context, &mut self.executed)
     }
@@ -330,6 +331,8 @@ impl<'a> Group<'a> {
                 slot.status = Status::Waiting(barrier);
                 Ok(())
             }
+            // Within an instruction.
+            Err(Event::Fault { kind: FaultKind::Interrupted, .. }) => Err(self.interrupted(at)),
             Err(event) => {
                 let pc = slot.wave.pc;
                 Err(self.fault(at, pc, event))

@@ -106,6 +106,7 @@ fn try_run(
             scratch_stride: stride,
             workgroup: &mut workgroup,
             instructions: steps,
+            interrupt: None,
         };
         let result = match engine {
             Engine::Reference => {

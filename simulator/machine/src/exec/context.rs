@@ -2,6 +2,7 @@
 
 use crate::memory::Memory;
 use crate::state::Workgroup;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Memory that an instruction reaches besides registers.
 pub struct Context<'a> {
@@ -12,4 +13,13 @@ pub struct Context<'a> {
     pub scratch_stride: u32,
     pub workgroup: &'a mut Workgroup,
     pub instructions: u64,
+    /// Set to end the run, also within an instruction that is evaluated.
+    pub interrupt: Option<&'a AtomicBool>,
+}
+
+impl Context<'_> {
+    /// Whether the run is to end.
+    pub fn interrupted(&self) -> bool {
+        self.interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
 }

@@ -186,6 +186,7 @@ impl Trials {
             scratch_stride: 0,
             workgroup: &mut workgroup,
             instructions: 0,
+            interrupt: None,
         };
         let mut executed = 0;
         interp::run(step.program, wave, &mut context, 1, &mut executed).ok()?;
@@ -259,9 +260,9 @@ fn operands<'e>(step: &Step<'_>, effects: &'e Effects) -> Vec<Operand<'e>> {
     let mut out: Vec<_> = effects.reads.iter().map(Operand::Register).collect();
     if let Some(code) = lower::operation(program.arch, inst.entry) {
         let info = &isa::OPERATIONS[code as usize];
-        let constants = [Role::S0, Role::S1, Role::S2]
-            .into_iter()
-            .filter_map(|role| reference::operand(program.arch, inst, info, false, step.wave, role, 0));
+        let constants = [Role::S0, Role::S1, Role::S2].into_iter().filter_map(|role| {
+            reference::operand(program.arch, inst, (info.shape, info.fields), false, step.wave, role, 0)
+        });
         out.extend(constants.map(Operand::Constant));
     }
     out

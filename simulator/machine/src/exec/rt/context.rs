@@ -13,6 +13,7 @@ use crate::state::host::Avx2;
 use crate::state::{Wave, Workgroup};
 use isa_spec::arith::FloatEnv;
 use isa_spec::pcode::builtins::Control;
+use std::sync::atomic::AtomicBool;
 use wavesim_isa::arch::Arch;
 
 /// How the run loop goes on after a handler.
@@ -81,6 +82,8 @@ pub struct Cx<'a> {
     pub origin: u64,
     /// Executed so far, for the clock; the run loop brings it up to date at jumps.
     pub instructions: u64,
+    /// For instructions that are evaluated.
+    pub interrupt: Option<&'a AtomicBool>,
     /// Of an observed run.
     pub watch: Option<Box<Watch<'a>>>,
 }
@@ -109,6 +112,7 @@ impl<'a> Cx<'a> {
             lds: context.lds,
             scratch: context.scratch,
             scratch_stride: context.scratch_stride,
+            interrupt: context.interrupt,
             workgroup: context.workgroup,
             arch,
             consts: &lowered.consts,
