@@ -3,7 +3,7 @@
 use super::expr::{Focus, read_as};
 use super::timeline::Timeline;
 use super::view::instruction;
-use isa_spec::pcode::ir::Shape;
+use isa_spec::pcode::ir::{Semantics, Shape};
 use isa_spec::tables::Role;
 use regex_lite::{Captures, Regex};
 use std::fmt::Write as _;
@@ -37,12 +37,18 @@ pub fn explain(
     let mut out = format!("{}\n", instruction(timeline, w.pc));
     let mut entries = vec![inst.entry];
     entries.extend((inst.entry_y != u16::MAX).then_some(inst.entry_y));
+    let changed = program.replaced(w.pc).map_or([None; 2], |(_, x, y)| [Some(x), y]);
     for (half, entry) in entries.into_iter().enumerate() {
-        let Some(code) = lower::operation(program.arch, entry) else {
+        let table = program.arch.table();
+        let name = table.instructions[table.entries[entry as usize].inst as usize].name;
+        let built_in =
+            lower::operation(program.arch, entry).map(|code| Body::built_in(&isa::OPERATIONS[code as usize]));
+        // Of a dual instruction, one half may be as it was.
+        let own = changed[half].filter(|sem| built_in.as_ref().is_none_or(|body| body.text != sem.text));
+        let Some(body) = own.map(|sem| Body::changed(name, sem)).or(built_in) else {
             out.push_str("  this instruction has no semantics\n");
             continue;
         };
-        let info = &isa::OPERATIONS[code as usize];
         let plan = operand::plan(program.arch, entry);
         let operands = if half == 1 { &plan.y } else { &plan.operands };
         for operand in operands {
@@ -50,12 +56,12 @@ pub fn explain(
                 let _ = writeln!(out, "  {name} = {register} = {value}");
             }
         }
-        let _ = writeln!(out, "  // {} ({}:{})", info.name, info.file, info.line);
-        for line in info.text.trim_matches('\n').lines() {
+        let _ = writeln!(out, "  // {} ({})", body.name, body.place);
+        for line in body.text.trim_matches('\n').lines() {
             let _ = writeln!(out, "  | {line}");
         }
-        let filled = Filler { arch: program.arch, inst, info, half, wave: w };
-        if info.shape == Shape::Scalar {
+        let filled = Filler { arch: program.arch, inst, body: &body, half, wave: w };
+        if body.shape == Shape::Scalar {
             filled.lane(0, "  with these values:", &mut out);
             continue;
         }
@@ -65,6 +71,32 @@ pub fn explain(
         }
     }
     Ok(out)
+}
+
+/// What an instruction does: the project's pseudocode, or the user's.
+struct Body<'a> {
+    name: &'a str,
+    place: String,
+    text: &'a str,
+    shape: Shape,
+    fields: Vec<&'static str>,
+}
+
+impl<'a> Body<'a> {
+    fn built_in(info: &'static OpInfo) -> Body<'a> {
+        Body {
+            name: info.name,
+            place: format!("{}:{}", info.file, info.line),
+            text: info.text,
+            shape: info.shape,
+            fields: info.fields.to_vec(),
+        }
+    }
+
+    fn changed(name: &'static str, sem: &'a Semantics) -> Body<'a> {
+        let fields = sem.uses.fields.iter().copied().collect();
+        Body { name, place: "changed".to_string(), text: &sem.text, shape: sem.shape, fields }
+    }
 }
 
 /// Matches a source operand, or the bit of a mask, in pseudocode.
@@ -78,7 +110,7 @@ static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
 struct Filler<'a> {
     arch: wavesim_isa::arch::Arch,
     inst: &'a Inst,
-    info: &'static OpInfo,
+    body: &'a Body<'a>,
     half: usize,
     wave: &'a Wave,
 }
@@ -87,7 +119,7 @@ impl Filler<'_> {
     /// The lines of the body that have source operands, with their values in a lane.
     fn lane(&self, lane: u32, head: &str, out: &mut String) {
         let filled: Vec<String> = self
-            .info
+            .body
             .text
             .lines()
             .filter_map(|line| {
@@ -147,7 +179,8 @@ impl Filler<'_> {
 
     /// The operand as the body reads it; `None` if the instruction does not have it.
     fn operand(&self, role: Role, lane: u32) -> Option<u128> {
-        reference::operand(self.arch, self.inst, self.info, self.half == 1, self.wave, role, lane)
+        let body = (self.body.shape, &self.body.fields[..]);
+        reference::operand(self.arch, self.inst, body, self.half == 1, self.wave, role, lane)
     }
 }
 

@@ -11,6 +11,7 @@ use super::checkpoints::Checkpoints;
 use super::checks::{Checks, Recorder};
 use super::gate::{Gate, Gated};
 use super::search::Search;
+use std::rc::Rc;
 use wavesim_engine::observe::{Nobody, Observer};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{Group, Status};
@@ -19,7 +20,7 @@ use wavesim_inspect::check::{Check, Finding};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects;
 use wavesim_machine::exec::watch::Access;
-use wavesim_machine::fault::Fault;
+use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::{MemError, Memory};
 use wavesim_machine::state::Wave;
 
@@ -33,6 +34,8 @@ pub const CHECKPOINT_BYTES: usize = 256 << 20;
 const TURN: u64 = 4096;
 /// The same at most, where the order is random.
 const RANDOM_TURN: u64 = 64;
+/// Steps of a replay between two questions whether to go on.
+const POLL_STEPS: u64 = 1 << 14;
 
 /// A change of state that the user makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +105,9 @@ pub struct Timeline<'a> {
     accesses: Vec<Access>,
     /// Whether accesses are recorded, for watchpoints that stop when memory is read.
     pub record_accesses: bool,
+    /// Asked now and then in long replays: whether to give up.
+    poll: Option<Rc<dyn Fn() -> bool + 'a>>,
+    gave_up: bool,
 }
 
 impl<'a> Timeline<'a> {
@@ -132,6 +138,8 @@ impl<'a> Timeline<'a> {
             checks: None,
             accesses: Vec::new(),
             record_accesses: false,
+            poll: None,
+            gave_up: false,
         };
         timeline.turn = timeline.first_turn();
         timeline.checkpoint();
@@ -456,17 +464,26 @@ impl<'a> Timeline<'a> {
 
     /// Goes to the state before step `time` (from 0): backward, or forward by replaying recorded steps.
     pub fn go_to(&mut self, time: u64) {
+        self.go(time, false);
+    }
+
+    /// As [`Timeline::go_to`], but it may give up on the way, and is then somewhere before.
+    pub fn travel(&mut self, time: u64) {
+        self.go(time, true);
+    }
+
+    fn go(&mut self, time: u64, may_give_up: bool) {
         let end = self.log.last().map_or(0, |l| l.1);
         let time = time.min(end);
         let near = self.checkpoints.before(time).time;
         if time < self.time || near > self.time {
             self.restore(near);
         }
-        while self.time < time {
+        while self.time < time && !(may_give_up && self.gave_up) {
             // Checkpoints on the way, at halves of what is left: going on from there is short.
             let left = time - self.time;
             let far = left > 2 * self.interval();
-            self.replay(if far { self.time + left / 2 } else { time });
+            self.replay(if far { self.time + left / 2 } else { time }, may_give_up);
             if far {
                 self.checkpoint();
             }
@@ -474,14 +491,24 @@ impl<'a> Timeline<'a> {
     }
 
     /// Replays recorded steps up to a time.
-    fn replay(&mut self, until: u64) {
+    fn replay(&mut self, until: u64, may_give_up: bool) {
         let until = until.min(self.log.last().map_or(0, |l| l.1));
+        let mut steps = 0;
         while self.time < until {
             let before = self.time;
-            self.replay_run(until, None);
+            self.replay_run(until.min(before + POLL_STEPS), None);
             if self.time == before {
-                debug_assert!(false, "a replay repeats steps that succeeded");
+                let interrupted = self.fault.as_ref().is_some_and(|f| f.kind == FaultKind::Interrupted);
+                debug_assert!(interrupted, "a replay repeats steps that succeeded");
+                self.gave_up = true;
                 return;
+            }
+            steps += self.time - before;
+            if may_give_up && steps >= POLL_STEPS {
+                steps = 0;
+                if self.poll() {
+                    return;
+                }
             }
         }
     }
@@ -498,26 +525,52 @@ impl<'a> Timeline<'a> {
         Some(wave as usize)
     }
 
+    /// Searches and [`Timeline::travel`] ask this now and then, and give up when it returns true.
+    pub fn poll_by(&mut self, poll: Rc<dyn Fn() -> bool + 'a>) {
+        self.poll = Some(poll);
+    }
+
+    /// Whether a search or a travel has given up, of which its caller must tell; the next one begins afresh.
+    pub fn take_gave_up(&mut self) -> bool {
+        std::mem::take(&mut self.gave_up)
+    }
+
+    fn poll(&mut self) -> bool {
+        self.gave_up |= self.poll.as_ref().is_some_and(|poll| poll());
+        self.gave_up
+    }
+
     /// The last step before now, and not before `earliest`, that `search` accepts. The present time does not change.
+    /// `None` also after giving up: [`Timeline::take_gave_up`].
     pub fn find_back(&mut self, earliest: u64, search: &mut dyn Search) -> Option<u64> {
         let now = self.time;
+        // The searches of one command give up together.
+        if self.gave_up {
+            return None;
+        }
+        let mut steps = 0;
         let recorded = std::mem::replace(&mut self.record_accesses, search.records());
         let mut until = now;
         let mut found = None;
-        while until > earliest && found.is_none() {
+        while until > earliest && found.is_none() && !self.gave_up {
             let from = self.checkpoints.before(until - 1).time;
             self.restore(from);
-            self.replay(earliest.min(until));
-            while self.time < until {
+            self.replay(earliest.min(until), true);
+            while self.time < until && !self.gave_up {
                 let Some(wave) = self.logged_wave() else { break };
                 let before = self.time;
                 let mut hit = search.before(self, wave);
                 if hit {
                     found = Some(before);
                 }
-                self.replay_run(until, Some(search.gate()));
+                self.replay_run(until.min(before + POLL_STEPS), Some(search.gate()));
                 if self.time == before {
                     break;
+                }
+                steps += self.time - before;
+                if steps >= POLL_STEPS {
+                    steps = 0;
+                    self.poll();
                 }
                 hit = search.after(self, wave);
                 if hit {
@@ -528,7 +581,8 @@ impl<'a> Timeline<'a> {
         }
         self.record_accesses = recorded;
         self.go_to(now);
-        found
+        // What a search has found before it gave up need not be the last.
+        found.filter(|_| !self.gave_up)
     }
 
     /// Replays the steps of the present workgroup under an observer. The present time does not change.

@@ -37,7 +37,7 @@ impl Debugger<'_> {
 
     /// Goes to a time, and reads the watched values there.
     pub fn travel(&mut self, time: u64) {
-        self.timeline.go_to(time);
+        self.timeline.travel(time);
         for watch in &mut self.watchpoints {
             watch.last = watch.what.content(&self.timeline);
         }
@@ -78,6 +78,11 @@ impl Debugger<'_> {
         let found = self.timeline.find_back(earliest, &mut search);
         let reason = search.reason.take();
         self.effects = effects;
+        if self.timeline.take_gave_up() {
+            self.was_interrupted.set(true);
+            self.stops.push(Stop::Interrupted);
+            return;
+        }
         let (time, stop) = match (found, finding) {
             (Some(time), _) => (time, reason),
             (None, Some((time, finding))) => (time, Some(Stop::Finding(Box::new(finding)))),

@@ -26,6 +26,7 @@ use super::timeline::Timeline;
 use super::view;
 use std::cell::Cell;
 use std::fmt::Write as _;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use wavesim_engine::sched::dispatch::INTERRUPT;
 use wavesim_inspect::check::Check;
@@ -65,7 +66,7 @@ pub struct Debugger<'a> {
     /// The command that an empty line repeats.
     repeated: String,
     /// Polled by long commands: whether the user wants to interrupt.
-    poll_interrupt: Box<dyn Fn() -> bool + 'a>,
+    poll_interrupt: Rc<dyn Fn() -> bool + 'a>,
     was_interrupted: Cell<bool>,
     /// Set by `quit`.
     quit: bool,
@@ -80,8 +81,10 @@ type Done = Result<(), String>;
 
 impl<'a> Debugger<'a> {
     /// A session at the start of a run. Long commands poll `poll_interrupt` and end when it returns true.
-    pub fn new(timeline: Timeline<'a>, poll_interrupt: impl Fn() -> bool + 'a) -> Debugger<'a> {
+    pub fn new(mut timeline: Timeline<'a>, poll_interrupt: impl Fn() -> bool + 'a) -> Debugger<'a> {
         let prepared = timeline.prepared;
+        let poll_interrupt: Rc<dyn Fn() -> bool + 'a> = Rc::new(poll_interrupt);
+        timeline.poll_by(poll_interrupt.clone());
         Debugger {
             effects: effects::table(&prepared.program, prepared.shape.wave_size),
             focus: Focus { wave: timeline.next_wave().unwrap_or(0), lane: 0 },
@@ -94,7 +97,7 @@ impl<'a> Debugger<'a> {
             notes: Vec::new(),
             next_number: 1,
             repeated: String::new(),
-            poll_interrupt: Box::new(poll_interrupt),
+            poll_interrupt,
             was_interrupted: Cell::new(false),
             quit: false,
         }
@@ -136,7 +139,13 @@ impl<'a> Debugger<'a> {
         };
         self.repeated = if command.repeats { line.clone() } else { String::new() };
         let mut out = String::new();
-        match (command.run)(self, args.trim(), &mut out) {
+        self.timeline.take_gave_up();
+        let done = (command.run)(self, args.trim(), &mut out);
+        if self.timeline.take_gave_up() {
+            self.was_interrupted.set(true);
+            return (Err(format!("`{name}` was interrupted before its end")), Flow::More);
+        }
+        match done {
             Ok(()) if self.quit => (Ok(out), Flow::Quit),
             Ok(()) => (Ok(out), Flow::More),
             Err(message) => (Err(message), Flow::More),

@@ -177,6 +177,7 @@ impl Debugger<'_> {
     pub fn begin(&mut self) {
         self.stops.clear();
         self.log.clear();
+        self.timeline.take_gave_up();
         self.timeline.record_accesses = self.watchpoints.iter().any(|w| w.access != Access::Change);
     }
 
