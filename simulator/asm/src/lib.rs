@@ -28,6 +28,7 @@
 
 mod conditional;
 pub mod constant;
+pub mod describe;
 pub mod descriptor;
 pub mod dialect;
 mod directive;

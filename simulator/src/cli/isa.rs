@@ -6,13 +6,13 @@
 use super::output::emit;
 use super::target::Target;
 use isa_spec::canonical::Operation;
-use isa_spec::diag::nearest;
 use isa_spec::pcode::ir::{Shape, Stmt};
-use isa_spec::tables::{ArchTable, Encoding, Entry, Field, Instruction, OperandSig};
+use isa_spec::tables::{ArchTable, Entry, Field, Instruction};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write;
+use wavesim_asm::describe;
 use wavesim_isa::arch::Arch;
 use wavesim_machine::isa;
 
@@ -191,27 +191,8 @@ fn encoding_names(table: &'static ArchTable, inst: &Instruction) -> Vec<&'static
 
 /// Everything about one instruction; or why there is none of that name.
 pub fn show(archs: &[Arch], name: &str, json: bool) -> Result<String, String> {
-    let found = find(archs, name)?;
+    let found = describe::find(archs, name)?;
     Ok(if json { show_json(&found) } else { show_text(&found) })
-}
-
-/// The architectures that have an instruction, and its index in their tables; or why there is none of that name.
-fn find(archs: &[Arch], name: &str) -> Result<Vec<(Arch, usize)>, String> {
-    let upper = name.to_uppercase();
-    let plain = ["_E32", "_E64", "_DPP", "_DPP8", "_DPP16", "_E64_DPP"]
-        .iter()
-        .filter_map(|suffix| upper.strip_suffix(suffix))
-        .min_by_key(|rest| rest.len())
-        .unwrap_or(&upper);
-    let found: Vec<(Arch, usize)> = archs
-        .iter()
-        .filter_map(|&arch| {
-            let table = arch.table();
-            let inst = table.instruction(&upper).or_else(|| table.instruction(plain))?;
-            Some((arch, table.instructions.iter().position(|i| std::ptr::eq(i, inst))?))
-        })
-        .collect();
-    if found.is_empty() { Err(unknown(archs, name)) } else { Ok(found) }
 }
 
 /// What `text` says of each operation that an instruction is, under a line that names its architectures and its pseudocode.
@@ -223,7 +204,7 @@ pub fn lowered(
 ) -> Result<String, String> {
     let set = &*isa::SEMANTICS;
     let mut operations: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
-    for (arch, at) in find(archs, name)? {
+    for (arch, at) in describe::find(archs, name)? {
         if let Some(number) = set.by_arch[arch as usize][at] {
             operations.entry(number).or_default().push(arch.name());
         }
@@ -238,24 +219,6 @@ pub fn lowered(
         let _ = writeln!(out, "{}", text(number as usize, &isa_lower::lower(op)));
     }
     Ok(out)
-}
-
-fn unknown(archs: &[Arch], name: &str) -> String {
-    let of: Vec<&str> = archs.iter().map(|a| a.name()).collect();
-    let names = archs.iter().flat_map(|a| a.table().instructions).map(|i| i.name);
-    let mut message = format!("no instruction of {} is called `{name}`", of.join(", "));
-    if let Some(near) = nearest(name, names) {
-        let _ = write!(message, "; did you mean `{}`?", near.to_lowercase());
-    }
-    let elsewhere: Vec<&str> = Arch::ALL
-        .iter()
-        .filter(|a| !archs.contains(a) && a.table().instruction(&name.to_uppercase()).is_some())
-        .map(|a| a.name())
-        .collect();
-    if !elsewhere.is_empty() {
-        let _ = write!(message, " ({} has it)", elsewhere.join(" and "));
-    }
-    message
 }
 
 fn show_text(found: &[(Arch, usize)]) -> String {
@@ -310,93 +273,44 @@ fn forms_text(arch: Arch, at: usize) -> String {
     if !inst.aliases.is_empty() {
         let _ = writeln!(out, "  also called {}", inst.aliases.join(", ").to_lowercase());
     }
-    for entry in table.entries_of(inst) {
-        let encoding = &table.encodings[entry.enc as usize];
-        let condition = encoding.conditions.get(entry.cond as usize).map_or("", |c| c.name);
+    for form in describe::instruction_forms(arch, at) {
+        let (encoding, condition) = (form.encoding, form.condition.unwrap_or_default());
         let _ = writeln!(
             out,
-            "  {}  {condition}  opcode {} (0x{:x})  {} bits",
-            encoding.name, entry.opcode, entry.opcode, encoding.bits
+            "  {encoding}  {condition}  opcode {} (0x{:x})  {} bits",
+            form.opcode, form.opcode, form.bits
         );
-        for operand in table.signatures[entry.sig as usize] {
-            let _ = writeln!(out, "    {}", operand_text(table, encoding, operand));
+        for o in &form.operands {
+            let _ = writeln!(
+                out,
+                "    {:7} {:14} {:5} {} {} {} bits{}",
+                format!("{:?}", o.role),
+                o.place(),
+                o.access,
+                o.ty,
+                o.format,
+                o.bits,
+                if o.implicit { " (implicit)" } else { "" },
+            );
         }
-        let rest: Vec<String> = other_fields(table, entry).map(|f| field_text(f, entry, encoding)).collect();
-        let _ = writeln!(out, "    fields: {}", rest.join(" "));
+        let fields: Vec<String> = form.fields.iter().map(field_text).collect();
+        let _ = writeln!(out, "    fields: {}", fields.join(" "));
     }
     out
 }
 
-fn operand_text(table: &ArchTable, encoding: &Encoding, o: &OperandSig) -> String {
-    let field = o.field.map(|f| &encoding.fields[f as usize]);
-    let place = field.map_or("fixed".to_string(), |f| format!("{}{}", f.name, bits_text(f)));
-    format!(
-        "{:7} {place:14} {:5} {} {} {} bits{}",
-        format!("{:?}", o.role),
-        access(o),
-        table.operand_types[o.ty as usize].name,
-        table.formats[o.format as usize].name,
-        o.size_bits,
-        if o.implicit { " (implicit)" } else { "" },
-    )
-}
-
-fn access(o: &OperandSig) -> &'static str {
-    match (o.input, o.output) {
-        (true, true) => "inout",
-        (false, true) => "out",
-        _ => "in",
-    }
-}
-
-/// Fields that no operand of the entry uses.
-fn other_fields(table: &'static ArchTable, entry: &Entry) -> impl Iterator<Item = &'static Field> {
-    let operands = table.signatures[entry.sig as usize];
-    let fields = table.encodings[entry.enc as usize].fields;
-    fields
-        .iter()
-        .enumerate()
-        .filter(move |(at, _)| operands.iter().all(|o| o.field != Some(*at as u8)))
-        .map(|(_, f)| f)
-}
-
-fn field_text(field: &Field, entry: &Entry, encoding: &Encoding) -> String {
-    let op = encoding.op_field.is_some_and(|at| std::ptr::eq(&encoding.fields[at as usize], field));
-    let value = if op { Some(entry.opcode as u32) } else { field.fixed };
+fn field_text((field, value): &(&Field, Option<u32>)) -> String {
     let value = value.map_or(String::new(), |v| format!("=0x{v:x}"));
-    format!("{}{}{value}", field.name, bits_text(field))
-}
-
-/// `[15:8]`, `[3]`, or several ranges with the most significant first.
-fn bits_text(field: &Field) -> String {
-    let ranges: Vec<String> = field
-        .ranges
-        .iter()
-        .rev()
-        .map(|&(at, count)| match count {
-            1 => at.to_string(),
-            _ => format!("{}:{at}", at as u32 + count as u32 - 1),
-        })
-        .collect();
-    format!("[{}]", ranges.join(","))
+    format!("{}{}{value}", field.name, describe::bits_text(field))
 }
 
 fn semantics_text(arch: Arch, at: usize) -> String {
     let Some(op) = operation(arch, at) else { return "  none\n".to_string() };
     let mut out = format!("  {}, {} shape\n", isa::place(op.sem.span), shape_name(op.sem.shape));
-    for line in unindented(&op.sem.text) {
+    for line in describe::unindented(&op.sem.text) {
         let _ = writeln!(out, "{}", format!("    {line}").trim_end());
     }
     out
-}
-
-/// The body's lines without the indentation they share and without blank lines around.
-fn unindented(text: &str) -> Vec<&str> {
-    let lines: Vec<&str> = text.trim_end().lines().skip_while(|l| l.trim().is_empty()).collect();
-    let indent = |l: &&str| l.len() - l.trim_start().len();
-    // A body on the line of its brace has lost its indentation already.
-    let shared = lines.iter().filter(|l| !l.trim().is_empty()).map(indent).min().unwrap_or(0);
-    lines.into_iter().map(|l| l.get(shared..).unwrap_or("")).collect()
 }
 
 fn shape_name(shape: Shape) -> &'static str {
@@ -418,7 +332,7 @@ fn show_json(found: &[(Arch, usize)]) -> String {
             json!({
                 "place": isa::place(op.sem.span),
                 "shape": shape_name(op.sem.shape),
-                "text": unindented(&op.sem.text).join("\n"),
+                "text": describe::unindented(&op.sem.text).join("\n"),
             })
         });
         let value = json!({
@@ -673,10 +587,10 @@ mod tests {
     #[test]
     fn bodies_are_shown_without_their_indentation() {
         assert_eq!(
-            unindented("\n  if a then\n    b = 1;\n\n  endif\n"),
+            describe::unindented("\n  if a then\n    b = 1;\n\n  endif\n"),
             ["if a then", "  b = 1;", "", "endif"]
         );
-        assert_eq!(unindented(" nop(); "), ["nop();"]);
-        assert_eq!(unindented(""), [""; 0]);
+        assert_eq!(describe::unindented(" nop(); "), ["nop();"]);
+        assert_eq!(describe::unindented(""), [""; 0]);
     }
 }

@@ -12,6 +12,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use wavesim_asm::describe;
 use wavesim_files as files;
 use wavesim_inspect::conform::{self, Engine};
 use wavesim_isa::arch::Arch;
@@ -160,7 +161,7 @@ fn eval(
     let mut by_arch: BTreeMap<Arch, BTreeMap<String, Semantics>> = BTreeMap::new();
     for path in vectors {
         let mut records = conform::read_file(path)?;
-        records.retain(|r| plain_name(&r.op.to_uppercase()) == plain_name(&wanted));
+        records.retain(|r| describe::plain_name(&r.op.to_uppercase()) == describe::plain_name(&wanted));
         let mut groups: BTreeMap<Option<Arch>, Vec<conform::Record>> = BTreeMap::new();
         for record in records {
             groups.entry(record.architecture()).or_default().push(record);
@@ -172,7 +173,7 @@ fn eval(
                     std::collections::btree_map::Entry::Occupied(e) => &*e.into_mut(),
                     std::collections::btree_map::Entry::Vacant(e) => {
                         let all = semantics(std::slice::from_ref(file), arch)?;
-                        if !all.contains_key(plain_name(&wanted)) && !all.contains_key(&wanted) {
+                        if !all.contains_key(describe::plain_name(&wanted)) && !all.contains_key(&wanted) {
                             let has: Vec<&str> = all.keys().map(String::as_str).collect();
                             bail!(
                                 "{}: no block for {wanted} on {}; blocks are {}",
@@ -194,15 +195,6 @@ fn eval(
     }
     tally.report(json, show, out)?;
     Ok(tally.code())
-}
-
-/// The name without the suffix of an encoding.
-fn plain_name(name: &str) -> &str {
-    let name = name.trim();
-    ["_E64_DPP", "_DPP16", "_DPP8", "_DPP", "_E32", "_E64"]
-        .iter()
-        .find_map(|s| name.strip_suffix(s))
-        .unwrap_or(name)
 }
 
 /// The checked semantics of pseudocode files for one architecture, by upper-case instruction name. Errors in the files

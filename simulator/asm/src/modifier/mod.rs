@@ -317,6 +317,22 @@ impl Mod {
         }
     }
 
+    /// As they are written: those with a value end with a colon.
+    pub fn written(&self) -> impl Iterator<Item = String> {
+        let others: &[&str] = match self {
+            Mod::Omod { .. } => &["div"],
+            _ => &[],
+        };
+        let lanes = if matches!(self, Mod::DppCtrl { .. }) { &DPP[..] } else { &[] };
+        let names =
+            std::iter::once(self.name()).chain(others.iter().copied()).chain(lanes.iter().map(|d| d.0));
+        let flag = matches!(self, Mod::Flag { .. });
+        names
+            .map(move |name| if flag { name.to_string() } else { format!("{name}:") })
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
     /// A name to suggest.
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,0 +1,210 @@
+//! What the ISA description says of an instruction, as data: for `wavesim isa`, and for editors.
+
+use crate::dialect::symbols::COUNTERS;
+use crate::form::forms;
+use isa_spec::diag::nearest;
+use isa_spec::tables::{ArchTable, Encoding, Entry, Field, Instruction, Role};
+use std::collections::BTreeSet;
+use wavesim_isa::arch::Arch;
+
+/// What assembly appends to names, by the encoding, longest first.
+pub const SUFFIXES: [&str; 6] = ["_e64_dpp", "_dpp16", "_dpp8", "_dpp", "_e32", "_e64"];
+
+/// A name, in any case, without the suffix of an encoding.
+pub fn plain_name(name: &str) -> &str {
+    let ends = |suffix: &&str| {
+        let at = name.len().checked_sub(suffix.len())?;
+        name.get(at..).filter(|end| end.eq_ignore_ascii_case(suffix)).and(name.get(..at))
+    };
+    SUFFIXES.iter().find_map(ends).unwrap_or(name)
+}
+
+/// The instruction of an architecture that is called `name` (in any case, with or without suffix), and its index in the table.
+pub fn instruction(arch: Arch, name: &str) -> Option<(usize, &'static Instruction)> {
+    let table = arch.table();
+    let upper = name.to_uppercase();
+    let inst = table.instruction(&upper).or_else(|| table.instruction(plain_name(&upper)))?;
+    Some((table.instructions.iter().position(|i| std::ptr::eq(i, inst))?, inst))
+}
+
+/// The architectures that have an instruction, and its index in their tables; or why there is none of that name.
+pub fn find(archs: &[Arch], name: &str) -> Result<Vec<(Arch, usize)>, String> {
+    let found: Vec<(Arch, usize)> =
+        archs.iter().filter_map(|&arch| Some((arch, instruction(arch, name)?.0))).collect();
+    if found.is_empty() { Err(unknown(archs, name)) } else { Ok(found) }
+}
+
+fn unknown(archs: &[Arch], name: &str) -> String {
+    let of: Vec<&str> = archs.iter().map(|a| a.name()).collect();
+    let names = archs.iter().flat_map(|a| a.table().instructions).map(|i| i.name);
+    let mut message = format!("no instruction of {} is called `{name}`", of.join(", "));
+    if let Some(near) = nearest(name, names) {
+        message += &format!("; did you mean `{}`?", near.to_lowercase());
+    }
+    let elsewhere = Arch::ALL.iter().filter(|a| !archs.contains(a) && instruction(**a, name).is_some());
+    let elsewhere: Vec<&str> = elsewhere.map(|a| a.name()).collect();
+    if !elsewhere.is_empty() {
+        message += &format!(" ({} has it)", elsewhere.join(" and "));
+    }
+    message
+}
+
+/// One way to encode an instruction.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the names say what they are")]
+pub struct Form {
+    pub encoding: &'static str,
+    /// When the encoding is this one, as the description calls it.
+    pub condition: Option<&'static str>,
+    pub opcode: u16,
+    pub bits: u16,
+    pub operands: Vec<Operand>,
+    /// Fields that no operand has, with their value if there is only one.
+    pub fields: Vec<(&'static Field, Option<u32>)>,
+}
+
+/// An operand of a form.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the names say what they are")]
+pub struct Operand {
+    pub role: Role,
+    /// `None`: always the same register.
+    pub field: Option<&'static Field>,
+    /// `in`, `out` or `inout`.
+    pub access: &'static str,
+    pub ty: &'static str,
+    pub format: &'static str,
+    pub bits: u16,
+    pub implicit: bool,
+}
+
+impl Operand {
+    /// The field and its bits: `SRC0[8:0]`; or `fixed`.
+    pub fn place(&self) -> String {
+        self.field.map_or("fixed".to_string(), |f| format!("{}{}", f.name, bits_text(f)))
+    }
+}
+
+/// The forms of an instruction, by its index in the table of the architecture.
+pub fn instruction_forms(arch: Arch, at: usize) -> impl Iterator<Item = Form> {
+    let table = arch.table();
+    table.entries_of(&table.instructions[at]).iter().map(move |entry| form(table, entry))
+}
+
+fn form(table: &'static ArchTable, entry: &Entry) -> Form {
+    let encoding = &table.encodings[entry.enc as usize];
+    let signature = table.signatures[entry.sig as usize];
+    let operand = |o: &isa_spec::tables::OperandSig| Operand {
+        role: o.role,
+        field: o.field.map(|f| &encoding.fields[f as usize]),
+        access: match (o.input, o.output) {
+            (true, true) => "inout",
+            (false, true) => "out",
+            _ => "in",
+        },
+        ty: table.operand_types[o.ty as usize].name,
+        format: table.formats[o.format as usize].name,
+        bits: o.size_bits,
+        implicit: o.implicit,
+    };
+    let others = encoding.fields.iter().enumerate();
+    let others = others.filter(|(at, _)| signature.iter().all(|o| o.field != Some(*at as u8)));
+    Form {
+        encoding: encoding.name,
+        condition: encoding.conditions.get(entry.cond as usize).map(|c| c.name),
+        opcode: entry.opcode,
+        bits: encoding.bits as _,
+        operands: signature.iter().map(operand).collect(),
+        fields: others.map(|(_, field)| (field, only_value(field, entry, encoding))).collect(),
+    }
+}
+
+fn only_value(field: &'static Field, entry: &Entry, encoding: &Encoding) -> Option<u32> {
+    let op = encoding.op_field.is_some_and(|at| std::ptr::eq(&encoding.fields[at as usize], field));
+    if op { Some(entry.opcode as u32) } else { field.fixed }
+}
+
+/// `[15:8]`, `[3]`, or several ranges with the most significant first.
+pub fn bits_text(field: &Field) -> String {
+    let ranges: Vec<String> = field
+        .ranges
+        .iter()
+        .rev()
+        .map(|&(at, count)| match count {
+            1 => at.to_string(),
+            _ => format!("{}:{at}", at as u32 + count as u32 - 1),
+        })
+        .collect();
+    format!("[{}]", ranges.join(","))
+}
+
+/// The lines of a body of pseudocode without the indentation they share and without blank lines around.
+pub fn unindented(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = text.trim_end().lines().skip_while(|l| l.trim().is_empty()).collect();
+    let indent = |l: &&str| l.len() - l.trim_start().len();
+    // A body on the line of its brace has lost its indentation already.
+    let shared = lines.iter().filter(|l| !l.trim().is_empty()).map(indent).min().unwrap_or(0);
+    lines.into_iter().map(|l| l.get(shared..).unwrap_or("")).collect()
+}
+
+/// Modifiers that instructions of an architecture take, as they are written: those with a value end with a colon.
+pub fn modifiers(arch: Arch) -> BTreeSet<String> {
+    let forms = forms(arch);
+    let entries = 0..arch.table().entries.len();
+    entries.flat_map(|entry| &forms.of(entry as _).mods).flat_map(|own| own.written()).collect()
+}
+
+/// Counters that `s_waitcnt` waits for; none where every counter has an instruction of its own.
+pub fn wait_counters(arch: Arch) -> Vec<&'static str> {
+    match arch.table().instruction("S_WAITCNT") {
+        Some(_) => COUNTERS.iter().map(|c| c.1).collect(),
+        None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suffixes_are_no_part_of_a_name() {
+        let names = ["v_add_f32", "v_add_f32_e32", "V_ADD_F32_E64_DPP", "v_add_f32_dpp8", "v_add_f32_dpp16"];
+        for name in names {
+            assert!(plain_name(name).eq_ignore_ascii_case("v_add_f32"), "{name}");
+            assert_eq!(instruction(Arch::Rdna3, name).unwrap().1.name, "V_ADD_F32");
+        }
+        assert_eq!(plain_name("é_e32"), "é");
+    }
+
+    #[test]
+    fn a_name_that_none_has_is_corrected() {
+        let message = find(&[Arch::Rdna3], "v_add_f33").unwrap_err();
+        assert!(message.contains("did you mean `v_add_f32`?"), "{message}");
+        let message = find(&[Arch::Rdna3], "s_wait_loadcnt").unwrap_err();
+        assert!(message.contains("(rdna4 has it)"), "{message}");
+    }
+
+    #[test]
+    fn forms_say_where_operands_lie() {
+        let at = instruction(Arch::Rdna3, "v_add_f32").unwrap().0;
+        let form = instruction_forms(Arch::Rdna3, at).find(|f| f.encoding == "ENC_VOP2").unwrap();
+        assert_eq!((form.opcode, form.bits), (3, 32));
+        let places: Vec<String> = form.operands.iter().map(Operand::place).collect();
+        assert_eq!(places, ["VDST[24:17]", "SRC0[8:0]", "VSRC1[16:9]"]);
+        assert_eq!(form.operands[0].access, "out");
+        let fields: Vec<_> = form.fields.iter().map(|(f, value)| (f.name, *value)).collect();
+        assert!(fields.contains(&("OP", Some(3))), "{fields:?}");
+    }
+
+    #[test]
+    fn modifiers_are_those_of_the_architecture() {
+        let (three, four) = (modifiers(Arch::Rdna3), modifiers(Arch::Rdna4));
+        for (name, on_three, on_four) in
+            [("glc", true, false), ("scope:", false, true), ("row_shl:", true, true), ("mul:", true, true)]
+        {
+            assert_eq!((three.contains(name), four.contains(name)), (on_three, on_four), "{name}");
+        }
+        assert_eq!(wait_counters(Arch::Rdna3), ["vmcnt", "expcnt", "lgkmcnt"]);
+        assert!(wait_counters(Arch::Rdna4).is_empty());
+    }
+}
