@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use wavesim_asm::describe;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::operand;
 use wavesim_machine::isa;
 
-/// Names of all instructions with their functional group and whether they have semantics.
+/// Names of all instructions with their functional group and whether they have semantics; modifiers; wait counters.
 pub fn names(arch: Arch) -> Result<Value, String> {
     let list: Vec<Value> = arch
         .table()
@@ -15,7 +16,11 @@ pub fn names(arch: Arch) -> Result<Value, String> {
         .enumerate()
         .map(|(at, inst)| json!([inst.name.to_lowercase(), inst.group, operation(arch, at).is_some()]))
         .collect();
-    Ok(json!({ "instructions": list }))
+    Ok(json!({
+        "instructions": list,
+        "modifiers": describe::modifiers(arch),
+        "counters": describe::wait_counters(arch),
+    }))
 }
 
 fn operation(arch: Arch, at: usize) -> Option<&'static isa::OpInfo> {
@@ -24,43 +29,31 @@ fn operation(arch: Arch, at: usize) -> Option<&'static isa::OpInfo> {
 
 /// One instruction: its group, encodings with operands and fields, and pseudocode.
 pub fn instruction(arch: Arch, name: &str) -> Result<Value, String> {
-    let table = arch.table();
-    let upper = name.to_uppercase();
-    let suffixes = ["_E32", "_E64", "_DPP", "_DPP8", "_DPP16", "_E64_DPP"];
-    let plain = suffixes.iter().filter_map(|s| upper.strip_suffix(s)).min_by_key(|rest| rest.len());
-    let found = table.instruction(&upper).or_else(|| table.instruction(plain?));
-    let inst = found.ok_or_else(|| format!("no instruction of {} is called `{name}`", arch.name()))?;
-    let at = table.instructions.iter().position(|i| std::ptr::eq(i, inst)).unwrap_or(0);
-    // Forms with the same operands are shown once.
-    let mut forms: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for entry in table.entries_of(inst) {
-        let encoding = &table.encodings[entry.enc as usize];
-        let operands: Vec<String> = table.signatures[entry.sig as usize]
-            .iter()
-            .map(|o| {
-                let access = match (o.input, o.output) {
-                    (true, true) => "inout",
-                    (false, true) => "out",
-                    _ => "in",
-                };
-                let implicit = if o.implicit { ", implicit" } else { "" };
-                let field = o.field.map_or("fixed", |f| encoding.fields[f as usize].name);
-                let (ty, format) =
-                    (table.operand_types[o.ty as usize].name, table.formats[o.format as usize].name);
-                format!(
-                    "{:?} ({access}{implicit}): {} {ty}, {format}, {} bits",
-                    o.role,
-                    field.to_lowercase(),
-                    o.size_bits
-                )
-            })
-            .collect();
-        let heading = format!("{}, opcode {}, {} bits", encoding.name, entry.opcode, encoding.bits);
-        forms.entry(operands.join("\n")).or_default().push(heading);
+    let (_, at) = describe::find(&[arch], name)?[0];
+    let inst = &arch.table().instructions[at];
+    // Forms with the same operands and fields are shown once, the shortest first.
+    let mut forms: BTreeMap<(u16, Vec<String>, String), Vec<String>> = BTreeMap::new();
+    for form in describe::instruction_forms(arch, at) {
+        let operands = form.operands.iter().map(|o| {
+            let (role, place) = (format!("{:?}", o.role), o.place().to_lowercase());
+            let implicit = if o.implicit { ", implicit" } else { "" };
+            format!("{role} ({}{implicit}): {place}, {}, {}, {} bits", o.access, o.ty, o.format, o.bits)
+        });
+        let fields = form.fields.iter().map(|(field, value)| {
+            let value = value.map_or(String::new(), |v| format!(" = 0x{v:x}"));
+            format!("{}{}{value}", field.name.to_lowercase(), describe::bits_text(field))
+        });
+        let heading = format!("{}, opcode {}, {} bits", form.encoding, form.opcode, form.bits);
+        forms
+            .entry((form.bits, operands.collect(), fields.collect::<Vec<_>>().join(", ")))
+            .or_default()
+            .push(heading);
     }
     let forms: Vec<Value> = forms
         .into_iter()
-        .map(|(operands, encodings)| json!({"operands": operands.lines().collect::<Vec<_>>(), "encodings": encodings}))
+        .map(|((_, operands, fields), encodings)| {
+            json!({"operands": operands, "fields": fields, "encodings": encodings})
+        })
         .collect();
     let info = operation(arch, at);
     Ok(json!({
@@ -69,7 +62,7 @@ pub fn instruction(arch: Arch, name: &str) -> Result<Value, String> {
         "aliases": inst.aliases.iter().map(|a| a.to_lowercase()).collect::<Vec<_>>(),
         "syntax": syntax(arch, inst.entries.0),
         "forms": forms,
-        "pseudocode": info.map(|i| unindented(i.text)),
+        "pseudocode": info.map(|i| describe::unindented(i.text).join("\n")),
         "place": info.map(|i| format!("{}:{}", i.file, i.line)),
         "unsupported": match info {
             Some(_) => None,
@@ -83,12 +76,4 @@ fn syntax(arch: Arch, entry: u16) -> String {
     let plan = operand::plan(arch, entry as _);
     let names = plan.operands.iter().filter(|o| o.field.is_some());
     names.map(|o| format!("{:?}", o.role).to_lowercase()).collect::<Vec<_>>().join(", ")
-}
-
-/// A body's lines without the indentation they share and without blank lines around.
-fn unindented(text: &str) -> String {
-    let lines: Vec<&str> = text.trim_end().lines().skip_while(|l| l.trim().is_empty()).collect();
-    let indent = |l: &&str| l.len() - l.trim_start().len();
-    let shared = lines.iter().filter(|l| !l.trim().is_empty()).map(indent).min().unwrap_or(0);
-    lines.into_iter().map(|l| l.get(shared..).unwrap_or("")).collect::<Vec<_>>().join("\n")
 }

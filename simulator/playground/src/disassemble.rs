@@ -9,6 +9,8 @@ use wavesim_loader::code_object::{self, Wish};
 
 /// Lines of a listing.
 const MAX_LINES: usize = 100_000;
+/// Kernels that are described: reading one takes time in proportion to the whole code.
+const MAX_KERNELS: usize = 200;
 
 /// The kernels of a code object with their arguments, and its instructions as text.
 pub fn object(object: &str, wanted: Option<&str>) -> Result<Value, String> {
@@ -24,7 +26,7 @@ pub fn object(object: &str, wanted: Option<&str>) -> Result<Value, String> {
     let mut kernels = Vec::new();
     let mut listing = String::new();
     let mut target = None;
-    for name in &names {
+    for name in names.iter().take(MAX_KERNELS) {
         let kernel = code_object::load(bytes, name).map_err(|e| text(&e))?;
         let args: Vec<Value> = kernel
             .explicit()
@@ -56,5 +58,6 @@ pub fn object(object: &str, wanted: Option<&str>) -> Result<Value, String> {
         }
     }
     let target = target.ok_or("this code object has no kernel")?;
-    Ok(json!({ "arch": target.name(), "kernels": kernels, "listing": listing }))
+    let more = names.len() - kernels.len();
+    Ok(json!({ "arch": target.name(), "kernels": kernels, "more": more, "listing": listing }))
 }

@@ -13,7 +13,7 @@
 //! - [`disassemble`]: code objects as assembly
 //!
 //! Inputs come from strangers, by shared links: they can name no files, and sizes are bounded. Time is not: whoever
-//! calls [`Playground::request`] ends what takes too long.
+//! calls [`Playground::request`] ends what takes too long, by [`Playground::with_interrupt`] or with its thread.
 
 #![warn(missing_docs)]
 // No files, threads, processes or clocks: clippy.toml has the list.
@@ -33,11 +33,14 @@ use program::Program;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use session::Session;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The engine behind one page: it holds the page's debugger.
 #[derive(Default)]
 pub struct Playground {
     session: Option<Session>,
+    interrupt: Arc<AtomicBool>,
 }
 
 /// What a page asks for.
@@ -71,8 +74,16 @@ enum Request {
     },
     /// The last write of a register, without going there.
     LastWrite { wave: usize, lane: u32, register: String },
-    /// An argument, or a part of LDS, as it is now in the debugger.
-    Memory { name: String },
+    /// A part of an argument, of LDS (`lds`) or of the selected lane's scratch (`scratch`), as it is now in the debugger.
+    Memory {
+        name: String,
+        /// In bytes.
+        #[serde(default)]
+        from: u64,
+        /// In bytes; 0: as much as an answer holds.
+        #[serde(default)]
+        len: u64,
+    },
     /// Ends the debugger.
     End,
     /// A code object as assembly.
@@ -80,6 +91,11 @@ enum Request {
 }
 
 impl Playground {
+    /// An engine whose present request ends soon once somebody sets `interrupt`. Who sets it also clears it.
+    pub fn with_interrupt(interrupt: Arc<AtomicBool>) -> Playground {
+        Playground { session: None, interrupt }
+    }
+
     /// Answers a request. The answer is `{"ok": …}` or `{"error": "message"}`, whatever the request is.
     pub fn request(&mut self, text: &str) -> String {
         let answer = match serde_json::from_str(text) {
@@ -99,18 +115,20 @@ impl Playground {
             Request::Diagnose { program } => diagnose::program(&program),
             Request::DiagnoseSemantics { text } => semantics::diagnose(&text),
             Request::Run { program, max_instructions, statistics } => {
-                run::run(&program, max_instructions, statistics)
+                run::run(&program, max_instructions, statistics, &self.interrupt)
             }
-            Request::Check { program, max_instructions } => run::check(&program, max_instructions),
+            Request::Check { program, max_instructions } => {
+                run::check(&program, max_instructions, &self.interrupt)
+            }
             Request::Start { program, max_instructions } => {
                 // The old one's memory is free before the new one takes its own.
                 self.session = None;
-                let session = Session::start(&program, max_instructions)?;
+                let session = Session::start(&program, max_instructions, self.interrupt.clone())?;
                 Ok(self.session.insert(session).state(&session::View::default()))
             }
             Request::Command { line, view } => self.session()?.command(&line, &view),
             Request::LastWrite { wave, lane, register } => self.session()?.last_write(wave, lane, &register),
-            Request::Memory { name } => self.session()?.memory(&name),
+            Request::Memory { name, from, len } => self.session()?.memory(&name, from, len),
             Request::End => {
                 self.session = None;
                 Ok(Value::Null)

@@ -11,7 +11,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_loader::assembly::Reading;
 use wavesim_loader::code_object::{self, Wish};
 use wavesim_loader::prepared::Prepared;
-use wavesim_loader::request::{self, Request};
+use wavesim_loader::request::{self, Given, Request};
 use wavesim_loader::text_kernel;
 use wavesim_machine::memory::Memory;
 use wavesim_text::Options;
@@ -22,6 +22,8 @@ pub const MAX_TEXT: usize = 1 << 20;
 pub const MAX_OBJECT: usize = 16 << 20;
 /// Bytes of global memory.
 const GLOBAL_BYTES: u64 = 64 << 20;
+/// Arguments of a kernel.
+const MAX_ARGS: usize = 256;
 
 /// A kernel and its launch.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -187,10 +189,21 @@ impl Program {
         if wish.arch.is_some_and(|arch| arch != kernel.arch) {
             return Err(format!("the code is for {}, not for {wish}", kernel.arch.name()));
         }
-        let options = Options { global_bytes: GLOBAL_BYTES, files: Files::nothing(), ..Options::default() };
+        if self.args.len() > MAX_ARGS {
+            return Err(format!("{} arguments: the playground takes at most {MAX_ARGS}", self.args.len()));
+        }
+        let mut options =
+            Options { global_bytes: GLOBAL_BYTES, files: Files::nothing(), ..Options::default() };
         let mut args = Vec::new();
         for (index, spec) in self.args.iter().enumerate() {
-            args.push(request::argument(spec, index, &options).map_err(|e| format!("{e:#}"))?);
+            let (name, given) = request::argument(spec, index, &options).map_err(|e| format!("{e:#}"))?;
+            // They are filled before they have a place in memory, which they share.
+            let bytes = match &given {
+                Given::Buffer(array) => array.bytes.len() as u64,
+                _ => 0,
+            };
+            options.global_bytes = options.global_bytes.saturating_sub(bytes);
+            args.push((name, given));
         }
         for (index, (entry, parameter)) in args.iter_mut().zip(kernel.explicit()).enumerate() {
             // Arguments without a name get the name of the parameter.

@@ -3,6 +3,7 @@
 use crate::diagnose::launch;
 use crate::program::{Program, encode};
 use serde_json::{Value, json};
+use std::sync::atomic::AtomicBool;
 use wavesim_array::Array;
 use wavesim_engine::observe::{Many, Observer};
 use wavesim_engine::sched::dispatch;
@@ -18,9 +19,15 @@ const MAX_OUTPUT: usize = 8 << 20;
 const MAX_PRINTED: usize = 256 << 10;
 
 /// Runs a kernel: outputs, what it printed, the fault that ended it, statistics.
-pub fn run(program: &Program, max_instructions: u64, statistics: bool) -> Result<Value, String> {
+pub fn run(
+    program: &Program,
+    max_instructions: u64,
+    statistics: bool,
+    interrupt: &AtomicBool,
+) -> Result<Value, String> {
     let prepared = program.prepare(0)?;
-    let dispatch = prepared.dispatch(max_instructions);
+    let mut dispatch = prepared.dispatch(max_instructions);
+    dispatch.interrupt = Some(interrupt);
     let mut printed = Bounded(Vec::new());
     let mut stats = None;
     let (counts, fault) = if statistics || !prepared.prints.is_empty() {
@@ -63,10 +70,11 @@ pub fn run(program: &Program, max_instructions: u64, statistics: bool) -> Result
 }
 
 /// Runs a kernel with all checks: findings, and the fault that ended it.
-pub fn check(program: &Program, max_instructions: u64) -> Result<Value, String> {
+pub fn check(program: &Program, max_instructions: u64, interrupt: &AtomicBool) -> Result<Value, String> {
     let prepared = program.prepare(GUARD_BYTES)?;
     let mut checker = Checker::new(&prepared, &Check::ALL).map_err(|e| e.to_string())?;
-    let dispatch = prepared.dispatch(max_instructions);
+    let mut dispatch = prepared.dispatch(max_instructions);
+    dispatch.interrupt = Some(interrupt);
     let (counts, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut checker);
     let fault = result.err();
     let findings: Vec<Value> = checker

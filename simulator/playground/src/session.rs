@@ -8,14 +8,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use wavesim_debug::command::Debugger;
 use wavesim_debug::explain::explain;
 use wavesim_debug::expr::{self, Register};
 use wavesim_debug::search::WriteSearch;
 use wavesim_debug::timeline::Timeline;
 use wavesim_debug::view;
-use wavesim_engine::sched::dispatch::{Dispatch, DispatchError, INTERRUPT};
+use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::Status;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{self, Effects, File, register_name};
@@ -24,7 +26,7 @@ use wavesim_machine::state::wave::{M0, VCC_LO};
 self_cell!(
     /// A kernel and its launch.
     struct Launch {
-        owner: Prepared,
+        owner: (Prepared, Arc<AtomicBool>),
         #[covariant]
         dependent: Dispatch,
     }
@@ -42,20 +44,37 @@ self_cell!(
 /// How often a command polls before it returns to the page, which then goes on with it or not. `continue` polls at
 /// least once per turn of a wave.
 const POLLS: u32 = 2000;
+/// Likewise, of a search that nobody waits for: a second or so.
+const SEARCH_POLLS: u32 = 60;
+/// Commands that go on where they were if they are repeated.
+const RESUMABLE: [&str; 7] = ["c", "continue", "u", "until", "fin", "finish", "advance"];
+/// Bytes that checkpoints of the debugger take: a browser's page has less memory than a process.
+const CHECKPOINT_BYTES: usize = 64 << 20;
+/// Bytes of a part of memory in an answer.
+const MAX_PART: u64 = 1 << 20;
 
-thread_local! {
-    static POLLS_LEFT: Cell<u32> = const { Cell::new(0) };
-    /// Whether the last command has been paused.
-    static PAUSED: Cell<bool> = const { Cell::new(false) };
+/// When a command of the debugger ends early.
+struct Patience {
+    /// Set by others to end it.
+    interrupt: Arc<AtomicBool>,
+    polls_left: Cell<u32>,
+    /// Whether it has ended because it has polled often enough.
+    paused: Cell<bool>,
 }
 
-/// Whether a command has run long enough.
-fn out_of_polls() -> bool {
-    let left = POLLS_LEFT.get();
-    POLLS_LEFT.set(left.saturating_sub(1));
-    let pause = left == 0 || INTERRUPT.load(Ordering::Relaxed);
-    PAUSED.set(PAUSED.get() | pause);
-    pause
+impl Patience {
+    fn renew(&self, polls: u32) {
+        self.polls_left.set(polls);
+        self.paused.set(false);
+    }
+
+    /// Whether to end.
+    fn ends(&self) -> bool {
+        let left = self.polls_left.get();
+        self.polls_left.set(left.saturating_sub(1));
+        self.paused.set(self.paused.get() || left == 0);
+        left == 0 || self.interrupt.load(Ordering::Relaxed)
+    }
 }
 
 /// What the page shows.
@@ -73,6 +92,7 @@ pub struct View {
 /// A debugger with what its state is computed from.
 pub struct Session {
     running: Running,
+    patience: Rc<Patience>,
     effects: Vec<Effects>,
     /// Registers that the program mentions.
     sgprs: Vec<u16>,
@@ -81,7 +101,11 @@ pub struct Session {
 
 impl Session {
     /// A debugger at the start of a run.
-    pub fn start(program: &Program, max_instructions: u64) -> Result<Session, String> {
+    pub fn start(
+        program: &Program,
+        max_instructions: u64,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Session, String> {
         let prepared = program.prepare(0)?;
         let effects = effects::table(&prepared.program, prepared.shape.wave_size);
         let mentioned = |file: File, most: u16| -> Vec<u16> {
@@ -92,17 +116,25 @@ impl Session {
             numbers.into_iter().filter(|n| *n < most).collect()
         };
         let (sgprs, vgprs) = (mentioned(File::Sgpr, VCC_LO as u16), mentioned(File::Vgpr, 256));
-        let launch = Launch::new(prepared, |prepared| prepared.dispatch(max_instructions));
+        let patience = Patience { interrupt, polls_left: Cell::new(0), paused: Cell::new(false) };
+        let patience = Rc::new(patience);
+        let launch = Launch::new((prepared, patience.interrupt.clone()), |(prepared, interrupt)| {
+            let mut dispatch = prepared.dispatch(max_instructions);
+            dispatch.interrupt = Some(interrupt);
+            dispatch
+        });
         let running = Running::try_new(launch, |launch| {
-            let timeline = Timeline::new(launch.borrow_owner(), launch.borrow_dependent())?;
-            Ok(Debugger::new(timeline, out_of_polls))
+            let mut timeline = Timeline::new(&launch.borrow_owner().0, launch.borrow_dependent())?;
+            timeline.limit_checkpoints(CHECKPOINT_BYTES);
+            let patience = patience.clone();
+            Ok(Debugger::new(timeline, move || patience.ends()))
         });
         let running = running.map_err(|e: DispatchError| e.to_string())?;
-        Ok(Session { running, effects, sgprs, vgprs })
+        Ok(Session { running, patience, effects, sgprs, vgprs })
     }
 
     fn prepared(&self) -> &Prepared {
-        self.running.borrow_owner().borrow_owner()
+        &self.running.borrow_owner().borrow_owner().0
     }
 
     fn select(&mut self, view: &View) {
@@ -123,8 +155,9 @@ impl Session {
         if line.is_empty() {
             return Ok(self.state(view));
         }
-        POLLS_LEFT.set(POLLS);
-        PAUSED.set(false);
+        // What does not go on where it was is not paused, only ended.
+        let resumable = line.split_whitespace().next().is_some_and(|name| RESUMABLE.contains(&name));
+        self.patience.renew(if resumable { POLLS } else { u32::MAX });
         let (result, _) = self.running.with_dependent_mut(|_, debugger| debugger.execute(line));
         let mut state = self.state(view);
         match result {
@@ -132,7 +165,7 @@ impl Session {
             Err(message) => state["failed"] = json!(message),
         }
         // The page sends the command again, unless its user has had enough.
-        state["paused"] = json!(PAUSED.get());
+        state["paused"] = json!(self.patience.paused.get());
         Ok(state)
     }
 
@@ -218,13 +251,15 @@ impl Session {
                 None => Some(view::listing(timeline, wave.pc, 12, &debugger.breakpoints)),
             },
             "breakpoints": breakpoints,
+            "scratch": timeline.prepared.shape.scratch_bytes,
             "buffers": timeline.prepared.buffers.iter().map(|b| b.name.as_str()).collect::<Vec<_>>(),
         })
     }
 
-    /// The last write of a register before now: its step, line and instruction.
+    /// The last write of a register before now: its step, line and instruction. `unknown` if finding it takes too long.
     pub fn last_write(&mut self, wave: usize, lane: u32, register: &str) -> Result<Value, String> {
         let effects = &self.effects;
+        self.patience.renew(SEARCH_POLLS);
         self.running.with_dependent_mut(|_, debugger| {
             let timeline = &mut debugger.timeline;
             if wave >= timeline.waves() || lane >= timeline.wave(wave).size {
@@ -242,7 +277,11 @@ impl Session {
             let lane = (file == File::Vgpr).then_some(lane);
             let mut search = WriteSearch::new(effects, workgroup, wave, (file, number), lane);
             let start = timeline.group_start(timeline.position().0).unwrap_or(0);
-            let Some(time) = timeline.find_back(start, &mut search) else { return Ok(Value::Null) };
+            let found = timeline.find_back(start, &mut search);
+            if timeline.take_gave_up() {
+                return Ok(json!({"unknown": true}));
+            }
+            let Some(time) = found else { return Ok(Value::Null) };
             let now = timeline.time();
             timeline.go_to(time);
             let pc = timeline.wave(wave).pc;
@@ -258,16 +297,39 @@ impl Session {
         })
     }
 
-    /// The content of an argument, or of LDS (`lds`).
-    pub fn memory(&mut self, name: &str) -> Result<Value, String> {
-        if name == "lds" {
-            let lds = self.running.with_dependent(|_, debugger| encode(&debugger.timeline.group.lds));
-            return Ok(json!({"name": "lds", "dtype": "u32", "data": lds, "address": 0}));
+    /// A part of an argument, of LDS (`lds`), or of the selected lane's scratch (`scratch`), in bytes.
+    pub fn memory(&mut self, name: &str, from: u64, len: u64) -> Result<Value, String> {
+        let len = if len == 0 { MAX_PART } else { len.min(MAX_PART) };
+        let part = |bytes: &[u8]| -> (u64, u64, String) {
+            let total = bytes.len() as u64;
+            let from = from.min(total);
+            let to = from.saturating_add(len).min(total);
+            (total, from, encode(&bytes[from as usize..to as usize]))
+        };
+        let own = |(total, from, data): (u64, u64, String)| json!({"name": name, "dtype": "u32", "total": total, "from": from, "data": data, "address": from});
+        match name {
+            "lds" => {
+                return Ok(own(self.running.with_dependent(|_, d| part(&d.timeline.group.lds))));
+            }
+            "scratch" => {
+                let (lane, wave) = self.running.with_dependent(|_, d| (d.focus.lane as usize, d.focus.wave));
+                let stride = self.prepared().shape.scratch_bytes as usize;
+                return Ok(own(self.running.with_dependent(|_, d| {
+                    let size = d.timeline.wave(wave).size as usize;
+                    let start = (wave * size + lane) * stride;
+                    part(d.timeline.group.scratch.get(start..start + stride).unwrap_or_default())
+                })));
+            }
+            _ => {}
         }
         let buffer = self.prepared().buffer(name).ok_or_else(|| format!("no argument is called `{name}`"))?;
         let array = buffer.read(&self.prepared().memory).map_err(|e| e.to_string())?;
         let mut value = output(name, &array);
-        value["address"] = json!(buffer.address);
+        let (total, from, data) = part(&array.bytes);
+        value["total"] = json!(total);
+        value["from"] = json!(from);
+        value["data"] = json!(data);
+        value["address"] = json!(buffer.address + from);
         Ok(value)
     }
 }

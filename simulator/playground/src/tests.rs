@@ -160,7 +160,13 @@ fn the_debugger_steps_forward_and_back() {
     assert_eq!(state["time"], 5);
     let state = ask(&mut page, &command("continue")).unwrap();
     assert_eq!((&state["finished"], &state["paused"]), (&json!(true), &json!(false)));
-    assert_eq!(words(&ask(&mut page, &json!({"op": "memory", "name": "out_y"})).unwrap()), [1, 2, 3, 4]);
+    let memory = ask(&mut page, &json!({"op": "memory", "name": "out_y"})).unwrap();
+    assert_eq!((words(&memory), &memory["total"]), (vec![1, 2, 3, 4], &json!(16)));
+    let part = json!({"op": "memory", "name": "out_y", "from": 4, "len": 8});
+    let memory = ask(&mut page, &part).unwrap();
+    assert_eq!((words(&memory), &memory["from"]), (vec![2, 3], &json!(4)));
+    let behind = json!({"op": "memory", "name": "out_y", "from": u64::MAX, "len": 8});
+    assert_eq!(words(&ask(&mut page, &behind).unwrap()), [0u32; 0]);
     assert!(ask(&mut page, &json!({"op": "memory", "name": "z"})).is_err());
     let state = ask(&mut page, &command("no-such-command")).unwrap();
     assert!(state["failed"].as_str().unwrap().contains("no command"), "{state}");
@@ -207,7 +213,16 @@ fn every_instruction_is_described() {
     }
     let request = |name: &str| json!({"op": "describe", "arch": "rdna3", "name": name});
     assert_eq!(once(&request("v_add_f32_e64")).unwrap()["name"], "v_add_f32");
-    assert!(once(&request("v_add_f33")).is_err());
+    let near = once(&request("v_add_f33")).unwrap_err();
+    assert!(near.contains("did you mean `v_add_f32`?"), "{near}");
+    let d = once(&request("v_add_f32")).unwrap();
+    let form =
+        &d["forms"].as_array().unwrap().iter().find(|f| f["encodings"][0].to_string().contains("ENC_VOP2,"));
+    assert!(form.unwrap()["operands"][1].as_str().unwrap().contains("src0[8:0]"), "{d}");
+    assert!(form.unwrap()["fields"].as_str().unwrap().contains("op[30:25] = 0x3"), "{d}");
+    let names = once(&json!({"op": "names", "arch": "rdna4"})).unwrap();
+    assert!(names["modifiers"].as_array().unwrap().contains(&json!("scope:")));
+    assert_eq!(names["counters"], json!([]));
 }
 
 /// The built-in pseudocode that the page shows can be given back as a change.
@@ -237,8 +252,111 @@ fn a_code_object_is_disassembled_and_run() {
     let program = json!({"object": object, "grid": [2, 1, 1], "block": [32, 1, 1], "args": args});
     let result = run(&program).unwrap();
     assert_eq!(f32::from_bits(words(&result["outputs"][0])[49]), 122.5);
+    // All arguments share the memory.
+    let mut large = program.clone();
+    large["args"] = json!(["x: f32[10000000]", "out_y: f32[10000000]", "2.5", "i32=50"]);
+    assert!(run(&large).unwrap_err().contains("out_y"), "{}", run(&large).unwrap_err());
+    large["args"] = json!(vec!["1"; 300]);
+    assert!(run(&large).unwrap_err().contains("at most 256"));
     // The same as a text.
     let program = json!({"text": text, "grid": [2, 1, 1], "block": [32, 1, 1], "args": args});
     assert_eq!(run(&program).unwrap()["outputs"], result["outputs"]);
     assert!(once(&json!({"op": "disassemble", "object": program::encode(b"hello")})).is_err());
+}
+
+#[test]
+fn the_debugger_shows_the_pseudocode_that_runs() {
+    let mut page = Playground::default();
+    let mut program = kernel(ADD_ONE);
+    program["semantics"] = json!("instruction V_ADD_NC_U32 { D0.u32 = S0.u32 + S1.u32 * 10U; }");
+    ask(&mut page, &json!({"op": "start", "program": program, "max_instructions": 10_000})).unwrap();
+    let at = |line: &str| json!({"op": "command", "line": line, "view": {"lane": 3}});
+    let state = ask(&mut page, &at("step 5")).unwrap();
+    let text = state["explain"].as_str().unwrap();
+    assert!(text.contains("V_ADD_NC_U32 (changed)") && text.contains("= 1 + 3 * 10U"), "{text}");
+    // The others are as built in.
+    let state = ask(&mut page, &at("step")).unwrap();
+    assert!(state["explain"].as_str().unwrap().contains(".pcode:"), "{}", state["explain"]);
+}
+
+#[test]
+fn scratch_is_of_the_selected_lane() {
+    let mut page = Playground::default();
+    let text = "---\nlocal = 4, 1, 1\nscratch = 16\n---\n  v_mov_b32 v1, 8\n  scratch_store_b32 v1, v0, off\n  s_endpgm\n";
+    let start = json!({"op": "start", "program": {"text": text}, "max_instructions": 10_000});
+    let state = ask(&mut page, &start).unwrap();
+    assert_eq!(state["scratch"], 16);
+    ask(&mut page, &json!({"op": "command", "line": "step 2", "view": {"lane": 3}})).unwrap();
+    let memory = ask(&mut page, &json!({"op": "memory", "name": "scratch"})).unwrap();
+    assert_eq!(words(&memory), [0, 0, 3, 0]);
+}
+
+/// A debugger far into an endless loop.
+fn far(page: &mut Playground, steps: u64) {
+    let program = kernel("  v_mov_b32 v1, 1\nloop:\n  v_add_nc_u32 v2, v1, v2\n  s_branch loop\n");
+    ask(page, &json!({"op": "start", "program": program, "max_instructions": 1_000_000_000_u64})).unwrap();
+    let mut time = 0;
+    while time < steps {
+        let state = ask(page, &json!({"op": "command", "line": "continue", "view": {}})).unwrap();
+        time = state["time"].as_u64().unwrap();
+    }
+}
+
+#[test]
+fn a_search_that_takes_long_is_given_up() {
+    let mut page = Playground::default();
+    far(&mut page, 3_000_000);
+    let before = ask(&mut page, &json!({"op": "command", "view": {}})).unwrap();
+    let written = |register: &str| json!({"op": "last-write", "wave": 0, "lane": 3, "register": register});
+    assert_eq!(ask(&mut page, &written("v1")).unwrap()["unknown"], true);
+    assert!(ask(&mut page, &written("v2")).unwrap()["time"].is_u64());
+    // Asking has not moved it.
+    assert_eq!(ask(&mut page, &json!({"op": "command", "view": {}})).unwrap()["time"], before["time"]);
+}
+
+/// Answers a request on another thread, which `stop` ends; how long that took.
+fn interrupted(
+    mut page: Playground,
+    stop: &AtomicBool,
+    request: Value,
+) -> (Result<Value, String>, std::time::Duration) {
+    use std::sync::atomic::Ordering::Relaxed;
+    std::thread::scope(|scope| {
+        let stopper = scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(400));
+            stop.store(true, Relaxed);
+            std::time::Instant::now()
+        });
+        let answer = ask(&mut page, &request);
+        let end = std::time::Instant::now();
+        let stopped = stopper.join().unwrap();
+        (answer, end.saturating_duration_since(stopped))
+    })
+}
+
+/// A body of pseudocode that takes long is within one instruction, and every lane of it takes long.
+#[test]
+fn an_interrupt_ends_an_instruction_that_is_evaluated() {
+    let flag = Arc::new(AtomicBool::new(false));
+    let mut program = kernel("loop:\n  v_add_nc_u32 v2, 1, v2\n  s_branch loop\n");
+    program["text"] = json!(program["text"].as_str().unwrap().replace("local = 4", "local = 1024"));
+    program["semantics"] = json!(
+        "instruction V_ADD_NC_U32 {\n  declare x : 32'U;\n  x = 0U;\n  for i in 0 : 900000 do\n    x = x + 1U;\n  endfor\n  D0.u32 = x;\n}"
+    );
+    let request = json!({"op": "run", "program": program, "max_instructions": 1_000_000_000_u64});
+    let (answer, took) = interrupted(Playground::with_interrupt(flag.clone()), &flag, request);
+    assert_eq!(answer.unwrap()["fault"]["kind"], "interrupted");
+    assert!(took < std::time::Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn an_interrupt_ends_a_search_back() {
+    let flag = Arc::new(AtomicBool::new(false));
+    let mut page = Playground::with_interrupt(flag.clone());
+    far(&mut page, 20_000_000);
+    let request = json!({"op": "command", "line": "last-write v1", "view": {}});
+    let (answer, took) = interrupted(page, &flag, request);
+    let answer = answer.unwrap();
+    assert!(answer["failed"].as_str().unwrap_or_default().contains("interrupted"), "{answer}");
+    assert!(took < std::time::Duration::from_secs(5), "{took:?}");
 }

@@ -1,21 +1,24 @@
 //! `wavesim serve`: the playground's page, with this process as its engine.
 //!
-//! The page sends the requests of `wavesim_playground` by HTTP. Each page has an engine of its own. Only pages of this
-//! server are answered: requests that name another host or come from another origin are refused, so that no site that
-//! is open in the same browser reaches it.
+//! The page sends the requests of `wavesim_playground` by HTTP. Each page has engines of its own, and numbers its
+//! requests: a stop names the last one that it ends, so that it ends that one whether or not it has begun, and nothing
+//! else. Only pages of this server are answered: requests that name another host or come from another origin are
+//! refused, so that no site that is open in the same browser reaches it.
+
+mod http;
 
 use super::output::emit;
 use anyhow::{Context as _, bail};
+use http::{Answer, Head};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::io::{BufReader, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tiny_http::{Header, Method, Request, Response, Server};
-use wavesim_engine::sched::dispatch::INTERRUPT;
+use std::time::Duration;
 use wavesim_playground::Playground;
 
 /// The page that was built with the binary: names and contents, or nothing.
@@ -47,26 +50,104 @@ pub struct ServeArgs {
     pub page: Option<PathBuf>,
 }
 
-/// Threads that answer requests: a page has two engines, one of which may be busy.
-const THREADS: usize = 4;
+/// Connections at most, each with a thread: browsers open six for all pages of a host.
+const MAX_CONNECTIONS: usize = 64;
 /// Engines at most: the one that was used the longest ago is dropped.
 const MAX_SESSIONS: usize = 16;
 /// Bytes of a request at most: a code object in base64.
 const MAX_REQUEST: u64 = 32 << 20;
+/// How long a request may run, whatever it says.
+const MAX_TIME: Duration = Duration::from_secs(600);
+
+/// The number of requests without one, which cannot be stopped before they run.
+const ALL: u64 = u64::MAX;
+
+/// A request with its number, and where its answer goes.
+type Job = (u64, String, Sender<String>);
 
 /// An engine: a thread that answers one request after the other, until nobody can send any more.
-type Engine = Arc<Mutex<Sender<(String, Sender<String>)>>>;
+struct Engine {
+    jobs: Mutex<Sender<Job>>,
+    turns: Mutex<Turns>,
+    /// Ends what the engine runs.
+    interrupt: Arc<AtomicBool>,
+}
 
-fn start_engine() -> Engine {
-    let (sender, requests) = channel::<(String, Sender<String>)>();
-    std::thread::spawn(move || {
-        let mut playground = Playground::default();
-        for (request, answer) in requests {
-            // Whoever asked may have gone.
-            let _ = answer.send(playground.request(&request));
+/// Which request runs, and which are not to run.
+#[derive(Default)]
+struct Turns {
+    running: Option<u64>,
+    /// Requests up to this one are stopped.
+    stopped: u64,
+}
+
+impl Engine {
+    fn start() -> Arc<Engine> {
+        let (sender, jobs) = channel::<Job>();
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let engine = Arc::new(Engine {
+            jobs: Mutex::new(sender),
+            turns: Mutex::default(),
+            interrupt: interrupt.clone(),
+        });
+        // The thread ends when the engine has been dropped.
+        let turns = Arc::downgrade(&engine);
+        std::thread::spawn(move || {
+            let mut playground = Playground::with_interrupt(interrupt);
+            for (number, request, answer) in jobs {
+                let begun = turns.upgrade().is_some_and(|engine| engine.begin(number));
+                let text = match begun {
+                    true => playground.request(&request),
+                    false => json!({"error": "stopped"}).to_string(),
+                };
+                if let Some(engine) = turns.upgrade() {
+                    lock(&engine.turns).running = None;
+                }
+                // Whoever asked may have gone.
+                let _ = answer.send(text);
+            }
+        });
+        engine
+    }
+
+    /// Whether a request is to run; then it does.
+    fn begin(&self, number: u64) -> bool {
+        let mut turns = lock(&self.turns);
+        let begins = number > turns.stopped;
+        turns.running = begins.then_some(number);
+        self.interrupt.store(false, Ordering::Relaxed);
+        begins
+    }
+
+    /// Ends all requests up to this one.
+    fn stop(&self, number: u64) {
+        let mut turns = lock(&self.turns);
+        if number < ALL {
+            turns.stopped = turns.stopped.max(number);
         }
-    });
-    Arc::new(Mutex::new(sender))
+        if turns.running.is_some_and(|running| running <= number) {
+            self.interrupt.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Answers a request within a time.
+    fn answer(&self, number: u64, request: String, limit: Duration) -> String {
+        let (sender, answers) = channel();
+        let sent = lock(&self.jobs).send((number, request, sender)).is_ok();
+        let mut answer = answers.recv_timeout(limit);
+        if answer == Err(RecvTimeoutError::Timeout) {
+            self.stop(number);
+            answer = answers.recv().map_err(|_| RecvTimeoutError::Disconnected);
+        }
+        let failed = || json!({"error": "the engine has failed: reload the page"}).to_string();
+        answer.ok().filter(|_| sent).unwrap_or_else(failed)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.interrupt.store(true, Ordering::Relaxed);
+    }
 }
 
 struct State {
@@ -75,9 +156,9 @@ struct State {
     /// What the page opens, as JSON.
     program: String,
     /// Engines by the page's own number, the last used one last.
-    sessions: Mutex<Vec<(String, Engine)>>,
+    sessions: Mutex<Vec<(String, Arc<Engine>)>>,
     /// Names that requests may have for this server; `None`: it is open to others.
-    hosts: Option<[String; 3]>,
+    hosts: Option<Vec<String>>,
 }
 
 /// Serves until it is interrupted.
@@ -100,26 +181,46 @@ pub fn run(args: &ServeArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
         None => "null".to_string(),
     };
     let address = SocketAddr::new(args.listen, args.port);
-    let server = Server::http(address).map_err(|e| anyhow::anyhow!("{address}: {e}"))?;
-    let port = server.server_addr().to_ip().map_or(args.port, |a| a.port());
+    let listener = TcpListener::bind(address).with_context(|| address.to_string())?;
+    let port = listener.local_addr().map_or(args.port, |a| a.port());
     let local = args.listen.is_loopback();
-    let hosts = ["localhost".to_string(), args.listen.to_string(), format!("[{}]", args.listen)];
-    let hosts = local.then(|| hosts.map(|host| format!("{host}:{port}")));
-    let state = State { files, program, sessions: Mutex::default(), hosts };
+    let state =
+        State { files, program, sessions: Mutex::default(), hosts: local.then(|| names(args.listen, port)) };
     if !local {
         emit("warning: everyone who can reach this address can run kernels on this machine");
     }
     emit(format!("serving http://{}/ until Ctrl-C", SocketAddr::new(args.listen, port)));
+    let connections = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                for request in server.incoming_requests() {
-                    state.answer(request);
-                }
+        for stream in listener.incoming().filter_map(Result::ok) {
+            if connections.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
+                let _ = Answer::text(503, "too many connections").write(&mut &stream);
+                connections.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let (state, connections) = (&state, &connections);
+            scope.spawn(move || {
+                // The browser may have gone.
+                let _ = state.connection(&stream);
+                connections.fetch_sub(1, Ordering::Relaxed);
             });
         }
     });
     Ok(super::OK)
+}
+
+/// What browsers call this server. They leave the usual port out.
+fn names(address: IpAddr, port: u16) -> Vec<String> {
+    let host = SocketAddr::new(address, port).to_string();
+    let host = host.strip_suffix(&format!(":{port}")).unwrap_or_default().to_string();
+    let mut names = Vec::new();
+    for host in ["localhost".to_string(), host] {
+        names.push(format!("{host}:{port}"));
+        if port == 80 {
+            names.push(host);
+        }
+    }
+    names
 }
 
 /// The files of a built page, without the WebAssembly module, which a native engine replaces.
@@ -145,64 +246,68 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn header<'r>(request: &'r Request, name: &'static str) -> Option<&'r str> {
-    request.headers().iter().find(|h| h.field.equiv(name)).map(|h| h.value.as_str())
-}
-
-fn text(status: u16, kind: &str, body: Vec<u8>) -> Response<std::io::Cursor<Vec<u8>>> {
-    let mut response = Response::from_data(body).with_status_code(status);
-    let policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
-                  script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'";
-    for (name, value) in [
-        ("Content-Type", kind),
-        ("Cache-Control", "no-store"),
-        ("X-Content-Type-Options", "nosniff"),
-        ("Content-Security-Policy", policy),
-    ] {
-        // Names and values are constants without control characters.
-        if let Ok(header) = Header::from_bytes(name, value) {
-            response.add_header(header);
-        }
-    }
-    response
-}
-
 impl State {
-    fn answer(&self, mut request: Request) {
-        let response = self.response(&mut request);
-        // The browser may have gone.
-        let _ = request.respond(response);
+    fn connection(&self, mut stream: &TcpStream) -> std::io::Result<()> {
+        http::prepare(stream)?;
+        let mut reader = BufReader::new(stream);
+        let answer = match Head::read(&mut reader) {
+            Ok(None) => return Ok(()),
+            Ok(Some(head)) => self.answer(&head, &mut reader, stream).unwrap_or_else(|refused| refused),
+            Err(refused) => refused,
+        };
+        answer.write(&mut stream)?;
+        http::finish(stream);
+        Ok(())
     }
 
-    fn response(&self, request: &mut Request) -> Response<std::io::Cursor<Vec<u8>>> {
-        let refused = |status, why: &str| text(status, "text/plain; charset=utf-8", why.into());
-        if !self.is_own(request) {
-            return refused(403, "this server answers its own pages only");
+    fn answer(
+        &self,
+        head: &Head,
+        reader: &mut BufReader<&TcpStream>,
+        mut stream: &TcpStream,
+    ) -> Result<Answer, Answer> {
+        if !self.is_own(head) {
+            return Err(Answer::text(403, "this server answers its own pages only"));
         }
-        let path = request.url().split(['?', '#']).next().unwrap_or("/").trim_start_matches('/').to_string();
-        match (request.method(), path.as_str()) {
-            (Method::Post, "api") => self.api(request),
-            (Method::Post, "stop") => {
-                self.stop(request);
-                text(200, "text/plain; charset=utf-8", Vec::new())
+        match (head.method.as_str(), head.path.as_str()) {
+            ("POST", "api") => {
+                let body = head.body(reader, &mut stream, MAX_REQUEST)?;
+                let (session, number) = request(head);
+                let limit = head.parameter("limit").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
+                let limit = limit.unwrap_or(MAX_TIME).min(MAX_TIME);
+                let answer = self.engine(session).answer(number, body, limit);
+                Ok(Answer::new(200, "application/json", answer))
             }
-            (Method::Get, "program") => text(200, "application/json", self.program.clone().into()),
-            (Method::Get, path) => self.file(if path.is_empty() { "index.html" } else { path }),
-            _ => refused(405, "this server knows GET, and POST of requests"),
+            ("POST", "stop") => {
+                let (session, number) = request(head);
+                if let Some(engine) = lock(&self.sessions).iter().find(|s| s.0 == session) {
+                    engine.1.stop(number);
+                }
+                Ok(Answer::text(200, ""))
+            }
+            ("GET", "program") => Ok(Answer::new(200, "application/json", self.program.clone())),
+            ("GET", path) => Ok(self.file(if path.is_empty() { "index.html" } else { path })),
+            _ => Err(Answer::text(405, "this server knows GET, and POST of requests")),
         }
     }
 
     /// Whether a request names this host, and comes from one of its pages.
-    fn is_own(&self, request: &Request) -> bool {
-        let Some(hosts) = &self.hosts else { return true };
-        let own = |host: &str| hosts.iter().any(|h| h == host);
-        let origin = header(request, "Origin").map(|origin| origin.strip_prefix("http://").unwrap_or("?"));
-        header(request, "Host").is_some_and(own) && origin.is_none_or(own)
+    fn is_own(&self, head: &Head) -> bool {
+        let host = head.header("host");
+        let origin = head.header("origin").map(|origin| origin.strip_prefix("http://").unwrap_or("?"));
+        match &self.hosts {
+            Some(hosts) => {
+                let own = |host: &str| hosts.iter().any(|h| h.eq_ignore_ascii_case(host));
+                host.is_some_and(own) && origin.is_none_or(own)
+            }
+            // It cannot know all its names, but a page that it has served has the one that it asks for.
+            None => origin.is_none_or(|origin| Some(origin) == host),
+        }
     }
 
-    fn file(&self, path: &str) -> Response<std::io::Cursor<Vec<u8>>> {
+    fn file(&self, path: &str) -> Answer {
         let Some(bytes) = self.files.get(path) else {
-            return text(404, "text/plain; charset=utf-8", "there is no such file".into());
+            return Answer::text(404, "there is no such file");
         };
         let kind = match Path::new(path).extension().and_then(|e| e.to_str()) {
             Some("html") => "text/html; charset=utf-8",
@@ -214,49 +319,95 @@ impl State {
         if path == "index.html" {
             let mark = "<head>\n    <meta name=\"wavesim-engine\" content=\"native\" />";
             let page = String::from_utf8_lossy(bytes).replacen("<head>", mark, 1);
-            return text(200, kind, page.into());
+            return Answer::new(200, kind, page);
         }
-        text(200, kind, bytes.clone())
+        Answer::new(200, kind, bytes.clone())
     }
 
-    /// The engine of the page that asks.
-    fn engine(&self, request: &Request) -> Engine {
-        let name = header(request, "X-Session").unwrap_or_default().to_string();
+    /// The engine of a page, started if need be.
+    fn engine(&self, name: &str) -> Arc<Engine> {
         let mut sessions = lock(&self.sessions);
         let engine = match sessions.iter().position(|s| s.0 == name) {
             Some(at) => sessions.remove(at).1,
-            None => start_engine(),
+            None => Engine::start(),
         };
         if sessions.len() >= MAX_SESSIONS {
-            sessions.remove(0);
+            // What it runs has no page any more.
+            sessions.remove(0).1.stop(ALL);
         }
-        sessions.push((name, engine.clone()));
+        sessions.push((name.to_string(), engine.clone()));
         engine
     }
+}
 
-    fn api(&self, request: &mut Request) -> Response<std::io::Cursor<Vec<u8>>> {
-        let engine = self.engine(request);
-        let mut body = String::new();
-        let read = request.as_reader().take(MAX_REQUEST + 1).read_to_string(&mut body);
-        if read.is_err() || body.len() as u64 > MAX_REQUEST {
-            let why = format!("a request is text of at most {} MB", MAX_REQUEST >> 20);
-            return text(413, "text/plain; charset=utf-8", why.into());
-        }
-        // Locked until the answer is there: `stop` waits for that.
-        let sender = lock(&engine);
-        let (answer, answers) = channel();
-        let answer = sender.send((body, answer)).ok().and_then(|()| answers.recv().ok());
-        let answer =
-            answer.unwrap_or_else(|| json!({"error": "the engine has failed: reload the page"}).to_string());
-        text(200, "application/json", answer.into())
+/// The page's name for its engine, and the number of its request.
+fn request(head: &Head) -> (&str, u64) {
+    let number = head.parameter("request").and_then(|n| n.parse().ok());
+    (head.parameter("session").unwrap_or_default(), number.unwrap_or(ALL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn browsers_leave_the_usual_port_out() {
+        let local = IpAddr::from([127, 0, 0, 1]);
+        assert_eq!(names(local, 8000), ["localhost:8000", "127.0.0.1:8000"]);
+        assert_eq!(names(local, 80), ["localhost:80", "localhost", "127.0.0.1:80", "127.0.0.1"]);
+        let six = IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(names(six, 9), ["localhost:9", "[::1]:9"]);
     }
 
-    /// Interrupts what the page runs, and whatever else runs at this moment.
-    fn stop(&self, request: &Request) {
-        let engine = self.engine(request);
-        INTERRUPT.store(true, Ordering::Relaxed);
-        // Its thread has ended the run once the engine is free.
-        drop(lock(&engine));
-        INTERRUPT.store(false, Ordering::Relaxed);
+    fn state(hosts: Option<Vec<String>>) -> State {
+        State { files: BTreeMap::new(), program: String::new(), sessions: Mutex::default(), hosts }
+    }
+
+    fn is_own(state: &State, headers: &str) -> bool {
+        let text = format!("GET / HTTP/1.1\r\n{headers}\r\n");
+        state.is_own(&Head::read(&mut text.as_bytes()).unwrap().unwrap())
+    }
+
+    #[test]
+    fn only_own_pages_are_answered() {
+        let local = state(Some(names(IpAddr::from([127, 0, 0, 1]), 80)));
+        assert!(is_own(&local, "Host: localhost\r\n"));
+        assert!(is_own(&local, "Host: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n"));
+        assert!(!is_own(&local, "Host: evil.example\r\n"));
+        assert!(!is_own(&local, "Host: localhost\r\nOrigin: http://evil.example\r\n"));
+        assert!(!is_own(&local, "Host: localhost\r\nOrigin: null\r\n"));
+        // Open to others, but not to the pages of others.
+        let open = state(None);
+        assert!(is_own(&open, "Host: gpu.example:8000\r\n"));
+        assert!(is_own(&open, "Host: gpu.example:8000\r\nOrigin: http://gpu.example:8000\r\n"));
+        assert!(!is_own(&open, "Host: gpu.example:8000\r\nOrigin: http://evil.example\r\n"));
+    }
+
+    #[test]
+    fn a_stop_ends_what_it_names_and_nothing_else() {
+        let run = json!({
+            "op": "run", "max_instructions": 1_000_000_000_000_000u64,
+            "program": {"text": "---\nlocal = 32, 1, 1\n---\nloop:\n  s_branch loop\n"},
+        });
+        let (one, two) = (Engine::start(), Engine::start());
+        let limit = Duration::from_secs(60);
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| one.answer(1, run.to_string(), limit));
+            let other = scope.spawn(|| two.answer(1, run.to_string(), Duration::from_secs(2)));
+            std::thread::sleep(Duration::from_millis(300));
+            // Waits for its turn, and is stopped before it gets it.
+            let waiting = scope.spawn(|| one.answer(2, run.to_string(), limit));
+            std::thread::sleep(Duration::from_millis(100));
+            one.stop(2);
+            one.stop(0);
+            assert!(running.join().unwrap().contains("interrupted"));
+            assert!(waiting.join().unwrap().contains("stopped"));
+            assert!(!other.is_finished(), "the stop was not for this one");
+            // Its own limit ends it.
+            assert!(other.join().unwrap().contains("interrupted"));
+        });
+        let names = r#"{"op":"names","arch":"rdna4"}"#;
+        assert!(one.answer(3, names.to_string(), limit).contains("v_add_f32"));
+        assert!(two.answer(2, names.to_string(), limit).contains("v_add_f32"));
     }
 }

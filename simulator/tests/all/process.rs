@@ -249,19 +249,42 @@ fn serve_answers_its_own_pages_only_and_stops_runs() {
     assert_eq!(ask("PUT /api", &host, names).0, 405);
 
     // A run that only /stop ends.
-    let session = format!("{host}X-Session: one\r\n");
     let text = "---\\nlocal = 32, 1, 1\\n---\\nloop:\\n  s_branch loop\\n";
     let run = format!(r#"{{"op":"run","program":{{"text":"{text}"}},"max_instructions":1000000000000000}}"#);
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| ask("POST /api", &session, &run));
+        let running = scope.spawn(|| ask("POST /api?session=one&request=1", &host, &run));
+        let others: Vec<_> = (2..8)
+            .map(|n| {
+                scope.spawn({
+                    let (host, run, ask) = (&host, &run, &ask);
+                    move || ask(&format!("POST /api?session={n}&limit=3000"), host, run)
+                })
+            })
+            .collect();
         std::thread::sleep(std::time::Duration::from_millis(300));
         assert!(!running.is_finished());
-        assert_eq!(ask("POST /stop", &session, "").0, 200);
+        assert_eq!(ask("POST /stop?session=one&request=1", &host, "").0, 200);
         let (status, body) = running.join().unwrap();
         assert!(status == 200 && body.contains("interrupted"), "{status} {body}");
+        // Those of other pages go on, and the server answers beside them, until their own limit.
+        assert!(others.iter().all(|other| !other.is_finished()));
+        assert_eq!(ask("GET /assets/x.js", &host, "").0, 200);
+        for other in others {
+            assert!(other.join().unwrap().1.contains("interrupted"));
+        }
     });
+    // A length that no memory has.
+    for head in ["POST /api", "POST /stop", "PUT /api", "GET /no"] {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        write!(stream, "{head} HTTP/1.1\r\n{host}Content-Length: 18446744073709551615\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 "), "{head}: {text}");
+    }
     // What was stopped runs again.
-    let (status, body) = ask("POST /api", &session, &run.replace("1000000000000000", "1000"));
+    let (status, body) =
+        ask("POST /api?session=one&request=2", &host, &run.replace("1000000000000000", "1000"));
     assert!(status == 200 && body.contains("instruction-limit"), "{status} {body}");
     child.kill().unwrap();
     child.wait().unwrap();

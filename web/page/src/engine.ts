@@ -9,13 +9,15 @@ export class Stopped extends Error {}
 export interface Engine {
   /** Answers a request. `timeoutMs`: when to give up and to stop it. */
   request<R extends Request>(request: R, timeoutMs?: number): Promise<Answer<R>>;
-  /** Ends what runs. The debugger is lost with it. */
+  /** Ends all that has been asked. */
   stop(reason: string): void;
   /** Milliseconds that the last request took in the engine itself. */
   lastMs: number;
 }
 
 type Pending = { resolve: (value: never) => void; reject: (e: Error) => void; timer: number };
+
+const late = (ms: number): string => `stopped after ${ms / 1000} s`;
 
 let compiled: Promise<WebAssembly.Module> | undefined;
 
@@ -29,22 +31,34 @@ export function compile(): Promise<WebAssembly.Module> {
     if (!type.startsWith("application/wasm")) return WebAssembly.compile(await response.arrayBuffer());
     return WebAssembly.compileStreaming(response);
   })();
+  compiled.catch(() => (compiled = undefined));
   return compiled;
 }
 
 export class WasmEngine implements Engine {
   lastMs = 0;
-  private worker: Promise<Worker>;
+  private worker!: Promise<Worker>;
   private current: Worker | undefined;
+  /** Of the present worker: what one that was replaced still says does not count. */
+  private generation = 0;
   private pending = new Map<number, Pending>();
   private next = 1;
 
   constructor() {
-    this.worker = this.start();
+    this.restart();
   }
 
-  private async start(): Promise<Worker> {
+  private restart(): void {
+    this.current?.terminate();
+    this.current = undefined;
+    this.worker = this.start(++this.generation);
+    // Requests see it.
+    this.worker.catch(() => {});
+  }
+
+  private async start(generation: number): Promise<Worker> {
     const module = await compile();
+    if (generation !== this.generation) throw new Stopped("replaced");
     const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
     this.current = worker;
     await new Promise<void>((resolve, reject) => {
@@ -52,8 +66,8 @@ export class WasmEngine implements Engine {
       worker.onmessage = () => resolve();
       worker.postMessage({ module });
     });
-    worker.onmessage = (e) => this.message(e.data);
-    worker.onerror = (e) => this.stop(`the engine failed: ${e.message}`);
+    worker.onmessage = (e) => generation === this.generation && this.message(e.data);
+    worker.onerror = (e) => generation === this.generation && this.stop(`the engine failed: ${e.message}`);
     return worker;
   }
 
@@ -71,22 +85,30 @@ export class WasmEngine implements Engine {
     settle(data.answer ?? "", pending);
   }
 
-  async request<R extends Request>(request: R, timeoutMs = 0): Promise<Answer<R>> {
-    const worker = await this.worker;
+  request<R extends Request>(request: R, timeoutMs = 0): Promise<Answer<R>> {
     return new Promise((resolve, reject) => {
+      // It can be stopped from now on, whether or not its worker has started.
       const id = this.next++;
-      const late = () => this.stop(`stopped after ${timeoutMs / 1000} s`);
-      const timer = timeoutMs ? window.setTimeout(late, timeoutMs) : 0;
+      const timer = timeoutMs ? window.setTimeout(() => this.stop(late(timeoutMs)), timeoutMs) : 0;
       this.pending.set(id, { resolve: resolve as (value: never) => void, reject, timer });
-      worker.postMessage({ id, request: JSON.stringify(request) });
+      const text = JSON.stringify(request);
+      this.worker.then(
+        (worker) => this.pending.has(id) && worker.postMessage({ id, request: text }),
+        (e: Error) => {
+          if (!this.pending.delete(id)) return;
+          clearTimeout(timer);
+          reject(e);
+          // The network may be back for the next one.
+          this.restart();
+        },
+      );
     });
   }
 
   stop(reason: string): void {
-    this.current?.terminate();
     const pending = [...this.pending.values()];
     this.pending.clear();
-    this.worker = this.start();
+    this.restart();
     for (const p of pending) {
       clearTimeout(p.timer);
       p.reject(new Stopped(reason));
@@ -98,36 +120,53 @@ export class WasmEngine implements Engine {
 export class HttpEngine implements Engine {
   lastMs = 0;
   private session = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(16)).join("-");
+  private last = 0;
+  /** Why requests were stopped that have no answer yet, by their numbers. */
+  private reasons = new Map<number, string>();
+
+  constructor() {
+    // What runs does not outlive its page.
+    addEventListener("pagehide", () => navigator.sendBeacon(this.address("stop", this.last)));
+  }
+
+  private address(what: string, number: number): string {
+    return `${what}?session=${this.session}&request=${number}`;
+  }
 
   async request<R extends Request>(request: R, timeoutMs = 0): Promise<Answer<R>> {
-    let reason = "";
-    const late = () => {
-      reason = `stopped after ${timeoutMs / 1000} s`;
-      this.stop(reason);
+    const number = ++this.last;
+    this.reasons.set(number, "");
+    const stop = () => {
+      this.reasons.set(number, late(timeoutMs));
+      void this.send("stop", number).catch(() => {});
     };
-    const timer = timeoutMs ? window.setTimeout(late, timeoutMs) : 0;
+    const timer = timeoutMs ? window.setTimeout(stop, timeoutMs) : 0;
     const started = performance.now();
     try {
-      const response = await fetch("api", {
-        method: "POST",
-        headers: { "content-type": "application/json", "x-session": this.session },
-        body: JSON.stringify(request),
-      });
+      // The server keeps the limit too, should this page be gone by then.
+      const limit = timeoutMs ? `&limit=${timeoutMs + 1000}` : "";
+      const response = await this.send("api", number, limit, JSON.stringify(request));
       const text = await response.text();
+      const reason = this.reasons.get(number);
+      if (reason) throw new Stopped(reason);
       if (!response.ok) throw new Error(text);
       this.lastMs = performance.now() - started;
       return await new Promise((resolve, reject) =>
         settle(text, { resolve: resolve as (value: never) => void, reject, timer }),
       );
-    } catch (e) {
-      throw reason ? new Stopped(reason) : e;
     } finally {
       clearTimeout(timer);
+      this.reasons.delete(number);
     }
   }
 
-  stop(_reason: string): void {
-    void fetch("stop", { method: "POST", headers: { "x-session": this.session } });
+  private send(what: string, number: number, more = "", body = ""): Promise<Response> {
+    return fetch(this.address(what, number) + more, { method: "POST", body });
+  }
+
+  stop(reason: string): void {
+    for (const [number, old] of this.reasons) if (!old) this.reasons.set(number, reason);
+    void this.send("stop", this.last).catch(() => {});
   }
 }
 

@@ -5,7 +5,7 @@ const missing = (): never => {
 };
 
 export default "no-module";
-export const initSync: (_: unknown) => void = missing;
+export const initSync: (_: unknown) => { memory: WebAssembly.Memory } = missing;
 export class Engine {
   request: (request: string) => string = missing;
 }

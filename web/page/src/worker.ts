@@ -7,7 +7,9 @@ let engine: Engine | undefined;
 self.onmessage = (event: MessageEvent) => {
   const { module, id, request } = event.data;
   if (module) {
-    initSync({ module });
+    const { memory } = initSync({ module });
+    // For measurements.
+    Object.assign(self, { memoryBytes: () => memory.buffer.byteLength });
     engine = new Engine();
     self.postMessage({ ready: true });
     return;
