@@ -27,15 +27,18 @@ wavesim=${WAVESIM:-target/release/wavesim}
 [ -d web/page/node_modules ] || npm --prefix web/page ci --no-audit --no-fund --silent || { echo "skipped: npm cannot install what the page needs"; exit 0; }
 
 object=$(mktemp --suffix=.co)
-trap 'rm -f "$object" "$object.log"; [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true' EXIT
+trap 'rm -f "$object" "$object".*; [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true' EXIT
 "$wavesim" asm examples/scale.s -o "$object"
-export OBJECT=$object
+# The same code as two kernels.
+{ cat examples/scale.s; sed -n 's/\bscale\b/other/; s/\bdone\b/finished/; /^kernel other/,$p' examples/scale.s; } >"$object.s"
+"$wavesim" asm "$object.s" -o "$object.two"
+export OBJECT=$object OBJECTS=$object.two
 
 if [ -z "$native" ]; then
     scripts/build-web.sh
     node web/page/test/run.mjs
 fi
-npm --prefix web/page run --silent build:native >/dev/null 2>&1
+npm --prefix web/page run --silent build:native >"$object.build" 2>&1 || { cat "$object.build" >&2; exit 1; }
 "$wavesim" serve --port 0 --page web/page/dist-native 2>"$object.log" &
 server=$!
 for _ in $(seq 50); do

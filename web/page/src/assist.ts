@@ -1,43 +1,22 @@
 // Completion, hover and jumps, from the ISA description.
 
 import { autocompletion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
-import type { Extension } from "@codemirror/state";
+import type { EditorState, Extension, Text } from "@codemirror/state";
 import { EditorView, hoverTooltip, keymap } from "@codemirror/view";
 import { h } from "./dom";
 import { goToLine } from "./editor";
 import type { Engine } from "./engine";
 import type { Description } from "./protocol";
 
-const MODIFIERS = [
-  "offset:",
-  "glc",
-  "slc",
-  "dlc",
-  "neg_lo:",
-  "neg_hi:",
-  "op_sel:",
-  "op_sel_hi:",
-  "clamp",
-  "mul:",
-  "div:",
-  "row_mask:",
-  "bank_mask:",
-  "bound_ctrl:",
-  "quad_perm:",
-  "row_shr:",
-  "row_ror:",
-  "row_share:",
-  "dpp8:",
-  "scope:",
-  "th:",
-];
 const HEADER = ["const ", "arch = ", "wave = ", "local = ", "global = ", "lds = ", "scratch = ", "arg_", "out_"];
-const COUNTERS = ["vmcnt(0)", "lgkmcnt(0)", "expcnt(0)"];
 
 /** The ISA of the selected architecture, as far as the page has asked for it. */
 export class Isa {
   /** Names of instructions. */
   readonly known = new Set<string>();
+  /** As they are written, with a colon if a value follows. */
+  modifiers: string[] = [];
+  counters: string[] = [];
   private list: { name: string; group: string; semantics: boolean }[] = [];
   private described = new Map<string, Promise<Description | null>>();
 
@@ -51,12 +30,24 @@ export class Isa {
     this.described.clear();
     const names = await this.engine.request({ op: "names", arch });
     this.list = names.instructions.map(([name, group, semantics]) => ({ name, group, semantics }));
+    this.modifiers = names.modifiers;
+    this.counters = names.counters;
     this.known.clear();
     for (const { name } of this.list) this.known.add(name);
   }
 
   names(): { name: string; group: string; semantics: boolean }[] {
     return this.list;
+  }
+
+  /** Why there is no instruction of that name, and which has a similar one. */
+  async missing(name: string): Promise<string> {
+    try {
+      await this.engine.request({ op: "describe", arch: this.arch, name });
+      return "";
+    } catch (e) {
+      return e instanceof Error ? e.message : String(e);
+    }
   }
 
   /** An instruction; null if there is none of that name. */
@@ -122,10 +113,10 @@ function complete(isa: Isa, context: CompletionContext): CompletionResult | null
     ...(/branch|call|getpc/.test(before)
       ? [...labels(text).keys()].map((label) => ({ label, type: "namespace" }))
       : []),
-    ...(/waitcnt/.test(before) ? COUNTERS.map((label) => ({ label, type: "enum" })) : []),
+    ...(/waitcnt/.test(before) ? isa.counters.map((name) => ({ label: `${name}(0)`, type: "enum" })) : []),
     ...constants.map((label) => ({ label, type: "constant" })),
     ...registers.map((label) => ({ label, type: "variable" })),
-    ...MODIFIERS.map((label) => ({ label, type: "property", boost: -10 })),
+    ...isa.modifiers.map((label) => ({ label, type: "property", boost: -10 })),
   ];
   return { from, options, validFor: /^[\w.]*$/ };
 }
@@ -148,16 +139,39 @@ export function card(d: Description): HTMLElement {
       ? h("pre", { class: "pcode" }, d.pseudocode)
       : h("p", {}, `No semantics: ${d.unsupported ?? "no reason is on record"}.`),
     form && h("ul", {}, ...form.operands.map((o) => h("li", {}, o))),
+    form && h("p", { class: "dim" }, form.fields),
     h("p", { class: "dim" }, d.forms.flatMap((f) => f.encodings).join(" · ")),
     d.place && h("p", { class: "dim" }, d.place),
   );
 }
 
+/** A label: where it is, and the instruction there. */
+function labelCard(name: string, doc: Text, line: number): HTMLElement {
+  let next = line;
+  const code = (n: number) =>
+    doc
+      .line(n)
+      .text.replace(/^\s*[\w.$@]+:/, "")
+      .trim();
+  while (next < doc.lines && !code(next)) next++;
+  return h("div", { class: "card" }, h("b", {}, name), `: line ${line} (F12)`, h("pre", {}, code(next)));
+}
+
+/** The name at a place, with the dots and dollars that labels have. */
+function wordAt(state: EditorState, at: number): { from: number; to: number; text: string } | null {
+  const line = state.doc.lineAt(at);
+  for (const match of line.text.matchAll(/[\w.$@]+/g)) {
+    const from = line.from + match.index;
+    if (from <= at && at <= from + match[0].length) return { from, to: from + match[0].length, text: match[0] };
+  }
+  return null;
+}
+
 /** Completion, hover on instructions and labels, and F12 (or Ctrl-click) to a label. */
 export function assist(isa: Isa): Extension[] {
   const jump = (view: EditorView, at: number): boolean => {
-    const word = view.state.wordAt(at);
-    const line = word && labels(view.state.doc.toString()).get(view.state.sliceDoc(word.from, word.to));
+    const word = wordAt(view.state, at);
+    const line = word && labels(view.state.doc.toString()).get(word.text);
     if (!line) return false;
     goToLine(view, line);
     return true;
@@ -165,13 +179,14 @@ export function assist(isa: Isa): Extension[] {
   return [
     autocompletion({ override: [(context) => complete(isa, context)], icons: false, maxRenderedOptions: 60 }),
     hoverTooltip(async (view, pos) => {
-      const word = view.state.wordAt(pos);
+      const word = wordAt(view.state, pos);
       if (!word) return null;
-      const text = view.state.sliceDoc(word.from, word.to);
-      if (!/^[a-z]+_\w+$/i.test(text)) return null;
-      const description = await isa.describe(text);
-      if (!description) return null;
-      return { pos: word.from, end: word.to, above: true, create: () => ({ dom: card(description) }) };
+      const { doc } = view.state;
+      const line = labels(doc.toString()).get(word.text);
+      const description = !line && /^[a-z]+_\w+$/i.test(word.text) ? await isa.describe(word.text) : null;
+      if (!line && !description) return null;
+      const dom = description ? card(description) : labelCard(word.text, doc, line as number);
+      return { pos: word.from, end: word.to, above: true, create: () => ({ dom }) };
     }),
     keymap.of([{ key: "F12", run: (view) => jump(view, view.state.selection.main.head) }]),
     EditorView.domEventHandlers({

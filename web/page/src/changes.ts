@@ -1,11 +1,11 @@
 // The tab "ISA": the pseudocode of the instruction under the cursor, to read and to change.
 
-import { Compartment } from "@codemirror/state";
+import type { Extension } from "@codemirror/state";
 import { EditorView, lineNumbers } from "@codemirror/view";
 import { lintGutter } from "@codemirror/lint";
 import type { Isa } from "./assist";
 import { button, debounce, h } from "./dom";
-import { basics, createEditor, setText, showMessages } from "./editor";
+import { basics, createEditor, freshState, setText, showMessages } from "./editor";
 import type { Engine } from "./engine";
 import { pcodeLanguage } from "./language";
 import type { Description } from "./protocol";
@@ -33,15 +33,15 @@ export function difference(a: string[], b: string[]): [kind: " " | "-" | "+", li
   return out;
 }
 
-/** A body as a block of a pseudocode file. */
-export function block(name: string, body: string): string {
+/** A body as a block of a pseudocode file: architectures may differ in it. */
+export function block(name: string, body: string, arch?: string): string {
   const lines = body.split("\n").map((line) => (line ? `  ${line}` : line));
-  return `instruction ${name.toUpperCase()} {\n${lines.join("\n")}\n}\n`;
+  return `instruction ${name.toUpperCase()}${arch ? ` for ${arch}` : ""} {\n${lines.join("\n")}\n}\n`;
 }
 
 export class Changes {
   readonly element: HTMLElement;
-  /** Changed blocks, by instruction in lower case. */
+  /** Changed blocks, by instruction in lower case and architecture, as `v_add_f32@rdna3`; without one: for all of them. */
   readonly changed = new Map<string, string>();
   private heading = h("div", { class: "isa-heading" });
   private list = h("div", { class: "chips", "aria-label": "Changed instructions" });
@@ -49,10 +49,9 @@ export class Changes {
   private differences = h("pre", { class: "diff", "aria-label": "Differences from the built-in semantics" });
   private facts = h("div", {});
   private editor: EditorView;
-  private writable = new Compartment();
+  private extensions: Extension[];
   private shown: Description | null = null;
   private wanted = "";
-  private setting = false;
 
   constructor(
     private engine: Engine,
@@ -76,22 +75,24 @@ export class Changes {
       this.facts,
     );
     const check = debounce(200, () => void this.check());
-    this.editor = createEditor(this.holder, "", [
+    this.extensions = [
       ...basics("Pseudocode"),
       lineNumbers(),
       lintGutter(),
       pcodeLanguage(),
-      this.writable.of(EditorView.editable.of(false)),
       EditorView.updateListener.of((update) => {
-        if (!update.docChanged || this.setting || !this.shown) return;
+        if (!update.docChanged || !this.shown) return;
         const text = this.editor.state.doc.toString();
-        if (text.trim() === this.builtIn().trim()) this.changed.delete(this.shown.name);
-        else this.changed.set(this.shown.name, text);
+        const { name, pseudocode } = this.shown;
+        const same = [undefined, this.isa.arch].map((arch) => block(name, pseudocode ?? "", arch).trim());
+        if (same.includes(text.trim())) this.changed.delete(this.key());
+        else this.changed.set(this.key(), text);
         this.update();
         this.onchange();
         check();
       }),
-    ]);
+    ];
+    this.editor = createEditor(this.holder, "", [...basics("Pseudocode"), EditorView.editable.of(false)]);
     this.heading.append(
       h(
         "p",
@@ -107,7 +108,24 @@ export class Changes {
   }
 
   private builtIn(): string {
-    return this.shown ? block(this.shown.name, this.shown.pseudocode ?? "") : "";
+    if (!this.shown) return "";
+    const { name, pseudocode } = this.shown;
+    // A change for all architectures is compared with what would be one.
+    return block(name, pseudocode ?? "", this.changed.has(name) ? undefined : this.isa.arch);
+  }
+
+  /** Where the change of the shown instruction is kept. */
+  private key(): string {
+    const name = this.shown?.name ?? "";
+    return this.changed.has(name) ? name : `${name}@${this.isa.arch}`;
+  }
+
+  /** Another architecture has other bodies. */
+  archChanged(): void {
+    const name = this.shown?.name ?? "";
+    this.wanted = "";
+    this.shown = null;
+    if (name) void this.show(name, true);
   }
 
   /** Shows an instruction; nothing happens if there is none of that name, unless the user asked for it. */
@@ -117,28 +135,23 @@ export class Changes {
     const description = await this.isa.describe(name);
     if (this.wanted !== name) return;
     if (!description) {
-      if (asked)
-        this.heading.replaceChildren(
-          h("p", { role: "alert" }, `No instruction of ${this.isa.arch} is called “${name}”.`),
-        );
+      if (asked) this.heading.replaceChildren(h("p", { role: "alert" }, await this.isa.missing(name)));
       return;
     }
     this.shown = description;
-    this.setting = true;
-    setText(this.editor, this.changed.get(description.name) ?? this.builtIn());
-    this.editor.dispatch({ effects: this.writable.reconfigure(EditorView.editable.of(true)) });
-    this.setting = false;
-    showMessages(this.editor, []);
+    // Its own history: undoing never leads to the text of another instruction.
+    this.editor.setState(freshState(this.changed.get(this.key()) ?? this.builtIn(), this.extensions));
     this.update();
-    if (this.changed.has(description.name)) void this.check();
+    if (this.changed.has(this.key())) void this.check();
   }
 
   /** Takes changes from elsewhere: a link, an example. */
   set(changes: Record<string, string>): void {
     this.changed.clear();
     for (const [name, body] of Object.entries(changes)) this.changed.set(name.toLowerCase(), body);
-    const name = Object.keys(changes)[0] ?? this.shown?.name ?? "";
+    const name = Object.keys(changes)[0]?.split("@")[0] ?? this.shown?.name ?? "";
     this.wanted = "";
+    this.shown = null;
     this.update();
     void this.show(name);
   }
@@ -155,22 +168,24 @@ export class Changes {
 
   private update(): void {
     this.list.replaceChildren(
-      ...[...this.changed.keys()].map((name) =>
-        h(
+      ...[...this.changed.keys()].map((key) => {
+        const [name, arch] = key.split("@");
+        const other = arch && arch !== this.isa.arch ? ` (${arch})` : "";
+        return h(
           "button",
           {
             type: "button",
             class: "chip changed",
-            title: `${name} is changed: show it`,
+            title: `${name} is changed${arch ? ` for ${arch}` : ""}: show it`,
             onclick: () => void this.show(name, true),
           },
-          `${name} ✎`,
-        ),
-      ),
+          `${name}${other} ✎`,
+        );
+      }),
     );
     const d = this.shown;
     if (!d) return;
-    const changed = this.changed.has(d.name);
+    const changed = this.changed.has(this.key());
     const reset = button("Reset", "Back to the built-in semantics", () => setText(this.editor, this.builtIn()), {
       disabled: !changed,
     });
@@ -203,6 +218,7 @@ export class Changes {
           {},
           h("summary", {}, form.encodings.join(" · ")),
           h("ul", {}, ...form.operands.map((o) => h("li", {}, o))),
+          h("p", { class: "dim" }, `fields: ${form.fields}`),
         ),
       ),
     );

@@ -1,6 +1,6 @@
 // The tab "Object": a code object is dropped, shown as assembly, and run with arguments.
 
-import { button, h } from "./dom";
+import { button, h, select } from "./dom";
 import type { Engine } from "./engine";
 import type { Disassembly } from "./protocol";
 
@@ -17,7 +17,11 @@ export class Objects {
 
   constructor(
     private engine: Engine,
-    private onload: (loaded: Loaded, disassembly: Disassembly) => void,
+    private arch: () => string,
+    /** A kernel of the object is what Run takes from now on. */
+    private onkernel: (loaded: Loaded, kernel: Disassembly["kernels"][0] | undefined) => void,
+    /** A file has been dropped on the page. */
+    ondrop: () => void,
   ) {
     const file = h("input", {
       type: "file",
@@ -35,15 +39,24 @@ export class Objects {
       file,
     );
     this.element = h("div", { class: "objects" }, this.drop, this.body);
-    for (const type of ["dragenter", "dragover"])
-      this.element.addEventListener(type, (e) => (e.preventDefault(), this.drop.classList.add("over")));
-    this.element.addEventListener("dragleave", () => this.drop.classList.remove("over"));
-    this.element.addEventListener("drop", (e) => {
-      e.preventDefault();
-      this.drop.classList.remove("over");
-      const dropped = e.dataTransfer?.files[0];
-      if (dropped) void this.open(dropped);
-    });
+    // Anywhere on the page, also on the editor, which would take it as text.
+    const files = (e: DragEvent) => e.dataTransfer?.types.includes("Files") ?? false;
+    for (const type of ["dragenter", "dragover"] as const)
+      document.addEventListener(type, (e) => files(e) && (e.preventDefault(), this.drop.classList.add("over")), true);
+    document.addEventListener("dragleave", (e) => e.relatedTarget || this.drop.classList.remove("over"));
+    document.addEventListener(
+      "drop",
+      (e) => {
+        if (!files(e)) return;
+        e.preventDefault();
+        e.stopPropagation();
+        this.drop.classList.remove("over");
+        const dropped = e.dataTransfer?.files[0];
+        ondrop();
+        if (dropped) void this.open(dropped);
+      },
+      true,
+    );
   }
 
   async open(file: File): Promise<void> {
@@ -55,11 +68,32 @@ export class Objects {
       let text = "";
       for (let i = 0; i < data.length; i += 8192) text += String.fromCharCode(...data.subarray(i, i + 8192));
       const base64 = btoa(text);
-      const disassembly = await this.engine.request({ op: "disassemble", object: base64 }, 20000);
-      this.loaded = { name: file.name, base64 };
-      this.show(file.name, disassembly);
-      this.onload(this.loaded, disassembly);
+      await this.list({ name: file.name, base64 });
     } catch (e) {
+      this.fail(e);
+    }
+  }
+
+  /** Lists the code of the selected architecture again: a bundle has code for several. */
+  async archChanged(): Promise<void> {
+    if (!this.loaded) return;
+    try {
+      await this.list(this.loaded);
+    } catch (e) {
+      this.fail(e);
+    }
+  }
+
+  private async list(loaded: Loaded): Promise<void> {
+    const arch = this.arch() || undefined;
+    const disassembly = await this.engine.request({ op: "disassemble", object: loaded.base64, arch }, 20000);
+    this.loaded = loaded;
+    this.show(loaded, disassembly);
+    this.onkernel(loaded, disassembly.kernels[0]);
+  }
+
+  private fail(e: unknown): void {
+    {
       this.close();
       this.body.replaceChildren(
         h("div", { class: "fault", role: "alert" }, e instanceof Error ? e.message : String(e)),
@@ -72,7 +106,8 @@ export class Objects {
     this.body.replaceChildren();
   }
 
-  private show(name: string, d: Disassembly): void {
+  private show(loaded: Loaded, d: Disassembly): void {
+    const { name } = loaded;
     const kernels = d.kernels.map((k) =>
       h(
         "li",
@@ -89,7 +124,20 @@ export class Objects {
         h("span", { class: "chip" }, d.arch),
         button("Close", "Back to the text", () => this.onclose()),
       ),
-      h("ul", {}, ...kernels),
+      d.kernels.length > 1
+        ? h(
+            "label",
+            {},
+            "Run takes ",
+            select(
+              "Kernel to run",
+              d.kernels.map((k, at): [string, string] => [String(at), k.name]),
+              "0",
+              (at) => this.onkernel(loaded, d.kernels[Number(at)]),
+            ),
+          )
+        : "",
+      h("ul", {}, ...kernels, ...(d.more ? [h("li", { class: "dim" }, `${d.more} more`)] : [])),
       h("pre", { class: "listing", "data-test": "listing", tabIndex: 0 }, d.listing),
     );
   }

@@ -47,6 +47,15 @@ export function select(
   return element;
 }
 
+/** Replaces what a choice offers, if it differs, and keeps what is chosen if it is still there. */
+export function options(element: HTMLSelectElement, list: [value: string, text: string][]): void {
+  const old = [...element.options];
+  if (old.length === list.length && list.every(([v, text], i) => old[i].value === v && old[i].text === text)) return;
+  const { value } = element;
+  element.replaceChildren(...list.map(([v, text]) => h("option", { value: v }, text)));
+  element.value = list.some(([v]) => v === value) ? value : (list[0]?.[0] ?? "");
+}
+
 /** A bar of tabs with their panels; arrow keys move between tabs. */
 export class Tabs {
   readonly bar: HTMLElement;

@@ -202,8 +202,13 @@ export function goToLine(view: EditorView, line: number, focus = true): void {
   if (focus) view.focus();
 }
 
+/** An editor without the history of the text that was in it before. */
+export function freshState(text: string, extensions: Extension[]): EditorState {
+  return EditorState.create({ doc: text, extensions });
+}
+
 export function createEditor(parent: HTMLElement, text: string, extensions: Extension[]): EditorView {
-  return new EditorView({ parent, state: EditorState.create({ doc: text, extensions }) });
+  return new EditorView({ parent, state: freshState(text, extensions) });
 }
 
 export function setText(view: EditorView, text: string): void {

@@ -1,10 +1,15 @@
 // The tab "Check": findings, with both sides of a race.
 
-import { fill, h } from "./dom";
+import { button, fill, h } from "./dom";
 import type { CheckResult, Finding, Place } from "./protocol";
 
-/** Shows what the checks found. `onLine` goes to a line of the kernel, `onCause` steps to it. */
-export function showFindings(panel: HTMLElement, result: CheckResult, onLine: (line: number) => void): void {
+/** Shows what the checks found. `onLine` goes to a line of the kernel, `onStep` goes there in the debugger. */
+export function showFindings(
+  panel: HTMLElement,
+  result: CheckResult,
+  onLine: (line: number) => void,
+  onStep: (finding: Finding) => void,
+): void {
   const { findings, fault, instructions, waves } = result;
   const counts = `${instructions.toLocaleString("en")} wave-instructions of ${waves} waves`;
   const heading = findings.length
@@ -16,7 +21,7 @@ export function showFindings(panel: HTMLElement, result: CheckResult, onLine: (l
     panel,
     h("p", { class: "summary", "data-test": "check-summary" }, heading),
     fault && h("div", { class: "fault", role: "alert" }, h("pre", {}, fault.rendered)),
-    h("ol", { class: "findings" }, ...findings.map((f) => finding(f, onLine))),
+    h("ol", { class: "findings" }, ...findings.map((f) => finding(f, onLine, onStep))),
   );
 }
 
@@ -32,11 +37,19 @@ function place(p: Place, what: string, onLine: (line: number) => void): HTMLElem
   );
 }
 
-function finding(f: Finding, onLine: (line: number) => void): HTMLElement {
+function finding(f: Finding, onLine: (line: number) => void, onStep: (finding: Finding) => void): HTMLElement {
   return h(
     "li",
     { "data-check": f.check },
-    h("p", {}, h("span", { class: "chip warn" }, f.check), ` ${f.message}`),
+    h(
+      "p",
+      {},
+      h("span", { class: "chip warn" }, f.check),
+      ` ${f.message} `,
+      f.line
+        ? button("Step there", "Start the debugger, and go to this place", () => onStep(f), { class: "link" })
+        : null,
+    ),
     place(f, f.other ? "▲ one side" : "▲ at", onLine),
     f.other && place(f.other, `◆ ${f.other.role}`, onLine),
     f.hint && h("p", { class: "hint" }, f.hint),

@@ -1,5 +1,6 @@
 // The page: one program, an editor for it, and tabs for what can be done with it.
 
+import { Transaction } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { Isa, assist, mnemonic } from "./assist";
 import { Changes } from "./changes";
@@ -89,6 +90,15 @@ const panels = {
   ),
 };
 
+/** What the user has done to the program, who keeps it: what came with a link or an example is nobody's yet. */
+let own = false;
+const touched = (): void => {
+  own = true;
+  stepper.end();
+  save();
+};
+for (const field of [grid, block, args, kernel]) field.addEventListener("input", touched);
+
 const dimensions = (text: string): number[] => {
   const list = text.split(",").map((s) => Number(s.trim()));
   while (list.length < 3) list.push(1);
@@ -126,7 +136,7 @@ function toggleBreakpoint(line: number): void {
   const on = !breakpoints.delete(line);
   if (on) breakpoints.add(line);
   refresh();
-  void stepper.toggleBreakpoint(line, on);
+  void stepper.toggleBreakpoint(line, on).then(() => say(`Breakpoint on line ${line} ${on ? "set" : "deleted"}.`));
 }
 
 const cursorLine = (): number => editor.state.doc.lineAt(editor.state.selection.main.head).number;
@@ -188,7 +198,10 @@ const check = (): Promise<void> =>
       { op: "check", program: program(), max_instructions: MAX_INSTRUCTIONS },
       seconds * 1000,
     );
-    showFindings(panels.check, result, onLine);
+    showFindings(panels.check, result, onLine, (finding) => {
+      tabs.show("step");
+      void stepper.stepTo(finding);
+    });
     marks.findings = result.findings.flatMap((f) => [
       { line: f.line, title: `${f.check}: ${f.message}`, other: false },
       ...(f.other ? [{ line: f.other.line, title: `${f.other.role}: ${f.check}`, other: true }] : []),
@@ -197,7 +210,8 @@ const check = (): Promise<void> =>
     tabs.badge("check", result.findings.length ? String(result.findings.length) : "");
     tabs.show("check");
     const n = result.findings.length;
-    say(n ? `${n} ${n === 1 ? "finding" : "findings"}.` : "Nothing found.");
+    const found = n ? `${n} ${n === 1 ? "finding" : "findings"}` : "Nothing found";
+    say(result.fault ? `${found}, then ${result.fault.kind}: ${result.fault.message}` : `${found}.`);
   });
 
 const step = (): void => {
@@ -206,13 +220,15 @@ const step = (): void => {
 };
 
 let stepping = false;
+let killer = 0;
 
 function stop(): void {
   if (running) return engine.stop("stopped");
   if (!stepping) return;
   // A command of the debugger comes back now and then, and the run survives it; what does not is ended.
   stepper.stop();
-  window.setTimeout(() => stepping && engine.stop("stopped, and the debugger with it"), 1500);
+  clearTimeout(killer);
+  killer = window.setTimeout(() => stepping && engine.stop("stopped, and the debugger with it"), 1500);
 }
 
 const stepper = new Stepper(engine, {
@@ -244,6 +260,7 @@ const stepper = new Stepper(engine, {
   say,
   busy(on: boolean) {
     stepping = on;
+    if (!on) clearTimeout(killer);
     document.body.classList.toggle("busy", on || running);
     stopButton.disabled = !on && !running;
   },
@@ -251,25 +268,27 @@ const stepper = new Stepper(engine, {
 
 const changes = new Changes(language, isa, () => {
   tabs.badge("isa", changes.changed.size ? String(changes.changed.size) : "");
-  stepper.end();
-  save();
+  touched();
 });
 
-const objects = new Objects(language, (loaded, d) => {
-  launch.hidden = false;
-  kernel.value = d.kernels[0]?.name ?? "";
-  args.value = (d.kernels[0]?.args ?? [])
-    .map((a) =>
+const objects = new Objects(
+  language,
+  () => arch,
+  (loaded, chosen) => {
+    launch.hidden = false;
+    kernel.value = chosen?.name ?? "";
+    const text = (a: { name: string | null; kind: string }) =>
       a.kind === "global_buffer"
         ? `${a.name ?? "x"}: f32[64]=arange(64)`
         : a.kind === "dynamic_shared_pointer"
           ? "local:1024"
-          : "1",
-    )
-    .join("\n");
-  stepper.end();
-  say(`${loaded.name} is loaded: Run, Check and Step use it. Close it to go back to the text.`);
-});
+          : "1";
+    args.value = (chosen?.args ?? []).map(text).join("\n");
+    stepper.end();
+    say(`${loaded.name} is loaded: Run, Check and Step use it. Close it to go back to the text.`);
+  },
+  () => tabs.show("object"),
+);
 objects.onclose = () => {
   objects.close();
   launch.hidden = !assembly;
@@ -314,8 +333,10 @@ async function diagnoseNow(): Promise<void> {
 
 async function loadIsa(name: string): Promise<void> {
   await isa.load(name);
+  changes.archChanged();
   names.replaceChildren(...isa.names().map((i) => h("option", { value: i.name })));
-  void changes.show(mnemonic(editor.state.doc.lineAt(editor.state.selection.main.head).text) ?? "v_add_f32");
+  const here = mnemonic(editor.state.doc.lineAt(editor.state.selection.main.head).text);
+  if (!changes.changed.size) void changes.show(here ?? "v_add_f32");
 }
 
 const names = h("datalist", { id: "instruction-names" });
@@ -327,6 +348,7 @@ const underCursor = debounce(150, () => {
 });
 
 const save = debounce(500, () => {
+  if (!own) return;
   try {
     localStorage.setItem("program", JSON.stringify(shared()));
   } catch {
@@ -348,7 +370,7 @@ const editor: EditorView = createEditor(holder, "", [
     tabs.badge("check", "");
     queueMicrotask(refresh);
     diagnose();
-    save();
+    if (update.transactions.some((tr) => tr.annotation(Transaction.userEvent) !== undefined)) touched();
   }),
 ]);
 
@@ -365,7 +387,9 @@ function shared(): Shared {
   };
 }
 
-function load(s: Partial<Shared>): void {
+/** Opens a program. `saved`: it is the user's own. */
+function load(s: Partial<Shared>, saved = false): void {
+  own = saved;
   objects.close();
   stepper.end();
   breakpoints.clear();
@@ -437,6 +461,7 @@ const archPick = select(
   (value) => {
     arch = value;
     stepper.end();
+    void objects.archChanged();
     diagnose();
     save();
   },
@@ -538,21 +563,27 @@ const onKey = (e: KeyboardEvent): void => {
 };
 document.addEventListener("keydown", onKey, { capture: true });
 
+const FROM_LINK = "This program came with the link. It has not been run.";
+
 async function begin(): Promise<void> {
   let first: Partial<Shared> | null = null;
   let message = "";
+  let saved = false;
   try {
     first = await decode(location.hash);
-    if (first) message = "This program came with the link. It has not been run.";
+    if (first) message = FROM_LINK;
     if (!first && native) {
       const local = await fetch("program").then((r) => (r.ok ? r.json() : null));
       if (local) first = { text: local.text };
     }
-    if (!first) first = JSON.parse(localStorage.getItem("program") ?? "null");
+    if (!first) {
+      first = JSON.parse(localStorage.getItem("program") ?? "null");
+      saved = first?.text !== undefined;
+    }
   } catch (e) {
     message = e instanceof BadLink ? `The link cannot be opened: ${e.message}.` : "";
   }
-  load(first?.text !== undefined ? first : EXAMPLES[0]);
+  load(first?.text !== undefined ? first : EXAMPLES[0], saved);
   document.body.classList.add("editable");
   await loadIsa(isa.arch);
   await diagnoseNow();
@@ -565,7 +596,12 @@ async function begin(): Promise<void> {
 
 window.addEventListener("hashchange", () => {
   decode(location.hash)
-    .then((s) => s && load(s))
+    .then((s) => {
+      if (!s) return;
+      load(s);
+      tabs.show("output");
+      say(FROM_LINK);
+    })
     .catch((e: Error) => say(`The link cannot be opened: ${e.message}.`));
 });
 

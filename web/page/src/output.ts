@@ -2,7 +2,7 @@
 
 import { fill, h, select } from "./dom";
 import type { Output, RunResult } from "./protocol";
-import { bytes, colour, format, numbers, range } from "./values";
+import { bytes, colour, element, format, numbers, range } from "./values";
 
 type Mode = "table" | "picture" | "plot";
 
@@ -67,7 +67,7 @@ export function showOutput(output: Output): HTMLElement {
   const body = h("div", { class: "output-body" });
   let mode = chosen.get(output.name) ?? natural(output, values.length);
   const draw = () => {
-    if (mode === "table") body.replaceChildren(table(output, values));
+    if (mode === "table") body.replaceChildren(table(output, data, values));
     else if (mode === "picture") body.replaceChildren(picture(output, values));
     else body.replaceChildren(plot(output, values));
   };
@@ -97,14 +97,19 @@ export function showOutput(output: Output): HTMLElement {
   );
 }
 
-function table(output: Output, values: Float64Array, most = CELLS): HTMLElement {
+function table(output: Output, data: Uint8Array, values: Float64Array, most = CELLS): HTMLElement {
   const [full, rows] = dimensions(output, values.length);
-  const columns = output.shape.length >= 2 ? full : 16;
   const body = h("tbody");
   const shown = Math.min(values.length, most);
+  // Sixteen if that is no wider than half a screen.
+  let longest = 0;
+  for (let k = 0; k < Math.min(shown, 256); k++)
+    longest = Math.max(longest, element(output.dtype, data, values, k).length);
+  const columns = output.shape.length >= 2 ? full : longest <= 3 ? 16 : 8;
   for (let at = 0; at < shown; at += columns) {
     const row = h("tr", {}, h("th", { scope: "row" }, String(output.shape.length >= 2 ? at / columns : at)));
-    for (let k = at; k < Math.min(at + columns, shown); k++) row.append(h("td", {}, format(output.dtype, values[k])));
+    for (let k = at; k < Math.min(at + columns, shown); k++)
+      row.append(h("td", {}, element(output.dtype, data, values, k)));
     body.append(row);
   }
   const wrap = h(
@@ -115,7 +120,7 @@ function table(output: Output, values: Float64Array, most = CELLS): HTMLElement 
   if (shown < values.length) {
     const more = h(
       "button",
-      { type: "button", onclick: () => wrap.replaceWith(table(output, values, most * 16)) },
+      { type: "button", onclick: () => wrap.replaceWith(table(output, data, values, most * 16)) },
       `Show more (${shown} of ${values.length})`,
     );
     wrap.append(more);

@@ -29,7 +29,7 @@ export type Request =
   | { op: "start"; program: Program; max_instructions: number }
   | { op: "command"; line?: string; view: View }
   | { op: "last-write"; wave: number; lane: number; register: string }
-  | { op: "memory"; name: string }
+  | { op: "memory"; name: string; from: number; len: number }
   | { op: "end" }
   | { op: "disassemble"; object: string; arch?: string };
 
@@ -55,7 +55,7 @@ export interface Description {
   group: string;
   aliases: string[];
   syntax: string;
-  forms: { operands: string[]; encodings: string[] }[];
+  forms: { operands: string[]; fields: string; encodings: string[] }[];
   pseudocode: string | null;
   place: string | null;
   unsupported: string | null;
@@ -69,6 +69,12 @@ export interface Output {
   bytes: number;
   data: string;
   address?: number;
+}
+
+/** A part of an array, in bytes. */
+export interface Memory extends Omit<Output, "bytes"> {
+  from: number;
+  total: number;
 }
 
 export interface Launch {
@@ -155,6 +161,8 @@ export interface State {
   instruction: string | null;
   listing: string | null;
   breakpoints: (number | null)[];
+  /** Bytes of scratch that a lane has. */
+  scratch: number;
   buffers: string[];
   text?: string;
   failed?: string;
@@ -164,6 +172,8 @@ export interface State {
 export interface Disassembly {
   arch: string;
   listing: string;
+  /** Kernels that are not listed. */
+  more: number;
   kernels: {
     name: string;
     wave: number;
@@ -176,7 +186,11 @@ export interface Disassembly {
 }
 
 interface Answers {
-  names: { instructions: [name: string, group: string, semantics: boolean][] };
+  names: {
+    instructions: [name: string, group: string, semantics: boolean][];
+    modifiers: string[];
+    counters: string[];
+  };
   describe: Description;
   diagnose: Diagnosis;
   "diagnose-semantics": { diagnostics: Message[]; names: string[] };
@@ -184,8 +198,8 @@ interface Answers {
   check: CheckResult;
   start: State;
   command: State;
-  "last-write": { time: number; line: number | null; text: string | null } | null;
-  memory: Output;
+  "last-write": { time: number; line: number | null; text: string | null } | { unknown: true } | null;
+  memory: Memory;
   end: null;
   disassemble: Disassembly;
 }

@@ -80,7 +80,7 @@ export async function decode(fragment: string): Promise<Shared | null> {
   const changes: Record<string, string> = {};
   if (typeof value.changes === "object" && value.changes !== null) {
     for (const [name, body] of Object.entries(value.changes))
-      if (/^\w+$/.test(name) && typeof body === "string") changes[name] = body;
+      if (/^[\w.@]+$/.test(name) && typeof body === "string") changes[name] = body;
   }
   return {
     text: string(value.text),

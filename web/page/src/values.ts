@@ -39,7 +39,7 @@ export function f32(bits: number): number {
   return scratch.getFloat32(0);
 }
 
-/** The elements of an array; those of 64 bits rounded to floats. */
+/** The elements of an array as numbers, to draw and to compare; those of 64 bits are rounded. */
 export function numbers(dtype: string, data: Uint8Array): Float64Array {
   const size = SIZES[dtype] ?? 4;
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
@@ -63,10 +63,24 @@ export function numbers(dtype: string, data: Uint8Array): Float64Array {
   return out;
 }
 
-/** An element as text: floats with the digits that their type has. */
+/** An element of an array as text, with all its digits. */
+export function element(dtype: string, data: Uint8Array, values: Float64Array, at: number): string {
+  if (dtype !== "u64" && dtype !== "i64") return format(dtype, values[at]);
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  return String(dtype === "u64" ? view.getBigUint64(8 * at, true) : view.getBigInt64(8 * at, true));
+}
+
+/** A number as text: floats with as many digits as tell them from their neighbours. */
 export function format(dtype: string, value: number): string {
-  if (!dtype.includes("f")) return String(value);
-  const digits = { f16: 5, bf16: 4, f32: 8 }[dtype] ?? 16;
+  if (Object.is(value, -0)) return "-0";
+  if (!dtype.includes("f") || (dtype === "f64" && Number.isFinite(value))) return String(value);
+  if (dtype === "f32") {
+    for (let digits = 6; digits <= 9; digits++) {
+      const short = Number(value.toPrecision(digits));
+      if (Math.fround(short) === value) return String(short);
+    }
+  }
+  const digits = { f16: 5, bf16: 4 }[dtype] ?? 9;
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value < 0 ? "-inf" : "inf";
   return String(Number(value.toPrecision(digits)));
 }
