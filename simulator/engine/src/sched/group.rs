@@ -331,8 +331,6 @@ impl<'a> Group<'a> {
                 slot.status = Status::Waiting(barrier);
                 Ok(())
             }
-            // Within an instruction.
-            Err(Event::Fault { kind: FaultKind::Interrupted, .. }) => Err(self.interrupted(at)),
             Err(event) => {
                 let pc = slot.wave.pc;
                 Err(self.fault(at, pc, event))
