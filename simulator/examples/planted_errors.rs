@@ -33,7 +33,7 @@ fn main() {
         scratch_stride: 0,
         workgroup: &mut Workgroup::new(1),
         instructions: 0,
-        interrupt: None,
+        cancel: None,
     };
     let result = interp::step(Arch::Rdna3, &inst, &mut wave, &mut context);
     assert!(matches!(result, Some(Ok(()))));

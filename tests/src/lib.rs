@@ -169,7 +169,7 @@ pub fn with_context<R>(
         scratch_stride,
         workgroup: &mut workgroup,
         instructions: 7,
-        interrupt: None,
+        cancel: None,
     })
 }
 

@@ -171,7 +171,7 @@ pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
             scratch_stride: w.scratch_stride,
             workgroup,
             instructions,
-            interrupt: cx.interrupt,
+            cancel: cx.cancel,
         },
         None => Context {
             memory: cx.memory,
@@ -180,7 +180,7 @@ pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
             scratch_stride: cx.scratch_stride,
             workgroup,
             instructions,
-            interrupt: cx.interrupt,
+            cancel: cx.cancel,
         },
     };
     let result = reference::step(cx.arch, inst, sem, sem_y, cx.wave, &mut context);

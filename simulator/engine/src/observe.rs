@@ -165,7 +165,7 @@ pub fn run<O: Observer + ?Sized>(
         scratch_stride: 0,
         workgroup: &mut *context.workgroup,
         instructions: context.instructions,
-        interrupt: context.interrupt,
+        cancel: context.cancel,
     };
     let mut cx =
         Cx::new(&interp::HANDLERS, Avx2::detect(), program.arch, wave, &mut blind, program.lowered(), 0);

@@ -132,7 +132,7 @@ pub fn operand(
         scratch_stride: 0,
         workgroup: &mut workgroup,
         instructions: 0,
-        interrupt: None,
+        cancel: None,
     };
     let mut wave = wave.clone();
     let mut machine = RefMachine {
@@ -223,7 +223,7 @@ impl RefMachine<'_, '_> {
                         continue;
                     }
                     // A lane may take long.
-                    if self.context.interrupted() {
+                    if self.context.is_cancelled() {
                         return Err(Event::fault(FaultKind::Interrupted, "stopped within an instruction"));
                     }
                     self.result_written = false;

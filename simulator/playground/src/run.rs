@@ -27,7 +27,7 @@ pub fn run(
 ) -> Result<Value, String> {
     let prepared = program.prepare(0)?;
     let mut dispatch = prepared.dispatch(max_instructions);
-    dispatch.interrupt = Some(interrupt);
+    dispatch.cancel = Some(interrupt);
     let mut printed = Bounded(Vec::new());
     let mut stats = None;
     let (counts, fault) = if statistics || !prepared.prints.is_empty() {
@@ -74,7 +74,7 @@ pub fn check(program: &Program, max_instructions: u64, interrupt: &AtomicBool) -
     let prepared = program.prepare(GUARD_BYTES)?;
     let mut checker = Checker::new(&prepared, &Check::ALL).map_err(|e| e.to_string())?;
     let mut dispatch = prepared.dispatch(max_instructions);
-    dispatch.interrupt = Some(interrupt);
+    dispatch.cancel = Some(interrupt);
     let (counts, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut checker);
     let fault = result.err();
     let findings: Vec<Value> = checker

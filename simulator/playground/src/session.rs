@@ -120,7 +120,7 @@ impl Session {
         let patience = Rc::new(patience);
         let launch = Launch::new((prepared, patience.interrupt.clone()), |(prepared, interrupt)| {
             let mut dispatch = prepared.dispatch(max_instructions);
-            dispatch.interrupt = Some(interrupt);
+            dispatch.cancel = Some(interrupt);
             dispatch
         });
         let running = Running::try_new(launch, |launch| {

@@ -244,7 +244,7 @@ impl Machine {
             scratch_stride: BYTES as u32 / 64,
             workgroup: &mut workgroup,
             instructions: 0,
-            interrupt: None,
+            cancel: None,
         };
         let end = program.insts.iter().map(|inst| inst.size as u64).sum::<u64>();
         let executed = &mut 0;

@@ -99,7 +99,7 @@ fn step(inst: &Inst, wave: &mut Wave, memory: &Memory, compiled: bool) -> Result
         scratch_stride: 0,
         workgroup: &mut workgroup,
         instructions: 0,
-        interrupt: None,
+        cancel: None,
     };
     if compiled {
         return wavesim::exec::step(ARCH, inst, wave, &mut context).expect("every instruction has semantics");

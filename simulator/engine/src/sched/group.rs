@@ -311,7 +311,7 @@ impl<'a> Group<'a> {
             scratch_stride: self.dispatch.shape.scratch_bytes,
             workgroup: &mut self.shared,
             instructions: self.executed,
-            interrupt: self.dispatch.interrupt,
+            cancel: self.dispatch.cancel,
         };
         (&mut self.slots[at], context, &mut self.executed)
     }

@@ -73,7 +73,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
         scratch_stride: 0,
         workgroup: &mut Workgroup::new(1),
         instructions: 0,
-        interrupt: None,
+        cancel: None,
     };
     let mut log = Vec::new();
     let result = match by {
@@ -97,7 +97,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
                 scratch_stride: 0,
                 workgroup: &mut *context.workgroup,
                 instructions: 0,
-                interrupt: None,
+                cancel: None,
             };
             let mut lowered = Lowered::default();
             lowered.push(Arch::Rdna3, inst, 0, 0).expect("one instruction");

@@ -38,7 +38,7 @@ fn offsets_do_not_wrap_into_each_other() {
             scratch_stride: 0,
             workgroup: &mut Workgroup::new(1),
             instructions: 0,
-            interrupt: None,
+            cancel: None,
         };
         let result = match portably {
             false => interp::step(Arch::Rdna3, &inst, &mut wave, &mut context),

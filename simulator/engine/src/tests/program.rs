@@ -20,7 +20,7 @@ fn run(words: &[u32], size: u32) -> Wave {
         scratch_stride: 0,
         workgroup: &mut workgroup,
         instructions: 0,
-        interrupt: None,
+        cancel: None,
     };
     let mut wave = Wave::new(size);
     assert_eq!(interp::run(&program, &mut wave, &mut context, u64::MAX, &mut 0), Err(Event::EndPgm));
@@ -76,7 +76,7 @@ fn operands_end_with_the_last_vgpr() {
             scratch_stride: 0,
             workgroup: &mut workgroup,
             instructions: 0,
-            interrupt: None,
+            cancel: None,
         };
         let mut wave = Wave::new(32);
         interp::run(&program, &mut wave, &mut context, u64::MAX, &mut 0).expect_err("an end")

@@ -106,7 +106,7 @@ fn try_run(
             scratch_stride: stride,
             workgroup: &mut workgroup,
             instructions: steps,
-            interrupt: None,
+            cancel: None,
         };
         let result = match engine {
             Engine::Reference => {

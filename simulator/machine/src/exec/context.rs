@@ -14,12 +14,12 @@ pub struct Context<'a> {
     pub workgroup: &'a mut Workgroup,
     pub instructions: u64,
     /// Set to end the run, also within an instruction that is evaluated.
-    pub interrupt: Option<&'a AtomicBool>,
+    pub cancel: Option<&'a AtomicBool>,
 }
 
 impl Context<'_> {
     /// Whether the run is to end.
-    pub fn interrupted(&self) -> bool {
-        self.interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 }

@@ -186,7 +186,7 @@ impl Trials {
             scratch_stride: 0,
             workgroup: &mut workgroup,
             instructions: 0,
-            interrupt: None,
+            cancel: None,
         };
         let mut executed = 0;
         interp::run(step.program, wave, &mut context, 1, &mut executed).ok()?;

@@ -83,7 +83,7 @@ pub struct Cx<'a> {
     /// Executed so far, for the clock; the run loop brings it up to date at jumps.
     pub instructions: u64,
     /// For instructions that are evaluated.
-    pub interrupt: Option<&'a AtomicBool>,
+    pub cancel: Option<&'a AtomicBool>,
     /// Of an observed run.
     pub watch: Option<Box<Watch<'a>>>,
 }
@@ -112,7 +112,7 @@ impl<'a> Cx<'a> {
             lds: context.lds,
             scratch: context.scratch,
             scratch_stride: context.scratch_stride,
-            interrupt: context.interrupt,
+            cancel: context.cancel,
             workgroup: context.workgroup,
             arch,
             consts: &lowered.consts,
