@@ -9,6 +9,7 @@ use crate::{
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim::fault::Fault;
+use wavesim::loader::prepared::Modes;
 use wavesim_runtime::raw::{MAX_USER_SGPRS, RawLaunch};
 use wavesim_runtime::{self as runtime, Device, HostMemory, MAX_INSTRUCTIONS, MAX_THREADS, Module, Outcome};
 
@@ -22,7 +23,13 @@ struct Registry<T> {
 static RUNNING: Mutex<BTreeMap<u64, Device>> = Mutex::new(BTreeMap::new());
 
 static DEVICES: Mutex<Registry<Device>> = Mutex::new(Registry::new());
-static MODULES: Mutex<Registry<Module>> = Mutex::new(Registry::new());
+static MODULES: Mutex<Registry<Loaded>> = Mutex::new(Registry::new());
+
+/// A module with its device, which calls of the module lock too.
+struct Loaded {
+    module: Module,
+    device: Arc<Mutex<Device>>,
+}
 
 /// Locks, ignoring poison: a call that panics leaves no inconsistent state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -55,23 +62,32 @@ pub fn cancel(handle: wavesim_device) -> Result<(), Error> {
     Ok(())
 }
 
-/// Destroys a device, after any launch that runs on it.
+/// Destroys a device, after any launch that runs on it. Modules keep it, but not the memory that was mapped on it.
 pub fn remove(handle: wavesim_device) -> Result<(), Error> {
     let device = lock(&DEVICES).live.remove(&handle).ok_or(Error::NoDevice(handle))?;
     lock(&RUNNING).remove(&handle);
-    drop(lock(&device));
+    lock(&device).unmap_all();
     Ok(())
+}
+
+fn find(handle: wavesim_device) -> Result<Arc<Mutex<Device>>, Error> {
+    lock(&DEVICES).live.get(&handle).cloned().ok_or(Error::NoDevice(handle))
 }
 
 /// Calls `body` with a device, which is locked meanwhile.
 pub fn with<T>(handle: wavesim_device, body: impl FnOnce(&Device) -> Result<T, Error>) -> Result<T, Error> {
-    let device = lock(&DEVICES).live.get(&handle).cloned().ok_or(Error::NoDevice(handle))?;
-    body(&lock(&device))
+    let device = find(handle)?;
+    let device = lock(&device);
+    // It may have been destroyed while this call waited.
+    find(handle)?;
+    body(&device)
 }
 
-/// Registers a module and returns its handle.
-pub fn insert_module(module: Module) -> wavesim_module {
-    lock(&MODULES).insert(module)
+/// Loads a module and returns its handle.
+pub fn load(handle: wavesim_device, object: &[u8]) -> Result<wavesim_module, Error> {
+    let device = find(handle)?;
+    let module = with(handle, |device| Ok(device.load(object)?))?;
+    Ok(lock(&MODULES).insert(Loaded { module, device }))
 }
 
 /// Unloads a module, after any launch of it.
@@ -81,13 +97,15 @@ pub fn remove_module(handle: wavesim_module) -> Result<(), Error> {
     Ok(())
 }
 
-/// Calls `body` with a module, which is locked meanwhile.
+/// Calls `body` with a module, which is locked meanwhile, as its device is.
 pub fn with_module<T>(
     handle: wavesim_module,
     body: impl FnOnce(&Module) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let module = lock(&MODULES).live.get(&handle).cloned().ok_or(Error::NoModule(handle))?;
-    body(&lock(&module))
+    let loaded = lock(&MODULES).live.get(&handle).cloned().ok_or(Error::NoModule(handle))?;
+    let loaded = lock(&loaded);
+    let _device = lock(&loaded.device);
+    body(&loaded.module)
 }
 
 /// Maps host memory on a device.
@@ -166,6 +184,7 @@ pub unsafe fn raw(space: &Space, given: &wavesim_launch) -> Result<RawLaunch, Er
         first_group_id: given.user_sgpr_count as u16,
         group_ids: [0, 1, 2].map(|dim| given.group_ids >> dim & 1 == 1),
         item_ids: given.item_ids.min(2) as u8,
+        modes: Modes::default(),
         mode: (given.mode != WAVESIM_MODE_DEFAULT).then_some(given.mode),
         threads: threads(given.threads),
         max_instructions: given.max_instructions,

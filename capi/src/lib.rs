@@ -230,7 +230,8 @@ pub unsafe extern "C" fn wavesim_device_create(
     })
 }
 
-/// Destroys a device. Mapped memory remains the property of the caller.
+/// Destroys a device, after any launch that runs on it. Mapped memory remains the property of the caller; kernels of modules
+/// that are still loaded cannot access it any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_device_destroy(device: wavesim_device) -> wavesim_status {
     guard(|| device::remove(device))
@@ -263,7 +264,7 @@ pub unsafe extern "C" fn wavesim_device_map(
     })
 }
 
-/// Unmaps the range that begins at guest address `address`.
+/// Unmaps the range that begins at guest address `address`, after any launch that runs on the device.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_device_unmap(device: wavesim_device, address: u64) -> wavesim_status {
     guard(|| device::with(device, |device| Ok(device.unmap(address)?)))
@@ -349,9 +350,9 @@ pub unsafe extern "C" fn wavesim_module_load(
         // SAFETY: required of the caller.
         let object = unsafe { space.bytes("object", object, object_bytes)? };
         space.check("module", module as u64, size_of::<wavesim_module>() as u64, true)?;
-        let loaded = device::with(device, |device| Ok(device.load(&object)?))?;
+        let loaded = device::load(device, &object)?;
         // SAFETY: mapped and writable, as just checked.
-        unsafe { module.write_unaligned(device::insert_module(loaded)) };
+        unsafe { module.write_unaligned(loaded) };
         Ok(())
     })
 }

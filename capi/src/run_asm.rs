@@ -7,6 +7,7 @@
 use crate::error::Error;
 use crate::host::Space;
 use std::sync::{Mutex, PoisonError};
+use wavesim::loader::prepared::Modes;
 use wavesim::memory::Memory;
 use wavesim_runtime::raw::RawLaunch;
 use wavesim_runtime::{self as runtime, Device, MAX_INSTRUCTIONS};
@@ -56,6 +57,7 @@ pub unsafe fn run(
         group_ids: [0, 1, 2].map(|dim| dim < ids),
         item_ids: 2,
         mode: None,
+        modes: Modes::default(),
         threads: 1,
         max_instructions: MAX_INSTRUCTIONS,
     };

@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 use wavesim_capi::wavesim_status::*;
 use wavesim_capi::*;
 
@@ -335,19 +337,70 @@ fn kernels_are_listed_with_their_arguments() {
     assert_eq!(wavesim_device_destroy(device), WAVESIM_OK);
 }
 
-/// `counter` is 41 when a module is loaded, and each launch adds 1 to it.
-#[test]
-fn variables_of_modules_persist() {
+/// Loads the runtime's test kernels.
+fn load(device: wavesim_device, module: *mut wavesim_module) -> wavesim_status {
     let source = include_str!("../../../hosts/runtime/tests/kernels.s");
     let object = wavesim::loader::assembly::Reading::default().assemble("kernels.s", source);
     let object = object.unwrap_or_else(|e| panic!("{}", e[0])).object;
+    // SAFETY: the object is whole, and the tests pass a valid place or null.
+    unsafe { wavesim_module_load(device, object.as_ptr().cast(), object.len() as u64, module) }
+}
+
+/// The kernel waits until another thread sets the flag; the range must not go before.
+#[test]
+fn unmapping_and_destroying_wait_for_launches_of_modules() {
     let device = device(c"gfx1100");
     let mut module = 0;
-    // SAFETY: all are valid.
-    let load =
-        |module| unsafe { wavesim_module_load(device, object.as_ptr().cast(), object.len() as u64, module) };
-    assert_eq!(load(&mut module), WAVESIM_OK, "{}", last());
-    assert_eq!(load(null_mut()), WAVESIM_BAD_ARGUMENT);
+    assert_eq!(load(device, &mut module), WAVESIM_OK, "{}", last());
+    let flags: &'static [AtomicU32; 2] = Box::leak(Box::default());
+    let [flag, started] = flags;
+    let address = flags.as_ptr() as u64;
+    let run = move || {
+        let arguments = [address];
+        let launch = wavesim_object_launch {
+            kernel: c"wait_for_host".as_ptr(),
+            kernarg: arguments.as_ptr().cast(),
+            kernarg_bytes: 8,
+            ..Default::default()
+        };
+        // SAFETY: all are valid.
+        unsafe { wavesim_module_launch(module, &launch, null_mut()) }
+    };
+    let calls: [&(dyn Fn() -> wavesim_status + Sync); 2] =
+        [&|| wavesim_device_unmap(device, address), &|| wavesim_device_destroy(device)];
+    for call in calls {
+        // SAFETY: the flag lives forever.
+        let mapped =
+            unsafe { wavesim_device_map(device, address, flags.as_ptr().cast_mut().cast(), 8, true) };
+        assert_eq!(mapped, WAVESIM_OK);
+        [flag, started].map(|word| word.store(0, Ordering::SeqCst));
+        std::thread::scope(|scope| {
+            let launch = scope.spawn(run);
+            while started.load(Ordering::SeqCst) == 0 && !launch.is_finished() {
+                std::thread::yield_now();
+            }
+            let withdraw = scope.spawn(call);
+            std::thread::sleep(Duration::from_millis(50));
+            let early = withdraw.is_finished();
+            flag.store(1, Ordering::SeqCst);
+            assert!(!early);
+            assert_eq!(launch.join().unwrap(), WAVESIM_OK);
+            assert_eq!(withdraw.join().unwrap(), WAVESIM_OK);
+        });
+        // The range has gone, for modules too.
+        assert_eq!(run(), WAVESIM_FAULT);
+        assert!(last().contains("is outside every buffer"), "{}", last());
+    }
+    assert_eq!(wavesim_module_unload(module), WAVESIM_OK);
+}
+
+/// `counter` is 41 when a module is loaded, and each launch adds 1 to it.
+#[test]
+fn variables_of_modules_persist() {
+    let device = device(c"gfx1100");
+    let mut module = 0;
+    assert_eq!(load(device, &mut module), WAVESIM_OK, "{}", last());
+    assert_eq!(load(device, null_mut()), WAVESIM_BAD_ARGUMENT);
     let mut out = [0u32];
     assert_eq!(map(device, &mut out, true), WAVESIM_OK);
     let arguments = [out.as_ptr() as u64];

@@ -4,7 +4,9 @@ use crate::error::{convert, error};
 use crate::outcome::Outcome;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
+use std::sync::Arc;
 use wavesim::array::Num;
+use wavesim::loader::prepared::Modes;
 use wavesim::loader::request::Given;
 use wavesim_runtime::parse_checks;
 use wavesim_runtime::raw::RawLaunch;
@@ -16,7 +18,7 @@ type Range = (u64, u64, bool, String);
 /// A range that Python vouches for: the package keeps the arrays alive as long as the ranges are used.
 fn memory((address, len, writable, name): Range) -> HostMemory {
     let host = std::ptr::with_exposed_provenance_mut(address as usize);
-    // SAFETY: the package takes ranges from arrays and keeps these until the launch has ended, or the range is unmapped.
+    // SAFETY: the package takes ranges from arrays and keeps these until the launch has ended; mapped ranges own theirs.
     // Python code that uses other addresses uses ctypes, and vouches for them as it does there.
     unsafe { HostMemory::new(address, host, len, writable, &name) }
 }
@@ -93,9 +95,22 @@ impl Device {
     }
 
     /// Lets kernels access memory of the program, at the same addresses, until it is unmapped.
-    #[pyo3(signature = (address, size, writable=true, name="mapped memory"))]
-    fn map(&self, py: Python<'_>, address: u64, size: u64, writable: bool, name: &str) -> PyResult<()> {
+    /// The owner, if given, is kept as long as kernels can access the memory.
+    #[pyo3(signature = (address, size, writable=true, name="mapped memory", owner=None))]
+    fn map(
+        &self,
+        py: Python<'_>,
+        address: u64,
+        size: u64,
+        writable: bool,
+        name: &str,
+        owner: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
         let range = memory((address, size, writable, name.to_string()));
+        let range = match owner {
+            Some(owner) => range.owned_by(Arc::new(owner)),
+            None => range,
+        };
         // SAFETY: as in `memory`.
         unsafe { self.0.map(range) }.map_err(|e| convert(py, e))
     }
@@ -157,6 +172,7 @@ impl Device {
             group_ids: [true; 3],
             item_ids: 2,
             mode: None,
+            modes: Modes::default(),
             threads: settings.threads,
             max_instructions: settings.max_instructions,
         };

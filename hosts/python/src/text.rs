@@ -8,16 +8,13 @@ use std::path::PathBuf;
 use wavesim::arch::Arch;
 use wavesim::asm::Options;
 use wavesim::asm::listing::{Line, Listing};
-use wavesim::check::{Checker, GUARD_BYTES};
+use wavesim::check::GUARD_BYTES;
 use wavesim::codec::words;
-use wavesim::exec::observe::{Many, Observer};
 use wavesim::loader::assembly::Reading;
 use wavesim::loader::code_object;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::text_kernel;
-use wavesim::sched::dispatch;
-use wavesim::trace::{Filter, jsonl::Jsonl};
-use wavesim_runtime::{Report, Target, parse_checks};
+use wavesim_runtime::{MAX_THREADS, Manner, Target, parse_checks};
 
 /// An output: name, type, shape, contents.
 type Output = (String, &'static str, Vec<u64>, Py<PyBytes>);
@@ -79,34 +76,19 @@ pub fn run_text(
 ) -> PyResult<(Outcome, Vec<Output>, Option<Py<PyBytes>>)> {
     let checks = parse_checks(check.unwrap_or("none")).map_err(error)?;
     let prepared = prepare(text, name, target, wave, seed, &inputs, GUARD_BYTES)?;
-    let mut dispatch = prepared.dispatch(max_instructions);
-    dispatch.threads = threads.max(1);
-    dispatch.check().map_err(error)?;
+    let threads = threads.clamp(1, MAX_THREADS);
+    let manner =
+        Manner { kernel: "", number: 1, checks: &checks, threads, max_instructions, cooperative: false };
     let mut lines = Vec::new();
     let run = || {
-        if checks.is_empty() && !trace {
-            let result = dispatch::run(&dispatch, &prepared.memory);
-            let stats = result.as_ref().copied().unwrap_or_default();
-            return Ok((stats, Vec::new(), result.err()));
-        }
-        let mut checker = (!checks.is_empty()).then(|| Checker::new(&prepared, &checks)).transpose()?;
-        let wave_size = prepared.shape.wave_size;
-        let mut jsonl =
-            trace.then(|| Jsonl::new(&mut lines, &prepared.program, wave_size, Filter::default()));
-        let mut observers: Vec<&mut dyn Observer> = Vec::new();
-        observers.extend(checker.as_mut().map(|c| c as &mut dyn Observer));
-        observers.extend(jsonl.as_mut().map(|t| t as &mut dyn Observer));
-        let (stats, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Many(observers));
-        let fault = result.err();
-        let findings = checker.map_or_else(Vec::new, |c| c.finish(fault.as_deref()));
-        Ok::<_, dispatch::DispatchError>((stats, findings, fault))
+        let sink = if trace { Some(&mut lines as &mut dyn std::io::Write) } else { None };
+        wavesim_runtime::run(&prepared, &manner, sink)
     };
-    let (stats, findings, fault) = py.detach(run).map_err(error)?;
-    if let Some(fault) = fault {
-        return Err(raise(py, &fault.to_string(), &fault, (name, 1)));
-    }
-    let report = Report { kernel: String::new(), launch: 1, fault: None, findings, freed: Vec::new() };
+    let (stats, report) = py.detach(run).map_err(error)?;
     let text = report.to_string();
+    if let Some(fault) = &report.fault {
+        return Err(raise(py, &text, fault, (name, 1)));
+    }
     let outputs = prepared.outputs().map_err(error)?.into_iter().map(|(name, array)| {
         let bytes = PyBytes::new(py, &array.bytes).unbind();
         (name.to_string(), array.dtype.name(), array.shape, bytes)

@@ -1,8 +1,10 @@
 """Devices, launches, faults, checks."""
 
 import array
+import gc
 import pathlib
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -45,6 +47,94 @@ def test_anything_with_a_buffer_is_an_array(scale):
     y = np.zeros(100, np.float32)[::2]
     scale[2, 32](Exported(np.arange(50, dtype=np.float32)), Exported(y), 2.0, 1)
     assert y[0] == 0 and y.base[1] == 0
+
+
+# u64 *out, i64 a, f64 b, f32 c: stores them. Each parameter has 8 bytes, the last 4.
+STORE = """\
+  .globl store
+  .p2align 8
+  .type store,@function
+store:
+  s_load_b256 s[4:11], s[0:1], 0x0
+  v_mov_b32 v6, 0
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32 v0, s6
+  v_mov_b32 v1, s7
+  v_mov_b32 v2, s8
+  v_mov_b32 v3, s9
+  v_mov_b32 v4, s10
+  global_store_b128 v6, v[0:3], s[4:5]
+  global_store_b32 v6, v4, s[4:5] offset:16
+  s_endpgm
+  .size store, .-store
+  .rodata
+  .p2align 6
+  .amdhsa_kernel store
+    .amdhsa_kernarg_size 32
+    .amdhsa_user_sgpr_kernarg_segment_ptr 1
+    .amdhsa_next_free_vgpr 7
+    .amdhsa_next_free_sgpr 12
+  .end_amdhsa_kernel
+METADATA
+"""
+METADATA = """\
+  .amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.kernels:
+  - .name: store
+    .symbol: store.kd
+    .kernarg_segment_size: 32
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 32
+    .sgpr_count: 12
+    .vgpr_count: 7
+    .max_flat_workgroup_size: 1024
+    .args:
+      - {.name: out, .offset: 0, .size: 8, .value_kind: global_buffer}
+      - {.name: a, .offset: 8, .size: 8, .value_kind: by_value}
+      - {.name: b, .offset: 16, .size: 8, .value_kind: by_value}
+      - {.name: c, .offset: 24, .size: 4, .value_kind: by_value}
+...
+  .end_amdgpu_metadata
+"""
+
+
+def stored(metadata, a, b, c):
+    """What the kernel gets."""
+    code = wavesim.assemble(STORE.replace("METADATA", metadata), target="gfx1100")
+    out = np.zeros(3, np.uint64)
+    wavesim.Device("gfx1100").load(code).store[1, 1](out, a, b, c)
+    return out.view(np.int64)[0], out.view(np.float64)[1], out.view(np.float32)[4]
+
+
+def test_scalars_have_the_size_of_the_parameter():
+    assert stored(METADATA, np.int32(-1), np.float32(1.5), np.float64(2.5)) == (-1, 1.5, 2.5)
+    assert stored(METADATA, np.bool_(True), np.float16(-2), np.float32(3)) == (1, -2, 3)
+    assert stored(METADATA, np.uint8(200), np.longdouble(0.5), 4.0) == (200, 0.5, 4)
+    with pytest.raises(wavesim.Error, match="bytes for a parameter"):
+        stored(METADATA, np.complex128(1), 1.0, 1.0)
+    # Without metadata the scalars say how large they are.
+    assert stored("", np.int64(-1), np.float64(1.5), np.float32(2.5)) == (-1, 1.5, 2.5)
+
+
+def test_mapped_arrays_live_until_launches_have_ended(scale):
+    class Owned(np.ndarray):
+        pass
+
+    device = scale.module.device
+    array = np.ones(4, np.float32).view(Owned)
+    gone = weakref.ref(array)
+    device.map(array)
+    address = array.ctypes.data
+    del array
+    gc.collect()
+    assert gone() is not None
+    device.unmap(address)
+    gc.collect()
+    assert gone() is None
 
 
 def test_read_only_arrays_are_not_written(scale):

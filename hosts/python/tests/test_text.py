@@ -55,6 +55,15 @@ def test_checks_and_traces_are_objects():
         wavesim.run(ADD_ONE).trace
 
 
+def test_faults_have_the_findings_before_them():
+    wrong = ADD_ONE.replace("  s_waitcnt vmcnt(0)\n", "").replace("v0, v1, s[6:7]", "v0, v1, s[10:11]")
+    with pytest.raises(wavesim.Fault) as caught:
+        wavesim.run(wrong, check="waits")
+    text = str(caught.value)
+    assert text.startswith("waits: ") and "out-of-bounds" in text and caught.value.kind == "out-of-bounds"
+    assert wavesim.run(ADD_ONE, threads=1 << 60).waves == 1
+
+
 def test_steps_go_both_ways():
     debugger = wavesim.debug(ADD_ONE)
     assert debugger.vgpr(0).shape == (1, 32) and debugger.vgpr(0)[0, :4].tolist() == [0, 1, 2, 3]

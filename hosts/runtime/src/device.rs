@@ -48,12 +48,18 @@ struct State {
     spaces: Vec<Space>,
 }
 
-/// The memory of a launch, which keeps allocations alive.
+/// The memory of a launch, which keeps what it is made of.
 pub(crate) struct Space {
     pub(crate) memory: Memory,
-    keep: Arc<Vec<Arc<Allocation>>>,
+    keep: Keep,
     /// Of the device when it was made; `None`: it has ranges of its own.
     generation: Option<u64>,
+}
+
+/// Allocations, and mapped ranges with their owners.
+struct Keep {
+    _allocations: Vec<Arc<Allocation>>,
+    _ranges: Vec<HostMemory>,
 }
 
 /// An allocation, as a lookup reports it.
@@ -206,12 +212,21 @@ impl Device {
         Ok(())
     }
 
-    /// Withdraws the mapped range that begins at an address.
+    /// Withdraws the mapped range that begins at an address. Launches that run still access it, and keep its owner.
     pub fn unmap(&self, address: u64) -> Result<(), Error> {
         let mut state = self.state();
-        state.mapped.remove(&address).ok_or(Error::NotMapped(address))?;
-        state.generation += 1;
+        let removed = state.mapped.remove(&address).ok_or(Error::NotMapped(address))?;
+        let spaces = state.change_mapped();
+        drop(state);
+        // What an owner does when it goes may need the device.
+        drop((removed, spaces));
         Ok(())
+    }
+
+    /// Withdraws all mapped ranges.
+    pub fn unmap_all(&self) {
+        // SAFETY: nothing is mapped.
+        unsafe { self.map_all(Vec::new()) };
     }
 
     /// Replaces all mapped ranges, which may overlap. If they are those already mapped, nothing changes.
@@ -231,8 +246,10 @@ impl Device {
             (a.address(), a.len(), a.is_writable()) == (b.address(), b.len(), b.is_writable())
         };
         if state.mapped.len() != wanted.len() || !state.mapped.values().zip(wanted.values()).all(same) {
-            state.mapped = wanted;
-            state.generation += 1;
+            let removed = std::mem::replace(&mut state.mapped, wanted);
+            let spaces = state.change_mapped();
+            drop(state);
+            drop((removed, spaces));
         }
     }
 
@@ -304,7 +321,8 @@ impl Device {
         }
         let (bounds, generation) = (state.bounds, own.then_some(state.generation));
         drop(state);
-        Ok(Space { memory: memory::memory(&ranges, bounds)?, keep: Arc::new(keep), generation })
+        let memory = memory::memory(&ranges, bounds)?;
+        Ok(Space { memory, keep: Keep { _allocations: keep, _ranges: ranges }, generation })
     }
 
     /// Returns the memory of a launch, for the next one.
@@ -332,6 +350,12 @@ impl Space {
 }
 
 impl State {
+    /// After a change of the mapped ranges: the memories of launches that have ended, which keep owners.
+    fn change_mapped(&mut self) -> Vec<Space> {
+        self.generation += 1;
+        std::mem::take(&mut self.spaces)
+    }
+
     /// Gives the oldest freed memory back to the host.
     fn release_freed(&mut self) {
         let mut held: u64 = self.freed.iter().filter(|f| f.1.is_some()).map(|f| f.0.len).sum();
@@ -347,5 +371,42 @@ impl State {
         while self.freed.len() > QUARANTINE || self.freed.front().is_some_and(|f| f.1.is_none()) {
             self.freed.pop_front();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Owner;
+
+    #[test]
+    fn launches_keep_the_owners_of_mapped_memory() {
+        let device = Device::open("gfx1100", &Settings::default()).unwrap();
+        let map = || {
+            let mut owner = Arc::new([0u8; 64]);
+            let host = Arc::get_mut(&mut owner).map(|bytes| bytes.as_mut_ptr()).unwrap();
+            let owned: Owner = owner.clone();
+            // SAFETY: the owner is the memory.
+            unsafe {
+                let range = HostMemory::new(host as u64, host, 64, true, "owned").owned_by(owned);
+                device.map(range).unwrap();
+            }
+            (Arc::downgrade(&owner), host as u64)
+        };
+        // While it is mapped, after a launch too, and until the last launch has ended that can access it.
+        let (owner, address) = map();
+        device.read(address, &mut [0; 64]).unwrap();
+        assert!(owner.upgrade().is_some());
+        let space = device.space(&[], None).unwrap();
+        device.unmap(address).unwrap();
+        assert!(owner.upgrade().is_some());
+        space.memory.read(address, &mut [0; 64]).unwrap();
+        device.end(space);
+        assert!(owner.upgrade().is_none());
+        // Without a launch, at once.
+        let (owner, address) = map();
+        device.read(address, &mut [0; 64]).unwrap();
+        device.unmap_all();
+        assert!(owner.upgrade().is_none() && device.find(address).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! Launches of kernels.
 
 use crate::{Error, HostMemory, Kernel, Report, Services, exit};
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use wavesim::check::{Check, Checker, Finding, Severity};
@@ -55,13 +55,19 @@ impl Launch {
 }
 
 /// How a launch is run and reported.
-pub(crate) struct Manner<'a> {
+#[derive(Debug, Clone)]
+pub struct Manner<'a> {
+    /// Name of the kernel; empty for raw code.
     pub kernel: &'a str,
+    /// Number of the launch, from 1.
     pub number: u64,
+    /// Checks; none: it runs at full speed.
     pub checks: &'a [Check],
-    pub trace: Option<&'a Path>,
+    /// Host threads.
     pub threads: usize,
+    /// Wave-instructions after which it faults.
     pub max_instructions: u64,
+    /// Its workgroups are known to wait for each other.
     pub cooperative: bool,
     /// Where register files come from.
     pub pool: &'a Pool,
@@ -81,7 +87,6 @@ impl Kernel {
             kernel: &self.name,
             number: device.count_launch(),
             checks: launch.checks.as_deref().unwrap_or(&settings.checks),
-            trace: settings.trace.as_deref(),
             threads: launch.threads.unwrap_or(settings.threads),
             max_instructions: launch.max_instructions.unwrap_or(settings.max_instructions),
             cooperative: launch.cooperative,
@@ -110,11 +115,14 @@ impl Kernel {
         };
         let shape = request::shape(&self.code, &given, &kernarg, &places)?;
         let program = module.program(&self.code, &memory)?;
-        let mut prepared = Prepared::bare(program, memory, shape);
+        let modes = abi::modes(self.code.rsrc1);
+        let mut prepared = Prepared { modes, ..Prepared::bare(program, memory, shape) };
         if exact {
             prepared.labels = self.code.labels.clone();
         }
-        let result = device.cancellable(|cancel| run(&prepared, &Manner { cancel: Some(cancel), ..manner }));
+        let trace = settings.trace.as_deref();
+        let result = device
+            .cancellable(|cancel| run_traced(&prepared, &Manner { cancel: Some(cancel), ..manner }, trace));
         module.give_back(prepared.program);
         device.end(join(prepared.memory));
         device.inner.kernargs.give_back(slot);
@@ -129,8 +137,28 @@ impl Kernel {
     }
 }
 
-/// Runs a prepared launch, with its checks and its trace.
-pub(crate) fn run(prepared: &Prepared, manner: &Manner<'_>) -> Result<(RunStats, Report), Error> {
+/// Runs a prepared launch, whose trace is a file in a folder.
+pub(crate) fn run_traced(
+    prepared: &Prepared,
+    manner: &Manner<'_>,
+    folder: Option<&Path>,
+) -> Result<(RunStats, Report), Error> {
+    let Some(folder) = folder else { return run(prepared, manner, None) };
+    std::fs::create_dir_all(folder).map_err(Error::Trace)?;
+    let name = format!("{:06}-{}.jsonl", manner.number, file_name(manner.kernel));
+    let file = std::fs::File::create(folder.join(name)).map_err(Error::Trace)?;
+    run(prepared, manner, Some(&mut BufWriter::new(file)))
+}
+
+/// Runs a prepared launch, with its checks; its trace goes to `trace`. Faults are in the report.
+///
+/// # Errors
+/// [`Error::Dispatch`] if the launch is impossible, [`Error::Trace`] if the trace cannot be written.
+pub fn run(
+    prepared: &Prepared,
+    manner: &Manner<'_>,
+    trace: Option<&mut dyn Write>,
+) -> Result<(RunStats, Report), Error> {
     let mut dispatch = prepared.dispatch(manner.max_instructions);
     dispatch.threads = manner.threads;
     dispatch.cooperative = manner.cooperative;
@@ -144,7 +172,7 @@ pub(crate) fn run(prepared: &Prepared, manner: &Manner<'_>) -> Result<(RunStats,
         let (kernel, launch) = (manner.kernel.to_string(), manner.number);
         Report { kernel, launch, fault, findings, freed: Vec::new() }
     };
-    if manner.checks.is_empty() && manner.trace.is_none() {
+    if manner.checks.is_empty() && trace.is_none() {
         return Ok(match dispatch::run(&dispatch, &prepared.memory) {
             Ok(stats) => (stats, report(None, Vec::new())),
             Err(fault) => (RunStats::default(), report(Some(fault), Vec::new())),
@@ -154,16 +182,8 @@ pub(crate) fn run(prepared: &Prepared, manner: &Manner<'_>) -> Result<(RunStats,
         [] => None,
         checks => Some(Checker::new(prepared, checks)?),
     };
-    let mut trace = match manner.trace {
-        Some(folder) => {
-            std::fs::create_dir_all(folder).map_err(Error::Trace)?;
-            let name = format!("{:06}-{}.jsonl", manner.number, file_name(manner.kernel));
-            let file = std::fs::File::create(folder.join(name)).map_err(Error::Trace)?;
-            let wave_size = prepared.shape.wave_size;
-            Some(Jsonl::new(BufWriter::new(file), &prepared.program, wave_size, Filter::default()))
-        }
-        None => None,
-    };
+    let wave_size = prepared.shape.wave_size;
+    let mut trace = trace.map(|sink| Jsonl::new(sink, &prepared.program, wave_size, Filter::default()));
     let mut observers: Vec<&mut dyn Observer> = Vec::new();
     observers.extend(checker.as_mut().map(|c| c as &mut dyn Observer));
     observers.extend(trace.as_mut().map(|t| t as &mut dyn Observer));

@@ -59,7 +59,7 @@ mod target;
 pub use device::Device;
 pub use error::Error;
 pub use kernel::Kernel;
-pub use launch::{Launch, Outcome};
+pub use launch::{Launch, Manner, Outcome, run};
 pub use memory::{Bounds, HostMemory};
 pub use module::Module;
 pub use report::Report;

@@ -6,6 +6,7 @@
 
 use crate::Error;
 use memmap2::{MmapMut, MmapRaw};
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use wavesim::memory::{MapError, Memory};
@@ -39,7 +40,12 @@ pub struct HostMemory {
     writable: bool,
     /// For messages and checks of bounds; empty: it has none.
     name: Arc<str>,
+    /// Keeps the memory valid.
+    owner: Option<Owner>,
 }
+
+/// What keeps memory of the embedding program valid for as long as it exists.
+pub type Owner = Arc<dyn Any + Send + Sync>;
 
 // SAFETY: `HostMemory::new` requires that all threads may use the memory.
 unsafe impl Send for HostMemory {}
@@ -50,9 +56,15 @@ impl HostMemory {
     /// `len` bytes at `host`, which kernels access at `address`.
     ///
     /// # Safety
-    /// That of [`Memory::map_host`], for as long as this value or a device that it is mapped on exists.
+    /// That of [`Memory::map_host`], for as long as this value, a device that it is mapped on, or a launch that began while it
+    /// was mapped exists; or for as long as its owner does ([`HostMemory::owned_by`]).
     pub unsafe fn new(address: u64, host: *mut u8, len: u64, writable: bool, name: &str) -> HostMemory {
-        HostMemory { address, host, len, writable, name: name.into() }
+        HostMemory { address, host, len, writable, name: name.into(), owner: None }
+    }
+
+    /// The same memory, which this keeps valid: devices and launches that can access the memory keep it.
+    pub fn owned_by(self, owner: Owner) -> HostMemory {
+        HostMemory { owner: Some(owner), ..self }
     }
 
     /// First address for kernels.
@@ -144,7 +156,8 @@ impl Allocation {
     /// As memory that kernels can access.
     pub(crate) fn range(&self) -> HostMemory {
         let host = self.map.as_mut_ptr();
-        HostMemory { address: self.address(), host, len: self.len, writable: true, name: self.name.clone() }
+        let (address, len, name) = (self.address(), self.len, self.name.clone());
+        HostMemory { address, host, len, writable: true, name, owner: None }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Launches of machine code without a code object, with the registers that the caller gives.
 
-use crate::launch::{Manner, run};
+use crate::launch::{Manner, run_traced};
 use crate::{Device, Error, HostMemory, Outcome};
 use isa_spec::pcode::ir::Space;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use wavesim::arch::Arch;
 use wavesim::exec::program::Program;
 use wavesim::loader::abi;
-use wavesim::loader::prepared::{Prepared, Shape};
+use wavesim::loader::prepared::{Modes, Prepared, Shape};
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{InitialState, Layout, Registers};
 
@@ -46,6 +46,8 @@ pub struct RawLaunch {
     pub item_ids: u8,
     /// MODE; `None`: as compilers set it.
     pub mode: Option<u32>,
+    /// Modes that checks have to know.
+    pub modes: Modes,
     /// Host threads.
     pub threads: usize,
     /// Wave-instructions after which it faults.
@@ -57,6 +59,7 @@ impl RawLaunch {
     /// there are.
     pub fn set_resources(&mut self, arch: Arch, rsrc1: u32, rsrc2: u32) {
         self.mode = Some(abi::mode(arch, rsrc1));
+        self.modes = abi::modes(rsrc1);
         self.lds_bytes = (rsrc2 >> 15 & 0x1ff) * 512;
         self.group_ids = [7, 8, 9].map(|bit| rsrc2 >> bit & 1 == 1);
         self.item_ids = (rsrc2 >> 11 & 3).min(2) as u8;
@@ -139,7 +142,6 @@ impl Device {
             kernel: "",
             number: self.count_launch(),
             checks: &settings.checks,
-            trace: settings.trace.as_deref(),
             threads: launch.threads,
             max_instructions: launch.max_instructions,
             cooperative: false,
@@ -147,8 +149,10 @@ impl Device {
             cancel: None,
         };
         let Code { bytes, program, .. } = code;
-        let prepared = Prepared::bare(program, memory, shape);
-        let result = self.cancellable(|cancel| run(&prepared, &Manner { cancel: Some(cancel), ..manner }));
+        let prepared = Prepared { modes: launch.modes, ..Prepared::bare(program, memory, shape) };
+        let trace = settings.trace.as_deref();
+        let result = self
+            .cancellable(|cancel| run_traced(&prepared, &Manner { cancel: Some(cancel), ..manner }, trace));
         self.inner.programs.give_back(Code { bytes, program: prepared.program, ..code });
         let outcome = result.and_then(|(stats, report)| match report.fault {
             Some(_) => Err(Error::Fault(Box::new(report))),

@@ -46,6 +46,27 @@ wait:
   s_cbranch_scc1 wait
   s_endpgm
 
+// Stores to LDS at an address that is not aligned: one that drivers for compute permit.
+kernel unaligned, 8
+  v_mov_b32_e32 v0, 1
+  ds_store_b32 v0, v0
+  s_endpgm
+
+// u32 flag[2]: sets the second and waits until the host has set the first.
+kernel wait_for_host, 8
+  s_load_b64 s[4:5], s[0:1], 0x0
+  v_mov_b32_e32 v0, 0
+  v_mov_b32_e32 v1, 1
+  s_waitcnt lgkmcnt(0)
+  global_store_b32 v0, v1, s[4:5] offset:4
+wait_host:
+  global_load_b32 v2, v0, s[4:5] glc
+  s_waitcnt vmcnt(0)
+  v_readfirstlane_b32 s6, v2
+  s_cmp_eq_u32 s6, 0
+  s_cbranch_scc1 wait_host
+  s_endpgm
+
 // u32 *out: adds 1 to the variable `counter` and stores it.
 kernel count, 8
   s_load_b64 s[4:5], s[0:1], 0x0

@@ -2,7 +2,9 @@
 
 use wavesim::check::Check;
 use wavesim::loader::assembly::Reading;
+use wavesim::loader::prepared::Modes;
 use wavesim::loader::request::Given;
+use wavesim_runtime::raw::RawLaunch;
 use wavesim_runtime::{Bounds, Device, Error, HostMemory, Launch, Module, Settings};
 
 fn module(settings: &Settings) -> Module {
@@ -117,6 +119,52 @@ fn checks_report_and_go_on() {
     // A launch can have its own.
     let none = Launch { checks: Some(Vec::new()), ..ONE };
     assert!(fault(kernel.launch(&none, &small.to_le_bytes())).starts_with("out-of-bounds"));
+}
+
+#[test]
+fn checks_know_the_modes_of_the_kernel() {
+    let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
+    let module = module(&settings);
+    let launch = Launch { dynamic_lds: 16, block: [1; 3], ..ONE };
+    let outcome = module.kernel("unaligned").unwrap().launch(&launch, &[0; 8]).unwrap();
+    assert!(outcome.report.is_clean(), "{}", outcome.report);
+
+    // Raw code has what its resource registers say.
+    let words: [u32; 4] = [
+        0x7e000281, // v_mov_b32_e32 v0, 1
+        0xd8340000, 0x00000000, // ds_store_b32 v0, v0
+        0xbfb00000, // s_endpgm
+    ];
+    let mut raw = RawLaunch {
+        code: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        code_address: 0x1000,
+        entry: 0,
+        wave_size: 32,
+        grid: [1; 3],
+        block: [1; 3],
+        lds_bytes: 0,
+        scratch_bytes: 0,
+        scratch_if_used: false,
+        user_sgprs: Vec::new(),
+        first_group_id: 0,
+        group_ids: [true, false, false],
+        item_ids: 0,
+        mode: None,
+        modes: Modes::default(),
+        threads: 1,
+        max_instructions: 100,
+    };
+    let device = module.device();
+    let (wgp, lds) = (1 << 29, 1 << 15);
+    raw.set_resources(device.target().arch, wgp, lds);
+    assert_eq!(raw.modes, Modes { cu: false, unaligned_lds: true });
+    let outcome = device.launch_raw(&raw, &[]).unwrap();
+    assert!(outcome.report.is_clean(), "{}", outcome.report);
+    raw.set_resources(device.target().arch, 0, lds);
+    assert_eq!(raw.modes, Modes { cu: true, unaligned_lds: true });
+    raw.modes = Modes::default();
+    let report = device.launch_raw(&raw, &[]).unwrap().report.to_string();
+    assert!(report.contains("misaligned"), "{report}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! memory, hidden arguments, the dispatch packet, registers.
 
 use super::code_object::Kernel;
+use super::prepared::Modes;
 use wavesim_engine::sched::dispatch::{InitialState, Layout};
 use wavesim_isa::arch::Arch;
 
@@ -103,6 +104,11 @@ pub fn default_mode(arch: Arch) -> u32 {
 pub fn mode(arch: Arch, rsrc1: u32) -> u32 {
     let mode = rsrc1 >> 12 & 0xff;
     if has_architected_ids(arch) { mode } else { mode | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 }
+}
+
+/// Modes that checks have to know: what COMPUTE_PGM_RSRC1 says, and what drivers for compute set.
+pub fn modes(rsrc1: u32) -> Modes {
+    Modes { cu: rsrc1 >> 29 & 1 == 0, unaligned_lds: true }
 }
 
 /// Whether workgroup ids are in trap registers instead of SGPRs that the kernel asks for: gfx12.

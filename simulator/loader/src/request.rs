@@ -3,7 +3,7 @@
 use super::abi;
 use super::code_object::{Arg, Kernel};
 use super::image::MapImageError;
-use super::prepared::{Buffer, Modes, Prepared, Shape};
+use super::prepared::{Buffer, Prepared, Shape};
 use anyhow::{Context as _, Result, anyhow};
 use std::path::Path;
 use wavesim_array::{Array, ArrayError, DType, Num, file};
@@ -326,7 +326,7 @@ fn finish(
     let places = Places { code, kernarg: kernarg_at, packet: packet_at, queue: 0 };
     let shape = shape(kernel, given, &kernarg, &places)?;
     let program = program(kernel, shape.code_base, kernel.text.1.len() as u64, &memory)?;
-    let modes = Modes { cu: kernel.rsrc1 >> 29 & 1 == 0, unaligned_lds: true };
+    let modes = abi::modes(kernel.rsrc1);
     Ok(Prepared { labels: kernel.labels.clone(), modes, ..Prepared::bare(program, memory, shape) })
 }
 

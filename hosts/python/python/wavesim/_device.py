@@ -29,7 +29,6 @@ class Device:
 
     def __init__(self, target: Optional[str] = None) -> None:
         self.native = _native.Device(target)
-        self._mapped: dict = {}
 
     @property
     def target(self) -> str:
@@ -73,16 +72,13 @@ class Device:
         at = extent(array)
         if at is None:
             raise Error(f"{type(array).__name__} is not an array")
-        self.native.map(at.address, at.size, at.writable, name)
-        self._mapped[at.address] = at.owner
+        self.native.map(at.address, at.size, at.writable, name, at.owner)
         return Pointer(at.pointer)
 
     def unmap(self, array: Any) -> None:
         """Withdraws an array that was mapped."""
         at = extent(array)
-        address = int(array) if at is None else at.address
-        self.native.unmap(address)
-        self._mapped.pop(address, None)
+        self.native.unmap(int(array) if at is None else at.address)
 
     def bounds(self, mode: str) -> None:
         """How exact the bounds of memory are.
@@ -210,14 +206,11 @@ class Launcher:
                 values.append(value.to_bytes(8, "little"))
             elif isinstance(value, Local):
                 values.append(("local", value.size))
-            elif hasattr(value, "tobytes"):
+            elif not names and hasattr(value, "tobytes"):
+                # Nothing says how large the parameter is: NumPy's scalar does.
                 values.append(value.tobytes())
-            elif isinstance(value, bool):
-                values.append(int(value))
-            elif hasattr(value, "__index__"):
-                values.append(int(value))
             else:
-                values.append(value)
+                values.append(_number(value))
         kernarg, local = native.lay_out(values)
         outcome = native.launch(
             self.grid,
@@ -239,6 +232,16 @@ def _is_scalar(value: Any) -> bool:
     """NumPy's scalars have an array interface too; they are passed by value."""
     is_array = hasattr(value, "ctypes") or hasattr(value, "data_ptr")
     return getattr(value, "shape", None) == () and not is_array
+
+
+def _number(value: Any) -> Any:
+    """A scalar as Python's int or float, which are converted to the parameter's size. Other scalars are bytes."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind == "b" or hasattr(value, "__index__"):
+        return int(value)
+    if kind == "f":
+        return float(value)
+    return value.tobytes() if hasattr(value, "tobytes") else value
 
 
 def print_findings(outcome: Outcome) -> None:
