@@ -3,11 +3,9 @@
 //! Memory is kept in pages, which neighbours share as long as their content is the same. When all checkpoints together
 //! take more than the limit, those go whose gap is smallest for their distance from the present.
 
+use super::pages::Page;
 use std::sync::Arc;
 use wavesim_engine::sched::group::Group;
-
-/// Bytes of a page.
-const PAGE: usize = 1 << 16;
 
 /// The state at a time.
 pub(super) struct Checkpoint<'a> {
@@ -16,14 +14,8 @@ pub(super) struct Checkpoint<'a> {
     /// Number of the workgroup.
     pub index: u64,
     pub turn: (usize, u64),
-    pages: Vec<Arc<[u8]>>,
-}
-
-impl Checkpoint<'_> {
-    /// The content of global memory.
-    pub fn memory(&self) -> Vec<u8> {
-        self.pages.iter().flat_map(|page| page.iter().copied()).collect()
-    }
+    /// Global memory.
+    pub pages: Vec<Page>,
 }
 
 /// Checkpoints in the order of their times. The first one is the start of the run and always there.
@@ -46,24 +38,14 @@ impl<'a> Checkpoints<'a> {
     }
 
     /// Adds the state at a time, unless there is one.
-    pub fn insert(&mut self, time: u64, group: Group<'a>, index: u64, turn: (usize, u64), memory: &[u8]) {
+    pub fn insert(&mut self, time: u64, group: Group<'a>, index: u64, turn: (usize, u64), pages: Vec<Page>) {
         let at = self.list.partition_point(|c| c.time < time);
         if self.list.get(at).is_some_and(|c| c.time == time) {
             return;
         }
-        let neighbour = at.checked_sub(1).map(|before| &self.list[before].pages);
-        let mut new = group.bytes();
-        let pages = memory.chunks(PAGE).enumerate().map(|(k, page)| {
-            match neighbour.and_then(|pages| pages.get(k)).filter(|known| known[..] == *page) {
-                Some(known) => known.clone(),
-                None => {
-                    new += page.len();
-                    page.into()
-                }
-            }
-        });
-        let pages = pages.collect();
-        self.bytes += new;
+        // Pages that no other checkpoint has.
+        let own = pages.iter().filter(|page| Arc::strong_count(page) == 1).map(|page| page.len());
+        self.bytes += group.bytes() + own.sum::<usize>();
         self.list.insert(at, Checkpoint { time, group, index, turn, pages });
         while self.bytes > self.limit && self.list.len() > 2 {
             self.thin(time);

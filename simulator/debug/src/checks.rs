@@ -3,6 +3,7 @@
 //! A checker only goes forward. Going back keeps it where it is, with what it found: as long as the same steps are
 //! repeated, the findings are those that were recorded. When the run takes another course, a new checker replays it.
 
+use super::pages::Pages;
 use std::ops::ControlFlow;
 use wavesim_engine::observe::{Done, Observer, Step};
 use wavesim_engine::sched::dispatch::DispatchError;
@@ -51,6 +52,8 @@ impl<'a> Checks<'a> {
 /// The observer of a step: passes everything to a checker, if there is one, and keeps the accesses.
 pub(super) struct Recorder<'o> {
     pub(super) inner: &'o mut dyn Observer,
+    /// What stores reach.
+    pub(super) pages: &'o mut Pages,
     /// Accesses are kept only if asked for.
     pub(super) accesses: Option<&'o mut Vec<Access>>,
     /// Whether accesses outside of all memory go on.
@@ -72,6 +75,7 @@ impl Observer for Recorder<'_> {
     }
 
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        self.pages.mark(done.accesses);
         if let Some(accesses) = &mut self.accesses {
             accesses.extend_from_slice(done.accesses);
         }

@@ -5,6 +5,7 @@
 
 use super::breakpoint::Watched;
 use super::expr::{Expression, Register, Scope, Value};
+use super::pages::Pages;
 use std::ops::ControlFlow;
 use wavesim_engine::observe::{Done, Observer, Step};
 use wavesim_loader::prepared::Prepared;
@@ -139,6 +140,8 @@ pub(super) struct Gated<'o> {
     pub leave: bool,
     pub reached: bool,
     pub keeps_going: bool,
+    /// What stores reach.
+    pub pages: &'o mut Pages,
     /// Accesses of the last instruction that had any, if they are kept.
     pub accesses: Option<&'o mut Vec<Access>>,
 }
@@ -166,6 +169,7 @@ impl Observer for Gated<'_> {
     }
 
     fn after(&mut self, _step: &Step<'_>, done: &Done<'_>) {
+        self.pages.mark(done.accesses);
         if let Some(accesses) = &mut self.accesses {
             accesses.clear();
             accesses.extend_from_slice(done.accesses);

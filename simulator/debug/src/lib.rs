@@ -2,7 +2,7 @@
 //!
 //! - [`timeline`]: the run, one instruction of one wave at a time, with a journal and checkpoints
 //! - [`search`]: searches backward through the run
-//! - `checkpoints`, [`gate`]: how the run goes back, and where a run of many steps looks
+//! - `checkpoints`, `pages`, [`gate`]: how the run goes back, and where a run of many steps looks
 //! - [`checks`]: the checks of `wavesim check` over this run
 //! - [`stop`]: why the run stopped
 //! - [`breakpoint`]: breakpoints and watchpoints
@@ -24,6 +24,7 @@ pub mod command;
 pub mod explain;
 pub mod expr;
 pub mod gate;
+mod pages;
 pub mod search;
 pub mod stop;
 pub mod timeline;

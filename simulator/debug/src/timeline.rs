@@ -10,6 +10,7 @@
 use super::checkpoints::Checkpoints;
 use super::checks::{Checks, Recorder};
 use super::gate::{Gate, Gated};
+use super::pages::Pages;
 use super::search::Search;
 use std::rc::Rc;
 use wavesim_engine::observe::{Nobody, Observer};
@@ -90,6 +91,8 @@ pub struct Timeline<'a> {
     checkpoints: Checkpoints<'a>,
     /// The time of the checkpoint that was taken or restored last.
     last_checkpoint: u64,
+    /// What of global memory differs from that checkpoint.
+    pages: Pages,
     fault: Option<Box<Fault>>,
     /// The time at which each workgroup so far started.
     starts: Vec<u64>,
@@ -130,6 +133,7 @@ impl<'a> Timeline<'a> {
             edits: Vec::new(),
             checkpoints: Checkpoints::new(CHECKPOINT_BYTES),
             last_checkpoint: 0,
+            pages: Pages::default(),
             open: Gate::open(&effects::table(&prepared.program, prepared.shape.wave_size)),
             fault: None,
             starts: vec![0],
@@ -339,8 +343,7 @@ impl<'a> Timeline<'a> {
 
     /// Steps between checkpoints near the present: replaying them takes about as long as restoring one.
     fn interval(&self) -> u64 {
-        let memory: u64 = self.prepared.memory.regions().iter().map(|r| r.len).sum();
-        let bytes = memory + self.group.bytes() as u64;
+        let bytes = self.pages.dirty_bytes() + self.group.bytes() as u64;
         INTERVAL.max(bytes / BYTES_PER_STEP)
     }
 
@@ -355,8 +358,18 @@ impl<'a> Timeline<'a> {
         let kept = self.record_accesses.then_some(&mut accesses);
         let gate = gate.unwrap_or(&open);
         let prepared = self.prepared;
-        let mut observer = Gated { gate, prepared, leave: true, reached: false, keeps_going, accesses: kept };
+        let mut pages = std::mem::take(&mut self.pages);
+        let mut observer = Gated {
+            gate,
+            prepared,
+            leave: true,
+            reached: false,
+            keeps_going,
+            pages: &mut pages,
+            accesses: kept,
+        };
         let outcome = self.advance(wave, n, &mut observer);
+        self.pages = pages;
         self.open = open;
         self.accesses = accesses;
         outcome
@@ -367,8 +380,10 @@ impl<'a> Timeline<'a> {
         let mut accesses = std::mem::take(&mut self.accesses);
         accesses.clear();
         let kept = self.record_accesses.then_some(&mut accesses);
-        let mut observer = Recorder { inner: observer, accesses: kept, keeps_going };
+        let mut pages = std::mem::take(&mut self.pages);
+        let mut observer = Recorder { inner: observer, pages: &mut pages, accesses: kept, keeps_going };
         let outcome = self.advance(wave, 1, &mut observer);
+        self.pages = pages;
         self.accesses = accesses;
         outcome
     }
@@ -449,7 +464,10 @@ impl<'a> Timeline<'a> {
             }
             Edit::Scc { wave, value } => self.group.slots[wave].wave.scc = value & 1,
             Edit::Pc { wave, value } => self.group.slots[wave].wave.pc = value,
-            Edit::Memory { address, value } => self.prepared.memory.write(address, &[value])?,
+            Edit::Memory { address, value } => {
+                self.prepared.memory.write(address, &[value])?;
+                self.pages.mark_bytes(address, 1);
+            }
             Edit::Lds { offset, value } => {
                 let error = MemError { address: offset as u64, size_bytes: 1, write: true };
                 *self.group.lds.get_mut(offset).ok_or(error)? = value;
@@ -677,8 +695,8 @@ impl<'a> Timeline<'a> {
     }
 
     fn checkpoint(&mut self) {
-        let memory = self.prepared.memory.snapshot();
-        self.checkpoints.insert(self.time, self.group.clone(), self.index, self.turn, &memory);
+        let pages = self.pages.take(&self.prepared.memory);
+        self.checkpoints.insert(self.time, self.group.clone(), self.index, self.turn, pages);
         self.last_checkpoint = self.time;
     }
 
@@ -691,7 +709,7 @@ impl<'a> Timeline<'a> {
         self.turn = c.turn;
         self.last_checkpoint = c.time;
         self.fault = None;
-        self.prepared.memory.restore(&c.memory());
+        self.pages.restore(&c.pages, &self.prepared.memory);
         // A checkpoint is taken directly after its step, before any edit.
         self.repeat_edits();
     }

@@ -1,0 +1,133 @@
+//! Global memory in pages: which differ from the checkpoint that was taken or restored last.
+//!
+//! Taking or restoring a checkpoint copies only the pages that stores have reached since. What a store reaches is known from
+//! the accesses of each observed instruction.
+
+use std::sync::{Arc, Weak};
+use wavesim_machine::exec::watch::{Access, Place};
+use wavesim_machine::memory::{Memory, OWNED_BASE};
+
+/// Bytes of a page.
+pub(super) const PAGE: usize = 1 << 16;
+
+/// A page of a checkpoint; checkpoints share those that are the same.
+pub(super) type Page = Arc<[u8]>;
+
+/// Global memory as it is, compared with a checkpoint.
+#[derive(Default)]
+pub(super) struct Pages {
+    /// Those of the checkpoint. Weak: it may have been dropped since.
+    base: Vec<Weak<[u8]>>,
+    /// By page: whether something was stored there since.
+    dirty: Vec<bool>,
+    count: usize,
+    /// Bytes of memory.
+    len: usize,
+}
+
+impl Pages {
+    /// Marks the pages that accesses have changed.
+    #[inline]
+    pub fn mark(&mut self, accesses: &[Access]) {
+        for a in accesses.iter().filter(|a| a.write && a.place == Place::Global && !a.outside) {
+            self.mark_bytes(a.address, a.len_bytes());
+        }
+    }
+
+    /// Marks the pages of some bytes. Memory of the host is not part of checkpoints.
+    #[inline]
+    pub fn mark_bytes(&mut self, address: u64, len: u64) {
+        let Some(start) = address.checked_sub(OWNED_BASE) else { return };
+        let last = (start + len.max(1) - 1) / PAGE as u64;
+        for page in start / PAGE as u64..=last {
+            if let Some(dirty) = self.dirty.get_mut(page as usize) {
+                self.count += !*dirty as usize;
+                *dirty = true;
+            }
+        }
+    }
+
+    /// Bytes that the next checkpoint copies.
+    pub fn dirty_bytes(&self) -> u64 {
+        (self.count * PAGE) as u64
+    }
+
+    /// The pages as they are now, for a checkpoint. Those that have not changed are the last one's.
+    pub fn take(&mut self, memory: &Memory) -> Vec<Page> {
+        if self.base.is_empty() {
+            let all = memory.snapshot();
+            self.len = all.len();
+            let pages: Vec<Page> = all.chunks(PAGE).map(Page::from).collect();
+            self.follow(&pages);
+            return pages;
+        }
+        let mut buffer = vec![0; PAGE];
+        let mut page = |k: usize| {
+            let known = self.base[k].upgrade();
+            if let Some(known) = known.as_ref().filter(|_| !self.dirty[k]) {
+                return known.clone();
+            }
+            let now = &mut buffer[..PAGE.min(self.len - k * PAGE)];
+            let read = memory.read(OWNED_BASE + (k * PAGE) as u64, now);
+            debug_assert!(read.is_ok(), "all of it is one range");
+            known.filter(|known| known[..] == *now).unwrap_or_else(|| Page::from(&*now))
+        };
+        let pages: Vec<Page> = (0..self.base.len()).map(&mut page).collect();
+        self.follow(&pages);
+        pages
+    }
+
+    /// Puts the pages of a checkpoint back.
+    pub fn restore(&mut self, pages: &[Page], memory: &Memory) {
+        for (k, page) in pages.iter().enumerate() {
+            let same =
+                self.base.get(k).is_some_and(|base| std::ptr::addr_eq(base.as_ptr(), Arc::as_ptr(page)));
+            if !same || self.dirty[k] {
+                let written = memory.write(OWNED_BASE + (k * PAGE) as u64, page);
+                debug_assert!(written.is_ok(), "a checkpoint is of this memory");
+            }
+        }
+        self.follow(pages);
+    }
+
+    fn follow(&mut self, pages: &[Page]) {
+        self.base.clear();
+        self.base.extend(pages.iter().map(Arc::downgrade));
+        self.dirty.clear();
+        self.dirty.resize(pages.len(), false);
+        self.count = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checkpoints share what no store has reached, and restoring one gives its content back.
+    #[test]
+    fn only_what_was_stored_is_copied() {
+        let mut memory = Memory::new(4 * PAGE as u64).unwrap();
+        let base = memory.alloc(2 * PAGE as u64 + 100, 16, "x").unwrap();
+        let mut pages = Pages::default();
+        let first = pages.take(&memory);
+        assert_eq!(first.len(), 3);
+        // Across the border of two pages.
+        let at = base + 2 * PAGE as u64 - 2;
+        memory.write(at, &[1, 2, 3, 4]).unwrap();
+        pages.mark_bytes(at, 4);
+        assert_eq!(pages.dirty_bytes(), 2 * PAGE as u64);
+        let second = pages.take(&memory);
+        let shared: Vec<bool> = first.iter().zip(&second).map(|(a, b)| Arc::ptr_eq(a, b)).collect();
+        assert_eq!(shared, [true, false, false]);
+        let mut bytes = [0; 4];
+        for (checkpoint, expected) in [(&first, [0, 0, 0, 0]), (&second, [1, 2, 3, 4])] {
+            pages.restore(checkpoint, &memory);
+            memory.read(at, &mut bytes).unwrap();
+            assert_eq!((bytes, pages.dirty_bytes()), (expected, 0));
+        }
+        // Stored and not changed: shared again.
+        pages.mark_bytes(at, 4);
+        let third = pages.take(&memory);
+        assert!(second.iter().zip(&third).all(|(a, b)| Arc::ptr_eq(a, b)));
+    }
+}
