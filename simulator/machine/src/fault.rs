@@ -8,10 +8,14 @@ use std::sync::Arc;
 pub enum FaultKind {
     /// Access outside every buffer (or to a read-only one when `write`).
     OutOfBounds {
+        /// Bytes of the access.
         size_bytes: u32,
+        /// A store or an atomic.
         write: bool,
     },
+    /// An atomic whose address is no multiple of its `size_bytes`.
     Misaligned {
+        /// Bytes of the access, of which its address should be a multiple.
         size_bytes: u32,
     },
     /// No semantics for this instruction (or for this use of it).
@@ -20,14 +24,17 @@ pub enum FaultKind {
     IllegalInstruction,
     /// The PC left the program.
     PcOutOfRange,
+    /// The dispatch executed as many wave-instructions as it may.
     InstructionLimit,
     /// Waves wait at a barrier that can no longer complete.
     BarrierDeadlock,
+    /// S_TRAP or S_SETHALT: nothing handles the trap or resumes the wave.
     Trap,
     /// The user stopped the run.
     Interrupted,
     /// A check found an error (missing wait, uninitialised read …).
     Check,
+    /// None of these; the message says what.
     Other,
 }
 
@@ -53,7 +60,9 @@ impl FaultKind {
 /// A fault and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
+    /// Its kind, for programs; the message is for readers.
     pub kind: FaultKind,
+    /// What happened, in a sentence without place and without full stop.
     pub message: String,
     /// Source line (1-based) of the instruction; 0 if it has none.
     pub line: u32,
@@ -63,10 +72,14 @@ pub struct Fault {
     pub pc: u64,
     /// The instruction as text.
     pub instruction: String,
+    /// Coordinates of the workgroup in the grid: x, y, z.
     pub workgroup: [u32; 3],
     /// Index of the wave in its workgroup.
     pub wave: u32,
+    /// The lane at fault; `None` where the whole wave is, as in scalar accesses.
     pub lane: Option<u32>,
+    /// The address accessed, of a memory fault: in global memory, or the offset in LDS or in the lane's scratch. Of machines whose memory
+    /// counts words, the number of the word.
     pub address: Option<u64>,
 }
 

@@ -20,8 +20,11 @@ use wavesim_isa::operand::{self, Code, Fmt, Operand, Plan};
 /// Which file a register is in. SGPRs are by operand code, so VCC, M0 and EXEC are among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum File {
+    /// Scalar registers by operand code.
     Sgpr,
+    /// Vector registers, a value a lane.
     Vgpr,
+    /// The scalar condition code, one bit.
     Scc,
 }
 
@@ -47,7 +50,9 @@ pub enum Lanes {
 /// A lane number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Select {
+    /// The number that this SGPR (an operand code) has when the instruction runs.
     Sgpr(u16),
+    /// This lane.
     Lane(u32),
 }
 
@@ -63,14 +68,19 @@ pub enum Relative {
 /// Consecutive registers read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Use {
+    /// The file of all of them.
     pub file: File,
     /// Number of the first: VGPR, or SGPR operand code.
     pub first: u16,
+    /// How many there are.
     pub count: u16,
     /// Bits of each register.
     pub bits: u32,
+    /// In which lanes; of no meaning for scalar registers.
     pub lanes: Lanes,
+    /// The operand of the body that it is: S0, D0 …
     pub role: Role,
+    /// Set if the register number is known only when the instruction runs.
     pub relative: Option<Relative>,
     /// Every execution touches it; another one only some.
     pub always: bool,
@@ -81,17 +91,29 @@ pub struct Use {
 /// What kind of work an instruction is: the XML's functional group, and for memory what it does there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
+    /// Arithmetic of lanes.
     Valu,
+    /// Matrix multiplication (WMMA), which ignores EXEC.
     Matrix,
+    /// Arithmetic of scalars.
     Salu,
+    /// Scalar loads.
     Smem,
+    /// Buffer, global and other vector memory that is neither FLAT nor scratch.
     Vmem,
+    /// FLAT addressing: global memory, LDS or scratch by the address.
     Flat,
+    /// SCRATCH instructions: private memory of the lanes.
     Scratch,
+    /// DS instructions: memory of the workgroup.
     Lds,
+    /// Branches, and what else the XML puts in its group BRANCH.
     Branch,
+    /// Waits for the wave's own operations: S_WAITCNT, S_WAIT_LOADCNT, S_WAIT_IDLE …
     Wait,
+    /// Control of the wave, messages and traps: groups WAVE_CONTROL, MESSAGE and TRAP.
     Control,
+    /// Exports.
     Export,
 }
 
@@ -114,6 +136,7 @@ impl Class {
         }
     }
 
+    /// Accesses memory of any kind.
     pub fn is_memory(self) -> bool {
         matches!(self, Class::Smem | Class::Vmem | Class::Flat | Class::Scratch | Class::Lds)
     }
@@ -136,11 +159,15 @@ impl Class {
 /// What one instruction does.
 #[derive(Debug, Clone)]
 pub struct Effects {
+    /// Registers that it may read, implicit ones among them.
     pub reads: Vec<Use>,
+    /// Registers that it may write.
     pub writes: Vec<Use>,
+    /// Memory that it may access, by space and size.
     pub memory: Vec<MemoryTouch>,
     /// Control builtins that it may call.
     pub calls: Vec<Control>,
+    /// What kind of work it is.
     pub class: Class,
     /// Reads, changes and writes memory in one step.
     pub atomic: bool,

@@ -18,12 +18,16 @@ use wavesim_isa::operand::{self, Code, Fmt, Half, Holds, Operand, Plan};
 /// What a program has too many of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Full {
+    /// The pool of constants has as many words as it may.
     #[error("more than {0} words of distinct constants")]
     Constants(usize),
+    /// The table of modifiers has as many entries as it may.
     #[error("more than {0} distinct sets of modifiers")]
     Modifiers(usize),
+    /// There are as many operations as there may be.
     #[error("more than {0} operations")]
     Operations(usize),
+    /// The code has more bytes than offsets of 32 bits reach.
     #[error("more than {0} bytes of code")]
     Code(u64),
 }
@@ -31,8 +35,11 @@ pub enum Full {
 /// As many as a program may have of each. Far more than fits the machines that these kernels are for, and what 32 bits can number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
+    /// Words of the pool.
     pub constants: usize,
+    /// Entries of the table of [`Ext`].
     pub modifiers: usize,
+    /// Operations; VOPD and the like take several an instruction.
     pub operations: usize,
 }
 

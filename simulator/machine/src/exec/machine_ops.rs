@@ -10,18 +10,25 @@ use wavesim_isa::arch::Arch;
 /// Why a wave stops running for now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
+    /// S_ENDPGM: the wave has ended.
     EndPgm,
     /// Continue when the barrier with this index (`Workgroup::index`) has completed more often than the wave has passed it.
     BarrierWait(usize),
+    /// It cannot go on. The scheduler makes a [`Fault`](crate::fault::Fault) of it, which has the place too.
     Fault {
+        /// [`Fault::kind`](crate::fault::Fault::kind).
         kind: FaultKind,
+        /// [`Fault::message`](crate::fault::Fault::message).
         message: String,
+        /// [`Fault::lane`](crate::fault::Fault::lane).
         lane: Option<u32>,
+        /// [`Fault::address`](crate::fault::Fault::address).
         address: Option<u64>,
     },
 }
 
 impl Event {
+    /// A fault without lane and address.
     pub fn fault(kind: FaultKind, message: impl Into<String>) -> Event {
         Event::Fault { kind, message: message.into(), lane: None, address: None }
     }

@@ -16,9 +16,13 @@ pub enum Place {
     Scalar(usize),
     /// Lane vector of the register file: a VGPR, a constant, or an SGPR's copy.
     Vector(usize),
+    /// SCC as 0 or 1.
     Scc,
+    /// Base address of the LDS aperture, `src_shared_base`.
     SharedBase,
+    /// Base address of the scratch aperture, `src_private_base`.
     PrivateBase,
+    /// Last offset in an aperture, `src_shared_limit` and `src_private_limit`.
     Limit,
     /// A constant that has no place in the files: where in the program's pool is in [`Ext::pool`], by source slot.
     Pool(usize),
@@ -46,9 +50,13 @@ const _: () = {
 const _: () = assert!(Op::CODES <= u16::MAX as usize);
 
 impl Source {
+    /// Reads [`Place::Scc`].
     pub const SCC: Source = Source(SPECIAL);
+    /// Reads [`Place::SharedBase`].
     pub const SHARED_BASE: Source = Source(SPECIAL + 1);
+    /// Reads [`Place::PrivateBase`].
     pub const PRIVATE_BASE: Source = Source(SPECIAL + 2);
+    /// Reads [`Place::Limit`].
     pub const LIMIT: Source = Source(SPECIAL + 3);
     /// Reads zero.
     pub const NULL: Source = Source(NULL as u16);
@@ -81,6 +89,7 @@ impl Source {
         Source(POOL + slot as u16)
     }
 
+    /// Decodes it.
     pub fn place(self) -> Place {
         match self.0 {
             code if (code as usize) < SCALAR_WORDS => Place::Scalar(code as usize),
@@ -93,6 +102,7 @@ impl Source {
         }
     }
 
+    /// Whether it is a lane vector; [`Source::number`] says which.
     #[inline(always)]
     pub const fn is_vector(self) -> bool {
         self.0 & VECTOR != 0
@@ -142,6 +152,7 @@ impl std::fmt::Debug for Source {
 pub struct Op {
     /// Place in a table of handlers: [`Op::code_of`].
     pub code: u16,
+    /// [`Op::MODIFY`], [`Op::CLAMP`] and the others below, or-ed.
     pub flags: u16,
     /// First result: lane vector, or SGPR.
     pub d: u16,
@@ -250,6 +261,7 @@ pub enum Variant {
 }
 
 impl Variant {
+    /// All of them, by number.
     pub const ALL: [Variant; Op::VARIANTS] = [Variant::General, Variant::Fast, Variant::FastBroadcast];
 }
 
@@ -261,6 +273,7 @@ const _: () = assert!(size_of::<Op>() == 32);
 pub struct Ext {
     /// Applied in staging, a bit a source.
     pub abs_bits: u8,
+    /// Sources whose sign is flipped in staging, after `abs_bits`, a bit a source.
     pub neg_bits: u8,
     /// Bit that abs and neg work on (15, 31 or 63), by source.
     pub sign_at: [u8; 4],
@@ -270,28 +283,45 @@ pub struct Ext {
     pub narrow_bits: u8,
     /// VOP3P sources to be rearranged: a bit a source.
     pub packed_bits: u8,
+    /// VOP3P: the low half of the result is the source's upper half (op_sel), a bit a source.
     pub packed_sel: u8,
+    /// VOP3P: the upper half of the result is the source's upper half (op_sel_hi), a bit a source.
     pub packed_sel_hi: u8,
+    /// VOP3P: the sign of the low half is flipped (neg_lo), a bit a source.
     pub packed_neg: u8,
+    /// VOP3P: the sign of the upper half is flipped (neg_hi), a bit a source.
     pub packed_neg_hi: u8,
+    /// Output scale: 0 none, 1 times 2, 2 times 4, 3 divided by 2 (RDNA manuals, *Output Operand Modifiers*).
     pub omod: u8,
     /// A scalar float result is f16, not f32.
     pub half_result: bool,
+    /// DPP of the first source.
     pub dpp: Option<Dpp>,
     pub sdwa: Option<Sdwa>,
     /// Where the constants of the sources are that are [`Place::Pool`], in words.
     pub pool: [u32; 4],
     // Raw fields for bodies that name them.
+    /// NEG, a bit a source.
     pub neg: u32,
+    /// NEG_HI, a bit a source.
     pub neg_hi: u32,
+    /// ABS, a bit a source.
     pub abs: u32,
+    /// OPSEL, a bit a source; bit 3 is the result's.
     pub op_sel: u32,
+    /// OPSEL_HI, a bit a source.
     pub op_sel_hi: u32,
+    /// SIMM32: the literal.
     pub simm32: u32,
+    /// IDXEN of a buffer instruction: a VGPR has an index.
     pub idxen: u32,
+    /// OFFEN of a buffer instruction: a VGPR has an offset.
     pub offen: u32,
+    /// FORMAT of a typed buffer instruction.
     pub format: u32,
+    /// SVE of a scratch instruction: a VGPR has an offset.
     pub sve: u32,
+    /// GLC of an atomic: it returns the value before.
     pub glc: u32,
     pub gfx9: u32,
     pub to_lds: u32,

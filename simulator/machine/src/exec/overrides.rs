@@ -64,6 +64,7 @@ impl Overrides {
         self.by_arch.get(arch as usize).into_iter().flat_map(|names| names.keys().map(String::as_str))
     }
 
+    /// The body given for an instruction, by its upper-case name; `None` if the user gave none.
     pub fn get(&self, arch: Arch, instruction: &str) -> Option<&Semantics> {
         self.own(arch, instruction).map(|own| &own.semantics)
     }

@@ -28,6 +28,7 @@ fn mnemonic(inst: &Inst, arch: Arch, _wave_size: u32) -> String {
 pub struct TooLarge {
     /// Of the first instruction that has no place any more: see [`Program::place`].
     pub place: String,
+    /// What it has too many of.
     pub full: Full,
 }
 
@@ -36,7 +37,9 @@ const MAX_CODE: u64 = u32::MAX as u64;
 
 /// Code, decoded once.
 pub struct Program {
+    /// Whose instructions these are.
     pub arch: Arch,
+    /// In the order of the code; words that decode to nothing are missing.
     pub insts: Vec<Inst>,
     /// Byte offset of each instruction.
     pub pcs: Vec<u64>,

@@ -50,26 +50,37 @@ use isa_spec::pcode::ir::Shape;
 /// What an operation, or a program, breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
+    /// O1: the code is not below [`Op::CODES`].
     #[error("O1: code {0} is no handler's")]
     Code(u16),
+    /// O2: the source in this slot names a register that is not there.
     #[error("O2: source {0} is not there")]
     Source(usize),
+    /// O2: the constant in this slot is beyond the program's pool, or belongs to another slot.
     #[error("O2: source {0} is beyond the pool of constants")]
     Pool(usize),
+    /// O2: this index of modifiers is beyond the program's table, or what stands there names a bit beyond 63.
     #[error("O2: there are no modifiers {0}")]
     Ext(u32),
+    /// O3, O6: the result would be written from this register on, which is none that an instruction may write.
     #[error("O3: the result at {0} is no register")]
     Result(u16),
+    /// O4, O7: the source in this slot is no lane vector.
     #[error("O4: source {0} is no vector")]
     NoVector(usize),
+    /// O4: these flags ask for what the handler variant does not do.
     #[error("O4: a fast handler does not apply flags {0:#x}")]
     Modified(u16),
+    /// O5: this SGPR is listed and may not be, or is read and not listed; [`Op::NO_SCALAR`] if the list is empty.
     #[error("O5: the list of SGPRs is wrong at {0}")]
     List(u8),
+    /// O6, O7: the source in this slot is not in the scalar file with all its words.
     #[error("O6: source {0} is not in the scalar file")]
     NoScalar(usize),
+    /// O4: the operation has no handler of this variant.
     #[error("O4: the operation has no such handler")]
     Variant,
+    /// P1: the last operation, and no other, is [`Op::END`].
     #[error("P1: the end is missing, or not the last")]
     End,
 }

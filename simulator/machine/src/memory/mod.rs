@@ -21,6 +21,7 @@ use wavesim_isa::arch::Arch;
 pub const OWNED_BASE: u64 = 0x7000_0000_0000;
 /// Apertures of FLAT addressing: 2^32 bytes each, outside global memory (LLVM AMDGPUUsage, *Memory Spaces*).
 pub const SHARED_BASE: u64 = 0x0001_0000_0000_0000;
+/// As [`SHARED_BASE`], of the lanes' private memory.
 pub const PRIVATE_BASE: u64 = 0x0002_0000_0000_0000;
 /// Buffer addresses from here on are out of the buffer's range: loads give zero, stores do nothing. What a body adds to such an address
 /// leaves it there.
@@ -29,6 +30,7 @@ pub const NOWHERE: u64 = 1 << 63;
 /// Where an address of an instruction leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
+    /// An address in global memory.
     Global(u64),
     /// An offset in the workgroup's LDS.
     Lds(u64),
@@ -39,6 +41,7 @@ pub enum Place {
 }
 
 impl Place {
+    /// The place of an address of an instruction that accesses this space. Flat addresses in an aperture lose its base.
     #[inline(always)]
     pub fn of(space: Space, addr: u64) -> Place {
         match space {
@@ -77,20 +80,26 @@ pub const WORD: u64 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{} of {size_bytes} bytes at 0x{address:x} is outside every buffer", if *write { "store" } else { "load" })]
 pub struct MemError {
+    /// First byte of the access, as the instruction computed it.
     pub address: u64,
+    /// Bytes of the access.
     pub size_bytes: u32,
+    /// It was a store, or an atomic.
     pub write: bool,
 }
 
 /// Why an allocation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllocError {
+    /// The allocation `name` needs `wanted` bytes; of the `total`, only `left` are free.
     #[error(
         "{name} needs {wanted} bytes but {left} of {total} bytes of global memory are free (--global-memsize MB sets the size)"
     )]
     Full { name: String, wanted: u64, left: u64, total: u64 },
+    /// The allocation `name` asks for an alignment (in bytes) that no address in the space has.
     #[error("{name}: an alignment of {align} bytes is beyond what memory has")]
     Alignment { name: String, align: u64 },
+    /// The host refused memory of so many bytes.
     #[error("the host has no {bytes} bytes for global memory")]
     Host { bytes: u64 },
 }
@@ -98,8 +107,10 @@ pub enum AllocError {
 /// Why a host range cannot be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
+    /// `base + len` exceeds 2^64.
     #[error("{len} bytes at 0x{base:x} run beyond the end of the address space")]
     Wraps { base: u64, len: u64 },
+    /// Another range has some of these addresses.
     #[error("{len} bytes at 0x{base:x} overlap the {other_len} bytes at 0x{other:x}")]
     Overlap { base: u64, len: u64, other: u64, other_len: u64 },
 }
@@ -131,8 +142,11 @@ const FOUND: usize = 16;
 /// A named allocation, for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
+    /// As messages show it: a kernel's parameter, or what the allocator's caller chose.
     pub name: String,
+    /// Address of the first byte.
     pub base: u64,
+    /// Bytes, without padding and guards behind it.
     pub len: u64,
 }
 
@@ -498,6 +512,7 @@ impl Memory {
         Ok(unsafe { access::load(at) })
     }
 
+    /// `N` bytes; an error if any of them is outside of a range or read-only, and then nothing is stored.
     #[inline(always)]
     pub fn store<const N: usize>(&self, address: u64, bytes: [u8; N]) -> Result<(), MemError> {
         let at = self.locate(address, N as u64, true)?;
@@ -518,6 +533,7 @@ impl Memory {
         self.write(address, &value.to_le_bytes()[..(size as usize).min(16)])
     }
 
+    /// As many bytes as `out` has, all in one range.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), MemError> {
         if out.is_empty() {
             return Ok(());
@@ -528,6 +544,7 @@ impl Memory {
         Ok(())
     }
 
+    /// All of `bytes` to one range that can be written.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), MemError> {
         if bytes.is_empty() {
             return Ok(());

@@ -32,10 +32,12 @@ impl Owned {
         Some(Owned { ptr, allocation: Some((start, layout)), len })
     }
 
+    /// The first byte, at a multiple of 4096.
     pub fn as_ptr(&self) -> *mut u8 {
         self.ptr
     }
 
+    /// Bytes that may be accessed.
     pub fn len(&self) -> u64 {
         self.len
     }

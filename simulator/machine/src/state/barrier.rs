@@ -33,6 +33,7 @@ pub struct Barrier {
 }
 
 impl Workgroup {
+    /// Of a workgroup that starts with so many waves.
     pub fn new(waves: u32) -> Workgroup {
         Workgroup { waves, live: waves, ..Workgroup::default() }
     }
@@ -56,6 +57,7 @@ impl Workgroup {
         self.waves > 1
     }
 
+    /// The state of a barrier, by its [`Workgroup::index`]; of the workgroup's own, `members` are the waves that have not ended.
     pub fn barrier(&self, index: usize) -> Barrier {
         let mut barrier = self.barriers[index];
         if index == 0 {

@@ -16,6 +16,7 @@ impl Avx2 {
         Avx2(())
     }
 
+    /// Looks at the host's processor, once.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub fn detect() -> Option<Avx2> {
@@ -35,6 +36,7 @@ impl Avx2 {
         *FOUND
     }
 
+    /// Always: see [`Avx2`].
     #[cfg(not(target_arch = "x86_64"))]
     pub fn detect() -> Option<Avx2> {
         Some(Avx2(()))

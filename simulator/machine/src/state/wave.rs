@@ -11,8 +11,10 @@ use crate::memory::HostRange;
 pub struct LaneVec(pub [u32; 32]);
 
 impl LaneVec {
+    /// Zero in every lane.
     pub const ZERO: LaneVec = LaneVec([0; 32]);
 
+    /// The value in every lane.
     #[inline(always)]
     pub fn splat(value: u32) -> LaneVec {
         #[cfg(target_arch = "x86_64")]
@@ -90,6 +92,7 @@ pub fn is_denormal(bits: u32) -> bool {
 /// A wave. VGPRs are structure-of-arrays; a wave64 has two halves, each a file of its own.
 #[derive(Clone)]
 pub struct Wave {
+    /// Lanes: 32 or 64.
     pub size: u32,
     /// Of 32 lanes, as the register file has them: code that has the wave may change `size`.
     halves: usize,
@@ -112,6 +115,7 @@ pub struct Wave {
     installed: u64,
     /// By operand code: s0..s105, VCC, ttmp, null, M0, EXEC; then constants.
     pub sgprs: [u32; SGPRS + SCALAR_CONSTS],
+    /// The scalar condition code: 0 or 1.
     pub scc: u32,
     /// Byte offset of the next instruction in the program's code.
     pub pc: u64,
@@ -121,6 +125,7 @@ pub struct Wave {
     pub masks: [LaneVec; 2],
     /// Index in the workgroup.
     pub id: u32,
+    /// Coordinates of its workgroup in the grid: x, y, z.
     pub workgroup: [u32; 3],
     /// Base address of the code, as S_GETPC sees it.
     pub code_base: u64,
@@ -305,6 +310,7 @@ impl Wave {
         size_of_val(&*self.vectors)
     }
 
+    /// Files of 32 lanes: 1, or 2 in a wave of 64.
     pub fn halves(&self) -> usize {
         self.halves
     }
@@ -320,6 +326,7 @@ impl Wave {
         if self.size == 64 { low | (self.sgprs[EXEC_LO + 1] as u64) << 32 } else { low }
     }
 
+    /// Writes EXEC, the low 32 bits in a wave of 32, and its lane masks.
     pub fn set_exec(&mut self, exec: u64) {
         self.sgprs[EXEC_LO] = exec as u32;
         if self.size == 64 {
@@ -361,11 +368,13 @@ impl Wave {
         (self.exec() >> 32) as u32
     }
 
+    /// VCC, upper half zero in wave32.
     pub fn vcc(&self) -> u64 {
         let low = self.sgprs[VCC_LO] as u64;
         if self.size == 64 { low | (self.sgprs[VCC_LO + 1] as u64) << 32 } else { low }
     }
 
+    /// One lane of a VGPR; 0 for a lane or register that there is not.
     pub fn vgpr(&self, lane: u32, reg: u32) -> u32 {
         let half = (lane / 32) as usize;
         match self.vectors.get(half * LANE_VECS + reg as usize) {
@@ -404,6 +413,7 @@ impl Wave {
         self.set_no_denormals(reg, false);
     }
 
+    /// Sets one lane of a VGPR; nothing for a lane or register that there is not.
     pub fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
         let half = (lane / 32) as usize;
         if (reg as usize) < ALL_VGPRS

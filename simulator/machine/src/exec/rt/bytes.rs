@@ -10,6 +10,7 @@ pub use isa_spec::arith::select_bytes;
 pub struct U32x8(pub [u32; 8]);
 
 impl U32x8 {
+    /// Eight zero words.
     pub const ZERO: U32x8 = U32x8([0; 8]);
 
     /// Writes them to lanes `8 * at` and following.

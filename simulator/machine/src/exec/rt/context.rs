@@ -21,6 +21,7 @@ use wavesim_isa::arch::Arch;
 pub struct Flow(pub u32);
 
 impl Flow {
+    /// Go on with the next operation.
     pub const NEXT: Flow = Flow(0);
     /// `Cx::jump` holds the new PC.
     pub const JUMP: Flow = Flow(1);
@@ -46,9 +47,11 @@ pub type Table = [Handler; Op::CODES];
 pub struct Handlers {
     /// Round to nearest even, denormals kept.
     pub keep: &'static Table,
+    /// As `keep`, for waves of 64.
     pub keep_64: &'static Table,
     /// Denormals of f32 flushed.
     pub flush: &'static Table,
+    /// As `flush`, for waves of 64.
     pub flush_64: &'static Table,
     /// Any mode, any host.
     pub base: &'static Table,
@@ -56,15 +59,23 @@ pub struct Handlers {
 
 /// The machine as a handler sees it.
 pub struct Cx<'a> {
+    /// The wave that runs.
     pub wave: &'a mut Wave,
+    /// Global memory. Empty in an observed run, as LDS and scratch are: see [`Watch`].
     pub memory: &'a Memory,
+    /// LDS of the workgroup, in bytes.
     pub lds: &'a mut [u8],
+    /// Private memory: lane `l` owns the bytes from `l * scratch_stride` on.
     pub scratch: &'a mut [u8],
+    /// Bytes of private memory a lane.
     pub scratch_stride: u32,
+    /// The workgroup's barriers.
     pub workgroup: &'a mut Workgroup,
+    /// Whose rules apply where architectures differ.
     pub arch: Arch,
     /// The program's pool.
     pub consts: &'a [u32],
+    /// The program's modifiers, by [`Op::ext`].
     pub exts: &'a [Ext],
     /// The host has what the fast handlers are compiled for.
     pub fast: Option<Avx2>,
@@ -74,7 +85,9 @@ pub struct Cx<'a> {
     tables: &'static Handlers,
     /// For `BASE` handlers.
     pub general: General,
+    /// The new PC, with [`Flow::JUMP`].
     pub jump: u64,
+    /// What happened, with [`Flow::EVENT`].
     pub event: Option<Event>,
     /// The operation that runs.
     pub op: &'a Op,
@@ -154,16 +167,19 @@ impl<'a> Cx<'a> {
         self.origin + self.op.pc as u64
     }
 
+    /// The modifiers and raw fields of an operation.
     #[inline(always)]
     pub fn raw(&self, op: &Op) -> &'a Ext {
         &self.exts[op.ext as usize]
     }
 
+    /// Stops the wave with this event.
     pub fn fault(&mut self, event: Event) -> Flow {
         self.event = Some(event);
         Flow::EVENT
     }
 
+    /// A fault of global memory; `lane` is `None` for scalar memory.
     #[cold]
     pub fn memory_fault(&mut self, e: MemError, lane: Option<u32>) -> Flow {
         let event = Event::out_of_bounds(self.memory, e, lane);
@@ -197,10 +213,12 @@ fn control_call(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128
     }
 }
 
+/// The fault of a body that writes what only the machine writes.
 pub fn read_only(cx: &mut Cx<'_>) -> Flow {
     cx.fault(Event::fault(FaultKind::Other, "the pseudocode writes state that is read-only"))
 }
 
+/// The STATUS register, put together from the state that it shows.
 pub fn status(cx: &Cx<'_>) -> u32 {
     hwreg::status(cx.arch, cx.wave, cx.workgroup)
 }

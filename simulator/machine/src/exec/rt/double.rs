@@ -17,6 +17,7 @@ fn power(n: i32) -> f64 {
 
 macro_rules! one64 {
     ($($name:ident $lib:ident |$x:ident| $e:expr;)*) => { $(
+        /// A function of one f64, rounded once.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, x: u64) -> u64 {
             if M::GENERAL {
@@ -47,6 +48,7 @@ fn fract(x: f64) -> f64 {
 /// What hardware approximates: nearest even in every mode.
 macro_rules! approximated64 {
     ($($name:ident $lib:ident |$x:ident| $e:expr;)*) => { $(
+        /// The function, rounded once; hardware's own result may differ in the last bits.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, x: u64) -> u64 {
             if M::GENERAL {
@@ -115,6 +117,7 @@ fn normal(x: u64) -> (u64, u32) {
     if denormal { ((d(x) * power(54)).to_bits(), 54) } else { (x, 0) }
 }
 
+/// The significand in [0.5, 1), with the sign of `x`; zero, infinity and NaN (made quiet) as they are.
 #[inline(always)]
 pub fn frexp_mant_f64<M: Mode>(m: &M, x: u64) -> u64 {
     if M::GENERAL {
@@ -125,6 +128,7 @@ pub fn frexp_mant_f64<M: Mode>(m: &M, x: u64) -> u64 {
     if special { super::float::quiet_f64(x) } else { mantissa }
 }
 
+/// The exponent that belongs to [`frexp_mant_f64`]; 0 for zero, infinity and NaN.
 #[inline(always)]
 pub fn frexp_exp_f64<M: Mode>(m: &M, x: u64) -> u32 {
     if M::GENERAL {
@@ -168,6 +172,7 @@ pub fn trig_preop_f64<M: Mode>(m: &M, x: u64, segment: u32) -> u64 {
     ldexp_f64(m, (integer as f64).to_bits(), scale as u32)
 }
 
+/// From f32 to f64, exact but for denormals that the mode flushes.
 #[inline(always)]
 pub fn cvt_f32_f64<M: Mode>(m: &M, x: u32) -> u64 {
     if M::GENERAL {
@@ -176,6 +181,7 @@ pub fn cvt_f32_f64<M: Mode>(m: &M, x: u32) -> u64 {
     (f(fl::<M>(x)) as f64).to_bits()
 }
 
+/// From f64 to f32, rounded as MODE has it for f32.
 #[inline(always)]
 pub fn cvt_f64_f32<M: Mode>(m: &M, x: u64) -> u32 {
     if M::GENERAL {
@@ -190,16 +196,19 @@ pub fn cvt_f64_i32<M: Mode>(_m: &M, x: u64) -> u32 {
     d(x) as i32 as u32
 }
 
+/// As [`cvt_f64_i32`], to an unsigned integer.
 #[inline(always)]
 pub fn cvt_f64_u32<M: Mode>(_m: &M, x: u64) -> u32 {
     d(x) as u32
 }
 
+/// From a signed integer of 32 bits to f64, exact.
 #[inline(always)]
 pub fn cvt_i32_f64<M: Mode>(_m: &M, x: u32) -> u64 {
     (x as i32 as f64).to_bits()
 }
 
+/// From an unsigned integer of 32 bits to f64, exact.
 #[inline(always)]
 pub fn cvt_u32_f64<M: Mode>(_m: &M, x: u32) -> u64 {
     (x as f64).to_bits()

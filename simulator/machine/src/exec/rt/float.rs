@@ -15,6 +15,7 @@ pub trait Mode {
     const FLUSH_ROWS: bool = false;
     /// Every operation by the library.
     const GENERAL: bool;
+    /// What MODE says of rounding, denormals and overflow.
     fn env(&self) -> &FloatEnv;
 }
 
@@ -96,6 +97,7 @@ pub(super) fn f(x: u32) -> f32 {
 
 macro_rules! arith32 {
     ($($name:ident $lib:ident |$a:ident, $b:ident| $e:expr;)*) => { $(
+        /// An operation of two f32, rounded once.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
             if M::GENERAL {
@@ -114,6 +116,7 @@ arith32! {
     div_f32 div_float |a, b| a / b;
 }
 
+/// `a * b + c`, rounded once.
 #[inline(always)]
 pub fn fma_f32<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
     if M::GENERAL {
@@ -147,6 +150,7 @@ pub(super) fn fused_by_f64(a: f32, b: f32, c: f32) -> f32 {
 
 macro_rules! compare {
     ($($name:ident $name16:ident $name64:ident $op:tt;)*) => { $(
+        /// Compares two f32: 1 if it holds, else 0. If either is NaN, only `ne` holds.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
             let flush = |x: u32| {
@@ -154,11 +158,13 @@ macro_rules! compare {
             };
             (f(flush(a)) $op f(flush(b))) as u32
         }
+        /// As of f32, of two f16.
         #[inline(always)]
         pub fn $name16<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
             let flush = |x: u32| if M::GENERAL && m.env().flush_in64 && x & 0x7c00 == 0 { x & 0x8000 } else { x };
             (f(half_to_single(flush(a))) $op f(half_to_single(flush(b)))) as u32
         }
+        /// As of f32, of two f64.
         #[inline(always)]
         pub fn $name64<M: Mode>(m: &M, a: u64, b: u64) -> u32 {
             let flush = |x: u64| {
@@ -178,16 +184,19 @@ compare! {
     ge_f32 ge_f16 ge_f64 >=;
 }
 
+/// `a < b` or `a > b`: 1, and 0 where they are equal or unordered.
 #[inline(always)]
 pub fn lg_f32<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
     lt_f32(m, a, b) | gt_f32(m, a, b)
 }
 
+/// As [`lg_f32`], of f16.
 #[inline(always)]
 pub fn lg_f16<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
     lt_f16(m, a, b) | gt_f16(m, a, b)
 }
 
+/// As [`lg_f32`], of f64.
 #[inline(always)]
 pub fn lg_f64<M: Mode>(m: &M, a: u64, b: u64) -> u32 {
     lt_f64(m, a, b) | gt_f64(m, a, b)
@@ -195,6 +204,7 @@ pub fn lg_f64<M: Mode>(m: &M, a: u64, b: u64) -> u32 {
 
 macro_rules! arith64 {
     ($($name:ident $lib:ident $op:tt;)*) => { $(
+        /// An operation of two f64, rounded once.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, a: u64, b: u64) -> u64 {
             if M::GENERAL {
@@ -212,6 +222,7 @@ arith64! {
     div_f64 div_float /;
 }
 
+/// `a * b + c`, rounded once.
 #[inline(always)]
 pub fn fma_f64<M: Mode>(m: &M, a: u64, b: u64, c: u64) -> u64 {
     if M::GENERAL {
@@ -222,14 +233,19 @@ pub fn fma_f64<M: Mode>(m: &M, a: u64, b: u64, c: u64) -> u64 {
 
 macro_rules! tests {
     ($($suffix:ident $t:ty, $is_nan:ident $is_snan:ident $is_qnan:ident $quiet:ident $exponent:ident $inf:literal $abs:literal $qbit:literal $shift:literal;)*) => { $(
+        /// 1 for any NaN.
         #[inline(always)]
         pub fn $is_nan(x: $t) -> u32 { (x & $abs > $inf) as u32 }
+        /// 1 for a signalling NaN, whose first significand bit is 0.
         #[inline(always)]
         pub fn $is_snan(x: $t) -> u32 { (x & $abs > $inf && x & $qbit == 0) as u32 }
+        /// 1 for a quiet NaN.
         #[inline(always)]
         pub fn $is_qnan(x: $t) -> u32 { (x & $abs > $inf && x & $qbit != 0) as u32 }
+        /// A signalling NaN made quiet; every other value as it is.
         #[inline(always)]
         pub fn $quiet(x: $t) -> $t { if x & $abs > $inf { x | $qbit } else { x } }
+        /// The biased exponent, as the format stores it.
         #[inline(always)]
         pub fn $exponent(x: $t) -> u32 { ((x & $abs) >> $shift) as u32 }
     )* };
@@ -266,6 +282,8 @@ macro_rules! choices {
         choices! { @ $choose $t, $held, $ty, $up; $min_num true false; $max_num false false; $minimum true true; $maximum false true; }
     };
     (@ $choose:ident $t:ty, $held:ty, $ty:ident, $up:literal; $($name:ident $less:literal $nan_wins:literal;)*) => { $(
+        /// The lesser or the greater of two, -0 below +0. `minimum` and `maximum` give NaN if either is one, the others
+        /// the number.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, a: $t, b: $t) -> $t {
             if M::GENERAL {
@@ -283,6 +301,7 @@ choices! { min_num_f64 max_num_f64 minimum_f64 maximum_f64 choose_f64 u64, u64, 
 
 macro_rules! one32 {
     ($($name:ident $lib:ident |$x:ident| $e:expr;)*) => { $(
+        /// A function of one f32, rounded once, with denormals as the mode has them.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, x: u32) -> u32 {
             if M::GENERAL {
@@ -306,6 +325,7 @@ one32! {
 /// What hardware approximates: nearest even and denormals flushed, in every mode.
 macro_rules! approximated32 {
     ($($name:ident |$x:ident| $e:expr;)*) => { $(
+        /// The function, rounded once; hardware's own result may differ in the last bits.
         #[inline(always)]
         pub fn $name<M: Mode>(_m: &M, x: u32) -> u32 {
             let $x = f(fl::<Flush>(x));
@@ -335,6 +355,7 @@ pub(super) fn fract(x: f32) -> f32 {
     }
 }
 
+/// `x · 2^n` for a signed `n`, rounded once.
 #[inline(always)]
 pub fn ldexp_f32<M: Mode>(m: &M, x: u32, n: u32) -> u32 {
     if M::GENERAL {
@@ -352,6 +373,7 @@ fn normal_f32(x: u32) -> (u32, u32) {
     if denormal { ((f(x) * f((127 + 24) << 23)).to_bits(), 24) } else { (x, 0) }
 }
 
+/// The significand in [0.5, 1), with the sign of `x`; zero, infinity and NaN (made quiet) as they are.
 #[inline(always)]
 pub fn frexp_mant_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -363,6 +385,7 @@ pub fn frexp_mant_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if special { quiet_f32(x) } else { mantissa }
 }
 
+/// The exponent that belongs to [`frexp_mant_f32`]; 0 for zero, infinity and NaN.
 #[inline(always)]
 pub fn frexp_exp_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -427,6 +450,7 @@ pub fn fma_ldexp_f32<M: Mode>(m: &M, a: u32, b: u32, c: u32, n: u32) -> u32 {
     fl::<M>(((sum * scale) as f32).to_bits())
 }
 
+/// From a signed integer of 32 bits to f32.
 #[inline(always)]
 pub fn cvt_i32_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -435,6 +459,7 @@ pub fn cvt_i32_f32<M: Mode>(m: &M, x: u32) -> u32 {
     (x as i32 as f32).to_bits()
 }
 
+/// From an unsigned integer of 32 bits to f32.
 #[inline(always)]
 pub fn cvt_u32_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -443,11 +468,13 @@ pub fn cvt_u32_f32<M: Mode>(m: &M, x: u32) -> u32 {
     (x as f32).to_bits()
 }
 
+/// From f32 to a signed integer of 16 bits: truncated, saturated, NaN to 0.
 #[inline(always)]
 pub fn cvt_f32_i16<M: Mode>(_m: &M, x: u32) -> u32 {
     (f(x) as i32).clamp(-0x8000, 0x7fff) as u32 & 0xffff
 }
 
+/// From f32 to an unsigned integer of 16 bits: truncated, saturated, NaN to 0.
 #[inline(always)]
 pub fn cvt_f32_u16<M: Mode>(_m: &M, x: u32) -> u32 {
     (f(x) as i32).clamp(0, 0xffff) as u32
@@ -468,6 +495,7 @@ pub fn cvt_f32_i32<M: Mode>(_m: &M, x: u32) -> u32 {
     f(x) as i32 as u32
 }
 
+/// As [`cvt_f32_i32`], to an unsigned integer.
 #[inline(always)]
 pub fn cvt_f32_u32<M: Mode>(_m: &M, x: u32) -> u32 {
     f(x) as u32

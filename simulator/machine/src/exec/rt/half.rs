@@ -56,6 +56,7 @@ fn single(h: u32) -> f32 {
 
 macro_rules! arith16 {
     ($($name:ident $lib:ident $op:tt;)*) => { $(
+        /// An operation of two f16, rounded once.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
             if M::GENERAL {
@@ -88,6 +89,7 @@ fn add_to_odd(a: f32, b: f32) -> u32 {
     if inexact & (bits & 1 == 0) { odd } else { bits }
 }
 
+/// `a * b + c`, rounded once.
 #[inline(always)]
 pub fn fma_f16<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
     if M::GENERAL {
@@ -100,6 +102,7 @@ pub fn fma_f16<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
 /// Sums of bf16 in f32, which has twice their precision and the same exponents: what is below its last bit is below theirs.
 macro_rules! sums {
     ($($name:ident $lib:ident $op:tt;)*) => { $(
+        /// A sum or difference of two bf16, rounded once.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
             if M::GENERAL {
@@ -117,6 +120,7 @@ sums! {
 
 macro_rules! library {
     ($($name:ident $lib:ident $ty:ident ($($arg:ident),*);)*) => { $(
+        /// By the exact library, in every mode.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, $($arg: u32),*) -> u32 {
             arith::$lib($($arg as u128,)* Ty::$ty, m.env()) as u32
@@ -132,6 +136,7 @@ library! {
 
 macro_rules! one16 {
     ($($name:ident $lib:ident |$x:ident| $e:expr;)*) => { $(
+        /// A function of one f16, rounded once.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, x: u32) -> u32 {
             if M::GENERAL {
@@ -154,6 +159,7 @@ one16! {
 /// What hardware approximates: nearest even in every mode.
 macro_rules! approximated16 {
     ($($name:ident $lib:ident |$x:ident| $e:expr;)*) => { $(
+        /// The function, rounded once; hardware's own result may differ in the last bits.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, x: u32) -> u32 {
             if M::GENERAL {
@@ -172,6 +178,7 @@ approximated16! {
     rsq_f16 rsq |x| 1.0 / x.sqrt();
 }
 
+/// `x - floor(x)`, below 1.
 #[inline(always)]
 pub fn fract_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -182,6 +189,7 @@ pub fn fract_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if r == 0x3c00 { 0x3bff } else { r }
 }
 
+/// `x · 2^n` for a signed `n`, rounded once.
 #[inline(always)]
 pub fn ldexp_f16<M: Mode>(m: &M, x: u32, n: u32) -> u32 {
     if M::GENERAL {
@@ -192,6 +200,7 @@ pub fn ldexp_f16<M: Mode>(m: &M, x: u32, n: u32) -> u32 {
     single_to_half((single(x) * scale).to_bits())
 }
 
+/// The significand in [0.5, 1), with the sign of `x`; zero, infinity and NaN (made quiet) as they are.
 #[inline(always)]
 pub fn frexp_mant_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -209,6 +218,7 @@ pub fn frexp_mant_f16<M: Mode>(m: &M, x: u32) -> u32 {
     }
 }
 
+/// The exponent that belongs to [`frexp_mant_f16`]; 0 for zero, infinity and NaN.
 #[inline(always)]
 pub fn frexp_exp_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -219,6 +229,7 @@ pub fn frexp_exp_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if magnitude == 0 || magnitude >= 0x7c00 { 0 } else { exponent }
 }
 
+/// From f16 to f32, exact; a signalling NaN becomes quiet.
 #[inline(always)]
 pub fn cvt_f16_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -227,6 +238,7 @@ pub fn cvt_f16_f32<M: Mode>(m: &M, x: u32) -> u32 {
     fl::<M>(quiet_f32(half_to_single(x)))
 }
 
+/// From f32 to f16, rounded as MODE has it for f16.
 #[inline(always)]
 pub fn cvt_f32_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -258,6 +270,7 @@ pub fn cvt_rtz_f32_f16<M: Mode>(m: &M, x: u32) -> u32 {
     x >> 16 & 0x8000 | magnitude
 }
 
+/// From f32 to bf16, nearest even in the modes of fast handlers.
 #[inline(always)]
 pub fn cvt_f32_bf16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -269,16 +282,19 @@ pub fn cvt_f32_bf16<M: Mode>(m: &M, x: u32) -> u32 {
     if x & 0x7fff_ffff > 0x7f80_0000 { x >> 16 | 0x40 } else { rounded }
 }
 
+/// From f16 to a signed integer of 16 bits: truncated, saturated, NaN to 0.
 #[inline(always)]
 pub fn cvt_f16_i16<M: Mode>(_m: &M, x: u32) -> u32 {
     (single(x) as i32).clamp(-0x8000, 0x7fff) as u32 & 0xffff
 }
 
+/// From f16 to an unsigned integer of 16 bits: truncated, saturated, NaN to 0.
 #[inline(always)]
 pub fn cvt_f16_u16<M: Mode>(_m: &M, x: u32) -> u32 {
     (single(x) as i32).clamp(0, 0xffff) as u32
 }
 
+/// From a signed integer of 16 bits to f16.
 #[inline(always)]
 pub fn cvt_i16_f16<M: Mode>(m: &M, x: u32) -> u32 {
     let value = x as u16 as i16 as i32;
@@ -288,6 +304,7 @@ pub fn cvt_i16_f16<M: Mode>(m: &M, x: u32) -> u32 {
     single_to_half((value as f32).to_bits())
 }
 
+/// From an unsigned integer of 16 bits to f16.
 #[inline(always)]
 pub fn cvt_u16_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -296,6 +313,7 @@ pub fn cvt_u16_f16<M: Mode>(m: &M, x: u32) -> u32 {
     single_to_half((x as i32 as f32).to_bits())
 }
 
+/// From FP8 (E4M3: four bits of exponent, no infinity, one NaN) to f32, exact.
 #[inline(always)]
 pub fn cvt_fp8_f32<M: Mode>(_m: &M, x: u32) -> u32 {
     let magnitude = x & 0x7f;
@@ -304,12 +322,14 @@ pub fn cvt_fp8_f32<M: Mode>(_m: &M, x: u32) -> u32 {
     (x & 0x80) << 24 | if magnitude == 0x7f { 0x7fc0_0000 } else { value }
 }
 
+/// From BF8 (E5M2: the upper half of an f16) to f32, exact.
 #[inline(always)]
 pub fn cvt_bf8_f32<M: Mode>(_m: &M, x: u32) -> u32 {
     // The upper half of an f16.
     quiet_f32(half_to_single((x & 0xff) << 8))
 }
 
+/// From f32 to FP8 (E4M3), nearest even; beyond its range: NaN, or the largest number where FP16_OVFL of MODE says so.
 #[inline(always)]
 pub fn cvt_f32_fp8<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -324,6 +344,7 @@ pub fn cvt_f32_fp8<M: Mode>(m: &M, x: u32) -> u32 {
     x >> 24 & 0x80 | if a >= 0x4f80_0000 || magnitude > 0x7e { 0x7f } else { magnitude }
 }
 
+/// From f32 to BF8 (E5M2), nearest even; beyond its range: infinity, or the largest number where FP16_OVFL of MODE says so.
 #[inline(always)]
 pub fn cvt_f32_bf8<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -341,6 +362,7 @@ pub fn cvt_f32_bf8<M: Mode>(m: &M, x: u32) -> u32 {
 /// numbers beyond the range is as for nearest even.
 macro_rules! stochastic {
     ($($name:ident $nearest:ident $ty:ident $dropped:literal $bias:literal $normal:literal $scale:literal $most:literal;)*) => { $(
+        /// From f32, rounded by the bits of `seed`.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, x: u32, seed: u32) -> u32 {
             if M::GENERAL {
@@ -378,6 +400,7 @@ fn normalised(x: f32, least: f64, most: f64) -> u32 {
     number as i32 as u32 & 0xffff
 }
 
+/// From f16 in [-1, 1] to a signed integer of 16 bits, scaled by 32767, nearest even, saturated, NaN to 0.
 #[inline(always)]
 pub fn snorm_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -386,6 +409,7 @@ pub fn snorm_f16<M: Mode>(m: &M, x: u32) -> u32 {
     normalised(single(x), -32767.0, 32767.0)
 }
 
+/// From f16 in [0, 1] to an unsigned integer of 16 bits, scaled by 65535, nearest even, saturated, NaN to 0.
 #[inline(always)]
 pub fn unorm_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -394,11 +418,13 @@ pub fn unorm_f16<M: Mode>(m: &M, x: u32) -> u32 {
     normalised(single(x), 0.0, 65535.0)
 }
 
+/// As [`snorm_f16`], from f32.
 #[inline(always)]
 pub fn snorm_f32<M: Mode>(_m: &M, x: u32) -> u32 {
     normalised(f(x), -32767.0, 32767.0)
 }
 
+/// As [`unorm_f16`], from f32.
 #[inline(always)]
 pub fn unorm_f32<M: Mode>(_m: &M, x: u32) -> u32 {
     normalised(f(x), 0.0, 65535.0)

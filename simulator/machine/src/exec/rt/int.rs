@@ -2,18 +2,22 @@
 
 macro_rules! shifts {
     ($($shl:ident $shr:ident $sar:ident $div:ident $rem:ident $narrow:ident $u:ty, $i:ty, $bits:literal;)*) => { $(
+        /// Left by `n` bits; 0 if that is the width or more.
         #[inline(always)]
         pub fn $shl(a: $u, n: u32) -> $u {
             if n >= $bits { 0 } else { a << n }
         }
+        /// Right by `n` bits, zeros from above; 0 if that is the width or more.
         #[inline(always)]
         pub fn $shr(a: $u, n: u32) -> $u {
             if n >= $bits { 0 } else { a >> n }
         }
+        /// Right by `n` bits, copies of the sign from above.
         #[inline(always)]
         pub fn $sar(a: $i, n: u32) -> $i {
             a >> if n >= $bits { $bits - 1 } else { n }
         }
+        /// The quotient of integers of `width` bits, toward zero; all ones if `b` is 0. The least number by -1 wraps.
         #[inline(always)]
         pub fn $div(a: $u, b: $u, width: u32, signed: bool) -> $u {
             let mask = <$u>::MAX >> ($bits - width);
@@ -27,6 +31,7 @@ macro_rules! shifts {
                 a / b
             }
         }
+        /// The remainder of integers of `width` bits, with the sign of `a`; `a` if `b` is 0.
         #[inline(always)]
         pub fn $rem(a: $u, b: $u, width: u32, signed: bool) -> $u {
             if b == 0 {

@@ -47,6 +47,7 @@ pub fn load<const BYTES: usize>(
     Ok(u128::from_le_bytes(wide))
 }
 
+/// The low `BYTES` bytes of a value, for the lane given (`None`: scalar memory). Beyond LDS and out of a buffer's range, it does nothing.
 #[inline(always)]
 pub fn store<const BYTES: usize>(
     cx: &mut Cx<'_>,

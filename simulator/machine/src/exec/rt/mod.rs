@@ -39,10 +39,12 @@ pub fn pure(builtin: Pure, args: &[u128], types: &[Ty], env: &isa_spec::arith::F
     isa_spec::eval::pure(builtin, args, types, env, false)
 }
 
+/// `x` to the power of `y`, by the evaluator's definition; `right` is the type of `y`.
 pub fn pow(x: u128, y: u128, ty: Ty, right: Ty, env: &isa_spec::arith::FloatEnv) -> u128 {
     isa_spec::eval::binary(isa_spec::pcode::ir::BinOp::Pow, x, y, ty, right, env)
 }
 
+/// A conversion by the evaluator's definition; the bits of the value are the low ones.
 pub fn convert(v: u128, from: Ty, to: Ty, env: &isa_spec::arith::FloatEnv) -> u128 {
     isa_spec::eval::convert(v, from, to, env)
 }

@@ -11,14 +11,21 @@ use isa_spec::pcode::ir::Ty;
 /// Kind of a float result, for the output modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Out {
+    /// No float: no output modifier applies.
     Bits,
+    /// f16 in the low half.
     F16,
+    /// bf16 in the low half.
     BF16,
+    /// f32.
     F32,
+    /// f64, in two registers.
     F64,
+    /// An f16 in each half.
     PackedF16,
 }
 
+/// The clamp bit of the instruction.
 #[inline(always)]
 pub fn clamp(op: &Op) -> bool {
     op.flags & Op::CLAMP != 0
@@ -200,16 +207,19 @@ fn special_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
     }
 }
 
+/// A scalar source of one register, for the whole wave.
 #[inline(always)]
 pub fn scalar1(cx: &Cx<'_>, source: Source) -> u32 {
     scalar_dword(cx, source, 0)
 }
 
+/// A scalar source of two registers.
 #[inline(always)]
 pub fn scalar2(cx: &Cx<'_>, source: Source) -> u64 {
     scalar_dword(cx, source, 0) as u64 | (scalar_dword(cx, source, 1) as u64) << 32
 }
 
+/// A scalar source of four registers.
 #[inline(always)]
 pub fn scalar4(cx: &Cx<'_>, source: Source) -> u128 {
     (0..4).fold(0, |v, k| v | (scalar_dword(cx, source, k) as u128) << (32 * k))
@@ -255,21 +265,25 @@ fn once_modified(cx: &Cx<'_>, op: &Op, source: usize, value: u128) -> u128 {
     out
 }
 
+/// Writes a mask to the SGPR with this operand code, and the next one in a wave of 64.
 #[inline(always)]
 pub fn set_mask(cx: &mut Cx<'_>, code: u16, value: u64) {
     cx.wave.set_sgprs(code as u32, cx.wave.size / 32, value as u128);
 }
 
+/// The mask of lanes `32 * half` and following.
 #[inline(always)]
 pub fn read_mask_half(cx: &Cx<'_>, source: Source, half: usize) -> u32 {
     scalar_dword(cx, source, half as u32)
 }
 
+/// A VGPR by a number that the body computed: [`Wave::indexed_vgpr`](crate::state::Wave::indexed_vgpr).
 #[inline(always)]
 pub fn vgpr(cx: &Cx<'_>, lane: u32, reg: u32) -> u32 {
     cx.wave.indexed_vgpr(lane, reg)
 }
 
+/// Sets a VGPR by a number that the body computed: [`Wave::set_indexed_vgpr`](crate::state::Wave::set_indexed_vgpr).
 #[inline(always)]
 pub fn set_vgpr(cx: &mut Cx<'_>, lane: u32, reg: u32, value: u32) {
     cx.wave.set_indexed_vgpr(lane, reg, value);

@@ -156,6 +156,7 @@ macro_rules! rows {
             unsafe { fast(M::FLUSH, row) }
         }
 
+        /// The same of the f16 in the lane's low half.
         #[inline(always)]
         pub fn $half<M: Mode>(m: &M, row: &mut LaneVec) {
             const FUNCTION: Function = Function::$function;

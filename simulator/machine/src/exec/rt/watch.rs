@@ -13,8 +13,11 @@ use isa_spec::pcode::ir::Space;
 /// Which memory an access reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
+    /// Memory of the device, at its address.
     Global,
+    /// Memory of the workgroup.
     Lds,
+    /// The lane's private memory.
     Scratch,
     /// A buffer access beyond the descriptor's range, which does nothing.
     Nowhere,
@@ -35,6 +38,7 @@ impl Place {
 /// One lane's access, or that of several consecutive lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
+    /// Which memory; FLAT accesses have the one that their address leads to.
     pub place: Place,
     /// Global address, or offset in LDS or in the lane's scratch; the first lane's.
     pub address: u64,
@@ -44,6 +48,7 @@ pub struct Access {
     pub lanes: u8,
     /// From a lane's address to the next one's: `size_bytes`, or 0 where all have one address.
     pub stride: u8,
+    /// A store. An atomic has a load and a store.
     pub write: bool,
     /// Outside of what there is: nothing was moved.
     pub outside: bool,
@@ -71,9 +76,13 @@ impl Access {
 
 /// The real memory of an observed run and what happened to it.
 pub struct Watch<'a> {
+    /// Global memory.
     pub memory: &'a Memory,
+    /// LDS of the workgroup.
     pub lds: &'a mut [u8],
+    /// Private memory of the wave's lanes.
     pub scratch: &'a mut [u8],
+    /// Bytes of private memory a lane.
     pub scratch_stride: u32,
     /// Accesses of the running instruction, in order.
     pub log: Vec<Access>,
