@@ -17,12 +17,15 @@ use wavesim_machine::state::{Wave, Workgroup};
 
 /// An instruction about to run, or just run, on a wave.
 pub struct Step<'s> {
+    /// What all waves of the dispatch run.
     pub program: &'s Program,
     /// Of the instruction, in `Program::insts`.
     pub index: usize,
+    /// Byte offset of the instruction in the program; [`Program::address`] is what listings show.
     pub pc: u64,
     /// Its registers: before the instruction, or after it. Index and workgroup are `wave.id` and `wave.workgroup`.
     pub wave: &'s Wave,
+    /// Barriers of its workgroup.
     pub group: &'s Workgroup,
     /// Wave-instructions of the dispatch so far.
     pub time: u64,
@@ -30,6 +33,7 @@ pub struct Step<'s> {
 
 /// What an instruction did beside registers.
 pub struct Done<'s> {
+    /// Memory accesses in the order in which the handler made them; of lanes that lie in a row, one for all of them.
     pub accesses: &'s [Access],
     /// LDS of the workgroup, after the instruction.
     pub lds: &'s [u8],

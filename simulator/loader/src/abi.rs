@@ -11,7 +11,9 @@ use wavesim_isa::arch::Arch;
 pub struct Shape {
     /// In workgroups.
     pub grid: [u32; 3],
+    /// Work-items of a workgroup, a number for each dimension.
     pub block: [u32; 3],
+    /// LDS of a workgroup in bytes, on top of what the descriptor has.
     pub dynamic_lds: u32,
 }
 

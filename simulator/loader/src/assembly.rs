@@ -24,6 +24,7 @@ pub struct Reading {
     pub arch: Option<Arch>,
     /// Instead of the one that kernel descriptors say.
     pub wave: Option<u32>,
+    /// Symbols with values set before the first line, as `--defsym` does.
     pub defines: Vec<(String, i64)>,
     /// Where files to include are looked for: the first that has it.
     pub folders: Vec<PathBuf>,
@@ -131,6 +132,7 @@ impl Reading {
 
 /// An assembly file's code object, and where its instructions come from.
 pub struct Assembled {
+    /// A linked ELF code object, as [`super::code_object::load`] reads it.
     pub object: Vec<u8>,
     program: Program,
     source: Source,

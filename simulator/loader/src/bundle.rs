@@ -22,6 +22,7 @@ const PAGE: usize = 4096;
 pub struct Entry<'a> {
     /// `hipv4-amdgcn-amd-amdhsa--gfx1100`.
     pub id: String,
+    /// Its bytes, as they lie in the bundle.
     pub object: &'a [u8],
 }
 

@@ -11,28 +11,39 @@ use std::fmt;
 use wavesim_engine::sched::dispatch::{Registers, vgpr_granule};
 use wavesim_isa::arch::Arch;
 
+/// Why a file is no code object with the kernel wanted.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
+    /// It does not parse as ELF.
     #[error("not a code object: {0}")]
     Elf(#[from] object::Error),
+    /// It is something else that is recognised, named with its article: "this is …".
     #[error("this is {0}")]
     Foreign(String),
     #[error("processor 0x{0:02x} of e_flags is none of rdna3, rdna3.5, rdna4, cdna3, cdna4")]
     Processor(u32),
+    /// No descriptor `name.kd`; `has` lists the kernels that there are.
     #[error("no kernel `{name}`; the code object has {has}")]
     NoKernel { name: String, has: String },
+    /// The bundle has nothing for the target wished for; `has` lists its targets.
     #[error("no code object for {wish} in the bundle; it has {has}")]
     NotInBundle { wish: String, has: String },
+    /// A launch file names a target, and its code object is for another architecture.
     #[error("the code object is for {object}, not {wish}")]
     Target { object: &'static str, wish: String },
+    /// The ABI version of the ELF header is none of code object versions 3 to 6, which are known.
     #[error("code object version {0}: versions 3 to 6 are known")]
     Version(String),
+    /// A relocatable file, as compilers give it before linking.
     #[error("an object file that is not linked (`ld.lld -shared` links it)")]
     NotLinked,
+    /// A relocation needs this symbol, which is neither defined nor weak.
     #[error("`{0}` is defined nowhere in the code object")]
     Undefined(String),
+    /// The dynamic relocation at address `at` is of a type that is not supported.
     #[error("relocation type {r_type} at 0x{at:x} is unknown")]
     Relocation { r_type: u32, at: u64 },
+    /// Its parts contradict each other; the text says which.
     #[error("bad code object: {0}")]
     Bad(String),
 }
@@ -42,15 +53,21 @@ pub const TEXT: &str = ".text";
 
 /// A kernel of a code object.
 pub struct Kernel {
+    /// Whose instructions it has.
     pub arch: Arch,
+    /// All that is loaded for it, with its descriptor.
     pub image: Image,
     /// `.text` by virtual address.
     pub text: (u64, Vec<u8>),
     /// Virtual address of the entry.
     pub entry: u64,
+    /// GROUP_SEGMENT_FIXED_SIZE of the descriptor: static LDS of a workgroup in bytes.
     pub group_segment: u32,
+    /// PRIVATE_SEGMENT_FIXED_SIZE of the descriptor: scratch of a work-item in bytes.
     pub private_segment: u32,
+    /// COMPUTE_PGM_RSRC1 of the descriptor: VGPR granules, float modes, CU mode.
     pub rsrc1: u32,
+    /// COMPUTE_PGM_RSRC2 of the descriptor: user SGPRs, and which workgroup and work-item ids waves get.
     pub rsrc2: u32,
     pub rsrc3: u32,
     /// Enables of user SGPRs.
@@ -78,10 +95,13 @@ pub struct Arg {
     /// Compilers may leave it out.
     #[serde(rename = ".name")]
     pub name: Option<String>,
+    /// `by_value`, `global_buffer`, `dynamic_shared_pointer`, `hidden_block_count_x` … (LLVM AMDGPUUsage, *Code Object Metadata*).
     #[serde(rename = ".value_kind")]
     pub kind: String,
+    /// First byte in the kernarg segment.
     #[serde(rename = ".offset")]
     pub offset: u32,
+    /// Bytes in the kernarg segment.
     #[serde(rename = ".size")]
     pub size: u32,
 }
@@ -150,6 +170,7 @@ impl Arg {
 pub struct Wish {
     /// By LLVM's name; this or [`Wish::arch`] or neither.
     pub processor: Option<String>,
+    /// Any processor of this architecture.
     pub arch: Option<Arch>,
 }
 
@@ -247,16 +268,20 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<String>, LoadError> {
 /// A variable of a code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
+    /// The symbol's name, mangled as the compiler left it.
     pub name: String,
     /// In the image.
     pub address: u64,
+    /// Bytes.
     pub size: u64,
 }
 
 /// What a module has beside its kernels: the image that they share, and the variables in it.
 #[derive(Debug, Clone)]
 pub struct Module {
+    /// Whose instructions it has.
     pub arch: Arch,
+    /// All that is loaded, kernels among it.
     pub image: Image,
     /// Address in the image and size of `.text`.
     pub text: (u64, u64),
@@ -292,6 +317,10 @@ pub fn arch_of(file: &object::File) -> Result<Arch, LoadError> {
     Arch::from_mach(flags).ok_or(LoadError::Processor(flags))
 }
 
+/// Reads a kernel with the image around it.
+///
+/// # Errors
+/// No code object for a simulated processor, no such kernel, or a damaged file.
 pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let file = object::File::parse(bytes)?;
     check(bytes, &file)?;

@@ -8,16 +8,20 @@ pub const LISTED: usize = 10;
 /// How near is near enough: `|actual - expected| <= atol + rtol * |expected|`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
+    /// Relative to the expected value's magnitude.
     pub rtol: f64,
+    /// Absolute.
     pub atol: f64,
 }
 
 /// An output that differs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mismatch {
+    /// Name of the argument that was compared.
     pub output: String,
     /// Elements that differ, of how many.
     pub wrong: usize,
+    /// Elements of the output.
     pub of: usize,
     /// The first of them: index, expected, actual.
     pub first: Vec<(usize, Num, Num)>,

@@ -13,24 +13,31 @@ const MAX_RELOCATIONS: usize = 1 << 20;
 /// What is loaded. Addresses are the file's: the image goes anywhere.
 #[derive(Debug, Clone, Default)]
 pub struct Image {
+    /// Loadable segments in the order of the program headers.
     pub segments: Vec<Segment>,
+    /// What to write once the image has an address.
     pub relocations: Vec<Relocation>,
 }
 
 /// A part of the image; behind `data`, zeros.
 #[derive(Debug, Clone)]
 pub struct Segment {
+    /// Virtual address of the first byte.
     pub address: u64,
+    /// What the file has of it, from `address` on.
     pub data: Vec<u8>,
+    /// Bytes in memory, at least as many as `data` has.
     pub size: u64,
 }
 
 /// A number to write where the image is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relocation {
+    /// Virtual address of the number.
     pub at: u64,
     /// 4 or 8.
     pub bytes: u32,
+    /// Symbol plus addend, less `at` if relative to its place; before [`Relocation::from_base`] and [`Relocation::high`] are applied.
     pub value: u64,
     /// The value is an address in the image.
     pub from_base: bool,
@@ -98,10 +105,13 @@ impl Image {
 /// Why an image is not in memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MapImageError {
+    /// Global memory has no room for it.
     #[error(transparent)]
     Alloc(#[from] AllocError),
+    /// A segment is outside of the memory that it was to be placed in.
     #[error(transparent)]
     Memory(#[from] MemError),
+    /// This address of a relocation is outside of the image.
     #[error("a relocation of the code object at 0x{0:x} is outside its image")]
     Relocation(u64),
 }

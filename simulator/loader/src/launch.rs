@@ -16,63 +16,91 @@ use wavesim_files::{self as files, Files};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::memory::Memory;
 
+/// A launch description as its file has it, keys of `per_target` merged in.
 #[derive(Debug, Deserialize)]
 pub struct Launch {
+    /// `wavesim-launch-1`.
     pub schema: String,
+    /// The kernel's symbol, without `.kd`.
     pub kernel: String,
     /// In workgroups.
     pub grid: [u32; 3],
+    /// Work-items of a workgroup, a number for each dimension.
     pub block: [u32; 3],
+    /// LDS of a workgroup in bytes, on top of the kernel's own.
     #[serde(default)]
     pub dynamic_lds: u32,
+    /// In the order of the kernel's parameters.
     pub args: Vec<Arg>,
+    /// Outputs to compare after the run.
     #[serde(default)]
     pub expected: Vec<Expected>,
+    /// Paths of code objects, relative to the launch file, by target: `gfx1100`, `gfx1100.w64`.
     pub code: BTreeMap<String, String>,
     /// Keys that replace the file's own, by target.
     #[serde(default)]
     pub per_target: BTreeMap<String, serde_json::Map<String, Value>>,
 }
 
+/// An argument.
 #[derive(Debug, Deserialize)]
 pub struct Arg {
+    /// The name for messages, and for [`Expected::arg`].
     pub name: String,
+    /// What is passed, by the key `kind`.
     #[serde(flatten)]
     pub kind: Kind,
 }
 
+/// What an argument is.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Kind {
+    /// An array in global memory; the kernel gets its address.
     Buffer { dtype: String, shape: Vec<u64>, init: Init },
+    /// A number by value, in the bytes of its type.
     Scalar { dtype: String, value: Value },
+    /// A structure by value: its bytes in hex.
     Struct { bytes: String },
+    /// So many bytes of LDS; the kernel gets their offset.
     Local { size: u32 },
 }
 
+/// What a buffer holds before the launch.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Init {
+    /// The array of this NPY file, whose path is relative to the launch file.
     File(String),
+    /// Zeros; the flag has no effect.
     Zeros(bool),
+    /// This number in every element.
     Fill(Value),
+    /// `start + i * step` in element `i`.
     Arange { start: Value, step: Value },
 }
 
+/// An expected output.
 #[derive(Debug, Deserialize)]
 pub struct Expected {
+    /// Name of the argument, a buffer.
     pub arg: String,
+    /// NPY file with the values, relative to the launch file.
     pub file: String,
+    /// [`Tolerance::rtol`].
     pub rtol: f64,
+    /// [`Tolerance::atol`].
     pub atol: f64,
 }
 
 /// A launch file read, its kernel ready to run.
 pub struct Loaded {
+    /// What the file says.
     pub launch: Launch,
     /// Where the files it names are.
     folder: PathBuf,
     files: Files,
+    /// The kernel with its arguments in memory.
     pub prepared: Prepared,
 }
 
@@ -81,11 +109,14 @@ pub struct Loaded {
 pub struct Wanted {
     /// Key of `code`.
     pub target: Option<String>,
+    /// Any target of this architecture.
     pub arch: Option<Arch>,
+    /// Lanes of a wave, 32 or 64; 32 unless given.
     pub wave: Option<u32>,
 }
 
 impl Wanted {
+    /// The code object under this key.
     pub fn target(name: &str) -> Wanted {
         Wanted { target: Some(name.to_string()), ..Wanted::default() }
     }

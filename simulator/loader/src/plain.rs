@@ -63,10 +63,13 @@ pub fn raw_data(bytes: &[u8]) -> Data {
 /// Why a program cannot be made ready.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
+    /// The host has no memory of the size asked for.
     #[error(transparent)]
     Memory(#[from] AllocError),
+    /// The code is too large.
     #[error(transparent)]
     Program(#[from] TooLarge),
+    /// The first word of the data that is beyond the memory of `words` words.
     #[error(
         "the data has a word at address {address}; memory has {words} words (--global-memsize MB sets the size)"
     )]

@@ -11,8 +11,11 @@ pub use wavesim_engine::sched::dispatch::Shape;
 
 /// A program with its memory filled and its launch described.
 pub struct Prepared {
+    /// The code, decoded and lowered.
     pub program: Program,
+    /// Global memory with arguments and images in place.
     pub memory: Memory,
+    /// Grid, workgroup, and the registers that waves start with.
     pub shape: Shape,
     /// Arguments in memory, in the order of the kernel's parameters.
     pub buffers: Vec<Buffer>,
@@ -22,6 +25,7 @@ pub struct Prepared {
     pub labels: Vec<(String, u64)>,
     /// `print` directives, by byte offset.
     pub prints: Vec<Print>,
+    /// Hardware modes that the launch sets.
     pub modes: Modes,
 }
 
@@ -37,9 +41,13 @@ pub struct Modes {
 /// A named argument in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buffer {
+    /// The kernel's parameter.
     pub name: String,
+    /// Global address of the first byte.
     pub address: u64,
+    /// Bytes of all elements.
     pub len_bytes: u64,
+    /// Type of an element.
     pub dtype: DType,
     /// Empty for a scalar.
     pub shape: Vec<u64>,
@@ -76,7 +84,9 @@ impl Buffer {
 /// A text, for messages and listings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
+    /// The path as the user gave it, or another name for messages.
     pub name: String,
+    /// All of it.
     pub text: String,
 }
 
@@ -117,6 +127,7 @@ impl Prepared {
         outputs.map(|b| Ok((b.name.as_str(), b.read(&self.memory)?))).collect()
     }
 
+    /// The argument of this name; `None` if there is none in memory.
     pub fn buffer(&self, name: &str) -> Option<&Buffer> {
         self.buffers.iter().find(|b| b.name == name)
     }

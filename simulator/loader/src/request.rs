@@ -31,7 +31,9 @@ pub enum Given {
 pub struct Request {
     /// In workgroups.
     pub grid: [u32; 3],
+    /// Work-items of a workgroup, a number for each dimension.
     pub block: [u32; 3],
+    /// LDS of a workgroup in bytes, on top of the kernel's own.
     pub dynamic_lds: u32,
     /// In the order of the kernel's parameters.
     pub args: Vec<(String, Given)>,
@@ -45,22 +47,28 @@ const ALIGN: u64 = 256;
 /// Why a launch cannot be made ready.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
+    /// Two buffers have this name.
     #[error("two arguments are called `{0}`")]
     Twice(String),
+    /// The arguments given end at byte `end`, before the end of the kernarg segment, which has `size` bytes.
     #[error(
         "arguments are missing (--arg, or `args` of a launch description): those given end at byte {end} of the kernel's {size} \
          (.amdhsa_kernarg_size)"
     )]
     Missing { end: u32, size: u32 },
+    /// The kernel's metadata names the parameters `takes`; `given` arguments are another number.
     #[error(
         "the kernel has {} arguments, of which {given} are given (--arg, or `args` of a launch description){}",
         .takes.len(), listed(.takes)
     )]
     Count { takes: Vec<String>, given: usize },
+    /// The value of this argument does not fit its parameter.
     #[error("argument {name}: {reason}")]
     Argument { name: String, reason: ArgumentError },
+    /// A host gave `given` bytes of explicit arguments; by the metadata they end at byte `end`.
     #[error("the explicit arguments end at byte {end} of the kernarg segment, {given} bytes are given")]
     Kernarg { end: u64, given: u64 },
+    /// A kernarg segment of more bytes than any real kernel's.
     #[error("a kernarg segment of {0} bytes: at most {MAX_KERNARG} are possible")]
     KernargSize(u32),
     #[error(
@@ -69,12 +77,16 @@ pub enum LaunchError {
     Items { block: [u32; 3], most: u32 },
     #[error("{0} bytes of LDS: a workgroup has at most {max}", max = wavesim_engine::sched::dispatch::MAX_LDS)]
     Lds(u64),
+    /// The code object's image cannot be placed.
     #[error(transparent)]
     Image(#[from] MapImageError),
+    /// A buffer does not fit global memory.
     #[error(transparent)]
     Alloc(#[from] AllocError),
+    /// The code is too large.
     #[error(transparent)]
     Program(#[from] TooLarge),
+    /// An argument cannot be written to the memory it was given.
     #[error(transparent)]
     Memory(#[from] MemError),
 }
@@ -82,18 +94,24 @@ pub enum LaunchError {
 /// Why a value does not fit its parameter.
 #[derive(Debug, thiserror::Error)]
 pub enum ArgumentError {
+    /// A number that a parameter of `size` bytes cannot hold.
     #[error("{value} does not fit a parameter of {size} bytes")]
     Number { value: Num, size: u32 },
+    /// A value of `len` bytes, more than the parameter has.
     #[error("{len} bytes for a parameter of {size} bytes")]
     Bytes { len: usize, size: u32 },
+    /// A buffer's address has 8 bytes; the parameter has so many.
     #[error("a buffer for a parameter of {0} bytes that is no pointer")]
     Buffer(u32),
+    /// The argument ends beyond the kernarg segment.
     #[error(
         "it ends at byte {end} of the kernel's arguments, which have {size} bytes (.amdhsa_kernarg_size)"
     )]
     Room { end: u32, size: u32 },
+    /// LDS given for a parameter whose kind is not `dynamic_shared_pointer`.
     #[error("memory of a workgroup (`local`) for a parameter that is no pointer to it")]
     Local,
+    /// The array cannot be made or read.
     #[error(transparent)]
     Array(#[from] ArrayError),
 }

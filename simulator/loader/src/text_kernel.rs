@@ -26,8 +26,10 @@ pub enum LoadError {
     /// The text has errors; these are the rendered diagnostics.
     #[error("{0}")]
     Text(String),
+    /// The arguments do not fit global memory.
     #[error(transparent)]
     Memory(#[from] AllocError),
+    /// The code is too large.
     #[error(transparent)]
     Program(#[from] TooLarge),
 }

@@ -13,7 +13,9 @@ pub type Register = (File, u16, u8);
 /// Registers and memory that were read and written.
 #[derive(Debug, Default)]
 pub struct Touched {
+    /// Registers whose value it took.
     pub reads: BTreeSet<Register>,
+    /// Registers that it set, even to the same value.
     pub writes: BTreeSet<Register>,
     /// Space, bytes, and whether it was a store.
     pub memory: BTreeSet<(Space, u32, bool)>,

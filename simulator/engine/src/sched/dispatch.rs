@@ -16,10 +16,13 @@ use wavesim_machine::state::wave::VCC_LO;
 
 /// A launch, and how it runs.
 pub struct Dispatch<'a> {
+    /// The code that every wave runs, from [`Shape::entry_pc`] on.
     pub program: &'a Program,
+    /// Grid, workgroups, and the registers that waves start with.
     pub shape: &'a Shape,
     /// Fault after this many wave-instructions in total.
     pub max_instructions: u64,
+    /// Which wave of a workgroup runs next. A correct kernel gives the same under each.
     pub schedule: Schedule,
     pub order: GroupOrder,
     /// Host threads that run workgroups; 0 counts as 1. Without the feature `threads` there is one.
@@ -47,7 +50,9 @@ pub struct Shape {
     pub lds_bytes: u32,
     /// Private memory of a lane.
     pub scratch_bytes: u32,
+    /// What the kernel declares. Numbers beyond it still work; the check `hazard` reports them.
     pub registers: Registers,
+    /// What the registers hold when a wave starts.
     pub init: InitialState,
     /// Byte offset of the first instruction in the program.
     pub entry_pc: u64,
@@ -61,6 +66,7 @@ pub static INTERRUPT: AtomicBool = AtomicBool::new(false);
 /// Registers that a kernel declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registers {
+    /// VGPRs of a lane, before the rounding of [`Registers::allocated_vgprs`].
     pub vgprs: u16,
     /// Numbered ones, without VCC and the other special registers.
     pub sgprs: u16,
@@ -84,6 +90,7 @@ pub fn vgpr_granule(wave_size: u32) -> u32 {
 /// Registers of a wave at its start.
 #[derive(Debug, Clone)]
 pub struct InitialState {
+    /// Where workgroup and work-item ids go.
     pub layout: Layout,
     /// MODE register.
     pub mode: u32,
@@ -108,12 +115,14 @@ pub enum Layout {
 pub struct RunStats {
     /// Wave-instructions executed.
     pub instructions: u64,
+    /// Waves that were started.
     pub waves: u64,
 }
 
 /// Why a dispatch cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DispatchError {
+    /// A wave of so many lanes.
     #[error("waves have 32 or 64 lanes, not {0}")]
     WaveSize(u32),
     #[error("{arch} has no waves of {size} lanes")]
@@ -215,10 +224,12 @@ pub fn parse_group(text: &str) -> Result<[u32; 3], String> {
 /// Instructions left to the dispatch, shared by its threads.
 pub struct Budget {
     left: AtomicU64,
+    /// Wave-instructions that there were at the start, for the message of the fault.
     pub limit: u64,
 }
 
 impl Budget {
+    /// So many wave-instructions, for the whole dispatch.
     pub fn new(limit: u64) -> Budget {
         Budget { left: AtomicU64::new(limit), limit }
     }
@@ -236,6 +247,7 @@ impl Budget {
         }
     }
 
+    /// Returns what was taken and not executed.
     pub fn give_back(&self, unused: u64) {
         self.left.fetch_add(unused, Ordering::Relaxed);
     }

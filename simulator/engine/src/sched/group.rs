@@ -29,16 +29,20 @@ const FILLED: usize = 4 << 20;
 /// What a wave is doing between its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
+    /// It has a turn in each round.
     Running,
     /// At the barrier with this index.
     Waiting(usize),
+    /// It has executed S_ENDPGM and has no more turns.
     Ended,
 }
 
 /// A wave's place in its workgroup.
 #[derive(Clone)]
 pub struct Slot {
+    /// Its registers.
     pub wave: Wave,
+    /// Whether it gets turns.
     pub status: Status,
 }
 
@@ -53,6 +57,7 @@ pub struct Group<'a> {
     /// Waves of larger workgroups, for the pool.
     more: Vec<Slot>,
     pub shared: Workgroup,
+    /// LDS of the workgroup, as many bytes as [`Shape::lds_bytes`](super::dispatch::Shape::lds_bytes).
     pub lds: Vec<u8>,
     /// Of all waves, lane by lane.
     pub scratch: Vec<u8>,
