@@ -5,31 +5,41 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// Why a function of the interface fails.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// This argument must not be null.
     #[error("{0} is null")]
     Null(&'static str),
+    /// The argument `what` needs `len` bytes from `address` on that can be read, or written if `write`.
     #[error("{what}: {len} bytes at 0x{address:x} are not all {} in this process", if *.write { "writable" } else { "readable" })]
     Pointer { what: &'static str, address: u64, len: u64, write: bool },
+    /// This argument is no C string in UTF-8, or a longer one than is taken.
     #[error("{0} is not a UTF-8 string of at most {max} bytes", max = crate::host::MAX_STRING)]
     Text(&'static str),
+    /// The structure `what` says that it has `given` bytes: it is another version's, or was not initialised.
     #[error(
         "{what}.struct_size is {given}, not {expected}: it must be that of the header, of the same version as the library{init}",
         init = if matches!(*what, "launch" | "object_launch") { format!("; wavesim_{what}_init sets it") } else { String::new() }
     )]
     StructSize { what: &'static str, given: u32, expected: u32 },
+    /// No device has this handle, or it was destroyed.
     #[error("there is no device {0}")]
     NoDevice(u64),
+    /// No module has this handle, or it was unloaded.
     #[error("there is no module {0}")]
     NoModule(u64),
     #[error("there is no {0} {1}: the count is {2}")]
     Index(&'static str, u32, usize),
     #[error("this is an ELF code object, not raw machine code; use wavesim_device_launch_object")]
     Elf,
+    /// The operating system gives no memory map, so that no pointer can be checked.
     #[error("the memory map of this process cannot be read: {0}")]
     Maps(#[from] std::io::Error),
+    /// What the host layer reports: faults, launches and modules that are wrong.
     #[error(transparent)]
     Runtime(#[from] wavesim_runtime::Error),
+    /// A panic inside of wavesim, with its message.
     #[error("internal error: {0}")]
     Internal(String),
 }

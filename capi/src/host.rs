@@ -13,8 +13,11 @@ pub const MAX_STRING: u64 = 4096;
 /// Consecutive mapped bytes with the same permissions, all readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapped {
+    /// Address of the first byte.
     pub base: u64,
+    /// Bytes.
     pub len: u64,
+    /// Writes are permitted too.
     pub writable: bool,
 }
 
@@ -69,6 +72,7 @@ unsafe impl Sized32 for crate::wavesim_argument {
 }
 
 impl Space {
+    /// Reads the map of this process, `/proc/self/maps`.
     #[cfg(target_os = "linux")]
     pub fn now() -> Result<Space, Error> {
         // Opened anew: after a fork, an open file would still be the map of the parent.
@@ -81,6 +85,7 @@ impl Space {
         Ok(Space { map: Map::List(parse(&text)) })
     }
 
+    /// There is no map to read: pointers are taken as they come.
     #[cfg(not(target_os = "linux"))]
     pub fn now() -> Result<Space, Error> {
         Ok(Space { map: Map::Unknown })

@@ -188,7 +188,9 @@ impl Memory {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct HostFunction {
+    /// C's function; with null, nothing is called.
     pub function: Option<extern "C" fn(Memory)>,
+    /// Passed as it is: the library never reads it.
     pub argument: Memory,
 }
 

@@ -10,7 +10,9 @@ use wavesim_runtime::{Device, Error, Services};
 
 /// The device, which the environment describes (`WAVESIM_TARGET`).
 pub struct Gpu {
+    /// The simulated device with its memory and modules.
     pub device: Device,
+    /// Streams of the program, and its null streams.
     pub streams: Streams,
     hostcall: OnceLock<Result<Hostcall, String>>,
     /// The status of the first launch that failed. As on GPUs, nothing works after it until the device is reset.

@@ -15,8 +15,11 @@ use wavesim_runtime::Kernel;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dim3 {
+    /// The first dimension, in which work-items are numbered first.
     pub x: u32,
+    /// The second dimension.
     pub y: u32,
+    /// The third dimension.
     pub z: u32,
 }
 
@@ -29,8 +32,11 @@ impl From<Dim3> for [u32; 3] {
 /// The shape of a launch.
 #[derive(Debug, Clone, Copy)]
 pub struct LaunchParameters {
+    /// Workgroups.
     pub grid: Dim3,
+    /// Work-items of a workgroup.
     pub block: Dim3,
+    /// LDS of a workgroup in bytes, on top of the kernel's own.
     pub dynamic_lds: u32,
 }
 

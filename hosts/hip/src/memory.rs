@@ -35,7 +35,9 @@ static KINDS: Mutex<BTreeMap<u64, Kind>> = Mutex::new(BTreeMap::new());
 /// An allocation that a pointer is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
+    /// First byte, in the process and for kernels.
     pub address: u64,
+    /// Bytes, as allocated or registered.
     pub len: u64,
     kind: Kind,
 }
@@ -209,9 +211,13 @@ pub extern "C" fn hipMemAllocPitch(
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct PitchedPointer<P> {
+    /// First byte of the first row (`ptr`).
     pub pointer: P,
+    /// Bytes from a row to the next.
     pub pitch: usize,
+    /// Bytes of a row that are used (`xsize`).
     pub width: usize,
+    /// Rows (`ysize`).
     pub height: usize,
 }
 
@@ -219,8 +225,11 @@ pub struct PitchedPointer<P> {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Extent {
+    /// Bytes of a row; as a position, the byte in it.
     pub width: usize,
+    /// Rows of a slice; as a position, the row in it.
     pub height: usize,
+    /// Slices; as a position, the slice.
     pub depth: usize,
 }
 

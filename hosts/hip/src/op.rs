@@ -29,50 +29,71 @@ pub enum Op {
 /// A kernel with its arguments.
 #[derive(Clone)]
 pub struct Invocation {
+    /// The kernel, with the module that it is in.
     pub kernel: Kernel,
+    /// Workgroups in each dimension.
     pub grid: [u32; 3],
+    /// Work-items of a workgroup in each dimension.
     pub block: [u32; 3],
+    /// LDS of a workgroup in bytes, on top of the kernel's own.
     pub dynamic_lds: u32,
     /// Its workgroups wait for each other.
     pub cooperative: bool,
+    /// Bytes of the explicit arguments, as the kernarg segment has them.
     pub explicit: Vec<u8>,
 }
 
 /// Rows of bytes: `width` bytes, `height` rows, `depth` slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copy {
+    /// Where rows go.
     pub to: Pitched,
+    /// Where they come from.
     pub from: Pitched,
+    /// Bytes of a row.
     pub width: usize,
+    /// Rows of a slice.
     pub height: usize,
+    /// Slices.
     pub depth: usize,
 }
 
 /// Memory whose rows are `pitch` bytes apart, and whose slices `slice` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pitched {
+    /// The first byte of the first row.
     pub at: Memory,
+    /// Bytes from a row to the next; 0 where there is one row.
     pub pitch: usize,
+    /// Bytes from a slice to the next; 0 where there is one slice.
     pub slice: usize,
 }
 
 /// Elements of one value: `width` elements, `height` rows, `depth` slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fill {
+    /// Where the elements go.
     pub to: Pitched,
+    /// The value, in its low `size` bytes.
     pub value: u32,
     /// Bytes of an element: 1, 2 or 4.
     pub size: usize,
+    /// Elements of a row.
     pub width: usize,
+    /// Rows of a slice.
     pub height: usize,
+    /// Slices.
     pub depth: usize,
 }
 
 /// A function that is told the stream and its status.
 #[derive(Clone, Copy)]
 pub struct Callback {
+    /// `hipStreamCallback_t`: stream, status, argument.
     pub function: extern "C" fn(usize, i32, Memory),
+    /// The stream's handle, for the function.
     pub stream: usize,
+    /// Passed as it is: the library never reads it.
     pub argument: Memory,
 }
 

@@ -14,6 +14,7 @@ pub struct Status(pub c_int);
 /// A call that failed.
 #[derive(Debug, Clone)]
 pub struct Failure {
+    /// What the call returns, and `hipGetLastError` after it.
     pub status: Status,
     /// What the status does not say.
     pub message: Option<String>,

@@ -32,7 +32,9 @@ pub fn new_handle() -> Handle {
 
 /// A stream.
 pub struct Stream {
+    /// What the program has as `hipStream_t`.
     pub handle: Handle,
+    /// Its work, in order.
     pub queue: Queue,
     flags: c_uint,
     priority: c_int,

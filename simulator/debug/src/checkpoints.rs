@@ -9,10 +9,13 @@ use wavesim_engine::sched::group::Group;
 
 /// The state at a time.
 pub(super) struct Checkpoint<'a> {
+    /// Wave-instructions of the dispatch before it.
     pub time: u64,
+    /// The workgroup with all its registers, LDS and scratch.
     pub group: Group<'a>,
     /// Number of the workgroup.
     pub index: u64,
+    /// The wave whose turn it is, and how many steps of its turn it has taken.
     pub turn: (usize, u64),
     /// Global memory.
     pub pages: Vec<Page>,
@@ -28,6 +31,7 @@ pub(super) struct Checkpoints<'a> {
 }
 
 impl<'a> Checkpoints<'a> {
+    /// None yet; `limit` in bytes.
     pub fn new(limit: usize) -> Checkpoints<'a> {
         Checkpoints { list: Vec::new(), bytes: 0, limit }
     }

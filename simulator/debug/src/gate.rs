@@ -134,11 +134,14 @@ impl Gate {
 
 /// Stops the run at the places of a gate.
 pub(super) struct Gated<'o> {
+    /// Where to stop.
     pub gate: &'o Gate,
     pub prepared: &'o Prepared,
     /// Whether the first instruction runs even if it is such a place.
     pub leave: bool,
+    /// The run ends in front of the next instruction.
     pub reached: bool,
+    /// Accesses outside of all memory do not end the run.
     pub keeps_going: bool,
     /// What stores reach.
     pub pages: &'o mut Pages,

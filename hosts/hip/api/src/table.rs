@@ -37,6 +37,7 @@ const fn absent_text(name: &'static str, why: &'static str) -> (&'static str, St
     (name, State::AbsentText(why))
 }
 
+/// Functions whose symbols have the version `hip_4.2`.
 pub const V4_2: [Function; 270] = of(
     "hip_4.2",
     [
@@ -312,6 +313,7 @@ pub const V4_2: [Function; 270] = of(
         done("__hipUnregisterFatBinary"),
     ],
 );
+/// Functions whose symbols have the version `hip_4.3`.
 pub const V4_3: [Function; 28] = of(
     "hip_4.3",
     [
@@ -345,6 +347,7 @@ pub const V4_3: [Function; 28] = of(
         absent("hipWaitExternalSemaphoresAsync", SHARING),
     ],
 );
+/// Functions whose symbols have the version `hip_4.4`.
 pub const V4_4: [Function; 15] = of(
     "hip_4.4",
     [
@@ -365,6 +368,7 @@ pub const V4_4: [Function; 15] = of(
         absent("hipStreamWriteValue64", NOT_YET),
     ],
 );
+/// Functions whose symbols have the version `hip_4.5`.
 pub const V4_5: [Function; 43] = of(
     "hip_4.5",
     [
@@ -413,6 +417,7 @@ pub const V4_5: [Function; 43] = of(
         absent("hipStreamUpdateCaptureDependencies", NOT_YET),
     ],
 );
+/// Functions whose symbols have the version `hip_5.0`.
 pub const V5_0: [Function; 5] = of(
     "hip_5.0",
     [
@@ -423,6 +428,7 @@ pub const V5_0: [Function; 5] = of(
         done("hipThreadExchangeStreamCaptureMode"),
     ],
 );
+/// Functions whose symbols have the version `hip_5.1`.
 pub const V5_1: [Function; 32] = of(
     "hip_5.1",
     [
@@ -460,6 +466,7 @@ pub const V5_1: [Function; 32] = of(
         absent("hipMemUnmap", VIRTUAL),
     ],
 );
+/// Functions whose symbols have the version `hip_5.2`.
 pub const V5_2: [Function; 19] = of(
     "hip_5.2",
     [
@@ -484,6 +491,7 @@ pub const V5_2: [Function; 19] = of(
         same("hipStreamWaitEvent_spt", "hipStreamWaitEvent"),
     ],
 );
+/// Functions whose symbols have the version `hip_5.3`.
 pub const V5_3: [Function; 43] = of(
     "hip_5.3",
     [
@@ -532,6 +540,7 @@ pub const V5_3: [Function; 43] = of(
         absent("hipUserObjectRetain", GRAPHS),
     ],
 );
+/// Functions whose symbols have the version `hip_5.5`.
 pub const V5_5: [Function; 7] = of(
     "hip_5.5",
     [
@@ -544,6 +553,7 @@ pub const V5_5: [Function; 7] = of(
         absent("hipModuleLaunchCooperativeKernelMultiDevice", NOT_YET),
     ],
 );
+/// Functions whose symbols have the version `hip_5.6`.
 pub const V5_6: [Function; 5] = of(
     "hip_5.6",
     [
@@ -554,6 +564,7 @@ pub const V5_6: [Function; 5] = of(
         absent("hipDrvGraphAddMemsetNode", GRAPHS),
     ],
 );
+/// Functions whose symbols have the version `hip_6.0`.
 pub const V6_0: [Function; 5] = of(
     "hip_6.0",
     [
@@ -564,6 +575,7 @@ pub const V6_0: [Function; 5] = of(
         done("hipGetDevicePropertiesR0600"),
     ],
 );
+/// Functions whose symbols have the version `hip_6.1`.
 pub const V6_1: [Function; 3] = of(
     "hip_6.1",
     [
@@ -572,6 +584,7 @@ pub const V6_1: [Function; 3] = of(
         absent("hipStreamBeginCaptureToGraph", GRAPHS),
     ],
 );
+/// Functions whose symbols have the version `hip_6.2`.
 pub const V6_2: [Function; 14] = of(
     "hip_6.2",
     [
@@ -591,7 +604,9 @@ pub const V6_2: [Function; 14] = of(
         absent("hipSetValidDevices", NOT_YET),
     ],
 );
+/// Functions whose symbols have the version `hip_6.3`.
 pub const V6_3: [Function; 1] = of("hip_6.3", [done("hipExtHostAlloc")]);
+/// Functions whose symbols have the version `hip_6.4`.
 pub const V6_4: [Function; 11] = of(
     "hip_6.4",
     [
@@ -608,6 +623,7 @@ pub const V6_4: [Function; 11] = of(
         absent("hipStreamBatchMemOp", NOT_YET),
     ],
 );
+/// Functions whose symbols have the version `hip_6.5`.
 pub const V6_5: [Function; 3] = of(
     "hip_6.5",
     [
@@ -616,6 +632,7 @@ pub const V6_5: [Function; 3] = of(
         absent("hipMemGetHandleForAddressRange", VIRTUAL),
     ],
 );
+/// Functions whose symbols have the version `hip_7.1`.
 pub const V7_1: [Function; 19] = of(
     "hip_7.1",
     [
@@ -640,6 +657,7 @@ pub const V7_1: [Function; 19] = of(
         absent("hipStreamSetAttribute", NOT_YET),
     ],
 );
+/// Functions whose symbols have the version `hip_7.2`.
 pub const V7_2: [Function; 11] = of(
     "hip_7.2",
     [

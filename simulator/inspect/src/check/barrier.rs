@@ -57,6 +57,7 @@ pub struct Group {
 }
 
 impl Shadow {
+    /// Finds the barriers that are split into signal and wait; `effects` are the instructions'.
     pub fn new(effects: &[Effects]) -> Shadow {
         let calls = |at: usize, bi| effects.get(at).is_some_and(|e| e.calls.contains(&bi));
         let signals = |at| calls(at, Control::BarrierSignal) || calls(at, Control::BarrierSignalIsFirst);
@@ -70,6 +71,7 @@ impl Shadow {
         }
     }
 
+    /// A workgroup of so many waves begins.
     pub fn start(&mut self, waves: usize) {
         self.waves.clear();
         self.waves.resize_with(waves, Wave::default);
@@ -89,6 +91,7 @@ impl Shadow {
         self.waves[step.wave.id as usize].lanes.get_or_insert(self.exec);
     }
 
+    /// Reports waves that meet at different barriers, lack lanes there, signal twice before a wait, or end without a barrier of the others.
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>, report: &mut Report) {
         if self.waves.len() < 2 {
             return;

@@ -43,6 +43,7 @@ pub struct Shadow {
 }
 
 impl Shadow {
+    /// Looks at every instruction once for what it is by itself; `effects` are theirs.
     pub fn new(program: &Program, effects: &[Effects], shape: &Shape) -> Shadow {
         let wrong = |(inst, effects): (&Inst, &Effects)| {
             undeclared(program.arch, effects, shape.registers)
@@ -66,10 +67,12 @@ impl Shadow {
         Shadow { observed: observed.collect(), fixed, words, matrix: Vec::new() }
     }
 
+    /// Whether an instruction, by index, needs a look each time.
     pub fn must_observe(&self, index: usize) -> bool {
         self.observed[index]
     }
 
+    /// A workgroup of so many waves begins.
     pub fn start(&mut self, waves: usize) {
         self.matrix.clear();
         self.matrix.resize(waves, None);

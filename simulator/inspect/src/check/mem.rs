@@ -87,6 +87,7 @@ impl Bits {
 }
 
 impl Shadow {
+    /// With room for the LDS and scratch of a workgroup.
     pub fn new(shape: &Shape) -> Shadow {
         let items: u64 = shape.block.iter().map(|d| *d as u64).product();
         let lanes = items.div_ceil(shape.wave_size as u64) * shape.wave_size as u64;
@@ -100,6 +101,7 @@ impl Shadow {
         }
     }
 
+    /// A workgroup begins, with nothing written.
     pub fn start(&mut self) {
         self.lds.0.fill(0);
         self.scratch.0.fill(0);
@@ -150,6 +152,7 @@ impl Shadow {
         }
     }
 
+    /// Reports accesses that are out of bounds, misaligned or of bytes that nothing wrote; notes what was written.
     pub fn after(
         &mut self,
         step: &Step<'_>,

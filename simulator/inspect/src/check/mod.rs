@@ -36,15 +36,22 @@ use wavesim_machine::fault::{Fault, FaultKind};
 /// One check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Check {
+    /// Accesses out of bounds or misaligned, and loads of bytes of LDS and scratch that nothing wrote.
     Mem,
+    /// Uses of registers that nothing wrote.
     Init,
+    /// Accesses of two waves that nothing orders.
     Race,
+    /// Results used before their counter was waited for.
     Waits,
+    /// Waves that come to different barriers, without some of their lanes, or not at all.
     Barrier,
+    /// Uses that the architecture forbids.
     Hazard,
 }
 
 impl Check {
+    /// All of them, in the order of reports.
     pub const ALL: [Check; 6] =
         [Check::Mem, Check::Init, Check::Race, Check::Waits, Check::Barrier, Check::Hazard];
 
@@ -60,6 +67,7 @@ impl Check {
         }
     }
 
+    /// The reverse of [`Check::name`].
     pub fn from_name(name: &str) -> Option<Check> {
         Check::ALL.into_iter().find(|c| c.name() == name)
     }

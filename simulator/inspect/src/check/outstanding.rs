@@ -20,6 +20,7 @@ pub struct Outstanding {
 }
 
 impl Outstanding {
+    /// For this program and waves of `wave_size` lanes.
     pub fn new(program: &Program, wave_size: u32) -> Outstanding {
         let effects = effects::table(program, wave_size);
         let scoreboard = waits::Scoreboard::new(program, &effects);

@@ -14,22 +14,29 @@ use wavesim_machine::fault::Fault;
 /// An instruction of a wave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
+    /// Byte offset in the program; in a finished report, what [`Program::address`] makes of it.
     pub pc: u64,
     /// 0 without source.
     pub line: u32,
     /// The source file, where debug information names one.
     pub file: Option<Arc<str>>,
+    /// The instruction.
     pub text: String,
+    /// Coordinates of the workgroup in the grid.
     pub workgroup: [u32; 3],
+    /// Index of the wave in its workgroup.
     pub wave: u32,
+    /// `None` where it is no single lane's doing.
     pub lane: Option<u32>,
 }
 
 impl Site {
+    /// The instruction of a step.
     pub fn new(step: &Step<'_>, lane: Option<u32>) -> Site {
         Site { lane, ..Site::at(step, step.pc, step.wave.workgroup, step.wave.id) }
     }
 
+    /// Where a run stopped.
     pub fn of_fault(fault: &Fault, program: &Program) -> Site {
         Site {
             pc: program.pc_at(fault.pc),
@@ -86,12 +93,14 @@ impl fmt::Display for Site {
 pub struct Other {
     /// What it is to the first: "earlier store", "the load" …
     pub role: &'static str,
+    /// The instruction that made it.
     pub site: Site,
 }
 
 /// Whether a finding is a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
+    /// The kernel is wrong here.
     Error,
     /// Worth knowing, and no mistake by itself.
     Note,
@@ -110,13 +119,19 @@ impl Severity {
 /// One mistake, or a note. Repetitions at the same place are counted, not repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
+    /// The check that found it.
     pub check: Check,
+    /// A mistake or a note.
     pub severity: Severity,
     /// Tells kinds of mistakes of one check apart.
     pub kind: &'static str,
+    /// What is wrong, in a sentence without place.
     pub message: String,
+    /// Where.
     pub site: Site,
+    /// The second place of a mistake that has two, such as the other access of a race.
     pub other: Option<Other>,
+    /// The address accessed: in global memory, or the offset in LDS or in the lane's scratch.
     pub address: Option<u64>,
     /// What to do.
     pub hint: Option<String>,
@@ -125,6 +140,7 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// A mistake that happened once.
     pub fn new(check: Check, kind: &'static str, message: String, site: Site) -> Finding {
         let severity = Severity::Error;
         Finding { check, severity, kind, message, site, other: None, address: None, hint: None, count: 1 }
@@ -136,16 +152,19 @@ impl Finding {
         self
     }
 
+    /// With a second place; `role` is what it is to the first.
     pub fn other(mut self, role: &'static str, site: Site) -> Finding {
         self.other = Some(Other { role, site });
         self
     }
 
+    /// With an address.
     pub fn address(mut self, address: u64) -> Finding {
         self.address = Some(address);
         self
     }
 
+    /// With a proposal.
     pub fn hint(mut self, hint: impl Into<String>) -> Finding {
         self.hint = Some(hint.into());
         self
@@ -208,6 +227,7 @@ pub struct Report {
 }
 
 impl Report {
+    /// Takes findings of these checks and drops others.
     pub fn new(enabled: &[Check]) -> Report {
         Report { enabled: enabled.to_vec(), findings: Vec::new(), seen: HashMap::new() }
     }

@@ -10,10 +10,13 @@ use wavesim_machine::exec::watch::Access;
 pub struct Record {
     /// Number of the wave from 1; 0: none.
     pub wave: u32,
+    /// The wave's epoch at the access.
     pub epoch: u32,
+    /// Byte offset of the instruction.
     pub pc: u32,
     /// Bytes of the dword.
     pub mask: u8,
+    /// Atomics do not race with each other.
     pub atomic: bool,
     /// `u8::MAX` for scalar memory and for several lanes. Of a line: the lane of its first byte.
     pub lane: u8,
@@ -35,7 +38,9 @@ impl Record {
 /// Last writers and readers, the older one first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cell {
+    /// The last two stores, zeroed where there were fewer.
     pub writes: [Record; 2],
+    /// The last two loads, likewise.
     pub reads: [Record; 2],
 }
 
@@ -107,6 +112,7 @@ impl Cell {
     }
 }
 
+/// Bytes that one cell may stand for.
 pub const LINE_BYTES: u64 = 64;
 const DWORDS: usize = 16;
 const ALL_BYTES: u8 = 0b1111;
@@ -161,6 +167,7 @@ pub type Superseded = (u64, [Record; 2]);
 pub type Hit = (Access, Record, bool);
 
 impl ShadowMemory {
+    /// Forgets all accesses.
     pub fn clear(&mut self) {
         for line in self.pages.iter_mut().flat_map(|page| page.iter_mut()) {
             *line = Line::default();

@@ -73,6 +73,7 @@ impl SkipCache {
         SkipCache { kinds: (0..program.insts.len()).map(candidate).collect(), waves: Vec::new() }
     }
 
+    /// A workgroup of so many waves begins, with nothing proven.
     pub fn start(&mut self, waves: usize) {
         self.waves.clear();
         self.waves.resize_with(waves, Wave::default);

@@ -21,6 +21,7 @@ use wavesim_asm::error::suggest;
 /// A finding that is not to be reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suppression {
+    /// The first line of its block: any text, for readers.
     pub name: String,
     check: Check,
     kind: String,
@@ -45,7 +46,9 @@ impl Key {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct SuppressionError {
+    /// Counted from 1.
     pub line: usize,
+    /// What is wrong with it.
     pub message: String,
 }
 

@@ -22,12 +22,19 @@ const MOST: usize = 128;
 /// What an outstanding operation is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counter {
+    /// VMCNT: vector loads and atomics that return (RDNA 3 and 3.5).
     Vm,
+    /// VSCNT: vector stores and atomics that do not return (RDNA 3 and 3.5).
     Vs,
+    /// LGKMCNT: LDS, scalar memory and messages (RDNA 3 and 3.5).
     Lgkm,
+    /// LOADCNT: vector loads and atomics that return (RDNA 4).
     Load,
+    /// STORECNT: vector stores and atomics that do not return (RDNA 4).
     Store,
+    /// DSCNT: LDS (RDNA 4).
     Ds,
+    /// KMCNT: scalar memory and messages (RDNA 4).
     Km,
 }
 
@@ -45,6 +52,7 @@ impl Counter {
         }
     }
 
+    /// The counter's name in listings.
     pub fn name(self) -> &'static str {
         match self {
             Counter::Vm => "vmcnt",
@@ -180,6 +188,7 @@ impl Registers {
         }
     }
 
+    /// Adds those of another set.
     pub fn join(&mut self, other: &Registers) {
         for (a, b) in self.vgprs.iter_mut().zip(other.vgprs) {
             *a |= b;
@@ -217,8 +226,11 @@ struct Pending {
 /// An access of a wave: its epoch and PC of the race check, and whether it is a store.
 #[derive(Debug, Clone, Copy)]
 pub struct Retired {
+    /// The race check's epoch of the wave.
     pub epoch: u32,
+    /// Byte offset of the instruction.
     pub pc: u32,
+    /// Memory was written, perhaps beside being read.
     pub store: bool,
 }
 
@@ -248,6 +260,7 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// What each instruction issues and touches; `effects` are theirs.
     pub fn new(program: &Program, effects: &[Effects]) -> Scoreboard {
         let issues = effects.iter().map(|e| issue(program.arch, e));
         Scoreboard {
@@ -278,6 +291,7 @@ impl Scoreboard {
         self.issues[index].is_some() || self.idle[index]
     }
 
+    /// A workgroup of so many waves begins, with nothing outstanding.
     pub fn start(&mut self, waves: usize) {
         self.waves.clear();
         self.waves.resize_with(waves, Wave::default);
@@ -325,6 +339,7 @@ impl Scoreboard {
         counters.map(|counter| counter.wait(0)).collect::<Vec<_>>().join("` and `")
     }
 
+    /// Reports registers that an outstanding operation writes and the instruction uses, and takes these operations for complete.
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let id = step.wave.id;
         let wave = &mut self.waves[id as usize];
@@ -349,6 +364,7 @@ impl Scoreboard {
         }
     }
 
+    /// Takes in what the instruction issues, and what its waits complete.
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let idle = self.idle[step.index];
         let wave = &mut self.waves[step.wave.id as usize];

@@ -26,8 +26,10 @@ pub enum Engine {
     Reference,
 }
 
+/// What executing a record gave.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
+    /// The state after it is the expected one.
     Passed,
     /// What differs, one line each.
     Failed(Vec<String>),

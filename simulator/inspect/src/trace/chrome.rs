@@ -27,6 +27,7 @@ pub struct Chrome<W: Write> {
 }
 
 impl<W: Write> Chrome<W> {
+    /// A timeline of this program, whose waves have `wave_size` lanes, to `out`. Instructions that `filter` refuses are left out.
     pub fn new(out: W, program: &Program, wave_size: u32, filter: Filter) -> Chrome<W> {
         Chrome {
             out,

@@ -27,6 +27,7 @@ pub struct Jsonl<W> {
 }
 
 impl<W: Write> Jsonl<W> {
+    /// A trace of this program, whose waves have `wave_size` lanes, to `out`. Instructions that `filter` refuses are left out.
     pub fn new(out: W, program: &Program, wave_size: u32, filter: Filter) -> Jsonl<W> {
         let effects = effects::table(program, wave_size);
         Jsonl { out, filter, effects, exec: 0, starts: Vec::new(), error: None }

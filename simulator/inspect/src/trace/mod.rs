@@ -14,12 +14,14 @@ use wavesim_engine::observe::Step;
 pub struct Filter {
     /// Indices in the workgroup; empty: all.
     pub waves: Vec<u32>,
+    /// Coordinates in the grid; `None`: all.
     pub workgroup: Option<[u32; 3]>,
     /// First and last PC.
     pub pcs: Option<(u64, u64)>,
 }
 
 impl Filter {
+    /// Whether this instruction of this wave is to be traced.
     pub fn takes(&self, step: &Step<'_>) -> bool {
         (self.waves.is_empty() || self.waves.contains(&step.wave.id))
             && self.workgroup.is_none_or(|g| g == step.wave.workgroup)

@@ -23,6 +23,7 @@ pub struct Prints<'a> {
 }
 
 impl<'a> Prints<'a> {
+    /// What `prints` ask for is written to `out`.
     pub fn new(prints: &'a [Print], out: &'a mut dyn Write) -> Prints<'a> {
         Prints { prints, jumped: Vec::new(), parked: HashMap::new(), out, error: None }
     }

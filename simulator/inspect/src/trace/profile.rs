@@ -13,6 +13,7 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Counts of nothing yet, an entry for each instruction.
     pub fn new(program: &Program) -> Profile {
         let n = program.insts.len();
         Profile { counts: vec![0; n], lanes: vec![0; n], exec: 0 }

@@ -57,6 +57,7 @@ struct Traffic {
 }
 
 impl Stats {
+    /// Counts of nothing yet, for this program and waves of `wave_size` lanes.
     pub fn new(program: &Program, wave_size: u32) -> Stats {
         let table = program.arch.table();
         let effects = effects::table(program, wave_size);
@@ -100,6 +101,7 @@ impl Stats {
         list
     }
 
+    /// Wave-instructions executed.
     pub fn instructions(&self) -> u64 {
         self.counts.iter().sum()
     }

@@ -10,18 +10,22 @@ use wavesim_machine::state::{VGPRS, Wave};
 /// A register in one lane; lane 0 for scalars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
+    /// Its file.
     pub file: File,
     /// VGPR number, or SGPR operand code.
     pub register: u16,
+    /// The lane, of a VGPR.
     pub lane: u32,
 }
 
 /// A place with its undefined bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undefined {
+    /// The register.
     pub place: Place,
     /// Of the register in its operand: 1 is the upper dword of 64 bits.
     pub dword: u16,
+    /// Mask of the undefined bits of the register.
     pub bits: u32,
 }
 
@@ -65,6 +69,7 @@ impl Definedness {
         self.vgprs.get(register as usize).copied().unwrap_or(u64::MAX)
     }
 
+    /// Mask of the bits of a register that are undefined.
     pub fn undefined_bits(&self, place: Place) -> u32 {
         let defined = match place.file {
             File::Scc => self.scc,

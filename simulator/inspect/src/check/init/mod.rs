@@ -58,6 +58,7 @@ pub struct Shadow {
 }
 
 impl Shadow {
+    /// With the registers defined that the launch sets.
     pub fn new(program: &Program, shape: &Shape) -> Shadow {
         let (sgprs, vgprs) = initial(shape);
         let instructions = program.insts.len();
@@ -71,6 +72,7 @@ impl Shadow {
         }
     }
 
+    /// A workgroup of so many waves begins, in the state after launch.
     pub fn start(&mut self, waves: usize) {
         self.waves.clear();
         self.waves.extend((0..waves).map(|_| Registers {

@@ -12,6 +12,7 @@ pub struct VectorClock {
 }
 
 impl VectorClock {
+    /// For a workgroup of so many waves: nothing has happened before.
     pub fn new(waves: usize) -> VectorClock {
         VectorClock { own: vec![0; waves], foreign: BTreeMap::new() }
     }

@@ -25,6 +25,7 @@ impl Late {
         }
     }
 
+    /// No access was late.
     pub fn is_empty(&self) -> bool {
         self.complete.is_empty()
     }

@@ -197,6 +197,7 @@ impl View<'_> {
 }
 
 impl Shadow {
+    /// For a kernel about to run; without `enabled`, it sees nothing.
     pub fn new(prepared: &Prepared, effects: &[Effects], enabled: bool) -> Shadow {
         let shape: &Shape = &prepared.shape;
         let program: &Program = &prepared.program;
@@ -223,6 +224,7 @@ impl Shadow {
         }
     }
 
+    /// A workgroup of so many waves begins.
     pub fn start(&mut self, workgroup: [u32; 3], waves: usize) {
         if !self.enabled {
             return;
@@ -376,6 +378,7 @@ impl Shadow {
         wave.epoch += 1;
     }
 
+    /// Reports the accesses of an instruction that race, and notes them and what they order.
     pub fn after(
         &mut self,
         step: &Step<'_>,

@@ -11,6 +11,7 @@ use wavesim_machine::exec::program::Program;
 
 /// Scopes, as RDNA 4 and CDNA number them.
 pub const WORKGROUP: u8 = 1;
+/// Waves of all workgroups.
 pub const DEVICE: u8 = 2;
 
 /// A set of caches, as `invalidate_caches` of the pseudocode numbers them.

@@ -16,9 +16,13 @@ pub const EXPECTED_VALUE: &str = "the value is what a compare-and-swap of this w
 
 /// An access, and an earlier one of another wave that it meets.
 pub struct Race<'r> {
+    /// The later access.
     pub a: &'r Access,
+    /// The earlier one.
     pub other: &'r Record,
+    /// The earlier one is a store.
     pub was_write: bool,
+    /// What would have ordered them.
     pub missing: Missing,
     /// Both store the same value.
     pub same: bool,

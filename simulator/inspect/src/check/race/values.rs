@@ -17,6 +17,7 @@ pub struct Values {
 }
 
 impl Values {
+    /// A workgroup begins: its LDS holds nothing known. Global memory keeps what it had.
     pub fn start(&mut self) {
         self.lds.clear();
     }
