@@ -136,6 +136,7 @@ impl Gate {
 pub(super) struct Gated<'o> {
     /// Where to stop.
     pub gate: &'o Gate,
+    /// The kernel that runs, for what conditions read of it.
     pub prepared: &'o Prepared,
     /// Whether the first instruction runs even if it is such a place.
     pub leave: bool,

@@ -62,6 +62,7 @@ pub trait Observer {
         ControlFlow::Continue(())
     }
 
+    /// Behind an instruction that has run or faulted; not called for one that `before` has refused.
     fn after(&mut self, _step: &Step<'_>, _done: &Done<'_>) {}
 
     /// The workgroup has not ended, and others run in its place.

@@ -76,6 +76,7 @@ pub(super) enum Node {
 pub(super) struct View {
     /// Bits to shift.
     pub half: Option<u32>,
+    /// The type; without one, an integer.
     pub dtype: Option<DType>,
 }
 

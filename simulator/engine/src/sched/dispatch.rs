@@ -24,6 +24,7 @@ pub struct Dispatch<'a> {
     pub max_instructions: u64,
     /// Which wave of a workgroup runs next. A correct kernel gives the same under each.
     pub schedule: Schedule,
+    /// Which workgroup starts next.
     pub order: GroupOrder,
     /// Host threads that run workgroups; 0 counts as 1. Without the feature `threads` there is one.
     pub threads: usize,

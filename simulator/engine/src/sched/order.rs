@@ -8,8 +8,10 @@ const MOST: usize = 64;
 /// Order in which the waves of a workgroup take turns. A long workgroup lets others run, so that workgroups that wait for each other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
+    /// By index, each for as long a turn.
     #[default]
     RoundRobin,
+    /// As [`Schedule::RoundRobin`], from the last wave to the first.
     Reverse,
     /// By this seed: another order every round, and turns of random length.
     Random(u64),
@@ -51,8 +53,10 @@ impl Schedule {
 /// Order in which workgroups start. In the ascending one, programs may count on earlier workgroups.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum GroupOrder {
+    /// By number: x fastest, then y, then z.
     #[default]
     Ascending,
+    /// As [`GroupOrder::Ascending`], from the last workgroup to the first.
     Reverse,
     /// By this seed.
     Random(u64),
@@ -114,7 +118,9 @@ pub fn mixed(x: u64) -> u64 {
 /// `groups:reverse`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
+    /// The order of workgroups; `None` leaves it as it is.
     pub groups: Option<GroupOrder>,
+    /// The order of a workgroup's waves; `None` leaves it as it is.
     pub waves: Option<Schedule>,
 }
 

@@ -19,20 +19,26 @@ pub const DEVICE: u8 = 2;
 pub struct Caches(pub u8);
 
 impl Caches {
+    /// The vector cache of a compute unit.
     pub const L0: Caches = Caches(1);
+    /// What lies between L0 caches and the device's cache.
     pub const L1: Caches = Caches(2);
+    /// The cache of scalar loads.
     pub const SCALAR: Caches = Caches(4);
     /// How many there are.
     pub const COUNT: usize = 3;
 
+    /// No cache is in it.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
+    /// Caches that are in both.
     pub fn and(self, other: Caches) -> Caches {
         Caches(self.0 & other.0)
     }
 
+    /// Caches that are in either.
     pub fn or(self, other: Caches) -> Caches {
         Caches(self.0 | other.0)
     }

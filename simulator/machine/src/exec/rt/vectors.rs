@@ -170,6 +170,7 @@ pub fn set_vgpr_lanes_where<const N: usize>(
 
 /// An operand of a whole vector: its elements, or one value for all.
 pub trait Elements<const N: usize> {
+    /// The element of this index, below `N`.
     fn element(&self, at: usize) -> u32;
 
     /// Eight of them.
