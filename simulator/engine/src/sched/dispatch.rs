@@ -51,7 +51,7 @@ pub struct Shape {
     pub lds_bytes: u32,
     /// Private memory of a lane.
     pub scratch_bytes: u32,
-    /// What the kernel declares. Numbers beyond it still work; the check `hazard` reports them.
+    /// What the kernel declares. An instruction that names others reaches them all the same; the check `hazard` reports it.
     pub registers: Registers,
     /// What the registers hold when a wave starts.
     pub init: InitialState,

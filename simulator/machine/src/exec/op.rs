@@ -283,9 +283,9 @@ pub struct Ext {
     pub narrow_bits: u8,
     /// VOP3P sources to be rearranged: a bit a source.
     pub packed_bits: u8,
-    /// VOP3P: the low half of the result is the source's upper half (op_sel), a bit a source.
+    /// VOP3P: the upper half is read as the low one (op_sel), a bit a source.
     pub packed_sel: u8,
-    /// VOP3P: the upper half of the result is the source's upper half (op_sel_hi), a bit a source.
+    /// VOP3P: the upper half is read as the upper one, not the low one (op_sel_hi), a bit a source.
     pub packed_sel_hi: u8,
     /// VOP3P: the sign of the low half is flipped (neg_lo), a bit a source.
     pub packed_neg: u8,
