@@ -1,14 +1,15 @@
-//! The macros that turn the ISA documents and the pseudocode into Rust. A shell around libraries that ordinary tests and the
-//! command line call too: `isa-spec` loads, parses and checks, `isa-emit` makes tokens. This crate finds the files, and is the only
-//! one that knows `proc_macro`. The macros take no arguments, so nothing here parses Rust.
+//! The macros that turn the ISA documents and the pseudocode into Rust. A shell around libraries that
+//! ordinary tests and the command line call too: `isa-spec` loads, parses and checks, `isa-emit` makes
+//! tokens. This crate finds the files, and is the only one that knows `proc_macro`. The macros take no
+//! arguments, so nothing here parses Rust.
 
 use isa_emit::{Host, report};
 use isa_spec::data::{self, Loaded};
 use proc_macro::TokenStream;
 use std::path::PathBuf;
 
-/// `tables!()`: every architecture's tables and opcodes, from `data/` of the workspace. `WAVESIM_ISA_DIR`, at compile time, names another
-/// directory of XML files.
+/// `tables!()`: every architecture's tables and opcodes, from `data/` of the workspace. `WAVESIM_ISA_DIR`, at
+/// compile time, names another directory of XML files.
 #[proc_macro]
 pub fn tables(_input: TokenStream) -> TokenStream {
     let loaded = load();
@@ -17,8 +18,8 @@ pub fn tables(_input: TokenStream) -> TokenStream {
     quote::quote! { #errors #body }.into()
 }
 
-/// `operations!()`: one enum of the operations that the pseudocode of the workspace defines, and a table of facts about each. Errors in
-/// pseudocode are reported here, and here only.
+/// `operations!()`: one enum of the operations that the pseudocode of the workspace defines, and a table of
+/// facts about each. Errors in pseudocode are reported here, and here only.
 #[proc_macro]
 pub fn operations(_input: TokenStream) -> TokenStream {
     let loaded = load();

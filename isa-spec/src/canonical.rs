@@ -98,8 +98,8 @@ impl Parsed {
     }
 }
 
-/// A warning where no architecture that the block is for has an instruction of this name. It has a suggestion if it is among the `first`
-/// diagnostics, which will be shown.
+/// A warning where no architecture that the block is for has an instruction of this name. It has a suggestion
+/// if it is among the `first` diagnostics, which will be shown.
 pub(crate) fn unknown_instruction(
     name: &Name,
     block: &Block,
@@ -225,8 +225,8 @@ pub fn load_set(
     (set, diagnostics)
 }
 
-/// What `file`, read over the project's `files`, says of each table's instructions: by table (in the order given) and instruction name.
-/// Its blocks and functions take precedence over the project's.
+/// What `file`, read over the project's `files`, says of each table's instructions: by table (in the order
+/// given) and instruction name. Its blocks and functions take precedence over the project's.
 pub fn replacements(
     sources: &SourceMap,
     files: &[FileId],

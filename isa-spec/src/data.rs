@@ -1,4 +1,5 @@
-//! The data directory: which files describe which architecture, and reading them with their overlays and pseudocode.
+//! The data directory: which files describe which architecture, and reading them with their overlays and
+//! pseudocode.
 
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceMap, Span};
@@ -30,8 +31,9 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the architectures' XML from `isa_dir` (documents that AMD does not publish: from the project's `data/` where it has none of that
-/// name), the overlays, and every `.pcode` below `pcode_dir`. `root`, the project's folder, is cut off file names in messages.
+/// Reads the architectures' XML from `isa_dir` (documents that AMD does not publish: from the project's
+/// `data/` where it has none of that name), the overlays, and every `.pcode` below `pcode_dir`. `root`, the
+/// project's folder, is cut off file names in messages.
 pub fn load(
     archs: &[(&str, &str)],
     isa_dir: &Path,

@@ -1,5 +1,5 @@
-//! Diagnostics: what every loader and checker of this crate reports, and the one renderer that the command line
-//! and the macro share.
+//! Diagnostics: what every loader and checker of this crate reports, and the one renderer that the command
+//! line and the macro share.
 
 use crate::source::{SourceMap, Span};
 
@@ -77,11 +77,12 @@ pub fn nearest_within<'a>(
         .map(|(_, name)| name)
 }
 
-/// Diagnostics shown in one report; the rest is counted. What only makes one longer, such as a suggestion, is not computed for more.
+/// Diagnostics shown in one report; the rest is counted. What only makes one longer, such as a suggestion, is
+/// not computed for more.
 pub const SHOWN: usize = 20;
 
-/// All messages of a run, by file and position, without repetitions: at most 20, then `and N more`. Errors come into
-/// the twenty before warnings.
+/// All messages of a run, by file and position, without repetitions: at most 20, then `and N more`. Errors
+/// come into the twenty before warnings.
 pub fn render_all(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
     render_first(sources, diagnostics, SHOWN)
 }
@@ -144,7 +145,8 @@ pub fn render(sources: &SourceMap, diagnostic: &Diagnostic) -> String {
     Renderer::plain().render(&[group])
 }
 
-/// A span as the renderer can take it: inside the text, between characters, and not behind the last line's break.
+/// A span as the renderer can take it: inside the text, between characters, and not behind the last line's
+/// break.
 fn clip(text: &str, span: Span) -> std::ops::Range<usize> {
     let last = text.trim_end_matches(['\r', '\n']).len();
     let floor = |at: u32| {

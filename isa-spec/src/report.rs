@@ -34,8 +34,8 @@ impl Report {
     }
 }
 
-/// Checks `files` against every architecture that has their instructions, with the functions and instructions of `base`
-/// to call. A name that no architecture has is checked without knowledge of its operands.
+/// Checks `files` against every architecture that has their instructions, with the functions and instructions
+/// of `base` to call. A name that no architecture has is checked without knowledge of its operands.
 pub fn check_files(
     sources: &SourceMap,
     files: &[FileId],
@@ -86,7 +86,8 @@ pub fn check_files(
     Report { blocks, diagnostics }
 }
 
-/// The semantics that `files` give to one architecture's instructions, by upper-case name. Blocks with errors are left out.
+/// The semantics that `files` give to one architecture's instructions, by upper-case name. Blocks with errors
+/// are left out.
 pub fn semantics_of(
     sources: &SourceMap,
     files: &[FileId],

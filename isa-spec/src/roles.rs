@@ -1,8 +1,9 @@
 //! Which name pseudocode gives each operand: one rule over the XML's operand lists.
 //!
-//! Data outputs are D0, D1 in assembly order and data inputs S0, S1, … likewise. A 64-bit lane mask (`FMT_NUM_M64`) beside
-//! vector data is the carry or condition and is called VCC, except a compare's, which is its D0. Immediates (SIMM16, LITERAL of
-//! fmaak …) are IMM. Memory operands are named by their field. Operands fixed to EXEC, SCC or M0 are state.
+//! Data outputs are D0, D1 in assembly order and data inputs S0, S1, … likewise. A 64-bit lane mask
+//! (`FMT_NUM_M64`) beside vector data is the carry or condition and is called VCC, except a compare's, which
+//! is its D0. Immediates (SIMM16, LITERAL of fmaak …) are IMM. Memory operands are named by their field.
+//! Operands fixed to EXEC, SCC or M0 are state.
 
 use crate::tables::Role;
 use crate::xml::model::Operand;

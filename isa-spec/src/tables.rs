@@ -1,8 +1,9 @@
 //! The shape of an architecture's tables: the one description of encodings, fields and operands that the
 //! decoder, encoder, assembler, disassembler, interpreter and listing commands share.
 //!
-//! The same types are filled twice: [`from_spec`](crate::xml::to_tables) builds them from an XML [`Spec`](crate::xml::model::Spec)
-//! at run time (tests, tools), and the macro emits them as `static` data. A test compares the two.
+//! The same types are filled twice: [`from_spec`](crate::xml::to_tables) builds them from an XML
+//! [`Spec`](crate::xml::model::Spec) at run time (tests, tools), and the macro emits them as `static` data. A
+//! test compares the two.
 
 /// Index of an [`Entry`] in [`ArchTable::entries`].
 pub type EntryId = u16;
@@ -153,8 +154,9 @@ pub struct OperandSig {
 /// outputs are D0, D1 in order; inputs S0, S1, … in order, by *semantic* order; see each variant.
 #[derive(Debug, PartialEq, Eq, Hash, Clone, Copy, PartialOrd, Ord)]
 pub enum Role {
-    /// First data result (VDST, SDST, SDATA, VDATA of a load; the mask of a compare). Also an input where the instruction reads
-    /// it first (FMAC, S_ADDK); so is VDATA of a buffer or image atomic, which is the data and then the result.
+    /// First data result (VDST, SDST, SDATA, VDATA of a load; the mask of a compare). Also an input where the
+    /// instruction reads it first (FMAC, S_ADDK); so is VDATA of a buffer or image atomic, which is the data
+    /// and then the result.
     D0,
     /// Second data result (second half of VOPD is *not* this; SDST of VOP3SD is [`Role::Vcc`]).
     D1,

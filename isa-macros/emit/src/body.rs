@@ -1,7 +1,9 @@
-//! Bodies of handlers as Rust: a step of the lane-loop representation is a few statements, a lane loop is a `for`.
+//! Bodies of handlers as Rust: a step of the lane-loop representation is a few statements, a lane loop is a
+//! `for`.
 //!
-//! Names in what is emitted: `r_s0` lane vectors of a source, `s0` its value in a lane, `d0` the result, `o0` its lane vectors,
-//! `t3` a local, `m_vcc` a lane's bit of a mask, `loaded0` and `stored` what memory steps move.
+//! Names in what is emitted: `r_s0` lane vectors of a source, `s0` its value in a lane, `d0` the result, `o0`
+//! its lane vectors, `t3` a local, `m_vcc` a lane's bit of a mask, `loaded0` and `stored` what memory steps
+//! move.
 
 use crate::stmt::declare;
 use crate::value::{Scope, float_suffix, hold, mask_bit, mask_name, role_name, slot, variant};

@@ -28,13 +28,15 @@ impl Mode {
     }
 }
 
-/// The function that runs an operation in a mode. Operations without f32 have one for both of the modes that differ in f32 alone.
+/// The function that runs an operation in a mode. Operations without f32 have one for both of the modes that
+/// differ in f32 alone.
 fn function(at: usize, handlers: &Handlers, mode: Mode) -> Ident {
     let own = if mode == Mode::Flush && !handlers.floats_f32 { Mode::Keep } else { mode };
     format_ident!("op{at}_{}", own.name())
 }
 
-/// The functions that run an operation in a mode, by `Variant`; in waves of 64 (`wide`) each is the one for any operands.
+/// The functions that run an operation in a mode, by `Variant`; in waves of 64 (`wide`) each is the one for
+/// any operands.
 pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Ident; 3] {
     let fast = function(at, handlers, mode);
     let [general, broadcast] = ["general", "broadcast"].map(|variant| format_ident!("{fast}_{variant}"));
@@ -89,7 +91,8 @@ pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
     out
 }
 
-/// Any float mode, compiled once: rounding modes other than the default are too rare for a third set of vector code.
+/// Any float mode, compiled once: rounding modes other than the default are too rare for a third set of
+/// vector code.
 fn any_mode(at: usize, handlers: &Handlers, halved: bool) -> TokenStream {
     let (name, general) = (function(at, handlers, Mode::Base), format_ident!("op{at}"));
     let mode = if handlers.floats {
@@ -162,7 +165,8 @@ impl Functions<'_> {
         }
     }
 
-    /// Most sources are results of flushing operations, which have no denormals: only others are searched for them.
+    /// Most sources are results of flushing operations, which have no denormals: only others are searched for
+    /// them.
     fn flushing(&self, name: &Ident, mode: &TokenStream, flushing: &Flushing) -> (TokenStream, TokenStream) {
         let (features, body) = (features(), format_ident!("fast{}", self.at));
         let sources: Vec<TokenStream> = flushing.sources.iter().map(|at| slot(*at)).collect();

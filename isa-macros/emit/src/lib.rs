@@ -1,6 +1,6 @@
-//! Tables and lowered operations to Rust tokens. What runs has been decided by `isa-lower`: every node of the lane-loop
-//! representation always becomes the same Rust. In reading order: [`tables()`] of the architectures, [`operations`] and
-//! facts about them, [`handlers`] and the tables from operation to handler.
+//! Tables and lowered operations to Rust tokens. What runs has been decided by `isa-lower`: every node of the
+//! lane-loop representation always becomes the same Rust. In reading order: [`tables()`] of the
+//! architectures, [`operations`] and facts about them, [`handlers`] and the tables from operation to handler.
 
 mod body;
 mod facts;
@@ -110,8 +110,8 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub sources: [u8; 4],
             /// Registers of the result.
             pub result: u8,
-            /// Whether the fast handler copies coalesced elements as a block: it needs VGPRs for the lanes' part of the address and for data,
-            /// and SGPRs for the wave's part.
+            /// Whether the fast handler copies coalesced elements as a block: it needs VGPRs for the lanes'
+            /// part of the address and for data, and SGPRs for the wave's part.
             pub block: bool,
             /// It does so too where the instruction has no scalar base and 64 bits of each lane are the address.
             pub wide: bool,
@@ -122,7 +122,8 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub file: &'static str,
             pub line: u32,
         }
-        /// One canonical operation each: an instruction's meaning, deduplicated over encodings and architectures.
+        /// One canonical operation each: an instruction's meaning, deduplicated over encodings and
+        /// architectures.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u16)]
         #[allow(clippy::enum_variant_names)]
@@ -158,7 +159,8 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
             }
         });
     }
-    // Tables of functions instead of a match: a match whose arms are calls costs a jump and a call, a table one call.
+    // Tables of functions instead of a match: a match whose arms are calls costs a jump and a call, a table
+    // one call.
     let tables_of = match host {
         Host::Avx2 => &[
             ("KEEP", Mode::Keep, false),
@@ -177,11 +179,12 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
         let list = lowered.iter().enumerate().map(run);
         let name = format_ident!("{name}");
         quote! {
-            /// By code: the handler in a float mode, of waves of 32 or of 64. The last entries, for what is no operation, give
-            /// [`Flow::UNKNOWN`].
+            /// By code: the handler in a float mode, of waves of 32 or of 64. The last entries, for what is
+            /// no operation, give [`Flow::UNKNOWN`].
             ///
             /// # Safety
-            /// The invariants of lowered code (`exec::validate`); but for `BASE` the host has AVX2 and what comes with it.
+            /// The invariants of lowered code (`exec::validate`); but for `BASE` the host has AVX2 and what
+            /// comes with it.
             pub static #name: Table = [#(#list,)* unknown, unknown, unknown, unknown, unknown];
         }
     });

@@ -215,8 +215,8 @@ impl Scope {
     }
 }
 
-/// The operands of a multiply-add of vectors and of what is the same for all: compilers unroll a loop as small as this is, and then make no
-/// vectors of it.
+/// The operands of a multiply-add of vectors and of what is the same for all: compilers unroll a loop as
+/// small as this is, and then make no vectors of it.
 fn whole_fma(value: &Value) -> Option<[TokenStream; 3]> {
     let ValueKind::Float { op: FloatOp::Fma, ty: Ty::F32, args } = &value.kind else { return None };
     let operand = |value: &Value| match &value.kind {

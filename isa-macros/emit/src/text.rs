@@ -1,5 +1,5 @@
-//! Tokens as readable text: one statement a line, indented by braces. It needs no parser of Rust, so that the command line can
-//! print handlers without one. Tests format with `prettyplease`.
+//! Tokens as readable text: one statement a line, indented by braces. It needs no parser of Rust, so that the
+//! command line can print handlers without one. Tests format with `prettyplease`.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
@@ -113,7 +113,8 @@ impl Text {
         matches!(word, "" | "in" | "if" | "while" | "match" | "return" | "let" | "mut" | "as")
     }
 
-    /// Whether the line ends in the name of a type or of a function that is declared: generic arguments may follow.
+    /// Whether the line ends in the name of a type or of a function that is declared: generic arguments may
+    /// follow.
     fn names_type(&self) -> bool {
         let mut words = self.line.rsplit([' ', '(', '[', '&', ':']);
         let last = words.next().unwrap_or_default();

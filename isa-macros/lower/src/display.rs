@@ -1,5 +1,5 @@
-//! The lane-loop representation as text, for people: `wavesim isa ir NAME` and golden tests. Values are written as in Rust, with
-//! the holder where it does not follow from the operands.
+//! The lane-loop representation as text, for people: `wavesim isa ir NAME` and golden tests. Values are
+//! written as in Rust, with the holder where it does not follow from the operands.
 
 use crate::ir::*;
 use isa_spec::pcode::ir::Local;

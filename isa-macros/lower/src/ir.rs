@@ -1,9 +1,11 @@
-//! The lane-loop representation. Everything that typed bodies leave implicit is a node here: how wide the integers are
-//! that hold values, which operands become lane vectors, where lanes that are switched off are skipped, when memory is
-//! accessed, what is written back. It knows nothing of Rust tokens, and nothing of the host.
+//! The lane-loop representation. Everything that typed bodies leave implicit is a node here: how wide the
+//! integers are that hold values, which operands become lane vectors, where lanes that are switched off are
+//! skipped, when memory is accessed, what is written back. It knows nothing of Rust tokens, and nothing of
+//! the host.
 //!
-//! [`Handlers`] are all that runs for one operation. Each is a [`Body`]: [`Lanes`] is a list of [`Step`]s for every 32
-//! lanes, of which one or more are [`LaneLoop`]s; [`Once`] runs once a wave. Both contain [`Stmt`]s over [`Value`]s.
+//! [`Handlers`] are all that runs for one operation. Each is a [`Body`]: [`Lanes`] is a list of [`Step`]s for
+//! every 32 lanes, of which one or more are [`LaneLoop`]s; [`Once`] runs once a wave. Both contain [`Stmt`]s
+//! over [`Value`]s.
 
 mod vector;
 
@@ -276,7 +278,8 @@ pub enum ValueKind {
     },
 
     // Memory.
-    /// A load in place, which may end the handler with a fault. `retry`: the lane runs again if its [`Stmt::Exchange`] fails.
+    /// A load in place, which may end the handler with a fault. `retry`: the lane runs again if its
+    /// [`Stmt::Exchange`] fails.
     Load {
         space: Space,
         addr: Box<Value>,
@@ -388,7 +391,8 @@ pub enum ValueKind {
     },
 
     // Calls.
-    /// A builtin that hosts compute for many lanes at once ([`crate::passes::simd`]); `ty` is that of its result.
+    /// A builtin that hosts compute for many lanes at once ([`crate::passes::simd`]); `ty` is that of its
+    /// result.
     Simd {
         builtin: Pure,
         ty: Ty,
@@ -456,14 +460,16 @@ pub enum Stmt {
         bytes: u32,
         value: Value,
     },
-    /// The store of a read-modify-write: it happens only if memory still has what the lane's load gave, else the lane starts again.
+    /// The store of a read-modify-write: it happens only if memory still has what the lane's load gave, else
+    /// the lane starts again.
     Exchange {
         space: Space,
         addr: Value,
         bytes: u32,
         value: Value,
     },
-    /// What the store step that follows the loop is to store for this lane, and where, unless the step has a sum.
+    /// What the store step that follows the loop is to store for this lane, and where, unless the step has a
+    /// sum.
     SetStored {
         address: Option<(Space, Value)>,
         value: Value,
@@ -569,7 +575,8 @@ pub struct Sum {
     pub base: Vec<Value>,
     /// The lanes' part.
     pub offsets: Role,
-    /// Uniform: unless it is 0 the address is what the loop computes, for which the scalar part becomes a lane vector.
+    /// Uniform: unless it is 0 the address is what the loop computes, for which the scalar part becomes a
+    /// lane vector.
     pub unless: Option<(Value, LaneLoop)>,
     /// Uniform: what the wave adds in this case, if the lanes' part is then 64 bits of the same operand.
     pub wide: Option<Vec<Value>>,
@@ -608,15 +615,16 @@ pub enum WriteBack {
     General { output: Output },
     /// Into the half of the register that the instruction names.
     Half { output: Output },
-    /// As it is. `flushing`: in modes that flush, results have no denormals. `direct`: such a result is that of one
-    /// operation, and is flushed as it is written.
+    /// As it is. `flushing`: in modes that flush, results have no denormals. `direct`: such a result is that
+    /// of one operation, and is flushed as it is written.
     Fast { flushing: bool, direct: bool },
 }
 
 /// A step of a handler for 32 lanes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// The lane vectors of an operand: registers as they are, scalars broadcast. `direct`: it is lane vectors already.
+    /// The lane vectors of an operand: registers as they are, scalars broadcast. `direct`: it is lane vectors
+    /// already.
     Stage {
         role: Role,
         slot: usize,
@@ -625,7 +633,8 @@ pub enum Step {
     },
     /// The lane vectors of the destination before the instruction.
     StageOld,
-    /// DPP, input modifiers and op_sel, if the instruction has any, on these source numbers; DPP may switch lanes off.
+    /// DPP, input modifiers and op_sel, if the instruction has any, on these source numbers; DPP may switch
+    /// lanes off.
     Modify {
         sources: Vec<(usize, Role)>,
     },
@@ -673,7 +682,8 @@ pub enum Halves {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lanes {
     pub halves: Halves,
-    /// Copies of SGPRs among the sources are refreshed first, if the operation was lowered for [`Variant::FastBroadcast`].
+    /// Copies of SGPRs among the sources are refreshed first, if the operation was lowered for
+    /// [`Variant::FastBroadcast`].
     pub broadcast: bool,
     pub steps: Vec<Step>,
     /// Masks that are written when all lanes have run: a source may be the same register.
@@ -697,7 +707,8 @@ pub enum Body {
     Once(Once),
 }
 
-/// One copy between registers and memory for all lanes, possible if every lane is active and addresses are coalesced.
+/// One copy between registers and memory for all lanes, possible if every lane is active and addresses are
+/// coalesced.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
     Global {

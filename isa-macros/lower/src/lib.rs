@@ -1,9 +1,10 @@
-//! Typed pseudocode to lane loops. [`lower()`] makes the [`ir::Handlers`] of an operation, in the lane-loop representation
-//! that is described in [`ir`]. `isa-emit` prints it as Rust when wavesim is compiled; an engine that compiles at run time can
-//! start from it too. So nothing here knows `proc_macro`, tokens, or the host.
+//! Typed pseudocode to lane loops. [`lower()`] makes the [`ir::Handlers`] of an operation, in the lane-loop
+//! representation that is described in [`ir`]. `isa-emit` prints it as Rust when wavesim is compiled; an
+//! engine that compiles at run time can start from it too. So nothing here knows `proc_macro`, tokens, or the
+//! host.
 //!
-//! In reading order: [`ir`], with a printer and the walks in [`visit`]; [`mod@lower`], from a body to its general handler; [`passes`]:
-//! accesses of 32 lanes at once, copies of blocks, fast variants, SIMD builtins.
+//! In reading order: [`ir`], with a printer and the walks in [`visit`]; [`mod@lower`], from a body to its
+//! general handler; [`passes`]: accesses of 32 lanes at once, copies of blocks, fast variants, SIMD builtins.
 #![forbid(unsafe_code)]
 
 mod display;

@@ -1,5 +1,5 @@
-//! The one walk over the lane-loop representation: analyses use [`each_value`] and its like, passes rewrite with
-//! [`each_value_mut`]. The matches are exhaustive.
+//! The one walk over the lane-loop representation: analyses use [`each_value`] and its like, passes rewrite
+//! with [`each_value_mut`]. The matches are exhaustive.
 
 use crate::ir::*;
 

@@ -1,7 +1,9 @@
-//! Formats of typed buffer accesses: the `FORMAT` field of MTBUF and of buffer descriptors, and the conversion between
-//! memory components and register components (*Data Formats* in the RDNA3 and RDNA4 ISA manuals).
+//! Formats of typed buffer accesses: the `FORMAT` field of MTBUF and of buffer descriptors, and the
+//! conversion between memory components and register components (*Data Formats* in the RDNA3 and RDNA4 ISA
+//! manuals).
 //!
-//! Only the formats a buffer can have are here (1..=63); image formats (sRGB, shared exponent, block-compressed) are absent.
+//! Only the formats a buffer can have are here (1..=63); image formats (sRGB, shared exponent,
+//! block-compressed) are absent.
 
 use super::env::{FloatEnv, Round};
 use super::format::{Format, ModeClass, Value, pack, unpack};
@@ -35,14 +37,14 @@ pub fn format_bytes(number: u32) -> u32 {
     by_number(number).map_or(0, BufferFormat::size_bytes)
 }
 
-/// Component `index` (0 = X) of an element, converted to 32 bits: an integer format's integer, else an f32. A missing Y or
-/// Z is 0, a missing W is one. Invalid formats read 0.
+/// Component `index` (0 = X) of an element, converted to 32 bits: an integer format's integer, else an f32. A
+/// missing Y or Z is 0, a missing W is one. Invalid formats read 0.
 pub fn from_format(number: u32, element: u128, index: u32) -> u32 {
     by_number(number).map_or(0, |f| f.read(element, index, Format::F32))
 }
 
-/// The same for D16 forms: the low half of an integer, else an f16. A 32-bit float is truncated, everything else rounded to
-/// nearest even (RDNA3 ISA manual, *D16 Instructions*).
+/// The same for D16 forms: the low half of an integer, else an f16. A 32-bit float is truncated, everything
+/// else rounded to nearest even (RDNA3 ISA manual, *D16 Instructions*).
 pub fn from_format16(number: u32, element: u128, index: u32) -> u16 {
     by_number(number).map_or(0, |f| f.read(element, index, Format::F16) as u16)
 }
@@ -104,7 +106,8 @@ impl BufferFormat {
             .fold(0, |element, bits| element | bits)
     }
 
-    /// A register's component in memory: integers saturate, floats round to nearest even (10 and 11 bits: toward zero).
+    /// A register's component in memory: integers saturate, floats round to nearest even (10 and 11 bits:
+    /// toward zero).
     fn encode(&self, value: u32, register: Format, index: u32) -> u32 {
         let Some(&width) = self.widths.get(index as usize) else { return 0 };
         let (env, w) = (&FloatEnv::KEEP, width as u32);
@@ -147,8 +150,8 @@ fn sign_extend(bits: u32, width: u8) -> i32 {
     ((bits << unused) as i32) >> unused
 }
 
-/// 16 bits: f16. 10 and 11 bits: a 5-bit exponent and no sign; the sign bit of the format lies above the component and
-/// is never set on reading.
+/// 16 bits: f16. 10 and 11 bits: a 5-bit exponent and no sign; the sign bit of the format lies above the
+/// component and is never set on reading.
 fn float_format(width: u8) -> Format {
     match width {
         32 => Format::F32,
@@ -162,8 +165,8 @@ fn float_format(width: u8) -> Format {
     }
 }
 
-/// A float as an unsigned 10- or 11-bit float, toward zero: negative numbers become zero, too large ones the largest finite
-/// number.
+/// A float as an unsigned 10- or 11-bit float, toward zero: negative numbers become zero, too large ones the
+/// largest finite number.
 fn unsigned_small_float(register: Format, value: u32, width: u8) -> u32 {
     let format = float_format(width);
     (match unpack(register, value as u64) {
@@ -174,7 +177,8 @@ fn unsigned_small_float(register: Format, value: u32, width: u8) -> u32 {
     }) as u32
 }
 
-/// The format with this number in the `FORMAT` field, the same on RDNA 3, 3.5 and 4. `None`: invalid, or no buffer format.
+/// The format with this number in the `FORMAT` field, the same on RDNA 3, 3.5 and 4. `None`: invalid, or no
+/// buffer format.
 pub fn by_number(format: u32) -> Option<&'static BufferFormat> {
     FORMATS.get((format as usize).checked_sub(1)?)
 }

@@ -1,4 +1,5 @@
-//! The same operations on `u128` bit patterns of a [`Ty`]: what the evaluator calls, and compiled code for the rare types.
+//! The same operations on `u128` bit patterns of a [`Ty`]: what the evaluator calls, and compiled code for
+//! the rare types.
 //!
 //! Arithmetic on a type that is not floating-point panics: the checker does not accept such bodies.
 
@@ -144,8 +145,8 @@ pub fn exponent(x: u128, ty: Ty) -> i32 {
     integral::exponent_field(format(ty), x as u64) as i32
 }
 
-/// `base ** power`. Two to a power is exact or rounded once; otherwise a correctly rounded product for small integer
-/// powers, through f64 for the rest (no instruction needs more).
+/// `base ** power`. Two to a power is exact or rounded once; otherwise a correctly rounded product for small
+/// integer powers, through f64 for the rest (no instruction needs more).
 pub fn pow(base: u128, power: u128, ty: Ty, power_ty: Ty, env: &FloatEnv) -> u128 {
     let two = base == constant(2.0, ty);
     if !power_ty.is_float() {
@@ -183,13 +184,14 @@ pub fn convert_float(x: u128, from: Ty, into: Ty, round: Round) -> u128 {
     }
 }
 
-/// Format conversion as an instruction does it: flushing by both formats' modes, rounded by the mode of `into`, NaNs quiet.
+/// Format conversion as an instruction does it: flushing by both formats' modes, rounded by the mode of
+/// `into`, NaNs quiet.
 pub fn convert(x: u128, from: Ty, into: Ty, env: &FloatEnv) -> u128 {
     convert_nan(x, from, into, true, env)
 }
 
-/// Format conversion as a cast in pseudocode does it: as [`convert`], but widening keeps a NaN signalling, so that
-/// `isSignalNAN(64'F(S0.f32))` is about S0.
+/// Format conversion as a cast in pseudocode does it: as [`convert`], but widening keeps a NaN signalling, so
+/// that `isSignalNAN(64'F(S0.f32))` is about S0.
 pub fn cast(x: u128, from: Ty, into: Ty, env: &FloatEnv) -> u128 {
     convert_nan(x, from, into, into.width() <= from.width(), env)
 }
@@ -199,7 +201,8 @@ fn convert_nan(x: u128, from: Ty, into: Ty, quiet: bool, env: &FloatEnv) -> u128
     integral::to_float(from, into, x as u64, quiet, env) as u128
 }
 
-/// Float to integer of `width` bits (at most 64; wider saturates at 64): rounded by `round`, saturating, NaN gives 0.
+/// Float to integer of `width` bits (at most 64; wider saturates at 64): rounded by `round`, saturating, NaN
+/// gives 0.
 pub fn to_int(x: u128, ty: Ty, env: &FloatEnv, width: u32, signed: bool, round: Round) -> u128 {
     let format = format(ty);
     let value = integral::to_int(format, x as u64, width.clamp(1, 64), signed, round, env) as u128;
@@ -214,7 +217,8 @@ pub fn from_int(value: u128, signed: bool, ty: Ty, env: &FloatEnv) -> u128 {
     integral::from_magnitude(format, negative, magnitude, env) as u128
 }
 
-/// To a normalised integer of `bits` bits: clamped to [-1, 1] or [0, 1], scaled by the largest value, nearest even.
+/// To a normalised integer of `bits` bits: clamped to [-1, 1] or [0, 1], scaled by the largest value, nearest
+/// even.
 pub fn to_norm(x: u128, ty: Ty, signed: bool, bits: u32, env: &FloatEnv) -> u128 {
     let format = format(ty);
     let value = if signed {

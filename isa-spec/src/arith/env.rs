@@ -27,8 +27,8 @@ impl Round {
     }
 }
 
-/// The MODE register, decoded as far as arithmetic needs it. A denormal operand or result that is flushed becomes the zero
-/// of its sign; results are tested after rounding.
+/// The MODE register, decoded as far as arithmetic needs it. A denormal operand or result that is flushed
+/// becomes the zero of its sign; results are tested after rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FloatEnv {
     /// f32 and bf16: MODE[1:0].
@@ -83,7 +83,8 @@ impl FloatEnv {
         FloatEnv { round32: round, round64: round, ..self }
     }
 
-    /// For what hardware approximates: nearest even, and f32 denormals flushed (RDNA manuals, notes of V_RCP_F32, V_SQRT_F32 …).
+    /// For what hardware approximates: nearest even, and f32 denormals flushed (RDNA manuals, notes of
+    /// V_RCP_F32, V_SQRT_F32 …).
     pub const fn approximated(self) -> FloatEnv {
         FloatEnv { flush_in32: true, flush_out32: true, ..self.with_round(Round::NearestEven) }
     }

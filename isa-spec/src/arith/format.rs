@@ -1,5 +1,6 @@
-//! Floating-point formats as data, and the two conversions everything else is made of: a bit pattern to an exact
-//! value ([`unpack`]) and an exact value to the nearest bit pattern ([`pack`]), the only place that rounds.
+//! Floating-point formats as data, and the two conversions everything else is made of: a bit pattern to an
+//! exact value ([`unpack`]) and an exact value to the nearest bit pattern ([`pack`]), the only place that
+//! rounds.
 
 use super::env::Round;
 use crate::pcode::ir::Ty;
@@ -100,7 +101,8 @@ impl Format {
         if self.finite_only { self.magnitude_mask() } else { self.exponent_mask() }
     }
 
-    /// The NaN an invalid operation makes: quiet, sign set (`V_LOG_F32(-1.0) => 0xffc00000`, RDNA4 ISA manual).
+    /// The NaN an invalid operation makes: quiet, sign set (`V_LOG_F32(-1.0) => 0xffc00000`, RDNA4 ISA
+    /// manual).
     #[inline]
     pub const fn default_nan(self) -> u64 {
         self.sign_bit() | self.infinity() | self.quiet_bit()
@@ -177,8 +179,9 @@ pub enum Value {
     Finite(Exact),
 }
 
-/// `±sig · 2^exp`, `sig` not zero. Before rounding the lowest bit may be *sticky*: it also stands for everything
-/// below it that was not zero. That keeps rounding exact as long as two bits or more are dropped with it.
+/// `±sig · 2^exp`, `sig` not zero. Before rounding the lowest bit may be *sticky*: it also stands for
+/// everything below it that was not zero. That keeps rounding exact as long as two bits or more are dropped
+/// with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exact {
     pub negative: bool,
@@ -264,8 +267,8 @@ pub fn round_off(negative: bool, sig: u128, drop: u32, round: Round) -> u128 {
     kept + up as u128
 }
 
-/// The bit pattern of `format` for an exact value, rounded once. `saturate`: an overflow gives the largest finite
-/// number whatever the rounding mode. Denormal results are kept.
+/// The bit pattern of `format` for an exact value, rounded once. `saturate`: an overflow gives the largest
+/// finite number whatever the rounding mode. Denormal results are kept.
 #[inline]
 pub fn pack(format: Format, value: Exact, round: Round, saturate: bool) -> u64 {
     let Exact { negative, exp, sig } = value;

@@ -62,8 +62,8 @@ pub fn signext_from_bit(value: u128, bits: u32, width: u32) -> u128 {
     }
 }
 
-/// Byte permute: byte k of the result is that of the eight bytes of `high` and `low` whose number is byte k of `at`, `low`'s first;
-/// zero for 8 and above.
+/// Byte permute: byte k of the result is that of the eight bytes of `high` and `low` whose number is byte k
+/// of `at`, `low`'s first; zero for 8 and above.
 pub fn select_bytes(high: u32, low: u32, at: u32) -> u32 {
     let table = (high as u64) << 32 | low as u64;
     u32::from_le_bytes(at.to_le_bytes().map(|n| table.to_le_bytes().get(n as usize).copied().unwrap_or(0)))

@@ -19,8 +19,8 @@ pub fn round_to_integral(format: Format, a: u64, round: Round, env: &FloatEnv) -
     }
 }
 
-/// `a - floor(a)`, always in `[0, 1)`: where the difference would round to one it is the largest number below one,
-/// as the DX definition of `fract` wants. Infinities give NaN.
+/// `a - floor(a)`, always in `[0, 1)`: where the difference would round to one it is the largest number below
+/// one, as the DX definition of `fract` wants. Infinities give NaN.
 pub fn fract(format: Format, a: u64, env: &FloatEnv) -> u64 {
     if format.is_infinite(a) {
         return format.default_nan();
@@ -30,8 +30,8 @@ pub fn fract(format: Format, a: u64, env: &FloatEnv) -> u64 {
     if format.is_nan(rest) || rest & format.magnitude_mask() < format.one() { rest } else { format.one() - 1 }
 }
 
-/// Rounds to an integer of `width` bits (1..=64) and saturates; NaN gives 0. The result is the integer's bit pattern,
-/// sign-extended to 64 bits if `signed`.
+/// Rounds to an integer of `width` bits (1..=64) and saturates; NaN gives 0. The result is the integer's bit
+/// pattern, sign-extended to 64 bits if `signed`.
 pub fn to_int(format: Format, a: u64, width: u32, signed: bool, round: Round, env: &FloatEnv) -> u64 {
     let (max, min) = int_limits(width, signed);
     let value = match unpack(format, flush_input(format, a, env)) {
@@ -104,8 +104,8 @@ pub fn frexp_exp(format: Format, a: u64, env: &FloatEnv) -> i32 {
     }
 }
 
-/// A number in [-1, 1] as a signed normalised integer of `width` bits: scaled by `2^(width-1) - 1`, rounded to
-/// nearest even, saturated; NaN gives 0.
+/// A number in [-1, 1] as a signed normalised integer of `width` bits: scaled by `2^(width-1) - 1`, rounded
+/// to nearest even, saturated; NaN gives 0.
 pub fn to_snorm(format: Format, a: u64, width: u32, env: &FloatEnv) -> i64 {
     let scale = (1i64 << (width - 1)) - 1;
     to_norm(format, a, scale, -scale, env)
@@ -133,7 +133,8 @@ fn to_norm(format: Format, a: u64, scale: i64, min: i64, env: &FloatEnv) -> i64 
     }
 }
 
-/// `value / scale` as a float, rounded to nearest even: unorm and snorm integers to floats. Below -1 gives -1.
+/// `value / scale` as a float, rounded to nearest even: unorm and snorm integers to floats. Below -1 gives
+/// -1.
 pub fn from_norm(format: Format, value: i64, scale: i64) -> u64 {
     let value = value.max(-scale);
     if value == 0 || scale == 0 {
@@ -143,9 +144,10 @@ pub fn from_norm(format: Format, value: i64, scale: i64) -> u64 {
     pack(format, super::soft::div_exact(exact(value), exact(scale)), Round::NearestEven, false)
 }
 
-/// A float in another format, rounded as the destination's mode says; denormal inputs and outputs as each format's
-/// mode says. A NaN keeps its sign and upper payload bits. `quiet` decides what a signalling NaN becomes: conversion
-/// instructions make it quiet, a widening cast in pseudocode keeps it (`isSignalNAN(64'F(S0.f32))` must see it).
+/// A float in another format, rounded as the destination's mode says; denormal inputs and outputs as each
+/// format's mode says. A NaN keeps its sign and upper payload bits. `quiet` decides what a signalling NaN
+/// becomes: conversion instructions make it quiet, a widening cast in pseudocode keeps it
+/// (`isSignalNAN(64'F(S0.f32))` must see it).
 pub fn to_float(from: Format, to: Format, a: u64, quiet: bool, env: &FloatEnv) -> u64 {
     let a = flush_input(from, a, env);
     let sign = if from.is_negative(a) { to.sign_bit() } else { 0 };
@@ -164,9 +166,10 @@ pub fn to_float(from: Format, to: Format, a: u64, quiet: bool, env: &FloatEnv) -
     }
 }
 
-/// An f32 as an 8-bit float with stochastic rounding: the seed's high bits, as many as there are fraction bits to drop, are
-/// added to the magnitude below the kept bits, and the rest is cut off (RDNA4 ISA manual, V_CVT_SR_FP8_F32 and *Data
-/// Conversion Operations*). A carry moves on into the exponent; beyond the range the result is as for nearest even.
+/// An f32 as an 8-bit float with stochastic rounding: the seed's high bits, as many as there are fraction
+/// bits to drop, are added to the magnitude below the kept bits, and the rest is cut off (RDNA4 ISA manual,
+/// V_CVT_SR_FP8_F32 and *Data Conversion Operations*). A carry moves on into the exponent; beyond the range
+/// the result is as for nearest even.
 pub fn to_float8_stochastic(to: Format, a: u32, seed: u32, env: &FloatEnv) -> u8 {
     let dropped = Format::F32.frac_bits - to.frac_bits;
     let magnitude = a & 0x7fff_ffff;
@@ -179,7 +182,8 @@ pub fn to_float8_stochastic(to: Format, a: u32, seed: u32, env: &FloatEnv) -> u8
         Value::Finite(x) => {
             let truncated = pack(to, x, Round::Zero, false);
             let largest = truncated & to.magnitude_mask() == to.max_finite();
-            // Nearest even differs only beyond the largest finite number: what is left of the fraction fits exactly there.
+            // Nearest even differs only beyond the largest finite number: what is left of the fraction fits
+            // exactly there.
             if largest { to_float(Format::F32, to, cut as u64, true, env) as u8 } else { truncated as u8 }
         }
         _ => to_float(Format::F32, to, cut as u64, true, env) as u8,

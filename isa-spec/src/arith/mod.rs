@@ -3,10 +3,11 @@
 //!
 //! Two layers:
 //! - [`soft`], [`integral`], [`approx`]: the algorithms, generic over [`Format`];
-//! - [`add`], [`fma`], [`convert`] … on `u128` patterns of a [`Ty`](crate::pcode::ir::Ty): what the evaluator calls.
+//! - [`add`], [`fma`], [`convert`] … on `u128` patterns of a [`Ty`](crate::pcode::ir::Ty): what the evaluator
+//!   calls.
 //!
-//! `rustc_apfloat` and exact rational arithmetic are the tests' referees, and no part of the computation. Nothing here
-//! allocates. NaN results are quiet; their payload is that of the first NaN operand.
+//! `rustc_apfloat` and exact rational arithmetic are the tests' referees, and no part of the computation.
+//! Nothing here allocates. NaN results are quiet; their payload is that of the first NaN operand.
 
 pub mod approx;
 pub mod buffer_format;

@@ -1,7 +1,9 @@
-//! Add, subtract, multiply, divide, fma and square root in any format: each unpacks exactly, computes exactly (up to a
-//! sticky bit) and rounds once. No host floating point is used, so the result cannot depend on the host.
+//! Add, subtract, multiply, divide, fma and square root in any format: each unpacks exactly, computes exactly
+//! (up to a sticky bit) and rounds once. No host floating point is used, so the result cannot depend on the
+//! host.
 //!
-//! NaN operands win in the order of the operands and become quiet; an invalid operation gives [`Format::default_nan`].
+//! NaN operands win in the order of the operands and become quiet; an invalid operation gives
+//! [`Format::default_nan`].
 
 use super::env::{FloatEnv, FloatMode, Round};
 use super::format::{Exact, Format, Value, pack, shift_right_sticky, unpack};
@@ -51,8 +53,9 @@ fn first_nan(format: Format, operands: &[u64]) -> u64 {
 /// Sum of two exact values; `None` if it is zero.
 #[inline]
 pub fn add_exact(a: Exact, b: Exact) -> Option<Exact> {
-    // Leading bits at 125: a carry still fits below 2^127. Sticky is exact: bits are lost only if the exponents
-    // differ by so much that at most one leading bit can cancel, and 70 bits or more are rounded off later.
+    // Leading bits at 125: a carry still fits below 2^127. Sticky is exact: bits are lost only if the
+    // exponents differ by so much that at most one leading bit can cancel, and 70 bits or more are rounded
+    // off later.
     let (a, b) = (a.with_top(125), b.with_top(125));
     let (big, small) = if (a.exp, a.sig) >= (b.exp, b.sig) { (a, b) } else { (b, a) };
     let aligned = shift_right_sticky(small.sig, big.exp.abs_diff(small.exp));

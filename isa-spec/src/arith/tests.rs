@@ -1,5 +1,5 @@
-//! Referees that share no code with this module: `rustc_apfloat` for arithmetic and conversions, big-integer rationals for
-//! roots and quotients, values from the ISA manuals for the special cases.
+//! Referees that share no code with this module: `rustc_apfloat` for arithmetic and conversions, big-integer
+//! rationals for roots and quotients, values from the ISA manuals for the special cases.
 
 mod against_apfloat;
 mod buffer;
@@ -14,8 +14,8 @@ use proptest::prelude::*;
 /// The formats arithmetic exists for.
 const FORMATS: [Format; 4] = [Format::F16, Format::BF16, Format::F32, Format::F64];
 
-/// Bit patterns of a format with the interesting ones made likely: specials, neighbours of powers of two, few significant
-/// bits (exact and half-way results), close exponents (cancellation).
+/// Bit patterns of a format with the interesting ones made likely: specials, neighbours of powers of two, few
+/// significant bits (exact and half-way results), close exponents (cancellation).
 fn bits(format: Format) -> impl Strategy<Value = u64> {
     let all = format.sign_bit() | format.magnitude_mask();
     let specials = [

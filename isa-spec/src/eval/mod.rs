@@ -1,11 +1,13 @@
 //! The reference evaluator: typed semantics walked as a tree, slow and obvious.
 //!
-//! It decides what a body means; what registers, memory and barriers are is the [`Machine`]'s business. [`eval`] runs a body
-//! once: the driver of a lane-shaped body calls it for each active lane, the lanes in ascending order.
+//! It decides what a body means; what registers, memory and barriers are is the [`Machine`]'s business.
+//! [`eval`] runs a body once: the driver of a lane-shaped body calls it for each active lane, the lanes in
+//! ascending order.
 //!
 //! A lane's bit of a mask (`D0.u64[laneId] = …`) is a slice of the whole mask: the evaluator gets the mask by
-//! [`Machine::destination`], sets the bit and stores the mask with [`Machine::set_operand`]. A driver starts such a mask at
-//! zero, so that the bits of inactive lanes end up clear, and writes the register after the last lane.
+//! [`Machine::destination`], sets the bit and stores the mask with [`Machine::set_operand`]. A driver starts
+//! such a mask at zero, so that the bits of inactive lanes end up clear, and writes the register after the
+//! last lane.
 
 mod builtin;
 mod expr;
@@ -20,7 +22,8 @@ use crate::source::Span;
 
 /// What a body can touch. Values are bit patterns, `lane` the running lane (`None` outside lane shape).
 ///
-/// Register and operand access cannot fail: what does not exist reads zero. Memory, state and control can, with [`Stop`].
+/// Register and operand access cannot fail: what does not exist reads zero. Memory, state and control can,
+/// with [`Stop`].
 pub trait Machine {
     /// Called before [`Machine::operand`] with the bits that the body takes of the value.
     fn reading(&mut self, _role: Role, _lane: Option<u32>, _bits: u128) {}
@@ -79,7 +82,8 @@ pub enum Stop {
     TooLong,
 }
 
-/// Statements and loop rounds a body may take. The longest ones, matrix multiplications, take some ten thousand.
+/// Statements and loop rounds a body may take. The longest ones, matrix multiplications, take some ten
+/// thousand.
 const STEP_LIMIT: u32 = 4_000_000;
 
 /// Runs the body once.

@@ -3,8 +3,8 @@
 use crate::arith::{self, FloatEnv, Round};
 use crate::pcode::ir::{BinOp, Ty};
 
-/// A binary operation on values of type `ty` (`right`: the right operand's, which differs for shifts and powers). `&&` and
-/// `||` are the evaluator's own, since they may not evaluate their right side.
+/// A binary operation on values of type `ty` (`right`: the right operand's, which differs for shifts and
+/// powers). `&&` and `||` are the evaluator's own, since they may not evaluate their right side.
 pub fn binary(op: BinOp, x: u128, y: u128, ty: Ty, right: Ty, env: &FloatEnv) -> u128 {
     if ty.is_float() {
         return float(op, x, y, ty, right, env);

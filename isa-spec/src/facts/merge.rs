@@ -33,7 +33,8 @@ struct SeenLanes {
     under: u64,
 }
 
-/// Conditional touches that are told apart. Those of a body that has more are possible, whatever the instruction is.
+/// Conditional touches that are told apart. Those of a body that has more are possible, whatever the
+/// instruction is.
 pub const MOST_CONDITIONAL: usize = 1000;
 
 /// Touches as they come.
@@ -44,7 +45,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// `lane`: a lane's number and whether it is touched only if it is active, or another lane. `under`: the lane that is active here.
+    /// `lane`: a lane's number and whether it is touched only if it is active, or another lane. `under`: the
+    /// lane that is active here.
     #[allow(clippy::too_many_arguments)]
     pub fn add(
         &mut self,
@@ -99,7 +101,8 @@ impl SeenLanes {
     }
 }
 
-/// Joins what differs in bits, in the side of a condition, or in consecutive numbers only, and drops what another covers.
+/// Joins what differs in bits, in the side of a condition, or in consecutive numbers only, and drops what
+/// another covers.
 pub fn merge(seen: Seen, wave_size: u32) -> Vec<Touch> {
     let mut list = Vec::new();
     for (key, lanes) in seen.touches {

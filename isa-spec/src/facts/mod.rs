@@ -1,13 +1,14 @@
-//! What an instruction's body reads, writes and calls, computed from the typed tree: the one source of what checks, traces and
-//! the debugger know about an instruction.
+//! What an instruction's body reads, writes and calls, computed from the typed tree: the one source of what
+//! checks, traces and the debugger know about an instruction.
 //!
-//! [`Facts::of`] runs a body without values (abstract interpretation, `walk`): loops with fixed bounds are unrolled,
-//! both sides of a branch are taken unless the wave size decides it. A condition on the instruction itself (a field, the number
-//! of an operand's register) becomes part of the fact, as [`Touch::when`]. Every other condition makes the fact a *may*: what is
-//! listed is a superset of what any execution touches, and [`Touch::always`] marks what every execution touches.
+//! [`Facts::of`] runs a body without values (abstract interpretation, `walk`): loops with fixed bounds are
+//! unrolled, both sides of a branch are taken unless the wave size decides it. A condition on the instruction
+//! itself (a field, the number of an operand's register) becomes part of the fact, as [`Touch::when`]. Every
+//! other condition makes the fact a *may*: what is listed is a superset of what any execution touches, and
+//! [`Touch::always`] marks what every execution touches.
 //!
-//! Facts are about roles and register numbers relative to them. Which registers these are in an instruction, with DPP, op_sel
-//! and null, is the binding of its operands, which this module knows nothing of.
+//! Facts are about roles and register numbers relative to them. Which registers these are in an instruction,
+//! with DPP, op_sel and null, is the binding of its operands, which this module knows nothing of.
 
 mod merge;
 #[cfg(test)]

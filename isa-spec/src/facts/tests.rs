@@ -5,7 +5,8 @@ use crate::pcode::parse::parse_file;
 use crate::pcode::sig::InstrSig;
 use crate::source::SourceMap;
 
-/// Facts of a body that may name any operand. An instruction `V_…` is a vector instruction, `S_…` a scalar one.
+/// Facts of a body that may name any operand. An instruction `V_…` is a vector instruction, `S_…` a scalar
+/// one.
 fn facts(name: &str, body: &str, wave_size: u32) -> Facts {
     let mut sources = SourceMap::default();
     let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));

@@ -17,7 +17,8 @@ pub enum Item {
     Function(Function),
 }
 
-/// `instruction NAME, NAME … { body }`, optionally `instruction NAME … for rdna4 { … }`: only on those architectures.
+/// `instruction NAME, NAME … { body }`, optionally `instruction NAME … for rdna4 { … }`: only on those
+/// architectures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instruction {
     pub names: Vec<Name>,
@@ -40,9 +41,10 @@ pub struct TemplateRow {
     pub fills: Vec<(String, String)>,
 }
 
-/// `template (T, OP) in (f32, +), (f64, -) { instruction V_${OP}_$T { … } … }`: the items, once a row, with `$NAME` (or `${NAME}`) replaced.
-/// The parser expands templates on the token level: `File::items` holds the expanded instructions, whose spans point into the
-/// template, and this node keeps the source form for the printer.
+/// `template (T, OP) in (f32, +), (f64, -) { instruction V_${OP}_$T { … } … }`: the items, once a row, with
+/// `$NAME` (or `${NAME}`) replaced. The parser expands templates on the token level: `File::items` holds the
+/// expanded instructions, whose spans point into the template, and this node keeps the source form for the
+/// printer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
     pub parameters: Vec<Name>,
@@ -54,7 +56,8 @@ pub struct Template {
     pub span: Span,
 }
 
-/// `function NAME(a, b) { …; return expr }`: expanded where it is called. Parameters are untyped: each takes its argument's type.
+/// `function NAME(a, b) { …; return expr }`: expanded where it is called. Parameters are untyped: each takes
+/// its argument's type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
     pub name: Name,

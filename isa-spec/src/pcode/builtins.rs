@@ -1,7 +1,9 @@
-//! The one table of builtins: name, parameters, result and doc line. `docs/pseudocode.md` is generated from it.
+//! The one table of builtins: name, parameters, result and doc line. `docs/pseudocode.md` is generated from
+//! it.
 //!
-//! A builtin is [`Pure`], a function of its arguments, or [`Control`], which the machine executes. Evaluator, lowering
-//! and machine match on these enums exhaustively: a new row is a compile error until each of them implements it.
+//! A builtin is [`Pure`], a function of its arguments, or [`Control`], which the machine executes. Evaluator,
+//! lowering and machine match on these enums exhaustively: a new row is a compile error until each of them
+//! implements it.
 
 use super::ir::Ty;
 

@@ -1,6 +1,6 @@
 //! Typed semantics: what the checker makes of a pseudocode body, what the reference evaluator walks and the
-//! macro lowers. Names are resolved, every expression has its type, every conversion is explicit, and calls of
-//! other instructions, functions and lambdas have been expanded in place.
+//! macro lowers. Names are resolved, every expression has its type, every conversion is explicit, and calls
+//! of other instructions, functions and lambdas have been expanded in place.
 //!
 //! Values are bit patterns of at most 128 bits ([`Ty::width`]); a signed or float type says how to read them.
 
@@ -8,8 +8,8 @@ pub use crate::pcode::builtins::{Builtin, Control, Pure};
 use crate::source::Span;
 pub use crate::tables::Role;
 
-/// A value's type. `B` (raw bits) takes part in bitwise operations, shifts, slices and concatenation; in arithmetic
-/// and comparison it counts as `U` of the same width.
+/// A value's type. `B` (raw bits) takes part in bitwise operations, shifts, slices and concatenation; in
+/// arithmetic and comparison it counts as `U` of the same width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Ty {
     B(u16),
@@ -36,7 +36,8 @@ pub struct Semantics {
     pub body: Vec<Stmt>,
     /// What the body touches; filled by the shape pass.
     pub uses: Uses,
-    /// Source text of the block's body with the holes of its templates filled, for documentation and `isa show`.
+    /// Source text of the block's body with the holes of its templates filled, for documentation and `isa
+    /// show`.
     pub text: String,
     pub span: Span,
 }
@@ -93,7 +94,8 @@ pub enum Stmt {
         otherwise: Vec<Stmt>,
         span: Span,
     },
-    /// `for var in from : to do`, both ends included; counts up; `var` is a local. Empty if `from > to` (signed).
+    /// `for var in from : to do`, both ends included; counts up; `var` is a local. Empty if `from > to`
+    /// (signed).
     For {
         var: LocalId,
         from: Expr,
@@ -130,7 +132,8 @@ pub enum PlaceKind {
     Local(LocalId),
     /// Element of an array local; an index out of range is ignored.
     Element(LocalId, Box<Expr>),
-    /// The whole operand, read as `ty`; a narrower `ty` keeps the upper bits of a register unless the operand is that narrow.
+    /// The whole operand, read as `ty`; a narrower `ty` keeps the upper bits of a register unless the operand
+    /// is that narrow.
     Operand(Role),
     State(State),
     /// Bits `[lo + width - 1 : lo]` of `base` (`width` = `ty.width()`); the other bits keep their value.
@@ -174,7 +177,8 @@ pub enum ExprKind {
     /// The raw number in the operand's encoding field as a register index: for a VGPR its number 0..255
     /// (`VGPR[lane][SRC0.u32]`), for an SGPR its number.
     OperandIndex(Role),
-    /// Dword `index` of a multi-register operand in `lane` (VGPR, or the constant/SGPR it is): `S2` of WMMA. `B(32)`.
+    /// Dword `index` of a multi-register operand in `lane` (VGPR, or the constant/SGPR it is): `S2` of WMMA.
+    /// `B(32)`.
     OperandLane {
         role: Role,
         lane: Box<Expr>,
@@ -189,11 +193,13 @@ pub enum ExprKind {
         lo: Box<Expr>,
     },
     Unary(UnOp, Box<Expr>),
-    /// Operands have been converted: same type for arithmetic, bitwise and comparison; shift counts are `U(32)`.
+    /// Operands have been converted: same type for arithmetic, bitwise and comparison; shift counts are
+    /// `U(32)`.
     Binary(BinOp, Box<Expr>, Box<Expr>),
     /// Condition is `U(1)`; both arms have `ty`. Only the chosen arm is evaluated.
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// Conversion of the value: see [`Ty`] pairs in docs/pseudocode.md (sign/zero extension, truncation, float <-> int, float <-> float).
+    /// Conversion of the value: see [`Ty`] pairs in docs/pseudocode.md (sign/zero extension, truncation,
+    /// float <-> int, float <-> float).
     Convert(Box<Expr>),
     /// The same bits under another type; narrower: low bits; wider: zero-extended.
     Bits(Box<Expr>),
@@ -241,7 +247,8 @@ pub enum BinOp {
     Shl,
     /// Logical or arithmetic by the left type; beyond the width 0 or all sign bits.
     Shr,
-    /// Comparisons give `U(1)`; float ones are false with a NaN, except `Ne` (`<>` of ordered values is `Lg`).
+    /// Comparisons give `U(1)`; float ones are false with a NaN, except `Ne` (`<>` of ordered values is
+    /// `Lg`).
     Eq,
     Ne,
     Lt,
@@ -255,7 +262,8 @@ pub enum BinOp {
     LogicalOr,
 }
 
-/// Where `MEM[…]` goes. The checker picks it from the instruction's encoding family; `LDS[…]` is always `Lds`.
+/// Where `MEM[…]` goes. The checker picks it from the instruction's encoding family; `LDS[…]` is always
+/// `Lds`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Space {
     Global,
@@ -264,7 +272,8 @@ pub enum Space {
     Lds,
     /// The lane's private memory.
     Scratch,
-    /// Buffer access: an address of all ones (2^64-1) means out of range: loads give 0, stores and atomics do nothing.
+    /// Buffer access: an address of all ones (2^64-1) means out of range: loads give 0, stores and atomics do
+    /// nothing.
     Buffer,
     /// Scalar memory: global, dword aligned.
     Scalar,
@@ -312,8 +321,9 @@ pub enum State {
     TrapBase,
 }
 
-/// Interned name of an encoding field or modifier: `OFFSET`, `OFFSET0`, `OFFSET1`, `NEG`, `ABS`, `OPSEL`, `OPSEL_HI`, `NEG_HI`, `CLAMP`,
-/// `OMOD`, `GLC`, `IDXEN`, `OFFEN`, `FORMAT`, `SIMM16`, `SIMM32`, `WAIT_EXP` … Canonical over architectures (see `pcode/builtins.rs`).
+/// Interned name of an encoding field or modifier: `OFFSET`, `OFFSET0`, `OFFSET1`, `NEG`, `ABS`, `OPSEL`,
+/// `OPSEL_HI`, `NEG_HI`, `CLAMP`, `OMOD`, `GLC`, `IDXEN`, `OFFEN`, `FORMAT`, `SIMM16`, `SIMM32`, `WAIT_EXP` …
+/// Canonical over architectures (see `pcode/builtins.rs`).
 pub type FieldName = &'static str;
 
 impl Ty {

@@ -1,5 +1,6 @@
 //! Tree -> text, in one canonical layout: two-space indent, one statement a line, a `;` after each.
-//! Printing and parsing again gives the same tree but for spans. Comments other than a file's header are not in the tree.
+//! Printing and parsing again gives the same tree but for spans. Comments other than a file's header are not
+//! in the tree.
 
 use super::ast::*;
 use super::token::{Tok, lex};

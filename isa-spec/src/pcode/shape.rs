@@ -1,4 +1,5 @@
-//! What a body touches, and so how it runs: once a wave on scalars, per lane, or once a wave reaching into lanes.
+//! What a body touches, and so how it runs: once a wave on scalars, per lane, or once a wave reaching into
+//! lanes.
 
 use super::ir::*;
 use super::sig::{Family, InstrSig};
@@ -15,7 +16,8 @@ pub fn infer(sem: &mut Semantics, sig: &InstrSig) {
         Family::Vector => true,
         Family::Memory(space) => space != Space::Scalar,
     };
-    // `D0.u64[laneId]` style results make a vector body lane-shaped; without any lane it may still be a no-op.
+    // `D0.u64[laneId]` style results make a vector body lane-shaped; without any lane it may still be a
+    // no-op.
     let touches = !walk.uses.reads.is_empty()
         || !walk.uses.writes.is_empty()
         || walk.lane

@@ -20,7 +20,8 @@ pub struct OperandInfo {
     pub width: u16,
     pub input: bool,
     pub output: bool,
-    /// A bit a lane. One that is also an input keeps the bits of lanes that are switched off; others clear them.
+    /// A bit a lane. One that is also an input keeps the bits of lanes that are switched off; others clear
+    /// them.
     pub mask: bool,
     /// SGPRs only.
     pub scalar: bool,
@@ -74,7 +75,8 @@ impl InstrSig {
     }
 }
 
-/// AMD's names say it, and where memory is; for others the functional group does, and bodies name the memory themselves.
+/// AMD's names say it, and where memory is; for others the functional group does, and bodies name the memory
+/// themselves.
 fn family(name: &str, group: &str) -> Family {
     let space = if group == "SMEM" {
         Space::Scalar

@@ -30,7 +30,8 @@ pub struct Token {
     pub span: Span,
 }
 
-/// Longest first. `++` and `--` are no operators of the language; as tokens of their own they get a better message.
+/// Longest first. `++` and `--` are no operators of the language; as tokens of their own they get a better
+/// message.
 const PUNCT: &[&str] = &[
     ">>>=", "**=", "<<=", ">>=", ">>>", "**", "<<", ">>", "<>", "<=", ">=", "==", "!=", "&&", "||", "+:",
     "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "(", ")", "[", "]", "{", "}", ",", ";", ":",
@@ -138,8 +139,8 @@ impl Lexer<'_> {
         self.out.push(Token { tok: Tok::Eof, span: Span { file: self.file, start: end, end } });
     }
 
-    /// A run of characters that the language has no use for: one message. Where it is plain what was meant, the parser
-    /// gets that.
+    /// A run of characters that the language has no use for: one message. Where it is plain what was meant,
+    /// the parser gets that.
     fn foreign(&mut self, start: usize) {
         let rest = &self.text[start..];
         let ours = |c: char| {

@@ -1,10 +1,11 @@
-//! The one walk over typed bodies. Analyses implement [`Visitor`], rewrites [`VisitorMut`]: they override the methods
-//! for what they look for and call the `walk_…` function to continue into its parts. Searches need only [`any_expr`],
-//! [`each_expr`] and their like.
+//! The one walk over typed bodies. Analyses implement [`Visitor`], rewrites [`VisitorMut`]: they override the
+//! methods for what they look for and call the `walk_…` function to continue into its parts. Searches need
+//! only [`any_expr`], [`each_expr`] and their like.
 //!
-//! Parts are visited in the order in which they are written; of an assignment, the value first. The match over the
-//! tree is exhaustive, so a new kind of node cannot be forgotten by an analysis. What depends on control flow (the
-//! evaluator, the check of sequences) follows statements itself and uses the visitor for expressions.
+//! Parts are visited in the order in which they are written; of an assignment, the value first. The match
+//! over the tree is exhaustive, so a new kind of node cannot be forgotten by an analysis. What depends on
+//! control flow (the evaluator, the check of sequences) follows statements itself and uses the visitor for
+//! expressions.
 
 use super::ir::*;
 

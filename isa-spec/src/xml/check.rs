@@ -116,7 +116,8 @@ fn references(spec: &Spec, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The greatest opcode an encoding has room for. VOPD has two opcode fields; an operation of its second half alone uses the wider.
+/// The greatest opcode an encoding has room for. VOPD has two opcode fields; an operation of its second half
+/// alone uses the wider.
 fn opcode_limit(encoding: &Encoding) -> u128 {
     let width = |f: &Field| f.ranges.iter().map(|r| r.bit_count).sum::<u16>();
     let widest =

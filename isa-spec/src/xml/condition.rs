@@ -1,7 +1,7 @@
 //! `EncodingCondition`: a named expression tree over an encoding's fields.
 //!
-//! AMD's form is `op type="…"` (operators, and `.fieldderef` for `INST.VOP3.SRC0`), `id val="…"` and `lit val="…"`, with
-//! `ty` > `t base size` beside the arguments.
+//! AMD's form is `op type="…"` (operators, and `.fieldderef` for `INST.VOP3.SRC0`), `id val="…"` and `lit
+//! val="…"`, with `ty` > `t base size` beside the arguments.
 
 use super::load::{Loader, child, text_of};
 use super::model::*;

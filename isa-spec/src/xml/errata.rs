@@ -1,8 +1,9 @@
 //! Facts that the documents leave out, added by rule.
 //!
-//! The XML lists the literal form (`…_INST_LITERAL`) of scalar instructions for some opcodes only, and of SOPC not at all on RDNA 3.
-//! The manuals allow a literal in any SSRC operand of SOP1, SOP2 and SOPC (*Scalar Source Operands*: code 255), and LLVM
-//! assembles it. So: each such encoding gets its literal form, and each instruction with an SSRC source an entry in it.
+//! The XML lists the literal form (`…_INST_LITERAL`) of scalar instructions for some opcodes only, and of
+//! SOPC not at all on RDNA 3. The manuals allow a literal in any SSRC operand of SOP1, SOP2 and SOPC (*Scalar
+//! Source Operands*: code 255), and LLVM assembles it. So: each such encoding gets its literal form, and each
+//! instruction with an SSRC source an entry in it.
 
 use super::model::*;
 use super::normalize::normalize;
@@ -54,7 +55,8 @@ fn compares_give_masks(spec: &mut Spec) {
     }
 }
 
-/// `S_PREFETCH_*` hold a length in SDATA (`OPR_SIMM5`), which the documents mark as written, as the field is elsewhere.
+/// `S_PREFETCH_*` hold a length in SDATA (`OPR_SIMM5`), which the documents mark as written, as the field is
+/// elsewhere.
 fn immediates_are_read(spec: &mut Spec) {
     let operands = spec.instructions.iter_mut().flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
     for operand in operands.filter(|o| o.ty.starts_with("OPR_SIMM")) {
@@ -62,7 +64,8 @@ fn immediates_are_read(spec: &mut Spec) {
     }
 }
 
-/// Vector instructions whose sources are 64 bits wide, and lane selects, take literals too (LLVM; the manuals list no exception).
+/// Vector instructions whose sources are 64 bits wide, and lane selects, take literals too (LLVM; the manuals
+/// list no exception).
 fn add_vector_literals(spec: &mut Spec) {
     for (base, literal) in [
         ("ENC_VOP1", "VOP1_INST_LITERAL"),
@@ -116,8 +119,8 @@ fn add_dpp(spec: &mut Spec) {
     }
 }
 
-/// The document has NSA of MIMG as a bit, without what it announces: a third word with four more address registers, so that addresses
-/// need not follow each other (RDNA3 manual, *MIMG*; LLVM assembles it).
+/// The document has NSA of MIMG as a bit, without what it announces: a third word with four more address
+/// registers, so that addresses need not follow each other (RDNA3 manual, *MIMG*; LLVM assembles it).
 fn add_image_addresses(spec: &mut Spec) {
     const BASE: &str = "ENC_MIMG";
     const NAME: &str = "ENC_MIMG_NSA";

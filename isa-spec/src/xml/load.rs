@@ -1,5 +1,5 @@
-//! XML text -> [`Spec`]. Accepts AMD's genuine files and the forms of AMD's schema document where they differ.
-//! Collects errors; each names file, line, element and, where inside one, the instruction.
+//! XML text -> [`Spec`]. Accepts AMD's genuine files and the forms of AMD's schema document where they
+//! differ. Collects errors; each names file, line, element and, where inside one, the instruction.
 
 use super::check::check;
 use super::model::*;
@@ -43,8 +43,9 @@ pub(super) fn parse(text: &str, file: FileId) -> Result<roxmltree::Document<'_>,
 /// AMD's files nest 20 deep.
 const MAX_NESTING: usize = 256;
 
-/// Where elements nest deeper than [`MAX_NESTING`]. The XML parser recurses without a limit of its own, so this runs first;
-/// text that is not well-formed may be misjudged here, but never as less deep than the parser would go.
+/// Where elements nest deeper than [`MAX_NESTING`]. The XML parser recurses without a limit of its own, so
+/// this runs first; text that is not well-formed may be misjudged here, but never as less deep than the
+/// parser would go.
 fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = 0;

@@ -1,4 +1,5 @@
-//! AMD's machine-readable ISA description: XML text -> typed [`model::Spec`] -> [`ArchTable`](crate::tables::ArchTable).
+//! AMD's machine-readable ISA description: XML text -> typed [`model::Spec`] ->
+//! [`ArchTable`](crate::tables::ArchTable).
 
 mod check;
 mod condition;

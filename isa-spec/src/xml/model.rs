@@ -1,4 +1,5 @@
-//! The typed model of an ISA document: one struct an element, in the schema's words (AMD XML ISA specification).
+//! The typed model of an ISA document: one struct an element, in the schema's words (AMD XML ISA
+//! specification).
 
 use crate::source::Span;
 
@@ -48,7 +49,8 @@ pub struct Condition {
     pub expr: Option<CondExpr>,
 }
 
-/// A node of a condition's tree: `op type`, `id val` or `lit val`, each possibly with a type mark (`ty` > `t base size`).
+/// A node of a condition's tree: `op type`, `id val` or `lit val`, each possibly with a type mark (`ty` > `t
+/// base size`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum CondExpr {
     Op { op: String, args: Vec<CondExpr>, ty: Option<TypeMark> },
@@ -80,8 +82,9 @@ pub struct Field {
 pub struct Range {
     pub bit_count: u16,
     pub bit_offset: u16,
-    /// XML `Padding`: constant bits that the value has and the microcode has not (SBASE: an even SGPR without its low bit).
-    /// The tables leave it out: register fields count single registers by their width (see `Inst` in the simulator).
+    /// XML `Padding`: constant bits that the value has and the microcode has not (SBASE: an even SGPR without
+    /// its low bit). The tables leave it out: register fields count single registers by their width (see
+    /// `Inst` in the simulator).
     pub padding: u16,
 }
 

@@ -1,12 +1,13 @@
-//! Two spellings of one fact in AMD's releases, brought to one form, so that everything after sees the same tables.
+//! Two spellings of one fact in AMD's releases, brought to one form, so that everything after sees the same
+//! tables.
 //!
-//! **Literals.** A release may list a literal form once for each place of the literal (`has_lit_0`, `has_lit_1`,
-//! `has_lit_0_has_lit_1` …), with `LITERAL` instead of the source. Here there is one entry, under `has_lit`, whose operands are those
-//! of the form without literal: the source field itself says 255. A literal that is an operand of its own
-//! (`V_FMAMK_F32`) stays.
+//! **Literals.** A release may list a literal form once for each place of the literal (`has_lit_0`,
+//! `has_lit_1`, `has_lit_0_has_lit_1` …), with `LITERAL` instead of the source. Here there is one entry,
+//! under `has_lit`, whose operands are those of the form without literal: the source field itself says 255. A
+//! literal that is an operand of its own (`V_FMAMK_F32`) stays.
 //!
-//! **DPP.** The source in the DPP dword (`VSRC0`) may be listed second (`V_SUBREV_F32`). Sources come in the order of their numbers,
-//! which is the order of assembly and of S0, S1, S2.
+//! **DPP.** The source in the DPP dword (`VSRC0`) may be listed second (`V_SUBREV_F32`). Sources come in the
+//! order of their numbers, which is the order of assembly and of S0, S1, S2.
 
 use super::model::*;
 
@@ -61,7 +62,8 @@ fn one_literal_form(inst: &mut Instruction, encodings: &[Encoding]) {
     }
 }
 
-/// The form of the same instruction without literal, if `form` differs from it in having `LITERAL` for a source.
+/// The form of the same instruction without literal, if `form` differs from it in having `LITERAL` for a
+/// source.
 fn plain_form<'a>(
     forms: &'a [InstructionEncoding],
     form: &InstructionEncoding,

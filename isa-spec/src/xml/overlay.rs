@@ -18,7 +18,8 @@ use crate::diag::{Diagnostic, nearest};
 use crate::source::{FileId, SourceMap};
 use roxmltree::Node;
 
-/// Applies the overlay in `file` to `spec` if it names architecture `arch` (its short name). Returns whether it did.
+/// Applies the overlay in `file` to `spec` if it names architecture `arch` (its short name). Returns whether
+/// it did.
 pub fn apply_overlay(
     sources: &SourceMap,
     file: FileId,
@@ -120,7 +121,8 @@ fn unknown_instruction(loader: &mut Loader, node: Node<'_, '_>, name: &str, spec
     }
 }
 
-/// A new form's opcode adds an identifier to its encoding: the base document lists only those of its own instructions.
+/// A new form's opcode adds an identifier to its encoding: the base document lists only those of its own
+/// instructions.
 pub(super) fn add_identifiers(encodings: &mut [Encoding], form: &InstructionEncoding) {
     let Some(enc) = encodings.iter_mut().find(|e| e.name == form.encoding) else { return };
     let Some(op) = enc.fields.iter().find(|f| f.name == "OP") else { return };

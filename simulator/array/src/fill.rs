@@ -2,8 +2,8 @@
 
 use super::{Array, ArrayError, DType, Num, count, type_name};
 
-/// The generator of `rand()`: SplitMix64 (Steele, Lea, Flood 2014). A seed gives the same data on every host and in every
-/// version.
+/// The generator of `rand()`: SplitMix64 (Steele, Lea, Flood 2014). A seed gives the same data on every host
+/// and in every version.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -20,8 +20,8 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// A float in [0, 1) or an integer in [0, 100). A float takes as many bits as its type has precision, so that it never
-    /// rounds up to 1.
+    /// A float in [0, 1) or an integer in [0, 100). A float takes as many bits as its type has precision, so
+    /// that it never rounds up to 1.
     fn number(&mut self, dtype: DType) -> Num {
         let bits = self.next();
         if dtype.is_float() {
@@ -65,7 +65,8 @@ pub fn arange(dtype: DType, shape: &[u64], start: Num, end: Num, step: Num) -> R
     progression(dtype, shape, start, step)
 }
 
-/// An array whose element i is `start + i * step`: exact for integers, else computed in f64 and rounded to the type.
+/// An array whose element i is `start + i * step`: exact for integers, else computed in f64 and rounded to
+/// the type.
 pub fn progression(dtype: DType, shape: &[u64], start: Num, step: Num) -> Result<Array, ArrayError> {
     if let (Some(start), Some(step)) = (start.as_int(), step.as_int()) {
         return build(dtype, shape, |at| Num::Int(start.saturating_add(step.saturating_mul(at as i128))));

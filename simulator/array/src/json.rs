@@ -9,8 +9,8 @@ pub fn array(a: &Array) -> Value {
     json!({ "dtype": a.dtype.name(), "shape": a.shape, "data": data })
 }
 
-/// An element as JSON. Floats are numbers, `"nan"`, `"inf"` or `"-inf"`; 64-bit integers are the hexadecimal string of
-/// their bits, as they may exceed 2^53.
+/// An element as JSON. Floats are numbers, `"nan"`, `"inf"` or `"-inf"`; 64-bit integers are the hexadecimal
+/// string of their bits, as they may exceed 2^53.
 pub fn number(dtype: DType, n: Num) -> Value {
     match n {
         Num::Float(v) if v.is_nan() => "nan".into(),

@@ -1,5 +1,5 @@
-//! Typed arrays: the contents of kernel arguments and outputs, for the headers of text kernels, launch descriptions and the
-//! command line.
+//! Typed arrays: the contents of kernel arguments and outputs, for the headers of text kernels, launch
+//! descriptions and the command line.
 //!
 //! - [`dtype`]: element types, and conversion of numbers to bytes and back
 //! - [`fill`]: arrays by rule: `repeat`, `arange`, `rand`, lists

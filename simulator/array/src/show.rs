@@ -1,5 +1,6 @@
-//! Arrays as text, in the format of NumPy: aligned columns, floats with the fewest digits that identify them (at most 8
-//! after the point), and arrays of more than 1000 elements shortened to three entries at either end of each axis.
+//! Arrays as text, in the format of NumPy: aligned columns, floats with the fewest digits that identify them
+//! (at most 8 after the point), and arrays of more than 1000 elements shortened to three entries at either
+//! end of each axis.
 
 use super::{Array, DType, Num};
 use std::fmt::Write as _;
@@ -32,7 +33,8 @@ pub fn show(array: &Array, full: bool) -> String {
     printer.axis(0)
 }
 
-/// Formats the bits of `dwords` registers as a number of a type, or in hexadecimal. An f32 has as few digits as identify it.
+/// Formats the bits of `dwords` registers as a number of a type, or in hexadecimal. An f32 has as few digits
+/// as identify it.
 pub fn bits(bits: u64, dtype: Option<DType>, dwords: u16) -> String {
     let Some(dtype) = dtype else {
         return format!("0x{bits:0width$x}", width = 8 * dwords.clamp(1, 2) as usize);
@@ -216,8 +218,8 @@ fn special(v: f64) -> &'static str {
     }
 }
 
-/// Significant digits, always with a point, and exponent: `1.5` and -3. The fewest digits that round-trip in the type, at
-/// most [`PRECISION`] after the point.
+/// Significant digits, always with a point, and exponent: `1.5` and -3. The fewest digits that round-trip in
+/// the type, at most [`PRECISION`] after the point.
 fn scientific(dtype: DType, v: f64) -> (String, i32) {
     let mut text = shortest(dtype, v);
     let digits = |t: &str| t.split('e').next().unwrap_or_default().trim_start_matches('-').len();

@@ -1,7 +1,7 @@
 //! Numbers as operands: which are inline constants, and what a literal's 32 bits are.
 //!
-//! What LLVM's assembler accepts: an integer that is an inline integer or the bits of an inline float in the operand's
-//! type; a float that is one once rounded to that type; else a literal.
+//! What LLVM's assembler accepts: an integer that is an inline integer or the bits of an inline float in the
+//! operand's type; a float that is one once rounded to that type; else a literal.
 
 use super::form::Constant;
 use super::operand::Value;

@@ -1,8 +1,8 @@
 //! Where lines come from while a file is read: the file, and the bodies of macros, repetitions and included
 //! files on top of it.
 //!
-//! An expansion is never built as a whole: its lines are made one by one, so that what a short file can ask for
-//! is bounded by
+//! An expansion is never built as a whole: its lines are made one by one, so that what a short file can ask
+//! for is bounded by
 //! [`MAX_LINES`] and [`MAX_LINE_BYTES`] in any case.
 
 use super::error::{AsmError, Span};
@@ -192,8 +192,8 @@ impl Input {
         self.push(".irp".to_string(), body, true, conditionals)
     }
 
-    /// Leaves the macro that is being read (`.exitm`), with the repetitions in it; gives the conditionals that
-    /// were open at its call.
+    /// Leaves the macro that is being read (`.exitm`), with the repetitions in it; gives the conditionals
+    /// that were open at its call.
     pub fn leave_macro(&mut self) -> Option<usize> {
         let at = self.frames.iter().rposition(|f| matches!(f.body, Body::Macro { .. }))?;
         let conditionals = self.frames[at].conditionals;

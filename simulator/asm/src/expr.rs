@@ -144,7 +144,8 @@ fn binary(op: &str, a: i64, b: i64) -> i64 {
     }
 }
 
-/// Reads an expression. In `|v|` brackets the operator `|` would end the operand: `bar`: whether it may be used.
+/// Reads an expression. In `|v|` brackets the operator `|` would end the operand: `bar`: whether it may be
+/// used.
 pub fn parse(s: &mut Scanner, bar: bool) -> Result<Expr, AsmError> {
     binary_expr(s, 0, bar, 0)
 }

@@ -1,5 +1,5 @@
-//! What can be encoded and hardware cannot execute: the one legality check of assembly files, text kernels and
-//! decoded words.
+//! What can be encoded and hardware cannot execute: the one legality check of assembly files, text kernels
+//! and decoded words.
 //!
 //! - Registers that follow each other begin where they may and end within their file (RDNA ISA manuals, *SGPR
 //!   Alignment*).
@@ -66,8 +66,8 @@ fn read(inst: &Inst, slot: &Slot) -> Read {
 
 const THE_LITERAL: &str = "the literal";
 
-/// Whether hardware can execute the instruction. `halves`: the slots of an instruction, or of both halves of a
-/// dual one.
+/// Whether hardware can execute the instruction. `halves`: the slots of an instruction, or of both halves of
+/// a dual one.
 pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     for (half, slots) in halves.iter().enumerate() {
         for (at, slot) in slots.iter().enumerate() {
@@ -103,9 +103,9 @@ pub fn loads_words(inst: &Inst, arch: Arch) -> bool {
     (of.group, of.subgroup) == ("SMEM", "LOAD") && sig.iter().any(|o| o.output && untyped(o))
 }
 
-/// Bits of a scalar load's immediate offset that hardware ignores (RDNA ISA manuals, *Scalar Memory*: "the two
-/// LSBs are ignored and treated as if they were zero", but for the bytes and halves of RDNA 4). An assembler
-/// may write them; they are never what was meant.
+/// Bits of a scalar load's immediate offset that hardware ignores (RDNA ISA manuals, *Scalar Memory*: "the
+/// two LSBs are ignored and treated as if they were zero", but for the bytes and halves of RDNA 4). An
+/// assembler may write them; they are never what was meant.
 pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
     if !loads_words(inst, options.arch) {
         return None;

@@ -1,13 +1,15 @@
-//! Assembly text <-> [`Inst`]: for AMD's machines in LLVM's AMDGPU syntax, for others as their description says ([`plain`]).
+//! Assembly text <-> [`Inst`]: for AMD's machines in LLVM's AMDGPU syntax, for others as their description
+//! says ([`plain`]).
 //!
 //! ```text
 //! text --operand::parse_line--> Line --matching::assemble--> Parsed { Inst, fixups } --codec::encode--> words
 //! words --codec::decode--> Inst --print::instruction--> text
 //! ```
 //!
-//! [`parse`] does the first row at once. A front end with rules of its own calls the two steps apart: it may change the [`operand::Line`]
-//! between them (another spelling of an operand, a default), or read operands one by one with
-//! [`operand::parse_operand`], [`operand::parse_register`] and [`operand::parse_modifier`] on a [`scan::Scanner`].
+//! [`parse`] does the first row at once. A front end with rules of its own calls the two steps apart: it may
+//! change the [`operand::Line`] between them (another spelling of an operand, a default), or read operands
+//! one by one with [`operand::parse_operand`], [`operand::parse_register`] and [`operand::parse_modifier`] on
+//! a [`scan::Scanner`].
 //!
 //! ```
 //! use wavesim_asm::{self as asm, Options};
@@ -18,10 +20,12 @@
 //! assert_eq!(asm::print::instruction(&parsed.inst, &options), "v_add_f32_e32 v0, 1.0, v1");
 //! ```
 //!
-//! Symbols: what `symbols` knows is a number at once. What it does not know (a label further down) becomes a [`Fixup`]: the
-//! instruction's size is already final, and [`Fixup::apply`] fills the field in when addresses are known.
+//! Symbols: what `symbols` knows is a number at once. What it does not know (a label further down) becomes a
+//! [`Fixup`]: the instruction's size is already final, and [`Fixup::apply`] fills the field in when addresses
+//! are known.
 //!
-//! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here knows where a field's bits lie.
+//! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here knows where a
+//! field's bits lie.
 
 // No files, threads, processes or clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -69,7 +73,8 @@ pub struct Options {
     pub arch: Arch,
     /// 32 or 64: how many registers a lane mask takes, and the registers of matrices.
     pub wave: u32,
-    /// Accept what fields can say though hardware cannot do it ([`legal`]), as recorded instructions may have it.
+    /// Accept what fields can say though hardware cannot do it ([`legal`]), as recorded instructions may have
+    /// it.
     pub lenient: bool,
     /// Which pairs of scalar registers may start at an odd one.
     pub odd_pairs: OddPairs,
@@ -88,8 +93,8 @@ impl Options {
     }
 }
 
-/// Pairs of scalar registers that start at an odd one, which hardware does not have. The text format has: its kernels start with an
-/// address in `s[3:4]`.
+/// Pairs of scalar registers that start at an odd one, which hardware does not have. The text format has: its
+/// kernels start with an address in `s[3:4]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OddPairs {
     None,
@@ -161,7 +166,8 @@ impl Fixup {
     }
 }
 
-/// One instruction from a line without label and comment. In the syntax of a machine of its own, symbols are places in the program.
+/// One instruction from a line without label and comment. In the syntax of a machine of its own, symbols are
+/// places in the program.
 pub fn parse(text: &str, options: &Options, symbols: &dyn Symbols) -> Result<Parsed, AsmError> {
     if let Some(machine) = options.arch.machine() {
         let label = |name: &str| symbols.value(name).and_then(|v| u64::try_from(v).ok()).ok_or(None);

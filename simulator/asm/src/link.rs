@@ -81,7 +81,8 @@ const SPECIFIERS: [Specifier; 8] = [
     Specifier { name: "@abs32@hi", table: false, relative: false, half: Half::High },
 ];
 
-/// The global offset table's name, and how its entries are called; `#` keeps them apart from the file's symbols.
+/// The global offset table's name, and how its entries are called; `#` keeps them apart from the file's
+/// symbols.
 const TABLE: &str = ".got";
 const ENTRY: &str = "@got#";
 
@@ -122,7 +123,8 @@ fn specified(e: &Expr) -> (Expr, Option<Specifier>) {
 }
 
 impl Waiting {
-    /// The places that wait, each with its offset, its size where an address may stand there, and what belongs there.
+    /// The places that wait, each with its offset, its size where an address may stand there, and what
+    /// belongs there.
     fn fields(&self) -> Vec<(u64, Option<usize>, &Expr, Span)> {
         match &self.what {
             Pending::Data { width, expr, span } => vec![(self.offset, Some(*width), expr, *span)],
@@ -139,8 +141,8 @@ impl Waiting {
 }
 
 impl Program {
-    /// What does not depend on sections' places: entries of the global offset table, and symbols that are weak
-    /// and nowhere defined.
+    /// What does not depend on sections' places: entries of the global offset table, and symbols that are
+    /// weak and nowhere defined.
     pub fn prepare_link(&mut self) {
         let undefined = self.info.iter().filter(|(name, i)| i.weak && !self.symbols.contains_key(*name));
         let undefined: Vec<String> = undefined.map(|(name, _)| name.clone()).collect();
@@ -241,7 +243,8 @@ impl Program {
     }
 
     fn fill(&mut self, waiting: &Waiting, options: &Options) -> Result<(), AsmError> {
-        // Debug information may name what only a loader places, and is not loaded itself: it has the file's addresses.
+        // Debug information may name what only a loader places, and is not loaded itself: it has the file's
+        // addresses.
         let unloaded = self.sections[waiting.section].memory == Memory::None;
         let at = waiting.offset as usize;
         let mut values = Vec::new();

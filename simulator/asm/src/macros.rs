@@ -1,4 +1,5 @@
-//! `.macro`: definitions, arguments of a call, and their substitution in the body, as GNU as and LLVM have them.
+//! `.macro`: definitions, arguments of a call, and their substitution in the body, as GNU as and LLVM have
+//! them.
 //!
 //! After `.altmacro` parameters are replaced without a backslash too, `%` gives an argument an expression's
 //! value, and an argument in `<…>` may have commas and spaces, `!` before what would end it.

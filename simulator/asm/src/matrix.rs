@@ -15,7 +15,8 @@ pub struct Modifiers {
     /// Sources whose high value can be negated, or of which the absolute value can be taken.
     pub neg_hi: u8,
     pub clamp: bool,
-    /// Bits of indices of a sparse matrix that a wave needs: OP_SEL chooses among the sets that its registers hold.
+    /// Bits of indices of a sparse matrix that a wave needs: OP_SEL chooses among the sets that its registers
+    /// hold.
     pub index_bits: Option<u32>,
 }
 

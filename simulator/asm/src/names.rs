@@ -28,9 +28,9 @@ pub struct TypeNames {
 }
 
 impl TypeNames {
-    /// `literal`: the architecture's code of one. Types of lane selects and barrier numbers list constants and
-    /// no literal, though their instructions have forms with one; such a form has no other source that could
-    /// name it.
+    /// `literal`: the architecture's code of one. Types of lane selects and barrier numbers list constants
+    /// and no literal, though their instructions have forms with one; such a form has no other source that
+    /// could name it.
     fn new(list: &[(&'static str, u32)], literal: Option<u32>) -> TypeNames {
         let mut all = list.to_vec();
         let unlisted = literal.filter(|code| list.iter().all(|v| v.1 != *code));

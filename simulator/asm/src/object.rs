@@ -1,4 +1,5 @@
-//! A linked code object for amdhsa: what LLVM's assembler and linker make of such a file (LLVM AMDGPUUsage, *ELF Code Object*).
+//! A linked code object for amdhsa: what LLVM's assembler and linker make of such a file (LLVM AMDGPUUsage,
+//! *ELF Code Object*).
 //!
 //! Addresses are file offsets; each kind of memory has its pages. Only global symbols are dynamic.
 

@@ -448,7 +448,8 @@ impl Reader {
             return self.directive(name, *span, &rest[1..], number);
         }
         let here = self.end;
-        // A line that is wrong counts as an instruction all the same: the distances of the others stay what they are.
+        // A line that is wrong counts as an instruction all the same: the distances of the others stay what
+        // they are.
         self.end += self.syntax.machine.pc_bytes;
         let entries = self.syntax.entries(rest)?;
         let table = self.syntax.arch.table();

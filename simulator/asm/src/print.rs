@@ -31,9 +31,10 @@ pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String
     print(inst, options, label, false)
 }
 
-/// The instruction that `words` are, as text from which the assembler makes these words. A literal that an inline constant
-/// could hold is `lit(…)`: LLVM writes the constant, which is another instruction, and shorter. Words that no instruction's
-/// text has, as they have unused bits set or hardware could not execute them, are `.long` with the instruction as a comment.
+/// The instruction that `words` are, as text from which the assembler makes these words. A literal that an
+/// inline constant could hold is `lit(…)`: LLVM writes the constant, which is another instruction, and
+/// shorter. Words that no instruction's text has, as they have unused bits set or hardware could not execute
+/// them, are `.long` with the instruction as a comment.
 pub fn exact(words: &[u32], inst: &Inst, options: &Options, label: Option<&str>) -> String {
     let parsed = parse(&print(inst, options, None, true), options, &NoSymbols);
     let again = parsed.ok().and_then(|p| encode(options.arch, &p.inst).ok());
@@ -231,8 +232,8 @@ impl Printer<'_> {
         }
     }
 
-    /// A code that the operand's type does not list: what other sources call it, with what is wrong with it, as
-    /// LLVM prints it. A code without any name is not printed as a number, which would be read back as a
+    /// A code that the operand's type does not list: what other sources call it, with what is wrong with it,
+    /// as LLVM prints it. A code without any name is not printed as a number, which would be read back as a
     /// constant.
     fn unlisted(&self, slot: &Slot, registers: u16, value: u32) -> String {
         let table = self.options.arch.table();

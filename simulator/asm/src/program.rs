@@ -1,8 +1,8 @@
 //! A whole assembly file as data: sections, symbols, what waits for addresses.
 //!
-//! [`read`] and [`read_file`] make it (the reading is in `reader`). Instructions' sizes do not depend on symbols, so every label has its
-//! place in its section at once. What mentions symbols is kept as a [`Pending`] value and filled in by
-//! [`Program::link`] (in `link`), when sections have addresses.
+//! [`read`] and [`read_file`] make it (the reading is in `reader`). Instructions' sizes do not depend on
+//! symbols, so every label has its place in its section at once. What mentions symbols is kept as a
+//! [`Pending`] value and filled in by [`Program::link`] (in `link`), when sections have addresses.
 
 use super::descriptor::Descriptor;
 use super::error::{AsmError, Span};
@@ -244,7 +244,8 @@ pub fn read(text: &str, options: &Options) -> (Program, Vec<LineError>) {
 pub(super) enum Base<'a> {
     /// Unknown: labels have no value.
     Nowhere,
-    /// So far apart from each other; a value that is the same for two such distances depends on no section's place.
+    /// So far apart from each other; a value that is the same for two such distances depends on no section's
+    /// place.
     Apart(u64),
     /// Where the file has them, loaded so far above its addresses.
     At(&'a [Section], u64),

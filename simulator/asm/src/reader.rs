@@ -1,5 +1,5 @@
-//! Reading a file, statement by statement: labels, definitions, conditionals, macros, instructions. Directives that make data or say
-//! something of symbols and sections are in `directive`.
+//! Reading a file, statement by statement: labels, definitions, conditionals, macros, instructions.
+//! Directives that make data or say something of symbols and sections are in `directive`.
 
 use super::conditional::Conditionals;
 use super::descriptor::Descriptor;
@@ -18,7 +18,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use wavesim_isa::codec::encode;
 
-/// Faults within expansions after which reading ends: one fault in a macro must not be reported a million times.
+/// Faults within expansions after which reading ends: one fault in a macro must not be reported a million
+/// times.
 const MAX_EXPANDED_ERRORS: usize = 100;
 
 /// A block whose lines are read in their own way.
@@ -262,7 +263,8 @@ impl<'a> Reader<'a> {
         self.label(&name, Span::new(0, line.len()))
     }
 
-    /// The expression with what depends on this place made fast: numbered labels by their names, `.` as a label that is here.
+    /// The expression with what depends on this place made fast: numbered labels by their names, `.` as a
+    /// label that is here.
     pub fn fast(&mut self, e: Expr) -> Expr {
         let mut here = None;
         let e = e.renamed(&mut |name| {
@@ -289,8 +291,8 @@ impl<'a> Reader<'a> {
         self.program.symbols.insert(name.to_string(), Definition::Expr(e));
     }
 
-    /// `name = expression`. What is known now stays so: `n = n + 1` counts. Distances of labels stay expressions, which instructions
-    /// take as literals, as in LLVM.
+    /// `name = expression`. What is known now stays so: `n = n + 1` counts. Distances of labels stay
+    /// expressions, which instructions take as literals, as in LLVM.
     pub fn define(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
         let e = expr::parse(s, true)?;
         let e = self.fast(e);
@@ -475,7 +477,8 @@ impl<'a> Reader<'a> {
             }
             ".endif" => self.conditionals.end(span, floor)?,
             _ if name.starts_with(".if") => {
-                // A condition that cannot be read is one that does not hold, so that its `.endif` has a partner.
+                // A condition that cannot be read is one that does not hold, so that its `.endif` has a
+                // partner.
                 let holds = self.condition(name, span, s);
                 let known = *holds.as_ref().unwrap_or(&false);
                 self.conditionals.begin(self.place, self.line.clone(), span, known)?;

@@ -109,7 +109,8 @@ impl Sources {
         })
     }
 
-    /// The line of the main file that this is about: where the outermost macro or file is called, or the line itself.
+    /// The line of the main file that this is about: where the outermost macro or file is called, or the line
+    /// itself.
     pub fn main_line(&self, place: Place) -> u32 {
         let called = self.calls_of(place).filter(|c| !c.inline).last();
         called.map_or(place.line, |c| c.from.line)

@@ -22,7 +22,8 @@ fn part(ty: &'static OperandType, name: &str) -> Option<&'static Part> {
     ty.parts.iter().find(|p| p.name == name)
 }
 
-/// A part of an instruction's partitioned operand, as the counters of a wait: its value, and the greatest one.
+/// A part of an instruction's partitioned operand, as the counters of a wait: its value, and the greatest
+/// one.
 pub fn part_of(inst: &Inst, arch: Arch, name: &str) -> Option<(u32, u32)> {
     let table = arch.table();
     table.signatures[inst.entry(table).sig as usize].iter().find_map(|o| {

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-/// Escapes control characters in UTF-8: C0 except line breaks and tabs, DEL, C1, and the marks that change the direction of
-/// text.
+/// Escapes control characters in UTF-8: C0 except line breaks and tabs, DEL, C1, and the marks that change
+/// the direction of text.
 pub struct Escaped<W> {
     out: W,
     /// The first bytes of a character that the previous write cut in two.

@@ -1,9 +1,10 @@
-//! Access to files: which files an input may name (`.include`, `.incbin`, `file()`, `npy()`, launch descriptions), and how
-//! much of a file is read.
+//! Access to files: which files an input may name (`.include`, `.incbin`, `file()`, `npy()`, launch
+//! descriptions), and how much of a file is read.
 //!
-//! Every front end opens the files that its input names through [`Files`], so that one option (`--files-below`) restricts
-//! all of them. SECURITY.md has the rules. Files that the user names on the command line are read by [`read`], and outputs
-//! are written by [`write()`] and [`write_all`]. What is printed of foreign files goes through [`escape`].
+//! Every front end opens the files that its input names through [`Files`], so that one option
+//! (`--files-below`) restricts all of them. SECURITY.md has the rules. Files that the user names on the
+//! command line are read by [`read`], and outputs are written by [`write()`] and [`write_all`]. What is
+//! printed of foreign files goes through [`escape`].
 
 #![warn(missing_docs)]
 
@@ -129,7 +130,8 @@ impl Files {
         Ok((File::open(&real).map_err(io)?, meta.len()))
     }
 
-    /// The path with links resolved, if it is below the folder. The error does not reveal whether other files exist.
+    /// The path with links resolved, if it is below the folder. The error does not reveal whether other files
+    /// exist.
     fn resolved(&self, path: &Path, folder: &Path) -> Result<PathBuf, FileError> {
         let outside = || FileError::Outside { path: named(path), folder: named(folder) };
         match path.canonicalize() {

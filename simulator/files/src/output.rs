@@ -4,8 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// An output that is being written: a file under a temporary name, which [`Output::commit`] renames and dropping removes,
-/// or a device or pipe, which is written directly. Renaming would replace a device by a file.
+/// An output that is being written: a file under a temporary name, which [`Output::commit`] renames and
+/// dropping removes, or a device or pipe, which is written directly. Renaming would replace a device by a
+/// file.
 struct Output {
     out: BufWriter<File>,
     partial: Option<Partial>,
@@ -42,7 +43,8 @@ impl Output {
 
     /// An output at the file that `path` names, links followed.
     fn follow(path: &Path) -> io::Result<Output> {
-        // `/dev/stdout` and its like are links to what the process has open, which has no path if it is a pipe.
+        // `/dev/stdout` and its like are links to what the process has open, which has no path if it is a
+        // pipe.
         if is_special(path) || path.starts_with("/dev") || path.starts_with("/proc") {
             let file = OpenOptions::new().append(true).open(path)?;
             return Ok(Output { out: BufWriter::new(file), partial: None });
@@ -76,8 +78,8 @@ fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
 }
 
-/// Writes a file that the user named: it is complete or, if there is an error, as it was. Links are followed; devices and
-/// pipes are written to.
+/// Writes a file that the user named: it is complete or, if there is an error, as it was. Links are followed;
+/// devices and pipes are written to.
 pub fn write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut output = Output::follow(path)?;
     write(&mut output.out)?;
@@ -88,8 +90,9 @@ pub fn write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) 
 /// The longest file name of an output in bytes, leaving room for the extension.
 const MAX_NAME: usize = 200;
 
-/// The file name of an output. Its name may come from a foreign file: characters that could leave the folder, hide the file
-/// or control a terminal or a shell are percent-encoded, as in URLs. `None` if the name is empty or too long.
+/// The file name of an output. Its name may come from a foreign file: characters that could leave the folder,
+/// hide the file or control a terminal or a shell are percent-encoded, as in URLs. `None` if the name is
+/// empty or too long.
 pub fn file_name(name: &str) -> Option<String> {
     let mut out = String::new();
     for (at, byte) in name.bytes().enumerate() {
@@ -102,9 +105,9 @@ pub fn file_name(name: &str) -> Option<String> {
     (!out.is_empty() && out.len() <= MAX_NAME).then_some(out)
 }
 
-/// Writes outputs to `DIR/NAME.EXTENSION` (see [`file_name`]). All files are written under temporary names first and then
-/// renamed, so that an error leaves none of them. Devices and pipes are written to. Links are replaced and not followed, as
-/// the names may come from a foreign file.
+/// Writes outputs to `DIR/NAME.EXTENSION` (see [`file_name`]). All files are written under temporary names
+/// first and then renamed, so that an error leaves none of them. Devices and pipes are written to. Links are
+/// replaced and not followed, as the names may come from a foreign file.
 pub fn write_all<'a, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
     dir: &Path,
     extension: &str,

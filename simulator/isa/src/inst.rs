@@ -1,17 +1,18 @@
-//! The one instruction type: what every front end produces and what the decoder, encoder, disassembler, debugger and
-//! the lowering to the interpreter's operations consume.
+//! The one instruction type: what every front end produces and what the decoder, encoder, disassembler,
+//! debugger and the lowering to the interpreter's operations consume.
 
 use isa_spec::tables::{ArchTable, Encoding, Entry, EntryId, Instruction, MAX_FIELDS};
 
 /// A decoded instruction: which (instruction, encoding) pair, and the value of every encoding field.
 ///
-/// Field values are as in the microcode, except that register fields count single registers: SBASE and SRSRC hold
-/// the SGPR number (the microcode drops low bits), VDSTY holds the VGPR number. So the text format can name
-/// register pairs that the microcode cannot (`s[3:4]` as a base); the encoder refuses them.
+/// Field values are as in the microcode, except that register fields count single registers: SBASE and SRSRC
+/// hold the SGPR number (the microcode drops low bits), VDSTY holds the VGPR number. So the text format can
+/// name register pairs that the microcode cannot (`s[3:4]` as a base); the encoder refuses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inst {
     pub entry: EntryId,
-    /// VOPD only: the entry of the second half's instruction (its opcode is in OPY); otherwise `EntryId::MAX`.
+    /// VOPD only: the entry of the second half's instruction (its opcode is in OPY); otherwise
+    /// `EntryId::MAX`.
     pub entry_y: EntryId,
     /// In bytes, literal included.
     pub size: u8,

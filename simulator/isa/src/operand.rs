@@ -1,5 +1,5 @@
-//! How an entry's operands are found: one description, made once from the tables, that the reference executor and the lowering
-//! to operations share.
+//! How an entry's operands are found: one description, made once from the tables, that the reference executor
+//! and the lowering to operations share.
 
 use crate::arch::Arch;
 use crate::arch::machine::{ScalarFile, VectorFile};
@@ -321,9 +321,10 @@ fn scalars(arch: Arch, encoding: &Encoding, o: &OperandSig) -> Scalars {
     }
 }
 
-/// The packed sources of a dot product of 16-bit floats: sources of two halves whose result has none. Their inline constants stand in both
-/// halves (RDNA4 manual, *Inline constants with V_DOT2…*, and RDNA 3 and 4, *Inline Constants with Packed Math*). Literals are 32 bits
-/// as they stand, and so are the constants of the other packed instructions, which have op_sel to choose a half.
+/// The packed sources of a dot product of 16-bit floats: sources of two halves whose result has none. Their
+/// inline constants stand in both halves (RDNA4 manual, *Inline constants with V_DOT2…*, and RDNA 3 and 4,
+/// *Inline Constants with Packed Math*). Literals are 32 bits as they stand, and so are the constants of the
+/// other packed instructions, which have op_sel to choose a half.
 fn replicate_constants(operands: &mut [Operand]) {
     if operands.iter().any(|o| o.output && matches!(o.fmt, Fmt::Packed(_))) {
         return;
@@ -541,8 +542,8 @@ impl Plan {
         }
     }
 
-    /// Whether a source is f16 by its OPSEL_HI bit. Sources that can be f32 or f16 (V_FMA_MIX_F32 and its like) are the only ones
-    /// of packed encodings that the XML leaves untyped.
+    /// Whether a source is f16 by its OPSEL_HI bit. Sources that can be f32 or f16 (V_FMA_MIX_F32 and its
+    /// like) are the only ones of packed encodings that the XML leaves untyped.
     fn is_half_of_mix(&self, inst: &Inst, operand: &Operand) -> bool {
         let halves = self.get(inst, self.mods.op_sel_hi) | self.get(inst, self.mods.op_sel_hi_2) << 2;
         self.packed && operand.fmt == Fmt::Bits && halves >> operand.source & 1 != 0

@@ -1,4 +1,5 @@
-//! A file in lines, and the lines of the instruction block in statements: labels, instructions, `print` directives.
+//! A file in lines, and the lines of the instruction block in statements: labels, instructions, `print`
+//! directives.
 
 use super::{lex, print};
 use wavesim_asm::scan::Scanner;

@@ -1,10 +1,11 @@
-//! Instructions of the block: the assembler's operands and tables, and on top of them what this format has of its own.
+//! Instructions of the block: the assembler's operands and tables, and on top of them what this format has of
+//! its own.
 //!
 //! - modifiers only where [`rules`] allows them;
 //! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, without effect on instructions that have no such bit;
 //! - `vcc` and `exec` for the wave's masks whatever their size, pairs of SGPRs that start anywhere;
-//! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions. RDNA 3's names
-//!   of instructions that it has renamed are the assembler's matter.
+//! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions. RDNA 3's
+//!   names of instructions that it has renamed are the assembler's matter.
 
 use super::constant::{Constants, Wrong};
 use super::rules;
@@ -60,8 +61,8 @@ impl Machine<'_> {
         Options { odd_pairs: OddPairs::All, suggest: self.suggest, ..Options::new(self.arch).wave(self.wave) }
     }
 
-    /// The instructions of one statement, at byte `base` of the file: one, but for those that the architecture
-    /// has split. `mnemonic` is what `text` begins with.
+    /// The instructions of one statement, at byte `base` of the file: one, but for those that the
+    /// architecture has split. `mnemonic` is what `text` begins with.
     pub fn assemble(
         &self,
         text: &str,

@@ -1,9 +1,9 @@
 //! What the format allows of operand modifiers, and how its specification words a refusal.
 //!
 //! RDNA has two modifier bits a source, absolute value first and then negation, so `v0`, `|v0|`, `-v0` and
-//! `-|v0|` are all there is. The format allows them on single VGPRs only (the hardware also on SGPRs; assembly
-//! files, `.s`, may write that). [`spelling`] refuses by the text alone, [`operands`] by what the operands are,
-//! [`encodings`] by what the instruction's encodings hold.
+//! `-|v0|` are all there is. The format allows them on single VGPRs only (the hardware also on SGPRs;
+//! assembly files, `.s`, may write that). [`spelling`] refuses by the text alone, [`operands`] by what the
+//! operands are, [`encodings`] by what the instruction's encodings hold.
 
 use super::constant::Wrong;
 use isa_spec::tables::EntryId;

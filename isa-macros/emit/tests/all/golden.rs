@@ -1,5 +1,5 @@
-//! What a dozen operations are lowered to, and the Rust that is emitted for hosts with vectors: a change of either is read in review.
-//! `BLESS=1` rewrites the files of `golden/`.
+//! What a dozen operations are lowered to, and the Rust that is emitted for hosts with vectors: a change of
+//! either is read in review. `BLESS=1` rewrites the files of `golden/`.
 
 use crate::SET;
 use isa_emit::Host;

@@ -156,7 +156,8 @@ fn loops_over_all_lanes_are_vectors_of_each_half() {
     assert!(found.iter().all(|v| v.lanes && v.count == 32 && v.writes[0].when.is_some()));
 }
 
-/// Every operation: what steps do is not in the loops as well, and what runs for inactive lanes has no effects.
+/// Every operation: what steps do is not in the loops as well, and what runs for inactive lanes has no
+/// effects.
 #[test]
 fn every_operation_is_consistent() {
     let mut with_steps = 0;

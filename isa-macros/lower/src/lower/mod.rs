@@ -1,5 +1,6 @@
-//! Lowers a body to its general handler: for any operands, with accesses to memory inside the lane loop. It knows typed bodies and
-//! operand signatures, and must not know which handlers are profitable: that is for [`crate::passes`].
+//! Lowers a body to its general handler: for any operands, with accesses to memory inside the lane loop. It
+//! knows typed bodies and operand signatures, and must not know which handlers are profitable: that is for
+//! [`crate::passes`].
 
 pub mod operands;
 mod stmt;

@@ -343,7 +343,8 @@ fn sign_extended(args: &[Value], width: u32) -> Value {
     Value::new(ValueKind::Select(Box::new(narrower), Box::new(down), value), hold)
 }
 
-/// Operations on floats of these types that have a function of their own; the others are evaluated by their definition.
+/// Operations on floats of these types that have a function of their own; the others are evaluated by their
+/// definition.
 fn float_op(builtin: Pure, ty: Ty) -> Option<FloatOp> {
     if builtin == Pure::Fma {
         return Some(FloatOp::Fma);

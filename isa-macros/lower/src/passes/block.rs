@@ -1,5 +1,5 @@
-//! Bodies that move whole registers between memory and the lanes, and do nothing else: where every lane is active they need no
-//! vectors of addresses, and where these are coalesced all lanes are one copy.
+//! Bodies that move whole registers between memory and the lanes, and do nothing else: where every lane is
+//! active they need no vectors of addresses, and where these are coalesced all lanes are one copy.
 
 use super::peel;
 use super::uniform::lds_terms;
@@ -68,8 +68,8 @@ fn address<'a>(access: &'a Memory, body: &'a [Stmt]) -> Option<&'a Value> {
     }
 }
 
-/// Whether the body is: an address at most; loads; and their values to the destination as they are, the first lowest, or one
-/// store of whole registers.
+/// Whether the body is: an address at most; loads; and their values to the destination as they are, the first
+/// lowest, or one store of whole registers.
 fn moves(body: &[Stmt], count: usize, bits: u32) -> bool {
     let Some((last, before)) = body.split_last() else { return false };
     let is_address = |s: &[Stmt]| match s {

@@ -55,8 +55,8 @@ fn lanes(general: &Lanes, flushes: Option<bool>) -> Lanes {
     Lanes { halves: Halves::One, broadcast: false, steps: steps.collect(), masks: general.masks.clone() }
 }
 
-/// Whether the body is f32 arithmetic that flushes what it reads and what it gives, and nothing else; true inside if it is one
-/// operation, with nothing between its sources and its result.
+/// Whether the body is f32 arithmetic that flushes what it reads and what it gives, and nothing else; true
+/// inside if it is one operation, with nothing between its sources and its result.
 fn flushes(main: &LaneLoop) -> Option<bool> {
     let [Stmt::Set(Var::Operand(Role::D0), value)] = &main.body[..] else { return None };
     let leaf = |v: &Value| matches!(peel(v, 32).kind, ValueKind::Var(Var::Operand(_)));

@@ -1,5 +1,6 @@
-//! Bodies that access memory once a lane, whatever the lane: their accesses become steps for 32 lanes, so that addresses are
-//! computed and values distributed in vector loops, and coalesced elements move as a block.
+//! Bodies that access memory once a lane, whatever the lane: their accesses become steps for 32 lanes, so
+//! that addresses are computed and values distributed in vector loops, and coalesced elements move as a
+//! block.
 
 use super::uniform::Terms;
 use crate::ir::*;
@@ -8,8 +9,9 @@ use crate::visit::{any_in, any_stmt, any_value, each_in, each_value, each_value_
 use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 
-/// The handler with its accesses as steps, if they are outside of branches and loops and the body does nothing else to the
-/// machine. Of stores one only: two would reach memory in another order than lane by lane.
+/// The handler with its accesses as steps, if they are outside of branches and loops and the body does
+/// nothing else to the machine. Of stores one only: two would reach memory in another order than lane by
+/// lane.
 pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
     let main = lanes.main_loop()?;
     let accesses = accesses(main)?;
@@ -174,8 +176,8 @@ fn load(at: usize, v: &Value) -> Option<Access<'_>> {
     }
 }
 
-/// How many loads happen whenever a value is computed. Those among the arguments of a call do not count: what calls is not
-/// worth a vector loop.
+/// How many loads happen whenever a value is computed. Those among the arguments of a call do not count: what
+/// calls is not worth a vector loop.
 fn loads_always(value: &Value) -> usize {
     let mut count = matches!(value.kind, ValueKind::Load { .. }) as usize;
     match &value.kind {
@@ -189,8 +191,8 @@ fn loads_always(value: &Value) -> usize {
     count
 }
 
-/// The address of the only access as a sum, with how its scalar part is read: if the first statement computes it, and nothing
-/// but the access, which is the rest of the body, uses it or the scalar part.
+/// The address of the only access as a sum, with how its scalar part is read: if the first statement computes
+/// it, and nothing but the access, which is the rest of the body, uses it or the scalar part.
 fn sum<'a>(main: &'a LaneLoop, accesses: &[Access<'a>], operands: &Operands) -> Option<(Value, Terms<'a>)> {
     let [Access { at: 1, space: Space::Global, addr, .. }] = accesses else { return None };
     let [Stmt::Set(Var::Local(id), value), rest] = &main.body[..] else { return None };

@@ -1,5 +1,6 @@
-//! SIMD builtins: hosts have an instruction for them that compilers do not find, or they are too long to be part of every
-//! handler. They are called for many lanes before the lane loop, which reads the results from lane vectors.
+//! SIMD builtins: hosts have an instruction for them that compilers do not find, or they are too long to be
+//! part of every handler. They are called for many lanes before the lane loop, which reads the results from
+//! lane vectors.
 
 use crate::ir::*;
 use crate::visit::{any_in, any_value, each_value, each_value_mut, parts};

@@ -1,8 +1,9 @@
-//! Loops over neighbouring elements or lanes in bodies that run once a wave: a row of a matrix, the lanes of a register. Each becomes a
-//! [`Stmt::Vector`], which reads and writes whole vectors, so that what is between has no bounds to check and compiles to vectors.
+//! Loops over neighbouring elements or lanes in bodies that run once a wave: a row of a matrix, the lanes of
+//! a register. Each becomes a [`Stmt::Vector`], which reads and writes whole vectors, so that what is between
+//! has no bounds to check and compiles to vectors.
 //!
-//! A loop qualifies if it only assigns locals of its own, elements of arrays and VGPRs, and if what it reads cannot be what another of its
-//! iterations writes.
+//! A loop qualifies if it only assigns locals of its own, elements of arrays and VGPRs, and if what it reads
+//! cannot be what another of its iterations writes.
 
 use crate::ir::*;
 use crate::visit::{any_in, each_stmt, each_value, parts_mut};
@@ -134,7 +135,8 @@ impl Loop {
         Some(())
     }
 
-    /// A value in terms of the variable and of what the loop does not assign; none if it has effects or is what an earlier iteration left.
+    /// A value in terms of the variable and of what the loop does not assign; none if it has effects or is
+    /// what an earlier iteration left.
     fn known(&self, value: &Value) -> Option<Value> {
         // Nor what this iteration has written; what locals have read is from before.
         let written = |v: &Value| match &v.kind {
@@ -199,7 +201,8 @@ impl Loop {
             self.lift(&mut write.value, &mut reads);
         }
         let places: Vec<&VectorPlace> = writes.iter().map(|write| &write.to).collect();
-        // One write to each array. An iteration may write several registers of its own lane, and read others of it.
+        // One write to each array. An iteration may write several registers of its own lane, and read others
+        // of it.
         let arrays: Vec<LocalId> = places.iter().filter_map(|to| to.array()).collect();
         let lanes_of = |to: &&VectorPlace| match to {
             VectorPlace::Vgpr { lane, .. } => Some(lane.clone()),

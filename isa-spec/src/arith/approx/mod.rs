@@ -1,12 +1,14 @@
-//! The instructions that hardware approximates (exp2, log2, sin, cos), correctly rounded to nearest even whatever
-//! MODE.round says: hardware's result does not follow it either. rcp, rsq and sqrt are exact arithmetic in
-//! [`soft`](super::soft).
+//! The instructions that hardware approximates (exp2, log2, sin, cos), correctly rounded to nearest even
+//! whatever MODE.round says: hardware's result does not follow it either. rcp, rsq and sqrt are exact
+//! arithmetic in [`soft`](super::soft).
 //!
-//! Each function is first computed quickly in f64; if all values within the error bound round to the same result, that
-//! is the correctly rounded one. Otherwise (about one argument in 2^20 for f32) 128-bit fixed point decides.
+//! Each function is first computed quickly in f64; if all values within the error bound round to the same
+//! result, that is the correctly rounded one. Otherwise (about one argument in 2^20 for f32) 128-bit fixed
+//! point decides.
 //!
-//! Denormals: the f32 forms flush them on both sides regardless of MODE (RDNA4 ISA manual, *Round and Denormal
-//! Modes* and the notes of each instruction), except sine, whose denormals are supported; f16 forms follow MODE.
+//! Denormals: the f32 forms flush them on both sides regardless of MODE (RDNA4 ISA manual, *Round and
+//! Denormal Modes* and the notes of each instruction), except sine, whose denormals are supported; f16 forms
+//! follow MODE.
 
 pub mod quick;
 mod wide;

@@ -1,7 +1,9 @@
-//! exp2, log2, sine and cosine in f64, within [`MARGIN`] of the exact value: enough to round most results to f32 or
-//! f16. `FUSED`: with multiply-adds, for hosts that have them; the last bits may then differ, within the same bound.
+//! exp2, log2, sine and cosine in f64, within [`MARGIN`] of the exact value: enough to round most results to
+//! f32 or f16. `FUSED`: with multiply-adds, for hosts that have them; the last bits may then differ, within
+//! the same bound.
 
-/// Bound of the relative error of these functions. Worst seen against [`super::wide`] is below 2^-50; the rest is reserve.
+/// Bound of the relative error of these functions. Worst seen against [`super::wide`] is below 2^-50; the
+/// rest is reserve.
 pub const MARGIN: f64 = 1.0 / (1u64 << 47) as f64;
 
 /// `a * b + c`, however it is rounded.
@@ -77,7 +79,8 @@ pub fn log2<const FUSED: bool>(x: f64) -> f64 {
     e + s * sum * (2.0 * std::f64::consts::LOG2_E)
 }
 
-/// Sine and cosine of `x` turns, for `|x| < 2^48` and `x` with at most 26 significant bits (so that reduction is exact).
+/// Sine and cosine of `x` turns, for `|x| < 2^48` and `x` with at most 26 significant bits (so that reduction
+/// is exact).
 #[inline]
 pub fn sin_cos<const FUSED: bool>(x: f64) -> (f64, f64) {
     let (sin, cos, quadrant) = parts_of_sin_cos::<FUSED>(x);

@@ -30,8 +30,9 @@ fn quick_results_are_the_exact_ones() {
     }
 }
 
-/// Every f32: all arguments that the quick path leaves undecided are compared with [`big`], and one in 1021 of the others
-/// with the wide path. `cargo test --release -p isa-spec --lib -- --ignored --nocapture every_f32`
+/// Every f32: all arguments that the quick path leaves undecided are compared with [`big`], and one in 1021
+/// of the others with the wide path. `cargo test --release -p isa-spec --lib -- --ignored --nocapture
+/// every_f32`
 #[test]
 #[ignore = "ten minutes in release"]
 fn every_f32() {

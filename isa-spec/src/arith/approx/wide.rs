@@ -1,9 +1,9 @@
-//! exp2, log2, sine and cosine to better than 2^-110, in 128-bit fixed point. Slow, but one series each, no tables and
-//! no host floating point. Results are sticky [`Exact`] values, ready to be rounded to any format.
+//! exp2, log2, sine and cosine to better than 2^-110, in 128-bit fixed point. Slow, but one series each, no
+//! tables and no host floating point. Results are sticky [`Exact`] values, ready to be rounded to any format.
 //!
-//! Why that precision settles the rounding: none of these functions gives a rounding boundary except in the cases
-//! handled as exact (Lindemann; Niven for the sine of a dyadic turn), and over all f32 arguments the closest approach
-//! to a boundary is about 2^-(24+32).
+//! Why that precision settles the rounding: none of these functions gives a rounding boundary except in the
+//! cases handled as exact (Lindemann; Niven for the sine of a dyadic turn), and over all f32 arguments the
+//! closest approach to a boundary is about 2^-(24+32).
 
 use crate::arith::format::Exact;
 
@@ -185,7 +185,8 @@ fn trig(turn: Turn, quarter: u32) -> Option<Exact> {
     }
 }
 
-/// `1 - q/((k+1)(k+2)) + q^2/((k+1)…(k+4)) - …` in units of 2^-127: cosine for `k = 0`, sine over its argument for `k = 1`.
+/// `1 - q/((k+1)(k+2)) + q^2/((k+1)…(k+4)) - …` in units of 2^-127: cosine for `k = 0`, sine over its
+/// argument for `k = 1`.
 fn series(square: u128, k: u128) -> u128 {
     let (mut term, mut sum, mut k, mut minus) = (1u128 << 127, 1u128 << 127, k, true);
     loop {

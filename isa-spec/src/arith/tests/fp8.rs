@@ -1,4 +1,5 @@
-//! 8-bit floats: the overflow table of the RDNA4 ISA manual (*OPSEL with FP8 and BF8 Conversions*) and stochastic rounding.
+//! 8-bit floats: the overflow table of the RDNA4 ISA manual (*OPSEL with FP8 and BF8 Conversions*) and
+//! stochastic rounding.
 
 use super::super::*;
 use super::named::*;

@@ -1,4 +1,5 @@
-//! Values the ISA manuals print (RDNA4 ISA manual, *Functional examples* of each instruction) and rules they state.
+//! Values the ISA manuals print (RDNA4 ISA manual, *Functional examples* of each instruction) and rules they
+//! state.
 
 use super::super::*;
 use super::named::*;
@@ -175,7 +176,8 @@ fn min_max_selection() {
     assert_eq!(f32_min_num(5, one, &flush_outputs), 5);
 }
 
-/// *Float Add rules*: NaN operands in order, made quiet; infinities of opposite signs give the negative quiet NaN.
+/// *Float Add rules*: NaN operands in order, made quiet; infinities of opposite signs give the negative quiet
+/// NaN.
 #[test]
 fn nan_results() {
     let signal = 0x7f80_0001u64;
@@ -246,7 +248,8 @@ fn frexp() {
     assert_eq!(f32_frexp_mant(0xff80_0000, &KEEP), 0xff80_0000);
 }
 
-/// A cast that widens keeps a signalling NaN, so that pasted manual text can ask for it; conversions make it quiet.
+/// A cast that widens keeps a signalling NaN, so that pasted manual text can ask for it; conversions make it
+/// quiet.
 #[test]
 fn signalling_nans_in_casts() {
     use crate::pcode::ir::Ty;

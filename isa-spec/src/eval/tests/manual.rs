@@ -26,7 +26,8 @@ fn parts_give_a_local_its_width() {
 #[test]
 fn numbers_of_the_manual() {
     check_cases(&[
-        // A product is extended before it could wrap; a hexadecimal float is its bits; a signed view keeps the sign.
+        // A product is extended before it could wrap; a hexadecimal float is its bits; a signed view keeps
+        // the sign.
         ("D0.i64 = signext(S0.i16 * 16'4);", &[0x7fff], 0x1fffc),
         ("D0.i64 = signext(S0.i16 * 16'4);", &[0xffff], 0xffff_ffff_ffff_fffc),
         ("D0.f32 = 32'F(0xffc00000);", &[], 0xffc0_0000),
@@ -94,7 +95,8 @@ fn what_is_written_is_read() {
     }
 }
 
-/// Sources are those of the start, whatever register they are in; a lane's bit of a mask is the one just written.
+/// Sources are those of the start, whatever register they are in; a lane's bit of a mask is the one just
+/// written.
 #[test]
 fn sources_are_read_first() {
     let sig = InstrSig { name: "S_TEST".to_string(), permissive: true, ..InstrSig::default() };

@@ -43,8 +43,8 @@ fn arrays_and_partial_writes() {
     ]);
 }
 
-/// A scalar result that is read after it is assigned is what the register then holds: dwords above those assigned stay, and the upper
-/// half of a dword of which 16 bits are assigned is cleared.
+/// A scalar result that is read after it is assigned is what the register then holds: dwords above those
+/// assigned stay, and the upper half of a dword of which 16 bits are assigned is cleared.
 #[test]
 fn scalar_results_read_after_narrower_assignments() {
     const OLD: u128 = 0x8877_6655_4433_2211;

@@ -1,4 +1,5 @@
-//! A body run without values: statements, branches and loops. `place` has reads and writes, `expr` values, `test` conditions.
+//! A body run without values: statements, branches and loops. `place` has reads and writes, `expr` values,
+//! `test` conditions.
 
 mod expr;
 mod place;

@@ -180,7 +180,8 @@ impl Walk {
         let at = lane.map(|lane| self.lane(lane));
         let reg = self.expr(reg);
         let at = at.unwrap_or(LaneOf::Once);
-        // The same for all that M0 adds to, see `exec::effects`: no other stand-in for what is out of range is known there.
+        // The same for all that M0 adds to, see `exec::effects`: no other stand-in for what is out of range
+        // is known there.
         let expressible = |number: &Number| match (number.index, number.otherwise) {
             (None, _) => true,
             (Some(_), None) => false,

@@ -24,9 +24,9 @@ impl<'a> Checker<'a> {
         Ok(self.cast(addr, Ty::U(64)))
     }
 
-    /// The bytes from the effective address to `index`, if `index` is that address or a number beyond it, in a buffer: its
-    /// range check is of the bytes that are accessed there (RDNA ISA manuals, *Range Checking*). And the local that holds
-    /// the address, if one does.
+    /// The bytes from the effective address to `index`, if `index` is that address or a number beyond it, in
+    /// a buffer: its range check is of the bytes that are accessed there (RDNA ISA manuals, *Range
+    /// Checking*). And the local that holds the address, if one does.
     fn place_in_buffer(&self, space: Space, index: &'a ast::Expr) -> Option<(Option<&'a ast::Expr>, u128)> {
         if space != Space::Buffer || self.sig.family != Family::Memory(Space::Buffer) {
             return None;

@@ -319,7 +319,8 @@ impl<'a> Checker<'a> {
         Binding::Local(id)
     }
 
-    /// `v_max_u32(a, b)`: the other instruction's body with S0, S1, … bound and D0 as the result, if it has one.
+    /// `v_max_u32(a, b)`: the other instruction's body with S0, S1, … bound and D0 as the result, if it has
+    /// one.
     fn expand_instruction(
         &mut self,
         name: &str,

@@ -62,7 +62,8 @@ pub(super) fn constant(bits: u128, ty: Ty, span: Span) -> Expr {
     Expr { kind: ExprKind::Const(bits & mask(ty.width())), ty, span }
 }
 
-/// The type of integer arithmetic between two types: the wider width; unsigned if the operand of that width is.
+/// The type of integer arithmetic between two types: the wider width; unsigned if the operand of that width
+/// is.
 pub(super) fn common(a: Ty, b: Ty) -> Ty {
     if a.is_float() || b.is_float() {
         return match (a.is_float(), b.is_float()) {

@@ -347,7 +347,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Refuses what has two readings: an integer with a float, and signed with unsigned where the sign matters.
+    /// Refuses what has two readings: an integer with a float, and signed with unsigned where the sign
+    /// matters.
     fn mixed(&mut self, op: BinaryOp, a: &TExpr, b: &TExpr, span: Span) -> R<()> {
         let (x, y) = (a.ty(), b.ty());
         let fraction = |t: &TExpr| matches!(t.lit, Some(Lit::Float(_)));
@@ -467,7 +468,8 @@ impl<'a> Checker<'a> {
             let lane = self.cast(lane, Ty::U(32));
             let reg = self.register(reg)?;
             let lane = Box::new(lane);
-            // The register that a source is, as manuals write it: the source of that lane, which may be a constant.
+            // The register that a source is, as manuals write it: the source of that lane, which may be a
+            // constant.
             let kind = match source_number(&reg) {
                 Some(role) if mentions_lane_id(&lane) => {
                     let index = Box::new(constant(0, Ty::U(32), span));

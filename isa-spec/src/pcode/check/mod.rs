@@ -21,7 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Expressions that a body may have once its calls are expanded. The project's largest have some thousand.
 const MAX_EXPRESSIONS: u32 = 200_000;
 
-/// As [`MAX_EXPRESSIONS`], for bodies after one that has reached it: time is bounded by a file's size, not by its instructions.
+/// As [`MAX_EXPRESSIONS`], for bodies after one that has reached it: time is bounded by a file's size, not by
+/// its instructions.
 const FEW_EXPRESSIONS: u32 = 2_000;
 
 /// What bodies may call besides builtins.
@@ -104,7 +105,8 @@ fn lane_in_scalar(sem: &Semantics, sig: &InstrSig) -> Option<Diagnostic> {
     Some(Diagnostic::error(sem.span, message).help("only vector instructions run once a lane"))
 }
 
-/// A source that may be a constant has either a number or a value in a body: compiled operations keep one of them.
+/// A source that may be a constant has either a number or a value in a body: compiled operations keep one of
+/// them.
 fn number_and_value(sem: &Semantics) -> Option<Diagnostic> {
     let sources = [Role::S0, Role::S1, Role::S2, Role::S3];
     let at = sources.iter().position(|s| sem.uses.indexed.contains(s) && sem.uses.reads.contains(s))?;

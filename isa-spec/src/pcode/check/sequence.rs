@@ -1,9 +1,12 @@
-//! Statements run one after the other, but sources are read first: bodies that read after they write are rewritten, so that every
-//! engine gives the same result.
+//! Statements run one after the other, but sources are read first: bodies that read after they write are
+//! rewritten, so that every engine gives the same result.
 //!
-//! - A source that runs once a wave and is read after a write is read ahead of the body: its register may be the one written.
-//! - A scalar result that is read after it is written is kept in a local: the register may be null, or another that is written.
-//! - A lane's bit of a mask that is read after it is written is kept in a local: the masks themselves are written at the end.
+//! - A source that runs once a wave and is read after a write is read ahead of the body: its register may be
+//!   the one written.
+//! - A scalar result that is read after it is written is kept in a local: the register may be null, or
+//!   another that is written.
+//! - A lane's bit of a mask that is read after it is written is kept in a local: the masks themselves are
+//!   written at the end.
 //! - What neither the handlers nor the evaluator can execute is an error.
 
 use crate::diag::Diagnostic;

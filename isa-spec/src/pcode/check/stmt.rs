@@ -28,8 +28,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A loop's body. `break` is a flag that the rest of the body, and all later turns, are skipped by; the second
-    /// result is the flag, cleared before the loop.
+    /// A loop's body. `break` is a flag that the rest of the body, and all later turns, are skipped by; the
+    /// second result is the flag, cleared before the loop.
     fn loop_body(&mut self, list: &'a [ast::Stmt], span: Span) -> (Vec<Stmt>, Option<LocalId>) {
         if !list.iter().any(has_break) {
             return (self.block(list), None);
@@ -226,7 +226,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `return`: in an expanded call the value goes to the call's result; in the instruction's own body it ends it.
+    /// `return`: in an expanded call the value goes to the call's result; in the instruction's own body it
+    /// ends it.
     fn returned(&mut self, value: Option<&'a ast::Expr>, span: Span) -> R<()> {
         let in_call = self.frames.last().is_some_and(|f| f.result.is_some());
         if !in_call {

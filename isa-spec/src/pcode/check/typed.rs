@@ -1,4 +1,5 @@
-//! Notation of the manuals' bodies that is not an ordinary expression: typed buffers, the rounding mode, exception flags, constants, sines.
+//! Notation of the manuals' bodies that is not an ordinary expression: typed buffers, the rounding mode,
+//! exception flags, constants, sines.
 
 use super::convert::{constant, float_bits, show};
 use super::{Checker, R, Rounding, TExpr};

@@ -8,7 +8,8 @@ use crate::source::Span;
 type Loops = Vec<(String, i128, i128)>;
 
 impl<'a> Checker<'a> {
-    /// Width of a local whose first assignment is to a part of it: what the parts assigned anywhere in the body need.
+    /// Width of a local whose first assignment is to a part of it: what the parts assigned anywhere in the
+    /// body need.
     pub(super) fn width_by_parts(&mut self, name: &str, span: Span) -> R<u16> {
         let body = self.frames.last().map_or(&[][..], |f| f.body);
         let mut need = Some(0);
@@ -28,7 +29,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Refuses bits `[lo + width - 1 : lo]` of a value of `base` bits if they are not all there, as far as that is known.
+    /// Refuses bits `[lo + width - 1 : lo]` of a value of `base` bits if they are not all there, as far as
+    /// that is known.
     pub(super) fn within(&mut self, lo: &ast::Expr, width: u16, base: u32, span: Span) -> R<()> {
         match interval(lo, &self.loops) {
             Some((_, last)) if last + width as i128 > base as i128 => {

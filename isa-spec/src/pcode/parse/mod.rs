@@ -3,8 +3,9 @@
 //! - `item`: instruction, function and template blocks;  `template`: the expansion;
 //! - `stmt`: statements and their blocks;  `expr`: expressions.
 //!
-//! Every method that fails has reported why and returns `Err(())`. The tree holds whatever could be read, so it means
-//! something only if there are no errors. Time is linear in the tokens, recursion is bounded by [`MAX_DEPTH`].
+//! Every method that fails has reported why and returns `Err(())`. The tree holds whatever could be read, so
+//! it means something only if there are no errors. Time is linear in the tokens, recursion is bounded by
+//! [`MAX_DEPTH`].
 
 mod expr;
 mod item;
@@ -76,7 +77,8 @@ struct Parser<'a> {
     at: usize,
     /// Blocks and expressions being parsed.
     depth: u32,
-    /// Height of the expression parsed last: long chains (`a + b + …`) nest too, though they need no recursion here.
+    /// Height of the expression parsed last: long chains (`a + b + …`) nest too, though they need no
+    /// recursion here.
     height: u32,
     /// What is open around the current statement, innermost last.
     open: Vec<Open>,
@@ -256,7 +258,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the lexer dropped something between the current token and the one before it, and `span` is about that.
+    /// Whether the lexer dropped something between the current token and the one before it, and `span` is
+    /// about that.
     fn follows_dropped(&self, span: Span) -> bool {
         let (from, to) = (self.prev_span().end, self.span().start);
         let next = self.dropped.partition_point(|d| d.start < from);

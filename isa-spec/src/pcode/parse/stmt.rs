@@ -473,8 +473,8 @@ impl Parser<'_> {
         Ok(StmtKind::Lambda { name, parameters, body })
     }
 
-    /// An expression that a `)` ends; otherwise nothing is eaten and nothing reported. Lambdas are no expressions,
-    /// so no token is visited more than twice.
+    /// An expression that a `)` ends; otherwise nothing is eaten and nothing reported. Lambdas are no
+    /// expressions, so no token is visited more than twice.
     fn lone_expression(&mut self) -> Option<Expr> {
         if self.is_reserved() {
             return None;

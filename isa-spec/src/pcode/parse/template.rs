@@ -1,7 +1,8 @@
 //! Template expansion on tokens: `$NAME` and `${NAME}` are replaced everywhere, inside words and strings too.
 //!
-//! A hole takes the longest parameter name that its letters begin with, so `$TO` is `TO` where there is one and `T`
-//! followed by an `O` where there is not. Holes of a template nested in the body stay for its own expansion.
+//! A hole takes the longest parameter name that its letters begin with, so `$TO` is `TO` where there is one
+//! and `T` followed by an `O` where there is not. Holes of a template nested in the body stay for its own
+//! expansion.
 
 use super::super::ast::{LiteralType, Name, TemplateRow};
 use super::super::token::{Tok, Token, lex};
@@ -26,8 +27,8 @@ pub(super) struct Row {
     pub span: Span,
 }
 
-/// `body` with the parameters replaced by one row's entries. The tokens keep their place in the template's text.
-/// `None` if that is more than `budget`, which is lowered by what was made.
+/// `body` with the parameters replaced by one row's entries. The tokens keep their place in the template's
+/// text. `None` if that is more than `budget`, which is lowered by what was made.
 pub(super) fn expand(
     file: FileId,
     body: &[Token],
@@ -108,8 +109,8 @@ fn substitute(text: &str, inner: &[String], fills: &[(&str, &str)]) -> String {
     out
 }
 
-/// A template's text with the holes filled that one of its instructions was expanded by, innermost template first: what a
-/// reader of that instruction wants to see, comments included.
+/// A template's text with the holes filled that one of its instructions was expanded by, innermost template
+/// first: what a reader of that instruction wants to see, comments included.
 pub fn fill(text: &str, rows: &[TemplateRow]) -> String {
     rows.iter().fold(text.to_string(), |text, row| {
         let fills: Vec<(&str, &str)> = row.fills.iter().map(|(p, e)| (p.as_str(), e.as_str())).collect();

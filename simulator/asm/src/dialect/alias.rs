@@ -1,6 +1,8 @@
-//! Older names of instructions, which LLVM still accepts: `ds_read_b32` for `ds_load_b32`, `s_add_u32` on RDNA 4.
+//! Older names of instructions, which LLVM still accepts: `ds_read_b32` for `ds_load_b32`, `s_add_u32` on
+//! RDNA 4.
 //!
-//! A name is tried only where the architecture has no instruction of that name, and only if its replacement exists.
+//! A name is tried only where the architecture has no instruction of that name, and only if its replacement
+//! exists.
 
 use wavesim_isa::arch::Arch;
 

@@ -1,4 +1,5 @@
-//! Instructions of RDNA 3 that text kernels may use on RDNA 4, which has several instead: waits, and the barrier.
+//! Instructions of RDNA 3 that text kernels may use on RDNA 4, which has several instead: waits, and the
+//! barrier.
 
 use super::PADDING;
 use crate::symbolic;
@@ -12,8 +13,8 @@ pub const OLD: Arch = Arch::Rdna3;
 enum Instead {
     /// These lines.
     Lines(&'static [&'static str]),
-    /// For each counter that is waited for (its part of the operand): the instructions, each with the greatest
-    /// count that it waits for.
+    /// For each counter that is waited for (its part of the operand): the instructions, each with the
+    /// greatest count that it waits for.
     Waits(&'static [(&'static str, &'static [(&'static str, u32)])]),
     /// An instruction with the same count, of as many bits as this.
     Count(&'static str, u32),

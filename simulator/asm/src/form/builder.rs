@@ -344,7 +344,8 @@ impl Builder {
         })
     }
 
-    /// How LLVM encodes constants of the operand. Where 16 bits of a 32-bit operand are read, constants have 32.
+    /// How LLVM encodes constants of the operand. Where 16 bits of a 32-bit operand are read, constants have
+    /// 32.
     fn constant(&self, format: &str, size: u16, source: Option<u8>) -> Constant {
         let second = self.traits.has(Trait::WideSecondSource) && self.encoding.contains("VOP3");
         let wide = match source {

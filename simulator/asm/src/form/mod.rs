@@ -1,9 +1,9 @@
-//! How each entry of the tables is written: its mnemonic, its operands in order, its modifiers in the order in
-//! which they are printed.
+//! How each entry of the tables is written: its mnemonic, its operands in order, its modifiers in the order
+//! in which they are printed.
 //!
 //! One description for both directions: the parser matches a line against it, the printer walks it. Operands,
-//! sizes and registers come from the ISA description; what is written here is LLVM's syntax: which operands of
-//! a memory instruction share a place, and how fields that are no operands are spelt.
+//! sizes and registers come from the ISA description; what is written here is LLVM's syntax: which operands
+//! of a memory instruction share a place, and how fields that are no operands are spelt.
 
 mod builder;
 
@@ -56,8 +56,8 @@ pub struct Signs {
     pub abs: bool,
     /// Two halves, each with its sign.
     pub packed: bool,
-    /// Operands as written that are no floats, a bit each. Moves and selects of untyped bits are for floats too
-    /// (RDNA manuals, V_MOV_B32, V_CNDMASK_B32: "floating-point modifiers are valid …").
+    /// Operands as written that are no floats, a bit each. Moves and selects of untyped bits are for floats
+    /// too (RDNA manuals, V_MOV_B32, V_CNDMASK_B32: "floating-point modifiers are valid …").
     pub integers: u32,
 }
 

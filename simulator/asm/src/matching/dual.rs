@@ -59,7 +59,8 @@ pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) ->
         .map_or_else(|| AsmError::new(line.span, "these two instructions cannot issue together"), |w| w.1))
 }
 
-/// Operands of one half of a dual instruction, with the fields of that half. `None` if it cannot be that half.
+/// Operands of one half of a dual instruction, with the fields of that half. `None` if it cannot be that
+/// half.
 pub fn half_slots(options: &Options, entry: EntryId, second: bool) -> Option<Vec<Slot>> {
     const FIELDS: [(&str, &str); 3] = [("VDSTX", "VDSTY"), ("SRCX0", "SRCY0"), ("VSRCX1", "VSRCY1")];
     let table = options.arch.table();

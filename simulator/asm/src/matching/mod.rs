@@ -1,7 +1,8 @@
 //! A line against the forms of its instruction: what each operand is, and the instruction that comes of it.
 //!
-//! [`assemble`] chooses the form; a `Matcher` tries one. What each slot takes is in `slot`, registers and constants in
-//! `value`, immediates in `immediate`, addresses in `address`, modifiers in `modifiers`, dual instructions in `dual`.
+//! [`assemble`] chooses the form; a `Matcher` tries one. What each slot takes is in `slot`, registers and
+//! constants in `value`, immediates in `immediate`, addresses in `address`, modifiers in `modifiers`, dual
+//! instructions in `dual`.
 
 mod address;
 mod dual;
@@ -72,8 +73,8 @@ pub fn assemble_as(
     }
 }
 
-/// Labels and symbols may be called like modifiers of other instructions (`s_branch done`): flags that no form
-/// of the instruction has are operands, as long as operands are missing.
+/// Labels and symbols may be called like modifiers of other instructions (`s_branch done`): flags that no
+/// form of the instruction has are operands, as long as operands are missing.
 fn symbols_like_flags<'t>(line: &Line<'t>, entries: &[EntryId], options: &Options) -> Option<Line<'t>> {
     let all = || entries.iter().map(|e| forms(options.arch).of(*e));
     let foreign = |m: &Modifier| {
@@ -130,7 +131,8 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
     }
 }
 
-/// Names of the same kind of instruction: those that begin with the same word, as `v_` or `buffer_`; all, if none does.
+/// Names of the same kind of instruction: those that begin with the same word, as `v_` or `buffer_`; all, if
+/// none does.
 pub fn family(name: &str, arch: wavesim_isa::arch::Arch) -> Vec<&'static str> {
     let all = || forms(arch).names();
     let word = name.split_inclusive('_').next().unwrap_or_default();
@@ -220,7 +222,8 @@ impl<'a, 't> Matcher<'a, 't> {
         self.legal(&[&form.slots], &[&line.operands], line.span)
     }
 
-    /// What hardware can do. `operands`: those of each half, beside its slots, of which the first may have none.
+    /// What hardware can do. `operands`: those of each half, beside its slots, of which the first may have
+    /// none.
     fn legal(&self, halves: &[&[Slot]], operands: &[&[Operand]], span: Span) -> Result<(), AsmError> {
         if self.options.lenient {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Modifiers of a line: which sizes they set before the operands are read, which there are, and which have to be there.
+//! Modifiers of a line: which sizes they set before the operands are read, which there are, and which have to
+//! be there.
 
 use super::Matcher;
 use crate::dialect::Trait;

@@ -82,7 +82,8 @@ impl Mod {
                 if bits.len() > 3 {
                     return Err(wrong("a list of at most 3 bits"));
                 }
-                // What the list leaves out is low; sources that there are not stay as they are without a list.
+                // What the list leaves out is low; sources that there are not stay as they are without a
+                // list.
                 bits.resize(sources.clamp(1, 3) as usize, 0);
                 bits.resize(3, i64::from(*ones));
                 set(*field, bits[0] | bits[1] << 1);
@@ -198,8 +199,8 @@ fn dpp_ctrl(m: &Modifier) -> Result<u32, AsmError> {
     }
 }
 
-/// Whether the scope allows a hint: two names share a value, and the scope decides (RDNA4 ISA manual, *Temporal
-/// Hints*).
+/// Whether the scope allows a hint: two names share a value, and the scope decides (RDNA4 ISA manual,
+/// *Temporal Hints*).
 pub fn hint_fits(word: &str, scope: u32, kind: ThKind) -> bool {
     let system = scope == 3;
     match kind {

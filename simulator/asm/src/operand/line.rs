@@ -162,7 +162,8 @@ fn item<'t>(
     Ok(())
 }
 
-/// An operand that begins with a word and is neither register nor expression: a call or a symbol. `None` for all else.
+/// An operand that begins with a word and is neither register nor expression: a call or a symbol. `None` for
+/// all else.
 fn word<'t>(
     s: &mut Scanner<'t>,
     name: &'t str,

@@ -1,4 +1,5 @@
-//! One line of assembly as written: a mnemonic, operands, modifiers. Knows registers and numbers, but no instruction.
+//! One line of assembly as written: a mnemonic, operands, modifiers. Knows registers and numbers, but no
+//! instruction.
 //!
 //! [`parse_line`] is the entry. [`matching`](super::matching) decides which operands an instruction takes.
 

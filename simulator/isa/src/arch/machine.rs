@@ -1,8 +1,9 @@
-//! What the ISA description leaves open of a machine that is not AMD's: its register files, what its registers hold at the start,
-//! and how its programs are written. Notions of any such machine; the values of one are in a file of their own beside this one.
+//! What the ISA description leaves open of a machine that is not AMD's: its register files, what its
+//! registers hold at the start, and how its programs are written. Notions of any such machine; the values of
+//! one are in a file of their own beside this one.
 //!
-//! The rest of the simulator knows one wave: lanes of registers, scalar registers by operand code with null, EXEC and so on among them
-//! (`machine::wave`). A [`Machine`] maps its own registers to that.
+//! The rest of the simulator knows one wave: lanes of registers, scalar registers by operand code with null,
+//! EXEC and so on among them (`machine::wave`). A [`Machine`] maps its own registers to that.
 
 use crate::operand::{EXEC_LO, NULL};
 
@@ -68,7 +69,8 @@ pub enum Held {
     GroupSize,
 }
 
-/// A register file of the wave. Register n is the scalar register with operand code n, but for those with a place of their own.
+/// A register file of the wave. Register n is the scalar register with operand code n, but for those with a
+/// place of their own.
 #[derive(Debug)]
 pub struct ScalarFile {
     pub prefix: char,
@@ -95,11 +97,12 @@ pub struct Assembly {
     pub comment: char,
     /// What mnemonics have where the XML's names have `_`.
     pub separator: char,
-    /// Directives that give the number of workgroups and the number of waves of each. Both are 1 where a program does not say.
+    /// Directives that give the number of workgroups and the number of waves of each. Both are 1 where a
+    /// program does not say.
     pub groups: &'static str,
     pub waves: &'static str,
-    /// How the operands of an encoding are written, by the names of its fields; the first is the one printed. Encodings that are not
-    /// here have their operands one after another in the order of the XML.
+    /// How the operands of an encoding are written, by the names of its fields; the first is the one printed.
+    /// Encodings that are not here have their operands one after another in the order of the XML.
     pub operands: &'static [(&'static str, &'static [&'static str])],
 }
 

@@ -56,7 +56,8 @@ impl Processor {
         PROCESSORS.into_iter().find(|p| p.name == name)
     }
 
-    /// The one that stands for an architecture where nothing names one. Machines that are not AMD's have none.
+    /// The one that stands for an architecture where nothing names one. Machines that are not AMD's have
+    /// none.
     pub fn of_arch(arch: Arch) -> Option<Processor> {
         PROCESSORS.into_iter().find(|p| p.arch == arch)
     }
@@ -82,7 +83,8 @@ impl Arch {
         }
     }
 
-    /// The machine's description; `None` for AMD's, whose registers and syntax are those of the simulator itself.
+    /// The machine's description; `None` for AMD's, whose registers and syntax are those of the simulator
+    /// itself.
     pub fn machine(self) -> Option<&'static Machine> {
         match self {
             Arch::Rdna3 | Arch::Rdna35 | Arch::Rdna4 | Arch::Cdna3 | Arch::Cdna4 => None,

@@ -1,4 +1,5 @@
-//! The RISC-V based SIMT GPU (docs/riscv-gpu.md): RV32I's registers once a thread (`x`) and once a warp (`s`), 32 threads a warp.
+//! The RISC-V based SIMT GPU (docs/riscv-gpu.md): RV32I's registers once a thread (`x`) and once a warp
+//! (`s`), 32 threads a warp.
 
 use super::machine::{Assembly, Held, Machine, ScalarFile, Special, VectorFile, WaveLanes};
 

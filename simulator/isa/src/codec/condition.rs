@@ -2,8 +2,8 @@
 
 use isa_spec::tables::{Cond, CondOp, Field, MAX_FIELDS};
 
-/// An encoding's condition. Nearly all of them say that some field has some value, or that none has: those are masks and values of the
-/// instruction's first 64 bits.
+/// An encoding's condition. Nearly all of them say that some field has some value, or that none has: those
+/// are masks and values of the instruction's first 64 bits.
 #[derive(Debug)]
 pub(super) enum Test {
     Always,
@@ -54,7 +54,8 @@ impl Test {
     }
 }
 
-/// Mask and value of the bits of a field that equals `value`; `None` where they are not all in the first 64, or the value does not fit.
+/// Mask and value of the bits of a field that equals `value`; `None` where they are not all in the first 64,
+/// or the value does not fit.
 fn equals(field: &Field, value: u64) -> Option<(u64, u64)> {
     let (narrow, all) = (u32::try_from(value).ok()?, field.insert(0, u32::MAX));
     let bits = field.insert(0, narrow);

@@ -42,7 +42,8 @@ pub enum EncodeError {
     NoLiteral { encoding: &'static str },
 }
 
-/// Encodes `inst`. What comes back decodes to the same entry: field values that would be read as another one are refused.
+/// Encodes `inst`. What comes back decodes to the same entry: field values that would be read as another one
+/// are refused.
 pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
     let table = arch.table();
     let entry = table.entries.get(inst.entry as usize).ok_or(EncodeError::NoEntry(inst.entry))?;
