@@ -15,14 +15,18 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Operation {
     /// The name of the first instruction that uses it.
     pub name: String,
+    /// The operand signature that the body was checked against.
     pub sig: InstrSig,
+    /// The typed body.
     pub sem: Semantics,
+    /// The pseudocode file that has the body.
     pub file: FileId,
 }
 
 /// The meaning of every instruction that has one.
 #[derive(Debug, Default)]
 pub struct SemanticsSet {
+    /// Each operation once, however many instructions share it.
     pub operations: Vec<Operation>,
     /// Per table (in the order given): instruction index -> operation index.
     pub by_arch: Vec<Vec<Option<u32>>>,
@@ -30,9 +34,12 @@ pub struct SemanticsSet {
 
 /// All parsed files.
 pub struct Parsed {
+    /// Each file with its tree.
     pub files: Vec<(FileId, File)>,
 }
 
+/// Parses pseudocode files; returns the trees and every syntax error. A file with errors keeps what could be
+/// parsed.
 pub fn parse_all(sources: &SourceMap, files: &[FileId]) -> (Parsed, Vec<Diagnostic>) {
     let mut errors = Vec::new();
     let files = files

@@ -23,11 +23,15 @@ pub const ALL: &[(&str, &str)] =
 /// Everything read, in order, with the messages it gave.
 #[derive(Default)]
 pub struct Loaded {
+    /// Every file read: XML, overlays, pseudocode.
     pub sources: SourceMap,
+    /// The architectures' tables, in the order of the request.
     pub tables: Vec<&'static ArchTable>,
+    /// The pseudocode files, in [`Loaded::sources`].
     pub pcode: Vec<FileId>,
     /// Each file read, for rebuild tracking.
     pub paths: Vec<PathBuf>,
+    /// Messages of the documents, overlays and files, in the order of reading.
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -3,26 +3,34 @@
 
 use crate::source::{SourceMap, Span};
 
+/// How serious a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// The input is wrong: nothing is built from it.
     Error,
+    /// The input is used as it is.
     Warning,
 }
 
 /// One message with a primary place, further places, and suggestions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
+    /// Whether it is an error or a warning.
     pub severity: Severity,
     /// The headline: `` `S3` is not an operand of V_ADD3_U32 ``.
     pub message: String,
+    /// The primary place, which the caret marks.
     pub span: Span,
     /// Text beside the caret; may be empty.
     pub label: String,
+    /// Further places, each with the text beside its caret.
     pub also: Vec<(Span, String)>,
+    /// Advice on what to write instead.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
+    /// An error with a headline; `label`, `also` and `help` add to it.
     pub fn error(span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Error,
@@ -34,20 +42,24 @@ impl Diagnostic {
         }
     }
 
+    /// A warning with a headline.
     pub fn warning(span: Span, message: impl Into<String>) -> Self {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, message) }
     }
 
+    /// Sets the text beside the caret.
     pub fn label(mut self, text: impl Into<String>) -> Self {
         self.label = text.into();
         self
     }
 
+    /// Adds a further place with its text.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
         self.also.push((span, text.into()));
         self
     }
 
+    /// Sets the advice.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self

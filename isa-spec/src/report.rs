@@ -15,11 +15,13 @@ use std::collections::BTreeMap;
 pub struct BlockReport {
     /// Upper case.
     pub instruction: String,
-    /// Of the first signature that it was checked against; `None` if there are errors.
+    /// The shape under the first signature that it was checked against; `None` if there are errors.
     pub shape: Option<Shape>,
+    /// Errors inside the block.
     pub errors: Vec<Diagnostic>,
 }
 
+/// The verdicts on a set of files.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     /// In the files' order, templates expanded.
@@ -29,6 +31,7 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether no message is an error.
     pub fn ok(&self) -> bool {
         self.diagnostics.iter().all(|d| d.severity != Severity::Error)
     }

@@ -9,8 +9,11 @@ pub struct FileId(pub u32);
 /// Bytes `start..end` of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
+    /// The file it is in.
     pub file: FileId,
+    /// Byte offset of the first byte.
     pub start: u32,
+    /// Byte offset after the last byte.
     pub end: u32,
 }
 
@@ -20,16 +23,19 @@ pub struct SourceMap {
     files: Vec<SourceFile>,
 }
 
+/// A file's name and text.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
     /// As shown in messages: relative to the workspace where possible.
     pub name: String,
+    /// All of it.
     pub text: String,
     /// Computed when a message first needs a line.
     line_starts: OnceLock<Vec<u32>>,
 }
 
 impl Span {
+    /// Bytes `start..end` of `file`.
     pub fn new(file: FileId, start: usize, end: usize) -> Self {
         Span { file, start: start as u32, end: end as u32 }
     }
@@ -41,11 +47,13 @@ impl Span {
 }
 
 impl SourceMap {
+    /// Adds a file and returns its id. Names need not be unique.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
         self.files.push(SourceFile { name: name.into(), text: text.into(), line_starts: OnceLock::new() });
         FileId(self.files.len() as u32 - 1)
     }
 
+    /// The file with an id of this map; panics for an id of another map.
     pub fn file(&self, id: FileId) -> &SourceFile {
         &self.files[id.0 as usize]
     }
@@ -63,6 +71,7 @@ impl SourceMap {
         (line, file.text[start..end].chars().count() + 1)
     }
 
+    /// The text that a span covers; empty if the span is outside of the file.
     pub fn text(&self, span: Span) -> &str {
         self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or("")
     }

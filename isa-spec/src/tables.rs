@@ -15,16 +15,21 @@ pub struct ArchTable {
     pub name: &'static str,
     /// XML `ArchitectureName`.
     pub full_name: &'static str,
+    /// Microcode formats in document order; [`Entry::enc`] indexes them.
     pub encodings: &'static [Encoding],
+    /// Every instruction in document order; [`Entry::inst`] indexes them.
     pub instructions: &'static [Instruction],
     /// One (instruction, encoding) pair each, in XML order.
     pub entries: &'static [Entry],
     /// Operand lists, deduplicated; [`Entry::sig`] points here. Operands in assembly order.
     pub signatures: &'static [&'static [OperandSig]],
+    /// XML `OperandTypes`; [`OperandSig::ty`] indexes them.
     pub operand_types: &'static [OperandType],
+    /// XML `DataFormats`; [`OperandSig::format`] indexes them.
     pub formats: &'static [DataFormat],
 }
 
+/// A microcode format: how an instruction is recognised and where its fields are.
 #[derive(Debug, PartialEq)]
 pub struct Encoding {
     /// XML `EncodingName`, for example `ENC_VOP3` or `VOP2_INST_LITERAL`.
@@ -35,7 +40,9 @@ pub struct Encoding {
     pub order: i32,
     /// Bits that identify encoding and opcode; bit 0 is bit 0 of the first word.
     pub mask: u128,
+    /// Every value that the bits in `mask` have in this encoding.
     pub identifiers: &'static [u128],
+    /// Conditions that select among the entries of an opcode; [`Entry::cond`] indexes them.
     pub conditions: &'static [Condition],
     /// In the order of the XML; [`OperandSig::field`] indexes this. At most [`MAX_FIELDS`].
     pub fields: &'static [Field],
@@ -46,6 +53,7 @@ pub struct Encoding {
 /// Upper bound of `Encoding::fields.len()` over all ISAs; structural tests check it.
 pub const MAX_FIELDS: usize = 24;
 
+/// A named bit field of an encoding, of at most 32 bits.
 #[derive(Debug, PartialEq)]
 pub struct Field {
     /// XML `FieldName`: `SRC0`, `VDST`, `OP_SEL`, `IOFFSET` …
@@ -59,77 +67,117 @@ pub struct Field {
 /// A named condition of an encoding (XML `EncodingConditions`): `default`, `has_lit`, `has_dpp16` …
 #[derive(Debug, PartialEq)]
 pub struct Condition {
+    /// XML `ConditionName`.
     pub name: &'static str,
+    /// Holds where it evaluates to a value other than 0.
     pub expr: Cond,
 }
 
 /// A condition's expression tree, over field values of the encoding (`field` indexes `Encoding::fields`).
 #[derive(Debug, PartialEq)]
 pub enum Cond {
+    /// Always 1.
     True,
+    /// A constant.
     Lit(u64),
+    /// The value of a field of the encoding.
     Field(u8),
+    /// An operator with its arguments: one for [`CondOp::Not`], two for every other.
     Op(CondOp, &'static [Cond]),
 }
 
+/// An operator of a condition, on unsigned 64-bit values. Arithmetic wraps, a division by 0 gives 0,
+/// comparisons and logical operators give 0 or 1.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub enum CondOp {
+    /// `==`.
     Eq,
+    /// `!=`.
     Ne,
+    /// `<`.
     Lt,
+    /// `<=`.
     Le,
+    /// `>`.
     Gt,
+    /// `>=`.
     Ge,
+    /// `&&`; the right side is evaluated only if needed.
     And,
+    /// `||`; the right side is evaluated only if needed.
     Or,
+    /// `!`: 1 for 0, else 0.
     Not,
+    /// Wrapping `+`.
     Add,
+    /// Wrapping `-`.
     Sub,
+    /// Wrapping `*`.
     Mul,
+    /// `/`; 0 for a divisor of 0.
     Div,
+    /// `%`; 0 for a divisor of 0.
     Mod,
+    /// `&`.
     BitAnd,
+    /// `|`.
     BitOr,
+    /// `^`.
     BitXor,
+    /// `<<`; 0 for counts from 64 on.
     Shl,
+    /// Logical `>>`; 0 for counts from 64 on.
     Shr,
 }
 
+/// An instruction, over all of its encodings.
 #[derive(Debug, PartialEq)]
 pub struct Instruction {
     /// Upper case, as in the XML and the manual: `V_ADD_F32`.
     pub name: &'static str,
+    /// Other names (XML `AliasedInstructionNames`).
     pub aliases: &'static [&'static str],
+    /// XML `InstructionFlags`.
     pub flags: InstFlags,
-    /// XML functional group and subgroup: `VALU`/`NOT_ASSIGNED`, `VMEM`/`ATOMIC` …
+    /// XML name of the functional group: `VALU`, `VMEM` …; `NOT_ASSIGNED` if there is none.
     pub group: &'static str,
+    /// First XML functional subgroup, for example `ATOMIC`; `NOT_ASSIGNED` if there is none.
     pub subgroup: &'static str,
     /// Its entries, contiguous in [`ArchTable::entries`]: first index and count.
     pub entries: (u16, u16),
 }
 
+/// XML `InstructionFlags`.
 #[derive(Debug, PartialEq, Eq, Clone, Copy, Default)]
 pub struct InstFlags {
+    /// `IsBranch`.
     pub branch: bool,
+    /// `IsConditionalBranch`.
     pub conditional_branch: bool,
+    /// `IsIndirectBranch`: the target is in a register.
     pub indirect_branch: bool,
+    /// `IsProgramTerminator`: the wave ends.
     pub terminator: bool,
+    /// `IsImmediatelyExecuted`.
     pub immediately_executed: bool,
 }
 
+/// An instruction in one encoding, under one of the encoding's conditions.
 #[derive(Debug, PartialEq)]
 pub struct Entry {
     /// Index in [`ArchTable::instructions`].
     pub inst: u16,
     /// Index in [`ArchTable::encodings`].
     pub enc: u8,
-    /// Index in the encoding's `conditions` (the condition under which this entry applies).
+    /// Index in the encoding's `conditions`: the condition under which this entry applies.
     pub cond: u8,
+    /// Value of the encoding's opcode field.
     pub opcode: u16,
     /// Index in [`ArchTable::signatures`].
     pub sig: u16,
 }
 
+/// An operand of an entry.
 #[derive(Debug, PartialEq, Eq, Hash, Clone)]
 pub struct OperandSig {
     /// Index in the encoding's fields; `None` for operands fixed by the instruction (VCC, SCC, EXEC …).
@@ -140,13 +188,15 @@ pub struct OperandSig {
     pub format: u8,
     /// XML `OperandSize`, in bits.
     pub size_bits: u16,
+    /// XML `Input`: the instruction reads it.
     pub input: bool,
+    /// XML `Output`: the instruction writes it.
     pub output: bool,
     /// Not written in assembly.
     pub implicit: bool,
     /// XML `IsBinaryMicrocodeRequired`.
     pub in_microcode: bool,
-    /// How pseudocode names it; see [`Role`].
+    /// The name by which pseudocode refers to it.
     pub role: Role,
 }
 
@@ -160,9 +210,13 @@ pub enum Role {
     D0,
     /// Second data result (second half of VOPD is *not* this; SDST of VOP3SD is [`Role::Vcc`]).
     D1,
+    /// First source.
     S0,
+    /// Second source.
     S1,
+    /// Third source.
     S2,
+    /// Fourth source.
     S3,
     /// A lane mask operand beside the data: carry in/out, condition of cndmask. Pseudocode says `VCC`.
     /// In e32 forms it is VCC itself, in VOP3 the SREG operand.
@@ -177,47 +231,59 @@ pub enum Role {
     SOffset,
     /// Store/atomic data: DATA, DATA0, VSRC, VDATA of a store, SDATA of a store.
     Data,
-    /// DATA1 of DS.
+    /// DATA1 of DS: the second data operand.
     Data1,
-    /// EXEC, SCC, M0 … fixed operands: pseudocode names them as state. V_CMPX writes EXEC so in all forms.
+    /// A register that the instruction fixes (EXEC, SCC, M0 …): pseudocode names it as state. V_CMPX writes
+    /// EXEC so in all forms.
     State,
-    /// Second half of VOPD (VDSTY, SRCY0, VSRCY1): handled as an instruction of its own.
+    /// Destination of the second half of VOPD (VDSTY). That half is handled as an instruction of its own.
     Y0Dst,
+    /// First source of the second half of VOPD (SRCY0).
     Y0Src0,
+    /// Second source of the second half of VOPD (VSRCY1).
     Y0Src1,
     /// Listed by the XML but without data flow here (sampler, export targets …).
     Other,
 }
 
+/// What an operand field encodes: a register class, inline constants, or named bits.
 #[derive(Debug, PartialEq)]
 pub struct OperandType {
     /// XML `OperandTypeName`: `OPR_SRC`, `OPR_VGPR` …
     pub name: &'static str,
     /// Assembly name and encoded value, in XML order.
     pub values: &'static [(&'static str, u32)],
+    /// XML `Subtypes`: names of the operand types that this one includes.
     pub subtypes: &'static [&'static str],
     /// Fields of a partitioned type (`OPR_WAITCNT`, `OPR_HWREG`, `OPR_DELAY` …); empty otherwise.
     pub parts: &'static [Part],
 }
 
+/// A named bit field of a partitioned operand type.
 #[derive(Debug, PartialEq)]
 pub struct Part {
+    /// XML `FieldName`.
     pub name: &'static str,
+    /// `(bit offset, bit count)` in the operand's value, least significant part first.
     pub ranges: &'static [(u8, u8)],
+    /// Assembly name and value, in XML order; empty if the part has no named values.
     pub values: &'static [(&'static str, u32)],
 }
 
+/// How the bits of an operand are read.
 #[derive(Debug, PartialEq)]
 pub struct DataFormat {
     /// XML `DataFormatName`: `FMT_NUM_F32`, `FMT_NUM_PK2_F16` …
     pub name: &'static str,
     /// XML `DataType`: `float`, `integer`, `bits`, `descriptor`.
     pub data_type: &'static str,
+    /// XML `ComponentCount`: number of components, 1 unless the format is packed.
     pub components: u16,
 }
 
 impl Cond {
-    /// Its value for an encoding's field values; a condition holds where it is not 0.
+    /// The expression's value for the field values of an encoding, indexed as [`Encoding::fields`]; a field
+    /// without a value reads 0. A condition holds where the result is not 0.
     pub fn eval(&self, fields: &[u32]) -> u64 {
         let (op, args) = match self {
             Cond::True => return 1,
@@ -253,6 +319,7 @@ impl Cond {
 }
 
 impl Field {
+    /// Bits of the value, over all ranges.
     pub fn width(&self) -> u32 {
         self.ranges.iter().map(|r| r.1 as u32).sum()
     }
@@ -287,17 +354,19 @@ fn low_mask(count: u8) -> u32 {
 }
 
 impl DataFormat {
-    /// A bit a lane.
+    /// Whether the operand is a lane mask: one bit per lane.
     pub fn is_lane_mask(&self) -> bool {
         matches!(self.name, "FMT_NUM_M64" | "FMT_NUM_M32")
     }
 }
 
 impl ArchTable {
+    /// The instruction with this name or alias. Names are upper case, and case matters.
     pub fn instruction(&self, name: &str) -> Option<&Instruction> {
         self.instructions.iter().find(|i| i.name == name || i.aliases.contains(&name))
     }
 
+    /// The entries of an instruction of this table.
     pub fn entries_of(&self, inst: &Instruction) -> &'static [Entry] {
         &self.entries[inst.entries.0 as usize..][..inst.entries.1 as usize]
     }

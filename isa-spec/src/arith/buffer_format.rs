@@ -12,13 +12,19 @@ use super::integral;
 /// How one component's bits are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
+    /// Unsigned integer scaled to 0..=1.
     Unorm,
+    /// Signed integer scaled to -1..=1.
     Snorm,
     /// Unsigned integer read as a float.
     Uscaled,
+    /// Signed integer read as a float.
     Sscaled,
+    /// Unsigned integer, zero-extended.
     Uint,
+    /// Signed integer, sign-extended.
     Sint,
+    /// Binary float of the component's width.
     Float,
 }
 
@@ -29,6 +35,7 @@ pub struct BufferFormat {
     pub name: &'static str,
     /// Component widths in bits, X (the low bits) first.
     pub widths: &'static [u8],
+    /// How every component is read.
     pub number: Number,
 }
 

@@ -7,6 +7,7 @@ use crate::pcode::ir::Ty;
 /// (RDNA4 ISA manual, *Round and Denormal Modes*).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Round {
+    /// To nearest, ties to even.
     #[default]
     NearestEven = 0,
     /// Toward plus infinity.
@@ -89,14 +90,17 @@ impl FloatEnv {
         FloatEnv { flush_in32: true, flush_out32: true, ..self.with_round(Round::NearestEven) }
     }
 
+    /// Rounding mode of a float type; nearest even for integers.
     pub fn round(&self, ty: Ty) -> Round {
         Format::of(ty).map_or(Round::NearestEven, |f| self.of(f).round)
     }
 
+    /// Whether denormal operands of a float type count as zeros.
     pub fn flush_in(&self, ty: Ty) -> bool {
         Format::of(ty).is_some_and(|f| self.of(f).flush_in)
     }
 
+    /// Whether denormal results of a float type become zeros.
     pub fn flush_out(&self, ty: Ty) -> bool {
         Format::of(ty).is_some_and(|f| self.of(f).flush_out)
     }
@@ -131,8 +135,11 @@ impl FloatEnv {
 /// The part of the environment that governs one format.
 #[derive(Clone, Copy)]
 pub(super) struct FloatMode {
+    /// Rounding mode of results.
     pub round: Round,
+    /// Denormal operands count as zeros.
     pub flush_in: bool,
+    /// Denormal results become zeros.
     pub flush_out: bool,
     /// Overflow gives the largest finite number.
     pub saturate: bool,

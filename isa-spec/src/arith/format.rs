@@ -8,7 +8,9 @@ use crate::pcode::ir::Ty;
 /// Which MODE bits govern a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ModeClass {
+    /// f32 and bf16: `MODE[1:0]` and `MODE[5:4]`.
     Single,
+    /// f16 and f64: `MODE[3:2]` and `MODE[7:6]`.
     HalfDouble,
     /// No MODE bits: nearest even, denormals kept.
     Fixed,
@@ -17,20 +19,28 @@ pub enum ModeClass {
 /// A binary floating-point format: sign, exponent, fraction from the top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Format {
+    /// Bits of the exponent.
     pub exp_bits: u32,
+    /// Bits of the fraction, without the implied leading one.
     pub frac_bits: u32,
+    /// Exponent bias.
     pub bias: i32,
     /// E4M3: no infinities; exponent and fraction all ones is the only NaN.
     pub finite_only: bool,
+    /// Which MODE bits govern rounding and denormals.
     pub class: ModeClass,
     /// MODE.FP16_OVFL applies.
     pub overflow_clamps: bool,
 }
 
 impl Format {
+    /// IEEE binary16.
     pub const F16: Format = Format::ieee(5, 10, ModeClass::HalfDouble, true);
+    /// bfloat16: the upper half of an f32.
     pub const BF16: Format = Format::ieee(8, 7, ModeClass::Single, true);
+    /// IEEE binary32.
     pub const F32: Format = Format::ieee(8, 23, ModeClass::Single, false);
+    /// IEEE binary64.
     pub const F64: Format = Format::ieee(11, 52, ModeClass::HalfDouble, false);
     /// OCP E4M3.
     pub const FP8: Format = Format { finite_only: true, ..Format::ieee(4, 3, ModeClass::Fixed, true) };
@@ -68,6 +78,7 @@ impl Format {
         1 + self.exp_bits + self.frac_bits
     }
 
+    /// The sign, as a mask.
     #[inline]
     pub const fn sign_bit(self) -> u64 {
         1 << (self.exp_bits + self.frac_bits)
@@ -79,11 +90,13 @@ impl Format {
         self.sign_bit() - 1
     }
 
+    /// The fraction's bits.
     #[inline]
     pub const fn fraction_mask(self) -> u64 {
         (1 << self.frac_bits) - 1
     }
 
+    /// The exponent's bits.
     #[inline]
     pub const fn exponent_mask(self) -> u64 {
         self.magnitude_mask() & !self.fraction_mask()
@@ -108,16 +121,19 @@ impl Format {
         self.sign_bit() | self.infinity() | self.quiet_bit()
     }
 
+    /// The fraction bit that makes a NaN quiet; 0 in E4M3, whose NaN is always quiet.
     #[inline]
     pub const fn quiet_bit(self) -> u64 {
         if self.finite_only { 0 } else { 1 << (self.frac_bits - 1) }
     }
 
+    /// The bit pattern of 1.0.
     #[inline]
     pub const fn one(self) -> u64 {
         (self.bias as u64) << self.frac_bits
     }
 
+    /// Whether `bits` is a NaN, quiet or signalling.
     #[inline]
     pub const fn is_nan(self, bits: u64) -> bool {
         if self.finite_only {
@@ -127,31 +143,37 @@ impl Format {
         }
     }
 
+    /// Whether `bits` is an infinity; never in E4M3.
     #[inline]
     pub const fn is_infinite(self, bits: u64) -> bool {
         !self.finite_only && bits & self.magnitude_mask() == self.exponent_mask()
     }
 
+    /// Whether `bits` is a quiet NaN; in E4M3 every NaN is.
     #[inline]
     pub const fn is_quiet_nan(self, bits: u64) -> bool {
         self.is_nan(bits) && (self.finite_only || bits & self.quiet_bit() != 0)
     }
 
+    /// Whether `bits` is a signalling NaN.
     #[inline]
     pub const fn is_signal_nan(self, bits: u64) -> bool {
         self.is_nan(bits) && !self.is_quiet_nan(bits)
     }
 
+    /// Whether `bits` is a zero of either sign.
     #[inline]
     pub const fn is_zero(self, bits: u64) -> bool {
         bits & self.magnitude_mask() == 0
     }
 
+    /// Whether `bits` is a denormal; zero is not.
     #[inline]
     pub const fn is_denormal(self, bits: u64) -> bool {
         bits & self.exponent_mask() == 0 && bits & self.fraction_mask() != 0
     }
 
+    /// Whether the sign is set, on zeros and NaNs too.
     #[inline]
     pub const fn is_negative(self, bits: u64) -> bool {
         bits & self.sign_bit() != 0
@@ -173,9 +195,13 @@ impl Format {
 /// What a bit pattern stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {
+    /// Any NaN; the payload is lost.
     Nan,
+    /// An infinity.
     Infinite { negative: bool },
+    /// A zero.
     Zero { negative: bool },
+    /// Any other number.
     Finite(Exact),
 }
 
@@ -184,7 +210,9 @@ pub enum Value {
 /// with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exact {
+    /// The sign.
     pub negative: bool,
+    /// Exponent of the lowest bit of `sig`.
     pub exp: i32,
     /// Below 2^127.
     pub sig: u128,

@@ -1,9 +1,11 @@
 //! Integer operations on bit patterns of a width.
 
+/// The low `width` bits set; all 128 for greater widths.
 pub fn mask(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
+/// Bit `width - 1` copied to all bits above it; unchanged for a width of 0 or at least 128.
 pub fn sign_extend(value: u128, width: u32) -> u128 {
     if width >= 128 || width == 0 {
         return value;

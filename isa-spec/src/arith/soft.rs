@@ -78,6 +78,7 @@ fn zero_sum(a: bool, b: bool, round: Round) -> bool {
     if a == b { a } else { round == Round::Down }
 }
 
+/// `a + b`, rounded once. A NaN operand is returned quiet, the first one if both are.
 pub fn add(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
     let mode = env.of(format);
     match (operand(format, a, mode), operand(format, b, mode)) {
@@ -94,6 +95,7 @@ pub fn add(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
     }
 }
 
+/// `a - b`, rounded once. The sign of a NaN operand stays.
 pub fn sub(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
     if format.is_nan(b) {
         return first_nan(format, &[a, b]);
@@ -101,6 +103,7 @@ pub fn sub(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
     add(format, a, b ^ format.sign_bit(), env)
 }
 
+/// `a * b`, rounded once.
 pub fn mul(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
     let mode = env.of(format);
     let (x, y) = (operand(format, a, mode), operand(format, b, mode));
@@ -122,6 +125,7 @@ pub fn mul_exact(x: Exact, y: Exact) -> Exact {
     Exact { negative: x.negative != y.negative, exp: x.exp + y.exp, sig: x.sig * y.sig }
 }
 
+/// `a / b`, rounded once.
 pub fn div(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
     let mode = env.of(format);
     let (x, y) = (operand(format, a, mode), operand(format, b, mode));
@@ -191,6 +195,7 @@ pub fn rcp(format: Format, a: u64, env: &FloatEnv) -> u64 {
     div(format, format.one(), a, env)
 }
 
+/// Square root, rounded once; the default NaN for negative numbers.
 pub fn sqrt(format: Format, a: u64, env: &FloatEnv) -> u64 {
     match operand(format, a, env.of(format)) {
         Value::Nan => format.quiet(a),

@@ -24,7 +24,9 @@ use std::borrow::Cow;
 /// The facts of one body in waves of one size.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Facts {
+    /// Registers, operands and state that it reads and writes.
     pub registers: Cow<'static, [Touch]>,
+    /// Loads and stores.
     pub memory: Cow<'static, [MemoryTouch]>,
     /// Control builtins that it may call.
     pub calls: Cow<'static, [Control]>,
@@ -39,10 +41,13 @@ pub struct Facts {
 /// A read or a write of registers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Touch {
+    /// True for a write, false for a read.
     pub write: bool,
+    /// What is read or written.
     pub what: What,
     /// Bits of the operand, the state or each register.
     pub bits: u128,
+    /// Lanes of vector registers that are affected.
     pub lanes: Lanes,
     /// Conditions on the instruction, all of which hold where this happens.
     pub when: Cow<'static, [Condition]>,
@@ -50,20 +55,22 @@ pub struct Touch {
     pub always: bool,
 }
 
+/// What a [`Touch`] reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum What {
+    /// The registers of an operand.
     Operand(Role),
     /// Registers of a wide operand beyond the first four, which `bits` of [`What::Operand`] cannot name.
-    Dwords {
-        role: Role,
-        first: u32,
-        count: u32,
-    },
+    Dwords { role: Role, first: u32, count: u32 },
+    /// Architectural state that the body names.
     State(State),
+    /// VGPRs by number.
     Vgpr(Number),
+    /// SGPRs by number.
     Sgpr(Number),
-    /// Register numbers that depend on data.
+    /// VGPRs whose numbers depend on data.
     AnyVgpr,
+    /// SGPRs whose numbers depend on data.
     AnySgpr,
 }
 
@@ -72,8 +79,11 @@ pub enum What {
 pub struct Number {
     /// The operand whose register's number, taken through `mask`, is counted from.
     pub base: Option<Role>,
+    /// Applied to the base register's number before `first` is added.
     pub mask: u32,
+    /// Offset of the first register from the base, or its number without a base.
     pub first: u32,
+    /// Number of registers.
     pub count: u32,
     /// What M0 adds.
     pub index: Option<Index>,
@@ -81,10 +91,12 @@ pub struct Number {
     pub otherwise: Option<u32>,
 }
 
-/// `(M0 >> shift) & mask`.
+/// A bit field of M0 that is added to a register's number: `(M0 >> shift) & mask`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Index {
+    /// Lowest bit of the field.
     pub shift: u32,
+    /// Bits of the field, shifted down.
     pub mask: u32,
 }
 
@@ -109,12 +121,16 @@ pub enum Lanes {
     Any,
 }
 
-/// A test of the instruction itself.
+/// A test of the instruction itself: `(number >> shift) & mask == equals`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Condition {
+    /// The number that is tested.
     pub of: Of,
+    /// Lowest bit that is tested.
     pub shift: u32,
+    /// Bits that are tested, shifted down.
     pub mask: u32,
+    /// What these bits are compared with.
     pub equals: u32,
     /// The test is for inequality.
     pub not: bool,
@@ -123,27 +139,34 @@ pub struct Condition {
 /// A number that the instruction fixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Of {
+    /// An encoding field.
     Field(FieldName),
-    /// The register of an operand.
+    /// The number of an operand's register.
     Index(Role),
 }
 
 /// A load or a store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemoryTouch {
+    /// Address space.
     pub space: Space,
+    /// Size of the access per lane, in bytes.
     pub bytes: u32,
+    /// True for a store, false for a load.
     pub write: bool,
+    /// Conditions on the instruction, all of which hold where this happens.
     pub when: Cow<'static, [Condition]>,
+    /// Every execution with a lane that this concerns does it.
     pub always: bool,
 }
 
 impl Facts {
-    /// Of a body, in waves of `wave_size` lanes.
+    /// The facts of a body in waves of `wave_size` lanes.
     pub fn of(sem: &Semantics, wave_size: u32) -> Facts {
         walk::facts(sem, wave_size)
     }
 
+    /// Whether it may call a control builtin.
     pub fn calls(&self, bi: Control) -> bool {
         self.calls.contains(&bi)
     }

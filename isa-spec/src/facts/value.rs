@@ -1,22 +1,23 @@
-//! What is known of a value before the instruction runs.
+//! Abstract values: what is known of a value before the instruction runs, and what a branch implies.
 
 use super::{Condition, Index, Number, Of};
 use crate::arith;
 use crate::tables::Role;
 
+/// What is known of a value before the instruction runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
+    /// A constant.
     Known(u128),
     /// `(n >> shift) & mask` of a number that the instruction fixes.
-    Fixed {
-        of: Of,
-        shift: u32,
-        mask: u32,
-    },
+    Fixed { of: Of, shift: u32, mask: u32 },
+    /// A register's number, relative to an operand's.
     Register(Number),
-    /// Any of these, by what holds.
+    /// One of a few register numbers, each with what holds where it is taken.
     OneOf(Vec<(Vec<Guard>, Number)>),
+    /// A bit field of M0.
     M0(Index),
+    /// The EXEC mask.
     Exec,
     /// EXEC's bit of a lane.
     ExecBit(u32),
@@ -28,13 +29,16 @@ pub enum Value {
     Selected(Role),
     /// All of an operand's low dword.
     Operand(Role),
+    /// Anything.
     Unknown,
 }
 
-/// What a branch makes sure of.
+/// What holds in a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
+    /// A condition on the instruction itself.
     Instruction(Condition),
+    /// This lane is active.
     Active(u32),
     /// EXEC is zero.
     NoLane,
@@ -42,24 +46,30 @@ pub enum Guard {
     FarIndex,
     /// The number that M0 adds to is beyond a limit that its base decides.
     BeyondLimit,
+    /// A condition that this analysis does not track.
     Unknown,
 }
 
 /// Alternatives for a register's number that are told apart.
 const MOST_ALTERNATIVES: usize = 4;
 
-/// A condition: known, or what holds on either side.
+/// A condition: its value if that is known, or what holds in either branch.
 pub struct Test {
+    /// The condition's value where the wave size or constants decide it.
     pub known: Option<bool>,
+    /// What holds where the condition does.
     pub yes: Vec<Guard>,
+    /// What holds where the condition does not.
     pub no: Vec<Guard>,
 }
 
 impl Test {
+    /// A condition with this value.
     pub fn known(value: bool) -> Test {
         Test { known: Some(value), yes: Vec::new(), no: Vec::new() }
     }
 
+    /// A condition of which nothing is known.
     pub fn unknown() -> Test {
         Test { known: None, yes: vec![Guard::Unknown], no: vec![Guard::Unknown] }
     }
@@ -75,6 +85,7 @@ impl Test {
         Test { known: None, yes: vec![yes], no: vec![Guard::Unknown] }
     }
 
+    /// The negation: the branches swap.
     pub fn not(self) -> Test {
         Test { known: self.known.map(|k| !k), yes: self.no, no: self.yes }
     }
@@ -147,6 +158,8 @@ fn choice((known, guards): (&Value, &[Guard]), (other, _): (&Value, &[Guard])) -
     }
 }
 
+/// `a + b` of a register number, or of each alternative, and a constant or M0; `None` if the result is no
+/// register number.
 pub fn sums(a: &Value, b: &Value) -> Option<Value> {
     let Value::OneOf(list) = a else { return sum(a, b) };
     let each = list.iter().map(|(guards, number)| match sum(&Value::Register(*number), b)? {
@@ -172,6 +185,8 @@ fn sum(a: &Value, b: &Value) -> Option<Value> {
     }
 }
 
+/// `a & b` with a constant `b`. All lane bits of an operand select a lane; `None` if nothing is known of the
+/// result.
 pub fn both_bits(a: &Value, b: &Value, wave_size: u32) -> Option<Value> {
     let Value::Known(mask) = *b else { return None };
     match a {
@@ -192,6 +207,7 @@ pub fn masked(value: Value, mask: u32, at: u32) -> Option<Value> {
     }
 }
 
+/// A mask of the low `width` bits, of at most 32.
 pub fn width_mask(width: u32) -> u32 {
     arith::mask(width.min(32)) as u32
 }

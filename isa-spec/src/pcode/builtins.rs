@@ -27,6 +27,7 @@ pub enum Ret {
     First,
     /// The first argument's width, unsigned.
     FirstUnsigned,
+    /// This type, whatever the arguments.
     Is(Ty),
     /// Nothing: a statement.
     None,
@@ -35,17 +36,24 @@ pub enum Ret {
 /// A row of the table.
 #[derive(Debug)]
 pub struct BuiltinDef {
+    /// The builtin that this row describes.
     pub builtin: Builtin,
+    /// As written in pseudocode.
     pub name: &'static str,
+    /// Accepted types, one per argument.
     pub params: &'static [Param],
+    /// The call's type.
     pub ret: Ret,
+    /// One line of Markdown.
     pub doc: &'static str,
 }
 
 /// Identity of a builtin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Builtin {
+    /// A function of its arguments.
     Pure(Pure),
+    /// An effect that the machine executes.
     Control(Control),
 }
 

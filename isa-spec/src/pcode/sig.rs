@@ -7,18 +7,24 @@ use std::collections::BTreeMap;
 /// Operands of an instruction by role, and where its memory is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InstrSig {
+    /// Upper case, as in the tables.
     pub name: String,
+    /// Every operand that the body may name, by role.
     pub operands: BTreeMap<Role, OperandInfo>,
+    /// Kind of instruction, from its functional group and name.
     pub family: Family,
     /// In no XML: every operand name is accepted.
     pub permissive: bool,
 }
 
+/// An operand, merged over the instruction's encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperandInfo {
     /// Largest width over the encodings, in bits.
     pub width: u16,
+    /// Some encoding reads it.
     pub input: bool,
+    /// Some encoding writes it.
     pub output: bool,
     /// A bit a lane. One that is also an input keeps the bits of lanes that are switched off; others clear
     /// them.
@@ -30,13 +36,17 @@ pub struct OperandInfo {
 /// The kind of instruction, which decides shape, address space and meaning of VCC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Family {
+    /// Scalar ALU and control, and whatever is neither of the others: `VCC` is the register.
     #[default]
     Scalar,
+    /// Vector ALU: `VCC` is a lane mask operand.
     Vector,
+    /// Accesses memory: `MEM[…]` is in this address space.
     Memory(Space),
 }
 
 impl InstrSig {
+    /// Merges the operands of an instruction's entries.
     pub fn from_table(table: &ArchTable, inst: &Instruction) -> InstrSig {
         let mut sig = InstrSig { name: inst.name.to_string(), ..InstrSig::default() };
         sig.family = family(inst.name, inst.group);

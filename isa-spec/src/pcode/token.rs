@@ -1,32 +1,34 @@
-//! Text -> tokens.
+//! Lexer of pseudocode: text to tokens. Comments and white space are dropped here.
 
 use super::ast::{LiteralType, TypeKind, TypeName};
 use crate::diag::Diagnostic;
 use crate::source::{FileId, Span};
 
+/// The kinds of token.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tok {
     /// Identifiers and keywords; may contain template holes (`V_${OP}_$T`) before expansion.
     Ident(String),
-    Int {
-        value: u128,
-        ty: LiteralType,
-    },
-    Float {
-        text: String,
-        ty: LiteralType,
-    },
+    /// Integer literal; its value, and the type that its spelling gives.
+    Int { value: u128, ty: LiteralType },
+    /// Float literal; its digits as written, and the type that its spelling gives.
+    Float { text: String, ty: LiteralType },
+    /// String literal, without its quotes.
     Str(String),
     /// `32'F` before `(` : a cast head or a declared type.
     Type(TypeName),
     /// Operators and punctuation.
     P(&'static str),
+    /// End of the file.
     Eof,
 }
 
+/// A token and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Token {
+    /// Kind and value.
     pub tok: Tok,
+    /// Where it is written.
     pub span: Span,
 }
 

@@ -102,23 +102,28 @@ fn offset_of(text: &str, pos: roxmltree::TextPos) -> usize {
 
 /// Walks one document. Methods return what they could read and leave a message for what they could not.
 pub(super) struct Loader {
+    /// The file that spans point into.
     pub file: FileId,
+    /// Messages so far, in document order.
     pub errors: Vec<Diagnostic>,
     /// ` (instruction X)`, for messages.
     context: String,
 }
 
 impl Loader {
+    /// A loader without messages.
     pub fn new(file: FileId) -> Loader {
         Loader { file, errors: Vec::new(), context: String::new() }
     }
 
+    /// The element's start tag, up to the end of its name.
     pub fn span(&self, node: Node<'_, '_>) -> Span {
         let range = node.range();
         // The start tag is enough to point at.
         Span::new(self.file, range.start, range.start + 1 + node.tag_name().name().len())
     }
 
+    /// Reports an error at an element, with the instruction or encoding around it.
     pub fn error(&mut self, node: Node<'_, '_>, message: impl std::fmt::Display) {
         let span = self.span(node);
         let context = &self.context;
@@ -180,6 +185,7 @@ impl Loader {
         }
     }
 
+    /// Reads an `Encoding` element.
     pub fn encoding(&mut self, node: Node<'_, '_>) -> Option<Encoding> {
         let name = self.need_text(node, &["EncodingName"]);
         let outer = std::mem::replace(&mut self.context, format!(" (encoding {name})"));
@@ -306,6 +312,7 @@ impl Loader {
             .collect()
     }
 
+    /// Reads an `Instruction` element.
     pub fn instruction(&mut self, node: Node<'_, '_>) -> Option<Instruction> {
         let name = self.need_text(node, &["InstructionName"]);
         let outer = std::mem::replace(&mut self.context, format!(" (instruction {name})"));

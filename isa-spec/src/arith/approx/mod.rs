@@ -22,10 +22,13 @@ use super::soft::{flush_input, flush_output};
 /// The functions, as data: their tests and the accuracy table go over all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
+    /// 2 to the power of the argument.
     Exp2,
+    /// Logarithm to base 2.
     Log2,
-    /// Argument in turns.
+    /// Sine of an argument in turns.
     Sin,
+    /// Cosine of an argument in turns.
     Cos,
 }
 

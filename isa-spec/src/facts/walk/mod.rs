@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Expressions looked at before loops are no longer unrolled.
 const STEPS: u32 = 1_000_000;
 
+/// Walks a body and merges what it touches; [`Facts::of`] describes the result.
 pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
     let mut walk = Walk {
         shape: sem.shape,
@@ -65,11 +66,17 @@ struct Path {
 /// The lane of a register.
 #[derive(Clone, Copy)]
 pub enum LaneOf {
+    /// No lane: a scalar body.
     Once,
+    /// The lane that runs (`laneId`).
     Own,
+    /// A fixed lane.
     Number(u32),
+    /// The lowest active lane, or lane 0 if none is.
     Lowest,
+    /// The lane that a scalar source selects.
     Selected(Role),
+    /// A lane that depends on data.
     Any,
 }
 

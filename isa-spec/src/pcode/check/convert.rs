@@ -32,10 +32,13 @@ pub(super) fn float_bits(value: f64, ty: Ty) -> u128 {
 }
 
 impl TExpr {
+    /// The expression's type.
     pub fn ty(&self) -> Ty {
         self.expr.ty
     }
 
+    /// An integer literal: `I(32)` if it fits, else the first of `I(64)`, `U(64)` and `U(128)` that it fits
+    /// in; it adapts to what it meets.
     pub fn int(value: i128, span: Span) -> TExpr {
         let ty = if i32::try_from(value).is_ok() {
             Ty::I(32)
@@ -49,10 +52,12 @@ impl TExpr {
         TExpr { expr: constant(value as u128, ty, span), lit: Some(Lit::Int(value)) }
     }
 
+    /// A float literal: f64, and adapts to what it meets.
     pub fn float(value: f64, span: Span) -> TExpr {
         TExpr { expr: constant(value.to_bits() as u128, Ty::F64, span), lit: Some(Lit::Float(value)) }
     }
 
+    /// An expression that is not a literal.
     pub fn of(kind: ExprKind, ty: Ty, span: Span) -> TExpr {
         TExpr { expr: Expr { kind, ty, span }, lit: None }
     }

@@ -29,6 +29,7 @@ const FEW_EXPRESSIONS: u32 = 2_000;
 pub struct Library<'a> {
     /// Expressions that the next body may have.
     budget: Cell<u32>,
+    /// Functions by name.
     pub functions: BTreeMap<String, &'a ast::Function>,
     /// Upper-case name -> its blocks (with their architecture lists).
     pub instructions: BTreeMap<String, Vec<&'a ast::Instruction>>,

@@ -17,11 +17,15 @@ const MAX_WORD: usize = 1 << 16;
 
 /// An entry of a row: its text, and the tokens that take the place of a hole.
 pub(super) struct Entry {
+    /// The entry as written, for the printer.
     pub name: Name,
+    /// What replaces a hole.
     pub tokens: Vec<Token>,
 }
 
+/// A row of a template: one entry per parameter.
 pub(super) struct Row {
+    /// In the order of the parameters.
     pub entries: Vec<Entry>,
     /// From `(` to `)`.
     pub span: Span,
