@@ -46,7 +46,9 @@ fn tracked(loaded: &Loaded) -> TokenStream {
 /// The hosts that handlers are compiled for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Host {
+    /// x86-64 with AVX2, checked at run time.
     Avx2,
+    /// Any host, without intrinsics.
     Any,
 }
 
@@ -98,7 +100,9 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         pub static PSEUDOCODE: &[(&str, &str)] = &[#(#pseudocode),*];
         /// Facts about an operation, and the place of its pseudocode.
         pub struct OpInfo {
+            /// Name of the first instruction that has this meaning.
             pub name: &'static str,
+            /// How often the body runs.
             pub shape: ::isa_spec::pcode::ir::Shape,
             /// Encoding fields that the body names.
             pub fields: &'static [&'static str],
@@ -119,7 +123,9 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub facts: [u16; 2],
             /// The body as written, with the holes of its templates filled.
             pub text: &'static str,
+            /// Pseudocode file of the body.
             pub file: &'static str,
+            /// First line of the block, from 1.
             pub line: u32,
         }
         /// One canonical operation each: an instruction's meaning, deduplicated over encodings and

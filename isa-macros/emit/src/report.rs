@@ -8,6 +8,7 @@ use quote::quote;
 /// More would bury the first.
 const SHOWN: usize = 20;
 
+/// One `compile_error!` for each of the first errors, in the order of the files.
 pub fn errors(sources: &SourceMap, diagnostics: &[Diagnostic]) -> TokenStream {
     let mut list: Vec<&Diagnostic> = diagnostics.iter().filter(|d| d.severity == Severity::Error).collect();
     list.sort_by_key(|d| (d.span.file, d.span.start));

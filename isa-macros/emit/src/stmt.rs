@@ -7,6 +7,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 impl Scope {
+    /// Statements in order.
     pub fn stmts(self, list: &[Stmt]) -> TokenStream {
         list.iter().map(|s| self.stmt(s)).collect()
     }

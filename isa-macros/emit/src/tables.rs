@@ -4,6 +4,7 @@ use isa_spec::tables::{ArchTable, Cond, OperandSig};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
+/// Statics of every architecture, its opcode enums, and the list of all tables.
 pub fn tables(tables: &[&'static ArchTable]) -> TokenStream {
     let statics = tables.iter().enumerate().map(|(at, t)| table(at, t));
     let count = tables.len();

@@ -6,25 +6,31 @@ use isa_spec::tables::Role;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-/// Whether code runs in a lane, or once a wave.
+/// Whether code runs for each lane or once a wave.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
+    /// For each lane of a lane loop.
     Lane,
+    /// Once a wave.
     Wave,
 }
 
+/// The Rust type of a holder.
 pub fn hold(hold: Hold) -> Ident {
     format_ident!("u{}", hold.bits())
 }
 
+/// The variable of a local.
 pub fn local(id: LocalId) -> Ident {
     format_ident!("t{id}")
 }
 
+/// The variable of a staged operand: `s0`, `vaddr` …
 pub fn role_name(role: Role) -> Ident {
     format_ident!("{}", format!("{role:?}").to_lowercase())
 }
 
+/// The Rust variable of a [`Var`].
 pub fn var(var: Var) -> Ident {
     match var {
         Var::Local(id) => local(id),
@@ -38,6 +44,7 @@ pub fn mask_bit(mask: Mask) -> Ident {
     format_ident!("m_{}", mask_name(mask))
 }
 
+/// A mask's part of Rust names.
 pub fn mask_name(mask: Mask) -> &'static str {
     match mask {
         Mask::D0 => "d0",
@@ -46,6 +53,7 @@ pub fn mask_name(mask: Mask) -> &'static str {
     }
 }
 
+/// An expression for the operand that a slot names.
 pub fn slot(slot: Slot) -> TokenStream {
     match slot {
         Slot::Source(at) => quote! { op.src[#at] },
@@ -59,6 +67,7 @@ pub fn variant(name: impl std::fmt::Debug) -> Ident {
     format_ident!("{}", format!("{name:?}"))
 }
 
+/// A literal of a holder's type; bits above it are dropped.
 pub fn literal(bits: u128, hold: Hold) -> TokenStream {
     match hold {
         Hold::W32 => {
@@ -78,6 +87,7 @@ pub fn low_bits(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
+/// The suffix of runtime functions for a float type. Panics for other types.
 pub fn float_suffix(ty: Ty) -> &'static str {
     match ty {
         Ty::F16 => "f16",
@@ -194,6 +204,7 @@ impl Scope {
         }
     }
 
+    /// Each value as a Rust expression.
     pub fn values<'v>(self, list: impl IntoIterator<Item = &'v Value>) -> Vec<TokenStream> {
         list.into_iter().map(|v| self.value(v)).collect()
     }

@@ -1,19 +1,25 @@
-//! The tree of a pseudocode file, as written; every node has its span.
+//! The syntax tree of a pseudocode file, as written; every node has its span. Names are not resolved here,
+//! and nothing has a type: that is for the checker.
 
 use crate::source::Span;
 
 /// A `.pcode` file: a list of blocks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct File {
+    /// Blocks in the file's order.
     pub items: Vec<Item>,
     /// `//` comments at the top of the file (the family's header), without the slashes.
     pub header: Vec<String>,
 }
 
+/// A block at the top of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
+    /// The meaning of one or more instructions.
     Instruction(Instruction),
+    /// Blocks that are repeated with parameters.
     Template(Template),
+    /// A function that bodies may call.
     Function(Function),
 }
 
@@ -21,12 +27,15 @@ pub enum Item {
 /// architectures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instruction {
+    /// Instructions that share the body.
     pub names: Vec<Name>,
     /// Architecture names after `for`; empty: all.
     pub archs: Vec<Name>,
+    /// The statements between the braces.
     pub body: Vec<Stmt>,
     /// From after `{` to before `}`.
     pub body_span: Span,
+    /// The whole block.
     pub span: Span,
     /// The rows of the templates that it comes from, innermost first.
     pub rows: Vec<TemplateRow>,
@@ -37,7 +46,7 @@ pub struct Instruction {
 pub struct TemplateRow {
     /// From `(` to `)`.
     pub span: Span,
-    /// Parameters, each with the text that takes the place of its holes.
+    /// Parameters, each with the text that replaces its holes.
     pub fills: Vec<(String, String)>,
 }
 
@@ -47,12 +56,15 @@ pub struct TemplateRow {
 /// printer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
+    /// Parameter names, in the order of the rows' entries.
     pub parameters: Vec<Name>,
+    /// One entry per parameter, as written.
     pub rows: Vec<Vec<Name>>,
     /// The expanded instructions (and functions), row by row.
     pub items: Vec<Item>,
     /// The text between the braces, as written.
     pub text: String,
+    /// The whole block.
     pub span: Span,
 }
 
@@ -60,59 +72,50 @@ pub struct Template {
 /// its argument's type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
+    /// The name that bodies call it by.
     pub name: Name,
+    /// Parameter names.
     pub parameters: Vec<Name>,
+    /// The statements between the braces.
     pub body: Vec<Stmt>,
+    /// The whole block.
     pub span: Span,
 }
 
+/// An identifier and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
+    /// As written.
     pub text: String,
+    /// Where it is written.
     pub span: Span,
 }
 
+/// A statement and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stmt {
+    /// What it does.
     pub kind: StmtKind,
+    /// From its first token to its last.
     pub span: Span,
 }
 
+/// The kinds of statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StmtKind {
     /// `declare x : 32'B;`, `declare x : 32'U[64];`
-    Declare {
-        name: Name,
-        ty: TypeName,
-        len: Option<Expr>,
-    },
+    Declare { name: Name, ty: TypeName, len: Option<Expr> },
     /// `place = value`, or `place op= value`.
-    Assign {
-        place: Expr,
-        op: Option<BinaryOp>,
-        value: Expr,
-    },
-    /// `x++` style does not exist; `tmp += 1` is `Assign`.
-    If {
-        arms: Vec<(Expr, Vec<Stmt>)>,
-        otherwise: Option<Vec<Stmt>>,
-    },
-    For {
-        var: Name,
-        from: Expr,
-        to: Expr,
-        body: Vec<Stmt>,
-    },
-    While {
-        cond: Expr,
-        body: Vec<Stmt>,
-    },
+    Assign { place: Expr, op: Option<BinaryOp>, value: Expr },
+    /// `if … then … elsif … else … endif`.
+    If { arms: Vec<(Expr, Vec<Stmt>)>, otherwise: Option<Vec<Stmt>> },
+    /// `for var in from : to do … endfor`.
+    For { var: Name, from: Expr, to: Expr, body: Vec<Stmt> },
+    /// `while cond do … endwhile`.
+    While { cond: Expr, body: Vec<Stmt> },
     /// `NAME = lambda(a, b) ( expr )` or `lambda(a) ( stmts; return e )`.
-    Lambda {
-        name: Name,
-        parameters: Vec<Name>,
-        body: Vec<Stmt>,
-    },
+    Lambda { name: Name, parameters: Vec<Name>, body: Vec<Stmt> },
+    /// `return`, with a value in functions and lambdas.
     Return(Option<Expr>),
     /// Leaves the innermost loop.
     Break,
@@ -122,28 +125,29 @@ pub enum StmtKind {
     Empty,
 }
 
+/// An expression and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
+    /// What it is.
     pub kind: ExprKind,
+    /// From its first token to its last.
     pub span: Span,
 }
 
+/// The kinds of expression.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExprKind {
+    /// A local, operand, state or field, by name.
     Name(String),
     /// An integer: value, and what its spelling says of its type.
-    Int {
-        value: u128,
-        ty: LiteralType,
-    },
+    Int { value: u128, ty: LiteralType },
     /// A decimal float: value text kept exact, and `F` (f32), none (f64, adapts), `LF`.
-    Float {
-        text: String,
-        ty: LiteralType,
-    },
+    Float { text: String, ty: LiteralType },
+    /// `"text"`, without the quotes.
     Str(String),
     /// `-x`, `~x`, `!x`, `+x`.
     Unary(UnaryOp, Box<Expr>),
+    /// `a + b`, and every other operator between two operands.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
     /// `c ? a : b`.
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
@@ -163,9 +167,11 @@ pub enum ExprKind {
     Call(Name, Vec<Expr>),
     /// `{ a, b }`.
     Concat(Vec<Expr>),
+    /// `( x )`.
     Paren(Box<Expr>),
 }
 
+/// The type that a literal's spelling gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiteralType {
     /// `42`: takes the type of what it meets; `i32` alone.
@@ -177,58 +183,93 @@ pub enum LiteralType {
 /// `f32` in a view, `32'F` in a cast or declaration: kind and width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TypeName {
+    /// How the bits are read.
     pub kind: TypeKind,
+    /// In bits.
     pub width: u16,
 }
 
+/// How the bits of a type are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TypeKind {
+    /// Raw bits.
     B,
+    /// Unsigned integer.
     U,
+    /// Signed integer.
     I,
+    /// IEEE float.
     F,
+    /// bfloat.
     BF,
-    /// `fp8`, `bf8`.
+    /// `fp8`: E4M3.
     Fp8,
+    /// `bf8`: E5M2.
     Bf8,
 }
 
+/// Operators with one operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
+    /// `-`.
     Neg,
+    /// `+`.
     Plus,
+    /// `~`.
     Not,
+    /// `!`.
     LogicalNot,
 }
 
+/// Operators with two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
+    /// `+`.
     Add,
+    /// `-`.
     Sub,
+    /// `*`.
     Mul,
+    /// `/`.
     Div,
+    /// `%`.
     Rem,
+    /// `**`.
     Pow,
+    /// `&`.
     And,
+    /// `|`.
     Or,
+    /// `^`.
     Xor,
+    /// `<<`.
     Shl,
+    /// `>>`.
     Shr,
     /// `>>>`: arithmetic shift whatever the type.
     Sar,
+    /// `==`.
     Eq,
+    /// `!=`.
     Ne,
+    /// `<`.
     Lt,
+    /// `<=`.
     Le,
+    /// `>`.
     Gt,
+    /// `>=`.
     Ge,
-    /// `<>`.
+    /// `<>`: less or greater.
     Lg,
+    /// `&&`.
     LogicalAnd,
+    /// `||`.
     LogicalOr,
 }
 
-/// Calls `f` with every name that the statements use as a value or a place, those of calls excepted.
+/// Calls `f` with every name that the statements use as a value or a place, except names of functions that
+/// are called.
 pub fn each_name(list: &[Stmt], f: &mut dyn FnMut(&str)) {
     for stmt in list {
         match &stmt.kind {

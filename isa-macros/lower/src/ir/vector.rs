@@ -1,60 +1,64 @@
-//! Loops of bodies that run once a wave, over neighbours: what [`crate::passes::vector`] makes.
+//! Vector loops in bodies that run once a wave: loops over adjacent elements or lanes, as
+//! [`crate::passes::vector`] makes them.
 
 use super::{Slot, Value};
 use isa_spec::pcode::ir::LocalId;
 
-/// A loop over neighbouring elements or lanes. [`Vector::var`] counts; in places it has its first value.
+/// A loop over adjacent elements or lanes. [`Vector::var`] counts; in places it has its first value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vector {
+    /// The loop variable.
     pub var: LocalId,
+    /// Its first value.
     pub from: u32,
+    /// Iterations, 8 to 32.
     pub count: u32,
-    /// For each half of the wave, of so many lanes.
+    /// The loop is over all lanes of the wave: it runs for each 32 of them.
     pub lanes: bool,
+    /// Vectors and values read before the first iteration;
+    /// [`ValueKind::VectorRead`](super::ValueKind::VectorRead) indexes them.
     pub reads: Vec<VectorRead>,
+    /// Vectors written after the last iteration.
     pub writes: Vec<VectorWrite>,
 }
 
 /// What a [`Vector`] reads before its iterations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VectorRead {
+    /// Adjacent elements, or a VGPR of adjacent lanes.
     Place(VectorPlace),
-    /// A register of an operand, in the lanes from `lane` on.
-    Lanes {
-        slot: Slot,
-        lane: Value,
-        index: Value,
-    },
-    /// The same in all lanes of the wave.
-    Wave {
-        slot: Slot,
-        index: Value,
-    },
-    /// A VGPR in all lanes of the wave.
-    WaveVgpr {
-        reg: Value,
-    },
-    /// A value that is the same for all.
+    /// A register of an operand, in adjacent lanes from `lane` on.
+    Lanes { slot: Slot, lane: Value, index: Value },
+    /// A register of an operand in all lanes of the wave, for [`VectorAt::Lane`].
+    Wave { slot: Slot, index: Value },
+    /// A VGPR in all lanes of the wave, for [`VectorAt::Lane`].
+    WaveVgpr { reg: Value },
+    /// A value that is the same for all iterations.
     Same(Value),
 }
 
 /// Which part of a read an iteration takes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VectorAt {
+    /// The element of this iteration.
     Own,
+    /// The one value of a [`VectorRead::Same`].
     Same,
+    /// The element of a lane of the wave.
     Lane(Box<Value>),
 }
 
 /// Where the vector of a [`Vector`] begins.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VectorPlace {
+    /// Elements of an array local from `start` on.
     Elements { id: LocalId, start: Value },
+    /// A VGPR in the lanes from `lane` on.
     Vgpr { lane: Value, reg: Value },
 }
 
 impl VectorPlace {
-    /// The array, if it is one.
+    /// The array local, for elements.
     pub fn array(&self) -> Option<LocalId> {
         match self {
             VectorPlace::Elements { id, .. } => Some(*id),
@@ -63,10 +67,13 @@ impl VectorPlace {
     }
 }
 
-/// What a [`Vector`] writes after its iterations; where `when` is 0, nothing.
+/// What a [`Vector`] writes after its last iteration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorWrite {
+    /// Where the first value goes.
     pub to: VectorPlace,
+    /// An iteration whose condition is 0 writes nothing.
     pub when: Option<Value>,
+    /// Computed in each iteration.
     pub value: Value,
 }

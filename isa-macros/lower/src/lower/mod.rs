@@ -1,6 +1,6 @@
 //! Lowers a body to its general handler: for any operands, with accesses to memory inside the lane loop. It
-//! knows typed bodies and operand signatures, and must not know which handlers are profitable: that is for
-//! [`crate::passes`].
+//! reads typed bodies and operand signatures. Which further handlers are profitable is not decided here but
+//! in [`crate::passes`].
 
 pub mod operands;
 mod stmt;
@@ -16,7 +16,7 @@ use isa_spec::pcode::sig::Family;
 use isa_spec::pcode::visit::{any_expr, any_stmt, each_stmt};
 use operands::{Operands, is_source, numbered, source};
 
-/// How a body is lowered.
+/// The lowering of one body.
 pub struct Lower<'a> {
     sem: &'a Semantics,
     operands: &'a Operands,
@@ -34,6 +34,7 @@ pub struct Lower<'a> {
 }
 
 impl<'a> Lower<'a> {
+    /// Decides from signature and shape how the body is lowered.
     pub fn new(op: &'a Operation, operands: &'a Operands) -> Lower<'a> {
         let sem = &op.sem;
         let lane = sem.shape == Shape::Lane;

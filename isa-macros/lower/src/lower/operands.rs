@@ -9,11 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The widest use of each operand by value, in bits, and the operands of which the number is used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Operands {
+    /// Operands used by value; in bits.
     pub widths: BTreeMap<Role, u32>,
+    /// Operands used by register number.
     pub indexed: BTreeSet<Role>,
 }
 
 impl Operands {
+    /// Collects the operands of a body; part of a wide result counts as all of it.
     pub fn of(op: &Operation) -> Operands {
         let mut out = Operands::default();
         out.stmts(&op.sem.body);

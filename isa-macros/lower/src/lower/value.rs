@@ -7,6 +7,7 @@ use isa_spec::pcode::ir::{BinOp, Builtin, Expr, ExprKind, Pure, Role, Space, Sta
 use isa_spec::pcode::shape::is_lane_id;
 
 impl Value {
+    /// A value of a kind in a holder.
     pub fn new(kind: ValueKind, hold: Hold) -> Value {
         Value { kind, hold }
     }

@@ -31,16 +31,20 @@ pub fn is_uniform(value: &Value) -> bool {
     })
 }
 
-/// An address as terms of the wave and one operand of 32 bits a lane.
+/// An address as wave-uniform terms and one operand of 32 bits per lane.
 pub struct Terms<'a> {
+    /// A uniform condition; where it holds the address is something else.
     pub unless: Option<&'a Value>,
+    /// Wave-uniform terms.
     pub base: Vec<&'a Value>,
+    /// The operand that has each lane's 32 bits.
     pub offsets: Role,
     /// Terms of the wave where `unless` is not 0, if the operand has 64 bits a lane then.
     pub wide: Option<Vec<&'a Value>>,
 }
 
 impl<'a> Terms<'a> {
+    /// Splits an address; `None` if it has another form.
     pub fn of(addr: &'a Value) -> Option<Terms<'a>> {
         if let ValueKind::Select(unless, other, sum) = &addr.kind
             && is_uniform(unless)
