@@ -134,8 +134,10 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         #[repr(u16)]
         #[allow(clippy::enum_variant_names)]
         pub enum Operation { #(#variants),* }
+        /// By `Operation`.
         pub static OPERATIONS: &[OpInfo] = &[#(#infos),*];
         #facts
+        /// Number of operations.
         pub const OPERATION_COUNT: usize = #count;
         /// Per architecture: instruction index -> operation code; `u16::MAX` for none.
         pub static BY_ARCH: [&[u16]; #archs] = [#(#by_arch),*];

@@ -732,7 +732,7 @@ pub struct Handlers {
     pub floats: bool,
     /// Whether results depend on how MODE treats f32.
     pub floats_f32: bool,
-    /// Where denormals of sources need no search, if results are flushed.
+    /// Set for operations that flush and whose sources are mostly results of flushing operations.
     pub flushing: Option<Flushing>,
 }
 

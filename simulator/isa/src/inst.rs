@@ -10,6 +10,7 @@ use isa_spec::tables::{ArchTable, Encoding, Entry, EntryId, Instruction, MAX_FIE
 /// name register pairs that the microcode cannot (`s[3:4]` as a base); the encoder refuses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inst {
+    /// Index in [`ArchTable::entries`]; for VOPD the entry of the first half.
     pub entry: EntryId,
     /// VOPD only: the entry of the second half's instruction (its opcode is in OPY); otherwise
     /// `EntryId::MAX`.
@@ -21,14 +22,17 @@ pub struct Inst {
 }
 
 impl Inst {
+    /// The table's entry. Panics if the instruction is of another architecture and its index out of range.
     pub fn entry(&self, table: &'static ArchTable) -> &'static Entry {
         &table.entries[self.entry as usize]
     }
 
+    /// The encoding of its entry.
     pub fn encoding(&self, table: &'static ArchTable) -> &'static Encoding {
         &table.encodings[self.entry(table).enc as usize]
     }
 
+    /// The instruction of its entry; the first half's for VOPD.
     pub fn instruction(&self, table: &'static ArchTable) -> &'static Instruction {
         &table.instructions[self.entry(table).inst as usize]
     }

@@ -1,5 +1,6 @@
-//! How an entry's operands are found: one description, made once from the tables, that the reference executor
-//! and the lowering to operations share.
+//! Where an entry's operands are: a description of fields, formats and modifiers, computed once per entry
+//! from the tables, that the reference executor and the lowering to operations share. It must not know how an
+//! operand is read or written.
 
 use crate::arch::Arch;
 use crate::arch::machine::{ScalarFile, VectorFile};
@@ -7,34 +8,46 @@ use crate::inst::Inst;
 use isa_spec::tables::{ArchTable, Encoding, Entry, OperandSig, Role};
 use std::sync::{LazyLock, OnceLock};
 
-/// How an operand's bits are to be read, from the XML's data format.
+/// How an operand's bits are read, from the XML's data format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fmt {
+    /// Unsigned integer.
     Unsigned,
+    /// Signed integer.
     Signed,
+    /// Untyped bits.
     Bits,
+    /// IEEE binary16.
     F16,
+    /// bfloat16.
     BF16,
+    /// IEEE binary32.
     F32,
+    /// IEEE binary64.
     F64,
     /// Two 16-bit values; the format of each.
     Packed(Half),
-    /// One bit a lane.
+    /// A lane mask: one bit per lane.
     Mask,
+    /// Any other format: descriptors, 8-bit floats …
     Other,
 }
 
+/// Format of the halves of a packed operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Half {
+    /// 16-bit integers or bits.
     Int,
+    /// IEEE binary16.
     F16,
+    /// bfloat16.
     BF16,
 }
 
-/// What an operand's field holds.
+/// What an operand's field encodes.
 #[derive(Debug, Clone, Copy)]
 pub enum Holds {
-    /// A source code of AMD's.
+    /// A source code of AMD's ISAs: see [`Code`].
     Code,
     /// A VGPR number.
     Vgpr,
@@ -42,26 +55,30 @@ pub enum Holds {
     Acc,
     /// Register numbers of a machine's own files.
     Vector(&'static VectorFile),
+    /// A register number of a machine's own scalar file.
     Scalar(&'static ScalarFile),
     /// The value itself (operand types `OPR_IMM…`).
-    Number {
-        bits: u32,
-        signed: bool,
-    },
+    Number { bits: u32, signed: bool },
 }
 
 /// One operand of an entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Operand {
+    /// The name by which pseudocode refers to it.
     pub role: Role,
     /// Index of the encoding field.
     pub field: Option<u8>,
+    /// XML `OperandSize`, in bits.
     pub size_bits: u16,
+    /// How its bits are read.
     pub fmt: Fmt,
+    /// What its field encodes.
     pub holds: Holds,
     /// Position among the sources: bit of NEG, ABS, OP_SEL.
     pub source: u8,
+    /// The instruction writes it.
     pub output: bool,
+    /// The instruction reads it.
     pub input: bool,
     /// An inline constant stands in both halves: see [`replicate_constants`].
     pub replicated: bool,
@@ -83,35 +100,58 @@ pub enum Scalars {
     CdnaSmemOffset,
 }
 
-/// Indices of the modifier fields that the encoding has.
+/// Indices in `Encoding::fields` of the modifier fields that the encoding has.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ModFields {
+    /// ABS: a bit per source.
     pub abs: Option<u8>,
+    /// NEG: a bit per source; NEG_LO in packed encodings.
     pub neg: Option<u8>,
+    /// NEG_HI of packed encodings.
     pub neg_hi: Option<u8>,
+    /// OP_SEL: which half of a source or the result.
     pub op_sel: Option<u8>,
+    /// OP_SEL_HI of packed encodings, sources 0 and 1.
     pub op_sel_hi: Option<u8>,
+    /// OP_SEL_HI of source 2, which has a field of its own.
     pub op_sel_hi_2: Option<u8>,
+    /// CLAMP.
     pub clamp: Option<u8>,
+    /// OMOD: the result times 2, times 4 or halved.
     pub omod: Option<u8>,
+    /// SRC0_ABS of DPP words.
     pub src0_abs: Option<u8>,
+    /// SRC0_NEG of DPP words.
     pub src0_neg: Option<u8>,
+    /// SRC1_ABS of DPP words.
     pub src1_abs: Option<u8>,
+    /// SRC1_NEG of DPP words.
     pub src1_neg: Option<u8>,
+    /// DPP_CTRL of DPP16 words.
     pub dpp_ctrl: Option<u8>,
+    /// FI: inactive lanes are read too.
     pub fi: Option<u8>,
+    /// BOUND_CTRL: a lane without a source lane reads 0.
     pub bound_ctrl: Option<u8>,
+    /// ROW_MASK: a bit per row of 16 lanes.
     pub row_mask: Option<u8>,
+    /// BANK_MASK: a bit per bank of 4 lanes of a row.
     pub bank_mask: Option<u8>,
-    /// First of the eight.
+    /// The first of DPP8's eight lane selections.
     pub lane_sel: Option<u8>,
+    /// SRC0 of the instruction; in DPP words the VGPR that it stands for.
     pub src0: Option<u8>,
+    /// The literal constant.
     pub literal: Option<u8>,
     /// GLC, or TH of RDNA 4 (bit 0 returns).
     pub glc: Option<u8>,
+    /// SIMM16 of scalar encodings.
     pub simm16: Option<u8>,
+    /// Address offset: OFFSET, or IOFFSET of RDNA 4.
     pub offset: Option<u8>,
+    /// OFFSET0 of DS.
     pub offset0: Option<u8>,
+    /// OFFSET1 of DS.
     pub offset1: Option<u8>,
     /// SMEM of CDNA: OFFSET is a number; SOFFSET counts.
     pub imm: Option<u8>,
@@ -132,9 +172,12 @@ pub struct SdwaFields {
     pub has_sdst: Option<u8>,
 }
 
+/// The operands and modifiers of an entry, by field.
 #[derive(Debug)]
 pub struct Plan {
+    /// In assembly order.
     pub operands: Vec<Operand>,
+    /// Modifier fields of the encoding.
     pub mods: ModFields,
     /// VOP3P: packed operand selection.
     pub packed: bool,
@@ -142,6 +185,7 @@ pub struct Plan {
     pub e32: bool,
     /// Second half of VOPD: its operands by the Y fields.
     pub y: Vec<Operand>,
+    /// A memory atomic.
     pub atomic: bool,
     /// 16-bit results clear the upper half of their register.
     pub clears_upper_half: bool,
@@ -151,7 +195,7 @@ pub struct Plan {
     pub signed_offset: bool,
 }
 
-/// The plan of an entry, made when it is first asked for: a kernel has a few dozen of some thousands.
+/// The plan of an entry, computed on first use: a kernel uses a few dozen of thousands.
 pub fn plan(arch: Arch, entry: u16) -> &'static Plan {
     static PLANS: LazyLock<Vec<Vec<OnceLock<Plan>>>> = LazyLock::new(|| {
         Arch::ALL.into_iter().map(|a| a.table().entries.iter().map(|_| OnceLock::new()).collect()).collect()
@@ -376,15 +420,21 @@ fn fmt(name: &str, ty: &str) -> Fmt {
 pub const ACC: usize = 256;
 /// SGPR file indices by operand code (RDNA manuals, *Scalar Source Operands*).
 pub const VCC_LO: usize = 106;
+/// VCC of lanes 32..63.
 pub const VCC_HI: usize = 107;
 /// The trap handler's registers.
 pub const TTMP: std::ops::Range<usize> = 108..124;
+/// Reads zero; writes are dropped.
 pub const NULL: usize = 124;
+/// The M0 register.
 pub const M0: usize = 125;
+/// EXEC of lanes 0..31.
 pub const EXEC_LO: usize = 126;
+/// EXEC of lanes 32..63.
 pub const EXEC_HI: usize = 127;
-/// Source codes that stand for the DPP8 word, without and with reading inactive lanes.
+/// Source code for a DPP8 word that does not read inactive lanes.
 pub const DPP8: u32 = 233;
+/// Source code for a DPP8 word that reads inactive lanes too.
 pub const DPP8_FETCH_INACTIVE: u32 = 234;
 
 /// What a source code names.
@@ -392,18 +442,27 @@ pub const DPP8_FETCH_INACTIVE: u32 = 234;
 pub enum Code {
     /// Index in the SGPR file.
     Sgpr(u16),
+    /// A VGPR by number.
     Vgpr(u16),
     /// A VGPR that instructions read and none can write.
     Fixed(u16),
+    /// An inline integer: -16..=64.
     Int(i32),
     /// Index in [`FLOATS`].
     Float(u8),
+    /// The 32 bits that follow the instruction.
     Literal,
+    /// SCC as 0 or 1.
     Scc,
+    /// Base of the LDS aperture.
     SharedBase,
+    /// Limit of the LDS aperture.
     SharedLimit,
+    /// Base of the scratch aperture.
     PrivateBase,
+    /// Limit of the scratch aperture.
     PrivateLimit,
+    /// A code that names no operand.
     Invalid,
 }
 
@@ -598,6 +657,7 @@ impl Plan {
         field.map_or(0, |f| inst.fields[f as usize])
     }
 
+    /// Whether the encoding has a DPP16 or DPP8 word.
     pub fn has_dpp(&self) -> bool {
         self.mods.dpp_ctrl.is_some() || self.mods.lane_sel.is_some()
     }

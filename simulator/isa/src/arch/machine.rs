@@ -1,9 +1,9 @@
-//! What the ISA description leaves open of a machine that is not AMD's: its register files, what its
-//! registers hold at the start, and how its programs are written. Notions of any such machine; the values of
-//! one are in a file of their own beside this one.
+//! Machines that are not AMD's: register files, the registers' initial values and the assembly syntax, which
+//! the ISA description leaves open. The types here fit any such machine; the values of one are in a file of
+//! their own beside this one.
 //!
-//! The rest of the simulator knows one wave: lanes of registers, scalar registers by operand code with null,
-//! EXEC and so on among them (`machine::wave`). A [`Machine`] maps its own registers to that.
+//! The rest of the simulator has one kind of wave: lanes of registers, and scalar registers by operand code
+//! with null, EXEC and so on among them (`machine::wave`). A [`Machine`] maps its own registers to that.
 
 use crate::operand::{EXEC_LO, NULL};
 
@@ -19,20 +19,22 @@ use crate::operand::{EXEC_LO, NULL};
 pub struct WaveLanes(u32);
 
 impl WaveLanes {
-    /// For a constant or a static: what is wrong with `count` is an error of the compiler.
+    /// For a constant or a static: a `count` other than 32 or 64 is a compile error there.
     pub const fn new(count: u32) -> WaveLanes {
         assert!(count == 32 || count == 64, "a wave has 32 or 64 lanes");
         WaveLanes(count)
     }
 
+    /// 32 or 64.
     pub const fn count(self) -> u32 {
         self.0
     }
 }
 
-/// A machine by its files.
+/// A machine by its register files and its assembly.
 #[derive(Debug)]
 pub struct Machine {
+    /// Lanes of every wave.
     pub lanes: WaveLanes,
     /// Registers that every lane has.
     pub vector: VectorFile,
@@ -40,8 +42,9 @@ pub struct Machine {
     pub scalar: ScalarFile,
     /// Bytes of an instruction that its program counter counts as one.
     pub pc_bytes: u64,
-    /// Waves of a workgroup at most: a bound of ours where the machine has none.
+    /// Upper bound of waves in a workgroup: the simulator's own where the machine has none.
     pub max_waves: u32,
+    /// How programs are written.
     pub assembly: Assembly,
 }
 
@@ -50,16 +53,18 @@ pub struct Machine {
 pub struct VectorFile {
     /// `x` of `x5`.
     pub prefix: char,
+    /// Number of registers.
     pub count: u16,
     /// XML operand types that name its registers.
     pub operand_types: &'static [&'static str],
-    /// Registers that nothing can write, from the first on, with what they hold.
+    /// Registers that nothing can write, from the first on, with their contents.
     pub read_only: &'static [Held],
 }
 
 /// What a read-only register holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
+    /// Zero in every lane.
     Zero,
     /// Index of the lane's work-item in its workgroup.
     ItemId,
@@ -73,33 +78,37 @@ pub enum Held {
 /// place of their own.
 #[derive(Debug)]
 pub struct ScalarFile {
+    /// `s` of `s5`.
     pub prefix: char,
+    /// Number of registers.
     pub count: u16,
+    /// XML operand types that name its registers.
     pub operand_types: &'static [&'static str],
+    /// Registers with a place of their own, by number.
     pub special: &'static [(u16, Special)],
 }
 
 /// Scalar registers with a place of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Special {
-    /// Reads zero, takes no write.
+    /// Reads zero; writes are dropped.
     Zero,
-    /// The lanes that execute, a bit each. All of them at the start.
+    /// The lanes that execute, one bit per lane. All of them at the start.
     ExecMask,
 }
 
 /// How programs are written: a mnemonic, then operands divided by commas.
 #[derive(Debug)]
 pub struct Assembly {
-    /// Of program files.
+    /// File extension of programs.
     pub extension: &'static str,
-    /// From here to its end a line is a comment.
+    /// Starts a comment, which ends with the line.
     pub comment: char,
-    /// What mnemonics have where the XML's names have `_`.
+    /// The character that mnemonics have where the XML's names have `_`.
     pub separator: char,
-    /// Directives that give the number of workgroups and the number of waves of each. Both are 1 where a
-    /// program does not say.
+    /// Directive for the number of workgroups; 1 in programs without it.
     pub groups: &'static str,
+    /// Directive for the number of waves in a workgroup; 1 in programs without it.
     pub waves: &'static str,
     /// How the operands of an encoding are written, by the names of its fields; the first is the one printed.
     /// Encodings that are not here have their operands one after another in the order of the XML.
@@ -121,6 +130,7 @@ impl ScalarFile {
         (0..self.count).find(|n| self.code(*n) == code)
     }
 
+    /// The register with an operand code, as in assembly; `scalar` and the code if there is none.
     pub fn name(&self, code: u16) -> String {
         match self.number(code) {
             Some(n) => format!("{}{n}", self.prefix),
@@ -130,6 +140,7 @@ impl ScalarFile {
 }
 
 impl VectorFile {
+    /// Register `n` as in assembly.
     pub fn name(&self, n: u16) -> String {
         format!("{}{n}", self.prefix)
     }

@@ -1,4 +1,4 @@
-//! Architectures and targets.
+//! Architectures, the processors that implement them, and the names by which users choose either.
 
 pub mod machine;
 mod riscv_gpu;
@@ -9,8 +9,11 @@ use machine::Machine;
 /// One ISA description (one XML file).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arch {
+    /// RDNA 3: gfx1100 to gfx1103.
     Rdna3,
+    /// RDNA 3.5: gfx1150 to gfx1153.
     Rdna35,
+    /// RDNA 4: gfx1200 and gfx1201.
     Rdna4,
     Cdna3,
     Cdna4,
@@ -20,9 +23,11 @@ pub enum Arch {
 /// A processor as LLVM names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Processor {
+    /// `gfx1100` …
     pub name: &'static str,
+    /// The ISA that it executes.
     pub arch: Arch,
-    /// EF_AMDGPU_MACH: what the flags of its code objects say.
+    /// EF_AMDGPU_MACH in the ELF flags of its code objects (LLVM AMDGPUUsage, *Header*).
     pub mach: u32,
 }
 
@@ -52,12 +57,12 @@ pub const GENERIC_TARGETS: [(&str, u32, &[Arch]); 3] = [
 ];
 
 impl Processor {
+    /// The processor with an LLVM name.
     pub fn from_name(name: &str) -> Option<Processor> {
         PROCESSORS.into_iter().find(|p| p.name == name)
     }
 
-    /// The one that stands for an architecture where nothing names one. Machines that are not AMD's have
-    /// none.
+    /// The default processor of an architecture. Machines that are not AMD's have none.
     pub fn of_arch(arch: Arch) -> Option<Processor> {
         PROCESSORS.into_iter().find(|p| p.arch == arch)
     }
@@ -71,7 +76,7 @@ impl Arch {
     pub const RDNA: [Arch; 3] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4];
     pub const CDNA: [Arch; 2] = [Arch::Cdna3, Arch::Cdna4];
 
-    /// As on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Arch::Rdna3 => "rdna3",
@@ -114,7 +119,7 @@ impl Arch {
         pc / self.machine().map_or(1, |m| m.pc_bytes)
     }
 
-    /// The other way.
+    /// The inverse of [`own_pc`](Self::own_pc): a program counter as a byte offset.
     pub fn byte_pc(self, pc: u64) -> u64 {
         pc.wrapping_mul(self.machine().map_or(1, |m| m.pc_bytes))
     }
@@ -124,6 +129,7 @@ impl Arch {
         Arch::ALL.into_iter().find(|a| a.machine().is_some_and(|m| m.assembly.extension == extension))
     }
 
+    /// The architecture with a name of the command line.
     pub fn from_name(name: &str) -> Option<Arch> {
         Arch::ALL.into_iter().find(|a| a.name() == name)
     }

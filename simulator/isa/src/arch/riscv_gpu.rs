@@ -3,6 +3,7 @@
 
 use super::machine::{Assembly, Held, Machine, ScalarFile, Special, VectorFile, WaveLanes};
 
+/// Register files and assembly of the machine.
 pub static MACHINE: Machine = Machine {
     lanes: WaveLanes::new(32),
     vector: VectorFile {

@@ -1,4 +1,5 @@
-//! Conditions of encodings, made ready to be asked of every instruction.
+//! Conditions of encodings, compiled for the decoder: masks and values instead of expression trees wherever
+//! possible.
 
 use isa_spec::tables::{Cond, CondOp, Field, MAX_FIELDS};
 
@@ -6,14 +7,18 @@ use isa_spec::tables::{Cond, CondOp, Field, MAX_FIELDS};
 /// are masks and values of the instruction's first 64 bits.
 #[derive(Debug)]
 pub(super) enum Test {
+    /// Always holds.
     Always,
+    /// Holds if any `(mask, value)` matches the first 64 bits.
     Any(Vec<(u64, u64)>),
+    /// Holds if no `(mask, value)` matches the first 64 bits.
     None(Vec<(u64, u64)>),
     /// Anything else: the expression over the encoding's fields.
     Tree(&'static Cond, &'static [Field]),
 }
 
 impl Test {
+    /// Compiles a condition over an encoding's fields.
     pub fn new(expr: &'static Cond, fields: &'static [Field]) -> Test {
         match expr {
             Cond::True => Test::Always,
@@ -42,6 +47,7 @@ impl Test {
         }
     }
 
+    /// Whether the condition holds of an instruction, given as its first and second 64 bits.
     #[inline]
     pub fn holds(&self, halves: [u64; 2]) -> bool {
         let any = |list: &[(u64, u64)]| list.iter().any(|(mask, value)| halves[0] & mask == *value);

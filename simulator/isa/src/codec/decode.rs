@@ -1,4 +1,4 @@
-//! Words -> [`Inst`].
+//! The decoder: microcode words to an [`Inst`], through an index that is built once per architecture.
 
 use super::condition::Test;
 use crate::arch::Arch;
@@ -6,11 +6,13 @@ use crate::inst::Inst;
 use isa_spec::tables::{ArchTable, Encoding, EntryId, Field, MAX_FIELDS};
 use std::sync::LazyLock;
 
-/// Why words are no instruction.
+/// Why words are not an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
+    /// No encoding and opcode of the architecture match the first word.
     #[error("0x{word:08x} is no instruction of {arch}")]
     Unknown { word: u32, arch: &'static str },
+    /// The instruction is longer than the words that are there.
     #[error("the instruction starting with 0x{word:08x} needs {needed} words, {given} are given")]
     Truncated { word: u32, needed: usize, given: usize },
 }
@@ -44,8 +46,11 @@ pub(super) struct Enc {
 /// Field indices of VOPD's second half.
 #[derive(Clone, Copy)]
 pub(super) struct Vopd {
+    /// OPY.
     pub op_y: usize,
+    /// VDSTX.
     pub dst_x: usize,
+    /// VDSTY.
     pub dst_y: usize,
     literal: bool,
 }

@@ -1,4 +1,4 @@
-//! [`Inst`] -> words.
+//! The encoder: field values of an [`Inst`] to microcode words.
 
 use super::decode::{self, decode};
 use crate::arch::Arch;
@@ -21,23 +21,30 @@ impl Deref for Words {
     }
 }
 
-/// Why field values are no instruction.
+/// Why field values do not encode an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
+    /// An entry index out of range.
     #[error("there is no entry {0} in the tables")]
     NoEntry(u16),
+    /// A value that is wider than its field.
     #[error("{field} holds {bits} bits; {value} (0x{value:x}) does not fit")]
     TooGreat { field: &'static str, value: u32, bits: u32 },
+    /// A register that does not start a group, in a field that counts groups.
     #[error("{field} names registers in groups of {group}; {value} does not start one")]
     Unaligned { field: &'static str, value: u32, group: u32 },
     #[error(
         "the two results of a dual instruction need one even and one odd register; these are v{x} and v{y}"
+    /// Two VGPRs of the same parity as the results of VOPD, which stores one low bit for both.
     )]
     SameParity { x: u32, y: u32 },
+    /// An entry that VOPD does not have in its second half.
     #[error("{name} is no second half of a dual instruction")]
     NoSecondHalf { name: &'static str },
+    /// Field values that decode to another instruction.
     #[error("these fields are another instruction: {found} instead of {name}")]
     Other { name: &'static str, found: &'static str },
+    /// A source code for a literal, in an encoding without one.
     #[error("a source names a literal, and {encoding} has none")]
     NoLiteral { encoding: &'static str },
 }
