@@ -1,14 +1,16 @@
-//! `.if` and its kind: which lines are read.
+//! Conditional assembly (`.if`, `.elseif`, `.else`, `.endif`): whether the lines at this place are read.
 
 use super::error::{AsmError, Span};
 use super::source::{Place, Text};
 
-/// One `.if` that is open.
+/// An open `.if`.
 #[derive(Debug)]
 pub struct Conditional {
-    /// Where it began.
+    /// Where it begins.
     pub place: Place,
+    /// The line of its `.if`, for messages.
     pub line: Text,
+    /// The directive in that line.
     pub span: Span,
     /// The lines around it are read.
     outside: bool,
@@ -19,9 +21,10 @@ pub struct Conditional {
     last: bool,
 }
 
-/// The conditionals that are open, the innermost last.
+/// The open conditionals, the innermost last.
 #[derive(Debug, Default)]
 pub struct Conditionals {
+    /// The innermost last.
     pub open: Vec<Conditional>,
 }
 
@@ -34,6 +37,7 @@ impl Conditionals {
         self.open.last().is_none_or(|c| c.outside && c.reads)
     }
 
+    /// `.if`: an error if conditionals nest too deep.
     pub fn begin(&mut self, place: Place, line: Text, span: Span, holds: bool) -> Result<(), AsmError> {
         if self.open.len() >= MAX_DEPTH {
             return Err(AsmError::new(span, format!("conditionals nest more than {MAX_DEPTH} deep")));
@@ -43,12 +47,13 @@ impl Conditionals {
         Ok(())
     }
 
-    /// Whether an `.elseif` here has to look at its condition.
+    /// Whether an `.elseif` here must evaluate its condition.
     pub fn asks(&self) -> bool {
         self.open.last().is_some_and(|c| c.outside && !c.taken)
     }
 
-    /// `.elseif`, or `.else` with `last`.
+    /// `.elseif`, or `.else` with `last`. Conditionals below `floor` belong to the caller of a macro or to
+    /// another file: they cannot be continued here.
     pub fn otherwise(
         &mut self,
         name: &str,
@@ -70,6 +75,7 @@ impl Conditionals {
         Ok(())
     }
 
+    /// `.endif`; an error without an `.if` above `floor`.
     pub fn end(&mut self, span: Span, floor: usize) -> Result<(), AsmError> {
         if self.open.len() > floor && self.open.pop().is_some() {
             return Ok(());

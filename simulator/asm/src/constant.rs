@@ -10,9 +10,11 @@ use half::{bf16, f16};
 /// How a number is encoded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Encoded {
+    /// An inline integer.
     Integer(i32),
     /// Index in [`FLOATS`].
     Float(usize),
+    /// The 32 bits after the instruction.
     Literal(u32),
 }
 

@@ -83,9 +83,10 @@ static ITEMS: [Item; 46] = [
     item("inst_pref_size", Place::Rsrc3, 4, 8, 0),
 ];
 
-/// A block that is being read.
+/// An `.amdhsa_kernel` block.
 #[derive(Debug, Clone)]
 pub struct Descriptor {
+    /// Name of the kernel; the descriptor's symbol adds `.kd`.
     pub kernel: String,
     arch: Arch,
     /// Directives with their values, which may wait for symbols.
@@ -105,6 +106,7 @@ fn has(arch: Arch, name: &str) -> bool {
 }
 
 impl Descriptor {
+    /// A block without directives.
     pub fn new(kernel: &str, arch: Arch) -> Descriptor {
         Descriptor { kernel: kernel.to_string(), arch, given: Vec::new() }
     }

@@ -1,16 +1,19 @@
-//! Where in a line something is wrong, what, and what may have been meant.
+//! Errors of one line of assembly: the place, the message and a suggestion.
 
 use isa_spec::diag;
 use std::borrow::Cow;
 
-/// Bytes of a line.
+/// A range of bytes of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
+    /// The first byte.
     pub start: usize,
+    /// The byte after the last.
     pub end: usize,
 }
 
 impl Span {
+    /// Bytes `start..end`.
     #[inline]
     pub fn new(start: usize, end: usize) -> Span {
         Span { start, end }
@@ -22,21 +25,25 @@ impl Span {
     }
 }
 
-/// A fault of an assembly line.
+/// An error in a line of assembly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}", help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
 pub struct AsmError {
+    /// The text that is wrong.
     pub span: Span,
+    /// One sentence without a full stop.
     pub message: Cow<'static, str>,
     /// A suggestion: `did you mean …?`, or the rule in full.
     pub help: Option<String>,
 }
 
 impl AsmError {
+    /// An error without a suggestion.
     pub fn new(span: Span, message: impl Into<Cow<'static, str>>) -> AsmError {
         AsmError { span, message: message.into(), help: None }
     }
 
+    /// Sets the suggestion.
     pub fn help(mut self, help: impl Into<String>) -> AsmError {
         self.help = Some(help.into());
         self

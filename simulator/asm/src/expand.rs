@@ -1,9 +1,8 @@
-//! Where lines come from while a file is read: the file, and the bodies of macros, repetitions and included
-//! files on top of it.
+//! Where lines come from while a file is read: the file, and on top of it the bodies of macros, repetitions
+//! and included files.
 //!
-//! An expansion is never built as a whole: its lines are made one by one, so that what a short file can ask
-//! for is bounded by
-//! [`MAX_LINES`] and [`MAX_LINE_BYTES`] in any case.
+//! An expansion is never built as a whole: its lines are built one by one, so that [`MAX_LINES`] and
+//! [`MAX_LINE_BYTES`] bound what a short file can ask for.
 
 use super::error::{AsmError, Span};
 use super::macros::{Arguments, Macro};
@@ -52,26 +51,29 @@ struct Frame {
     conditionals: usize,
 }
 
-/// What comes next.
+/// What [`Input::read`] finds.
 pub enum Next {
+    /// A line, macro parameters substituted.
     Line(SourceLine, Place),
-    /// A macro, a file or a round of a repetition ended that began with so many conditionals open.
-    End {
-        conditionals: usize,
-    },
+    /// A macro, an included file or a round of a repetition ended, which began with so many conditionals
+    /// open.
+    End { conditionals: usize },
+    /// The end of the main file.
     Nothing,
 }
 
 /// The stack of what is being read.
 pub struct Input {
+    /// Files and calls so far.
     pub sources: Sources,
     frames: Vec<Frame>,
-    /// Where the last line stood.
+    /// Where the last line was.
     pub place: Place,
     lines_read: u64,
 }
 
 impl Input {
+    /// Starts at the first line of the main file.
     pub fn new(name: &str, text: &str) -> Input {
         let mut sources = Sources::default();
         let lines = sources.add(name, text);

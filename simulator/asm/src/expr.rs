@@ -24,11 +24,16 @@ impl<F: Fn(&str) -> Option<i64>> Symbols for F {
     }
 }
 
+/// An expression. Arithmetic wraps at 64 bits.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {
+    /// A number.
     Int(i64),
+    /// A symbol, and where it is.
     Symbol(String, Span),
+    /// `-`, `~`, `!` or `+`.
     Unary(char, Box<Expr>),
+    /// One of C's operators; comparisons give all ones for true, as in LLVM.
     Binary(&'static str, Box<Expr>, Box<Expr>),
 }
 
@@ -81,7 +86,7 @@ impl Expr {
         })
     }
 
-    /// With its symbols under other names, where `name` has one.
+    /// The expression with symbols renamed where `name` returns another name.
     pub fn renamed(self, name: &mut dyn FnMut(&str) -> Option<String>) -> Expr {
         match self {
             Expr::Int(_) => self,
@@ -94,6 +99,7 @@ impl Expr {
         }
     }
 
+    /// Whether a symbol occurs in it.
     pub fn mentions(&self, symbol: &str) -> bool {
         match self {
             Expr::Int(_) => false,

@@ -25,6 +25,7 @@ use wavesim_isa::inst::Inst;
 pub struct Illegal {
     /// In two or three words, for findings.
     pub kind: &'static str,
+    /// One sentence without a full stop.
     pub message: String,
     /// Which operand of which half, if it is one alone.
     pub operand: Option<(usize, usize)>,
@@ -35,6 +36,7 @@ impl Illegal {
         Illegal { kind, message, operand: None }
     }
 
+    /// The finding as an error at `span`.
     pub fn at(self, span: Span) -> AsmError {
         AsmError::new(span, self.message)
     }

@@ -67,9 +67,10 @@ pub use expr::{Expr, NoSymbols, Symbols};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
-/// For which machine, and how strictly.
+/// The machine to assemble for, and how strictly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
+    /// The instruction set.
     pub arch: Arch,
     /// 32 or 64: how many registers a lane mask takes, and the registers of matrices.
     pub wave: u32,
@@ -78,7 +79,7 @@ pub struct Options {
     pub lenient: bool,
     /// Which pairs of scalar registers may start at an odd one.
     pub odd_pairs: OddPairs,
-    /// Look for what a misspelt name may have meant. Off beyond the errors that anyone reads.
+    /// Search for the nearest name to a misspelt one. Off beyond the errors that anyone reads.
     pub suggest: bool,
 }
 
@@ -88,6 +89,7 @@ impl Options {
         Options { arch, wave: arch.wave_sizes()[0], lenient: false, odd_pairs: OddPairs::None, suggest: true }
     }
 
+    /// The same options for waves of 32 or 64 lanes.
     pub fn wave(self, wave: u32) -> Options {
         Options { wave, ..self }
     }
@@ -97,6 +99,7 @@ impl Options {
 /// kernels start with an address in `s[3:4]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OddPairs {
+    /// No pair: what hardware can do.
     None,
     /// The addresses of scalar loads.
     Bases,

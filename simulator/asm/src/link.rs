@@ -17,28 +17,42 @@ use wavesim_isa::codec::encode;
 /// Labels that are not there for which near ones are looked for: a file may have very many of both.
 const SUGGESTED: usize = 10;
 
-/// Types of relocations, R_AMDGPU_… in LLVM.
+/// Types of relocations (LLVM AMDGPUUsage, *Relocation Records*).
 pub mod kind {
+    /// R_AMDGPU_NONE: nothing.
     pub const NONE: u32 = 0;
+    /// R_AMDGPU_ABS32_LO: low half of an address.
     pub const ABS32_LO: u32 = 1;
+    /// R_AMDGPU_ABS32_HI: high half of an address.
     pub const ABS32_HI: u32 = 2;
+    /// R_AMDGPU_ABS64: an address.
     pub const ABS64: u32 = 3;
+    /// R_AMDGPU_REL32: 32-bit distance from the place.
     pub const REL32: u32 = 4;
+    /// R_AMDGPU_REL64: 64-bit distance from the place.
     pub const REL64: u32 = 5;
+    /// R_AMDGPU_ABS32: an address of 32 bits.
     pub const ABS32: u32 = 6;
+    /// R_AMDGPU_REL32_LO: low half of the distance from the place.
     pub const REL32_LO: u32 = 10;
+    /// R_AMDGPU_REL32_HI: high half of the distance from the place.
     pub const REL32_HI: u32 = 11;
+    /// R_AMDGPU_RELATIVE64: the load address plus the addend.
     pub const RELATIVE64: u32 = 13;
 }
 
-/// What a loader fills in; the place holds zeros.
+/// A value that a loader fills in; the place holds zeros until then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relocation {
+    /// Index of the section that has the place.
     pub section: usize,
+    /// Byte offset of the place in the section.
     pub offset: u64,
-    /// Of [`kind`].
+    /// One of [`kind`].
     pub kind: u32,
+    /// What the addend counts from.
     pub target: Target,
+    /// In bytes.
     pub addend: i64,
 }
 
@@ -49,6 +63,7 @@ pub enum Target {
     Image,
     /// A symbol that another file may define instead.
     Symbol(String),
+    /// A section's start, by index.
     Section(usize),
 }
 

@@ -21,8 +21,10 @@ struct Parameter {
 /// A macro as defined.
 #[derive(Debug)]
 pub struct Macro {
+    /// As in `.macro`.
     pub name: String,
     parameters: Vec<Parameter>,
+    /// The body, parameters not yet substituted.
     pub lines: Rc<[SourceLine]>,
 }
 

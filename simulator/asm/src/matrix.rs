@@ -14,6 +14,7 @@ pub struct Modifiers {
     pub neg: u8,
     /// Sources whose high value can be negated, or of which the absolute value can be taken.
     pub neg_hi: u8,
+    /// CLAMP is allowed.
     pub clamp: bool,
     /// Bits of indices of a sparse matrix that a wave needs: OP_SEL chooses among the sets that its registers
     /// hold.

@@ -65,6 +65,7 @@ impl TypeNames {
         }
     }
 
+    /// The value with a name of this operand type.
     pub fn value(&self, name: &str) -> Option<u32> {
         self.values.get(name).copied()
     }
@@ -96,10 +97,12 @@ impl TypeNames {
         value.checked_sub(self.first_vgpr?).filter(|n| *n < 256)
     }
 
+    /// The first name of a value.
     pub fn name(&self, value: u32) -> Option<&'static str> {
         self.names.get(&value).copied()
     }
 
+    /// Every name, in no order.
     pub fn all(&self) -> impl Iterator<Item = &'static str> {
         self.values.keys().copied()
     }

@@ -23,8 +23,9 @@ pub struct Unit {
     pub insts: Vec<(Inst, u32)>,
     /// Byte offsets of labels, in order.
     pub labels: Vec<(String, u64)>,
-    /// Workgroups, and waves of each.
+    /// Workgroups.
     pub groups: u32,
+    /// Waves of each workgroup.
     pub waves: u32,
 }
 

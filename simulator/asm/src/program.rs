@@ -1,7 +1,7 @@
-//! A whole assembly file as data: sections, symbols, what waits for addresses.
+//! A whole assembly file as data: sections, symbols, and values that wait for addresses.
 //!
-//! [`read`] and [`read_file`] make it (the reading is in `reader`). Instructions' sizes do not depend on
-//! symbols, so every label has its place in its section at once. What mentions symbols is kept as a
+//! [`read`] and [`read_file`] build it (the reading is in `reader`). Instructions' sizes do not depend on
+//! symbols, so every label has its offset in its section at once. What mentions symbols is kept as a
 //! [`Pending`] value and filled in by [`Program::link`] (in `link`), when sections have addresses.
 
 use super::descriptor::Descriptor;
@@ -18,27 +18,30 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::Words;
 use wavesim_isa::inst::Inst;
 
-/// A file's greatest size, all sections together; directives can ask for more in a few characters.
+/// The largest size of a file's sections together, in bytes; directives can ask for more in a few characters.
 pub const MAX_BYTES: usize = 64 << 20;
 
-/// A fault with its place.
+/// An error with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LineError {
-    /// Line of the main file: where the macro or file is called that the fault is in. From 1.
+    /// Line of the main file, from 1: the outermost call if the error is in a macro or an included file.
     pub line: usize,
-    /// Of `text`, from 1.
+    /// Column of `text` in characters, from 1.
     pub column: usize,
+    /// What is wrong.
     pub error: AsmError,
-    /// The file and the line in it.
+    /// Name of the file that has the line.
     pub file: String,
+    /// Line of that file, from 1.
     pub number: usize,
-    /// The line as it was read, with what was put in the places of macro parameters.
+    /// The line as it was read, macro parameters substituted.
     pub text: String,
-    /// The calls by which it came to be read, the innermost first.
+    /// Calls that led to the line, the innermost first.
     pub chain: Vec<String>,
 }
 
 impl LineError {
+    /// An error on a line that was read from `place`.
     pub fn new(sources: &Sources, place: Place, text: &str, error: AsmError) -> LineError {
         LineError {
             line: sources.main_line(place) as usize,
@@ -51,17 +54,18 @@ impl LineError {
         }
     }
 
-    /// A fault on a line of a file that is read as it stands; [`LineError::of`] names the file.
+    /// An error on a line of the main file; [`LineError::of`] names the file.
     pub fn on_line(line: usize, text: &str, error: AsmError) -> LineError {
         let (file, text, column) = (String::new(), text.to_string(), error.column(text));
         LineError { line, column, error, file, number: line, text, chain: Vec::new() }
     }
 
+    /// The same error, in the file with this name.
     pub fn of(self, file: &str) -> LineError {
         LineError { file: file.to_string(), ..self }
     }
 
-    /// A fault of the file as a whole.
+    /// An error of the file as a whole.
     pub fn whole(message: impl Into<Cow<'static, str>>) -> LineError {
         let error = AsmError::new(Span::default(), message);
         let (file, text) = (String::new(), String::new());
@@ -91,65 +95,88 @@ impl std::fmt::Display for LineError {
 pub struct Listed {
     /// Line of the main file.
     pub line: usize,
+    /// Index in [`Program::sections`].
     pub section: usize,
+    /// Byte offset in its section.
     pub offset: u64,
+    /// The instruction; fields that wait for symbols are filled in by linking.
     pub inst: Inst,
+    /// Its encoding.
     pub words: Words,
-    /// For which machine it was read.
+    /// The options in force where it was read.
     pub options: Options,
     /// A branch's target, if it is a label.
     pub label: Option<String>,
 }
 
 impl Listed {
-    /// As the disassembler writes it.
+    /// The instruction as the disassembler prints it.
     pub fn text(&self) -> String {
         print::with_label(&self.inst, &self.options, self.label.as_deref())
     }
 }
 
+/// A section of the file.
 #[derive(Debug, Clone)]
 pub struct Section {
+    /// As in `.section`.
     pub name: String,
+    /// Its contents.
     pub bytes: Vec<u8>,
+    /// Alignment in bytes: 4 or more for code.
     pub align: u64,
+    /// What memory it is for.
     pub memory: Memory,
-    /// Set when the file is laid out.
+    /// Address in the image, once the file is laid out.
     pub address: u64,
 }
 
 /// What memory a section is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
+    /// Constant data.
     ReadOnly,
+    /// Instructions.
     Code,
+    /// Data that may be written.
     Writable,
     /// Not loaded: debug information, notes for tools.
     None,
 }
 
 impl Section {
+    /// An empty section.
     pub fn new(name: &str, memory: Memory) -> Section {
         let align = if memory == Memory::Code { 4 } else { 1 };
         Section { name: name.to_string(), bytes: Vec::new(), align, memory, address: 0 }
     }
 }
 
+/// What a symbol is defined as.
 #[derive(Debug, Clone)]
 pub enum Definition {
+    /// A place in a section, in bytes.
     Label { section: usize, offset: u64 },
+    /// A value, possibly of other symbols.
     Expr(Expr),
 }
 
+/// What directives say of a symbol.
 #[derive(Debug, Clone, Default)]
 pub struct SymbolInfo {
+    /// `.globl`.
     pub global: bool,
+    /// `.weak`.
     pub weak: bool,
+    /// `.protected`.
     pub protected: bool,
+    /// `.hidden`.
     pub hidden: bool,
-    /// `@function` or `@object`.
+    /// `.type` with `@function`.
     pub function: bool,
+    /// `.type` with `@object`.
     pub object: bool,
+    /// `.size`, in bytes.
     pub size: Option<Expr>,
 }
 
@@ -160,47 +187,65 @@ impl SymbolInfo {
     }
 }
 
-/// A place whose value waits for symbols.
+/// A value that waits for symbols.
 #[derive(Debug, Clone)]
 pub enum Pending {
+    /// Fields of an instruction; `listed` is its index in the listing.
     Inst { listed: usize, inst: Inst, fixups: Vec<Fixup> },
+    /// Data of `width` bytes.
     Data { width: usize, expr: Expr, span: Span },
 }
 
-/// With its section, offset, and line.
+/// A pending value with its place.
 #[derive(Debug, Clone)]
 pub struct Waiting {
+    /// Index in [`Program::sections`].
     pub section: usize,
+    /// Byte offset in the section.
     pub offset: u64,
+    /// Where it is in the source.
     pub place: Place,
+    /// The line, for messages.
     pub line: Text,
+    /// What is filled in.
     pub what: Pending,
 }
 
-/// A descriptor with its section, offset, and line.
+/// A kernel descriptor with its place.
 #[derive(Debug, Clone)]
 pub struct PlacedDescriptor {
+    /// Index in [`Program::sections`].
     pub section: usize,
+    /// Byte offset in the section.
     pub offset: u64,
+    /// Where it is in the source.
     pub place: Place,
+    /// The line, for messages.
     pub line: Text,
+    /// Its directives.
     pub descriptor: Descriptor,
 }
 
+/// An assembly file that has been read.
 #[derive(Debug)]
 pub struct Program {
     /// The architecture that was assembled for: the option's, or the file's.
     pub arch: Arch,
+    /// In the order of their first use.
     pub sections: Vec<Section>,
+    /// Every instruction, in the order of the text.
     pub listing: Vec<Listed>,
     /// Processor of `.amdgcn_target`.
     pub processor: Option<String>,
+    /// `.amdhsa_code_object_version`; 5 if the file does not say.
     pub code_object_version: u32,
     /// Text of `.amdgpu_metadata`.
     pub metadata: Option<String>,
+    /// Directives about symbols, by name.
     pub info: HashMap<String, SymbolInfo>,
+    /// Files and calls, for the places of messages.
     pub sources: Sources,
-    /// What linking leaves to a loader.
+    /// What linking leaves to the loader.
     pub relocations: Vec<Relocation>,
     pub(super) symbols: HashMap<String, Definition>,
     /// Labels in order of definition.
@@ -213,11 +258,13 @@ pub struct Program {
 
 /// A file to read, with its surroundings.
 pub struct File<'a> {
+    /// As in messages.
     pub name: &'a str,
+    /// Its contents.
     pub text: &'a str,
     /// Symbols that are defined from the start.
     pub defines: &'a [(String, i64)],
-    /// Bytes of a file that is included.
+    /// Reads a file that the text includes.
     pub open: &'a dyn Fn(&str) -> std::io::Result<Vec<u8>>,
     /// `.amdgcn_target` may choose another architecture than that of the options.
     pub any_target: bool,
@@ -233,21 +280,21 @@ pub fn read_file(file: &File, options: &Options) -> (Program, Vec<LineError>) {
     Reader::new(file, options).read()
 }
 
-/// Reads a text on its own: it can include nothing, and is for the options' architecture.
+/// Reads a text without files: it can include nothing, and is for the options' architecture.
 pub fn read(text: &str, options: &Options) -> (Program, Vec<LineError>) {
     let nothing = |_: &str| Err(std::io::ErrorKind::Unsupported.into());
     read_file(&File { name: "<text>", text, defines: &[], open: &nothing, any_target: false }, options)
 }
 
-/// Where sections are, for the values of labels.
+/// Addresses of sections, for the values of labels.
 #[derive(Clone, Copy)]
 pub(super) enum Base<'a> {
     /// Unknown: labels have no value.
     Nowhere,
-    /// So far apart from each other; a value that is the same for two such distances depends on no section's
-    /// place.
+    /// At such a distance from each other; a value that is the same for two distances depends on no section's
+    /// address.
     Apart(u64),
-    /// Where the file has them, loaded so far above its addresses.
+    /// At the addresses of the file, plus a load address.
     At(&'a [Section], u64),
 }
 
@@ -260,6 +307,7 @@ pub(super) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
+    /// Symbols whose labels have addresses by `base`.
     pub fn new(symbols: &'a HashMap<String, Definition>, base: Base<'a>) -> Values<'a> {
         Values { symbols, base, fuel: Cell::new(10_000), depth: Cell::new(0) }
     }
@@ -322,13 +370,13 @@ impl Program {
         }
     }
 
-    /// Code and nothing else.
+    /// A program of one code section.
     pub fn of_text(arch: Arch, bytes: Vec<u8>, listing: Vec<Listed>) -> Program {
         let text = Section { bytes, ..Section::new(".text", Memory::Code) };
         Program { sections: vec![text], listing, ..Program::new(arch) }
     }
 
-    /// Address of a symbol, once sections have theirs.
+    /// Address of a symbol, once sections have addresses.
     pub fn address(&self, name: &str) -> Option<u64> {
         Values::new(&self.symbols, Base::At(&self.sections, 0)).value(name).map(|v| v as u64)
     }
@@ -341,12 +389,14 @@ impl Program {
         })
     }
 
+    /// Size of a symbol in bytes, from `.size`; 0 if there is none.
     pub fn size_of(&self, name: &str) -> u64 {
         let size = self.info.get(name).and_then(|i| i.size.as_ref());
         size.and_then(|e| e.eval(&Values::new(&self.symbols, Base::At(&self.sections, 0))).ok())
             .map_or(0, |v| v.max(0) as u64)
     }
 
+    /// Names of the kernels that have descriptors, in the order of the text.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
         self.descriptors.iter().map(|d| d.descriptor.kernel.as_str())
     }

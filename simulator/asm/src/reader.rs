@@ -1,5 +1,5 @@
-//! Reading a file, statement by statement: labels, definitions, conditionals, macros, instructions.
-//! Directives that make data or say something of symbols and sections are in `directive`.
+//! Reads a file statement by statement: labels, definitions, conditionals, macros, instructions. Directives
+//! that emit data or describe symbols and sections are in `directive`.
 
 use super::conditional::Conditionals;
 use super::descriptor::Descriptor;
@@ -22,27 +22,39 @@ use wavesim_isa::codec::encode;
 /// times.
 const MAX_EXPANDED_ERRORS: usize = 100;
 
-/// A block whose lines are read in their own way.
+/// A block whose lines are not ordinary statements.
 pub(super) enum Block {
+    /// Outside of any.
     None,
+    /// `.amdhsa_kernel`.
     Kernel(Descriptor),
+    /// `.amdgpu_metadata`, with the text so far.
     Metadata(String),
 }
 
+/// The state of reading.
 pub(super) struct Reader<'a> {
+    /// What has been read.
     pub program: Program,
+    /// The machine for which lines are read.
     pub options: Options,
+    /// The main file.
     pub file: &'a File<'a>,
+    /// Where lines come from.
     pub input: Input,
-    /// The line being read, and where it stands.
+    /// The line being read.
     pub line: Text,
+    /// Where that line is.
     pub place: Place,
+    /// Index of the current section.
     pub current: usize,
     /// Sections by name.
     sections: HashMap<String, usize>,
-    /// Sections to go back to: `.previous`, and `.popsection`.
+    /// The section that `.previous` returns to.
     pub previous: usize,
+    /// Sections that `.popsection` restores: the current and the previous one.
     pub pushed: Vec<(usize, usize)>,
+    /// The block that the line is in.
     pub block: Block,
     /// Bytes of all sections.
     total: usize,
@@ -64,6 +76,7 @@ pub(super) struct Reader<'a> {
 const USED: [&str; 2] = [".amdgcn.next_free_vgpr", ".amdgcn.next_free_sgpr"];
 
 impl<'a> Reader<'a> {
+    /// A reader of `file` in `.text`, with the symbols that LLVM predefines.
     pub fn new(file: &'a File<'a>, options: &Options) -> Reader<'a> {
         let mut reader = Reader {
             program: Program::new(options.arch),
@@ -95,7 +108,7 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    /// What LLVM tells of the processor in symbols.
+    /// Defines LLVM's symbols about the processor (LLVM AMDGPUUsage, *Assembler Predefined Symbols*).
     pub fn machine_symbols(&mut self, processor: Option<&str>) {
         let digits = processor.and_then(|p| p.strip_prefix("gfx")).unwrap_or(match self.options.arch {
             wavesim_isa::arch::Arch::Rdna35 => "1150",
@@ -115,6 +128,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads to the end; returns the program and every error.
     pub fn read(mut self) -> (Program, Vec<LineError>) {
         loop {
             match self.input.read() {
@@ -245,6 +259,7 @@ impl<'a> Reader<'a> {
 
     // Labels and symbols.
 
+    /// Defines a label here; an error if the symbol has a definition.
     pub fn label(&mut self, name: &str, span: Span) -> Result<(), AsmError> {
         if self.program.symbols.contains_key(name) {
             return Err(AsmError::new(span, format!("`{name}` is defined already")));
@@ -287,6 +302,7 @@ impl<'a> Reader<'a> {
         e
     }
 
+    /// Defines a symbol, or defines it again.
     pub fn set(&mut self, name: &str, e: Expr) {
         self.program.symbols.insert(name.to_string(), Definition::Expr(e));
     }
@@ -340,11 +356,12 @@ impl<'a> Reader<'a> {
 
     // Sections.
 
+    /// Byte offset in the current section.
     pub fn here(&self) -> u64 {
         self.program.sections[self.current].bytes.len() as u64
     }
 
-    /// Goes to a section, which is made if there is none of this name.
+    /// Switches to a section, which is created if there is none of this name.
     pub fn section(&mut self, name: &str, memory: Memory) {
         self.previous = self.current;
         if let Some(found) = self.sections.get(name) {
@@ -360,7 +377,7 @@ impl<'a> Reader<'a> {
         self.current = section;
     }
 
-    /// Room for so many bytes more.
+    /// Accounts for so many bytes more; an error beyond [`MAX_BYTES`].
     pub fn grow(&mut self, bytes: usize, span: Span) -> Result<(), AsmError> {
         match self.total.checked_add(bytes).filter(|n| *n <= MAX_BYTES) {
             Some(total) => {
@@ -371,6 +388,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Appends bytes to the current section; an error beyond [`MAX_BYTES`].
     pub fn push(&mut self, bytes: &[u8], span: Span) -> Result<(), AsmError> {
         self.grow(bytes.len(), span)?;
         self.program.sections[self.current].bytes.extend_from_slice(bytes);

@@ -1,8 +1,9 @@
-//! A position in a line of text.
+//! The scanner: a position in a line of text, and the lexical rules for space, words, numbers and strings.
 
 use super::error::{AsmError, Span};
 
-/// Short functions are called for every byte of a file, from all over the assembler: they are `#[inline]`.
+/// A position in a text. Short functions are called for every byte of a file, from all over the assembler:
+/// they are `#[inline]`.
 #[derive(Debug, Clone)]
 pub struct Scanner<'a> {
     /// Up to where it is read.
@@ -10,9 +11,11 @@ pub struct Scanner<'a> {
     at: usize,
 }
 
-/// What a byte may be, by [`class`]: a part of an identifier, and which may start one.
+/// Class of bytes in identifiers, see [`class`].
 pub const WORD: u8 = 1;
+/// Class of bytes that may start an identifier.
 pub const START: u8 = 2;
+/// Class of decimal digits.
 pub const DIGIT: u8 = 4;
 /// Space or tab, and what may be another kind of space or the first byte of one.
 const SPACE: u8 = 8;
@@ -42,6 +45,7 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
+/// The classes of a byte, as bits.
 #[inline]
 pub fn class(byte: u8) -> u8 {
     CLASSES[byte as usize]
@@ -59,26 +63,31 @@ pub fn end_of(bytes: &[u8], mut at: usize, wanted: u8) -> usize {
 /// A number as written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
+    /// An integer; hexadecimal and binary ones may use all 64 bits.
     Int(i64),
+    /// A number with a fraction or an exponent.
     Float(f64),
 }
 
 impl<'a> Scanner<'a> {
+    /// At the start of `text`.
     pub fn new(text: &'a str) -> Scanner<'a> {
         Scanner { text, at: 0 }
     }
 
-    /// From a byte of `text` on; positions are those of the whole.
+    /// At byte `at` of `text`; positions are those of the whole text.
     #[inline]
     pub fn from(text: &'a str, at: usize) -> Scanner<'a> {
         Scanner { text, at }
     }
 
+    /// What has not been read.
     #[inline]
     pub fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
+    /// As [`Scanner::rest`], as bytes.
     #[inline]
     pub fn rest_bytes(&self) -> &'a [u8] {
         &self.text.as_bytes()[self.at..]
@@ -90,6 +99,7 @@ impl<'a> Scanner<'a> {
         &self.text[span.start..span.end]
     }
 
+    /// The next character, not read.
     #[inline]
     pub fn peek(&self) -> Option<char> {
         match self.byte() {
@@ -99,12 +109,13 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// The next byte, not read.
     #[inline]
     pub fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// The byte behind the next one.
+    /// The byte after the next one.
     #[inline]
     pub fn second(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at + 1).copied()
@@ -115,21 +126,25 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
+    /// The next character's span; empty at the end.
     pub fn here(&self) -> Span {
         let width = self.peek().map_or(0, char::len_utf8);
         Span::new(self.at, self.at + width)
     }
 
+    /// From `start` to here.
     #[inline]
     pub fn since(&self, start: usize) -> Span {
         Span::new(start, self.at)
     }
 
+    /// Moves on by `bytes`, which must end at a character's boundary.
     #[inline]
     pub fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
+    /// Skips space of any kind.
     #[inline]
     pub fn space(&mut self) {
         while let Some(byte) = self.byte() {
@@ -148,6 +163,7 @@ impl<'a> Scanner<'a> {
         self.at += rest.len() - rest.trim_start().len();
     }
 
+    /// Skips space; whether nothing follows.
     #[inline]
     pub fn done(&mut self) -> bool {
         self.space();
@@ -165,6 +181,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
+    /// Skips space and then `c`; an error if it is not there.
     pub fn expect(&mut self, c: char) -> Result<(), AsmError> {
         if self.eat(c) {
             return Ok(());
@@ -197,7 +214,7 @@ impl<'a> Scanner<'a> {
         self.clone().ident()
     }
 
-    /// `1b`, `2f`: a numbered label before or behind.
+    /// `1b`, `2f`: a reference to a numbered label before or after this place.
     pub fn local_label(&mut self) -> Option<(&'a str, Span)> {
         self.space();
         let rest = self.rest();
@@ -256,6 +273,7 @@ impl<'a> Scanner<'a> {
         Ok(out)
     }
 
+    /// An integer; an error for a float.
     pub fn integer(&mut self) -> Result<i64, AsmError> {
         let start = self.at;
         match self.number()? {

@@ -5,7 +5,7 @@ use super::scan::Scanner;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// A part of a text that its parts share.
+/// A substring of a shared text.
 #[derive(Debug, Clone)]
 pub struct Text {
     whole: Rc<str>,
@@ -27,7 +27,7 @@ impl From<String> for Text {
     }
 }
 
-/// A line as it is read.
+/// A line of a file.
 #[derive(Debug, Clone)]
 pub struct SourceLine {
     /// Without comments; columns are those of the file.
@@ -38,10 +38,12 @@ pub struct SourceLine {
     pub number: u32,
 }
 
-/// Where a line stands, and by which call it came to be read. See [`Sources::chain`].
+/// Where a line is, and the call that it was read by. See [`Sources::chain`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Place {
+    /// Index of its file.
     pub file: u32,
+    /// From 1.
     pub line: u32,
     /// Index of the innermost call, from 1; 0 for a line of the main file that is read as it stands.
     via: u32,
@@ -65,7 +67,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Takes a file in; gives its lines.
+    /// Adds a file and returns its lines.
     pub fn add(&mut self, name: &str, text: &str) -> Rc<[SourceLine]> {
         self.files.push(name.to_string());
         let file = self.files.len() as u32 - 1;
@@ -85,16 +87,18 @@ impl Sources {
         self.calls_of(place).count()
     }
 
-    /// A call from `from`; the lines that it gives are `via` it.
+    /// Adds a call at `from`; returns its index, which is `via` in the places of its lines.
     pub fn call(&mut self, what: String, from: Place, inline: bool) -> u32 {
         self.calls.push(Call { what, from, inline });
         self.calls.len() as u32
     }
 
+    /// The place of a line that was read by call `via`.
     pub fn place(&self, line: &SourceLine, via: u32) -> Place {
         Place { file: line.file, line: line.number, via }
     }
 
+    /// Name of the file that has a place.
     pub fn file(&self, place: Place) -> &str {
         self.files.get(place.file as usize).map_or("", String::as_str)
     }

@@ -37,6 +37,7 @@ pub fn print(value: u16) -> String {
     }
 }
 
+/// `swizzle(…)` of DS_SWIZZLE_B32 as the 16-bit offset; an error if mode or arguments are wrong.
 pub fn parse(call: &Call, span: Span) -> Result<u16, AsmError> {
     let wrong = |what: &str| AsmError::new(span, format!("swizzle() takes {what}"));
     let int = |at: usize| match call.args.get(at).map(|a| &a.value) {

@@ -120,6 +120,7 @@ fn unknown<'a>(name: &str, span: Span, candidates: impl Iterator<Item = &'a str>
 
 // Waits for counters.
 
+/// The immediate of S_WAITCNT by counters; counters at their maximum are left out unless all are.
 pub fn print_waitcnt(arch: Arch, ty: u8, value: u32) -> String {
     let ty = operand_type(arch, ty);
     let mut out = String::new();
@@ -134,6 +135,7 @@ pub fn print_waitcnt(arch: Arch, ty: u8, value: u32) -> String {
     out
 }
 
+/// The immediate of S_WAITCNT: a number, or counters, with those not mentioned at their maximum.
 pub fn parse_waitcnt(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
     if let Some(value) = whole_from(operands, -0x8000) {
         return value;
@@ -175,6 +177,7 @@ pub fn print_depctr(arch: Arch, ty: u8, value: u32) -> String {
     parts.map(|p| format!("{}({})", depctr_name(p), p.get(value))).collect::<Vec<_>>().join(" ")
 }
 
+/// The immediate of S_WAITCNT_DEPCTR: a number, or fields, with those not mentioned at their maximum.
 pub fn parse_depctr(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
     if let Some(value) = whole_from(operands, -0x8000) {
         return value;
@@ -203,6 +206,7 @@ pub fn parse_depctr(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, Asm
 
 // Delays.
 
+/// The immediate of S_DELAY_ALU by fields; the number if they do not express it.
 pub fn print_delay(arch: Arch, ty: u8, value: u32) -> String {
     let ty = operand_type(arch, ty);
     let mut out = Vec::new();
@@ -221,6 +225,7 @@ pub fn print_delay(arch: Arch, ty: u8, value: u32) -> String {
     if out.is_empty() { value.to_string() } else { out.join(" | ") }
 }
 
+/// The immediate of S_DELAY_ALU: a number, or fields joined by `|`.
 pub fn parse_delay(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
     if let Some(value) = whole_from(operands, -0x8000) {
         return value;
@@ -273,6 +278,8 @@ fn hwreg_id(arch: Arch, p: &Part, word: &str) -> Option<u32> {
     })
 }
 
+/// The immediate of S_GETREG and S_SETREG: `hwreg(name)`, with offset and size unless they are the whole
+/// register.
 pub fn print_hwreg(arch: Arch, ty: u8, value: u32) -> String {
     let ty = operand_type(arch, ty);
     let (Some(id), Some(offset), Some(size)) = (part(ty, "ID"), part(ty, "OFFSET"), part(ty, "SIZE")) else {
@@ -286,6 +293,7 @@ pub fn print_hwreg(arch: Arch, ty: u8, value: u32) -> String {
     }
 }
 
+/// The immediate of S_GETREG and S_SETREG: a number, or `hwreg(register, offset, size)`.
 pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
     if let Some(value) = whole(operands) {
         return value;
@@ -366,6 +374,7 @@ fn messages(arch: Arch) -> impl Iterator<Item = (String, u32)> {
     extra.chain(own)
 }
 
+/// The immediate of S_SENDMSG by message; the number if bits above the message are set.
 pub fn print_sendmsg(arch: Arch, value: u32) -> String {
     // Bits above the message keep the whole a number.
     if value > 0xff {
@@ -377,6 +386,7 @@ pub fn print_sendmsg(arch: Arch, value: u32) -> String {
     }
 }
 
+/// The immediate of S_SENDMSG: a number, or `sendmsg(message)`.
 pub fn parse_sendmsg(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> {
     if let Some(value) = whole(operands) {
         return value;
@@ -415,6 +425,7 @@ pub fn predefined(name: &str) -> Option<i64> {
     VERSIONS.iter().chain(&VERSION_BITS).find(|v| v.0 == name).map(|v| v.1 as i64)
 }
 
+/// The immediate of S_VERSION by name and flags.
 pub fn print_version(value: u32) -> String {
     let bits: Vec<&str> = VERSION_BITS.iter().filter(|b| value & b.1 != 0).map(|b| b.0).collect();
     let number = value & 0x1fff;

@@ -139,7 +139,7 @@ pub struct ModFields {
     pub bank_mask: Option<u8>,
     /// The first of DPP8's eight lane selections.
     pub lane_sel: Option<u8>,
-    /// SRC0 of the instruction; in DPP words the VGPR that it stands for.
+    /// SRC0: with DPP8 its code says whether inactive lanes are read.
     pub src0: Option<u8>,
     /// The literal constant.
     pub literal: Option<u8>,

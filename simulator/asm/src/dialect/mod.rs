@@ -151,6 +151,7 @@ impl Traits {
         Traits(own.fold(0, |bits, (t, _)| bits | 1 << *t as u32))
     }
 
+    /// Whether the set has a trait.
     #[inline]
     pub fn has(self, t: Trait) -> bool {
         self.0 >> t as u32 & 1 != 0

@@ -1,9 +1,9 @@
-//! How each entry of the tables is written: its mnemonic, its operands in order, its modifiers in the order
-//! in which they are printed.
+//! The syntax of each entry of the tables: its mnemonic, its operands in order, its modifiers in the order in
+//! which they are printed.
 //!
-//! One description for both directions: the parser matches a line against it, the printer walks it. Operands,
-//! sizes and registers come from the ISA description; what is written here is LLVM's syntax: which operands
-//! of a memory instruction share a place, and how fields that are no operands are spelt.
+//! One description serves both directions: the parser matches a line against it, the printer walks it.
+//! Operands, sizes and registers come from the ISA description; this module adds LLVM's syntax: which
+//! operands of a memory instruction share a slot, and how fields that are not operands are spelt.
 
 mod builder;
 
@@ -19,16 +19,20 @@ use std::sync::OnceLock;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
-/// How one entry is written.
+/// The syntax of one entry.
 #[derive(Debug)]
 pub struct Form {
+    /// The entry that it describes.
     pub entry: EntryId,
+    /// Which of the instruction's encodings it is.
     pub class: Class,
     /// As printed, with its suffix.
     pub mnemonic: String,
+    /// Operands in the order of assembly.
     pub slots: Vec<Slot>,
+    /// Modifiers in the order of printing.
     pub mods: Vec<Mod>,
-    /// Of the instruction, literal included.
+    /// Size of the instruction in bytes, literal included.
     pub size_bytes: u8,
     /// Field values before operands and modifiers: fixed ones, the opcode, and defaults.
     pub start: [u32; MAX_FIELDS],
@@ -36,77 +40,94 @@ pub struct Form {
     pub literal: Option<u8>,
     /// The literal is an operand of its own (`v_fmaak_f32`), not a source's.
     pub own_literal: bool,
-    /// Sources that modifiers with a bit for each count.
+    /// Number of sources, for modifiers with one bit per source.
     pub sources: u8,
     /// GLC or TH of an atomic: with bit 0 the first slot is written.
     pub returns: Option<u8>,
+    /// Which sources can be negated.
     pub signs: Signs,
-    /// Of a vector instruction; others may read what they name.
+    /// Limits of the constant bus for vector instructions; `None` for others.
     pub bus: Option<Bus>,
+    /// What LLVM's syntax adds to the tables.
     pub traits: Traits,
     /// Sources are 32-bit floats or halves of registers, by modifiers (`v_fma_mix_f32`).
     pub mixed: bool,
 }
 
-/// Signs and absolute values of sources.
+/// Which modifiers of sign the sources can have.
 #[derive(Debug, Clone, Copy)]
 pub struct Signs {
-    /// Bits for them, whatever they mean.
+    /// The encoding has NEG bits, whatever they mean.
     pub neg: bool,
+    /// The encoding has ABS bits, whatever they mean.
     pub abs: bool,
-    /// Two halves, each with its sign.
+    /// Sources are two halves, each with its sign.
     pub packed: bool,
-    /// Operands as written that are no floats, a bit each. Moves and selects of untyped bits are for floats
-    /// too (RDNA manuals, V_MOV_B32, V_CNDMASK_B32: "floating-point modifiers are valid …").
+    /// Operands as written that are not floats, one bit each. Moves and selects of untyped bits count as
+    /// floats (RDNA manuals, V_MOV_B32, V_CNDMASK_B32: "floating-point modifiers are valid …").
     pub integers: u32,
 }
 
-/// What the constant bus has to bring (RDNA manuals, *VALU: Operands*).
+/// Scalar values that an instruction reads over the constant bus (RDNA manuals, *VALU: Operands*).
 #[derive(Debug)]
 pub struct Bus {
-    /// Scalar values that the instruction reads at most, the literal among them.
+    /// The most that it can read, the literal among them.
     pub most: usize,
-    /// Those that it reads without a field: VCC, M0.
+    /// Registers that it reads without a field: VCC, M0.
     pub implicit: Vec<(&'static str, Size)>,
 }
 
-/// A bit of a field.
+/// One bit of an encoding field.
 #[derive(Debug, Clone, Copy)]
 pub struct Bit {
+    /// Index in the encoding's fields.
     pub field: u8,
+    /// From 0, the least significant.
     pub bit: u8,
 }
 
-/// Which of an instruction's encodings.
+/// Which of an instruction's encodings a mnemonic's suffix selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
+    /// An encoding without a suffix.
     Plain,
+    /// `_e32`: VOP1, VOP2, VOPC.
     E32,
+    /// `_e64`: VOP3.
     E64,
+    /// `_dpp`: DPP on a 32-bit encoding.
     Dpp,
+    /// `_e64_dpp`: DPP on VOP3.
     E64Dpp,
+    /// `v_dual_…`: VOPD.
     Dual,
 }
 
-/// A place for an operand.
+/// An operand of a form.
 #[derive(Debug, Clone)]
 pub struct Slot {
+    /// How it is written.
     pub kind: Kind,
+    /// Index in the encoding's fields; `None` for an operand without a field.
     pub field: Option<u8>,
-    /// Operand type of the field, and what it calls its values.
+    /// Index of its operand type in the table.
     pub ty: u8,
+    /// Names of that type's values.
     pub names: &'static TypeNames,
     /// Field and bit that make an accumulation VGPR of it.
     pub acc: Option<(u8, u8)>,
     pub size: Size,
+    /// How constants are encoded.
     pub constant: Constant,
     /// Position among the sources: bit of NEG, ABS, OP_SEL. `Some(3)` is the destination.
     pub source: Option<u8>,
+    /// Its NEG bit.
     pub neg: Option<Bit>,
+    /// Its ABS bit.
     pub abs: Option<Bit>,
-    /// A result that is read first.
+    /// A destination that is read first.
     pub accumulates: bool,
-    /// A number that can be negative: NEG and ABS mean something.
+    /// A number that can be negative: NEG and ABS apply.
     pub signed: bool,
     /// An immediate that cannot be negative.
     pub unsigned: bool,
@@ -148,6 +169,7 @@ impl Slot {
     }
 }
 
+/// How an operand is written, and what it sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Anything that the operand type names: registers, constants, a literal.
@@ -166,6 +188,7 @@ pub enum Kind {
     FlatBase,
     /// Vector address of scratch: `off` unless SVE.
     ScratchAddr,
+    /// Scalar base of scratch; `off` if null.
     ScratchBase,
     /// Vector address of a buffer: `off` unless IDXEN or OFFEN.
     BufferAddr,
@@ -192,12 +215,19 @@ pub enum Imm {
     Optional,
     /// In hex, but decimal where it is an inline constant.
     Small,
+    /// A label or a distance in words: branch targets.
     Label,
+    /// `hwreg(…)`.
     Hwreg,
+    /// `sendmsg(…)`.
     Sendmsg,
+    /// `vmcnt(0) lgkmcnt(0)`.
     Waitcnt,
+    /// `depctr_…(…)`.
     Depctr,
+    /// `instid0(…) | instskip(…)`.
     Delay,
+    /// `UC_VERSION_…`.
     Version,
     /// Offset of a prefetch: signed, hex.
     Offset,
@@ -206,14 +236,16 @@ pub enum Imm {
 /// Registers that an operand takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
+    /// This many bits: a register for every 32.
     Bits(u16),
-    /// One bit a lane.
+    /// A lane mask: one bit per lane.
     Mask,
-    /// Halved in wave64: matrices that the wave's lanes share.
+    /// Bits per lane in wave32, half of that in wave64: matrices that the wave's lanes share.
     Matrix(u16),
 }
 
 impl Size {
+    /// Registers of 32 bits in waves of `wave` lanes.
     #[inline]
     pub fn registers(self, wave: u32) -> u16 {
         match self {
@@ -227,20 +259,30 @@ impl Size {
 /// How constants and literals of an operand are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constant {
+    /// 16-bit integer or untyped bits.
     Int16,
+    /// IEEE binary16.
     F16,
-    /// A 16-bit float ([`Trait::BitsAreLiteral`](crate::dialect::Trait::BitsAreLiteral)).
+    /// A 16-bit float that literals give by its bits
+    /// ([`Trait::BitsAreLiteral`](crate::dialect::Trait::BitsAreLiteral)).
     F16OrBits,
+    /// bfloat16.
     Bf16,
+    /// 32-bit integer or untyped bits.
     Int32,
+    /// IEEE binary32.
     F32,
+    /// 64-bit integer or untyped bits.
     Int64,
+    /// IEEE binary64; a literal is the upper half.
     F64,
     /// Mixed precision: numbers are 16-bit floats to LLVM, literals have 32 bits.
     Mixed,
-    /// Two 16-bit halves.
+    /// Two 16-bit integers.
     PackedInt,
+    /// Two f16.
     PackedF16,
+    /// Two bf16.
     PackedBf16,
 }
 
@@ -275,6 +317,7 @@ pub struct Forms {
 }
 
 impl Forms {
+    /// The form of an entry of this architecture, built on first use.
     #[inline]
     pub fn of(&self, entry: EntryId) -> &Form {
         self.forms[entry as usize].get_or_init(|| Builder::new(self.arch, entry).with_traits().form())
@@ -298,6 +341,7 @@ impl Forms {
         self.called_or_alias(bare).map(|entries| (entries, class))
     }
 
+    /// Every instruction name, lower case, in no order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
@@ -317,6 +361,7 @@ pub fn without_suffix(name: &str) -> (&str, Option<Class>) {
     (&name[..name.len() - len], Some(class))
 }
 
+/// The forms of an architecture, indexed on first use.
 #[inline]
 pub fn forms(arch: Arch) -> &'static Forms {
     static FORMS: [OnceLock<Forms>; Arch::ALL.len()] = [const { OnceLock::new() }; Arch::ALL.len()];

@@ -1,5 +1,5 @@
-//! One line of assembly as written: a mnemonic, operands, modifiers. Knows registers and numbers, but no
-//! instruction.
+//! One line of assembly as written: a mnemonic, operands, modifiers. This module parses registers, numbers
+//! and expressions, and must not know any instruction.
 //!
 //! [`parse_line`] is the entry. [`matching`](super::matching) decides which operands an instruction takes.
 
@@ -15,27 +15,34 @@ use super::error::Span;
 use super::expr::Expr;
 use smallvec::SmallVec;
 
-/// As many as nearly all instructions have, without an allocation.
+/// Operands of a line; as many as nearly all instructions have fit without an allocation.
 pub type Operands<'t> = SmallVec<[Operand<'t>; 4]>;
+/// Modifiers of a line; one fits without an allocation.
 pub type Modifiers<'t> = SmallVec<[Modifier<'t>; 1]>;
 
-/// A line that holds one instruction, or two halves of a dual one. Its words are the text's.
+/// A line that holds one instruction, or two halves of a dual one. Names and words borrow from the text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line<'t> {
+    /// The first word.
     pub mnemonic: &'t str,
+    /// Where the mnemonic is.
     pub mnemonic_span: Span,
+    /// In the order of the text.
     pub operands: Operands<'t>,
+    /// In the order of the text.
     pub modifiers: Modifiers<'t>,
-    /// After `::`.
+    /// The half after `::`.
     pub second: Option<Box<Line<'t>>>,
     /// The whole, without space around it.
     pub span: Span,
 }
 
+/// An operand with its signs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operand<'t> {
+    /// What it is without signs.
     pub value: Value<'t>,
-    /// `-v1`, `neg(v1)`; of a plain number, `-1` is the number.
+    /// `-v1`, `neg(v1)`. The sign of a plain number is a part of its value.
     pub neg: bool,
     /// `|v1|`, `abs(v1)`.
     pub abs: bool,
@@ -43,13 +50,18 @@ pub struct Operand<'t> {
     pub literal: bool,
     /// `--1`: a number with two signs, which LLVM reads for integers alone.
     pub doubled: bool,
+    /// Where it is, signs included.
     pub span: Span,
 }
 
+/// What an operand can be.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'t> {
+    /// A register or a range of registers.
     Reg(Reg),
+    /// An integer, or an expression with a value.
     Int(i64),
+    /// A number with a fraction or an exponent.
     Float(f64),
     /// An expression with symbols that have no value yet.
     Expr(Box<Expr>),
@@ -57,50 +69,68 @@ pub enum Value<'t> {
     Word(&'t str),
     /// `vmcnt(0)`, `hwreg(HW_REG_MODE, 0, 4)`, `sendmsg(MSG_INTERRUPT)`.
     Call(Box<Call<'t>>),
-    /// `[v1, v5, v[7:8]]` that is no range of registers: addresses of an image instruction.
+    /// `[v1, v5, v[7:8]]` that is not a range of registers: addresses of an image instruction.
     List(Vec<Reg>),
 }
 
+/// A name with arguments in parentheses, or a structure in braces ([`STRUCTURE`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call<'t> {
+    /// The word before the parenthesis.
     pub name: &'t str,
+    /// In the order of the text.
     pub args: Vec<Arg<'t>>,
 }
 
+/// An argument of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arg<'t> {
+    /// What it is.
     pub value: ArgValue<'t>,
+    /// Where it is.
     pub span: Span,
 }
 
+/// What an argument or an element of a list can be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ArgValue<'t> {
+    /// An integer, or an expression with a value.
     Int(i64),
+    /// Any other word.
     Word(&'t str),
 }
 
+/// What follows the operands: `glc`, `offset:16`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Modifier<'t> {
+    /// The word before the colon; without `no` of a flag that is switched off.
     pub name: &'t str,
+    /// What follows the colon.
     pub value: ModifierValue<'t>,
+    /// All of it.
     pub span: Span,
+    /// What follows the colon.
     pub value_span: Span,
 }
 
+/// The value of a modifier.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModifierValue<'t> {
-    /// A flag.
+    /// A flag that is switched on.
     None,
-    /// A flag that is taken back: `noglc`.
+    /// A flag that is switched off: `noglc`.
     No,
+    /// `offset:16`.
     Int(i64),
+    /// `dim:SQ_RSRC_IMG_2D`.
     Word(&'t str),
+    /// `quad_perm:[0,1,2,3]`.
     List(Vec<ArgValue<'t>>),
     /// `offset:swizzle(…)`
     Call(Box<Call<'t>>),
 }
 
-/// A value with no sign around it, and no place yet.
+/// An operand without signs, and without a span yet.
 #[inline]
 pub fn plain(value: Value<'_>) -> Operand<'_> {
     Operand { value, neg: false, abs: false, literal: false, doubled: false, span: Span::default() }

@@ -1,57 +1,83 @@
-//! Registers by their names.
+//! Registers by name: parsing, ranges, and the registers that have a name instead of a number.
 
 use crate::error::AsmError;
 use crate::expr::{self, Symbols};
 use crate::scan::Scanner;
 
-/// A register, or a range of registers that follow each other.
+/// A register, or a range of consecutive registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reg {
+    /// The first register.
     pub base: RegBase,
+    /// Number of registers of 32 bits.
     pub count: u16,
-    /// `.l` and `.h`: half of a 16-bit operand.
+    /// `.l` and `.h`: half of a register, for a 16-bit operand.
     pub half: Option<Half>,
 }
 
+/// A register by file and number, or by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RegBase {
+    /// `v5`.
     Vgpr(u16),
+    /// `s5`.
     Sgpr(u16),
+    /// `ttmp5`: the trap handler's registers.
     Ttmp(u16),
-    /// By its first 32 bits.
+    /// A named register: the one with the first 32 bits of it.
     Special(Special),
 }
 
+/// Half of a 32-bit register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Half {
+    /// `.l`: bits 15:0.
     Low,
+    /// `.h`: bits 31:16.
     High,
 }
 
-/// Registers that have a name and not a number, 32 bits each.
+/// Registers with a name instead of a number, 32 bits each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Special {
+    /// `vcc_lo`.
     VccLo,
+    /// `vcc_hi`.
     VccHi,
+    /// `exec_lo`.
     ExecLo,
+    /// `exec_hi`.
     ExecHi,
+    /// `m0`.
     M0,
+    /// `null`.
     Null,
+    /// `src_scc`.
     Scc,
+    /// `src_shared_base`: the LDS aperture.
     SharedBase,
+    /// `src_shared_limit`.
     SharedLimit,
+    /// `src_private_base`: the scratch aperture.
     PrivateBase,
+    /// `src_private_limit`.
     PrivateLimit,
+    /// `src_pops_exiting_wave_id`.
     PopsExitingWaveId,
+    /// `src_vccz`.
     Vccz,
+    /// `src_execz`.
     Execz,
+    /// `src_lds_direct`.
     LdsDirect,
+    /// `flat_scratch_lo`.
     FlatScratchLo,
+    /// `flat_scratch_hi`.
     FlatScratchHi,
 }
 
 impl Special {
-    /// With their names in the ISA description.
+    /// In the order of the enum, with the names of the ISA description.
     pub const ALL: [(Special, &'static str); 17] = [
         (Special::VccLo, "vcc_lo"),
         (Special::VccHi, "vcc_hi"),
@@ -72,11 +98,12 @@ impl Special {
         (Special::FlatScratchHi, "flat_scratch_hi"),
     ];
 
+    /// The name in the ISA description.
     pub fn name(self) -> &'static str {
         Special::ALL[self as usize].1
     }
 
-    /// Whether it is as wide as its operand.
+    /// Whether it takes the width of its operand.
     pub fn any_width(self) -> bool {
         self == Special::Null || self.name().starts_with("src_")
     }
@@ -98,10 +125,12 @@ fn special(name: &str) -> Option<Reg> {
 }
 
 impl Reg {
+    /// `count` VGPRs from `first` on.
     pub fn vgpr(first: u16, count: u16) -> Reg {
         Reg { base: RegBase::Vgpr(first), count, half: None }
     }
 
+    /// `count` SGPRs from `first` on.
     pub fn sgpr(first: u16, count: u16) -> Reg {
         Reg { base: RegBase::Sgpr(first), count, half: None }
     }
@@ -135,7 +164,7 @@ impl Reg {
     }
 }
 
-/// Single registers that follow each other, as one range.
+/// Single registers as one range; `None` unless they are consecutive.
 pub fn consecutive(regs: &[Reg]) -> Option<Reg> {
     let single = regs.iter().all(|r| r.count == 1);
     let range = regs.windows(2).all(|w| w[1].follows(&w[0]));
