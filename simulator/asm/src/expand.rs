@@ -151,6 +151,7 @@ impl Input {
         Ok(())
     }
 
+    /// Reads the body of a macro next, called at the last line.
     pub fn expand(
         &mut self,
         called: Rc<Macro>,
@@ -161,11 +162,13 @@ impl Input {
         self.push(what, Body::Macro { called, arguments }, false, conditionals)
     }
 
+    /// Reads an included file next.
     pub fn include(&mut self, name: &str, text: &str, conditionals: usize) -> Result<(), AsmError> {
         let lines = self.sources.add(name, text);
         self.push(".include".to_string(), Body::Plain(lines), false, conditionals)
     }
 
+    /// Reads lines `times` times next.
     pub fn repeat(
         &mut self,
         lines: Vec<SourceLine>,
@@ -179,6 +182,7 @@ impl Input {
         self.push(".rept".to_string(), body, true, conditionals)
     }
 
+    /// Reads lines once for each value of a symbol next.
     pub fn each(
         &mut self,
         lines: Vec<SourceLine>,

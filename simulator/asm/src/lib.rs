@@ -101,15 +101,18 @@ impl Options {
 pub enum OddPairs {
     /// No pair: what hardware can do.
     None,
-    /// The addresses of scalar loads.
+    /// Only the addresses of scalar loads.
     Bases,
+    /// Any pair.
     All,
 }
 
-/// An instruction, and what of it waits for symbols.
+/// An instruction, and which of its fields wait for symbols.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
+    /// The instruction; fields that wait for symbols are not final.
     pub inst: Inst,
+    /// Fields that wait for symbols.
     pub fixups: Vec<Fixup>,
 }
 
@@ -118,11 +121,15 @@ pub struct Parsed {
 pub struct Fixup {
     /// Index in the encoding's fields.
     pub field: u8,
+    /// How the value becomes the field's.
     pub kind: FixupKind,
+    /// The value, over symbols.
     pub expr: Expr,
+    /// Where the expression is in the line.
     pub span: Span,
 }
 
+/// How the value of a [`Fixup`] becomes a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixupKind {
     /// Words from the next instruction.

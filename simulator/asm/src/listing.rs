@@ -23,16 +23,17 @@ pub struct Listing<'a> {
     labels: BTreeMap<u64, String>,
 }
 
-/// One instruction, or one word that is none.
+/// An instruction, or one word that is not an instruction.
 pub struct Line<'a> {
-    /// Of its first byte.
+    /// Address of its first byte.
     pub address: u64,
     /// The symbol here, or a name made of the address if a branch leads here.
     pub label: Option<&'a str>,
-    /// The assembler makes the same words of it.
+    /// Assembles to the same words.
     pub text: String,
+    /// Its encoding.
     pub words: &'a [u32],
-    /// Why these words are no instruction.
+    /// Why these words are not an instruction.
     pub error: Option<DecodeError>,
 }
 

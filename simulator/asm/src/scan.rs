@@ -121,6 +121,7 @@ impl<'a> Scanner<'a> {
         self.text.as_bytes().get(self.at + 1).copied()
     }
 
+    /// Byte position in the text.
     #[inline]
     pub fn at(&self) -> usize {
         self.at

@@ -120,7 +120,7 @@ fn unknown<'a>(name: &str, span: Span, candidates: impl Iterator<Item = &'a str>
 
 // Waits for counters.
 
-/// The immediate of S_WAITCNT by counters; counters at their maximum are left out unless all are.
+/// The immediate of S_WAITCNT as counters; those at their maximum are left out, unless all of them are.
 pub fn print_waitcnt(arch: Arch, ty: u8, value: u32) -> String {
     let ty = operand_type(arch, ty);
     let mut out = String::new();

@@ -1,5 +1,5 @@
-//! A file in lines, and the lines of the instruction block in statements: labels, instructions, `print`
-//! directives.
+//! Splits a file into lines, and the lines of the instruction block into statements: labels, instructions,
+//! `print` directives.
 
 use super::{lex, print};
 use wavesim_asm::scan::Scanner;
@@ -7,7 +7,7 @@ use wavesim_asm::scan::Scanner;
 /// A line of the file.
 #[derive(Debug, Clone)]
 pub struct CodeLine<'a> {
-    /// Without comment, and without space behind.
+    /// Without comment, and without space at its end.
     pub code: &'a str,
     /// Byte of the file at which it begins.
     pub base: usize,
@@ -33,6 +33,7 @@ pub struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
+    /// The lines of a file from its start.
     pub fn new(text: &'a str) -> Lines<'a> {
         Lines { text, at: 0, number: 0, mark: 0 }
     }
@@ -65,14 +66,14 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
+/// A statement of the instruction block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Statement<'a> {
+    /// `name:`.
     Label(&'a str),
-    /// `mnemonic` is what `text` begins with; empty if that is no name.
-    Instruction {
-        text: &'a str,
-        mnemonic: &'a str,
-    },
+    /// An instruction. `mnemonic` is the name that `text` begins with; empty if it begins with something
+    /// else.
+    Instruction { text: &'a str, mnemonic: &'a str },
     /// A directive for [`print::parse`].
     Print(&'a str),
 }
@@ -84,6 +85,7 @@ pub struct Statements<'a> {
 }
 
 impl<'a> Statements<'a> {
+    /// The statements of a line.
     pub fn new(line: &CodeLine<'a>) -> Statements<'a> {
         Statements { rest: Scanner::new(line.code), base: line.base }
     }

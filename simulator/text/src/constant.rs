@@ -1,4 +1,4 @@
-//! Named constants, and the sums that may be made of them: `-D N=16`, `f32[N, N]`, `global = N / 32, 1, 1`.
+//! Named constants, and arithmetic over them: `-D N=16`, `f32[N, N]`, `global = N / 32, 1, 1`.
 
 use super::lex::{Spanned, Token, parse_number};
 use isa_spec::diag;
@@ -17,23 +17,29 @@ pub struct Constants {
     fixed: Vec<String>,
 }
 
-/// What is wrong, and where.
+/// An error in a header line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wrong {
+    /// Bytes of the file.
     pub at: Range<usize>,
+    /// One sentence without a full stop.
     pub message: String,
+    /// A suggestion.
     pub help: Option<String>,
 }
 
 impl Wrong {
+    /// An error without a suggestion.
     pub fn new(at: Range<usize>, message: impl Into<String>) -> Wrong {
         Wrong { at, message: message.into(), help: None }
     }
 
+    /// Sets the suggestion.
     pub fn help(self, text: impl Into<String>) -> Wrong {
         self.maybe_help(Some(text.into()))
     }
 
+    /// Sets or removes the suggestion.
     pub fn maybe_help(mut self, text: Option<String>) -> Wrong {
         self.help = text;
         self
@@ -41,7 +47,7 @@ impl Wrong {
 }
 
 impl Constants {
-    /// From `NAME=VALUE` as `-D` takes it.
+    /// Defines a constant from `NAME=VALUE`, as `-D` takes it; it wins over `const` lines.
     pub fn define(&mut self, text: &str) -> Result<(), String> {
         let wrong = || format!("-D takes NAME=VALUE with a number, not `{text}`");
         let (name, value) = text.split_once('=').ok_or_else(wrong)?;
@@ -58,13 +64,14 @@ impl Constants {
         Ok(())
     }
 
-    /// A `const` line: a value for where the command line gives none.
+    /// A `const` line: the value where the command line gives none.
     pub fn set_default(&mut self, name: &str, value: Num) {
         if !self.fixed.iter().any(|n| n == name) {
             self.values.insert(name.to_string(), value);
         }
     }
 
+    /// The value of a constant.
     pub fn get(&self, name: &str) -> Option<Num> {
         self.values.get(name).copied()
     }
@@ -75,7 +82,7 @@ impl Constants {
     }
 }
 
-/// Tokens of a line, read from the left.
+/// Tokens of a line, read from left to right.
 pub struct Cursor<'a> {
     tokens: &'a [Spanned],
     next: usize,
@@ -84,10 +91,12 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    /// At the first token of a line that ends at byte `end` of the file.
     pub fn new(tokens: &'a [Spanned], end: usize) -> Cursor<'a> {
         Cursor { tokens, next: 0, end }
     }
 
+    /// The next token, not taken.
     pub fn peek(&self) -> Option<&'a Token> {
         self.tokens.get(self.next).map(|t| &t.token)
     }
@@ -107,16 +116,19 @@ impl<'a> Cursor<'a> {
         self.place().start..self.tokens.last().map_or(self.end, |t| t.at.end)
     }
 
+    /// Takes the next token.
     pub fn bump(&mut self) {
         self.next += 1;
     }
 
+    /// Takes a punctuation character if it is next; whether it was.
     pub fn take(&mut self, punct: char) -> bool {
         let found = self.peek() == Some(&Token::Punct(punct));
         self.next += found as usize;
         found
     }
 
+    /// Takes a punctuation character; an error that names what it should follow (`after`) otherwise.
     pub fn expect(&mut self, punct: char, after: &str) -> Result<(), Wrong> {
         if self.take(punct) {
             return Ok(());
@@ -124,6 +136,7 @@ impl<'a> Cursor<'a> {
         Err(Wrong::new(self.place(), format!("`{punct}` is missing {after}")))
     }
 
+    /// Takes a name; an error that names `what` is missing otherwise.
     pub fn name(&mut self, what: &str) -> Result<(&'a str, Range<usize>), Wrong> {
         match self.peek() {
             Some(Token::Name(name)) => {

@@ -10,7 +10,7 @@ use wavesim_array::fill::{self, Random};
 use wavesim_array::{self as array, Array, ArrayError, DType, Num, file};
 use wavesim_isa::arch::Arch;
 
-/// As NumPy has it.
+/// NumPy's limit.
 const MAX_DIMENSIONS: usize = 64;
 
 /// The contents of the header.
@@ -25,34 +25,39 @@ pub struct Header {
     /// Where it says so.
     pub wave: Option<u32>,
     pub arch: Option<Arch>,
+    /// How kernels receive ids and arguments.
     pub abi: Abi,
-    /// Bytes of LDS of a workgroup, of scratch of a lane; the default depends on the instructions.
+    /// Bytes of LDS per workgroup; the default depends on the instructions.
     pub lds: Option<u32>,
+    /// Bytes of scratch per lane; the default depends on the instructions.
     pub scratch: Option<u32>,
+    /// Those of the command line and of `const` lines.
     pub constants: Constants,
 }
 
-/// Which registers hold what at the start.
+/// Which values the registers hold at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Abi {
     /// Ids in s0, s1, s2 and v0, v1, v2; a table of addresses at s[3:4].
     #[default]
     Text,
-    /// As compiled kernels have them.
+    /// As in compiled kernels (LLVM AMDGPUUsage, *Initial Kernel Execution State*).
     Hsa,
 }
 
 /// A kernel argument with its initial content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arg {
+    /// Unique in the header; `out_…` is printed after the run.
     pub name: String,
+    /// Type, shape and initial contents.
     pub array: Array,
     /// 1-based.
     pub line: u32,
 }
 
 impl Arg {
-    /// Printed after the run.
+    /// Whether it is printed after the run.
     pub fn is_output(&self) -> bool {
         self.name.starts_with("out_")
     }
@@ -61,7 +66,7 @@ impl Arg {
 const KEYS: [&str; 8] = ["local", "global", "wave", "arch", "abi", "lds", "scratch", "const"];
 const FUNCTIONS: [&str; 5] = ["repeat", "arange", "rand", "file", "npy"];
 
-/// Reads header lines one by one; keeps going after a wrong one.
+/// Parses header lines one by one; an error in one line does not stop it.
 pub struct HeaderParser<'a> {
     options: &'a Options,
     random: Random,
@@ -73,6 +78,7 @@ pub struct HeaderParser<'a> {
 }
 
 impl<'a> HeaderParser<'a> {
+    /// A header with its defaults, and the constants of the command line.
     pub fn new(options: &'a Options) -> HeaderParser<'a> {
         let header = Header {
             args: Vec::new(),
@@ -88,11 +94,12 @@ impl<'a> HeaderParser<'a> {
         HeaderParser { options, random: Random::new(options.seed), header, seen: HashMap::new(), used: 0 }
     }
 
+    /// The header so far.
     pub fn finish(self) -> Header {
         self.header
     }
 
-    /// One line, which begins at byte `base` of the file.
+    /// Parses one line, which begins at byte `base` of the file.
     pub fn line(&mut self, text: &str, base: usize, number: u32) -> Result<(), Wrong> {
         let tokens = lex::tokens(text, base);
         let end = tokens.last().map_or(base, |t| t.at.end);

@@ -46,13 +46,16 @@ pub fn is_flag(name: &str) -> bool {
     )
 }
 
-/// What an instruction's text is read for.
+/// The machine and the constants that an instruction's text is parsed for.
 #[derive(Clone, Copy)]
 pub struct Machine<'a> {
+    /// The instruction set.
     pub arch: Arch,
+    /// Lanes of a wave: 32 or 64.
     pub wave: u32,
+    /// Symbols of its expressions.
     pub constants: &'a Constants,
-    /// Look for what misspelt names may have meant.
+    /// Search for the nearest name to a misspelt one.
     pub suggest: bool,
 }
 

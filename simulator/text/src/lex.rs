@@ -1,27 +1,33 @@
-//! Header lines in tokens, with their places in the file.
+//! Lexer of header lines: tokens with their places in the file.
 
 use std::ops::Range;
 use wavesim_array::Num;
 
+/// The kinds of token.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Token {
+    /// A key, a type, a constant or a function.
     Name(String),
+    /// A number without its sign.
     Number(Num),
+    /// Text in quotes.
     Text(String),
     /// One of `:=[](),+-*/%`.
     Punct(char),
-    /// Looks like a number and is none, or a character that has no meaning here.
+    /// Text that begins like a number and is not one, or a character that has no meaning here.
     Bad(String),
 }
 
+/// A token and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spanned {
+    /// Kind and value.
     pub token: Token,
     /// Bytes of the file.
     pub at: Range<usize>,
 }
 
-/// Length of a line without its comment (`;`, `//`, `#`), quoted text respected.
+/// A line without its comment (`;`, `//`, `#`); these characters start none in quoted text.
 pub fn without_comment(line: &str) -> &str {
     if memchr::memchr3(b';', b'#', b'/', line.as_bytes()).is_none() {
         return line;

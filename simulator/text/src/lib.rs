@@ -39,16 +39,17 @@ use wavesim_isa::inst::Inst;
 pub struct Options {
     /// `-D NAME=VALUE`.
     pub constants: Constants,
-    /// Instead of the header's.
+    /// `--arch`: wins over the header's.
     pub arch: Option<Arch>,
+    /// `--wave`: wins over the header's.
     pub wave: Option<u32>,
-    /// Of `rand()`.
+    /// Seed of `rand()`.
     pub seed: u64,
-    /// Where relative file names begin: the input file's folder.
+    /// The folder of the input file, where relative file names begin.
     pub folder: PathBuf,
-    /// Which files it may name.
+    /// Which files the header may name.
     pub files: Files,
-    /// Size of global memory.
+    /// Size of global memory, in bytes.
     pub global_bytes: u64,
 }
 
@@ -66,17 +67,20 @@ impl Default for Options {
     }
 }
 
-/// A kernel, checked.
+/// A kernel without errors.
 #[derive(Debug, Clone)]
 pub struct TextKernel {
+    /// Arguments and launch configuration.
     pub header: Header,
+    /// The architecture that it was checked for.
     pub arch: Arch,
+    /// Lanes of a wave: 32 or 64.
     pub wave: u32,
-    /// With their source lines.
+    /// In the order of the file, each with its line, from 1.
     pub instructions: Vec<(Inst, u32)>,
     /// Name and byte offset, in the order of the file.
     pub labels: Vec<(String, u64)>,
-    /// By offset.
+    /// `print` directives, by offset.
     pub prints: Vec<Print>,
 }
 

@@ -19,25 +19,35 @@ pub struct Print {
     pub wave: Option<u32>,
     /// Work-item in its workgroup (x fastest); `None`: all.
     pub thread: Option<u32>,
+    /// Registers to show, in the order of the line.
     pub args: Vec<PrintArg>,
 }
 
+/// A register to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrintArg {
     /// As written, without the type.
     pub text: String,
+    /// Which registers.
     pub register: PrintRegister,
+    /// Element type; `None` for the default of the register.
     pub dtype: Option<DType>,
 }
 
+/// Registers that can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintRegister {
-    /// First and count.
+    /// SGPRs: first and count.
     Sgpr(u16, u16),
+    /// VGPRs: first and count.
     Vgpr(u16, u16),
+    /// EXEC.
     Exec,
+    /// VCC.
     Vcc,
+    /// SCC.
     Scc,
+    /// M0.
     M0,
 }
 
