@@ -1,6 +1,6 @@
 //! The macros that turn the ISA documents and the pseudocode into Rust. A shell around libraries that
 //! ordinary tests and the command line call too: `isa-spec` loads, parses and checks, `isa-emit` makes
-//! tokens. This crate finds the files, and is the only one that knows `proc_macro`. The macros take no
+//! tokens. This crate finds the files, and is the only one that uses `proc_macro`. The macros take no
 //! arguments, so nothing here parses Rust.
 
 use isa_emit::{Host, report};

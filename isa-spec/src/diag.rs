@@ -157,7 +157,7 @@ pub fn render(sources: &SourceMap, diagnostic: &Diagnostic) -> String {
     Renderer::plain().render(&[group])
 }
 
-/// A span as the renderer can take it: inside the text, between characters, and not behind the last line's
+/// A span as the renderer accepts it: inside the text, on character boundaries, not after the last line's
 /// break.
 fn clip(text: &str, span: Span) -> std::ops::Range<usize> {
     let last = text.trim_end_matches(['\r', '\n']).len();

@@ -52,7 +52,7 @@ pub enum Host {
     Any,
 }
 
-/// Operations, and what the machine must know of each.
+/// The operations, with the facts that the machine needs of each.
 pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
     let tracked = tracked(loaded);
     let pseudocode = loaded.pcode_paths().map(|(name, path)| {

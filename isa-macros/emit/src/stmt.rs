@@ -1,4 +1,4 @@
-//! Statements as Rust.
+//! Statements of the lane-loop representation as Rust statements.
 
 use crate::value::{Scope, hold, literal, local, low_bits, mask_bit, slot, var, variant};
 use isa_lower::ir::*;

@@ -1,4 +1,4 @@
-//! `static` tables of each architecture.
+//! `static` tables of each architecture, as Rust items, and the enums of its opcodes.
 
 use isa_spec::tables::{ArchTable, Cond, OperandSig};
 use proc_macro2::TokenStream;

@@ -19,7 +19,7 @@ pub enum Round {
 }
 
 impl Round {
-    /// All of them, in MODE's order.
+    /// Every mode, in MODE's order.
     pub const ALL: [Round; 4] = [Round::NearestEven, Round::Up, Round::Down, Round::Zero];
 
     /// From the low two bits of `bits`.

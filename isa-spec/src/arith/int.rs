@@ -1,4 +1,4 @@
-//! Integer operations on bit patterns of a width.
+//! Integer operations on bit patterns of a given width, in the low bits of a `u128`.
 
 /// The low `width` bits set; all 128 for greater widths.
 pub fn mask(width: u32) -> u128 {

@@ -53,8 +53,8 @@ pub fn unscaled(exponent: u32, segment: u32) -> (u64, i32) {
     (two_over_pi_segment(shift), -53 - shift as i32 + if exponent >= 1968 { 128 } else { 0 })
 }
 
-/// That segment aligned for the argument `a`, truncated (RDNA4 ISA manual, V_TRIG_PREOP_F64). Infinities and
-/// NaNs count as numbers with the largest exponent, as the manual's text has it.
+/// The segment aligned for the argument `a`, truncated (RDNA4 ISA manual, V_TRIG_PREOP_F64). Infinities and
+/// NaNs count as numbers with the largest exponent, as in the manual.
 pub fn trig_preop(a: u64, segment: u32, env: &FloatEnv) -> u64 {
     let (result, scale) = unscaled(exponent_field(Format::F64, a), segment);
     // An integer below 2^53 is exact in f64.

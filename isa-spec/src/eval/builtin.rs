@@ -1,4 +1,5 @@
-//! Builtins that are functions of their arguments.
+//! Evaluates pure builtins: functions of their arguments alone, the reference that other implementations are
+//! tested against.
 
 use super::operator::convert;
 use crate::arith::{self, FloatEnv, Round};

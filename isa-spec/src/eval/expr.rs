@@ -1,4 +1,4 @@
-//! Expressions.
+//! Evaluates typed expressions for one lane, or for the wave in scalar bodies.
 
 use super::{Eval, Stop, binary, convert, pure};
 use crate::arith;

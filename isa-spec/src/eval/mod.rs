@@ -102,7 +102,7 @@ pub fn eval(sem: &Semantics, machine: &mut dyn Machine, lane: Option<u32>) -> Re
 }
 
 struct Eval<'a> {
-    /// Each local's elements; one that is no array has one.
+    /// Each local's elements; a local that is not an array has one.
     locals: Vec<Vec<u128>>,
     machine: &'a mut dyn Machine,
     lane: Option<u32>,

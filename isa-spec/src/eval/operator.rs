@@ -1,4 +1,4 @@
-//! Operators and conversions on bit patterns.
+//! Operators and conversions on bit patterns: the evaluator's definition of every operator of the typed tree.
 
 use crate::arith::{self, FloatEnv, Round};
 use crate::pcode::ir::{BinOp, Ty};

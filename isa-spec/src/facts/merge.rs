@@ -33,7 +33,7 @@ struct SeenLanes {
     under: u64,
 }
 
-/// Conditional touches that are told apart. Those of a body that has more are possible, whatever the
+/// Conditional touches that keep their conditions. Those of a body that has more are possible, whatever the
 /// instruction is.
 pub const MOST_CONDITIONAL: usize = 1000;
 
@@ -199,7 +199,7 @@ fn first(what: What) -> Option<u32> {
     }
 }
 
-/// The same counted from another register on. What stands in for a number out of range moves along.
+/// `what` with its registers counted from `first` on. The number for the case out of range moves along.
 fn with(what: What, first: u32, count: u32) -> What {
     let moved = |n: Number| {
         let otherwise = n.otherwise.map(|o| o.wrapping_sub(n.first).wrapping_add(first));

@@ -8,7 +8,7 @@
 //! [`Touch::always`] marks what every execution touches.
 //!
 //! Facts are about roles and register numbers relative to them. Which registers these are in an instruction,
-//! with DPP, op_sel and null, is the binding of its operands, which this module knows nothing of.
+//! with DPP, op_sel and null, depends on the binding of its operands, which is not modelled here.
 
 mod merge;
 #[cfg(test)]
@@ -111,7 +111,7 @@ pub enum Lanes {
     Active,
     /// Lanes that the body fixes, whatever EXEC is: all of the wave, or a part.
     All,
-    /// This one.
+    /// This lane.
     Lane(u32),
     /// The lowest active one, or lane 0 if none is.
     LowestActive,

@@ -50,7 +50,7 @@ pub enum Guard {
     Unknown,
 }
 
-/// Alternatives for a register's number that are told apart.
+/// Alternatives for a register's number that are kept apart.
 const MOST_ALTERNATIVES: usize = 4;
 
 /// A condition: its value if that is known, or what holds in either branch.

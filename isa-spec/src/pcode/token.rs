@@ -32,7 +32,7 @@ pub struct Token {
     pub span: Span,
 }
 
-/// Longest first. `++` and `--` are no operators of the language; as tokens of their own they get a better
+/// Longest first. `++` and `--` are not operators of the language; as tokens of their own they get a better
 /// message.
 const PUNCT: &[&str] = &[
     ">>>=", "**=", "<<=", ">>=", ">>>", "**", "<<", ">>", "<>", "<=", ">=", "==", "!=", "&&", "||", "+:",
@@ -136,7 +136,7 @@ impl Lexer<'_> {
                 },
             }
         }
-        // Messages about the end point behind the last token rather than behind blank lines and comments.
+        // Messages about the end point after the last token rather than after blank lines and comments.
         let end = self.out.last().map_or(self.base as u32, |t| t.span.end);
         self.out.push(Token { tok: Tok::Eof, span: Span { file: self.file, start: end, end } });
     }
@@ -302,7 +302,7 @@ impl Lexer<'_> {
         self.errors.push(Diagnostic::error(span, format!("`{text}` is not a number")).help(help));
     }
 
-    /// `.5`, `.5e-3`, `e9` behind the digits of a float.
+    /// `.5`, `.5e-3`, `e9` after the digits of a float.
     fn fraction(&mut self) -> bool {
         let start = self.at;
         if self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
@@ -442,7 +442,7 @@ impl Lexer<'_> {
         self.push(start, tok);
     }
 
-    /// `U`, `I`, `B` or `F` behind a sized literal; none is `U`.
+    /// `U`, `I`, `B` or `F` after a sized literal; none is `U`.
     fn literal_kind(&mut self) -> TypeKind {
         let kind = match self.peek(0) {
             b'U' => TypeKind::U,

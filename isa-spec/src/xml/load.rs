@@ -14,7 +14,7 @@ pub fn load(name: &str, text: &str) -> Result<Spec, (SourceMap, Vec<Diagnostic>)
     load_into(&sources, file).map_err(|errors| (sources, errors))
 }
 
-/// The same for a file already in a source map.
+/// As [`load`], for a file that is already in a source map.
 pub fn load_into(sources: &SourceMap, file: FileId) -> Result<Spec, Vec<Diagnostic>> {
     let text = &sources.file(file).text;
     let doc = parse(text, file).map_err(|e| vec![e])?;
@@ -462,7 +462,7 @@ impl Loader {
         Some(value)
     }
 
-    /// The same; 0 after a message.
+    /// As `at_most`, with 0 where a message was reported.
     fn need_at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> u64 {
         self.at_most(node, tag, limit).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Element types, and numbers as elements.
+//! Element types: names and sizes, and the conversion of numbers to elements and back.
 
 use super::ArrayError;
 use half::{bf16, f16};

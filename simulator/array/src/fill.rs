@@ -1,4 +1,4 @@
-//! Arrays by rule: `repeat`, `arange`, `rand`, lists.
+//! Arrays by rule, as in headers and on the command line: `repeat`, `arange`, `rand`, lists.
 
 use super::{Array, ArrayError, DType, Num, count, type_name};
 

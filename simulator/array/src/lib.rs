@@ -7,7 +7,7 @@
 //! - [`mod@show`]: arrays as text, in the format of NumPy
 //! - [`json`]: arrays as JSON
 //!
-//! This crate knows nothing of kernels and their memory.
+//! This crate must not depend on kernels and their memory.
 
 #![warn(missing_docs)]
 // No files, threads, processes or clocks: clippy.toml has the list.

@@ -138,7 +138,7 @@ impl Descriptor {
         if given.is_some_and(|g| g.1 == Expr::Int(0)) { 64 } else { 32 }
     }
 
-    /// Registers that the directives ask for, VGPRs and SGPRs: more exactly than the descriptor has them.
+    /// VGPRs and SGPRs that the directives request, not rounded to granules as in the descriptor.
     pub fn registers(&self, eval: impl Fn(&Expr) -> Option<i64>) -> [Option<u32>; 2] {
         ["next_free_vgpr", "next_free_sgpr"].map(|name| {
             let (item, expr, span) = self.given.iter().rev().find(|g| g.0.name == name)?;

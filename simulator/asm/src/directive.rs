@@ -354,7 +354,7 @@ impl Reader<'_> {
             true => u32::try_from(value).ok().and_then(|n| 1u64.checked_shl(n)),
             false => u64::try_from(value).ok(),
         };
-        // Of nothing is taken as of one.
+        // An alignment of 0 counts as 1.
         let bytes = bytes.map(|b| b.max(1)).filter(|b| b.is_power_of_two() && *b <= 1 << 16);
         let bytes = bytes.ok_or_else(|| AsmError::new(at, "alignments are powers of two up to 64 KiB"))?;
         let (mut fill, mut most) = (None, None);

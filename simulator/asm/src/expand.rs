@@ -11,9 +11,9 @@ use std::rc::Rc;
 
 /// Lines that one file may expand to.
 const MAX_LINES: u64 = 1 << 20;
-/// Of a block that is read to be repeated.
+/// Bytes of a block that is to be repeated.
 const MAX_BLOCK_BYTES: usize = 4 << 20;
-/// Of one line after substitution.
+/// Bytes of one line after substitution.
 const MAX_LINE_BYTES: usize = 1 << 16;
 /// Macros, repetitions and files within each other.
 const MAX_DEPTH: usize = 64;
@@ -198,8 +198,8 @@ impl Input {
         self.push(".irp".to_string(), body, true, conditionals)
     }
 
-    /// Leaves the macro that is being read (`.exitm`), with the repetitions in it; gives the conditionals
-    /// that were open at its call.
+    /// Leaves the macro that is being read (`.exitm`), with the repetitions in it; returns the number of
+    /// conditionals that were open at its call.
     pub fn leave_macro(&mut self) -> Option<usize> {
         let at = self.frames.iter().rposition(|f| matches!(f.body, Body::Macro { .. }))?;
         let conditionals = self.frames[at].conditionals;

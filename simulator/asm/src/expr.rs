@@ -62,7 +62,7 @@ const OPERATORS: [(&str, u8); 19] = [
 
 /// Nesting deeper than this is an error, not a stack overflow.
 const MAX_DEPTH: u32 = 64;
-/// So are more operators in a row over symbols.
+/// Longer chains of operators over symbols are an error too.
 const MAX_TERMS: u32 = 64;
 
 impl Expr {

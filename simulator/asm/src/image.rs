@@ -37,13 +37,13 @@ pub fn address_registers(name: &str, dim: u32, a16: bool) -> u16 {
     extra + gradients + coordinates
 }
 
-/// Of an instruction that intersects a ray: the addresses' sizes in registers.
+/// Sizes in registers of the addresses of an instruction that intersects rays; `None` for others.
 pub fn ray_addresses(name: &str, a16: bool) -> Option<&'static [u16]> {
     let (_, wide, packed) = RAYS.iter().find(|ray| ray.0 == name)?;
     Some(if a16 { packed } else { wide })
 }
 
-/// Registers of data, where the description lists `listed`.
+/// Number of data registers, where the description lists `listed`.
 pub fn data_registers(inst: &Inst, arch: Arch, listed: u16, dmask: u32) -> u16 {
     let table = arch.table();
     let set = |field: &str| inst.field(table, field).is_some_and(|value| value != 0);

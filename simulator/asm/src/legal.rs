@@ -250,7 +250,7 @@ fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Il
 }
 
 /// The vector registers that a half reads as its first, second and third source. An accumulator is a third
-/// source, and so is what stands behind a literal that is the second (`v_dual_fmamk_f32`).
+/// source, and so is the operand after a literal that is the second (`v_dual_fmamk_f32`).
 fn sources(inst: &Inst, slots: &[Slot]) -> [Option<u32>; 3] {
     let vector = |slot: &Slot| match read(inst, slot) {
         Read::Vector(n) => Some(n),

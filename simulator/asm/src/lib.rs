@@ -2,7 +2,7 @@
 //! says ([`plain`]).
 //!
 //! ```text
-//! text --operand::parse_line--> Line --matching::assemble--> Parsed { Inst, fixups } --codec::encode--> words
+//! text --operand::parse_line--> Line --matching::assemble--> Parsed::inst --codec::encode--> words
 //! words --codec::decode--> Inst --print::instruction--> text
 //! ```
 //!
@@ -20,12 +20,12 @@
 //! assert_eq!(asm::print::instruction(&parsed.inst, &options), "v_add_f32_e32 v0, 1.0, v1");
 //! ```
 //!
-//! Symbols: what `symbols` knows is a number at once. What it does not know (a label further down) becomes a
-//! [`Fixup`]: the instruction's size is already final, and [`Fixup::apply`] fills the field in when addresses
-//! are known.
+//! Symbols: one that `symbols` defines is a number at once. One that it does not (a label further down)
+//! becomes a [`Fixup`]: the instruction's size is already final, and [`Fixup::apply`] fills the field in when
+//! addresses are known.
 //!
-//! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here knows where a
-//! field's bits lie.
+//! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here depends on
+//! where a field's bits lie.
 
 // No files, threads, processes or clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

@@ -1,9 +1,9 @@
-//! Linking a file: values for what waited for symbols, as LLVM's linker gives them for a shared object, and
-//! relocations for what only a loader knows (LLVM AMDGPUUsage, *Relocation Records*).
+//! Linking a file: values for what waited for symbols, as LLVM's linker computes them for a shared object,
+//! and relocations for what depends on the load address (LLVM AMDGPUUsage, *Relocation Records*).
 //!
-//! The image may be loaded anywhere, so a value that moves with it is no number. Each expression is evaluated
-//! for two places of the image: if both are the same, it is a number; if they are as far apart as the places,
-//! it is an address; anything else has no relocation.
+//! The image may be loaded anywhere, so a value that moves with it is not a constant. Each expression is
+//! evaluated for two load addresses: if both values are the same, it is a number; if they differ by as much
+//! as the load addresses, it is an address; anything else has no relocation.
 
 use super::descriptor::Descriptor;
 use super::error::{AsmError, Span, suggest};

@@ -143,7 +143,7 @@ impl Macro {
         found
     }
 
-    /// A line of the body with `\name`, `\@` and `\()` replaced. What is no parameter stays.
+    /// A line of the body with `\name`, `\@` and `\()` replaced. Names that are not parameters stay.
     pub fn substituted(&self, line: &str, arguments: &Arguments) -> String {
         substitute(
             line,

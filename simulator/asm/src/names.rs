@@ -23,7 +23,7 @@ pub struct TypeNames {
     /// The code of `v0`, where those of all vector registers follow it.
     first_vgpr: Option<u32>,
     specials: [Option<u32>; Special::ALL.len()],
-    /// Of a literal.
+    /// The code of a literal, if the type has one.
     pub literal: Option<u32>,
 }
 
@@ -70,7 +70,7 @@ impl TypeNames {
         self.values.get(name).copied()
     }
 
-    /// Of a register by its first 32 bits.
+    /// The code of a register, by its first 32 bits.
     #[inline]
     pub fn register(&self, base: RegBase) -> Option<u32> {
         match base {
@@ -81,12 +81,12 @@ impl TypeNames {
         }
     }
 
-    /// Of an inline integer.
+    /// The code of an inline integer.
     pub fn integer(&self, value: i32) -> Option<u32> {
         self.integers.get(usize::try_from(value.checked_sub(LEAST)?).ok()?).copied()?
     }
 
-    /// Whether the type has constants.
+    /// Whether the type has inline constants or a literal.
     pub fn has_constants(&self) -> bool {
         self.literal.is_some() || self.integer(1).is_some()
     }
@@ -114,7 +114,7 @@ fn number(digits: &[u8]) -> Option<i32> {
     plain.then(|| digits.iter().fold(0, |n, digit| 10 * n + (digit - b'0') as i32))
 }
 
-/// Of one architecture: the code of a literal, and its types, made on demand.
+/// Names of one architecture: the code of a literal, and the operand types, built on first use.
 struct Names {
     literal: Option<u32>,
     types: Vec<OnceLock<TypeNames>>,

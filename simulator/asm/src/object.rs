@@ -104,7 +104,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         w.add_section_name(b".rela.dyn")
     });
     let mut indices = vec![None; program.sections.len()];
-    // Sections without content tell nothing if they are not loaded.
+    // Empty sections are left out unless they are loaded.
     let mut order: Vec<usize> = (0..program.sections.len())
         .filter(|&at| program.sections[at].memory != Memory::None || !program.sections[at].bytes.is_empty())
         .collect();

@@ -83,7 +83,7 @@ pub fn print(inst: &Inst, arch: Arch, machine: &'static Machine, label: Option<&
     out
 }
 
-/// How many words behind the instruction's end it may branch to, if its target is an offset.
+/// The distance of a branch's target from the instruction's end, in words, if the target is an offset.
 pub fn branch_words(inst: &Inst, arch: Arch, machine: &'static Machine) -> Option<i64> {
     let table = arch.table();
     let sig = table.signatures[inst.entry(table).sig as usize];
@@ -253,7 +253,7 @@ impl Syntax {
         }
     }
 
-    /// The instruction that the tokens behind the mnemonic make of one of the entries.
+    /// The instruction of the first entry that the tokens after the mnemonic match.
     fn matched(
         &self,
         entries: &[EntryId],

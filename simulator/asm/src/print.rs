@@ -1,4 +1,4 @@
-//! [`Inst`] -> text, as LLVM's disassembler writes it.
+//! The disassembler: an [`Inst`] as text, as LLVM's disassembler writes it.
 
 use super::constant;
 use super::dialect::Trait;

@@ -127,7 +127,7 @@ impl Sources {
     }
 }
 
-/// A file's lines without comments, one behind the other, and where each ends: `//` or `;` to the end of the
+/// A file's lines without comments, one after the other, and where each ends: `//` or `;` to the end of the
 /// line, and `/* … */`, which may go over lines, as spaces of the same length. Strings are left alone, and so
 /// are `.amdgpu_metadata` blocks, which are YAML.
 fn lines(text: &str) -> (String, Vec<usize>) {

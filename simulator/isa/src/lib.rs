@@ -1,5 +1,5 @@
 //! Instruction sets as data: what there is, how it is encoded, where operands are. Nothing here executes or
-//! knows a syntax.
+//! has a syntax.
 //!
 //! - [`arch`]: architectures and processors; [`tables`]: their descriptions, from the XML
 //! - [`inst`]: the one instruction type; [`codec`]: words to instructions and back

@@ -313,7 +313,7 @@ impl<'a> HeaderParser<'a> {
         fill::list(dtype, shape, &values).map_err(failed)
     }
 
-    /// A built-in function, from behind its opening parenthesis on.
+    /// Parses a built-in function, after its opening parenthesis.
     fn call(
         &mut self,
         function: &str,

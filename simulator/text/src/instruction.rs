@@ -285,7 +285,7 @@ impl Machine<'_> {
         Err(Wrong::new(base + operand.span.start..base + operand.span.end, message))
     }
 
-    /// Names of constants that are no whole numbers.
+    /// Replaces names of constants that are not integers.
     fn float_constants(&self, line: &mut Line) {
         for operand in &mut line.operands {
             if let Value::Word(word) = &operand.value
@@ -315,7 +315,7 @@ impl Machine<'_> {
             Some(help) => format!("{} ({help})", error.message),
             None => error.message.to_string(),
         };
-        // A flag in an operand's place: behind a comma, and one operand short.
+        // A flag in an operand's place: after a comma, and one operand short.
         let misplaced = written
             .iter()
             .find(|m| m.value == ModifierValue::None && text[..m.span.start].trim_end().ends_with(','));

@@ -127,7 +127,8 @@ struct Block<'a> {
     labels: Vec<(String, u64)>,
     places: HashMap<&'a str, u64>,
     prints: Vec<Print>,
-    /// Of instructions by index: what waits for labels, and where the text begins.
+    /// Fields that wait for labels: the instruction's index, the byte offset of the next one, where its text
+    /// begins, and the fixup.
     fixups: Vec<(usize, u64, usize, Fixup)>,
     /// Byte offset of what comes next.
     pc: u64,
@@ -238,7 +239,7 @@ fn header(
     parser.finish()
 }
 
-/// Of a file without instructions, where one would stand.
+/// The error for a file without instructions, where one would be.
 fn nothing(file: FileId, text: &str) -> Diagnostic {
     let end = text.trim_end().len();
     let line = text[..end].lines().count().max(1);

@@ -1,6 +1,6 @@
 //! `print [wave=<id>,] [thread=<id>|thread=all,] <arg>[, <arg>...]`: registers to show when execution reaches
 //! the line. An argument is `s[n]`, `s[lo:hi]`, `v[n]`, `v[lo:hi]` (also `sN`, `vN`), `exec`, `vcc`, `scc`,
-//! `m0`, with an element type behind a colon where the default will not do: `v3:f32`.
+//! `m0`, with an element type after a colon where the default does not fit: `v3:f32`.
 
 use super::constant::Wrong;
 use std::ops::Range;

@@ -124,7 +124,7 @@ fn place(operand: &Operand, base: usize) -> Range<usize> {
     base + operand.span.start..base + operand.span.end
 }
 
-/// Of both halves of a dual instruction.
+/// Operands of both halves of a dual instruction.
 fn operands_of<'a, 't>(line: &'a Line<'t>) -> impl Iterator<Item = &'a Operand<'t>> {
     line.operands.iter().chain(line.second.iter().flat_map(|l| &l.operands))
 }

@@ -107,7 +107,7 @@ pub fn slot(role: Role) -> Slot {
     }
 }
 
-/// The same for an operand whose lanes are read.
+/// As [`slot`], for an operand whose lanes are read: a result is lane vectors.
 pub fn lane_slot(role: Role) -> Slot {
     match role {
         Role::D0 | Role::D1 => Slot::VectorResult,

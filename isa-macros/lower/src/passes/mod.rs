@@ -1,5 +1,5 @@
 //! Passes over the lane-loop representation. Each recognises handlers for which something is faster than one
-//! loop over lanes. They know nothing of pseudocode but what `fast` takes from an operation's signature.
+//! loop over lanes. They do not read pseudocode, except that `fast` reads an operation's signature.
 
 pub mod block;
 pub mod fast;

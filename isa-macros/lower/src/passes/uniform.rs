@@ -5,7 +5,7 @@ use crate::ir::*;
 use crate::visit::any_in;
 use isa_spec::tables::Role;
 
-/// The same in all lanes: made of the scalar base, fields and constants, and without effects.
+/// Whether a value is the same in all lanes: made of the scalar base, fields and constants, without effects.
 pub fn is_uniform(value: &Value) -> bool {
     !any_in(value, &|v| {
         let leaf = match &v.kind {

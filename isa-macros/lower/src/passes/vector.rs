@@ -1,4 +1,4 @@
-//! Loops over neighbouring elements or lanes in bodies that run once a wave: a row of a matrix, the lanes of
+//! Loops over adjacent elements or lanes in bodies that run once a wave: a row of a matrix, the lanes of
 //! a register. Each becomes a [`Stmt::Vector`], which reads and writes whole vectors, so that what is between
 //! has no bounds to check and compiles to vectors.
 //!
@@ -9,9 +9,9 @@ use crate::ir::*;
 use crate::visit::{any_in, each_stmt, each_value, parts_mut};
 use isa_spec::pcode::ir::{LocalId, State};
 
-/// Vectors of fewer elements are not worth it.
+/// Fewest elements of a vector: shorter loops gain nothing.
 const LEAST: u32 = 8;
-/// Of a half of a wave: no vector is longer.
+/// Most elements of a vector: lane loops run 32 lanes at a time.
 const MOST: u32 = 32;
 
 /// Rewrites the loops of a body.

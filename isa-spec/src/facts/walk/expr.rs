@@ -132,7 +132,7 @@ impl Walk {
             State::Wave32 => return known((self.wave_size == 32) as u32),
             State::Wave64 => return known((self.wave_size == 64) as u32),
             State::WaveSize => return known(self.wave_size),
-            // Every vector instruction depends on EXEC: that is no read of it.
+            // Every vector instruction depends on EXEC: that is not listed as a read.
             State::Exec | State::Execz if self.shape != Shape::Scalar => {}
             _ => self.read(What::State(state), arith::mask(width)),
         }
@@ -166,7 +166,7 @@ impl Walk {
         }
     }
 
-    /// The same bits in another width, zero-extended.
+    /// The bits of a value in another width, zero-extended.
     pub(super) fn resized(&mut self, a: Value, from: u32, to: u32) -> Value {
         match a {
             Value::Known(v) => Value::Known(v & arith::mask(to)),

@@ -13,7 +13,7 @@ use crate::pcode::ir::*;
 use crate::pcode::visit::{self, Visitor};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Expressions looked at before loops are no longer unrolled.
+/// Budget of expressions; once it is spent, loops are no longer unrolled.
 const STEPS: u32 = 1_000_000;
 
 /// Walks a body and merges what it touches; [`Facts::of`] describes the result.
@@ -44,7 +44,7 @@ pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
     }
 }
 
-/// What changes along a path and differs behind a branch.
+/// State that changes along a path and is joined after a branch.
 #[derive(Clone, Default)]
 struct Point {
     locals: Vec<Value>,
@@ -109,7 +109,7 @@ impl Walk {
             Stmt::If { arms, otherwise, .. } => {
                 let (conditions, active, unknown) =
                     (self.path.conditions.len(), self.path.active.len(), self.path.unknown);
-                // Where each arm ends, and what holds there and behind it.
+                // The state at the end of each arm, with the condition that holds in it and after it.
                 let mut ends: Vec<(Point, Test)> = Vec::new();
                 let mut last = None;
                 // A `return` in an arm leaves the rest open.

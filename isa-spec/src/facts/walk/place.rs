@@ -194,7 +194,7 @@ impl Walk {
             Some(list) => {
                 for (guards, mut number) in list {
                     if (number.base, number.index) == (None, None) && number.first >= NO_REGISTER {
-                        // v0 stands in for a source that is no register.
+                        // v0 stands in for a source that is not a register.
                         if write || lane.is_none() {
                             continue;
                         }

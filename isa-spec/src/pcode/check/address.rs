@@ -1,4 +1,4 @@
-//! Addresses of memory accesses: what `ADDR` means.
+//! Addresses of memory accesses: how `ADDR` and the address builtins expand for each address space.
 
 use super::convert::constant;
 use super::stmt::local_name;

@@ -1,4 +1,4 @@
-//! Types and conversions.
+//! Types of expressions, and the implicit and explicit conversions between them.
 
 use super::{Checker, Lit, R, TExpr};
 use crate::diag::Diagnostic;
@@ -159,7 +159,7 @@ impl Checker<'_> {
         Expr { kind, ty, span }
     }
 
-    /// The same bits under another type.
+    /// The bits of a value under another type.
     pub(super) fn view(&mut self, e: TExpr, ty: Ty) -> TExpr {
         let span = e.expr.span;
         if e.expr.ty == ty && e.lit.is_none() {

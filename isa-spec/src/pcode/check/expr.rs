@@ -1,4 +1,4 @@
-//! Expressions.
+//! Checks expressions: resolves names, finds the type of each node and inserts conversions.
 
 use super::convert::{common, constant, show};
 use super::stmt::next_register;

@@ -134,7 +134,7 @@ fn dedent(text: &str) -> String {
 /// One body being expanded: the instruction's own, or that of a function, lambda or other instruction.
 #[derive(Default)]
 struct Frame<'a> {
-    /// All of its statements.
+    /// The whole body.
     body: &'a [ast::Stmt],
     names: BTreeMap<String, Binding>,
     lambdas: BTreeMap<String, &'a ast::Stmt>,

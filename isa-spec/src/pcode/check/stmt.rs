@@ -1,4 +1,4 @@
-//! Statements and places.
+//! Checks statements and the places that they assign.
 
 use super::convert::constant;
 use super::expr::vgpr_parts;

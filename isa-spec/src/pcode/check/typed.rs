@@ -9,7 +9,7 @@ use crate::pcode::ir::{BinOp, Expr, ExprKind, Stmt, Ty, UnOp};
 use crate::source::Span;
 
 impl<'a> Checker<'a> {
-    /// Assignments to what is no register here; whether this is one.
+    /// Handles assignments to names that are not registers; returns whether this was one.
     pub(super) fn special_assignment(
         &mut self,
         place: &'a ast::Expr,

@@ -24,10 +24,10 @@ pub use template::fill;
 /// Nesting of blocks, and of expressions, beyond this is an error rather than a deep recursion.
 const MAX_DEPTH: u32 = 100;
 
-/// Errors beyond this are dropped: the text is no pseudocode.
+/// Errors beyond this are dropped: the text is not pseudocode.
 const MAX_ERRORS: usize = 200;
 
-/// Words that are no names inside a body.
+/// Words that cannot be names inside a body.
 const RESERVED: &[&str] = &[
     "if", "then", "elsif", "else", "endif", "for", "do", "endfor", "while", "endwhile", "declare", "return",
     "break", "lambda",

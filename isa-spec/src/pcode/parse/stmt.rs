@@ -1,4 +1,4 @@
-//! Statements: blocks, assignments, calls, lambdas.
+//! Parses statements: blocks, assignments, calls, lambdas.
 
 use super::{Block, Open, Parser, R, RESERVED, nearest_word};
 use crate::diag::Diagnostic;

@@ -20,7 +20,7 @@ pub mod symbols;
 pub enum Trait {
     /// Operands are written in the reverse order of the description's.
     Reversed,
-    /// SIMM16, which is no operand of the description, is written unless it is 0.
+    /// SIMM16, which is not an operand in the description, is written unless it is 0.
     OptionalImmediate,
     /// SIMM16 is written in decimal while it is an inline integer; others are always written in hex.
     DecimalImmediate,
@@ -145,7 +145,7 @@ pub const TRAITS: &[(Trait, &[&str])] = &[
 pub struct Traits(u32);
 
 impl Traits {
-    /// Of the instruction with this name, upper case.
+    /// The traits of the instruction with this name, upper case.
     pub fn of(name: &str) -> Traits {
         let own = TRAITS.iter().filter(|(_, names)| names.iter().any(|pattern| matches(pattern, name)));
         Traits(own.fold(0, |bits, (t, _)| bits | 1 << *t as u32))
@@ -158,7 +158,7 @@ impl Traits {
     }
 }
 
-/// Addresses of instructions that intersect rays, in registers each; behind them those with A16, which packs
+/// Sizes in registers of the addresses of instructions that intersect rays, without and with A16, which packs
 /// direction and inverse. Node, extent (and mask), origin, direction, inverse of it (or offsets).
 pub const RAYS: [(&str, &[u16], &[u16]); 4] = [
     ("IMAGE_BVH_INTERSECT_RAY", &[1, 1, 3, 3, 3], &[1, 1, 3, 3]),

@@ -80,7 +80,7 @@ pub const SCOPES: [&str; 4] = ["SCOPE_CU", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS"]
 /// Temporal hints of loads and stores, by the value of TH; the one without a name depends on the scope.
 pub const HINTS: [&str; 8] = ["RT", "NT", "HT", "", "NT_RT", "RT_NT", "NT_HT", "NT_WB"];
 
-/// Values of `th:` for a load, behind `TH_LOAD_`.
+/// Values of `th:` for a load, after `TH_LOAD_`.
 pub const LOAD_HINTS: &[(&str, u32)] = &[
     ("DEFAULT", 0),
     ("RT", 0),
@@ -93,7 +93,7 @@ pub const LOAD_HINTS: &[(&str, u32)] = &[
     ("NT_HT", 6),
 ];
 
-/// For a store, behind `TH_STORE_`.
+/// Values of `th:` for a store, after `TH_STORE_`.
 pub const STORE_HINTS: &[(&str, u32)] = &[
     ("DEFAULT", 0),
     ("RT", 0),
@@ -107,7 +107,7 @@ pub const STORE_HINTS: &[(&str, u32)] = &[
     ("NT_WB", 7),
 ];
 
-/// For an atomic, behind `TH_ATOMIC_`.
+/// Values of `th:` for an atomic, after `TH_ATOMIC_`.
 pub const ATOMIC_HINTS: &[(&str, u32)] = &[
     ("DEFAULT", 0),
     ("RT", 0),

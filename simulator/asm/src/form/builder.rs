@@ -67,7 +67,7 @@ impl Builder {
         Form {
             sources: match sources {
                 _ if self.traits.has(Trait::OpSelOfAccumulator) => 3,
-                // Two bits that are no sources: fetch inactive lanes, and bounds.
+                // Two bits that do not belong to sources: fetch inactive lanes, and bounds.
                 _ if self.traits.has(Trait::OpSelOfLanes) => 2,
                 sources => sources.unwrap_or(0),
             },
@@ -310,7 +310,7 @@ impl Builder {
         let [neg, abs] = self.sign_bits(source);
         let accumulates = o.input && o.output;
         let bare = self.unsigned_slot(o.ty);
-        // Masks are no floats, whatever the description says.
+        // Masks are not floats, whatever the description says.
         let class = self.traits.has(Trait::WideSecondSource) && source == Some(1);
         let float = matches!(
             constant,

@@ -1,4 +1,5 @@
-//! Dual instructions: `v_dual_… :: v_dual_…`.
+//! Matches dual instructions (`v_dual_… :: v_dual_…`): finds the VOPD entries of the two halves and matches
+//! each half's operands.
 
 use super::{Matcher, unknown_mnemonic};
 use crate::error::AsmError;

@@ -1,4 +1,4 @@
-//! Immediates: numbers, symbols, and parts by their names.
+//! Matches immediates: numbers, symbols, and the named parts of partitioned operand types.
 
 use super::Matcher;
 use super::value::expression;

@@ -1,4 +1,4 @@
-//! What each slot of a form takes.
+//! Matches one operand against one slot of a form, by the slot's kind.
 
 use super::Matcher;
 use super::value::is_off;

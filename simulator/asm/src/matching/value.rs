@@ -1,4 +1,4 @@
-//! Registers and constants in an ordinary field.
+//! Matches registers and constants against a slot with an ordinary source or destination field.
 
 use super::Matcher;
 use crate::constant::{self, Encoded};
@@ -21,7 +21,7 @@ impl<'a, 't> Matcher<'a, 't> {
         }
         let reg = match &operand.value {
             Value::Reg(reg) => *reg,
-            // Vector registers in brackets that are no addresses: a range in other words.
+            // Vector registers in brackets that are not addresses are another spelling of a range.
             Value::List(list) => operand::consecutive(list).ok_or_else(|| self.wrong(slot, operand))?,
             _ => return self.constant(slot, operand),
         };
@@ -173,7 +173,8 @@ impl<'a, 't> Matcher<'a, 't> {
         matches!(self.form.class, Class::E32 | Class::Dpp)
     }
 
-    /// Of a name that the operand's type lacks: a register of another kind, or none at all.
+    /// The error for a register that the operand's type lacks: one of another kind, or one that does not
+    /// exist.
     pub(super) fn no_register(&self, slot: &Slot, reg: &Reg, count: u16, span: Span) -> AsmError {
         let limit = match reg.base {
             RegBase::Sgpr(n) if n > 105 => "scalar registers are s0 to s105",

@@ -1,4 +1,4 @@
-//! Modifiers as LLVM prints them.
+//! Printing of modifiers, as LLVM's disassembler does.
 
 use super::{DPP8, Mod, Style, ThKind};
 use crate::dialect::symbols::{DIMS, DPP, FORMATS, HINTS, SCOPES};
@@ -44,7 +44,7 @@ impl Mod {
                 if *dest {
                     let _ = write!(list, "{}{}", if sources > 0 { "," } else { "" }, value >> 3 & 1);
                 }
-                // Bits of sources that the instruction does not have are no text's.
+                // Bits of sources that the instruction does not have are not printed.
                 if list.contains('1') { write!(out, " {name}:[{list}]") } else { Ok(()) }
             }
             Mod::Byte { field, bits } => match (get(field) >> bits[0] & 1) | (get(field) >> bits[1] & 1) << 1

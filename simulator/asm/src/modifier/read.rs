@@ -1,4 +1,5 @@
-//! What a modifier of a line sets.
+//! Parsing of modifiers: the field values that a modifier of a line sets, and the errors for values out of
+//! range.
 
 use super::{DPP8, Mod, Style, ThKind};
 use crate::dialect::symbols::{ATOMIC_HINTS, DIMS, DPP, FORMATS, LOAD_HINTS, SCOPES, STORE_HINTS};

@@ -26,7 +26,7 @@ impl<'t> Line<'t> {
         Ok(Line::new(mnemonic, span))
     }
 
-    /// With nothing behind its mnemonic.
+    /// A line of the mnemonic alone.
     pub fn new(mnemonic: &'t str, span: Span) -> Line<'t> {
         let (operands, modifiers) = (Operands::new(), Modifiers::new());
         Line { mnemonic, mnemonic_span: span, operands, modifiers, second: None, span }

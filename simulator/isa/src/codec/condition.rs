@@ -91,7 +91,7 @@ mod tests {
         fn tests_are_their_expressions(random in any::<[u64; 2]>(), special in 0usize..24) {
             for arch in Arch::ALL {
                 for encoding in arch.table().encodings {
-                    // 255 in some field is what most conditions ask for: random bits hardly ever have it.
+                    // Most conditions test a field for 255: random bits hardly ever have it.
                     let mut bits = random[0] as u128 | (random[1] as u128) << 64;
                     if let Some(field) = encoding.fields.get(special) {
                         bits = field.insert(bits, 255);

@@ -26,7 +26,7 @@ pub(super) struct Enc {
     mask: u128,
     pub(super) value: u128,
     opcode: Vec<Piece>,
-    /// Of the fields that are not fixed.
+    /// Parts of the fields that are not fixed.
     pub(super) pieces: Vec<Piece>,
     /// Bits that each field's value may have.
     pub(super) legal: [u32; MAX_FIELDS],
@@ -95,7 +95,7 @@ impl Piece {
         ((halves[self.half as usize & 1] >> (self.from & 63)) as u32 & self.mask) << (self.to & 31)
     }
 
-    /// The other way: sets the bits for a field's `value`.
+    /// The inverse of `value`: sets the bits for a field's `value`.
     #[inline(always)]
     pub(super) fn insert(&self, halves: &mut [u64; 2], value: u32) {
         halves[self.half as usize & 1] |= ((value >> (self.to & 31) & self.mask) as u64) << (self.from & 63);

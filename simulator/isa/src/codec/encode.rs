@@ -88,12 +88,13 @@ pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
             Err(EncodeError::NoSecondHalf { name: table.instructions[back.instruction_y(table)].name })
         }
         Ok(back) => Err(EncodeError::Other { name, found: back.instruction(table).name }),
-        // A word that asks for more words, or for none that exist: the literal's code in an encoding without.
+        // The code of a literal in an encoding without one: the word needs another word, or decodes to
+        // nothing.
         Err(_) => Err(EncodeError::NoLiteral { encoding: encoding.name }),
     }
 }
 
-/// Of a value that has bits that its field has not.
+/// The error for a value with bits that its field does not have.
 fn illegal(field: &Field, value: u32, unit: u8) -> EncodeError {
     let group = 1 << unit;
     match value % group {
