@@ -232,8 +232,8 @@ pub fn load_set(
     (set, diagnostics)
 }
 
-/// What `file`, read over the project's `files`, says of each table's instructions: by table (in the order
-/// given) and instruction name. Its blocks and functions take precedence over the project's.
+/// The meanings that `file`, read over the project's `files`, gives to each table's instructions: by table
+/// (in the order given) and instruction name. Its blocks and functions take precedence over the project's.
 pub fn replacements(
     sources: &SourceMap,
     files: &[FileId],

@@ -12,7 +12,7 @@ use isa_spec::pcode::ir::{Local, Pure, Space, Ty};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-/// What runs once a wave.
+/// A body that runs once a wave.
 pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
     let locals = declare(locals);
     let body = Scope::Wave.stmts(&once.body);

@@ -188,7 +188,7 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
         let name = format_ident!("{name}");
         quote! {
             /// By code: the handler in a float mode, of waves of 32 or of 64. The last entries, for what is
-            /// no operation, give [`Flow::UNKNOWN`].
+            /// not an operation, return [`Flow::UNKNOWN`].
             ///
             /// # Safety
             /// The invariants of lowered code (`exec::validate`); but for `BASE` the host has AVX2 and what

@@ -192,7 +192,7 @@ impl Format {
     }
 }
 
-/// What a bit pattern stands for.
+/// A float's value, by class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {
     /// Any NaN; the payload is lost.

@@ -139,7 +139,7 @@ pub struct Expr {
 pub enum ExprKind {
     /// A local, operand, state or field, by name.
     Name(String),
-    /// An integer: value, and what its spelling says of its type.
+    /// An integer: its value, and the type that its spelling gives.
     Int { value: u128, ty: LiteralType },
     /// A decimal float: value text kept exact, and `F` (f32), none (f64, adapts), `LF`.
     Float { text: String, ty: LiteralType },

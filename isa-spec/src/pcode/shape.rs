@@ -1,11 +1,11 @@
-//! What a body touches, and so how it runs: once a wave on scalars, per lane, or once a wave reaching into
-//! lanes.
+//! Infers what a body reads and writes, and from that how often it runs: once a wave on scalars, per lane, or
+//! once a wave reaching into lanes.
 
 use super::ir::*;
 use super::sig::{Family, InstrSig};
 use super::visit::{Visitor, any_in, walk_expr, walk_stmt};
 
-/// Fills `uses` and `shape`.
+/// Fills [`Semantics::uses`] and [`Semantics::shape`].
 pub fn infer(sem: &mut Semantics, sig: &InstrSig) {
     let mut walk = Walk { uses: Uses::default(), wave: false, lane: false };
     let body = std::mem::take(&mut sem.body);

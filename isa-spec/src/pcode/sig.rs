@@ -26,8 +26,7 @@ pub struct OperandInfo {
     pub input: bool,
     /// Some encoding writes it.
     pub output: bool,
-    /// A bit a lane. One that is also an input keeps the bits of lanes that are switched off; others clear
-    /// them.
+    /// A lane mask. One that is also an input keeps the bits of inactive lanes; others clear them.
     pub mask: bool,
     /// SGPRs only.
     pub scalar: bool,

@@ -28,7 +28,7 @@ pub struct Conditionals {
     pub open: Vec<Conditional>,
 }
 
-/// More than anyone nests.
+/// Bound of nesting, far above what files use.
 const MAX_DEPTH: usize = 256;
 
 impl Conditionals {

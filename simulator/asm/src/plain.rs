@@ -305,7 +305,7 @@ pub fn number(text: &str) -> Option<i64> {
         (None, Some(binary)) => (2, binary),
         _ => (10, lower.as_str()),
     };
-    // A second sign is none of ours.
+    // A second sign is not accepted.
     let value =
         digits.chars().all(|c| c.is_digit(radix)).then(|| i64::from_str_radix(digits, radix).ok())??;
     Some(if negative { -value } else { value })

@@ -278,8 +278,8 @@ impl<'a> Reader<'a> {
         self.label(&name, Span::new(0, line.len()))
     }
 
-    /// The expression with what depends on this place made fast: numbered labels by their names, `.` as a
-    /// label that is here.
+    /// Binds what depends on this place: numbered labels get their full names, `.` becomes an anonymous label
+    /// here.
     pub fn fast(&mut self, e: Expr) -> Expr {
         let mut here = None;
         let e = e.renamed(&mut |name| {

@@ -80,7 +80,7 @@ pub struct Operand {
     pub output: bool,
     /// The instruction reads it.
     pub input: bool,
-    /// An inline constant stands in both halves: see [`replicate_constants`].
+    /// An inline constant applies to both halves: see [`replicate_constants`].
     pub replicated: bool,
     /// Field and bit that make an accumulation VGPR of it.
     pub acc: Option<(u8, u8)>,
@@ -366,8 +366,8 @@ fn scalars(arch: Arch, encoding: &Encoding, o: &OperandSig) -> Scalars {
 }
 
 /// The packed sources of a dot product of 16-bit floats: sources of two halves whose result has none. Their
-/// inline constants stand in both halves (RDNA4 manual, *Inline constants with V_DOT2…*, and RDNA 3 and 4,
-/// *Inline Constants with Packed Math*). Literals are 32 bits as they stand, and so are the constants of the
+/// inline constants apply to both halves (RDNA4 manual, *Inline constants with V_DOT2…*, and RDNA 3 and 4,
+/// *Inline Constants with Packed Math*). Literals are 32 bits as written, and so are the constants of the
 /// other packed instructions, which have op_sel to choose a half.
 fn replicate_constants(operands: &mut [Operand]) {
     if operands.iter().any(|o| o.output && matches!(o.fmt, Fmt::Packed(_))) {
@@ -533,7 +533,7 @@ pub fn code(arch: Arch, operand: &Operand, value: u32) -> Code {
     }
 }
 
-/// A field's value as the number it stands for.
+/// A field's value as a signed or unsigned number of `bits` bits.
 pub fn number(value: u32, bits: u32, signed: bool) -> i32 {
     if signed && (1..32).contains(&bits) {
         return (value << (32 - bits)) as i32 >> (32 - bits);

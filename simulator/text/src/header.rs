@@ -270,7 +270,7 @@ impl<'a> HeaderParser<'a> {
         Ok(())
     }
 
-    /// Refuses what global memory cannot hold, before a byte of it is made.
+    /// Refuses arrays that global memory cannot hold, before they are built.
     fn reserve(&mut self, name: &str, dtype: DType, shape: &[u64], at: Range<usize>) -> Result<(), Wrong> {
         let size = array::size_bytes(dtype, shape).map_err(|e| Wrong::new(at.clone(), e.to_string()))? as u64;
         let left = self.options.global_bytes.saturating_sub(self.used);

@@ -1,13 +1,12 @@
 //! The text kernel format (`docs/text-format.md`): a header between two `---` lines, then instructions.
 //!
-//! [`parse`] reads a file and gives everything that is wrong with it; [`layout::load`] puts the arguments
-//! into memory and makes the launch.
+//! [`parse`] reads a file and reports everything that is wrong with it. This crate must not know memory or
+//! launches: placing the arguments and launching the kernel is the loader's part.
 //!
 //! - [`lex`], [`constant`]: header lines in tokens; numbers and named constants
 //! - [`header`]: arguments, initialisers, launch configuration
 //! - [`body`], [`print`]: lines, and statements of the instruction block; [`instruction`], [`rules`]: its
 //!   instructions, on the assembler's operands
-//! - [`layout`]: kernarg table and the registers a wave starts with
 
 // No files, threads, processes or clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

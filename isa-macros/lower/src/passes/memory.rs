@@ -1,4 +1,4 @@
-//! Bodies that access memory once a lane, whatever the lane: their accesses become steps for 32 lanes, so
+//! Bodies that access memory once per lane, unconditionally: their accesses become steps for 32 lanes, so
 //! that addresses are computed and values distributed in vector loops, and coalesced elements move as a
 //! block.
 

@@ -80,7 +80,7 @@ fn is_last_lane(to: &Value) -> bool {
     }
 }
 
-/// A loop that is looked at.
+/// A loop that may become a vector statement.
 struct Loop {
     var: LocalId,
     /// The variable, and locals that the loop assigns.

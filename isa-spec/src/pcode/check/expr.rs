@@ -628,7 +628,7 @@ fn sign_matters(op: BinaryOp) -> bool {
     matches!(op, Div | Rem | Lt | Le | Gt | Ge)
 }
 
-/// `16'0` has no sign of its own: next to a signed number it is one.
+/// A constant like `16'0` takes the signedness of the other operand.
 fn same_sign(a: TExpr, b: TExpr) -> (TExpr, TExpr) {
     let signed = |e: TExpr, other: Ty| match (&e.expr.kind, e.expr.ty, other) {
         (ExprKind::Const(bits), Ty::U(w), Ty::I(_)) if e.lit.is_none() && bits >> (w - 1) == 0 => {

@@ -96,7 +96,7 @@ pub fn check(
     if errors.is_empty() { Ok((sem, c.warnings)) } else { Err(errors) }
 }
 
-/// What runs once a wave has no lane of its own.
+/// Reports `laneId` in a body that runs once a wave: there is no current lane.
 fn lane_in_scalar(sem: &Semantics, sig: &InstrSig) -> Option<Diagnostic> {
     let once = matches!(sig.family, Family::Scalar | Family::Memory(Space::Scalar));
     if sig.permissive || !once || !sem.uses.state_reads.contains(&State::LaneId) {

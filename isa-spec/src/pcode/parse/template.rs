@@ -82,7 +82,7 @@ fn is_hole(text: &str, name: &str) -> bool {
     })
 }
 
-/// One pass: what an entry brings in is not looked at again.
+/// One pass: holes in the text of an entry are not filled.
 fn substitute(text: &str, inner: &[String], fills: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! A line against the forms of its instruction: what each operand is, and the instruction that comes of it.
+//! Matches a line against the forms of its instruction, and builds the instruction from the form that fits.
 //!
 //! [`assemble`] chooses the form; a `Matcher` tries one. What each slot takes is in `slot`, registers and
 //! constants in `value`, immediates in `immediate`, addresses in `address`, modifiers in `modifiers`, dual

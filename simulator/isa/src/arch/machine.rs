@@ -38,7 +38,7 @@ pub struct Machine {
     pub lanes: WaveLanes,
     /// Registers that every lane has.
     pub vector: VectorFile,
-    /// Registers that a wave has once.
+    /// Registers of the wave, one value for all lanes.
     pub scalar: ScalarFile,
     /// Bytes of an instruction that its program counter counts as one.
     pub pc_bytes: u64,
