@@ -3,11 +3,12 @@
 //!
 //! - Registers that follow each other begin where they may and end within their file (RDNA ISA manuals, *SGPR
 //!   Alignment*).
-//! - The constant bus brings a vector instruction two scalar values, a 64-bit shift one (*VALU: Operands*).
+//! - A vector instruction reads at most two scalar values over the constant bus, a 64-bit shift one (*VALU:
+//!   Operands*).
 //! - Dual instructions run in waves of 32 lanes only. Their halves take their vector registers from different
 //!   banks and write one even and one odd register (*Dual Issue VALU*).
 //!
-//! [`check`] is for who has the operands' slots at hand, [`check_decoded`] for an instruction as it stands.
+//! [`check`] takes the operands' slots from the caller, [`check_decoded`] finds them from the instruction.
 
 use super::dialect::Trait;
 use super::error::{AsmError, Span};
@@ -85,7 +86,7 @@ pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), I
     }
 }
 
-/// As [`check`] for an instruction as it stands.
+/// As [`check`], with the slots of the instruction's form.
 pub fn check_decoded(inst: &Inst, options: &Options) -> Result<(), Illegal> {
     if inst.entry_y == EntryId::MAX {
         return check(inst, options, &[&forms(options.arch).of(inst.entry).slots]);
@@ -173,7 +174,7 @@ fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static st
     ))
 }
 
-/// Whether the constant bus can bring all scalar values.
+/// Whether the scalar values are within the constant bus limit.
 fn constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     let arch = options.arch;
     let form = forms(arch).of(inst.entry);

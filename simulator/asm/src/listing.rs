@@ -3,7 +3,7 @@
 //! ```
 //! use wavesim_asm::{Options, listing::Listing};
 //! use wavesim_isa::arch::Arch;
-//! // s_branch to itself, and a word that is no instruction.
+//! // s_branch to itself, and a word that is not an instruction.
 //! let listing = Listing::new(Options::new(Arch::Rdna3), 0x100, &[0xbfa0_ffff, 0xffff_ffff], []);
 //! let lines: Vec<_> = listing.lines().map(|line| (line.label, line.text)).collect();
 //! assert_eq!(lines[0], (Some(".L100"), "s_branch .L100".to_string()));

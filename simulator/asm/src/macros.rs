@@ -76,7 +76,7 @@ impl Macro {
         Ok(Macro { name: name.to_string(), parameters, lines: lines.into() })
     }
 
-    /// Arguments of a call, by position or as `name=value`; `other` is there in the other syntax.
+    /// Arguments of a call, by position or as `name=value`; `other` is given after `.altmacro`.
     pub fn arguments(
         &self,
         s: &mut Scanner,

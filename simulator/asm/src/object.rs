@@ -1,7 +1,7 @@
 //! A linked code object for amdhsa: what LLVM's assembler and linker make of such a file (LLVM AMDGPUUsage,
 //! *ELF Code Object*).
 //!
-//! Addresses are file offsets; each kind of memory has its pages. Only global symbols are dynamic.
+//! Addresses are file offsets; each kind of memory has pages of its own. Only global symbols are dynamic.
 
 use super::Options;
 use super::link::{Relocation, Target};
@@ -67,13 +67,13 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     let note = note(program.metadata.as_deref())?;
     program.prepare_link();
     let planned = program.planned_relocations();
-    // What is loaded to be read only and yet has addresses in it.
+    // Sections that are loaded read-only and yet contain addresses.
     let text_relocations = planned.iter().any(|r| program.sections[r.section].memory != Memory::Writable);
     // Sections that relocations count from have dynamic symbols, which are local.
     let bases: BTreeSet<usize> = planned.iter().filter_map(base_section).collect();
     let named = program.processor.as_deref().and_then(Processor::from_name);
     let processor = named.or_else(|| Processor::of_arch(options.arch));
-    // Local labels are nobody's business.
+    // Local labels are not exported.
     let labels: Vec<(String, usize)> = program
         .labels()
         .filter(|l| !l.0.starts_with(".L") && !l.0.contains('#'))

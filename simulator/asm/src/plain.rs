@@ -107,14 +107,14 @@ enum Token<'t> {
 /// A token with its place.
 type Placed<'t> = (Token<'t>, Span);
 
-/// A piece of how an encoding's operands are written.
+/// A piece of the syntax of an encoding's operands.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Operand(&'static OperandSig, &'static Field),
     Mark(char),
 }
 
-/// Both directions, for one machine.
+/// Parser and printer of one machine.
 #[derive(Clone, Copy)]
 struct Syntax {
     arch: Arch,
@@ -188,7 +188,7 @@ impl Syntax {
         self.arch.table().formats[o.format as usize].name.starts_with("FMT_NUM_I")
     }
 
-    /// Cuts a line up, without its comment.
+    /// Splits a line into tokens, without its comment.
     fn tokens<'t>(&self, line: &'t str) -> Result<Vec<Placed<'t>>, AsmError> {
         let text = line.split(self.assembly.comment).next().unwrap_or("");
         let mut out = Vec::new();

@@ -5,7 +5,7 @@
 //! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, without effect on instructions that have no such bit;
 //! - `vcc` and `exec` for the wave's masks whatever their size, pairs of SGPRs that start anywhere;
 //! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions. RDNA 3's
-//!   names of instructions that it has renamed are the assembler's matter.
+//!   names of instructions that it has renamed are handled by the assembler.
 
 use super::constant::{Constants, Wrong};
 use super::rules;
@@ -130,7 +130,8 @@ impl Machine<'_> {
         self.buffer_offset(&mut line);
         let error = match matching::assemble_as(&line, found, &self.options()) {
             Ok(parsed) => {
-                // What hardware ignores is an error here, where no other assembler has to be followed.
+                // What hardware ignores is an error here: this format need not be compatible with another
+                // assembler.
                 return match legal::ignored_offset(&parsed.inst, &self.options()) {
                     None => Ok(parsed),
                     Some(ignored) => {

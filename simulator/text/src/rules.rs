@@ -17,11 +17,11 @@ use wavesim_isa::arch::Arch;
 #[inline]
 pub fn signs(text: &str, operand: &Operand) -> bool {
     let [b'-' | b'|', rest @ ..] = &text.as_bytes()[operand.span.start..] else { return false };
-    // Other kinds of space than the blank are looked at in earnest.
+    // Any other kind of white space takes the slow path.
     matches!(rest.iter().find(|b| **b != b' '), Some(b'-' | b'|' | 0..=0x1f | 0x80..))
 }
 
-/// Combinations for which there are no bits. `text` is an instruction that begins at byte `base`.
+/// Refuses combinations for which there are no bits. `text` is an instruction that begins at byte `base`.
 pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
     for (piece, at) in pieces(text) {
         let start = base + at;
@@ -59,7 +59,7 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// Modifiers on operands that cannot have any.
+/// Refuses modifiers on operands that cannot have any.
 pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
     for operand in operands_of(line).filter(|o| o.neg || o.abs) {
         let message = match &operand.value {
@@ -82,7 +82,7 @@ pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Modifiers that the instruction has no bits, or no use, for.
+/// Refuses modifiers that the instruction has no bits for, or ignores.
 pub fn encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> Result<(), Wrong> {
     for (index, operand) in line.operands.iter().enumerate().filter(|(_, o)| o.neg || o.abs) {
         let name = &lower(line.mnemonic)[..];
