@@ -1,4 +1,4 @@
-//! Pseudocode files and architecture tables -> one deduplicated set of operations.
+//! From pseudocode files and architecture tables to one deduplicated set of operations.
 
 use crate::diag::{Diagnostic, SHOWN, nearest};
 use crate::pcode::ast::{File, Function, Instruction as Block, Item, Name};

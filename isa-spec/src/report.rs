@@ -1,4 +1,4 @@
-//! What `wavesim pcode check` and the tests say of single pseudocode files: one verdict an instruction.
+//! Reports on single pseudocode files, for `wavesim pcode check` and the tests: one verdict per instruction.
 
 use crate::canonical::{self, Parsed};
 use crate::diag::{Diagnostic, SHOWN, Severity, nearest};
@@ -63,7 +63,7 @@ pub fn check_files(
             diagnostics.extend(canonical::unknown_instruction(name, block, tables, first));
             let mut report =
                 BlockReport { instruction: name.text.to_uppercase(), shape: None, errors: own.clone() };
-            // A body that could not be read means nothing.
+            // A body with syntax errors is not checked.
             if own.is_empty() {
                 for (sig, arch) in signatures(block, &report.instruction, tables) {
                     match check(sources, &library, block, &sig, arch) {

@@ -1,6 +1,6 @@
 //! The reference evaluator: typed semantics walked as a tree, slow and obvious.
 //!
-//! It decides what a body means; what registers, memory and barriers are is the [`Machine`]'s business.
+//! It decides what a body means; registers, memory and barriers are those of the [`Machine`].
 //! [`eval`] runs a body once: the driver of a lane-shaped body calls it for each active lane, the lanes in
 //! ascending order.
 //!
@@ -78,7 +78,7 @@ pub enum Stop {
     Return,
     /// The machine's own: a fault, the wave's end, a barrier.
     Machine(u32),
-    /// A loop that does not end.
+    /// A loop that exceeds the budget of statements.
     TooLong,
 }
 

@@ -13,7 +13,7 @@ struct Key {
     bits: u128,
     when: Vec<Condition>,
     always: bool,
-    /// Where some lane is active, which is not the one that is touched.
+    /// The touch happens while another lane is active.
     under: bool,
 }
 
@@ -117,7 +117,7 @@ pub fn merge(seen: Seen, wave_size: u32) -> Vec<Touch> {
     while let Some(shorter) = sides(&list) {
         list = bits(shorter);
     }
-    // The list is in order, so that what can cover a touch is beside it.
+    // The list is sorted, so that a touch that can cover another is adjacent to it.
     let concern = |t: &Touch| (t.write, t.what, t.lanes);
     let kept = list
         .chunk_by(|a, b| concern(a) == concern(b))
@@ -125,7 +125,7 @@ pub fn merge(seen: Seen, wave_size: u32) -> Vec<Touch> {
     numbers(kept.collect())
 }
 
-/// Whether `other` says all that `t` says, of the same registers and lanes.
+/// Whether `other` covers `t`: the same registers and lanes, and everything that `t` states.
 fn covers(other: &Touch, t: &Touch) -> bool {
     other != t
         && (other.always || !t.always)

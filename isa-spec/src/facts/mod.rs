@@ -1,5 +1,5 @@
-//! What an instruction's body reads, writes and calls, computed from the typed tree: the one source of what
-//! checks, traces and the debugger know about an instruction.
+//! The registers, state and memory that an instruction's body reads and writes, and what it calls, computed
+//! from the typed tree: the one source of these facts for checks, traces and the debugger.
 //!
 //! [`Facts::of`] runs a body without values (abstract interpretation, `walk`): loops with fixed bounds are
 //! unrolled, both sides of a branch are taken unless the wave size decides it. A condition on the instruction

@@ -80,7 +80,7 @@ impl Test {
         Test { known: None, yes: test(false), no: test(true) }
     }
 
-    /// Something that only the run decides, and what is sure if it holds.
+    /// A condition that only execution decides, and what is sure if it holds.
     pub fn guarded(yes: Guard) -> Test {
         Test { known: None, yes: vec![yes], no: vec![Guard::Unknown] }
     }
@@ -147,7 +147,7 @@ fn choice((known, guards): (&Value, &[Guard]), (other, _): (&Value, &[Guard])) -
         (Value::Known(n), Value::Register(number)) if number.index.is_some() => {
             let far = guards.iter().all(|g| matches!(g, Guard::FarIndex | Guard::BeyondLimit));
             let otherwise = *n as u32;
-            // Without a limit it must be a number that no register has.
+            // Without a limit it must be a number above those of all registers.
             let limited = guards.contains(&Guard::BeyondLimit) || otherwise == u32::MAX;
             (far && !guards.is_empty() && limited && number.otherwise.is_none_or(|o| o == otherwise))
                 .then_some(Value::Register(Number { otherwise: Some(otherwise), ..*number }))
@@ -174,7 +174,7 @@ fn sum(a: &Value, b: &Value) -> Option<Value> {
     let number = a.number()?;
     match *b {
         Value::Known(n) if *a != Value::Known(0) || number.base.is_some() => {
-            // What stands in for a number out of range is a number of its own.
+            // The number for the case out of range moves along.
             let otherwise = number.otherwise.map(|o| o.wrapping_add(n as u32));
             Some(Value::Register(Number { first: number.first.wrapping_add(n as u32), otherwise, ..number }))
         }

@@ -1,4 +1,4 @@
-//! What is known of the value of an expression.
+//! Abstract evaluation of expressions: what is known of a value without running the body.
 
 use super::super::value::{Guard, Value, both_bits, masked, sums, width_mask};
 use super::super::{Index, Of, What};

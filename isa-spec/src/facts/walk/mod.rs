@@ -1,5 +1,5 @@
-//! A body run without values: statements, branches and loops. `place` has reads and writes, `expr` values,
-//! `test` conditions.
+//! Abstract interpretation of a body: statements, branches and loops. `place` records reads and writes,
+//! `expr` evaluates, `test` reads conditions.
 
 mod expr;
 mod place;
@@ -202,7 +202,7 @@ impl Walk {
         self.forget(body, None);
     }
 
-    /// Nothing is known any more of what statements assign that may run before.
+    /// Forgets the values of everything that the statements assign.
     fn forget(&mut self, body: &[Stmt], var: Option<LocalId>) {
         let mut locals = BTreeSet::from_iter(var);
         if assigned(body, &mut locals) {

@@ -1,4 +1,4 @@
-//! Reads and writes: of operands, state, registers by number, and memory.
+//! Records reads and writes: of operands, state, registers by number, and memory.
 
 use super::super::merge::MOST_CONDITIONAL;
 use super::super::value::{Guard, Value};
@@ -7,7 +7,7 @@ use super::{LaneOf, Walk};
 use crate::arith;
 use crate::pcode::ir::*;
 
-/// Registers have lower numbers.
+/// Numbers from here on are not registers.
 const NO_REGISTER: u32 = 256;
 
 impl Walk {
@@ -111,7 +111,7 @@ impl Walk {
     /// Assigns `width` bits of a place; the others stay.
     pub(super) fn part(&mut self, place: &Place, lo: Value, width: u32) {
         let whole = arith::mask(place.ty.width());
-        // A lane's own bit of a mask stands for the mask.
+        // A lane's own bit of a mask counts as an access to the mask.
         let bits = match lo {
             Value::Known(lo) if lo < 128 => Some((arith::mask(width) << lo as u32) & whole),
             Value::Own => Some(whole),

@@ -1,4 +1,4 @@
-//! Conditions: what is sure on either side of a branch.
+//! Conditions: what holds in either branch.
 
 use super::super::value::{Guard, Test, Value};
 use super::Walk;
