@@ -32,7 +32,7 @@ pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
     }
 }
 
-/// What runs in lanes. Where [`Halves::Given`], `half` is in scope.
+/// A body that runs in lanes. With [`Halves::Given`], `half` is in scope.
 pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
     let steps = Steps { locals: declare(locals) }.all(&lanes.steps);
     let broadcast =

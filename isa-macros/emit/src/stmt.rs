@@ -127,7 +127,7 @@ impl Scope {
         }
     }
 
-    /// What it reads, a loop without bounds to check, and what it writes.
+    /// The reads, a loop without bounds checks, and the writes.
     fn vector(self, vector: &Vector) -> TokenStream {
         let (counter, from, count) = (local(vector.var), vector.from, vector.count as usize);
         let reads = vector.reads.iter().enumerate().map(|(at, read)| {
@@ -206,7 +206,7 @@ impl Scope {
         }
     }
 
-    /// Puts a lane's address in the list of all. LDS is small: its addresses are 32-bit offsets.
+    /// Stores a lane's address in the list of addresses. LDS is small: its addresses are 32-bit offsets.
     fn set_address(self, space: Space, addr: &Value) -> TokenStream {
         let addr = self.value(addr);
         match space {
@@ -217,7 +217,7 @@ impl Scope {
 }
 
 /// The operands of a multiply-add of vectors and of what is the same for all: compilers unroll a loop as
-/// small as this is, and then make no vectors of it.
+/// small as this one, and then do not vectorise it.
 fn whole_fma(value: &Value) -> Option<[TokenStream; 3]> {
     let ValueKind::Float { op: FloatOp::Fma, ty: Ty::F32, args } = &value.kind else { return None };
     let operand = |value: &Value| match &value.kind {

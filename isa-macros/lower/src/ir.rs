@@ -1,6 +1,6 @@
 //! The lane-loop representation. Everything that typed bodies leave implicit is a node here: how wide the
 //! integers are that hold values, which operands become lane vectors, where lanes that are switched off are
-//! skipped, when memory is accessed, what is written back. It knows nothing of Rust tokens, and nothing of
+//! skipped, when memory is accessed, what is written back. It must not depend on Rust tokens, nor on
 //! the host.
 //!
 //! [`Handlers`] are all that runs for one operation. Each is a [`Body`]: [`Lanes`] is a list of [`Step`]s for

@@ -1,6 +1,6 @@
 //! Typed pseudocode to lane loops. [`lower()`] makes the [`ir::Handlers`] of an operation, in the lane-loop
 //! representation that is described in [`ir`]. `isa-emit` prints it as Rust when wavesim is compiled; an
-//! engine that compiles at run time can start from it too. So nothing here knows `proc_macro`, tokens, or the
+//! engine that compiles at run time can start from it too. So nothing here uses `proc_macro`, tokens, or the
 //! host.
 //!
 //! In reading order: [`ir`], with a printer and the walks in [`visit`]; [`mod@lower`], from a body to its

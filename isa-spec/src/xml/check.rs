@@ -1,4 +1,4 @@
-//! What one element cannot say alone: references between elements, uniqueness, and the limits of the tables.
+//! Checks of a whole document: references between elements, uniqueness, and the limits of the tables.
 
 use super::load::low_bits;
 use super::model::*;
@@ -54,7 +54,7 @@ fn limits(spec: &Spec, errors: &mut Vec<Diagnostic>) {
         ("data formats", spec.formats.len(), 256),
         ("operand types", spec.operand_types.len(), 256),
         ("instructions", spec.instructions.len(), 65536),
-        // One short: `EntryId::MAX` means none.
+        // One less than the type holds: `EntryId::MAX` means none.
         ("instruction encodings", entries, 65535),
     ] {
         if count > limit {

@@ -94,7 +94,7 @@ impl Loader {
     }
 }
 
-/// `INST.VOP3.SRC0` as a tree of `.fieldderef`: only its last name matters, and it has been checked.
+/// `INST.VOP3.SRC0` as a tree of `.fieldderef`: only its last name is used; the loader has checked it.
 fn path(node: Node<'_, '_>, depth: u32) -> Option<CondExpr> {
     if depth > MAX_DEPTH {
         return None;

@@ -74,12 +74,12 @@ pub struct Encoding {
 pub struct Condition {
     /// `ConditionName`.
     pub name: String,
-    /// `CondtionExpression`.
+    /// `ConditionExpression`, which AMD's files spell `CondtionExpression`; `None` if it could not be read.
     pub expr: Option<CondExpr>,
 }
 
-/// A node of a condition's tree: `op type`, `id val` or `lit val`, each possibly with a type (`ty` > `t base
-/// size`).
+/// A node of a condition's tree: `op type`, `id val` or `lit val`, each possibly with a `ty`, see
+/// [`TypeMark`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum CondExpr {
     /// An operator by its schema name, with its arguments.

@@ -29,7 +29,7 @@ pub struct Lower<'a> {
     once_modified: bool,
     /// Operands of a scalar instruction, read before the body.
     staged: Vec<Role>,
-    /// All of them are SGPRs and constants in the scalar file.
+    /// Every staged operand is an SGPR or a constant in the scalar file.
     direct: bool,
 }
 
@@ -80,7 +80,7 @@ pub fn handlers(op: &Operation) -> Handlers {
         general,
         fast: Fast::None,
         floats: !float.is_empty(),
-        // MODE[5:4] is of both.
+        // MODE[5:4] governs both.
         floats_f32: float.contains(&Ty::F32) || float.contains(&Ty::BF16),
         flushing: None,
         operands,

@@ -1,4 +1,4 @@
-//! Which registers the operands of an operation are: their widths, and where the operation names them.
+//! The operands of an operation: their widths, and where the operation names them.
 
 use crate::ir::Slot;
 use isa_spec::canonical::Operation;
@@ -89,7 +89,7 @@ pub fn is_source(role: Role) -> bool {
     !matches!(role, Role::D0 | Role::D1 | Role::Vcc)
 }
 
-/// Which of the operation's sources an operand is.
+/// The source number of an operand.
 pub fn source(role: Role) -> usize {
     match role {
         Role::S0 | Role::VAddr => 0,

@@ -130,7 +130,7 @@ fn accesses(main: &LaneLoop) -> Option<Vec<Access<'_>>> {
         | Stmt::Leave
         | Stmt::Control { .. } => true,
     });
-    // Registers of other lanes are not a matter of one lane.
+    // Accesses to registers of other lanes do not belong to one lane.
     let others = any_value(body, &|v| {
         matches!(
             v.kind,

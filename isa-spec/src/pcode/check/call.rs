@@ -18,7 +18,7 @@ const SYNONYMS: &[(&str, &str)] = &[
 ];
 
 impl<'a> Checker<'a> {
-    /// A call; `None` if it gives no value.
+    /// A call; `None` if it has no value.
     pub(super) fn call(
         &mut self,
         name: &'a ast::Name,
@@ -46,7 +46,7 @@ impl<'a> Checker<'a> {
             text => text,
         };
         if let Some(function) = self.library.functions.get(text).copied() {
-            // Calc…Addr in pasted text carries names for the reader; ours take none.
+            // Calc…Addr in the manuals' text has arguments for the reader; the library's functions take none.
             let args = if text.starts_with("Calc") && function.parameters.is_empty() { &[] } else { args };
             return self.expand(text, &function.parameters, &function.body, args, span, false).map(Some);
         }

@@ -1,4 +1,5 @@
-//! Tree -> typed IR of one instruction: names resolved, types and conversions explicit, calls expanded.
+//! The checker: from the syntax tree of one instruction to its typed body. Names are resolved, types and
+//! conversions explicit, calls expanded.
 
 mod address;
 mod call;
@@ -207,7 +208,7 @@ struct Checker<'a> {
     /// The loops around the current statement whose bounds are numbers: variable, first and last value.
     loops: Vec<(String, i128, i128)>,
     rounding: Rounding,
-    /// Expressions that may still be made.
+    /// Expressions that the body may still have.
     budget: u32,
 }
 
@@ -236,7 +237,7 @@ impl Checker<'_> {
         self.locals.len() as LocalId - 1
     }
 
-    /// One that the checker makes for itself: no name of the language has a `$`.
+    /// A local of the checker's own: no name of the language has a `$`.
     fn hidden_local(&mut self, name: &str, ty: Ty, span: Span) -> LocalId {
         let id = self.new_local(&format!("{name}$"), ty, None, span);
         self.assigned_locals.insert(id);

@@ -1,4 +1,4 @@
-//! What a name means: a local, an operand, state, or an encoding field.
+//! Resolves names: a local, an operand, state, or an encoding field.
 
 use super::{Checker, R, TExpr};
 use crate::diag::{Diagnostic, SHOWN, nearest};
