@@ -108,7 +108,8 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    /// Defines LLVM's symbols about the processor (LLVM AMDGPUUsage, *Assembler Predefined Symbols*).
+    /// Defines LLVM's symbols about the processor (LLVM AMDGPUUsage, *Code Object V3 and Above Predefined
+    /// Symbols*).
     pub fn machine_symbols(&mut self, processor: Option<&str>) {
         let digits = processor.and_then(|p| p.strip_prefix("gfx")).unwrap_or(match self.options.arch {
             wavesim_isa::arch::Arch::Rdna35 => "1150",

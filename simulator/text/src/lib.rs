@@ -38,9 +38,9 @@ use wavesim_isa::inst::Inst;
 pub struct Options {
     /// `-D NAME=VALUE`.
     pub constants: Constants,
-    /// `--arch`: wins over the header's.
+    /// Architecture; wins over the header's.
     pub arch: Option<Arch>,
-    /// `--wave`: wins over the header's.
+    /// Lanes of a wave, 32 or 64; wins over the header's.
     pub wave: Option<u32>,
     /// Seed of `rand()`.
     pub seed: u64,
