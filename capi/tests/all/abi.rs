@@ -288,7 +288,7 @@ fn launches_can_be_cancelled() {
 #[test]
 fn kernels_are_listed_with_their_arguments() {
     let device = device(c"gfx1100");
-    let object = include_bytes!("../../tests/filetests/code_objects/vadd/vadd.gfx1100.co");
+    let object = include_bytes!("../../../tests/filetests/code_objects/vadd/vadd.gfx1100.co");
     let mut module = 0;
     // SAFETY: all pointers are valid, or rejected.
     unsafe {

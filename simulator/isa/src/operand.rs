@@ -611,7 +611,8 @@ impl Plan {
     /// What an operand's field holds, for [`code`] and [`mask_register`]: with the bit that makes an accumulation VGPR of it, and with
     /// scalar registers by the numbers that they have here.
     pub fn value(&self, inst: &Inst, operand: &Operand) -> Option<u32> {
-        let value = inst.fields[operand.field? as usize] & !SDWA_SCALAR;
+        let value = inst.fields[operand.field? as usize];
+        let value = if matches!(operand.holds, Holds::Vgpr) { value & !SDWA_SCALAR } else { value };
         let value = match operand.acc {
             // Codes of sources count VGPRs from 256 on, and others have the numbers below.
             Some((field, bit)) if inst.fields[field as usize] >> bit & 1 == 1 => {

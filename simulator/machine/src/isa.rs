@@ -33,20 +33,26 @@ pub fn facts(arch: Arch, entry: EntryId, wave_size: u32) -> Option<&'static Fact
 pub static SEMANTICS: LazyLock<SemanticsSet> =
     LazyLock::new(|| canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables).0);
 
-/// Lines of `pseudocode/unsupported.txt`: name, or prefix with `*`, and reason.
-fn unsupported() -> impl Iterator<Item = (&'static str, &'static str)> {
+/// Lines of `pseudocode/unsupported.txt`: the architecture, if it is one alone; name, or prefix with `*`; and reason.
+fn unsupported() -> impl Iterator<Item = (Option<&'static str>, &'static str, &'static str)> {
     let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../pseudocode/unsupported.txt"));
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| line.split_once(':')).map(|(name, reason)| (name.trim(), reason.trim()))
+    lines.filter_map(|line| line.split_once(':')).map(|(name, reason)| match name.trim().split_once(' ') {
+        Some((arch, name)) => (Some(arch), name, reason.trim()),
+        None => (None, name.trim(), reason.trim()),
+    })
 }
 
-/// Why an instruction has no semantics.
+/// Why an instruction has no semantics, where it has none.
 pub fn unsupported_reason(name: &str) -> Option<&'static str> {
-    let matches = |pattern: &str| match pattern.strip_suffix('*') {
+    unsupported().find(|(_, pattern, _)| is_named(pattern, name)).map(|(_, _, reason)| reason)
+}
+
+fn is_named(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
         None => name == pattern,
-    };
-    unsupported().find(|(pattern, _)| matches(pattern)).map(|(_, reason)| reason)
+    }
 }
 
 /// `file:line` of a place in the pseudocode.
@@ -80,12 +86,15 @@ mod tests {
         let mut used = BTreeSet::new();
         for arch in Arch::ALL {
             for (inst, code) in arch.table().instructions.iter().zip(BY_ARCH[arch as usize]) {
-                let reason = unsupported_reason(inst.name);
+                let of_arch = |only: Option<&str>| only.is_none_or(|only| only == arch.name());
+                let line =
+                    unsupported().find(|(only, pattern, _)| of_arch(*only) && is_named(pattern, inst.name));
+                let reason = line.map(|(.., reason)| reason);
                 assert_eq!(*code == u16::MAX, reason.is_some(), "{}: {}: {reason:?}", arch.name(), inst.name);
                 used.extend(reason);
             }
         }
-        let unused: Vec<_> = unsupported().filter(|(_, reason)| !used.contains(reason)).collect();
+        let unused: Vec<_> = unsupported().filter(|(_, _, reason)| !used.contains(reason)).collect();
         assert_eq!(unused, [], "lines of unsupported.txt that nothing needs");
     }
 }

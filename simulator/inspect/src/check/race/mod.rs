@@ -264,7 +264,11 @@ impl Shadow {
     /// The running workgroup stops for now. To others its waves are as if they had ended.
     pub fn park(&mut self) -> Group {
         for (at, wave) in self.waves.iter().enumerate() {
-            let ended = Ended { history: wave.history.clone(), late: wave.late.clone() };
+            let ended = Ended {
+                history: wave.history.clone(),
+                late: wave.late.clone(),
+                discards: wave.discards.clone(),
+            };
             self.ended.insert(self.first + at as u32, ended);
         }
         let mut group = Group { first: self.first, ..Group::default() };
