@@ -33,9 +33,9 @@ pub enum EncodeError {
     /// A register that does not start a group, in a field that counts groups.
     #[error("{field} names registers in groups of {group}; {value} does not start one")]
     Unaligned { field: &'static str, value: u32, group: u32 },
+    /// Two VGPRs of the same parity as the results of VOPD, which stores one low bit for both.
     #[error(
         "the two results of a dual instruction need one even and one odd register; these are v{x} and v{y}"
-    /// Two VGPRs of the same parity as the results of VOPD, which stores one low bit for both.
     )]
     SameParity { x: u32, y: u32 },
     /// An entry that VOPD does not have in its second half.
