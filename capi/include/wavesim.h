@@ -349,7 +349,8 @@ wavesim_status wavesim_device_create(const char *target,
                                      wavesim_device *device);
 
 /**
- * Destroys a device. Mapped memory remains the property of the caller.
+ * Destroys a device, after any launch that runs on it. Mapped memory remains the property of the caller; kernels of modules
+ * that are still loaded cannot access it any more.
  */
 wavesim_status wavesim_device_destroy(wavesim_device device);
 
@@ -373,9 +374,10 @@ wavesim_status wavesim_device_map(wavesim_device device,
                                   bool writable);
 
 /**
- * Unmaps the range that begins at guest address `address`.
+ * Unmaps the range that begins at guest address `address`, after any launch that runs on the device.
  */
-wavesim_status wavesim_device_unmap(wavesim_device device, uint64_t address);
+wavesim_status wavesim_device_unmap(wavesim_device device,
+                                    uint64_t address);
 
 /**
  * Sets defaults: one work-item, wave32, X ids, no LDS, a limit of 10^10 instructions.

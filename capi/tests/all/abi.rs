@@ -373,7 +373,7 @@ fn unmapping_and_destroying_wait_for_launches_of_modules() {
         let mapped =
             unsafe { wavesim_device_map(device, address, flags.as_ptr().cast_mut().cast(), 8, true) };
         assert_eq!(mapped, WAVESIM_OK);
-        [flag, started].map(|word| word.store(0, Ordering::SeqCst));
+        flags.iter().for_each(|word| word.store(0, Ordering::SeqCst));
         std::thread::scope(|scope| {
             let launch = scope.spawn(run);
             while started.load(Ordering::SeqCst) == 0 && !launch.is_finished() {

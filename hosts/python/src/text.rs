@@ -77,8 +77,16 @@ pub fn run_text(
     let checks = parse_checks(check.unwrap_or("none")).map_err(error)?;
     let prepared = prepare(text, name, target, wave, seed, &inputs, GUARD_BYTES)?;
     let threads = threads.clamp(1, MAX_THREADS);
-    let manner =
-        Manner { kernel: "", number: 1, checks: &checks, threads, max_instructions, cooperative: false };
+    let manner = Manner {
+        kernel: "",
+        number: 1,
+        checks: &checks,
+        threads,
+        max_instructions,
+        cooperative: false,
+        pool: None,
+        cancel: None,
+    };
     let mut lines = Vec::new();
     let run = || {
         let sink = if trace { Some(&mut lines as &mut dyn std::io::Write) } else { None };

@@ -70,7 +70,7 @@ pub struct Manner<'a> {
     /// Its workgroups are known to wait for each other.
     pub cooperative: bool,
     /// Where register files come from.
-    pub pool: &'a Pool,
+    pub pool: Option<&'a Pool>,
     /// Set to end it.
     pub cancel: Option<&'a AtomicBool>,
 }
@@ -90,7 +90,7 @@ impl Kernel {
             threads: launch.threads.unwrap_or(settings.threads),
             max_instructions: launch.max_instructions.unwrap_or(settings.max_instructions),
             cooperative: launch.cooperative,
-            pool: &device.inner.pool,
+            pool: Some(&device.inner.pool),
             cancel: None,
         };
         let given = abi::Shape { grid: launch.grid, block: launch.block, dynamic_lds: launch.dynamic_lds };
@@ -162,7 +162,7 @@ pub fn run(
     let mut dispatch = prepared.dispatch(manner.max_instructions);
     dispatch.threads = manner.threads;
     dispatch.cooperative = manner.cooperative;
-    dispatch.pool = Some(manner.pool);
+    dispatch.pool = manner.pool;
     dispatch.cancel = manner.cancel;
     dispatch.check()?;
     let report = |fault: Option<Box<Fault>>, findings: Vec<Finding>| {

@@ -41,7 +41,7 @@ pub struct HostMemory {
     /// For messages and checks of bounds; empty: it has none.
     name: Arc<str>,
     /// Keeps the memory valid.
-    owner: Option<Owner>,
+    _owner: Option<Owner>,
 }
 
 /// What keeps memory of the embedding program valid for as long as it exists.
@@ -59,12 +59,12 @@ impl HostMemory {
     /// That of [`Memory::map_host`], for as long as this value, a device that it is mapped on, or a launch that began while it
     /// was mapped exists; or for as long as its owner does ([`HostMemory::owned_by`]).
     pub unsafe fn new(address: u64, host: *mut u8, len: u64, writable: bool, name: &str) -> HostMemory {
-        HostMemory { address, host, len, writable, name: name.into(), owner: None }
+        HostMemory { address, host, len, writable, name: name.into(), _owner: None }
     }
 
     /// The same memory, which this keeps valid: devices and launches that can access the memory keep it.
     pub fn owned_by(self, owner: Owner) -> HostMemory {
-        HostMemory { owner: Some(owner), ..self }
+        HostMemory { _owner: Some(owner), ..self }
     }
 
     /// First address for kernels.
@@ -157,7 +157,7 @@ impl Allocation {
     pub(crate) fn range(&self) -> HostMemory {
         let host = self.map.as_mut_ptr();
         let (address, len, name) = (self.address(), self.len, self.name.clone());
-        HostMemory { address, host, len, writable: true, name, owner: None }
+        HostMemory { address, host, len, writable: true, name, _owner: None }
     }
 }
 

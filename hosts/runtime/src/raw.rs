@@ -145,7 +145,7 @@ impl Device {
             threads: launch.threads,
             max_instructions: launch.max_instructions,
             cooperative: false,
-            pool: &self.inner.pool,
+            pool: Some(&self.inner.pool),
             cancel: None,
         };
         let Code { bytes, program, .. } = code;

@@ -164,7 +164,7 @@ fn checks_know_the_modes_of_the_kernel() {
     assert_eq!(raw.modes, Modes { cu: true, unaligned_lds: true });
     raw.modes = Modes::default();
     let report = device.launch_raw(&raw, &[]).unwrap().report.to_string();
-    assert!(report.contains("misaligned"), "{report}");
+    assert!(report.contains("is not aligned"), "{report}");
 }
 
 #[test]
