@@ -55,7 +55,7 @@ impl Launch {
 }
 
 /// How a launch is run and reported.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Manner<'a> {
     /// Name of the kernel; empty for raw code.
     pub kernel: &'a str,

@@ -144,7 +144,7 @@ fn checks_know_the_modes_of_the_kernel() {
         block: [1; 3],
         lds_bytes: 0,
         scratch_bytes: 0,
-        scratch_if_used: false,
+        only_if_used: false,
         user_sgprs: Vec::new(),
         first_group_id: 0,
         group_ids: [true, false, false],

@@ -50,6 +50,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
         scratch_stride: 0,
         workgroup: &mut Workgroup::new(1),
         instructions: 0,
+        cancel: None,
     };
     let first = instruction("global_load_b32 v1, v0, s[4:5]");
     assert_eq!(interp::step(Arch::Rdna3, &first, &mut wave, &mut before), Some(Ok(())));

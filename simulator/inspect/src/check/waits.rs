@@ -399,10 +399,11 @@ fn issue(arch: Arch, effects: &Effects) -> Option<Issue> {
     };
     let calls = |bi| effects.calls.contains(&bi);
     let one = Counters::one;
+    // Cache maintenance counts on RDNA 4 (RDNA4 manual, *Memory Scopes*) and CDNA: invalidation as a load, write-back as a store.
+    let counts = !matches!(arch, Arch::Rdna3 | Arch::Rdna35);
     let (order, counters) = match effects.class {
-        // Cache maintenance of RDNA 4: invalidation counts as a load, write-back as a store (RDNA4 manual, *Memory Scopes*).
-        Class::Vmem if new && calls(Control::WriteBackCaches) => (Order::Vector, one(store)),
-        Class::Vmem if new && calls(Control::InvalidateCaches) => (Order::Vector, one(load)),
+        Class::Vmem if counts && calls(Control::WriteBackCaches) => (Order::Vector, one(store)),
+        Class::Vmem if counts && calls(Control::InvalidateCaches) => (Order::Vector, one(load)),
         // Uncounted elsewhere.
         Class::Vmem if calls(Control::InvalidateCaches) => return None,
         // Uncounted.
