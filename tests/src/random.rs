@@ -175,6 +175,9 @@ fn operands(rng: &mut Rng, table: &'static ArchTable, entry: &Entry, fields: &mu
                 256 + half(rng, vgpr)
             } else if scalar >= 256 {
                 256 + half(rng, scalar & 0x7f)
+            } else if (124..128).contains(&scalar) && operand.output && operand.size_bits == 64 {
+                // No pair begins at M0, and the result of a compare that writes EXEC is not EXEC.
+                4
             } else if scalar < 106 {
                 // Wide operands stay below VCC.
                 scalar.min(90) & !3

@@ -44,6 +44,13 @@ fn parts_of_registers(spec: &mut Spec) {
         operand.size = 32;
         operand.format = "FMT_NUM_B32".to_string();
     }
+    // These ignore the output modifiers of floats.
+    let names = ["V_CVT_SR_F16_F32", "V_CVT_SR_BF16_F32"];
+    let rounding = spec.instructions.iter_mut().filter(|i| names.contains(&i.name.as_str()));
+    let operands = rounding.flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
+    for operand in operands.filter(|o| o.output) {
+        operand.format = "FMT_NUM_B16".to_string();
+    }
 }
 
 /// The long forms of compares list their result as 64 bits, where it is a bit a lane as in the short ones (CDNA 3 and 4).

@@ -300,7 +300,7 @@ fn build(arch: Arch, entry: &Entry) -> Plan {
 
 /// Instructions of CDNA whose 16-bit result keeps the other half of its register, where the others clear it (CDNA 3 and 4 manuals, in
 /// the instructions' notes).
-const KEEPS_UPPER_HALF: [&str; 9] = [
+const KEEPS_UPPER_HALF: [&str; 11] = [
     "V_MAD_F16",
     "V_MAD_U16",
     "V_MAD_I16",
@@ -310,6 +310,8 @@ const KEEPS_UPPER_HALF: [&str; 9] = [
     "V_ASHR_PK_U8_I32",
     "V_CVT_PK_FP8_F32",
     "V_CVT_PK_BF8_F32",
+    "V_CVT_SR_F16_F32",
+    "V_CVT_SR_BF16_F32",
 ];
 
 fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Operand {

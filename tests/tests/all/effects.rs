@@ -148,7 +148,7 @@ fn covers(list: &[Use], wave: &Wave, write: bool, (file, register, lane): (File,
     list.iter().any(|used| {
         used.file == file
             && used.registers(wave, write).contains(&register)
-            && (file != File::Vgpr || possible_lanes(used, wave) >> lane & 1 == 1)
+            && (file != File::Vgpr || possible_lanes(used, wave).wrapping_shr(lane.into()) & 1 == 1)
     })
 }
 

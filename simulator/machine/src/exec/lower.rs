@@ -558,6 +558,10 @@ fn modifiers(
         }
         return;
     }
+    // It also says how many registers lane movement takes.
+    if operand.size_bits == 64 && plan.has_dpp() {
+        ext.sign_at[slot] = sign;
+    }
     if operand.size_bits == 16 && !names("OPSEL") && plan.half_shift(inst, operand, reg, false) != 0 {
         ext.high_bits |= on;
         ext.narrow_bits |= on;
@@ -593,8 +597,7 @@ fn modifiers(
     if neg {
         ext.neg_bits |= on;
     }
-    // It also says how many registers lane movement takes.
-    if abs || neg || operand.size_bits == 64 && plan.has_dpp() {
+    if abs || neg {
         ext.sign_at[slot] = sign;
     }
 }
