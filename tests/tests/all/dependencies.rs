@@ -13,7 +13,6 @@ const COMMAND_LINE: [&str; 10] = [
     "rayon",
     "rustyline",
     "terminal_size",
-    "tiny_http",
 ];
 
 /// The crates that `cargo add wavesim` brings, by name.
