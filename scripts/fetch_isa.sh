@@ -35,7 +35,7 @@ curl --fail --location --silent --show-error --connect-timeout 20 --retry 2 --ou
     fail "cannot download $url. Is there a connection? Otherwise download the archive elsewhere and run
     ISA_URL=file:///path/to/archive.zip $0 $dir"
 unzip -tq "$work/isa.zip" >/dev/null 2>&1 ||
-    fail "what $url gave is no zip archive (a page, perhaps): set ISA_URL to the archive's address"
+    fail "what $url gave is not a zip archive (a page, perhaps): set ISA_URL to the archive's address"
 unzip -oq "$work/isa.zip" -d "$work/isa"
 
 # AMD's name on the left, ours on the right. Releases have changed separators: compare letters and digits alone.

@@ -49,7 +49,7 @@ for file in "$@"; do
     case $file in
         "$root"/fuzz/* | "$root"/web/*) fail "${file#"$root"/} is in a workspace of its own, which this does not test" ;;
         "$root"/*.rs) file=${file#"$root"/} ;;
-        *) fail "$file is no Rust file of this workspace" ;;
+        *) fail "$file is not a Rust file of this workspace" ;;
     esac
     while [ "$folder" != "$root" ] && [ ! -f "$folder/Cargo.toml" ]; do folder=$(dirname "$folder"); done
     [ "$folder" != "$root" ] || fail "$file is in no package"

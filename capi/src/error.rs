@@ -14,7 +14,7 @@ pub enum Error {
     /// The argument `what` needs `len` bytes from `address` on that can be read, or written if `write`.
     #[error("{what}: {len} bytes at 0x{address:x} are not all {} in this process", if *.write { "writable" } else { "readable" })]
     Pointer { what: &'static str, address: u64, len: u64, write: bool },
-    /// This argument is no C string in UTF-8, or a longer one than is taken.
+    /// This argument is not a C string in UTF-8, or a longer one than is taken.
     #[error("{0} is not a UTF-8 string of at most {max} bytes", max = crate::host::MAX_STRING)]
     Text(&'static str),
     /// The structure `what` says that it has `given` bytes: it is another version's, or was not initialised.

@@ -323,7 +323,7 @@ pub unsafe fn write_text(what: &'static str, to: *mut c_char, len: u64, text: &s
 }
 
 /// Parses `/proc/self/maps` (proc(5)): `start-end rwxp offset device inode path`. Adjacent ranges with the same permissions are
-/// merged. Unreadable ranges are left out, and those that are no ordinary memory.
+/// merged. Unreadable ranges are left out, and those that are not ordinary memory.
 ///
 /// The file is read in parts. A range that another thread enlarges in between is found twice: of the second, what lies beyond the
 /// first is taken.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Lines of a program (LLVM's syntax, with labels) are followed by one or more `; run:` lines; other comments are for the reader. `; target`
-//! holds from its line on. What a run does not give starts with a value of its own that is easy to recognise, and what is not named behind `=>` must be as
+//! holds from its line on. What a run does not give starts with a value of its own that is easy to recognise, and what is not named after `=>` must be as
 //! it was: all registers, SCC, VCC, EXEC, M0, MODE, LDS and memory.
 //!
 //! - Places: `v0`, `v[0:1]` (64 bits), `s0`, `s[0:1]`, `vcc`, `exec`, `m0`, `scc`, `mode`, `lds[8]`, `mem[8]` (words, by byte).
@@ -113,8 +113,8 @@ fn targets(list: &str) -> Result<Vec<(Arch, u32)>, String> {
     let (mut archs, mut sizes) = (Vec::new(), Vec::new());
     for word in list.split_whitespace() {
         match word.strip_prefix("wave") {
-            Some(size) => sizes.push(size.parse().map_err(|_| format!("`{word}` is no size"))?),
-            None => archs.push(Arch::from_name(word).ok_or(format!("`{word}` is no target"))?),
+            Some(size) => sizes.push(size.parse().map_err(|_| format!("`{word}` is not a size"))?),
+            None => archs.push(Arch::from_name(word).ok_or(format!("`{word}` is not a target"))?),
         }
     }
     if archs.is_empty() {
@@ -261,7 +261,7 @@ fn set(state: &mut State, list: &str, named: &mut Vec<String>) -> Result<(), Str
         c.is_whitespace() && depth == 0
     });
     for item in items.filter(|i| !i.is_empty()) {
-        let (place, value) = item.split_once('=').ok_or_else(|| format!("`{item}` is no place=value"))?;
+        let (place, value) = item.split_once('=').ok_or_else(|| format!("`{item}` is not place=value"))?;
         put(state, place, value)?;
         named.push(place.to_string());
     }
@@ -269,7 +269,7 @@ fn set(state: &mut State, list: &str, named: &mut Vec<String>) -> Result<(), Str
 }
 
 fn put(state: &mut State, place: &str, value: &str) -> Result<(), String> {
-    let bad = || format!("`{place}` is no place");
+    let bad = || format!("`{place}` is not a place");
     let wave = &mut state.wave;
     let (name, index) = match place.strip_suffix(']').and_then(|p| p.split_once('[')) {
         Some((name, index)) => (name, index.to_string()),
@@ -331,15 +331,15 @@ fn lanes(text: &str, size: u32, old: impl Fn(u32) -> u64) -> Result<Vec<u64>, St
     };
     let mut out: Vec<u64> = (0..size).map(of).collect::<Result<_, _>>()?;
     for part in parts {
-        let (lane, value) = part.split_once(':').ok_or_else(|| format!("`{part}` is no lane:value"))?;
-        let lane: usize = lane.parse().map_err(|_| format!("`{lane}` is no lane"))?;
+        let (lane, value) = part.split_once(':').ok_or_else(|| format!("`{part}` is not lane:value"))?;
+        let lane: usize = lane.parse().map_err(|_| format!("`{lane}` is not a lane"))?;
         *out.get_mut(lane).ok_or_else(|| format!("there is no lane {lane}"))? = number(value, lane as u32)?;
     }
     Ok(out)
 }
 
 fn number(text: &str, lane: u32) -> Result<u64, String> {
-    let bad = |_| format!("`{text}` is no number");
+    let bad = |_| format!("`{text}` is not a number");
     if text == "lane" {
         return Ok(lane as u64);
     }

@@ -418,7 +418,7 @@ fn restrict(
         set(fields, "SIMM16", value);
     }
     if name == "S_WAITCNT" {
-        // Bit 3 is no counter's.
+        // Bit 3 is not a counter's.
         let value = get(fields, "SIMM16") & !8;
         set(fields, "SIMM16", value);
     }
@@ -433,7 +433,7 @@ fn restrict(
     if name.contains("_ATOMIC_") && get(fields, "TH") & 4 != 0 {
         set(fields, "TH", get(fields, "TH") & !1);
     }
-    // 16-bit operands: a literal of 16 bits that is no inline constant, and no float for an integer, which is a literal in text.
+    // 16-bit operands: a literal of 16 bits that is not an inline constant, and no float for an integer, which is a literal in text.
     let sixteen = |c: Constant| matches!(c, Constant::Int16 | Constant::F16 | Constant::Bf16);
     if form.slots.iter().any(|s| sixteen(s.constant)) {
         for literal in ["LITERAL", "SIMM32"] {

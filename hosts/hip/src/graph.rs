@@ -68,7 +68,7 @@ fn with<T>(body: impl FnOnce(&mut Graphs) -> Outcome<T>) -> Outcome<T> {
 }
 
 impl Capture {
-    /// Records work behind everything that was recorded before: streams of one capture are recorded in the order in which the
+    /// Records work after everything that was recorded before: streams of one capture are recorded in the order in which the
     /// program gave them work.
     pub fn add(&self, op: Op) {
         let mut graph = lock(&self.graph);

@@ -381,7 +381,7 @@ pub extern "C" fn hipMemcpyFromSymbolAsync(
     })
 }
 
-/// `hipKernelNameRefByPtr`: null if it is no kernel.
+/// `hipKernelNameRefByPtr`: null if it is not a kernel.
 pub extern "C" fn hipKernelNameRefByPtr(function: usize, _stream: Handle) -> *const c_char {
     static NAMES: Mutex<Option<HashMap<usize, &'static std::ffi::CStr>>> = Mutex::new(None);
     let Some(registered) = with(|code| code.functions.get(&function).cloned()) else {

@@ -172,7 +172,7 @@ pub fn call(name: &str, body: impl FnOnce() -> Outcome) -> c_int {
             Status::UNKNOWN
         }
     };
-    // It says how far the device is, and is no error.
+    // It says how far the device is, and is not an error.
     if status != Status::NOT_READY {
         set_last(status);
     }

@@ -44,7 +44,7 @@ pub struct Stream {
     destroyed: AtomicBool,
 }
 
-/// An event: the work that it was recorded behind.
+/// An event: the work that it was recorded after.
 #[derive(Default)]
 struct Event {
     state: Mutex<Option<Recorded>>,

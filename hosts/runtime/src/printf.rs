@@ -30,7 +30,7 @@ struct Arguments<'a> {
 }
 
 impl Arguments<'_> {
-    /// The next word; 0 behind the last, as a kernel may pass too few.
+    /// The next word; 0 after the last, as a kernel may pass too few.
     fn word(&mut self) -> u64 {
         let Some((&first, rest)) = self.words.split_first() else { return 0 };
         self.words = rest;

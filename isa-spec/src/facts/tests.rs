@@ -100,7 +100,7 @@ fn conditions_on_the_instruction_are_kept() {
             "W D0 ffffffff Own",
         ],
     );
-    // Both sides together are no condition.
+    // Both sides together are not a condition.
     check_lines(
         "V_TEST",
         "if OPSEL[1] then D0.u32 = S0.u32; else D0.u32 = S0.u32 + S1.u32; endif;",

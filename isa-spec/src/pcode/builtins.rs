@@ -223,7 +223,7 @@ builtins! {
     WaitBvhcnt "wait_bvhcnt" (is(U32)) -> Ret::None, "waits for ray intersections";
     WaitDscnt "wait_dscnt" (is(U32)) -> Ret::None, "waits for LDS";
     WaitKmcnt "wait_kmcnt" (is(U32)) -> Ret::None, "waits for scalar memory and messages";
-    WaitIdle "wait_idle" () -> Ret::None, "waits for everything outstanding";
+    WaitIdle "wait_idle" () -> Ret::None, "waits foreverything outstanding";
     WaitAlu "wait_alu" () -> Ret::None, "waits for results of the vector unit";
     InvalidateCaches "invalidate_caches" (is(U32)) -> Ret::None, "discards what caches hold: a bit each for L0, L1 and the scalar cache";
     WriteBackCaches "write_back_caches" () -> Ret::None, "writes back what caches hold";

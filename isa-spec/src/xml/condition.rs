@@ -86,7 +86,7 @@ impl Loader {
     fn known_field(&mut self, node: Node<'_, '_>, fields: &[Field]) {
         let name = value_of(node);
         if fields.iter().all(|f| f.name != name) {
-            self.error(node, format!("the condition names `{name}`, which is no field"));
+            self.error(node, format!("the condition names `{name}`, which is not a field"));
             if let Some(near) = nearest(&name, fields.iter().map(|f| f.name.as_str())) {
                 self.help(format!("did you mean `{near}`?"));
             }

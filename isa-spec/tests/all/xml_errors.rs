@@ -179,7 +179,7 @@ fn conditions() {
     fails(
         "<id val=\"SSRC0\"/>",
         "<id val=\"SRC0\"/>",
-        &["the condition names `SRC0`, which is no field (encoding ENC_SOP1)", "did you mean `SSRC0`?"],
+        &["the condition names `SRC0`, which is not a field (encoding ENC_SOP1)", "did you mean `SSRC0`?"],
     );
     fails("<op type=\"!=\">", "<op type=\"=!\">", &["no operator is called `=!` (encoding ENC_SOP1)"]);
     fails("<lit val=\"255\"/>", "", &["operator `!=` has 1 arguments"]);
@@ -229,7 +229,7 @@ proptest! {
         check_no_panic(&String::from_utf8_lossy(&bytes));
     }
 
-    /// Numbers and names changed inside well-formed XML reach the checks behind the parser.
+    /// Numbers and names changed inside well-formed XML reach the checks after the parser.
     #[test]
     fn changed_texts_never_panic(picks in prop::collection::vec((any::<prop::sample::Index>(), "[-0-9A-Za-z_]{0,24}"), 1..4)) {
         let places: Vec<(usize, usize)> = AMD_FORM

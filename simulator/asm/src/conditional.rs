@@ -64,7 +64,7 @@ impl Conditionals {
     ) -> Result<(), AsmError> {
         let open = self.open.len() > floor;
         let Some(c) = self.open.last_mut().filter(|_| open) else {
-            return Err(AsmError::new(span, format!("there is no `.if` to this `{name}`")));
+            return Err(AsmError::new(span, format!("`{name}` without `.if`")));
         };
         if c.last {
             return Err(AsmError::new(span, format!("`{name}` after `.else`")));
@@ -80,6 +80,6 @@ impl Conditionals {
         if self.open.len() > floor && self.open.pop().is_some() {
             return Ok(());
         }
-        Err(AsmError::new(span, "there is no `.if` to this `.endif`"))
+        Err(AsmError::new(span, "`.endif` without `.if`"))
     }
 }

@@ -78,7 +78,7 @@ impl Reader<'_> {
             ".popsection" => {
                 let back = self.pushed.pop();
                 (self.current, self.previous) =
-                    back.ok_or_else(|| AsmError::new(span, "there is no `.pushsection` to this"))?;
+                    back.ok_or_else(|| AsmError::new(span, "`.popsection` without `.pushsection`"))?;
             }
             ".previous" => std::mem::swap(&mut self.current, &mut self.previous),
             ".amdgcn_target" => self.target(s)?,

@@ -611,7 +611,7 @@ impl<'a> Reader<'a> {
             ".end" => self.input.finish(),
             ".endm" | ".endmacro" | ".endr" => {
                 let begin = if name == ".endr" { ".rept" } else { ".macro" };
-                return Err(AsmError::new(span, format!("there is no `{begin}` to this `{name}`")));
+                return Err(AsmError::new(span, format!("`{name}` without `{begin}`")));
             }
             ".altmacro" | ".noaltmacro" => self.other_macros = name == ".altmacro",
             _ => return Ok(false),

@@ -118,7 +118,7 @@ impl Session<'_, '_> {
         }
     }
 
-    /// The name under which a value can be watched: what the debugger's `watch` takes, behind the wave.
+    /// The name under which a value can be watched: what the debugger's `watch` takes, after the wave.
     pub fn data_breakpoint_info(&mut self, arguments: DataBreakpointInfoArguments) -> Answer {
         self.select(arguments.frame_id)?;
         let mut text = arguments.name.clone();

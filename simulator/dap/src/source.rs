@@ -12,7 +12,7 @@ use wavesim_engine::sched::group::Status;
 use wavesim_loader::prepared::Prepared;
 
 /// The reference of the only source that the adapter provides itself: the disassembly of a kernel without source, or
-/// the text of one that is no file.
+/// the text of one that is not a file.
 const LISTING: i64 = 1;
 
 /// What the client shows as source.
@@ -195,7 +195,7 @@ impl Session<'_, '_> {
         Ok(json!({"breakpoints": found}))
     }
 
-    /// Instructions around an address. Places before and behind the program are answered too, as the protocol asks for.
+    /// Instructions around an address. Places before and after the program are answered too, as the protocol asks for.
     pub fn disassemble(&mut self, arguments: DisassembleArguments) -> Answer {
         let prepared = self.debugger.timeline.prepared;
         let program = &prepared.program;
@@ -208,7 +208,7 @@ impl Session<'_, '_> {
         let list: Vec<Value> = (first..first + count)
             .map(|at| {
                 if !(0..end).contains(&at) {
-                    // Dwords in front of the program, or behind it.
+                    // Dwords before the program, or after it.
                     let far = if at < 0 { at * 4 } else { program.end() as i64 + (at - end) * 4 };
                     let address = if far < 0 { format!("-0x{:x}", -far) } else { format!("0x{far:x}") };
                     return json!({

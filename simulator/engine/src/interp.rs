@@ -32,7 +32,7 @@ pub(crate) fn take_event(cx: &mut Cx<'_>, op: &Op, program: &Program) -> Event {
 pub(crate) fn unknown(op: &Op, name: Option<&str>) -> Event {
     match op.code {
         Op::END => Event::fault(FaultKind::PcOutOfRange, "the program counter left the program"),
-        Op::HOLE => Event::fault(FaultKind::IllegalInstruction, "the bytes here are no instruction"),
+        Op::HOLE => Event::fault(FaultKind::IllegalInstruction, "the bytes here are not an instruction"),
         Op::BEYOND => {
             let name = name.unwrap_or("this instruction").to_lowercase();
             let message = format!("an operand of {name} goes beyond v{}, the last VGPR", VGPRS - 1);
@@ -137,7 +137,7 @@ fn step_by(
 const EXACT: u64 = 1024;
 
 /// Runs a wave until it stops for an event or has executed about `budget` instructions (`Ok`): a long turn ends only at a jump. The PC
-/// is behind the last one executed, or at the faulting one. `executed` counts. Inlined, because turns between barriers are short.
+/// is after the last one executed, or at the faulting one. `executed` counts. Inlined, because turns between barriers are short.
 #[inline(always)]
 pub fn run(
     program: &Program,
@@ -154,7 +154,7 @@ pub fn run(
     result
 }
 
-/// Runs the current instruction through the evaluator if its meaning was replaced at run time. The wave's PC is then behind it,
+/// Runs the current instruction through the evaluator if its meaning was replaced at run time. The wave's PC is then after it,
 /// or at it after a fault.
 #[cold]
 pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), Event>> {

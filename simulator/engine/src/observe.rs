@@ -41,17 +41,17 @@ pub struct Done<'s> {
     pub calls: &'s [(Control, u32)],
     /// Why the wave stops here, if it does.
     pub event: Option<&'s Event>,
-    /// The PC goes on elsewhere than behind the instruction.
+    /// The PC goes on elsewhere than after the instruction.
     pub jumped: bool,
 }
 
-/// Is called for everything that happens. Every method has an empty default.
+/// Is called foreverything that happens. Every method has an empty default.
 pub trait Observer {
     /// A workgroup starts; its waves are in their initial state.
     fn group_started(&mut self, _workgroup: [u32; 3], _waves: usize) {}
 
     /// How many instructions from this one on nobody wants to hear of. They run without [`Observer::before`] and [`Observer::after`];
-    /// they are to lie one behind the other, and neither access memory nor jump. Asked in front of every instruction that is not among
+    /// they are to lie consecutively, and neither access memory nor jump. Asked in front of every instruction that is not among
     /// such ones.
     fn unobserved(&mut self, _step: &Step<'_>) -> usize {
         0
@@ -181,7 +181,7 @@ pub fn run<O: Observer + ?Sized>(
         let Some(first) = program.op_at(pc) else { return Err(interp::unknown(&Op::end(), None)) };
         cx.op = first;
         let mut index = first.number as usize;
-        // A hole counts as the instruction behind it.
+        // A hole counts as the instruction after it.
         if program.pcs.get(index) != Some(&pc) {
             return Err(interp::unknown(first, None));
         }

@@ -319,7 +319,7 @@ impl RefMachine<'_, '_> {
                 self.wave.vgpr(lane, reg)
             }
             Code::Fixed(reg) => self.wave.vgpr(lane, reg as u32 + index),
-            // More words of null are null, not what is behind it.
+            // More words of null are null, not what follows it.
             Code::Sgpr(code) if code as usize == NULL => 0,
             Code::Sgpr(code) => self.wave.sgpr(code as u32 + index),
             Code::Scc => {
@@ -653,7 +653,7 @@ impl Machine for RefMachine<'_, '_> {
         let Some(value) = self.field_value(&operand) else { return 0 };
         match operand::code(self.arch, &operand, value) {
             Code::Vgpr(reg) | Code::Fixed(reg) | Code::Sgpr(reg) => reg as u32,
-            // What is no register has no number.
+            // What is not a register has no number.
             _ => NULL as u32,
         }
     }

@@ -204,7 +204,7 @@ mod tests {
                 move || std::fs::read(pipe).unwrap()
             });
             writer().unwrap();
-            // Were the pipe replaced, the reader would wait for ever.
+            // Were the pipe replaced, the reader would wait forever.
             assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
             assert_eq!(read.join().unwrap(), b"1");
         }

@@ -64,7 +64,7 @@ impl Reading {
             (program, options, errors)
         };
         let first = once(self.wave.unwrap_or(self.arch.unwrap_or(Arch::Rdna3).wave_sizes()[0]));
-        // Descriptors stand behind the code whose wave size they say.
+        // Descriptors follow the code whose wave size they say.
         let mut read = match first.0.wave() {
             64 if self.wave.is_none() => once(64),
             _ => first,

@@ -76,7 +76,7 @@ fn fat_section(bytes: &[u8]) -> Option<&[u8]> {
     file.section_by_name(FAT_SECTION)?.data().ok()
 }
 
-/// One or several bundles, one behind the other.
+/// One or several bundles, consecutively.
 fn from_bundles<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadError> {
     let (mut has, mut found): (Vec<String>, Option<Cow<'a, [u8]>>) = (Vec::new(), None);
     let mut rest = bytes;

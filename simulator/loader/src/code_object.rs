@@ -11,7 +11,7 @@ use std::fmt;
 use wavesim_engine::sched::dispatch::{Registers, vgpr_granule};
 use wavesim_isa::arch::Arch;
 
-/// Why a file is no code object with the kernel wanted.
+/// Why a file is not a code object with the kernel wanted.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// It does not parse as ELF.
@@ -234,7 +234,7 @@ pub fn is_amdgpu(bytes: &[u8]) -> bool {
     bytes.starts_with(ELF_MAGIC) && bytes.get(18..20) == Some(&MACHINE)
 }
 
-/// Refuses what is no code object, or cannot be run as it stands. The version is in the ELF header (AMDGPUUsage, *ELF Header*: ELFABIVERSION_AMDGPU_HSA).
+/// Refuses what is not a code object, or cannot be run as it stands. The version is in the ELF header (AMDGPUUsage, *ELF Header*: ELFABIVERSION_AMDGPU_HSA).
 fn check(bytes: &[u8], file: &object::File) -> Result<(), LoadError> {
     if let Some(what) = foreign(bytes) {
         return Err(LoadError::Foreign(what));

@@ -19,7 +19,7 @@ pub struct Image {
     pub relocations: Vec<Relocation>,
 }
 
-/// A part of the image; behind `data`, zeros.
+/// A part of the image; after `data`, zeros.
 #[derive(Debug, Clone)]
 pub struct Segment {
     /// Virtual address of the first byte.

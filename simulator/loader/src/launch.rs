@@ -280,7 +280,9 @@ fn given(kind: &Kind, folder: &Path, files: &Files, global_bytes: u64) -> Result
             self::dtype(dtype)?.encode(number(value)?, &mut bytes)?;
             Given::Bytes(bytes)
         }
-        Kind::Struct { bytes } => Given::Bytes(hex(bytes).ok_or_else(|| anyhow!("`{bytes}` is no hex"))?),
+        Kind::Struct { bytes } => {
+            Given::Bytes(hex(bytes).ok_or_else(|| anyhow!("`{bytes}` is not hexadecimal"))?)
+        }
         Kind::Local { size } => Given::Local(*size),
     })
 }
@@ -300,7 +302,7 @@ fn number(value: &Value) -> Result<Num> {
         Value::String(s) if matches!(s.as_str(), "nan" | "inf" | "-inf") => s.parse().ok().map(Num::Float),
         _ => None,
     };
-    found.ok_or_else(|| anyhow!("{value} is no number"))
+    found.ok_or_else(|| anyhow!("{value} is not a number"))
 }
 
 fn initial(

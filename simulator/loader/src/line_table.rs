@@ -25,7 +25,7 @@ pub struct LineTable {
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 impl LineTable {
-    /// The lines of the code in `text` (addresses of the file). Debug information that is damaged is no error: it says where code comes
+    /// The lines of the code in `text` (addresses of the file). Debug information that is damaged is not an error: it says where code comes
     /// from, not what it does. What precedes the damage is kept.
     pub fn read(file: &object::File, text: Range<u64>) -> LineTable {
         let mut table = LineTable::default();

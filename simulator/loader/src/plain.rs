@@ -42,7 +42,7 @@ fn entry(line: &str) -> Result<(u32, u32), AsmError> {
     };
     let word = |from, to, low: i64, what: &str| {
         let (text, span) = trimmed(from, to);
-        let value = number(text).ok_or_else(|| AsmError::new(span, format!("`{text}` is no {what}")))?;
+        let value = number(text).ok_or_else(|| AsmError::new(span, format!("`{text}` is not a {what}")))?;
         let fits = (low..=u32::MAX as i64).contains(&value);
         fits.then_some(value as u32)
             .ok_or_else(|| AsmError::new(span, format!("{value} does not fit 32 bits")))
@@ -142,7 +142,7 @@ mod tests {
             found,
             [
                 (1, 1, "a line of data is an address, `:` and a value"),
-                (2, 4, "`x` is no value"),
+                (2, 4, "`x` is not a value"),
                 (3, 1, "-1 does not fit 32 bits"),
                 (4, 4, "8589934591 does not fit 32 bits"),
             ]

@@ -101,7 +101,7 @@ pub enum ArgumentError {
     #[error("{len} bytes for a parameter of {size} bytes")]
     Bytes { len: usize, size: u32 },
     /// A buffer's address has 8 bytes; the parameter has so many.
-    #[error("a buffer for a parameter of {0} bytes that is no pointer")]
+    #[error("a buffer for a parameter of {0} bytes that is not a pointer")]
     Buffer(u32),
     /// The argument ends beyond the kernarg segment.
     #[error(
@@ -109,7 +109,7 @@ pub enum ArgumentError {
     )]
     Room { end: u32, size: u32 },
     /// LDS given for a parameter whose kind is not `dynamic_shared_pointer`.
-    #[error("memory of a workgroup (`local`) for a parameter that is no pointer to it")]
+    #[error("memory of a workgroup (`local`) for a parameter that is not a pointer to it")]
     Local,
     /// The array cannot be made or read.
     #[error(transparent)]
@@ -394,7 +394,9 @@ fn spec_value(name: &str, spec: &str, options: &Options) -> Result<Given> {
         return Ok(Given::Buffer(file::npy(Path::new(path), &options.files, None)?));
     }
     if let Some(size) = spec.strip_prefix("local:") {
-        return Ok(Given::Local(size.trim().parse().map_err(|_| anyhow!("`{size}` is no number of bytes"))?));
+        return Ok(Given::Local(
+            size.trim().parse().map_err(|_| anyhow!("`{size}` is not a number of bytes"))?,
+        ));
     }
     let mut constants = Constants::default();
     if constants.define(&format!("value={spec}")).is_ok()

@@ -13,7 +13,7 @@ pub enum FaultKind {
         /// A store or an atomic.
         write: bool,
     },
-    /// An atomic whose address is no multiple of its `size_bytes`.
+    /// An atomic whose address is not a multiple of its `size_bytes`.
     Misaligned {
         /// Bytes of the access, of which its address should be a multiple.
         size_bytes: u32,

@@ -30,7 +30,7 @@ pub struct CheckArgs {
     /// Do not report the findings that a file lists (repeatable; `--print-suppressions` shows the format)
     #[arg(long, value_name = "FILE")]
     pub suppress: Vec<PathBuf>,
-    /// Print a suppression behind each finding
+    /// Print a suppression after each finding
     #[arg(long, conflicts_with = "json")]
     pub print_suppressions: bool,
     /// Show no progress bar

@@ -1,4 +1,4 @@
-//! Opening kernels, for every command that takes one.
+//! Opening kernels, forevery command that takes one.
 //!
 //! Content and name decide what a file is: a launch description (`.json`), a code object (ELF or a bundle), an assembly
 //! file (`.s`), an assembly program of an architecture with its own assembler (`.as`), else a text kernel.
@@ -188,7 +188,7 @@ pub fn names_object(path: &Path) -> bool {
     matches!(extension, Some("co" | "o" | "so" | "hsaco" | "bundle" | "hipfb"))
 }
 
-/// What to do with a file whose extension says that it is no kernel.
+/// What to do with a file whose extension says that it is not a kernel.
 fn no_kernel(path: &Path) -> Option<&'static str> {
     match path.extension().and_then(|e| e.to_str())? {
         "c" | "cc" | "cl" | "cpp" | "cu" | "hip" => {

@@ -73,7 +73,7 @@ pub enum IsaCommand {
     },
 }
 
-/// Runs one command. The exit code: 0, or 2 for a name that is no instruction.
+/// Runs one command. The exit code: 0, or 2 for a name that is not an instruction.
 pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let text = match &args.command {
         IsaCommand::List { target, group, json } => list(&target.archs(), group.as_deref(), *json),

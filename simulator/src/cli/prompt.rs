@@ -78,7 +78,7 @@ pub fn interact(debugger: &mut Debugger<'_>, out: &mut dyn Write) -> anyhow::Res
     }
     let result = prompt(debugger, &mut history, out);
     if let Some(file) = &file {
-        // A folder that cannot be written to is no reason to fail.
+        // A folder that cannot be written to is not a reason to fail.
         let folder = file.parent().map(std::fs::create_dir_all);
         let _ = folder.map(|_| history.save(file));
     }

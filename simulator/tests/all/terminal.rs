@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub const ROWS: u16 = 24;
 pub const COLUMNS: u16 = 80;
 
-/// Much longer than any step takes, also on a busy machine: it ends tests that would wait for ever.
+/// Much longer than any step takes, also on a busy machine: it ends tests that would wait forever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A file of the workspace.

@@ -227,7 +227,7 @@ proptest! {
     }
 }
 
-/// `v_add_u32` is no misspelt scalar instruction: what is suggested begins as the unknown name does.
+/// `v_add_u32` is not a misspelt scalar instruction: what is suggested begins as the unknown name does.
 #[test]
 fn suggestions_are_of_the_same_family() {
     for name in

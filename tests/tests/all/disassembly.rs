@@ -79,7 +79,7 @@ fn other_files_are_refused() {
     ] {
         let (code, text) = disasm(&path, &["--mcpu", "gfx1100"]);
         assert!(code == 2 && text.contains(expected) && text.contains(&path), "{path}: {text}");
-        // What runs kernels says the same of files that are no text.
+        // What runs kernels says the same of files that are not text.
         if !path.ends_with("text.bin") {
             let (code, text) = wavesim(&["run", &path, "--mcpu", "gfx1100"]);
             assert!(code == 2 && text.contains(expected), "{path}: {text}");

@@ -57,7 +57,7 @@ fn links_work() {
     assert!(links > 30, "{links} links");
 }
 
-/// Fenced blocks: what stands behind the fence, and the text.
+/// Fenced blocks: what follows the fence, and the text.
 fn blocks(text: &str) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     let mut inside = false;
@@ -107,7 +107,7 @@ fn every_builtin_is_documented() {
     }
 }
 
-/// A block of `extending.md` by the file name behind its fence.
+/// A block of `extending.md` by the file name after its fence.
 fn step(name: &str) -> String {
     let found = blocks(&document("extending.md")).into_iter().find(|(info, _)| info.ends_with(name));
     found.unwrap_or_else(|| panic!("extending.md has no block for {name}")).1

@@ -199,7 +199,7 @@ fn check_case(arch: Arch, case: &Case, coverage: &mut Coverage) -> Result<(), St
                 continue;
             }
             let lanes = if used.file == File::Vgpr { used.lane_mask(wave).count_ones() } else { 1 };
-            // Null, and what is beyond the scalar file, is no register.
+            // Null, and what is beyond the scalar file, is not a register.
             let exists = |r: &u16| used.file != File::Sgpr || *r < 128 && *r != 124;
             let wanted = used.registers(wave, write).filter(exists).count() * lanes as usize;
             // Of all lanes some may be meant.

@@ -96,12 +96,12 @@ fn wrong_arguments() {
     };
     let (a, c) = ("a: f32[4]", "c: f32[4]");
     for (args, expected) in [
-        ([a, a, c, "n: i32[4]"], "argument n: a buffer for a parameter of 4 bytes that is no pointer"),
+        ([a, a, c, "n: i32[4]"], "argument n: a buffer for a parameter of 4 bytes that is not a pointer"),
         ([a, a, c, "n: i64=1"], "argument n: 8 bytes for a parameter of 4 bytes"),
         ([a, a, c, "n: 5000000000"], "argument n: 5000000000 does not fit a parameter of 4 bytes"),
         (
             [a, "b: local:64", c, "4"],
-            "argument b: memory of a workgroup (`local`) for a parameter that is no pointer to it",
+            "argument b: memory of a workgroup (`local`) for a parameter that is not a pointer to it",
         ),
     ] {
         let (code, text) = run(args);

@@ -343,11 +343,11 @@ fn golden(arch: Arch) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("filetests/llvm/assembly.{}.expected", arch.name()))
 }
 
-/// One instruction of every entry: `words | text`, and behind ` ! ` the classes by which LLVM differs.
+/// One instruction of every entry: `words | text`, and after ` ! ` the classes by which LLVM differs.
 fn golden_text(arch: Arch) -> Option<String> {
     let mut out = format!(
         "# An instruction of every encoding of every instruction: its words, its text. LLVM 19 ({}) has the same, or differs as\n\
-         # docs/llvm-differences.md says under the names behind ` ! `. Made by BLESS=1 cargo test -p wavesim-tests --test all -- llvm\n",
+         # docs/llvm-differences.md says under the names after ` ! `. Made by BLESS=1 cargo test -p wavesim-tests --test all -- llvm\n",
         processor(arch)
     );
     for case in cases(arch, 1)? {
@@ -466,7 +466,7 @@ fn instructions_that_llvm_alone_has_are_listed() {
         for (words, reply) in all.iter().zip(replies(&output, all.len())) {
             if let Some((text, _)) = reply.filter(|(_, read)| read == words) {
                 let name = text.split_whitespace().next().unwrap_or_default().to_string();
-                // LLVM's name for words that are zero, which are no instruction.
+                // LLVM's name for words that are zero, which are not an instruction.
                 if name != "v_illegal" {
                     found.entry(name).or_insert_with(|| words.clone());
                 }
@@ -652,7 +652,7 @@ fn written_lines_come_to_llvms_words_or_are_refused() {
             assert!(unexplained.is_empty(), "{}:\n{}", arch.name(), unexplained.join("\n"));
             if std::env::var_os("BLESS").is_some() {
                 let mut out = format!(
-                    "# What lines.txt comes to for {}, and behind ` ! ` how LLVM 19 differs.\n",
+                    "# What lines.txt comes to for {}, and after ` ! ` how LLVM 19 differs.\n",
                     processor(arch)
                 );
                 for w in &list {

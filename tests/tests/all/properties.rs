@@ -1,4 +1,4 @@
-//! Laws that instructions obey whatever their operands: packed operations are two halves, DPP that moves nothing is no DPP, a wave64 is two
+//! Laws that instructions obey whatever their operands: packed operations are two halves, DPP that moves nothing is not DPP, a wave64 is two
 //! wave32 halves, dual issue reads before it writes; and float arithmetic is that of `rustc_apfloat` in every rounding mode.
 
 use isa_spec::pcode::ir::{Role, Shape, State};

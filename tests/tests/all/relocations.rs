@@ -171,7 +171,7 @@ fn fields_hold_what_llvm_has_relocations_for() {
         for section in llvm.sections() {
             for (offset, relocation) in section.relocations() {
                 let name = section.name().unwrap();
-                // The descriptor stands behind other alignment.
+                // The descriptor follows other alignment.
                 let RelocationTarget::Symbol(index) = relocation.target() else { panic!("no symbol") };
                 let symbol = llvm.symbol_by_index(index).unwrap();
                 let value =

@@ -85,7 +85,7 @@ proptest! {
         let prepared = prepare(KERNELS[kernel]);
         let dispatch = prepared.dispatch(1_000_000);
         let mut timeline = Timeline::new(&prepared, &dispatch).unwrap();
-        // States behind the last action at each time.
+        // States after the last action at each time.
         let mut seen = vec![(0, state(&timeline))];
         for action in &actions {
             act(&mut timeline, action);

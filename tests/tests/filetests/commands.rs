@@ -35,7 +35,7 @@ fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// What a command prints, its arguments being those of the file's first line behind `mark`, between two lists of others.
+/// What a command prints, its arguments being those of the file's first line after `mark`, between two lists of others.
 fn golden(path: &Path, first: &[&str], mark: &str, last: &[&str]) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let line = source.lines().next().and_then(|l| l.strip_prefix(mark)).unwrap_or("");
@@ -57,7 +57,7 @@ fn example(path: &Path) -> Result<(), Failed> {
     if code == 0 { Ok(()) } else { Err(text.into()) }
 }
 
-/// The transcripts of a document: commands behind `$ `, then what they print, to the block's end or the next command.
+/// The transcripts of a document: commands after `$ `, then what they print, to the block's end or the next command.
 fn transcripts(path: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(path)?;
     let mut out = String::new();

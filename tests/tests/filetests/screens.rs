@@ -90,7 +90,7 @@ fn keys(line: &str) -> Result<Vec<KeyCode>, String> {
                     "PgUp" => KeyCode::PageUp,
                     "PgDn" => KeyCode::PageDown,
                     "Home" => KeyCode::Home,
-                    other => return Err(format!("`{other}` is no key")),
+                    other => return Err(format!("`{other}` is not a key")),
                 };
                 (key, behind)
             }

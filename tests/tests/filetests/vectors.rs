@@ -79,7 +79,7 @@ fn run(records: &[Record], engine: Engine) -> Result<Vec<String>, Failed> {
 fn mnemonic(record: &Record) -> Option<String> {
     let (arch, asm) = (record.architecture()?, record.asm.as_ref()?);
     let words: Result<Vec<u32>, _> = record.words.iter().map(|w| u32::from_str_radix(w, 16)).collect();
-    let Ok(words) = words else { return Some(format!("{}: its words are no numbers", record.id)) };
+    let Ok(words) = words else { return Some(format!("{}: its words are not numbers", record.id)) };
     let printed = plain(asm.split_whitespace().next().unwrap_or_default());
     match decode(arch, &words) {
         Ok(inst) => {

@@ -103,7 +103,7 @@ const dimensions = (text: string): number[] => {
   const list = text.split(",").map((s) => Number(s.trim()));
   while (list.length < 3) list.push(1);
   if (list.length > 3 || list.some((n) => !Number.isInteger(n) || n < 1 || n > 0xffffffff))
-    throw new Error(`“${text}” is no size: write one to three positive numbers, as 4 or 4,2,1`);
+    throw new Error(`“${text}” is not a size: write one to three positive numbers, as 4 or 4,2,1`);
   return list;
 };
 

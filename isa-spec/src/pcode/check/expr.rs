@@ -495,7 +495,7 @@ impl<'a> Checker<'a> {
             return Ok(None);
         }
         if !ty.width().is_multiple_of(32) {
-            return self.error(span, format!("{} bits are no number of registers", ty.width()));
+            return self.error(span, format!("{} bits are not a whole number of registers", ty.width()));
         }
         let first = self.expr(e)?.expr;
         let parts = (0..ty.width() as u128 / 32).rev().map(|k| {
@@ -564,7 +564,7 @@ impl<'a> Checker<'a> {
                 return self.error_help(
                     width.span,
                     "the width of this slice is not fixed",
-                    "write a number behind `+:`",
+                    "write a number after `+:`",
                 );
             }
         };

@@ -556,7 +556,7 @@ impl<'a> Checker<'a> {
             return self.viewed(base, Some(ty), span);
         }
         if !ty.width().is_multiple_of(32) {
-            return self.error(span, format!("{} bits are no number of registers", ty.width()));
+            return self.error(span, format!("{} bits are not a whole number of registers", ty.width()));
         }
         if count == 1 {
             return Ok(Place { kind: kind(reg), ty });

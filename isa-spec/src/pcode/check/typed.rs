@@ -65,7 +65,7 @@ impl<'a> Checker<'a> {
             _ if saved() => Rounding::Mode,
             _ => {
                 let help = "ROUND_TOWARD_ZERO, ROUND_NEAREST_EVEN, or a local that holds ROUND_MODE";
-                return self.error_help(value.span, format!("`{name}` is no rounding mode"), help);
+                return self.error_help(value.span, format!("`{name}` is not a rounding mode"), help);
             }
         };
         // What was saved has been read.

@@ -3,7 +3,7 @@
 //! A register reads as an unsigned integer; a type after a dot or `as` reinterprets the bits. `vN` reads the
 //! selected lane, `vN[lane]` another one. The name of an argument is its address, `name[i]` an element of the
 //! declared type. `lds[OFFSET]`, `scratch[OFFSET]` (of the selected lane) and `mem[ADDRESS]` are dwords at a byte offset, or
-//! values of the type behind it. `.lo` and `.hi` are the halves of a value of 32 bits. `$step` is the number of steps taken, `$lane` the selected lane. Expressions change nothing.
+//! values of the type after it. `.lo` and `.hi` are the halves of a value of 32 bits. `$step` is the number of steps taken, `$lane` the selected lane. Expressions change nothing.
 
 mod parse;
 mod tree;
@@ -252,7 +252,7 @@ pub fn slice(text: &str) -> Option<Slice<'_>> {
     Some(Slice { name, first: text[open + 1..dots].trim(), last, tail })
 }
 
-/// The distance of neighbours in a slice: bytes of memory are taken by the size of the type behind it.
+/// The distance of neighbours in a slice: bytes of memory are taken by the size of the type after it.
 pub fn step_of(name: &str, tail: &str) -> usize {
     let dtype = DType::from_name(tail.trim_start_matches('.').trim_start_matches("as ").trim());
     Space::named(name).map_or(1, |_| dtype.map_or(4, DType::size))

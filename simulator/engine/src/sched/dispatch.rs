@@ -217,7 +217,7 @@ pub fn parse_group(text: &str) -> Result<[u32; 3], String> {
         return Err("a workgroup has three coordinates: x,y,z".to_string());
     }
     for (slot, part) in out.iter_mut().zip(&parts) {
-        *slot = part.parse().map_err(|_| format!("`{part}` is no coordinate"))?;
+        *slot = part.parse().map_err(|_| format!("`{part}` is not a coordinate"))?;
     }
     Ok(out)
 }

@@ -483,9 +483,9 @@ impl<'a> Group<'a> {
         if kind == FaultKind::PcOutOfRange
             && let Some(last) = program.ending_at(pc)
         {
-            message += " behind its last instruction";
+            message += " after its last instruction";
             if program.arch.machine().is_none() {
-                message += ", which is no `s_endpgm`";
+                message += ", which is not an `s_endpgm`";
             }
             index = Some(last);
         }

@@ -168,7 +168,7 @@ fn numbers(text: &str) -> Result<Vec<u64>, String> {
     for part in text.split(',') {
         let number = part.trim().parse().map_err(|_| {
             format!(
-                "`{part}` is no number: an order is ascending, reverse, random:SEED or a list such as 2,0"
+                "`{part}` is not a number: an order is ascending, reverse, random:SEED or a list such as 2,0"
             )
         })?;
         if list.contains(&number) {

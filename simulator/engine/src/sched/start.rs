@@ -52,7 +52,7 @@ fn position(block: [u32; 3], item: u32) -> [u32; 3] {
     [item % x, item / x % y, item / x / y]
 }
 
-/// X, Y and Z of as many work-items as there are lanes, from `at` on, which is then behind the last. (A division for each lane is
+/// X, Y and Z of as many work-items as there are lanes, from `at` on, which is then after the last. (A division for each lane is
 /// an eighth of a short wave.)
 fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [LaneVec; 3] {
     let mut out = [LaneVec::ZERO; 3];

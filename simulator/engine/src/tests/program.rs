@@ -61,7 +61,7 @@ fn every_constant_has_its_value() {
     }
 }
 
-/// An operand that ends behind the last VGPR is a fault where it is reached; an address of 32 bits may be in the last.
+/// An operand that ends after the last VGPR is a fault where it is reached; an address of 32 bits may be in the last.
 #[test]
 fn operands_end_with_the_last_vgpr() {
     let add = |dst: u32, src: u32| [0xd727_0000 | dst, 0x0001_0000 | (256 + src)];
@@ -102,7 +102,7 @@ fn operands_end_with_the_last_vgpr() {
     assert!(reaches_beyond([0xe050_0000, 0x80c1_01ff]));
 }
 
-/// Null is zero whatever its width, and not the registers behind it.
+/// Null is zero whatever its width, and not the registers after it.
 #[test]
 fn null_has_no_second_word() {
     // s_mov_b32 m0, 5; s_mov_b64 s[2:3], null; s_endpgm

@@ -5,7 +5,7 @@
 //!
 //! Split barriers (RDNA 4: S_BARRIER_SIGNAL, work, S_BARRIER_WAIT) are made for waves that do different things: a producer signals in its
 //! code, a consumer in its own. Only barriers that nobody has split are expected to be the same instruction for all: S_BARRIER, and a
-//! signal with its wait right behind it.
+//! signal with its wait directly after it.
 
 use super::Check;
 use super::report::{Finding, Report, Site};

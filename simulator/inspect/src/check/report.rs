@@ -26,7 +26,7 @@ pub struct Site {
     pub workgroup: [u32; 3],
     /// Index of the wave in its workgroup.
     pub wave: u32,
-    /// `None` where it is no single lane's doing.
+    /// `None` where it is not a single lane's doing.
     pub lane: Option<u32>,
 }
 
@@ -255,7 +255,7 @@ impl Report {
         self.findings.len() - 1
     }
 
-    /// It has turned out that a finding is no mistake, and why.
+    /// It has turned out that a finding is not a mistake, and why.
     pub fn demote(&mut self, number: usize, reason: &str) {
         let finding = &mut self.findings[number];
         finding.severity = Severity::Note;

@@ -10,7 +10,7 @@
 //! }
 //! ```
 //!
-//! The first line of a block is its name, the second the check and the kind of finding. The lines behind it are optional: where it is
+//! The first line of a block is its name, the second the check and the kind of finding. The lines after it are optional: where it is
 //! (`at`), the instruction there (`text`), and the same of the other access (`other`, `other-text`). `*` stands for any text.
 
 use super::Check;
@@ -42,7 +42,7 @@ impl Key {
         [("at", Key::At), ("text", Key::Text), ("other", Key::Other), ("other-text", Key::OtherText)];
 }
 
-/// A line that is no suppression's.
+/// A line that belongs to no suppression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct SuppressionError {
@@ -80,7 +80,7 @@ pub fn parse(text: &str) -> Result<Vec<Suppression>, SuppressionError> {
         let Some(check) = Check::from_name(check.trim()) else {
             let names = Check::ALL.map(Check::name);
             let near = suggest(check.trim(), names).map_or(String::new(), |near| format!("; {near}"));
-            return wrong(*at, format!("`{check}` is no check{near} (checks are {})", names.join(", ")));
+            return wrong(*at, format!("`{check}` is not a check{near} (checks are {})", names.join(", ")));
         };
         let mut suppression = Suppression {
             name: name.to_string(),
@@ -95,7 +95,7 @@ pub fn parse(text: &str) -> Result<Vec<Suppression>, SuppressionError> {
                 let near = suggest(key.trim(), names).map_or(String::new(), |near| format!("; {near}"));
                 return wrong(
                     *line,
-                    format!("`{key}` is no condition{near} (conditions are {})", names.join(", ")),
+                    format!("`{key}` is not a condition{near} (conditions are {})", names.join(", ")),
                 );
             };
             suppression.conditions.push((*key, pattern.trim().to_string()));
@@ -209,8 +209,8 @@ mod tests {
             assert_eq!(parse(text).unwrap_err().to_string(), error);
         }
         let wrong = parse("{\na\nrase:x\n}").unwrap_err().to_string();
-        assert!(wrong.starts_with("line 3: `rase` is no check; did you mean `race`?"), "{wrong}");
+        assert!(wrong.starts_with("line 3: `rase` is not a check; did you mean `race`?"), "{wrong}");
         let wrong = parse("{\na\nrace:x\nothr:y\n}").unwrap_err().to_string();
-        assert!(wrong.starts_with("line 4: `othr` is no condition; did you mean `other`?"), "{wrong}");
+        assert!(wrong.starts_with("line 4: `othr` is not a condition; did you mean `other`?"), "{wrong}");
     }
 }

@@ -255,7 +255,7 @@ pub struct Scoreboard {
     issues: Vec<Option<Issue>>,
     /// By instruction: what it reads or writes.
     touched: Vec<Registers>,
-    /// By instruction: waits for everything.
+    /// By instruction: waits foreverything.
     idle: Vec<bool>,
 }
 
@@ -286,7 +286,7 @@ impl Scoreboard {
         &self.touched[index]
     }
 
-    /// Whether the instruction issues something, or waits for everything.
+    /// Whether the instruction issues something, or waits foreverything.
     pub fn must_observe(&self, index: usize) -> bool {
         self.issues[index].is_some() || self.idle[index]
     }

@@ -162,7 +162,7 @@ pub enum ReadError {
     /// It cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// This line (1-based) is no record.
+    /// This line (1-based) is not a record.
     #[error("{path}:{line}: not a conformance record: {source}")]
     Json { path: String, line: usize, source: serde_json::Error },
 }
@@ -235,7 +235,7 @@ impl Record {
 }
 
 impl Region {
-    /// The address; `None` if the text is no number.
+    /// The address; `None` if the text is not a number.
     pub fn base(&self) -> Option<u64> {
         match &self.base {
             serde_json::Value::Number(n) => n.as_u64(),

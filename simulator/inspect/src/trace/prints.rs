@@ -11,7 +11,7 @@ use wavesim_machine::state::Wave;
 use wavesim_machine::state::wave::M0;
 use wavesim_text::print::{Print, PrintArg, PrintRegister};
 
-/// Shows what the directives ask for, when a wave is about to run the instruction behind them.
+/// Shows what the directives ask for, when a wave is about to run the instruction after them.
 pub struct Prints<'a> {
     prints: &'a [Print],
     /// By wave of the workgroup: its last instruction jumped.

@@ -39,7 +39,7 @@ impl Profile {
             }
             return out;
         }
-        // Padding behind the program is long and never runs.
+        // Padding after the program is long and never runs.
         let last = self.counts.iter().rposition(|c| *c != 0).map_or(0, |at| at + 1);
         for at in 0..last {
             let pc = program.pcs[at];

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// No encoding and opcode of the architecture match the first word.
-    #[error("0x{word:08x} is no instruction of {arch}")]
+    #[error("0x{word:08x} is not an instruction of {arch}")]
     Unknown { word: u32, arch: &'static str },
     /// The instruction is longer than the words that are there.
     #[error("the instruction starting with 0x{word:08x} needs {needed} words, {given} are given")]

@@ -39,7 +39,7 @@ pub enum EncodeError {
     )]
     SameParity { x: u32, y: u32 },
     /// An entry that VOPD does not have in its second half.
-    #[error("{name} is no second half of a dual instruction")]
+    #[error("{name} is not a second half of a dual instruction")]
     NoSecondHalf { name: &'static str },
     /// Field values that decode to another instruction.
     #[error("these fields are another instruction: {found} instead of {name}")]

@@ -361,7 +361,7 @@ impl Bind<'_> {
         when.iter().all(|condition| condition.holds(value))
     }
 
-    /// The number of an operand's register; what is no register has null's.
+    /// The number of an operand's register; what is not a register has null's.
     fn index(&self, role: Role) -> u32 {
         match self.operand(role).and_then(|o| self.code(o)) {
             Some(Code::Vgpr(reg) | Code::Fixed(reg) | Code::Sgpr(reg)) => reg as u32,

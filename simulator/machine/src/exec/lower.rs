@@ -140,7 +140,7 @@ impl Lowered {
         self.ops.push(Op { code, ..op });
     }
 
-    /// Appends what is no instruction, and gives its index.
+    /// Appends what is not an instruction, and gives its index.
     pub(super) fn insert(&mut self, op: Op) -> Result<u32, Full> {
         if self.ops.len() >= self.limits.operations {
             return Err(Full::Operations(self.limits.operations));
@@ -379,7 +379,7 @@ impl Lowered {
             }
             Code::Fixed(r) => Source::vgpr(r),
             Code::Sgpr(sgpr) => Source::sgpr(sgpr),
-            // What is no register has no number.
+            // What is not a register has no number.
             _ if info.indexed.contains(&operand.role) => Source::NULL,
             Code::Int(_) | Code::Float(_) | Code::Literal => {
                 let dwords = constant_dwords(plan.constant(inst, code, operand), operand);
@@ -405,7 +405,7 @@ fn address_registers(op: &Op, ext: &Ext, info: &OpInfo) -> u8 {
     if both { info.sources[0] } else { info.sources[0].min(1) }
 }
 
-/// Whether an operand begins with a VGPR and ends behind the last one.
+/// Whether an operand begins with a VGPR and ends after the last one.
 fn is_beyond(op: &Op, ext: &Ext, operands: &[Operand], info: &OpInfo) -> bool {
     // The two kinds of VGPRs have as many each.
     let beyond = |first: u16, dwords: u8| {
@@ -426,7 +426,7 @@ fn is_beyond(op: &Op, ext: &Ext, operands: &[Operand], info: &OpInfo) -> bool {
 /// As many registers as a lane's source has at most.
 const WIDEST: u16 = 4;
 
-/// An SGPR such that it and those behind it are registers like all others.
+/// An SGPR such that it and those after it are registers like all others.
 fn is_ordinary_sgpr(source: Source) -> bool {
     matches!(source.place(), Place::Scalar(at) if at + WIDEST as usize <= NULL)
 }
@@ -453,7 +453,7 @@ fn scalar(op: &Op, info: &OpInfo) -> Variant {
         info.result == 0 || op.flags & Op::SCALAR_DEST != 0 && (op.d + info.result as u16) as usize <= NULL;
     let inside = |(source, dwords): (Source, u8)| match source.place() {
         _ if dwords == 0 => true,
-        // More words of null are null, not what is behind it.
+        // More words of null are null, not what follows it.
         Place::Scalar(NULL) => dwords == 1,
         Place::Scalar(at) => at + dwords as usize <= if at < SGPRS { SGPRS } else { SGPRS + SCALAR_CONSTS },
         _ => false,

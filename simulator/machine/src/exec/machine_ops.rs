@@ -57,13 +57,13 @@ impl Event {
         }
     }
 
-    /// An atomic whose address is no multiple of its size.
+    /// An atomic whose address is not a multiple of its size.
     pub fn misaligned(e: MemError, lane: Option<u32>) -> Event {
         let MemError { address, size_bytes, .. } = e;
         Event::Fault {
             kind: FaultKind::Misaligned { size_bytes },
             message: format!(
-                "atomic of {size_bytes} bytes at 0x{address:x}, which is no multiple of {size_bytes}"
+                "atomic of {size_bytes} bytes at 0x{address:x}, which is not a multiple of {size_bytes}"
             ),
             lane,
             address: Some(address),

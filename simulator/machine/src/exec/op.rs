@@ -46,7 +46,7 @@ const _: () = {
     assert!(SPECIAL & (2 * VECTOR - 1) == 0 && SPECIAL_END - SPECIAL <= VECTOR);
 };
 
-// Codes of operations, and those behind them, fit.
+// Codes of operations, and those after them, fit.
 const _: () = assert!(Op::CODES <= u16::MAX as usize);
 
 impl Source {
@@ -179,20 +179,20 @@ impl Op {
         operation * Op::VARIANTS as u16 + variant as u16
     }
 
-    /// Code of an instruction without semantics: the first behind the operations.
+    /// Code of an instruction without semantics: the first after the operations.
     pub const UNKNOWN: u16 = (OPERATION_COUNT * Op::VARIANTS) as u16;
-    /// Code of words that are no instruction.
+    /// Code of words that are not an instruction.
     pub const HOLE: u16 = Op::UNKNOWN + 1;
-    /// Code of the place behind a program.
+    /// Code of the place after a program.
     pub const END: u16 = Op::UNKNOWN + 2;
-    /// Code of an instruction that names registers behind the last one.
+    /// Code of an instruction that names registers after the last one.
     pub const BEYOND: u16 = Op::UNKNOWN + 3;
     /// Code of an instruction with DPP whose body selects lanes itself.
     pub const LANES: u16 = Op::UNKNOWN + 4;
     /// Codes there are: every operation has one below this.
     pub const CODES: usize = OPERATION_COUNT * Op::VARIANTS + 5;
 
-    /// Instructions complete behind it.
+    /// Instructions complete after it.
     #[inline(always)]
     pub fn complete(&self) -> u32 {
         self.number + (self.flags & Op::MORE == 0) as u32
@@ -209,7 +209,7 @@ impl Op {
             .map(|sgpr| (sgpr as usize % SGPRS, SCALARS + sgpr as usize))
     }
 
-    /// Words that are no instruction.
+    /// Words that are not an instruction.
     pub const fn hole() -> Op {
         Op {
             code: Op::HOLE,
@@ -224,7 +224,7 @@ impl Op {
         }
     }
 
-    /// The place behind a program.
+    /// The place after a program.
     pub const fn end() -> Op {
         Op { code: Op::END, ..Op::hole() }
     }
@@ -239,7 +239,7 @@ impl Op {
     pub const OUTPUT: u16 = 8;
     /// `d` is an SGPR.
     pub const SCALAR_DEST: u16 = 16;
-    /// The instruction goes on with the next operation (VOPD). Also on what is no instruction: none is complete behind it.
+    /// The instruction goes on with the next operation (VOPD). Also on what is not an instruction: none is complete after it.
     pub const MORE: u16 = 32;
     /// The result is dropped, though the destination is read: a buffer atomic without return. With [`Op::OUTPUT`], so that only
     /// the slow path tests for it.

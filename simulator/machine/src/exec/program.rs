@@ -129,7 +129,7 @@ impl Program {
         Ok(())
     }
 
-    /// An operation that is no instruction.
+    /// An operation that is not an instruction.
     fn insert(&mut self, op: Op, dwords: usize) -> Result<(), TooLarge> {
         let pc = self.end() as u32;
         self.reach(dwords, 0)?;
@@ -146,7 +146,7 @@ impl Program {
         Ok(self)
     }
 
-    /// Whether 32 bits still number the bytes behind what is to be added.
+    /// Whether 32 bits still number the bytes after what is to be added.
     fn reach(&self, dwords: usize, line: u32) -> Result<(), TooLarge> {
         match self.end() + 4 * dwords as u64 <= MAX_CODE {
             true => Ok(()),
@@ -222,7 +222,7 @@ impl Program {
         &self.lowered
     }
 
-    /// Byte offset behind the last instruction.
+    /// Byte offset after the last instruction.
     pub fn end(&self) -> u64 {
         self.by_dword.len() as u64 * 4
     }
@@ -237,7 +237,7 @@ impl Program {
         self.lowered.ops.get(*self.by_dword.get((pc / 4) as usize)? as usize)
     }
 
-    /// The operation behind one, in the order of the code; behind the last the last itself.
+    /// The operation after one, in the order of the code; after the last the last itself.
     #[inline(always)]
     pub fn op_after(&self, op: &Op) -> &Op {
         let ops = &self.lowered.ops[..];

@@ -28,7 +28,7 @@
 //! Of a program, by [`Program`]:
 //!
 //! - **P1** The last operation, and no other, is [`Op::END`], whose handler does not go on. So what follows an operation that goes on is there.
-//! - **P2** Jumps are looked up: a PC that is no instruction's leads to no operation.
+//! - **P2** Jumps are looked up: a PC that is not an instruction's leads to no operation.
 //!
 //! Of the host:
 //!
@@ -51,7 +51,7 @@ use isa_spec::pcode::ir::Shape;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// O1: the code is not below [`Op::CODES`].
-    #[error("O1: code {0} is no handler's")]
+    #[error("O1: code {0} has no handler")]
     Code(u16),
     /// O2: the source in this slot names a register that is not there.
     #[error("O2: source {0} is not there")]
@@ -63,10 +63,10 @@ pub enum Violation {
     #[error("O2: there are no modifiers {0}")]
     Ext(u32),
     /// O3, O6: the result would be written from this register on, which is none that an instruction may write.
-    #[error("O3: the result at {0} is no register")]
+    #[error("O3: the result at {0} is not a register")]
     Result(u16),
-    /// O4, O7: the source in this slot is no lane vector.
-    #[error("O4: source {0} is no vector")]
+    /// O4, O7: the source in this slot is not a lane vector.
+    #[error("O4: source {0} is not a vector")]
     NoVector(usize),
     /// O4: these flags ask for what the handler variant does not do.
     #[error("O4: a fast handler does not apply flags {0:#x}")]

@@ -6,7 +6,7 @@
 //! are two implementations of the same few functions:
 //!
 //! * On x86-64, `asm!` blocks of one move instruction each. To the compiler they are accesses by code that it does not see; to the
-//!   host they are ordinary moves, whose races its memory model defines for every size and alignment, as it does where threads access one
+//!   host they are ordinary moves, whose races its memory model defines forevery size and alignment, as it does where threads access one
 //!   place with different sizes. An aligned access of up to eight bytes is single-copy atomic.
 //! * Elsewhere, under Miri, and with `--cfg portable_memory` (sanitizers do not see into `asm!`), relaxed atomics of the access's size
 //!   where the address is aligned, and of bytes where it is not.
@@ -615,7 +615,7 @@ mod tests {
         macro_rules! scalars {
             ($by:ident, $at:ident, $($load:ident $load_at:ident $store:ident $store_at:ident $value:literal,)*) => {$(
                 let mut memory = [0u8; 64];
-                // SAFETY: 16 bytes are in front of and behind the place.
+                // SAFETY: 16 bytes are before and after the place.
                 unsafe {
                     let base = memory.as_mut_ptr();
                     $by::$store(base.add(16 + $at), $value);
@@ -692,7 +692,7 @@ mod tests {
         let row: [u32; 32] = std::array::from_fn(|l| 0x0102_0304 * l as u32);
         for at in [0, 1, 4] {
             let mut memory = [0u8; 136];
-            // SAFETY: 128 bytes are behind the place, and the host has AVX2.
+            // SAFETY: 128 bytes follow the place, and the host has AVX2.
             let back = unsafe {
                 store_lane_vec(memory.as_mut_ptr().add(at), &row);
                 load_lane_vec(memory.as_ptr().add(at))

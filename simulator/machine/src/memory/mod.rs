@@ -161,7 +161,7 @@ pub struct Memory {
     next: u64,
     /// By base, as the allocator made them.
     regions: Vec<Region>,
-    /// Bytes that the allocator leaves free behind each allocation.
+    /// Bytes that the allocator leaves free after each allocation.
     guard: u64,
     /// Host threads that run on it.
     runners: AtomicU32,
@@ -415,7 +415,7 @@ impl Memory {
         &self.regions
     }
 
-    /// `name+0x10` for an address in or shortly behind an allocation.
+    /// `name+0x10` for an address in or shortly after an allocation.
     pub fn describe(&self, address: u64) -> Option<String> {
         let at = self.regions.partition_point(|r| r.base <= address);
         let region = self.regions.get(at.checked_sub(1)?)?;

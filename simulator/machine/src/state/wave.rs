@@ -73,7 +73,7 @@ pub const LAST_ADDRESSES: usize = 64;
 
 /// Operand codes of the SGPR file.
 pub const SGPRS: usize = 128;
-/// Hidden words behind them, for constants of the program's scalar instructions; further ones are read from its own table.
+/// Hidden words after them, for constants of the program's scalar instructions; further ones are read from its own table.
 pub const SCALAR_CONSTS: usize = 128;
 
 pub use wavesim_isa::operand::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
@@ -289,7 +289,7 @@ impl Wave {
         unsafe { *self.flags.get_unchecked_mut(row) = clean as u8 };
     }
 
-    /// Some lanes were written with values that are no f32 denormals: the flag for denormals stays as it was.
+    /// Some lanes were written with values that are not f32 denormals: the flag for denormals stays as it was.
     ///
     /// # Safety
     /// `row` is below [`LANE_VECS`].
@@ -441,7 +441,7 @@ impl Wave {
         }
     }
 
-    /// Registers from an operand code on. All of a wide null are null: M0, which stands behind it, is not written.
+    /// Registers from an operand code on. All of a wide null are null: M0, which follows it, is not written.
     #[inline(always)]
     pub fn set_sgprs(&mut self, code: u32, count: u32, value: u128) {
         if code as usize == NULL {

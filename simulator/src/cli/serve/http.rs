@@ -71,7 +71,7 @@ impl Answer {
 }
 
 impl Head {
-    /// Reads a request up to its body. `Err`: the answer to what is no request; `Ok(None)`: the client has gone.
+    /// Reads a request up to its body. `Err`: the answer to what is not a request; `Ok(None)`: the client has gone.
     pub fn read(reader: &mut impl BufRead) -> Result<Option<Head>, Answer> {
         let mut left = MAX_HEAD;
         let mut line = || -> Result<Option<String>, Answer> {
@@ -92,7 +92,7 @@ impl Head {
         let (Some(method), Some(url), Some("HTTP/1.1" | "HTTP/1.0"), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(Answer::text(400, "this is no request of HTTP/1.1"));
+            return Err(Answer::text(400, "this is not a request of HTTP/1.1"));
         };
         let url = url.split('#').next().unwrap_or_default();
         let (path, query) = url.split_once('?').unwrap_or((url, ""));
@@ -196,7 +196,7 @@ mod tests {
         assert!(read("GET / HTTP/1.1\r\nHost: x\r\n").unwrap().is_none());
     }
 
-    /// A length is no reason to allocate.
+    /// A length is not a reason to allocate.
     #[test]
     fn lengths_are_bounded() {
         let body = |headers: &str| {

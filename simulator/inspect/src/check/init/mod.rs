@@ -290,7 +290,7 @@ impl Registers {
     /// Registers loaded from bytes that nothing wrote.
     fn loaded(&mut self, step: &Step<'_>, accesses: &[Access], effects: &Effects, memory: &mem::Shadow) {
         let Some(dest) = effects.writes.iter().find(|w| w.file == File::Vgpr) else { return };
-        // The bytes of a lane's accesses lie one behind the other in its registers.
+        // The bytes of a lane's accesses lie consecutively in its registers.
         let mut loaded = [0u64; 64];
         for a in accesses.iter().filter(|a| !a.write).flat_map(|a| a.each()) {
             let Some(lane) = a.lane.map(u32::from) else { continue };

@@ -15,7 +15,7 @@ pub struct Late {
 }
 
 impl Late {
-    /// An access of an epoch is complete now. Of a store, the next epoch begins right behind it.
+    /// An access of an epoch is complete now. Of a store, the next epoch begins directly after it.
     pub fn retire(&mut self, epoch: u32, pc: u32, store: bool, now: u32) {
         if now > epoch + store as u32 {
             self.complete.insert((epoch, pc), now);

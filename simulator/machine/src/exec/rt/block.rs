@@ -1,4 +1,4 @@
-//! Loads and stores of whole registers with all lanes active: coalesced in global memory (each lane's element directly behind the previous
+//! Loads and stores of whole registers with all lanes active: coalesced in global memory (each lane's element directly after the previous
 //! lane's), and anywhere in LDS. Everything else is left to the general loads and stores. `WATCHED`: in the memory of a watch, which logs
 //! them.
 

@@ -27,7 +27,7 @@ impl Flow {
     pub const JUMP: Flow = Flow(1);
     /// `Cx::event` says what happened.
     pub const EVENT: Flow = Flow(2);
-    /// No semantics; also what the places that are no instructions give.
+    /// No semantics; also what the places that are not instructions give.
     pub const UNKNOWN: Flow = Flow(3);
     /// MODE changed: go on in the loop for it.
     pub const MODE: Flow = Flow(4);

@@ -95,7 +95,7 @@ fn exact_reciprocal_root(x: f64) -> f64 {
     d(arith::rsq(x.to_bits() as u128, Ty::F64, &FloatEnv::KEEP) as u64)
 }
 
-/// `x · 2^n`, rounded once. Powers that are no f64 are two or three factors: the first ones scale up, which is exact, or down so far that
+/// `x · 2^n`, rounded once. Powers that are not f64 are two or three factors: the first ones scale up, which is exact, or down so far that
 /// what they round is zero in the end.
 #[inline(always)]
 pub fn ldexp_f64<M: Mode>(m: &M, x: u64, n: u32) -> u64 {

@@ -137,7 +137,7 @@ fn fused(a: f32, b: f32, c: f32) -> f32 {
 pub(super) fn fused_by_f64(a: f32, b: f32, c: f32) -> f32 {
     let (product, c) = (a as f64 * b as f64, c as f64);
     let sum = product + c;
-    // What the sum has lost (Knuth's TwoSum). Not a number if the sum is no finite number.
+    // What the sum has lost (Knuth's TwoSum). Not a number if the sum is not a finite number.
     let rest = sum - product;
     let lost = (product - (sum - rest)) + (c - rest);
     let bits = sum.to_bits();

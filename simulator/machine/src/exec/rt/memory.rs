@@ -403,7 +403,7 @@ pub(super) unsafe fn set_element<A: Access, const BYTES: usize, const DWORDS: us
 struct Window {
     /// Of the lowest address.
     host: *mut u8,
-    /// Every lane is active and each element is directly behind the previous lane's.
+    /// Every lane is active and each element is directly after the previous lane's.
     coalesced: bool,
     /// From the lowest address, by lane; 0 for inactive ones.
     offsets: LaneVec,
@@ -570,7 +570,7 @@ unsafe fn offset_window_of<const BYTES: usize>(
         return None;
     }
     let size = (high - low) as u64 + BYTES as u64;
-    // Bytes behind the last address there is belong to nothing.
+    // Bytes after the last address belong to nothing.
     base.checked_add(high as u64 + BYTES as u64)?;
     let host = global(cx, base + low as u64, size, write)?;
     let mut at = LaneVec::ZERO;

@@ -89,7 +89,7 @@ unsafe fn by<const AVX2: bool>(
         }
         let staged = STAGE + STAGE_VECS * i;
         for k in 0..dwords {
-            // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four behind them.
+            // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four after them.
             let mut row = unsafe { *rows.add(k) };
             if let Some(dpp) = moved {
                 row = match &dpp.across {

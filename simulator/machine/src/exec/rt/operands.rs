@@ -186,7 +186,7 @@ fn scalar_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
     }
     let at = source.number() as u32;
     if (at as usize) < SGPRS {
-        // More words of null are null, not what is behind it.
+        // More words of null are null, not what follows it.
         return if k > 0 && source == Source::NULL { 0 } else { cx.wave.sgpr(at + k) };
     }
     cx.wave.sgprs.get((at + k) as usize).copied().unwrap_or(0)
@@ -458,7 +458,7 @@ pub unsafe fn flushing_write(cx: &mut Cx<'_>, file: *mut LaneVec, op: &Op, exec:
     }
 }
 
-/// The result of a tail call. If the compiler saw the value, it would make a call and rebuild the value behind it, instead of a jump.
+/// The result of a tail call. If the compiler saw the value, it would make a call and rebuild the value after it, instead of a jump.
 #[inline(always)]
 pub fn tail_call(flow: Flow) -> Flow {
     Flow(std::hint::black_box(flow.0))

@@ -68,7 +68,7 @@ fn of_halves(function: Function, row: &mut LaneVec, quickly: impl Fn(f64) -> f64
     }
 }
 
-/// Results that are no polynomial's, and whether it is one.
+/// Results that are not a polynomial's, and whether it is one.
 #[inline(always)]
 fn special(function: Function, x: u32) -> (bool, u32) {
     let magnitude = x & 0x7fff_ffff;

@@ -160,7 +160,7 @@ mod tests {
         for fast in [None, Avx2::detect()] {
             let mut rows = [LaneVec::ZERO; 4];
             let mut back = vec![0; 512];
-            // SAFETY: there are 512 bytes behind the first, which leaves them unaligned.
+            // SAFETY: there are 512 bytes after the first, which leaves them unaligned.
             unsafe {
                 load_quads(fast, memory[1..].as_ptr(), &mut rows);
                 store_quads(fast, back.as_mut_ptr(), &rows);

@@ -57,7 +57,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Bytes from the first to behind the last.
+    /// Bytes from the first to after the last.
     pub fn len_bytes(&self) -> u64 {
         self.size_bytes as u64 + self.stride as u64 * (self.lanes as u64 - 1)
     }
@@ -372,7 +372,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Puts an access behind the others, or joins it to the last one, or to the one before where a lane does two at a time.
+    /// Appends an access, or joins it to the last one, or to the one before where a lane does two at a time.
     fn log(&mut self, next: Access) {
         if let [.., last] = &mut self.log[..]
             && last.absorbs(&next)
