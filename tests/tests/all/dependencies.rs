@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// Crates that the command line needs and the library does not.
-const COMMAND_LINE: [&str; 10] = [
+const COMMAND_LINE: [&str; 9] = [
     "clap",
     "clap_complete",
     "crossterm",

@@ -57,13 +57,45 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
     target_arch = "x86_64",
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
+#[inline(never)]
+unsafe fn op0_keep_wide(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    let base = 0u64.wrapping_add(((op.imm) as i32) as i64 as u64);
+    if unsafe { rt::load_block::<false, true, 1usize>(cx, base, op.src[0usize], op.d) } {
+        Flow::NEXT
+    } else {
+        unsafe { op0_keep_watched_wide(cx, op) }
+    }
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
+#[cold]
+#[inline(never)]
+unsafe fn op0_keep_watched_wide(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    if cx.watch.is_none() {
+        return unsafe { op0_keep_general(cx, op) };
+    }
+    let base = 0u64.wrapping_add(((op.imm) as i32) as i64 as u64);
+    if unsafe { rt::load_block::<true, true, 1usize>(cx, base, op.src[0usize], op.d) } {
+        Flow::NEXT
+    } else {
+        unsafe { op0_keep_general(cx, op) }
+    }
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
 pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
-        return unsafe { op0_keep_watched(cx, op) };
+        return unsafe { op0_keep_wide(cx, op) };
     }
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
     let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
-    if unsafe { rt::load_block::<false, 1usize>(cx, base, op.src[0usize], op.d) } {
+    if unsafe {
+        rt::load_block::<false, false, 1usize>(cx, base, op.src[0usize], op.d)
+    } {
         Flow::NEXT
     } else {
         unsafe { op0_keep_watched(cx, op) }
@@ -84,7 +116,7 @@ unsafe fn op0_keep_watched(cx: &mut Cx<'_>, op: &Op) -> Flow {
     }
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
     let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
-    if unsafe { rt::load_block::<true, 1usize>(cx, base, op.src[0usize], op.d) } {
+    if unsafe { rt::load_block::<true, false, 1usize>(cx, base, op.src[0usize], op.d) } {
         Flow::NEXT
     } else {
         unsafe { op0_keep_general(cx, op) }

@@ -61,14 +61,48 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
     target_arch = "x86_64",
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
+#[inline(never)]
+unsafe fn op0_keep_wide(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    let base = 0u64.wrapping_add(((op.imm) as i32) as i64 as u64);
+    if unsafe {
+        rt::store_block::<false, true, 2usize>(cx, base, op.src[0usize], op.src[2usize])
+    } {
+        Flow::NEXT
+    } else {
+        unsafe { op0_keep_watched_wide(cx, op) }
+    }
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
+#[cold]
+#[inline(never)]
+unsafe fn op0_keep_watched_wide(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    if cx.watch.is_none() {
+        return unsafe { op0_keep_general(cx, op) };
+    }
+    let base = 0u64.wrapping_add(((op.imm) as i32) as i64 as u64);
+    if unsafe {
+        rt::store_block::<true, true, 2usize>(cx, base, op.src[0usize], op.src[2usize])
+    } {
+        Flow::NEXT
+    } else {
+        unsafe { op0_keep_general(cx, op) }
+    }
+}
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
+)]
 pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
-        return unsafe { op0_keep_watched(cx, op) };
+        return unsafe { op0_keep_wide(cx, op) };
     }
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
     let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
     if unsafe {
-        rt::store_block::<false, 2usize>(cx, base, op.src[0usize], op.src[2usize])
+        rt::store_block::<false, false, 2usize>(cx, base, op.src[0usize], op.src[2usize])
     } {
         Flow::NEXT
     } else {
@@ -91,7 +125,7 @@ unsafe fn op0_keep_watched(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let saddr = unsafe { rt::fast_scalar2(cx, op.src[1]) };
     let base = 0u64.wrapping_add(saddr).wrapping_add(((op.imm) as i32) as i64 as u64);
     if unsafe {
-        rt::store_block::<true, 2usize>(cx, base, op.src[0usize], op.src[2usize])
+        rt::store_block::<true, false, 2usize>(cx, base, op.src[0usize], op.src[2usize])
     } {
         Flow::NEXT
     } else {
