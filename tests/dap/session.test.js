@@ -196,14 +196,14 @@ test("checks are exception breakpoints", async (t) => {
     c.setExceptionBreakpointsRequest({ filters: ["mem"] }));
   const hit = await stop(client, "continue", { threadId: thread });
   assert.equal(hit.reason, "exception");
-  assert.match(hit.text, /^mem: load of 4 bytes/);
+  assert.match(hit.text, /^mem at line 18: load of 4 bytes/);
   const { body } = await client.exceptionInfoRequest({ threadId: hit.threadId });
   assert.equal(body.exceptionId, "mem");
   assert.match(body.details.stackTrace, /line 18: global_load_b32/);
   // The register that the report names, and back to the report.
   await stop(client, "continue", { threadId: hit.threadId });
   const back = await stop(client, "reverseContinue", { threadId: hit.threadId });
-  assert.match(back.text, /^mem: load of 4 bytes/);
+  assert.match(back.text, /^mem at line 18: load of 4 bytes/);
   assert.equal((await top(client, back.threadId)).line, 18);
 });
 

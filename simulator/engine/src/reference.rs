@@ -14,6 +14,7 @@ use isa_spec::source::Span;
 use isa_spec::tables::ArchTable;
 use std::collections::{BTreeMap, BTreeSet};
 use wavesim_isa::arch::Arch;
+use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Code, Fmt, Half, Operand, Plan};
 use wavesim_machine::exec::context::Context;
@@ -362,10 +363,10 @@ impl RefMachine<'_, '_> {
         let m = &self.plan.mods;
         if let Some(first) = m.lane_sel {
             let from = lane & !7 | self.inst.fields[first as usize + (lane & 7) as usize];
-            let fetch = self.plan.get(self.inst, m.src0) == operand::DPP8_FETCH_INACTIVE;
+            let fetch = self.plan.get(self.inst, m.src0) == dpp::DPP8_FETCH_INACTIVE;
             return (fetch || self.exec >> from & 1 == 1).then_some(from);
         }
-        let from = operand::dpp16_source(self.arch, self.plan.get(self.inst, m.dpp_ctrl), lane)?;
+        let from = dpp::source(self.arch, self.plan.get(self.inst, m.dpp_ctrl), lane)?;
         let fetch = self.plan.get(self.inst, m.fi) != 0;
         (fetch || self.exec >> from & 1 == 1).then_some(from)
     }

@@ -3,13 +3,14 @@
 //!
 //! - [`arch`]: architectures and processors; [`tables`]: their descriptions, from the XML
 //! - [`inst`]: the one instruction type; [`codec`]: words to instructions and back
-//! - [`operand`]: how an instruction's operands are found in its fields
+//! - [`operand`]: how an instruction's operands are found in its fields; [`dpp`]: which lanes DPP moves where
 
 // No files, threads, processes or clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod arch;
 pub mod codec;
+pub mod dpp;
 pub mod inst;
 pub mod operand;
 pub mod tables;

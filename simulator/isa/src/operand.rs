@@ -434,11 +434,6 @@ pub const M0: usize = 125;
 pub const EXEC_LO: usize = 126;
 /// EXEC of lanes 32..63.
 pub const EXEC_HI: usize = 127;
-/// Source code for a DPP8 word that does not read inactive lanes.
-pub const DPP8: u32 = 233;
-/// Source code for a DPP8 word that reads inactive lanes too.
-pub const DPP8_FETCH_INACTIVE: u32 = 234;
-
 /// What a source code names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
@@ -742,38 +737,6 @@ impl Plan {
     /// The register number without the half bit of e32 forms.
     pub fn register(&self, operand: &Operand, reg: u16) -> u16 {
         if operand.size_bits == 16 && self.e32 { reg & 0x7f } else { reg }
-    }
-}
-
-/// Whether a DPP control of CDNA moves lanes between rows: shifts and rotations of the wave, and broadcasts of a row's last lane.
-pub fn dpp_is_across(arch: Arch, ctrl: u32) -> bool {
-    arch.is_cdna() && matches!(ctrl, 0x130 | 0x134 | 0x138 | 0x13c | 0x142 | 0x143)
-}
-
-/// The lane that DPP reads for `lane`, within the wave; `None` if outside the row.
-pub fn dpp16_source(arch: Arch, ctrl: u32, lane: u32) -> Option<u32> {
-    let row = lane & !15;
-    let at = lane & 15;
-    let n = ctrl & 15;
-    match ctrl {
-        0x000..=0x0ff => Some(lane & !3 | ctrl >> (2 * (lane & 3)) & 3),
-        0x101..=0x10f => (at + n < 16).then_some(lane + n),
-        0x111..=0x11f => at.checked_sub(n).map(|a| row | a),
-        0x121..=0x12f => Some(row | (at + 16 - n) & 15),
-        0x130 | 0x134 | 0x138 | 0x13c | 0x142 | 0x143 if arch.is_cdna() => match ctrl {
-            0x130 => (lane < 63).then_some(lane + 1),
-            0x134 => Some((lane + 1) & 63),
-            0x138 => lane.checked_sub(1),
-            0x13c => Some((lane + 63) & 63),
-            // The last lane of the row before, or of the first half.
-            0x142 => row.checked_sub(1),
-            _ => (lane >= 32).then_some(31),
-        },
-        0x140 => Some(row | (15 - at)),
-        0x141 => Some(lane & !7 | (7 - (lane & 7))),
-        0x150..=0x15f => Some(row | n),
-        0x160..=0x16f if !arch.is_cdna() => Some(row | (at ^ n)),
-        _ => None,
     }
 }
 

@@ -9,6 +9,7 @@ use wavesim_asm::{Options, legal};
 use wavesim_engine::interp;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::decode;
+use wavesim_isa::dpp::{DPP8, DPP16};
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::M0;
 use wavesim_machine::exec::context::Context;
@@ -172,7 +173,7 @@ fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
         }
         (0..8).for_each(|lane| set(&mut fields, &format!("LANE_SEL_{lane}"), lane ^ 1));
         if let Some(at) = field("SRC0").filter(|at| encoding.fields[*at].fixed.is_none()) {
-            fields[at] = if dpp(encoding.name) == "dpp8" { 233 } else { 250 };
+            fields[at] = if dpp(encoding.name) == "dpp8" { DPP8 } else { DPP16 };
         }
     }
     // Descriptors and bases of scalar loads are counted in fours and pairs of registers.

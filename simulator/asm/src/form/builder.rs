@@ -6,6 +6,7 @@ use crate::modifier::{self, Mod};
 use crate::names::names;
 use isa_spec::tables::{ArchTable, Encoding, EntryId, Instruction, MAX_FIELDS, OperandSig, Role};
 use wavesim_isa::arch::Arch;
+use wavesim_isa::dpp;
 use wavesim_isa::operand::{self, Fmt};
 
 /// The type of a prefetch's scalar offset, which has an operand of its own.
@@ -398,12 +399,12 @@ impl Builder {
             _ => {}
         }
         if self.encoding.contains("DPP16") {
-            set("SRC0", modifier::DPP16);
+            set("SRC0", dpp::DPP16);
             set("ROW_MASK", 15);
             set("BANK_MASK", 15);
         }
         if self.encoding.contains("DPP8") {
-            set("SRC0", modifier::DPP8);
+            set("SRC0", dpp::DPP8);
         }
         if self.encoding.contains("VOP3P") && !self.mixed() {
             set("OP_SEL_HI", 3);

@@ -369,12 +369,6 @@ impl Mod {
     }
 }
 
-/// Source code of `dpp8:`; the next one also fetches from inactive lanes (ISA manuals, *DPP8*).
-pub const DPP8: u32 = 233;
-
-/// Source code that announces a DPP16 word.
-pub const DPP16: u32 = 250;
-
 /// Whether a modifier makes the instruction one of data-parallel primitives.
 pub fn is_dpp(name: &str) -> bool {
     matches!(name, "quad_perm" | "dpp8" | "row_mask" | "bank_mask" | "bound_ctrl" | "fi" | "dpp_ctrl")

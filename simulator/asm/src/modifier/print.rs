@@ -1,10 +1,11 @@
 //! Printing of modifiers, as LLVM's disassembler does.
 
-use super::{DPP8, Mod, Style, ThKind};
+use super::{Mod, Style, ThKind};
 use crate::dialect::symbols::{DIMS, DPP, FORMATS, HINTS, SCOPES};
 use crate::swizzle;
 use std::fmt::Write as _;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 
 impl Mod {
@@ -88,7 +89,7 @@ impl Mod {
                 let lanes: Vec<String> = (0..8).map(|at| get(&(first + at)).to_string()).collect();
                 write!(out, " dpp8:[{}]", lanes.join(","))
             }
-            Mod::Dpp8Fetch { source } if get(source) == DPP8 + 1 => write!(out, " fi:1"),
+            Mod::Dpp8Fetch { source } if get(source) == dpp::DPP8_FETCH_INACTIVE => write!(out, " fi:1"),
             Mod::Format { field } => match get(field) {
                 1 => Ok(()),
                 value => match FORMATS.get(value as usize) {

@@ -1,11 +1,12 @@
 //! Parsing of modifiers: the field values that a modifier of a line sets, and the errors for values out of
 //! range.
 
-use super::{DPP8, Mod, Style, ThKind};
+use super::{Mod, Style, ThKind};
 use crate::dialect::symbols::{ATOMIC_HINTS, DIMS, DPP, FORMATS, LOAD_HINTS, SCOPES, STORE_HINTS};
 use crate::error::{AsmError, suggest};
 use crate::operand::{ArgValue, Modifier, ModifierValue};
 use crate::{Options, swizzle};
+use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 
 impl Mod {
@@ -117,7 +118,7 @@ impl Mod {
             }
             Mod::Dpp8Fetch { source } => {
                 let value = int(0, 1)?;
-                set(*source, DPP8 as i64 + value);
+                set(*source, dpp::DPP8 as i64 + value);
             }
             Mod::Format { field } => {
                 let value = format(m)?;

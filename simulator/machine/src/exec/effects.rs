@@ -14,6 +14,7 @@ use isa_spec::pcode::ir::{Space, State};
 use isa_spec::tables::{EntryId, Role};
 use std::borrow::Cow;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Code, Fmt, Operand, Plan};
 
@@ -543,7 +544,7 @@ impl Bind<'_> {
         match m.lane_sel {
             Some(first) => Lanes::Dpp8 {
                 lanes: std::array::from_fn(|k| self.inst.fields[first as usize + k] as u8),
-                fetch: self.plan.get(self.inst, m.src0) == operand::DPP8_FETCH_INACTIVE,
+                fetch: self.plan.get(self.inst, m.src0) == dpp::DPP8_FETCH_INACTIVE,
             },
             None => Lanes::Dpp16 {
                 arch: self.arch,
@@ -695,7 +696,7 @@ impl Use {
                 1 << (lane & (wave.size - 1))
             }
             Lanes::Dpp16 { arch, ctrl, fetch } => {
-                gather_lanes(wave, exec, fetch, |lane| operand::dpp16_source(arch, ctrl as u32, lane))
+                gather_lanes(wave, exec, fetch, |lane| dpp::source(arch, ctrl as u32, lane))
             }
             Lanes::Dpp8 { lanes, fetch } => {
                 gather_lanes(wave, exec, fetch, |lane| Some(lane & !7 | lanes[(lane & 7) as usize] as u32))

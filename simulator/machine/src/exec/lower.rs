@@ -1,6 +1,6 @@
 //! Instructions -> dense operations: operands resolved, constants broadcast to lane vectors, modifiers in a table of their own.
 
-use super::op::{Dpp, Ext, Op, Part, Place, Rest, Sdwa, Source, Variant};
+use super::op::{Ext, Op, Part, Place, Rest, Sdwa, Source, Variant};
 use super::validate;
 use crate::isa::{self, OpInfo};
 use crate::state::wave::{
@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Code, Fmt, Half, Holds, Operand, Plan};
+
+mod dpp;
 
 /// What a program has too many of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -194,7 +196,7 @@ impl Lowered {
         if plan.get(inst, plan.mods.clamp) != 0 {
             op.flags |= Op::CLAMP;
         }
-        ext.dpp = dpp(arch, plan, inst);
+        ext.dpp = dpp::of(arch, plan, inst);
         ext.sdwa = sdwa(plan, inst, operands);
         if ext.sdwa.is_some_and(|sdwa| sdwa.result != Part::WHOLE) {
             op.flags |= Op::OUTPUT;
@@ -641,41 +643,6 @@ pub fn sdwa(plan: &Plan, inst: &Inst, operands: &[Operand]) -> Option<Sdwa> {
             _ => Rest::Keep,
         },
     })
-}
-
-fn dpp(arch: Arch, plan: &Plan, inst: &Inst) -> Option<Dpp> {
-    let m = &plan.mods;
-    let get = |field| plan.get(inst, field);
-    let mut dpp =
-        Dpp { from: [0; 32], across: None, outside: [0; 2], disabled: [0; 2], bound: true, fetch: false };
-    if let Some(first) = m.lane_sel {
-        dpp.fetch = get(m.src0) == operand::DPP8_FETCH_INACTIVE;
-        for (lane, from) in dpp.from.iter_mut().enumerate() {
-            *from = (lane as u8 & !7) | inst.fields[first as usize + lane % 8] as u8 & 7;
-        }
-        return Some(dpp);
-    }
-    m.dpp_ctrl?;
-    (dpp.bound, dpp.fetch) = (get(m.bound_ctrl) != 0, get(m.fi) != 0);
-    let ctrl = get(m.dpp_ctrl);
-    let mut across = [0; 64];
-    for lane in 0..64 {
-        match operand::dpp16_source(arch, ctrl, lane) {
-            Some(from) => {
-                dpp.from[lane as usize % 32] = from as u8 & 31;
-                across[lane as usize] = from as u8;
-            }
-            None => dpp.outside[lane as usize / 32] |= 1 << (lane % 32),
-        }
-    }
-    dpp.across = operand::dpp_is_across(arch, ctrl).then_some(across);
-    let (rows, banks) = (get(m.row_mask), get(m.bank_mask));
-    for lane in 0..64 {
-        if rows >> (lane / 16) & 1 == 0 || banks >> (lane / 4 % 4) & 1 == 0 {
-            dpp.disabled[lane / 32] |= 1 << (lane % 32);
-        }
-    }
-    Some(dpp)
 }
 
 /// The plain move of a dword in each lane, for copies.

@@ -4,6 +4,7 @@ mod block;
 mod bytes;
 mod context;
 mod double;
+mod dpp;
 mod float;
 mod half;
 mod int;

@@ -1,0 +1,61 @@
+//! Data-parallel primitives: which lane each lane of a source comes from. Source code 250 says that a DPP16 word follows, 233 and 234 a
+//! DPP8 word (ISA manuals, *DPP*).
+
+use crate::arch::Arch;
+
+/// Source code of a DPP8 word that does not read inactive lanes.
+pub const DPP8: u32 = 233;
+/// Source code of a DPP8 word that reads inactive lanes too.
+pub const DPP8_FETCH_INACTIVE: u32 = 234;
+/// Source code of a DPP16 word.
+pub const DPP16: u32 = 250;
+
+/// Whether a DPP control of CDNA moves lanes between rows: shifts and rotations of the wave, and broadcasts of a row's last lane.
+pub fn is_across(arch: Arch, ctrl: u32) -> bool {
+    arch.is_cdna() && matches!(ctrl, 0x130 | 0x134 | 0x138 | 0x13c | 0x142 | 0x143)
+}
+
+/// The lane that DPP reads for `lane`, within the wave; `None` if outside the row.
+pub fn source(arch: Arch, ctrl: u32, lane: u32) -> Option<u32> {
+    let row = lane & !15;
+    let at = lane & 15;
+    let n = ctrl & 15;
+    match ctrl {
+        0x000..=0x0ff => Some(lane & !3 | ctrl >> (2 * (lane & 3)) & 3),
+        0x101..=0x10f => (at + n < 16).then_some(lane + n),
+        0x111..=0x11f => at.checked_sub(n).map(|a| row | a),
+        0x121..=0x12f => Some(row | (at + 16 - n) & 15),
+        0x130 | 0x134 | 0x138 | 0x13c | 0x142 | 0x143 if arch.is_cdna() => match ctrl {
+            0x130 => (lane < 63).then_some(lane + 1),
+            0x134 => Some((lane + 1) & 63),
+            0x138 => lane.checked_sub(1),
+            0x13c => Some((lane + 63) & 63),
+            // The last lane of the row before, or of the first half.
+            0x142 => row.checked_sub(1),
+            _ => (lane >= 32).then_some(31),
+        },
+        0x140 => Some(row | (15 - at)),
+        0x141 => Some(lane & !7 | (7 - (lane & 7))),
+        0x150..=0x15f => Some(row | n),
+        0x160..=0x16f if !arch.is_cdna() => Some(row | (at ^ n)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::decode;
+
+    /// V_MOV_B32 with each code has the second word that the code announces.
+    #[test]
+    fn codes_are_those_of_the_descriptions() {
+        for arch in Arch::AMD {
+            let codes = [(DPP8, "LANE_SEL_0"), (DPP8_FETCH_INACTIVE, "LANE_SEL_0"), (DPP16, "DPP_CTRL")];
+            for (code, field) in codes.into_iter().filter(|(code, _)| *code == DPP16 || !arch.is_cdna()) {
+                let inst = decode(arch, &[0x7e00_0200 | code, 0]).expect("an instruction");
+                assert!(inst.field(arch.table(), field).is_some(), "{} {code}", arch.name());
+            }
+        }
+    }
+}
