@@ -644,7 +644,7 @@ pub struct Lanes {
     /// Which lanes the steps are for.
     pub halves: Halves,
     /// Copies of SGPRs among the sources are refreshed first, if the operation was lowered for
-    /// [`Variant::FastBroadcast`].
+    /// `FastBroadcast`.
     pub broadcast: bool,
     /// In order, forevery 32 lanes.
     pub steps: Vec<Step>,

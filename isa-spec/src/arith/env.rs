@@ -32,19 +32,19 @@ impl Round {
 /// becomes the zero of its sign; results are tested after rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FloatEnv {
-    /// f32 and bf16: MODE[1:0].
+    /// f32 and bf16: `MODE[1:0]`.
     pub round32: Round,
-    /// f16 and f64: MODE[3:2].
+    /// f16 and f64: `MODE[3:2]`.
     pub round64: Round,
-    /// f32 and bf16, MODE[4] clear: denormal operands count as zeros.
+    /// f32 and bf16, `MODE[4]` clear: denormal operands count as zeros.
     pub flush_in32: bool,
-    /// f32 and bf16, MODE[5] clear: denormal results become zeros.
+    /// f32 and bf16, `MODE[5]` clear: denormal results become zeros.
     pub flush_out32: bool,
-    /// f16 and f64, MODE[6] clear.
+    /// f16 and f64, `MODE[6]` clear.
     pub flush_in64: bool,
-    /// f16 and f64, MODE[7] clear.
+    /// f16 and f64, `MODE[7]` clear.
     pub flush_out64: bool,
-    /// MODE[23], `FP16_OVFL`: a 16- or 8-bit float result that overflows becomes the largest finite number.
+    /// `MODE[23]`, `FP16_OVFL`: a 16- or 8-bit float result that overflows becomes the largest finite number.
     pub overflow_clamps: bool,
 }
 

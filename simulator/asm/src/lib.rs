@@ -8,7 +8,7 @@
 //!
 //! [`parse`] does the first row at once. A front end with rules of its own calls the two steps apart: it may
 //! change the [`operand::Line`] between them (another spelling of an operand, a default), or read operands
-//! one by one with [`operand::parse_operand`], [`operand::parse_register`] and [`operand::parse_modifier`] on
+//! one by one with [`operand::parse_operand`], [`operand::parse_register`] and `parse_modifier` on
 //! a [`scan::Scanner`].
 //!
 //! ```

@@ -38,7 +38,7 @@ pub struct Header {
 /// Which values the registers hold at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Abi {
-    /// Ids in s0, s1, s2 and v0, v1, v2; a table of addresses at s[3:4].
+    /// Ids in s0, s1, s2 and v0, v1, v2; a table of addresses at `s[3:4]`.
     #[default]
     Text,
     /// As in compiled kernels (LLVM AMDGPUUsage, *Initial Kernel Execution State*).

@@ -1,8 +1,8 @@
 //! Checks that hardware does not make: a run with shadow state forevery register and byte, which reports each mistake once.
 //!
-//! [`Checker`] is an observer; each check is a module with its own shadow: [`init`] (reads of registers that nothing wrote),
-//! [`mem`] (bounds, alignment, bytes that nothing wrote), [`race`] (accesses that no barrier or atomic orders), [`waits`] (results used
-//! before their counter was waited for), [`barrier`] (waves that do not meet), [`hazard`] (uses that the architecture forbids).
+//! [`Checker`] is an observer; each check is a module with its own shadow: `init` (reads of registers that nothing wrote),
+//! `mem` (bounds, alignment, bytes that nothing wrote), `race` (accesses that no barrier or atomic orders), `waits` (results used
+//! before their counter was waited for), `barrier` (waves that do not meet), `hazard` (uses that the architecture forbids).
 
 mod barrier;
 mod hazard;
@@ -92,7 +92,7 @@ struct On {
     hazard: bool,
 }
 
-/// Runs the chosen checks over an observed run. Most instructions of a run need no check: those are skipped ([`skip`]).
+/// Runs the chosen checks over an observed run. Most instructions of a run need no check: those are skipped (`skip`).
 pub struct Checker<'a> {
     prepared: &'a Prepared,
     effects: Vec<Effects>,

@@ -244,7 +244,7 @@ impl Op {
     /// The result is dropped, though the destination is read: a buffer atomic without return. With [`Op::OUTPUT`], so that only
     /// the slow path tests for it.
     pub const NO_RESULT: u16 = 256;
-    /// `imm` lists the SGPRs that the sources need in all lanes, a byte each: see [`Op::scalars`].
+    /// `imm` lists the SGPRs that the sources need in all lanes, a byte each: see `scalars`.
     pub const BROADCAST: u16 = 512;
 }
 

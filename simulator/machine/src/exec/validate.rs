@@ -14,7 +14,7 @@
 //! Of an operation, by [`Lowered`], which takes in none that [`operation`] refuses:
 //!
 //! - **O1** Its code is below [`Op::CODES`].
-//! - **O2** Each source names something that is there: a word of the scalar file, or a lane vector that has [`STAGE_VECS`] from it on. ([`Source`]
+//! - **O2** Each source names something that is there: a word of the scalar file, or a lane vector that has [`STAGE_VECS`] from it on. (`Source`
 //!   makes no other.) A constant of the pool is in the pool, with all words that the handler reads; [`Op::ext`] is in the table.
 //! - **O3** Vectors that a lane's handler writes are VGPRs or those for dropped results and temporaries: none is a constant, a staged source
 //!   or the copy of an SGPR.
