@@ -120,7 +120,7 @@ impl wavesim_argument {
     }
 }
 
-/// A string in an array, shortened to leave a zero behind it.
+/// A string in an array, shortened to leave a zero after it.
 pub fn text<const N: usize>(text: &str) -> [c_char; N] {
     let mut out = [0; N];
     for (to, from) in out[..N - 1].iter_mut().zip(text.bytes()) {

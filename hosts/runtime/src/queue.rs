@@ -175,7 +175,7 @@ impl Queue {
         self.turn(after).run(work)
     }
 
-    /// A place for work of the calling thread, behind what was submitted before and the tickets `after`.
+    /// A place for work of the calling thread, after what was submitted before and the tickets `after`.
     pub fn turn(&self, mut after: Vec<Ticket>) -> Turn {
         let ticket = Ticket::default();
         let mut state = lock(&self.state);

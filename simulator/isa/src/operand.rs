@@ -418,7 +418,7 @@ fn fmt(name: &str, ty: &str) -> Fmt {
     }
 }
 
-/// Number of the first accumulation VGPR: they are behind the others in a wave's file.
+/// Number of the first accumulation VGPR: they follow the others in a wave's file.
 pub const ACC: usize = 256;
 /// SGPR file indices by operand code (RDNA manuals, *Scalar Source Operands*).
 pub const VCC_LO: usize = 106;

@@ -146,7 +146,7 @@ pub struct Region {
     pub name: String,
     /// Address of the first byte.
     pub base: u64,
-    /// Bytes, without padding and guards behind it.
+    /// Bytes, without padding and guards after it.
     pub len: u64,
 }
 

@@ -223,7 +223,7 @@ impl Wave {
         self.last_ranges = [HostRange::EMPTY; LAST_ADDRESSES];
     }
 
-    /// The range that an operation last accessed, of the memory that [`Wave::use_memory`] was told.
+    /// The range that an operation last accessed, of the memory that [`Wave::use_memory`] was given.
     #[inline(always)]
     pub(crate) fn last_range(&self, operation: usize) -> &HostRange {
         &self.last_ranges[operation % LAST_ADDRESSES]

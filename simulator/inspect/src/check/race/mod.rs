@@ -611,7 +611,7 @@ fn view<'v>(
 
 impl WaveState {
     fn discard(&mut self, caches: Caches) {
-        // Loads before and behind it have different epochs.
+        // Loads before and after it have different epochs.
         self.epoch += 1;
         for cache in caches.numbers() {
             self.discards.clocks[cache] = self.vector.clone();

@@ -115,7 +115,7 @@ unsafe fn block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
         return None;
     }
     if WIDE {
-        // SAFETY: O2: behind a source there are more vectors.
+        // SAFETY: O2: a source vector has more after it.
         let high = unsafe { &*at.add(1) };
         let (first, mut other) = (high.0[0], 0);
         for l in 0..32 {
