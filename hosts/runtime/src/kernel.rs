@@ -42,17 +42,17 @@ impl Kernel {
 
     /// Bytes of the kernarg segment, with hidden arguments.
     pub fn kernarg_bytes(&self) -> u32 {
-        self.code.kernarg_size
+        self.code.kernarg_size()
     }
 
     /// Static LDS of a workgroup.
     pub fn lds_bytes(&self) -> u32 {
-        self.code.group_segment
+        self.code.group_segment()
     }
 
     /// Scratch memory of a work-item.
     pub fn scratch_bytes(&self) -> u32 {
-        self.code.private_segment
+        self.code.private_segment()
     }
 
     /// Lanes of a wave.

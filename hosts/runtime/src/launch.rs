@@ -115,7 +115,7 @@ impl Kernel {
         };
         let shape = request::shape(&self.code, &given, &kernarg, &places)?;
         let program = module.program(&self.code, &memory)?;
-        let modes = abi::modes(self.code.rsrc1);
+        let modes = abi::modes(&self.code.descriptor);
         let mut prepared = Prepared { modes, ..Prepared::bare(program, memory, shape) };
         if exact {
             prepared.labels = self.code.labels.clone();

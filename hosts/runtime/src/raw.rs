@@ -6,6 +6,7 @@ use isa_spec::pcode::ir::Space;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use wavesim::arch::Arch;
+use wavesim::descriptor::{self, Descriptor};
 use wavesim::exec::program::Program;
 use wavesim::loader::abi;
 use wavesim::loader::prepared::{Modes, Prepared, Shape};
@@ -58,12 +59,15 @@ impl RawLaunch {
     /// Sets what the registers COMPUTE_PGM_RSRC1 and COMPUTE_PGM_RSRC2 say (LLVM AMDGPUUsage): MODE, LDS, and which ids
     /// there are.
     pub fn set_resources(&mut self, arch: Arch, rsrc1: u32, rsrc2: u32) {
-        self.mode = Some(abi::mode(arch, rsrc1));
-        self.modes = abi::modes(rsrc1);
-        self.lds_bytes = (rsrc2 >> 15 & 0x1ff) * 512;
-        self.group_ids = [7, 8, 9].map(|bit| rsrc2 >> bit & 1 == 1);
-        self.item_ids = (rsrc2 >> 11 & 3).min(2) as u8;
-        self.first_group_id = (rsrc2 >> 1 & 31) as u16;
+        let mut d = Descriptor::ZERO;
+        d.set(descriptor::RSRC1, rsrc1);
+        d.set(descriptor::RSRC2, rsrc2);
+        self.mode = Some(abi::mode(arch, &d));
+        self.modes = abi::modes(&d);
+        self.lds_bytes = d.get(descriptor::LDS_GRANULES) * 512;
+        self.group_ids = abi::group_ids(&d);
+        self.item_ids = d.get(descriptor::WORKITEM_ID).min(2) as u8;
+        self.first_group_id = d.get(descriptor::USER_SGPR_COUNT) as u16;
         self.user_sgprs.resize(self.first_group_id as usize, 0);
     }
 

@@ -2,6 +2,7 @@
 //! has a syntax.
 //!
 //! - [`arch`]: architectures and processors; [`tables`]: their descriptions, from the XML
+//! - [`descriptor`]: the kernel descriptor
 //! - [`inst`]: the one instruction type; [`codec`]: words to instructions and back
 //! - [`operand`]: how an instruction's operands are found in its fields; [`dpp`]: which lanes DPP moves where
 
@@ -10,6 +11,7 @@
 
 pub mod arch;
 pub mod codec;
+pub mod descriptor;
 pub mod dpp;
 pub mod inst;
 pub mod operand;

@@ -5,6 +5,7 @@ use super::code_object::Kernel;
 use super::prepared::Modes;
 use wavesim_engine::sched::dispatch::{InitialState, Layout};
 use wavesim_isa::arch::Arch;
+use wavesim_isa::descriptor::{self, Descriptor};
 
 /// The launch's shape, as the hidden arguments and the packet tell it.
 #[derive(Debug, Clone, Copy)]
@@ -88,8 +89,8 @@ pub fn packet(shape: &Shape, kernel: &Kernel, kernarg: u64) -> [u8; 64] {
         p[4 + 2 * d..6 + 2 * d].copy_from_slice(&(shape.block[d] as u16).to_le_bytes());
         p[12 + 4 * d..16 + 4 * d].copy_from_slice(&shape.items(d).to_le_bytes());
     }
-    p[24..28].copy_from_slice(&kernel.private_segment.to_le_bytes());
-    p[28..32].copy_from_slice(&kernel.group_segment.saturating_add(shape.dynamic_lds).to_le_bytes());
+    p[24..28].copy_from_slice(&kernel.private_segment().to_le_bytes());
+    p[28..32].copy_from_slice(&kernel.group_segment().saturating_add(shape.dynamic_lds).to_le_bytes());
     p[40..48].copy_from_slice(&kernarg.to_le_bytes());
     p
 }
@@ -102,15 +103,23 @@ pub fn default_mode(arch: Arch) -> u32 {
     }
 }
 
-/// MODE as COMPUTE_PGM_RSRC1 says; where the bits exist, with DX10_CLAMP and IEEE.
-pub fn mode(arch: Arch, rsrc1: u32) -> u32 {
-    let mode = rsrc1 >> 12 & 0xff;
-    if has_architected_ids(arch) { mode } else { mode | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 }
+/// MODE as the descriptor says; where the bits exist, with DX10_CLAMP and IEEE.
+pub fn mode(arch: Arch, d: &Descriptor) -> u32 {
+    let mode = d.get(descriptor::FLOAT_MODE);
+    match has_architected_ids(arch) {
+        true => mode,
+        false => mode | d.get(descriptor::DX10_CLAMP) << 8 | d.get(descriptor::IEEE_MODE) << 9,
+    }
 }
 
-/// Modes that checks have to know: what COMPUTE_PGM_RSRC1 says, and what drivers for compute set.
-pub fn modes(rsrc1: u32) -> Modes {
-    Modes { cu: rsrc1 >> 29 & 1 == 0, unaligned_lds: true }
+/// Modes that checks have to know: what the descriptor says, and what drivers for compute set.
+pub fn modes(d: &Descriptor) -> Modes {
+    Modes { cu: !d.has(descriptor::WGP_MODE), unaligned_lds: true }
+}
+
+/// Which of the workgroup ids x, y and z the waves get.
+pub fn group_ids(d: &Descriptor) -> [bool; 3] {
+    descriptor::WORKGROUP_IDS.map(|id| d.has(id))
 }
 
 /// Whether workgroup ids are in trap registers instead of SGPRs that the kernel asks for: gfx12.
@@ -128,28 +137,29 @@ pub fn initial_state(
     preloaded: &[u32],
 ) -> InitialState {
     let mut values = Vec::new();
-    let mut pair = |bit: u32, value: u64| {
-        if kernel.properties >> bit & 1 == 1 {
+    let d = &kernel.descriptor;
+    for (field, value) in [
+        (descriptor::DISPATCH_PTR, packet),
+        (descriptor::QUEUE_PTR, queue),
+        (descriptor::KERNARG_SEGMENT_PTR, kernarg),
+        (descriptor::DISPATCH_ID, 0),
+    ] {
+        if d.has(field) {
             values.extend([value as u32, (value >> 32) as u32]);
         }
-    };
-    pair(1, packet);
-    pair(2, queue);
-    pair(3, kernarg);
-    pair(4, 0);
-    if kernel.properties >> 6 & 1 == 1 {
-        values.push(kernel.private_segment);
+    }
+    if d.has(descriptor::PRIVATE_SEGMENT_SIZE) {
+        values.push(kernel.private_segment());
     }
     values.extend_from_slice(preloaded);
-    let (r1, r2) = (kernel.rsrc1, kernel.rsrc2);
     InitialState {
         layout: Layout::Hsa {
-            first_system_sgpr: (r2 >> 1 & 31) as u16,
-            group_ids: [r2 >> 7 & 1 == 1, r2 >> 8 & 1 == 1, r2 >> 9 & 1 == 1],
+            first_system_sgpr: d.get(descriptor::USER_SGPR_COUNT) as u16,
+            group_ids: group_ids(d),
             architected: has_architected_ids(kernel.arch),
-            item_id_dims: (r2 >> 11 & 3) as u8,
+            item_id_dims: d.get(descriptor::WORKITEM_ID) as u8,
         },
-        mode: mode(kernel.arch, r1),
+        mode: mode(kernel.arch, d),
         sgprs: vec![(0, values)],
     }
 }

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 use wavesim_engine::sched::dispatch::{Registers, vgpr_granule};
 use wavesim_isa::arch::Arch;
+use wavesim_isa::descriptor::{self, Descriptor};
 
 /// Why a file is not a code object with the kernel wanted.
 #[derive(Debug, thiserror::Error)]
@@ -61,20 +62,8 @@ pub struct Kernel {
     pub text: (u64, Vec<u8>),
     /// Virtual address of the entry.
     pub entry: u64,
-    /// GROUP_SEGMENT_FIXED_SIZE of the descriptor: static LDS of a workgroup in bytes.
-    pub group_segment: u32,
-    /// PRIVATE_SEGMENT_FIXED_SIZE of the descriptor: scratch of a work-item in bytes.
-    pub private_segment: u32,
-    /// COMPUTE_PGM_RSRC1 of the descriptor: VGPR granules, float modes, CU mode.
-    pub rsrc1: u32,
-    /// COMPUTE_PGM_RSRC2 of the descriptor: user SGPRs, and which workgroup and work-item ids waves get.
-    pub rsrc2: u32,
-    pub rsrc3: u32,
-    /// Enables of user SGPRs.
-    pub properties: u16,
-    /// Kernel arguments that are in SGPRs at the start: number of dwords in the low 7 bits, then the first.
-    pub kernarg_preload: u16,
-    pub kernarg_size: u32,
+    /// How its waves start.
+    pub descriptor: Descriptor,
     /// Of the metadata; `None` where there is none, as in hand-written assembly.
     pub args: Option<Vec<Arg>>,
     /// Work-items of a workgroup, where the metadata says so (`.reqd_workgroup_size`).
@@ -114,9 +103,24 @@ impl Kernel {
 }
 
 impl Kernel {
+    /// Static LDS of a workgroup in bytes.
+    pub fn group_segment(&self) -> u32 {
+        self.descriptor.get(descriptor::GROUP_SEGMENT_FIXED_SIZE)
+    }
+
+    /// Scratch of a work-item in bytes.
+    pub fn private_segment(&self) -> u32 {
+        self.descriptor.get(descriptor::PRIVATE_SEGMENT_FIXED_SIZE)
+    }
+
+    /// Size of the kernarg segment in bytes.
+    pub fn kernarg_size(&self) -> u32 {
+        self.descriptor.get(descriptor::KERNARG_SIZE)
+    }
+
     /// Lanes of a wave.
     pub fn wave_size(&self) -> u32 {
-        if self.properties >> 10 & 1 == 1 { 32 } else { 64 }
+        if self.descriptor.has(descriptor::WAVEFRONT_SIZE32) { 32 } else { 64 }
     }
 
     /// Registers of a wave: VGPRs as the descriptor has them, in granules of 8 (wave32) or 4, or as the metadata says more exactly. SGPRs
@@ -127,7 +131,7 @@ impl Kernel {
             return self.cdna_registers(vgprs, sgprs);
         }
         let granule = vgpr_granule(self.wave_size());
-        let allocated = ((self.rsrc1 & 63) + 1) * granule;
+        let allocated = (self.descriptor.get(descriptor::VGPR_GRANULES) + 1) * granule;
         let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(granule) == allocated);
         let most = Registers::ALL;
         Registers {
@@ -140,8 +144,8 @@ impl Kernel {
 impl Kernel {
     /// CDNA's unified file holds VGPRs, then accumulation VGPRs from ACCUM_OFFSET on (AMDGPUUsage, *compute_pgm_rsrc3 for GFX90A*).
     fn cdna_registers(&self, vgprs: Option<u32>, sgprs: Option<u32>) -> Registers {
-        let allocated = ((self.rsrc1 & 63) + 1) * 8;
-        let accumulation = ((self.rsrc3 & 63) + 1) * 4;
+        let allocated = (self.descriptor.get(descriptor::VGPR_GRANULES) + 1) * 8;
+        let accumulation = (self.descriptor.get(descriptor::ACCUM_OFFSET) + 1) * 4;
         let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(8) == allocated);
         let most = Registers::ALL;
         Registers {
@@ -153,8 +157,9 @@ impl Kernel {
     /// Kernel arguments that the hardware has loaded when the wave starts: the first byte in the segment and the number of dwords. A
     /// program for which it does that starts 256 bytes later (AMDGPUUsage, *Preloaded Kernel Arguments*).
     pub fn preloaded(&self) -> Option<(u32, u32)> {
-        let (dwords, first) = (self.kernarg_preload & 0x7f, self.kernarg_preload >> 7);
-        (self.arch.is_cdna() && dwords > 0).then_some((first as u32 * 4, dwords as u32))
+        let dwords = self.descriptor.get(descriptor::KERNARG_PRELOAD_LENGTH);
+        let first = self.descriptor.get(descriptor::KERNARG_PRELOAD_OFFSET);
+        (self.arch.is_cdna() && dwords > 0).then_some((first * 4, dwords))
     }
 }
 
@@ -325,19 +330,19 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let file = object::File::parse(bytes)?;
     check(bytes, &file)?;
     let arch = arch_of(&file)?;
-    let descriptor = format!("{kernel}.kd");
-    let symbol = file.dynamic_symbols().chain(file.symbols()).find(|s| s.name() == Ok(descriptor.as_str()));
+    let name = format!("{kernel}.kd");
+    let symbol = file.dynamic_symbols().chain(file.symbols()).find(|s| s.name() == Ok(name.as_str()));
     let Some(symbol) = symbol else {
         let names: Vec<String> = kernels(bytes)?.iter().map(|n| format!("`{n}`")).collect();
         return Err(LoadError::NoKernel { name: kernel.into(), has: names.join(", ") });
     };
     let image = Image::read(&file, bytes.len())?;
     let at = symbol.address();
-    let kd = image
-        .bytes(at, 64)
-        .ok_or_else(|| LoadError::Bad(format!("the descriptor at 0x{at:x} is in no segment")))?;
-    let u32_at = |o: usize| u32::from_le_bytes([kd[o], kd[o + 1], kd[o + 2], kd[o + 3]]);
-    let entry = at.wrapping_add(u32_at(16) as u64 | (u32_at(20) as u64) << 32);
+    let outside = || LoadError::Bad(format!("the descriptor at 0x{at:x} is in no segment"));
+    let bytes: [u8; descriptor::SIZE] =
+        image.bytes(at, descriptor::SIZE).and_then(|b| b.try_into().ok()).ok_or_else(outside)?;
+    let descriptor = Descriptor::from(bytes);
+    let entry = at.wrapping_add_signed(descriptor.entry_offset());
     let text = file.section_by_name(TEXT).ok_or_else(|| LoadError::Bad("no .text".into()))?;
     let within = entry.checked_sub(text.address()).is_some_and(|at| at < text.size());
     if !within {
@@ -365,26 +370,7 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     labels.dedup();
     let lines = LineTable::read(&file, text.address()..text.address().saturating_add(text.size()));
     let text = (text.address(), text.data()?.to_vec());
-    Ok(Kernel {
-        arch,
-        text,
-        entry,
-        group_segment: u32_at(0),
-        private_segment: u32_at(4),
-        kernarg_size: u32_at(8),
-        rsrc1: u32_at(48),
-        rsrc2: u32_at(52),
-        rsrc3: u32_at(44),
-        kernarg_preload: u16::from_le_bytes([kd[58], kd[59]]),
-        properties: u16::from_le_bytes([kd[56], kd[57]]),
-        image,
-        args,
-        block,
-        max_items,
-        counts,
-        labels,
-        lines,
-    })
+    Ok(Kernel { arch, text, entry, descriptor, image, args, block, max_items, counts, labels, lines })
 }
 
 /// What the note (owner `AMDGPU`, MessagePack) says of a kernel: read as a stream, of which only this is kept.

@@ -7,6 +7,7 @@ use super::prepared::{Buffer, Prepared, Shape};
 use anyhow::{Context as _, Result, anyhow};
 use std::path::Path;
 use wavesim_array::{Array, ArrayError, DType, Num, file};
+use wavesim_isa::descriptor;
 use wavesim_machine::exec::program::{Program, TooLarge};
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 use wavesim_text::Options;
@@ -131,7 +132,7 @@ fn round(lds: u32) -> Result<u32, LaunchError> {
 }
 
 fn empty_kernarg(kernel: &Kernel) -> Result<Vec<u8>, LaunchError> {
-    match kernel.kernarg_size {
+    match kernel.kernarg_size() {
         size if size > MAX_KERNARG => Err(LaunchError::KernargSize(size)),
         size => Ok(vec![0; size as usize]),
     }
@@ -170,7 +171,7 @@ pub fn explicit(
     buffer: &mut dyn FnMut(&str, &Array) -> Result<u64, LaunchError>,
 ) -> Result<(Vec<u8>, u32), LaunchError> {
     let mut kernarg = empty_kernarg(kernel)?;
-    let fixed = round(kernel.group_segment)?;
+    let fixed = round(kernel.group_segment())?;
     let mut lds = fixed;
     for ((name, given), place) in args.iter().zip(places(kernel, args)?) {
         let size = place.size;
@@ -217,15 +218,15 @@ fn places(kernel: &Kernel, args: &[(String, Given)]) -> Result<Vec<Place>, Launc
         };
         let offset = end.next_multiple_of(size.next_power_of_two().clamp(1, 16));
         end = offset + size;
-        if end > kernel.kernarg_size {
-            let reason = ArgumentError::Room { end, size: kernel.kernarg_size };
+        if end > kernel.kernarg_size() {
+            let reason = ArgumentError::Room { end, size: kernel.kernarg_size() };
             return Err(LaunchError::Argument { name: name.clone(), reason });
         }
         places.push(Place { offset, size, local: true });
     }
     // The segment may be padded to pointers.
-    if end.next_multiple_of(8) < kernel.kernarg_size {
-        return Err(LaunchError::Missing { end, size: kernel.kernarg_size });
+    if end.next_multiple_of(8) < kernel.kernarg_size() {
+        return Err(LaunchError::Missing { end, size: kernel.kernarg_size() });
     }
     Ok(places)
 }
@@ -287,14 +288,14 @@ pub fn shape(
         return Err(LaunchError::Items { block: shape.block, most });
     }
     let text = kernel.text.0;
-    let dynamic_stack = if kernel.properties >> 11 & 1 == 1 { DYNAMIC_STACK } else { 0 };
-    let scratch = kernel.private_segment.max(dynamic_stack);
+    let dynamic_stack = if kernel.descriptor.has(descriptor::DYNAMIC_STACK) { DYNAMIC_STACK } else { 0 };
+    let scratch = kernel.private_segment().max(dynamic_stack);
     let preloaded = preloaded(kernel, kernarg);
     Ok(Shape {
         grid: shape.grid,
         block: shape.block,
         wave_size: kernel.wave_size(),
-        lds_bytes: round(kernel.group_segment)?.saturating_add(shape.dynamic_lds),
+        lds_bytes: round(kernel.group_segment())?.saturating_add(shape.dynamic_lds),
         scratch_bytes: scratch.checked_next_multiple_of(4).unwrap_or(!3),
         registers: kernel.registers(),
         init: abi::initial_state(kernel, places.kernarg, places.packet, places.queue, &preloaded),
@@ -344,7 +345,7 @@ fn finish(
     let places = Places { code, kernarg: kernarg_at, packet: packet_at, queue: 0 };
     let shape = shape(kernel, given, &kernarg, &places)?;
     let program = program(kernel, shape.code_base, kernel.text.1.len() as u64, &memory)?;
-    let modes = abi::modes(kernel.rsrc1);
+    let modes = abi::modes(&kernel.descriptor);
     Ok(Prepared { labels: kernel.labels.clone(), modes, ..Prepared::bare(program, memory, shape) })
 }
 

@@ -34,7 +34,7 @@ pub fn object(object: &str, wanted: Option<&str>) -> Result<Value, String> {
             .collect();
         kernels.push(json!({
             "name": name, "wave": kernel.wave_size(), "block": kernel.block, "args": args,
-            "lds": kernel.group_segment, "scratch": kernel.private_segment, "vgprs": kernel.registers().vgprs,
+            "lds": kernel.group_segment(), "scratch": kernel.private_segment(), "vgprs": kernel.registers().vgprs,
         }));
         if target.is_some() {
             continue;
