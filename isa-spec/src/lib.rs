@@ -11,6 +11,8 @@ pub mod data;
 pub mod diag;
 pub mod eval;
 pub mod facts;
+pub mod mnemonic;
+pub mod pattern;
 pub mod pcode;
 pub mod report;
 pub mod roles;

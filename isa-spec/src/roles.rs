@@ -5,15 +5,16 @@
 //! is its D0. Immediates (SIMM16, LITERAL of fmaak …) are IMM. Memory operands are named by their field.
 //! Operands fixed to EXEC, SCC or M0 are state.
 
+use crate::mnemonic;
 use crate::tables::Role;
 use crate::xml::model::Operand;
 
 /// The role of each operand of `inst` in `encoding`, in the same order.
 pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
     let memory = is_memory(encoding);
-    let vector = inst.starts_with("V_");
+    let vector = mnemonic::is_vector(inst);
     // Those that write EXEC have a result of their own on CDNA.
-    let compare = inst.starts_with("V_CMP");
+    let compare = mnemonic::is_vector_compare(inst);
     let has_data_output =
         operands.iter().any(|o| o.output && !is_mask(o) && !matches!(fixed(o), Some("SCC" | "EXEC" | "M0")));
     let mut outputs = [Role::D0, Role::D1].into_iter();

@@ -196,6 +196,8 @@ pub struct OperandSig {
     pub implicit: bool,
     /// XML `IsBinaryMicrocodeRequired`.
     pub in_microcode: bool,
+    /// The write keeps the other bits of the register, where the architecture clears them.
+    pub preserves: bool,
     /// The name by which pseudocode refers to it.
     pub role: Role,
 }

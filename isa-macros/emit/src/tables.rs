@@ -131,6 +131,7 @@ fn table(at: usize, t: &ArchTable) -> TokenStream {
                     field: if field == 255 { None } else { Some(field) },
                     ty, format, size_bits,
                     input: flags & 1 != 0, output: flags & 2 != 0, implicit: flags & 4 != 0, in_microcode: flags & 8 != 0,
+                    preserves: flags & 16 != 0,
                     role,
                 }
             }
@@ -151,7 +152,11 @@ fn table(at: usize, t: &ArchTable) -> TokenStream {
 fn operand(o: &OperandSig) -> TokenStream {
     let field = o.field.unwrap_or(255);
     let (ty, format, size) = (o.ty, o.format, o.size_bits);
-    let flags = o.input as u8 | (o.output as u8) << 1 | (o.implicit as u8) << 2 | (o.in_microcode as u8) << 3;
+    let flags = o.input as u8
+        | (o.output as u8) << 1
+        | (o.implicit as u8) << 2
+        | (o.in_microcode as u8) << 3
+        | (o.preserves as u8) << 4;
     let role = format_ident!("{}", format!("{:?}", o.role));
     quote! { O(#field, #ty, #format, #size, #flags, R::#role) }
 }

@@ -1,6 +1,7 @@
 //! What a body may name: an instruction's operands, merged over its encodings.
 
 use super::ir::Space;
+use crate::mnemonic;
 use crate::tables::{ArchTable, Instruction, Role};
 use std::collections::BTreeMap;
 
@@ -74,35 +75,21 @@ impl InstrSig {
 
     /// For an instruction that no XML describes.
     pub fn permissive(name: &str) -> InstrSig {
-        let group = if name.starts_with("S_LOAD") || name.starts_with("S_BUFFER_LOAD") { "SMEM" } else { "" };
         InstrSig {
             name: name.to_string(),
             operands: BTreeMap::new(),
-            family: family(name, group),
+            family: family(name, ""),
             permissive: true,
         }
     }
 }
 
-/// AMD's names say it, and where memory is; for others the functional group does, and bodies name the memory
-/// themselves.
+/// AMD's names say it; for others the functional group does, and bodies name the memory themselves.
 fn family(name: &str, group: &str) -> Family {
-    let space = if group == "SMEM" {
-        Space::Scalar
-    } else if name.starts_with("DS_") || name.starts_with("LDS_") {
-        Space::Lds
-    } else if name.starts_with("GLOBAL_") || name.starts_with("IMAGE_") {
-        Space::Global
-    } else if name.starts_with("FLAT_") {
-        Space::Flat
-    } else if name.starts_with("SCRATCH_") {
-        Space::Scratch
-    } else if name.starts_with("BUFFER_") || name.starts_with("TBUFFER_") {
-        Space::Buffer
-    } else if name.starts_with("V_") || matches!(group, "VALU" | "VMEM") {
-        return Family::Vector;
-    } else {
-        return Family::Scalar;
-    };
-    Family::Memory(space)
+    match mnemonic::memory(name) {
+        _ if group == "SMEM" => Family::Memory(Space::Scalar),
+        Some(space) => Family::Memory(space),
+        None if mnemonic::is_vector(name) || matches!(group, "VALU" | "VMEM") => Family::Vector,
+        None => Family::Scalar,
+    }
 }

@@ -1,4 +1,4 @@
-//! Facts that the documents leave out, added by rule.
+//! Facts that the documents leave out, added by rule. What concerns single instructions is in the overlays.
 //!
 //! The XML lists the literal form (`…_INST_LITERAL`) of scalar instructions for some opcodes only, and of
 //! SOPC not at all on RDNA 3. The manuals allow a literal in any SSRC operand of SOP1, SOP2 and SOPC (*Scalar
@@ -14,55 +14,11 @@ pub fn apply_errata(spec: &mut Spec) {
     normalize(spec);
     add_scalar_literals(spec);
     add_vector_literals(spec);
-    add_dpp(spec);
     add_image_addresses(spec);
     immediates_are_read(spec);
-    compares_give_masks(spec);
-    accumulation_moves_have_longer_names(spec);
-    parts_of_registers(spec);
-    spec.instructions.retain_mut(|inst| {
-        inst.encodings.retain(|form| !(inst.name == "V_MOV_B64" && form.encoding.contains("SDWA")));
-        !inst.encodings.is_empty()
-    });
 }
 
-/// The manuals and LLVM have `V_ACCVGPR_READ_B32`.
-fn accumulation_moves_have_longer_names(spec: &mut Spec) {
-    for inst in spec.instructions.iter_mut() {
-        if matches!(inst.name.as_str(), "V_ACCVGPR_READ" | "V_ACCVGPR_WRITE") {
-            inst.aliases.push(format!("{}_B32", inst.name));
-        }
-    }
-}
-
-/// Results that are a byte or half of a register, placed by OP_SEL: the operand is the register (CDNA 4 manual, *V_CVT_SCALEF32_…*: the
-/// other bits are preserved).
-fn parts_of_registers(spec: &mut Spec) {
-    let conversions = spec.instructions.iter_mut().filter(|i| i.name.starts_with("V_CVT_SCALEF32_"));
-    let operands = conversions.flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
-    for operand in operands.filter(|o| o.output && o.size < 32) {
-        operand.size = 32;
-        operand.format = "FMT_NUM_B32".to_string();
-    }
-    // These ignore the output modifiers of floats.
-    let names = ["V_CVT_SR_F16_F32", "V_CVT_SR_BF16_F32"];
-    let rounding = spec.instructions.iter_mut().filter(|i| names.contains(&i.name.as_str()));
-    let operands = rounding.flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
-    for operand in operands.filter(|o| o.output) {
-        operand.format = "FMT_NUM_B16".to_string();
-    }
-}
-
-/// The long forms of compares list their result as 64 bits, where it is a bit a lane as in the short ones (CDNA 3 and 4).
-fn compares_give_masks(spec: &mut Spec) {
-    let compares = spec.instructions.iter_mut().filter(|i| i.name.starts_with("V_CMP"));
-    let operands = compares.flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
-    for operand in operands.filter(|o| o.output && o.format == "FMT_NUM_B64") {
-        operand.format = "FMT_NUM_M64".to_string();
-    }
-}
-
-/// `S_PREFETCH_*` hold a length in SDATA (`OPR_SIMM5`), which the documents mark as written, as the field is
+/// Prefetches hold a length in SDATA (`OPR_SIMM5`), which the documents mark as written, as the field is
 /// elsewhere.
 fn immediates_are_read(spec: &mut Spec) {
     let operands = spec.instructions.iter_mut().flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
@@ -95,31 +51,6 @@ fn add_vector_literals(spec: &mut Spec) {
             let mut copy = entry.clone();
             copy.encoding = literal.to_string();
             copy.condition = "has_lit".to_string();
-            add_identifiers(&mut spec.encodings, &copy);
-            inst.encodings.push(copy);
-        }
-    }
-}
-
-/// DPP forms that LLVM assembles and the documents lack.
-fn add_dpp(spec: &mut Spec) {
-    for name in ["V_PK_FMAC_F16"] {
-        let Some(inst) = spec.instructions.iter_mut().find(|i| i.name == name) else { continue };
-        for (encoding, condition) in [("VOP2_VOP_DPP16", "has_dpp16"), ("VOP2_VOP_DPP8", "has_dpp8")] {
-            if inst.encodings.iter().any(|e| e.encoding == encoding) {
-                continue;
-            }
-            let Some(mut copy) = inst.encodings.iter().find(|e| e.encoding == "ENC_VOP2").cloned() else {
-                continue;
-            };
-            copy.encoding = encoding.to_string();
-            copy.condition = condition.to_string();
-            for operand in &mut copy.operands {
-                if operand.field.as_deref() == Some("SRC0") {
-                    operand.field = Some("VSRC0".to_string());
-                    operand.ty = "OPR_VGPR".to_string();
-                }
-            }
             add_identifiers(&mut spec.encodings, &copy);
             inst.encodings.push(copy);
         }

@@ -384,6 +384,7 @@ impl Loader {
             output: self.flag_attribute(node, "Output").unwrap_or(false),
             implicit: self.flag_attribute(node, "IsImplicit").unwrap_or(false),
             in_microcode: self.flag_attribute(node, "IsBinaryMicrocodeRequired").unwrap_or(true),
+            preserves: self.flag_attribute(node, "Preserves").unwrap_or(false),
             order: self.attribute_number(node, "Order").and_then(|v| u32::try_from(v).ok()).unwrap_or(at),
             span: self.span(node),
         }
@@ -452,7 +453,7 @@ impl Loader {
     }
 
     /// The number in element `tag`, refused above `limit`.
-    fn at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> Option<u64> {
+    pub(super) fn at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> Option<u64> {
         let found = self.need(node, tag)?;
         let value = self.number(found)?;
         if value > limit {
@@ -467,7 +468,7 @@ impl Loader {
         self.at_most(node, tag, limit).unwrap_or(0)
     }
 
-    fn attribute_number(&mut self, node: Node<'_, '_>, name: &str) -> Option<u64> {
+    pub(super) fn attribute_number(&mut self, node: Node<'_, '_>, name: &str) -> Option<u64> {
         let text = node.attribute(name)?;
         let value = text.trim().parse().ok();
         if value.is_none() {

@@ -1,6 +1,7 @@
 //! AMD's machine-readable ISA description: XML text -> typed [`model::Spec`] ->
 //! [`ArchTable`](crate::tables::ArchTable).
 
+mod amend;
 mod check;
 mod condition;
 mod errata;

@@ -212,6 +212,9 @@ pub struct Operand {
     pub implicit: bool,
     /// Attribute `IsBinaryMicrocodeRequired`; true if absent.
     pub in_microcode: bool,
+    /// Attribute `Preserves` of overlays: an output whose write keeps the other bits of its register, where the
+    /// architecture clears them.
+    pub preserves: bool,
     /// Attribute `Order`: position in assembly, from 1; the element's position if absent.
     pub order: u32,
     /// Start tag of the element.

@@ -5,12 +5,15 @@
 //!   <Instructions Reason="why"> <Instruction>…</Instruction> </Instructions>
 //!   <Encodings Reason="why"> <Encoding>…</Encoding> </Encodings>
 //!   <RemoveInstruction Name="V_X" Reason="why"/>
+//!   <Operands Of="V_X*" Output="true" Reason="why">…</Operands>
 //! </Overlay>
 //! ```
 //!
 //! The lists contain the elements of the base document. A name that exists there is replaced, another added;
-//! `<Instruction Extend="true">` only adds its encodings to the instruction of that name.
+//! `<Instruction Extend="true">` only adds its encodings to the instruction of that name. For what changes
+//! operands, names and forms of existing instructions, see [`amend`].
 
+use super::amend;
 use super::check::check;
 use super::load::{Loader, elements, low_bits, parse};
 use super::model::*;
@@ -96,12 +99,11 @@ fn apply_list(loader: &mut Loader, list: Node<'_, '_>, spec: &mut Spec) {
                 None => unknown_instruction(loader, list, name, spec),
             }
         }
+        tag if amend::ELEMENTS.contains(&tag) => amend::amend(loader, list, spec),
         other => {
             loader.error(list, format!("unexpected element `{other}` in an overlay"));
-            loader.help(
-                "expected `Instructions`, `Encodings`, `DataFormats`, `OperandTypes` or `RemoveInstruction`"
-                    .to_string(),
-            );
+            let lists = "`Instructions`, `Encodings`, `DataFormats`, `OperandTypes`, `RemoveInstruction`";
+            loader.help(format!("expected {lists}, `{}`", amend::ELEMENTS.join("`, `")));
         }
     }
 }

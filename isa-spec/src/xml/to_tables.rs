@@ -49,6 +49,7 @@ pub fn to_tables(spec: &Spec, name: &str) -> &'static ArchTable {
                     output: o.output,
                     implicit: o.implicit,
                     in_microcode: o.in_microcode,
+                    preserves: o.preserves,
                     role,
                 })
                 .collect();

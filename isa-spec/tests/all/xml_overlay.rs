@@ -119,6 +119,40 @@ fn an_overlay_of_other_architectures_changes_nothing() {
     assert_eq!(spec.instructions.len(), 7);
 }
 
+/// Operands, names and forms of existing instructions, chosen by patterns.
+#[test]
+fn existing_instructions_are_amended() {
+    let find = |spec: &Spec, name: &str| spec.instructions.iter().find(|i| i.name == name).cloned();
+    let plain = applied("");
+    let spec = applied(
+        "<Operands Of=\"S_NOT_*\" Output=\"true\" SizeBelow=\"64\" Preserves=\"true\" Reason=\"r\">\
+           <OperandSize>16</OperandSize><DataFormatName>FMT_NUM_B64</DataFormatName></Operands>\
+         <Alias Of=\"S_NOT_B32\" Name=\"S_INVERT\" Reason=\"r\"/>",
+    );
+    let (before, after) = (find(&plain, "S_NOT_B32").unwrap(), find(&spec, "S_NOT_B32").unwrap());
+    assert!(after.aliases.contains(&"S_INVERT".to_string()));
+    for (old, new) in before.encodings.iter().zip(&after.encodings) {
+        assert_eq!(old.operands.len(), new.operands.len());
+        for (old, new) in old.operands.iter().zip(&new.operands) {
+            if old.output && old.size < 64 {
+                assert_eq!((new.size, new.format.as_str(), new.preserves), (16, "FMT_NUM_B64", true));
+            } else {
+                assert_eq!(old, new);
+            }
+        }
+    }
+    // What no pattern names is as it was.
+    let others = |spec: &Spec| {
+        spec.instructions.iter().filter(|i| !i.name.starts_with("S_NOT_")).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(others(&plain), others(&spec));
+
+    let encoding = &before.encodings[0].encoding;
+    let spec = applied(&format!("<RemoveEncodings Of=\"S_NOT_B32\" Encodings=\"{encoding}\" Reason=\"r\"/>"));
+    let left = find(&spec, "S_NOT_B32").map_or(0, |i| i.encodings.len());
+    assert_eq!(left, before.encodings.iter().filter(|e| e.encoding != *encoding).count());
+}
+
 #[test]
 fn faults() {
     refused(&format!("<Instructions>{TRIPLE}</Instructions>"), &["`Instructions` lacks a `Reason`"]);
@@ -127,6 +161,25 @@ fn faults() {
     refused(
         "<RemoveInstruction Name=\"S_NOT_B23\" Reason=\"r\"/>",
         &["no instruction is called `S_NOT_B23`", "did you mean `S_NOT_B32`?"],
+    );
+    refused(
+        "<Operands Output=\"true\" Reason=\"r\"/>",
+        &["`Operands` lacks the attribute `Of`: names of instructions, in which `*` stands for any text"],
+    );
+    refused(
+        "<Operands Of=\"S_NOT_B32 S_NOT_B23*\" Reason=\"r\"/>",
+        &["no instruction is called `S_NOT_B23*`", "did you mean `S_NOT_B32`?"],
+    );
+    refused(
+        "<Operands Of=\"S_NOT_B32\" Format=\"FMT_NUM_B64\" Preserves=\"true\" Reason=\"r\"/>",
+        &["this `Operands` changes nothing"],
+    );
+    refused("<Operands Of=\"S_NOT_B32\" Preserves=\"yes\" Reason=\"r\"/>", &["`yes`"]);
+    refused("<Alias Of=\"S_NOT_B32\" Reason=\"r\"/>", &["`Alias` lacks the attribute `Name`"]);
+    refused("<Alias Of=\"*\" Name=\"X\" Reason=\"r\"/>", &["`Of` names more than one instruction"]);
+    refused(
+        "<RemoveEncodings Of=\"S_NOT_B32\" Encodings=\"*SDWA*\" Reason=\"r\"/>",
+        &["this `RemoveEncodings` changes nothing"],
     );
     let in_list =
         |edit: &dyn Fn(&str) -> String| format!("<Instructions Reason=\"r\">{}</Instructions>", edit(TRIPLE));

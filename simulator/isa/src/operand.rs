@@ -86,6 +86,8 @@ pub struct Operand {
     pub acc: Option<(u8, u8)>,
     /// Which numbers the scalar registers in its field have.
     pub scalars: Scalars,
+    /// A write keeps the other bits of the register, where the architecture clears them.
+    pub preserves: bool,
 }
 
 /// Numbers of M0 and of no register. Everywhere else they are those of RDNA 3 and 4 ([`M0`], [`NULL`]).
@@ -187,7 +189,7 @@ pub struct Plan {
     pub y: Vec<Operand>,
     /// A memory atomic.
     pub atomic: bool,
-    /// 16-bit results clear the upper half of their register.
+    /// 16-bit results clear the upper half of their register, but for operands that preserve it.
     pub clears_upper_half: bool,
     /// Buffers are those of gfx9.
     pub gfx9: bool,
@@ -289,30 +291,11 @@ fn build(arch: Arch, entry: &Entry) -> Plan {
                 .iter()
                 .any(|p| encoding.name.starts_with(p)),
         atomic: inst.subgroup == "ATOMIC" && encoding.name != "ENC_DS" && encoding.name != "ENC_VDS",
-        clears_upper_half: arch.is_cdna()
-            && inst.group == "VALU"
-            && !encoding.name.contains("VOP3P")
-            && !KEEPS_UPPER_HALF.contains(&inst.name),
+        clears_upper_half: arch.is_cdna() && inst.group == "VALU" && !encoding.name.contains("VOP3P"),
         gfx9: arch.is_cdna(),
         signed_offset: offset.is_some_and(|f| encoding.fields[f as usize].width() > 12),
     }
 }
-
-/// Instructions of CDNA whose 16-bit result keeps the other half of its register, where the others clear it (CDNA 3 and 4 manuals, in
-/// the instructions' notes).
-const KEEPS_UPPER_HALF: [&str; 11] = [
-    "V_MAD_F16",
-    "V_MAD_U16",
-    "V_MAD_I16",
-    "V_FMA_F16",
-    "V_DIV_FIXUP_F16",
-    "V_ASHR_PK_I8_I32",
-    "V_ASHR_PK_U8_I32",
-    "V_CVT_PK_FP8_F32",
-    "V_CVT_PK_BF8_F32",
-    "V_CVT_SR_F16_F32",
-    "V_CVT_SR_BF16_F32",
-];
 
 fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Operand {
     let table = arch.table();
@@ -340,6 +323,7 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
         replicated: false,
         acc: acc(encoding, ty, o),
         scalars: scalars(arch, encoding, o),
+        preserves: o.preserves,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::convert::constant;
 use super::stmt::local_name;
 use super::{Binding, Checker, R, TExpr};
+use crate::mnemonic;
 use crate::pcode::ast::{self, BinaryOp};
 use crate::pcode::ir::{Expr, ExprKind, Place, PlaceKind, Space, Stmt, Ty};
 use crate::pcode::sig::Family;
@@ -69,7 +70,7 @@ impl<'a> Checker<'a> {
     pub(super) fn effective_address(&mut self, span: Span) -> R<TExpr> {
         let Family::Memory(space) = self.sig.family else { return self.unknown("ADDR", span) };
         let name = match space {
-            _ if self.sig.name.starts_with("IMAGE_") => "CalcImageAddr",
+            _ if mnemonic::is_image(&self.sig.name) => "CalcImageAddr",
             Space::Lds if self.adds_offsets() => "CalcDsBase",
             Space::Lds => "CalcDsAddr",
             Space::Global => "CalcGlobalAddr",

@@ -3,6 +3,7 @@
 
 use super::convert::{constant, float_bits, show};
 use super::{Checker, R, Rounding, TExpr};
+use crate::mnemonic;
 use crate::pcode::ast::{self, BinaryOp};
 use crate::pcode::builtins::{Builtin, Control, Pure};
 use crate::pcode::ir::{BinOp, Expr, ExprKind, Stmt, Ty, UnOp};
@@ -172,7 +173,7 @@ impl<'a> Checker<'a> {
 
     /// The format of the element: the instruction's or the descriptor's.
     fn format(&mut self, span: Span) -> R<TExpr> {
-        if self.sig.name.starts_with("TBUFFER_") {
+        if mnemonic::is_typed_buffer(&self.sig.name) {
             return self.name_value("FORMAT", span);
         }
         self.library_call("descriptor_format", Vec::new(), span)

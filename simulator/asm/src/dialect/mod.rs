@@ -7,12 +7,16 @@
 //! - [`TRAITS`]: properties of instructions.
 //! - [`alias`]: other names of instructions.
 //! - [`absent`]: instructions of LLVM's that the descriptions do not have.
+//! - [`advice`]: instructions that reports suggest.
 //! - [`symbols`]: names of values, as those of hardware registers and messages.
 
 pub mod absent;
+pub mod advice;
 pub mod alias;
 pub mod portable;
 pub mod symbols;
+
+use isa_spec::pattern::matches;
 
 /// A property of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,14 +173,6 @@ pub const RAYS: [(&str, &[u16], &[u16]); 4] = [
 
 /// What sections of code are padded with.
 pub const PADDING: &str = "s_nop 0";
-
-/// Whether the name matches the pattern.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(left) = name.strip_prefix(start) else { return false };
-    let ends = left.char_indices().map(|(at, _)| at).chain([left.len()]);
-    ends.into_iter().any(|at| matches(rest, &left[at..]))
-}
 
 #[cfg(test)]
 mod tests {

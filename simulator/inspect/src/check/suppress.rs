@@ -15,6 +15,7 @@
 
 use super::Check;
 use super::report::Finding;
+use isa_spec::pattern::matches;
 use std::fmt::Write as _;
 use wavesim_asm::error::suggest;
 
@@ -139,20 +140,6 @@ impl Suppression {
         }
         out + "}"
     }
-}
-
-/// `*` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
-    }
-    rest.ends_with(last)
 }
 
 #[cfg(test)]

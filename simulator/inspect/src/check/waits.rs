@@ -11,6 +11,7 @@
 use super::Check;
 use super::report::{Finding, Report, Site};
 use isa_spec::pcode::builtins::Control;
+use wavesim_asm::dialect::advice;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{Class, Effects, File, Use, register_name};
@@ -67,15 +68,7 @@ impl Counter {
 
     /// The instruction that waits until at most `n` are outstanding.
     fn wait(self, n: usize) -> String {
-        match self {
-            Counter::Vm => format!("s_waitcnt vmcnt({n})"),
-            Counter::Vs => format!("s_waitcnt_vscnt null, 0x{n:x}"),
-            Counter::Lgkm => format!("s_waitcnt lgkmcnt({n})"),
-            Counter::Load => format!("s_wait_loadcnt 0x{n:x}"),
-            Counter::Store => format!("s_wait_storecnt 0x{n:x}"),
-            Counter::Ds => format!("s_wait_dscnt 0x{n:x}"),
-            Counter::Km => format!("s_wait_kmcnt 0x{n:x}"),
-        }
+        advice::wait(self.name(), n)
     }
 
     /// What a builtin waits for.

@@ -623,7 +623,8 @@ pub fn sdwa(plan: &Plan, inst: &Inst, operands: &[Operand]) -> Option<Sdwa> {
     let whole = Sdwa { sources: [Part::WHOLE; 2], signed: [false; 2], result: Part::WHOLE, rest: Rest::Keep };
     let Some(fields) = &plan.mods.sdwa else {
         let low = |o: &Operand| {
-            let half = o.role == Role::D0 && o.size_bits == 16 && matches!(o.holds, Holds::Vgpr);
+            let half =
+                o.role == Role::D0 && o.size_bits == 16 && matches!(o.holds, Holds::Vgpr) && !o.preserves;
             half && plan.half_shift(inst, o, 0, true) == 0
         };
         return (plan.clears_upper_half && operands.iter().any(low)).then_some(Sdwa {

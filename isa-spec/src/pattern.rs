@@ -1,0 +1,41 @@
+//! Patterns of names, in which `*` stands for any text: how overlays, the assembler's tables and suppressions
+//! say which names they mean.
+
+/// Whether the whole of `text` matches the pattern. Upper and lower case differ.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text) in [
+            ("a", "a"),
+            ("*", ""),
+            ("a*", "a"),
+            ("a*", "ab"),
+            ("*b", "ab"),
+            ("a*b*c", "a-b-b-c"),
+            ("a**c", "ac"),
+        ] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in
+            [("a", "ab"), ("", "a"), ("a*", "ba"), ("ab*b", "ab"), ("a*b*c", "acb"), ("A", "a")]
+        {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+}

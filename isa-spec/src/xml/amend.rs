@@ -1,0 +1,144 @@
+//! Elements of overlays that change what the base document has, by patterns of names:
+//!
+//! ```xml
+//! <Operands Of="V_CMP*" Output="true" Format="FMT_NUM_B64" Reason="why">
+//!   <DataFormatName>FMT_NUM_M64</DataFormatName>
+//! </Operands>
+//! <Alias Of="V_X" Name="V_X_B32" Reason="why"/>
+//! <RemoveEncodings Of="V_X" Encodings="*SDWA*" Reason="why"/>
+//! ```
+//!
+//! `Of` lists patterns of instruction names, `*` standing for any text. A pattern that matches nothing, and an
+//! element that changes nothing, are errors: what it was written for is not there.
+
+use super::load::{Loader, child, text_of};
+use super::model::*;
+use crate::diag::nearest;
+use crate::pattern::matches;
+use roxmltree::Node;
+
+/// Elements that [`amend`] applies.
+pub(super) const ELEMENTS: [&str; 3] = ["Operands", "Alias", "RemoveEncodings"];
+
+/// Applies one of [`ELEMENTS`].
+pub(super) fn amend(loader: &mut Loader, node: Node<'_, '_>, spec: &mut Spec) {
+    let tag = node.tag_name().name();
+    let Some(patterns) = patterns(loader, node, spec) else { return };
+    let errors = loader.errors.len();
+    let chosen = |i: &Instruction| patterns.iter().any(|p| matches(p, &i.name));
+    let instructions = spec.instructions.iter_mut().filter(|i| chosen(i));
+    let changed = match tag {
+        "Operands" => operands(loader, node, instructions),
+        "Alias" => alias(loader, node, instructions),
+        _ => remove_encodings(loader, node, instructions),
+    };
+    if tag == "RemoveEncodings" {
+        spec.instructions.retain(|i| !i.encodings.is_empty());
+    }
+    if changed == 0 && loader.errors.len() == errors {
+        loader.error(node, format!("this `{tag}` changes nothing"));
+        loader.help("remove it, if the base document has become right".to_string());
+    }
+}
+
+/// The patterns of `Of`, each of which some instruction matches.
+fn patterns(loader: &mut Loader, node: Node<'_, '_>, spec: &Spec) -> Option<Vec<String>> {
+    let tag = node.tag_name().name();
+    let Some(of) = node.attribute("Of") else {
+        loader.error(
+            node,
+            format!(
+                "`{tag}` lacks the attribute `Of`: names of instructions, in which `*` stands for any text"
+            ),
+        );
+        return None;
+    };
+    let patterns: Vec<String> = of.split_whitespace().map(str::to_string).collect();
+    for pattern in &patterns {
+        if !spec.instructions.iter().any(|i| matches(pattern, &i.name)) {
+            loader.error(node, format!("no instruction is called `{pattern}`"));
+            if let Some(near) = nearest(pattern, spec.instructions.iter().map(|i| i.name.as_str())) {
+                loader.help(format!("did you mean `{near}`?"));
+            }
+            return None;
+        }
+    }
+    Some(patterns)
+}
+
+/// Changes format, size or `Preserves` of the operands that have the direction, format and size of the attributes. Returns how many.
+fn operands<'s>(
+    loader: &mut Loader,
+    node: Node<'_, '_>,
+    instructions: impl Iterator<Item = &'s mut Instruction>,
+) -> usize {
+    let output = loader.flag_attribute(node, "Output");
+    let format = node.attribute("Format");
+    let below = loader.attribute_number(node, "SizeBelow");
+    let new_format = child(node, "DataFormatName").map(text_of);
+    let new_size =
+        child(node, "OperandSize").and_then(|_| loader.at_most(node, "OperandSize", u16::MAX as u64));
+    let preserves = loader.flag_attribute(node, "Preserves");
+    let mut changed = 0;
+    for operand in instructions.flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands) {
+        let chosen = output.is_none_or(|o| o == operand.output)
+            && format.is_none_or(|f| f == operand.format)
+            && below.is_none_or(|size| (operand.size as u64) < size);
+        if !chosen {
+            continue;
+        }
+        let old = operand.clone();
+        if let Some(format) = &new_format {
+            operand.format.clone_from(format);
+        }
+        if let Some(size) = new_size {
+            operand.size = size as u16;
+        }
+        if let Some(preserves) = preserves {
+            operand.preserves = preserves;
+        }
+        changed += (*operand != old) as usize;
+    }
+    changed
+}
+
+/// Another name, by which assembly finds the instruction.
+fn alias<'s>(
+    loader: &mut Loader,
+    node: Node<'_, '_>,
+    instructions: impl Iterator<Item = &'s mut Instruction>,
+) -> usize {
+    let Some(name) = node.attribute("Name") else {
+        loader.error(node, "`Alias` lacks the attribute `Name`");
+        return 0;
+    };
+    let mut changed = 0;
+    for inst in instructions {
+        if changed > 0 {
+            loader.error(node, "`Of` names more than one instruction");
+            return changed;
+        }
+        inst.aliases.push(name.to_string());
+        changed += 1;
+    }
+    changed
+}
+
+/// Removes forms by the names of their encodings.
+fn remove_encodings<'s>(
+    loader: &mut Loader,
+    node: Node<'_, '_>,
+    instructions: impl Iterator<Item = &'s mut Instruction>,
+) -> usize {
+    let Some(pattern) = node.attribute("Encodings") else {
+        loader.error(node, "`RemoveEncodings` lacks the attribute `Encodings`");
+        return 0;
+    };
+    let mut removed = 0;
+    for inst in instructions {
+        let before = inst.encodings.len();
+        inst.encodings.retain(|form| !matches(pattern, &form.encoding));
+        removed += before - inst.encodings.len();
+    }
+    removed
+}
