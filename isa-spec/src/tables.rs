@@ -82,7 +82,7 @@ pub enum Cond {
     Lit(u64),
     /// The value of a field of the encoding.
     Field(u8),
-    /// An operator with its arguments: one for [`CondOp::Not`], two forevery other.
+    /// An operator with its arguments: one for [`CondOp::Not`], two for every other.
     Op(CondOp, &'static [Cond]),
 }
 

@@ -160,8 +160,7 @@ impl Fill {
 }
 
 impl Op {
-    /// Does it. After a failure nothing is done, until the device is reset. A panic is a failure too: nobody waits for the thread of a
-    /// stream.
+    /// Does it. After a failure nothing is done, until the device is reset. A panic is a failure too.
     pub fn run(&self, gpu: &Gpu) {
         if gpu.check().is_err() {
             return;

@@ -189,7 +189,7 @@ impl Queue {
         lock(&self.state).pending().cloned()
     }
 
-    /// Waits foreverything that was submitted.
+    /// Waits for everything that was submitted.
     pub fn wait(&self) {
         if let Some(ticket) = self.pending() {
             ticket.wait();

@@ -646,7 +646,7 @@ pub struct Lanes {
     /// Copies of SGPRs among the sources are refreshed first, if the operation was lowered for
     /// `FastBroadcast`.
     pub broadcast: bool,
-    /// In order, forevery 32 lanes.
+    /// In order, for every 32 lanes.
     pub steps: Vec<Step>,
     /// Masks that are written after all lanes have run: a source may be the same register.
     pub masks: Vec<Mask>,
@@ -666,7 +666,7 @@ pub struct Once {
 /// What a handler does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
-    /// Steps forevery 32 lanes.
+    /// Steps for every 32 lanes.
     Lanes(Lanes),
     /// Code that runs once a wave.
     Once(Once),

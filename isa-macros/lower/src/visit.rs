@@ -192,12 +192,12 @@ pub fn each_in<'a>(value: &'a Value, f: &mut dyn FnMut(&'a Value)) {
     parts(value, &mut |v| each_in(v, f));
 }
 
-/// Calls `f` forevery value of a list of statements.
+/// Calls `f` for every value of a list of statements.
 pub fn each_value<'a>(list: &'a [Stmt], f: &mut dyn FnMut(&'a Value)) {
     each_stmt(list, &mut |stmt| stmt_values(stmt, &mut |v| each_in(v, f)));
 }
 
-/// Calls `f` forevery statement of a list, at any depth.
+/// Calls `f` for every statement of a list, at any depth.
 pub fn each_stmt<'a>(list: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
     for stmt in list {
         f(stmt);

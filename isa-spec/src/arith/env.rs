@@ -79,7 +79,7 @@ impl FloatEnv {
         }
     }
 
-    /// The same environment with another rounding mode forevery format that has one.
+    /// The same environment with another rounding mode for every format that has one.
     pub const fn with_round(self, round: Round) -> FloatEnv {
         FloatEnv { round32: round, round64: round, ..self }
     }

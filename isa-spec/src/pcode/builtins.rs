@@ -223,7 +223,7 @@ builtins! {
     WaitBvhcnt "wait_bvhcnt" (is(U32)) -> Ret::None, "waits for ray intersections";
     WaitDscnt "wait_dscnt" (is(U32)) -> Ret::None, "waits for LDS";
     WaitKmcnt "wait_kmcnt" (is(U32)) -> Ret::None, "waits for scalar memory and messages";
-    WaitIdle "wait_idle" () -> Ret::None, "waits foreverything outstanding";
+    WaitIdle "wait_idle" () -> Ret::None, "waits for everything outstanding";
     WaitAlu "wait_alu" () -> Ret::None, "waits for results of the vector unit";
     InvalidateCaches "invalidate_caches" (is(U32)) -> Ret::None, "discards what caches hold: a bit each for L0, L1 and the scalar cache";
     WriteBackCaches "write_back_caches" () -> Ret::None, "writes back what caches hold";
@@ -238,6 +238,26 @@ builtins! {
     GetReg "getreg" (is(U32)) -> to(U32), "a hardware register";
     SetReg "setreg" (is(U32), is(U32)) -> Ret::None, "writes the writable bits of a hardware register";
     GwsUnsupported "gws" () -> Ret::None, "global wave sync: not supported, a fault";
+}
+
+impl Control {
+    /// Waits for what the wave itself has started.
+    pub fn is_wait(self) -> bool {
+        use Control::{
+            WaitAlu, WaitBvhcnt, WaitDscnt, WaitExpcnt, WaitIdle, WaitKmcnt, WaitLgkmcnt, WaitLoadcnt,
+            WaitSamplecnt, WaitStorecnt, WaitVmcnt, WaitVscnt,
+        };
+        let memory = matches!(
+            self,
+            WaitVmcnt | WaitVscnt | WaitLgkmcnt | WaitLoadcnt | WaitStorecnt | WaitDscnt | WaitKmcnt
+        );
+        memory || matches!(self, WaitExpcnt | WaitSamplecnt | WaitBvhcnt | WaitIdle | WaitAlu)
+    }
+
+    /// Signals a barrier, whether it waits there too or not.
+    pub fn signals_barrier(self) -> bool {
+        matches!(self, Control::Barrier | Control::BarrierSignal | Control::BarrierSignalIsFirst)
+    }
 }
 
 impl Builtin {

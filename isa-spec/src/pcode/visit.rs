@@ -145,7 +145,7 @@ impl<'a, F: FnMut(&'a Expr)> Visitor<'a> for EachExpr<F> {
     }
 }
 
-/// Calls `f` forevery expression of a body, also those in places; an expression before its parts.
+/// Calls `f` for every expression of a body, also those in places; an expression before its parts.
 pub fn each_expr<'a>(list: &'a [Stmt], f: impl FnMut(&'a Expr)) {
     EachExpr(f).stmts(list);
 }
@@ -181,7 +181,7 @@ impl<'a, F: FnMut(&'a Stmt)> Visitor<'a> for EachStmt<F> {
     fn expr(&mut self, _: &'a Expr) {}
 }
 
-/// Calls `f` forevery statement of a body, at any depth; a statement before those in it.
+/// Calls `f` for every statement of a body, at any depth; a statement before those in it.
 pub fn each_stmt<'a>(list: &'a [Stmt], f: impl FnMut(&'a Stmt)) {
     EachStmt(f).stmts(list);
 }
@@ -202,7 +202,7 @@ impl<'a, F: FnMut(&mut Expr)> VisitorMut<'a> for EachExprMut<F> {
     }
 }
 
-/// Calls `f` forevery expression of a body, the parts of an expression before it.
+/// Calls `f` for every expression of a body, the parts of an expression before it.
 pub fn each_expr_mut(list: &mut Vec<Stmt>, f: impl FnMut(&mut Expr)) {
     EachExprMut(f).stmts(list);
 }
@@ -218,7 +218,7 @@ impl<'a, F: FnMut(&mut Vec<Stmt>)> VisitorMut<'a> for EachListMut<F> {
     fn expr(&mut self, _: &'a mut Expr) {}
 }
 
-/// Calls `f` forevery list of statements, inner lists first.
+/// Calls `f` for every list of statements, inner lists first.
 pub fn each_list_mut(list: &mut Vec<Stmt>, f: impl FnMut(&mut Vec<Stmt>)) {
     EachListMut(f).stmts(list);
 }

@@ -60,7 +60,7 @@ impl AsmError {
     }
 }
 
-/// Errors with suggestions: nobody reads more, and looking for near names among all takes time.
+/// Errors with suggestions: more are not read, and looking for near names among all takes time.
 pub const MAX_SUGGESTIONS: usize = 200;
 
 /// `did you mean …?` for a name that resembles one of `candidates`.

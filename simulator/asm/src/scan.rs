@@ -2,7 +2,7 @@
 
 use super::error::{AsmError, Span};
 
-/// A position in a text. Short functions are called forevery byte of a file, from all over the assembler:
+/// A position in a text. Short functions are called for every byte of a file, from all over the assembler:
 /// they are `#[inline]`.
 #[derive(Debug, Clone)]
 pub struct Scanner<'a> {

@@ -13,7 +13,7 @@ use super::gate::{Gate, Gated};
 use super::pages::Pages;
 use super::search::Search;
 use std::rc::Rc;
-use wavesim_engine::observe::{Nobody, Observer};
+use wavesim_engine::observe::{Observer, Unobserved};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{Group, Status};
 use wavesim_engine::sched::order::{Schedule, mixed};
@@ -349,7 +349,7 @@ impl<'a> Timeline<'a> {
 
     fn forward(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> Outcome {
         if n == 1 && gate.is_none() {
-            return self.step_observed(wave, &mut Nobody);
+            return self.step_observed(wave, &mut Unobserved);
         }
         let mut accesses = std::mem::take(&mut self.accesses);
         accesses.clear();
@@ -652,7 +652,7 @@ impl<'a> Timeline<'a> {
 
     /// Repeats the recorded step at the present time, if there is one.
     pub fn repeat(&mut self) {
-        self.replay_step(&mut Nobody);
+        self.replay_step(&mut Unobserved);
     }
 
     /// Repeats the step that was taken at the present time.

@@ -45,12 +45,12 @@ pub struct Done<'s> {
     pub jumped: bool,
 }
 
-/// Is called foreverything that happens. Every method has an empty default.
+/// Is called for everything that happens. Every method has an empty default.
 pub trait Observer {
     /// A workgroup starts; its waves are in their initial state.
     fn group_started(&mut self, _workgroup: [u32; 3], _waves: usize) {}
 
-    /// How many instructions from this one on nobody wants to hear of. They run without [`Observer::before`] and [`Observer::after`];
+    /// How many instructions from this one on the observer skips. They run without [`Observer::before`] and [`Observer::after`];
     /// they are to lie consecutively, and neither access memory nor jump. Asked in front of every instruction that is not among
     /// such ones.
     fn unobserved(&mut self, _step: &Step<'_>) -> usize {
@@ -81,8 +81,8 @@ pub trait Observer {
 }
 
 /// Looks at nothing.
-pub struct Nobody;
-impl Observer for Nobody {}
+pub struct Unobserved;
+impl Observer for Unobserved {}
 
 /// Several observers at once.
 #[derive(Default)]

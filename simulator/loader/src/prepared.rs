@@ -91,7 +91,7 @@ pub struct Source {
 }
 
 impl Prepared {
-    /// Code and memory that nobody has names for.
+    /// Code and memory without names.
     pub fn bare(program: Program, memory: Memory, shape: Shape) -> Prepared {
         Prepared {
             program,

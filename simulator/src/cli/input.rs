@@ -1,4 +1,4 @@
-//! Opening kernels, forevery command that takes one.
+//! Opening kernels, for every command that takes one.
 //!
 //! Content and name decide what a file is: a launch description (`.json`), a code object (ELF or a bundle), an assembly
 //! file (`.s`), an assembly program of an architecture with its own assembler (`.as`), else a text kernel.

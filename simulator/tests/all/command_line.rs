@@ -1,4 +1,4 @@
-//! The command with bad and hostile inputs: bad files forevery command, names that leave a folder, closed streams, filters
+//! The command with bad and hostile inputs: bad files for every command, names that leave a folder, closed streams, filters
 //! that match nothing, and the binary in another place than where it was built.
 
 use std::io::Write;

@@ -307,7 +307,7 @@ proptest! {
     }
 }
 
-/// `fuzz/` has a target forevery body, and no other.
+/// `fuzz/` has a target for every body, and no other.
 #[test]
 fn every_body_is_a_fuzz_target() {
     let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).expect("readable");

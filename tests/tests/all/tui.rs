@@ -11,7 +11,7 @@ use wavesim::tui::draw::screen;
 
 const KERNEL: &str = "---\nout_y: i32[32]\nlocal = 64, 1, 1\nglobal = 1, 1, 1\nwave = 32\n---\n  v_lshlrev_b32 v1, 2, v0\n  s_mov_b32 s9, 0x1234\n  s_endpgm\n";
 
-/// Keys drive the run, and the standard terminal has room foreverything.
+/// Keys drive the run, and the standard terminal has room for everything.
 #[test]
 fn eighty_by_twenty_four() {
     let options = Options { global_bytes: 1 << 20, ..Options::default() };

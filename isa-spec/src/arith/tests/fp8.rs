@@ -51,7 +51,7 @@ fn stochastic_edges() {
     // A carry reaches the exponent.
     assert_eq!(stochastic_8(1.999f32.to_bits() as u128, u32::MAX, Ty::FP8, &KEEP), 0x40);
     assert_eq!(stochastic_8(1.999f32.to_bits() as u128, 0, Ty::FP8, &KEEP), 0x3f);
-    // An exact value stays forevery seed.
+    // An exact value stays for every seed.
     for seed in [0, 1, 0x8000_0000, u32::MAX] {
         assert_eq!(stochastic_8((-448f32).to_bits() as u128, seed, Ty::FP8, &KEEP), 0xfe);
         assert_eq!(stochastic_8(57344f32.to_bits() as u128, seed, Ty::BF8, &KEEP), 0x7b);

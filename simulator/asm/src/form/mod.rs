@@ -236,7 +236,7 @@ pub enum Imm {
 /// Registers that an operand takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// This many bits: a register forevery 32.
+    /// This many bits: a register for every 32.
     Bits(u16),
     /// A lane mask: one bit per lane.
     Mask,

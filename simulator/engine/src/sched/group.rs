@@ -5,7 +5,7 @@ use super::dispatch::{Budget, Dispatch};
 use super::order::{Schedule, mixed};
 use super::start::start;
 use crate::interp;
-use crate::observe::{self, Done, Nobody, Observer, Step};
+use crate::observe::{self, Done, Observer, Step, Unobserved};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -185,7 +185,7 @@ impl<'a> Group<'a> {
 
     /// Runs the workgroup to its end, or until it has executed so many instructions. Returns whether it has ended.
     pub fn run(&mut self, budget: &Budget, slice: u64) -> Result<bool, Box<Fault>> {
-        self.run_with::<Nobody>(budget, slice, None)
+        self.run_with::<Unobserved>(budget, slice, None)
     }
 
     /// As [`Group::run`], with an observer of every instruction.

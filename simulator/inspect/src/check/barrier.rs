@@ -1,10 +1,10 @@
 //! `barrier`: waves of a workgroup that do not meet at the same barriers.
 //!
-//! Hardware counts arrivals only: two waves at different barrier instructions meet, and a wave that has ended holds nobody up. Both are
+//! Hardware counts arrivals only: two waves at different barrier instructions meet, and a wave that has ended delays no other. Both are
 //! almost always mistakes, as is a barrier that some lanes of a wave never reach (OpenCL and HIP call it undefined).
 //!
 //! Split barriers (RDNA 4: S_BARRIER_SIGNAL, work, S_BARRIER_WAIT) are made for waves that do different things: a producer signals in its
-//! code, a consumer in its own. Only barriers that nobody has split are expected to be the same instruction for all: S_BARRIER, and a
+//! code, a consumer in its own. Only barriers that are not split are expected to be the same instruction for all: S_BARRIER, and a
 //! signal with its wait directly after it.
 
 use super::Check;
@@ -38,7 +38,7 @@ struct Phase {
 
 /// The workgroup's barrier, phase by phase.
 pub struct Shadow {
-    /// By instruction: arrives at a barrier, and somebody has split it.
+    /// By instruction: signals a barrier without waiting there.
     split: Vec<bool>,
     waves: Vec<Wave>,
     /// Phases that not all waves have reached.
@@ -199,7 +199,7 @@ impl Shadow {
         let id = step.wave.id as usize;
         self.waves[id].ended = Some(step.pc);
         let arrivals = self.waves[id].arrivals;
-        // Somebody has come to a barrier that this wave will never reach.
+        // A wave has come to a barrier that this wave will never reach.
         if let Some(&Phase { pc, wave: first, .. }) =
             self.phases.get(arrivals.wrapping_sub(self.first) as usize)
         {

@@ -1,4 +1,4 @@
-//! `hazard`: uses that the architecture forbids or that give what nobody wants, though a functional simulator runs them.
+//! `hazard`: uses that the architecture forbids or that give useless results, though a functional simulator runs them.
 //!
 //! - a register that the kernel has not declared: VGPRs beyond those it is allocated, where sources read v0 and results are dropped (RDNA3
 //!   manual, *VGPR Out of Range Behavior*), SGPRs beyond those that its directives or its metadata count;

@@ -1,4 +1,4 @@
-//! Checks that hardware does not make: a run with shadow state forevery register and byte, which reports each mistake once.
+//! Checks that hardware does not make: a run with shadow state for every register and byte, which reports each mistake once.
 //!
 //! [`Checker`] is an observer; each check is a module with its own shadow: `init` (reads of registers that nothing wrote),
 //! `mem` (bounds, alignment, bytes that nothing wrote), `race` (accesses that no barrier or atomic orders), `waits` (results used

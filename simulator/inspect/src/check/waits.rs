@@ -248,7 +248,7 @@ pub struct Scoreboard {
     issues: Vec<Option<Issue>>,
     /// By instruction: what it reads or writes.
     touched: Vec<Registers>,
-    /// By instruction: waits foreverything.
+    /// By instruction: waits for everything.
     idle: Vec<bool>,
 }
 
@@ -279,7 +279,7 @@ impl Scoreboard {
         &self.touched[index]
     }
 
-    /// Whether the instruction issues something, or waits foreverything.
+    /// Whether the instruction issues something, or waits for everything.
     pub fn must_observe(&self, index: usize) -> bool {
         self.issues[index].is_some() || self.idle[index]
     }

@@ -275,15 +275,10 @@ impl Observer for Stats {
             self.exec_writes += 1;
             self.divergences += (left != 0 && left != self.exec) as u64;
         }
-        self.barriers += done.calls.iter().filter(|(bi, _)| is_arrival(*bi)).count() as u64;
+        self.barriers += done.calls.iter().filter(|(bi, _)| bi.signals_barrier()).count() as u64;
         if !done.accesses.is_empty() {
             let accesses: Vec<Access> = done.accesses.iter().flat_map(|a| a.each()).collect();
             self.memory(class, &accesses);
         }
     }
-}
-
-fn is_arrival(bi: isa_spec::pcode::builtins::Control) -> bool {
-    use isa_spec::pcode::builtins::Control;
-    matches!(bi, Control::Barrier | Control::BarrierSignal | Control::BarrierSignalIsFirst)
 }

@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A test is its expression, forevery condition of every encoding.
+        /// A test is its expression, for every condition of every encoding.
         #[test]
         fn tests_are_their_expressions(random in any::<[u64; 2]>(), special in 0usize..24) {
             for arch in Arch::ALL {

@@ -1,7 +1,7 @@
 //! What an instruction does: which registers it reads and writes and in which lanes, which memory it accesses, what it calls.
 //!
 //! The facts are the body's ([`isa_spec::facts`]), compiled or given by the user. This module binds them to an instruction: operand
-//! kinds and numbers, DPP, op_sel, null, and the size of lane masks. Where nobody has given an instruction a body, its operand list says what
+//! kinds and numbers, DPP, op_sel, null, and the size of lane masks. Where an instruction has no body, its operand list says what
 //! it reads and writes. What is listed is a superset of what any execution touches; [`Use::always`] marks what each does. Relative addressing
 //! (M0) is the exception that needs the wave's state: [`Use::relative`] marks it.
 
@@ -241,33 +241,10 @@ fn class(arch: Arch, inst: &Inst, effects: &Effects) -> Class {
         "VMEM" => Class::Vmem,
         "BRANCH" => Class::Branch,
         "EXPORT" => Class::Export,
-        _ if effects.calls.iter().any(|bi| is_wait(*bi)) => Class::Wait,
+        _ if effects.calls.iter().any(|bi| bi.is_wait()) => Class::Wait,
         "WAVE_CONTROL" | "MESSAGE" | "TRAP" => Class::Control,
         _ => Class::Salu,
     }
-}
-
-/// Builtins that wait for what the wave itself has started.
-fn is_wait(bi: Control) -> bool {
-    use Control::{
-        WaitAlu, WaitBvhcnt, WaitDscnt, WaitExpcnt, WaitIdle, WaitKmcnt, WaitLgkmcnt, WaitLoadcnt,
-        WaitSamplecnt, WaitStorecnt, WaitVmcnt, WaitVscnt,
-    };
-    matches!(
-        bi,
-        WaitVmcnt
-            | WaitVscnt
-            | WaitLgkmcnt
-            | WaitExpcnt
-            | WaitLoadcnt
-            | WaitStorecnt
-            | WaitSamplecnt
-            | WaitBvhcnt
-            | WaitDscnt
-            | WaitKmcnt
-            | WaitIdle
-            | WaitAlu
-    )
 }
 
 /// GLC of a load on RDNA 3; a scope of the workgroup or wider on RDNA 4 (manuals, *Memory Scopes*).

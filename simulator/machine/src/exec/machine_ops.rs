@@ -72,8 +72,7 @@ impl Event {
 }
 
 /// Builtins that change nothing here. Memory operations are complete when they return, so every counter is zero; caches
-/// are coherent; nobody
-/// listens to messages: interrupts and the release of registers have no effect on results.
+/// are coherent; messages have no receiver: interrupts and the release of registers have no effect on results.
 macro_rules! hints {
     () => {
         Control::Nop

@@ -78,7 +78,7 @@ impl Overrides {
         self.by_arch.get(arch as usize)?.get(instruction)
     }
 
-    /// The meaning of an entry's instruction: the user's, else the project's; `None` if nobody gave one.
+    /// The meaning of an entry's instruction: the user's, else the project's; `None` if there is none.
     pub fn semantics(&self, arch: Arch, entry: EntryId) -> Option<&Semantics> {
         let table = arch.table();
         let at = table.entries[entry as usize].inst as usize;

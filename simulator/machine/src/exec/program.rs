@@ -17,7 +17,7 @@ use wavesim_isa::inst::Inst;
 /// Writes an instruction for waves of so many lanes as text. The machine knows no syntax: who makes a program gives it one.
 pub type Syntax = fn(&Inst, Arch, u32) -> String;
 
-/// The mnemonic alone: for programs that nobody gave a syntax.
+/// The mnemonic alone: for programs without a syntax.
 fn mnemonic(inst: &Inst, arch: Arch, _wave_size: u32) -> String {
     inst.instruction(arch.table()).name.to_lowercase()
 }

@@ -6,7 +6,7 @@
 //! are two implementations of the same few functions:
 //!
 //! * On x86-64, `asm!` blocks of one move instruction each. To the compiler they are accesses by code that it does not see; to the
-//!   host they are ordinary moves, whose races its memory model defines forevery size and alignment, as it does where threads access one
+//!   host they are ordinary moves, whose races its memory model defines for every size and alignment, as it does where threads access one
 //!   place with different sizes. An aligned access of up to eight bytes is single-copy atomic.
 //! * Elsewhere, under Miri, and with `--cfg portable_memory` (sanitizers do not see into `asm!`), relaxed atomics of the access's size
 //!   where the address is aligned, and of bytes where it is not.
