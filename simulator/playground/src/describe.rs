@@ -7,7 +7,8 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::operand;
 use wavesim_machine::isa;
 
-/// Names of all instructions with their functional group and whether they have semantics; modifiers; wait counters.
+/// Names of all instructions with their functional group and whether they have semantics; modifiers; wait counters; suffixes of
+/// encodings, longest first.
 pub fn names(arch: Arch) -> Result<Value, String> {
     let list: Vec<Value> = arch
         .table()
@@ -20,6 +21,7 @@ pub fn names(arch: Arch) -> Result<Value, String> {
         "instructions": list,
         "modifiers": describe::modifiers(arch),
         "counters": describe::wait_counters(arch),
+        "suffixes": describe::SUFFIXES,
     }))
 }
 

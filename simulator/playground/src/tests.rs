@@ -221,6 +221,7 @@ fn every_instruction_is_described() {
     assert!(form.unwrap()["operands"][1].as_str().unwrap().contains("src0[8:0]"), "{d}");
     assert!(form.unwrap()["fields"].as_str().unwrap().contains("op[30:25] = 0x3"), "{d}");
     let names = once(&json!({"op": "names", "arch": "rdna4"})).unwrap();
+    assert!(names["suffixes"].as_array().unwrap().contains(&json!("_e64_dpp")));
     assert!(names["modifiers"].as_array().unwrap().contains(&json!("scope:")));
     assert_eq!(names["counters"], json!([]));
 }

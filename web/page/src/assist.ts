@@ -13,10 +13,12 @@ const HEADER = ["const ", "arch = ", "wave = ", "local = ", "global = ", "lds = 
 /** The ISA of the selected architecture, as far as the page has asked for it. */
 export class Isa {
   /** Names of instructions. */
-  readonly known = new Set<string>();
+  private readonly known = new Set<string>();
   /** As they are written, with a colon if a value follows. */
   modifiers: string[] = [];
   counters: string[] = [];
+  /** What assembly appends to names, by the encoding, longest first. */
+  private suffixes: string[] = [];
   private list: { name: string; group: string; semantics: boolean }[] = [];
   private described = new Map<string, Promise<Description | null>>();
 
@@ -32,8 +34,16 @@ export class Isa {
     this.list = names.instructions.map(([name, group, semantics]) => ({ name, group, semantics }));
     this.modifiers = names.modifiers;
     this.counters = names.counters;
+    this.suffixes = names.suffixes;
     this.known.clear();
     for (const { name } of this.list) this.known.add(name);
+  }
+
+  /** Whether a word is the name of an instruction, with or without a suffix; true for all while nothing is loaded. */
+  isInstruction(word: string): boolean {
+    const name = word.toLowerCase();
+    const suffix = this.suffixes.find((s) => name.endsWith(s)) ?? "";
+    return this.known.size === 0 || this.known.has(name) || this.known.has(name.slice(0, name.length - suffix.length));
   }
 
   names(): { name: string; group: string; semantics: boolean }[] {

@@ -12,8 +12,8 @@ interface KernelState {
   comment: boolean;
 }
 
-/** Names that are instructions are marked as such: `known` grows once the engine has sent them. */
-export function kernelLanguage(known: Set<string>): LanguageSupport {
+/** Names that are instructions are marked as such. */
+export function kernelLanguage(isInstruction: (word: string) => boolean): LanguageSupport {
   const parser: StreamParser<KernelState> = {
     name: "rdna",
     startState: () => ({ header: false, start: true, comment: false }),
@@ -48,9 +48,8 @@ export function kernelLanguage(known: Set<string>): LanguageSupport {
         }
         const word = stream.match(/^\w+/) as RegExpMatchArray | null;
         if (word) {
-          const name = word[0].toLowerCase().replace(/_(?:e32|e64|dpp|dpp8|dpp16|e64_dpp)$/, "");
-          if (name === "print") return "meta";
-          return known.size === 0 || known.has(name) || known.has(word[0].toLowerCase()) ? "keyword" : "name";
+          if (word[0].toLowerCase() === "print") return "meta";
+          return isInstruction(word[0]) ? "keyword" : "name";
         }
       }
       if (stream.match(REGISTER)) return "variableName";

@@ -359,7 +359,7 @@ const save = debounce(500, () => {
 const editor: EditorView = createEditor(holder, "", [
   margin(toggleBreakpoint),
   ...basics("Kernel"),
-  kernelLanguage(isa.known),
+  kernelLanguage((word) => isa.isInstruction(word)),
   assist(isa),
   EditorView.updateListener.of((update) => {
     if (update.selectionSet || update.docChanged) underCursor();

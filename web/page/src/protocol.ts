@@ -189,6 +189,7 @@ interface Answers {
   names: {
     instructions: [name: string, group: string, semantics: boolean][];
     modifiers: string[];
+    suffixes: string[];
     counters: string[];
   };
   describe: Description;
