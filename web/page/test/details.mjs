@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { example, open, shots, status, tab, test, write } from "./lib.mjs";
+import { example, open, root, shots, status, tab, test, write } from "./lib.mjs";
 
 const HEADER = "---\nout_y: u32[32]\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\n";
 const LOOP = `${HEADER}loop:\n  v_add_nc_u32 v1, 1, v1\n  s_branch loop\n`;
@@ -155,6 +155,25 @@ export const details = {
     assert.equal(names.length, 2);
     await choose(page, "Kernel to run", "1");
     assert.equal(await page.locator('.launch input[aria-label="Name of the kernel"]').inputValue(), names[1]);
+    await page.locator(".objects button", { hasText: "Close" }).click();
+  },
+
+  async "a bundle shows and runs the code of the chosen architecture"({ page }) {
+    await tab(page, "object");
+    const bundle = join(root, "../../tests/filetests/code_objects/relocated/relocated.bundle");
+    await page.locator("#object-file").setInputFiles(bundle);
+    await test(page, "listing").waitFor();
+    const listing = () => test(page, "listing").textContent();
+    const first = await listing();
+    await choose(page, "Architecture", "rdna4");
+    await page.waitForFunction((old) => document.querySelector('[data-test="listing"]')?.textContent !== old, first);
+    assert.match(await listing(), /s_wait_kmcnt/);
+    await page.locator(".launch textarea").fill("out_x: i32[4]=arange(4)\n0");
+    await test(page, "run").click();
+    await page.locator('[data-output="out_x"]').waitFor();
+    assert.deepEqual(await page.locator('[data-output="out_x"] td').allTextContents(), ["7", "6", "2", "40"]);
+    await choose(page, "Architecture", "");
+    await tab(page, "object");
     await page.locator(".objects button", { hasText: "Close" }).click();
   },
 
@@ -419,6 +438,23 @@ export const details = {
     await write(page, `${HEADER}  s_load_b64 s[4:5], s[6:7], 0\n  s_endpgm\n`);
     await test(page, "check").click();
     await status(page, /findings?|then/);
+  },
+
+  async "leaving the page ends its run"({ browser, url, native }) {
+    if (!native) return "skipped: the engine is part of the page";
+    const page = await open(browser, url);
+    const sent = [];
+    page.context().on("request", (r) => sent.push(new URL(r.url())));
+    await write(page, LOOP);
+    await test(page, "run").click();
+    await page.waitForFunction(() => document.body.classList.contains("busy"));
+    const stop = page.context().waitForEvent("request", (r) => new URL(r.url()).pathname.endsWith("/stop"));
+    await page.goto("about:blank");
+    const running = sent.findLast((u) => u.pathname.endsWith("/api"));
+    const stopped = new URL((await stop).url());
+    for (const name of ["session", "request"])
+      assert.equal(stopped.searchParams.get(name), running.searchParams.get(name), name);
+    await page.context().close();
   },
 
   async "Stop ends the run of its own page only"({ browser, url, page }) {

@@ -431,7 +431,7 @@ for (const [name, body] of Object.entries(smoke ? tests : { ...tests, ...more, .
   if (wanted.length && !wanted.some((w) => name.includes(w))) continue;
   const started = performance.now();
   try {
-    const note = await body({ page, browser, url: server.url });
+    const note = await body({ page, browser, url: server.url, native: given !== null });
     assert.deepEqual(page.errors, [], "errors of the page");
     console.log(note ? `${name} … ${note}` : `${name} … ok (${((performance.now() - started) / 1000).toFixed(1)} s)`);
   } catch (e) {
