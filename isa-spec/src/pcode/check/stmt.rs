@@ -1,7 +1,7 @@
 //! Checks statements and the places that they assign.
 
 use super::convert::constant;
-use super::expr::vgpr_parts;
+use super::index::vgpr_parts;
 use super::{Binding, Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, StmtKind};
 use crate::pcode::builtins::{self, Builtin};

@@ -1,0 +1,198 @@
+//! Going back: checkpoints, and the replay of recorded steps from one.
+
+use super::*;
+
+impl Timeline<'_> {
+    /// Goes to the state before step `time` (from 0): backward, or forward by replaying recorded steps.
+    pub fn go_to(&mut self, time: u64) {
+        self.go(time, false);
+    }
+
+    /// As [`Timeline::go_to`], but it may give up on the way, and is then somewhere before.
+    pub fn travel(&mut self, time: u64) {
+        self.go(time, true);
+    }
+
+    fn go(&mut self, time: u64, may_give_up: bool) {
+        let end = self.log.last().map_or(0, |l| l.1);
+        let time = time.min(end);
+        let near = self.checkpoints.before(time).time;
+        if time < self.time || near > self.time {
+            self.restore(near);
+        }
+        while self.time < time && !(may_give_up && self.gave_up) {
+            // Checkpoints on the way, at halves of what is left: going on from there is short.
+            let left = time - self.time;
+            let far = left > 2 * self.interval();
+            self.replay(if far { self.time + left / 2 } else { time }, may_give_up);
+            if far {
+                self.checkpoint();
+            }
+        }
+    }
+
+    /// Replays recorded steps up to a time.
+    pub(super) fn replay(&mut self, until: u64, may_give_up: bool) {
+        let until = until.min(self.log.last().map_or(0, |l| l.1));
+        let mut steps = 0;
+        while self.time < until {
+            let before = self.time;
+            self.replay_run(until.min(before + POLL_STEPS), None);
+            if self.time == before {
+                let interrupted = self.fault.as_ref().is_some_and(|f| f.kind == FaultKind::Interrupted);
+                debug_assert!(interrupted, "a replay repeats steps that succeeded");
+                self.gave_up = true;
+                return;
+            }
+            steps += self.time - before;
+            if may_give_up && steps >= POLL_STEPS {
+                steps = 0;
+                if self.poll() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Replays recorded steps of one wave, up to a time, an edit, or a place of a gate. Returns the wave.
+    fn replay_run(&mut self, until: u64, gate: Option<&Gate>) -> Option<usize> {
+        let at = self.log.partition_point(|l| l.1 <= self.time);
+        let (wave, end) = self.log.get(at).copied()?;
+        let edit = self.edits.partition_point(|e| e.0 <= self.time);
+        let edit = self.edits.get(edit).map_or(u64::MAX, |e| e.0);
+        let n = until.min(end).min(edit) - self.time;
+        self.forward(wave as usize, n, gate);
+        self.repeat_edits();
+        Some(wave as usize)
+    }
+
+    /// The last step before now, and not before `earliest`, that `search` accepts. The present time does not change.
+    /// `None` also after giving up: [`Timeline::take_gave_up`].
+    pub fn find_back(&mut self, earliest: u64, search: &mut dyn Search) -> Option<u64> {
+        let now = self.time;
+        // The searches of one command give up together.
+        if self.gave_up {
+            return None;
+        }
+        let mut steps = 0;
+        let recorded = std::mem::replace(&mut self.record_accesses, search.records());
+        let mut until = now;
+        let mut found = None;
+        while until > earliest && found.is_none() && !self.gave_up {
+            let from = self.checkpoints.before(until - 1).time;
+            self.restore(from);
+            self.replay(earliest.min(until), true);
+            while self.time < until && !self.gave_up {
+                let Some(wave) = self.logged_wave() else { break };
+                let before = self.time;
+                let mut hit = search.before(self, wave);
+                if hit {
+                    found = Some(before);
+                }
+                self.replay_run(until.min(before + POLL_STEPS), Some(search.gate()));
+                if self.time == before {
+                    break;
+                }
+                steps += self.time - before;
+                if steps >= POLL_STEPS {
+                    steps = 0;
+                    self.poll();
+                }
+                hit = search.after(self, wave);
+                if hit {
+                    found = Some(self.time - 1);
+                }
+            }
+            until = from;
+        }
+        self.record_accesses = recorded;
+        self.go_to(now);
+        // What a search has found before it gave up need not be the last.
+        found.filter(|_| !self.gave_up)
+    }
+
+    /// Replays the steps of the present workgroup under an observer. The present time does not change.
+    pub fn replay_group(&mut self, observer: &mut dyn Observer) {
+        let now = self.time;
+        let start = self.group_start(self.index).unwrap_or(0);
+        self.go_to(start);
+        observer.group_started(self.workgroup(), self.waves());
+        while self.time < now {
+            self.replay_step(observer);
+        }
+    }
+
+    /// How many checkpoints there are, and the bytes that they take.
+    pub fn checkpoints(&self) -> (usize, usize) {
+        self.checkpoints.size()
+    }
+
+    /// Limits the bytes that checkpoints take. Fewer bytes make it slower to go back far.
+    pub fn limit_checkpoints(&mut self, bytes: usize) {
+        self.checkpoints.limit = bytes;
+    }
+
+    /// Repeats the recorded step at the present time, if there is one.
+    pub fn repeat(&mut self) {
+        self.replay_step(&mut Unobserved);
+    }
+
+    /// Repeats the step that was taken at the present time.
+    pub(super) fn replay_step(&mut self, observer: &mut dyn Observer) {
+        let Some(wave) = self.logged_wave() else { return };
+        let before = self.time;
+        self.step_observed(wave, observer);
+        debug_assert_eq!(self.time, before + 1, "a replay repeats steps that succeeded");
+        self.repeat_edits();
+    }
+
+    /// Repeats the edits that were made at the present time.
+    fn repeat_edits(&mut self) {
+        let time = self.time;
+        let now: Vec<Edit> = self.edits.iter().filter(|e| e.0 == time).map(|e| e.1).collect();
+        for edit in now {
+            // It succeeded when it was made.
+            let _ = self.apply(edit);
+        }
+    }
+
+    /// Drops recorded steps, edits and checkpoints after the present time, as the run will differ from here.
+    pub(super) fn truncate(&mut self) {
+        let time = self.time;
+        while self.log.len() > 1 && self.log[self.log.len() - 2].1 >= time {
+            self.log.pop();
+        }
+        if let Some(last) = self.log.last_mut() {
+            last.1 = last.1.min(time);
+        }
+        if time == 0 {
+            self.log.clear();
+        }
+        self.edits.retain(|e| e.0 <= time);
+        self.checkpoints.truncate(time);
+        self.last_checkpoint = self.last_checkpoint.min(self.checkpoints.before(time).time);
+        if let Some(checks) = &mut self.checks {
+            checks.truncate(time);
+        }
+    }
+
+    pub(super) fn checkpoint(&mut self) {
+        let pages = self.pages.take(&self.prepared.memory);
+        self.checkpoints.insert(self.time, self.group.clone(), self.index, self.turn, pages);
+        self.last_checkpoint = self.time;
+    }
+
+    /// Restores the checkpoint of a time.
+    pub(super) fn restore(&mut self, time: u64) {
+        let c = self.checkpoints.before(time);
+        self.group = c.group.clone();
+        self.index = c.index;
+        self.time = c.time;
+        self.turn = c.turn;
+        self.last_checkpoint = c.time;
+        self.fault = None;
+        self.pages.restore(&c.pages, &self.prepared.memory);
+        // A checkpoint is taken directly after its step, before any edit.
+        self.repeat_edits();
+    }
+}

@@ -1,0 +1,246 @@
+//! Operands of the instruction, straight from its fields: which register or constant, with modifiers, DPP and SDWA.
+
+use super::*;
+
+impl RefMachine<'_, '_> {
+    pub(super) fn operand_of(&self, role: Role) -> Option<Operand> {
+        let list = if self.second { &self.plan.y } else { &self.plan.operands };
+        let find = |list: &[Operand]| list.iter().find(|o| o.role == role).copied();
+        find(list)
+    }
+
+    pub(super) fn field_value(&self, operand: &Operand) -> Option<u32> {
+        self.plan.value(self.inst, operand)
+    }
+
+    /// SGPR holding a mask operand.
+    pub(super) fn mask_register(&self, role: Role, output: bool) -> u32 {
+        let list = &self.plan.operands;
+        let operand = list.iter().find(|o| o.role == role && if output { o.output } else { o.input });
+        match operand.and_then(|o| Some(operand::mask_register(o, self.field_value(o)?))) {
+            Some(code) => code as u32,
+            None => VCC_LO as u32,
+        }
+    }
+
+    pub(super) fn write_mask(&mut self, role: Role, value: u64) {
+        self.note_mask(true, role);
+        self.vcc_written |= role == Role::Vcc;
+        let reg = self.mask_register(role, true);
+        self.wave.set_sgprs(reg, self.wave.size / 32, value as u128);
+    }
+
+    pub(super) fn read_mask(&self, role: Role) -> u64 {
+        let reg = self.mask_register(role, false);
+        let low = self.wave.sgpr(reg) as u64;
+        if self.wave.size == 64 && reg as usize != NULL {
+            low | (self.wave.sgpr(reg + 1) as u64) << 32
+        } else {
+            low
+        }
+    }
+
+    /// What SDWA reads and writes.
+    pub(super) fn parts(&self) -> Option<Sdwa> {
+        lower::sdwa(self.plan, self.inst, &self.plan.operands)
+    }
+
+    pub(super) fn names(&self, field: &str) -> bool {
+        self.sem.uses.fields.contains(field)
+    }
+
+    /// Dword `index` of an operand in a lane, before modifiers.
+    pub(super) fn dword(&self, operand: &Operand, lane: u32, index: u32) -> u32 {
+        let Some(value) = self.field_value(operand) else { return 0 };
+        match operand::code(self.arch, operand, value) {
+            Code::Vgpr(reg) => {
+                let reg = self.plan.register(operand, reg) as u32 + index;
+                self.wave.vgpr(lane, reg)
+            }
+            Code::Fixed(reg) => self.wave.vgpr(lane, reg as u32 + index),
+            // More words of null are null, not what follows it.
+            Code::Sgpr(code) if code as usize == NULL => 0,
+            Code::Sgpr(code) => self.wave.sgpr(code as u32 + index),
+            Code::Scc => {
+                if index == 0 {
+                    self.wave.scc
+                } else {
+                    0
+                }
+            }
+            Code::SharedBase => [0, (SHARED_BASE >> 32) as u32][index.min(1) as usize],
+            Code::PrivateBase => [0, (PRIVATE_BASE >> 32) as u32][index.min(1) as usize],
+            Code::SharedLimit | Code::PrivateLimit => {
+                if index == 0 {
+                    u32::MAX
+                } else {
+                    0
+                }
+            }
+            code @ (Code::Int(_) | Code::Float(_) | Code::Literal) => {
+                let bits = self.plan.constant(self.inst, code, operand);
+                // A matrix repeats its constant in every register.
+                if operand.size_bits > 64 {
+                    let low = bits as u32;
+                    return match operand.fmt {
+                        Fmt::Packed(_) => (low & 0xffff) | low << 16,
+                        _ => low,
+                    };
+                }
+                if index < 4 { (bits >> (32 * index)) as u32 } else { 0 }
+            }
+            Code::Invalid => 0,
+        }
+    }
+
+    /// The lane whose register a source reads: DPP moves the first.
+    pub(super) fn source_lane(&self, operand: &Operand, lane: u32) -> Option<u32> {
+        if operand.role != Role::S0 || !self.plan.has_dpp() {
+            return Some(lane);
+        }
+        let m = &self.plan.mods;
+        if let Some(first) = m.lane_sel {
+            let from = lane & !7 | self.inst.fields[first as usize + (lane & 7) as usize];
+            let fetch = self.plan.get(self.inst, m.src0) == dpp::DPP8_FETCH_INACTIVE;
+            return (fetch || self.exec >> from & 1 == 1).then_some(from);
+        }
+        let from = dpp::source(self.arch, self.plan.get(self.inst, m.dpp_ctrl), lane)?;
+        let fetch = self.plan.get(self.inst, m.fi) != 0;
+        (fetch || self.exec >> from & 1 == 1).then_some(from)
+    }
+
+    /// Lanes that write nothing: masked rows and banks, and invalid sources without bound control.
+    pub(super) fn find_disabled(&mut self) {
+        let m = &self.plan.mods;
+        if m.dpp_ctrl.is_none() {
+            return;
+        }
+        let row_mask = self.plan.get(self.inst, m.row_mask);
+        let bank_mask = self.plan.get(self.inst, m.bank_mask);
+        let bound = self.plan.get(self.inst, m.bound_ctrl) != 0;
+        let s0 = self.operand_of(Role::S0);
+        for lane in 0..self.wave.size {
+            let row = row_mask >> ((lane / 16) & 3) & 1;
+            let bank = bank_mask >> ((lane / 4) & 3) & 1;
+            let invalid = !bound && s0.is_some_and(|o| self.source_lane(&o, lane).is_none());
+            if row == 0 || bank == 0 || invalid {
+                self.disabled |= 1 << lane;
+            }
+        }
+    }
+
+    /// An operand's value in a lane, modifiers applied.
+    pub(super) fn value(&self, operand: &Operand, lane: u32) -> u128 {
+        let size = operand.size_bits as u32;
+        let Some(from) = self.source_lane(operand, lane) else {
+            return self.modify(operand, 0);
+        };
+        let mut bits = 0u128;
+        for index in 0..size.div_ceil(32).clamp(1, 4) {
+            bits |= (self.dword(operand, from, index) as u128) << (32 * index);
+        }
+        if let Some(sdwa) = self.parts()
+            && matches!(operand.role, Role::S0 | Role::S1)
+            && let Some(part) = sdwa.sources.get(operand.source as usize)
+        {
+            bits = part.read(bits as u32, sdwa.signed[operand.source as usize]) as u128;
+        }
+        if operand.size_bits == 16
+            && self.sem.shape != Shape::Scalar
+            && !self.names("OPSEL")
+            && let Some(value) = self.field_value(operand)
+        {
+            let reg = match operand::code(self.arch, operand, value) {
+                Code::Vgpr(reg) => reg,
+                _ => 0,
+            };
+            bits >>= self.plan.half_shift(self.inst, operand, reg, false);
+            bits &= 0xffff;
+        }
+        self.modify(operand, bits)
+    }
+
+    pub(super) fn modify(&self, operand: &Operand, bits: u128) -> u128 {
+        let m = &self.plan.mods;
+        let i = operand.source as u32;
+        let numbered = matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3);
+        if !numbered {
+            return bits;
+        }
+        if self.plan.packed {
+            return if operand.size_bits > 32 { bits } else { self.packed(operand, bits as u32) as u128 };
+        }
+        // A dot product's halves are negated together; no absolute value is taken of them.
+        let dot = operand.replicated;
+        let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64 | Fmt::Bits);
+        if !(float || dot) || operand.size_bits > 64 {
+            return bits;
+        }
+        let sign = if dot { 0x8000_8000 } else { 1u128 << (operand.size_bits.min(64) - 1) };
+        let bit = |field| self.plan.get(self.inst, field) >> i & 1 == 1;
+        let (dpp_abs, dpp_neg) = match i {
+            0 => (m.src0_abs, m.src0_neg),
+            1 => (m.src1_abs, m.src1_neg),
+            _ => (None, None),
+        };
+        // VOP3 with DPP has the bits twice; the DPP word's are unused there.
+        let in_dpp = m.neg.is_none() && m.abs.is_none();
+        let abs = bit(m.abs) || in_dpp && self.plan.get(self.inst, dpp_abs) == 1;
+        let neg = bit(m.neg) || in_dpp && self.plan.get(self.inst, dpp_neg) == 1;
+        let mut out = bits;
+        if abs && !dot && !self.names("ABS") {
+            out &= !sign;
+        }
+        if neg && !self.names("NEG") {
+            out ^= sign;
+        }
+        out
+    }
+
+    /// VOP3P: halves by op_sel and op_sel_hi, signs by neg and neg_hi.
+    pub(super) fn packed(&self, operand: &Operand, bits: u32) -> u32 {
+        let i = operand.source as u32;
+        let field = |name| self.plan.named_field(self.inst, self.table, name) >> i & 1 == 1;
+        let Fmt::Packed(half) = operand.fmt else {
+            let float = matches!(operand.fmt, Fmt::F32);
+            let flip = float && field("NEG") && !self.names("NEG");
+            return if flip { bits ^ 0x8000_0000 } else { bits };
+        };
+        let (mut lo, mut hi) = (bits & 0xffff, bits >> 16);
+        if !self.names("OPSEL") {
+            let select = |high: bool| if high { bits >> 16 } else { bits & 0xffff };
+            lo = select(field("OPSEL"));
+            hi = select(field("OPSEL_HI"));
+        }
+        if half != Half::Int && !self.names("NEG") {
+            lo ^= (field("NEG") as u32) << 15;
+            hi ^= (field("NEG_HI") as u32) << 15;
+        }
+        hi << 16 | lo
+    }
+
+    /// Output modifiers of a float result.
+    pub(super) fn output(&self, operand: &Operand, value: u128) -> u128 {
+        let ty = match operand.fmt {
+            Fmt::F16 => Ty::F16,
+            Fmt::F32 => Ty::F32,
+            Fmt::F64 => Ty::F64,
+            Fmt::BF16 => Ty::BF16,
+            Fmt::Packed(Half::F16) if operand.size_bits == 32 => {
+                let clamp = |h: u128| self.clamp_float(h & 0xffff, Ty::F16);
+                return if self.clamp() { clamp(value) | clamp(value >> 16) << 16 } else { value };
+            }
+            _ => return value,
+        };
+        let omod = self.plan.get(self.inst, self.plan.mods.omod);
+        let mut out = output::omod(value, ty, omod, self.wave.mode, self.arch);
+        if self.clamp() && !self.names("CLAMP") {
+            out = self.clamp_float(out, ty);
+        }
+        out
+    }
+
+    pub(super) fn clamp_float(&self, value: u128, ty: Ty) -> u128 {
+        output::clamp(value, ty, self.wave.mode, self.arch)
+    }
+}

@@ -1,0 +1,320 @@
+//! Binds the facts of a body to the operands of an instruction.
+
+use super::*;
+
+/// One half's facts and the instruction.
+pub(super) struct Bind<'a> {
+    pub(super) arch: Arch,
+    pub(super) inst: &'a Inst,
+    pub(super) plan: &'static Plan,
+    pub(super) operands: &'static [Operand],
+    pub(super) second: bool,
+    pub(super) wave_size: u32,
+    pub(super) facts: &'a Facts,
+}
+
+impl Bind<'_> {
+    pub(super) fn add(&self, out: &mut Effects) {
+        for touch in self.facts.registers.iter().filter(|t| self.holds(&t.when)) {
+            // An atomic that returns nothing.
+            if touch.write && touch.what == What::Operand(Role::D0) && !self.plan.returns(self.inst) {
+                continue;
+            }
+            let list = if touch.write { &mut out.writes } else { &mut out.reads };
+            self.bind(touch, list);
+        }
+        self.kept_bits(out);
+        join(&mut out.reads);
+        join(&mut out.writes);
+    }
+
+    /// A mask that is an input too keeps the bits of lanes that are switched off.
+    fn kept_bits(&self, out: &mut Effects) {
+        let d0 = self.operands.iter().find(|o| o.role == Role::D0);
+        let Some(operand) = d0.filter(|o| o.fmt == Fmt::Mask && o.input) else { return };
+        let lanes = |t: &&Touch| t.write && t.what == What::Operand(Role::D0) && t.lanes == facts::Lanes::Own;
+        if self.facts.registers.iter().any(|t| lanes(&t)) {
+            self.mask(operand, true, &mut out.reads);
+        }
+    }
+
+    pub(super) fn holds(&self, when: &[facts::Condition]) -> bool {
+        let value = |of| match of {
+            Of::Field(name) => self.plan.named_field(self.inst, self.arch.table(), name),
+            Of::Index(role) => self.index(role),
+        };
+        when.iter().all(|condition| condition.holds(value))
+    }
+
+    /// The number of an operand's register; what is not a register has null's.
+    fn index(&self, role: Role) -> u32 {
+        match self.operand(role).and_then(|o| self.code(o)) {
+            Some(Code::Vgpr(reg) | Code::Fixed(reg) | Code::Sgpr(reg)) => reg as u32,
+            _ => NULL as u32,
+        }
+    }
+
+    fn operand(&self, role: Role) -> Option<&'static Operand> {
+        self.operands.iter().find(|o| o.role == role)
+    }
+
+    fn code(&self, operand: &Operand) -> Option<Code> {
+        Some(operand::code(self.arch, operand, self.plan.value(self.inst, operand)?))
+    }
+
+    fn bind(&self, touch: &Touch, out: &mut Vec<Use>) {
+        let start = Use {
+            file: File::Sgpr,
+            first: 0,
+            count: 1,
+            bits: u32::MAX,
+            lanes: Lanes::All,
+            role: Role::State,
+            relative: None,
+            always: touch.always,
+            second: self.second,
+        };
+        match touch.what {
+            What::Operand(role) => self.of_operand(role, touch, start, out),
+            What::Dwords { role, first, count } => {
+                let Some(operand) = self.operand(role) else { return };
+                self.registers(operand, first as u16, count as u16, touch, start, out);
+            }
+            What::State(state) => out.extend(self.state(state, touch, start)),
+            What::Vgpr(number) => out.extend(self.number(File::Vgpr, number, touch, start)),
+            What::Sgpr(number) => out.extend(self.number(File::Sgpr, number, touch, start)),
+            What::AnyVgpr | What::AnySgpr => out.push(Use {
+                file: if touch.what == What::AnyVgpr { File::Vgpr } else { File::Sgpr },
+                relative: Some(Relative::Any),
+                lanes: Lanes::Data,
+                role: Role::Other,
+                ..start
+            }),
+        }
+    }
+
+    fn of_operand(&self, role: Role, touch: &Touch, start: Use, out: &mut Vec<Use>) {
+        let side = |o: &&Operand| o.role == role && if touch.write { o.output } else { o.input };
+        if role == Role::Vcc {
+            match self.operands.iter().find(side) {
+                Some(operand) => self.mask(operand, touch.always, out),
+                None => out.push(Use { first: VCC_LO as u16, count: self.mask_words(), role, ..start }),
+            }
+            return;
+        }
+        let Some(operand) = self.operand(role) else { return };
+        if operand.fmt == Fmt::Mask {
+            return self.mask(operand, touch.always, out);
+        }
+        let bits = self.placed(operand, touch);
+        for k in 0..4 {
+            let bits = (bits >> (32 * k)) as u32;
+            if bits != 0 {
+                self.registers(operand, k, 1, touch, Use { bits, ..start }, out);
+            }
+        }
+    }
+
+    /// A touch's bits where op_sel puts them.
+    fn placed(&self, operand: &Operand, touch: &Touch) -> u128 {
+        let named = self.facts.fields.contains(&"OPSEL");
+        let result = touch.write || operand.role == Role::D0;
+        // The body takes more than the half that is listed.
+        if operand.size_bits == 16 && touch.bits > 0xffff {
+            return touch.bits;
+        }
+        if operand.size_bits == 16 && !self.plan.packed && (result || !named) {
+            let reg = match self.code(operand) {
+                Some(Code::Vgpr(reg)) => reg,
+                _ => 0,
+            };
+            return (touch.bits & 0xffff) << self.plan.half_shift(self.inst, operand, reg, result);
+        }
+        let numbered = matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3);
+        if touch.write
+            || named
+            || !numbered
+            || operand.size_bits > 32
+            || !matches!(operand.fmt, Fmt::Packed(_))
+        {
+            return touch.bits;
+        }
+        if !self.plan.packed {
+            return touch.bits;
+        }
+        let half = |field, bits: u128| {
+            let high = self.plan.named_field(self.inst, self.arch.table(), field) >> operand.source & 1 == 1;
+            (bits & 0xffff) << if high { 16 } else { 0 }
+        };
+        half("OPSEL", touch.bits) | half("OPSEL_HI", touch.bits >> 16)
+    }
+
+    fn mask_words(&self) -> u16 {
+        (self.wave_size / 32) as u16
+    }
+
+    /// The registers of a lane mask.
+    fn mask(&self, operand: &Operand, always: bool, out: &mut Vec<Use>) {
+        let first = match self.plan.value(self.inst, operand) {
+            Some(value) => operand::mask_register(operand, value),
+            // A mask that the encoding fixes.
+            None => VCC_LO as u16,
+        };
+        if first as usize != NULL && first as usize <= EXEC_HI {
+            out.push(Use {
+                file: File::Sgpr,
+                first,
+                count: self.mask_words(),
+                bits: u32::MAX,
+                lanes: Lanes::All,
+                role: operand.role,
+                relative: None,
+                always,
+                second: self.second,
+            });
+        }
+    }
+
+    /// Dwords of an operand, from `at` on; nothing of constants and null.
+    fn registers(
+        &self,
+        operand: &Operand,
+        at: u16,
+        count: u16,
+        touch: &Touch,
+        start: Use,
+        out: &mut Vec<Use>,
+    ) {
+        let used = Use { count, role: operand.role, ..start };
+        let lanes = self.lanes(touch.lanes, operand.role == Role::S0 && !touch.write);
+        match self.code(operand) {
+            Some(Code::Vgpr(reg)) => {
+                let first = self.plan.register(operand, reg) + at;
+                out.push(Use { file: File::Vgpr, first, lanes, ..used });
+            }
+            Some(Code::Fixed(reg)) if !touch.write => {
+                out.push(Use { file: File::Vgpr, first: reg + at, lanes, ..used });
+            }
+            Some(Code::Sgpr(reg)) if reg as usize == NULL => {}
+            // A 16-bit scalar result clears the upper half.
+            Some(Code::Sgpr(reg)) if reg as usize <= EXEC_HI => {
+                let bits = if touch.write { u32::MAX } else { used.bits };
+                out.push(Use { file: File::Sgpr, first: reg + at, bits, ..used });
+            }
+            Some(Code::Scc) if at == 0 && !touch.write => out.push(Use { file: File::Scc, ..used }),
+            _ => {}
+        }
+    }
+
+    fn lanes(&self, lanes: facts::Lanes, moved: bool) -> Lanes {
+        match lanes {
+            facts::Lanes::Own if moved && self.plan.has_dpp() => self.dpp(),
+            facts::Lanes::Own | facts::Lanes::Active => Lanes::Active,
+            facts::Lanes::All => Lanes::All,
+            facts::Lanes::Once => Lanes::Selected(Select::Lane(0)),
+            facts::Lanes::Lane(lane) => Lanes::Selected(Select::Lane(lane)),
+            facts::Lanes::LowestActive => Lanes::FirstActive,
+            facts::Lanes::Selected(role) => match self.operand(role).and_then(|o| self.code(o)) {
+                Some(Code::Sgpr(reg)) => Lanes::Selected(Select::Sgpr(reg)),
+                Some(Code::Int(lane)) => Lanes::Selected(Select::Lane(lane as u32)),
+                _ => Lanes::Data,
+            },
+            facts::Lanes::Any => Lanes::Data,
+        }
+    }
+
+    fn dpp(&self) -> Lanes {
+        let m = &self.plan.mods;
+        match m.lane_sel {
+            Some(first) => Lanes::Dpp8 {
+                lanes: std::array::from_fn(|k| self.inst.fields[first as usize + k] as u8),
+                fetch: self.plan.get(self.inst, m.src0) == dpp::DPP8_FETCH_INACTIVE,
+            },
+            None => Lanes::Dpp16 {
+                arch: self.arch,
+                ctrl: self.plan.get(self.inst, m.dpp_ctrl) as u16,
+                fetch: self.plan.get(self.inst, m.fi) != 0,
+            },
+        }
+    }
+
+    /// Registers that a body names.
+    fn state(&self, state: State, touch: &Touch, start: Use) -> Option<Use> {
+        let words = self.mask_words();
+        let (file, first, count) = match state {
+            State::Scc => (File::Scc, 0, 1),
+            State::Vcc | State::Vccz => (File::Sgpr, VCC_LO, words),
+            State::VccLo => (File::Sgpr, VCC_LO, 1),
+            State::VccHi => (File::Sgpr, VCC_HI, 1),
+            State::Exec | State::Execz => (File::Sgpr, EXEC_LO, words),
+            State::ExecLo => (File::Sgpr, EXEC_LO, 1),
+            State::ExecHi => (File::Sgpr, EXEC_HI, 1),
+            State::M0 => (File::Sgpr, M0, 1),
+            State::Pc
+            | State::InstSize
+            | State::Mode
+            | State::Status
+            | State::LaneId
+            | State::Wave32
+            | State::Wave64
+            | State::WaveSize
+            | State::VgprSize
+            | State::WaveId
+            | State::ScratchBase
+            | State::SharedBase
+            | State::PrivateBase
+            | State::TrapBase => return None,
+        };
+        let bits = match state {
+            // One bit that all bits of the mask make.
+            State::Vccz | State::Execz => u32::MAX,
+            _ if count == 1 => touch.bits as u32,
+            _ => u32::MAX,
+        };
+        Some(Use { file, first: first as u16, count, bits, ..start })
+    }
+
+    /// Registers by number.
+    fn number(&self, file: File, number: Number, touch: &Touch, start: Use) -> Option<Use> {
+        let base = match number.base {
+            Some(role) => self.index(role) & number.mask,
+            None => 0,
+        };
+        // What goes to null goes nowhere.
+        let alone = number.index.is_none() && number.count == 1;
+        if file == File::Sgpr && alone && base.wrapping_add(number.first) as usize == NULL {
+            return None;
+        }
+        let relative = number.index.map(|index| Relative::M0 {
+            index,
+            // A VGPR that the wave does not have is read as v0.
+            otherwise: if file == File::Vgpr { 0 } else { number.otherwise.unwrap_or(0) as u16 },
+        });
+        let first = u16::try_from(base.wrapping_add(number.first)).ok()?;
+        let lanes = if file == File::Vgpr { self.lanes(touch.lanes, false) } else { Lanes::All };
+        let (count, bits) = (number.count as u16, touch.bits as u32);
+        Some(Use {
+            file,
+            first,
+            count,
+            bits,
+            lanes,
+            role: number.base.unwrap_or(Role::Other),
+            relative,
+            ..start
+        })
+    }
+}
+
+/// Joins uses of consecutive registers that are alike.
+fn join(list: &mut Vec<Use>) {
+    list.dedup_by(|next, last| {
+        let alike = Use { first: last.first, count: last.count, ..*next } == *last;
+        let follows =
+            next.relative.is_none() && last.first + last.count == next.first && next.file != File::Scc;
+        if alike && follows {
+            last.count += next.count;
+        }
+        alike && follows
+    });
+}

@@ -1,0 +1,126 @@
+//! Which registers and lanes a use is in the state of a wave, and what registers are called.
+
+use super::*;
+
+impl Use {
+    /// A number that no register has.
+    pub const NOWHERE: u16 = 0x4000;
+
+    /// Number of the first register, M0 added where it counts; [`Use::NOWHERE`] if that leads out of range.
+    pub fn start(&self, wave: &Wave) -> u16 {
+        if self.relative == Some(Relative::Any) {
+            return Use::NOWHERE;
+        }
+        let Some(index) = self.index(wave) else { return self.first };
+        let first = self.first as u32;
+        // How far the registers go that the first is one of (RDNA manuals, *SGPR* and *VGPR Out of Range Behavior*).
+        let end = match (self.file, first as usize) {
+            (File::Vgpr, _) => wave.vgpr_count(),
+            (_, ..=VCC_HI) => TTMP.start as u32,
+            (_, at) if TTMP.contains(&at) => TTMP.end as u32,
+            _ => first + self.count as u32,
+        };
+        match index <= 255 && first + index + self.count as u32 <= end {
+            true => (first + index) as u16,
+            false => Use::NOWHERE,
+        }
+    }
+
+    /// The registers that this touches in the wave as it is before the instruction, those in place of one out of range included.
+    pub fn registers(&self, wave: &Wave, write: bool) -> std::ops::Range<u16> {
+        match (self.relative, self.start(wave)) {
+            (Some(Relative::Any), _) if self.file == File::Vgpr => 0..wave.vgpr_count() as u16,
+            (Some(Relative::Any), _) => 0..EXEC_HI as u16 + 1,
+            (Some(Relative::M0 { .. }), Use::NOWHERE) if write => 0..0,
+            (Some(Relative::M0 { otherwise, .. }), Use::NOWHERE) => otherwise..otherwise + self.count,
+            (_, start) => start..start + self.count,
+        }
+    }
+
+    /// What is added to the number, if something is.
+    pub fn index(&self, wave: &Wave) -> Option<u32> {
+        match self.relative? {
+            Relative::M0 { index, .. } => Some(wave.sgprs[M0] >> index.shift & index.mask),
+            Relative::Any => None,
+        }
+    }
+
+    /// Lanes of a VGPR that this touches, as a mask, for the wave as it is before the instruction.
+    pub fn lane_mask(&self, wave: &Wave) -> u64 {
+        let exec = wave.exec();
+        match self.lanes {
+            Lanes::Active => exec,
+            Lanes::All => wave.full_mask(),
+            Lanes::FirstActive => match exec {
+                0 => 1,
+                e => e & e.wrapping_neg(),
+            },
+            Lanes::Selected(select) => {
+                let lane = match select {
+                    Select::Sgpr(reg) => wave.sgpr(reg as u32),
+                    Select::Lane(lane) => lane,
+                };
+                1 << (lane & (wave.size - 1))
+            }
+            Lanes::Dpp16 { arch, ctrl, fetch } => {
+                gather_lanes(wave, exec, fetch, |lane| dpp::source(arch, ctrl as u32, lane))
+            }
+            Lanes::Dpp8 { lanes, fetch } => {
+                gather_lanes(wave, exec, fetch, |lane| Some(lane & !7 | lanes[(lane & 7) as usize] as u32))
+            }
+            // What data picks is not known; nothing is claimed.
+            Lanes::Data => 0,
+        }
+    }
+}
+
+/// Source lanes of the active lanes. Inactive sources are read only with fetch-inactive.
+fn gather_lanes(wave: &Wave, exec: u64, fetch: bool, source: impl Fn(u32) -> Option<u32>) -> u64 {
+    let mut mask = 0;
+    for lane in (0..wave.size).filter(|l| exec >> l & 1 == 1) {
+        mask |= source(lane).filter(|from| *from < wave.size).map_or(0, |from| 1 << from);
+    }
+    if fetch { mask } else { mask & exec }
+}
+
+/// `v3`, `s[2:3]`, `vcc_lo`; the machine's own name where it has a description.
+pub fn register_name(arch: Arch, file: File, first: u16, count: u16) -> String {
+    if let Some(machine) = arch.machine() {
+        return match file {
+            File::Vgpr => machine.vector.name(first),
+            _ => machine.scalar.name(first),
+        };
+    }
+    match file {
+        File::Scc => "scc".to_string(),
+        File::Vgpr => {
+            let (kind, first) = if first < ACC as u16 { ('v', first) } else { ('a', first - ACC as u16) };
+            match count {
+                1 => format!("{kind}{first}"),
+                _ => format!("{kind}[{first}:{}]", first + count - 1),
+            }
+        }
+        File::Sgpr => sgpr_name(first, count),
+    }
+}
+
+fn sgpr_name(first: u16, count: u16) -> String {
+    let pair = |name: &str| match count {
+        1 => format!("{name}_lo"),
+        _ => name.to_string(),
+    };
+    match first as usize {
+        VCC_LO => pair("vcc"),
+        VCC_HI => "vcc_hi".to_string(),
+        code if TTMP.contains(&code) => match (code - TTMP.start, count as usize) {
+            (at, 1) => format!("ttmp{at}"),
+            (at, count) => format!("ttmp[{at}:{}]", at + count - 1),
+        },
+        NULL => "null".to_string(),
+        M0 => "m0".to_string(),
+        EXEC_LO => pair("exec"),
+        EXEC_HI => "exec_hi".to_string(),
+        _ if count == 1 => format!("s{first}"),
+        _ => format!("s[{first}:{}]", first + count - 1),
+    }
+}
