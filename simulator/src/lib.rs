@@ -172,6 +172,8 @@ pub use wavesim_engine::sched;
 pub use wavesim_files as files;
 pub use wavesim_inspect::{check, conform, trace};
 pub use wavesim_isa::{arch, codec, descriptor, inst, operand, tables};
+#[cfg(feature = "jit")]
+pub use wavesim_jit as jit;
 pub use wavesim_loader as loader;
 pub use wavesim_machine::{fault, isa, memory, state};
 pub use wavesim_text as text;

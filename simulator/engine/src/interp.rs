@@ -133,6 +133,45 @@ fn step_by(
     Some(result)
 }
 
+/// Compiled code beside the handlers.
+pub trait Compiled {
+    /// Runs code that begins at `Cx::op`, if there is any. `start`: the number of the operation that the straight line
+    /// began with; the turn is over at the first jump at which [`Cx::instructions`] comes to `end`.
+    fn enter<'a>(&self, cx: &mut Cx<'a>, program: &'a Program, start: u32, end: u64) -> Entered<'a>;
+}
+
+/// What compiled code did.
+pub enum Entered<'a> {
+    /// There is none: nothing has happened.
+    No,
+    /// It ended before this operation, which the straight line goes on with.
+    Next {
+        /// The next operation.
+        op: &'a Op,
+        /// As `start` of [`Compiled::enter`], for it.
+        start: u32,
+    },
+    /// This operation gave another flow than [`Flow::NEXT`], as its handler would have.
+    Stopped {
+        /// The last operation.
+        op: &'a Op,
+        /// As `start` of [`Compiled::enter`], for it.
+        start: u32,
+        /// What it gave.
+        flow: Flow,
+    },
+}
+
+/// No compiled code.
+struct Nothing;
+
+impl Compiled for Nothing {
+    #[inline(always)]
+    fn enter<'a>(&self, _: &mut Cx<'a>, _: &'a Program, _: u32, _: u64) -> Entered<'a> {
+        Entered::No
+    }
+}
+
 /// Below this many instructions a wave's turn ends exactly where it should; larger ones end at the next jump.
 const EXACT: u64 = 1024;
 
@@ -146,9 +185,34 @@ pub fn run(
     budget: u64,
     executed: &mut u64,
 ) -> Result<(), Event> {
+    turn(program, wave, context, budget, executed, &Nothing)
+}
+
+/// As [`run`], with compiled code where there is some.
+#[inline(never)]
+pub fn run_compiled(
+    program: &Program,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+    budget: u64,
+    executed: &mut u64,
+    compiled: &dyn Compiled,
+) -> Result<(), Event> {
+    turn(program, wave, context, budget, executed, compiled)
+}
+
+#[inline(always)]
+fn turn<C: Compiled + ?Sized>(
+    program: &Program,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+    budget: u64,
+    executed: &mut u64,
+    compiled: &C,
+) -> Result<(), Event> {
     let before = context.instructions;
     let mut cx = Cx::new(&HANDLERS, Avx2::detect(), program.arch, wave, context, program.lowered(), 0);
-    let turn = Turn { program, end: before.saturating_add(budget) };
+    let turn = Turn { program, end: before.saturating_add(budget), compiled };
     let result = turn.run(&mut cx);
     *executed += cx.instructions - before;
     result
@@ -205,13 +269,14 @@ enum Stop {
 }
 
 /// A wave's turn.
-struct Turn<'a> {
+struct Turn<'a, 'c, C: ?Sized> {
     program: &'a Program,
+    compiled: &'c C,
     /// What [`Cx::instructions`] comes to when it is over.
     end: u64,
 }
 
-impl<'a> Turn<'a> {
+impl<'a, C: Compiled + ?Sized> Turn<'a, '_, C> {
     #[inline(always)]
     fn run(&self, cx: &mut Cx<'a>) -> Result<(), Event> {
         let program = self.program;
@@ -262,29 +327,41 @@ impl<'a> Turn<'a> {
     /// The loop: handlers of one float mode, one after the other. Instructions are counted where the straight line ends.
     fn straight(&self, cx: &mut Cx<'a>) -> Stop {
         let handlers = cx.handlers;
-        let mut start = cx.op;
+        let mut start = cx.op.number;
         loop {
-            let mut next = std::ptr::from_ref(start);
-            let flow = loop {
-                // SAFETY: an operation of the program, by P1 and P2 of the invariants of lowered code (`exec::validate`).
-                let op = unsafe { &*next };
-                next = next.wrapping_add(1);
-                cx.op = op;
-                // SAFETY: by O1 to O7 and H1 of the same invariants.
-                let flow = unsafe { handlers.get_unchecked(op.code as usize)(cx, op) };
-                if flow != Flow::NEXT {
-                    break flow;
+            let flow = match self.compiled.enter(cx, self.program, start, self.end) {
+                Entered::No => {
+                    let mut next = std::ptr::from_ref(cx.op);
+                    loop {
+                        // SAFETY: an operation of the program, by P1 and P2 of the invariants of lowered code (`exec::validate`).
+                        let op = unsafe { &*next };
+                        next = next.wrapping_add(1);
+                        cx.op = op;
+                        // SAFETY: by O1 to O7 and H1 of the same invariants.
+                        let flow = unsafe { handlers.get_unchecked(op.code as usize)(cx, op) };
+                        if flow != Flow::NEXT {
+                            break flow;
+                        }
+                    }
+                }
+                Entered::Next { op, start: from } => {
+                    (cx.op, start) = (op, from);
+                    continue;
+                }
+                Entered::Stopped { op, start: from, flow } => {
+                    (cx.op, start) = (op, from);
+                    flow
                 }
             };
-            cx.instructions += (cx.op.complete() - start.number) as u64;
+            cx.instructions += (cx.op.complete() - start) as u64;
             match flow {
                 Flow::JUMP => {
                     match self.program.op_at(cx.jump) {
-                        Some(target) => start = target,
+                        Some(target) => cx.op = target,
                         None => return Stop::Outside,
                     }
+                    start = cx.op.number;
                     if cx.instructions >= self.end {
-                        cx.op = start;
                         return Stop::Turn;
                     }
                 }

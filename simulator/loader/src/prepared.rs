@@ -118,6 +118,7 @@ impl Prepared {
             progress: None,
             pool: None,
             cancel: None,
+            compiled: None,
         }
     }
 

@@ -12,6 +12,7 @@ pub mod operations;
 pub mod workloads;
 
 use std::time::Instant;
+use wavesim_engine::interp::Compiled;
 use wavesim_engine::sched::dispatch::{self, Dispatch, DispatchError, RunStats};
 use wavesim_inspect::check::{Check, Checker, GUARD_BYTES};
 use wavesim_isa::codec::words;
@@ -41,6 +42,10 @@ pub enum BenchError {
     /// No device accepts the launch.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
+    /// The host has no compiled engine.
+    #[cfg(feature = "jit")]
+    #[error(transparent)]
+    Refused(#[from] wavesim_jit::Refused),
     /// The kernel faulted.
     #[error("{0}")]
     Fault(Box<Fault>),
@@ -65,6 +70,23 @@ pub struct Figures {
     pub seconds: f64,
     /// Median time of the same computation compiled for the host, if there is one.
     pub native_seconds: Option<f64>,
+    /// Of the compiled engine, if it was measured.
+    pub compiled: Option<CompiledFigures>,
+}
+
+/// What the compiled engine does with a workload, measured alternately with the interpreter.
+#[derive(Debug, Clone, Copy)]
+pub struct CompiledFigures {
+    /// Median time of a launch whose code is there.
+    pub seconds: f64,
+    /// Time that compiling took.
+    pub compile_seconds: f64,
+    /// Operations compiled.
+    pub operations: u32,
+    /// Units that the code generator refused.
+    pub failed: u32,
+    /// Bytes of code.
+    pub bytes: u64,
 }
 
 impl Figures {
@@ -139,6 +161,16 @@ impl Prepared {
         dispatch::run(&dispatch, &self.run.memory).map_err(BenchError::Fault)
     }
 
+    /// As [`Prepared::launch`], by compiled code.
+    pub fn launch_compiled(
+        &self,
+        threads: usize,
+        code: &(dyn Compiled + Sync),
+    ) -> Result<RunStats, BenchError> {
+        let dispatch = Dispatch { threads, compiled: Some(code), ..self.run.dispatch(u64::MAX) };
+        dispatch::run(&dispatch, &self.run.memory).map_err(BenchError::Fault)
+    }
+
     /// Runs one launch with checks. Findings are errors.
     pub fn checked(&self, checks: &[Check]) -> Result<RunStats, BenchError> {
         let dispatch = self.run.dispatch(u64::MAX);
@@ -178,7 +210,44 @@ pub fn measure(workload: &'static Workload, budget_s: f64, threads: usize) -> Re
         }
         None => None,
     };
-    Ok(Figures { name: workload.name, stats, seconds, native_seconds })
+    Ok(Figures { name: workload.name, stats, seconds, native_seconds, compiled: None })
+}
+
+/// As [`measure`], with the compiled engine beside the interpreter: one launch of each in turn. Both results are
+/// verified.
+#[cfg(feature = "jit")]
+pub fn measure_compiled(
+    workload: &'static Workload,
+    budget_s: f64,
+    threads: usize,
+) -> Result<Figures, BenchError> {
+    let figures = measure(workload, budget_s / 4.0, threads)?;
+    let prepared = Prepared::new(workload)?;
+    let code = wavesim_jit::Jit::new(&prepared.run.program)?;
+    let stats = prepared.launch_compiled(threads, &code)?;
+    (workload.check)(&prepared)?;
+    if stats != figures.stats {
+        return Err(BenchError::Wrong { workload: workload.name, what: "another count".to_string() });
+    }
+    let (mut plain, mut compiled) = (Vec::new(), Vec::new());
+    let start = Instant::now();
+    while plain.len() < 3 || start.elapsed().as_secs_f64() < budget_s {
+        let before = Instant::now();
+        prepared.launch(threads)?;
+        plain.push(before.elapsed().as_secs_f64());
+        let before = Instant::now();
+        prepared.launch_compiled(threads, &code)?;
+        compiled.push(before.elapsed().as_secs_f64());
+    }
+    let made = code.made();
+    let compiled = CompiledFigures {
+        seconds: middle(compiled),
+        compile_seconds: made.seconds,
+        operations: made.operations,
+        failed: made.failed,
+        bytes: made.bytes,
+    };
+    Ok(Figures { seconds: middle(plain), compiled: Some(compiled), ..figures })
 }
 
 /// The slowdown of a launch by checks.

@@ -1,5 +1,6 @@
 //! `wavesim bench`: measures the speed of the interpreter on this host.
 
+use super::engine::Engine;
 use crate::bench::instructions::{self, Baseline, TOLERANCE, WATCHED};
 use crate::bench::operations::{self, Cost, Costs};
 use crate::bench::{self, WORKLOADS, host, launches};
@@ -34,6 +35,10 @@ pub struct BenchArgs {
     /// Host threads that run workgroups
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
+    /// Measure this engine beside the interpreter, and print how often faster it is
+    #[arg(long, value_name = "ENGINE", default_value = "interpreter",
+        conflicts_with_all = ["checks", "instructions", "operations", "launches"])]
+    pub engine: Engine,
     /// Measure the slowdown of `wavesim check` instead, for each check and for all of them
     #[arg(long, conflicts_with = "threads")]
     pub checks: bool,
@@ -96,22 +101,33 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let host = host::measure();
     let mut all = Vec::new();
     for workload in chosen {
-        let figures = bench::measure(workload, args.seconds, args.threads)?;
+        let figures = match args.engine {
+            Engine::Interpreter => bench::measure(workload, args.seconds, args.threads)?,
+            Engine::Jit => compiled(workload, args)?,
+        };
         if !args.json {
             if all.is_empty() {
-                writeln!(
+                write!(
                     out,
-                    "{:<12} {:>12} {:>10} {:>12} {:>9} {:>10}",
+                    "{:<13} {:>12} {:>10} {:>12} {:>9} {:>10}",
                     "workload", "wave instr", "ms", "M wave-i/s", "of fma L1", "x native"
                 )?;
+                match args.engine {
+                    Engine::Interpreter => writeln!(out)?,
+                    Engine::Jit => writeln!(
+                        out,
+                        " {:>10} {:>8} {:>10} {:>9}",
+                        "jit ms", "x interp", "compile ms", "ms/1000 op"
+                    )?,
+                }
             }
             let native = match figures.native_seconds {
                 Some(native) => format!("{:.1}", figures.seconds / native),
                 None => "-".to_string(),
             };
-            writeln!(
+            write!(
                 out,
-                "{:<12} {:>12} {:>10.3} {:>12.1} {:>9.2} {:>10}",
+                "{:<13} {:>12} {:>10.3} {:>12.1} {:>9.2} {:>10}",
                 figures.name,
                 figures.stats.instructions,
                 figures.seconds * 1e3,
@@ -119,6 +135,18 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
                 figures.wave_instr_per_s() / host.fma_l1_per_s,
                 native
             )?;
+            match &figures.compiled {
+                None => writeln!(out)?,
+                Some(c) => writeln!(
+                    out,
+                    " {:>10.3} {:>8.2} {:>10.2} {:>9.1}{}",
+                    c.seconds * 1e3,
+                    figures.seconds / c.seconds,
+                    c.compile_seconds * 1e3,
+                    c.compile_seconds * 1e6 / c.operations.max(1) as f64,
+                    if c.failed > 0 { " (units refused)" } else { "" }
+                )?,
+            }
             out.flush()?;
         }
         all.push(figures);
@@ -127,7 +155,16 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         let workloads: serde_json::Map<String, serde_json::Value> = all
             .iter()
             .map(|f| {
+                let compiled = f.compiled.map(|c| {
+                    json!({
+                        "seconds": c.seconds,
+                        "compile_seconds": c.compile_seconds,
+                        "operations": c.operations,
+                        "bytes": c.bytes,
+                    })
+                });
                 let value = json!({
+                    "jit": compiled,
                     "wave_instructions": f.stats.instructions,
                     "seconds": f.seconds,
                     "wave_instr_per_s": f.wave_instr_per_s(),
@@ -154,6 +191,16 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         )?;
     }
     Ok(super::OK)
+}
+
+#[cfg(feature = "jit")]
+fn compiled(workload: &'static bench::Workload, args: &BenchArgs) -> anyhow::Result<bench::Figures> {
+    Ok(bench::measure_compiled(workload, args.seconds, args.threads)?)
+}
+
+#[cfg(not(feature = "jit"))]
+fn compiled(_: &'static bench::Workload, _: &BenchArgs) -> anyhow::Result<bench::Figures> {
+    bail!("--engine jit: this wavesim was built without the feature `jit`")
 }
 
 /// Measures launches that are small.

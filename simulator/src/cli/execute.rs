@@ -1,5 +1,6 @@
 //! What `run` and `launch` share: how a kernel is executed, and how its results are reported.
 
+use super::engine::Engine;
 use super::observe::{self, ObserveArgs};
 use super::output::emit;
 use super::{Diagnostics, FAILED, INTERRUPTED, OK, progress, words};
@@ -27,6 +28,9 @@ pub struct Execution {
     /// Host threads that run workgroups
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: u16,
+    /// What executes instructions; observed runs (--trace, --stats, --profile-lines) are interpreted
+    #[arg(long, value_name = "ENGINE", default_value = "interpreter")]
+    pub engine: Engine,
     /// Replace the semantics of the instructions that this file defines (slow: they are interpreted)
     #[arg(long, value_name = "FILE.pcode")]
     pub semantics: Option<PathBuf>,
@@ -105,7 +109,9 @@ impl Execution {
         if let Some(path) = &self.semantics {
             replace_semantics(path, prepared)?;
         }
+        let code = self.engine.code(&prepared.program)?;
         let mut dispatch = prepared.dispatch(self.max_instructions);
+        dispatch.compiled = code.as_ref().map(|code| code as _);
         dispatch.schedule = self.schedule;
         dispatch.threads = self.threads as usize;
         // A launch that no device accepts is bad input, not a fault of the kernel.

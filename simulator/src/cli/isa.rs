@@ -3,6 +3,7 @@
 //!
 //! [`run`] is the entry point; each command has a function that gives its text or JSON, so that tests need no process.
 
+use super::engine::Engine;
 use super::output::emit;
 use super::target::Target;
 use isa_spec::canonical::Operation;
@@ -68,6 +69,9 @@ pub enum IsaCommand {
     Coverage {
         #[command(flatten)]
         target: Target,
+        /// How many of them this engine has code for; the interpreter has handlers for all that have semantics
+        #[arg(long, value_name = "ENGINE", default_value = "interpreter")]
+        engine: Engine,
         #[arg(long)]
         json: bool,
     },
@@ -87,7 +91,10 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
                 isa_emit::text(isa_emit::emit(number, handlers, host))
             })
         }
-        IsaCommand::Coverage { target, json } => Ok(coverage(&target.archs(), *json)),
+        IsaCommand::Coverage { target, engine: Engine::Interpreter, json } => {
+            Ok(coverage(&target.archs(), *json))
+        }
+        IsaCommand::Coverage { target, engine: Engine::Jit, json } => compiled(&target.archs(), *json),
     };
     match text {
         Ok(text) => {
@@ -392,6 +399,45 @@ struct Count {
     missing: Vec<String>,
 }
 
+/// By architecture and functional group: how many instructions with semantics the compiled engine has code for, where their
+/// operands have no modifiers.
+#[cfg(feature = "jit")]
+fn compiled(archs: &[Arch], json: bool) -> Result<String, String> {
+    use wavesim_machine::isa::BY_ARCH;
+    let (mut out, mut object) = (String::new(), serde_json::Map::new());
+    for &arch in archs {
+        let mut groups: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for (inst, number) in arch.table().instructions.iter().zip(BY_ARCH[arch as usize]) {
+            if *number != u16::MAX {
+                let (all, with_code) = groups.entry(inst.group).or_default();
+                *all += 1;
+                *with_code += wavesim_jit::is_compiled(*number) as usize;
+            }
+        }
+        let _ = writeln!(out, "{:14} {:>9} {:>8} {:>6}", arch.name(), "semantics", "compiled", "share");
+        let sum = groups.values().fold((0, 0), |sum, group| (sum.0 + group.0, sum.1 + group.1));
+        for (name, (all, with_code)) in groups.iter().chain([(&"all", &sum)]) {
+            let share = 100.0 * *with_code as f64 / (*all).max(1) as f64;
+            let _ = writeln!(out, "  {name:12} {all:9} {with_code:8} {share:5.0}%");
+        }
+        out.push('\n');
+        let of = |(name, (all, with_code)): (&&str, &(usize, usize))| {
+            (name.to_string(), json!({ "semantics": all, "compiled": with_code }))
+        };
+        let groups: serde_json::Map<String, Value> = groups.iter().map(of).collect();
+        object.insert(arch.name().to_string(), groups.into());
+    }
+    Ok(match json {
+        true => format!("{}\n", json!({ "schema": "wavesim-coverage-jit-1", "archs": object })),
+        false => out,
+    })
+}
+
+#[cfg(not(feature = "jit"))]
+fn compiled(_: &[Arch], _: bool) -> Result<String, String> {
+    Err("--engine jit: this wavesim was built without the feature `jit`".to_string())
+}
+
 /// By architecture, a table of functional groups: how many instructions, how many with semantics, which without.
 pub fn coverage(archs: &[Arch], json: bool) -> String {
     let counts: Vec<(Arch, BTreeMap<&str, Count>)> = archs.iter().map(|&a| (a, count(a))).collect();
@@ -579,6 +625,14 @@ mod tests {
                 let missing = group["missing"].as_array().unwrap().len() as u64;
                 assert_eq!(group["semantics"].as_u64().unwrap() + missing, group["total"].as_u64().unwrap());
             }
+        }
+        #[cfg(feature = "jit")]
+        {
+            let (text, _) = isa("coverage --arch rdna4 --engine jit");
+            assert!(
+                text.starts_with("rdna4") && text.contains("compiled") && text.contains("VALU"),
+                "{text}"
+            );
         }
         let (text, _) = isa("coverage --arch rdna4");
         assert!(text.starts_with("rdna4") && text.contains("VALU") && !text.contains("rdna3"), "{text}");

@@ -15,6 +15,7 @@ mod conform;
 mod dap;
 mod debug;
 mod disasm;
+mod engine;
 mod execute;
 mod hip;
 mod input;

@@ -3,9 +3,10 @@
 use std::process::Command;
 
 /// Crates that the command line needs and the library does not.
-const COMMAND_LINE: [&str; 9] = [
+const COMMAND_LINE: [&str; 10] = [
     "clap",
     "clap_complete",
+    "cranelift-codegen",
     "crossterm",
     "ctrlc",
     "indicatif",

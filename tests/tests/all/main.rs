@@ -5,6 +5,7 @@ mod allocations;
 mod assembly;
 mod assembly_files;
 mod commands;
+mod compiled;
 mod counting;
 mod dependencies;
 mod disassembly;

@@ -59,6 +59,7 @@ fn no_atomic_is_lost() {
             progress: None,
             pool: None,
             cancel: None,
+            compiled: None,
         };
         dispatch::run(&dispatch, &memory).unwrap();
         drop(memory);

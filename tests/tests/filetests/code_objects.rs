@@ -32,15 +32,17 @@ fn of(kind: &str, folder: &Path, trials: &mut Vec<Trial>) {
         for target in targets.keys().filter(|t| Processor::from_name(t).is_some()) {
             let (path, target) = (path.to_string_lossy().into_owned(), target.clone());
             trials.push(Trial::test(format!("{kind}::{name}::{target}"), move || {
-                outputs(&path, &target)?;
+                outputs(&path, &target, "interpreter")?;
+                outputs(&path, &target, "jit")?;
                 clean(&path, &target)
             }));
         }
     }
 }
 
-fn outputs(path: &str, target: &str) -> Result<(), Failed> {
-    let (code, out) = wavesim(&["launch", path, "--target", target, "--check", "--json"]);
+fn outputs(path: &str, target: &str, engine: &str) -> Result<(), Failed> {
+    let arguments = ["launch", path, "--target", target, "--engine", engine, "--check", "--json"];
+    let (code, out) = wavesim(&arguments);
     let result: serde_json::Value = serde_json::from_str(&out).map_err(|e| format!("{e}: {out}"))?;
     if code == 0 && result["check"]["passed"] == true {
         Ok(())

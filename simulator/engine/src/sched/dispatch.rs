@@ -3,6 +3,7 @@
 
 use super::group::{Group, Pool};
 pub use super::order::{GroupOrder, Schedule};
+use crate::interp::Compiled;
 use crate::observe::Observer;
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -36,6 +37,8 @@ pub struct Dispatch<'a> {
     pub pool: Option<&'a Pool>,
     /// Set to end this run, as [`INTERRUPT`] ends all.
     pub cancel: Option<&'a AtomicBool>,
+    /// Compiled code of the program, for runs that nobody observes; `None`: it is interpreted.
+    pub compiled: Option<&'a (dyn Compiled + Sync)>,
 }
 
 /// What a launch says beside program and memory.

@@ -286,9 +286,14 @@ impl<'a> Group<'a> {
     /// Runs a ready wave for at most `instructions`.
     #[inline(always)]
     pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
-        let program = self.dispatch.program;
+        let (program, compiled) = (self.dispatch.program, self.dispatch.compiled);
         let (slot, mut context, executed) = self.parts(at);
-        let result = interp::run(program, &mut slot.wave, &mut context, instructions, executed);
+        let result = match compiled {
+            None => interp::run(program, &mut slot.wave, &mut context, instructions, executed),
+            Some(compiled) => {
+                interp::run_compiled(program, &mut slot.wave, &mut context, instructions, executed, compiled)
+            }
+        };
         self.stopped(at, result)
     }
 

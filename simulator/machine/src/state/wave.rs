@@ -78,8 +78,8 @@ pub const SCALAR_CONSTS: usize = 128;
 
 pub use wavesim_isa::operand::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 
-/// No f32 denormal in any lane of the first half: handlers that flush denormals need not search for them.
-const NO_DENORMALS: u8 = 1;
+/// Flag: no f32 denormal in any lane of the first half: handlers that flush denormals need not search for them.
+pub const NO_DENORMALS: u8 = 1;
 /// A VGPR that nothing has written since [`Wave::reset`]: zero.
 const UNWRITTEN: u8 = 2;
 const INITIAL: u8 = NO_DENORMALS | UNWRITTEN;
@@ -287,6 +287,12 @@ impl Wave {
         debug_assert!(row < LANE_VECS);
         // SAFETY: by the contract; there are more codes than lane vectors.
         unsafe { *self.flags.get_unchecked_mut(row) = clean as u8 };
+    }
+
+    /// The flags of all lane vectors, for compiled code. What it writes has at most [`NO_DENORMALS`] set, and that only
+    /// where no lane has an f32 denormal.
+    pub fn flags_mut(&mut self) -> &mut [u8] {
+        &mut self.flags
     }
 
     /// Some lanes were written with values that are not f32 denormals: the flag for denormals stays as it was.

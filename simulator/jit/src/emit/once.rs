@@ -1,0 +1,342 @@
+//! The wave's scalar state while a block is emitted, and operations that run once a wave.
+
+use super::val::Val;
+use super::{Emitter, R, STATE, Unsupported, ins};
+use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, at};
+use crate::plan;
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::InstBuilder;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::{I32, I64};
+use isa_lower::ir::{Hold, Once, Scalar, Slot};
+use isa_spec::pcode::ir::State;
+use wavesim_machine::exec::op::{Op, Place, Source};
+use wavesim_machine::exec::rt::{EXEC_LO, M0, VCC_LO};
+use wavesim_machine::memory::{PRIVATE_BASE, SHARED_BASE};
+use wavesim_machine::state::wave::{ALL_VGPRS, NULL, SCALAR_CONSTS, SGPRS};
+
+/// A register that a block has read or written.
+#[derive(Debug, Clone, Copy)]
+pub struct Word {
+    pub val: Val,
+    /// The wave does not have it yet.
+    pub written: bool,
+}
+
+/// Scalar state that is in values.
+#[derive(Clone)]
+pub struct Scalars {
+    /// By operand code.
+    pub words: Vec<Option<Word>>,
+    pub scc: Option<Word>,
+    /// Pairs of registers that are values of 64 bits.
+    pairs: Vec<([Val; 2], Val)>,
+}
+
+impl Default for Scalars {
+    fn default() -> Scalars {
+        Scalars { words: vec![None; SGPRS], scc: None, pairs: Vec::new() }
+    }
+}
+
+impl Emitter<'_> {
+    /// An operation that runs once a wave and goes on.
+    pub fn once(&mut self, op: &Op) -> R<()> {
+        let handlers = self.operations.handlers(op);
+        let once = plan::once(&handlers, op).ok_or(Unsupported("an operation"))?;
+        self.read_operands(once)?;
+        self.stmts(&once.body)
+    }
+
+    /// Reads what the body reads before it begins.
+    pub fn read_operands(&mut self, once: &Once) -> R<()> {
+        for (role, value) in &once.operands {
+            let v = self.value(value)?;
+            self.env.operands.insert(*role, (v, value.hold));
+        }
+        Ok(())
+    }
+
+    /// A register of the scalar file, by operand code below [`SGPRS`].
+    pub fn sgpr(&mut self, code: usize) -> R<Val> {
+        self.settle(code, 1)?;
+        if code == NULL {
+            return Ok(Val::Known(0));
+        }
+        if let Some(word) = self.scalars.words[code] {
+            return Ok(word.val);
+        }
+        let val = self.fresh_sgpr(code);
+        self.scalars.words[code] = Some(Word { val, written: false });
+        Ok(val)
+    }
+
+    /// What the wave has of a register, whatever was written in between.
+    pub fn fresh_sgpr(&mut self, code: usize) -> Val {
+        Val::One(ins!(self).load(I32, STATE, self.sgprs, 4 * code as i32))
+    }
+
+    /// Likewise of SCC.
+    pub fn fresh_scc(&mut self) -> Val {
+        let place = ins!(self).load(I64, STATE, self.frame, at::SCC);
+        Val::One(ins!(self).load(I32, STATE, place, 0))
+    }
+
+    /// As `Wave::set_sgprs`, of 32 bits each.
+    pub fn set_sgprs(&mut self, code: usize, words: &[Val]) -> R<()> {
+        if code == NULL {
+            return Ok(());
+        }
+        for (code, val) in (code..).zip(words).filter(|(code, _)| *code < SGPRS && *code != NULL) {
+            self.settle(code, 1)?;
+            let val = match *val {
+                Val::Truth(_) => Val::One(self.one(*val, Hold::W32)?),
+                val => val,
+            };
+            self.scalars.words[code] = Some(Word { val, written: true });
+        }
+        Ok(())
+    }
+
+    /// Writes all that is in values to the wave.
+    pub fn flush_scalars(&mut self) {
+        for code in 0..SGPRS {
+            let Some(word) = &mut self.scalars.words[code] else { continue };
+            if !std::mem::take(&mut word.written) {
+                continue;
+            }
+            let val = word.val;
+            if let Ok(v) = self.one(val, Hold::W32) {
+                ins!(self).store(STATE, v, self.sgprs, 4 * code as i32);
+            }
+        }
+        if let Some(word) = &mut self.scalars.scc
+            && std::mem::take(&mut word.written)
+        {
+            let val = word.val;
+            if let Ok(v) = self.one(val, Hold::W32) {
+                let place = ins!(self).load(I64, STATE, self.frame, at::SCC);
+                ins!(self).store(STATE, v, place, 0);
+            }
+        }
+    }
+
+    /// Two registers as 64 bits.
+    pub fn pair(&mut self, low: Val, high: Val) -> R<Val> {
+        if let (Val::Known(low), Val::Known(high)) = (low, high) {
+            return Ok(Val::Known(low | high << 32));
+        }
+        let found = self.scalars.pairs.iter().find(|(words, _)| *words == [low, high]);
+        if let Some((_, pair)) = found
+            && self.looping.is_none()
+        {
+            return Ok(*pair);
+        }
+        let (first, second) = (self.one(low, Hold::W32)?, self.one(high, Hold::W32)?);
+        let (first, second) = (ins!(self).uextend(I64, first), ins!(self).uextend(I64, second));
+        let up = ins!(self).iconst(I32, 32);
+        let second = ins!(self).ishl(second, up);
+        let pair = Val::One(ins!(self).bor(first, second));
+        if self.looping.is_none() {
+            self.scalars.pairs.push(([low, high], pair));
+        }
+        Ok(pair)
+    }
+
+    /// 64 bits as two registers.
+    pub fn words_of(&mut self, val: Val) -> R<[Val; 2]> {
+        Ok(match val {
+            Val::Known(bits) => [Val::Known(bits & 0xffff_ffff), Val::Known(bits >> 32 & 0xffff_ffff)],
+            Val::Truth(_) => [val, Val::Known(0)],
+            _ => {
+                let v = self.one(val, Hold::W64)?;
+                let up = ins!(self).iconst(I32, 32);
+                let high = ins!(self).ushr(v, up);
+                [Val::One(ins!(self).ireduce(I32, v)), Val::One(ins!(self).ireduce(I32, high))]
+            }
+        })
+    }
+
+    /// A mask register of the wave's lanes.
+    pub fn mask_register(&mut self, code: usize) -> R<Val> {
+        let low = self.sgpr(code)?;
+        if !self.wide_wave {
+            return Ok(low);
+        }
+        let high = if code + 1 < SGPRS && code != NULL { self.sgpr(code + 1)? } else { Val::Known(0) };
+        self.pair(low, high)
+    }
+
+    /// The holder of a wave's mask.
+    pub fn mask_hold(&self) -> Hold {
+        if self.wide_wave { Hold::W64 } else { Hold::W32 }
+    }
+
+    /// In which holder [`Emitter::wave_state`] gives a state.
+    pub fn state_hold(&self, state: State) -> Hold {
+        match state {
+            State::Exec | State::Vcc => self.mask_hold(),
+            State::Pc | State::SharedBase | State::PrivateBase | State::ScratchBase | State::TrapBase => {
+                Hold::W64
+            }
+            _ => Hold::W32,
+        }
+    }
+
+    pub fn wave_state(&mut self, state: State) -> R<Val> {
+        Ok(match state {
+            State::Exec => self.mask_register(EXEC_LO)?,
+            State::ExecLo => self.sgpr(EXEC_LO)?,
+            State::ExecHi => self.sgpr(EXEC_LO + 1)?,
+            State::Vcc => self.mask_register(VCC_LO)?,
+            State::VccLo => self.sgpr(VCC_LO)?,
+            State::VccHi => self.sgpr(VCC_LO + 1)?,
+            State::Vccz | State::Execz => {
+                let mask = self.mask_register(if state == State::Vccz { VCC_LO } else { EXEC_LO })?;
+                match mask {
+                    Val::Known(bits) => Val::Known((bits == 0) as u128),
+                    mask => {
+                        let v = self.one(mask, self.mask_hold())?;
+                        Val::Truth(ins!(self).icmp_imm_u(IntCC::Equal, v, 0))
+                    }
+                }
+            }
+            State::Scc => match self.scalars.scc {
+                Some(word) => word.val,
+                None => {
+                    let val = self.fresh_scc();
+                    self.scalars.scc = Some(Word { val, written: false });
+                    val
+                }
+            },
+            State::M0 => self.sgpr(M0)?,
+            State::Pc => {
+                let base = ins!(self).load(I64, STATE, self.frame, at::CODE_BASE);
+                let pc = self.env.op(self.ops).pc as i64;
+                Val::One(ins!(self).iadd_imm_s(base, pc))
+            }
+            State::SharedBase => Val::Known(SHARED_BASE as u128),
+            State::PrivateBase => Val::Known(PRIVATE_BASE as u128),
+            State::ScratchBase | State::TrapBase => Val::Known(0),
+            _ => return Err(Unsupported("a state")),
+        })
+    }
+
+    pub fn set_wave_state(&mut self, state: State, hold: Hold, val: Val) -> R<()> {
+        let masks = |e: &mut Self, code: usize| {
+            let wide = e.resized(val, hold, Hold::W64)?;
+            let words = e.words_of(wide)?;
+            let count = if e.wide_wave { 2 } else { 1 };
+            e.set_sgprs(code, &words[..count])
+        };
+        let word = |e: &mut Self| e.resized(val, hold, Hold::W32);
+        match state {
+            State::Exec => masks(self, EXEC_LO),
+            State::Vcc => masks(self, VCC_LO),
+            State::ExecLo | State::ExecHi | State::VccLo | State::VccHi | State::M0 => {
+                let val = word(self)?;
+                let code = match state {
+                    State::ExecLo => EXEC_LO,
+                    State::ExecHi => EXEC_LO + 1,
+                    State::VccLo => VCC_LO,
+                    State::VccHi => VCC_LO + 1,
+                    _ => M0,
+                };
+                self.set_sgprs(code, &[val])
+            }
+            State::Scc => {
+                let val = word(self)?;
+                self.scalars.scc = Some(Word { val, written: true });
+                Ok(())
+            }
+            _ => Err(Unsupported("a state")),
+        }
+    }
+
+    /// Dword `k` of a source as the wave reads it.
+    pub fn source_word(&mut self, source: Source, k: usize) -> R<Val> {
+        let constant = |e: &Self, at: usize| {
+            e.machine.consts.get(at).map(|v| Val::Known(*v as u128)).ok_or(Unsupported("a constant"))
+        };
+        Ok(match source.place() {
+            Place::Scalar(at) if at < SGPRS => {
+                if k > 0 && at == NULL || at + k >= SGPRS {
+                    return Ok(Val::Known(0));
+                }
+                self.sgpr(at + k)?
+            }
+            Place::Scalar(at) => {
+                if at + k >= SGPRS + SCALAR_CONSTS {
+                    return Err(Unsupported("a constant"));
+                }
+                constant(self, at + k - SGPRS)?
+            }
+            Place::Pool(of) => {
+                let at = self.exts[self.env.op(self.ops).ext as usize].pool[of] as usize + k;
+                Val::Known(self.machine.consts.get(at).copied().unwrap_or(0) as u128)
+            }
+            Place::Scc if k == 0 => {
+                let v = self.wave_state(State::Scc)?;
+                Val::One(self.one(v, Hold::W32)?)
+            }
+            Place::SharedBase if k > 0 => Val::Known((SHARED_BASE >> 32) as u128),
+            Place::PrivateBase if k > 0 => Val::Known((PRIVATE_BASE >> 32) as u128),
+            Place::Limit if k == 0 => Val::Known(u32::MAX as u128),
+            Place::Scc | Place::SharedBase | Place::PrivateBase | Place::Limit | Place::Vector(_) => {
+                Val::Known(0)
+            }
+        })
+    }
+
+    /// An operand of an operation that runs once a wave.
+    pub fn operand(&mut self, slot: Slot, dwords: u32, how: Scalar) -> R<Val> {
+        let op = self.env.op(self.ops);
+        let source = match slot {
+            Slot::Source(at) => op.src[at],
+            Slot::ScalarResult => Source::sgpr(op.d),
+            Slot::VectorResult => return Err(Unsupported("a result")),
+        };
+        if matches!(how, Scalar::Modified(_)) && op.flags & Op::MODIFY != 0 || dwords > 2 {
+            return Err(Unsupported("a modifier"));
+        }
+        let low = self.source_word(source, 0)?;
+        if dwords == 1 {
+            return Ok(low);
+        }
+        let high = self.source_word(source, 1)?;
+        self.pair(low, high)
+    }
+
+    /// A register of an operand in a lane of the wave.
+    pub fn operand_lane(&mut self, at: usize, lane: Val, index: u32) -> R<Val> {
+        let source = self.env.op(self.ops).src[at];
+        let Place::Vector(register) = source.place() else {
+            return self.source_word(source, index as usize);
+        };
+        if register + index as usize >= ALL_VGPRS {
+            return Ok(Val::Known(0));
+        }
+        if self.looping.is_some() {
+            return Err(Unsupported("another lane"));
+        }
+        self.close_run()?;
+        let lane = self.one(lane, Hold::W32)?;
+        let lanes = if self.wide_wave { 64 } else { 32 };
+        let inside = ins!(self).icmp_imm_u(IntCC::UnsignedLessThan, lane, lanes);
+        let own = ins!(self).band_imm_u(lane, 31);
+        let own = ins!(self).uextend(I64, own);
+        let mut place = ins!(self).imul_imm_s(own, 4);
+        if self.wide_wave {
+            let half = ins!(self).iconst(I32, 5);
+            let half = ins!(self).ushr(lane, half);
+            let half = ins!(self).band_imm_u(half, 1);
+            let half = ins!(self).uextend(I64, half);
+            let half = ins!(self).imul_imm_s(half, HALF_BYTES as i64);
+            place = ins!(self).iadd(place, half);
+        }
+        let place = ins!(self).iadd(self.vectors, place);
+        let v = ins!(self).load(I32, STATE, place, ((register + index as usize) * LANE_VEC_BYTES) as i32);
+        let zero = ins!(self).iconst(I32, 0);
+        Ok(Val::One(ins!(self).select(inside, v, zero)))
+    }
+}

@@ -1,0 +1,204 @@
+//! Statements. Where lanes or the wave decide, all arms are computed and their results chosen: none has an effect.
+
+use super::val::{Val, low};
+use super::{Emitter, R, Unsupported};
+use isa_lower::ir::{Hold, Mask, Op1, Op2, Stmt, Var};
+use isa_spec::pcode::ir::{LocalId, Role};
+use std::collections::BTreeMap;
+use wavesim_machine::exec::machine_ops::does_nothing;
+use wavesim_machine::exec::op::{Op, Source};
+use wavesim_machine::state::wave::SGPRS;
+
+/// The variables of an operation.
+#[derive(Debug, Clone, Default)]
+pub struct Env {
+    /// Number of the operation.
+    pub at: u32,
+    pub locals: BTreeMap<LocalId, (Val, Hold)>,
+    pub operands: BTreeMap<Role, (Val, Hold)>,
+    whole: Option<Val>,
+    /// The lane's bit of masks that the body writes.
+    pub bits: BTreeMap<Mask, Val>,
+    /// The carry-in of each lane.
+    pub carry: Option<Val>,
+    /// Results of calls that are made ahead.
+    pub calls: Vec<Val>,
+}
+
+impl Env {
+    pub fn new(at: u32) -> Env {
+        Env { at, ..Env::default() }
+    }
+
+    pub fn op(&self, ops: &[Op]) -> Op {
+        ops[self.at as usize]
+    }
+
+    pub fn var(&self, var: Var) -> Val {
+        match var {
+            Var::Local(id) => self.locals.get(&id).map_or(Val::Known(0), |v| v.0),
+            Var::Operand(role) => self.operands.get(&role).map_or(Val::Known(0), |v| v.0),
+            Var::Whole => self.whole.unwrap_or(Val::Known(0)),
+        }
+    }
+
+    fn set(&mut self, var: Var, val: Val, hold: Hold) {
+        match var {
+            Var::Local(id) => drop(self.locals.insert(id, (val, hold))),
+            Var::Operand(role) => drop(self.operands.insert(role, (val, hold))),
+            Var::Whole => self.whole = Some(val),
+        }
+    }
+}
+
+impl Emitter<'_> {
+    pub fn stmts(&mut self, list: &[Stmt]) -> R<()> {
+        list.iter().try_for_each(|stmt| self.stmt(stmt))
+    }
+
+    pub fn stmt(&mut self, stmt: &Stmt) -> R<()> {
+        match stmt {
+            Stmt::Set(var, value) => {
+                let v = self.value(value)?;
+                self.env.set(*var, v, value.hold);
+            }
+            Stmt::SetLow { var, hold, width, value } => {
+                let new = self.value(value)?;
+                let new = self.op2(Op2::And, *hold, new, Val::Known(low(*width)))?;
+                let old = self.env.var(*var);
+                let kept = self.op2(Op2::And, *hold, old, Val::Known(low(hold.bits()) & !low(*width)))?;
+                let v = self.op2(Op2::Or, *hold, kept, new)?;
+                self.env.set(*var, v, *hold);
+            }
+            Stmt::SetBit(mask, value) => {
+                let v = self.value(value)?;
+                let v = match v {
+                    // The lowest bit counts.
+                    Val::Mask(_) | Val::Truth(_) => v,
+                    v => {
+                        let bit = self.op2(Op2::And, value.hold, v, Val::Known(1))?;
+                        self.truth(bit, value.hold)?
+                    }
+                };
+                self.env.bits.insert(*mask, v);
+            }
+            Stmt::If { arms, otherwise } => self.chosen_statements(arms, otherwise)?,
+            Stmt::Parts { value, parts } => {
+                let v = self.value(value)?;
+                let before = self.env.whole.replace(v);
+                self.stmts(parts)?;
+                self.env.whole = before;
+            }
+            Stmt::Control { builtin, .. } if does_nothing(*builtin) => {}
+            _ if self.looping.is_some() => return Err(Unsupported("a statement of a lane")),
+            Stmt::SetState(state, value) => {
+                let v = self.value(value)?;
+                self.set_wave_state(*state, value.hold, v)?;
+            }
+            Stmt::SetScalar { dwords, value, .. } => {
+                let op = self.env.op(self.ops);
+                if op.flags & Op::OUTPUT != 0 || *dwords > 2 {
+                    return Err(Unsupported("a result"));
+                }
+                let v = self.value(value)?;
+                let v = self.resized(v, value.hold, Hold::W64)?;
+                let words = self.words_of(v)?;
+                self.set_sgprs(op.d as usize, &words[..*dwords as usize])?;
+            }
+            Stmt::SetMaskOperand(value) => {
+                let (op, v) = (self.env.op(self.ops), self.value(value)?);
+                let v = self.resized(v, value.hold, Hold::W64)?;
+                let words = self.words_of(v)?;
+                let count = if self.wide_wave { 2 } else { 1 };
+                self.set_sgprs(op.d1 as usize, &words[..count])?;
+            }
+            _ => return Err(Unsupported("a statement")),
+        }
+        Ok(())
+    }
+
+    fn chosen_statements(&mut self, arms: &[(isa_lower::ir::Value, Vec<Stmt>)], otherwise: &[Stmt]) -> R<()> {
+        let Some(((cond, body), rest)) = arms.split_first() else { return self.stmts(otherwise) };
+        let v = self.value(cond)?;
+        let truth = self.truth(v, cond.hold)?;
+        if let Val::Known(bits) = truth {
+            return if bits != 0 { self.stmts(body) } else { self.chosen_statements(rest, otherwise) };
+        }
+        if self.looping.is_none() {
+            // Its results are those of both sides.
+            self.close_run()?;
+        }
+        let (env, scalars) = (self.env.clone(), self.scalars.clone());
+        self.stmts(body)?;
+        let then_env = std::mem::replace(&mut self.env, env);
+        let then_scalars = std::mem::replace(&mut self.scalars, scalars);
+        self.chosen_statements(rest, otherwise)?;
+        self.merge(truth, then_env)?;
+        self.merge_scalars(truth, then_scalars)
+    }
+
+    /// Takes the other variables where the truth holds.
+    fn merge(&mut self, truth: Val, other: Env) -> R<()> {
+        let ids: Vec<LocalId> = self.env.locals.keys().chain(other.locals.keys()).copied().collect();
+        for id in ids {
+            let (mine, theirs) = (self.env.locals.get(&id).copied(), other.locals.get(&id).copied());
+            let Some((_, hold)) = mine.or(theirs) else { continue };
+            let (mine, theirs) = (mine.map_or(Val::Known(0), |v| v.0), theirs.map_or(Val::Known(0), |v| v.0));
+            let v = self.chosen(truth, hold, theirs, mine)?;
+            self.env.locals.insert(id, (v, hold));
+        }
+        let roles: Vec<Role> = self.env.operands.keys().chain(other.operands.keys()).copied().collect();
+        for role in roles {
+            let (mine, theirs) = (self.env.operands.get(&role).copied(), other.operands.get(&role).copied());
+            let Some((_, hold)) = mine.or(theirs) else { continue };
+            let (mine, theirs) = (mine.map_or(Val::Known(0), |v| v.0), theirs.map_or(Val::Known(0), |v| v.0));
+            let v = self.chosen(truth, hold, theirs, mine)?;
+            self.env.operands.insert(role, (v, hold));
+        }
+        let masks: Vec<Mask> = self.env.bits.keys().chain(other.bits.keys()).copied().collect();
+        for mask in masks {
+            let bit = |env: &Env| env.bits.get(&mask).copied().unwrap_or(Val::Known(0));
+            let (mine, theirs) = (bit(&self.env), bit(&other));
+            let v = self.both_truths(truth, theirs, mine)?;
+            self.env.bits.insert(mask, v);
+        }
+        Ok(())
+    }
+
+    /// One of two truths by a third.
+    fn both_truths(&mut self, truth: Val, a: Val, b: Val) -> R<Val> {
+        let not = self.op1(Op1::IsZero, Hold::W32, truth)?;
+        let (a, b) = (self.either(true, truth, a)?, self.either(true, not, b)?);
+        self.either(false, a, b)
+    }
+
+    fn merge_scalars(&mut self, truth: Val, other: super::once::Scalars) -> R<()> {
+        for code in 0..SGPRS {
+            let (mine, theirs) = (self.scalars.words[code], other.words[code]);
+            if !mine.is_some_and(|w| w.written) && !theirs.is_some_and(|w| w.written) {
+                self.scalars.words[code] = mine.filter(|_| theirs.is_some());
+                continue;
+            }
+            // What one side has not read is as it was: nothing has been written to the wave meanwhile.
+            let old = if mine.is_none() || theirs.is_none() { Some(self.fresh_sgpr(code)) } else { None };
+            let value = |w: Option<super::once::Word>| w.map(|w| w.val).or(old).unwrap_or(Val::Known(0));
+            let val = self.chosen(truth, Hold::W32, value(theirs), value(mine))?;
+            self.scalars.words[code] = Some(super::once::Word { val, written: true });
+        }
+        let (mine, theirs) = (self.scalars.scc, other.scc);
+        if mine.is_some_and(|w| w.written) || theirs.is_some_and(|w| w.written) {
+            let old = if mine.is_none() || theirs.is_none() { Some(self.fresh_scc()) } else { None };
+            let value = |w: Option<super::once::Word>| w.map(|w| w.val).or(old).unwrap_or(Val::Known(0));
+            let val = self.chosen(truth, Hold::W32, value(theirs), value(mine))?;
+            self.scalars.scc = Some(super::once::Word { val, written: true });
+        } else {
+            self.scalars.scc = mine.filter(|_| theirs.is_some());
+        }
+        Ok(())
+    }
+}
+
+/// An SGPR that a mask goes to.
+pub fn mask_code(code: u16) -> usize {
+    Source::sgpr(code).number() as usize
+}

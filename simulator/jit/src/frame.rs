@@ -1,0 +1,154 @@
+//! What compiled code is called with, and what it calls: the handlers of the interpreter.
+
+use std::mem::offset_of;
+use wavesim_machine::exec::op::Op;
+use wavesim_machine::exec::rt::{Cx, Flow, file};
+use wavesim_machine::state::wave::{LANE_VECS, NO_DENORMALS, is_denormal};
+use wavesim_machine::state::{LaneVec, Wave};
+
+/// Bytes of a lane vector: lanes lie one after the other.
+pub const LANE_VEC_BYTES: usize = size_of::<LaneVec>();
+/// Distance of the two halves of a wave of 64 in its register file.
+pub const HALF_BYTES: usize = LANE_VECS * LANE_VEC_BYTES;
+
+/// The argument of compiled code. Pointers go to the wave that runs.
+#[repr(C)]
+pub struct Frame {
+    vectors: *mut LaneVec,
+    sgprs: *mut u32,
+    scc: *mut u32,
+    flags: *mut u8,
+    /// `Cx::instructions`.
+    instructions: *mut u64,
+    /// The count of instructions at which the turn is over.
+    end: u64,
+    /// Instructions before the straight line, less those that lie before it in the program: with the number of an
+    /// operation it is the count.
+    base: u64,
+    /// The wave's address of the code, for jumps that are computed.
+    code_base: u64,
+    /// Where to go, after a jump.
+    jump: u64,
+    /// The operation that stopped, or the one to go on with.
+    op: *const Op,
+    /// EXEC as the wave's lane masks have it. Compiled code writes the registers only.
+    masked: u64,
+    cx: *mut u8,
+}
+
+/// Offsets in [`Frame`], for code that is made.
+pub mod at {
+    use super::{Frame, offset_of};
+    pub const VECTORS: i32 = offset_of!(Frame, vectors) as i32;
+    pub const SGPRS: i32 = offset_of!(Frame, sgprs) as i32;
+    pub const SCC: i32 = offset_of!(Frame, scc) as i32;
+    pub const FLAGS: i32 = offset_of!(Frame, flags) as i32;
+    pub const INSTRUCTIONS: i32 = offset_of!(Frame, instructions) as i32;
+    pub const END: i32 = offset_of!(Frame, end) as i32;
+    pub const BASE: i32 = offset_of!(Frame, base) as i32;
+    pub const CODE_BASE: i32 = offset_of!(Frame, code_base) as i32;
+    pub const JUMP: i32 = offset_of!(Frame, jump) as i32;
+    pub const OP: i32 = offset_of!(Frame, op) as i32;
+}
+
+/// Compiled code: takes the frame and which of its entries to begin at, gives a [`Flow`].
+pub type Code = unsafe extern "C" fn(*mut Frame, u32) -> u32;
+
+/// How a piece of compiled code ended.
+pub struct Ended {
+    /// [`Flow::NEXT`]: go on with [`Ended::op`]; otherwise that operation gave it.
+    pub flow: Flow,
+    /// See [`Ended::flow`].
+    pub op: *const Op,
+    /// Number of the operation that the straight line began with.
+    pub start: u32,
+}
+
+/// Runs compiled code. `start`: the number of the operation that the straight line began with.
+///
+/// # Safety
+/// The code was made for the program, the float mode and the wave size of `cx`, whose operations stay in place, and
+/// `entry` is one of its entries.
+pub unsafe fn enter(cx: &mut Cx<'_>, code: Code, entry: u32, start: u32, end: u64) -> Ended {
+    let vectors = file(cx);
+    let raw: *mut Cx<'_> = cx;
+    // SAFETY: a valid context; from here on it is reached by this pointer alone, here and in `run_handlers`.
+    unsafe {
+        let wave: *mut Wave = &mut *(*raw).wave;
+        let mut frame = Frame {
+            vectors,
+            sgprs: (&raw mut (*wave).sgprs).cast(),
+            scc: &raw mut (*wave).scc,
+            flags: (*wave).flags_mut().as_mut_ptr(),
+            instructions: &raw mut (*raw).instructions,
+            end,
+            base: (*raw).instructions.wrapping_sub(start as u64),
+            code_base: (*wave).code_base,
+            jump: 0,
+            op: (*raw).op,
+            masked: (*wave).exec(),
+            cx: raw.cast(),
+        };
+        let flow = Flow(code(&mut frame, entry));
+        if frame.masked != (*wave).exec() {
+            (*wave).rebuild_masks();
+        }
+        (*raw).jump = frame.jump;
+        Ended { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32 }
+    }
+}
+
+/// Searches registers of a wave of 32 for f32 denormals, unless their flags say that they have none, and sets the flags
+/// of those that have none. Whether none has any.
+///
+/// # Safety
+/// Called by compiled code with its frame, and a list of registers of the file.
+pub unsafe extern "C" fn search(frame: *mut Frame, list: *const u16, count: u32) -> u32 {
+    // SAFETY: by the contract, here and below.
+    let registers = unsafe { std::slice::from_raw_parts(list, count as usize) };
+    let mut none = true;
+    for register in registers.iter().map(|register| *register as usize) {
+        // SAFETY: the frame points to the wave's own file and flags, which nothing else refers to now.
+        unsafe {
+            let flags = (*frame).flags.add(register);
+            if *flags & NO_DENORMALS == 0 {
+                let found = (*(*frame).vectors.add(register)).0.iter().any(|word| is_denormal(*word));
+                if !found {
+                    *flags |= NO_DENORMALS;
+                }
+                none &= !found;
+            }
+        }
+    }
+    none as u32
+}
+
+/// Runs `count` operations by their handlers, or up to the first that does not just go on, which is in [`Frame::op`]
+/// then.
+///
+/// # Safety
+/// Called by compiled code with its frame, and with operations of the program.
+pub unsafe extern "C" fn run_handlers(frame: *mut Frame, mut op: *const Op, count: u32) -> u32 {
+    // SAFETY: by the contract of `enter`: the frame has its context, and nothing else refers to that now. Operations
+    // keep to the invariants of lowered code (`exec::validate`).
+    unsafe {
+        let cx: &mut Cx<'_> = &mut *(*frame).cx.cast();
+        let exec = cx.wave.exec();
+        if exec != (*frame).masked {
+            cx.wave.rebuild_masks();
+        }
+        let mut flow = Flow::NEXT;
+        for _ in 0..count {
+            cx.op = &*op;
+            flow = cx.handlers.get_unchecked((*op).code as usize)(cx, &*op);
+            if flow != Flow::NEXT {
+                (*frame).op = op;
+                break;
+            }
+            op = op.add(1);
+        }
+        (*frame).masked = cx.wave.exec();
+        (*frame).jump = cx.jump;
+        flow.0
+    }
+}

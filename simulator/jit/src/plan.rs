@@ -1,0 +1,376 @@
+//! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
+//! is named.
+
+use isa_lower::ir::*;
+use isa_lower::visit::{any_stmt, any_value};
+use isa_spec::pcode::ir::{Control, Pure, State, Ty};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use wavesim_machine::exec::machine_ops::does_nothing;
+use wavesim_machine::exec::op::{Ext, Op, Place, Variant};
+use wavesim_machine::isa::{OPERATIONS, SEMANTICS};
+
+/// How an operation is executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Not at all: it has no effect here.
+    Nothing,
+    /// As scalar code.
+    Once,
+    /// As scalar code that may write the PC: the last of its block.
+    Branch,
+    /// In a loop over packets of lanes.
+    Lanes,
+    /// By its handler.
+    Call,
+}
+
+/// What a body can become, whatever the operands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Ability {
+    nothing: bool,
+    once: bool,
+    branch: bool,
+    lanes: bool,
+    /// It calls what may end the wave's turn.
+    stops: bool,
+}
+
+struct Known {
+    handlers: Arc<Handlers>,
+    ability: Ability,
+}
+
+/// Operations that have been lowered, each once in a process.
+#[derive(Default)]
+pub struct Operations {
+    known: HashMap<u16, Arc<Known>>,
+    /// Lists that compiled code refers to.
+    lists: Vec<Box<[u16]>>,
+}
+
+/// Lowered operations by number.
+static LOWERED: LazyLock<Mutex<HashMap<u16, Arc<Known>>>> = LazyLock::new(Mutex::default);
+
+fn lowered(number: u16) -> Arc<Known> {
+    let mut all = LOWERED.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = all.entry(number).or_insert_with(|| {
+        let handlers = isa_lower::lower(&SEMANTICS.operations[number as usize]);
+        let ability = ability(&handlers);
+        Arc::new(Known { handlers: Arc::new(handlers), ability })
+    });
+    made.clone()
+}
+
+/// Whether operations of this number are compiled where their operands are plain.
+pub fn is_compiled(number: u16) -> bool {
+    let Ability { nothing, once, branch, lanes, .. } = lowered(number).ability;
+    nothing || once || branch || lanes
+}
+
+/// The number of an operation and the variant of its handler; `None` for what only stops.
+fn number(op: &Op) -> Option<(u16, Variant)> {
+    let (number, variant) = (op.code as usize / Op::VARIANTS, op.code as usize % Op::VARIANTS);
+    (number < OPERATIONS.len()).then(|| (number as u16, Variant::ALL[variant]))
+}
+
+impl Operations {
+    fn of(&mut self, op: &Op) -> Option<Arc<Known>> {
+        let (number, _) = number(op)?;
+        Some(self.known.entry(number).or_insert_with(|| lowered(number)).clone())
+    }
+
+    /// Keeps a list for compiled code: where it is, and its length.
+    pub fn keep(&mut self, list: &[u16]) -> (*const u16, usize) {
+        let list: Box<[u16]> = list.into();
+        let place = (list.as_ptr(), list.len());
+        self.lists.push(list);
+        place
+    }
+
+    /// What runs for an operation that is one.
+    pub fn handlers(&mut self, op: &Op) -> Arc<Handlers> {
+        match self.of(op) {
+            Some(known) => known.handlers.clone(),
+            None => lowered(0).handlers.clone(),
+        }
+    }
+
+    /// How it is executed.
+    pub fn kind(&mut self, op: &Op, exts: &[Ext]) -> Kind {
+        let Some(known) = self.of(op) else { return Kind::Call };
+        let ext = &exts[op.ext as usize];
+        let Ability { nothing, once, branch, lanes, .. } = known.ability;
+        match (nothing, branch, once, lanes) {
+            (true, ..) => Kind::Nothing,
+            (_, true, ..) => Kind::Branch,
+            (_, _, true, _) if plain_once(op, &known.handlers) => Kind::Once,
+            (.., true) if plain_lanes(op, ext, &known.handlers) => Kind::Lanes,
+            _ => Kind::Call,
+        }
+    }
+
+    /// Whether its handler may end the turn without a fault.
+    pub fn stops(&mut self, op: &Op) -> bool {
+        self.of(op).is_none_or(|known| known.ability.stops)
+    }
+
+    /// Whether it is one at all: what follows others is never reached through them.
+    pub fn goes_on(&mut self, op: &Op) -> bool {
+        self.of(op).is_some_and(|known| !always_jumps(&known.handlers) && !ends(&known.handlers))
+    }
+}
+
+fn plain_once(op: &Op, handlers: &Handlers) -> bool {
+    let modified = op.flags & (Op::OUTPUT | Op::CLAMP | Op::MODIFY | Op::HIGH) != 0;
+    once(handlers, op).is_some() && !modified
+}
+
+fn plain_lanes(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
+    const MODIFIED: u16 = Op::CLAMP | Op::OUTPUT | Op::HIGH | Op::NO_RESULT;
+    let mask = lanes(handlers).is_some_and(|lanes| lanes.steps.contains(&Step::ReadMask));
+    let result = handlers.result_dwords() > 0;
+    let scalar = op.flags & Op::SCALAR_DEST != 0 && result;
+    let moved = ext.dpp.is_some() || ext.sdwa.is_some();
+    let halves = ext.high_bits | ext.narrow_bits | ext.packed_bits != 0;
+    let carry = matches!(op.src[3].place(), Place::Scalar(_));
+    op.flags & MODIFIED == 0 && !scalar && !moved && !halves && (carry || !mask)
+}
+
+/// The code that runs once a wave, for an operation: of its own fast handler, or the general one.
+pub fn once<'h>(handlers: &'h Handlers, op: &Op) -> Option<&'h Once> {
+    let fast = number(op).is_some_and(|(_, variant)| variant == Variant::Fast);
+    match (&handlers.fast, &handlers.general) {
+        (Fast::Scalar(once), _) if fast => Some(once),
+        (_, Body::Once(once)) => Some(once),
+        _ => None,
+    }
+}
+
+/// The code for lanes.
+pub fn lanes(handlers: &Handlers) -> Option<&Lanes> {
+    match &handlers.general {
+        Body::Lanes(lanes) => Some(lanes),
+        Body::Once(_) => None,
+    }
+}
+
+fn always_jumps(handlers: &Handlers) -> bool {
+    let always = |s: &Stmt| matches!(s, Stmt::SetState(State::Pc, _));
+    matches!(&handlers.general, Body::Once(once) if once.body.iter().any(always))
+}
+
+fn ends(handlers: &Handlers) -> bool {
+    let end = |s: &Stmt| matches!(s, Stmt::Control { builtin: Control::EndPgm, .. });
+    matches!(&handlers.general, Body::Once(once) if once.body.iter().any(end))
+}
+
+fn ability(handlers: &Handlers) -> Ability {
+    match &handlers.general {
+        Body::Once(once) => {
+            let hint = |s: &Stmt| matches!(s, Stmt::Control { builtin, .. } if does_nothing(*builtin));
+            let control = |s: &Stmt| matches!(s, Stmt::Control { .. });
+            let calls = any_value(&once.body, &|v| matches!(v.kind, ValueKind::Control { .. }));
+            let quiet = once.body.iter().all(hint) && !calls;
+            let stops = !quiet && (any_stmt(&once.body, &control) || calls);
+            let fine = |once: &Once| {
+                !once.changes_mode
+                    && !any_stmt(&once.body, &|s| !statement(s, false))
+                    && !any_value(&once.body, &|v| !value(v, false))
+            };
+            let fast = match &handlers.fast {
+                Fast::Scalar(once) => fine(once),
+                _ => true,
+            };
+            let branch = any_stmt(&once.body, &|s| matches!(s, Stmt::SetState(State::Pc, _)));
+            let fine = fine(once) && fast && !stops;
+            Ability { nothing: quiet, once: fine && !branch, branch: fine && branch, lanes: false, stops }
+        }
+        Body::Lanes(lanes) => Ability { lanes: in_lanes(lanes), ..Ability::default() },
+    }
+}
+
+fn in_lanes(lanes: &Lanes) -> bool {
+    let body = |l: &LaneLoop| {
+        !l.leaves
+            && !l.retries
+            && l.result.is_none_or(|r| r.width > 16 && r.width <= 64)
+            && l.reads.iter().all(|read| read.width <= 64)
+            && !any_stmt(&l.body, &|s| !statement(s, true))
+            && !any_value(&l.body, &|v| !value(v, true))
+    };
+    let step = |step: &Step| match step {
+        Step::Stage { dwords, .. } => *dwords <= 2,
+        Step::StageOld | Step::Modify { .. } | Step::ReadMask | Step::Gather { .. } => true,
+        Step::Loop(lane_loop) => body(lane_loop),
+        Step::Simd { builtin: Pure::SelectBytes, calls, lanes, .. } => {
+            body(lanes) && calls.iter().flatten().all(|v| !isa_lower::visit::any_in(v, &|v| !value(v, true)))
+        }
+        Step::Write { dwords, how } => *dwords <= 2 && !matches!(how, WriteBack::Half { .. }),
+        Step::Simd { .. } | Step::StoreRoom { .. } | Step::Memory(_) => false,
+    };
+    lanes.steps.iter().all(step)
+}
+
+/// Whether a statement can be compiled; those in it are asked for themselves.
+fn statement(stmt: &Stmt, lane: bool) -> bool {
+    match stmt {
+        Stmt::Set(..) | Stmt::SetLow { .. } | Stmt::If { .. } | Stmt::Parts { .. } => true,
+        Stmt::SetBit(..) => lane,
+        Stmt::Control { builtin, .. } => does_nothing(*builtin),
+        Stmt::SetScalar { dwords, .. } => !lane && *dwords <= 2,
+        Stmt::SetMaskOperand(_) => !lane,
+        Stmt::SetState(state, _) => {
+            !lane
+                && matches!(
+                    state,
+                    State::Exec
+                        | State::ExecLo
+                        | State::ExecHi
+                        | State::Vcc
+                        | State::VccLo
+                        | State::VccHi
+                        | State::Scc
+                        | State::M0
+                        | State::Pc
+                )
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value can be compiled; those in it are asked for themselves.
+fn value(value: &Value, lane: bool) -> bool {
+    let wide = value.hold == Hold::W128;
+    match &value.kind {
+        ValueKind::Const(_) | ValueKind::Var(_) | ValueKind::OperandNumber(_) | ValueKind::Resize(_) => true,
+        ValueKind::ShrConst(..) | ValueKind::Select(..) => true,
+        ValueKind::Op2(op, ..) => !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor),
+        ValueKind::Field(name) => {
+            const FIELDS: [&str; 10] = [
+                "OFFSET", "SIMM16", "OFFSET0", "OFFSET1", "SIMM32", "NEG", "NEG_HI", "ABS", "OPSEL",
+                "OPSEL_HI",
+            ];
+            FIELDS.contains(name)
+        }
+        ValueKind::State(state) => match state {
+            State::LaneId => lane,
+            State::Wave32 | State::Wave64 | State::WaveSize | State::InstSize => true,
+            State::Mode | State::Status | State::VgprSize | State::WaveId => false,
+            _ => !lane,
+        },
+        ValueKind::LaneBit(mask) => lane && *mask == Mask::Vcc,
+        ValueKind::Scalar { dwords, .. } => !lane && *dwords <= 2,
+        ValueKind::OperandLane { slot, index, .. } => {
+            !lane && matches!(slot, Slot::Source(_)) && matches!(index.kind, ValueKind::Const(_))
+        }
+        ValueKind::Concat(parts) => !wide || parts.iter().all(|(_, lo)| *lo == 0),
+        ValueKind::SignExtend { .. }
+        | ValueKind::Op1(..)
+        | ValueKind::ShlConst(..)
+        | ValueKind::Shl(..)
+        | ValueKind::Shr(..)
+        | ValueKind::Sar { .. }
+        | ValueKind::Extract { .. }
+        | ValueKind::Insert { .. }
+        | ValueKind::Saturate { .. } => !wide,
+        ValueKind::Compare { a, .. } => a.hold != Hold::W128,
+        ValueKind::LogicalAnd(..) | ValueKind::LogicalOr(..) => true,
+        ValueKind::Float { op, ty, .. } => float(*op, *ty),
+        ValueKind::FloatBits { ty, .. } => matches!(ty, Ty::F32 | Ty::F64),
+        ValueKind::Conversion(conversion, _) => matches!(
+            conversion,
+            Conversion::I32ToF32
+                | Conversion::U32ToF32
+                | Conversion::F32ToI32
+                | Conversion::F32ToU32
+                | Conversion::F32ToI16
+                | Conversion::F32ToU16
+        ),
+        ValueKind::Simd { builtin, .. } => *builtin == Pure::SelectBytes && lane,
+        ValueKind::SimdResult { .. } => lane,
+        _ => false,
+    }
+}
+
+fn float(op: FloatOp, ty: Ty) -> bool {
+    let any = matches!(
+        op,
+        FloatOp::Add
+            | FloatOp::Sub
+            | FloatOp::Mul
+            | FloatOp::Div
+            | FloatOp::Fma
+            | FloatOp::FmaNearest
+            | FloatOp::Eq
+            | FloatOp::Ne
+            | FloatOp::Lt
+            | FloatOp::Le
+            | FloatOp::Gt
+            | FloatOp::Ge
+            | FloatOp::Lg
+            | FloatOp::MinimumNumber
+            | FloatOp::MaximumNumber
+            | FloatOp::Minimum
+            | FloatOp::Maximum
+    );
+    let single = matches!(
+        op,
+        FloatOp::Floor
+            | FloatOp::Ceil
+            | FloatOp::Trunc
+            | FloatOp::Rndne
+            | FloatOp::Sqrt
+            | FloatOp::Rcp
+            | FloatOp::Fract
+    );
+    ty == Ty::F32 && (any || single) || ty == Ty::F64 && any
+}
+
+/// Where a value as PC leads, as an offset in the program, if that is known: the PC plus what the instruction says.
+pub fn relative(to: &Value, pc: u64, imm: u32) -> Option<u64> {
+    // The address of the code counts once, in all.
+    let (times, offset) = terms(to, pc, imm)?;
+    (times == 1).then_some(offset)
+}
+
+/// How often a sum has the address of the code, and the rest.
+fn terms(value: &Value, pc: u64, imm: u32) -> Option<(i64, u64)> {
+    let low = |bits: u64| if value.hold == Hold::W32 { bits & 0xffff_ffff } else { bits };
+    let known = |v: &Value| terms(v, pc, imm).filter(|(times, _)| *times == 0).map(|(_, bits)| bits);
+    let of = |bits: u64| Some((0, low(bits)));
+    match &value.kind {
+        _ if value.hold == Hold::W128 => None,
+        ValueKind::Const(bits) => of(*bits as u64),
+        ValueKind::Field(name) if ["SIMM16", "OFFSET"].contains(name) => of(imm as u64),
+        ValueKind::State(State::Pc) => Some((1, pc)),
+        ValueKind::State(State::InstSize) => of(4),
+        ValueKind::Op2(Op2::Add, a, b) if value.hold == Hold::W64 => {
+            let (a, b) = (terms(a, pc, imm)?, terms(b, pc, imm)?);
+            Some((a.0 + b.0, a.1.wrapping_add(b.1)))
+        }
+        ValueKind::Op2(Op2::Sub, a, b) if value.hold == Hold::W64 => {
+            let (a, b) = (terms(a, pc, imm)?, terms(b, pc, imm)?);
+            Some((a.0 - b.0, a.1.wrapping_sub(b.1)))
+        }
+        ValueKind::Op2(op, a, b) => {
+            let (a, b) = (known(a)?, known(b)?);
+            of(match op {
+                Op2::Add => a.wrapping_add(b),
+                Op2::Sub => a.wrapping_sub(b),
+                Op2::Mul => a.wrapping_mul(b),
+                Op2::And => a & b,
+                Op2::Or => a | b,
+                Op2::Xor => a ^ b,
+            })
+        }
+        ValueKind::ShlConst(a, n) => of(known(a)? << n),
+        ValueKind::ShrConst(a, n) => of(known(a)? >> n),
+        ValueKind::Resize(a) => of(known(a)?),
+        ValueKind::SignExtend { value: a, width } if *width <= 64 => {
+            let above = 64 - width;
+            of(((known(a)? << above) as i64 >> above) as u64)
+        }
+        _ => None,
+    }
+}

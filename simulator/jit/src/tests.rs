@@ -1,0 +1,190 @@
+//! Small programs by the interpreter and by code.
+
+use crate::{Jit, Made};
+use wavesim_asm::{NoSymbols, Options, parse};
+use wavesim_engine::interp;
+use wavesim_isa::arch::Arch;
+use wavesim_machine::exec::Context;
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::memory::Memory;
+use wavesim_machine::state::{LaneVec, Wave, Workgroup};
+
+/// A program. `@n` is the offset of a branch to line `n`.
+fn program(lines: &[&str], wave: u32) -> Program {
+    let inst = |line: &str| parse(line, &Options::new(Arch::Rdna3), &NoSymbols).expect(line).inst;
+    let dwords = |line: &str| if line.contains('@') { 1 } else { inst(line).size / 4 };
+    let places: Vec<i64> = lines
+        .iter()
+        .scan(0, |at, line| {
+            *at += dwords(line) as i64;
+            Some(*at)
+        })
+        .collect();
+    let list = lines.iter().zip(&places).map(|(line, after)| match line.split_once('@') {
+        Some((branch, target)) => {
+            let target: usize = target.parse().expect("a line");
+            let begin = if target == 0 { 0 } else { places[target - 1] };
+            (inst(&format!("{branch}{}", begin - after)), 0)
+        }
+        None => (inst(line), 0),
+    });
+    Program::new(Arch::Rdna3, list.collect()).expect("a program").for_wave_size(wave)
+}
+
+fn start(size: u32, mode: u32) -> Wave {
+    let mut wave = Wave::new(size);
+    wave.mode = mode;
+    for half in 0..wave.halves() {
+        for reg in 0..16 {
+            let lane = |l: usize| ((half * 32 + l) as f32 + 0.25 * reg as f32).to_bits();
+            wave.set_lane_vec(half, reg, LaneVec(std::array::from_fn(lane)));
+        }
+        // Denormals, and numbers whose product is one.
+        wave.set_lane_vec(half, 14, LaneVec(std::array::from_fn(|l| l as u32 | (l as u32 & 1) << 31)));
+        wave.set_lane_vec(half, 15, LaneVec(std::array::from_fn(|l| 0x0080_0000 + l as u32)));
+    }
+    wave
+}
+
+/// Turns of `budget` instructions until the wave ends, or twenty of them; how many instructions ran.
+fn run(program: &Program, wave: &mut Wave, budget: u64, code: Option<&Jit<'_>>) -> (Result<(), Event>, u64) {
+    let (memory, mut workgroup, mut executed) = (Memory::empty(), Workgroup::new(1), 0);
+    for _ in 0..20 {
+        let mut context = Context {
+            memory: &memory,
+            lds: &mut [0; 256],
+            scratch: &mut [],
+            scratch_stride: 0,
+            workgroup: &mut workgroup,
+            instructions: executed,
+            cancel: None,
+        };
+        let result = match code {
+            None => interp::run(program, wave, &mut context, budget, &mut executed),
+            Some(code) => interp::run_compiled(program, wave, &mut context, budget, &mut executed, code),
+        };
+        if result.is_err() {
+            return (result, executed);
+        }
+    }
+    (Ok(()), executed)
+}
+
+/// The same by both, for all sizes and float modes that are compiled; gives what the last has made.
+fn same(lines: &[&str]) -> Made {
+    let mut made = Made::default();
+    for (size, mode) in [(32, 0xf0), (32, 0xc0), (64, 0xf0), (64, 0xc0)] {
+        let program = program(lines, size);
+        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let (mut plain, mut compiled) = (start(size, mode), start(size, mode));
+        let (a, b) = (run(&program, &mut plain, 2000, None), run(&program, &mut compiled, 2000, Some(&code)));
+        assert_eq!(a, b, "wave{size} mode {mode:x}");
+        assert_eq!((plain.sgprs, plain.scc, plain.pc), (compiled.sgprs, compiled.scc, compiled.pc));
+        assert_eq!(plain.masks, compiled.masks);
+        for half in 0..plain.halves() {
+            for reg in 0..256 {
+                assert_eq!(
+                    plain.lane_vec(half, reg),
+                    compiled.lane_vec(half, reg),
+                    "wave{size} {mode:x}: v{reg}"
+                );
+                assert_eq!(plain.is_written(reg as u32), compiled.is_written(reg as u32), "v{reg}");
+            }
+        }
+        made = code.made();
+        assert_eq!(made.failed, 0);
+    }
+    made
+}
+
+#[test]
+fn arithmetic_in_a_loop() {
+    let made = same(&[
+        "s_mov_b32 s4, 300",
+        "v_fma_f32 v1, v1, v2, v3",
+        "v_mul_f32 v5, v14, v2",
+        "v_mul_f32 v6, 0.5, v15",
+        "v_add_f32 v7, v14, v15",
+        "v_add_nc_u32 v8, s4, v8",
+        "v_lshlrev_b32 v9, v4, v8",
+        "v_perm_b32 v10, v8, v9, v14",
+        "v_mul_lo_u32 v11, v8, v9",
+        "v_med3_f32 v12, v1, v5, v6",
+        "v_max_f32 v13, v14, v7",
+        "v_cvt_f32_u32 v13, v8",
+        "v_cvt_i32_f32 v12, v13",
+        "s_sub_u32 s4, s4, 1",
+        "s_cmp_lg_u32 s4, 0",
+        "s_cbranch_scc1 @1",
+        "s_endpgm",
+    ]);
+    // Each operation once.
+    assert!(made.units > 0 && made.operations <= 17, "{made:?}");
+}
+
+#[test]
+fn lanes_that_diverge() {
+    same(&[
+        "s_movk_i32 s4, 0x200",
+        "v_mov_b32 v1, 0",
+        "v_cmp_gt_f32 vcc_lo, v2, v3",
+        "v_and_b32 v4, s4, v2",
+        "v_cmp_ne_u32 s8, 0, v4",
+        "s_and_saveexec_b32 s9, s8",
+        "s_cbranch_execz @10",
+        "v_add_nc_u32 v1, v1, v2",
+        "v_cndmask_b32 v5, v1, v2, vcc_lo",
+        "v_fma_f32 v6, v6, 0.5, v7",
+        "s_mov_b32 exec_lo, s9",
+        "v_add_co_u32 v7, vcc_lo, v7, v1",
+        "v_add_co_ci_u32 v8, vcc_lo, v8, v1, vcc_lo",
+        "s_add_i32 s4, s4, -1",
+        "s_cmp_lg_u32 s4, 0",
+        "s_cbranch_scc1 @2",
+        "v_cmpx_lt_f32 v1, v2",
+        "v_mov_b32 v9, 1.0",
+        "s_endpgm",
+    ]);
+}
+
+#[test]
+fn handlers_in_between() {
+    same(&[
+        "s_movk_i32 s4, 0x100",
+        "v_lshlrev_b32 v1, 2, v14",
+        "v_and_b32 v1, 0xfc, v1",
+        "ds_store_b32 v1, v2",
+        "s_waitcnt lgkmcnt(0)",
+        "ds_load_b32 v3, v1",
+        "v_add_f32 v2, v3, v2",
+        "v_exp_f32 v4, v2",
+        "v_readfirstlane_b32 s6, v3",
+        "v_add_f32 v5, s6, v4 clamp",
+        "s_bfe_u32 s7, s6, 0x80008",
+        "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0",
+        "s_add_i32 s4, s4, -1",
+        "s_cmp_lg_u32 s4, 0",
+        "s_cbranch_scc1 @1",
+        "s_endpgm",
+    ]);
+}
+
+#[test]
+fn jumps_that_lead_nowhere_are_faults() {
+    let lines = ["s_nop 0", "v_mov_b32 v1, 1.0", "s_branch 100", "s_endpgm"];
+    let program = program(&lines, 32);
+    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    let (mut plain, mut compiled) = (start(32, 0xf0), start(32, 0xf0));
+    let (a, b) = (run(&program, &mut plain, 2000, None), run(&program, &mut compiled, 2000, Some(&code)));
+    assert!(matches!(a.0, Err(Event::Fault { .. })));
+    assert_eq!((a, plain.pc), (b, compiled.pc));
+}
+
+#[test]
+fn large_programs_are_cut() {
+    let mut lines = vec!["v_add_nc_u32 v1, v1, v2"; 3000];
+    lines.extend(["s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @0", "s_endpgm"]);
+    let made = same(&lines);
+    assert!(made.units >= 3 && made.operations == 3003, "{made:?}");
+}

@@ -1,0 +1,224 @@
+//! The compiled engine against the interpreter: random programs with jumps, in every float mode and wave size. A turn
+//! of either ends at the same instruction, with the same registers, memory and count of instructions.
+//!
+//! `WAVESIM_CASES` and `WAVESIM_SEED` as for `engines`.
+
+use isa_spec::tables::EntryId;
+use std::collections::BTreeMap;
+use wavesim::arch::Arch;
+use wavesim::conform::run::semantics;
+use wavesim::exec::interp::{self, Compiled};
+use wavesim::exec::machine_ops::Event;
+use wavesim::exec::program::Program;
+use wavesim::inst::Inst;
+use wavesim::jit::Jit;
+use wavesim_tests::machine::{Machine, compare};
+use wavesim_tests::random::{self, GLOBAL, GLOBAL_BASE, LDS, Rng, SCRATCH};
+use wavesim_tests::with_context;
+
+fn env(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}
+
+/// One turn; gives why the wave stopped, and how many instructions it executed.
+fn turn(
+    machine: &mut Machine,
+    program: &Program,
+    budget: u64,
+    code: Option<&dyn Compiled>,
+) -> (Result<(), Event>, u64) {
+    machine.wave.set_accumulation(program.arch.is_cdna());
+    let mut executed = 0;
+    let global = Some((GLOBAL_BASE, &mut machine.global[..]));
+    let result = with_context(global, &mut machine.lds, (&mut machine.scratch, SCRATCH), |cx| match code {
+        None => interp::run(program, &mut machine.wave, cx, budget, &mut executed),
+        Some(code) => interp::run_compiled(program, &mut machine.wave, cx, budget, &mut executed, code),
+    });
+    (result, executed)
+}
+
+/// Instructions of these groups that have a meaning.
+fn entries(arch: Arch, groups: &[&str], wanted: impl Fn(&str) -> bool) -> Vec<EntryId> {
+    let table = arch.table();
+    let all = 0..table.entries.len() as EntryId;
+    all.filter(|&id| {
+        let inst = &table.instructions[table.entries[id as usize].inst as usize];
+        groups.contains(&inst.group) && wanted(inst.name)
+    })
+    .collect()
+}
+
+fn random_start(rng: &mut Rng, arch: Arch, size: u32) -> Machine {
+    let mut wave = random::wave(rng, size);
+    if arch.is_cdna() {
+        random::accumulators(rng, &mut wave);
+    }
+    // Code is made for two float modes; in others, and after a write to MODE, the interpreter goes on.
+    match rng.below(8) {
+        0 => {}
+        1..4 => wave.mode = 0x3c0,
+        _ => wave.mode = 0xf0,
+    }
+    if rng.chance(2) {
+        wave.set_exec(u64::MAX);
+    }
+    Machine {
+        wave,
+        global: (0..GLOBAL).map(|n| n as u8).collect(),
+        lds: (0..LDS).map(|n| n as u8).collect(),
+        scratch: vec![0; SCRATCH as usize * size as usize],
+    }
+}
+
+/// Runs a program by both, turn after turn, and compares after each.
+fn same(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> bool {
+    let list = insts.iter().map(|inst| (*inst, 0)).collect();
+    let program = Program::new(arch, list).expect("a small program").for_wave_size(start.wave.size);
+    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    let (mut plain, mut compiled) = (start.clone(), start.clone());
+    for _ in 0..3 {
+        let (a, b) =
+            (turn(&mut plain, &program, 1500, None), turn(&mut compiled, &program, 1500, Some(&code)));
+        let table = arch.table();
+        let names = || -> Vec<&str> { insts.iter().map(|inst| inst.instruction(table).name).collect() };
+        let place = |m: &Machine| format!("pc {:x}", m.wave.pc);
+        if a != b {
+            if compare(start, &compiled, &plain, false).is_some()
+                && compare(start, &compiled, &plain, true).is_none()
+            {
+                return false;
+            }
+            panic!(
+                "{what}: {:?}: interpreter {a:x?} {}, compiled {b:x?} {}",
+                names(),
+                place(&plain),
+                place(&compiled)
+            );
+        }
+        if let Some(difference) = compare(start, &compiled, &plain, true) {
+            panic!("{what} {}: {:?}: {difference}", place(&plain), names());
+        }
+        if compare(start, &compiled, &plain, false).is_some() {
+            // A payload of a NaN: what is made of it may be anything.
+            return false;
+        }
+        if a.0.is_err() {
+            break;
+        }
+    }
+    assert_eq!(code.made().failed, 0, "{what}: the code generator refused a unit");
+    code.made().units > 0
+}
+
+/// Each instruction alone, a few times, with all kinds of operands.
+fn instructions_are_equal(arch: Arch) {
+    let (cases, seed) = (env("WAVESIM_CASES", 12).div_ceil(6), env("WAVESIM_SEED", 1));
+    let none = BTreeMap::new();
+    let end = wavesim_tests::inst(arch, "S_ENDPGM", "ENC_SOPP", &[]).expect("an end");
+    let all = entries(arch, &["VALU", "SALU"], |name| !name.starts_with("S_SETHALT"));
+    for &id in &all {
+        for case in 0..cases {
+            let mut rng = Rng(seed << 40 ^ (id as u64) << 20 ^ case ^ 0x5eed);
+            let Some(inst) = random::instruction(&mut rng, arch, id) else { break };
+            if semantics(arch, &inst, &none).is_none() {
+                break;
+            }
+            let size = rng.pick(arch.wave_sizes());
+            let start = random_start(&mut rng, arch, size);
+            let what =
+                format!("{} entry {id} case {case} wave{size} mode {:x}", arch.name(), start.wave.mode);
+            same(arch, &[inst, end], &start, &what);
+        }
+    }
+}
+
+/// Programs of random instructions with jumps in them, to anywhere.
+fn programs_are_equal(arch: Arch) {
+    let (programs, seed) = (env("WAVESIM_CASES", 12) * 25, env("WAVESIM_SEED", 1));
+    let none = BTreeMap::new();
+    let has_meaning = |rng: &mut Rng, list: &[EntryId]| loop {
+        let id = rng.pick(list);
+        let Some(inst) = random::instruction(rng, arch, id) else { continue };
+        if semantics(arch, &inst, &none).is_some() {
+            return inst;
+        }
+    };
+    let straight = entries(arch, &["VALU", "SALU", "LDS"], |name| {
+        !name.contains("PC_B64") && !name.contains("BRANCH") && !name.starts_with("S_SETHALT")
+    });
+    let common = entries(arch, &["VALU", "SALU"], |name| {
+        let compiled = [
+            "V_ADD",
+            "V_MUL",
+            "V_FMA",
+            "V_CMP",
+            "V_CNDMASK",
+            "V_MAX",
+            "V_MIN",
+            "S_AND",
+            "S_ADD",
+            "S_CMP",
+            "V_LSHL",
+        ];
+        compiled.iter().any(|start| name.starts_with(start))
+            && !["F16", "BF16", "PK"].iter().any(|part| name.contains(part))
+    });
+    let jumps = entries(arch, &["BRANCH"], |name| name.starts_with("S_CBRANCH") || name == "S_BRANCH");
+    let end = wavesim_tests::inst(arch, "S_ENDPGM", "ENC_SOPP", &[]).expect("an end");
+    let mut compiled = 0;
+    for case in 0..programs {
+        let mut rng = Rng(seed << 40 ^ case << 8 ^ arch as u64 ^ 0xc0de);
+        let length = 4 + rng.below(40);
+        let mut insts = Vec::new();
+        for _ in 0..length {
+            insts.push(match rng.below(8) {
+                0 if !jumps.is_empty() => {
+                    let mut inst = has_meaning(&mut rng, &jumps);
+                    let encoding = inst.encoding(arch.table());
+                    let at = encoding.fields.iter().position(|f| f.name == "SIMM16").expect("an offset");
+                    let far = if rng.chance(20) { 1000 } else { length };
+                    inst.fields[at] = (rng.below(2 * far) as u32).wrapping_sub(far as u32) & 0xffff;
+                    inst
+                }
+                1 | 2 => has_meaning(&mut rng, &straight),
+                _ => has_meaning(&mut rng, &common),
+            });
+        }
+        insts.push(end);
+        let size = rng.pick(arch.wave_sizes());
+        let start = random_start(&mut rng, arch, size);
+        let what = format!("{} program {case} wave{size} mode {:x}", arch.name(), start.wave.mode);
+        compiled += same(arch, &insts, &start, &what) as u64;
+    }
+    assert!(compiled * 4 > programs, "{compiled} of {programs} programs compared to their end had code");
+}
+
+#[test]
+fn instructions_rdna3() {
+    instructions_are_equal(Arch::Rdna3);
+}
+
+#[test]
+fn instructions_rdna4() {
+    instructions_are_equal(Arch::Rdna4);
+}
+
+#[test]
+fn instructions_cdna4() {
+    instructions_are_equal(Arch::Cdna4);
+}
+
+#[test]
+fn programs_rdna3() {
+    programs_are_equal(Arch::Rdna3);
+}
+
+#[test]
+fn programs_rdna4() {
+    programs_are_equal(Arch::Rdna4);
+}
+
+#[test]
+fn programs_cdna3() {
+    programs_are_equal(Arch::Cdna3);
+}
