@@ -205,7 +205,10 @@ impl Session<'_, '_> {
         shown
             .map(|code| {
                 let name = register_name(arch, File::Sgpr, code, 1);
-                let value = dword(w.sgpr(code as u32), format);
+                let value = match timeline.is_sgpr_written(wave, code) {
+                    true => dword(w.sgpr(code as u32), format),
+                    false => "unwritten".to_string(),
+                };
                 let evaluate_name = Some(name.clone());
                 Variable { name, value, evaluate_name, ..Variable::default() }
             })
@@ -232,8 +235,12 @@ impl Session<'_, '_> {
             })
             .collect();
         let size = w.size as u64;
+        let value = match w.is_written(register as u32) {
+            true => format!("[{}, …]", first.join(", ")),
+            false => "unwritten".to_string(),
+        };
         Variable {
-            value: format!("[{}, …]", first.join(", ")),
+            value,
             kind: Some(format!("b32[{size}]")),
             evaluate_name: Some(name.clone()),
             variables_reference: self.reference(Handle::Lanes(wave, register)),

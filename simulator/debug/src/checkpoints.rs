@@ -4,6 +4,7 @@
 //! take more than the limit, those go whose gap is smallest for their distance from the present.
 
 use super::pages::Page;
+use super::written::Sgprs;
 use std::sync::Arc;
 use wavesim_engine::sched::group::Group;
 
@@ -17,6 +18,8 @@ pub(super) struct Checkpoint<'a> {
     pub index: u64,
     /// The wave whose turn it is, and how many steps of its turn it has taken.
     pub turn: (usize, u64),
+    /// SGPRs that each wave has written.
+    pub written: Vec<Sgprs>,
     /// Global memory.
     pub pages: Vec<Page>,
 }
@@ -42,15 +45,16 @@ impl<'a> Checkpoints<'a> {
     }
 
     /// Adds the state at a time, unless there is one.
-    pub fn insert(&mut self, time: u64, group: Group<'a>, index: u64, turn: (usize, u64), pages: Vec<Page>) {
+    pub fn insert(&mut self, new: Checkpoint<'a>) {
+        let time = new.time;
         let at = self.list.partition_point(|c| c.time < time);
         if self.list.get(at).is_some_and(|c| c.time == time) {
             return;
         }
         // Pages that no other checkpoint has.
-        let own = pages.iter().filter(|page| Arc::strong_count(page) == 1).map(|page| page.len());
-        self.bytes += group.bytes() + own.sum::<usize>();
-        self.list.insert(at, Checkpoint { time, group, index, turn, pages });
+        let own = new.pages.iter().filter(|page| Arc::strong_count(page) == 1).map(|page| page.len());
+        self.bytes += new.group.bytes() + own.sum::<usize>();
+        self.list.insert(at, new);
         while self.bytes > self.limit && self.list.len() > 2 {
             self.thin(time);
         }

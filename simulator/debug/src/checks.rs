@@ -9,7 +9,6 @@ use wavesim_engine::observe::{Done, Observer, Step};
 use wavesim_engine::sched::dispatch::DispatchError;
 use wavesim_inspect::check::{Check, Checker, Finding};
 use wavesim_loader::prepared::Prepared;
-use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::Access;
 
 /// The checks of a run, and what they have found.
@@ -23,21 +22,21 @@ pub struct Checks<'a> {
     pub(super) found: Vec<(u64, Finding)>,
     /// Of the checker's findings, how many are in `found`.
     taken: usize,
-    program: &'a Program,
+    prepared: &'a Prepared,
 }
 
 impl<'a> Checks<'a> {
     /// Checks of a run at its start.
     pub(super) fn new(prepared: &'a Prepared, chosen: Vec<Check>) -> Result<Checks<'a>, DispatchError> {
         let checker = Checker::new(prepared, &chosen)?;
-        Ok(Checks { chosen, checker, time: 0, found: Vec::new(), taken: 0, program: &prepared.program })
+        Ok(Checks { chosen, checker, time: 0, found: Vec::new(), taken: 0, prepared })
     }
 
     /// Records the findings of a step.
     pub(super) fn collect(&mut self, step: u64) {
         for finding in self.checker.found().iter().skip(self.taken) {
             let mut finding = finding.clone();
-            finding.site.pc = self.program.address(finding.site.pc);
+            finding.resolve(self.prepared);
             self.found.push((step, finding));
         }
         self.taken = self.checker.found().len();
@@ -72,6 +71,10 @@ impl Observer for Recorder<'_> {
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         self.inner.before(step)
+    }
+
+    fn jumped(&mut self, wave: u32, from: u64, to: u64) {
+        self.inner.jumped(wave, from, to);
     }
 
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {

@@ -29,3 +29,4 @@ pub mod search;
 pub mod stop;
 pub mod timeline;
 pub mod view;
+mod written;

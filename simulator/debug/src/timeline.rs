@@ -9,11 +9,12 @@
 
 mod replay;
 
-use super::checkpoints::Checkpoints;
+use super::checkpoints::{Checkpoint, Checkpoints};
 use super::checks::{Checks, Recorder};
 use super::gate::{Gate, Gated};
 use super::pages::Pages;
 use super::search::Search;
+use super::written::{self, Sgprs, Tracker};
 use std::rc::Rc;
 use wavesim_engine::observe::{Observer, Unobserved};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
@@ -100,6 +101,9 @@ pub struct Timeline<'a> {
     starts: Vec<u64>,
     /// The wave whose turn it is, and how many steps of its turn it has taken.
     turn: (usize, u64),
+    /// SGPRs that each wave has written, and those that each instruction writes.
+    written: Vec<Sgprs>,
+    writes: Vec<Sgprs>,
     /// Whose turn follows whose, if the order is not random.
     order: Vec<usize>,
     /// Stops nowhere.
@@ -125,6 +129,7 @@ impl<'a> Timeline<'a> {
         }
         let mut order: Vec<usize> = (0..group.slots.len()).collect();
         dispatch.schedule.arrange(&mut order);
+        let effects = effects::table(&prepared.program, prepared.shape.wave_size);
         let mut timeline = Timeline {
             prepared,
             dispatch,
@@ -136,10 +141,12 @@ impl<'a> Timeline<'a> {
             checkpoints: Checkpoints::new(CHECKPOINT_BYTES),
             last_checkpoint: 0,
             pages: Pages::default(),
-            open: Gate::open(&effects::table(&prepared.program, prepared.shape.wave_size)),
+            open: Gate::open(&effects),
             fault: None,
             starts: vec![0],
             turn: (0, 0),
+            written: vec![written::at_start(prepared); order.len()],
+            writes: written::table(&effects),
             order,
             checks: None,
             accesses: Vec::new(),
@@ -176,6 +183,11 @@ impl<'a> Timeline<'a> {
     /// What the checks have found so far, with the number of the step that each finding belongs to.
     pub fn findings(&self) -> impl Iterator<Item = &(u64, Finding)> {
         self.checks.iter().flat_map(|c| &c.found)
+    }
+
+    /// Whether a wave has written a scalar register, by operand code, or started with it.
+    pub fn is_sgpr_written(&self, wave: usize, code: u16) -> bool {
+        self.written.get(wave).is_none_or(|w| code >= 128 || w >> code & 1 == 1)
     }
 
     /// Accesses of the last step to memory, if [`Timeline::record_accesses`] is set.
@@ -405,7 +417,10 @@ impl<'a> Timeline<'a> {
         }
         self.group.ready(wave);
         let before = self.group.executed;
-        let result = self.group.advance_observed(wave, n, observer);
+        let mut tracker = Tracker::new(&mut *observer, &self.writes, self.written[wave]);
+        let result = self.group.advance_observed(wave, n, &mut tracker as &mut dyn Observer);
+        let at = self.prepared.program.inst_at(self.group.slots[wave].wave.pc);
+        self.written[wave] = tracker.finish(at);
         let steps = self.group.executed - before;
         self.turn = if self.turn.0 == wave { (wave, self.turn.1 + steps) } else { (wave, steps) };
         self.time += steps;
@@ -441,6 +456,7 @@ impl<'a> Timeline<'a> {
             self.starts.truncate(self.index as usize);
             self.starts.push(self.time);
             self.group.start(self.dispatch.workgroup(self.index));
+            self.written.fill(written::at_start(self.prepared));
             self.turn = self.first_turn();
         }
     }
@@ -460,7 +476,10 @@ impl<'a> Timeline<'a> {
 
     fn apply(&mut self, edit: Edit) -> Result<(), MemError> {
         match edit {
-            Edit::Sgpr { wave, code, value } => self.group.slots[wave].wave.set_sgpr(code as u32, value),
+            Edit::Sgpr { wave, code, value } => {
+                self.written[wave] |= 1 << (code & 127);
+                self.group.slots[wave].wave.set_sgpr(code as u32, value);
+            }
             Edit::Vgpr { wave, lane, register, value } => {
                 self.group.slots[wave].wave.set_vgpr(lane, register as u32, value);
             }

@@ -104,7 +104,7 @@ impl Before {
 /// The most important keys, in the last two lines of the screen, at most 80 columns wide.
 pub const KEYS: [&str; 2] = [
     "s step  a all waves  n next  c continue  b back  r reverse  Esc stop  B break",
-    "Tab pane  ←→ lane  ↑↓ scroll  t type  PgUp PgDn source  : command  ? keys  q",
+    "Tab pane  ←→ lane  ↑↓ scroll  t type  y why  PgUp source  : command  ? keys  q",
 ];
 
 /// What all keys do.
@@ -130,6 +130,7 @@ t f      type of the numbers; f32
 h        heat map of the topmost VGPR, where there is room
 d        instructions in place of the source
 e        explain this instruction
+y        why: where the error comes from that a check has reported
 :        a command of the debugger; `:help` lists them
 ?        these keys
 q        quit
@@ -200,6 +201,10 @@ impl<'a> App<'a> {
             KeyCode::Char('e') => {
                 self.show(Pane::Output);
                 return self.command("explain");
+            }
+            KeyCode::Char('y') => {
+                self.show(Pane::Output);
+                self.pending = Some("why".to_string());
             }
             KeyCode::Char('d') => {
                 self.disassembly = !self.disassembly;

@@ -291,7 +291,10 @@ fn draw_scalars(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
             let same = before(r) == Some(w.sgprs[r]);
             let style = if same { Style::new() } else { changed() };
             let name = register_name(arch, File::Sgpr, r as u16, 1);
-            Span::styled(format!("{name:<4}{:08x} ", w.sgprs[r]), style)
+            match app.debugger.timeline.is_sgpr_written(focus.wave, r as u16) {
+                true => Span::styled(format!("{name:<4}{:08x} ", w.sgprs[r]), style),
+                false => Span::styled(format!("{name:<4}{:>8} ", "-"), Style::new().dim()),
+            }
         })
         .collect();
     lines.extend(cells.chunks(2).map(|pair| Line::from(pair.to_vec())));

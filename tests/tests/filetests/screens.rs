@@ -1,6 +1,7 @@
 //! Screens of the full-screen debugger.
 //!
 //! `screens/x.txt`: a first line `# args: …` says what it runs, the other lines are keys, with names in angle brackets (`ss<Tab>`).
+//! After `<Running>` at the end of a line, the command of its last key is not run yet: the screen says that it runs.
 //! `x.expected` has the screen after each line, at 80x24, 120x40 and 200x60 characters.
 
 use crate::{expect, files};
@@ -33,7 +34,11 @@ fn screens(path: &Path) -> Result<(), Failed> {
     };
     let mut out = String::new();
     for line in lines {
-        let keys = keys(line)?;
+        let (typed, running) = match line.strip_suffix("<Running>") {
+            Some(typed) => (typed, true),
+            None => (line, false),
+        };
+        let keys = keys(typed)?;
         let _ = writeln!(out, "== {line}");
         // The screen of each size is that of a session of its own: what is visible depends on the size.
         for (width, height) in SIZES {
@@ -41,14 +46,17 @@ fn screens(path: &Path) -> Result<(), Failed> {
                 .lines()
                 .skip(1)
                 .take_while(|l| !std::ptr::eq(*l, line))
-                .map(self::keys)
+                .map(|line| self::keys(line.strip_suffix("<Running>").unwrap_or(line)))
                 .collect::<Result<Vec<_>, _>>()?
                 .concat();
             let shown = args.with_app(
                 || false,
                 |app| {
                     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("no terminal");
-                    press(app, &mut terminal, before.iter().chain(&keys));
+                    press(app, &mut terminal, before.iter().chain(&keys[..keys.len() - running as usize]));
+                    if let Some(last) = keys.last().filter(|_| running) {
+                        app.key(KeyEvent::new(*last, KeyModifiers::NONE));
+                    }
                     terminal.draw(|frame| screen(frame, app)).expect("no terminal");
                     text(terminal.backend())
                 },

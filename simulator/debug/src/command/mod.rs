@@ -6,6 +6,7 @@
 
 mod back;
 mod breakpoints;
+mod cause;
 mod complete;
 mod help;
 mod parse;

@@ -260,8 +260,8 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "why",
         alias: Some("bt"),
-        arguments: "WHAT [DEPTH]",
-        help: "show where the value of a register, out_y[3] or lds OFFSET BYTES comes from: the instruction that wrote it last, those that wrote its sources, and on through loads and stores",
+        arguments: "[WHAT] [DEPTH]",
+        help: "show where the value of a register, out_y[3] or lds OFFSET BYTES comes from: the instruction that wrote it last, those that wrote its sources, and on through loads and stores; without WHAT, where the error comes from that a check has just reported",
         completion: Completion::Value,
         repeats: false,
         run: |d, args, out| d.why(args, out),

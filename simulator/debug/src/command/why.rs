@@ -23,7 +23,7 @@ struct Value {
 }
 
 /// The search of one command.
-struct Trace {
+pub(super) struct Trace {
     /// Levels that are left of the depth that the user asked for.
     depth: u32,
     /// Writes that are listed already.
@@ -37,6 +37,9 @@ const LINES: usize = 40;
 
 impl Debugger<'_> {
     pub(super) fn why(&mut self, text: &str, out: &mut String) -> Done {
+        if text.is_empty() {
+            return self.why_finding(out);
+        }
         let (what, depth) = match text.rsplit_once(' ') {
             Some((what, depth)) if depth.parse::<u32>().is_ok() => (what.trim(), depth.parse().ok()),
             _ => (text, None),
@@ -51,7 +54,7 @@ impl Debugger<'_> {
         };
         let wave = self.focus.wave;
         let now = self.timeline.time();
-        let mut trace = Trace { depth: depth.unwrap_or(DEPTH), seen: BTreeSet::new(), lines: 0 };
+        let mut trace = Trace::new(depth);
         let (file, register) = match expr::register(name, wide, self.arch()) {
             Some(Register::Sgpr(first, _)) => (File::Sgpr, first),
             Some(Register::Vgpr(first, _)) => (File::Vgpr, first),
@@ -77,6 +80,19 @@ impl Debugger<'_> {
             Ok(Watched::Lds { offset, len }) => Ok((Place::Lds, offset, len)),
             _ => Err(format!("`{text}` is not a register or memory whose writes are recorded")),
         }
+    }
+
+    /// [`Debugger::trace_back`] of a register of a wave, and of a lane if it is a vector.
+    pub(super) fn trace_register(
+        &mut self,
+        (file, register): (File, u16),
+        wave: usize,
+        lane: u32,
+        indent: usize,
+        trace: &mut Trace,
+        out: &mut String,
+    ) {
+        self.trace_back(Value { file, register, wave, lane }, indent, trace, out);
     }
 
     /// Lists the last write of a register and where its sources come from. Leaves the timeline in the past.
@@ -283,6 +299,11 @@ impl Debugger<'_> {
 }
 
 impl Trace {
+    /// Of so many levels at most.
+    pub(super) fn new(depth: Option<u32>) -> Trace {
+        Trace { depth: depth.unwrap_or(DEPTH), seen: BTreeSet::new(), lines: 0 }
+    }
+
     /// Whether the next level is listed too. Writes that the list is cut, if it is.
     fn goes_on(&mut self, indent: usize, out: &mut String) -> bool {
         if self.lines > LINES {

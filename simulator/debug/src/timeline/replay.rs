@@ -178,7 +178,14 @@ impl Timeline<'_> {
 
     pub(super) fn checkpoint(&mut self) {
         let pages = self.pages.take(&self.prepared.memory);
-        self.checkpoints.insert(self.time, self.group.clone(), self.index, self.turn, pages);
+        self.checkpoints.insert(Checkpoint {
+            time: self.time,
+            group: self.group.clone(),
+            index: self.index,
+            turn: self.turn,
+            written: self.written.clone(),
+            pages,
+        });
         self.last_checkpoint = self.time;
     }
 
@@ -189,6 +196,7 @@ impl Timeline<'_> {
         self.index = c.index;
         self.time = c.time;
         self.turn = c.turn;
+        self.written.clone_from(&c.written);
         self.last_checkpoint = c.time;
         self.fault = None;
         self.pages.restore(&c.pages, &self.prepared.memory);

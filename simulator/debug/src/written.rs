@@ -1,0 +1,96 @@
+//! Which scalar registers a wave has written: those that nothing wrote are no zeros. (Of vector registers, waves know it themselves.)
+
+use std::ops::ControlFlow;
+use wavesim_engine::observe::{Done, Observer, Step};
+use wavesim_inspect::check::initial_registers;
+use wavesim_loader::prepared::Prepared;
+use wavesim_machine::exec::effects::{Effects, File};
+
+/// A bit for each SGPR, by operand code.
+pub(super) type Sgprs = u128;
+
+/// SGPRs that each instruction of a program writes.
+pub(super) fn table(effects: &[Effects]) -> Vec<Sgprs> {
+    let one = |e: &Effects| {
+        e.writes.iter().filter(|w| w.file == File::Sgpr).fold(0, |all, w| match w.relative {
+            Some(_) => Sgprs::MAX,
+            None => (w.first..w.first + w.count).filter(|r| *r < 128).fold(all, |all, r| all | 1 << r),
+        })
+    };
+    effects.iter().map(one).collect()
+}
+
+/// SGPRs that waves start with.
+pub(super) fn at_start(prepared: &Prepared) -> Sgprs {
+    match prepared.program.arch.machine() {
+        Some(_) => Sgprs::MAX,
+        None => initial_registers(&prepared.shape).0,
+    }
+}
+
+/// Passes everything to another observer, and takes in what a wave writes.
+pub(super) struct Tracker<'t> {
+    pub inner: &'t mut dyn Observer,
+    pub table: &'t [Sgprs],
+    pub written: Sgprs,
+    /// Instructions that run unobserved: the first, and how many at most.
+    open: Option<(usize, usize)>,
+}
+
+impl<'t> Tracker<'t> {
+    pub fn new(inner: &'t mut dyn Observer, table: &'t [Sgprs], written: Sgprs) -> Tracker<'t> {
+        Tracker { inner, table, written, open: None }
+    }
+
+    /// Of the unobserved instructions, those in front of `end` have run.
+    fn close(&mut self, end: usize) {
+        if let Some((first, count)) = self.open.take() {
+            let end = if (first..first + count).contains(&end) { end } else { first + count };
+            self.written = self.table[first..end].iter().fold(self.written, |all, w| all | w);
+        }
+    }
+
+    /// The SGPRs written once the wave has stopped in front of an instruction.
+    pub fn finish(mut self, at: Option<usize>) -> Sgprs {
+        self.close(at.unwrap_or(usize::MAX));
+        self.written
+    }
+}
+
+impl Observer for Tracker<'_> {
+    fn group_started(&mut self, workgroup: [u32; 3], waves: usize) {
+        self.inner.group_started(workgroup, waves);
+    }
+
+    fn unobserved(&mut self, step: &Step<'_>) -> usize {
+        self.close(usize::MAX);
+        let count = self.inner.unobserved(step);
+        if count > 0 {
+            self.open = Some((step.index, count.min(self.table.len() - step.index)));
+        }
+        count
+    }
+
+    fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        self.inner.before(step)
+    }
+
+    fn jumped(&mut self, wave: u32, from: u64, to: u64) {
+        self.close(usize::MAX);
+        self.inner.jumped(wave, from, to);
+    }
+
+    fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        self.close(step.index);
+        self.written |= self.table[step.index];
+        self.inner.after(step, done);
+    }
+
+    fn group_ended(&mut self, workgroup: [u32; 3]) {
+        self.inner.group_ended(workgroup);
+    }
+
+    fn keeps_going(&self) -> bool {
+        self.inner.keeps_going()
+    }
+}
