@@ -79,7 +79,10 @@ struct Table(Box<[Place]>);
 struct Place {
     /// The function, or null.
     code: AtomicPtr<()>,
-    /// Without code: how often a straight line began here, or [`NEVER`]. With code: which entry of the function it is.
+    /// Which entry of the function it is. Written before the code, and never again: not in `count`, which other threads
+    /// may still be writing.
+    entry: AtomicU32,
+    /// Without code: how often a straight line began here, or [`NEVER`].
     count: AtomicU32,
 }
 
@@ -159,7 +162,7 @@ impl<'p> Jit<'p> {
                     taken[at].extend(block.first..block.end);
                     if block.entry || self.often == 0 {
                         let place = &table.0[block.first as usize];
-                        place.count.store(entry as u32, Ordering::Relaxed);
+                        place.entry.store(entry as u32, Ordering::Relaxed);
                         place.code.store(code as *mut (), Ordering::Release);
                     }
                     self.operations.fetch_add(block.end - block.first, Ordering::Relaxed);
@@ -210,7 +213,7 @@ impl Compiled for Jit<'_> {
                 return Entered::No;
             }
         }
-        let entry = place.count.load(Ordering::Relaxed);
+        let entry = place.entry.load(Ordering::Relaxed);
         // SAFETY: what is stored there is a function of this type, that `Host` keeps.
         let code = unsafe { std::mem::transmute::<*mut (), Code>(code) };
         // SAFETY: the code was made for this program, mode and wave size; the entry belongs to it.
