@@ -3,6 +3,7 @@
 
 use crate::interp;
 use isa_spec::pcode::builtins::Control;
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 use wavesim_machine::exec::context::Context;
@@ -51,8 +52,8 @@ pub trait Observer {
     fn group_started(&mut self, _workgroup: [u32; 3], _waves: usize) {}
 
     /// How many instructions from this one on the observer skips. They run without [`Observer::before`] and [`Observer::after`];
-    /// they are to lie consecutively, and neither access memory nor jump. Asked in front of every instruction that is not among
-    /// such ones.
+    /// they are to lie consecutively, and not to access memory; only the last may jump. Asked in front of every instruction that is not
+    /// among such ones.
     fn unobserved(&mut self, _step: &Step<'_>) -> usize {
         0
     }
@@ -61,6 +62,9 @@ pub trait Observer {
     fn before(&mut self, _step: &Step<'_>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
+
+    /// The last of the instructions that nobody wants to hear of has jumped.
+    fn jumped(&mut self, _wave: u32, _from: u64, _to: u64) {}
 
     /// Behind an instruction that has run or faulted; not called for one that `before` has refused.
     fn after(&mut self, _step: &Step<'_>, _done: &Done<'_>) {}
@@ -107,6 +111,10 @@ impl Observer for Many<'_> {
         flow
     }
 
+    fn jumped(&mut self, wave: u32, from: u64, to: u64) {
+        self.0.iter_mut().for_each(|o| o.jumped(wave, from, to));
+    }
+
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
         self.0.iter_mut().for_each(|o| o.after(step, done));
     }
@@ -144,6 +152,11 @@ fn straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(),
     Ok(())
 }
 
+thread_local! {
+    /// Buffers of [`Watch`], kept from turn to turn: turns between barriers are short.
+    static BUFFERS: Cell<(Vec<Access>, Vec<(Control, u32)>)> = const { Cell::new((Vec::new(), Vec::new())) };
+}
+
 /// As [`crate::interp::run`], observed.
 pub fn run<O: Observer + ?Sized>(
     program: &Program,
@@ -154,13 +167,14 @@ pub fn run<O: Observer + ?Sized>(
     observer: &mut O,
 ) -> Result<(), Event> {
     let mut nothing = ([0u8; 0], [0u8; 0]);
+    let (log, calls) = BUFFERS.take();
     let watch = Watch {
         memory: context.memory,
         lds: &mut *context.lds,
         scratch: &mut *context.scratch,
         scratch_stride: context.scratch_stride,
-        log: Vec::new(),
-        calls: Vec::new(),
+        log,
+        calls,
         keep_going: observer.keeps_going(),
     };
     let mut blind = Context {
@@ -175,6 +189,24 @@ pub fn run<O: Observer + ?Sized>(
     let mut cx =
         Cx::new(&interp::HANDLERS, Avx2::detect(), program.arch, wave, &mut blind, program.lowered(), 0);
     cx.watch = Some(Box::new(watch));
+    let result = turn(program, &mut cx, budget, executed, observer);
+    if let Some(Watch { mut log, mut calls, .. }) = cx.watch.take().map(|watch| *watch) {
+        log.clear();
+        calls.clear();
+        BUFFERS.set((log, calls));
+    }
+    result
+}
+
+/// A turn of an observed wave.
+#[inline(always)]
+fn turn<'a, O: Observer + ?Sized>(
+    program: &'a Program,
+    cx: &mut Cx<'a>,
+    budget: u64,
+    executed: &mut u64,
+    observer: &mut O,
+) -> Result<(), Event> {
     let end = executed.saturating_add(budget);
     while *executed < end {
         let mut pc = cx.wave.pc;
@@ -189,7 +221,7 @@ pub fn run<O: Observer + ?Sized>(
         let count = observer.unobserved(&step).min((end - *executed) as usize);
         let mut stopped = None;
         if count > 0 {
-            stopped = straight(&mut cx, program, index + count).err();
+            stopped = straight(cx, program, index + count).err();
             let done = cx.op.number as usize - index;
             *executed += done as u64;
             cx.instructions += done as u64;
@@ -197,8 +229,16 @@ pub fn run<O: Observer + ?Sized>(
                 watch.calls.clear();
             }
             cx.wave.pc = cx.pc();
-            if stopped.is_none() {
-                continue;
+            match stopped {
+                None => continue,
+                Some(Flow::JUMP) if done + 1 == count => {
+                    *executed += 1;
+                    cx.instructions += 1;
+                    let from = std::mem::replace(&mut cx.wave.pc, cx.jump);
+                    observer.jumped(cx.wave.id, from, cx.jump);
+                    continue;
+                }
+                Some(_) => {}
             }
             // In the middle of what should have gone on: from here as if it had been observed.
             (pc, index) = (cx.wave.pc, index + done);
@@ -212,19 +252,19 @@ pub fn run<O: Observer + ?Sized>(
         loop {
             let op = cx.op;
             // SAFETY: the operation is the program's.
-            let flow = stopped.take().unwrap_or_else(|| unsafe { interp::dispatch(&mut cx, op) });
+            let flow = stopped.take().unwrap_or_else(|| unsafe { interp::dispatch(cx, op) });
             match flow {
                 Flow::NEXT | Flow::MODE => {}
                 Flow::JUMP => next = cx.jump,
                 flow => {
                     let unknown = flow == Flow::UNKNOWN;
-                    let replaced = if unknown { interp::evaluate(program, &mut cx) } else { None };
+                    let replaced = if unknown { interp::evaluate(program, cx) } else { None };
                     event = match replaced {
                         Some(result) => {
                             next = cx.wave.pc;
                             result.err()
                         }
-                        None => Some(interp::take_event(&mut cx, op, program)),
+                        None => Some(interp::take_event(cx, op, program)),
                     };
                     break;
                 }

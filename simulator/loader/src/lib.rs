@@ -15,6 +15,7 @@ pub mod bundle;
 pub mod code_object;
 pub mod compare;
 pub mod image;
+pub mod inlined;
 pub mod launch;
 pub mod line_table;
 pub mod plain;

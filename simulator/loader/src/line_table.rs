@@ -1,5 +1,6 @@
 //! Source lines of a code object's instructions, from its DWARF line tables (DWARF 5, *Line Number Information*; versions 2 to 4 too).
 
+use super::inlined::Inlined;
 use gimli::{ColumnType, EndianSlice, LittleEndian};
 use object::{Object, ObjectSection};
 use std::borrow::Cow;
@@ -20,9 +21,11 @@ pub struct LineTable {
     files: Vec<SourceFile>,
     /// By address. Each row holds up to the next.
     rows: Vec<(u64, Option<SourceLine>)>,
+    /// Calls that are inlined.
+    pub inlined: Inlined,
 }
 
-type Slice<'a> = EndianSlice<'a, LittleEndian>;
+pub(super) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 impl LineTable {
     /// The lines of the code in `text` (addresses of the file). Debug information that is damaged is not an error: it says where code comes
@@ -56,6 +59,8 @@ impl LineTable {
         let mut units = dwarf.units();
         while let Some(header) = units.next()? {
             let unit = dwarf.unit(header)?;
+            // Lines are known without it.
+            let _ = self.inlined.add(&dwarf, &unit, &text);
             let Some(program) = unit.line_program.clone() else { continue };
             let mut numbers = HashMap::new();
             let mut rows = program.rows();
@@ -119,7 +124,7 @@ fn section<'a>(file: &object::File<'a>, name: &str) -> Cow<'a, [u8]> {
     data.unwrap_or_default()
 }
 
-fn source_file(
+pub(super) fn source_file(
     dwarf: &gimli::Dwarf<Slice<'_>>,
     unit: &gimli::Unit<Slice<'_>>,
     header: &gimli::LineProgramHeader<Slice<'_>>,

@@ -125,6 +125,7 @@ pub fn prepare(
         labels: unit.labels,
         prints: Vec::new(),
         modes: Modes::default(),
+        inlined: Default::default(),
     })
 }
 

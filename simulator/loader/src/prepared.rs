@@ -1,6 +1,7 @@
 //! A kernel ready to run: what every front end (text kernels, launch files) makes, and what running, checking, tracing and
 //! debugging start from.
 
+use super::inlined::Inlined;
 use wavesim_array::{Array, DType};
 use wavesim_engine::sched::dispatch::{Dispatch, Schedule};
 use wavesim_machine::exec::program::Program;
@@ -27,6 +28,8 @@ pub struct Prepared {
     pub prints: Vec<Print>,
     /// Hardware modes that the launch sets.
     pub modes: Modes,
+    /// Calls that the compiler has inlined, by address in listings.
+    pub inlined: Inlined,
 }
 
 /// Modes of the hardware that change what checks report.
@@ -102,6 +105,7 @@ impl Prepared {
             labels: Vec::new(),
             prints: Vec::new(),
             modes: Modes::default(),
+            inlined: Inlined::default(),
         }
     }
 

@@ -346,7 +346,8 @@ fn finish(
     let shape = shape(kernel, given, &kernarg, &places)?;
     let program = program(kernel, shape.code_base, kernel.text.1.len() as u64, &memory)?;
     let modes = abi::modes(&kernel.descriptor);
-    Ok(Prepared { labels: kernel.labels.clone(), modes, ..Prepared::bare(program, memory, shape) })
+    let (labels, inlined) = (kernel.labels.clone(), kernel.lines.inlined.clone());
+    Ok(Prepared { labels, modes, inlined, ..Prepared::bare(program, memory, shape) })
 }
 
 /// A number in a parameter of `size` bytes: a float where it is written as one.

@@ -86,6 +86,7 @@ impl Shadow {
         std::mem::swap(&mut self.first, &mut group.first);
     }
 
+    #[inline]
     pub fn before(&mut self, step: &Step<'_>) {
         self.exec = step.wave.exec();
         self.waves[step.wave.id as usize].lanes.get_or_insert(self.exec);

@@ -23,6 +23,8 @@ pub struct Shadow {
     wave_size: u64,
     /// Loads of the running instruction that met unwritten bytes, by index in the log, with the byte.
     unwritten: Vec<(Access, u64)>,
+    /// Allocations accessed before, each from its first byte to after its last: most accesses are in one of these.
+    inside: [std::ops::Range<u64>; 2],
 }
 
 /// Bytes of a workgroup's LDS and scratch that have been written.
@@ -98,6 +100,7 @@ impl Shadow {
             scratch_bytes: shape.scratch_bytes as u64,
             wave_size: shape.wave_size as u64,
             unwritten: Vec::new(),
+            inside: [0..0, 0..0],
         }
     }
 
@@ -173,7 +176,22 @@ impl Shadow {
                 continue;
             }
             match a.place {
-                Place::Global => bounds(step, a, effects, prepared, &mut last, report),
+                Place::Global => {
+                    let end = a.address.saturating_add(a.len_bytes());
+                    let holds = |r: &std::ops::Range<u64>| r.start <= a.address && end <= r.end;
+                    if !self.inside.iter().any(holds) {
+                        bounds(step, a, effects, prepared, &mut last, report);
+                        if let Some(r) = last {
+                            self.inside.swap(0, 1);
+                            self.inside[0] = r.base..r.base.saturating_add(r.len);
+                            // What a scalar load fetches beyond the end is nothing that may be used.
+                            let left = self.inside[0].end.saturating_sub(a.address);
+                            if effects.class == Class::Smem && !a.write && left < a.len_bytes() {
+                                self.unwritten.push((*a, left));
+                            }
+                        }
+                    }
+                }
                 Place::Lds | Place::Scratch if a.outside => {
                     a.each().for_each(|a| outside(step, &a, effects, prepared, report));
                 }
@@ -312,6 +330,7 @@ fn uninitialised(step: &Step<'_>, a: &Access, prepared: &Prepared, report: &mut 
 
 /// Lanes in a row are as aligned as the first. Atomics need their size. Plain accesses to global memory and scratch need nothing in compute
 /// kernels; those to LDS need nothing in the unaligned mode, else dwords, or their size if that is smaller (manuals, *Alignment*).
+#[inline]
 fn alignment(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, report: &mut Report) {
     let size = a.size_bytes as u64;
     let unaligned = a.place != Place::Lds || prepared.modes.unaligned_lds;

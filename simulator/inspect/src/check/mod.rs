@@ -28,7 +28,7 @@ use wavesim_engine::observe::{Done, Observer, Step};
 use wavesim_engine::sched::dispatch::DispatchError;
 use wavesim_isa::arch::Arch;
 use wavesim_loader::prepared::Prepared;
-use wavesim_machine::exec::effects::{self, Effects};
+use wavesim_machine::exec::effects::{self, Class, Effects};
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::fault::{Fault, FaultKind};
@@ -169,7 +169,7 @@ impl<'a> Checker<'a> {
         if let Some(fault) = fault {
             self.fault(fault);
         }
-        self.report.finish(&self.prepared.program)
+        self.report.finish(self.prepared)
     }
 
     /// Tells the race check what of a wave is complete, and the scoreboard what the race check knows the operation just issued as.
@@ -300,13 +300,18 @@ impl Observer for Checker<'_> {
         )
     }
 
+    fn jumped(&mut self, wave: u32, from: u64, to: u64) {
+        self.jumps[wave as usize] = (from, to);
+    }
+
     #[inline]
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         let effects = &self.effects[step.index];
-        if self.on.waits && !self.waits.is_idle(step.wave.id) {
+        let wave = step.wave.id;
+        if self.on.waits && self.waits.is_early(wave, step.index) {
             self.waits.before(step, effects, &mut self.report);
         }
-        if self.on.init || self.on.mem {
+        if (self.on.init || self.on.mem) && !self.init.is_proven(wave, step.index, step.wave.exec()) {
             self.init.before(step, effects, &mut self.report);
         }
         if self.on.hazard && self.hazard.must_observe(step.index) {
@@ -333,18 +338,23 @@ impl Observer for Checker<'_> {
                 self.race.after(step, done, effects, &self.waits, self.prepared, &mut self.report);
             }
         }
-        if (self.on.init || self.on.mem) && self.init.after(step, done, effects, &mut self.mem) {
+        if (self.on.init || self.on.mem)
+            && (!done.accesses.is_empty() || !self.init.is_proven_now(step.wave.id, step.index))
+            && self.init.after(step, done, effects, &mut self.mem)
+        {
             self.skip.invalidate(step.wave.id);
         }
         self.skip.after(step, done, effects);
         let control = !done.calls.is_empty() || done.event.is_some();
+        let waits = effects.class == Class::Wait;
         if (self.on.waits || self.on.race) && (control || self.waits.must_observe(step.index)) {
             self.waits.after(step, done);
             if self.on.race {
                 self.follow(step, done);
             }
         }
-        if !control {
+        // A wait is the scoreboard's alone.
+        if !control || waits && done.event.is_none() {
             return;
         }
         if self.on.barrier {

@@ -40,7 +40,9 @@ impl Observer for Outstanding {
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
-        self.scoreboard.before(step, &self.effects[step.index], &mut self.report);
+        if self.scoreboard.is_early(step.wave.id, step.index) {
+            self.scoreboard.before(step, &self.effects[step.index], &mut self.report);
+        }
         ControlFlow::Continue(())
     }
 

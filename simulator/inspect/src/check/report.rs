@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use wavesim_engine::observe::Step;
 use wavesim_loader::prepared::{Buffer, Prepared};
+use wavesim_machine::exec::effects::File;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::fault::Fault;
@@ -20,6 +21,8 @@ pub struct Site {
     pub line: u32,
     /// The source file, where debug information names one.
     pub file: Option<Arc<str>>,
+    /// The lines of the calls that the compiler has inlined around it, the innermost first; in a finished report.
+    pub inlined: Vec<String>,
     /// The instruction.
     pub text: String,
     /// Coordinates of the workgroup in the grid.
@@ -42,6 +45,7 @@ impl Site {
             pc: program.pc_at(fault.pc),
             line: fault.line,
             file: fault.file.clone(),
+            inlined: Vec::new(),
             text: fault.instruction.clone(),
             workgroup: fault.workgroup,
             wave: fault.wave,
@@ -57,6 +61,7 @@ impl Site {
             pc,
             line: location.line,
             file: location.file,
+            inlined: Vec::new(),
             text: index.map_or_else(String::new, |i| step.program.text(i)),
             workgroup,
             wave,
@@ -66,6 +71,12 @@ impl Site {
 }
 
 impl Site {
+    /// Replaces the byte offset by the address that listings show, and finds inlined calls.
+    fn resolve(&mut self, prepared: &Prepared) {
+        self.pc = prepared.program.address(self.pc);
+        self.inlined = prepared.inlined.calls(self.pc);
+    }
+
     /// `line 12`, `kernel.cl:12` or `pc 0x1640`.
     pub fn place(&self) -> String {
         match (&self.file, self.line) {
@@ -78,7 +89,11 @@ impl Site {
 
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place(), self.text)?;
+        write!(f, "{}", self.place())?;
+        if !self.inlined.is_empty() {
+            write!(f, " (inlined at {})", self.inlined.join(", "))?;
+        }
+        write!(f, ": {}", self.text)?;
         let [x, y, z] = self.workgroup;
         write!(f, "   (workgroup ({x},{y},{z}), wave {}", self.wave)?;
         if let Some(lane) = self.lane {
@@ -133,6 +148,8 @@ pub struct Finding {
     pub other: Option<Other>,
     /// The address accessed: in global memory, or the offset in LDS or in the lane's scratch.
     pub address: Option<u64>,
+    /// The register whose value is the error, in the lane of the site.
+    pub register: Option<(File, u16)>,
     /// What to do.
     pub hint: Option<String>,
     /// How often it happened.
@@ -143,7 +160,18 @@ impl Finding {
     /// A mistake that happened once.
     pub fn new(check: Check, kind: &'static str, message: String, site: Site) -> Finding {
         let severity = Severity::Error;
-        Finding { check, severity, kind, message, site, other: None, address: None, hint: None, count: 1 }
+        Finding {
+            check,
+            severity,
+            kind,
+            message,
+            site,
+            other: None,
+            address: None,
+            register: None,
+            hint: None,
+            count: 1,
+        }
     }
 
     /// It is a note.
@@ -164,19 +192,37 @@ impl Finding {
         self
     }
 
+    /// Of a register's value.
+    pub fn register(mut self, file: File, register: u16) -> Finding {
+        self.register = Some((file, register));
+        self
+    }
+
     /// With a proposal.
     pub fn hint(mut self, hint: impl Into<String>) -> Finding {
         self.hint = Some(hint.into());
         self
     }
 
+    /// Places in the program as listings show them.
+    pub fn resolve(&mut self, prepared: &Prepared) {
+        self.site.resolve(prepared);
+        if let Some(other) = &mut self.other {
+            other.site.resolve(prepared);
+        }
+    }
+
     /// As machine output.
     pub fn json(&self) -> Value {
         let other = self.other.as_ref().map(|o| {
-            json!({"line": o.site.line, "file": o.site.file.as_deref(), "pc": o.site.pc, "workgroup": o.site.workgroup, "wave": o.site.wave,
-                "lane": o.site.lane, "text": o.site.text, "role": o.role})
+            let mut other = json!({"line": o.site.line, "file": o.site.file.as_deref(), "pc": o.site.pc, "workgroup": o.site.workgroup, "wave": o.site.wave,
+                "lane": o.site.lane, "text": o.site.text, "role": o.role});
+            if !o.site.inlined.is_empty() {
+                other["inlined"] = json!(o.site.inlined);
+            }
+            other
         });
-        json!({
+        let mut out = json!({
             "schema": "wavesim-check-1",
             "check": self.check.name(),
             "severity": self.severity.name(),
@@ -193,7 +239,11 @@ impl Finding {
             "other": other,
             "hint": self.hint,
             "count": self.count,
-        })
+        });
+        if !self.site.inlined.is_empty() {
+            out["inlined"] = json!(self.site.inlined);
+        }
+        out
     }
 }
 
@@ -268,13 +318,8 @@ impl Report {
     }
 
     /// In the order they were found; places in the program as listings show them.
-    pub fn finish(mut self, program: &Program) -> Vec<Finding> {
-        for finding in &mut self.findings {
-            finding.site.pc = program.address(finding.site.pc);
-            if let Some(other) = &mut finding.other {
-                other.site.pc = program.address(other.site.pc);
-            }
-        }
+    pub fn finish(mut self, prepared: &Prepared) -> Vec<Finding> {
+        self.findings.iter_mut().for_each(|finding| finding.resolve(prepared));
         self.findings
     }
 }

@@ -74,6 +74,7 @@ mod tests {
     #[test]
     fn findings_have_rules_levels_and_places() {
         let site = |line, file: Option<&str>| Site {
+            inlined: Vec::new(),
             pc: 0x1640,
             line,
             file: file.map(Into::into),

@@ -1,7 +1,7 @@
 //! The race check's shadow memory of LDS and global memory: who accessed which bytes last.
 //!
-//! A dword has a shadow cell with its last two writers and two readers. The dwords of a line of 64 bytes share one cell for as long as
-//! every access covers the whole line, which is how waves use memory: one cell is then compared for sixteen dwords.
+//! A dword has a shadow cell with its last two writers and two readers. Neighbouring dwords share one cell for as long as every access
+//! covers all of them, which is how waves use memory: one cell is then compared for 32 dwords, or for those of a part ([`SIZES`]).
 
 use wavesim_machine::exec::watch::Access;
 
@@ -18,19 +18,23 @@ pub struct Record {
     pub mask: u8,
     /// Atomics do not race with each other.
     pub atomic: bool,
-    /// `u8::MAX` for scalar memory and for several lanes. Of a line: the lane of its first byte.
+    /// `u8::MAX` for scalar memory and for several lanes. Of several dwords: the lane of the first byte.
     pub lane: u8,
-    /// Of a line: bytes of a lane, the lanes lying in a row; 0 if it is all one lane's.
+    /// Of several dwords: bytes of a lane, the lanes being consecutive; 0 if it is all one lane's.
     pub lane_bytes: u8,
 }
 
 impl Record {
-    /// The record of dword `k` of a line.
+    /// The record of a part, from byte `offset` on. A dword is one lane's.
     #[inline]
-    fn of_dword(self, k: usize) -> Record {
+    fn of_part(self, offset: u64, size: u64) -> Record {
         match self.lane_bytes {
             0 => self,
-            bytes => Record { lane: self.lane + (4 * k / bytes as usize) as u8, lane_bytes: 0, ..self },
+            bytes => Record {
+                lane: self.lane + (offset / bytes as u64) as u8,
+                lane_bytes: if size == DWORD { 0 } else { bytes },
+                ..self
+            },
         }
     }
 }
@@ -104,58 +108,181 @@ impl Cell {
         }
     }
 
+    /// Records an access to all bytes that no other wave has accessed. False, and nothing recorded, if one has.
+    #[inline(always)]
+    fn note_alone(&mut self, me: &Record, write: bool) -> bool {
+        let mine = |r: &Record| r.wave == 0 || r.wave == me.wave;
+        let alone = mine(&self.writes[0]) && self.writes[1].wave == 0 && mine(&self.reads[0]);
+        if !alone || self.reads[1].wave != 0 {
+            return false;
+        }
+        if write {
+            self.reads[0].wave = 0;
+            self.writes[0] = *me;
+        } else {
+            self.reads[0] = *me;
+        }
+        true
+    }
+
+    /// Compares and records an access to all bytes, where all that it could race with happened before. False, and nothing recorded, if it
+    /// is not so simple.
+    #[inline(always)]
+    fn pass(
+        &mut self,
+        me: &Record,
+        write: bool,
+        ordered: &impl Fn(&Record) -> bool,
+        superseded: impl FnOnce([Record; 2]),
+    ) -> bool {
+        let mine = |r: &Record| r.wave == 0 || r.wave == me.wave;
+        if self.writes[1].wave != 0 || !(mine(&self.writes[0]) || ordered(&self.writes[0])) {
+            return false;
+        }
+        if !write {
+            let slot = match &self.reads {
+                [first, _] if mine(first) => 0,
+                [_, second] if mine(second) => 1,
+                [first, _] if ordered(first) => 0,
+                [_, second] if ordered(second) => 1,
+                _ => {
+                    self.reads[0] = self.reads[1];
+                    1
+                }
+            };
+            self.reads[slot] = *me;
+            return true;
+        }
+        let [first, second] = self.reads;
+        if !(mine(&first) && mine(&second)) {
+            if !((mine(&first) || ordered(&first)) && (mine(&second) || ordered(&second))) {
+                return false;
+            }
+            superseded(self.reads);
+        }
+        self.reads[0].wave = 0;
+        self.reads[1].wave = 0;
+        self.writes[0] = *me;
+        true
+    }
+
     #[inline]
-    fn of_dword(self, k: usize) -> Cell {
+    fn of_part(&self, offset: u64, size: u64) -> Cell {
         // (`map` stays a call.)
         let ([w, w2], [r, r2]) = (self.writes, self.reads);
-        Cell { writes: [w.of_dword(k), w2.of_dword(k)], reads: [r.of_dword(k), r2.of_dword(k)] }
+        let part = |r: Record| r.of_part(offset, size);
+        Cell { writes: [part(w), part(w2)], reads: [part(r), part(r2)] }
     }
 }
 
-/// Bytes that one cell may stand for.
-pub const LINE_BYTES: u64 = 64;
-const DWORDS: usize = 16;
+/// Bytes that one cell may stand for: a dword of 32 lanes, a row of a tile of 16 lanes, four dwords of a lane.
+const SIZES: [u64; 3] = [BLOCK, 64, 16];
+/// Logarithms of the sizes of parts.
+const PART_BITS: [u32; 3] = [6, 4, 2];
+const BLOCK: u64 = 128;
+const DWORD: u64 = 4;
 const ALL_BYTES: u8 = 0b1111;
 
-/// Sixteen dwords.
-#[derive(Debug, Clone)]
-enum Line {
-    Uniform(Cell),
-    PerDword(Box<[Cell; DWORDS]>),
+/// Dwords with one cell, or parts of their own.
+#[derive(Debug, Clone, Default)]
+struct Node {
+    /// Of all dwords, unless it is split.
+    cell: Cell,
+    split: bool,
+    /// How often it was split, up to [`OFTEN`].
+    splits: u8,
+    /// Kept when they are joined.
+    parts: Parts,
 }
 
-impl Default for Line {
-    fn default() -> Line {
-        Line::Uniform(Cell::default())
+#[derive(Debug, Clone, Default)]
+enum Parts {
+    #[default]
+    None,
+    Nodes(Box<[Node]>),
+    Dwords(Box<[Cell; 4]>),
+}
+
+/// Size of the parts of a node of some level.
+fn part_size(level: usize) -> u64 {
+    SIZES.get(level + 1).copied().unwrap_or(DWORD)
+}
+
+impl Node {
+    /// Gives each part the cell that all had.
+    #[inline(never)]
+    fn split(&mut self, level: usize) {
+        self.split = true;
+        self.splits = (self.splits + 1).min(OFTEN);
+        let size = part_size(level);
+        if let Parts::None = self.parts {
+            self.parts = match size {
+                DWORD => Parts::Dwords(Box::default()),
+                _ => Parts::Nodes((0..SIZES[level] / size).map(|_| Node::default()).collect()),
+            };
+        }
+        let cell = self.cell;
+        match &mut self.parts {
+            Parts::None => {}
+            Parts::Nodes(nodes) => {
+                for (k, node) in (0..).zip(nodes.iter_mut()) {
+                    node.cell = cell.of_part(k * size, size);
+                    node.split = false;
+                }
+            }
+            Parts::Dwords(cells) => {
+                for (k, part) in (0..).zip(cells.iter_mut()) {
+                    *part = cell.of_part(k * size, size);
+                }
+            }
+        }
+    }
+
+    /// The cells, each with its place and its size; until `f` is false.
+    fn all(&self, level: usize, start: u64, f: &mut impl FnMut(&Cell, u64, u64) -> bool) -> bool {
+        let size = part_size(level);
+        match &self.parts {
+            Parts::Nodes(nodes) if self.split => {
+                (0..).zip(nodes.iter()).all(|(k, node)| node.all(level + 1, start + k * size, f))
+            }
+            Parts::Dwords(cells) if self.split => {
+                (0..).zip(cells.iter()).all(|(k, cell)| f(cell, start + k * size, size))
+            }
+            _ => f(&self.cell, start, SIZES[level]),
+        }
+    }
+
+    /// The cell of the dword at an offset in the node.
+    fn dword(&self, level: usize, offset: u64) -> Cell {
+        let size = part_size(level);
+        match &self.parts {
+            Parts::Nodes(nodes) if self.split => {
+                nodes[(offset / size) as usize].dword(level + 1, offset % size)
+            }
+            Parts::Dwords(cells) if self.split => cells[(offset / size) as usize],
+            _ => self.cell.of_part(offset & !(DWORD - 1), DWORD),
+        }
     }
 }
 
-impl Line {
-    fn per_dword(&mut self) -> &mut [Cell; DWORDS] {
-        if let Line::Uniform(cell) = self {
-            let cell = *cell;
-            let mut cells = Box::new([Cell::default(); DWORDS]);
-            cells.iter_mut().enumerate().for_each(|(k, c)| *c = cell.of_dword(k));
-            *self = Line::PerDword(cells);
-        }
-        match self {
-            Line::PerDword(cells) => cells,
-            Line::Uniform(_) => unreachable!("it has just been split"),
-        }
-    }
-}
+/// What has been split so often stays so: a tile is stored as a whole and loaded in parts again and again.
+const OFTEN: u8 = 3;
 
-/// Lines of a page.
-const PAGE: usize = 64;
+/// Blocks of a page.
+const PAGE: usize = 32;
 
-/// Lines by number; made where they are touched. The addresses of a host are far from each other.
-#[derive(Default)]
+/// Pages that are found without the index.
+const RECENT: usize = 4;
+
+/// Blocks by number; made where they are touched. The addresses of a host are far from each other.
 pub struct ShadowMemory {
-    pages: Vec<Box<[Line; PAGE]>>,
+    pages: Vec<Box<[Node]>>,
     /// Index in `pages` by number of the page.
     index: foldhash::HashMap<u64, usize>,
-    /// The page of the last access, and its index: most accesses are near the one before.
-    last: Option<(u64, usize)>,
+    /// Pages of recent accesses, with their index: most accesses are near one of these.
+    recent: [(u64, usize); RECENT],
+    /// Whether [`ShadowMemory::superseded`] is wanted.
+    follows: bool,
     /// Loads of other waves that stores have taken the place of, by dword.
     pub superseded: Vec<Superseded>,
 }
@@ -166,48 +293,78 @@ pub type Superseded = (u64, [Record; 2]);
 /// A race: the access, of one lane, and the earlier one with whether it was a store.
 pub type Hit = (Access, Record, bool);
 
+impl Default for ShadowMemory {
+    fn default() -> ShadowMemory {
+        ShadowMemory {
+            pages: Vec::new(),
+            index: Default::default(),
+            recent: [(u64::MAX, 0); RECENT],
+            follows: false,
+            superseded: Vec::new(),
+        }
+    }
+}
+
 impl ShadowMemory {
+    /// That keeps loads which stores have taken the place of.
+    pub fn following() -> ShadowMemory {
+        ShadowMemory { follows: true, ..ShadowMemory::default() }
+    }
+
     /// Forgets all accesses.
     pub fn clear(&mut self) {
-        for line in self.pages.iter_mut().flat_map(|page| page.iter_mut()) {
-            *line = Line::default();
+        for node in self.pages.iter_mut().flat_map(|page| page.iter_mut()) {
+            node.cell = Cell::default();
+            node.split = false;
         }
     }
 
+    /// The index of a page.
     #[inline]
-    fn line(&mut self, number: u64) -> (&mut Line, &mut Vec<Superseded>) {
-        let page = number / PAGE as u64;
-        let at = match self.last {
-            Some((last, at)) if last == page => at,
+    fn page(&mut self, page: u64) -> usize {
+        match self.recent[page as usize % RECENT] {
+            (recent, at) if recent == page => at,
             _ => self.find_or_make(page),
-        };
-        (&mut self.pages[at][number as usize % PAGE], &mut self.superseded)
+        }
     }
 
     #[inline(never)]
     fn find_or_make(&mut self, page: u64) -> usize {
         let pages = &mut self.pages;
         let at = *self.index.entry(page).or_insert_with(|| {
-            pages.push(Box::new(std::array::from_fn(|_| Line::default())));
+            pages.push((0..PAGE).map(|_| Node::default()).collect());
             pages.len() - 1
         });
-        self.last = Some((page, at));
+        self.recent[page as usize % RECENT] = (page, at);
         at
     }
 
     /// The state of the dword at an offset.
     pub fn cell(&self, offset: u64) -> Cell {
-        let number = offset / LINE_BYTES;
-        let k = (offset % LINE_BYTES / 4) as usize;
+        let number = offset / BLOCK;
         let page = self.index.get(&(number / PAGE as u64)).map(|&at| &self.pages[at]);
-        match page.map(|page| &page[number as usize % PAGE]) {
-            Some(Line::Uniform(cell)) => cell.of_dword(k),
-            Some(Line::PerDword(cells)) => cells[k],
-            None => Cell::default(),
+        page.map_or_else(Cell::default, |page| page[number as usize % PAGE].dword(0, offset % BLOCK))
+    }
+
+    /// Records an access to whole blocks that no other wave has accessed. False if one has, or a part was accessed by itself.
+    #[inline]
+    fn alone(&mut self, offset: u64, end: u64, a: &Access, me: &Record) -> bool {
+        if a.stride != 0 && !a.stride.is_power_of_two() {
+            return false;
         }
+        let lane_bytes = if a.lane.is_some() { a.stride } else { 0 };
+        (offset..end).step_by(BLOCK as usize).all(|start| {
+            let number = start / BLOCK;
+            let page = self.page(number / PAGE as u64);
+            let node = &mut self.pages[page][number as usize % PAGE];
+            let lane = a.lane.map_or(u8::MAX, |lane| lane + lane_of(a, start - offset));
+            let me = Record { mask: ALL_BYTES, lane, lane_bytes, ..*me };
+            !node.split && node.cell.note_alone(&me, a.write)
+        })
     }
 
     /// Records an access at `offset`; `me` is its record but for bytes and lane, `ordered` whether a record happened before. Races go to `hits`.
+    #[inline]
     pub fn access(
         &mut self,
         offset: u64,
@@ -217,80 +374,145 @@ impl ShadowMemory {
         hits: &mut Vec<Hit>,
     ) {
         let end = offset + a.len_bytes();
-        let mut start = offset & !(LINE_BYTES - 1);
-        while start < end {
-            let (line, superseded) = self.line(start / LINE_BYTES);
-            let into = start.wrapping_sub(offset);
-            let whole = start >= offset && end - start >= LINE_BYTES;
-            let lanes_fit = a.stride == 0 || into.is_multiple_of(a.stride as u64);
-            if whole && lanes_fit && whole_line(line, a, start, into, me, &ordered, superseded) {
-                start += LINE_BYTES;
-                continue;
-            }
-            let cells = line.per_dword();
-            let (first, last) = (offset.max(start), end.min(start + LINE_BYTES));
-            let mut dword = first & !3;
-            while dword < last {
-                let (from, to) = (first.max(dword) - dword, last.min(dword + 4) - dword);
-                let mask = (((1u32 << to) - 1) & !((1u32 << from) - 1)) as u8;
-                let nth = lane_of(a, dword.max(offset) - offset);
-                let me = Record { mask, lane: a.lane.map_or(u8::MAX, |lane| lane + nth), ..me };
-                let cell = &mut cells[((dword - start) / 4) as usize];
-                if let Some((other, was_write)) = cell.race(&me, a.write, &ordered) {
-                    let one = a.each().nth(nth as usize).unwrap_or(*a);
-                    hits.push((one, other, was_write));
-                }
-                cell.note(me, a.write, &ordered, |reads| superseded.push((dword, reads)));
-                dword += 4;
-            }
-            start += LINE_BYTES;
+        if (offset | end) & (BLOCK - 1) == 0 && self.alone(offset, end, a, &me) {
+            return;
         }
+        let mut start = offset & !(BLOCK - 1);
+        while start < end {
+            let number = start / BLOCK;
+            let page = self.page(number / PAGE as u64);
+            let node = &mut self.pages[page][number as usize % PAGE];
+            let superseded = self.follows.then_some(&mut self.superseded);
+            Visit { offset, end, a, me, ordered: &ordered, hits, superseded }.node(node, 0, start);
+            start += BLOCK;
+        }
+    }
+}
+
+/// An access on its way through the nodes that it touches.
+struct Visit<'v, F> {
+    offset: u64,
+    end: u64,
+    a: &'v Access,
+    me: Record,
+    ordered: &'v F,
+    hits: &'v mut Vec<Hit>,
+    superseded: Option<&'v mut Vec<Superseded>>,
+}
+
+impl<F: Fn(&Record) -> bool> Visit<'_, F> {
+    /// Compares and records the part of the access that is in a node, which begins at `start`.
+    #[inline]
+    fn node(&mut self, node: &mut Node, level: usize, start: u64) {
+        let size = SIZES[level];
+        let whole = start >= self.offset && self.end - start >= size;
+        let stride = self.a.stride as u64;
+        let lanes_fit =
+            stride == 0 || stride.is_power_of_two() && (start.wrapping_sub(self.offset)) & (stride - 1) == 0;
+        if whole && lanes_fit && self.whole(node, level, start) {
+            return;
+        }
+        if !node.split {
+            node.split(level);
+        }
+        let part = part_size(level);
+        let first = (self.offset.max(start) - start) >> PART_BITS[level];
+        let last = (self.end.min(start + size) - start + part - 1) >> PART_BITS[level];
+        for k in first..last {
+            match &mut node.parts {
+                Parts::None => {}
+                Parts::Nodes(nodes) => self.part(&mut nodes[k as usize], level + 1, start + k * part),
+                Parts::Dwords(cells) => self.dword(&mut cells[k as usize], start + k * part),
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn part(&mut self, node: &mut Node, level: usize, start: u64) {
+        self.node(node, level, start);
+    }
+
+    fn dword(&mut self, cell: &mut Cell, dword: u64) {
+        let (offset, a) = (self.offset, self.a);
+        let (from, to) = (offset.max(dword) - dword, self.end.min(dword + DWORD) - dword);
+        let mask = (((1u32 << to) - 1) & !((1u32 << from) - 1)) as u8;
+        let nth = lane_of(a, dword.max(offset) - offset);
+        let me = Record { mask, lane: a.lane.map_or(u8::MAX, |lane| lane + nth), ..self.me };
+        let superseded = &mut self.superseded;
+        let one = |reads| {
+            if let Some(list) = superseded {
+                list.push((dword, reads));
+            }
+        };
+        if mask == ALL_BYTES && cell.pass(&me, a.write, self.ordered, one) {
+            return;
+        }
+        if let Some((other, was_write)) = cell.race(&me, a.write, self.ordered) {
+            let one = a.each().nth(nth as usize).unwrap_or(*a);
+            self.hits.push((one, other, was_write));
+        }
+        let superseded = &mut self.superseded;
+        cell.note(me, a.write, self.ordered, |reads| {
+            if let Some(list) = superseded {
+                list.push((dword, reads));
+            }
+        });
+    }
+
+    /// An access to all of a node. False, and nothing recorded, if its parts have cells of their own or one races: each is compared then.
+    #[inline]
+    fn whole(&mut self, node: &mut Node, level: usize, start: u64) -> bool {
+        let a = self.a;
+        let lane = a.lane.map_or(u8::MAX, |lane| lane + lane_of(a, start - self.offset));
+        let lane_bytes = if a.lane.is_some() { a.stride } else { 0 };
+        let me = Record { mask: ALL_BYTES, lane, lane_bytes, ..self.me };
+        if node.split {
+            return a.write && node.splits < OFTEN && self.join(node, level, start, me);
+        }
+        let superseded = &mut self.superseded;
+        let all = |reads| {
+            if let Some(list) = superseded {
+                list.extend((start..start + SIZES[level]).step_by(4).map(|dword| (dword, reads)));
+            }
+        };
+        if node.cell.pass(&me, a.write, self.ordered, all) {
+            return true;
+        }
+        if node.cell.race(&me, a.write, self.ordered).is_some() {
+            return false;
+        }
+        let superseded = &mut self.superseded;
+        node.cell.note(me, a.write, self.ordered, |reads| {
+            if let Some(list) = superseded {
+                list.extend((start..start + SIZES[level]).step_by(4).map(|dword| (dword, reads)));
+            }
+        });
+        true
+    }
+
+    /// A store that all else happened before makes the dwords equal again.
+    fn join(&mut self, node: &mut Node, level: usize, start: u64, me: Record) -> bool {
+        let before = |r: &Record| r.wave == 0 || r.wave == me.wave || (self.ordered)(r);
+        if !node.all(level, start, &mut |cell, _, _| cell.writes.iter().chain(&cell.reads).all(before)) {
+            return false;
+        }
+        if let Some(list) = &mut self.superseded {
+            node.all(level, start, &mut |cell, at, size| {
+                if cell.reads.iter().any(|r| r.wave != 0 && r.wave != me.wave) {
+                    list.extend((at..at + size).step_by(4).map(|dword| (dword, cell.reads)));
+                }
+                true
+            });
+        }
+        node.split = false;
+        node.cell = Cell { writes: [me, Record::default()], reads: Default::default() };
+        true
     }
 }
 
 /// Which of the access's lanes a byte belongs to.
 fn lane_of(a: &Access, byte: u64) -> u8 {
     if a.stride == 0 { 0 } else { (byte / a.stride as u64) as u8 }
-}
-
-/// Records an access to all of a line, from `start` on, whose first byte is the access's byte `into`. False, and nothing recorded, if its dwords have
-/// cells of their own or one races: each dword is compared then.
-fn whole_line(
-    line: &mut Line,
-    a: &Access,
-    start: u64,
-    into: u64,
-    me: Record,
-    ordered: &impl Fn(&Record) -> bool,
-    superseded: &mut Vec<Superseded>,
-) -> bool {
-    let lane = a.lane.map_or(u8::MAX, |lane| lane + lane_of(a, into));
-    let lane_bytes = if a.lane.is_some() { a.stride } else { 0 };
-    let me = Record { mask: ALL_BYTES, lane, lane_bytes, ..me };
-    match line {
-        Line::Uniform(cell) => {
-            if cell.race(&me, a.write, ordered).is_some() {
-                return false;
-            }
-            cell.note(me, a.write, ordered, |reads| {
-                superseded.extend((0..DWORDS as u64).map(|k| (start + 4 * k, reads)));
-            });
-            true
-        }
-        Line::PerDword(cells) => {
-            // A store that all else happened before makes the dwords equal again.
-            let before = |r: &Record| r.wave == 0 || r.wave == me.wave || ordered(r);
-            let all = |cell: &Cell| cell.writes.iter().chain(&cell.reads).all(before);
-            if !a.write || !cells.iter().all(all) {
-                return false;
-            }
-            let foreign = |cell: &Cell| cell.reads.iter().any(|r| r.wave != 0 && r.wave != me.wave);
-            let read = (0..).zip(cells.iter()).filter(|(_, cell)| foreign(cell));
-            superseded.extend(read.map(|(k, cell)| (start + 4 * k as u64, cell.reads)));
-            *line = Line::Uniform(Cell { writes: [me, Record::default()], reads: Default::default() });
-            true
-        }
-    }
 }
 
 #[cfg(test)]
@@ -346,16 +568,16 @@ mod tests {
             prop_assert_eq!(hits.iter().map(|hit| hit.0.address).collect::<Vec<_>>(), expected);
         }
 
-        /// Whole lines find what dwords one by one find.
+        /// Blocks and their parts find what dwords one by one find.
         #[test]
-        fn lines_are_their_dwords(list in proptest::collection::vec(access(), 1..24)) {
-            let (mut lines, mut dwords) = (ShadowMemory::default(), ShadowMemory::default());
+        fn blocks_are_their_dwords(list in proptest::collection::vec(access(), 1..24)) {
+            let (mut blocks, mut dwords) = (ShadowMemory::default(), ShadowMemory::default());
             for (epoch, (wave, a, seen)) in (1..).zip(list) {
                 let me = Record { wave, epoch, pc: epoch, ..Record::default() };
                 let ordered = |r: &Record| seen >> r.wave & 1 == 1;
                 let (mut all, mut each) = (Vec::new(), Vec::new());
-                lines.access(a.address, &a, me, ordered, &mut all);
-                // A part of a line at a time never shares a cell.
+                blocks.access(a.address, &a, me, ordered, &mut all);
+                // A dword at a time never shares a cell.
                 let mut at = a.address;
                 while at < a.address + a.len_bytes() {
                     let end = ((at & !3) + 4).min(a.address + a.len_bytes());

@@ -1,6 +1,6 @@
 //! The skip cache: straight-line regions that need no check, run as fast as without checks.
 //!
-//! An instruction is *simple* if, when it ran, it only computed: no access, no jump, no call but a hint. It is *proven* in a
+//! An instruction is *simple* if, when it ran, it only computed: no access, no call but a hint. A branch is the last of its region. It is *proven* in a
 //! wave if it reads nothing unwritten ([`super::init`]). Consecutive simple and proven instructions are a region. A wave skips the checks of
 //! a region if each active lane is proven, and if no outstanding operation writes one of its registers ([`super::waits`]).
 
@@ -23,7 +23,7 @@ enum Kind {
     /// More than computing: it is always observed.
     Observed,
     Simple,
-    /// Simple, and the last of its region: it changes EXEC, or a gap follows.
+    /// Simple, and the last of its region: it changes EXEC or jumps, or a gap follows.
     Last,
     /// A wait: simple where nothing is outstanding.
     Wait,
@@ -62,8 +62,10 @@ impl SkipCache {
     /// `observed`: instructions that a check observes each time.
     pub fn new(program: &Program, effects: &[Effects], observed: impl Fn(usize) -> bool) -> SkipCache {
         let candidate = |at: usize| {
-            let computes =
-                matches!(effects[at].class, Class::Valu | Class::Salu | Class::Control | Class::Wait);
+            let computes = matches!(
+                effects[at].class,
+                Class::Valu | Class::Salu | Class::Control | Class::Wait | Class::Branch
+            );
             if computes && !observed(at) && program.replaced(program.pcs[at]).is_none() {
                 Kind::Unseen
             } else {
@@ -129,7 +131,8 @@ impl SkipCache {
 #[cold]
 fn kind(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Kind {
     let hints = done.calls.iter().all(|(bi, _)| does_nothing(*bi) && *bi != Control::InvalidateCaches);
-    if !hints || !done.accesses.is_empty() || done.event.is_some() || done.jumped {
+    let jumps = effects.class == Class::Branch;
+    if !hints || !done.accesses.is_empty() || done.event.is_some() || done.jumped && !jumps {
         return Kind::Observed;
     }
     let program = step.program;
@@ -140,7 +143,7 @@ fn kind(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Kind {
     });
     if done.calls.iter().any(|(bi, _)| Counter::of(*bi).is_some()) {
         Kind::Wait
-    } else if narrows || program.pcs.get(step.index + 1) != Some(&end) {
+    } else if narrows || jumps || program.pcs.get(step.index + 1) != Some(&end) {
         Kind::Last
     } else {
         Kind::Simple

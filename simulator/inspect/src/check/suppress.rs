@@ -149,6 +149,7 @@ mod tests {
 
     fn finding() -> Finding {
         let site = |line, text: &str| Site {
+            inlined: Vec::new(),
             pc: 0x40,
             line,
             file: Some("k.cl".into()),

@@ -11,14 +11,15 @@
 use super::Check;
 use super::report::{Finding, Report, Site};
 use isa_spec::pcode::builtins::Control;
+use std::collections::VecDeque;
 use wavesim_asm::dialect::advice;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{Class, Effects, File, Use, register_name};
 use wavesim_machine::exec::program::Program;
 
-/// Operations that a wave can have outstanding, in both counters of the vector memory together.
-const MOST: usize = 128;
+/// Operations that a counter can count: it has six bits, and the hardware waits before it issues more.
+const MOST: usize = 64;
 
 /// What an outstanding operation is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,6 +183,7 @@ impl Registers {
     }
 
     /// Adds those of another set.
+    #[inline]
     pub fn join(&mut self, other: &Registers) {
         for (a, b) in self.vgprs.iter_mut().zip(other.vgprs) {
             *a |= b;
@@ -189,6 +191,7 @@ impl Registers {
         self.sgprs |= other.sgprs;
     }
 
+    #[inline]
     fn meets(&self, other: &Registers) -> bool {
         let [a, b, c, d] = self.vgprs;
         let [e, f, g, h] = other.vgprs;
@@ -207,6 +210,7 @@ enum Order {
     Any,
 }
 
+#[derive(Clone, Copy)]
 struct Pending {
     pc: u64,
     counters: Counters,
@@ -231,6 +235,12 @@ pub struct Retired {
 struct Wave {
     /// Oldest first.
     pending: Vec<Pending>,
+    /// Those that only the counter of stores counts, unless `mixed`: a wave may never wait for them.
+    stores: VecDeque<Pending>,
+    /// Stores are among `pending`, as FLAT ones, which two counters count, are in order with them.
+    mixed: bool,
+    /// The youngest one is in `stores`.
+    stored_last: bool,
     /// Registers that some outstanding operation writes: compared first.
     writes: Registers,
     /// Accesses that are complete, for the race check to take.
@@ -265,21 +275,26 @@ impl Scoreboard {
     }
 
     /// Whether nothing of a wave is outstanding.
+    #[inline]
     pub fn is_idle(&self, wave: u32) -> bool {
-        self.waves[wave as usize].pending.is_empty()
+        let wave = &self.waves[wave as usize];
+        wave.pending.is_empty() && wave.stores.is_empty()
     }
 
     /// Whether a wave has nothing outstanding that writes one of these.
+    #[inline]
     pub fn is_clear_of(&self, wave: u32, registers: &Registers) -> bool {
         !self.waves[wave as usize].writes.meets(registers)
     }
 
     /// What an instruction reads or writes.
+    #[inline]
     pub fn touched(&self, index: usize) -> &Registers {
         &self.touched[index]
     }
 
     /// Whether the instruction issues something, or waits for everything.
+    #[inline]
     pub fn must_observe(&self, index: usize) -> bool {
         self.issues[index].is_some() || self.idle[index]
     }
@@ -301,17 +316,18 @@ impl Scoreboard {
 
     /// PCs of a wave's operations that a counter counts, oldest first.
     pub fn outstanding(&self, wave: u32, counter: Counter) -> Vec<u64> {
-        let pending = self.waves.get(wave as usize).into_iter().flat_map(|w| &w.pending);
+        let pending = self.waves.get(wave as usize).into_iter().flat_map(Wave::all);
         pending.filter(|p| p.counters.contains(counter)).map(|p| p.pc).collect()
     }
 
     /// Whether an access of the race check may be incomplete.
     pub fn is_outstanding(&self, wave: u32, epoch: u32, pc: u32) -> bool {
         let is = |a: Retired| a.epoch == epoch && a.pc == pc;
-        self.waves[wave as usize].pending.iter().any(|p| p.access.is_some_and(is))
+        self.waves[wave as usize].all().any(|p| p.access.is_some_and(is))
     }
 
     /// Whether accesses are complete that [`Scoreboard::take_retired`] has not given yet.
+    #[inline]
     pub fn has_retired(&self, wave: u32) -> bool {
         !self.waves[wave as usize].retired.is_empty()
     }
@@ -323,7 +339,7 @@ impl Scoreboard {
 
     /// Accesses that are not complete.
     pub fn outstanding_accesses(&self, wave: u32) -> impl Iterator<Item = Retired> {
-        self.waves[wave as usize].pending.iter().filter_map(|p| p.access)
+        self.waves[wave as usize].all().filter_map(|p| p.access)
     }
 
     /// The waits that complete all that an instruction issues.
@@ -332,13 +348,16 @@ impl Scoreboard {
         counters.map(|counter| counter.wait(0)).collect::<Vec<_>>().join("` and `")
     }
 
+    /// Whether an outstanding operation of the wave writes a register that an instruction uses.
+    #[inline]
+    pub fn is_early(&self, wave: u32, index: usize) -> bool {
+        self.waves[wave as usize].writes.meets(&self.touched[index])
+    }
+
     /// Reports registers that an outstanding operation writes and the instruction uses, and takes these operations for complete.
+    #[cold]
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
-        let id = step.wave.id;
-        let wave = &mut self.waves[id as usize];
-        if !wave.writes.meets(&self.touched[step.index]) {
-            return;
-        }
+        let wave = &mut self.waves[step.wave.id as usize];
         let order = self.issues[step.index].as_ref().map(|issue| issue.order);
         for (used, write) in
             effects.reads.iter().map(|u| (u, false)).chain(effects.writes.iter().map(|u| (u, true)))
@@ -358,6 +377,7 @@ impl Scoreboard {
     }
 
     /// Takes in what the instruction issues, and what its waits complete.
+    #[inline]
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let idle = self.idle[step.index];
         let wave = &mut self.waves[step.wave.id as usize];
@@ -371,12 +391,15 @@ impl Scoreboard {
         }
         if idle {
             wave.retire(|_, _| true);
+            wave.retire_stores(0);
         }
     }
 
     /// The race check knows the operation just issued as this access.
     pub fn stamp(&mut self, wave: u32, access: Retired) {
-        if let Some(last) = self.waves[wave as usize].pending.last_mut() {
+        let wave = &mut self.waves[wave as usize];
+        let last = if wave.stored_last { wave.stores.back_mut() } else { wave.pending.last_mut() };
+        if let Some(last) = last {
             last.access = Some(access);
         }
     }
@@ -424,41 +447,86 @@ fn bits(start: u16, count: u16) -> u128 {
 }
 
 impl Wave {
+    /// Outstanding operations: those of each counter oldest first.
+    fn all(&self) -> impl Iterator<Item = &Pending> {
+        self.pending.iter().chain(&self.stores)
+    }
+
+    #[inline]
     fn push(&mut self, pending: Pending) {
+        let store = pending.counters.contains(Counter::Vs) || pending.counters.contains(Counter::Store);
+        let only = store && pending.order == Order::Vector;
+        if store && !only && !self.mixed {
+            self.mixed = true;
+            self.pending.extend(self.stores.drain(..));
+        }
+        self.stored_last = only && !self.mixed;
+        if self.stored_last {
+            self.stores.push_back(pending);
+            self.retire_stores(MOST);
+            return;
+        }
         self.writes.join(&pending.writes);
         self.pending.push(pending);
-        // Counters have six bits: the hardware waits before it issues more than that.
-        if self.pending.len() > MOST {
+        // Of two counters.
+        if self.pending.len() > 2 * MOST {
             self.retire(|n, _| n == 0);
         }
     }
 
+    /// Retires stores, but for the youngest.
+    #[inline]
+    fn retire_stores(&mut self, left: usize) {
+        while self.stores.len() > left {
+            self.retired.extend(self.stores.pop_front().and_then(|p| p.access));
+        }
+    }
+
     /// Retires what is complete; the predicate gets the position.
+    #[inline]
     fn retire(&mut self, mut complete: impl FnMut(usize, &Pending) -> bool) {
-        let mut at = 0;
+        let mut kept = 0;
         let mut writes = Registers::default();
-        let retired = &mut self.retired;
-        self.pending.retain(|p| {
-            at += 1;
-            let stays = !complete(at - 1, p);
-            if stays {
-                writes.join(&p.writes);
-            } else {
-                retired.extend(p.access);
+        for at in 0..self.pending.len() {
+            let p = self.pending[at];
+            if complete(at, &p) {
+                self.retired.extend(p.access);
+                continue;
             }
-            stays
-        });
+            writes.join(&p.writes);
+            if kept != at {
+                self.pending[kept] = p;
+            }
+            kept += 1;
+        }
+        self.pending.truncate(kept);
+        self.mixed &= kept > 0;
         self.writes = writes;
     }
 
     /// At most `n` operations of the counter are outstanding now.
     fn wait(&mut self, counter: Counter, n: usize) {
+        if matches!(counter, Counter::Vs | Counter::Store) {
+            self.retire_stores(n);
+        }
         if self.pending.len() <= n {
             return;
         }
         if n == 0 {
+            let (mut any, mut complete) = (false, true);
             for p in &mut self.pending {
+                any |= p.counters.contains(counter);
                 p.counters.remove(counter);
+                complete &= p.counters.is_empty();
+            }
+            if !any {
+                return;
+            }
+            if complete {
+                self.retired.extend(self.pending.drain(..).filter_map(|p| p.access));
+                self.writes = Registers::default();
+                self.mixed = false;
+                return;
             }
         } else {
             // Of each kind that returns in order, all but the youngest `n` are back.

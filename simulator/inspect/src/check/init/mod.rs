@@ -90,11 +90,21 @@ impl Shadow {
         std::mem::swap(&mut self.waves, &mut group.0);
     }
 
+    /// Whether an instruction of a wave is proven, with the lanes of `exec`.
+    #[inline]
+    pub fn is_proven(&self, wave: u32, index: usize, exec: u64) -> bool {
+        self.waves[wave as usize].proven[index].is_some_and(|lanes| exec & !lanes == 0)
+    }
+
+    /// Whether the instruction that has just run was proven.
+    #[inline]
+    pub fn is_proven_now(&self, wave: u32, index: usize) -> bool {
+        self.waves[wave as usize].proven[index].is_some()
+    }
+
+    /// Reports what an instruction that is not proven uses and nothing has written.
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let registers = &mut self.waves[step.wave.id as usize];
-        if registers.proven[step.index].is_some_and(|lanes| step.wave.exec() & !lanes == 0) {
-            return;
-        }
         registers.proven[step.index] = None;
         registers.results.clear();
         let used = registers.uses(step, effects, &mut self.trials);
@@ -289,6 +299,9 @@ impl Registers {
 
     /// Registers loaded from bytes that nothing wrote.
     fn loaded(&mut self, step: &Step<'_>, accesses: &[Access], effects: &Effects, memory: &mem::Shadow) {
+        if effects.class == Class::Smem {
+            return self.loaded_scalars(step, accesses, effects, memory);
+        }
         let Some(dest) = effects.writes.iter().find(|w| w.file == File::Vgpr) else { return };
         // The bytes of a lane's accesses lie consecutively in its registers.
         let mut loaded = [0u64; 64];
@@ -308,6 +321,30 @@ impl Registers {
                 _ => (dest.bits, Root { place, loaded_by: Some(step.pc), read_by: None }),
             };
             self.undefine(place, self.defined.undefined_bits(place) & !dest.bits | bits, root);
+        }
+    }
+
+    /// Scalar registers loaded from beyond the end of memory.
+    fn loaded_scalars(
+        &mut self,
+        step: &Step<'_>,
+        accesses: &[Access],
+        effects: &Effects,
+        memory: &mem::Shadow,
+    ) {
+        let Some(dest) = effects.writes.iter().find(|w| w.file == File::Sgpr) else { return };
+        let mut offset = 0;
+        for a in accesses.iter().filter(|a| !a.write) {
+            if let Some(byte) = memory.unwritten(a) {
+                let (first, end) = ((offset + byte) / 4, (offset + a.len_bytes()).div_ceil(4));
+                for register in (dest.first..dest.first + dest.count).take(end as usize).skip(first as usize)
+                {
+                    let place = Register { file: File::Sgpr, register, lane: 0 };
+                    let root = Root { place, loaded_by: Some(step.pc), read_by: None };
+                    self.undefine(place, u32::MAX, root);
+                }
+            }
+            offset += a.len_bytes();
         }
     }
 
@@ -376,11 +413,13 @@ impl Reporter<'_, '_> {
         self.report.add(match (root.loaded_by, root.read_by) {
             (Some(load), _) => {
                 let message = format!("{name} is used{whose}, but the bytes it was loaded from were never written");
-                Finding::new(check, kind, message, site).other("loaded by", other(load))
+                Finding::new(check, kind, message, site)
+                    .other("loaded by", other(load))
+                    .register(place.file, place.register)
             }
             (None, read) => {
                 let message = format!("{name} is read{whose}, but nothing has written it");
-                let finding = Finding::new(check, kind, message, site);
+                let finding = Finding::new(check, kind, message, site).register(place.file, place.register);
                 let finding = match read {
                     Some(_) => finding.other("the result is used by", other(step.pc)),
                     None => finding,

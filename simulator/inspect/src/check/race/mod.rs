@@ -17,8 +17,12 @@
 mod clock;
 mod late;
 mod ordering;
+mod polling;
 mod report;
+mod stale;
+mod sync;
 mod values;
+mod view;
 
 use super::report::Report;
 use super::shadow_memory::{Hit, Record, ShadowMemory};
@@ -30,6 +34,7 @@ use ordering::{Caches, Ordering};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use values::Values;
+use view::{Missing, view};
 use wavesim_engine::observe::{Done, Step};
 use wavesim_loader::prepared::{Prepared, Shape};
 use wavesim_machine::exec::effects::{Class, Effects};
@@ -45,8 +50,13 @@ struct WaveState {
     epoch: u32,
     /// That of its last access.
     accessed: u32,
+    /// That after its last barrier: what is older may have been released too early.
+    released: u32,
     vector: Arc<VectorClock>,
     history: History,
+    /// Epochs of the workgroup's waves that it has acquired through LDS, by index; empty if there are none. LDS does the operations of a wave
+    /// in their order: who sees one sees those before it, without a wait.
+    through_lds: Vec<u32>,
     /// At which barrier it waits.
     waiting: Option<usize>,
     late: Late,
@@ -76,6 +86,8 @@ pub struct Shadow {
     synchronises: bool,
     /// By instruction.
     orderings: Vec<Ordering>,
+    /// Byte offsets of the instructions.
+    index: Vec<u32>,
     /// The waves of a workgroup share one L0 cache.
     cu_mode: bool,
     waves_per_group: u32,
@@ -90,10 +102,12 @@ pub struct Shadow {
     /// Races of the access at hand.
     hits: Vec<Hit>,
     /// By dword: loads that came before its last store, and whose cache may still hold what they found.
-    copies: HashMap<u64, Vec<Record>>,
+    copies: foldhash::HashMap<u64, Vec<Record>>,
     /// Arrivals at barrier and phase; completed phases are merged.
     arrivals: BTreeMap<(usize, u32), VectorClock>,
     merged: BTreeMap<usize, (u32, VectorClock)>,
+    /// A clock that is no longer needed, for the next phase.
+    spare: Option<VectorClock>,
     /// What atomics have released at an address.
     released: HashMap<Key, Arc<VectorClock>>,
     swaps: Swaps,
@@ -118,82 +132,10 @@ type Key = (bool, u64);
 #[derive(Default)]
 struct Swaps {
     done: HashSet<(u32, Key)>,
+    /// Atomics that return a value: a wave may hold a lock there.
+    acquired: HashSet<(u32, Key)>,
     /// Findings of plain loads, by wave number and dword.
     candidates: HashMap<(u32, Key), Vec<usize>>,
-}
-
-/// What an access is compared by: who happened before it, and whether that is complete and seen.
-struct View<'v> {
-    first: u32,
-    waves: &'v [WaveState],
-    ended: &'v HashMap<u32, Ended>,
-    scoreboard: &'v Scoreboard,
-    vector: &'v VectorClock,
-    /// Caches that a load may hit in, and since which clocks they hold nothing older.
-    hits: Caches,
-    discards: &'v Discards,
-    cu_mode: bool,
-}
-
-/// Why an earlier access does not count as done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Missing {
-    /// Nothing orders the two.
-    Order,
-    /// It was outstanding when its wave released it.
-    Wait,
-    /// The load may hit in a cache that holds older bytes.
-    Invalidate,
-}
-
-impl View<'_> {
-    /// Of an earlier access in LDS or in global memory; `None`: it is done and seen.
-    #[inline(always)]
-    fn missing(&self, r: &Record, lds: bool) -> Option<Missing> {
-        let clock = self.vector.of(self.first, r.wave);
-        if clock < r.epoch {
-            return Some(Missing::Order);
-        }
-        // Whoever acquires through the access itself sees it.
-        if clock == r.epoch {
-            return None;
-        }
-        let index = r.wave.wrapping_sub(self.first) as usize;
-        match self.waves.get(index) {
-            Some(wave) => {
-                let scalar = self.hits.and(Caches::SCALAR);
-                if !lds && self.cu_mode && scalar.is_empty() {
-                    return None;
-                }
-                let quiet = wave.late.is_empty() && self.scoreboard.is_idle(index as u32);
-                if !quiet
-                    && (wave.late.incomplete(r.epoch, r.pc, clock)
-                        || self.scoreboard.is_outstanding(index as u32, r.epoch, r.pc))
-                {
-                    return Some(Missing::Wait);
-                }
-                let own = self.hits.and(Caches::L0.or(Caches::SCALAR));
-                (!lds && !own.is_empty() && !self.stale(r, own).is_empty()).then_some(Missing::Invalidate)
-            }
-            None => self.missing_of_other_group(r, clock),
-        }
-    }
-
-    #[inline(never)]
-    fn missing_of_other_group(&self, r: &Record, clock: u32) -> Option<Missing> {
-        if self.ended.get(&r.wave).is_some_and(|w| w.late.incomplete(r.epoch, r.pc, clock)) {
-            return Some(Missing::Wait);
-        }
-        // Scalar loads miss into L1 too.
-        let behind = if self.hits.is_empty() { self.hits } else { self.hits.or(Caches::L1) };
-        (!self.stale(r, behind).is_empty()).then_some(Missing::Invalidate)
-    }
-
-    /// Of some caches, those that the wave has not discarded since it knows of a store.
-    fn stale(&self, r: &Record, caches: Caches) -> Caches {
-        let old = |n: &usize| self.discards.clocks[*n].of(self.first, r.wave) < r.epoch;
-        Caches(caches.numbers().filter(old).fold(0, |all, n| all | 1 << n))
-    }
 }
 
 impl Shadow {
@@ -202,10 +144,13 @@ impl Shadow {
         let shape: &Shape = &prepared.shape;
         let program: &Program = &prepared.program;
         let items: u32 = shape.block.iter().product();
+        let orderings = if enabled { ordering::table(program, effects) } else { Vec::new() };
         Shadow {
             enabled,
-            synchronises: effects.iter().any(|e| e.returns && (e.atomic || e.coherent)),
-            orderings: ordering::table(program, effects),
+            synchronises: effects.iter().any(|e| e.returns && (e.atomic || e.coherent))
+                || orderings.iter().any(|o| o.polls),
+            orderings,
+            index: program.pcs.iter().map(|pc| *pc as u32).collect(),
             cu_mode: prepared.modes.cu,
             waves_per_group: items.div_ceil(shape.wave_size),
             first: 1,
@@ -213,12 +158,13 @@ impl Shadow {
             waves: Vec::new(),
             ended: HashMap::new(),
             lds: ShadowMemory::default(),
-            global: ShadowMemory::default(),
+            global: ShadowMemory::following(),
             values: Values::default(),
             hits: Vec::new(),
-            copies: HashMap::new(),
+            copies: Default::default(),
             arrivals: BTreeMap::new(),
             merged: BTreeMap::new(),
+            spare: None,
             released: HashMap::new(),
             swaps: Swaps::default(),
         }
@@ -243,8 +189,10 @@ impl Shadow {
         self.waves.resize_with(waves, || WaveState {
             epoch: 1,
             accessed: 1,
+            released: 0,
             vector: vector.clone(),
             history: history.clone(),
+            through_lds: Vec::new(),
             waiting: None,
             late: Late::default(),
             discards: Discards {
@@ -258,6 +206,7 @@ impl Shadow {
         self.merged.clear();
         self.released.retain(|(lds, _), _| !lds);
         self.swaps.done.retain(|(_, (lds, _))| !lds);
+        self.swaps.acquired.retain(|(_, (lds, _))| !lds);
         self.swaps.candidates.retain(|(_, (lds, _)), _| !lds);
     }
 
@@ -313,6 +262,7 @@ impl Shadow {
         while *phase != completed {
             if let Some(arrived) = self.arrivals.remove(&(barrier, *phase)) {
                 clocks.join(&arrived);
+                self.spare = Some(arrived);
             }
             *phase = phase.wrapping_add(1);
         }
@@ -331,13 +281,20 @@ impl Shadow {
     /// Accesses of a wave are complete.
     pub fn retire(&mut self, wave: u32, retired: impl Iterator<Item = Retired>) {
         let state = &mut self.waves[wave as usize];
-        retired.for_each(|r| state.late.retire(r.epoch, r.pc, r.store, state.epoch));
+        // Without atomics, only barriers release.
+        let released = if self.synchronises { u32::MAX } else { state.released };
+        for r in retired.filter(|r| r.epoch < released) {
+            state.late.retire(r.epoch, r.pc, r.store, state.epoch);
+        }
     }
 
     /// A wave has ended: what is outstanding was released by nothing.
     pub fn end(&mut self, wave: u32, outstanding: impl Iterator<Item = Retired>) {
         let state = &mut self.waves[wave as usize];
-        outstanding.for_each(|r| state.late.retire(r.epoch, r.pc, r.store, u32::MAX));
+        let released = if self.synchronises { u32::MAX } else { state.released };
+        for r in outstanding.filter(|r| r.epoch < released) {
+            state.late.retire(r.epoch, r.pc, r.store, u32::MAX);
+        }
     }
 
     /// Barriers arrived at, and caches discarded.
@@ -374,12 +331,17 @@ impl Shadow {
         let phase = if state.signals == 0 { state.completed.wrapping_sub(1) } else { state.completed };
         let wave = &mut self.waves[at];
         let waves = wave.vector.own.len();
-        let clocks = self.arrivals.entry((barrier, phase)).or_insert_with(|| VectorClock::new(waves));
+        let spare = &mut self.spare;
+        let clocks = self.arrivals.entry((barrier, phase)).or_insert_with(|| match spare.take() {
+            Some(spare) if spare.own.len() == waves => spare.cleared(),
+            _ => VectorClock::new(waves),
+        });
         clocks.join(&wave.vector);
         // The barrier has an epoch of its own.
         wave.epoch += 1;
         clocks.own[at] = clocks.own[at].max(wave.epoch);
         wave.epoch += 1;
+        wave.released = wave.epoch;
     }
 
     /// Reports the accesses of an instruction that race, and notes them and what they order.
@@ -395,7 +357,13 @@ impl Shadow {
         let at = step.wave.id as usize;
         let ordering = self.orderings[step.index];
         let stores = done.accesses.iter().any(|a| a.write);
-        if self.synchronises && (effects.atomic || effects.coherent) && effects.class != Class::Smem {
+        if !ordering.hits.and(Caches::SCALAR).is_empty() {
+            self.own_stores(step, done, scoreboard, report, prepared);
+        }
+        if self.synchronises
+            && (effects.atomic || effects.coherent || ordering.polls)
+            && effects.class != Class::Smem
+        {
             self.synchronise(at, done.accesses, effects, ordering, report);
         }
         let wave = &mut self.waves[at];
@@ -406,34 +374,73 @@ impl Shadow {
             wave: self.first + at as u32,
             epoch: wave.epoch,
             pc: step.pc as u32,
-            atomic: effects.atomic || effects.coherent,
+            atomic: effects.atomic || effects.coherent || ordering.polls,
             ..Record::default()
         };
         let mut hits = std::mem::take(&mut self.hits);
-        let view = view(self.first, &self.waves, &self.ended, scoreboard, at, ordering, self.cu_mode);
+        let (first, waves, ended, cu_mode) = (self.first, &self.waves, &self.ended, self.cu_mode);
+        // Made where it is needed: most accesses are alone with their bytes.
+        let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode);
+        let mut last: Option<&Access> = None;
         for a in done.accesses.iter().filter(|a| !a.outside) {
+            // Of lanes that load the same bytes, the first ones stand for all.
+            if last.is_some_and(|l| {
+                !a.write
+                    && !l.write
+                    && (l.address, l.stride, l.lanes) == (a.address, a.stride, a.lanes)
+                    && l.place == a.place
+                    && l.size_bytes == a.size_bytes
+            }) {
+                continue;
+            }
+            last = Some(a);
             match a.place {
                 Place::Lds => {
-                    let ordered = |r: &Record| view.missing(r, true).is_none();
+                    let ordered = |r: &Record| view().missing(r, true).is_none();
                     self.lds.access(a.address, a, me, ordered, &mut hits);
                 }
                 Place::Global => {
-                    let ordered = |r: &Record| view.missing(r, false).is_none();
+                    let ordered = |r: &Record| view().missing(r, false).is_none();
                     self.global.access(a.address, a, me, ordered, &mut hits);
                 }
                 Place::Scratch | Place::Nowhere => {}
             }
         }
-        self.lds.superseded.clear();
-        for (dword, reads) in self.global.superseded.drain(..) {
-            let reads = reads.into_iter().filter(|r| r.wave != 0 && r.wave != me.wave && !r.atomic);
-            self.copies.insert(dword, reads.collect());
+        if !self.global.superseded.is_empty() {
+            self.keep_copies(me.wave);
         }
-        let missing = |r: &Record, place| view.missing(r, place == Place::Lds).unwrap_or(Missing::Order);
-        let races =
-            hits.drain(..).map(|(a, other, was_write)| (a, other, was_write, missing(&other, a.place)));
-        let races: Vec<(Access, Record, bool, Missing)> = races.collect();
-        for (a, other, was_write, missing) in races {
+        if !hits.is_empty() {
+            self.races(step, done, ordering, &mut hits, scoreboard, prepared, report);
+        }
+        self.hits = hits;
+        if stores {
+            for a in done.accesses.iter().filter(|a| a.write && !a.outside) {
+                self.values.record(a, done, &prepared.memory);
+            }
+        }
+        self.waves[at].epoch += stores as u32;
+    }
+
+    /// Reports the races of an instruction's accesses.
+    #[cold]
+    #[allow(clippy::too_many_arguments)]
+    fn races(
+        &mut self,
+        step: &Step<'_>,
+        done: &Done<'_>,
+        ordering: Ordering,
+        hits: &mut Vec<Hit>,
+        scoreboard: &Scoreboard,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) {
+        let at = step.wave.id as usize;
+        for (a, other, was_write) in hits.drain(..) {
+            let view = view(self.first, &self.waves, &self.ended, scoreboard, at, ordering, self.cu_mode);
+            let missing = view.missing(&other, a.place == Place::Lds).unwrap_or(Missing::Order);
+            if missing == Missing::Order && self.is_atomic_store(step, &a, &other, ordering) {
+                continue;
+            }
             let same = a.write
                 && was_write
                 && missing == Missing::Order
@@ -444,219 +451,8 @@ impl Shadow {
             };
             let race = report::Race { a: &a, other: &other, was_write, missing, same, copy };
             if let Some(finding) = self.report(step, &race, scoreboard, prepared, report) {
-                self.explained_by_swap(&a, &other, me.wave, finding, report);
+                self.explained_by_swap(&a, &other, self.first + at as u32, finding, report);
             }
         }
-        self.hits = hits;
-        for a in done.accesses.iter().filter(|a| a.write && !a.outside) {
-            self.values.record(a, done, &prepared.memory);
-        }
-        self.waves[at].epoch += stores as u32;
-    }
-
-    /// A load before `store` that may have left the older bytes in a cache of the wave, where it would now find them.
-    fn copy(
-        &self,
-        step: &Step<'_>,
-        at: usize,
-        a: &Access,
-        store: &Record,
-        ordering: Ordering,
-    ) -> Option<Record> {
-        let mine = &self.waves[at].discards;
-        let local = store.wave.wrapping_sub(self.first) < self.waves.len() as u32;
-        // What is discarded since the store was acquired is no longer there, whoever loaded it.
-        let old = |n: &usize| mine.clocks[*n].of(self.first, store.wave) < store.epoch;
-        let reach = if local { ordering.hits.and(Caches::L0.or(Caches::SCALAR)) } else { ordering.hits };
-        let holds = |r: &&Record| {
-            // The stores of a wave update its own cache.
-            if r.wave == store.wave {
-                return false;
-            }
-            let discards = match self.waves.get(r.wave.wrapping_sub(self.first) as usize) {
-                Some(wave) => Some(&wave.discards),
-                None => self.ended.get(&r.wave).map(|w| &w.discards),
-            };
-            let loaded = step.program.inst_at(r.pc as u64).map_or(Caches(0), |i| self.orderings[i].hits);
-            let kept = |n: &usize| discards.is_none_or(|d| r.epoch >= d.epochs[*n]);
-            reach.and(loaded).numbers().any(|n| old(&n) && kept(&n))
-        };
-        let dwords = (a.address & !3..a.address + a.size_bytes as u64).step_by(4);
-        dwords.filter_map(|dword| self.copies.get(&dword)).flatten().find(holds).copied()
-    }
-
-    /// Atomics and coherent loads acquire and release at their addresses.
-    fn synchronise(
-        &mut self,
-        at: usize,
-        accesses: &[Access],
-        effects: &Effects,
-        ordering: Ordering,
-        report: &mut Report,
-    ) {
-        let mut changed = false;
-        let accesses: Vec<Access> = accesses.iter().flat_map(|a| a.each()).filter(|a| !a.outside).collect();
-        for a in accesses.iter().filter(|a| matches!(a.place, Place::Global | Place::Lds)) {
-            let key = (a.place == Place::Lds, a.address & !3);
-            if effects.returns && !a.write {
-                if let Some(release) = self.released.get(&key)
-                    && !Arc::ptr_eq(release, &self.waves[at].vector)
-                {
-                    let release = release.clone();
-                    changed |= self.acquire(at, &release.foreign, ordering);
-                }
-                changed |= self.acquire_from_writers(at, key, ordering);
-            }
-            if ordering.compares {
-                let wave = self.first + at as u32;
-                self.swaps.done.insert((wave, key));
-                for finding in self.swaps.candidates.remove(&(wave, key)).into_iter().flatten() {
-                    report.demote(finding, report::EXPECTED_VALUE);
-                }
-            }
-        }
-        if changed {
-            self.waves[at].record_clock();
-        }
-        if !effects.atomic {
-            return;
-        }
-        let first = self.first;
-        let wave = &self.waves[at];
-        // Everything so far and the atomic itself, which gets this epoch.
-        let mut release = VectorClock { own: Vec::new(), foreign: wave.vector.numbered(first) };
-        release.foreign.insert(first + at as u32, wave.epoch + 1);
-        let release = Arc::new(release);
-        for a in accesses.iter().filter(|a| a.write) {
-            let key = (a.place == Place::Lds, a.address & !3);
-            match self.released.get_mut(&key) {
-                Some(released) if Arc::ptr_eq(released, &release) => {}
-                Some(released) => Arc::make_mut(released).join(&release),
-                None => {
-                    self.released.insert(key, release.clone());
-                }
-            }
-        }
-    }
-
-    /// A load that asks for coherence acquires what the last writers did before they stored, if it reaches as far as they are.
-    fn acquire_from_writers(&mut self, at: usize, (lds, dword): Key, ordering: Ordering) -> bool {
-        let me = self.first + at as u32;
-        let cell = if lds { self.lds.cell(dword) } else { self.global.cell(dword) };
-        let mut changed = false;
-        for r in cell.writes.iter().filter(|r| r.wave != 0 && r.wave != me) {
-            let mut clock = match self.history(r.wave, r.epoch) {
-                Some(before) => {
-                    before.numbered((r.wave - 1) / self.waves_per_group * self.waves_per_group + 1)
-                }
-                None => BTreeMap::new(),
-            };
-            clock.insert(r.wave, r.epoch);
-            changed |= self.acquire(at, &clock, ordering);
-        }
-        changed
-    }
-
-    /// Takes over epochs by wave number; true if any was newer. A load whose scope is narrower than the device's acquires nothing of other
-    /// workgroups; atomics are executed where all see them.
-    fn acquire(&mut self, at: usize, numbers: &BTreeMap<u32, u32>, ordering: Ordering) -> bool {
-        let (first, waves) = (self.first, self.waves.len() as u32);
-        let everything = ordering.atomic || ordering.scope >= ordering::DEVICE;
-        self.waves[at].acquire(numbers, first, waves, at, everything)
-    }
-
-    /// A wave's vector clock at one of its epochs.
-    fn history(&self, wave: u32, epoch: u32) -> Option<&Arc<VectorClock>> {
-        let list = match wave.checked_sub(self.first).and_then(|at| self.waves.get(at as usize)) {
-            Some(running) => &running.history,
-            None => &self.ended.get(&wave)?.history,
-        };
-        let at = list.partition_point(|h| h.0 <= epoch).checked_sub(1)?;
-        Some(&list[at].1)
-    }
-
-    /// A plain load that races with an atomic is harmless if its wave then compares and swaps there: so do compilers' loops of atomics that
-    /// the hardware does not have.
-    fn explained_by_swap(
-        &mut self,
-        a: &Access,
-        other: &Record,
-        me: u32,
-        finding: usize,
-        report: &mut Report,
-    ) {
-        let key = (a.place == Place::Lds, a.address & !3);
-        let loader = if a.write { other.wave } else { me };
-        if self.swaps.done.contains(&(loader, key)) {
-            report.demote(finding, report::EXPECTED_VALUE);
-        } else {
-            self.swaps.candidates.entry((loader, key)).or_default().push(finding);
-        }
-    }
-}
-
-/// What wave `at` sees.
-fn view<'v>(
-    first: u32,
-    waves: &'v [WaveState],
-    ended: &'v HashMap<u32, Ended>,
-    scoreboard: &'v Scoreboard,
-    at: usize,
-    ordering: Ordering,
-    cu_mode: bool,
-) -> View<'v> {
-    let WaveState { vector, discards, .. } = &waves[at];
-    View { first, waves, ended, scoreboard, vector, hits: ordering.hits, discards, cu_mode }
-}
-
-impl WaveState {
-    fn discard(&mut self, caches: Caches) {
-        // Loads before and after it have different epochs.
-        self.epoch += 1;
-        for cache in caches.numbers() {
-            self.discards.clocks[cache] = self.vector.clone();
-            self.discards.epochs[cache] = self.epoch;
-        }
-    }
-
-    fn record_clock(&mut self) {
-        let (epoch, vector) = (self.epoch, self.vector.clone());
-        match self.history.last_mut() {
-            Some(last) if last.0 == epoch => last.1 = vector,
-            _ => self.history.push((epoch, vector)),
-        }
-    }
-
-    /// Takes over epochs by wave number, those of other workgroups only if `everything`.
-    fn acquire(
-        &mut self,
-        numbers: &BTreeMap<u32, u32>,
-        first: u32,
-        waves: u32,
-        at: usize,
-        everything: bool,
-    ) -> bool {
-        let mut changed = false;
-        for (&wave, &epoch) in numbers {
-            let own = wave.checked_sub(first).filter(|k| *k < waves);
-            let have = match own {
-                Some(k) if k as usize == at => continue,
-                Some(k) => self.vector.own[k as usize],
-                None if !everything => continue,
-                None => self.vector.foreign.get(&wave).copied().unwrap_or(0),
-            };
-            if epoch <= have {
-                continue;
-            }
-            let vector = Arc::make_mut(&mut self.vector);
-            match own {
-                Some(k) => vector.own[k as usize] = epoch,
-                None => {
-                    vector.foreign.insert(wave, epoch);
-                }
-            }
-            changed = true;
-        }
-        changed
     }
 }

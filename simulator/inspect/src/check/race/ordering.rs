@@ -4,6 +4,7 @@
 //! CU mode, and waves of other workgroups behind other L1 caches too. A scalar load may hit in the scalar cache, which no store
 //! updates. An acquire therefore discards what these caches hold, or its loads ask for a scope that bypasses them.
 
+use super::polling;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_machine::exec::effects::{Class, Effects, cache_scope};
@@ -58,15 +59,21 @@ pub struct Ordering {
     pub compares: bool,
     /// As far as its accesses are coherent; GLC of RDNA 3 reaches the device.
     pub scope: u8,
+    /// Plain stores have a scope too.
+    pub scoped: bool,
     /// A load may read what these hold.
     pub hits: Caches,
     /// Of the caches that it discards, its scope reaches these.
     pub reaches: Caches,
+    /// A load of LDS that waits for another wave's store.
+    pub polls: bool,
 }
 
 /// By instruction.
 pub fn table(program: &Program, effects: &[Effects]) -> Vec<Ordering> {
-    program.insts.iter().zip(effects).map(|(inst, effects)| of(program.arch, inst, effects)).collect()
+    let polls = polling::loads(program, effects);
+    let all = program.insts.iter().zip(effects).zip(polls);
+    all.map(|((inst, effects), polls)| Ordering { polls, ..of(program.arch, inst, effects) }).collect()
 }
 
 fn of(arch: Arch, inst: &Inst, effects: &Effects) -> Ordering {
@@ -91,5 +98,13 @@ fn of(arch: Arch, inst: &Inst, effects: &Effects) -> Ordering {
         Some(scope) if effects.class == Class::Vmem && scope < DEVICE => Caches::L0,
         _ => Caches(u8::MAX),
     };
-    Ordering { atomic: effects.atomic, compares: effects.compares, scope, hits, reaches }
+    Ordering {
+        atomic: effects.atomic,
+        compares: effects.compares,
+        scope,
+        scoped: arch == Arch::Rdna4,
+        hits,
+        reaches,
+        polls: false,
+    }
 }

@@ -9,7 +9,7 @@ use super::{Missing, Shadow};
 use wavesim_engine::observe::Step;
 use wavesim_isa::arch::Arch;
 use wavesim_loader::prepared::Prepared;
-use wavesim_machine::exec::watch::Access;
+use wavesim_machine::exec::watch::{Access, Place};
 
 /// Why the race of a plain load with a compare-and-swap is a note.
 pub const EXPECTED_VALUE: &str = "the value is what a compare-and-swap of this wave expects to find: an old one is compared and loaded again";
@@ -48,6 +48,42 @@ impl Shadow {
     /// The workgroup of a wave, and the wave's index there.
     fn coordinates(&self, wave: u32) -> ([u32; 3], u32) {
         (self.groups[((wave - 1) / self.waves_per_group) as usize], (wave - 1) % self.waves_per_group)
+    }
+
+    /// Reports that a scalar load may miss what its own wave has stored.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn report_own_store(
+        &self,
+        step: &Step<'_>,
+        dword: u64,
+        store: &Record,
+        waited: bool,
+        scoreboard: &Scoreboard,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) {
+        let kind = "own store, scalar load";
+        if !report.is_new(Check::Race, kind, step.pc, Some(store.pc as u64)) {
+            return;
+        }
+        let what = describe(prepared, Place::Global, dword, 4);
+        let mut other = Site::at(step, store.pc as u64, step.wave.workgroup, step.wave.id);
+        other.lane = (store.lane != u8::MAX).then_some(store.lane as u32);
+        let message = format!(
+            "load of {what} may see the bytes from before a store of the same wave: stores do not reach the scalar cache"
+        );
+        let wait =
+            step.program.inst_at(store.pc as u64).map(|at| scoreboard.wait_for(at)).unwrap_or_default();
+        let hint = match waited {
+            true => "`s_dcache_inv` is needed between the two".to_string(),
+            false => format!("`{wait}` and then `s_dcache_inv` are needed between the two"),
+        };
+        report.add(
+            Finding::new(Check::Race, kind, message, Site::new(step, None))
+                .other("earlier store", other)
+                .address(dword)
+                .hint(hint),
+        );
     }
 
     /// Reports a race; gives the number of a new finding that a compare-and-swap could explain.

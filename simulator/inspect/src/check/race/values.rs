@@ -1,6 +1,5 @@
 //! What stores have left in memory: to tell two waves that store the same value from two that store different ones.
 
-use std::collections::HashMap;
 use wavesim_engine::observe::Done;
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::memory::Memory;
@@ -11,8 +10,12 @@ const PAGE: u64 = 4096;
 #[derive(Default)]
 pub struct Values {
     lds: Vec<u8>,
-    /// Of global memory, by number; made where they are touched.
-    pages: HashMap<u64, Box<[u8; PAGE as usize]>>,
+    /// Of global memory; made where they are touched.
+    pages: Vec<Box<[u8]>>,
+    /// Index in `pages` by number of the page.
+    index: foldhash::HashMap<u64, usize>,
+    /// The page of the last store, and its index.
+    last: Option<(u64, usize)>,
     scratchpad: Vec<u8>,
 }
 
@@ -38,7 +41,7 @@ impl Values {
             _ => {
                 let mut at = a.address;
                 now.iter().all(|byte| {
-                    let page = self.pages.get(&(at / PAGE));
+                    let page = self.index.get(&(at / PAGE)).map(|&page| &self.pages[page]);
                     let before = page.map(|page| page[(at % PAGE) as usize]);
                     at += 1;
                     before == Some(*byte)
@@ -48,27 +51,52 @@ impl Values {
     }
 
     /// Takes over what a store has left.
+    #[inline]
     pub fn record(&mut self, a: &Access, done: &Done<'_>, memory: &Memory) {
-        if a.place == Place::Lds {
-            self.lds.resize(done.lds.len(), 0);
-        }
-        let Some(now) = present(a, done, memory, &mut self.scratchpad) else { return };
-        if a.place == Place::Lds {
-            let at = a.address as usize;
-            if let Some(bytes) = self.lds.get_mut(at..at + now.len()) {
-                bytes.copy_from_slice(now);
+        let len = a.len_bytes() as usize;
+        match a.place {
+            Place::Lds => {
+                if self.lds.len() != done.lds.len() {
+                    self.lds.resize(done.lds.len(), 0);
+                }
+                let range = a.address as usize..a.address as usize + len;
+                if let (Some(before), Some(now)) = (self.lds.get_mut(range.clone()), done.lds.get(range)) {
+                    before.copy_from_slice(now);
+                }
             }
-            return;
+            Place::Global => {
+                let (mut at, mut rest) = (a.address, len);
+                while rest > 0 {
+                    let from = (at % PAGE) as usize;
+                    let len = rest.min(PAGE as usize - from);
+                    // What cannot be read was not stored.
+                    let _ = memory.read(at, &mut self.page(at / PAGE)[from..from + len]);
+                    rest -= len;
+                    at += len as u64;
+                }
+            }
+            _ => {}
         }
-        let (mut at, mut rest) = (a.address, now);
-        while !rest.is_empty() {
-            let from = (at % PAGE) as usize;
-            let len = rest.len().min(PAGE as usize - from);
-            let page = self.pages.entry(at / PAGE).or_insert_with(|| Box::new([0; PAGE as usize]));
-            page[from..from + len].copy_from_slice(&rest[..len]);
-            rest = &rest[len..];
-            at += len as u64;
-        }
+    }
+
+    #[inline]
+    fn page(&mut self, number: u64) -> &mut [u8] {
+        let at = match self.last {
+            Some((last, at)) if last == number => at,
+            _ => self.find_or_make(number),
+        };
+        &mut self.pages[at]
+    }
+
+    #[inline(never)]
+    fn find_or_make(&mut self, number: u64) -> usize {
+        let pages = &mut self.pages;
+        let at = *self.index.entry(number).or_insert_with(|| {
+            pages.push(vec![0; PAGE as usize].into());
+            pages.len() - 1
+        });
+        self.last = Some((number, at));
+        at
     }
 }
 
