@@ -108,23 +108,6 @@ impl Cell {
         }
     }
 
-    /// Records an access to all bytes that no other wave has accessed. False, and nothing recorded, if one has.
-    #[inline(always)]
-    fn note_alone(&mut self, me: &Record, write: bool) -> bool {
-        let mine = |r: &Record| r.wave == 0 || r.wave == me.wave;
-        let alone = mine(&self.writes[0]) && self.writes[1].wave == 0 && mine(&self.reads[0]);
-        if !alone || self.reads[1].wave != 0 {
-            return false;
-        }
-        if write {
-            self.reads[0].wave = 0;
-            self.writes[0] = *me;
-        } else {
-            self.reads[0] = *me;
-        }
-        true
-    }
-
     /// Compares and records an access to all bytes, where all that it could race with happened before. False, and nothing recorded, if it
     /// is not so simple.
     #[inline(always)]
@@ -346,23 +329,6 @@ impl ShadowMemory {
         page.map_or_else(Cell::default, |page| page[number as usize % PAGE].dword(0, offset % BLOCK))
     }
 
-    /// Records an access to whole blocks that no other wave has accessed. False if one has, or a part was accessed by itself.
-    #[inline]
-    fn alone(&mut self, offset: u64, end: u64, a: &Access, me: &Record) -> bool {
-        if a.stride != 0 && !a.stride.is_power_of_two() {
-            return false;
-        }
-        let lane_bytes = if a.lane.is_some() { a.stride } else { 0 };
-        (offset..end).step_by(BLOCK as usize).all(|start| {
-            let number = start / BLOCK;
-            let page = self.page(number / PAGE as u64);
-            let node = &mut self.pages[page][number as usize % PAGE];
-            let lane = a.lane.map_or(u8::MAX, |lane| lane + lane_of(a, start - offset));
-            let me = Record { mask: ALL_BYTES, lane, lane_bytes, ..*me };
-            !node.split && node.cell.note_alone(&me, a.write)
-        })
-    }
-
     /// Records an access at `offset`; `me` is its record but for bytes and lane, `ordered` whether a record happened before. Races go to `hits`.
     #[inline]
     pub fn access(
@@ -374,9 +340,6 @@ impl ShadowMemory {
         hits: &mut Vec<Hit>,
     ) {
         let end = offset + a.len_bytes();
-        if (offset | end) & (BLOCK - 1) == 0 && self.alone(offset, end, a, &me) {
-            return;
-        }
         let mut start = offset & !(BLOCK - 1);
         while start < end {
             let number = start / BLOCK;
@@ -403,27 +366,42 @@ struct Visit<'v, F> {
 impl<F: Fn(&Record) -> bool> Visit<'_, F> {
     /// Compares and records the part of the access that is in a node, which begins at `start`.
     #[inline]
-    fn node(&mut self, node: &mut Node, level: usize, start: u64) {
-        let size = SIZES[level];
-        let whole = start >= self.offset && self.end - start >= size;
-        let stride = self.a.stride as u64;
-        let lanes_fit =
-            stride == 0 || stride.is_power_of_two() && (start.wrapping_sub(self.offset)) & (stride - 1) == 0;
-        if whole && lanes_fit && self.whole(node, level, start) {
-            return;
-        }
-        if !node.split {
-            node.split(level);
-        }
-        let part = part_size(level);
-        let first = (self.offset.max(start) - start) >> PART_BITS[level];
-        let last = (self.end.min(start + size) - start + part - 1) >> PART_BITS[level];
-        for k in first..last {
-            match &mut node.parts {
-                Parts::None => {}
-                Parts::Nodes(nodes) => self.part(&mut nodes[k as usize], level + 1, start + k * part),
-                Parts::Dwords(cells) => self.dword(&mut cells[k as usize], start + k * part),
+    fn node(&mut self, mut node: &mut Node, mut level: usize, mut start: u64) {
+        loop {
+            let size = SIZES[level];
+            let whole = start >= self.offset && self.end - start >= size;
+            let stride = self.a.stride as u64;
+            let lanes_fit = stride == 0
+                || stride.is_power_of_two() && (start.wrapping_sub(self.offset)) & (stride - 1) == 0;
+            if whole && lanes_fit && self.whole(node, level, start) {
+                return;
             }
+            if !node.split {
+                node.split(level);
+            }
+            let bits = PART_BITS[level];
+            let first = (self.offset.max(start) - start) >> bits;
+            let last = (self.end.min(start + size) - start - 1) >> bits;
+            let parts = &mut node.parts;
+            if first < last {
+                for k in first..=last {
+                    match parts {
+                        Parts::None => {}
+                        Parts::Nodes(nodes) => {
+                            self.part(&mut nodes[k as usize], level + 1, start + (k << bits));
+                        }
+                        Parts::Dwords(cells) => self.dword(&mut cells[k as usize], start + (k << bits)),
+                    }
+                }
+                return;
+            }
+            start += first << bits;
+            match parts {
+                Parts::None => return,
+                Parts::Nodes(nodes) => node = &mut nodes[first as usize],
+                Parts::Dwords(cells) => return self.dword(&mut cells[first as usize], start),
+            }
+            level += 1;
         }
     }
 
