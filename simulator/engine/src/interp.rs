@@ -8,6 +8,8 @@ use wavesim_machine::exec::lower::Lowered;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
+#[cfg(any(test, target_family = "wasm"))]
+use wavesim_machine::exec::rt::Table;
 use wavesim_machine::exec::rt::{Cx, Flow, Handlers};
 use wavesim_machine::fault::FaultKind;
 use wavesim_machine::isa;
@@ -66,8 +68,23 @@ pub(crate) static HANDLERS: Handlers = Handlers {
     keep_64: &wavesim_handlers::KEEP_64,
     flush: &wavesim_handlers::FLUSH,
     flush_64: &wavesim_handlers::FLUSH_64,
+    #[cfg(not(target_family = "wasm"))]
     base: &wavesim_handlers_portable::BASE,
+    #[cfg(target_family = "wasm")]
+    base: &EVALUATED,
 };
+
+/// Every instruction by the evaluator. A module that is downloaded has this for rare float modes: the portable handlers are a quarter of
+/// all code.
+#[cfg(any(test, target_family = "wasm"))]
+pub(crate) static EVALUATED: Table = [evaluated; Op::CODES];
+
+/// # Safety
+/// None: the contract is that of all handlers.
+#[cfg(any(test, target_family = "wasm"))]
+unsafe fn evaluated(_: &mut Cx<'_>, _: &Op) -> Flow {
+    Flow::UNKNOWN
+}
 
 /// Runs one operation in the present float mode.
 ///
@@ -185,7 +202,21 @@ pub fn run(
     budget: u64,
     executed: &mut u64,
 ) -> Result<(), Event> {
-    turn(program, wave, context, budget, executed, &Nothing)
+    turn(&HANDLERS, program, wave, context, budget, executed, &Nothing)
+}
+
+/// As [`run`], with all handlers out of one table.
+#[cfg(test)]
+pub(crate) fn run_by(
+    table: &'static Table,
+    program: &Program,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+    budget: u64,
+    executed: &mut u64,
+) -> Result<(), Event> {
+    let tables = Handlers { keep: table, keep_64: table, flush: table, flush_64: table, base: table };
+    turn(Box::leak(Box::new(tables)), program, wave, context, budget, executed, &Nothing)
 }
 
 /// As [`run`], with compiled code where there is some.
@@ -198,11 +229,12 @@ pub fn run_compiled(
     executed: &mut u64,
     compiled: &dyn Compiled,
 ) -> Result<(), Event> {
-    turn(program, wave, context, budget, executed, compiled)
+    turn(&HANDLERS, program, wave, context, budget, executed, compiled)
 }
 
 #[inline(always)]
 fn turn<C: Compiled + ?Sized>(
+    tables: &'static Handlers,
     program: &Program,
     wave: &mut Wave,
     context: &mut Context<'_>,
@@ -211,19 +243,21 @@ fn turn<C: Compiled + ?Sized>(
     compiled: &C,
 ) -> Result<(), Event> {
     let before = context.instructions;
-    let mut cx = Cx::new(&HANDLERS, Avx2::detect(), program.arch, wave, context, program.lowered(), 0);
+    let mut cx = Cx::new(tables, Avx2::detect(), program.arch, wave, context, program.lowered(), 0);
     let turn = Turn { program, end: before.saturating_add(budget), compiled };
     let result = turn.run(&mut cx);
     *executed += cx.instructions - before;
     result
 }
 
-/// Runs the current instruction through the evaluator if its meaning was replaced at run time. The wave's PC is then after it,
-/// or at it after a fault.
+/// Runs the current instruction through the evaluator if its meaning was replaced at run time, or if an operation that has handlers is
+/// not run by one ([`EVALUATED`]). The wave's PC is then after it, or at it after a fault.
 #[cold]
 pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), Event>> {
     let pc = cx.pc();
-    let (inst, sem, sem_y) = program.replaced(pc)?;
+    let has_handlers = (cx.op.code as usize / Op::VARIANTS) < isa::OPERATIONS.len();
+    let evaluated = cfg!(any(test, target_family = "wasm")) && has_handlers;
+    let (inst, sem, sem_y) = if evaluated { program.meaning(pc) } else { program.replaced(pc) }?;
     cx.wave.pc = pc;
     let (workgroup, instructions) = (&mut *cx.workgroup, cx.instructions);
     // An observed run keeps the memories to itself.

@@ -7,7 +7,7 @@ use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::Memory;
-use wavesim_machine::state::{Wave, Workgroup};
+use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
 /// What a wave holds when a program of some words has run.
 fn run(words: &[u32], size: u32) -> Wave {
@@ -114,4 +114,60 @@ fn null_has_no_second_word() {
         let wave = run(&words, size);
         assert_eq!([wave.sgpr(125), wave.vgpr(size / 2, 0)], [5, 0], "wave{size}");
     }
+}
+
+/// What a module without portable handlers does: the evaluator runs all instructions, in any float mode, with the same results.
+#[test]
+fn a_table_without_handlers_evaluates() {
+    let lines = [
+        "s_movk_i32 s4, 0",
+        "v_mov_b32 v1, 0x3f800001",
+        "v_mov_b32 v2, 0x33800000",
+        // Round up, then toward zero.
+        "s_round_mode 5",
+        "v_add_f32 v3, v1, v2",
+        "v_pk_add_f16 v4, v1, v2 neg_lo:[1,0]",
+        "v_dual_mul_f32 v5, v1, v1 :: v_dual_add_f32 v6, v2, v2",
+        "v_mov_b32_dpp v7, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf",
+        "ds_store_b32 v0, v3",
+        "ds_load_b32 v8, v0",
+        "s_round_mode 15",
+        "v_mul_f32 v9, v1, v1",
+        "v_cmp_lt_f32 vcc_lo, v9, v3",
+        "s_add_u32 s4, s4, 1",
+        "s_cmp_lt_u32 s4, 3",
+        "s_cbranch_scc1 -17",
+        "s_endpgm",
+    ];
+    let options = wavesim_asm::Options::new(Arch::Rdna3);
+    let insts =
+        lines.map(|line| (wavesim_asm::parse(line, &options, &wavesim_asm::NoSymbols).expect(line).inst, 0));
+    let program = Program::new(Arch::Rdna3, insts.to_vec()).expect("a program").for_wave_size(32);
+    let run = |evaluated: bool| {
+        let (memory, mut workgroup, mut lds) = (Memory::empty(), Workgroup::new(1), [0; 256]);
+        let mut context = Context {
+            memory: &memory,
+            lds: &mut lds,
+            scratch: &mut [],
+            scratch_stride: 0,
+            workgroup: &mut workgroup,
+            instructions: 0,
+            cancel: None,
+        };
+        let (mut wave, mut executed) = (Wave::new(32), 0);
+        wave.mode = 0xf0;
+        wave.set_lane_vec(0, 0, LaneVec(std::array::from_fn(|l| 4 * l as u32)));
+        let ended = match evaluated {
+            true => {
+                interp::run_by(&interp::EVALUATED, &program, &mut wave, &mut context, 1000, &mut executed)
+            }
+            false => interp::run(&program, &mut wave, &mut context, 1000, &mut executed),
+        };
+        let registers: Vec<LaneVec> = (0..10).map(|reg| *wave.lane_vec(0, reg)).collect();
+        (ended, registers, wave.sgpr(4), wave.sgpr(106), wave.mode, executed, lds)
+    };
+    let expected = run(false);
+    assert_eq!(expected.0, Err(Event::EndPgm));
+    assert_eq!(expected.1[3].0[5], 0x3f80_0002, "rounded up");
+    assert_eq!(run(true), expected);
 }

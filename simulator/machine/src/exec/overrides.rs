@@ -85,9 +85,15 @@ impl Overrides {
         if let Some(sem) = self.get(arch, table.instructions[at].name) {
             return Some(sem);
         }
-        let set = &*isa::SEMANTICS;
-        set.by_arch[arch as usize][at].map(|op| &set.operations[op as usize].sem)
+        compiled(arch, entry)
     }
+}
+
+/// The project's own meaning of an entry's instruction.
+pub fn compiled(arch: Arch, entry: EntryId) -> Option<&'static Semantics> {
+    let at = arch.table().entries[entry as usize].inst as usize;
+    let set = &*isa::SEMANTICS;
+    set.by_arch[arch as usize][at].map(|op| &set.operations[op as usize].sem)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::location::{Location, SourceFile, SourceLine};
 use super::lower::{Full, Lowered};
 use super::op::Op;
-use super::overrides::Overrides;
+use super::overrides::{self, Overrides};
 use super::validate;
 use crate::isa;
 use isa_spec::facts::Facts;
@@ -193,13 +193,18 @@ impl Program {
             overrides.get(self.arch, table.instructions[entry.inst as usize].name)
         };
         own(inst.entry).or(own(inst.entry_y))?;
-        let sem = overrides.semantics(self.arch, inst.entry)?;
-        let sem_y = if inst.entry_y == EntryId::MAX {
-            None
-        } else {
-            Some(overrides.semantics(self.arch, inst.entry_y)?)
+        self.meaning(pc)
+    }
+
+    /// The instruction at `pc` and its meaning (VOPD: those of both halves), replaced or not.
+    pub fn meaning(&self, pc: u64) -> Option<(&Inst, &Semantics, Option<&Semantics>)> {
+        let inst = &self.insts[self.inst_at(pc)?];
+        let of = |entry: EntryId| match self.overrides.as_deref() {
+            Some(overrides) => overrides.semantics(self.arch, entry),
+            None => overrides::compiled(self.arch, entry),
         };
-        Some((inst, sem, sem_y))
+        let sem_y = if inst.entry_y == EntryId::MAX { None } else { Some(of(inst.entry_y)?) };
+        Some((inst, of(inst.entry)?, sem_y))
     }
 
     /// What the body of an entry touches, compiled or replaced, in waves of so many lanes; `None` if nobody gave it one.
