@@ -152,9 +152,12 @@ fn straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(),
     Ok(())
 }
 
+/// The logs of a [`Watch`].
+type Buffers = (Vec<Access>, Vec<(Control, u32)>);
+
 thread_local! {
-    /// Buffers of [`Watch`], kept from turn to turn: turns between barriers are short.
-    static BUFFERS: Cell<(Vec<Access>, Vec<(Control, u32)>)> = const { Cell::new((Vec::new(), Vec::new())) };
+    /// Logs without an owner, kept from turn to turn: turns between barriers are short.
+    static BUFFERS: Cell<Buffers> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
 /// As [`crate::interp::run`], observed.

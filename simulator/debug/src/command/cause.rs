@@ -91,7 +91,6 @@ impl Debugger<'_> {
 
     /// Goes to the last time that a wave was at an instruction, and writes which step that was. The index of the instruction; `None` if
     /// the wave has not been there.
-    #[expect(clippy::option_option)]
     fn show_site(&mut self, role: &str, site: &Site, out: &mut String) -> Option<Option<usize>> {
         let program = &self.timeline.prepared.program;
         let pc = program.pc_at(site.pc);
