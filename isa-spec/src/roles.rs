@@ -18,7 +18,7 @@ pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
     let has_data_output =
         operands.iter().any(|o| o.output && !is_mask(o) && !matches!(fixed(o), Some("SCC" | "EXEC" | "M0")));
     let mut outputs = [Role::D0, Role::D1].into_iter();
-    let mut inputs = [Role::S0, Role::S1, Role::S2, Role::S3].into_iter();
+    let mut inputs = [Role::S0, Role::S1, Role::S2, Role::S3, Role::S4].into_iter();
     let vopd = encoding.starts_with("VOPD");
     // An operation that only the second half has lists that half alone: there it is D0, S0, S1.
     let only_second =

@@ -220,6 +220,8 @@ pub enum Role {
     S2,
     /// Fourth source.
     S3,
+    /// Fifth source, of instructions that run once a wave.
+    S4,
     /// A lane mask operand beside the data: carry in/out, condition of cndmask. Pseudocode says `VCC`.
     /// In e32 forms it is VCC itself, in VOP3 the SREG operand.
     Vcc,

@@ -15,7 +15,10 @@ use quote::{format_ident, quote};
 /// A body that runs once a wave.
 pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
     let locals = declare(locals);
-    let body = Scope::Wave.stmts(&once.body);
+    let mut body = Scope::Wave.stmts(&once.body);
+    if once.retries {
+        body = quote! { let mut loaded: u128 = 0; 'retry: loop { #body break; } };
+    }
     let operands = once.operands.iter().map(|(role, value)| {
         let (name, value) = (role_name(*role), Scope::Wave.value(value));
         quote! { let #name = #value; }
@@ -34,49 +37,55 @@ pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
 
 /// A body that runs in lanes. With [`Halves::Given`], `half` is in scope.
 pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
-    let steps = Steps { locals: declare(locals) }.all(&lanes.steps);
+    let steps = Steps { locals: declare(locals), one: lanes.halves == Halves::One }.all(&lanes.steps);
     let broadcast =
         lanes.broadcast.then(|| quote! { if op.flags & Op::BROADCAST != 0 { rt::broadcast(cx, op); } });
     let halves = match lanes.halves {
         // One half only: values hoisted over both would cost registers in a wave of 32.
         Halves::Given => quote! {
+            let file = rt::file(cx, half);
             let lane_base: u32 = 32 * half as u32;
             let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
             #steps
         },
         Halves::One => quote! {
-            const half: usize = 0;
-            const lane_base: u32 = 0;
-            let exec = cx.wave.sgprs[rt::EXEC_LO];
+            let file = cx.file;
+            let lane_base: u32 = 32 * cx.half as u32;
+            let exec = file.exec();
             #steps
         },
         Halves::Each => quote! {
             for half in 0..cx.wave.halves() {
+                let file = rt::file(cx, half);
                 let lane_base: u32 = 32 * half as u32;
                 let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
                 #steps
             }
         },
     };
+    let one = lanes.halves == Halves::One;
     // The clamp bit is a modifier.
-    let clamp = match lanes.halves {
-        Halves::One => quote! { const clamp: bool = false; },
-        Halves::Each | Halves::Given => quote! { let clamp = rt::clamp(op); },
+    let clamp = if one {
+        quote! { const clamp: bool = false; }
+    } else {
+        quote! { let clamp = rt::clamp(op); }
     };
-    let written = [
-        (Mask::Exec, quote! { cx.wave.set_exec(new_exec); }),
-        (Mask::D0, quote! { rt::set_mask(cx, op.d, all_d0); }),
-        (Mask::Vcc, quote! { rt::set_mask(cx, op.d1, all_vcc); }),
-    ];
-    let masks = written.iter().filter(|(mask, _)| lanes.masks.contains(mask)).map(|(_, tokens)| tokens);
+    let masks = [Mask::Exec, Mask::D0, Mask::Vcc].into_iter().filter(|mask| lanes.masks.contains(mask));
+    let written = masks.map(|mask| match (mask, one) {
+        (Mask::Exec, false) => quote! { cx.wave.set_exec(new_exec); },
+        (Mask::D0, false) => quote! { rt::set_mask(cx, op.d, all_d0); },
+        (Mask::Vcc, false) => quote! { rt::set_mask(cx, op.d1, all_vcc); },
+        (Mask::Exec, true) => quote! { rt::set_half_mask(cx, rt::EXEC_LO as u16, new_exec as u32); },
+        (Mask::D0, true) => quote! { rt::set_half_mask(cx, op.d, all_d0 as u32); },
+        (Mask::Vcc, true) => quote! { rt::set_half_mask(cx, op.d1, all_vcc as u32); },
+    });
     quote! {
         let mut flow = Flow::NEXT;
         #clamp
         let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
         #broadcast
-        let file = rt::file(cx);
         #halves
-        #(#masks)*
+        #(#written)*
         flow
     }
 }
@@ -85,6 +94,8 @@ pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
 struct Steps {
     /// Declarations of the body's locals, for each loop.
     locals: TokenStream,
+    /// They are for the context's half.
+    one: bool,
 }
 
 impl Steps {
@@ -109,10 +120,10 @@ impl Steps {
                 if *direct {
                     quote! { let #vecs = rt::fast_source(file, #source); }
                 } else {
-                    quote! { let mut #vecs = rt::stage::<#dwords>(cx, file, #source, #at, half); }
+                    quote! { let mut #vecs = rt::stage::<#dwords>(cx, file, #source, #at); }
                 }
             }
-            Step::StageOld => quote! { let r_old = rt::old_vecs(cx, file, op, half); },
+            Step::StageOld => quote! { let r_old = rt::old_vecs(file, op); },
             Step::Modify { sources } => {
                 // By value in a list of their own: the pointers stay in registers where nothing is modified.
                 let count = sources.len();
@@ -132,7 +143,10 @@ impl Steps {
                     }
                 }
             }
-            Step::ReadMask => quote! { let vcc_in = rt::read_mask_half(cx, op.src[3], half); },
+            Step::ReadMask => {
+                let bits = self.mask_bits(&quote! { op.src[3] });
+                quote! { let vcc_in = #bits; }
+            }
             Step::Simd { builtin: Pure::SelectBytes, calls, lanes, .. } => self.by_eight(calls, lanes),
             Step::Simd { builtin, ty, calls, lanes } => self.by_row(*builtin, *ty, calls, lanes),
             Step::StoreRoom { space, dwords, addresses } => {
@@ -145,18 +159,31 @@ impl Steps {
             Step::Gather { mask, keep } => {
                 let vec = mask_vec(*mask);
                 let kept = keep.then(|| {
-                    quote! { let bits = bits | rt::read_mask_half(cx, Source::sgpr(op.d), half) & !exec; }
+                    let old = self.mask_bits(&quote! { Source::sgpr(op.d) });
+                    quote! { let bits = bits | #old & !exec; }
                 });
                 let all = match mask {
                     Mask::D0 => format_ident!("all_d0"),
                     Mask::Vcc => format_ident!("all_vcc"),
                     Mask::Exec => format_ident!("new_exec"),
                 };
-                quote! {
-                    let bits = rt::gather(&#vec) & exec; #kept #all |= (bits as u64) << lane_base;
-                }
+                let place = if self.one {
+                    quote! { #all = bits as u64; }
+                } else {
+                    quote! { #all |= (bits as u64) << lane_base; }
+                };
+                quote! { let bits = rt::gather(&#vec) & exec; #kept #place }
             }
             Step::Write { dwords, how } => write(*dwords, *how),
+        }
+    }
+
+    /// The bits of a mask for these lanes.
+    fn mask_bits(&self, source: &TokenStream) -> TokenStream {
+        if self.one {
+            quote! { rt::half_mask(cx, #source) }
+        } else {
+            quote! { rt::read_mask_half(cx, #source, half) }
         }
     }
 
@@ -448,11 +475,11 @@ fn write(dwords: u32, how: WriteBack) -> TokenStream {
     match how {
         WriteBack::Half { output } => {
             let output = variant(output);
-            quote! { rt::write_half(cx, file, op, half, exec, rt::Out::#output, [#(#names),*]); }
+            quote! { rt::write_half(cx, file, op, exec, rt::Out::#output, [#(#names),*]); }
         }
         WriteBack::General { output } => {
             let output = variant(output);
-            quote! { rt::write::<#count>(cx, file, op, half, exec, rt::Out::#output, [#(#names),*]); }
+            quote! { rt::write::<#count>(cx, file, op, exec, rt::Out::#output, [#(#names),*]); }
         }
         WriteBack::Fast { flushing, direct } => {
             let direct = direct.then(|| {
@@ -460,12 +487,12 @@ fn write(dwords: u32, how: WriteBack) -> TokenStream {
             });
             let mark = if flushing {
                 quote! {
-                    if M::FLUSH { rt::flushed(cx, op, exec); } else { rt::written::<#count>(cx, op.d); }
+                    if M::FLUSH { rt::flushed(file, op, exec); } else { rt::written::<#count>(file, op.d); }
                 }
             } else {
-                quote! { rt::written::<#count>(cx, op.d); }
+                quote! { rt::written::<#count>(file, op.d); }
             };
-            quote! { #direct rt::fast_write::<#count>(cx, file, op, exec, [#(#names),*]); #mark }
+            quote! { #direct rt::fast_write::<#count>(file, op, exec, [#(#names),*]); #mark }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The functions of one operation: one for each float mode and handler variant that it needs.
 
-use super::Host;
+use super::{Host, PER_MODULE};
 use crate::body;
 use crate::value::slot;
 use isa_lower::ir::{Body, Fast, Flushing, Halves, Handlers};
@@ -35,25 +35,34 @@ fn function(at: usize, handlers: &Handlers, mode: Mode) -> Ident {
     format_ident!("op{at}_{}", own.name())
 }
 
-/// The functions that run an operation in a mode, by `Variant`; in waves of 64 (`wide`) each is the one for
-/// any operands.
-pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Ident; 3] {
+/// The functions that run an operation in a mode, by `Variant`, in its module. In waves of 64 (`wide`) those for
+/// 32 lanes run twice.
+pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [TokenStream; 3] {
+    let module = format_ident!("h{}", at / PER_MODULE);
     let fast = function(at, handlers, mode);
-    let [general, broadcast] = ["general", "broadcast"].map(|variant| format_ident!("{fast}_{variant}"));
+    let own = |name: Ident| quote! { #module::#name };
+    let [general, broadcast] = ["general", "broadcast"].map(|variant| own(format_ident!("{fast}_{variant}")));
+    let fast = own(fast);
+    let both = quote! { both_halves };
     match &handlers.fast {
         _ if mode == Mode::Base => [fast.clone(), fast.clone(), fast],
+        Fast::Lanes(_) if wide => [general, both, quote! { both_halves_broadcast }],
+        _ if wide && halved(handlers) => [both.clone(), both.clone(), both],
         Fast::None => [fast.clone(), fast.clone(), fast],
         Fast::Scalar(_) => [general.clone(), fast, general],
-        Fast::Lanes(_) | Fast::Block(_) if wide => [general.clone(), general.clone(), general],
         Fast::Lanes(_) => [general, fast, broadcast],
         Fast::Block(_) => [general.clone(), fast, general],
     }
 }
 
+/// Whether the handler for any operands is for one half of a wave: its memory steps are.
+fn halved(handlers: &Handlers) -> bool {
+    matches!(&handlers.general, Body::Lanes(lanes) if lanes.halves == Halves::Given)
+}
+
 /// All functions of an operation for a host.
 pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
-    // Memory steps are for one half of a wave.
-    let halved = matches!(&handlers.general, Body::Lanes(lanes) if lanes.halves == Halves::Given);
+    let halved = halved(handlers);
     let body = match &handlers.general {
         Body::Lanes(lanes) => body::lanes(lanes, &handlers.locals),
         Body::Once(once) => body::once(once, &handlers.locals),
@@ -150,7 +159,7 @@ impl Functions<'_> {
             quote! {
                 #features
                 pub unsafe fn #broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                    unsafe { rt::fast_broadcast(cx, op) };
+                    unsafe { rt::fast_broadcast(cx, op, cx.file) };
                     unsafe { #name(cx, op) }
                 }
             }
@@ -177,7 +186,7 @@ impl Functions<'_> {
         };
         let slow = format_ident!("{name}_slow");
         let first = quote! {
-            if unsafe { rt::have_no_denormals(cx, [#(#sources),*]) } {
+            if unsafe { rt::have_no_denormals(cx.file, [#(#sources),*]) } {
                 let m = #mode_of_results;
                 return unsafe { #body(cx, op, &m) };
             }
@@ -187,7 +196,7 @@ impl Functions<'_> {
             #features
             #[inline(never)]
             unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                if unsafe { rt::search_denormals(cx, [#(#sources),*]) } {
+                if unsafe { rt::search_denormals(cx.file, [#(#sources),*]) } {
                     return unsafe { #name(cx, op) };
                 }
                 #mode
@@ -199,7 +208,6 @@ impl Functions<'_> {
 
     fn halves(&self, name: &Ident, mode: &TokenStream) -> TokenStream {
         let (features, general) = (features(), format_ident!("op{}", self.at));
-        let one = format_ident!("{name}_half");
         let (any, block) = match &self.handlers.fast {
             Fast::Block(block) => {
                 let (any, watched) = (format_ident!("{name}_general"), format_ident!("{name}_watched"));
@@ -249,19 +257,8 @@ impl Functions<'_> {
             #features
             #[inline(never)]
             pub unsafe fn #any(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                if cx.wave.halves() == 1 {
-                    return unsafe { #one(cx, op, 0) };
-                }
-                match unsafe { #one(cx, op, 0) } {
-                    Flow::NEXT => unsafe { #one(cx, op, 1) },
-                    flow => flow,
-                }
-            }
-            #features
-            #[inline(never)]
-            unsafe fn #one(cx: &mut Cx<'_>, op: &Op, half: usize) -> Flow {
                 #mode
-                unsafe { #general(cx, op, &m, half) }
+                unsafe { #general(cx, op, &m, cx.half) }
             }
         }
     }

@@ -180,9 +180,8 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
     };
     let dispatch = tables_of.iter().map(|&(name, mode, wide)| {
         let run = |(at, one)| {
-            let module = format_ident!("h{}", at / PER_MODULE);
             let variants = handler::variants(at, one, mode, wide);
-            quote! { #(#module::#variants),* }
+            quote! { #(#variants),* }
         };
         let list = lowered.iter().enumerate().map(run);
         let name = format_ident!("{name}");
@@ -196,10 +195,14 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
             pub static #name: Table = [#(#list,)* unknown, unknown, unknown, unknown, unknown];
         }
     });
+    let halves = (host == Host::Avx2).then(|| {
+        quote! { use wavesim_machine::exec::rt::{both_halves, both_halves_broadcast}; }
+    });
     quote! {
         #tracked
         use wavesim_machine::exec::op::Op;
         use wavesim_machine::exec::rt::{Cx, Flow, Table};
+        #halves
         unsafe fn unknown(_: &mut Cx<'_>, _: &Op) -> Flow { Flow::UNKNOWN }
         #modules
         #(#dispatch)*

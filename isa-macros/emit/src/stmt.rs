@@ -117,6 +117,7 @@ impl Scope {
                 quote! { while #cond != 0 { #body } }
             }
             Stmt::Vector(vector) => self.vector(vector),
+            Stmt::Product(product) => self.product(product),
             Stmt::Leave => quote! { break 'body; },
             Stmt::Control { builtin, args } => {
                 let (name, args) = (variant(builtin), self.wide(args));
@@ -203,6 +204,22 @@ impl Scope {
             quote! { for half in 0..cx.wave.halves() { let base = 32 * half as u32; #once } }
         } else {
             quote! { { let base = #from; #once } }
+        }
+    }
+
+    fn product(self, product: &Product) -> TokenStream {
+        let part = |part: &ProductPart| {
+            let (list, start, depth, row) = (local(part.id), self.value(&part.start), part.depth, part.row);
+            (list, quote! { rt::Part { start: #start, depth: #depth, row: #row } })
+        };
+        let [(a, a_part), (b, b_part), (d, d_part)] = [&product.a, &product.b, &product.d].map(part);
+        let Product { nearest, columns, depth, rows, .. } = product;
+        let [columns, depth, rows] = [columns, depth, rows].map(|n| *n as usize);
+        quote! {
+            {
+                let (a, b, d) = ((&#a[..], #a_part), (&#b[..], #b_part), #d_part);
+                rt::product::<M, #nearest, #columns>(m, cx.fast, [#depth, #rows], a, b, (&mut #d[..], d));
+            }
         }
     }
 

@@ -57,6 +57,7 @@ pub fn mask_name(mask: Mask) -> &'static str {
 pub fn slot(slot: Slot) -> TokenStream {
     match slot {
         Slot::Source(at) => quote! { op.src[#at] },
+        Slot::Fifth => quote! { cx.raw(op).fifth },
         Slot::ScalarResult => quote! { Source::sgpr(op.d) },
         Slot::VectorResult => quote! { Source::result(op.d) },
     }
@@ -246,6 +247,7 @@ impl Scope {
                 quote! { #name.get(#index as usize).copied().unwrap_or(0) }
             }
             ValueKind::Field(name) => field(name),
+            ValueKind::OperandNumber(Slot::Fifth) => quote! { cx.raw(op).fifth.number() as u32 },
             ValueKind::OperandNumber(Slot::Source(at)) => quote! { op.src[#at].number() as u32 },
             ValueKind::OperandNumber(Slot::ScalarResult | Slot::VectorResult) => quote! { op.d as u32 },
             ValueKind::State(of) => state(*of),

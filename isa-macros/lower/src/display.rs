@@ -32,6 +32,7 @@ impl Display for Slot {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Slot::Source(at) => write!(f, "src[{at}]"),
+            Slot::Fifth => f.write_str("src[4]"),
             Slot::ScalarResult => f.write_str("dst.scalar"),
             Slot::VectorResult => f.write_str("dst.lanes"),
         }
@@ -246,6 +247,17 @@ impl Lines<'_, '_> {
                 self.stmts(body)
             }
             Stmt::Vector(vector) => self.vector(vector),
+            Stmt::Product(product) => {
+                let Product { nearest, depth, rows, columns, a, b, d } = &**product;
+                let part = |of: &ProductPart| {
+                    format!("t{}[{} + {} k + {} row..]", of.id, of.start, of.depth, of.row)
+                };
+                let how = if *nearest { ", nearest" } else { "" };
+                let (a, b, d) = (part(a), part(b), part(d));
+                self.line(format_args!(
+                    "product of {rows} x {depth} and {depth} x {columns}{how}: {d} += {a} * {b}"
+                ))
+            }
             Stmt::Leave => self.line("leave"),
             Stmt::Control { builtin, args } => {
                 self.line(format_args!("{}({})", builtin.def().name, list(args)))
@@ -372,7 +384,7 @@ impl Lines<'_, '_> {
 
     fn lanes(&mut self, name: &str, lanes: &Lanes) -> Result {
         let halves = match lanes.halves {
-            Halves::One => "a wave of 32",
+            Halves::One => "the half at hand",
             Halves::Each => "each half of the wave",
             Halves::Given => "the half given",
         };

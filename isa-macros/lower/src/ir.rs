@@ -13,7 +13,7 @@ use crate::lower::operands::Operands;
 use isa_spec::pcode::ir::{Control, FieldName, Local, LocalId, Pure, Shape, Space, State, Ty};
 use isa_spec::tables::Role;
 
-pub use vector::{Vector, VectorAt, VectorPlace, VectorRead, VectorWrite};
+pub use vector::{Product, ProductPart, Vector, VectorAt, VectorPlace, VectorRead, VectorWrite};
 
 /// The host integer that holds a value. Bits above the value's own width are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -293,6 +293,8 @@ pub enum Mask {
 pub enum Slot {
     /// A source, by the number of its slot.
     Source(usize),
+    /// The fifth source.
+    Fifth,
     /// The destination, as a scalar register's number.
     ScalarResult,
     /// The destination, as lane vectors.
@@ -460,6 +462,8 @@ pub enum Stmt {
     While { cond: Value, body: Vec<Stmt> },
     /// A loop whose reads come before all of its writes.
     Vector(Box<Vector>),
+    /// The loops of a matrix product.
+    Product(Box<Product>),
     /// Ends the body, for this lane.
     Leave,
     /// A control builtin called for its effect; it may end the handler.
@@ -630,7 +634,7 @@ pub enum Step {
 /// Which lanes a handler's steps are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Halves {
-    /// The 32 lanes of a wave of 32.
+    /// The 32 lanes of a wave of 32, or the half of a wave of 64 that the context is at.
     One,
     /// Each 32 lanes of the wave, one after the other.
     Each,
@@ -661,6 +665,8 @@ pub struct Once {
     pub body: Vec<Stmt>,
     /// The body can change MODE, and with it the table of handlers.
     pub changes_mode: bool,
+    /// The body has [`Stmt::Exchange`].
+    pub retries: bool,
 }
 
 /// What a handler does.
@@ -694,7 +700,7 @@ pub enum Block {
 pub enum Fast {
     /// There is none.
     None,
-    /// For operands that are lane vectors without modifiers, in waves of 32; a twin broadcasts scalars first.
+    /// For operands that are lane vectors without modifiers; a twin broadcasts scalars first.
     Lanes(Lanes),
     /// For operands that are SGPRs and constants of the scalar file.
     Scalar(Once),

@@ -136,6 +136,12 @@ macro_rules! parts {
                         f(&$($mutable)? write.value);
                     }
                 }
+                Stmt::Product(product) => {
+                    let Product { a, b, d, .. } = &$($mutable)? **product;
+                    f(&$($mutable)? a.start);
+                    f(&$($mutable)? b.start);
+                    f(&$($mutable)? d.start);
+                }
                 Stmt::Leave => {}
                 Stmt::Control { args, .. } => {
                     for a in args {
@@ -169,6 +175,7 @@ macro_rules! parts {
                 | Stmt::SetStored { .. }
                 | Stmt::SetAddress { .. }
                 | Stmt::Vector(_)
+                | Stmt::Product(_)
                 | Stmt::Leave
                 | Stmt::Control { .. } => {}
             }

@@ -29,6 +29,8 @@ pub enum Fmt {
     Packed(Half),
     /// A lane mask: one bit per lane.
     Mask,
+    /// Scales in each byte: of a constant, the exponent of an f32.
+    Scale,
     /// Any other format: descriptors, 8-bit floats …
     Other,
 }
@@ -301,7 +303,8 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
     let table = arch.table();
     let encoding = &table.encodings[entry.enc as usize];
     let source = *sources;
-    let numbered = matches!(o.role, Role::S0 | Role::S1 | Role::S2 | Role::S3 | Role::Y0Src0 | Role::Y0Src1);
+    let numbered =
+        matches!(o.role, Role::S0 | Role::S1 | Role::S2 | Role::S3 | Role::S4 | Role::Y0Src0 | Role::Y0Src1);
     if numbered {
         *sources += 1;
     }
@@ -309,6 +312,8 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
     let fmt = match fmt(table.formats[o.format as usize].name, ty) {
         // One half with zeros above: the result of V_S_EXP_F16 and its like.
         Fmt::Packed(Half::F16) if o.output && ty.starts_with("OPR_SREG") => Fmt::F16,
+        // CDNA 4 manual, *MFMA with Block Exponent Scaling*.
+        _ if o.field.is_some_and(|f| encoding.fields[f as usize].name.starts_with("SCALE_SRC")) => Fmt::Scale,
         fmt => fmt,
     };
     Operand {
@@ -577,6 +582,7 @@ impl Plan {
             _ => 0,
         };
         match code {
+            _ if operand.fmt == Fmt::Scale => (bits >> 23 & 0xff) * 0x0101_0101,
             Code::Int(_) | Code::Float(_) if operand.replicated => bits & 0xffff | (bits & 0xffff) << 16,
             _ => bits,
         }

@@ -133,7 +133,7 @@ fn handlers_equal_the_evaluator() {
                 assert_eq!(a.lane_vec(0, reg), b.lane_vec(0, reg), "{what}: x{reg}");
             }
             assert_eq!(a.sgprs[..SGPRS], b.sgprs[..SGPRS], "{what}");
-            assert_eq!((a.pc, a.masks), (b.pc, b.masks), "{what}");
+            assert_eq!((a.pc, a.mask(0)), (b.pc, b.mask(0)), "{what}");
             assert_eq!(in_a.snapshot(), in_b.snapshot(), "{what}");
             assert!(in_a.touched().eq(in_b.touched()), "{what}: which words were stored to");
         }

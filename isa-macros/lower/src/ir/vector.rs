@@ -77,3 +77,35 @@ pub struct VectorWrite {
     /// Computed in each iteration.
     pub value: Value,
 }
+
+/// The sums of a matrix product: `d[row, column] += a[k, row] * b[k, column]` for every k in order, in f32 arrays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Product {
+    /// To nearest even and with denormals, whatever MODE says.
+    pub nearest: bool,
+    /// Steps of k.
+    pub depth: u32,
+    /// Rows of `a` and `d`.
+    pub rows: u32,
+    /// Columns of `b` and `d`, which are neighbours in their arrays.
+    pub columns: u32,
+    /// The factor that is the same for a row.
+    pub a: ProductPart,
+    /// The factors of the columns.
+    pub b: ProductPart,
+    /// The sums.
+    pub d: ProductPart,
+}
+
+/// A matrix in an array.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProductPart {
+    /// The array.
+    pub id: LocalId,
+    /// Its first element.
+    pub start: Value,
+    /// From an element to the next one along K.
+    pub depth: u32,
+    /// From an element to the one in the next row.
+    pub row: u32,
+}

@@ -9,8 +9,8 @@ mod value;
 use crate::ir::*;
 use isa_spec::canonical::Operation;
 use isa_spec::pcode::ir::{
-    self as typed, Builtin, Control, Expr, ExprKind, Place, PlaceKind, Pure, Role, Semantics, Shape, State,
-    Ty,
+    self as typed, Builtin, Control, Expr, ExprKind, Place, PlaceKind, Pure, Role, Semantics, Shape, Space,
+    State, Ty,
 };
 use isa_spec::pcode::sig::Family;
 use isa_spec::pcode::visit::{any_expr, any_stmt, each_stmt};
@@ -44,7 +44,9 @@ impl<'a> Lower<'a> {
             operands,
             lane,
             mask_d0: is_mask(op) && sem.uses.writes.contains(&Role::D0),
-            atomic: lane && sem.uses.memory_read && sem.uses.memory_write,
+            atomic: (lane || op.sig.family == Family::Memory(Space::Scalar))
+                && sem.uses.memory_read
+                && sem.uses.memory_write,
             once_modified: sem.shape == Shape::Wave && op.sig.family == Family::Vector,
             staged: operands.widths.keys().copied().filter(|role| staged && is_source(*role)).collect(),
             direct: false,
@@ -95,6 +97,7 @@ impl Lower<'_> {
             operands: self.staged.iter().map(read).collect(),
             body: self.stmts(&self.sem.body),
             changes_mode: changes_mode(self.sem),
+            retries: self.atomic,
         }
     }
 

@@ -42,8 +42,10 @@ impl Operands {
         let mut dwords = [0; 4];
         for (&role, &width) in &self.widths {
             if is_source(role) {
-                let slot = &mut dwords[source(role)];
-                *slot = (*slot).max(width.div_ceil(32) as u8);
+                // The fifth has a place of its own.
+                if let Some(slot) = dwords.get_mut(source(role)) {
+                    *slot = (*slot).max(width.div_ceil(32) as u8);
+                }
             }
         }
         dwords
@@ -89,12 +91,16 @@ pub fn is_source(role: Role) -> bool {
     !matches!(role, Role::D0 | Role::D1 | Role::Vcc)
 }
 
+/// The source number of what has no slot of an operation, but a place among its modifiers.
+const FIFTH: usize = 4;
+
 /// The source number of an operand.
 pub fn source(role: Role) -> usize {
     match role {
         Role::S0 | Role::VAddr => 0,
         Role::S1 | Role::SAddr => 1,
         Role::S2 | Role::Data => 2,
+        Role::S4 => FIFTH,
         _ => 3,
     }
 }
@@ -103,6 +109,7 @@ pub fn source(role: Role) -> usize {
 pub fn slot(role: Role) -> Slot {
     match role {
         Role::D0 | Role::D1 => Slot::ScalarResult,
+        Role::S4 => Slot::Fifth,
         role => Slot::Source(source(role)),
     }
 }

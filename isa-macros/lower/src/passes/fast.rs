@@ -39,7 +39,7 @@ fn is_scalar(handlers: &Handlers, op: &Operation) -> bool {
         && widths.iter().all(|(role, width)| *width <= 64 && !matches!(role, Role::D1 | Role::Vcc))
 }
 
-/// The handler for lane vectors as they are, in waves of 32.
+/// The handler for lane vectors as they are, of one half.
 fn lanes(general: &Lanes, flushes: Option<bool>) -> Lanes {
     let steps = general.steps.iter().filter_map(|step| match step {
         Step::Stage { role, slot, dwords, .. } => {

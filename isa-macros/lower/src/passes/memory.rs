@@ -127,6 +127,7 @@ fn accesses(main: &LaneLoop) -> Option<Vec<Access<'_>>> {
         | Stmt::For { .. }
         | Stmt::While { .. }
         | Stmt::Vector(_)
+        | Stmt::Product(_)
         | Stmt::Leave
         | Stmt::Control { .. } => true,
     });

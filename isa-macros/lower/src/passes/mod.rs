@@ -4,6 +4,7 @@
 pub mod block;
 pub mod fast;
 pub mod memory;
+pub mod product;
 pub mod simd;
 mod uniform;
 pub mod vector;

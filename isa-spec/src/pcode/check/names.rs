@@ -54,6 +54,7 @@ impl Checker<'_> {
             "S1" => first(&[Role::S1]),
             "S2" => first(&[Role::S2]),
             "S3" => first(&[Role::S3]),
+            "S4" => first(&[Role::S4]),
             "SRC0" => first(&[Role::S0]),
             "SRC1" => first(&[Role::S1]),
             "SRC2" => first(&[Role::S2]),
@@ -209,7 +210,8 @@ impl Checker<'_> {
     }
 
     fn operand_names(&self) -> Vec<&'static str> {
-        let all = ["D0", "D1", "S0", "S1", "S2", "S3", "VCC", "VADDR", "SADDR", "SOFFSET", "DATA", "DATA1"];
+        let all =
+            ["D0", "D1", "S0", "S1", "S2", "S3", "S4", "VCC", "VADDR", "SADDR", "SOFFSET", "DATA", "DATA1"];
         let mut roles = std::collections::BTreeSet::new();
         // One name for each operand: `DATA` may be another word for `D0`.
         let named = |n: &&str| self.operand_role(n, false).is_some_and(|role| roles.insert(role));

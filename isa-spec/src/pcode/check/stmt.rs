@@ -356,7 +356,17 @@ impl<'a> Checker<'a> {
             || (self.sig.family == Family::Vector && name == "VCC")
             || matches!(
                 name,
-                "D0" | "D1" | "S0" | "S1" | "S2" | "S3" | "VDATA" | "SDATA" | "VDST" | "SDST" | "RETURN_DATA"
+                "D0" | "D1"
+                    | "S0"
+                    | "S1"
+                    | "S2"
+                    | "S3"
+                    | "S4"
+                    | "VDATA"
+                    | "SDATA"
+                    | "VDST"
+                    | "SDST"
+                    | "RETURN_DATA"
             )
             || name.contains('.')
             || name == "TTMP"
@@ -649,7 +659,18 @@ pub(super) fn next_register(reg: &Expr, k: u128) -> Expr {
 fn is_operand(name: &str) -> bool {
     matches!(
         name,
-        "D0" | "D1" | "S0" | "S1" | "S2" | "S3" | "SRC0" | "SRC1" | "SRC2" | "SRC3" | "VDATA" | "SDATA"
+        "D0" | "D1"
+            | "S0"
+            | "S1"
+            | "S2"
+            | "S3"
+            | "S4"
+            | "SRC0"
+            | "SRC1"
+            | "SRC2"
+            | "SRC3"
+            | "VDATA"
+            | "SDATA"
     )
 }
 

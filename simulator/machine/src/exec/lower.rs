@@ -1,6 +1,6 @@
 //! Instructions -> dense operations: operands resolved, constants broadcast to lane vectors, modifiers in a table of their own.
 
-use super::op::{Ext, Op, Part, Place, Rest, Sdwa, Source, Variant};
+use super::op::{Ext, Op, Part, Place, Rest, SLOTS, Sdwa, Source, Variant};
 use super::validate;
 use crate::isa::{self, OpInfo};
 use crate::state::wave::{
@@ -173,7 +173,7 @@ impl Lowered {
         let Some(operation) = operation(arch, entry) else { return Ok(op) };
         let info = &isa::OPERATIONS[operation as usize];
         let mut ext = Ext::default();
-        let mut pool = [0; 4];
+        let mut pool = [0; SLOTS];
         for operand in operands {
             match operand.role {
                 Role::D0 | Role::D1 => self.destination(arch, inst, plan, operand, info, &mut op, &mut ext),
@@ -236,7 +236,7 @@ impl Lowered {
         }
         let variant = match info.shape {
             Shape::Scalar if info.staged => scalar(&op, info),
-            _ if info.staged => lanes(&mut op, info.sources),
+            _ if info.staged => lanes(&mut op, info),
             _ if info.block => block(&op, info),
             _ => Variant::General,
         };
@@ -277,7 +277,7 @@ impl Lowered {
         shape: Shape,
         slot: usize,
         dwords: Vec<u32>,
-        pool: &mut [u32; 4],
+        pool: &mut [u32; SLOTS],
     ) -> Result<Source, Full> {
         let count = dwords.len();
         let place = self.pooled(dwords)?;
@@ -362,8 +362,11 @@ impl Lowered {
         info: &OpInfo,
         op: &mut Op,
         ext: &mut Ext,
-        pool: &mut [u32; 4],
+        pool: &mut [u32; SLOTS],
     ) -> Result<(), Full> {
+        if operand.role == Role::S4 {
+            return self.fifth(arch, inst, plan, operand, info, ext, pool);
+        }
         let Some(slot) = slot(operand.role) else { return Ok(()) };
         let Some(value) = plan.value(inst, operand) else { return Ok(()) };
         if operand.fmt == Fmt::Mask {
@@ -396,6 +399,32 @@ impl Lowered {
         if matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3) && info.shape != Shape::Scalar {
             modifiers(arch, inst, plan, operand, info, slot, reg, ext);
         }
+        Ok(())
+    }
+
+    /// The fifth source: a register or a constant, without modifiers.
+    #[allow(clippy::too_many_arguments)]
+    fn fifth(
+        &mut self,
+        arch: Arch,
+        inst: &Inst,
+        plan: &'static Plan,
+        operand: &Operand,
+        info: &OpInfo,
+        ext: &mut Ext,
+        pool: &mut [u32; SLOTS],
+    ) -> Result<(), Full> {
+        let Some(value) = plan.value(inst, operand) else { return Ok(()) };
+        let code = operand::code(arch, operand, value);
+        ext.fifth = match code {
+            Code::Vgpr(reg) => Source::vgpr(reg),
+            Code::Sgpr(sgpr) => Source::sgpr(sgpr),
+            Code::Int(_) | Code::Float(_) | Code::Literal => {
+                let dwords = constant_dwords(plan.constant(inst, code, operand), operand);
+                self.constant(info.shape, SLOTS - 1, dwords, pool)?
+            }
+            _ => Source::NULL,
+        };
         Ok(())
     }
 }
@@ -467,10 +496,16 @@ fn scalar(op: &Op, info: &OpInfo) -> Variant {
 
 /// How a lane's instruction runs: plainly if its sources are vectors, or SGPRs that become vectors. Turns the SGPRs among its sources into
 /// their hidden vectors, and lists them, unless they are too many.
-fn lanes(op: &mut Op, dwords: [u8; 4]) -> Variant {
+fn lanes(op: &mut Op, info: &OpInfo) -> Variant {
+    let dwords = info.sources;
     // The mask source, and slots without an operand, have no registers to read.
     let read = |(source, dwords): &(Source, u8)| *dwords > 0 && !source.is_vector();
     if !is_unmodified(op) || !op.src.into_iter().zip(dwords).filter(read).all(|(s, _)| is_ordinary_sgpr(s)) {
+        return Variant::General;
+    }
+    // In a wave of 64 the second half would read what the first has written: only of pairs at odd distances.
+    let after = op.src[3].number() + 1;
+    if op.src[3].is_scalar() && (op.d1 == after || info.result == 0 && op.d == after) {
         return Variant::General;
     }
     let (mut list, mut used) = ([Op::NO_SCALAR; 4], 0);
@@ -503,7 +538,7 @@ fn slot(role: Role) -> Option<usize> {
         Role::S0 | Role::VAddr => 0,
         Role::S1 | Role::SAddr => 1,
         Role::S2 | Role::Data => 2,
-        Role::Imm | Role::Other => return None,
+        Role::Imm | Role::Other | Role::S4 => return None,
         _ => 3,
     })
 }

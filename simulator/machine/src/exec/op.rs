@@ -1,13 +1,19 @@
 //! The dense operation that the interpreter runs: what an instruction becomes once its operands are resolved.
 
 use crate::isa::OPERATION_COUNT;
-use crate::state::wave::{ALL_VGPRS, LANE_VECS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, STAGE_VECS};
+use crate::state::wave::{ALL_VGPRS, NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE_VECS};
 
 /// What a source of an operation names. 16 bits, in ranges that cannot overlap: the words of the scalar file (SGPRs by operand code, then
 /// the program's first constants), the lane vectors of the register file, and the rest. Constructors give nothing else.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Source(u16);
+
+impl Default for Source {
+    fn default() -> Source {
+        Source::NULL
+    }
+}
 
 /// A [`Source`], decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,14 +40,16 @@ const SCALAR_WORDS: usize = SGPRS + SCALAR_CONSTS;
 const VECTOR: u16 = 0x400;
 /// First code of what is in no file.
 const SPECIAL: u16 = 0x4000;
-/// First of four, one a source slot.
+/// First of those of each source slot.
 const POOL: u16 = SPECIAL + 4;
-const SPECIAL_END: u16 = POOL + 4;
+/// Slots of sources: of an operation, and the fifth ([`Ext::fifth`]).
+pub const SLOTS: usize = 5;
+const SPECIAL_END: u16 = POOL + SLOTS as u16;
 
 // The ranges are disjoint, and each holds all it is for.
 const _: () = {
     assert!(SCALAR_WORDS <= VECTOR as usize);
-    assert!(LANE_VECS <= VECTOR as usize);
+    assert!(ROWS <= VECTOR as usize);
     assert!(VECTOR.is_power_of_two() && 2 * VECTOR <= SPECIAL);
     assert!(SPECIAL & (2 * VECTOR - 1) == 0 && SPECIAL_END - SPECIAL <= VECTOR);
 };
@@ -74,7 +82,7 @@ impl Source {
 
     /// A lane vector of the register file. Behind it are at least as many as the widest source has.
     pub const fn vector(at: usize) -> Option<Source> {
-        if at + STAGE_VECS <= LANE_VECS { Some(Source(VECTOR + at as u16)) } else { None }
+        if at + STAGE_VECS <= ROWS { Some(Source(VECTOR + at as u16)) } else { None }
     }
 
     /// `dwords` constants in the scalar file, from one on.
@@ -83,9 +91,9 @@ impl Source {
         if fits { Some(Source((SGPRS + at) as u16)) } else { None }
     }
 
-    /// A constant in the program's pool, of a source slot below 4.
+    /// A constant in the program's pool, of a source slot.
     pub const fn pool(slot: usize) -> Source {
-        assert!(slot < 4);
+        assert!(slot < SLOTS);
         Source(POOL + slot as u16)
     }
 
@@ -252,7 +260,7 @@ impl Op {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Variant {
-    /// Any operands: modifiers, special sources, halves of registers. In a wave of 64, all operations.
+    /// Any operands: modifiers, special sources, halves of registers.
     General,
     /// Sources that are lane vectors of the register file and have no modifiers.
     Fast,
@@ -299,7 +307,9 @@ pub struct Ext {
     pub dpp: Option<Dpp>,
     pub sdwa: Option<Sdwa>,
     /// Where the constants of the sources are that are [`Place::Pool`], in words.
-    pub pool: [u32; 4],
+    pub pool: [u32; SLOTS],
+    /// The fifth source, which only bodies that run once a wave have.
+    pub fifth: Source,
     // Raw fields for bodies that name them.
     /// NEG, a bit a source.
     pub neg: u32,

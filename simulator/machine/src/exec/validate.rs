@@ -8,7 +8,8 @@
 //!
 //! Of a wave, by [`Wave`], whose register file is private:
 //!
-//! - **W1** The file of lane vectors has [`LANE_VECS`] vectors for each 32 lanes, at least once. How many halves there are is asked of the file.
+//! - **W1** The file of lane vectors has [`LANE_VECS`] vectors for each 32 lanes, at least once, of which operations can number [`ROWS`]. How
+//!   many halves there are is asked of the file. A [`Half`] that a wave or a [`Cx`] gives is one of them.
 //! - **W2** The scalar file has [`SGPRS`] + [`SCALAR_CONSTS`] words.
 //!
 //! Of an operation, by [`Lowered`], which takes in none that [`operation`] refuses:
@@ -35,6 +36,8 @@
 //! - **H1** Handlers compiled for AVX2 and its like are in tables that a [`Cx`] gets only for an [`Avx2`], which only the detection makes.
 //!
 //! [`Avx2`]: crate::state::host::Avx2
+//! [`Half`]: crate::state::Half
+//! [`LANE_VECS`]: crate::state::wave::LANE_VECS
 //! [`Cx`]: super::rt::Cx
 //! [`Lowered`]: super::lower::Lowered
 //! [`Program`]: super::program::Program
@@ -42,9 +45,7 @@
 
 use super::op::{Ext, Op, Place, Variant};
 use crate::isa::{OPERATIONS, OpInfo};
-use crate::state::wave::{
-    CONSTS, LANE_VECS, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_VECS,
-};
+use crate::state::wave::{CONSTS, MAX_CONSTS, NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_VECS};
 use isa_spec::pcode::ir::Shape;
 
 /// What an operation, or a program, breaks.
@@ -95,7 +96,7 @@ pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violatio
     for (slot, (source, dwords)) in op.src.into_iter().zip(info.sources).enumerate() {
         match source.place() {
             Place::Scalar(at) if at >= SGPRS + SCALAR_CONSTS => return Err(Violation::Source(slot)),
-            Place::Vector(at) if at + STAGE_VECS > LANE_VECS => return Err(Violation::Source(slot)),
+            Place::Vector(at) if at + STAGE_VECS > ROWS => return Err(Violation::Source(slot)),
             // What was not installed there would be another program's.
             Place::Vector(at) if (CONSTS..CONSTS + MAX_CONSTS).contains(&at) && at - CONSTS >= constants => {
                 return Err(Violation::Pool(slot));
@@ -271,7 +272,7 @@ mod tests {
 
     #[test]
     fn results_are_registers() {
-        for at in [STAGE, CONSTS, SCALARS, LANE_VECS, u16::MAX as usize] {
+        for at in [STAGE, CONSTS, SCALARS, ROWS, u16::MAX as usize] {
             let found = changed("v_add_f32 v1, v2, v3", |op| op.d = at as u16);
             assert_eq!(found, Violation::Result(at as u16));
         }

@@ -1,6 +1,8 @@
 //! One wave: registers, masks, program counter.
 
 use super::barrier::NAMED;
+pub use super::file::LANE_VECS;
+use super::file::{Files, Half, NO_DENORMALS, UNWRITTEN};
 #[cfg(target_arch = "x86_64")]
 use super::host::Avx2;
 use crate::memory::HostRange;
@@ -29,14 +31,6 @@ impl LaneVec {
     }
 }
 
-/// EXEC's bits of 32 lanes as a lane mask.
-#[inline(always)]
-fn lane_mask(bits: u32, mask: &mut LaneVec) {
-    for lane in 0..32 {
-        mask.0[lane] = if bits & 1 << lane != 0 { u32::MAX } else { 0 };
-    }
-}
-
 /// Architectural VGPRs.
 pub const VGPRS: usize = 256;
 
@@ -46,11 +40,9 @@ pub const ACC_VGPRS: usize = 256;
 pub const ALL_VGPRS: usize = VGPRS + ACC_VGPRS;
 const _: () = assert!(ACC == VGPRS);
 
-/// Lane vectors of a half: the VGPRs of both kinds, then hidden ones: [`DISCARD`], temporaries of split instructions, staged sources, the program's first
-/// constants, and SGPRs. Whatever a lane handler reads is in one file.
-pub const LANE_VECS: usize = SCALARS + SGPRS + STAGE_VECS;
-/// Lane vectors that a source's code can number: a table of so many needs no bounds check.
-const CODES: usize = 1024;
+/// Lane vectors of a half that operations can number: the VGPRs of both kinds, then hidden ones: [`DISCARD`], temporaries of split
+/// instructions, staged sources, the program's first constants, and SGPRs.
+pub const ROWS: usize = SCALARS + SGPRS + STAGE_VECS;
 /// Hidden lane vectors for sources that are in none, [`STAGE_VECS`] for each of four.
 pub const STAGE: usize = ALL_VGPRS + 16;
 pub const STAGE_VECS: usize = 4;
@@ -78,10 +70,7 @@ pub const SCALAR_CONSTS: usize = 128;
 
 pub use wavesim_isa::operand::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 
-/// Flag: no f32 denormal in any lane of the first half: handlers that flush denormals need not search for them.
-pub const NO_DENORMALS: u8 = 1;
-/// A VGPR that nothing has written since [`Wave::reset`]: zero.
-const UNWRITTEN: u8 = 2;
+/// Of a VGPR, after [`Wave::reset`].
 const INITIAL: u8 = NO_DENORMALS | UNWRITTEN;
 
 /// Whether a word as f32 is a denormal.
@@ -102,9 +91,7 @@ pub struct Wave {
     /// VGPRs that it has.
     vgprs: u32,
     accumulation: bool,
-    pub(crate) vectors: Box<[LaneVec]>,
-    /// Flags of each lane vector: [`NO_DENORMALS`], [`UNWRITTEN`].
-    flags: [u8; CODES],
+    pub(crate) vectors: Files,
     /// Where memory instructions last went, by operation modulo the length: a hint for the host's caches, no state of the machine.
     pub last_addresses: [u64; LAST_ADDRESSES],
     /// Ranges that memory instructions last accessed, likewise by operation: where they look first. Of the memory `ranges_of` alone.
@@ -121,8 +108,6 @@ pub struct Wave {
     pub pc: u64,
     /// MODE register.
     pub mode: u32,
-    /// EXEC as lane masks (all ones or zero), one for each half; [`Wave::set_exec`] updates them.
-    pub masks: [LaneVec; 2],
     /// Index in the workgroup.
     pub id: u32,
     /// Coordinates of its workgroup in the grid: x, y, z.
@@ -146,8 +131,7 @@ impl Wave {
             avx2: Avx2::detect(),
             vgprs: VGPRS as u32,
             accumulation: false,
-            vectors: vec![LaneVec::ZERO; LANE_VECS * halves].into_boxed_slice(),
-            flags: [0; CODES],
+            vectors: Files::new(halves),
             last_addresses: [0; LAST_ADDRESSES],
             last_ranges: [HostRange::EMPTY; LAST_ADDRESSES],
             ranges_of: 0,
@@ -156,33 +140,20 @@ impl Wave {
             scc: 0,
             pc: 0,
             mode: 0xf0,
-            masks: [LaneVec::ZERO; 2],
             id: 0,
             workgroup: [0; 3],
             code_base: 0,
             joined: 0,
             passed: [0; NAMED + 1],
         };
-        wave.flags[..ALL_VGPRS].fill(INITIAL);
+        (0..halves).for_each(|half| wave.vectors.parts(half).1[..ALL_VGPRS].fill(INITIAL));
         wave.set_exec(u64::MAX);
         wave
     }
 
     /// Back to the state of [`Wave::new`]. Only registers that were written are cleared: most waves have a dozen of 256.
     pub fn reset(&mut self) {
-        let known = self.flags[..ALL_VGPRS].as_chunks_mut::<16>().0;
-        for (first, known) in (0..).step_by(16).zip(known).filter(|(_, known)| **known != [INITIAL; 16]) {
-            for (at, known) in (first..).zip(known).filter(|(_, known)| **known != INITIAL) {
-                *known = INITIAL;
-                self.vectors.chunks_exact_mut(LANE_VECS).for_each(|half| half[at] = LaneVec::ZERO);
-            }
-        }
-        debug_assert!(
-            self.vectors
-                .chunks_exact(LANE_VECS)
-                .all(|half| half[..ALL_VGPRS].iter().all(|r| *r == LaneVec::ZERO))
-        );
-        self.flags[ALL_VGPRS..CONSTS].fill(0);
+        (0..self.halves).for_each(|half| self.clear(half));
         self.sgprs[..SGPRS].fill(0);
         self.scc = 0;
         self.pc = 0;
@@ -191,6 +162,20 @@ impl Wave {
         self.passed = [0; NAMED + 1];
         self.vgprs = VGPRS as u32;
         self.set_exec(u64::MAX);
+    }
+
+    /// Clears the VGPRs of a half.
+    fn clear(&mut self, half: usize) {
+        let (rows, flags) = self.vectors.parts(half);
+        let known = flags[..ALL_VGPRS].as_chunks_mut::<16>().0;
+        for (first, known) in (0..).step_by(16).zip(known).filter(|(_, known)| **known != [INITIAL; 16]) {
+            for (at, known) in (first..).zip(known).filter(|(_, known)| **known != INITIAL) {
+                *known = INITIAL;
+                rows[at] = LaneVec::ZERO;
+            }
+        }
+        flags[ALL_VGPRS..CONSTS].fill(0);
+        debug_assert!(rows[..ALL_VGPRS].iter().all(|row| *row == LaneVec::ZERO));
     }
 
     /// VGPRs that the wave has been given, all of them unless [`Wave::set_vgpr_count`] says otherwise. Only registers that a body
@@ -251,64 +236,42 @@ impl Wave {
                 *row = LaneVec::splat(*value);
             }
         }
-        for (known, value) in self.flags[CONSTS..SCALARS].iter_mut().zip(consts) {
-            *known = if is_denormal(*value) { 0 } else { NO_DENORMALS };
+        for half in 0..self.halves {
+            for (known, value) in self.vectors.parts(half).1[CONSTS..SCALARS].iter_mut().zip(consts) {
+                *known = if is_denormal(*value) { 0 } else { NO_DENORMALS };
+            }
         }
         for (scalar, value) in self.sgprs[SGPRS..].iter_mut().zip(consts) {
             *scalar = *value;
         }
     }
 
-    /// Sets the flags after a lane vector was written or searched.
+    /// The file of a half: of a wave of 32, the first one.
     #[inline(always)]
-    pub fn set_no_denormals(&mut self, row: usize, clean: bool) {
-        if let Some(known) = self.flags.get_mut(row) {
-            *known = clean as u8;
+    pub(crate) fn half(&self, half: usize) -> Half {
+        self.vectors.half(half)
+    }
+
+    /// A lane vector of a half was written.
+    #[inline(always)]
+    pub(crate) fn written(&mut self, half: usize, row: usize) {
+        if half < self.halves && row < ROWS {
+            // SAFETY: W1.
+            unsafe { self.half(half).set_no_denormals(row, false) };
         }
     }
 
-    /// The flags of a lane vector: the lowest bit is [`NO_DENORMALS`].
-    ///
-    /// # Safety
-    /// `row` is below [`LANE_VECS`].
-    #[inline(always)]
-    pub unsafe fn no_denormals_unchecked(&self, row: usize) -> u8 {
-        debug_assert!(row < LANE_VECS);
-        // SAFETY: by the contract; there are more codes than lane vectors.
-        unsafe { *self.flags.as_ptr().wrapping_add(row) }
-    }
-
-    /// [`Wave::set_no_denormals`] without a bounds check.
-    ///
-    /// # Safety
-    /// `row` is below [`LANE_VECS`].
-    #[inline(always)]
-    pub unsafe fn set_no_denormals_unchecked(&mut self, row: usize, clean: bool) {
-        debug_assert!(row < LANE_VECS);
-        // SAFETY: by the contract; there are more codes than lane vectors.
-        unsafe { *self.flags.get_unchecked_mut(row) = clean as u8 };
-    }
-
-    /// The flags of all lane vectors, for compiled code. What it writes has at most [`NO_DENORMALS`] set, and that only
-    /// where no lane has an f32 denormal.
-    pub fn flags_mut(&mut self) -> &mut [u8] {
-        &mut self.flags
-    }
-
-    /// Some lanes were written with values that are not f32 denormals: the flag for denormals stays as it was.
-    ///
-    /// # Safety
-    /// `row` is below [`LANE_VECS`].
-    #[inline(always)]
-    pub unsafe fn mark_written_unchecked(&mut self, row: usize) {
-        debug_assert!(row < LANE_VECS);
-        // SAFETY: by the contract; there are more codes than lane vectors.
-        unsafe { *self.flags.get_unchecked_mut(row) &= NO_DENORMALS };
+    /// EXEC of a half as a lane mask: all ones or zero.
+    pub fn mask(&self, half: usize) -> LaneVec {
+        // SAFETY: W1.
+        unsafe { self.half(half).mask() }
     }
 
     /// Whether any lane of a VGPR was written since the wave began.
     pub fn is_written(&self, register: u32) -> bool {
-        self.flags.get(register as usize).is_some_and(|flags| flags & UNWRITTEN == 0)
+        // SAFETY: W1.
+        let unwritten = |half| unsafe { self.half(half).flags(register as usize) } & UNWRITTEN != 0;
+        (register as usize) < ALL_VGPRS && !(0..self.halves).all(unwritten)
     }
 
     /// Size of the register file.
@@ -342,36 +305,36 @@ impl Wave {
     }
 
     /// After a write to the EXEC registers.
+    #[inline]
     pub fn rebuild_masks(&mut self) {
+        self.rebuild_mask(0);
+        if self.halves == 2 {
+            self.rebuild_mask(1);
+        }
+    }
+
+    #[inline]
+    fn rebuild_mask(&mut self, half: usize) {
         #[cfg(target_arch = "x86_64")]
         if self.avx2.is_some() {
             // SAFETY: the host has AVX2.
-            return unsafe { self.rebuild_masks_avx2() };
+            return unsafe { self.rebuild_mask_avx2(half) };
         }
-        self.rebuild_masks_anywhere();
+        self.rebuild_mask_anywhere(half);
     }
 
     /// A fifth of a divergent loop's time without the vector instructions.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn rebuild_masks_avx2(&mut self) {
-        lane_mask(self.sgprs[EXEC_LO], &mut self.masks[0]);
-        if self.halves == 2 {
-            lane_mask(self.exec_high(), &mut self.masks[1]);
-        }
+    fn rebuild_mask_avx2(&mut self, half: usize) {
+        // SAFETY: W1.
+        unsafe { self.half(half).set_exec(self.sgprs[EXEC_LO + half % 2]) };
     }
 
     #[inline(never)]
-    fn rebuild_masks_anywhere(&mut self) {
-        lane_mask(self.sgprs[EXEC_LO], &mut self.masks[0]);
-        if self.halves == 2 {
-            lane_mask(self.exec_high(), &mut self.masks[1]);
-        }
-    }
-
-    /// The upper half of EXEC, zero in wave32.
-    fn exec_high(&self) -> u32 {
-        (self.exec() >> 32) as u32
+    fn rebuild_mask_anywhere(&mut self, half: usize) {
+        // SAFETY: W1.
+        unsafe { self.half(half).set_exec(self.sgprs[EXEC_LO + half % 2]) };
     }
 
     /// VCC, upper half zero in wave32.
@@ -416,7 +379,7 @@ impl Wave {
     /// Sets them.
     pub fn set_lane_vec(&mut self, half: usize, reg: usize, row: LaneVec) {
         self.vectors[half * LANE_VECS..][..ALL_VGPRS][reg] = row;
-        self.set_no_denormals(reg, false);
+        self.written(half, reg);
     }
 
     /// Sets one lane of a VGPR; nothing for a lane or register that there is not.
@@ -426,7 +389,7 @@ impl Wave {
             && let Some(row) = self.vectors.get_mut(half * LANE_VECS + reg as usize)
         {
             row.0[(lane % 32) as usize] = value;
-            self.set_no_denormals(reg as usize, false);
+            self.written(half, reg as usize);
         }
     }
 
@@ -464,8 +427,8 @@ impl Wave {
             return;
         }
         self.sgprs[code] = value;
-        if code >= EXEC_LO {
-            self.rebuild_masks();
+        if code >= EXEC_LO && code - EXEC_LO < self.halves {
+            self.rebuild_mask(code - EXEC_LO);
         }
     }
 }

@@ -4,10 +4,10 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
     let mut flow = Flow::NEXT;
     let clamp = rt::clamp(op);
     let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
-    let file = rt::file(cx);
+    let file = rt::file(cx, half);
     let lane_base: u32 = 32 * half as u32;
     let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
-    let mut r_vaddr = rt::stage::<2usize>(cx, file, op.src[0usize], 0usize, half);
+    let mut r_vaddr = rt::stage::<2usize>(cx, file, op.src[0usize], 0usize);
     let mut o0 = LaneVec::ZERO;
     let loaded0 = match {
         let mut addresses = [0u64; 32];
@@ -34,7 +34,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
         d0 = (loaded0[0usize].0[l] as u32) & 255u32;
         o0.0[l] = (d0 >> 0u32) as u32;
     }
-    rt::write::<1usize>(cx, file, op, half, exec, rt::Out::Bits, [o0]);
+    rt::write::<1usize>(cx, file, op, exec, rt::Out::Bits, [o0]);
     flow
 }
 #[cfg_attr(
@@ -43,20 +43,6 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
 )]
 #[inline(never)]
 pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    if cx.wave.halves() == 1 {
-        return unsafe { op0_keep_half(cx, op, 0) };
-    }
-    match unsafe { op0_keep_half(cx, op, 0) } {
-        Flow::NEXT => unsafe { op0_keep_half(cx, op, 1) }
-        flow => flow,
-    }
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
-#[inline(never)]
-unsafe fn op0_keep_half(cx: &mut Cx<'_>, op: &Op, half: usize) -> Flow {
     let m = Keep;
-    unsafe { op0(cx, op, &m, half) }
+    unsafe { op0(cx, op, &m, cx.half) }
 }

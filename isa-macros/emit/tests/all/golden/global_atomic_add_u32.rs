@@ -4,13 +4,13 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     let clamp = rt::clamp(op);
     let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
-    let file = rt::file(cx);
     for half in 0..cx.wave.halves() {
+        let file = rt::file(cx, half);
         let lane_base: u32 = 32 * half as u32;
         let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
-        let mut r_vaddr = rt::stage::<2usize>(cx, file, op.src[0usize], 0usize, half);
-        let mut r_saddr = rt::stage::<2usize>(cx, file, op.src[1usize], 1usize, half);
-        let mut r_data = rt::stage::<1usize>(cx, file, op.src[2usize], 2usize, half);
+        let mut r_vaddr = rt::stage::<2usize>(cx, file, op.src[0usize], 0usize);
+        let mut r_saddr = rt::stage::<2usize>(cx, file, op.src[1usize], 1usize);
+        let mut r_data = rt::stage::<1usize>(cx, file, op.src[2usize], 2usize);
         let mut o0 = LaneVec::ZERO;
         for l in 0..32usize {
             if exec >> l & 1 == 0 {
@@ -59,7 +59,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             }
             o0.0[l] = (d0 >> 0u32) as u32;
         }
-        rt::write::<1usize>(cx, file, op, half, exec, rt::Out::Bits, [o0]);
+        rt::write::<1usize>(cx, file, op, exec, rt::Out::Bits, [o0]);
     }
     flow
 }

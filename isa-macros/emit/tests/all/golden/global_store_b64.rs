@@ -4,11 +4,11 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
     let mut flow = Flow::NEXT;
     let clamp = rt::clamp(op);
     let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
-    let file = rt::file(cx);
+    let file = rt::file(cx, half);
     let lane_base: u32 = 32 * half as u32;
     let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
-    let mut r_vaddr = rt::stage::<2usize>(cx, file, op.src[0usize], 0usize, half);
-    let mut r_data = rt::stage::<2usize>(cx, file, op.src[2usize], 2usize, half);
+    let mut r_vaddr = rt::stage::<2usize>(cx, file, op.src[0usize], 0usize);
+    let mut r_data = rt::stage::<2usize>(cx, file, op.src[2usize], 2usize);
     let mut stored = [LaneVec::ZERO; 2usize];
     for l in 0..32usize {
         let lane: u32 = lane_base + l as u32;
@@ -24,7 +24,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
     }
     if let Err(flow) = if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
         let mut addresses = [0u64; 32];
-        let mut r_saddr = rt::stage::<2usize>(cx, file, op.src[1usize], 1usize, half);
+        let mut r_saddr = rt::stage::<2usize>(cx, file, op.src[1usize], 1usize);
         for l in 0..32usize {
             let lane: u32 = lane_base + l as u32;
             let vaddr = ((*r_vaddr.add(0)).0[l] as u64
@@ -138,20 +138,6 @@ unsafe fn op0_keep_watched(cx: &mut Cx<'_>, op: &Op) -> Flow {
 )]
 #[inline(never)]
 pub unsafe fn op0_keep_general(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    if cx.wave.halves() == 1 {
-        return unsafe { op0_keep_half(cx, op, 0) };
-    }
-    match unsafe { op0_keep_half(cx, op, 0) } {
-        Flow::NEXT => unsafe { op0_keep_half(cx, op, 1) }
-        flow => flow,
-    }
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
-#[inline(never)]
-unsafe fn op0_keep_half(cx: &mut Cx<'_>, op: &Op, half: usize) -> Flow {
     let m = Keep;
-    unsafe { op0(cx, op, &m, half) }
+    unsafe { op0(cx, op, &m, cx.half) }
 }

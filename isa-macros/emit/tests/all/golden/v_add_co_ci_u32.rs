@@ -7,12 +7,12 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     if op.flags & Op::BROADCAST != 0 {
         rt::broadcast(cx, op);
     }
-    let file = rt::file(cx);
     for half in 0..cx.wave.halves() {
+        let file = rt::file(cx, half);
         let lane_base: u32 = 32 * half as u32;
         let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
-        let mut r_s0 = rt::stage::<1usize>(cx, file, op.src[0usize], 0usize, half);
-        let mut r_s1 = rt::stage::<1usize>(cx, file, op.src[1usize], 1usize, half);
+        let mut r_s0 = rt::stage::<1usize>(cx, file, op.src[0usize], 0usize);
+        let mut r_s1 = rt::stage::<1usize>(cx, file, op.src[1usize], 1usize);
         if op.flags & Op::MODIFY != 0 {
             let mut list: [(usize, *const LaneVec); 2usize] = [
                 (0usize, r_s0),
@@ -41,7 +41,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         }
         let bits = rt::gather(&k_vcc) & exec;
         all_vcc |= (bits as u64) << lane_base;
-        rt::write::<1usize>(cx, file, op, half, exec, rt::Out::Bits, [o0]);
+        rt::write::<1usize>(cx, file, op, exec, rt::Out::Bits, [o0]);
     }
     rt::set_mask(cx, op.d1, all_vcc);
     flow
@@ -51,13 +51,12 @@ unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     const clamp: bool = false;
     let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
-    let file = rt::file(cx);
-    const half: usize = 0;
-    const lane_base: u32 = 0;
-    let exec = cx.wave.sgprs[rt::EXEC_LO];
+    let file = cx.file;
+    let lane_base: u32 = 32 * cx.half as u32;
+    let exec = file.exec();
     let r_s0 = rt::fast_source(file, op.src[0usize]);
     let r_s1 = rt::fast_source(file, op.src[1usize]);
-    let vcc_in = rt::read_mask_half(cx, op.src[3], half);
+    let vcc_in = rt::half_mask(cx, op.src[3]);
     let mut o0 = LaneVec::ZERO;
     let mut k_vcc = LaneVec::ZERO;
     for l in 0..32usize {
@@ -75,10 +74,10 @@ unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         k_vcc.0[l] = (m_vcc & 1) << l;
     }
     let bits = rt::gather(&k_vcc) & exec;
-    all_vcc |= (bits as u64) << lane_base;
-    rt::fast_write::<1usize>(cx, file, op, exec, [o0]);
-    rt::written::<1usize>(cx, op.d);
-    rt::set_mask(cx, op.d1, all_vcc);
+    all_vcc = bits as u64;
+    rt::fast_write::<1usize>(file, op, exec, [o0]);
+    rt::written::<1usize>(file, op.d);
+    rt::set_half_mask(cx, op.d1, all_vcc as u32);
     flow
 }
 #[cfg_attr(
@@ -94,7 +93,7 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
 pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    unsafe { rt::fast_broadcast(cx, op) };
+    unsafe { rt::fast_broadcast(cx, op, cx.file) };
     unsafe { op0_keep(cx, op) }
 }
 #[cfg_attr(

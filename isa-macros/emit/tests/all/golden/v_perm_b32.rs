@@ -7,13 +7,13 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     if op.flags & Op::BROADCAST != 0 {
         rt::broadcast(cx, op);
     }
-    let file = rt::file(cx);
     for half in 0..cx.wave.halves() {
+        let file = rt::file(cx, half);
         let lane_base: u32 = 32 * half as u32;
         let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
-        let mut r_s0 = rt::stage::<1usize>(cx, file, op.src[0usize], 0usize, half);
-        let mut r_s1 = rt::stage::<1usize>(cx, file, op.src[1usize], 1usize, half);
-        let mut r_s2 = rt::stage::<1usize>(cx, file, op.src[2usize], 2usize, half);
+        let mut r_s0 = rt::stage::<1usize>(cx, file, op.src[0usize], 0usize);
+        let mut r_s1 = rt::stage::<1usize>(cx, file, op.src[1usize], 1usize);
+        let mut r_s2 = rt::stage::<1usize>(cx, file, op.src[2usize], 2usize);
         if op.flags & Op::MODIFY != 0 {
             let mut list: [(usize, *const LaneVec); 3usize] = [
                 (0usize, r_s0),
@@ -72,7 +72,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             d0 = ((simd0.0[l]) | (simd1.0[l])) | ((t1 << 8u32).wrapping_sub(t1));
             o0.0[l] = (d0 >> 0u32) as u32;
         }
-        rt::write::<1usize>(cx, file, op, half, exec, rt::Out::Bits, [o0]);
+        rt::write::<1usize>(cx, file, op, exec, rt::Out::Bits, [o0]);
     }
     flow
 }
@@ -81,10 +81,9 @@ unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     const clamp: bool = false;
     let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
-    let file = rt::file(cx);
-    const half: usize = 0;
-    const lane_base: u32 = 0;
-    let exec = cx.wave.sgprs[rt::EXEC_LO];
+    let file = cx.file;
+    let lane_base: u32 = 32 * cx.half as u32;
+    let exec = file.exec();
     let r_s0 = rt::fast_source(file, op.src[0usize]);
     let r_s1 = rt::fast_source(file, op.src[1usize]);
     let r_s2 = rt::fast_source(file, op.src[2usize]);
@@ -135,8 +134,8 @@ unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         d0 = ((simd0.0[l]) | (simd1.0[l])) | ((t1 << 8u32).wrapping_sub(t1));
         o0.0[l] = (d0 >> 0u32) as u32;
     }
-    rt::fast_write::<1usize>(cx, file, op, exec, [o0]);
-    rt::written::<1usize>(cx, op.d);
+    rt::fast_write::<1usize>(file, op, exec, [o0]);
+    rt::written::<1usize>(file, op.d);
     flow
 }
 #[cfg_attr(
@@ -152,7 +151,7 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
 pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    unsafe { rt::fast_broadcast(cx, op) };
+    unsafe { rt::fast_broadcast(cx, op, cx.file) };
     unsafe { op0_keep(cx, op) }
 }
 #[cfg_attr(

@@ -1,4 +1,4 @@
-//! Loads and stores of whole registers with all lanes active: coalesced in global memory (each lane's element directly after the previous
+//! Loads and stores of whole registers with all 32 lanes of the context's half active: coalesced in global memory (each lane's element directly after the previous
 //! lane's), and anywhere in LDS. Everything else is left to the general loads and stores. `WATCHED`: in the memory of a watch, which logs
 //! them.
 
@@ -8,19 +8,18 @@
 use super::context::Cx;
 use super::lds::{is_below, last_offset, load_words_inline, store_words};
 use super::memory::{are_coalesced, last_range, prefetch};
-use super::operands::{fast_source, file, written};
+use super::operands::{fast_source, written};
 use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::op::Source;
 use crate::memory::access::{self, Own};
 use crate::state::host::Avx2;
-use crate::state::wave::EXEC_LO;
 
 /// Moves the elements of 32 lanes, at a base and an offset for each lane, to the registers from `d` on. `false`: it does not apply, and
 /// nothing was done. `WIDE`: offsets have 64 bits, the higher ones in the next vector.
 ///
 /// # Safety
-/// As for [`fast_source`] (O7) for `offsets` and for the `DWORDS` vectors from `d` on (O3), in a wave of 32; the host has AVX2 (H1).
+/// As for [`fast_source`] (O7) for `offsets` and for the `DWORDS` vectors from `d` on (O3); the host has AVX2 (H1).
 #[inline(always)]
 pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -34,7 +33,7 @@ pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const DWORDS: us
     };
     // SAFETY: O3, O7, W1 and H1; `block` checked the bounds; the wave's memory does not overlap its registers.
     unsafe {
-        let rows = file(cx).add(d as usize);
+        let rows = cx.file.at(d as usize);
         match DWORDS {
             1 => (*rows).0 = access::load_lane_vec(from),
             4 => load_quads(Some(Avx2::assume()), from, &mut *rows.cast()),
@@ -51,7 +50,7 @@ pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const DWORDS: us
                 }
             }
         }
-        written::<DWORDS>(cx, d);
+        written::<DWORDS>(cx.file, d);
     }
     true
 }
@@ -73,7 +72,7 @@ pub unsafe fn store_block<const WATCHED: bool, const WIDE: bool, const DWORDS: u
     };
     // SAFETY: as in `load_block`.
     unsafe {
-        let rows = fast_source(file(cx), data);
+        let rows = fast_source(cx.file, data);
         match DWORDS {
             1 => access::store_lane_vec(to, &(*rows).0),
             4 => store_quads(Some(Avx2::assume()), to, &*rows.cast()),
@@ -107,11 +106,12 @@ unsafe fn block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
 ) -> Option<*mut u8> {
     let size = 128 * DWORDS;
     // SAFETY: by the contract.
-    let at = unsafe { fast_source(file(cx), offsets) };
+    let at = unsafe { fast_source(cx.file, offsets) };
     // SAFETY: by the contract.
     let offsets = unsafe { &*at };
     let mut address = base.wrapping_add(offsets.0[0] as u64);
-    if cx.wave.sgprs[EXEC_LO] != u32::MAX || !are_coalesced(offsets, 4 * DWORDS) {
+    // SAFETY: the file is the wave's.
+    if unsafe { cx.file.exec() } != u32::MAX || !are_coalesced(offsets, 4 * DWORDS) {
         return None;
     }
     if WIDE {
@@ -153,17 +153,17 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
     let lds = lds.cast_const();
     // SAFETY: O3, O7, W1 and H1; `inside` checked the bounds of every element.
     unsafe {
-        let rows = file(cx).add(d as usize);
+        let rows = cx.file.at(d as usize);
         let (mut from, mut to) = ([lds; LOADS], [rows; LOADS]);
         for n in 0..LOADS {
             from[n] = lds.wrapping_add(plus[n] as usize);
             to[n] = rows.add(n * DWORDS);
         }
         if DWORDS == 1 {
-            load_words_inline::<Own, LOADS>(from, fast_source(file(cx), lanes), to);
+            load_words_inline::<Own, LOADS>(from, fast_source(cx.file, lanes), to);
         } else {
             // A destination may be the address.
-            let at = *fast_source(file(cx), lanes);
+            let at = *fast_source(cx.file, lanes);
             for n in 0..LOADS {
                 for l in 0..32 {
                     let element =
@@ -175,7 +175,7 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
             }
         }
         for n in 0..LOADS {
-            written::<DWORDS>(cx, d + (n * DWORDS) as u16);
+            written::<DWORDS>(cx.file, d + (n * DWORDS) as u16);
         }
     }
     true
@@ -200,7 +200,7 @@ pub unsafe fn store_lds_block<const WATCHED: bool, const DWORDS: usize>(
     let to = lds.wrapping_add(plus as usize);
     // SAFETY: O3, O7, W1 and H1; `inside` checked the bounds of every element.
     unsafe {
-        let (at, rows) = (&*fast_source(file(cx), lanes), fast_source(file(cx), data));
+        let (at, rows) = (&*fast_source(cx.file, lanes), fast_source(cx.file, data));
         if DWORDS == 1 {
             store_words(Some(Avx2::assume()), to, at, &*rows);
         } else {
@@ -228,11 +228,12 @@ unsafe fn inside<const WATCHED: bool, const N: usize>(
     plus: [u32; N],
     write: bool,
 ) -> Option<*mut u8> {
-    if cx.wave.sgprs[EXEC_LO] != u32::MAX {
+    // SAFETY: the file is the wave's.
+    if unsafe { cx.file.exec() } != u32::MAX {
         return None;
     }
     // SAFETY: by the contract.
-    let offsets = unsafe { &*fast_source(file(cx), lanes) };
+    let offsets = unsafe { &*fast_source(cx.file, lanes) };
     if WATCHED {
         return watch::lds(cx, offsets, &plus, bytes, write);
     }

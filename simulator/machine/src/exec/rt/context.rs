@@ -1,16 +1,17 @@
 //! What a handler sees of the machine.
 
 use super::float::General;
+use super::operands::fast_broadcast;
 use super::watch::Watch;
 use crate::exec::context::Context;
 use crate::exec::hwreg;
 use crate::exec::lower::Lowered;
 use crate::exec::machine_ops::{self, Event};
-use crate::exec::op::{Ext, Op};
+use crate::exec::op::{Ext, Op, Variant};
 use crate::fault::FaultKind;
 use crate::memory::{MemError, Memory};
 use crate::state::host::Avx2;
-use crate::state::{Wave, Workgroup};
+use crate::state::{Half, Wave, Workgroup};
 use isa_spec::arith::FloatEnv;
 use isa_spec::pcode::builtins::Control;
 use std::sync::atomic::AtomicBool;
@@ -47,7 +48,7 @@ pub type Table = [Handler; Op::CODES];
 pub struct Handlers {
     /// Round to nearest even, denormals kept.
     pub keep: &'static Table,
-    /// As `keep`, for waves of 64.
+    /// As `keep`, for waves of 64: what can runs as two halves of 32, by the handlers of `keep`.
     pub keep_64: &'static Table,
     /// Denormals of f32 flushed.
     pub flush: &'static Table,
@@ -81,6 +82,12 @@ pub struct Cx<'a> {
     pub fast: Option<Avx2>,
     /// The handlers for this host, MODE and wave size.
     pub handlers: &'static Table,
+    /// Those for 32 lanes, which [`both_halves`] calls.
+    narrow: &'static Table,
+    /// The half that a handler for 32 lanes runs on: 0 but in the second call by [`both_halves`].
+    pub half: usize,
+    /// Its file.
+    pub file: Half,
     /// Where they are chosen from.
     tables: &'static Handlers,
     /// For `BASE` handlers.
@@ -120,6 +127,8 @@ impl<'a> Cx<'a> {
         wave.install(lowered.id, &lowered.consts);
         wave.use_memory(context.memory.id());
         let mut cx = Cx {
+            half: 0,
+            file: wave.half(0),
             wave,
             memory: context.memory,
             lds: context.lds,
@@ -133,6 +142,7 @@ impl<'a> Cx<'a> {
             tables,
             fast,
             handlers: tables.base,
+            narrow: tables.base,
             general: General(FloatEnv::KEEP),
             jump: 0,
             event: None,
@@ -149,16 +159,16 @@ impl<'a> Cx<'a> {
     #[inline]
     pub fn refresh_mode(&mut self) {
         // Rounding, denormals and FP16_OVFL.
-        self.handlers = match (self.fast.is_some(), self.wave.mode & 0x80_00ff, self.wave.size) {
-            (true, 0xf0, 64) => self.tables.keep_64,
-            (true, 0xf0, _) => self.tables.keep,
-            (true, 0xc0, 64) => self.tables.flush_64,
-            (true, 0xc0, _) => self.tables.flush,
+        let wide;
+        (self.narrow, wide) = match (self.fast.is_some(), self.wave.mode & 0x80_00ff) {
+            (true, 0xf0) => (self.tables.keep, self.tables.keep_64),
+            (true, 0xc0) => (self.tables.flush, self.tables.flush_64),
             _ => {
                 self.general = General(FloatEnv::from_mode(self.wave.mode));
-                self.tables.base
+                (self.tables.base, self.tables.base)
             }
         };
+        self.handlers = if self.wave.size == 64 { wide } else { self.narrow };
     }
 
     /// PC of the running operation.
@@ -185,6 +195,46 @@ impl<'a> Cx<'a> {
         let event = Event::out_of_bounds(self.memory, e, lane);
         self.fault(event)
     }
+}
+
+/// Runs an operation of a wave of 64 as two halves of 32, one after the other: for what reaches no lane of the other half.
+///
+/// # Safety
+/// As for [`Handler`], in a wave of 64.
+pub unsafe fn both_halves(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    // SAFETY: O1; by the contract.
+    unsafe { each_half(cx, op, *cx.narrow.get_unchecked(op.code as usize)) }
+}
+
+/// [`both_halves`] for [`Variant::FastBroadcast`]: SGPRs are copied before a mask result of the first half can change one.
+///
+/// # Safety
+/// As for [`both_halves`]; the operation lists SGPRs (O5), and the host has AVX2 (H1).
+pub unsafe fn both_halves_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    let plain = op.code as usize - Variant::FastBroadcast as usize + Variant::Fast as usize;
+    // SAFETY: O1; by the contract.
+    unsafe {
+        fast_broadcast(cx, op, cx.file);
+        fast_broadcast(cx, op, cx.file.next());
+        each_half(cx, op, *cx.narrow.get_unchecked(plain))
+    }
+}
+
+/// # Safety
+/// As for [`both_halves`], of which `handler` is the handler for one half.
+#[inline(always)]
+unsafe fn each_half(cx: &mut Cx<'_>, op: &Op, handler: Handler) -> Flow {
+    let first = cx.file;
+    // SAFETY: by the contract.
+    let flow = unsafe { handler(cx, op) };
+    if flow != Flow::NEXT {
+        return flow;
+    }
+    (cx.half, cx.file) = (1, first.next());
+    // SAFETY: by the contract.
+    let flow = unsafe { handler(cx, op) };
+    (cx.half, cx.file) = (0, first);
+    flow
 }
 
 /// A control builtin.

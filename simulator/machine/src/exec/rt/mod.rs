@@ -12,6 +12,7 @@ mod lds;
 mod memory;
 mod modify;
 mod operands;
+mod product;
 mod rows;
 mod transpose;
 mod vectors;
@@ -21,7 +22,9 @@ pub use crate::memory::word_address;
 pub use crate::state::wave::{EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO};
 pub use block::{load_block, load_lds_block, store_block, store_lds_block};
 pub use bytes::{U32x8, select_bytes, select_bytes_x8};
-pub use context::{Cx, Flow, Handler, Handlers, Table, control, read_only, status};
+pub use context::{
+    Cx, Flow, Handler, Handlers, Table, both_halves, both_halves_broadcast, control, read_only, status,
+};
 pub use double::*;
 pub use float::*;
 pub use half::*;
@@ -32,6 +35,7 @@ pub use lds::{lds_offset, load_lds, store_lds};
 pub use memory::{exchange, load, load_offsets, load_vecs, store, store_offsets, store_vecs};
 pub use modify::modify;
 pub use operands::*;
+pub use product::{Part, product};
 pub use rows::*;
 pub use vectors::*;
 

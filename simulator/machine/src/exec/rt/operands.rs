@@ -4,8 +4,8 @@ use super::context::{Cx, Flow};
 use crate::exec::op::{Op, Part, Place, Source};
 use crate::exec::output as modifier;
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
-use crate::state::LaneVec;
-use crate::state::wave::{EXEC_LO, LANE_VECS, NULL, SCALARS, SGPRS, STAGE, STAGE_VECS, is_denormal};
+use crate::state::wave::{NULL, ROWS, SCALARS, SGPRS, STAGE, STAGE_VECS, is_denormal};
+use crate::state::{Half, LaneVec};
 use isa_spec::pcode::ir::Ty;
 
 /// Kind of a float result, for the output modifiers.
@@ -31,10 +31,10 @@ pub fn clamp(op: &Op) -> bool {
     op.flags & Op::CLAMP != 0
 }
 
-/// The register file of the wave, for [`stage`], [`old_vecs`] and [`write()`].
+/// The register file of a half, for [`stage`], [`old_vecs`] and [`write()`].
 #[inline(always)]
-pub fn file(cx: &mut Cx<'_>) -> *mut LaneVec {
-    cx.wave.vectors.as_mut_ptr()
+pub fn file(cx: &Cx<'_>, half: usize) -> Half {
+    cx.wave.half(half)
 }
 
 /// The lane vectors of a source for one half: registers and constants in place, scalars copied to all lanes.
@@ -42,30 +42,27 @@ pub fn file(cx: &mut Cx<'_>) -> *mut LaneVec {
 /// They are valid until the next call for the same slot.
 ///
 /// # Safety
-/// `file` is the wave's, `half` one of its halves, and the source an operation's that keeps to the invariants of lowered code
+/// `file` is the wave's, and the source an operation's that keeps to the invariants of lowered code
 /// (`exec::validate`; SAFETY comments name its rules).
 #[inline(always)]
 pub unsafe fn stage<const DWORDS: usize>(
     cx: &mut Cx<'_>,
-    file: *mut LaneVec,
+    file: Half,
     source: Source,
     slot: usize,
-    half: usize,
 ) -> *const LaneVec {
     const { assert!(DWORDS <= STAGE_VECS) };
     if source.is_vector() {
-        let at = half * LANE_VECS + source.number() as usize;
-        debug_assert!(at + DWORDS <= cx.wave.vectors.len());
-        // SAFETY: O2 and W1.
-        return unsafe { file.add(at) };
+        let at = source.number() as usize;
+        debug_assert!(at + DWORDS <= ROWS);
+        return file.at(at);
     }
     for k in 0..DWORDS {
         let value = scalar_dword(cx, source, k as u32);
         // SAFETY: W1: the staged sources are part of every file.
-        unsafe { *file.add(STAGE + STAGE_VECS * slot + k) = LaneVec::splat(value) };
+        unsafe { *file.at(STAGE + STAGE_VECS * slot + k) = LaneVec::splat(value) };
     }
-    // SAFETY: likewise.
-    unsafe { file.add(STAGE + STAGE_VECS * slot).cast_const() }
+    file.at(STAGE + STAGE_VECS * slot)
 }
 
 /// [`stage`] for a fast handler: every source is a lane vector of the wave's file.
@@ -73,10 +70,10 @@ pub unsafe fn stage<const DWORDS: usize>(
 /// # Safety
 /// As for [`stage`], for an operation of [`crate::exec::op::Variant::Fast`], or with its scalars broadcast: O4 or O7.
 #[inline(always)]
-pub unsafe fn fast_source(file: *mut LaneVec, source: Source) -> *const LaneVec {
+pub unsafe fn fast_source(file: Half, source: Source) -> *const LaneVec {
     debug_assert!(source.is_vector());
     // One base for all sources: the compiler sees that no result in registers can overlap them.
-    file.wrapping_add(source.vector_offset()).cast_const()
+    file.at(source.vector_offset())
 }
 
 /// Copies the SGPRs that an operation lists ([`Op::BROADCAST`]) to their hidden lane vectors in each half.
@@ -84,20 +81,23 @@ pub unsafe fn fast_source(file: *mut LaneVec, source: Source) -> *const LaneVec 
 pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
     for (sgpr, row) in op.broadcasts() {
         let value = cx.wave.sgprs[sgpr];
-        for half in cx.wave.vectors.chunks_exact_mut(LANE_VECS) {
-            half[row] = LaneVec::splat(value);
+        for half in 0..cx.wave.halves() {
+            let file = file(cx, half);
+            // SAFETY: W1: the copies of SGPRs are part of every file.
+            unsafe {
+                *file.at(row) = LaneVec::splat(value);
+                file.set_no_denormals(row, !is_denormal(value));
+            }
         }
-        cx.wave.set_no_denormals(row, !is_denormal(value));
     }
 }
 
-/// [`broadcast`] for a wave of 32, only of SGPRs that changed since they were last copied.
+/// [`broadcast`] in one half, only of SGPRs that changed since they were last copied.
 ///
 /// # Safety
-/// The operation lists SGPRs (O5), and the host has AVX2 (H1).
+/// The operation lists SGPRs (O5), the file is the wave's, and the host has AVX2 (H1).
 #[inline(always)]
-pub unsafe fn fast_broadcast(cx: &mut Cx<'_>, op: &Op) {
-    let file = file(cx);
+pub unsafe fn fast_broadcast(cx: &Cx<'_>, op: &Op, file: Half) {
     let mut list = op.imm;
     // A loop of unknown length: one or two rounds, not worth unrolling.
     loop {
@@ -107,13 +107,15 @@ pub unsafe fn fast_broadcast(cx: &mut Cx<'_>, op: &Op) {
         }
         let value = cx.wave.sgprs[sgpr % SGPRS];
         let at = SCALARS + sgpr;
-        debug_assert!(at < LANE_VECS);
+        debug_assert!(at < ROWS);
         // SAFETY: O5 and W1.
-        let row = unsafe { &mut *file.add(at) };
+        let row = unsafe { &mut *file.at(at) };
         if row.0[0] != value {
             // SAFETY: by the contract.
-            unsafe { fill(row, value) };
-            cx.wave.set_no_denormals(at, !is_denormal(value));
+            unsafe {
+                fill(row, value);
+                file.set_no_denormals(at, !is_denormal(value));
+            }
         }
         list = list >> 8 | (Op::NO_SCALAR as u32) << 24;
     }
@@ -271,6 +273,21 @@ pub fn set_mask(cx: &mut Cx<'_>, code: u16, value: u64) {
     cx.wave.set_sgprs(code as u32, cx.wave.size / 32, value as u128);
 }
 
+/// Writes the bits of the context's half to the SGPR of a mask that are the half's.
+#[inline(always)]
+pub fn set_half_mask(cx: &mut Cx<'_>, code: u16, bits: u32) {
+    if code as usize != NULL {
+        cx.wave.set_sgpr(code as u32 + cx.half as u32, bits);
+    }
+}
+
+/// The bits of a mask, which is SGPRs, that are the context's half's.
+#[inline(always)]
+pub fn half_mask(cx: &Cx<'_>, source: Source) -> u32 {
+    debug_assert!(source.is_scalar());
+    if source == Source::NULL { 0 } else { cx.wave.sgpr((source.scalar_word() + cx.half) as u32) }
+}
+
 /// The mask of lanes `32 * half` and following.
 #[inline(always)]
 pub fn read_mask_half(cx: &Cx<'_>, source: Source, half: usize) -> u32 {
@@ -314,14 +331,13 @@ pub unsafe fn staged_lane(rows: *const LaneVec, lane: u32, lane_base: u32) -> u3
 /// # Safety
 /// As for [`stage`].
 #[inline(always)]
-pub unsafe fn old_vecs(cx: &Cx<'_>, file: *mut LaneVec, op: &Op, half: usize) -> *const LaneVec {
+pub unsafe fn old_vecs(file: Half, op: &Op) -> *const LaneVec {
     if op.flags & Op::SCALAR_DEST != 0 {
         static ZEROS: [LaneVec; 4] = [LaneVec::ZERO; 4];
         return ZEROS.as_ptr();
     }
-    debug_assert!(half * LANE_VECS + (op.d as usize) < cx.wave.vectors.len());
-    // SAFETY: by the contract.
-    unsafe { file.add(half * LANE_VECS + op.d as usize) }
+    debug_assert!((op.d as usize) < ROWS);
+    file.at(op.d as usize)
 }
 
 /// The half of a 16-bit destination.
@@ -342,10 +358,9 @@ pub fn gather(row: &LaneVec) -> u32 {
 /// As for [`stage`].
 #[inline(always)]
 pub unsafe fn write<const N: usize>(
-    cx: &mut Cx<'_>,
-    file: *mut LaneVec,
+    cx: &Cx<'_>,
+    file: Half,
     op: &Op,
-    half: usize,
     exec: u32,
     fmt: Out,
     mut rows: [LaneVec; N],
@@ -358,20 +373,23 @@ pub unsafe fn write<const N: usize>(
         let mut scaled = rows;
         output(cx, op, fmt, &mut scaled);
         // SAFETY: as below.
-        place(cx, op, unsafe { &*file.add(half * LANE_VECS + op.d as usize) }, &mut scaled);
+        place(cx, op, unsafe { &*file.at(op.d as usize) }, &mut scaled);
         rows = scaled;
     }
-    let at = half * LANE_VECS + op.d as usize;
-    debug_assert!(at + N <= cx.wave.vectors.len());
+    let at = op.d as usize;
+    debug_assert!(at + N <= ROWS);
     for (k, new) in rows.iter().enumerate() {
-        cx.wave.set_no_denormals(op.d as usize + k, false);
         // SAFETY: O3 and W1; nothing else refers to the vector.
-        let old = unsafe { &mut *file.add(at + k) };
+        let old = unsafe {
+            file.set_no_denormals(at + k, false);
+            &mut *file.at(at + k)
+        };
         if exec == u32::MAX {
             *old = *new;
             continue;
         }
-        let mask = lane_mask(cx, exec, half);
+        // SAFETY: by the contract.
+        let mask = unsafe { lane_mask(file, exec) };
         for l in 0..32 {
             old.0[l] = old.0[l] & !mask.0[l] | new.0[l] & mask.0[l];
         }
@@ -383,10 +401,10 @@ pub unsafe fn write<const N: usize>(
 /// # Safety
 /// As for [`fast_source`].
 #[inline(always)]
-pub unsafe fn have_no_denormals<const N: usize>(cx: &Cx<'_>, sources: [Source; N]) -> bool {
+pub unsafe fn have_no_denormals<const N: usize>(file: Half, sources: [Source; N]) -> bool {
     // Numbers, not booleans: one branch for all.
     // SAFETY: O4: they are lane vectors.
-    let clean = |source: Source| unsafe { cx.wave.no_denormals_unchecked(source.vector_offset()) };
+    let clean = |source: Source| unsafe { file.flags(source.vector_offset()) };
     sources.into_iter().fold(1, |all, source| all & clean(source)) != 0
 }
 
@@ -396,20 +414,20 @@ pub unsafe fn have_no_denormals<const N: usize>(cx: &Cx<'_>, sources: [Source; N
 /// # Safety
 /// As for [`fast_source`].
 #[inline(always)]
-pub unsafe fn search_denormals<const N: usize>(cx: &mut Cx<'_>, sources: [Source; N]) -> bool {
-    let file = file(cx);
+pub unsafe fn search_denormals<const N: usize>(file: Half, sources: [Source; N]) -> bool {
     let mut all = true;
     for source in sources {
         let at = source.number() as usize;
-        debug_assert!(at < LANE_VECS);
+        debug_assert!(at < ROWS);
         // SAFETY: O4: it is a lane vector.
-        if unsafe { have_no_denormals(cx, [source]) } {
-            continue;
+        unsafe {
+            if have_no_denormals(file, [source]) {
+                continue;
+            }
+            let found = has_denormal(&*file.at(at));
+            file.set_no_denormals(at, !found);
+            all &= !found;
         }
-        // SAFETY: by the contract.
-        let found = has_denormal(unsafe { &*file.add(at) });
-        cx.wave.set_no_denormals(at, !found);
-        all &= !found;
     }
     all
 }
@@ -419,10 +437,10 @@ pub unsafe fn search_denormals<const N: usize>(cx: &mut Cx<'_>, sources: [Source
 /// # Safety
 /// As for [`fast_write`].
 #[inline(always)]
-pub unsafe fn written<const N: usize>(cx: &mut Cx<'_>, d: u16) {
+pub unsafe fn written<const N: usize>(file: Half, d: u16) {
     for k in 0..N {
         // SAFETY: by the contract.
-        unsafe { cx.wave.set_no_denormals_unchecked(d as usize + k, false) };
+        unsafe { file.set_no_denormals(d as usize + k, false) };
     }
 }
 
@@ -431,13 +449,13 @@ pub unsafe fn written<const N: usize>(cx: &mut Cx<'_>, d: u16) {
 /// # Safety
 /// As for [`fast_write`].
 #[inline(always)]
-pub unsafe fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
+pub unsafe fn flushed(file: Half, op: &Op, exec: u32) {
     // SAFETY: by the contract.
     unsafe {
         match exec {
-            u32::MAX => cx.wave.set_no_denormals_unchecked(op.d as usize, true),
+            u32::MAX => file.set_no_denormals(op.d as usize, true),
             // The other lanes are as they were.
-            _ => cx.wave.mark_written_unchecked(op.d as usize),
+            _ => file.mark_written(op.d as usize),
         }
     }
 }
@@ -448,11 +466,11 @@ pub unsafe fn flushed(cx: &mut Cx<'_>, op: &Op, exec: u32) {
 /// # Safety
 /// As for [`fast_write`].
 #[inline(always)]
-pub unsafe fn flushing_write(cx: &mut Cx<'_>, file: *mut LaneVec, op: &Op, exec: u32, row: LaneVec) -> Flow {
+pub unsafe fn flushing_write(cx: &mut Cx<'_>, file: Half, op: &Op, exec: u32, row: LaneVec) -> Flow {
     // SAFETY: by the contract, here and below.
     unsafe {
-        fast_write(cx, file, op, exec, [row]);
-        flushed(cx, op, exec);
+        fast_write(file, op, exec, [row]);
+        flushed(file, op, exec);
         // Rare, and perhaps only in a lane that is not active.
         if has_denormal(&row) { flush_written(cx, op) } else { Flow::NEXT }
     }
@@ -465,11 +483,15 @@ pub fn tail_call(flow: Flow) -> Flow {
 }
 
 /// Flushes the f32 denormals in the active lanes of the result: the last step of a handler.
+///
+/// # Safety
+/// As for [`fast_write`].
 #[cold]
 #[inline(never)]
-pub fn flush_written(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    let active = cx.wave.masks[0];
-    for (value, active) in cx.wave.vectors[op.d as usize].0.iter_mut().zip(active.0) {
+pub unsafe fn flush_written(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    // SAFETY: by the contract: O3, W1.
+    let (active, row) = unsafe { (cx.file.mask(), &mut *cx.file.at(op.d as usize)) };
+    for (value, active) in row.0.iter_mut().zip(active.0) {
         if active != 0 && is_denormal(*value) {
             *value &= 0x8000_0000;
         }
@@ -508,22 +530,16 @@ fn has_denormal(row: &LaneVec) -> bool {
 #[inline(always)]
 fn cold_path() {}
 
-/// [`write()`] without output modifiers, in a wave of 32.
+/// [`write()`] without output modifiers.
 ///
 /// # Safety
 /// As for [`fast_source`].
 #[inline(always)]
-pub unsafe fn fast_write<const N: usize>(
-    cx: &Cx<'_>,
-    file: *mut LaneVec,
-    op: &Op,
-    exec: u32,
-    rows: [LaneVec; N],
-) {
+pub unsafe fn fast_write<const N: usize>(file: Half, op: &Op, exec: u32, rows: [LaneVec; N]) {
     let at = op.d as usize;
-    debug_assert!(at + N <= LANE_VECS);
+    debug_assert!(at + N <= ROWS);
     // SAFETY: O3 and W1; nothing else refers to the vectors.
-    let old = unsafe { &mut *file.add(at).cast::<[LaneVec; N]>() };
+    let old = unsafe { &mut *file.at(at).cast::<[LaneVec; N]>() };
     if exec == u32::MAX {
         // Not `copy_from_slice`: without LTO that is a call, and `rows` would go through memory.
         *old = rows;
@@ -532,7 +548,8 @@ pub unsafe fn fast_write<const N: usize>(
     cold_path();
     // EXEC is the wave's own here, and so is its mask. By value, so that the compiler sees no overlap of result and mask. By index,
     // because `zip` would stay a call.
-    let mask = cx.wave.masks[0];
+    // SAFETY: by the contract.
+    let mask = unsafe { file.mask() };
     for k in 0..N {
         let mut merged = old[k];
         for l in 0..32 {
@@ -543,9 +560,13 @@ pub unsafe fn fast_write<const N: usize>(
 }
 
 /// EXEC as lanes: the wave's own copy, unless an instruction narrowed it for itself.
+///
+/// # Safety
+/// The file is the wave's.
 #[inline(always)]
-fn lane_mask(cx: &Cx<'_>, exec: u32, half: usize) -> LaneVec {
-    if exec == cx.wave.sgprs[EXEC_LO + half] { cx.wave.masks[half] } else { lanes_of(exec) }
+unsafe fn lane_mask(file: Half, exec: u32) -> LaneVec {
+    // SAFETY: by the contract.
+    unsafe { if exec == file.exec() { file.mask() } else { lanes_of(exec) } }
 }
 
 /// Writes a 16-bit result to its half of the register.
@@ -553,15 +574,7 @@ fn lane_mask(cx: &Cx<'_>, exec: u32, half: usize) -> LaneVec {
 /// # Safety
 /// As for [`stage`].
 #[inline(always)]
-pub unsafe fn write_half(
-    cx: &mut Cx<'_>,
-    file: *mut LaneVec,
-    op: &Op,
-    half: usize,
-    exec: u32,
-    fmt: Out,
-    mut rows: [LaneVec; 1],
-) {
+pub unsafe fn write_half(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, mut rows: [LaneVec; 1]) {
     let mut placed = false;
     if op.flags & Op::OUTPUT != 0 {
         if op.flags & Op::NO_RESULT != 0 {
@@ -570,21 +583,23 @@ pub unsafe fn write_half(
         let mut scaled = rows;
         output(cx, op, fmt, &mut scaled);
         // SAFETY: as below.
-        placed = place(cx, op, unsafe { &*file.add(half * LANE_VECS + op.d as usize) }, &mut scaled);
+        placed = place(cx, op, unsafe { &*file.at(op.d as usize) }, &mut scaled);
         rows = scaled;
     }
-    let mask = lane_mask(cx, exec, half);
+    // SAFETY: by the contract.
+    let mask = unsafe { lane_mask(file, exec) };
     let (shift, keep, bits) = match op.flags & Op::HIGH {
         // What is left of the register is in the result already.
         _ if placed => (0, 0, u32::MAX),
         0 => (0, 0xffff_0000, 0xffff),
         _ => (16, 0xffff, 0xffff),
     };
-    cx.wave.set_no_denormals(op.d as usize, false);
-    let at = half * LANE_VECS + op.d as usize;
-    debug_assert!(at < cx.wave.vectors.len());
+    debug_assert!((op.d as usize) < ROWS);
     // SAFETY: O3 and W1; nothing else refers to the vector.
-    let old = unsafe { &mut *file.add(at) };
+    let old = unsafe {
+        file.set_no_denormals(op.d as usize, false);
+        &mut *file.at(op.d as usize)
+    };
     for l in 0..32 {
         let new = old.0[l] & keep | (rows[0].0[l] & bits) << shift;
         old.0[l] = old.0[l] & !mask.0[l] | new & mask.0[l];

@@ -3,6 +3,8 @@
 use super::context::Cx;
 use super::float::{Mode, fma_f32};
 use super::operands::{operand_lane, set_vgpr, vgpr};
+#[cfg(target_arch = "x86_64")]
+use super::product::flushed;
 use crate::exec::op::Source;
 use crate::state::wave::{ALL_VGPRS, LANE_VECS};
 
@@ -158,7 +160,7 @@ pub fn set_vgpr_lanes_where<const N: usize>(
             merged[k] = if when[k] != 0 { new[k] } else { merged[k] };
         }
         *old = merged;
-        cx.wave.set_no_denormals(reg as usize, false);
+        cx.wave.written(half, reg as usize);
         return;
     }
     for k in 0..N {
@@ -229,8 +231,15 @@ pub unsafe fn fma_f32_lanes<M: Mode, const N: usize>(
             // SAFETY: by the contract; eight elements begin at `8 * k`.
             unsafe {
                 let [a, b, c] = [a.eight(k), b.eight(k), c.eight(k)];
-                let [a, b, c] = [flushed::<M>(a), flushed::<M>(b), flushed::<M>(c)];
-                let sum = flushed::<M>(_mm256_fmadd_ps(a, b, c));
+                let sum = if M::FLUSH {
+                    flushed::<true>(_mm256_fmadd_ps(
+                        flushed::<true>(a),
+                        flushed::<true>(b),
+                        flushed::<true>(c),
+                    ))
+                } else {
+                    _mm256_fmadd_ps(a, b, c)
+                };
                 _mm256_storeu_ps(out.as_mut_ptr().add(8 * k).cast(), sum);
             }
         }
@@ -240,24 +249,4 @@ pub unsafe fn fma_f32_lanes<M: Mode, const N: usize>(
         *out = fma_f32(m, a.element(k), b.element(k), c.element(k));
     }
     out
-}
-
-/// In modes that flush, denormals as zeros of their sign.
-///
-/// # Safety
-/// The host has AVX2.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn flushed<M: Mode>(x: std::arch::x86_64::__m256) -> std::arch::x86_64::__m256 {
-    use std::arch::x86_64::*;
-    if !M::FLUSH {
-        return x;
-    }
-    // SAFETY: by the contract.
-    unsafe {
-        let sign = _mm256_and_ps(x, _mm256_set1_ps(-0.0));
-        let least_normal = _mm256_set1_ps(f32::MIN_POSITIVE);
-        let small = _mm256_cmp_ps::<_CMP_LT_OQ>(_mm256_andnot_ps(_mm256_set1_ps(-0.0), x), least_normal);
-        _mm256_blendv_ps(x, sign, small)
-    }
 }
