@@ -1,11 +1,20 @@
 #!/usr/bin/env bash
-# Compiles the benchmark workloads to the code objects that `wavesim bench` embeds. Needs clang-19 and lld-19.
+# Compiles the benchmark workloads to the code objects that `wavesim bench` embeds: for waves of 32 and of 64 on RDNA 3 (NAME.co and
+# NAME.wave64.co), and for CDNA 3 (NAME.cdna3.co). Needs clang-19 and lld-19.
 set -euo pipefail
 cd "$(dirname "$0")"
+clang() { clang-19 -target amdgcn-amd-amdhsa "$@"; }
 for source in *.s; do
-  clang-19 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -I. "$source" -o "${source%.s}.co"
+  [ "$source" = empty.s ] && continue
+  name=${source%.s}
+  clang -mcpu=gfx1100 -I. -Wa,-defsym,WAVE=32 "$source" -o "$name.co"
+  clang -mcpu=gfx1100 -mwavefrontsize64 -I. -Wa,-defsym,WAVE=64 "$source" -o "$name.wave64.co"
+  clang -mcpu=gfx942 -I. -Wa,-defsym,WAVE=64 -Wa,-defsym,CDNA=1 "$source" -o "$name.cdna3.co"
 done
 for source in *.cl; do
-  clang-19 -target amdgcn-amd-amdhsa -mcpu=gfx1100 -x cl -cl-std=CL2.0 -nogpulib -O3 -mcumode -ffp-contract=off \
-    "$source" -o "${source%.cl}.co"
+  name=${source%.cl}
+  options="-x cl -cl-std=CL2.0 -nogpulib -O3 -ffp-contract=off"
+  clang -mcpu=gfx1100 -mcumode $options "$source" -o "$name.co"
+  clang -mcpu=gfx1100 -mcumode -mwavefrontsize64 $options "$source" -o "$name.wave64.co"
+  clang -mcpu=gfx942 $options "$source" -o "$name.cdna3.co"
 done

@@ -9,6 +9,34 @@
 typedef half v16h __attribute__((ext_vector_type(16)));
 typedef float v8f __attribute__((ext_vector_type(8)));
 
+#if defined(__gfx942__)
+typedef half v4h __attribute__((ext_vector_type(4)));
+typedef half v8h __attribute__((ext_vector_type(8)));
+typedef float v16f __attribute__((ext_vector_type(16)));
+
+// C = A * B, n x n row-major, n a multiple of 64: f32 out of f16. B is stored by columns. Grid (n/64, n/64), block 64: four tiles of 32 x 32
+// for each wave. A lane loads eight numbers along K, four for each of two products: the order in which K is summed is another than 0 to n.
+__attribute__((reqd_work_group_size(64, 1, 1)))
+__kernel void matmul_mfma(__global const half *a, __global const half *b, __global float *c, int n) {
+  int lane = LID(x), row = GRP(y) * 64, column = GRP(x) * 64;
+  __global const half *x = a + (row + lane % 32) * n + lane / 32 * 8;
+  __global const half *y = b + (column + lane % 32) * n + lane / 32 * 8;
+  v16f sum[2][2] = {};
+  for (int k = 0; k < n; k += 16) {
+    v8h p[2] = {*(__global const v8h *)(x + k), *(__global const v8h *)(x + 32 * n + k)};
+    v8h q[2] = {*(__global const v8h *)(y + k), *(__global const v8h *)(y + 32 * n + k)};
+    for (int i = 0; i < 2; i++)
+      for (int j = 0; j < 2; j++) {
+        sum[i][j] = __builtin_amdgcn_mfma_f32_32x32x8f16(p[i].lo, q[j].lo, sum[i][j], 0, 0, 0);
+        sum[i][j] = __builtin_amdgcn_mfma_f32_32x32x8f16(p[i].hi, q[j].hi, sum[i][j], 0, 0, 0);
+      }
+  }
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 2; j++)
+      for (int e = 0; e < 16; e++)
+        c[(row + 32 * i + e / 4 * 8 + lane / 32 * 4 + e % 4) * n + column + 32 * j + lane % 32] = sum[i][j][e];
+}
+#elif __AMDGCN_WAVEFRONT_SIZE == 32
 // C = A * B, n x n row-major, n a multiple of 16: f32 out of f16. B is stored by columns. Grid (n/16, n/16), block 32: a tile for each wave.
 __attribute__((reqd_work_group_size(32, 1, 1)))
 __kernel void matmul_f16(__global const half *a, __global const half *b, __global float *c, int n) {
@@ -19,6 +47,7 @@ __kernel void matmul_f16(__global const half *a, __global const half *b, __globa
   for (int k = 0; k < n / 16; k++) sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(x[k], y[k], sum);
   for (int i = 0; i < 8; i++) c[(row + 2 * i + lane / 16) * n + column + lane % 16] = sum[i];
 }
+#endif
 
 static double next(unsigned *state) {
   unsigned s = *state;

@@ -38,7 +38,8 @@ fn lines() -> String {
 /// Words of a compiled kernel.
 fn words() -> Vec<u32> {
     let workload = &WORKLOADS[0];
-    let kernel = code_object::load(workload.code, workload.kernel).expect("a code object");
+    let kernel =
+        code_object::load(workload.code[0].expect("a code object"), workload.kernel).expect("a code object");
     codec::words(&kernel.text.1)
 }
 

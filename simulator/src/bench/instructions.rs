@@ -1,7 +1,7 @@
 //! Host instructions per wave-instruction of workloads, counted with valgrind. The counts have no noise, so they can guard
 //! against regressions.
 
-use super::{BenchError, Prepared, Workload};
+use super::{BenchError, Form, Prepared, Workload};
 use std::path::Path;
 use std::process::Command;
 use wavesim_engine::interp::host_is_fast;
@@ -28,8 +28,8 @@ pub enum CountError {
 ///
 /// # Errors
 /// If the launch fails or its result is wrong.
-pub fn launch(workload: &'static Workload, checked: bool) -> Result<u64, BenchError> {
-    let prepared = Prepared::with_guard(workload, if checked { GUARD_BYTES } else { 0 })?;
+pub fn launch(workload: &'static Workload, form: Form, checked: bool) -> Result<u64, BenchError> {
+    let prepared = Prepared::new(workload, form, if checked { GUARD_BYTES } else { 0 })?;
     toggle_collect();
     let stats = if checked { prepared.checked(&Check::ALL) } else { prepared.launch(1) };
     toggle_collect();
@@ -69,11 +69,12 @@ fn toggle_collect() {
 ///
 /// # Errors
 /// If the host has no valgrind, or one that does not support the host's instructions, or is not an x86-64.
-pub fn count(program: &Path, workload: &Workload, checked: bool) -> Result<f64, CountError> {
+pub fn count(program: &Path, workload: &Workload, form: Form, checked: bool) -> Result<f64, CountError> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no"])
         .arg(program)
         .args(["bench", "--launch", workload.name])
+        .args(form.arguments())
         .args(checked.then_some("--checks"))
         .output()
         .map_err(CountError::NoValgrind)?;
@@ -145,8 +146,9 @@ mod tests {
     #[test]
     fn a_launch_counts_its_wave_instructions() {
         let salu = super::super::WORKLOADS.iter().find(|w| w.name == "salu").expect("a workload");
-        let plain = launch(salu, false).expect("a launch");
+        let plain = launch(salu, Form::Wave32, false).expect("a launch");
         assert!(plain > 100_000);
-        assert_eq!(launch(salu, true).expect("a checked launch"), plain);
+        assert_eq!(launch(salu, Form::Wave64, false).expect("a launch"), plain / 2);
+        assert_eq!(launch(salu, Form::Wave32, true).expect("a checked launch"), plain);
     }
 }

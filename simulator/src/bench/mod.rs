@@ -22,7 +22,7 @@ use wavesim_loader::prepared;
 use wavesim_loader::request::{self, LaunchError};
 use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::{AllocError, MemError, Memory};
-pub use workloads::{WORKLOADS, Workload};
+pub use workloads::{Form, WORKLOADS, Workload};
 
 /// Why a benchmark failed.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +49,14 @@ pub enum BenchError {
     /// The kernel faulted.
     #[error("{0}")]
     Fault(Box<Fault>),
+    /// The workload was not compiled for this.
+    #[error("{workload} has no code for {}", form.name())]
+    NoCode {
+        /// Name of the workload.
+        workload: &'static str,
+        /// What was asked for.
+        form: Form,
+    },
     /// The result is wrong, or a check has findings.
     #[error("{workload}: wrong result: {what}")]
     Wrong {
@@ -70,6 +78,10 @@ pub struct Figures {
     pub seconds: f64,
     /// Median time of the same computation compiled for the host, if there is one.
     pub native_seconds: Option<f64>,
+    /// Lanes of a wave.
+    pub lanes: u32,
+    /// Multiplications and additions of matrices in a launch, if it is about them.
+    pub operations: Option<f64>,
     /// Of the compiled engine, if it was measured.
     pub compiled: Option<CompiledFigures>,
 }
@@ -95,9 +107,14 @@ impl Figures {
         self.stats.instructions as f64 / self.seconds
     }
 
-    /// Lane-instructions per second, if every instruction had 32 active lanes.
+    /// Lane-instructions per second, if all lanes were active in every instruction.
     pub fn lane_instr_per_s(&self) -> f64 {
-        32.0 * self.wave_instr_per_s()
+        self.lanes as f64 * self.wave_instr_per_s()
+    }
+
+    /// Multiplications and additions of matrices per second.
+    pub fn operations_per_s(&self) -> Option<f64> {
+        Some(self.operations? / self.seconds)
     }
 }
 
@@ -119,14 +136,12 @@ pub struct Buffer {
 }
 
 impl Prepared {
-    /// Loads a workload.
-    pub fn new(workload: &'static Workload) -> Result<Prepared, BenchError> {
-        Prepared::with_guard(workload, 0)
-    }
-
     /// Loads a workload, with `guard` unused bytes between its buffers.
-    pub fn with_guard(workload: &'static Workload, guard: u64) -> Result<Prepared, BenchError> {
-        let kernel = code_object::load(workload.code, workload.kernel)?;
+    pub fn new(workload: &'static Workload, form: Form, guard: u64) -> Result<Prepared, BenchError> {
+        let Some(code) = workload.code(form) else {
+            return Err(BenchError::NoCode { workload: workload.name, form });
+        };
+        let kernel = code_object::load(code, workload.kernel)?;
         let mut memory = Memory::with_guard(64 << 20, guard)?;
         let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
         for arg in (workload.args)() {
@@ -195,8 +210,13 @@ impl Prepared {
 }
 
 /// Launches a workload repeatedly for about `budget_s` seconds. The result of the first launch is verified.
-pub fn measure(workload: &'static Workload, budget_s: f64, threads: usize) -> Result<Figures, BenchError> {
-    let prepared = Prepared::new(workload)?;
+pub fn measure(
+    workload: &'static Workload,
+    form: Form,
+    budget_s: f64,
+    threads: usize,
+) -> Result<Figures, BenchError> {
+    let prepared = Prepared::new(workload, form, 0)?;
     let stats = prepared.launch(threads)?;
     (workload.check)(&prepared)?;
     let seconds = median(budget_s, || prepared.launch(threads).map(|_| ()))?;
@@ -210,7 +230,8 @@ pub fn measure(workload: &'static Workload, budget_s: f64, threads: usize) -> Re
         }
         None => None,
     };
-    Ok(Figures { name: workload.name, stats, seconds, native_seconds, compiled: None })
+    let (lanes, operations) = (prepared.run.shape.wave_size, workload.operations);
+    Ok(Figures { name: workload.name, stats, seconds, native_seconds, lanes, operations, compiled: None })
 }
 
 /// As [`measure`], with the compiled engine beside the interpreter: one launch of each in turn. Both results are
@@ -218,11 +239,12 @@ pub fn measure(workload: &'static Workload, budget_s: f64, threads: usize) -> Re
 #[cfg(feature = "jit")]
 pub fn measure_compiled(
     workload: &'static Workload,
+    form: Form,
     budget_s: f64,
     threads: usize,
 ) -> Result<Figures, BenchError> {
-    let figures = measure(workload, budget_s / 4.0, threads)?;
-    let prepared = Prepared::new(workload)?;
+    let figures = measure(workload, form, budget_s / 4.0, threads)?;
+    let prepared = Prepared::new(workload, form, 0)?;
     let code = wavesim_jit::Jit::new(&prepared.run.program)?;
     let stats = prepared.launch_compiled(threads, &code)?;
     (workload.check)(&prepared)?;
@@ -264,8 +286,12 @@ pub struct CheckFigures {
 }
 
 /// Measures a workload with and without checks, alternately, for about `budget_s` seconds.
-pub fn measure_checks(workload: &'static Workload, budget_s: f64) -> Result<CheckFigures, BenchError> {
-    let prepared = Prepared::with_guard(workload, GUARD_BYTES)?;
+pub fn measure_checks(
+    workload: &'static Workload,
+    form: Form,
+    budget_s: f64,
+) -> Result<CheckFigures, BenchError> {
+    let prepared = Prepared::new(workload, form, GUARD_BYTES)?;
     let sets: Vec<&[Check]> = Check::ALL.chunks(1).chain([&Check::ALL[..]]).collect();
     let mut plain = Vec::new();
     let mut checked = vec![Vec::new(); sets.len()];

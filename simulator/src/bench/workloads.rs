@@ -16,14 +16,45 @@ pub enum Arg {
 /// The computation of a workload on the host.
 pub type Native = Box<dyn FnMut()>;
 
+/// What a workload was compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// RDNA 3, waves of 32: what is measured unless another one is asked for. A workload of another architecture only has that one's here.
+    Wave32,
+    /// RDNA 3, waves of 64.
+    Wave64,
+    /// CDNA 3, whose waves have 64 lanes.
+    Cdna3,
+}
+
+impl Form {
+    /// As messages name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Wave32 => "waves of 32",
+            Form::Wave64 => "waves of 64",
+            Form::Cdna3 => "cdna3",
+        }
+    }
+
+    /// The options of `wavesim bench` that choose it.
+    pub fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Form::Wave32 => &[],
+            Form::Wave64 => &["--wave", "64"],
+            Form::Cdna3 => &["--arch", "cdna3"],
+        }
+    }
+}
+
 /// A workload. The sources are in `simulator/bench/`.
 pub struct Workload {
     /// The name on the command line.
     pub name: &'static str,
     /// What it measures.
     pub what: &'static str,
-    /// The code object.
-    pub code: &'static [u8],
+    /// The code objects, by [`Form`]; none if the kernel is for another.
+    pub code: [Option<&'static [u8]>; 3],
     /// The kernel in it.
     pub kernel: &'static str,
     /// Workgroups in the grid.
@@ -36,11 +67,26 @@ pub struct Workload {
     pub check: fn(&Prepared) -> Result<(), BenchError>,
     /// The same computation on the host.
     pub native: Option<fn(&Prepared) -> Native>,
+    /// Multiplications and additions of matrices, if it is about them.
+    pub operations: Option<f64>,
+}
+
+impl Workload {
+    /// The code object of a form.
+    pub fn code(&self, form: Form) -> Option<&'static [u8]> {
+        self.code[form as usize]
+    }
 }
 
 macro_rules! code {
+    (one $file:literal) => {
+        Some(include_bytes!(concat!("../../bench/", $file, ".co")).as_slice())
+    };
     ($file:literal) => {
-        include_bytes!(concat!("../../bench/", $file))
+        [code!(one $file), code!(one concat $file, ".wave64"), code!(one concat $file, ".cdna3")]
+    };
+    (one concat $file:literal, $form:literal) => {
+        Some(include_bytes!(concat!("../../bench/", $file, $form, ".co")).as_slice())
     };
 }
 
@@ -53,6 +99,7 @@ const STREAM_ITEMS: u32 = STREAM_GROUPS * 256;
 const MATMUL_N: usize = 128;
 const BODIES: usize = 512;
 const MATMUL_F16_N: usize = 256;
+const MATMUL_F16_OPERATIONS: f64 = 2.0 * (MATMUL_F16_N * MATMUL_F16_N * MATMUL_F16_N) as f64;
 const PATHTRACE_WIDTH: u32 = 64;
 const LOG2_WIDTH: u32 = 6;
 const ESCAPE: u32 = 256;
@@ -64,51 +111,55 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "alu_f32",
         what: "f32 fma, mul, add; all lanes",
-        code: code!("alu_f32.co"),
+        code: code!("alu_f32"),
         kernel: "alu_f32",
         grid: [4, 1, 1],
         block: LINE,
         args: || out(1024, ALU_ITERS),
         check: |p| same(p, 0, (0..1024).map(|gid| native::alu_f32(gid, ALU_ITERS).to_bits())),
         native: None,
+        operations: None,
     },
     Workload {
         name: "alu_int",
         what: "32-bit integers: mul_lo, xor, shifts, perm",
-        code: code!("alu_int.co"),
+        code: code!("alu_int"),
         kernel: "alu_int",
         grid: [4, 1, 1],
         block: LINE,
         args: || out(1024, ALU_ITERS),
         check: |p| varied(p, 0),
         native: None,
+        operations: None,
     },
     Workload {
         name: "salu",
         what: "scalar loop with branches",
-        code: code!("salu.co"),
+        code: code!("salu"),
         kernel: "salu",
         grid: [16, 1, 1],
         block: LINE,
         args: || out(4096, SALU_ITERS),
         check: |p| same(p, 0, (0..4096).map(|gid| native::salu(gid, SALU_ITERS))),
         native: None,
+        operations: None,
     },
     Workload {
         name: "divergent",
         what: "branches by lane: EXEC half empty",
-        code: code!("divergent.co"),
+        code: code!("divergent"),
         kernel: "divergent",
         grid: [8, 1, 1],
         block: LINE,
         args: || out(2048, ALU_ITERS),
         check: |p| varied(p, 0),
         native: None,
+        operations: None,
     },
     Workload {
         name: "saxpy_b32",
         what: "coalesced loads and stores, 4 bytes a lane",
-        code: code!("saxpy_b32.co"),
+        code: code!("saxpy_b32"),
         kernel: "saxpy_b32",
         grid: [STREAM_GROUPS, 1, 1],
         block: LINE,
@@ -135,11 +186,12 @@ pub static WORKLOADS: &[Workload] = &[
                 std::hint::black_box(&mut y);
             })
         }),
+        operations: None,
     },
     Workload {
         name: "copy_b128",
         what: "coalesced loads and stores, 16 bytes a lane",
-        code: code!("copy_b128.co"),
+        code: code!("copy_b128"),
         kernel: "copy_b128",
         grid: [STREAM_GROUPS, 1, 1],
         block: LINE,
@@ -163,22 +215,24 @@ pub static WORKLOADS: &[Workload] = &[
                 std::hint::black_box(&mut y);
             })
         }),
+        operations: None,
     },
     Workload {
         name: "lds",
         what: "LDS exchange between waves, barriers",
-        code: code!("lds.co"),
+        code: code!("lds"),
         kernel: "lds",
         grid: [8, 1, 1],
         block: LINE,
         args: || out(2048, LDS_ITERS),
         check: |p| same(p, 0, (0..8).flat_map(|group| native::lds(group, LDS_ITERS))),
         native: None,
+        operations: None,
     },
     Workload {
         name: "matmul",
         what: "f32 matrix product through LDS tiles, n = 128",
-        code: code!("kernels.co"),
+        code: code!("kernels"),
         kernel: "matmul",
         grid: [(MATMUL_N / 16) as u32, (MATMUL_N / 16) as u32, 1],
         block: [16, 16, 1],
@@ -205,11 +259,12 @@ pub static WORKLOADS: &[Workload] = &[
                 std::hint::black_box(&mut c);
             })
         }),
+        operations: Some(2.0 * (MATMUL_N * MATMUL_N * MATMUL_N) as f64),
     },
     Workload {
         name: "nbody",
         what: "rsqrt-heavy f32, 512 bodies",
-        code: code!("kernels.co"),
+        code: code!("kernels"),
         kernel: "nbody",
         grid: [(BODIES / 256) as u32, 1, 1],
         block: LINE,
@@ -235,11 +290,12 @@ pub static WORKLOADS: &[Workload] = &[
                 std::hint::black_box(&mut acc);
             })
         }),
+        operations: None,
     },
     Workload {
         name: "mandelbrot",
         what: "divergent loop, 64 x 64 pixels, 256 iterations",
-        code: code!("kernels.co"),
+        code: code!("kernels"),
         kernel: "mandelbrot",
         grid: [(1 << (2 * LOG2_WIDTH)) / 256, 1, 1],
         block: LINE,
@@ -264,11 +320,12 @@ pub static WORKLOADS: &[Workload] = &[
                 std::hint::black_box(&mut out);
             })
         }),
+        operations: None,
     },
     Workload {
         name: "matmul_f16",
         what: "WMMA: f32 matrix product of f16, n = 256",
-        code: code!("wide.co"),
+        code: [code!(one "wide"), None, None],
         kernel: "matmul_f16",
         grid: [(MATMUL_F16_N / 16) as u32, (MATMUL_F16_N / 16) as u32, 1],
         block: [32, 1, 1],
@@ -293,11 +350,43 @@ pub static WORKLOADS: &[Workload] = &[
                 std::hint::black_box(&mut c);
             })
         }),
+        operations: Some(MATMUL_F16_OPERATIONS),
+    },
+    Workload {
+        name: "matmul_mfma",
+        what: "MFMA of CDNA 3: f32 matrix product of f16, n = 256",
+        code: [code!(one "wide.cdna3"), None, code!(one "wide.cdna3")],
+        kernel: "matmul_mfma",
+        grid: [(MATMUL_F16_N / 64) as u32, (MATMUL_F16_N / 64) as u32, 1],
+        block: [64, 1, 1],
+        args: || {
+            let count = MATMUL_F16_N * MATMUL_F16_N;
+            vec![
+                Arg::Buffer(halves(count, 19)),
+                Arg::Buffer(halves(count, 23)),
+                Arg::Buffer(vec![0; count]),
+                Arg::Word(MATMUL_F16_N as u32),
+            ]
+        },
+        check: |p| {
+            let (a, b, mut c) = matrices_f16(p);
+            native::matmul(&a, &b, &mut c, MATMUL_F16_N);
+            // Its sums have another order.
+            near(p, 2, &c, 1e-5)
+        },
+        native: Some(|p| {
+            let (a, b, mut c) = matrices_f16(p);
+            Box::new(move || {
+                native::matmul(&a, &b, &mut c, MATMUL_F16_N);
+                std::hint::black_box(&mut c);
+            })
+        }),
+        operations: Some(MATMUL_F16_OPERATIONS),
     },
     Workload {
         name: "pathtrace_f64",
         what: "f64 path tracer, 64 x 64 pixels, 6 reflections",
-        code: code!("wide.co"),
+        code: code!("wide"),
         kernel: "pathtrace",
         grid: [PATHTRACE_WIDTH * PATHTRACE_WIDTH / 256, 1, 1],
         block: LINE,
@@ -322,6 +411,7 @@ pub static WORKLOADS: &[Workload] = &[
                 std::hint::black_box(&mut out);
             })
         }),
+        operations: None,
     },
 ];
 

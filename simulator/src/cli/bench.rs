@@ -3,7 +3,7 @@
 use super::engine::Engine;
 use crate::bench::instructions::{self, Baseline, TOLERANCE, WATCHED};
 use crate::bench::operations::{self, Cost, Costs};
-use crate::bench::{self, WORKLOADS, host, launches};
+use crate::bench::{self, Form, WORKLOADS, Workload, host, launches};
 use anyhow::{Context, bail};
 use serde_json::json;
 use std::io::Write;
@@ -22,6 +22,8 @@ use wavesim_isa::arch::Arch;
 Examples:
   wavesim bench
   wavesim bench matmul nbody --seconds 2 --json
+  wavesim bench --wave 64
+  wavesim bench --arch cdna3
   wavesim bench --operations
   wavesim bench --operations=_f64 --arch rdna3
   wavesim bench --launches
@@ -49,9 +51,12 @@ pub struct BenchArgs {
     /// Measure an empty and a small launch instead, beside the time of their waves
     #[arg(long, conflicts_with_all = ["workloads", "threads", "checks", "instructions", "operations"])]
     pub launches: bool,
-    /// The architecture for --operations
-    #[arg(long, value_parser = super::target::parse_arch, requires = "operations")]
+    /// The architecture: rdna3 or cdna3 for workloads, any for --operations
+    #[arg(long, value_parser = super::target::parse_arch, conflicts_with = "launches")]
     pub arch: Option<Arch>,
+    /// Lanes of a wave, 32 or 64, of the workloads for rdna3
+    #[arg(long, value_name = "LANES", conflicts_with_all = ["operations", "launches"])]
+    pub wave: Option<u32>,
     /// Count host instructions per wave-instruction with valgrind instead, which has no noise; with --checks, also of
     /// checked runs
     #[arg(long, conflicts_with_all = ["threads", "json"])]
@@ -80,37 +85,47 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     if !(args.seconds > 0.0 && args.seconds < 1e6) {
         bail!("--seconds {}: the time must be positive", args.seconds);
     }
-    if let Some(workload) = args.launch.as_ref().and_then(|name| WORKLOADS.iter().find(|w| w.name == name)) {
-        writeln!(out, "{}", instructions::launch(workload, args.checks)?)?;
-        return Ok(super::OK);
-    }
-    if args.instructions {
-        return count(args, out);
-    }
     if args.launches {
         return small_launches(args, out);
     }
     if let Some(part) = &args.operations {
         return operations(args.arch.unwrap_or(Arch::Rdna4), &part.to_lowercase(), args.json, out);
     }
-    let chosen =
-        WORKLOADS.iter().filter(|w| args.workloads.is_empty() || args.workloads.iter().any(|n| n == w.name));
+    let form = form(args)?;
+    if let Some(workload) = args.launch.as_ref().and_then(|name| WORKLOADS.iter().find(|w| w.name == name)) {
+        writeln!(out, "{}", instructions::launch(workload, form, args.checks)?)?;
+        return Ok(super::OK);
+    }
+    if args.instructions {
+        return count(args, form, out);
+    }
+    let named = |w: &Workload| args.workloads.iter().any(|n| n == w.name);
+    let chosen = WORKLOADS
+        .iter()
+        .filter(|w| if args.workloads.is_empty() { w.code(form).is_some() } else { named(w) });
     if args.checks {
-        return checks(args, chosen, out);
+        return checks(args, form, chosen, out);
     }
     let host = host::measure();
     let mut all = Vec::new();
     for workload in chosen {
         let figures = match args.engine {
-            Engine::Interpreter => bench::measure(workload, args.seconds, args.threads)?,
-            Engine::Jit => compiled(workload, args)?,
+            Engine::Interpreter => bench::measure(workload, form, args.seconds, args.threads)?,
+            Engine::Jit => compiled(workload, form, args)?,
         };
         if !args.json {
             if all.is_empty() {
                 write!(
                     out,
-                    "{:<13} {:>12} {:>10} {:>12} {:>9} {:>10}",
-                    "workload", "wave instr", "ms", "M wave-i/s", "of fma L1", "x native"
+                    "{:<13} {:>11} {:>8} {:>10} {:>10} {:>9} {:>8} {:>7}",
+                    "workload",
+                    "wave instr",
+                    "ms",
+                    "M wave-i/s",
+                    "G lane-i/s",
+                    "of fma L1",
+                    "x native",
+                    "GFLOP/s"
                 )?;
                 match args.engine {
                     Engine::Interpreter => writeln!(out)?,
@@ -121,19 +136,20 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
                     )?,
                 }
             }
-            let native = match figures.native_seconds {
-                Some(native) => format!("{:.1}", figures.seconds / native),
-                None => "-".to_string(),
-            };
+            let one = |figure: Option<f64>| figure.map_or("-".to_string(), |figure| format!("{figure:.1}"));
+            let native = one(figures.native_seconds.map(|native| figures.seconds / native));
+            let flops = one(figures.operations_per_s().map(|rate| rate / 1e9));
             write!(
                 out,
-                "{:<13} {:>12} {:>10.3} {:>12.1} {:>9.2} {:>10}",
+                "{:<13} {:>11} {:>8.3} {:>10.1} {:>10.2} {:>9.2} {:>8} {:>7}",
                 figures.name,
                 figures.stats.instructions,
                 figures.seconds * 1e3,
                 figures.wave_instr_per_s() / 1e6,
-                figures.wave_instr_per_s() / host.fma_l1_per_s,
-                native
+                figures.lane_instr_per_s() / 1e9,
+                figures.lane_instr_per_s() / 32.0 / host.fma_l1_per_s,
+                native,
+                flops
             )?;
             match &figures.compiled {
                 None => writeln!(out)?,
@@ -170,6 +186,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
                     "wave_instr_per_s": f.wave_instr_per_s(),
                     "lane_instr_per_s": f.lane_instr_per_s(),
                     "native_seconds": f.native_seconds,
+                    "matrix_operations_per_s": f.operations_per_s(),
                 });
                 (f.name.to_string(), value)
             })
@@ -184,7 +201,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     } else {
         writeln!(
             out,
-            "host: fma {:.0} M and add {:.0} M wave-instructions/s through an L1 register file, triad {:.1} GB/s",
+            "host: fma {:.0} M and add {:.0} M wave-instructions/s of 32 lanes through an L1 register file, triad {:.1} GB/s",
             host.fma_l1_per_s / 1e6,
             host.add_l1_per_s / 1e6,
             host.triad_bytes_per_s / 1e9
@@ -194,13 +211,32 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
 }
 
 #[cfg(feature = "jit")]
-fn compiled(workload: &'static bench::Workload, args: &BenchArgs) -> anyhow::Result<bench::Figures> {
-    Ok(bench::measure_compiled(workload, args.seconds, args.threads)?)
+fn compiled(
+    workload: &'static bench::Workload,
+    form: Form,
+    args: &BenchArgs,
+) -> anyhow::Result<bench::Figures> {
+    Ok(bench::measure_compiled(workload, form, args.seconds, args.threads)?)
 }
 
 #[cfg(not(feature = "jit"))]
-fn compiled(_: &'static bench::Workload, _: &BenchArgs) -> anyhow::Result<bench::Figures> {
+fn compiled(_: &'static bench::Workload, _: Form, _: &BenchArgs) -> anyhow::Result<bench::Figures> {
     bail!("--engine jit: this wavesim was built without the feature `jit`")
+}
+
+/// Which code objects the options ask for.
+fn form(args: &BenchArgs) -> anyhow::Result<Form> {
+    match (args.arch, args.wave) {
+        (None | Some(Arch::Rdna3), None | Some(32)) => Ok(Form::Wave32),
+        (None | Some(Arch::Rdna3), Some(64)) => Ok(Form::Wave64),
+        (Some(Arch::Cdna3), None | Some(64)) => Ok(Form::Cdna3),
+        (Some(Arch::Cdna3), Some(32)) => bail!("--wave 32: waves of cdna3 have 64 lanes"),
+        (_, Some(lanes)) if !matches!(lanes, 32 | 64) => bail!("--wave {lanes}: a wave has 32 or 64 lanes"),
+        (arch, _) => {
+            let name = arch.map_or("", |arch| arch.name());
+            bail!("--arch {name}: the workloads are compiled for rdna3 and cdna3")
+        }
+    }
 }
 
 /// Measures launches that are small.
@@ -273,10 +309,10 @@ fn operations(arch: Arch, part: &str, json: bool, out: &mut dyn Write) -> anyhow
 }
 
 /// Counts host instructions and compares them with the baseline, unless another compiler or host made that.
-fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+fn count(args: &BenchArgs, form: Form, out: &mut dyn Write) -> anyhow::Result<u8> {
     let own = std::env::current_exe()?;
     if args.checks {
-        return count_checks(args, &own, out);
+        return count_checks(args, form, &own, out);
     }
     let names: Vec<&str> = match &args.workloads[..] {
         [] => WATCHED.to_vec(),
@@ -297,7 +333,7 @@ fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut wrong = 0;
     writeln!(out, "{:<12} {:>20}", "workload", "host per wave instr")?;
     for workload in WORKLOADS.iter().filter(|w| names.contains(&w.name)) {
-        let count = instructions::count(&own, workload, false)?;
+        let count = instructions::count(&own, workload, form, false)?;
         let change = recorded.change(workload.name, count);
         let shown = change.map_or(String::new(), |c| format!("  {c:+.1} %"));
         writeln!(out, "{:<12} {count:>20.1}{shown}", workload.name)?;
@@ -325,12 +361,12 @@ fn count(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
 }
 
 /// Counts host instructions of plain and of checked launches.
-fn count_checks(args: &BenchArgs, own: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
+fn count_checks(args: &BenchArgs, form: Form, own: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
     writeln!(out, "{:<12} {:>10} {:>10}", "workload", "plain", "checked")?;
-    for workload in WORKLOADS {
+    for workload in WORKLOADS.iter().filter(|w| w.code(form).is_some()) {
         if args.workloads.is_empty() || args.workloads.iter().any(|n| n == workload.name) {
-            let plain = instructions::count(own, workload, false)?;
-            let checked = instructions::count(own, workload, true)?;
+            let plain = instructions::count(own, workload, form, false)?;
+            let checked = instructions::count(own, workload, form, true)?;
             writeln!(out, "{:<12} {plain:>10.1} {checked:>10.1} {:>7.1}x", workload.name, checked / plain)?;
             out.flush()?;
         }
@@ -340,6 +376,7 @@ fn count_checks(args: &BenchArgs, own: &Path, out: &mut dyn Write) -> anyhow::Re
 
 fn checks<'w>(
     args: &BenchArgs,
+    form: Form,
     chosen: impl Iterator<Item = &'static bench::Workload> + 'w,
     out: &mut dyn Write,
 ) -> anyhow::Result<u8> {
@@ -349,7 +386,7 @@ fn checks<'w>(
         writeln!(out, "{:<12} {:>10}{names} {:>8}", "workload", "plain ms", "all")?;
     }
     for workload in chosen {
-        let figures = bench::measure_checks(workload, args.seconds)?;
+        let figures = bench::measure_checks(workload, form, args.seconds)?;
         if !args.json {
             let each: String = figures.each.iter().map(|x| format!(" {x:>7.1}x")).collect();
             let ms = figures.seconds * 1e3;
