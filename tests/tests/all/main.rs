@@ -17,6 +17,7 @@ mod front_end_fuzz;
 mod launch;
 mod llvm;
 mod manual;
+mod matrices;
 mod observe;
 mod program_scale;
 mod properties;
