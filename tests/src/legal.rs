@@ -1,5 +1,7 @@
 //! Random legal instructions of every entry of the tables: what the assembler's tests are made of.
 
+mod cdna;
+
 use isa_spec::tables::{EntryId, MAX_FIELDS, OperandSig};
 use wavesim::arch::Arch;
 use wavesim::asm::form::{Constant, Kind};
@@ -22,7 +24,22 @@ impl Random {
 }
 
 /// Fields that say how operands are read: mostly 0, so that a wrong one does not hide behind another.
-const RARE: [&str; 34] = [
+const RARE: [&str; 49] = [
+    "SC0",
+    "SC1",
+    "NT",
+    "LDS",
+    "ACC",
+    "ACC_CD",
+    "CBSZ",
+    "ABID",
+    "BLGP",
+    "S0",
+    "S1",
+    "SD",
+    "SRC0_SEXT",
+    "SRC1_SEXT",
+    "SOFFSET_EN",
     "CLAMP",
     "OMOD",
     "NEG",
@@ -60,7 +77,14 @@ const RARE: [&str; 34] = [
 ];
 
 /// Fields that are numbers in their own right.
-const FREE: [&str; 28] = [
+const FREE: [&str; 35] = [
+    "IMM",
+    "DFMT",
+    "NFMT",
+    "DST_SEL",
+    "DST_UNUSED",
+    "SRC0_SEL",
+    "SRC1_SEL",
     "VADDR1",
     "VADDR2",
     "VADDR3",
@@ -125,8 +149,11 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
         encoding.fields.iter().position(|f| f.name == name).map_or(0, |at| fields[at])
     };
     let form = asm::form::forms(arch).of(entry);
-    for (field, start) in fields.iter_mut().zip(form.start).filter(|(_, start)| *start != 0) {
-        *field = start;
+    for (at, field) in encoding.fields.iter().enumerate().filter(|(at, _)| form.start[*at] != 0) {
+        // The parts that SDWA selects have a default that is not 0, and any other value.
+        if !field.name.ends_with("_SEL") && !matches!(field.name, "DST_UNUSED" | "IMM") {
+            fields[at] = form.start[at];
+        }
     }
     let mut literal = false;
     for (n, operand) in table.signatures[e.sig as usize].iter().enumerate() {
@@ -173,6 +200,9 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
         }
     }
     restrict(name, encoding.name, form, &mut fields, &set, &get, random);
+    if arch.is_cdna() {
+        cdna::restrict(name, encoding, form, &mut fields, &set, &get, random);
+    }
     for name in ["SBASE", "SRSRC", "SSAMP"] {
         let names = |o: &OperandSig| o.field.is_some_and(|f| encoding.fields[f as usize].name == name);
         if !table.signatures[e.sig as usize].iter().any(names) {

@@ -24,6 +24,8 @@ enum Place {
     Properties,
     /// A word of its own at this byte.
     Word(usize),
+    /// Kernel arguments in SGPRs (CDNA), at byte 58.
+    Preload,
     /// Register counts, of which granules are made.
     Vgprs,
     /// Accepted; these processors take nothing from it.
@@ -34,7 +36,7 @@ const fn item(name: &'static str, at: Place, first: u32, bits: u32, default: u32
     Item { name, at, first, bits, default }
 }
 
-static ITEMS: [Item; 46] = [
+static ITEMS: [Item; 48] = [
     item("group_segment_fixed_size", Place::Word(0), 0, 32, 0),
     item("private_segment_fixed_size", Place::Word(4), 0, 32, 0),
     item("kernarg_size", Place::Word(8), 0, 32, 0),
@@ -50,8 +52,8 @@ static ITEMS: [Item; 46] = [
     item("user_sgpr_dispatch_id", Place::Properties, 4, 1, 0),
     item("user_sgpr_flat_scratch_init", Place::Properties, 5, 1, 0),
     item("user_sgpr_private_segment_size", Place::Properties, 6, 1, 0),
-    item("user_sgpr_kernarg_preload_length", Place::Nothing, 0, 7, 0),
-    item("user_sgpr_kernarg_preload_offset", Place::Nothing, 0, 9, 0),
+    item("user_sgpr_kernarg_preload_length", Place::Preload, 0, 7, 0),
+    item("user_sgpr_kernarg_preload_offset", Place::Preload, 7, 9, 0),
     item("wavefront_size32", Place::Properties, 10, 1, 1),
     item("uses_dynamic_stack", Place::Properties, 11, 1, 0),
     item("enable_private_segment", Place::Rsrc2, 0, 1, 0),
@@ -81,6 +83,8 @@ static ITEMS: [Item; 46] = [
     item("forward_progress", Place::Rsrc1, 31, 1, 0),
     item("shared_vgpr_count", Place::Rsrc3, 0, 4, 0),
     item("inst_pref_size", Place::Rsrc3, 4, 8, 0),
+    item("accum_offset", Place::Vgprs, 0, 9, 0),
+    item("tg_split", Place::Rsrc3, 16, 1, 0),
 ];
 
 /// An `.amdhsa_kernel` block.
@@ -96,6 +100,17 @@ pub struct Descriptor {
 /// Which directives an architecture does not have.
 fn has(arch: Arch, name: &str) -> bool {
     match name {
+        "accum_offset" | "tg_split" => arch.is_cdna(),
+        "wavefront_size32"
+        | "workgroup_processor_mode"
+        | "memory_ordered"
+        | "forward_progress"
+        | "shared_vgpr_count"
+        | "inst_pref_size"
+            if arch.is_cdna() =>
+        {
+            false
+        }
         "dx10_clamp" | "ieee_mode" | "shared_vgpr_count" => arch != Arch::Rdna4,
         "round_robin_scheduling" => arch == Arch::Rdna4,
         "user_sgpr_private_segment_buffer"
@@ -134,6 +149,9 @@ impl Descriptor {
 
     /// Lanes of a wave, if a number gives them.
     pub fn wave(&self) -> u32 {
+        if self.arch.is_cdna() {
+            return 64;
+        }
         let given = self.given.iter().rev().find(|g| g.0.name == "wavefront_size32");
         if given.is_some_and(|g| g.1 == Expr::Int(0)) { 64 } else { 32 }
     }
@@ -159,7 +177,7 @@ impl Descriptor {
         }
         let given = |name: &str| values.iter().rev().find(|g| g.0 == name).map(|g| g.1);
         let mut bytes = [0; 64];
-        let (mut rsrc1, mut rsrc2, mut rsrc3, mut properties) = (0u32, 0u32, 0u32, 0u32);
+        let (mut rsrc1, mut rsrc2, mut rsrc3, mut properties, mut preload) = (0u32, 0u32, 0u32, 0u32, 0u32);
         for item in &ITEMS {
             let default = if has(self.arch, item.name) { item.default } else { 0 };
             let value = given(item.name).unwrap_or(default);
@@ -168,23 +186,52 @@ impl Descriptor {
                 Place::Rsrc2 => rsrc2 |= value << item.first,
                 Place::Rsrc3 => rsrc3 |= value << item.first,
                 Place::Properties => properties |= value << item.first,
+                Place::Preload if self.arch.is_cdna() => preload |= value << item.first,
                 Place::Word(at) => put(&mut bytes, at, value),
-                Place::Vgprs | Place::Nothing => {}
+                Place::Vgprs | Place::Preload | Place::Nothing => {}
             }
         }
         let wave32 = given("wavefront_size32").unwrap_or(1) != 0;
-        let granule = if wave32 { 8 } else { 4 };
+        let cdna = self.arch.is_cdna();
+        let granule = if wave32 || cdna { 8 } else { 4 };
         let vgprs = given("next_free_vgpr").unwrap_or(0).max(1);
         rsrc1 |= (vgprs.div_ceil(granule) - 1) & 63;
+        if cdna {
+            // With VCC, XNACK_MASK and FLAT_SCRATCH.
+            let sgprs = given("next_free_sgpr").unwrap_or(0).saturating_add(6);
+            rsrc1 |= (sgprs.div_ceil(8) - 1 & 15) << 6;
+            rsrc3 |= self.accum_offset(given("accum_offset"), vgprs)?;
+        }
         let pair = |bit: u32| 2 * (properties >> bit & 1);
-        let counted = pair(1) + pair(2) + pair(3) + pair(4) + (properties >> 6 & 1);
+        let counted = pair(1) + pair(2) + pair(3) + pair(4) + (properties >> 6 & 1) + (preload & 0x7f);
         rsrc2 |= (given("user_sgpr_count").unwrap_or(counted) & 31) << 1;
         bytes[16..24].copy_from_slice(&entry.to_le_bytes());
         put(&mut bytes, 44, rsrc3);
         put(&mut bytes, 48, rsrc1);
         put(&mut bytes, 52, rsrc2);
-        put(&mut bytes, 56, properties);
+        put(&mut bytes, 56, properties | preload << 16);
         Ok(bytes)
+    }
+}
+
+impl Descriptor {
+    /// ACCUM_OFFSET: the VGPRs before the accumulation VGPRs, in fours (AMDGPUUsage, *compute_pgm_rsrc3 for GFX90A*).
+    fn accum_offset(&self, given: Option<u32>, vgprs: u32) -> Result<u32, AsmError> {
+        let own = self.given.iter().rev().find(|g| g.0.name == "accum_offset");
+        let wrong = |what: &str| {
+            let span = own.map_or(Span::default(), |g| g.2);
+            Err(AsmError::new(span, format!("`.amdhsa_accum_offset` {what}")))
+        };
+        match given {
+            None => wrong("is missing: it says where accumulation VGPRs begin"),
+            Some(offset) if !(4..=256).contains(&offset) || offset % 4 != 0 => {
+                wrong("is a multiple of 4 from 4 to 256")
+            }
+            Some(offset) if offset > vgprs.next_multiple_of(4) => {
+                wrong("is beyond the VGPRs that the kernel has")
+            }
+            Some(offset) => Ok(offset / 4 - 1),
+        }
     }
 }
 
@@ -227,6 +274,25 @@ mod tests {
         assert_eq!(bytes[8], 24);
         assert_eq!(bytes[16..18], [0x40, 0x10]);
         assert_eq!(bytes[48..58], [0x01, 0x00, 0xac, 0x60, 0x84, 0, 0, 0, 0x08, 0x04]);
+        // Those of gfx942.
+        let mut d = Descriptor::new("k", Arch::Cdna3);
+        assert!(d.finish(0, &|e| e.eval(&NoSymbols)).is_err(), "no accum_offset");
+        for (name, value) in [
+            ("next_free_vgpr", 10),
+            ("next_free_sgpr", 20),
+            ("accum_offset", 12),
+            ("user_sgpr_kernarg_segment_ptr", 1),
+            ("user_sgpr_kernarg_preload_length", 3),
+            ("user_sgpr_kernarg_preload_offset", 1),
+            ("tg_split", 1),
+        ] {
+            d.set(name, Expr::Int(value), Span::default()).unwrap();
+        }
+        let bytes = d.finish(0, &|e| e.eval(&NoSymbols)).unwrap();
+        assert_eq!(bytes[44..60], [2, 0, 1, 0, 0xc1, 0, 0xac, 0, 0x8a, 0, 0, 0, 8, 0, 0x83, 0]);
+        assert!(
+            Descriptor::new("k", Arch::Cdna3).set("wavefront_size32", Expr::Int(1), Span::default()).is_err()
+        );
         assert!(Descriptor::new("k", Arch::Rdna4).set("ieee_mode", Expr::Int(1), Span::default()).is_err());
     }
 }

@@ -7,7 +7,6 @@ use super::link::fits;
 use super::program::{Base, Memory, Pending, PlacedDescriptor, SymbolInfo, Values};
 use super::reader::{Block, Reader, file_name};
 use super::scan::{Number, Scanner};
-use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::encode;
 
 /// Names to suggest for a misspelt one.
@@ -223,32 +222,6 @@ impl Reader<'_> {
     }
 
     /// `"amdgcn-amd-amdhsa--gfx1100"`, perhaps with features after a colon.
-    fn target(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
-        s.space();
-        let start = s.at();
-        let text = s.rest().trim().trim_matches('"').to_string();
-        s.skip(s.rest().len());
-        let span = s.since(start);
-        let processor =
-            text.rsplit_once("--").map_or("", |t| t.1).split(':').next().unwrap_or("").to_string();
-        let Some(arch) = Arch::from_mcpu(&processor) else {
-            return Err(AsmError::new(span, format!("`{text}` is not a supported processor")));
-        };
-        if arch != self.options.arch {
-            if !self.file.any_target || !self.program.listing.is_empty() {
-                let (file, option) = (arch.name(), self.options.arch.name());
-                let error =
-                    AsmError::new(span, format!("this file is for {file}, and the option says {option}"));
-                return Err(error.help(format!("--mcpu {processor}")));
-            }
-            self.options.arch = arch;
-            self.program.arch = arch;
-        }
-        self.machine_symbols(Some(&processor));
-        self.program.processor = Some(processor);
-        Ok(())
-    }
-
     // Symbols and sections.
 
     /// `.section NAME[, "FLAGS"[, @TYPE[, …]]]`

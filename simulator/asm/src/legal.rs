@@ -12,7 +12,7 @@
 
 use super::dialect::Trait;
 use super::error::{AsmError, Span};
-use super::form::{Form, Kind, Slot, forms};
+use super::form::{Form, Kind, Size, Slot, forms};
 use super::matching::half_slots;
 use super::names::LITERAL;
 use super::{OddPairs, Options, print};
@@ -54,13 +54,14 @@ enum Read {
 fn read(inst: &Inst, slot: &Slot) -> Read {
     let Some(field) = slot.field else { return Read::Free };
     let code = inst.fields[field as usize];
+    let slot = &Slot { names: slot.names_in(inst), ..slot.clone() };
     if let Some(n) = slot.names.vgpr(code) {
         return Read::Vector(n);
     }
     let Some(name) = slot.names.name(code) else { return Read::Free };
     match name.as_bytes() {
         _ if name == LITERAL => Read::Scalar(THE_LITERAL),
-        [b'v', b'0'..=b'9', ..] => Read::Vector(code & 0xff),
+        [b'v' | b'a', b'0'..=b'9', ..] => Read::Vector(code & 0xff),
         // Inline constants.
         [b'0'..=b'9', ..] | [b'-', b'0'..=b'9', ..] | b"null" => Read::Free,
         _ => Read::Scalar(name),
@@ -79,6 +80,7 @@ pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), I
             }
         }
     }
+    cdna(inst, options, halves)?;
     constant_bus(inst, options, halves)?;
     match halves {
         [x, y] => dual(inst, options, x, y),
@@ -94,6 +96,11 @@ pub fn check_decoded(inst: &Inst, options: &Options) -> Result<(), Illegal> {
     let half = |entry, second| half_slots(options, entry, second).unwrap_or_default();
     let (x, y) = (half(inst.entry, false), half(inst.entry_y, true));
     check(inst, options, &[&x, &y])
+}
+
+/// The number of the last scalar register.
+pub(crate) fn last_sgpr(arch: Arch) -> u16 {
+    if arch.is_cdna() { 101 } else { 105 }
 }
 
 /// A scalar load of dwords.
@@ -139,19 +146,25 @@ fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static st
         let message = format!("{count} registers from {name} on go beyond the last one, {last}");
         Some(("registers beyond the last", message))
     };
+    let odd_vectors = |first: u32| {
+        let message = || format!("{count} vector registers start at an even one, not at v{first}");
+        // CDNA 3 ISA manual, *VGPR Alignment*: operands of 64 bits and more.
+        (options.arch.is_cdna() && first % 2 == 1).then(|| ("misaligned VGPRs", message()))
+    };
     if let Some(first) = slot.names.vgpr(code) {
-        return if first + count > 256 { beyond("v255") } else { None };
+        return if first + count > 256 { beyond("v255") } else { odd_vectors(first) };
     }
     let name = slot.names.name(code)?;
     let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
     let numbered = |file: &str| name.len() == file.len() + digits.len() && name.starts_with(file);
     let (first, last) = match digits.parse::<u32>() {
-        Ok(n) if numbered("v") => return if n + count > 256 { beyond("v255") } else { None },
-        Ok(n) if numbered("s") => (n, 105),
+        Ok(n) if numbered("v") => return if n + count > 256 { beyond("v255") } else { odd_vectors(n) },
+        Ok(n) if numbered("s") => (n, last_sgpr(options.arch) as u32),
         Ok(n) if numbered("ttmp") => (n, 15),
         _ => {
-            let second = matches!(name, "vcc_hi" | "exec_hi" | "flat_scratch_hi" | "m0");
-            let wide = count > 2 && matches!(name, "vcc_lo" | "exec_lo" | "flat_scratch_lo");
+            let second = matches!(name, "vcc_hi" | "exec_hi" | "flat_scratch_hi" | "xnack_mask_hi" | "m0");
+            let wide =
+                count > 2 && matches!(name, "vcc_lo" | "exec_lo" | "flat_scratch_lo" | "xnack_mask_lo");
             let message = || format!("{name} is not the first of {count} registers");
             return (second || wide).then(|| ("misaligned SGPRs", message()));
         }
@@ -173,6 +186,42 @@ fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static st
         format!("{count} scalar registers start at a multiple of {step}, not at {name}"),
     ))
 }
+
+/// Rules of CDNA: doubles are moved between lanes by broadcasts of a lane of the row alone, and the addend of a matrix product is its
+/// result or apart from it (CDNA 3 ISA manual, *DPP* and *Matrix Arithmetic Instructions*).
+fn cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
+    if !options.arch.is_cdna() {
+        return Ok(());
+    }
+    let table = options.arch.table();
+    let slots = halves.iter().copied().flatten();
+    let wide = slots.clone().any(|s| s.size == Size::Bits(64) && s.source.is_some());
+    if let Some(control) = inst.field(table, "DPP_CTRL").filter(|c| wide && !ROW_BROADCASTS.contains(c)) {
+        let message = format!("values of 64 bits take row_newbcast alone, not the movement 0x{control:x}");
+        return Err(Illegal::new("lane movement of 64 bits", message));
+    }
+    if inst.field(table, "ACC_CD").is_none() {
+        return Ok(());
+    }
+    let registers = |place: u8| {
+        let (at, slot) = slots.clone().enumerate().find(|(_, s)| s.source == Some(place))?;
+        let count = slot.registers(inst, options) as u32;
+        slot.names.vgpr(inst.fields[slot.field? as usize]).map(|first| (at, first, count))
+    };
+    // Smaller results are written after all is read. The indices of a sparse matrix are one register.
+    if let (Some((_, d, most @ 5..)), Some((at, c, count @ 2..))) = (registers(3), registers(2))
+        && d != c
+        && d < c + count
+        && c < d + most
+    {
+        let message = "the addend is the result's registers, or overlaps none of them".to_string();
+        return Err(Illegal { operand: Some((0, at)), ..Illegal::new("matrix overlap", message) });
+    }
+    Ok(())
+}
+
+/// `row_newbcast`.
+const ROW_BROADCASTS: std::ops::Range<u32> = 0x150..0x160;
 
 /// Whether the scalar values are within the constant bus limit.
 fn constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {

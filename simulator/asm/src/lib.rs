@@ -47,6 +47,7 @@ pub mod listing;
 pub mod macros;
 pub mod matching;
 mod matrix;
+pub mod message;
 pub mod metadata;
 pub mod modifier;
 pub mod names;
@@ -60,6 +61,7 @@ pub mod scan;
 pub mod source;
 pub mod swizzle;
 pub mod symbolic;
+mod target;
 
 pub use error::{AsmError, Span};
 pub use expr::{Expr, NoSymbols, Symbols};

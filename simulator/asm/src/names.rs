@@ -16,9 +16,10 @@ const LEAST: i32 = -16;
 pub struct TypeNames {
     values: HashMap<&'static str, u32>,
     names: HashMap<u32, &'static str>,
-    /// The most frequent ones by number: `v0` to `v255`, `s0` …, and inline integers from [`LEAST`] on.
+    /// The most frequent ones by number: `v0` to `v255`, `s0` …, `a0` …, and inline integers from [`LEAST`] on.
     vgprs: Vec<Option<u32>>,
     sgprs: Vec<Option<u32>>,
+    accs: Vec<Option<u32>>,
     integers: Vec<Option<u32>>,
     /// The code of `v0`, where those of all vector registers follow it.
     first_vgpr: Option<u32>,
@@ -37,12 +38,13 @@ impl TypeNames {
         if let (Some(code), true) = (unlisted, list.iter().any(|v| v.0 == "1")) {
             all.push((LITERAL, code));
         }
-        let (mut vgprs, mut sgprs) = (vec![None; 256], vec![None; 128]);
+        let (mut vgprs, mut sgprs, mut accs) = (vec![None; 256], vec![None; 128], vec![None; 256]);
         let mut integers = vec![None; (64 - LEAST) as usize + 1];
         for &(name, code) in &all {
             let (list, number) = match name.as_bytes() {
                 [b'v', digits @ ..] => (&mut vgprs, number(digits)),
                 [b's', digits @ ..] => (&mut sgprs, number(digits)),
+                [b'a', digits @ ..] => (&mut accs, number(digits)),
                 [b'-', digits @ ..] => (&mut integers, number(digits).map(|n| -n - LEAST)),
                 digits => (&mut integers, number(digits).map(|n| n - LEAST)),
             };
@@ -57,6 +59,7 @@ impl TypeNames {
             vgprs,
             first_vgpr: first,
             sgprs,
+            accs,
             integers,
             specials: Special::ALL.map(|(_, name)| values.get(name).copied()),
             literal: values.get(LITERAL).copied(),
@@ -76,6 +79,7 @@ impl TypeNames {
         match base {
             RegBase::Vgpr(n) => self.vgprs.get(n as usize).copied()?,
             RegBase::Sgpr(n) => self.sgprs.get(n as usize).copied()?,
+            RegBase::Acc(n) => self.accs.get(n as usize).copied()?,
             RegBase::Ttmp(n) => self.value(&format!("ttmp{n}")),
             RegBase::Special(special) => self.specials[special as usize],
         }

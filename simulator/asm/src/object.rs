@@ -211,7 +211,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         e_type: elf::ET_DYN,
         e_machine: elf::EM_AMDGPU,
         e_entry: 0,
-        e_flags: processor.map_or(0, |p| p.mach),
+        e_flags: processor.map_or(0, |p| p.mach | program.features),
     };
     let failed = |e: object::write::Error| vec![LineError::whole(e.to_string())];
     w.write_file_header(&header).map_err(failed)?;

@@ -4,6 +4,7 @@ use super::constant;
 use super::dialect::Trait;
 use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
 use super::matching::half_slots;
+use super::message;
 use super::names::{LITERAL, names};
 use super::symbolic;
 use super::{NoSymbols, Options, parse};
@@ -55,9 +56,7 @@ fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> St
         return p.dual();
     }
     let mut out = form.mnemonic.clone();
-    let silent = form.returns.is_some_and(|f| inst.fields[f as usize] & 1 == 0);
-    let slots = if silent { &form.slots[1..] } else { &form.slots[..] };
-    p.operands(slots, &mut out);
+    p.operands(form.written(inst), &mut out);
     for m in &form.mods {
         p.modifier(m, form.sources, &mut out);
     }
@@ -121,7 +120,12 @@ impl Printer<'_> {
         let off = || "off".to_string();
         Some(match slot.kind {
             Kind::Value => self.value(slot, registers),
+            Kind::MaskOrVcc if self.get("SD") == 0 => "vcc".to_string(),
+            Kind::MaskOrVcc => self.value(slot, registers),
             Kind::Vcc => if wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
+            Kind::Literal if self.form.traits.has(Trait::InlineLiteral) => {
+                constant::literal_text(self.raw(slot), slot.constant)
+            }
             Kind::Literal => format!("0x{:x}", self.raw(slot)),
             Kind::Imm(Imm::Optional) if self.raw(slot) == 0 => return None,
             Kind::Imm(imm) => self.immediate(slot, imm),
@@ -170,6 +174,9 @@ impl Printer<'_> {
         {
             text = format!("a{number}");
         }
+        if slot.sext.is_some_and(|f| !slot.signed && self.inst.fields[f as usize] != 0) {
+            return format!("sext({text})");
+        }
         let Some(source) = slot.source.filter(|s| *s < 3) else { return text };
         let has = |field: &str| self.inst.field(self.options.arch.table(), field);
         let packed = has("NEG_HI").is_some();
@@ -193,8 +200,8 @@ impl Printer<'_> {
     }
 
     fn unsigned(&self, slot: &Slot, registers: u16, value: u32) -> String {
-        let types = names(self.options.arch, slot.ty);
-        let short = matches!(self.form.class, Class::E32 | Class::Dpp);
+        let types = slot.names_in(self.inst);
+        let short = self.form.halves_by_number();
         let sixteen = slot.size == Size::Bits(16);
         // Short encodings keep the half of a 16-bit register in bit 7 of its number.
         let (value, half) = match types.name(value) {
@@ -275,10 +282,11 @@ impl Printer<'_> {
             Imm::Small => format!("0x{value:x}"),
             Imm::Label => self.label.map_or_else(|| value.to_string(), str::to_string),
             Imm::Hwreg => symbolic::print_hwreg(arch, slot.ty, value),
-            Imm::Sendmsg => symbolic::print_sendmsg(arch, value),
+            Imm::Sendmsg => message::print(arch, value),
             Imm::Waitcnt => symbolic::print_waitcnt(arch, slot.ty, value),
             Imm::Depctr => symbolic::print_depctr(arch, slot.ty, value),
             Imm::Delay => symbolic::print_delay(arch, slot.ty, value),
+            Imm::GprIndex => symbolic::print_gpr_index(value),
             Imm::Version => symbolic::print_version(value),
             Imm::Offset => signed_hex(value, self.width(slot.field)),
         }
@@ -359,6 +367,9 @@ pub(super) fn range(name: &str, registers: u16) -> String {
     match name {
         "vcc_lo" if registers == 2 => return "vcc".to_string(),
         "exec_lo" if registers == 2 => return "exec".to_string(),
+        "flat_scratch_lo" | "xnack_mask_lo" if registers == 2 => {
+            return name.trim_end_matches("_lo").to_string();
+        }
         _ => {}
     }
     let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());

@@ -237,6 +237,8 @@ pub struct Program {
     pub listing: Vec<Listed>,
     /// Processor of `.amdgcn_target`.
     pub processor: Option<String>,
+    /// Bits of the ELF flags for XNACK and SRAMECC (LLVM AMDGPUUsage, *Header*).
+    pub features: u32,
     /// `.amdhsa_code_object_version`; 5 if the file does not say.
     pub code_object_version: u32,
     /// Text of `.amdgpu_metadata`.
@@ -357,6 +359,7 @@ impl Program {
             sections: Vec::new(),
             listing: Vec::new(),
             processor: None,
+            features: super::target::any_features(arch),
             code_object_version: 5,
             metadata: None,
             info: HashMap::new(),

@@ -114,6 +114,8 @@ impl<'a> Reader<'a> {
         let digits = processor.and_then(|p| p.strip_prefix("gfx")).unwrap_or(match self.options.arch {
             wavesim_isa::arch::Arch::Rdna35 => "1150",
             wavesim_isa::arch::Arch::Rdna4 => "1201",
+            wavesim_isa::arch::Arch::Cdna3 => "942",
+            wavesim_isa::arch::Arch::Cdna4 => "950",
             _ => "1100",
         });
         let number = digits.parse::<i64>().unwrap_or(0);

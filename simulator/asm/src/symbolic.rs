@@ -6,7 +6,7 @@
 use super::error::{AsmError, Span, suggest};
 use super::operand::{Arg, ArgValue, Call, Operand, STRUCTURE, Value};
 use crate::dialect::symbols::{
-    COUNTERS, DELAYS, HWREG_NAMES, HWREG_NUMBERS, MESSAGES, VERSION_BITS, VERSIONS,
+    COUNTERS, DELAYS, GPR_INDEXED, HWREG_NAMES, HWREG_NUMBERS, VERSION_BITS, VERSIONS,
 };
 use isa_spec::tables::{OperandType, Part};
 use smallvec::SmallVec;
@@ -18,7 +18,7 @@ fn operand_type(arch: Arch, ty: u8) -> &'static OperandType {
     &arch.table().operand_types[ty as usize]
 }
 
-fn part(ty: &'static OperandType, name: &str) -> Option<&'static Part> {
+pub(super) fn part(ty: &'static OperandType, name: &str) -> Option<&'static Part> {
     ty.parts.iter().find(|p| p.name == name)
 }
 
@@ -69,12 +69,12 @@ trait PartExt {
     fn set(&self, bits: u32, value: u32) -> u32;
 }
 
-fn span_of(operands: &[Operand]) -> Span {
+pub(super) fn span_of(operands: &[Operand]) -> Span {
     operands.iter().map(|o| o.span).reduce(Span::to).unwrap_or_default()
 }
 
 /// A single number is the whole immediate; it is not negative.
-fn whole(operands: &[Operand]) -> Option<Result<u32, AsmError>> {
+pub(super) fn whole(operands: &[Operand]) -> Option<Result<u32, AsmError>> {
     whole_from(operands, 0)
 }
 
@@ -88,7 +88,9 @@ fn whole_from(operands: &[Operand], least: i64) -> Option<Result<u32, AsmError>>
     })
 }
 
-fn calls<'a, 't>(operands: &'a [Operand<'t>]) -> Result<SmallVec<[(&'a Call<'t>, Span); 2]>, AsmError> {
+pub(super) fn calls<'a, 't>(
+    operands: &'a [Operand<'t>],
+) -> Result<SmallVec<[(&'a Call<'t>, Span); 2]>, AsmError> {
     let wrong = |o: &Operand| AsmError::new(o.span, "expected a number, or names with numbers in brackets");
     if operands.is_empty() {
         return Err(AsmError::new(Span::default(), "an operand is missing"));
@@ -109,7 +111,7 @@ fn one_int(call: &Call, span: Span) -> Result<(i64, Span), AsmError> {
     }
 }
 
-fn unknown<'a>(name: &str, span: Span, candidates: impl Iterator<Item = &'a str>) -> AsmError {
+pub(super) fn unknown<'a>(name: &str, span: Span, candidates: impl Iterator<Item = &'a str>) -> AsmError {
     let all: Vec<&str> = candidates.collect();
     let error = AsmError::new(span, format!("there is no `{name}` here"));
     match suggest(name, all.iter().copied()) {
@@ -120,13 +122,36 @@ fn unknown<'a>(name: &str, span: Span, candidates: impl Iterator<Item = &'a str>
 
 // Waits for counters.
 
+/// A counter's part of an immediate, or the low and the high one, as gfx9 has them.
+struct Counter(&'static Part, Option<&'static Part>);
+
+fn counter(ty: &'static OperandType, name: &str) -> Option<Counter> {
+    let half = |which: &str| part(ty, &format!("{name}_{which}"));
+    part(ty, name).map(|p| Counter(p, None)).or_else(|| Some(Counter(half("LO")?, half("HI"))))
+}
+
+impl Counter {
+    fn max(&self) -> u32 {
+        self.1.map_or(0, |high| high.max() << self.0.width()) | self.0.max()
+    }
+
+    fn get(&self, bits: u32) -> u32 {
+        self.1.map_or(0, |high| high.get(bits) << self.0.width()) | self.0.get(bits)
+    }
+
+    fn set(&self, bits: u32, value: u32) -> u32 {
+        let bits = self.0.set(bits, value);
+        self.1.map_or(bits, |high| high.set(bits, value >> self.0.width()))
+    }
+}
+
 /// The immediate of S_WAITCNT as counters; those at their maximum are left out, unless all of them are.
 pub fn print_waitcnt(arch: Arch, ty: u8, value: u32) -> String {
     let ty = operand_type(arch, ty);
     let mut out = String::new();
-    let idle = COUNTERS.iter().all(|(name, _)| part(ty, name).is_none_or(|p| p.get(value) == p.max()));
+    let idle = COUNTERS.iter().all(|(name, _)| counter(ty, name).is_none_or(|p| p.get(value) == p.max()));
     for (name, text) in COUNTERS {
-        let Some(p) = part(ty, name) else { continue };
+        let Some(p) = counter(ty, name) else { continue };
         let count = p.get(value);
         if idle || count != p.max() {
             let _ = write!(out, "{}{text}({count})", if out.is_empty() { "" } else { " " });
@@ -148,7 +173,7 @@ pub fn parse_waitcnt(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, As
             Some(name) => (name, true),
             None => (call.name, false),
         };
-        let found = COUNTERS.iter().find(|c| c.1 == name).and_then(|c| part(ty, c.0));
+        let found = COUNTERS.iter().find(|c| c.1 == name).and_then(|c| counter(ty, c.0));
         let Some(p) = found else { return Err(unknown(name, span, COUNTERS.iter().map(|c| c.1))) };
         let (count, at) = one_int(call, span)?;
         let max = p.max() as i64;
@@ -252,6 +277,45 @@ pub fn parse_delay(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
     Ok(out)
 }
 
+// Register indices.
+
+/// The operands that S_SET_GPR_IDX_ON and S_SET_GPR_IDX_MODE index: `gpr_idx(SRC0,DST)`, a number if other bits are set.
+pub fn print_gpr_index(value: u32) -> String {
+    if value >> GPR_INDEXED.len() != 0 {
+        return format!("0x{value:x}");
+    }
+    let own = GPR_INDEXED.iter().enumerate().filter(|(at, _)| value >> at & 1 != 0).map(|(_, name)| *name);
+    format!("gpr_idx({})", own.collect::<Vec<_>>().join(","))
+}
+
+/// A number of four bits, or `gpr_idx()` of names.
+pub fn parse_gpr_index(operands: &[Operand]) -> Result<u32, AsmError> {
+    if let Some(value) = whole(operands) {
+        return value.and_then(|value| match value >> GPR_INDEXED.len() {
+            0 => Ok(value),
+            _ => Err(AsmError::new(span_of(operands), "which operands are indexed has four bits")),
+        });
+    }
+    let calls = calls(operands)?;
+    let [(call, span)] = calls.as_slice() else {
+        return Err(AsmError::new(span_of(operands), "expected one gpr_idx(…)"));
+    };
+    if call.name != "gpr_idx" {
+        return Err(AsmError::new(*span, "expected gpr_idx(…)"));
+    }
+    call.args.iter().try_fold(0, |bits, arg| {
+        let ArgValue::Word(word) = arg.value else {
+            return Err(AsmError::new(arg.span, format!("one of {}", GPR_INDEXED.join(", "))));
+        };
+        let at = GPR_INDEXED.iter().position(|name| *name == word);
+        let bit = 1 << at.ok_or_else(|| unknown(word, arg.span, GPR_INDEXED.into_iter()))?;
+        match bits & bit {
+            0 => Ok(bits | bit),
+            _ => Err(AsmError::new(arg.span, format!("{word} is given twice"))),
+        }
+    })
+}
+
 // Hardware registers.
 
 /// The description's name as LLVM spells it: RDNA 4's `hw_reg_wave_mode` is HW_REG_MODE.
@@ -351,71 +415,6 @@ fn named_parts<'t>(call: &Call<'t>) -> Result<Vec<Arg<'t>>, AsmError> {
         parts[at] = pair[1].clone();
     }
     Ok(parts.to_vec())
-}
-
-// Messages.
-
-/// `MSG_ILLEGAL` has no name in LLVM.
-fn llvm_message(name: &str) -> String {
-    let upper = name.to_uppercase();
-    if upper.starts_with("MSG_") { upper } else { format!("MSG_{upper}") }
-}
-
-fn messages(arch: Arch) -> impl Iterator<Item = (String, u32)> {
-    let extra = MESSAGES.iter().filter(move |m| m.0.contains(&arch)).map(|m| (m.2.to_string(), m.1));
-    let own = arch
-        .table()
-        .operand_types
-        .iter()
-        .filter(|t| t.name.starts_with("OPR_SENDMSG"))
-        .filter_map(|t| part(t, "MSG"))
-        .flat_map(|p| p.values)
-        .map(|(name, value)| (llvm_message(name), *value));
-    extra.chain(own)
-}
-
-/// The immediate of S_SENDMSG by message; the number if bits above the message are set.
-pub fn print_sendmsg(arch: Arch, value: u32) -> String {
-    // Bits above the message keep the whole a number.
-    if value > 0xff {
-        return value.to_string();
-    }
-    match messages(arch).find(|m| m.1 == value && !m.0.ends_with("ILLEGAL_MSG")) {
-        Some((name, _)) => format!("sendmsg({name})"),
-        None => format!("sendmsg({value}, 0, 0)"),
-    }
-}
-
-/// The immediate of S_SENDMSG: a number, or `sendmsg(message)`.
-pub fn parse_sendmsg(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole(operands) {
-        return value;
-    }
-    let calls = calls(operands)?;
-    let [(call, span)] = calls.as_slice() else {
-        return Err(AsmError::new(span_of(operands), "expected one sendmsg(…)"));
-    };
-    if call.name != "sendmsg" || !(1..=3).contains(&call.args.len()) {
-        return Err(AsmError::new(*span, "expected sendmsg(message)"));
-    }
-    let id = match &call.args[0].value {
-        ArgValue::Int(v @ 0..=0xff) => *v as u32,
-        ArgValue::Int(_) => return Err(AsmError::new(call.args[0].span, "a message is from 0 to 255")),
-        ArgValue::Word(word) => messages(arch).find(|m| m.0 == *word).map(|m| m.1).ok_or_else(|| {
-            let names: Vec<String> = messages(arch).map(|m| m.0).collect();
-            unknown(word, call.args[0].span, names.iter().map(String::as_str))
-        })?,
-    };
-    let named = matches!(call.args[0].value, ArgValue::Word(_));
-    for arg in &call.args[1..] {
-        if named || arg.value != ArgValue::Int(0) {
-            return Err(AsmError::new(
-                arg.span,
-                "messages of these processors have no operation and no stream",
-            ));
-        }
-    }
-    Ok(id)
 }
 
 // Microcode versions.

@@ -285,8 +285,10 @@ fn build(arch: Arch, entry: &Entry) -> Plan {
                 has_sdst: find("SD"),
             }),
         },
-        // Matrix operands of CDNA have no halves to select.
-        packed: encoding.name.contains("VOP3P") && find("ACC_CD").is_none(),
+        // Matrix operands of CDNA, and accumulation registers that are moved, have no halves to select.
+        packed: encoding.name.contains("VOP3P")
+            && find("ACC_CD").is_none()
+            && !sig.iter().any(|o| table.operand_types[o.ty as usize].name.contains("ACCVGPR")),
         // CDNA has no true 16-bit registers.
         e32: !arch.is_cdna()
             && ["ENC_VOP1", "ENC_VOP2", "ENC_VOPC", "VOP1_", "VOP2_", "VOPC_"]

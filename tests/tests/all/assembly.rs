@@ -1,4 +1,4 @@
-//! The assembler and the disassembler against each other (against LLVM: `llvm.rs`).
+//! The assembler and the disassembler against each other (against LLVM: `llvm`).
 //!
 //! - Random legal fields of every entry: words -> text -> words.
 //! - Where the conformance vectors are at hand (`WAVESIM_SHARED`, or `../shared`): their text and their words.
@@ -34,9 +34,9 @@ fn ambiguous(text: &str, name: &str) -> bool {
 
 #[test]
 fn every_entry_reads_back() {
-    for arch in Arch::RDNA {
+    for arch in Arch::AMD {
         let table = arch.table();
-        for wave in [32, 64] {
+        for &wave in arch.wave_sizes() {
             let options = Options::new(arch).wave(wave);
             let mut random = Random(0x5eed + wave as u64);
             let mut failures = BTreeMap::new();
@@ -190,7 +190,7 @@ proptest! {
 
     #[test]
     fn any_line_reads_or_says_where(text in "\\PC{0,60}") {
-        for arch in Arch::RDNA {
+        for arch in Arch::AMD {
             if let Err(e) = asm::parse(&text, &Options::new(arch), &NoSymbols) {
                 prop_assert!(e.column(&text) <= text.chars().count() + 1);
             }
@@ -200,7 +200,7 @@ proptest! {
     #[test]
     fn any_tokens_read_or_say_where(tokens in prop::collection::vec(token(), 0..10), comma in any::<bool>()) {
         let text = tokens.join(if comma { ", " } else { " " });
-        for arch in Arch::RDNA {
+        for arch in Arch::AMD {
             if let Err(e) = asm::parse(&text, &Options::new(arch), &NoSymbols) {
                 prop_assert!(e.column(&text) <= text.chars().count() + 1);
             }
@@ -219,8 +219,8 @@ proptest! {
 
     #[test]
     fn any_words_print(words in prop::collection::vec(any::<u32>(), 4..5)) {
-        for arch in Arch::RDNA {
-            for wave in [32, 64] {
+        for arch in Arch::AMD {
+            for &wave in arch.wave_sizes() {
                 let _ = text_of(&words, &Options::new(arch).wave(wave));
             }
         }

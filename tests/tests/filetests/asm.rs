@@ -80,6 +80,7 @@ fn compiled_kernel(source: &Path) -> Result<(), Failed> {
         ("gfx1100", &["-mwavefrontsize64"], "+wavefrontsize64"),
         ("gfx1150", &[], ""),
         ("gfx1201", &[], ""),
+        ("gfx942", &["-g"], ""),
     ] {
         if features.is_empty() || w64 {
             compiled(source, mcpu, flags, features)?;
@@ -89,7 +90,7 @@ fn compiled_kernel(source: &Path) -> Result<(), Failed> {
 }
 
 fn compiled_at_every_level(source: &Path) -> Result<(), Failed> {
-    for mcpu in ["gfx1100", "gfx1150", "gfx1201"] {
+    for mcpu in ["gfx1100", "gfx1150", "gfx1201", "gfx942"] {
         for (flags, features) in [
             (&["-O0", "-g"][..], ""),
             (&["-O1", "-mcode-object-version=6"], ""),

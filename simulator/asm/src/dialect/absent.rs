@@ -1,11 +1,11 @@
 //! Instructions, and forms of them, that LLVM 19 has and the ISA descriptions do not have, with the help of
 //! their errors. Nothing describes their meaning or their operands, so they are refused.
-//! `tests/tests/all/llvm.rs` looks for them among all opcodes.
+//! `tests/tests/all/llvm/opcodes.rs` looks for them among all opcodes.
 
 use wavesim_isa::arch::Arch;
 
 /// By LLVM's names.
-pub const ABSENT: [(&str, &[Arch]); 14] = [
+pub const ABSENT: [(&str, &[Arch]); 16] = [
     ("buffer_load_lds_b32", &[Arch::Rdna3]),
     ("buffer_load_lds_format_x", &[Arch::Rdna3]),
     ("buffer_load_lds_i16", &[Arch::Rdna3]),
@@ -20,6 +20,8 @@ pub const ABSENT: [(&str, &[Arch]); 14] = [
     ("v_dot4_f32_bf8_fp8_e64_dpp", &[Arch::Rdna4]),
     ("v_dot4_f32_fp8_bf8_e64_dpp", &[Arch::Rdna4]),
     ("v_dot4_f32_fp8_fp8_e64_dpp", &[Arch::Rdna4]),
+    ("v_exp_legacy_f32_e32", &[Arch::Cdna3]),
+    ("v_log_legacy_f32_e32", &[Arch::Cdna3]),
 ];
 
 /// The help of the error for an instruction that the architecture does not have.

@@ -179,6 +179,16 @@ const SHARED: [(&str, &str); 9] = [
     ("ds_wrxchg_rtn_", "ds_storexchg_rtn_"),
 ];
 
+/// Starts of names of CDNA's products of matrices.
+const MATRIX: [&str; 2] = ["v_mfma_", "v_smfmac_"];
+
+/// The name of a matrix product without what its older name does not have: underscores, and the number of blocks (`_4b`).
+fn joined(name: &str) -> String {
+    let name = name.strip_suffix("_1k").unwrap_or(name);
+    let blocks = |part: &&str| !part.strip_suffix('b').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+    name.split('_').filter(blocks).collect()
+}
+
 /// Names that may replace an older one, the likeliest first.
 pub fn candidates(name: &str, arch: Arch) -> Vec<String> {
     let newer = RDNA4.iter().filter(|_| arch == Arch::Rdna4);
@@ -203,6 +213,12 @@ pub fn candidates(name: &str, arch: Arch) -> Vec<String> {
                     .map(|n| n.replacen(old, new, 1)),
             );
         }
+    }
+    if let Some(shape) = MATRIX.iter().find(|start| name.starts_with(*start)).map(|_| joined(name)) {
+        // Names of CDNA 2, which have fewer underscores and leave out the number of blocks.
+        let all =
+            crate::form::forms(arch).names().filter(|n| MATRIX.iter().any(|start| n.starts_with(start)));
+        out.extend(all.filter(|n| joined(n) == shape).map(str::to_string));
     }
     out.extend(MEMORY.iter().filter_map(|m| Some(format!("{}{}", name.strip_suffix(m.0)?, m.1))));
     out.extend(SHARED.iter().filter_map(|m| Some(format!("{}{}", m.1, name.strip_prefix(m.0)?))));
@@ -233,6 +249,9 @@ mod tests {
             ("global_atomic_fmin", "global_atomic_min_num_f32", Arch::Rdna4),
             ("s_andn2_saveexec_b64", "s_and_not1_saveexec_b64", Arch::Rdna3),
             ("v_cmpx_tru_f16", "v_cmpx_t_f16", Arch::Rdna3),
+            ("v_mfma_f32_32x32x1f32", "v_mfma_f32_32x32x1_2b_f32", Arch::Cdna3),
+            ("v_mfma_f32_32x32x4bf16_1k", "v_mfma_f32_32x32x4_2b_bf16", Arch::Cdna3),
+            ("v_mfma_i32_16x16x32i8", "v_mfma_i32_16x16x32_i8", Arch::Cdna4),
         ] {
             assert!(forms(arch).called(old).is_none());
             assert_eq!(forms(arch).called_or_alias(old), forms(arch).called(new), "{old}");

@@ -17,6 +17,7 @@ pub mod portable;
 pub mod symbols;
 
 use isa_spec::pattern::matches;
+use wavesim_isa::arch::Arch;
 
 /// A property of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,18 +66,61 @@ pub enum Trait {
     GlobalDataShare,
     /// DMASK names the one channel that is read of several texels or samples.
     OneChannel,
+    /// The short encoding has its suffix, though there is no long one.
+    AlwaysSuffixed,
+    /// Its immediate says which operands are indexed.
+    RegisterIndex,
+    /// OP_SEL, OP_SEL_HI and the signs of halves have no use.
+    NoHalves,
+    /// Its literal is written as the inline constant that it could be.
+    InlineLiteral,
+    /// The second source is an integer, though the description says that it is a float.
+    IntegerSecondSource,
+    /// The registers of a matrix depend on the format of its elements.
+    SizeByFormat,
+    /// With `lds` the data goes there.
+    IntoLds,
+    /// SDWA selects a part of the source alone.
+    PartOfSource,
     /// As the halves of a dual instruction, two of them read any registers of each other's banks (RDNA 4).
     AnyBank,
 }
 
+/// The architectures that a row is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// All.
+    Any,
+    /// RDNA's.
+    Rdna,
+    /// CDNA's.
+    Cdna,
+    /// CDNA 4.
+    Cdna4,
+}
+
+impl Of {
+    fn has(self, arch: Arch) -> bool {
+        match self {
+            Of::Any => true,
+            Of::Rdna => !arch.is_cdna(),
+            Of::Cdna => arch.is_cdna(),
+            Of::Cdna4 => arch == Arch::Cdna4,
+        }
+    }
+}
+
+use Of::*;
 use Trait::*;
 
 /// Which instructions have a property. `*` stands for any characters.
-pub const TRAITS: &[(Trait, &[&str])] = &[
-    (Reversed, &["S_SETREG_B32"]),
-    (OptionalImmediate, &["S_ENDPGM"]),
+pub const TRAITS: &[(Trait, Of, &[&str])] = &[
+    (Reversed, Any, &["S_SETREG_B32"]),
+    (InlineLiteral, Any, &["S_SETREG_IMM32_B32"]),
+    (OptionalImmediate, Any, &["S_ENDPGM"]),
     (
         DecimalImmediate,
+        Any,
         &[
             "S_BARRIER_LEAVE",
             "S_BARRIER_WAIT",
@@ -92,21 +136,42 @@ pub const TRAITS: &[(Trait, &[&str])] = &[
             "S_TRAP",
         ],
     ),
-    (MatrixLoad, &["GLOBAL_LOAD_TR_*"]),
-    (Untyped, &["V_MOV_B*", "V_CNDMASK_B*"]),
-    (OneScalar, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),
-    (WideThirdSource, &["V_ALIGNBIT_B32", "V_ALIGNBYTE_B32"]),
-    (WideSecondSource, &["V_CMP_CLASS_F16", "V_CMPX_CLASS_F16"]),
-    (ShortOnly, &["V_READFIRSTLANE_B32"]),
-    (BitsAreLiteral, &["S_CMP_*_F16"]),
+    (MatrixLoad, Any, &["GLOBAL_LOAD_TR_*"]),
+    (Untyped, Rdna, &["V_MOV_B*", "V_CNDMASK_B*"]),
+    (OneScalar, Rdna, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),
+    (WideThirdSource, Any, &["V_ALIGNBIT_B32", "V_ALIGNBYTE_B32"]),
+    (WideSecondSource, Rdna, &["V_CMP_CLASS_F16", "V_CMPX_CLASS_F16"]),
+    (ShortOnly, Any, &["V_READFIRSTLANE_B32"]),
+    (ShortOnly, Cdna, &["V_ACCVGPR_MOV_B32"]),
+    (AlwaysSuffixed, Cdna, &["V_PK_FMAC_F16"]),
+    (RegisterIndex, Cdna, &["S_SET_GPR_IDX_MODE"]),
+    (Untyped, Cdna, &["V_CNDMASK_B32"]),
+    (SizeByFormat, Cdna4, &["V_MFMA_*_F8F6F4"]),
+    (IntegerSecondSource, Cdna, &["V_LDEXP_F16", "V_CMP*_CLASS_F16"]),
+    (OpSelOfAccumulator, Cdna, &["V_CVT_SR_BF8_F32", "V_CVT_SR_FP8_F32"]),
+    (PartOfSource, Cdna, &["V_CVT_*F32_FP8", "V_CVT_*F32_BF8"]),
+    (
+        IntoLds,
+        Cdna,
+        &[
+            "BUFFER_LOAD_DWORD",
+            "BUFFER_LOAD_FORMAT_X",
+            "BUFFER_LOAD_SBYTE",
+            "BUFFER_LOAD_SSHORT",
+            "BUFFER_LOAD_UBYTE",
+            "BUFFER_LOAD_USHORT",
+        ],
+    ),
+    (IntoLds, Cdna4, &["BUFFER_LOAD_DWORDX3", "BUFFER_LOAD_DWORDX4"]),
+    (NoHalves, Cdna, &["V_DOT*", "V_ACCVGPR_*"]),
+    (BitsAreLiteral, Any, &["S_CMP_*_F16"]),
     (
         OpSel,
+        Any,
         &[
             "V_ADD_NC_I16",
             "V_ADD_NC_U16",
             "V_CVT_PK_BF8_F32",
-            "V_CVT_PK_F32_BF8",
-            "V_CVT_PK_F32_FP8",
             "V_CVT_PK_FP8_F32",
             "V_CVT_PK_NORM_I16_F16",
             "V_CVT_PK_NORM_U16_F16",
@@ -131,17 +196,20 @@ pub const TRAITS: &[(Trait, &[&str])] = &[
             "V_SUB_NC_U16",
         ],
     ),
-    (OpSelOfAccumulator, &["V_FMAC_F16"]),
-    (OpSelOfLanes, &["V_PERMLANE*16*"]),
-    (LowHalfNamed, &["V_MOV_B16", "V_SWAP_B16"]),
-    (ByteOfSource, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
-    (ByteOfResult, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32"]),
-    (TypedBuffer, &["TBUFFER_*"]),
-    (TwoOffsets, &["*_2ADDR_*"]),
-    (Swizzle, &["DS_SWIZZLE_B32"]),
-    (GlobalDataShare, &["DS_GWS_*", "*_GS_REG_RTN"]),
-    (OneChannel, &["IMAGE_GATHER4*", "IMAGE_MSAA_LOAD*"]),
-    (AnyBank, &["V_DUAL_MOV_B32"]),
+    (OpSel, Rdna, &["V_CVT_PK_F32_BF8", "V_CVT_PK_F32_FP8"]),
+    (OpSel, Cdna, &["V_ADD_I16", "V_CVT_PKNORM_*_F16", "V_MAD_F16", "V_SUB_I16"]),
+    (OpSelOfAccumulator, Rdna, &["V_FMAC_F16"]),
+    (OpSelOfLanes, Any, &["V_PERMLANE*16*"]),
+    (LowHalfNamed, Rdna, &["V_MOV_B16", "V_SWAP_B16"]),
+    (ByteOfSource, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
+    (ByteOfResult, Rdna, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32"]),
+    (TypedBuffer, Any, &["TBUFFER_*"]),
+    (TwoOffsets, Any, &["*_2ADDR_*"]),
+    (TwoOffsets, Cdna, &["DS_READ2*", "DS_WRITE2*", "DS_WRXCHG2*"]),
+    (Swizzle, Any, &["DS_SWIZZLE_B32"]),
+    (GlobalDataShare, Any, &["DS_GWS_*", "*_GS_REG_RTN"]),
+    (OneChannel, Any, &["IMAGE_GATHER4*", "IMAGE_MSAA_LOAD*"]),
+    (AnyBank, Any, &["V_DUAL_MOV_B32"]),
 ];
 
 /// The properties of one instruction.
@@ -150,9 +218,10 @@ pub struct Traits(u32);
 
 impl Traits {
     /// The traits of the instruction with this name, upper case.
-    pub fn of(name: &str) -> Traits {
-        let own = TRAITS.iter().filter(|(_, names)| names.iter().any(|pattern| matches(pattern, name)));
-        Traits(own.fold(0, |bits, (t, _)| bits | 1 << *t as u32))
+    pub fn of(name: &str, arch: Arch) -> Traits {
+        let named = |names: &[&str]| names.iter().any(|pattern| matches(pattern, name));
+        let own = TRAITS.iter().filter(|(_, of, names)| of.has(arch) && named(names));
+        Traits(own.fold(0, |bits, (t, ..)| bits | 1 << *t as u32))
     }
 
     /// Whether the set has a trait.
@@ -171,34 +240,54 @@ pub const RAYS: [(&str, &[u16], &[u16]); 4] = [
     ("IMAGE_BVH8_INTERSECT_RAY", &[2, 2, 3, 3, 1], &[2, 2, 3, 3, 1]),
 ];
 
+/// Instructions that LLVM gives another name than the ISA description.
+const NAMES: [(Of, &str, &str); 5] = [
+    (Cdna, "V_ACCVGPR_READ", "v_accvgpr_read_b32"),
+    (Cdna, "V_ACCVGPR_WRITE", "v_accvgpr_write_b32"),
+    (Cdna, "V_MAD_MIX_F32", "v_fma_mix_f32"),
+    (Cdna, "V_MAD_MIXLO_F16", "v_fma_mixlo_f16"),
+    (Cdna, "V_MAD_MIXHI_F16", "v_fma_mixhi_f16"),
+];
+
+/// The name of an instruction as LLVM writes it, by that of the ISA description.
+pub fn name(own: &str, arch: Arch) -> String {
+    let other = NAMES.iter().find(|n| n.0.has(arch) && n.1 == own);
+    other.map_or_else(|| own.to_lowercase(), |n| n.2.to_string())
+}
+
 /// What sections of code are padded with.
 pub const PADDING: &str = "s_nop 0";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wavesim_isa::arch::Arch;
 
     /// No row is without effect.
     #[test]
     fn every_name_is_an_instruction() {
-        let names: Vec<&str> =
-            Arch::RDNA.into_iter().flat_map(|a| a.table().instructions).map(|i| i.name).collect();
-        let found = |pattern: &str| names.iter().any(|name| matches(pattern, name));
-        for (t, patterns) in TRAITS {
+        let found = |of: Of, pattern: &str| {
+            let archs = Arch::AMD.into_iter().filter(|a| of.has(*a));
+            archs.flat_map(|a| a.table().instructions).any(|i| matches(pattern, i.name))
+        };
+        for (t, of, patterns) in TRAITS {
             for pattern in *patterns {
-                assert!(found(pattern), "{t:?}: {pattern}");
+                assert!(found(*of, pattern), "{t:?}: {pattern}");
             }
         }
         for (name, ..) in RAYS {
-            assert!(found(name), "{name}");
+            assert!(found(Any, name), "{name}");
+        }
+        for (of, name, _) in NAMES {
+            assert!(found(of, name), "{name}");
         }
     }
 
-    /// Every property is one of the table's, once.
+    /// Every property is one of the table's.
     #[test]
-    fn every_property_has_one_row() {
-        let rows: Vec<u8> = TRAITS.iter().map(|(t, _)| *t as u8).collect();
+    fn every_property_has_a_row() {
+        let mut rows: Vec<u8> = TRAITS.iter().map(|(t, ..)| *t as u8).collect();
+        rows.sort_unstable();
+        rows.dedup();
         assert_eq!(rows, (0..=AnyBank as u8).collect::<Vec<u8>>());
     }
 

@@ -1,5 +1,6 @@
 //! LLVM's names of values: parts of immediates, lane movements, dimensions, hints, formats, flags.
 
+use super::Of;
 use wavesim_isa::arch::Arch;
 
 /// Part of `OPR_WAITCNT` and LLVM's name, in the order of printing.
@@ -10,7 +11,11 @@ pub const DELAYS: [(&str, &str); 3] =
     [("INSTID0", "instid0"), ("INSTSKIP", "instskip"), ("INSTID1", "instid1")];
 
 /// LLVM's names of registers that the ISA description names otherwise or not at all.
-pub const HWREG_NAMES: [(&[Arch], u32, &str); 8] = [
+pub const HWREG_NAMES: [(&[Arch], u32, &str); 12] = [
+    (&Arch::CDNA, 16, "TBA_LO"),
+    (&Arch::CDNA, 17, "TBA_HI"),
+    (&Arch::CDNA, 18, "TMA_LO"),
+    (&Arch::CDNA, 19, "TMA_HI"),
     (&[Arch::Rdna3, Arch::Rdna35], 20, "FLAT_SCR_LO"),
     (&[Arch::Rdna3, Arch::Rdna35], 21, "FLAT_SCR_HI"),
     (&[Arch::Rdna3, Arch::Rdna35], 29, "SHADER_CYCLES"),
@@ -22,7 +27,10 @@ pub const HWREG_NAMES: [(&[Arch], u32, &str); 8] = [
 ];
 
 /// Registers of the description that LLVM has no name for, and prints as numbers.
-pub const HWREG_NUMBERS: [&str; 11] = [
+pub const HWREG_NUMBERS: [&str; 14] = [
+    "hw_reg_inst_dw0",
+    "hw_reg_inst_dw1",
+    "hw_reg_ib_dbg0",
     "hw_reg_pc_lo",
     "hw_reg_pc_hi",
     "hw_reg_ib_dbg1",
@@ -37,11 +45,28 @@ pub const HWREG_NUMBERS: [&str; 11] = [
 ];
 
 /// Messages that LLVM names and the description does not have.
-pub const MESSAGES: [(&[Arch], u32, &str); 3] = [
+pub const MESSAGES: [(&[Arch], u32, &str); 12] = [
     (&[Arch::Rdna3, Arch::Rdna35], 5, "MSG_STALL_WAVE_GEN"),
     (&[Arch::Rdna3, Arch::Rdna35], 6, "MSG_HALT_WAVES"),
     (&[Arch::Rdna4], 135, "MSG_RTN_GET_SE_AID_ID"),
+    (&Arch::CDNA, 2, "MSG_GS"),
+    (&Arch::CDNA, 3, "MSG_GS_DONE"),
+    (&Arch::CDNA, 4, "MSG_SAVEWAVE"),
+    (&Arch::CDNA, 5, "MSG_STALL_WAVE_GEN"),
+    (&Arch::CDNA, 6, "MSG_HALT_WAVES"),
+    (&Arch::CDNA, 7, "MSG_ORDERED_PS_DONE"),
+    (&Arch::CDNA, 8, "MSG_EARLY_PRIM_DEALLOC"),
+    (&Arch::CDNA, 10, "MSG_GET_DOORBELL"),
+    (&Arch::CDNA, 15, "MSG_SYSMSG"),
 ];
+
+/// Messages of CDNA with an operation, and whether it is one of the system's.
+pub const MESSAGES_WITH_OPERATION: [(&str, bool); 3] =
+    [("MSG_GS", false), ("MSG_GS_DONE", false), ("MSG_SYSMSG", true)];
+
+/// Operations of the system's messages, by number.
+pub const SYSTEM_OPERATIONS: [&str; 5] =
+    ["", "SYSMSG_OP_ECC_ERR_INTERRUPT", "SYSMSG_OP_REG_RD", "SYSMSG_OP_HOST_TRAP_ACK", "SYSMSG_OP_TTRACE_PC"];
 
 /// Versions of microcode, by number.
 pub const VERSIONS: [(&str, u32); 4] =
@@ -51,16 +76,74 @@ pub const VERSIONS: [(&str, u32); 4] =
 pub const VERSION_BITS: [(&str, u32); 3] =
     [("UC_VERSION_W64_BIT", 0x2000), ("UC_VERSION_W32_BIT", 0x4000), ("UC_VERSION_MDP_BIT", 0x8000)];
 
-/// Lane movements: name, first code, number of codes, the value that the first code means.
-pub const DPP: [(&str, u32, u32, u32); 7] = [
-    ("row_shl", 0x101, 15, 1),
-    ("row_shr", 0x111, 15, 1),
-    ("row_ror", 0x121, 15, 1),
-    ("row_mirror", 0x140, 1, 0),
-    ("row_half_mirror", 0x141, 1, 0),
-    ("row_share", 0x150, 16, 0),
-    ("row_xmask", 0x160, 16, 0),
+/// A lane movement.
+#[derive(Debug, Clone, Copy)]
+pub struct Movement {
+    pub name: &'static str,
+    /// The architectures that have it by this name.
+    of: Of,
+    /// Its first code, and how many there are.
+    pub first: u32,
+    pub count: u32,
+    /// The value that the first code means; `None` for movements without one.
+    pub from: Option<u32>,
+}
+
+const fn movement(name: &'static str, of: Of, first: u32, count: u32, from: Option<u32>) -> Movement {
+    Movement { name, of, first, count, from }
+}
+
+impl Movement {
+    /// Whether it is one of the architecture's.
+    pub fn is_of(&self, arch: Arch) -> bool {
+        self.of.has(arch)
+    }
+}
+
+/// Lane movements.
+pub const DPP: [Movement; 14] = [
+    movement("row_shl", Of::Any, 0x101, 15, Some(1)),
+    movement("row_shr", Of::Any, 0x111, 15, Some(1)),
+    movement("row_ror", Of::Any, 0x121, 15, Some(1)),
+    movement("row_mirror", Of::Any, 0x140, 1, None),
+    movement("row_half_mirror", Of::Any, 0x141, 1, None),
+    movement("row_share", Of::Rdna, 0x150, 16, Some(0)),
+    movement("row_xmask", Of::Rdna, 0x160, 16, Some(0)),
+    movement("wave_shl", Of::Cdna, 0x130, 1, Some(1)),
+    movement("wave_rol", Of::Cdna, 0x134, 1, Some(1)),
+    movement("wave_shr", Of::Cdna, 0x138, 1, Some(1)),
+    movement("wave_ror", Of::Cdna, 0x13c, 1, Some(1)),
+    movement("row_bcast", Of::Cdna, 0x142, 1, Some(15)),
+    movement("row_bcast", Of::Cdna, 0x143, 1, Some(31)),
+    movement("row_newbcast", Of::Cdna, 0x150, 16, Some(0)),
 ];
+
+/// Operands that `gpr_idx()` names, by bit.
+pub const GPR_INDEXED: [&str; 4] = ["SRC0", "SRC1", "SRC2", "DST"];
+
+/// Data formats of gfx9's typed buffers, by number (CDNA 3 manual, *Memory Buffer Instructions*).
+pub const DATA_FORMATS: [&str; 16] = [
+    "INVALID",
+    "8",
+    "16",
+    "8_8",
+    "32",
+    "16_16",
+    "10_11_11",
+    "11_11_10",
+    "10_10_10_2",
+    "2_10_10_10",
+    "8_8_8_8",
+    "32_32",
+    "16_16_16_16",
+    "32_32_32",
+    "32_32_32_32",
+    "RESERVED_15",
+];
+
+/// Their number formats.
+pub const NUMBER_FORMATS: [&str; 8] =
+    ["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6", "FLOAT"];
 
 /// Image dimensions, by the value of DIM (ISA manuals, *Image Dimension*).
 pub const DIMS: [&str; 8] = ["1D", "2D", "3D", "CUBE", "1D_ARRAY", "2D_ARRAY", "2D_MSAA", "2D_MSAA_ARRAY"];
@@ -188,7 +271,10 @@ pub const FORMATS: [&str; 64] = [
 ];
 
 /// Modifiers without a value. Whether an instruction takes one is decided later.
-pub const FLAGS: [&str; 24] = [
+pub const FLAGS: [&str; 27] = [
+    "sc0",
+    "sc1",
+    "nt",
     "glc",
     "slc",
     "dlc",
@@ -216,7 +302,4 @@ pub const FLAGS: [&str; 24] = [
 ];
 
 /// Registers of other processors, by names that LLVM takes for no symbol; `_lo` and `_hi` are their halves.
-pub const OTHER_REGISTERS: [&str; 3] = ["xnack_mask", "tba", "tma"];
-
-/// Files of numbered registers that other processors have.
-pub const OTHER_FILES: [&str; 2] = ["acc", "a"];
+pub const OTHER_REGISTERS: [&str; 2] = ["tba", "tma"];

@@ -1,9 +1,9 @@
 //! Builds a form from an entry of the tables.
 
-use super::{Bit, Bus, Class, Constant, Form, Imm, Kind, Signs, Size, Slot};
-use crate::dialect::{Trait, Traits};
+use super::{Bit, Bus, Class, Constant, Form, Imm, Kind, NO_BASE, Signs, Size, Slot};
+use crate::dialect::{self, Trait, Traits};
 use crate::modifier::{self, Mod};
-use crate::names::names;
+use crate::names::{TypeNames, names};
 use isa_spec::tables::{ArchTable, Encoding, EntryId, Instruction, MAX_FIELDS, OperandSig, Role};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::dpp;
@@ -11,6 +11,9 @@ use wavesim_isa::operand::{self, Fmt};
 
 /// The type of a prefetch's scalar offset, which has an operand of its own.
 const PREFETCH_OFFSET: &str = "OPR_SMEM_OFFSET_NOK";
+
+/// Source code of a second word that selects parts of registers (CDNA manuals, *SDWA*).
+const SDWA: u32 = 249;
 
 pub(super) struct Builder {
     arch: Arch,
@@ -38,7 +41,7 @@ impl Builder {
     }
 
     pub(super) fn with_traits(self) -> Builder {
-        Builder { traits: Traits::of(self.name), ..self }
+        Builder { traits: Traits::of(self.name, self.arch), ..self }
     }
 
     fn instruction(&self) -> &'static Instruction {
@@ -61,6 +64,7 @@ impl Builder {
         let returning = atomic && self.field_name(slots.first()) == Some("VDST");
         let returns =
             if returning { self.field("GLC").or(self.field("TH")).or(self.field("SC0")) } else { None };
+        let buffer_data = slots.first().is_some_and(|s| s.kind == Kind::BufferData);
         if self.traits.has(Trait::Reversed) {
             slots.reverse();
         }
@@ -82,6 +86,8 @@ impl Builder {
             start: self.start(),
             literal,
             returns,
+            to_lds: self.field("LDS").filter(|_| buffer_data && self.traits.has(Trait::IntoLds)),
+            true16: !self.arch.is_cdna(),
             signs: self.signs(),
             bus: self.bus(),
             traits: self.traits,
@@ -118,7 +124,7 @@ impl Builder {
             _ => None,
         });
         Some(Bus {
-            most: if self.traits.has(Trait::OneScalar) { 1 } else { 2 },
+            most: if self.traits.has(Trait::OneScalar) || self.arch.is_cdna() { 1 } else { 2 },
             implicit: implicit.collect(),
         })
     }
@@ -157,7 +163,9 @@ impl Builder {
                 }
             }
             e if e.starts_with("VOP") => {
-                if dpp {
+                if e.contains("_SDWA") {
+                    Class::Sdwa
+                } else if dpp {
                     Class::Dpp
                 } else {
                     Class::E32
@@ -169,7 +177,7 @@ impl Builder {
 
     /// LLVM's suffix distinguishes the encodings of an instruction that has several.
     fn mnemonic(&self, class: Class, bare: bool) -> String {
-        let name = self.name.to_lowercase();
+        let name = dialect::name(self.name, self.arch);
         let inst = self.instruction();
         let has = |prefix: &str| {
             self.table.entries_of(inst).iter().any(|e| {
@@ -181,9 +189,9 @@ impl Builder {
         let long = has("VOP3") && !self.traits.has(Trait::ShortOnly);
         let suffix = match class {
             _ if bare => "",
-            Class::E32 if long => "_e32",
+            Class::E32 if long || self.traits.has(Trait::AlwaysSuffixed) => "_e32",
             Class::E64 if short => "_e64",
-            _ if self.encoding.contains("_SDWA") => "_sdwa",
+            Class::Sdwa => "_sdwa",
             Class::Dpp if !self.encoding.starts_with("VOPC") => "_dpp",
             Class::E64Dpp => "_e64_dpp",
             _ => "",
@@ -243,6 +251,10 @@ impl Builder {
             ty,
             names: names(self.arch, ty),
             acc: None,
+            scalar: None,
+            format: None,
+            scalars: None,
+            sext: None,
             size: Size::Bits(32),
             constant: Constant::Int32,
             source: None,
@@ -263,6 +275,7 @@ impl Builder {
             (_, "OPR_VCC", None) if !o.implicit && !self.encoding.starts_with("VOPD") => Kind::Vcc,
             (_, _, None) | (_, "OPR_EXEC", _) => return None,
             (_, _, Some("LITERAL" | "SIMM32")) => Kind::Literal,
+            (_, _, Some("SDST")) if self.field("SD").is_some() => Kind::MaskOrVcc,
             ("SMEM", _, Some("IOFFSET")) => Kind::Imm(Imm::Offset),
             ("SMEM", ty, Some("SOFFSET")) if ty != PREFETCH_OFFSET => Kind::ScalarOffset,
             ("SMEM", "OPR_SIMM5" | "OPR_SIMM8", _) => Kind::Imm(Imm::Small),
@@ -281,8 +294,10 @@ impl Builder {
             (_, "OPR_SENDMSG" | "OPR_SENDMSG_RTN", _) => Kind::Imm(Imm::Sendmsg),
             (_, "OPR_WAITCNT", _) => Kind::Imm(Imm::Waitcnt),
             (_, "OPR_WAITCNT_DEPCTR" | "OPR_WAIT_ALU", _) => Kind::Imm(Imm::Depctr),
+            (_, "OPR_SIMM4", Some("SSRC1")) => Kind::Imm(Imm::GprIndex),
             (_, "OPR_DELAY", _) => Kind::Imm(Imm::Delay),
             (_, "OPR_VERSION", _) => Kind::Imm(Imm::Version),
+            (_, _, Some("SIMM16")) if self.traits.has(Trait::RegisterIndex) => Kind::Imm(Imm::GprIndex),
             (_, _, Some("SIMM16")) if self.traits.has(Trait::DecimalImmediate) => Kind::Imm(Imm::Small),
             (_, _, Some("SIMM16")) => Kind::Imm(Imm::Hex),
             _ => Kind::Value,
@@ -308,11 +323,21 @@ impl Builder {
             _ => None,
         };
         let constant = self.constant(format, o.size_bits, source);
+        let formats = self.traits.has(Trait::SizeByFormat).then_some(source).flatten();
+        let format_of = match formats {
+            Some(0) => self.field("CBSZ"),
+            Some(1) => self.field("BLGP"),
+            _ => None,
+        };
         let [neg, abs] = self.sign_bits(source);
         let accumulates = o.input && o.output;
         let bare = self.unsigned_slot(o.ty);
+        let parts = source.filter(|s| *s < 3 && self.encoding.contains("_SDWA"));
+        let scalar = parts.and_then(|s| self.field(&format!("S{s}")));
+        let sext = parts.and_then(|s| self.field(&format!("SRC{s}_SEXT")));
         // Masks are not floats, whatever the description says.
-        let class = self.traits.has(Trait::WideSecondSource) && source == Some(1);
+        let integer = self.traits.has(Trait::WideSecondSource) || self.traits.has(Trait::IntegerSecondSource);
+        let class = integer && source == Some(1);
         let float = matches!(
             constant,
             Constant::F16
@@ -341,6 +366,10 @@ impl Builder {
             accumulates,
             signed,
             unsigned,
+            scalar,
+            format: format_of,
+            scalars: scalar.and_then(|_| self.names_of("OPR_SRC_SIMPLE")),
+            sext,
             ..bare
         })
     }
@@ -363,6 +392,11 @@ impl Builder {
             Constant::F16 if self.traits.has(Trait::BitsAreLiteral) => Constant::F16OrBits,
             constant => constant,
         }
+    }
+
+    fn names_of(&self, ty: &str) -> Option<&'static TypeNames> {
+        let at = self.table.operand_types.iter().position(|t| t.name == ty)?;
+        Some(names(self.arch, at as u8))
     }
 
     fn type_name(&self, o: &OperandSig) -> &'static str {
@@ -394,19 +428,38 @@ impl Builder {
         let mut set = |name: &str, value: u32| out.extend(self.field(name).map(|f| (f, value)));
         let null = operand::NULL as u32;
         match self.family() {
+            // No register is null.
+            "GLOBAL" | "SCRATCH" if self.arch.is_cdna() => set("SADDR", NO_BASE),
+            "SMEM" if self.arch.is_cdna() && !self.sig.is_empty() => {
+                let offset = self.sig.iter().any(|o| self.type_name(o) == "OPR_SMEM_OFFSET");
+                set("IMM", u32::from(offset));
+            }
+            _ if self.arch.is_cdna() => {}
             "FLAT" | "GLOBAL" | "SCRATCH" => set("SADDR", null),
             "SMEM" if !self.sig.is_empty() => set("SOFFSET", null),
             _ => {}
         }
-        if self.encoding.contains("DPP16") {
+        if self.encoding.contains("DPP16") || self.encoding.contains("_DPP") && self.arch.is_cdna() {
             set("SRC0", dpp::DPP16);
             set("ROW_MASK", 15);
             set("BANK_MASK", 15);
         }
+        if self.encoding.contains("_SDWA") && !self.sig.is_empty() {
+            set("SRC0", SDWA);
+            set("DST_SEL", modifier::WHOLE);
+            let preserved = !self.traits.has(Trait::PartOfSource);
+            set("DST_UNUSED", if preserved { modifier::PRESERVED } else { 0 });
+            set("SRC0_SEL", modifier::WHOLE);
+            if self.sig.iter().any(|o| o.field.is_some() && o.field == self.field("VSRC1")) {
+                set("SRC1_SEL", modifier::WHOLE);
+            }
+        }
         if self.encoding.contains("DPP8") {
             set("SRC0", dpp::DPP8);
         }
-        if self.encoding.contains("VOP3P") && !self.mixed() {
+        if self.field("SCALE_SRC0").is_some() {
+            set("ABID", 1);
+        } else if self.encoding.contains("VOP3P") && !self.mixed() {
             set("OP_SEL_HI", 3);
             set("OP_SEL_HI_2", 1);
         }

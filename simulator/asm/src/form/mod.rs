@@ -44,6 +44,10 @@ pub struct Form {
     pub sources: u8,
     /// GLC or TH of an atomic: with bit 0 the first slot is written.
     pub returns: Option<u8>,
+    /// LDS of a buffer load: with it the first slot is not written.
+    pub to_lds: Option<u8>,
+    /// 16-bit operands are halves of registers.
+    pub true16: bool,
     /// Which sources can be negated.
     pub signs: Signs,
     /// Limits of the constant bus for vector instructions; `None` for others.
@@ -97,6 +101,8 @@ pub enum Class {
     E64,
     /// `_dpp`: DPP on a 32-bit encoding.
     Dpp,
+    /// `_sdwa`: a 32-bit encoding with parts of registers.
+    Sdwa,
     /// `_e64_dpp`: DPP on VOP3.
     E64Dpp,
     /// `v_dual_…`: VOPD.
@@ -116,6 +122,14 @@ pub struct Slot {
     pub names: &'static TypeNames,
     /// Field and bit that make an accumulation VGPR of it.
     pub acc: Option<(u8, u8)>,
+    /// Field that makes a scalar source of a VGPR's number (SDWA).
+    pub scalar: Option<u8>,
+    /// Field with the format of a matrix's elements, which decides how many registers it takes.
+    pub format: Option<u8>,
+    /// What that source can be.
+    pub scalars: Option<&'static TypeNames>,
+    /// Field that makes a signed integer of the selected part (SDWA).
+    pub sext: Option<u8>,
     pub size: Size,
     /// How constants are encoded.
     pub constant: Constant,
@@ -133,13 +147,22 @@ pub struct Slot {
     pub unsigned: bool,
 }
 
+/// Bits of a matrix's elements by their format: FP8, BF8, FP6, BF6, FP4. A lane holds 32 elements, in as many registers as these are.
+const ELEMENT_BITS: [u8; 5] = [8, 8, 6, 6, 4];
+
 /// The scalar base of CDNA that is none.
-const NO_BASE: u32 = 127;
+pub(super) const NO_BASE: u32 = 127;
 
 impl Slot {
     /// Whether a scalar base is none.
     pub fn is_off(&self, code: u32, options: &Options) -> bool {
         self.names.name(code) == Some("null") || options.arch.is_cdna() && code == NO_BASE
+    }
+
+    /// The names of what the field of `inst` can hold.
+    pub fn names_in(&self, inst: &Inst) -> &'static TypeNames {
+        let scalar = self.scalar.is_some_and(|f| inst.fields[f as usize] != 0);
+        self.scalars.filter(|_| scalar).unwrap_or(self.names)
     }
 
     /// How many registers the operand of `inst` takes; 0 where it is none, or not one range of them.
@@ -148,7 +171,11 @@ impl Slot {
         let wave = options.wave;
         let get = |name: &str| inst.field(table, name).unwrap_or(0) as u16;
         match self.kind {
-            Kind::Value | Kind::FlatBase | Kind::ScratchBase => self.size.registers(wave),
+            Kind::Value if self.format.is_some() => {
+                let format = self.format.map_or(0, |f| inst.fields[f as usize]);
+                ELEMENT_BITS.get(format as usize).map_or(self.size.registers(wave), |bits| *bits as u16)
+            }
+            Kind::Value | Kind::MaskOrVcc | Kind::FlatBase | Kind::ScratchBase => self.size.registers(wave),
             Kind::FlatAddr => {
                 let forms = forms(options.arch);
                 let base = forms.of(inst.entry).slots.iter().find(|s| s.kind == Kind::FlatBase);
@@ -176,6 +203,8 @@ pub enum Kind {
     Value,
     /// VCC, fixed by the instruction but written.
     Vcc,
+    /// The lane mask that a compare of SDWA writes: VCC unless SD is set.
+    MaskOrVcc,
     /// The literal itself.
     Literal,
     /// An immediate of 16 bits, or of the field's width.
@@ -229,6 +258,8 @@ pub enum Imm {
     Delay,
     /// `UC_VERSION_…`.
     Version,
+    /// `gpr_idx(…)`: which operands are indexed.
+    GprIndex,
     /// Offset of a prefetch: signed, hex.
     Offset,
 }
@@ -242,6 +273,21 @@ pub enum Size {
     Mask,
     /// Bits per lane in wave32, half of that in wave64: matrices that the wave's lanes share.
     Matrix(u16),
+}
+
+impl Form {
+    /// Whether bit 7 of a register's number is the half of a 16-bit operand.
+    pub fn halves_by_number(&self) -> bool {
+        matches!(self.class, Class::E32 | Class::Dpp) && self.true16
+    }
+
+    /// The operands that are written of `inst`: atomics that return nothing have none for their result, and loads into LDS none for
+    /// their data.
+    pub fn written(&self, inst: &Inst) -> &[Slot] {
+        let set = |field: Option<u8>| field.is_some_and(|f| inst.fields[f as usize] & 1 != 0);
+        let none = self.returns.is_some() && !set(self.returns) || set(self.to_lds);
+        if none { &self.slots[1..] } else { &self.slots }
+    }
 }
 
 impl Size {
@@ -355,9 +401,14 @@ pub fn without_suffix(name: &str) -> (&str, Option<Class>) {
         [.., b'_', b'e', b'6', b'4'] => Class::E64,
         [.., b'_', b'e', b'6', b'4', b'_', b'd', b'p', b'p'] => Class::E64Dpp,
         [.., b'_', b'd', b'p', b'p'] => Class::Dpp,
+        [.., b'_', b's', b'd', b'w', b'a'] => Class::Sdwa,
         _ => return (name, None),
     };
-    let len = if class == Class::E64Dpp { "_e64_dpp".len() } else { "_e32".len() };
+    let len = match class {
+        Class::E64Dpp => "_e64_dpp".len(),
+        Class::Sdwa => "_sdwa".len(),
+        _ => "_e32".len(),
+    };
     (&name[..name.len() - len], Some(class))
 }
 
@@ -378,8 +429,12 @@ fn build(arch: Arch) -> Forms {
             let encoding = &table.encodings[table.entries[e as usize].enc as usize];
             (Builder::new(arch, e).class(), encoding.bits, encoding.order)
         });
-        for name in std::iter::once(inst.name).chain(inst.aliases.iter().copied()) {
-            by_name.entry(name.to_lowercase()).or_default().extend(&entries);
+        let name = super::dialect::name(inst.name, arch);
+        // LLVM's name, and the description's, if it is another.
+        let own = Some(inst.name.to_lowercase()).filter(|own| *own != name);
+        let others = own.into_iter().chain(inst.aliases.iter().map(|n| n.to_lowercase()));
+        for name in std::iter::once(name).chain(others) {
+            by_name.entry(name).or_default().extend(&entries);
         }
     }
     Forms { arch, forms: table.entries.iter().map(|_| OnceLock::new()).collect(), by_name }

@@ -27,11 +27,22 @@ impl<'a, 't> Matcher<'a, 't> {
                     .help(format!("from {min} to {max}")))
             }
         };
+        // CDNA: bits say which of the two there are, and a register alone is in the number's place.
+        let bits = self.has("SOFFSET_EN");
+        let both = line.modifiers.iter().any(|m| m.name == "offset");
         if let Value::Int(value) = operand.value {
             let value = check(value, operand.span)?;
             self.set(field, value);
         } else {
             self.value(slot, operand, 1)?;
+            if bits && both {
+                self.set("SOFFSET_EN", 1);
+            } else if bits {
+                let register = self.get("SOFFSET");
+                self.set(field, register);
+                self.set("SOFFSET", 0);
+                self.set("IMM", 0);
+            }
         }
         if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset") {
             let m = &line.modifiers[at];

@@ -5,7 +5,7 @@ use super::value::expression;
 use crate::error::AsmError;
 use crate::form::{Imm, Slot};
 use crate::operand::{Operand, Value};
-use crate::{Fixup, FixupKind, symbolic};
+use crate::{Fixup, FixupKind, message, symbolic};
 
 impl<'a, 't> Matcher<'a, 't> {
     pub(super) fn immediate(
@@ -24,7 +24,8 @@ impl<'a, 't> Matcher<'a, 't> {
             Imm::Depctr => symbolic::parse_depctr(arch, slot.ty, list)?,
             Imm::Delay => symbolic::parse_delay(arch, slot.ty, list)?,
             Imm::Hwreg => symbolic::parse_hwreg(arch, slot.ty, &operands[..1])?,
-            Imm::Sendmsg => symbolic::parse_sendmsg(arch, &operands[..1])?,
+            Imm::Sendmsg => message::parse(arch, &operands[..1])?,
+            Imm::GprIndex => symbolic::parse_gpr_index(list)?,
             Imm::Label | Imm::Hex | Imm::Small | Imm::Optional | Imm::Version | Imm::Offset => {
                 self.number(slot, imm, operand)?;
                 return Ok(1);

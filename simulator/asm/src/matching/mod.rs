@@ -21,6 +21,7 @@ use super::modifier;
 use super::operand::{Line, Modifier, ModifierValue, Operand, Value, plain};
 use super::{Fixup, Options, Parsed, legal};
 use isa_spec::tables::EntryId;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use wavesim_isa::inst::Inst;
 
@@ -44,14 +45,20 @@ pub fn assemble_as(
     let symbols = symbols_like_flags(line, entries, options);
     let line = symbols.as_ref().unwrap_or(line);
     let dpp = line.modifiers.iter().any(|m| modifier::is_dpp(m.name));
+    let sdwa = line.modifiers.iter().any(|m| modifier::is_sdwa(m.name));
     let mut nearest: Option<(usize, &Form)> = None;
     let forms = forms(options.arch);
     for &entry in entries {
         let form = forms.of(entry);
         let wanted = match class {
             Some(class) => form.class == class,
-            // A lane movement selects the forms that have one.
-            None => matches!(form.class, Class::Dpp | Class::E64Dpp) == dpp || form.class == Class::Plain,
+            // A lane movement selects the forms that have one, and parts of registers those that have them.
+            None => match form.class {
+                Class::Plain => true,
+                Class::Sdwa => sdwa,
+                Class::Dpp | Class::E64Dpp => dpp,
+                _ => !dpp && !sdwa,
+            },
         };
         if !wanted || form.class == Class::Dual {
             continue;
@@ -69,7 +76,7 @@ pub fn assemble_as(
             let mut m = Matcher { messages: true, ..Matcher::new(form, line, options) };
             m.run().map(|()| m.parsed())
         }
-        None => Err(no_such_form(line, class, dpp, options)),
+        None => Err(no_such_form(line, class, dpp, sdwa, options)),
     }
 }
 
@@ -115,7 +122,8 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
         .map(|a| a.name())
         .collect();
     let error = AsmError::new(span, format!("{arch} has no instruction `{name}`"));
-    if let Some(help) = super::dialect::absent::help(bare, options.arch) {
+    let absent = |name: &str| super::dialect::absent::help(name, options.arch);
+    if let Some(help) = absent(bare).or_else(|| absent(name)) {
         return error.help(help);
     }
     if !elsewhere.is_empty() {
@@ -140,12 +148,16 @@ pub fn family(name: &str, arch: wavesim_isa::arch::Arch) -> Vec<&'static str> {
     if own.is_empty() { all().collect() } else { own }
 }
 
-fn no_such_form(line: &Line, class: Option<Class>, dpp: bool, options: &Options) -> AsmError {
+fn no_such_form(line: &Line, class: Option<Class>, dpp: bool, sdwa: bool, options: &Options) -> AsmError {
     let (name, span) = (&lower(line.mnemonic)[..], line.mnemonic_span);
     if class.is_some() {
         return unknown_mnemonic(name, span, options);
     }
-    let what = if dpp { "takes no lane movement (DPP)" } else { "needs its lane movement (DPP)" };
+    let what = match (dpp, sdwa) {
+        (true, _) => "takes no lane movement (DPP)",
+        (_, true) => "does not select parts of registers (SDWA)",
+        _ => "needs its lane movement (DPP)",
+    };
     AsmError::new(span, format!("`{name}` {what}"))
 }
 
@@ -163,6 +175,8 @@ struct Matcher<'a, 't> {
     inst: Inst,
     literal: Option<u32>,
     fixups: Vec<Fixup>,
+    /// Bits that say of which file operands are, with whether it is the accumulation registers.
+    files: SmallVec<[((u8, u8), bool); 4]>,
     /// A modifier that an operand took.
     taken: Option<usize>,
     /// How much of the line matched: the error of the form that matches furthest is reported.
@@ -182,6 +196,7 @@ impl<'a, 't> Matcher<'a, 't> {
             inst,
             literal: None,
             fixups: Vec::new(),
+            files: SmallVec::new(),
             taken: None,
             progress: 0,
             messages: false,
@@ -202,7 +217,9 @@ impl<'a, 't> Matcher<'a, 't> {
         self.preset()?;
         let mut slots = form.slots.as_slice();
         let given = self.line.operands.len();
-        if form.returns.is_some() && given + 1 == slots.len() {
+        let to_lds = self.line.modifiers.iter().any(|m| m.name == "lds" && m.value == ModifierValue::None);
+        let to_lds = form.to_lds.is_some() && to_lds;
+        if form.returns.is_some() && given + 1 == slots.len() || to_lds {
             slots = &slots[1..];
         }
         let line = self.line;
@@ -232,7 +249,8 @@ impl<'a, 't> Matcher<'a, 't> {
             let own = e.operand.and_then(|(half, at)| {
                 // An atomic that returns nothing has no operand for its first slot; others lack the last one.
                 let missing = halves[half].len().saturating_sub(operands[half].len());
-                let skipped = if self.form.returns.is_some() { missing } else { 0 };
+                let skips = self.form.returns.is_some() || self.form.to_lds.is_some();
+                let skipped = if skips { missing } else { 0 };
                 operands[half].get(at.checked_sub(skipped)?)
             });
             e.at(own.map_or(span, |o| o.span))
@@ -255,7 +273,7 @@ impl<'a, 't> Matcher<'a, 't> {
     ) -> Result<(), AsmError> {
         let mut at = 0;
         // In the short encodings VCC may be left out wherever it stands.
-        let implied = self.short()
+        let implied = matches!(self.form.class, Class::E32 | Class::Dpp)
             && operands.len() + slots.iter().filter(|s| s.kind == Kind::Vcc).count() == slots.len();
         for slot in slots {
             let rest = operands.get(at..).unwrap_or(&[]);

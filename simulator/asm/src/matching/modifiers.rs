@@ -42,8 +42,8 @@ impl<'a, 't> Matcher<'a, 't> {
 
     /// Modifiers that set the sizes of operands, before the operands.
     pub(super) fn preset(&mut self) -> Result<(), AsmError> {
-        let sizes =
-            |m: &&Modifier| matches!(m.name, "dmask" | "dim" | "a16" | "d16" | "tfe" | "idxen" | "offen");
+        const SIZES: [&str; 9] = ["dmask", "dim", "a16", "d16", "tfe", "idxen", "offen", "cbsz", "blgp"];
+        let sizes = |m: &&Modifier| SIZES.contains(&m.name);
         for m in self.line.modifiers.iter().filter(sizes) {
             if let Some(own) = self.form.mods.iter().find(|own| own.accepts(m.name)) {
                 own.apply(m, &mut self.inst, self.options, 0)?;
@@ -71,6 +71,12 @@ impl<'a, 't> Matcher<'a, 't> {
             }
             own.apply(m, &mut self.inst, self.options, sources)?;
             self.progress += 1;
+        }
+        if let Some(Mod::TwoFormats { data, .. }) =
+            self.form.mods.iter().find(|m| matches!(m, Mod::TwoFormats { .. }))
+            && !line.modifiers.iter().any(|m| m.name == "format")
+        {
+            self.inst.fields[*data as usize] = modifier::DEFAULT_FORMAT;
         }
         if let Some(Mod::Format { field }) = self.form.mods.iter().find(|m| matches!(m, Mod::Format { .. }))
             && !line.modifiers.iter().any(|m| m.name == "format")

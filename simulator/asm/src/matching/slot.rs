@@ -24,7 +24,17 @@ impl<'a, 't> Matcher<'a, 't> {
         let wave = self.options.wave;
         match slot.kind {
             Kind::Imm(imm) => return self.immediate(slot, imm, operands),
-            Kind::Value => self.value(slot, operand, slot.size.registers(wave))?,
+            Kind::Value => {
+                let count = slot.registers(&self.inst, self.options);
+                self.value(slot, operand, count)?;
+            }
+            Kind::MaskOrVcc => {
+                let vcc = matches!(&operand.value, Value::Reg(r) if r.base == RegBase::Special(Special::VccLo) && r.count == 2);
+                self.set("SD", u32::from(!vcc));
+                if !vcc {
+                    self.value(slot, operand, slot.size.registers(wave))?;
+                }
+            }
             Kind::Vcc => {
                 let vcc = matches!(&operand.value, Value::Reg(r)
                     if r.base == RegBase::Special(Special::VccLo) && r.count as u32 == wave / 32);

@@ -2,10 +2,11 @@
 
 use super::Matcher;
 use crate::constant::{self, Encoded};
-use crate::dialect::symbols::{OTHER_FILES, OTHER_REGISTERS};
+use crate::dialect::symbols::OTHER_REGISTERS;
 use crate::error::{AsmError, Span, suggest};
 use crate::expr::Expr;
-use crate::form::{Bit, Class, Kind, Size, Slot};
+use crate::form::{Bit, Kind, Size, Slot};
+use crate::legal::last_sgpr;
 use crate::operand::{self, Half, Operand, Reg, RegBase, Value};
 use crate::{Fixup, FixupKind};
 
@@ -13,6 +14,15 @@ impl<'a, 't> Matcher<'a, 't> {
     /// A register or a constant in an ordinary field.
     #[inline]
     pub(super) fn value(&mut self, slot: &Slot, operand: &Operand, count: u16) -> Result<(), AsmError> {
+        if operand.sext {
+            let Some(field) = slot.sext.filter(|_| !slot.signed && !operand.neg && !operand.abs) else {
+                return Err(AsmError::new(
+                    operand.span,
+                    "only integers that SDWA selects a part of are extended",
+                ));
+            };
+            self.inst.fields[field as usize] = 1;
+        }
         if operand.neg || operand.abs {
             if let Some(value) = folded(slot, operand) {
                 return self.constant(slot, &Operand { value, neg: false, abs: false, ..operand.clone() });
@@ -46,8 +56,12 @@ impl<'a, 't> Matcher<'a, 't> {
         if operand.doubled && slot.signed && slot.source.is_some() {
             return Err(AsmError::new(operand.span, "one sign is enough").help("neg(-1) negates a number"));
         }
+        let types = slot.scalars.unwrap_or(types);
         if !types.has_constants() {
             return Err(self.wrong(slot, operand));
+        }
+        if let Some(field) = slot.scalar {
+            self.inst.fields[field as usize] = 1;
         }
         let encoded = constant::encode(&operand.value, slot.constant, operand.literal)
             .map_err(|what| AsmError::new(operand.span, what))?;
@@ -139,7 +153,7 @@ impl<'a, 't> Matcher<'a, 't> {
         count: u16,
         span: Span,
     ) -> Result<u32, AsmError> {
-        let Some(code) = slot.names.register(reg.base) else {
+        let Some(code) = self.code(slot, reg, span)? else {
             return Err(self.no_register(slot, reg, count, span));
         };
         let any_width = |reg: &Reg| matches!(reg.base, RegBase::Special(special) if special.any_width());
@@ -168,18 +182,45 @@ impl<'a, 't> Matcher<'a, 't> {
         }
     }
 
+    /// The code of a register in the operand's field, with the bits beside it set: which file a register of a matrix or of memory
+    /// data is of, and whether an operand of SDWA is a scalar.
+    fn code(&mut self, slot: &Slot, reg: &Reg, span: Span) -> Result<Option<u32>, AsmError> {
+        let (names, vector) = (slot.names, matches!(reg.base, RegBase::Vgpr(_)));
+        if let Some(field) = slot.scalar {
+            let scalar = slot.scalars.and_then(|names| names.register(reg.base)).filter(|_| !vector);
+            self.inst.fields[field as usize] = u32::from(scalar.is_some());
+            return Ok(scalar.or_else(|| names.register(reg.base)));
+        }
+        let (Some((field, bit)), Some(base)) = (slot.acc, other_file(reg.base)) else {
+            return Ok(names.register(reg.base));
+        };
+        let acc = !vector;
+        // Operands that share a bit are of one file.
+        if self.files.iter().any(|f| f.0 == (field, bit) && f.1 != acc) {
+            return Err(AsmError::new(span, "these registers are all VGPRs or all accumulation VGPRs"));
+        }
+        self.files.push(((field, bit), acc));
+        let value = &mut self.inst.fields[field as usize];
+        *value = *value & !(1 << bit) | u32::from(acc) << bit;
+        Ok(names.register(if acc { base } else { reg.base }))
+    }
+
     /// An encoding that keeps a 16-bit operand's half in bit 7 of its register's number.
     pub(super) fn short(&self) -> bool {
-        matches!(self.form.class, Class::E32 | Class::Dpp)
+        self.form.halves_by_number()
     }
 
     /// The error for a register that the operand's type lacks: one of another kind, or one that does not
     /// exist.
     pub(super) fn no_register(&self, slot: &Slot, reg: &Reg, count: u16, span: Span) -> AsmError {
         let limit = match reg.base {
-            RegBase::Sgpr(n) if n > 105 => "scalar registers are s0 to s105",
+            RegBase::Sgpr(n) if n > last_sgpr(self.options.arch) => match last_sgpr(self.options.arch) {
+                101 => "scalar registers are s0 to s101",
+                _ => "scalar registers are s0 to s105",
+            },
             RegBase::Ttmp(n) if n > 15 => "trap registers are ttmp0 to ttmp15",
             RegBase::Vgpr(n) if n > 255 => "vector registers are v0 to v255",
+            RegBase::Acc(n) if n > 255 => "accumulation registers are a0 to a255",
             _ => return self.no_registers(slot, count, span),
         };
         self.error(span, || format!("there is no {}", reg.first_name())).help(limit)
@@ -193,8 +234,8 @@ impl<'a, 't> Matcher<'a, 't> {
     /// Registers that follow each other end within their file. Where they may begin is checked by [`legal`].
     pub(super) fn range(&self, reg: &Reg, count: u16, span: Span) -> Result<(), AsmError> {
         let (first, most) = match reg.base {
-            RegBase::Sgpr(n) => (n, 105),
-            RegBase::Vgpr(n) => (n, 255),
+            RegBase::Sgpr(n) => (n, last_sgpr(self.options.arch) as u32),
+            RegBase::Vgpr(n) | RegBase::Acc(n) => (n, 255),
             RegBase::Ttmp(n) => (n, 15),
             RegBase::Special(_) => return Ok(()),
         };
@@ -240,6 +281,15 @@ impl<'a, 't> Matcher<'a, 't> {
             self.set("OP_SEL", value | 1 << source);
         }
         Ok(code)
+    }
+}
+
+/// The VGPR of the same number as an accumulation VGPR, and the other way round.
+fn other_file(base: RegBase) -> Option<RegBase> {
+    match base {
+        RegBase::Vgpr(n) => Some(RegBase::Acc(n)),
+        RegBase::Acc(n) => Some(RegBase::Vgpr(n)),
+        _ => None,
     }
 }
 
@@ -292,9 +342,7 @@ pub(super) fn expression(operand: &Operand) -> Option<Expr> {
 /// Names of registers that other processors have, and LLVM takes for no symbol.
 fn reserved(word: &str) -> bool {
     let bare = word.strip_suffix(".l").or(word.strip_suffix(".h")).unwrap_or(word);
-    let number = OTHER_FILES.iter().find_map(|file| bare.strip_prefix(file)).unwrap_or_default();
-    let numbered = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     let half =
         |name: &str| name == bare || bare.strip_suffix("_lo").or(bare.strip_suffix("_hi")) == Some(name);
-    numbered || OTHER_REGISTERS.into_iter().any(half)
+    OTHER_REGISTERS.into_iter().any(half)
 }

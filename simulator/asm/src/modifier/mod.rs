@@ -9,7 +9,7 @@ pub use read::hint_fits;
 use super::dialect::symbols::DPP;
 use super::dialect::{Trait, Traits};
 use super::matrix::Modifiers;
-use isa_spec::tables::EntryId;
+use isa_spec::tables::{EntryId, OperandSig};
 use wavesim_isa::arch::Arch;
 
 /// A modifier of a form, with the fields that it sets.
@@ -96,6 +96,19 @@ pub enum Mod {
         field: u8,
         names: &'static [&'static str],
     },
+    /// Data and number format of gfx9's typed buffers: `format:[…,…]`.
+    TwoFormats {
+        data: u8,
+        number: u8,
+    },
+    /// Upper bits of the bytes that hold the scales of a matrix product: `op_sel_hi:[…]`, always written.
+    ScaleBytes {
+        field: u8,
+    },
+    /// Signs of the operands of a matrix product of doubles: `neg:[…]`.
+    Signs {
+        field: u8,
+    },
 }
 
 /// Parts of a register that SDWA selects.
@@ -131,6 +144,12 @@ pub enum ThKind {
     Atomic,
 }
 
+/// `DWORD`: all of a register.
+pub const WHOLE: u32 = 6;
+
+/// `UNUSED_PRESERVE`: other bits stay as they are.
+pub const PRESERVED: u32 = 2;
+
 /// Every source has a bit.
 const ALL_SOURCES: u8 = 7;
 
@@ -153,9 +172,15 @@ impl Mod {
                 mods.push(Mod::Number { name, field, style });
             }
         };
+        // Coherence of CDNA.
+        let caches = |mods: &mut Vec<Mod>| {
+            flag(mods, "sc0", "SC0");
+            flag(mods, "nt", "NT");
+            flag(mods, "sc1", "SC1");
+        };
         let packed = encoding.name.contains("VOP3P");
         let matrix = Modifiers::of(arch, entry);
-        let halves = matrix.is_none_or(|m| m.halves);
+        let halves = matrix.is_none_or(|m| m.halves) && !traits.has(Trait::NoHalves);
         if let Some(bits) = matrix.and_then(|m| m.index_bits) {
             mods.extend(field("OP_SEL").map(|field| Mod::IndexKey { field, bits }));
         } else if let Some(at) = field("OP_SEL").filter(|_| halves) {
@@ -168,7 +193,8 @@ impl Mod {
                 let lanes = traits.has(Trait::OpSelOfLanes);
                 let printed =
                     packed || lanes || traits.has(Trait::OpSel) || traits.has(Trait::OpSelOfAccumulator);
-                if printed || table.signatures[e.sig as usize].iter().any(|o| o.size_bits == 16) {
+                let named = !arch.is_cdna();
+                if printed || named && table.signatures[e.sig as usize].iter().any(|o| o.size_bits == 16) {
                     let dest = !packed && !lanes;
                     mods.push(Mod::Bits { name: "op_sel", field: at, of: ALL_SOURCES, dest, printed });
                 }
@@ -177,7 +203,12 @@ impl Mod {
         if let (Some(at), Some(third), true) = (field("OP_SEL_HI"), field("OP_SEL_HI_2"), halves) {
             mods.push(Mod::OpSelHi { field: at, third, ones: !mixed });
         }
-        if packed && !mixed {
+        let moves = |o: &OperandSig| table.operand_types[o.ty as usize].name.contains("ACCVGPR");
+        let scaled = field("SCALE_SRC0").is_some();
+        if scaled {
+            mods.extend(field("OP_SEL_HI").map(|field| Mod::ScaleBytes { field }));
+        }
+        if packed && !mixed && !scaled && !table.signatures[e.sig as usize].iter().any(moves) {
             let signs = matrix.map_or([ALL_SOURCES; 2], |m| [m.neg, m.neg_hi]);
             for (name, f, of) in [("neg_lo", "NEG", signs[0]), ("neg_hi", "NEG_HI", signs[1])] {
                 let bits = |field| Mod::Bits { name, field, of, dest: false, printed: true };
@@ -200,8 +231,10 @@ impl Mod {
         let select = |mods: &mut Vec<Mod>, name, f: &str, names| {
             mods.extend(field(f).map(|field| Mod::Select { name, field, names }));
         };
-        select(&mut mods, "dst_sel", "DST_SEL", PARTS);
-        select(&mut mods, "dst_unused", "DST_UNUSED", UNUSED);
+        if !traits.has(Trait::PartOfSource) {
+            select(&mut mods, "dst_sel", "DST_SEL", PARTS);
+            select(&mut mods, "dst_unused", "DST_UNUSED", UNUSED);
+        }
         select(&mut mods, "src0_sel", "SRC0_SEL", PARTS);
         let second = table.signatures[e.sig as usize]
             .iter()
@@ -225,6 +258,9 @@ impl Mod {
         flag(&mut mods, "row_en", "ROW_EN");
         if traits.has(Trait::TypedBuffer) {
             mods.extend(field("FORMAT").map(|field| Mod::Format { field }));
+            if let (Some(data), Some(number)) = (field("DFMT"), field("NFMT")) {
+                mods.push(Mod::TwoFormats { data, number });
+            }
         }
         flag(&mut mods, "idxen", "IDXEN");
         flag(&mut mods, "offen", "OFFEN");
@@ -235,7 +271,9 @@ impl Mod {
         let bare = operands.is_empty();
         let reads_only = !bare && operands.iter().all(|o| !o.output);
         if bare && (scalar || encoding.name == "ENC_MUBUF") {
-            return Vec::new();
+            mods.clear();
+            caches(&mut mods);
+            return mods;
         }
         // Write-backs and invalidations of RDNA 4 have the encoding of addresses, and none.
         let addressed = !(bare && encoding.name == "ENC_VGLOBAL");
@@ -263,7 +301,10 @@ impl Mod {
                 mods.push(Mod::Offset16 { low, high, swizzle: traits.has(Trait::Swizzle) });
             }
         }
-        flag(&mut mods, "gds", "GDS");
+        // CDNA has no memory that all workgroups share but for barriers.
+        if !arch.is_cdna() || traits.has(Trait::GlobalDataShare) {
+            flag(&mut mods, "gds", "GDS");
+        }
         let ray = inst.subgroup == "BVH";
         if !ray {
             number(&mut mods, "dmask", "DMASK", Style::Hex);
@@ -271,13 +312,35 @@ impl Mod {
             flag(&mut mods, "unorm", "UNORM");
         }
         // Matrix operands of CDNA.
+        let doubles = table.signatures[e.sig as usize]
+            .iter()
+            .any(|o| o.output && table.formats[o.format as usize].name.ends_with("F64"));
+        let sparse = encoding.fields.iter().any(|f| f.name == "ACC_CD")
+            && table.signatures[e.sig as usize]
+                .iter()
+                .any(|o| table.operand_types[o.ty as usize].name == "OPR_SRC_VGPR");
         for (name, f) in [("cbsz", "CBSZ"), ("abid", "ABID"), ("blgp", "BLGP")] {
-            number(&mut mods, name, f, Style::Decimal);
+            match field(f) {
+                Some(field) if doubles && f == "BLGP" => mods.push(Mod::Signs { field }),
+                // Products of sparse matrices have indices as their third source.
+                _ if sparse && f == "BLGP" => {}
+                // Its bit says that there are scales.
+                _ if traits.has(Trait::SizeByFormat) && f == "ABID" => {}
+                _ => number(&mut mods, name, f, Style::Decimal),
+            }
         }
-        flag(&mut mods, "sc0", "SC0");
-        flag(&mut mods, "nt", "NT");
-        flag(&mut mods, "sc1", "SC1");
-        flag(&mut mods, "glc", "GLC");
+        caches(&mut mods);
+        if traits.has(Trait::IntoLds) {
+            flag(&mut mods, "lds", "LDS");
+        }
+        // What moves no data cannot be coherent.
+        let data = |o: &OperandSig| {
+            let field = o.field.is_some_and(|f| encoding.fields[f as usize].name == "SDATA");
+            field && table.operand_types[o.ty as usize].name.contains("SREG")
+        };
+        if !(scalar && arch.is_cdna()) || operands.len() > 1 && operands.iter().any(data) {
+            flag(&mut mods, "glc", "GLC");
+        }
         flag(&mut mods, "slc", "SLC");
         flag(&mut mods, "dlc", "DLC");
         if let (Some(field), Some(scope)) = (field("TH"), field("SCOPE"))
@@ -319,8 +382,11 @@ impl Mod {
             Mod::OpSelHi { .. } => name == "op_sel_hi",
             Mod::Omod { .. } => matches!(name, "mul" | "div"),
             Mod::DppCtrl { .. } => {
-                name == "quad_perm" || DPP.iter().any(|d| d.0 == name) || name == "dpp_ctrl"
+                name == "quad_perm" || DPP.iter().any(|d| d.name == name) || name == "dpp_ctrl"
             }
+            Mod::TwoFormats { .. } => name == "format",
+            Mod::ScaleBytes { .. } => name == "op_sel_hi",
+            Mod::Signs { .. } => name == "neg",
             Mod::Dpp8 { .. } => name == "dpp8",
             Mod::Dpp8Fetch { .. } => name == "fi",
             Mod::Format { .. } => name == "format",
@@ -338,7 +404,7 @@ impl Mod {
         };
         let lanes = if matches!(self, Mod::DppCtrl { .. }) { &DPP[..] } else { &[] };
         let names =
-            std::iter::once(self.name()).chain(others.iter().copied()).chain(lanes.iter().map(|d| d.0));
+            std::iter::once(self.name()).chain(others.iter().copied()).chain(lanes.iter().map(|d| d.name));
         let flag = matches!(self, Mod::Flag { .. });
         names
             .map(move |name| if flag { name.to_string() } else { format!("{name}:") })
@@ -365,6 +431,9 @@ impl Mod {
             Mod::Dim { .. } => "dim",
             Mod::Th { .. } => "th",
             Mod::Scope { .. } => "scope",
+            Mod::TwoFormats { .. } => "format",
+            Mod::ScaleBytes { .. } => "op_sel_hi",
+            Mod::Signs { .. } => "neg",
         }
     }
 }
@@ -372,7 +441,12 @@ impl Mod {
 /// Whether a modifier makes the instruction one of data-parallel primitives.
 pub fn is_dpp(name: &str) -> bool {
     matches!(name, "quad_perm" | "dpp8" | "row_mask" | "bank_mask" | "bound_ctrl" | "fi" | "dpp_ctrl")
-        || DPP.iter().any(|d| d.0 == name)
+        || DPP.iter().any(|d| d.name == name)
+}
+
+/// Whether a modifier selects parts of registers.
+pub fn is_sdwa(name: &str) -> bool {
+    matches!(name, "dst_sel" | "dst_unused" | "src0_sel" | "src1_sel")
 }
 
 /// The format that is meant if none is given: `8_UNORM`.

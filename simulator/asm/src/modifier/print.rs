@@ -1,7 +1,7 @@
 //! Printing of modifiers, as LLVM's disassembler does.
 
 use super::{Mod, Style, ThKind};
-use crate::dialect::symbols::{DIMS, DPP, FORMATS, HINTS, SCOPES};
+use crate::dialect::symbols::{DATA_FORMATS, DIMS, DPP, FORMATS, HINTS, NUMBER_FORMATS, SCOPES};
 use crate::swizzle;
 use std::fmt::Write as _;
 use wavesim_isa::arch::Arch;
@@ -70,7 +70,8 @@ impl Mod {
             },
             Mod::DppCtrl { field } => {
                 let value = get(field);
-                let base = DPP.iter().find(|d| value >= d.1 && value - d.1 < d.2);
+                let base =
+                    DPP.iter().find(|d| d.is_of(arch) && value >= d.first && value - d.first < d.count);
                 match base {
                     _ if value < 256 => write!(
                         out,
@@ -80,8 +81,10 @@ impl Mod {
                         value >> 4 & 3,
                         value >> 6
                     ),
-                    Some((name, _, 1, _)) => write!(out, " {name}"),
-                    Some((name, first, _, from)) => write!(out, " {name}:{}", value - first + from),
+                    Some(d) => match d.from {
+                        None => write!(out, " {}", d.name),
+                        Some(from) => write!(out, " {}:{}", d.name, value - d.first + from),
+                    },
                     None => write!(out, " dpp_ctrl:0x{value:x}"),
                 }
             }
@@ -96,6 +99,25 @@ impl Mod {
                     Some(name) => write!(out, " format:[BUF_FMT_{name}]"),
                     None => write!(out, " format:{value}"),
                 },
+            },
+            // The default of either is left out.
+            Mod::TwoFormats { data, number } => match (get(data), get(number)) {
+                (1, 0) => Ok(()),
+                (data, 0) => write!(out, " format:[BUF_DATA_FORMAT_{}]", DATA_FORMATS[data as usize & 15]),
+                (1, number) => {
+                    write!(out, " format:[BUF_NUM_FORMAT_{}]", NUMBER_FORMATS[number as usize & 7])
+                }
+                (data, number) => write!(
+                    out,
+                    " format:[BUF_DATA_FORMAT_{},BUF_NUM_FORMAT_{}]",
+                    DATA_FORMATS[data as usize & 15],
+                    NUMBER_FORMATS[number as usize & 7]
+                ),
+            },
+            Mod::ScaleBytes { field } => write!(out, " op_sel_hi:[{}]", bits(get(field), 3)),
+            Mod::Signs { field } => match get(field) {
+                0 => Ok(()),
+                value => write!(out, " neg:[{}]", bits(value, 3)),
             },
             Mod::Dim { field } => write!(out, " dim:SQ_RSRC_IMG_{}", DIMS[get(field) as usize & 7]),
             Mod::Th { field, scope, kind } => {

@@ -2,10 +2,13 @@
 //! range.
 
 use super::{Mod, Style, ThKind};
-use crate::dialect::symbols::{ATOMIC_HINTS, DIMS, DPP, FORMATS, LOAD_HINTS, SCOPES, STORE_HINTS};
+use crate::dialect::symbols::{
+    ATOMIC_HINTS, DATA_FORMATS, DIMS, DPP, FORMATS, LOAD_HINTS, Movement, NUMBER_FORMATS, SCOPES, STORE_HINTS,
+};
 use crate::error::{AsmError, suggest};
 use crate::operand::{ArgValue, Modifier, ModifierValue};
 use crate::{Options, swizzle};
+use wavesim_isa::arch::Arch;
 use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 
@@ -37,6 +40,11 @@ impl Mod {
                 let width = width(*field);
                 let value = int(-(1 << (width - 1)), (1 << (width - 1)) - 1)?;
                 set(*field, value & ((1 << width) - 1));
+            }
+            // Zero means one before RDNA, as in LLVM.
+            Mod::Number { name: "bound_ctrl", field, .. } if options.arch.is_cdna() => {
+                int(0, 1)?;
+                set(*field, 1);
             }
             Mod::Number { field, style, .. } => {
                 let sign = u32::from(*style == Style::Positive);
@@ -103,7 +111,7 @@ impl Mod {
                 set(*field, value);
             }
             Mod::DppCtrl { field } => {
-                let value = dpp_ctrl(m)?;
+                let value = dpp_ctrl(m, options.arch)?;
                 set(*field, value as i64);
             }
             Mod::Dpp8 { first } => {
@@ -123,6 +131,25 @@ impl Mod {
             Mod::Format { field } => {
                 let value = format(m)?;
                 set(*field, value as i64);
+            }
+            Mod::TwoFormats { data, number } => {
+                let value = two_formats(m)?;
+                set(*data, value.0 as i64);
+                set(*number, value.1 as i64);
+            }
+            Mod::ScaleBytes { field } => {
+                let bits = bit_list(m)?;
+                if bits.len() > 3 || bits.get(2) == Some(&1) {
+                    return Err(wrong("a list of two bits, and a third that is 0"));
+                }
+                set(*field, bits.iter().enumerate().fold(0, |v, (at, bit)| v | bit << at));
+            }
+            Mod::Signs { field } => {
+                let bits = bit_list(m)?;
+                if bits.len() > 3 {
+                    return Err(wrong("a list of at most 3 bits"));
+                }
+                set(*field, bits.iter().enumerate().fold(0, |v, (at, bit)| v | bit << at));
             }
             Mod::Dim { field } => {
                 let ModifierValue::Word(word) = &m.value else { return Err(wrong("a dimension")) };
@@ -170,7 +197,7 @@ fn bit_list(m: &Modifier) -> Result<Vec<i64>, AsmError> {
     list.iter().map(|v| if let ArgValue::Int(v @ 0..=1) = v { Ok(*v) } else { Err(wrong()) }).collect()
 }
 
-fn dpp_ctrl(m: &Modifier) -> Result<u32, AsmError> {
+fn dpp_ctrl(m: &Modifier, arch: Arch) -> Result<u32, AsmError> {
     let wrong = |what: String| AsmError::new(m.value_span, format!("`{}:` takes {what}", m.name));
     if m.name == "quad_perm" {
         let lanes = || wrong("a list of 4 lanes from 0 to 3".to_string());
@@ -191,14 +218,23 @@ fn dpp_ctrl(m: &Modifier) -> Result<u32, AsmError> {
             _ => Err(wrong("a number from 0 to 511".to_string())),
         };
     }
-    let (_, first, count, from) = *DPP.iter().find(|d| d.0 == m.name).unwrap_or(&DPP[0]);
-    match &m.value {
-        ModifierValue::None if count == 1 => Ok(first),
-        ModifierValue::Int(v) if count > 1 && (from as i64..(from + count) as i64).contains(v) => {
-            Ok(first + *v as u32 - from)
+    let own: Vec<&Movement> = DPP.iter().filter(|d| d.name == m.name && d.is_of(arch)).collect();
+    let code = own.iter().find_map(|d| match (&m.value, d.from) {
+        (ModifierValue::None, None) => Some(d.first),
+        (ModifierValue::Int(v), Some(from)) if (from as i64..(from + d.count) as i64).contains(v) => {
+            Some(d.first + *v as u32 - from)
         }
-        _ => Err(wrong(format!("a number from {from} to {}", from + count - 1))),
-    }
+        _ => None,
+    });
+    let ranges = own.iter().map(|d| match (d.from, d.count) {
+        (None, _) => "no value".to_string(),
+        (Some(from), 1) => from.to_string(),
+        (Some(from), count) => format!("a number from {from} to {}", from + count - 1),
+    });
+    code.ok_or_else(|| match own.len() {
+        0 => AsmError::new(m.span, format!("{} has no lane movement `{}`", arch.name(), m.name)),
+        _ => wrong(ranges.collect::<Vec<_>>().join(" or ")),
+    })
 }
 
 /// Whether the scope allows a hint: two names share a value, and the scope decides (RDNA4 ISA manual,
@@ -238,6 +274,32 @@ fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
             None => error.help(format!("one of {}", all.join(", "))),
         }
     })
+}
+
+/// Data and number format of gfx9, in either order; one that is not given is 8 or UNORM.
+fn two_formats(m: &Modifier) -> Result<(usize, usize), AsmError> {
+    let wrong = || {
+        AsmError::new(m.value_span, "this is not a buffer format")
+            .help("as in format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT], or a number from 0 to 127")
+    };
+    let words = match &m.value {
+        ModifierValue::Int(v @ 0..=127) => return Ok((*v as usize & 15, *v as usize >> 4)),
+        ModifierValue::List(list) if matches!(list.len(), 1 | 2) => list,
+        _ => return Err(wrong()),
+    };
+    let (mut data, mut number) = (None, None);
+    for word in words {
+        let ArgValue::Word(word) = word else { return Err(wrong()) };
+        let find = |prefix: &str, names: &[&str]| {
+            word.strip_prefix(prefix).and_then(|name| names.iter().position(|n| *n == name))
+        };
+        match (find("BUF_DATA_FORMAT_", &DATA_FORMATS), find("BUF_NUM_FORMAT_", &NUMBER_FORMATS)) {
+            (Some(value), _) if data.is_none() => data = Some(value),
+            (_, Some(value)) if number.is_none() => number = Some(value),
+            _ => return Err(wrong()),
+        }
+    }
+    Ok((data.unwrap_or(1), number.unwrap_or(0)))
 }
 
 fn format(m: &Modifier) -> Result<u32, AsmError> {

@@ -135,7 +135,12 @@ fn item<'t>(
     if let Some((name, span)) = s.word() {
         let next = s.byte();
         let valued = next == Some(b':') && s.second() != Some(b':');
-        if !valued && let Some(reg) = register_name(name) {
+        // `a16` is a register of CDNA, and a flag of images: after a comma, or in the first place, it is a register.
+        let place = comma || line.operands.is_empty();
+        if !valued
+            && (place || !FLAGS.contains(&name))
+            && let Some(reg) = register_name(name)
+        {
             line.operands.push(Operand { span, ..plain(Value::Reg(reg)) });
             return Ok(());
         }

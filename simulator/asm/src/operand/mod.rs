@@ -48,6 +48,8 @@ pub struct Operand<'t> {
     pub abs: bool,
     /// `lit(…)`: to be a literal even where an inline constant would do.
     pub literal: bool,
+    /// `sext(v1)`: the part of the register that SDWA selects is signed.
+    pub sext: bool,
     /// `--1`: a number with two signs, which LLVM reads for integers alone.
     pub doubled: bool,
     /// Where it is, signs included.
@@ -133,7 +135,15 @@ pub enum ModifierValue<'t> {
 /// An operand without signs, and without a span yet.
 #[inline]
 pub fn plain(value: Value<'_>) -> Operand<'_> {
-    Operand { value, neg: false, abs: false, literal: false, doubled: false, span: Span::default() }
+    Operand {
+        value,
+        neg: false,
+        abs: false,
+        literal: false,
+        sext: false,
+        doubled: false,
+        span: Span::default(),
+    }
 }
 
 /// The name of a call that is written in braces.

@@ -24,6 +24,8 @@ pub enum RegBase {
     Sgpr(u16),
     /// `ttmp5`: the trap handler's registers.
     Ttmp(u16),
+    /// `a5`: accumulation registers of CDNA.
+    Acc(u16),
     /// A named register: the one with the first 32 bits of it.
     Special(Special),
 }
@@ -74,11 +76,15 @@ pub enum Special {
     FlatScratchLo,
     /// `flat_scratch_hi`.
     FlatScratchHi,
+    /// `xnack_mask_lo`.
+    XnackMaskLo,
+    /// `xnack_mask_hi`.
+    XnackMaskHi,
 }
 
 impl Special {
     /// In the order of the enum, with the names of the ISA description.
-    pub const ALL: [(Special, &'static str); 17] = [
+    pub const ALL: [(Special, &'static str); 19] = [
         (Special::VccLo, "vcc_lo"),
         (Special::VccHi, "vcc_hi"),
         (Special::ExecLo, "exec_lo"),
@@ -96,6 +102,8 @@ impl Special {
         (Special::LdsDirect, "src_lds_direct"),
         (Special::FlatScratchLo, "flat_scratch_lo"),
         (Special::FlatScratchHi, "flat_scratch_hi"),
+        (Special::XnackMaskLo, "xnack_mask_lo"),
+        (Special::XnackMaskHi, "xnack_mask_hi"),
     ];
 
     /// The name in the ISA description.
@@ -115,6 +123,7 @@ fn special(name: &str) -> Option<Reg> {
         "vcc" => (Special::VccLo, 2),
         "exec" => (Special::ExecLo, 2),
         "flat_scratch" => (Special::FlatScratchLo, 2),
+        "xnack_mask" => (Special::XnackMaskLo, 2),
         // Sources also without the word before their name.
         _ => {
             let is_called = |own: &str| own == name || own.strip_prefix("src_") == Some(name);
@@ -141,6 +150,7 @@ impl Reg {
             RegBase::Vgpr(n) => format!("v{n}"),
             RegBase::Sgpr(n) => format!("s{n}"),
             RegBase::Ttmp(n) => format!("ttmp{n}"),
+            RegBase::Acc(n) => format!("a{n}"),
             RegBase::Special(special) => special.name().to_string(),
         }
     }
@@ -151,6 +161,7 @@ impl Reg {
             RegBase::Vgpr(n) => Some((0, n as u32, n as u32 + r.count as u32)),
             RegBase::Sgpr(n) => Some((1, n as u32, n as u32 + r.count as u32)),
             RegBase::Ttmp(n) => Some((2, n as u32, n as u32 + r.count as u32)),
+            RegBase::Acc(n) => Some((4, n as u32, n as u32 + r.count as u32)),
             RegBase::Special(Special::VccLo | Special::ExecLo) => Some((3, 0, r.count as u32)),
             RegBase::Special(Special::VccHi | Special::ExecHi) => Some((3, 1, 2)),
             RegBase::Special(_) => None,
@@ -172,6 +183,17 @@ pub fn consecutive(regs: &[Reg]) -> Option<Reg> {
     regs.first().filter(|_| single && range).map(|first| Reg { count, ..*first })
 }
 
+/// The numbered file with this name.
+pub(super) fn register_file(name: &str) -> Option<fn(u16) -> RegBase> {
+    Some(match name {
+        "v" => RegBase::Vgpr,
+        "s" => RegBase::Sgpr,
+        "ttmp" => RegBase::Ttmp,
+        "a" | "acc" => RegBase::Acc,
+        _ => return None,
+    })
+}
+
 /// A register with a name of its own: `v1`, `s7`, `vcc`, `v3.h`.
 pub(super) fn register_name(name: &str) -> Option<Reg> {
     let (name, half) = match name.as_bytes() {
@@ -181,12 +203,7 @@ pub(super) fn register_name(name: &str) -> Option<Reg> {
     };
     let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (file, number) = name.split_at(digits);
-    let base: fn(u16) -> RegBase = match file {
-        "v" => RegBase::Vgpr,
-        "s" => RegBase::Sgpr,
-        "ttmp" => RegBase::Ttmp,
-        _ => return special(name).map(|reg| Reg { half, ..reg }),
-    };
+    let Some(base) = register_file(file) else { return special(name).map(|reg| Reg { half, ..reg }) };
     Some(Reg { base: base(number.parse().ok()?), count: 1, half })
 }
 
@@ -199,12 +216,7 @@ pub fn parse_register(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Option<R
     }
     let mut ahead = s.clone();
     ahead.ident();
-    let base: fn(u16) -> RegBase = match name {
-        "v" => RegBase::Vgpr,
-        "s" => RegBase::Sgpr,
-        "ttmp" => RegBase::Ttmp,
-        _ => return Ok(None),
-    };
+    let Some(base) = register_file(name) else { return Ok(None) };
     if !ahead.eat('[') {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! One operand, or an argument of one: registers, numbers, symbols, calls and lists, with signs around them.
 
-use super::register::register_name;
+use super::register::{register_file, register_name};
 use super::{
     Arg, ArgValue, Call, Operand, Reg, RegBase, STRUCTURE, Value, consecutive, parse_register, plain,
 };
@@ -92,7 +92,7 @@ fn signed_operand<'t>(
             let doubled = ahead.byte() == Some(b'-');
             let register = ahead.peek_ident().is_some_and(|(name, _)| {
                 register_name(name).is_some()
-                    || matches!(name, "v" | "s" | "ttmp") && ahead.rest()[name.len()..].starts_with('[')
+                    || register_file(name).is_some() && ahead.rest()[name.len()..].starts_with('[')
                     || matches!(name, "abs" | "neg")
                         && ahead.rest()[name.len()..].trim_start().starts_with('(')
             });
@@ -118,7 +118,7 @@ fn signed_operand<'t>(
         }
         _ => {}
     }
-    if let Some((name @ ("neg" | "abs" | "lit" | "sext"), span)) = s.peek_ident() {
+    if let Some((name @ ("neg" | "abs" | "lit" | "sext"), _)) = s.peek_ident() {
         let mut ahead = s.clone();
         ahead.ident();
         if ahead.eat('(') {
@@ -129,12 +129,7 @@ fn signed_operand<'t>(
                 "neg" => operand.neg = !operand.neg,
                 "abs" => operand.abs = true,
                 "lit" => operand.literal = true,
-                _ => {
-                    return Err(AsmError::new(
-                        span,
-                        "sext() belongs to SDWA, which these processors do not have",
-                    ));
-                }
+                _ => operand.sext = true,
             }
             return Ok(operand);
         }

@@ -1,0 +1,88 @@
+//! `.amdgcn_target`: the processor of a file, and its features.
+
+use super::error::AsmError;
+use super::reader::Reader;
+use super::scan::Scanner;
+use wavesim_isa::arch::Arch;
+
+/// Features of a target that its flags have, each with the first bit of its setting (LLVM AMDGPUUsage, *Header*).
+const FEATURES: [(&str, u32); 2] = [("xnack", 8), ("sramecc", 10)];
+
+/// The settings of a feature: whatever the device has, off, on.
+const FEATURE_ANY: u32 = 1;
+const FEATURE_OFF: u32 = 2;
+const FEATURE_ON: u32 = 3;
+
+/// The features of a file that does not say any.
+pub(super) fn any_features(arch: Arch) -> u32 {
+    let any = FEATURES.iter().fold(0, |bits, (_, first)| bits | FEATURE_ANY << first);
+    if arch.is_cdna() { any } else { 0 }
+}
+
+impl Reader<'_> {
+    /// The processor that the rest of the line names.
+    pub(super) fn target(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
+        s.space();
+        let start = s.at();
+        let text = s.rest().trim().trim_matches('"').to_string();
+        s.skip(s.rest().len());
+        let span = s.since(start);
+        let mut target = text.rsplit_once("--").map_or("", |t| t.1).split(':');
+        let processor = target.next().unwrap_or("").to_string();
+        let features: Vec<&str> = target.collect();
+        let Some(arch) = Arch::from_mcpu(&processor) else {
+            return Err(AsmError::new(span, format!("`{text}` is not a supported processor")));
+        };
+        if arch != self.options.arch {
+            if !self.file.any_target || !self.program.listing.is_empty() {
+                let (file, option) = (arch.name(), self.options.arch.name());
+                let error =
+                    AsmError::new(span, format!("this file is for {file}, and the option says {option}"));
+                return Err(error.help(format!("--mcpu {processor}")));
+            }
+            self.options.arch = arch;
+            self.program.arch = arch;
+        }
+        self.program.features = 0;
+        for (name, first) in FEATURES.into_iter().filter(|_| arch.is_cdna()) {
+            let given = features.iter().find_map(|f| f.strip_prefix(name));
+            let setting = match given {
+                None => FEATURE_ANY,
+                Some("-") => FEATURE_OFF,
+                Some("+") => FEATURE_ON,
+                Some(_) => return Err(AsmError::new(span, format!("`{name}` is `{name}+` or `{name}-`"))),
+            };
+            self.program.features |= setting << first;
+        }
+        let known = |f: &&&str| FEATURES.iter().any(|(name, _)| f.trim_end_matches(['+', '-']) == *name);
+        if let Some(other) = features.iter().find(|f| !known(f)) {
+            return Err(AsmError::new(span, format!("`{other}` is no feature of a target")));
+        }
+        self.machine_symbols(Some(&processor));
+        self.program.processor = Some(processor);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Options, program};
+    use wavesim_isa::arch::Arch;
+
+    /// Flags that llvm-mc 19 makes of the same directive.
+    #[test]
+    fn features_are_flags() {
+        for (target, arch, flags) in [
+            ("gfx942", Arch::Cdna3, Some(0x500)),
+            ("gfx942:sramecc+:xnack-", Arch::Cdna3, Some(0xe00)),
+            ("gfx942:xnack+", Arch::Cdna3, Some(0x700)),
+            ("gfx942:sramecc", Arch::Cdna3, None),
+            ("gfx942:tgsplit+", Arch::Cdna3, None),
+            ("gfx1100", Arch::Rdna3, Some(0)),
+        ] {
+            let text = format!(".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n");
+            let (program, errors) = program::read(&text, &Options::new(arch));
+            assert_eq!(errors.is_empty().then_some(program.features), flags, "{target}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What our assembler and disassembler and LLVM's may say differently of an instruction, each class with its reason.
+
+use super::referee::words_of;
+use wavesim::arch::Arch;
+use wavesim::asm::Options;
+
+/// What the two say differently of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// LLVM knows no instruction of these words.
+    NoText,
+    Text,
+    /// LLVM does not read our text.
+    NoWords,
+    Words,
+}
+
+/// An instruction with what LLVM says of it.
+pub struct Case {
+    pub arch: Arch,
+    pub name: &'static str,
+    pub encoding: &'static str,
+    pub words: Vec<u32>,
+    pub text: String,
+    pub llvm_text: Option<String>,
+    pub llvm_words: Option<Vec<u32>>,
+}
+
+impl Case {
+    pub fn differences(&self) -> Vec<Kind> {
+        let mut out = Vec::new();
+        match &self.llvm_text {
+            None => out.push(Kind::NoText),
+            Some(text) if *text != self.text => out.push(Kind::Text),
+            Some(_) => {}
+        }
+        match &self.llvm_words {
+            None => out.push(Kind::NoWords),
+            Some(words) if words_of(&self.text, &Options::new(self.arch)).as_ref() != Ok(words) => {
+                out.push(Kind::Words);
+            }
+            Some(_) => {}
+        }
+        out
+    }
+
+    pub fn class(&self, kind: Kind) -> Option<&'static Class> {
+        CLASSES.iter().find(|c| c.kinds.contains(&kind) && (c.holds)(self))
+    }
+}
+
+/// A reason for which LLVM 19 and we differ.
+pub struct Class {
+    pub id: &'static str,
+    pub kinds: &'static [Kind],
+    pub holds: fn(&Case) -> bool,
+}
+
+pub const ALL: &[Kind] = &[Kind::NoText, Kind::Text, Kind::NoWords, Kind::Words];
+
+/// Instructions, or forms of them, that LLVM 19 does not have: name, and how the encoding's name begins (without `ENC_`).
+pub const UNKNOWN: [(&str, &str); 30] = [
+    ("DS_NOP", ""),
+    ("DS_BPERMUTE_FI_B32", ""),
+    ("DS_BVH_STACK_PUSH4_POP1_RTN_B32", ""),
+    ("DS_BVH_STACK_PUSH8_POP1_RTN_B32", ""),
+    ("DS_BVH_STACK_PUSH8_POP2_RTN_B64", ""),
+    ("DS_ORDERED_COUNT", ""),
+    ("GLOBAL_ATOMIC_CMPSWAP_F32", ""),
+    ("GLOBAL_LOAD_LDS_ADDTID_B32", ""),
+    ("GLOBAL_LOAD_LDS_B32", ""),
+    ("GLOBAL_LOAD_LDS_I16", ""),
+    ("GLOBAL_LOAD_LDS_I8", ""),
+    ("GLOBAL_LOAD_LDS_U16", ""),
+    ("GLOBAL_LOAD_LDS_U8", ""),
+    ("IMAGE_BVH8_INTERSECT_RAY", ""),
+    ("IMAGE_BVH_DUAL_INTERSECT_RAY", ""),
+    ("SCRATCH_LOAD_LDS_B32", ""),
+    ("SCRATCH_LOAD_LDS_I16", ""),
+    ("SCRATCH_LOAD_LDS_I8", ""),
+    ("SCRATCH_LOAD_LDS_U16", ""),
+    ("SCRATCH_LOAD_LDS_U8", ""),
+    ("S_ALLOC_VGPR", ""),
+    ("S_ENDPGM_ORDERED_PS_DONE", ""),
+    ("S_SET_VALU_COEXEC_MODE", ""),
+    ("V_ACCVGPR_MOV_B32", "VOP3"),
+    ("V_DOT2_F32_BF16", "VOP3P_VOP_DPP"),
+    ("V_DUAL_DOT2ACC_F32_BF16", ""),
+    ("V_DUAL_DOT2ACC_F32_F16", ""),
+    ("V_FMA_DX9_ZERO_F32", "VOP3_VOP_DPP"),
+    ("V_MOV_B16", "VOP3"),
+    ("V_READFIRSTLANE_B32", "VOP3"),
+];
+
+pub static CLASSES: &[Class] = &[
+    Class {
+        id: "unknown",
+        kinds: ALL,
+        holds: |c| {
+            let encoding = c.encoding.trim_start_matches("ENC_");
+            let listed = UNKNOWN.iter().any(|(name, begin)| c.name == *name && encoding.starts_with(begin));
+            listed || c.name == "V_SWAP_B16"
+        },
+    },
+    Class {
+        id: "short-halves",
+        kinds: ALL,
+        holds: |c| {
+            let encoding = c.encoding.trim_start_matches("ENC_");
+            let short = ["VOP1", "VOP2", "VOPC"].iter().any(|e| encoding.starts_with(e));
+            short && c.text.contains(".h")
+        },
+    },
+    Class {
+        id: "mixed-literal",
+        kinds: &[Kind::Text, Kind::NoWords, Kind::Words],
+        holds: |c| c.name.starts_with("V_FMA_MIX") && c.encoding.ends_with("INST_LITERAL"),
+    },
+    Class {
+        id: "mixed-lanes",
+        kinds: &[Kind::NoText, Kind::Text, Kind::NoWords],
+        holds: |c| c.name.starts_with("V_FMA_MIX") && c.encoding.contains("DPP"),
+    },
+    Class {
+        id: "relative-move",
+        kinds: &[Kind::NoText, Kind::Text, Kind::NoWords],
+        holds: |c| c.name.starts_with("V_MOVRELS"),
+    },
+    Class {
+        id: "scalar-compare",
+        kinds: &[Kind::NoText, Kind::Text],
+        holds: |c| c.name.starts_with("S_CMP_") && c.name.ends_with("_F16"),
+    },
+    Class {
+        id: "wide-literal-sign",
+        kinds: &[Kind::NoWords],
+        holds: |c| {
+            let sign = c.text.contains("neg(0x") || c.text.contains("|0x");
+            c.name.contains("F64") && c.encoding.ends_with("INST_LITERAL") && sign
+        },
+    },
+    Class { id: "null-ranges", kinds: &[Kind::NoWords], holds: |c| c.text.contains(" null") },
+    Class {
+        id: "one-address",
+        kinds: &[Kind::Text],
+        // The only one, in brackets or not.
+        holds: |c| c.encoding == "ENC_MIMG_NSA" && !c.text.contains(", ["),
+    },
+    Class {
+        id: "byte-modifiers",
+        kinds: ALL,
+        holds: |c| {
+            let modified = [" clamp", " mul:", " div:"].iter().any(|m| c.text.contains(m));
+            c.arch == Arch::Rdna4 && matches!(c.name, "V_CVT_F32_FP8" | "V_CVT_F32_BF8") && modified
+        },
+    },
+    Class {
+        id: "dot-modifiers",
+        kinds: ALL,
+        holds: |c| {
+            let modified = [" clamp", " mul:", " div:", "op_sel"].iter().any(|m| c.text.contains(m));
+            matches!(c.name, "V_DOT2_F16_F16" | "V_DOT2_BF16_BF16") && modified
+        },
+    },
+    Class {
+        id: "accumulator-half",
+        kinds: &[Kind::NoText, Kind::Words],
+        holds: |c| c.name == "V_FMAC_F16" && c.text.contains("op_sel:"),
+    },
+    Class {
+        id: "rotation",
+        kinds: &[Kind::Text],
+        holds: |c| c.arch == Arch::Cdna4 && c.name == "DS_SWIZZLE_B32",
+    },
+    Class {
+        id: "accumulator-atomics",
+        kinds: &[Kind::NoText, Kind::NoWords],
+        holds: |c| c.arch.is_cdna() && c.name.starts_with("GLOBAL_ATOMIC_") && c.text.contains(" a"),
+    },
+    Class {
+        id: "write-back-hint",
+        kinds: &[Kind::Text, Kind::Words],
+        holds: |c| {
+            c.arch == Arch::Cdna4 && matches!(c.name, "BUFFER_WBL2" | "BUFFER_INV") && c.text.contains(" nt")
+        },
+    },
+    Class {
+        id: "scalar-scales",
+        kinds: &[Kind::Text, Kind::NoWords],
+        holds: |c| c.encoding == "ENC_VOP3PX2",
+    },
+    Class {
+        id: "scaled-modifiers",
+        kinds: &[Kind::NoText, Kind::NoWords],
+        holds: |c| {
+            let modified = [" clamp", " mul:", " div:", "|", "-", "neg("].iter().any(|m| c.text.contains(m));
+            c.name.starts_with("V_CVT_SCALEF32_") && modified
+        },
+    },
+    Class {
+        id: "barrier-resource",
+        kinds: &[Kind::NoWords],
+        holds: |c| c.arch.is_cdna() && c.name.starts_with("DS_GWS_"),
+    },
+];

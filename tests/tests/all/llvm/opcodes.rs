@@ -1,0 +1,89 @@
+//! Instructions that LLVM has and the ISA descriptions do not have.
+
+use super::referee::{llvm, mark, refereed, replies, tool};
+use isa_spec::tables::EntryId;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use wavesim::arch::Arch;
+use wavesim::asm::Options;
+use wavesim::codec::{decode, encode};
+use wavesim_tests::legal::{Random, random_inst};
+
+/// Words of every opcode that an encoding's field has room for and the architecture has no instruction for, its other fields as some
+/// legal instructions have them.
+fn opcodes_without_an_instruction(arch: Arch, each: usize) -> Vec<Vec<u32>> {
+    let (options, table) = (Options::new(arch), arch.table());
+    let mut random = Random(7);
+    let mut out = Vec::new();
+    for (at, encoding) in table.encodings.iter().enumerate() {
+        // Literals and lane movements follow a short encoding's opcode, which is one of those below.
+        let Some(op) = encoding.op_field.map(|op| &encoding.fields[op as usize]) else { continue };
+        let own: Vec<EntryId> = (0..table.entries.len() as EntryId)
+            .filter(|e| table.entries[*e as usize].enc as usize == at)
+            .collect();
+        for round in 0..=each {
+            let entry = own[random.below(own.len() as u32) as usize];
+            let Some(mut inst) = random_inst(&options, entry, &mut random) else { continue };
+            if round == each {
+                // One whose fields are zero: LLVM minds bits that its opcode has no use for.
+                let fields = encoding.fields.iter().map(|f| f.fixed.unwrap_or(0));
+                inst.fields.iter_mut().zip(fields).for_each(|(own, zero)| *own = zero);
+            }
+            let Ok(words) = encode(arch, &inst) else { continue };
+            for opcode in 0..1u32 << op.width() {
+                let mut words = words.to_vec();
+                let mut left = opcode;
+                for &(first, count) in op.ranges {
+                    let (word, first) = (first as usize / 32, first % 32);
+                    let mask = ((1u64 << count) - 1) as u32;
+                    words[word] = words[word] & !(mask << first) | (left & mask) << first;
+                    left >>= count;
+                }
+                if decode(arch, &words).is_err() {
+                    out.push(words);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// No instruction of LLVM's is overlooked: those that the ISA descriptions lack are listed, and nothing else.
+#[test]
+fn instructions_that_llvm_alone_has_are_listed() {
+    use wavesim::asm::dialect::absent::ABSENT;
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/llvm-differences.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    for arch in refereed() {
+        let listed: Vec<&str> = ABSENT.iter().filter(|a| a.1.contains(&arch)).map(|a| a.0).collect();
+        let all = opcodes_without_an_instruction(arch, 12);
+        let mut input = String::new();
+        for (at, words) in all.iter().enumerate() {
+            for words in [words.as_slice(), &[mark(at)]] {
+                let bytes: Vec<String> =
+                    words.iter().flat_map(|w| w.to_le_bytes()).map(|b| format!("0x{b:02x}")).collect();
+                writeln!(input, "[{}]", bytes.join(" ")).unwrap();
+            }
+        }
+        let Some(output) = llvm(arch, &["-disassemble"], input) else {
+            println!("skipped: {} is not installed", tool(arch));
+            continue;
+        };
+        let mut found: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for (words, reply) in all.iter().zip(replies(&output, all.len())) {
+            if let Some((text, _)) = reply.filter(|(_, read)| read == words) {
+                let name = text.split_whitespace().next().unwrap_or_default().to_string();
+                // LLVM's name for words that are zero, which are not an instruction.
+                if name != "v_illegal" {
+                    found.entry(name).or_insert_with(|| words.clone());
+                }
+            }
+        }
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        assert_eq!(names, listed, "{}: {found:08x?}", arch.name());
+        for name in listed {
+            assert!(document.contains(&format!("`{name}`")), "docs/llvm-differences.md does not list {name}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! LLVM's tools: what they are called, how they are asked, and what they answer.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use wavesim::arch::Arch;
+use wavesim::asm::{self, NoSymbols, Options, print};
+use wavesim::codec::{decode, encode, words};
+
+/// The architectures that LLVM knows, or the one that `WAVESIM_ARCH` names.
+pub fn refereed() -> Vec<Arch> {
+    let chosen = std::env::var("WAVESIM_ARCH").ok();
+    Arch::AMD.into_iter().filter(|arch| chosen.as_ref().is_none_or(|name| arch.name() == name)).collect()
+}
+
+/// LLVM's assembler that knows the architecture's processor; `WAVESIM_LLVM_MC_GFX950` is the one for CDNA 4.
+pub fn tool(arch: Arch) -> String {
+    let newer = || std::env::var("WAVESIM_LLVM_MC_GFX950").unwrap_or_else(|_| "llvm-mc-22".to_string());
+    if arch == Arch::Cdna4 { newer() } else { "llvm-mc-19".to_string() }
+}
+
+pub fn words_of(text: &str, options: &Options) -> Result<Vec<u32>, String> {
+    let parsed = asm::parse(text, options, &NoSymbols).map_err(|e| e.to_string())?;
+    encode(options.arch, &parsed.inst).map(|w| w.to_vec()).map_err(|e| e.to_string())
+}
+
+pub fn text_of(words: &[u32], options: &Options) -> Result<String, String> {
+    decode(options.arch, words).map(|inst| print::instruction(&inst, options)).map_err(|e| e.to_string())
+}
+
+pub fn processor(arch: Arch) -> &'static str {
+    match arch {
+        Arch::Rdna35 => "gfx1150",
+        Arch::Rdna4 => "gfx1201",
+        Arch::Cdna3 => "gfx942",
+        Arch::Cdna4 => "gfx950",
+        _ => "gfx1100",
+    }
+}
+
+pub fn llvm(arch: Arch, args: &[&str], input: String) -> Option<String> {
+    let mut child = Command::new(tool(arch))
+        .args(["-triple=amdgcn", "-show-encoding", &format!("-mcpu={}", processor(arch))])
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take()?;
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().ok()?;
+    let _ = writer.join();
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Between inputs stand `s_nop N`, which tell answers apart.
+pub fn mark(at: usize) -> u32 {
+    0xbf80_0000 | at as u32 & 0xffff
+}
+
+/// LLVM's (text, words) of each input.
+pub fn replies(output: &str, count: usize) -> Vec<Option<(String, Vec<u32>)>> {
+    let mut out = Vec::new();
+    let mut last: Option<(String, Vec<u32>)> = None;
+    for line in output.lines() {
+        let Some((text, bytes)) = line.split_once("; encoding: [") else { continue };
+        let bytes = bytes.trim_end_matches(']').split(',');
+        let bytes: Option<Vec<u8>> =
+            bytes.map(|b| u8::from_str_radix(b.trim().trim_start_matches("0x"), 16).ok()).collect();
+        let Some(bytes) = bytes else { continue };
+        let words = words(&bytes);
+        if words == [mark(out.len())] {
+            out.push(last.take());
+        } else {
+            let text = text.split("//").next().unwrap_or("").split_whitespace().collect::<Vec<_>>().join(" ");
+            last = Some((text, words));
+        }
+    }
+    out.resize(count, None);
+    out
+}
