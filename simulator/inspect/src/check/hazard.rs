@@ -11,11 +11,14 @@
 //! - an index in M0 that leads beyond the registers: the source is then the first register, and nothing is written (manuals, *VGPR Out of
 //!   Range Behavior*, *SGPR Out of Range Behavior*);
 //! - a matrix instruction whose A or B is the result of the matrix instruction right before it: a V_NOP or another independent
-//!   vector instruction must be between (RDNA3 manual, *WMMA*; LLVM's hazard recognizer).
+//!   vector instruction must be between (RDNA3 manual, *WMMA*; LLVM's hazard recognizer);
+//! - wait states that CDNA leaves to software ([`wait_states`]).
 
 use super::Check;
 use super::report::{Finding, Report, Site};
+use super::wait_states::{self, Missing};
 use isa_spec::tables::Role;
+use std::collections::HashMap;
 use wavesim_asm::{OddPairs, Options, legal};
 use wavesim_engine::observe::Step;
 use wavesim_engine::sched::dispatch::Registers;
@@ -34,6 +37,8 @@ pub struct Group(Vec<Option<(u64, Use)>>);
 pub struct Shadow {
     /// Forbidden uses that an instruction is by itself.
     fixed: Vec<Option<(&'static str, String)>>,
+    /// By instruction: the wait states that are missing before it.
+    missing: HashMap<usize, Missing>,
     /// Scalar loads of dwords, which ignore the low bits of what they add up.
     words: Vec<bool>,
     /// Instructions that a rule applies to.
@@ -54,17 +59,20 @@ impl Shadow {
         let words: Vec<bool> =
             program.insts.iter().map(|inst| legal::loads_words(inst, program.arch)).collect();
         // A vector instruction counts where it may stand between two matrix instructions.
-        let matrix = effects.iter().any(|e| e.class == Class::Matrix);
-        let observed = effects.iter().zip(fixed.iter().zip(&words)).map(|(e, (wrong, words))| {
-            let first_lane = e.reads.iter().any(|r| r.lanes == Lanes::FirstActive);
-            let indexed = e.reads.iter().chain(&e.writes).any(|used| used.relative.is_some());
-            wrong.is_some()
-                || *words
-                || first_lane
-                || indexed
-                || matrix && matches!(e.class, Class::Valu | Class::Matrix)
-        });
-        Shadow { observed: observed.collect(), fixed, words, matrix: Vec::new() }
+        let matrix = !program.arch.is_cdna() && effects.iter().any(|e| e.class == Class::Matrix);
+        let missing = wait_states::missing(program, effects);
+        let observed =
+            effects.iter().zip(fixed.iter().zip(&words)).enumerate().map(|(at, (e, (wrong, words)))| {
+                let first_lane = e.reads.iter().any(|r| r.lanes == Lanes::FirstActive);
+                let indexed = e.reads.iter().chain(&e.writes).any(|used| used.relative.is_some());
+                wrong.is_some()
+                    || missing.contains_key(&at)
+                    || *words
+                    || first_lane
+                    || indexed
+                    || matrix && matches!(e.class, Class::Valu | Class::Matrix)
+            });
+        Shadow { observed: observed.collect(), fixed, missing, words, matrix: Vec::new() }
     }
 
     /// Whether an instruction, by index, needs a look each time.
@@ -89,6 +97,9 @@ impl Shadow {
         {
             report.add(Finding::new(Check::Hazard, kind, message.clone(), Site::new(step, None)));
         }
+        if let Some(missing) = self.missing.get(&step.index) {
+            too_soon(step, missing, report);
+        }
         if self.words[step.index] {
             misaligned(step, effects, report);
         }
@@ -105,7 +116,7 @@ impl Shadow {
         for (uses, written) in [(&effects.reads, false), (&effects.writes, true)] {
             uses.iter().for_each(|used| out_of_range(step, used, written, report));
         }
-        if matches!(effects.class, Class::Valu | Class::Matrix) {
+        if !step.program.arch.is_cdna() && matches!(effects.class, Class::Valu | Class::Matrix) {
             self.matrix(step, effects, report);
         }
     }
@@ -133,6 +144,23 @@ impl Shadow {
         }
         *last = effects.writes.iter().find(|w| w.file == File::Vgpr).map(|w| (step.pc, *w));
     }
+}
+
+/// Reports an instruction that follows too soon after another.
+fn too_soon(step: &Step<'_>, missing: &Missing, report: &mut Report) {
+    let (kind, pc) = ("missing wait states", step.program.pcs[missing.after]);
+    if !report.is_new(Check::Hazard, kind, step.pc, Some(pc)) {
+        return;
+    }
+    let Missing { what, has, needs, .. } = missing;
+    let states = if *needs == 1 { "wait state must" } else { "wait states must" };
+    let message = format!("{what}: {needs} {states} be between, not {has}");
+    let other = Site::at(step, pc, step.wave.workgroup, step.wave.id);
+    report.add(
+        Finding::new(Check::Hazard, kind, message, Site::new(step, None))
+            .other("after", other)
+            .hint(format!("`s_nop {}`, or independent instructions, before it", needs - has - 1)),
+    );
 }
 
 /// Reports an index that leads beyond the registers there are.

@@ -15,6 +15,7 @@ pub mod sarif;
 mod shadow_memory;
 mod skip;
 pub mod suppress;
+mod wait_states;
 mod waits;
 
 pub use init::initial as initial_registers;

@@ -17,6 +17,7 @@ use wavesim_engine::observe::{Done, Step};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{Class, Effects, File, Use, register_name};
 use wavesim_machine::exec::program::Program;
+use wavesim_machine::state::ALL_VGPRS;
 
 /// Operations that a counter can count: it has six bits, and the hardware waits before it issues more.
 const MOST: usize = 64;
@@ -153,7 +154,8 @@ struct Issue {
 /// A set of VGPRs and SGPRs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Registers {
-    vgprs: [u64; 4],
+    /// Accumulation VGPRs follow the others.
+    vgprs: [u64; ALL_VGPRS / 64],
     sgprs: u128,
 }
 
@@ -164,7 +166,7 @@ impl Registers {
         for used in effects.reads.iter().chain(&effects.writes) {
             match used.relative {
                 None => out.insert(used.file, used.first, used.count),
-                Some(_) => out = Registers { vgprs: [u64::MAX; 4], sgprs: u128::MAX },
+                Some(_) => out = Registers { vgprs: [u64::MAX; ALL_VGPRS / 64], sgprs: u128::MAX },
             }
         }
         out
@@ -174,7 +176,7 @@ impl Registers {
         match file {
             File::Sgpr => self.sgprs |= bits(start, count),
             File::Vgpr => {
-                for r in start..(start + count).min(256) {
+                for r in start..(start + count).min(ALL_VGPRS as u16) {
                     self.vgprs[(r / 64) as usize] |= 1 << (r % 64);
                 }
             }
@@ -193,9 +195,9 @@ impl Registers {
 
     #[inline]
     fn meets(&self, other: &Registers) -> bool {
-        let [a, b, c, d] = self.vgprs;
-        let [e, f, g, h] = other.vgprs;
-        a & e | b & f | c & g | d & h != 0 || self.sgprs & other.sgprs != 0
+        // Without a branch a word.
+        let vgprs = self.vgprs.iter().zip(other.vgprs).fold(0, |all, (a, b)| all | a & b);
+        vgprs != 0 || self.sgprs & other.sgprs != 0
     }
 }
 

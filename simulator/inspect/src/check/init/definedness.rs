@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use wavesim_machine::exec::effects::{File, Use};
-use wavesim_machine::state::{VGPRS, Wave};
+use wavesim_machine::state::{ALL_VGPRS, Wave};
 
 /// A register in one lane; lane 0 for scalars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,7 +42,7 @@ pub struct Root {
 
 /// The undefined bits of a wave's registers.
 pub struct Definedness {
-    /// Lanes in which all bits are defined, by VGPR.
+    /// Lanes in which all bits are defined, by VGPR; accumulation VGPRs follow the others.
     vgprs: Vec<u64>,
     sgprs: u128,
     scc: bool,
@@ -56,7 +56,7 @@ impl Definedness {
     pub fn new(sgprs: u128, vgprs: usize) -> Definedness {
         let lanes = |register: usize| if register < vgprs { u64::MAX } else { 0 };
         Definedness {
-            vgprs: (0..VGPRS).map(lanes).collect(),
+            vgprs: (0..ALL_VGPRS).map(lanes).collect(),
             sgprs,
             scc: false,
             partial: HashMap::new(),

@@ -16,7 +16,7 @@ use wavesim_machine::exec::effects::{Effects, File, Lanes, Use};
 use wavesim_machine::exec::lower;
 use wavesim_machine::isa;
 use wavesim_machine::memory::Memory;
-use wavesim_machine::state::wave::SGPRS;
+use wavesim_machine::state::wave::{ACC, SGPRS};
 use wavesim_machine::state::{Wave, Workgroup};
 
 /// Instructions that only compute access none.
@@ -172,7 +172,7 @@ impl Trials {
             match place.file {
                 File::Scc => wave.scc = filled & 1,
                 File::Sgpr => wave.set_sgpr(place.register as u32, filled),
-                File::Vgpr if (place.register as u32) < wave.vgpr_count() => {
+                File::Vgpr if exists(wave, place.register) => {
                     wave.set_vgpr(place.lane, place.register as u32, filled);
                 }
                 File::Vgpr => {}
@@ -205,7 +205,7 @@ fn copy(from: &Wave, effects: &Effects, to: &mut Wave) {
     to.rebuild_masks();
     (to.scc, to.pc, to.mode, to.code_base) = (from.scc, from.pc, from.mode, from.code_base);
     for used in uses().filter(|u| u.file == File::Vgpr) {
-        for register in used.registers(from, false).filter(|r| u32::from(*r) < from.vgpr_count()) {
+        for register in used.registers(from, false).filter(|r| exists(from, *r)) {
             for half in 0..from.halves() {
                 to.set_lane_vec(half, register as usize, *from.lane_vec(half, register as usize));
             }
@@ -268,10 +268,16 @@ fn operands<'e>(step: &Step<'_>, effects: &'e Effects) -> Vec<Operand<'e>> {
     out
 }
 
+/// Whether the wave has a VGPR; accumulation VGPRs are not counted, and all there.
+fn exists(wave: &Wave, register: u16) -> bool {
+    register >= ACC as u16 || u32::from(register) < wave.vgpr_count()
+}
+
 fn value(wave: &Wave, place: Place) -> u32 {
     match place.file {
         File::Scc => wave.scc,
         File::Sgpr => wave.sgpr(place.register as u32 & 127),
-        File::Vgpr => wave.vgpr(place.lane, (place.register as u32).min(wave.vgpr_count().saturating_sub(1))),
+        File::Vgpr if exists(wave, place.register) => wave.vgpr(place.lane, place.register as u32),
+        File::Vgpr => wave.vgpr(place.lane, wave.vgpr_count().saturating_sub(1)),
     }
 }

@@ -22,7 +22,7 @@ use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use, register_
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, M0, TTMP};
-use wavesim_machine::state::{VGPRS, Wave};
+use wavesim_machine::state::{ALL_VGPRS, Wave};
 
 /// The registers of a wave.
 struct Registers {
@@ -286,7 +286,7 @@ impl Registers {
                 }
                 continue;
             }
-            let last = (used.first + used.count).min(VGPRS as u16);
+            let last = (used.first + used.count).min(ALL_VGPRS as u16);
             let all = (used.first..last).fold(u64::MAX, |all, r| all & self.defined.lanes(r));
             match used.lanes {
                 Lanes::Active => lanes &= all,
@@ -311,7 +311,7 @@ impl Registers {
             loaded[lane as usize & 63] += a.size_bytes as u64;
             let Some(byte) = memory.unwritten(&a) else { continue };
             let register = dest.first + ((offset + byte) / 4) as u16;
-            if register as usize >= VGPRS {
+            if register as usize >= ALL_VGPRS {
                 continue;
             }
             let place = Register { file: File::Vgpr, register, lane };
@@ -460,6 +460,6 @@ pub fn initial(shape: &Shape) -> (u128, usize) {
             (sgprs, 1)
         }
         // Such machines clear their registers.
-        Layout::Own(_) => (u128::MAX, VGPRS),
+        Layout::Own(_) => (u128::MAX, ALL_VGPRS),
     }
 }

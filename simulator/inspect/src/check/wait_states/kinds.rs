@@ -1,0 +1,107 @@
+//! Kinds of instructions by their names, and passes of matrix instructions: `kinds.txt`, read once for each architecture.
+
+use wavesim_asm::dialect::matches;
+use wavesim_isa::arch::Arch;
+
+/// The table.
+const TEXT: &str = include_str!("kinds.txt");
+
+/// Which kinds an instruction is of, and its passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kinds {
+    bits: u32,
+    /// Of a matrix instruction; 0 of others.
+    pub passes: u32,
+}
+
+/// Lines of the table without comments: the first word, and the others.
+fn lines() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    let bare = TEXT.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    bare.filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?, words.collect()))
+    })
+}
+
+fn kinds() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    lines().filter(|(name, _)| *name != "passes")
+}
+
+fn fits(patterns: &[&str], name: &str) -> bool {
+    let excluded = |pattern: &&str| pattern.strip_prefix('!').is_some_and(|pattern| matches(pattern, name));
+    patterns.iter().any(|pattern| matches(pattern, name))
+        && !patterns.iter().any(|pattern| excluded(&pattern))
+}
+
+impl Kinds {
+    /// Of the instruction with this name.
+    pub fn of(name: &str, arch: Arch) -> Kinds {
+        let bits = kinds().enumerate().filter(|(_, (_, patterns))| fits(patterns, name));
+        let bits = bits.fold(0, |bits, (at, _)| bits | 1 << at);
+        let passes = lines().filter(|(word, _)| *word == "passes");
+        let passes =
+            passes.filter(|(_, rest)| fits(&rest[1..], name)).find_map(|(_, rest)| rest[0].parse().ok());
+        let kinds = Kinds { bits, passes: passes.unwrap_or(0) };
+        // Products of 16x16 doubles take twice as long on CDNA 4.
+        let slower = arch == Arch::Cdna4 && kinds.is("dgemm_16");
+        Kinds { passes: kinds.passes << u32::from(slower), ..kinds }
+    }
+
+    /// Whether it is of the kind with this name.
+    pub fn is(self, kind: &str) -> bool {
+        kinds().position(|(name, _)| name == kind).is_some_and(|at| self.bits >> at & 1 != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No pattern of the table is without an instruction.
+    #[test]
+    fn every_pattern_is_an_instruction() {
+        let names: Vec<&str> =
+            Arch::CDNA.into_iter().flat_map(|a| a.table().instructions).map(|i| i.name).collect();
+        for (_, patterns) in lines() {
+            for pattern in patterns.iter().filter(|p| p.parse::<u32>().is_err()) {
+                let pattern = pattern.trim_start_matches('!');
+                assert!(names.iter().any(|name| matches(pattern, name)), "{pattern}");
+            }
+        }
+    }
+
+    /// As the notes of the manuals' instructions have them.
+    #[test]
+    fn passes_are_the_manuals() {
+        for (name, passes) in [
+            ("V_MFMA_F32_4X4X1_16B_F32", 2),
+            ("V_MFMA_I32_4X4X4_16B_I8", 2),
+            ("V_MFMA_F32_16X16X16_F16", 4),
+            ("V_MFMA_F32_16X16X8_XF32", 4),
+            ("V_SMFMAC_F32_16X16X32_BF16", 4),
+            ("V_MFMA_F64_4X4X4_4B_F64", 4),
+            ("V_MFMA_F32_16X16X1_4B_F32", 8),
+            ("V_MFMA_F32_16X16X4_F32", 8),
+            ("V_MFMA_F64_16X16X4_F64", 8),
+            ("V_SMFMAC_I32_32X32X32_I8", 8),
+            ("V_MFMA_F32_32X32X2_F32", 16),
+            ("V_MFMA_F32_32X32X4_2B_BF16", 16),
+            ("V_ADD_F32", 0),
+        ] {
+            assert_eq!(Kinds::of(name, Arch::Cdna3).passes, passes, "{name}");
+        }
+        assert_eq!(Kinds::of("V_MFMA_F64_16X16X4_F64", Arch::Cdna4).passes, 16);
+    }
+
+    /// Matrix instructions are of one of the three kinds.
+    #[test]
+    fn matrix_instructions_have_one_kind() {
+        for arch in Arch::CDNA {
+            for name in arch.table().instructions.iter().map(|i| i.name).filter(|n| n.contains("MFMA")) {
+                let kinds = Kinds::of(name, arch);
+                let count = ["dgemm", "sgemm", "xdl"].into_iter().filter(|kind| kinds.is(kind)).count();
+                assert!(count == 1 && kinds.passes > 0, "{name}");
+            }
+        }
+    }
+}
