@@ -25,7 +25,7 @@ if ! "${pip[@]}" install 'maturin>=1.7,<2' pytest numpy; then
     exit 0
 fi
 rm -rf "$folder/wheels"
-"$folder/bin/maturin" --quiet build --release --manifest-path hosts/python/Cargo.toml \
+"$folder/bin/maturin" build --quiet --release --manifest-path hosts/python/Cargo.toml \
     --interpreter "$folder/bin/python" --out "$folder/wheels"
 "${pip[@]}" install --force-reinstall --no-deps "$folder"/wheels/wavesim-*.whl
 for package in 'triton>=3.9' tinygrad; do

@@ -236,7 +236,7 @@ pub fn code_object(data: &[u8]) {
     for name in names.iter().take(4) {
         let Ok(kernel) = code_object::load(&object, name) else { continue };
         let Ok(memory) = Memory::new(GLOBAL_BYTES) else { continue };
-        let shape = abi::Shape { grid: [2, 1, 1], block: [33, 1, 1], dynamic_lds: 64 };
+        let shape = abi::Shape::new([2, 1, 1], [33, 1, 1], 64);
         if let Ok(prepared) = request::with_kernarg(&kernel, &[0; 1024], &shape, memory) {
             run(&prepared);
         }

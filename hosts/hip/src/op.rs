@@ -5,6 +5,7 @@ use crate::gpu::Gpu;
 use crate::status::{Failure, Outcome, Status, complain};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+pub use wavesim_runtime::pitched::{Copy, Pitched};
 use wavesim_runtime::{Kernel, Launch};
 
 /// A piece of work, with everything that it needs.
@@ -43,32 +44,6 @@ pub struct Invocation {
     pub explicit: Vec<u8>,
 }
 
-/// Rows of bytes: `width` bytes, `height` rows, `depth` slices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Copy {
-    /// Where rows go.
-    pub to: Pitched,
-    /// Where they come from.
-    pub from: Pitched,
-    /// Bytes of a row.
-    pub width: usize,
-    /// Rows of a slice.
-    pub height: usize,
-    /// Slices.
-    pub depth: usize,
-}
-
-/// Memory whose rows are `pitch` bytes apart, and whose slices `slice` bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pitched {
-    /// The first byte of the first row.
-    pub at: Memory,
-    /// Bytes from a row to the next; 0 where there is one row.
-    pub pitch: usize,
-    /// Bytes from a slice to the next; 0 where there is one slice.
-    pub slice: usize,
-}
-
 /// Elements of one value: `width` elements, `height` rows, `depth` slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fill {
@@ -95,47 +70,6 @@ pub struct Callback {
     pub stream: usize,
     /// Passed as it is: the library never reads it.
     pub argument: Memory,
-}
-
-impl Pitched {
-    /// Bytes one after the other.
-    pub fn linear(at: Memory) -> Pitched {
-        Pitched { at, pitch: 0, slice: 0 }
-    }
-
-    /// Rows of `pitch` bytes.
-    pub fn rows(at: Memory, pitch: usize) -> Pitched {
-        Pitched { at, pitch, slice: 0 }
-    }
-
-    fn row(&self, slice: usize, row: usize) -> Memory {
-        self.at.offset(slice.wrapping_mul(self.slice).wrapping_add(row.wrapping_mul(self.pitch)))
-    }
-
-    /// Bytes from the first to the last of such a box.
-    pub fn extent(&self, width: usize, height: usize, depth: usize) -> usize {
-        if width == 0 || height == 0 || depth == 0 {
-            return 0;
-        }
-        let slices = (depth - 1).saturating_mul(self.slice);
-        slices.saturating_add((height - 1).saturating_mul(self.pitch)).saturating_add(width)
-    }
-}
-
-impl Copy {
-    /// `len` bytes.
-    pub fn linear(to: Memory, from: Memory, len: usize) -> Copy {
-        Copy { to: Pitched::linear(to), from: Pitched::linear(from), width: len, height: 1, depth: 1 }
-    }
-
-    /// Copies.
-    pub fn run(&self) {
-        for slice in 0..self.depth {
-            for row in 0..self.height {
-                self.to.row(slice, row).copy_from(self.from.row(slice, row), self.width);
-            }
-        }
-    }
 }
 
 impl Fill {

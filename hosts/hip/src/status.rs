@@ -1,10 +1,9 @@
 //! `hipError_t`: its values, and how failures of the host layer become them.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::{Mutex, PoisonError};
-use wavesim_runtime::Error;
+pub use wavesim_runtime::message::complain;
+use wavesim_runtime::{Error, message};
 
 /// A value of `hipError_t`.
 #[repr(transparent)]
@@ -179,19 +178,9 @@ pub fn call(name: &str, body: impl FnOnce() -> Outcome) -> c_int {
     status.0
 }
 
-/// A message on standard error.
-pub fn complain(message: &str) {
-    use std::io::Write;
-    // Nobody may be listening.
-    let _ = writeln!(std::io::stderr(), "wavesim: {message}");
-}
-
 /// What a function that is not supported does: it names itself, once.
 pub fn unsupported(name: &'static str) -> c_int {
-    static NAMED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    if NAMED.lock().unwrap_or_else(PoisonError::into_inner).insert(name) {
-        complain(&format!("{name} is not supported (`wavesim hip --coverage` lists what is)"));
-    }
+    message::unsupported(name, "wavesim hip --coverage");
     set_last(Status::NOT_SUPPORTED);
     Status::NOT_SUPPORTED.0
 }

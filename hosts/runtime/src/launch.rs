@@ -1,5 +1,6 @@
 //! Launches of kernels.
 
+use crate::kernargs::Slot;
 use crate::{Error, HostMemory, Kernel, Report, Services, exit};
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -24,6 +25,8 @@ pub struct Launch {
     pub block: [u32; 3],
     /// LDS of a workgroup in addition to the kernel's own, in bytes.
     pub dynamic_lds: u32,
+    /// Where OpenCL's global ids begin.
+    pub offset: [u64; 3],
     /// Its workgroups are known to wait for each other.
     pub cooperative: bool,
     /// Memory that only this launch can access, in addition to the device's.
@@ -93,38 +96,15 @@ impl Kernel {
             pool: Some(&device.inner.pool),
             cancel: None,
         };
-        let given = abi::Shape { grid: launch.grid, block: launch.block, dynamic_lds: launch.dynamic_lds };
+        let given = abi::Shape {
+            offset: launch.offset,
+            ..abi::Shape::new(launch.grid, launch.block, launch.dynamic_lds)
+        };
         let mut kernarg = request::segment(&self.code, explicit)?;
         abi::hidden(&self.code, &given, &launch.services, &mut kernarg);
 
         let slot = device.inner.kernargs.take(kernarg.len() as u64)?;
-        let mut extra = launch.memory.clone();
-        let exact = !manner.checks.is_empty();
-        extra.extend(slot.extra().filter(|_| !exact).map(|own| own.range()));
-        let space = device.space(&extra, exact.then_some(&slot))?;
-        let (memory, join) = space.split();
-        memory.write(slot.kernarg, &kernarg)?;
-        memory.write(slot.packet, &abi::packet(&given, &self.code, slot.kernarg))?;
-
-        let module = &self.module.inner;
-        let places = Places {
-            code: module.image(),
-            kernarg: slot.kernarg,
-            packet: slot.packet,
-            queue: launch.services.queue,
-        };
-        let shape = request::shape(&self.code, &given, &kernarg, &places)?;
-        let program = module.program(&self.code, &memory)?;
-        let modes = abi::modes(&self.code.descriptor);
-        let mut prepared = Prepared { modes, ..Prepared::bare(program, memory, shape) };
-        if exact {
-            prepared.labels = self.code.labels.clone();
-        }
-        let trace = settings.trace.as_deref();
-        let result = device
-            .cancellable(|cancel| run_traced(&prepared, &Manner { cancel: Some(cancel), ..manner }, trace));
-        module.give_back(prepared.program);
-        device.end(join(prepared.memory));
+        let result = self.launch_in(&slot, launch, &given, &kernarg, &manner);
         device.inner.kernargs.give_back(slot);
         let (stats, mut report) = result?;
         let addresses = report.findings.iter().map(|f| f.address);
@@ -134,6 +114,47 @@ impl Kernel {
             Some(_) => Err(Error::Fault(Box::new(report))),
             None => Ok(Outcome { stats, report }),
         }
+    }
+
+    /// Runs a launch whose kernarg segment has a place.
+    fn launch_in(
+        &self,
+        slot: &Slot,
+        launch: &Launch,
+        given: &abi::Shape,
+        kernarg: &[u8],
+        manner: &Manner<'_>,
+    ) -> Result<(RunStats, Report), Error> {
+        let device = self.device();
+        let mut extra = launch.memory.clone();
+        let exact = !manner.checks.is_empty();
+        extra.extend(slot.extra().filter(|_| !exact).map(|own| own.range()));
+        let space = device.space(&extra, exact.then_some(slot))?;
+        let (memory, join) = space.split();
+        memory.write(slot.kernarg, kernarg)?;
+        memory.write(slot.packet, &abi::packet(given, &self.code, slot.kernarg))?;
+
+        let module = &self.module.inner;
+        let places = Places {
+            code: module.image(),
+            kernarg: slot.kernarg,
+            packet: slot.packet,
+            queue: launch.services.queue,
+        };
+        let shape = request::shape(&self.code, given, kernarg, &places)?;
+        let program = module.program(&self.code, &memory)?;
+        let modes = abi::modes(&self.code.descriptor);
+        let mut prepared = Prepared { modes, ..Prepared::bare(program, memory, shape) };
+        if exact {
+            prepared.labels = self.code.labels.clone();
+        }
+        let trace = device.settings().trace.as_deref();
+        let manner = manner.clone();
+        let result = device
+            .cancellable(|cancel| run_traced(&prepared, &Manner { cancel: Some(cancel), ..manner }, trace));
+        module.give_back(prepared.program);
+        device.end(join(prepared.memory));
+        result
     }
 }
 

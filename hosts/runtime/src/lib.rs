@@ -9,6 +9,8 @@
 //! - [`queue`]: work in order, on threads of its own: streams and command queues
 //! - [`hostcall`]: what kernels ask the host for while they run: `printf`, memory
 //! - [`Settings`]: the environment variables
+//! - [`ffi`]: arguments of C callers; [`clang`]: kernels that are compiled while the program runs
+//! - [`pitched`]: copies of boxes; [`message`]: what hosts say on standard error
 //!
 //! ```
 //! use wavesim::loader::assembly::Reading;
@@ -40,23 +42,27 @@
 
 #![warn(missing_docs)]
 
+pub mod clang;
 mod device;
 mod error;
 mod exit;
+pub mod ffi;
 pub mod hostcall;
 mod kernargs;
 mod kernel;
 mod launch;
 pub mod memory;
+pub mod message;
 mod module;
-mod printf;
+pub mod pitched;
+pub mod printf;
 pub mod queue;
 pub mod raw;
 mod report;
 mod settings;
 mod target;
 
-pub use device::Device;
+pub use device::{Device, Range};
 pub use error::Error;
 pub use kernel::Kernel;
 pub use launch::{Launch, Manner, Outcome, run};

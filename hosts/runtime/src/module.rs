@@ -24,6 +24,7 @@ pub(crate) struct Inner {
     image: u64,
     text: (u64, u64),
     variables: Vec<Variable>,
+    printf: Vec<String>,
     kernels: Mutex<BTreeMap<String, Arc<code_object::Kernel>>>,
     /// Decoded code that no launch uses: of several launches at once, each takes one.
     programs: Mutex<Vec<Program>>,
@@ -49,6 +50,7 @@ impl Module {
                 image: address,
                 text: (address + module.text.0, module.text.1),
                 variables: module.variables,
+                printf: module.printf,
                 kernels: Mutex::default(),
                 programs: Mutex::default(),
             }),
@@ -94,6 +96,16 @@ impl Module {
     /// Names of its variables.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.inner.variables.iter().map(|v| v.name.as_str())
+    }
+
+    /// Formats of OpenCL's `printf`, as the code object's metadata has them.
+    pub fn printf_formats(&self) -> &[String] {
+        &self.inner.printf
+    }
+
+    /// The code object.
+    pub fn object(&self) -> &[u8] {
+        &self.inner.object
     }
 
     /// Address and size of a variable.

@@ -54,6 +54,22 @@ impl Drop for Ending {
     }
 }
 
+/// Work of the program, which ends when this is dropped: OpenCL's user events. Queues whose tasks wait for it stand still until then.
+pub struct Promise(Ending);
+
+impl Default for Promise {
+    fn default() -> Promise {
+        Promise(Ending(Ticket::default()))
+    }
+}
+
+impl Promise {
+    /// Stands for the work.
+    pub fn ticket(&self) -> Ticket {
+        self.0.0.clone()
+    }
+}
+
 struct Task {
     after: Vec<Ticket>,
     work: Box<dyn FnOnce() + Send>,
@@ -245,6 +261,16 @@ mod tests {
         assert_eq!(*seen.lock().unwrap(), ["run", "submitted"]);
         drop(queue.turn(Vec::new()));
         assert!(queue.pending().is_none());
+    }
+
+    #[test]
+    fn a_promise_holds_a_queue() {
+        let (queue, promise) = (Queue::default(), Promise::default());
+        let ticket = queue.submit(vec![promise.ticket()], || ());
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(ticket.ended().is_none());
+        drop(promise);
+        ticket.wait();
     }
 
     #[test]

@@ -16,9 +16,16 @@ pub struct Shape {
     pub block: [u32; 3],
     /// LDS of a workgroup in bytes, on top of what the descriptor has.
     pub dynamic_lds: u32,
+    /// Where OpenCL's global ids begin.
+    pub offset: [u64; 3],
 }
 
 impl Shape {
+    /// A grid of workgroups.
+    pub fn new(grid: [u32; 3], block: [u32; 3], dynamic_lds: u32) -> Shape {
+        Shape { grid, block, dynamic_lds, offset: [0; 3] }
+    }
+
     /// Work-items of a dimension in the whole grid; the packet has 32 bits for it.
     fn items(&self, dim: usize) -> u32 {
         self.grid[dim].saturating_mul(self.block[dim])
@@ -64,6 +71,7 @@ pub fn hidden(kernel: &Kernel, shape: &Shape, services: &Services, kernarg: &mut
         let value: u64 = match arg.kind.as_str() {
             k if k.starts_with("hidden_block_count_") => shape.grid[dim] as u64,
             k if k.starts_with("hidden_group_size_") => shape.block[dim] as u64,
+            k if k.starts_with("hidden_global_offset_") => shape.offset[dim],
             "hidden_grid_dims" => (0..3).rev().find(|d| shape.items(*d) > 1).map_or(1, |d| d as u64 + 1),
             "hidden_dynamic_lds_size" => shape.dynamic_lds as u64,
             "hidden_private_base" => wavesim_machine::memory::PRIVATE_BASE >> 32,
@@ -75,7 +83,7 @@ pub fn hidden(kernel: &Kernel, shape: &Shape, services: &Services, kernarg: &mut
             "hidden_queue_ptr" => services.queue,
             "hidden_default_queue" => services.default_queue,
             "hidden_completion_action" => services.completion_action,
-            // Remainders and offsets: every workgroup is whole, and the grid begins at 0.
+            // Remainders: every workgroup is whole.
             _ => continue,
         };
         put(kernarg, arg.offset, arg.size, &value.to_le_bytes());

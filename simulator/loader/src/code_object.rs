@@ -3,9 +3,9 @@
 use super::bundle;
 use super::image::Image;
 use super::line_table::LineTable;
+pub use super::metadata::Arg;
+use super::metadata::{self, metadata};
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use wavesim_engine::sched::dispatch::{Registers, vgpr_granule};
@@ -78,23 +78,6 @@ pub struct Kernel {
     pub lines: LineTable,
 }
 
-/// An argument of the metadata.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Arg {
-    /// Compilers may leave it out.
-    #[serde(rename = ".name")]
-    pub name: Option<String>,
-    /// `by_value`, `global_buffer`, `dynamic_shared_pointer`, `hidden_block_count_x` … (LLVM AMDGPUUsage, *Code Object Metadata*).
-    #[serde(rename = ".value_kind")]
-    pub kind: String,
-    /// First byte in the kernarg segment.
-    #[serde(rename = ".offset")]
-    pub offset: u32,
-    /// Bytes in the kernarg segment.
-    #[serde(rename = ".size")]
-    pub size: u32,
-}
-
 impl Kernel {
     /// The arguments that the kernel's source has, as far as metadata tells of them.
     pub fn explicit(&self) -> impl Iterator<Item = &Arg> {
@@ -160,13 +143,6 @@ impl Kernel {
         let dwords = self.descriptor.get(descriptor::KERNARG_PRELOAD_LENGTH);
         let first = self.descriptor.get(descriptor::KERNARG_PRELOAD_OFFSET);
         (self.arch.is_cdna() && dwords > 0).then_some((first * 4, dwords))
-    }
-}
-
-impl Arg {
-    /// A pointer to memory of the workgroup, whose size the launch says.
-    pub fn is_local(&self) -> bool {
-        self.kind == "dynamic_shared_pointer"
     }
 }
 
@@ -292,6 +268,8 @@ pub struct Module {
     pub text: (u64, u64),
     /// By name.
     pub variables: Vec<Variable>,
+    /// Formats of OpenCL's `printf`: number, sizes of arguments, text (`amdhsa.printf`).
+    pub printf: Vec<String>,
 }
 
 /// Reads the image and the variables of a code object.
@@ -310,7 +288,9 @@ pub fn module(bytes: &[u8]) -> Result<Module, LoadError> {
     variables.sort_by(|a, b| a.name.cmp(&b.name));
     variables.dedup_by(|a, b| a.name == b.name);
     let text = file.section_by_name(TEXT).map_or((0, 0), |text| (text.address(), text.size()));
-    Ok(Module { arch: arch_of(&file)?, image: Image::read(&file, bytes.len())?, text, variables })
+    let note = file.section_by_name(".note").map(|note| note.data()).transpose()?;
+    let printf = note.map(metadata::printf_formats).unwrap_or_default();
+    Ok(Module { arch: arch_of(&file)?, image: Image::read(&file, bytes.len())?, text, variables, printf })
 }
 
 /// The architecture that the ELF header's flags name.
@@ -371,79 +351,4 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let lines = LineTable::read(&file, text.address()..text.address().saturating_add(text.size()));
     let text = (text.address(), text.data()?.to_vec());
     Ok(Kernel { arch, text, entry, descriptor, image, args, block, max_items, counts, labels, lines })
-}
-
-/// What the note (owner `AMDGPU`, MessagePack) says of a kernel: read as a stream, of which only this is kept.
-fn metadata(note: &[u8], kernel: &str) -> Option<KernelMetadata> {
-    let word = |o: usize| Some(u32::from_le_bytes(note.get(o..o + 4)?.try_into().ok()?) as usize);
-    let start = 12 + word(0)?.next_multiple_of(4);
-    let payload = note.get(start..start.checked_add(word(4)?)?)?;
-    let mut reader = rmp_serde::Deserializer::from_read_ref(payload);
-    reader.set_max_depth(MAX_METADATA_DEPTH);
-    Wanted { kernel, list: false }.deserialize(&mut reader).ok()?
-}
-
-/// Lists and maps inside each other in metadata, at most.
-const MAX_METADATA_DEPTH: usize = 64;
-
-/// A kernel's entry in `amdhsa.kernels`.
-#[derive(Debug, Default, Deserialize)]
-struct KernelMetadata {
-    #[serde(rename = ".name")]
-    name: String,
-    #[serde(rename = ".args", default)]
-    args: Vec<Arg>,
-    #[serde(rename = ".reqd_workgroup_size")]
-    block: Option<[u32; 3]>,
-    #[serde(rename = ".max_flat_workgroup_size")]
-    max_items: Option<u32>,
-    #[serde(rename = ".vgpr_count")]
-    vgprs: Option<u32>,
-    #[serde(rename = ".sgpr_count")]
-    sgprs: Option<u32>,
-}
-
-/// Looks for a kernel's entry in the root's map, then in its list of kernels.
-#[derive(Clone, Copy)]
-struct Wanted<'k> {
-    kernel: &'k str,
-    list: bool,
-}
-
-impl<'de> DeserializeSeed<'de> for Wanted<'_> {
-    type Value = Option<KernelMetadata>;
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
-        if self.list { reader.deserialize_seq(self) } else { reader.deserialize_map(self) }
-    }
-}
-
-impl<'de> Visitor<'de> for Wanted<'_> {
-    type Value = Option<KernelMetadata>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the metadata of a code object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "amdhsa.kernels" {
-                found = map.next_value_seed(Wanted { list: true, ..self })?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut kernels: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(entry) = kernels.next_element::<KernelMetadata>()? {
-            if found.is_none() && entry.name == self.kernel {
-                found = Some(entry);
-            }
-        }
-        Ok(found)
-    }
 }

@@ -18,6 +18,7 @@ pub mod image;
 pub mod inlined;
 pub mod launch;
 pub mod line_table;
+mod metadata;
 pub mod plain;
 pub mod prepared;
 pub mod request;

@@ -157,7 +157,7 @@ impl Request {
             return Err(LaunchError::Twice(pair[0].to_string()));
         }
         let dynamic_lds = self.dynamic_lds.max(local);
-        let shape = abi::Shape { grid: self.grid, block: self.block, dynamic_lds };
+        let shape = abi::Shape::new(self.grid, self.block, dynamic_lds);
         let prepared = finish(kernel, code, kernarg, &shape, memory)?;
         Ok(Prepared { buffers, ..prepared })
     }

@@ -75,6 +75,6 @@ fn prepare(source: &str, kernel: &str, grid: [u32; 3], block: [u32; 3]) -> Resul
     }
     kernarg.extend(2.5f32.to_le_bytes());
     kernarg.extend(items.to_le_bytes());
-    let shape = abi::Shape { grid, block, dynamic_lds: 0 };
+    let shape = abi::Shape::new(grid, block, 0);
     Ok(request::with_kernarg(&kernel, &kernarg, &shape, memory)?)
 }

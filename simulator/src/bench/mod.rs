@@ -154,7 +154,7 @@ impl Prepared {
                 workloads::Arg::Word(value) => kernarg.extend(value.to_le_bytes()),
             }
         }
-        let shape = abi::Shape { grid: workload.grid, block: workload.block, dynamic_lds: 0 };
+        let shape = abi::Shape::new(workload.grid, workload.block, 0);
         let run = request::with_kernarg(&kernel, &kernarg, &shape, memory)?;
         let prepared = Prepared { workload, run, buffers };
         prepared.reset()?;

@@ -1,0 +1,191 @@
+//! OpenCL C through the installed clang.
+
+use crate::platform::gpu;
+use crate::status::{Outcome, Status};
+use wavesim_runtime::clang::{Clang, Folder, Libraries, TARGET, is_inside};
+
+/// The name of a program's source in messages and line tables.
+const SOURCE: &str = "program.cl";
+
+/// What came of a build.
+pub struct Built {
+    /// The code object, or LLVM bitcode; `None`: it failed.
+    pub binary: Option<Vec<u8>>,
+    /// What the compiler said.
+    pub log: String,
+}
+
+impl Built {
+    fn failed(log: impl Into<String>) -> Built {
+        Built { binary: None, log: log.into() }
+    }
+}
+
+/// Whether there is a compiler.
+pub fn available() -> bool {
+    Clang::find().is_ok()
+}
+
+/// Words of the options, in which quotes and backslashes are those of a shell.
+pub fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut quote) = (None::<String>, None);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, ' ' | '\t' | '\n' | '\r') => words.extend(word.take()),
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), c) if c == open => quote = None,
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(chars.next()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// The options of a build that clang gets: those of the standard, and those for warnings and line tables.
+fn options(text: &str) -> Result<Vec<String>, String> {
+    const WITH_VALUE: [&str; 3] = ["-D", "-U", "-I"];
+    const PREFIXES: [&str; 8] = ["-D", "-U", "-I", "-cl-", "-W", "-O", "-g", "-f"];
+    let mut out = Vec::new();
+    let mut words = words(text).into_iter();
+    while let Some(word) = words.next() {
+        if WITH_VALUE.contains(&word.as_str()) {
+            let value = words.next().ok_or_else(|| format!("{word} has no value"))?;
+            out.push(format!("{word}{value}"));
+        } else if word == "-w" || word == "-cl-no-subgroup-ifp" {
+            out.extend((word == "-w").then_some(word));
+        } else if PREFIXES.iter().any(|prefix| word.starts_with(prefix)) && !word.starts_with("-fplugin") {
+            out.push(word);
+        } else {
+            return Err(format!("unknown option {word}"));
+        }
+    }
+    Ok(out)
+}
+
+/// `__printf_alloc`, which clang's `printf` calls: a place in the launch's buffer, whose head is what is taken and what there is. Offsets
+/// here and below are those of the hidden arguments in code objects of version 5 (LLVM AMDGPUUsage).
+const PRINTF: &str = "\
+__global char *__printf_alloc(unsigned bytes) {
+  __constant char *hidden = (__constant char *)__builtin_amdgcn_implicitarg_ptr();
+  __global unsigned *buffer = *(__global unsigned *__constant *)(hidden + 72);
+  unsigned at = __atomic_fetch_add(buffer, bytes, __ATOMIC_RELAXED);
+  return at + bytes <= buffer[1] && at + bytes >= at ? (__global char *)(buffer + 2) + at : 0;
+}
+";
+/// What libclc has for other runtimes' hidden arguments.
+const OFFSETS: &str = "\
+size_t __attribute__((overloadable)) get_global_offset(uint dim) {
+  __constant char *hidden = (__constant char *)__builtin_amdgcn_implicitarg_ptr();
+  return dim < 3 ? ((__constant size_t *)(hidden + 40))[dim] : 0;
+}
+size_t __attribute__((overloadable)) get_global_id(uint dim) {
+  return get_group_id(dim) * get_local_size(dim) + get_local_id(dim) + get_global_offset(dim);
+}
+";
+
+/// Compiles a source: to a code object, or to bitcode (`object`) for linking.
+pub fn compile(source: &str, text: &str, headers: &[(String, String)], object: bool) -> Outcome<Built> {
+    let wrong = if object { Status::INVALID_COMPILER_OPTIONS } else { Status::INVALID_BUILD_OPTIONS };
+    let given = options(text).map_err(|e| wrong.because(e))?;
+    let clang = Clang::find().map_err(|e| Status::COMPILER_NOT_AVAILABLE.because(e))?;
+    let Some(libraries) = Libraries::find() else {
+        return Ok(Built::failed(
+            "there are neither libclc (package libclc-19) nor the device libraries of ROCm \
+             (WAVESIM_DEVICE_LIBS names their folder)",
+        ));
+    };
+    let run = || -> std::io::Result<Built> {
+        let folder = Folder::new()?;
+        let processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name());
+        let path = folder.write(SOURCE, source.as_bytes())?.display().to_string();
+        let out = folder.path("program.out").display().to_string();
+        let mut arguments: Vec<String> = ["-x", "cl", "-target", TARGET].map(String::from).to_vec();
+        arguments.extend([format!("-mcpu={processor}"), "-mcode-object-version=5".to_string()]);
+        arguments.extend(["-O2", "-g1", "-cl-kernel-arg-info", "-D__OPENCL_VERSION__=300"].map(String::from));
+        arguments.push(folder.prefix_map());
+        arguments.extend(libraries.options(clang, processor, &folder)?);
+        if !given.iter().any(|option| option.starts_with("-cl-std=")) {
+            arguments.push("-cl-std=CL1.2".to_string());
+        }
+        let own = [
+            ("printf.h", PRINTF, source.contains("printf")),
+            ("offsets.h", OFFSETS, matches!(libraries, Libraries::Libclc(_))),
+        ];
+        for (name, text, _) in own.into_iter().filter(|own| own.2) {
+            let header = folder.write(name, text.as_bytes())?;
+            arguments.extend(["-include".to_string(), header.display().to_string()]);
+        }
+        for (name, text) in headers {
+            folder.write(&format!("headers/{name}"), text.as_bytes())?;
+        }
+        if !headers.is_empty() {
+            arguments.push(format!("-I{}", folder.path("headers").display()));
+        }
+        arguments.extend(given.iter().cloned());
+        if object {
+            arguments.extend(["-c", "-emit-llvm"].map(String::from));
+        }
+        arguments.extend([path, "-o".to_string(), out]);
+        let run = clang.run(&folder, &arguments)?;
+        let binary = if run.success { Some(folder.read("program.out")?) } else { None };
+        Ok(Built { binary, log: run.log })
+    };
+    if headers.iter().any(|(name, _)| !is_inside(name)) {
+        return Err(Status::INVALID_VALUE.because("a header's name leaves its folder"));
+    }
+    run().or_else(|e| Ok(Built::failed(e.to_string())))
+}
+
+/// Links bitcode to a code object.
+pub fn link(objects: &[Vec<u8>], text: &str) -> Outcome<Built> {
+    let mut given = Vec::new();
+    for word in words(text) {
+        match word.as_str() {
+            "-create-library" | "-enable-link-options" => {
+                let message = format!("{word} is not supported: link the programs themselves");
+                return Err(Status::INVALID_LINKER_OPTIONS.because(message));
+            }
+            word if word.starts_with("-cl-") => given.push(word.to_string()),
+            _ => return Err(Status::INVALID_LINKER_OPTIONS.because(format!("unknown option {word}"))),
+        }
+    }
+    let clang = Clang::find().map_err(|e| Status::COMPILER_NOT_AVAILABLE.because(e))?;
+    let run = || -> std::io::Result<Built> {
+        let folder = Folder::new()?;
+        let processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name());
+        let out = folder.path("program.out").display().to_string();
+        let mut arguments: Vec<String> =
+            ["-target", TARGET, "-nogpulib", "-flto", "-O2"].map(String::from).to_vec();
+        arguments.push(format!("-mcpu={processor}"));
+        for (number, object) in objects.iter().enumerate() {
+            arguments.push(folder.write(&format!("{number}.bc"), object)?.display().to_string());
+        }
+        arguments.extend(["-o".to_string(), out]);
+        let run = clang.run(&folder, &arguments)?;
+        let binary = if run.success { Some(folder.read("program.out")?) } else { None };
+        Ok(Built { binary, log: run.log })
+    };
+    drop(given);
+    run().or_else(|e| Ok(Built::failed(e.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_words() {
+        let list = words(r#"  -D A="x y" -DB='"q"' -I /a\ b "" -w"#);
+        assert_eq!(list, ["-D", "A=x y", "-DB=\"q\"", "-I", "/a b", "", "-w"]);
+        assert_eq!(options("-D A=1 -cl-mad-enable -I dir").unwrap(), ["-DA=1", "-cl-mad-enable", "-Idir"]);
+        for wrong in ["-o /tmp/x", "-D", "file.c", "-fplugin=x", "-Xclang"] {
+            assert!(options(wrong).is_err(), "{wrong}");
+        }
+    }
+}

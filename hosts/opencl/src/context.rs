@@ -1,0 +1,157 @@
+//! Contexts.
+
+use crate::ffi::{In, Memory, Out, UserData};
+use crate::handle::{self, Handle, Identity, Object};
+use crate::info::{Query, unknown};
+use crate::platform::{check_devices, device, is_kind, platform};
+use crate::status::{Outcome, Status, call, create};
+use std::ffi::{c_int, c_uint};
+use std::sync::{Mutex, PoisonError};
+
+/// A context.
+pub struct Context {
+    identity: Identity,
+    properties: Vec<usize>,
+    at_end: AtEnd,
+}
+
+impl Object for Context {
+    const WRONG: Status = Status::INVALID_CONTEXT;
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        self.at_end.call(self.handle());
+    }
+}
+
+/// Functions of the program that are called at the end of an object, the last first.
+#[derive(Default)]
+pub struct AtEnd(Mutex<Vec<(Destructor, UserData)>>);
+
+/// Such a function.
+pub type Destructor = extern "C" fn(Handle, UserData);
+
+impl AtEnd {
+    /// Adds one.
+    pub fn add(&self, function: Option<Destructor>, data: UserData) -> Outcome {
+        let function = function.ok_or(Status::INVALID_VALUE)?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((function, data));
+        Ok(())
+    }
+
+    /// Calls them.
+    pub fn call(&self, handle: Handle) {
+        let list = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        list.into_iter().rev().for_each(|(function, data)| function(handle, data));
+    }
+}
+
+/// The program's errors go to standard error instead.
+type Notify = Option<extern "C" fn()>;
+
+/// Reads `cl_context_properties`: pairs that end with 0.
+fn properties(list: In<usize>) -> Outcome<Vec<usize>> {
+    const PLATFORM: usize = 0x1084;
+    const INTEROP_USER_SYNC: usize = 0x1085;
+    let mut out = Vec::new();
+    if list.is_null() {
+        return Ok(out);
+    }
+    loop {
+        let (key, value) = match list.at(out.len())? {
+            0 => break,
+            key => (key, list.at(out.len() + 1)?),
+        };
+        match key {
+            PLATFORM if value != platform().address() => return Err(Status::INVALID_PLATFORM.into()),
+            PLATFORM | INTEROP_USER_SYNC => out.extend([key, value]),
+            _ => return Err(Status::INVALID_PROPERTY.because(format!("property 0x{key:x} is not known"))),
+        }
+    }
+    out.push(0);
+    Ok(out)
+}
+
+fn new(list: In<usize>) -> Outcome<Handle> {
+    let properties = properties(list)?;
+    crate::platform::gpu()?;
+    let make = |identity| Context { identity, properties, at_end: AtEnd::default() };
+    Ok(handle::register(make).0)
+}
+
+/// `clCreateContext`.
+pub extern "C" fn clCreateContext(
+    list: In<usize>,
+    count: c_uint,
+    devices: In<Handle>,
+    _notify: Notify,
+    _data: UserData,
+    status: Out<c_int>,
+) -> Handle {
+    create("clCreateContext", &status, || {
+        if count == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        check_devices(count, devices)?;
+        new(list)
+    })
+}
+
+/// `clCreateContextFromType`.
+pub extern "C" fn clCreateContextFromType(
+    list: In<usize>,
+    kind: u64,
+    _notify: Notify,
+    _data: UserData,
+    status: Out<c_int>,
+) -> Handle {
+    create("clCreateContextFromType", &status, || match is_kind(kind)? {
+        true => new(list),
+        false => Err(Status::DEVICE_NOT_FOUND.into()),
+    })
+}
+
+/// `clRetainContext`.
+pub extern "C" fn clRetainContext(handle: Handle) -> c_int {
+    call("clRetainContext", || handle::retain::<Context>(handle))
+}
+
+/// `clReleaseContext`.
+pub extern "C" fn clReleaseContext(handle: Handle) -> c_int {
+    call("clReleaseContext", || handle::release::<Context>(handle))
+}
+
+/// `clGetContextInfo`.
+pub extern "C" fn clGetContextInfo(
+    handle: Handle,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetContextInfo", || {
+        let context = handle::get::<Context>(handle)?;
+        let query = Query { size, value, needed };
+        match name {
+            0x1080 => query.u32(handle::references(handle)),
+            0x1081 => query.handle(device()),
+            0x1082 => query.words(&context.properties),
+            0x1083 => query.u32(1),
+            _ => unknown(),
+        }
+    })
+}
+
+/// `clSetContextDestructorCallback`.
+pub extern "C" fn clSetContextDestructorCallback(
+    handle: Handle,
+    function: Option<Destructor>,
+    data: UserData,
+) -> c_int {
+    call("clSetContextDestructorCallback", || handle::get::<Context>(handle)?.at_end.add(function, data))
+}

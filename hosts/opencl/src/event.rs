@@ -1,0 +1,270 @@
+//! Events: the states of commands, and of what the program does itself.
+
+use crate::context::Context;
+use crate::ffi::{In, Memory, Out, UserData};
+use crate::handle::{self, Handle, Identity, Object};
+use crate::info::{Query, unknown};
+use crate::platform::gpu;
+use crate::queue::CommandQueue;
+use crate::status::{Outcome, Status, call, create};
+use std::ffi::{c_int, c_uint};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wavesim_runtime::queue::{Promise, Ticket};
+
+/// `CL_COMPLETE`, `CL_RUNNING`, `CL_SUBMITTED`, `CL_QUEUED`.
+pub const COMPLETE: c_int = 0;
+/// `CL_RUNNING`.
+pub const RUNNING: c_int = 1;
+/// `CL_SUBMITTED`.
+pub const SUBMITTED: c_int = 2;
+/// `CL_QUEUED`.
+const QUEUED: c_int = 3;
+/// `CL_COMMAND_USER`.
+const USER: u32 = 0x1204;
+
+/// An event.
+pub struct Event {
+    identity: Identity,
+    context: Arc<Context>,
+    /// `None`: the program's own.
+    queue: Option<Arc<CommandQueue>>,
+    /// The command (`cl_command_type`).
+    command: u32,
+    /// The end of the work, which the event stays until for queues and waits.
+    promise: Mutex<Option<Promise>>,
+    ticket: Ticket,
+    state: Mutex<State>,
+}
+
+struct State {
+    status: c_int,
+    /// When each status began: complete, running, submitted, queued.
+    times: [u64; 4],
+    callbacks: Vec<Callback>,
+}
+
+/// A function of the program that is told a status.
+struct Callback {
+    at: c_int,
+    function: Notify,
+    data: UserData,
+}
+
+type Notify = extern "C" fn(Handle, c_int, UserData);
+
+impl Object for Event {
+    const WRONG: Status = Status::INVALID_EVENT;
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}
+
+impl Event {
+    /// The event of a command that enters a queue.
+    pub fn of_command(queue: &Arc<CommandQueue>, command: u32) -> Outcome<(Handle, Arc<Event>)> {
+        Event::new(queue.context().clone(), Some(queue.clone()), command, QUEUED)
+    }
+
+    fn new(
+        context: Arc<Context>,
+        queue: Option<Arc<CommandQueue>>,
+        command: u32,
+        status: c_int,
+    ) -> Outcome<(Handle, Arc<Event>)> {
+        let mut times = [0; 4];
+        times[status as usize] = gpu()?.now();
+        let promise = Promise::default();
+        Ok(handle::register(|identity| Event {
+            identity,
+            context,
+            queue,
+            command,
+            ticket: promise.ticket(),
+            promise: Mutex::new(Some(promise)),
+            state: Mutex::new(State { status, times, callbacks: Vec::new() }),
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What stands for its end.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket.clone()
+    }
+
+    /// Its status; negative: it failed.
+    pub fn status(&self) -> c_int {
+        self.state().status
+    }
+
+    /// The context that it belongs to.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Goes on to a status, unless it has ended. Callbacks are called without a lock.
+    pub fn set(&self, status: c_int) {
+        let now = gpu().map_or(0, |gpu| gpu.now());
+        let mut state = self.state();
+        if state.status <= COMPLETE {
+            return;
+        }
+        state.status = status;
+        state.times[status.max(COMPLETE) as usize] = now;
+        let (due, later) = state.callbacks.drain(..).partition(|callback| status <= callback.at);
+        let due: Vec<Callback> = due;
+        state.callbacks = later;
+        drop(state);
+        if status <= COMPLETE {
+            // Those that wait go on before the program's functions, which may wait themselves.
+            drop(self.promise.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
+        for callback in due {
+            (callback.function)(self.handle(), status.min(callback.at), callback.data);
+        }
+    }
+
+    /// When a status began.
+    fn time(&self, status: c_int) -> u64 {
+        self.state().times[status as usize]
+    }
+}
+
+/// The events that a command waits for. Of an empty list, the count must say so too.
+pub fn wait_list(count: c_uint, list: In<Handle>, context: &Arc<Context>) -> Outcome<Vec<Arc<Event>>> {
+    if (count == 0) != list.is_null() {
+        return Err(Status::INVALID_EVENT_WAIT_LIST.into());
+    }
+    let events = list.list(count as usize)?;
+    let wrong = |_| Status::INVALID_EVENT_WAIT_LIST;
+    let events = events.into_iter().map(handle::get::<Event>).collect::<Outcome<Vec<_>>>().map_err(wrong)?;
+    match events.iter().all(|event| Arc::ptr_eq(event.context(), context)) {
+        true => Ok(events),
+        false => Err(Status::INVALID_CONTEXT.because("an event of another context")),
+    }
+}
+
+/// `clWaitForEvents`.
+pub extern "C" fn clWaitForEvents(count: c_uint, list: In<Handle>) -> c_int {
+    call("clWaitForEvents", || {
+        if count == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let list = list.list(count as usize)?;
+        let events = list.into_iter().map(handle::get::<Event>).collect::<Outcome<Vec<_>>>()?;
+        let mut failed = false;
+        for event in &events {
+            event.ticket().wait();
+            failed |= event.status() < COMPLETE;
+        }
+        if failed { Err(Status::EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST.into()) } else { Ok(()) }
+    })
+}
+
+/// `clGetEventInfo`.
+pub extern "C" fn clGetEventInfo(
+    handle: Handle,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetEventInfo", || {
+        let event = handle::get::<Event>(handle)?;
+        let query = Query { size, value, needed };
+        match name {
+            0x11d0 => query.handle(event.queue.as_ref().map_or(Handle::NULL, |queue| queue.handle())),
+            0x11d1 => query.u32(event.command),
+            0x11d2 => query.u32(handle::references(handle)),
+            0x11d3 => query.u32(event.status() as u32),
+            0x11d4 => query.handle(event.context.handle()),
+            _ => unknown(),
+        }
+    })
+}
+
+/// `clGetEventProfilingInfo`.
+pub extern "C" fn clGetEventProfilingInfo(
+    handle: Handle,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetEventProfilingInfo", || {
+        let event = handle::get::<Event>(handle)?;
+        let profiled = event.queue.as_ref().is_some_and(|queue| queue.is_profiled());
+        if !profiled || event.status() != COMPLETE {
+            return Err(Status::PROFILING_INFO_NOT_AVAILABLE.into());
+        }
+        let query = Query { size, value, needed };
+        match name {
+            0x1280 => query.u64(event.time(QUEUED)),
+            0x1281 => query.u64(event.time(SUBMITTED)),
+            0x1282 => query.u64(event.time(RUNNING)),
+            0x1283 | 0x1284 => query.u64(event.time(COMPLETE)),
+            _ => unknown(),
+        }
+    })
+}
+
+/// `clRetainEvent`.
+pub extern "C" fn clRetainEvent(handle: Handle) -> c_int {
+    call("clRetainEvent", || handle::retain::<Event>(handle))
+}
+
+/// `clReleaseEvent`.
+pub extern "C" fn clReleaseEvent(handle: Handle) -> c_int {
+    call("clReleaseEvent", || handle::release::<Event>(handle))
+}
+
+/// `clSetEventCallback`.
+pub extern "C" fn clSetEventCallback(
+    handle: Handle,
+    at: c_int,
+    function: Option<Notify>,
+    data: UserData,
+) -> c_int {
+    call("clSetEventCallback", || {
+        let event = handle::get::<Event>(handle)?;
+        let function = function.ok_or(Status::INVALID_VALUE)?;
+        if !(COMPLETE..=SUBMITTED).contains(&at) {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let mut state = event.state();
+        let status = state.status;
+        if status > at {
+            state.callbacks.push(Callback { at, function, data });
+            return Ok(());
+        }
+        drop(state);
+        function(handle, status.min(at), data);
+        Ok(())
+    })
+}
+
+/// `clCreateUserEvent`.
+pub extern "C" fn clCreateUserEvent(context: Handle, status: Out<c_int>) -> Handle {
+    create("clCreateUserEvent", &status, || Ok(Event::new(handle::get(context)?, None, USER, SUBMITTED)?.0))
+}
+
+/// `clSetUserEventStatus`.
+pub extern "C" fn clSetUserEventStatus(handle: Handle, status: c_int) -> c_int {
+    call("clSetUserEventStatus", || {
+        let event = handle::get::<Event>(handle)?;
+        if event.command != USER {
+            return Err(Status::INVALID_EVENT.into());
+        }
+        if status > COMPLETE {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        if event.status() <= COMPLETE {
+            return Err(Status::INVALID_OPERATION.because("the event has a status already"));
+        }
+        event.set(status);
+        Ok(())
+    })
+}

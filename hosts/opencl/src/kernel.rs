@@ -1,0 +1,352 @@
+//! Kernels and their arguments.
+
+use crate::ffi::{Memory, Out, Text};
+use crate::handle::{self, Handle, Identity, Object};
+use crate::info::{Query, unknown};
+use crate::memory::Buffer;
+use crate::platform::{MAX_ITEMS, check_device};
+use crate::program::Program;
+use crate::queue::lock;
+use crate::status::{Outcome, Status, call, create};
+use std::ffi::{c_int, c_uint};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, Weak};
+use wavesim::loader::code_object::Arg;
+use wavesim::loader::request::Given;
+use wavesim_runtime::Kernel as Code;
+
+/// A kernel.
+pub struct Kernel {
+    identity: Identity,
+    program: Arc<Program>,
+    code: Code,
+    arguments: Mutex<Vec<Option<Argument>>>,
+}
+
+/// A value of an argument.
+#[derive(Clone)]
+enum Argument {
+    Bytes(Vec<u8>),
+    Local(u32),
+    /// The kernel does not keep the buffer: the program cannot tell it to let go.
+    Buffer(Weak<Buffer>),
+}
+
+impl Object for Kernel {
+    const WRONG: Status = Status::INVALID_KERNEL;
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        self.program.kernels.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Arguments of a launch.
+pub struct Arguments {
+    /// As the kernarg segment has them.
+    pub bytes: Vec<u8>,
+    /// LDS of arguments.
+    pub local: u32,
+    /// Buffers, which the launch keeps.
+    pub buffers: Vec<Arc<Buffer>>,
+}
+
+impl Kernel {
+    /// Its code.
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// Its program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    fn argument(&self, index: c_uint) -> Outcome<&Arg> {
+        let found = self.code.arguments().nth(index as usize);
+        found.ok_or_else(|| {
+            let (name, count) = (self.code.name(), self.code.arguments().count());
+            Status::INVALID_ARG_INDEX
+                .because(format!("kernel `{name}` has {count} arguments, not {}", index + 1))
+        })
+    }
+
+    fn set(&self, index: c_uint, argument: Argument) {
+        if let Some(place) = lock(&self.arguments).get_mut(index as usize) {
+            *place = Some(argument);
+        }
+    }
+
+    /// A message about an argument.
+    fn wrong(&self, index: usize, arg: &Arg, what: &str) -> String {
+        let name = arg.name.as_ref().map_or_else(String::new, |name| format!(" (`{name}`)"));
+        format!("argument {index}{name} of kernel `{}` {what}", self.code.name())
+    }
+
+    /// The arguments as they are now.
+    pub fn arguments(&self) -> Outcome<Arguments> {
+        let set = lock(&self.arguments).clone();
+        let (mut list, mut buffers) = (Vec::new(), Vec::new());
+        for (index, (arg, value)) in self.code.arguments().zip(set).enumerate() {
+            let invalid = |what| Status::INVALID_KERNEL_ARGS.because(self.wrong(index, arg, what));
+            let given = match value.ok_or_else(|| invalid("is not set"))? {
+                Argument::Bytes(bytes) => Given::Bytes(bytes),
+                Argument::Local(size) => Given::Local(size),
+                Argument::Buffer(buffer) => {
+                    let released = || invalid("is a buffer that was released");
+                    let buffer = buffer.upgrade().ok_or_else(released)?;
+                    let address = buffer.address();
+                    buffers.push(buffer);
+                    Given::Bytes(address.to_le_bytes().to_vec())
+                }
+            };
+            list.push((arg.name.clone().unwrap_or_else(|| index.to_string()), given));
+        }
+        let (bytes, local) = self.code.lay_out(&list)?;
+        Ok(Arguments { bytes, local, buffers })
+    }
+
+    /// LDS of the arguments that are set.
+    fn local_bytes(&self) -> u64 {
+        let size = |argument: &Option<Argument>| match argument {
+            Some(Argument::Local(size)) => *size as u64,
+            _ => 0,
+        };
+        lock(&self.arguments).iter().map(size).sum()
+    }
+}
+
+fn new(program: &Arc<Program>, name: &str) -> Outcome<Handle> {
+    let code = program.module()?.kernel(name)?;
+    let arguments = Mutex::new(vec![None; code.arguments().count()]);
+    program.kernels.fetch_add(1, Ordering::SeqCst);
+    let program = program.clone();
+    Ok(handle::register(|identity| Kernel { identity, program, code, arguments }).0)
+}
+
+/// `clCreateKernel`.
+pub extern "C" fn clCreateKernel(program: Handle, name: Text, status: Out<c_int>) -> Handle {
+    create("clCreateKernel", &status, || new(&handle::get(program)?, &name.get()?))
+}
+
+/// `clCreateKernelsInProgram`.
+pub extern "C" fn clCreateKernelsInProgram(
+    program: Handle,
+    count: c_uint,
+    kernels: Out<Handle>,
+    found: Out<c_uint>,
+) -> c_int {
+    call("clCreateKernelsInProgram", || {
+        let program = handle::get::<Program>(program)?;
+        let names = program.module()?.kernels()?;
+        if !kernels.is_null() {
+            if (count as usize) < names.len() {
+                return Err(Status::INVALID_VALUE.into());
+            }
+            for (at, name) in names.iter().enumerate() {
+                kernels.put_at(at, new(&program, name)?);
+            }
+        }
+        found.put_if_wanted(names.len() as c_uint);
+        Ok(())
+    })
+}
+
+/// `clCloneKernel`.
+pub extern "C" fn clCloneKernel(kernel: Handle, status: Out<c_int>) -> Handle {
+    create("clCloneKernel", &status, || {
+        let source = handle::get::<Kernel>(kernel)?;
+        let clone = new(&source.program, source.code.name())?;
+        let arguments = lock(&source.arguments).clone();
+        *lock(&handle::get::<Kernel>(clone)?.arguments) = arguments;
+        Ok(clone)
+    })
+}
+
+/// `clRetainKernel`.
+pub extern "C" fn clRetainKernel(handle: Handle) -> c_int {
+    call("clRetainKernel", || handle::retain::<Kernel>(handle))
+}
+
+/// `clReleaseKernel`.
+pub extern "C" fn clReleaseKernel(handle: Handle) -> c_int {
+    call("clReleaseKernel", || handle::release::<Kernel>(handle))
+}
+
+/// `clSetKernelArg`.
+pub extern "C" fn clSetKernelArg(kernel: Handle, index: c_uint, size: usize, value: Memory) -> c_int {
+    call("clSetKernelArg", || {
+        let kernel = handle::get::<Kernel>(kernel)?;
+        let arg = kernel.argument(index)?;
+        let wrong_size = |needs: usize| {
+            let what = format!("has {needs} bytes, {size} are given");
+            Err(Status::INVALID_ARG_SIZE.because(kernel.wrong(index as usize, arg, &what)))
+        };
+        let argument = match arg.kind.as_str() {
+            "dynamic_shared_pointer" => {
+                if !value.is_null() {
+                    let what = "is local memory, which has no value";
+                    return Err(Status::INVALID_ARG_VALUE.because(kernel.wrong(index as usize, arg, what)));
+                }
+                match u32::try_from(size) {
+                    Ok(size) if size > 0 => Argument::Local(size),
+                    _ => return wrong_size(1),
+                }
+            }
+            "global_buffer" => {
+                if size != size_of::<Handle>() {
+                    return wrong_size(size_of::<Handle>());
+                }
+                match Handle::at(value) {
+                    Handle::NULL => Argument::Bytes(vec![0; 8]),
+                    buffer => {
+                        let buffer = handle::get::<Buffer>(buffer)?;
+                        Argument::Buffer(Arc::downgrade(&buffer))
+                    }
+                }
+            }
+            "by_value" => {
+                if size != arg.size as usize {
+                    return wrong_size(arg.size as usize);
+                }
+                if value.is_null() {
+                    return Err(Status::INVALID_ARG_VALUE.into());
+                }
+                Argument::Bytes(value.read(size))
+            }
+            other => {
+                let what = format!("is of a kind that is not supported ({other})");
+                return Err(Status::INVALID_ARG_VALUE.because(kernel.wrong(index as usize, arg, &what)));
+            }
+        };
+        kernel.set(index, argument);
+        Ok(())
+    })
+}
+
+/// `clSetKernelArgSVMPointer`.
+pub extern "C" fn clSetKernelArgSVMPointer(kernel: Handle, index: c_uint, value: Memory) -> c_int {
+    call("clSetKernelArgSVMPointer", || {
+        let kernel = handle::get::<Kernel>(kernel)?;
+        let arg = kernel.argument(index)?;
+        if arg.kind != "global_buffer" {
+            let what = "is not a pointer to global memory";
+            return Err(Status::INVALID_ARG_VALUE.because(kernel.wrong(index as usize, arg, what)));
+        }
+        kernel.set(index, Argument::Bytes(value.address().to_le_bytes().to_vec()));
+        Ok(())
+    })
+}
+
+/// `clSetKernelExecInfo`: kernels can access all shared virtual memory.
+pub extern "C" fn clSetKernelExecInfo(kernel: Handle, name: c_uint, _size: usize, value: Memory) -> c_int {
+    call("clSetKernelExecInfo", || {
+        handle::get::<Kernel>(kernel)?;
+        // CL_KERNEL_EXEC_INFO_SVM_PTRS, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM
+        match name {
+            0x11b6 if !value.is_null() => Ok(()),
+            0x11b7 => Err(Status::INVALID_OPERATION.because("memory of the program has to be clSVMAlloc's")),
+            _ => unknown(),
+        }
+    })
+}
+
+/// `clGetKernelInfo`.
+pub extern "C" fn clGetKernelInfo(
+    handle: Handle,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetKernelInfo", || {
+        let kernel = handle::get::<Kernel>(handle)?;
+        let query = Query { size, value, needed };
+        match name {
+            0x1190 => query.text(kernel.code.name()),
+            0x1191 => query.u32(kernel.code.arguments().count() as u32),
+            0x1192 => query.u32(handle::references(handle)),
+            0x1193 => query.handle(kernel.program.context().handle()),
+            0x1194 => query.handle(kernel.program.handle()),
+            0x1195 => query.text(&match kernel.code.required_block() {
+                Some([x, y, z]) => format!("reqd_work_group_size({x},{y},{z})"),
+                None => String::new(),
+            }),
+            _ => unknown(),
+        }
+    })
+}
+
+/// The most work-items of a workgroup.
+pub fn max_items(code: &Code) -> usize {
+    // Without metadata nothing says what the kernel was compiled for.
+    if code.arguments().next().is_none() && code.required_block().is_none() {
+        return (code.max_block_items() as usize).min(MAX_ITEMS);
+    }
+    code.max_block_items() as usize
+}
+
+/// `clGetKernelWorkGroupInfo`.
+pub extern "C" fn clGetKernelWorkGroupInfo(
+    handle: Handle,
+    of: Handle,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetKernelWorkGroupInfo", || {
+        let kernel = handle::get::<Kernel>(handle)?;
+        if !of.is_null() {
+            check_device(of)?;
+        }
+        let query = Query { size, value, needed };
+        match name {
+            0x11b0 => query.word(max_items(&kernel.code)),
+            0x11b1 => query.words(&kernel.code.required_block().unwrap_or([0; 3]).map(|n| n as usize)),
+            0x11b2 => query.u64(kernel.code.lds_bytes() as u64 + kernel.local_bytes()),
+            0x11b3 => query.word(kernel.code.wave_size() as usize),
+            0x11b4 => query.u64(kernel.code.scratch_bytes() as u64),
+            _ => unknown(),
+        }
+    })
+}
+
+/// `clGetKernelArgInfo`.
+pub extern "C" fn clGetKernelArgInfo(
+    handle: Handle,
+    index: c_uint,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetKernelArgInfo", || {
+        let kernel = handle::get::<Kernel>(handle)?;
+        let arg = kernel.argument(index)?;
+        let query = Query { size, value, needed };
+        let not_there = || Status::KERNEL_ARG_INFO_NOT_AVAILABLE;
+        match name {
+            0x1196 => query.u32(match (arg.kind.as_str(), arg.address_space.as_deref()) {
+                (_, Some("constant")) => 0x119d,
+                ("global_buffer", _) => 0x119b,
+                ("dynamic_shared_pointer", _) => 0x119c,
+                _ => 0x119e,
+            }),
+            // CL_KERNEL_ARG_ACCESS_NONE: not an image
+            0x1197 => query.u32(0x11a3),
+            0x1198 => query.text(arg.type_name.as_ref().ok_or_else(not_there)?),
+            0x1199 => {
+                let (constant, restricted) = (u64::from(arg.is_const), u64::from(arg.is_restrict) << 1);
+                query.u64(constant | restricted | u64::from(arg.is_volatile) << 2)
+            }
+            0x119a => query.text(arg.name.as_ref().ok_or_else(not_there)?),
+            _ => unknown(),
+        }
+    })
+}

@@ -1,0 +1,352 @@
+//! Buffers.
+
+use crate::context::{AtEnd, Context, Destructor};
+use crate::ffi::{In, Memory, Out, UserData};
+use crate::handle::{self, Handle, Identity, Object};
+use crate::info::{Query, unknown};
+use crate::platform::{ALIGNMENT, MAX_ALLOCATION, gpu};
+use crate::queue::lock;
+use crate::status::{Outcome, Status, call, create};
+use std::ffi::{c_int, c_uint};
+use std::sync::{Arc, Mutex};
+
+const READ_WRITE: u64 = 1;
+const WRITE_ONLY: u64 = 2;
+const READ_ONLY: u64 = 4;
+const USE_HOST_PTR: u64 = 8;
+const ALLOC_HOST_PTR: u64 = 16;
+const COPY_HOST_PTR: u64 = 32;
+const HOST_WRITE_ONLY: u64 = 128;
+const HOST_READ_ONLY: u64 = 256;
+const HOST_NO_ACCESS: u64 = 512;
+const KERNEL_READ_AND_WRITE: u64 = 4096;
+const KERNEL_ACCESS: u64 = READ_WRITE | WRITE_ONLY | READ_ONLY;
+const HOST_ACCESS: u64 = HOST_WRITE_ONLY | HOST_READ_ONLY | HOST_NO_ACCESS;
+const HOST_MEMORY: u64 = USE_HOST_PTR | ALLOC_HOST_PTR | COPY_HOST_PTR;
+
+/// A buffer, or a part of one.
+pub struct Buffer {
+    identity: Identity,
+    context: Arc<Context>,
+    flags: u64,
+    address: u64,
+    size: usize,
+    /// Whose part it is, and where that begins.
+    parent: Option<(Arc<Buffer>, usize)>,
+    /// The program's memory that stands for the buffer while it is mapped; null: it is mapped where it is.
+    host: Memory,
+    /// It is freed with the buffer.
+    owned: bool,
+    properties: Vec<u64>,
+    maps: Mutex<Vec<Mapping>>,
+    at_end: AtEnd,
+}
+
+/// A mapped range.
+#[derive(Debug, Clone, Copy)]
+pub struct Mapping {
+    /// What the program was given.
+    pub pointer: Memory,
+    /// First byte in the buffer.
+    pub offset: usize,
+    /// Bytes.
+    pub size: usize,
+    /// The program may have written to it.
+    pub written: bool,
+}
+
+impl Object for Buffer {
+    const WRONG: Status = Status::INVALID_MEM_OBJECT;
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.at_end.call(self.handle());
+        if self.owned
+            && let Ok(gpu) = gpu()
+        {
+            // It was allocated.
+            let _ = gpu.device.free(self.address);
+        }
+    }
+}
+
+impl Buffer {
+    /// Its address for kernels.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Its context.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// The bytes from `offset` on, `size` of which must be there.
+    pub fn range(&self, offset: usize, size: usize) -> Outcome<Memory> {
+        match offset.checked_add(size) {
+            Some(end) if end <= self.size => {}
+            _ => {
+                let message = format!("{size} bytes at {offset} of a buffer of {} bytes", self.size);
+                return Err(Status::INVALID_VALUE.because(message));
+            }
+        }
+        // SAFETY: inside the buffer; commands keep it while they use the memory.
+        Ok(unsafe { Memory::at(self.address + offset as u64) })
+    }
+
+    /// Whether the host may read or write, as the program has said when it made the buffer.
+    pub fn permits(&self, reads: bool, writes: bool) -> Outcome {
+        let refused = (reads && self.flags & (HOST_WRITE_ONLY | HOST_NO_ACCESS) != 0)
+            || (writes && self.flags & (HOST_READ_ONLY | HOST_NO_ACCESS) != 0);
+        if refused { Err(Status::INVALID_OPERATION.into()) } else { Ok(()) }
+    }
+
+    /// Notes a mapped range. Its pointer is the program's.
+    pub fn map(&self, offset: usize, size: usize, written: bool) -> Outcome<Mapping> {
+        let here = self.range(offset, size)?;
+        let pointer = if self.host.is_null() { here } else { self.host.offset(offset) };
+        let mapping = Mapping { pointer, offset, size, written };
+        lock(&self.maps).push(mapping);
+        Ok(mapping)
+    }
+
+    /// Ends one that the program names by its pointer.
+    pub fn unmap(&self, pointer: Memory) -> Outcome<Mapping> {
+        let mut maps = lock(&self.maps);
+        let at = maps.iter().rposition(|mapping| mapping.pointer == pointer);
+        let at = at.ok_or_else(|| Status::INVALID_VALUE.because("nothing is mapped there"))?;
+        Ok(maps.remove(at))
+    }
+
+    /// Brings the program's memory up to date, or takes over what it has written there.
+    pub fn synchronise(&self, mapping: &Mapping, from_program: bool) -> Outcome {
+        let here = self.range(mapping.offset, mapping.size)?;
+        match (self.host.is_null(), from_program) {
+            (true, _) => {}
+            (false, true) => here.copy_from(mapping.pointer, mapping.size),
+            (false, false) => mapping.pointer.copy_from(here, mapping.size),
+        }
+        Ok(())
+    }
+}
+
+/// At most one of these flags.
+fn one(flags: u64, of: u64) -> Outcome {
+    if (flags & of).count_ones() > 1 { Err(Status::INVALID_VALUE.into()) } else { Ok(()) }
+}
+
+fn check_flags(flags: u64) -> Outcome {
+    one(flags, KERNEL_ACCESS)?;
+    one(flags, HOST_ACCESS)?;
+    one(flags, USE_HOST_PTR | ALLOC_HOST_PTR)?;
+    one(flags, USE_HOST_PTR | COPY_HOST_PTR)?;
+    match flags & !(KERNEL_ACCESS | HOST_ACCESS | HOST_MEMORY | KERNEL_READ_AND_WRITE) {
+        0 => Ok(()),
+        _ => Err(Status::INVALID_VALUE.into()),
+    }
+}
+
+fn new(context: Handle, flags: u64, size: usize, host: Memory, properties: Vec<u64>) -> Outcome<Handle> {
+    let context = handle::get::<Context>(context)?;
+    check_flags(flags)?;
+    if size == 0 || size as u64 > MAX_ALLOCATION {
+        return Err(Status::INVALID_BUFFER_SIZE.because(format!("{size} bytes")));
+    }
+    if host.is_null() == (flags & (USE_HOST_PTR | COPY_HOST_PTR) != 0) {
+        return Err(Status::INVALID_HOST_PTR.into());
+    }
+    let device = &gpu()?.device;
+    let uses = flags & USE_HOST_PTR != 0;
+    // Shared virtual memory is used as it is.
+    let shared = match crate::svm::allocation(host.address()) {
+        Some(range) if uses => {
+            if host.address() - range.address + size as u64 > range.len {
+                return Err(Status::INVALID_HOST_PTR.into());
+            }
+            true
+        }
+        _ => false,
+    };
+    let address = if shared { host.address() } else { device.alloc(size as u64, "clCreateBuffer")? };
+    let (_, buffer) = handle::register(|identity| Buffer {
+        identity,
+        context,
+        flags: if flags & KERNEL_ACCESS == 0 { flags | READ_WRITE } else { flags },
+        address,
+        size,
+        parent: None,
+        host: if uses { host } else { Memory::null() },
+        owned: !shared,
+        properties,
+        maps: Mutex::default(),
+        at_end: AtEnd::default(),
+    });
+    if !host.is_null() && !shared {
+        buffer.range(0, size)?.copy_from(host, size);
+    }
+    Ok(buffer.handle())
+}
+
+/// `clCreateBuffer`.
+pub extern "C" fn clCreateBuffer(
+    context: Handle,
+    flags: u64,
+    size: usize,
+    host: Memory,
+    status: Out<c_int>,
+) -> Handle {
+    create("clCreateBuffer", &status, || new(context, flags, size, host, Vec::new()))
+}
+
+/// `clCreateBufferWithProperties`.
+pub extern "C" fn clCreateBufferWithProperties(
+    context: Handle,
+    properties: In<u64>,
+    flags: u64,
+    size: usize,
+    host: Memory,
+    status: Out<c_int>,
+) -> Handle {
+    create("clCreateBufferWithProperties", &status, || {
+        let list = match properties.is_null() {
+            true => Vec::new(),
+            false if properties.get()? == 0 => vec![0],
+            false => return Err(Status::INVALID_PROPERTY.into()),
+        };
+        new(context, flags, size, host, list)
+    })
+}
+
+/// `cl_buffer_region`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Region {
+    origin: usize,
+    size: usize,
+}
+
+/// `clCreateSubBuffer`.
+pub extern "C" fn clCreateSubBuffer(
+    parent: Handle,
+    flags: u64,
+    kind: c_uint,
+    region: In<Region>,
+    status: Out<c_int>,
+) -> Handle {
+    create("clCreateSubBuffer", &status, || {
+        const REGION: c_uint = 0x1220;
+        let parent = handle::get::<Buffer>(parent)?;
+        check_flags(flags)?;
+        if parent.parent.is_some() {
+            return Err(Status::INVALID_MEM_OBJECT.because("a sub-buffer has no sub-buffers"));
+        }
+        if kind != REGION || flags & HOST_MEMORY != 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let kernel = if flags & KERNEL_ACCESS == 0 { parent.flags } else { flags } & KERNEL_ACCESS;
+        let host = if flags & HOST_ACCESS == 0 { parent.flags } else { flags } & HOST_ACCESS;
+        if parent.flags & (WRITE_ONLY | READ_ONLY) != 0 && kernel != parent.flags & KERNEL_ACCESS {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let Region { origin, size } = region.get()?;
+        if size == 0 {
+            return Err(Status::INVALID_BUFFER_SIZE.into());
+        }
+        let address = parent.range(origin, size)?.address();
+        if !origin.is_multiple_of(ALIGNMENT) {
+            return Err(Status::MISALIGNED_SUB_BUFFER_OFFSET.into());
+        }
+        let flags = kernel | host | parent.flags & HOST_MEMORY;
+        Ok(handle::register(|identity| Buffer {
+            identity,
+            context: parent.context.clone(),
+            flags,
+            address,
+            size,
+            host: if parent.host.is_null() { Memory::null() } else { parent.host.offset(origin) },
+            parent: Some((parent, origin)),
+            owned: false,
+            properties: Vec::new(),
+            maps: Mutex::default(),
+            at_end: AtEnd::default(),
+        })
+        .0)
+    })
+}
+
+/// `clRetainMemObject`.
+pub extern "C" fn clRetainMemObject(handle: Handle) -> c_int {
+    call("clRetainMemObject", || handle::retain::<Buffer>(handle))
+}
+
+/// `clReleaseMemObject`.
+pub extern "C" fn clReleaseMemObject(handle: Handle) -> c_int {
+    call("clReleaseMemObject", || handle::release::<Buffer>(handle))
+}
+
+/// `clGetMemObjectInfo`.
+pub extern "C" fn clGetMemObjectInfo(
+    handle: Handle,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetMemObjectInfo", || {
+        let buffer = handle::get::<Buffer>(handle)?;
+        let query = Query { size, value, needed };
+        match name {
+            // CL_MEM_OBJECT_BUFFER
+            0x1100 => query.u32(0x10f0),
+            0x1101 => query.u64(buffer.flags),
+            0x1102 => query.word(buffer.size),
+            0x1103 => query.word(buffer.host.address() as usize),
+            0x1104 => query.u32(lock(&buffer.maps).len() as u32),
+            0x1105 => query.u32(handle::references(handle)),
+            0x1106 => query.handle(buffer.context.handle()),
+            0x1107 => query.handle(buffer.parent.as_ref().map_or(Handle::NULL, |(p, _)| p.handle())),
+            0x1108 => query.word(buffer.parent.as_ref().map_or(0, |(_, offset)| *offset)),
+            0x1109 => query.u32((!buffer.host.is_null() && !buffer.owned).into()),
+            0x110a => {
+                let bytes: Vec<u8> = buffer.properties.iter().flat_map(|p| p.to_le_bytes()).collect();
+                query.bytes(&bytes)
+            }
+            _ => unknown(),
+        }
+    })
+}
+
+/// `clSetMemObjectDestructorCallback`.
+pub extern "C" fn clSetMemObjectDestructorCallback(
+    handle: Handle,
+    function: Option<Destructor>,
+    data: UserData,
+) -> c_int {
+    call("clSetMemObjectDestructorCallback", || handle::get::<Buffer>(handle)?.at_end.add(function, data))
+}
+
+/// `clGetSupportedImageFormats`: none.
+pub extern "C" fn clGetSupportedImageFormats(
+    context: Handle,
+    _flags: u64,
+    _kind: c_uint,
+    _count: c_uint,
+    _formats: Memory,
+    found: Out<c_uint>,
+) -> c_int {
+    call("clGetSupportedImageFormats", || {
+        handle::get::<Context>(context)?;
+        found.put_if_wanted(0);
+        Ok(())
+    })
+}

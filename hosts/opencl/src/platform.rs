@@ -1,0 +1,361 @@
+//! The platform and its device.
+
+use crate::ffi::{In, Memory, Out, Text};
+use crate::handle::{Constant, Handle};
+use crate::info::{Query, unknown, version};
+use crate::status::{Failure, Outcome, Status, call};
+use std::ffi::{c_int, c_uint};
+use std::sync::OnceLock;
+use std::time::Instant;
+use wavesim_runtime::Device;
+
+/// The platform's version, and the device's.
+const VERSION: &str = concat!("OpenCL 3.0 wavesim ", env!("CARGO_PKG_VERSION"));
+const DRIVER_VERSION: &str = env!("CARGO_PKG_VERSION");
+const EXTENSIONS: [&str; 9] = [
+    "cl_khr_icd",
+    "cl_khr_byte_addressable_store",
+    "cl_khr_global_int32_base_atomics",
+    "cl_khr_global_int32_extended_atomics",
+    "cl_khr_local_int32_base_atomics",
+    "cl_khr_local_int32_extended_atomics",
+    "cl_khr_int64_base_atomics",
+    "cl_khr_fp64",
+    "cl_khr_fp16",
+];
+/// Bytes of the device's memory, as it is said to be.
+pub const TOTAL_BYTES: u64 = 16 << 30;
+/// The largest allocation.
+pub const MAX_ALLOCATION: u64 = TOTAL_BYTES / 4;
+/// LDS of a workgroup.
+pub const LDS_BYTES: u64 = 64 << 10;
+/// Work-items of a workgroup, unless a kernel says otherwise: compilers allocate registers for as many.
+pub const MAX_ITEMS: usize = 256;
+/// Alignment of buffers, and of sub-buffers in them.
+pub const ALIGNMENT: usize = 256;
+const MAX_PARAMETERS: usize = 4096;
+const UNITS: u32 = 8;
+
+/// What there is once.
+pub struct Gpu {
+    /// The simulated device.
+    pub device: Device,
+    opened: Instant,
+}
+
+impl Gpu {
+    /// Nanoseconds on the device's clock.
+    pub fn now(&self) -> u64 {
+        // Never 0, which programs may take for a time that is not there.
+        self.opened.elapsed().as_nanos() as u64 + 1
+    }
+}
+
+/// The device that the environment describes (`WAVESIM_TARGET`).
+pub fn gpu() -> Outcome<&'static Gpu> {
+    static GPU: OnceLock<Result<Gpu, Failure>> = OnceLock::new();
+    let open = || Ok(Gpu { device: Device::from_env()?, opened: Instant::now() });
+    GPU.get_or_init(open).as_ref().map_err(Failure::clone)
+}
+
+/// The platform's handle.
+pub fn platform() -> Handle {
+    static HANDLE: OnceLock<Constant> = OnceLock::new();
+    HANDLE.get_or_init(Constant::new).handle()
+}
+
+/// The device's handle.
+pub fn device() -> Handle {
+    static HANDLE: OnceLock<Constant> = OnceLock::new();
+    HANDLE.get_or_init(Constant::new).handle()
+}
+
+/// Whether this is the device.
+pub fn check_device(handle: Handle) -> Outcome {
+    if handle == device() { Ok(()) } else { Err(Status::INVALID_DEVICE.into()) }
+}
+
+/// Whether these are the device, once or more.
+pub fn check_devices(count: c_uint, list: In<Handle>) -> Outcome {
+    list.list(count as usize)?.into_iter().try_for_each(check_device)
+}
+
+/// `clGetPlatformIDs`.
+pub extern "C" fn clGetPlatformIDs(count: c_uint, list: Out<Handle>, found: Out<c_uint>) -> c_int {
+    call("clGetPlatformIDs", || {
+        if (count == 0 && !list.is_null()) || (list.is_null() && found.is_null()) {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        list.put_if_wanted(platform());
+        found.put_if_wanted(1);
+        Ok(())
+    })
+}
+
+/// `clGetPlatformInfo`.
+pub extern "C" fn clGetPlatformInfo(
+    handle: Handle,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetPlatformInfo", || {
+        if !handle.is_null() && handle != platform() {
+            return Err(Status::INVALID_PLATFORM.into());
+        }
+        let query = Query { size, value, needed };
+        match name {
+            0x900 => query.text("FULL_PROFILE"),
+            0x901 => query.text(VERSION),
+            0x902 => query.text("wavesim"),
+            0x903 => query.text("wavesim"),
+            0x904 => query.text(&EXTENSIONS.join(" ")),
+            // CL_PLATFORM_HOST_TIMER_RESOLUTION
+            0x905 => query.u64(1),
+            0x906 => query.u32(version(3, 0)),
+            0x907 => query.versions(&EXTENSIONS.map(|name| (version(1, 0), name))),
+            // CL_PLATFORM_ICD_SUFFIX_KHR
+            0x920 => query.text("WAVESIM"),
+            _ => unknown(),
+        }
+    })
+}
+
+/// `clGetDeviceIDs`.
+pub extern "C" fn clGetDeviceIDs(
+    handle: Handle,
+    kind: u64,
+    count: c_uint,
+    list: Out<Handle>,
+    found: Out<c_uint>,
+) -> c_int {
+    call("clGetDeviceIDs", || {
+        if !handle.is_null() && handle != platform() {
+            return Err(Status::INVALID_PLATFORM.into());
+        }
+        if (count == 0 && !list.is_null()) || (list.is_null() && found.is_null()) {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        if !is_kind(kind)? {
+            found.put_if_wanted(0);
+            return Err(Status::DEVICE_NOT_FOUND.into());
+        }
+        gpu()?;
+        list.put_if_wanted(device());
+        found.put_if_wanted(1);
+        Ok(())
+    })
+}
+
+/// Whether the device is among those of a type (`cl_device_type`).
+pub fn is_kind(kind: u64) -> Outcome<bool> {
+    const ALL: u64 = 0xffff_ffff;
+    // CL_DEVICE_TYPE_DEFAULT and CL_DEVICE_TYPE_GPU
+    const OURS: u64 = 0b101;
+    if kind == 0 || (kind != ALL && kind > 0b11111) {
+        return Err(Status::INVALID_DEVICE_TYPE.into());
+    }
+    Ok(kind & OURS != 0)
+}
+
+/// `clGetDeviceInfo`.
+pub extern "C" fn clGetDeviceInfo(
+    handle: Handle,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetDeviceInfo", || {
+        check_device(handle)?;
+        device_info(name, &Query { size, value, needed })
+    })
+}
+
+fn device_info(name: c_uint, query: &Query) -> Outcome {
+    let target = gpu()?.device.target();
+    let wave = if target.arch.is_cdna() { 64 } else { 32 };
+    // CL_FP_DENORM to CL_FP_FMA
+    const FLOATS: u64 = 0b11_1111;
+    match name {
+        // CL_DEVICE_TYPE: a GPU, and the default
+        0x1000 => query.u64(0b101),
+        // CL_DEVICE_VENDOR_ID: AMD's, by which programs know the wave's size and the instructions
+        0x1001 => query.u32(0x1002),
+        0x1002 => query.u32(UNITS),
+        0x1003 => query.u32(3),
+        0x1004 => query.word(MAX_ITEMS),
+        0x1005 => query.words(&[MAX_ITEMS; 3]),
+        // Preferred and native widths of vectors: char, short, int, long, float, double, half
+        0x1006 | 0x1036 => query.u32(4),
+        0x1007 | 0x1037 => query.u32(2),
+        0x1008..=0x100b | 0x1038..=0x103b => query.u32(1),
+        0x1034 | 0x103c => query.u32(2),
+        // CL_DEVICE_MAX_CLOCK_FREQUENCY
+        0x100c => query.u32(1000),
+        0x100d => query.u32(64),
+        // Images: none
+        0x100e | 0x100f | 0x1018 | 0x104a..=0x104c => query.u32(0),
+        0x1011..=0x1015 | 0x1040 | 0x1041 => query.word(0),
+        0x1016 => query.u32(0),
+        0x1010 => query.u64(MAX_ALLOCATION),
+        0x1017 => query.word(MAX_PARAMETERS),
+        // CL_DEVICE_MEM_BASE_ADDR_ALIGN, in bits
+        0x1019 => query.u32(ALIGNMENT as u32 * 8),
+        0x101a => query.u32(128),
+        0x101b | 0x1032 | 0x1033 => query.u64(FLOATS),
+        // CL_READ_WRITE_CACHE
+        0x101c => query.u32(2),
+        0x101d => query.u32(128),
+        0x101e => query.u64(4 << 20),
+        0x101f => query.u64(TOTAL_BYTES),
+        0x1020 => query.u64(MAX_ALLOCATION),
+        0x1021 => query.u32(8),
+        // CL_LOCAL
+        0x1022 => query.u32(1),
+        0x1023 => query.u64(LDS_BYTES),
+        0x1024 => query.u32(0),
+        0x1025 => query.word(1),
+        // CL_DEVICE_ENDIAN_LITTLE, CL_DEVICE_AVAILABLE
+        0x1026 | 0x1027 => query.u32(1),
+        // CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_LINKER_AVAILABLE
+        0x1028 | 0x103e => query.u32(crate::compile::available().into()),
+        // CL_EXEC_KERNEL
+        0x1029 => query.u64(1),
+        // CL_QUEUE_PROFILING_ENABLE
+        0x102a => query.u64(2),
+        0x102b => query.text(&format!("wavesim {}", target.processor_name())),
+        0x102c => query.text("wavesim"),
+        0x102d => query.text(DRIVER_VERSION),
+        0x102e => query.text("FULL_PROFILE"),
+        0x102f => query.text(VERSION),
+        0x1030 => query.text(&EXTENSIONS.join(" ")),
+        0x1031 => query.handle(platform()),
+        // CL_DEVICE_HOST_UNIFIED_MEMORY
+        0x1035 => query.u32(1),
+        0x103d => query.text("OpenCL C 1.2"),
+        0x103f => query.text(""),
+        // No parents, no parts
+        0x1042 => query.word(0),
+        0x1043 => query.u32(0),
+        0x1044 | 0x1046 => query.words(&[]),
+        0x1045 => query.u64(0),
+        0x1047 => query.u32(1),
+        0x1048 => query.u32(1),
+        0x1049 => query.word(crate::printf::BYTES as usize),
+        0x104d | 0x1054 => query.word(64 << 10),
+        // No queues of the device, no pipes
+        0x104e | 0x1070 => query.u64(0),
+        0x104f..=0x1052 | 0x1055..=0x1057 => query.u32(0),
+        // CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, CL_DEVICE_SVM_FINE_GRAIN_BUFFER
+        0x1053 => query.u64(0b11),
+        0x1058..=0x105a => query.u32(0),
+        // CL_DEVICE_IL_VERSION
+        0x105b => query.text(""),
+        // Sub-groups
+        0x105c | 0x105d => query.u32(0),
+        0x105e => query.u32(version(3, 0)),
+        0x1060 => query.versions(&EXTENSIONS.map(|name| (version(1, 0), name))),
+        0x1061 | 0x1062 => query.versions(&[]),
+        // CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES: relaxed, acquire and release, sequential; in a workgroup, the device
+        0x1063 => query.u64(0b11_0111),
+        // CL_DEVICE_ATOMIC_FENCE_CAPABILITIES: those of a work-item too
+        0x1064 => query.u64(0b11_1111),
+        0x1065 => query.u32(0),
+        0x1066 => query.versions(&[
+            (version(1, 0), "OpenCL C"),
+            (version(1, 1), "OpenCL C"),
+            (version(1, 2), "OpenCL C"),
+            (version(2, 0), "OpenCL C"),
+            (version(3, 0), "OpenCL C"),
+        ]),
+        0x1067 => query.word(wave),
+        0x1068 => query.u32(0),
+        0x1069 => query.u32(1),
+        0x106f => query.versions(&[(version(3, 0), "__opencl_c_fp64"), (version(3, 0), "__opencl_c_int64")]),
+        0x1071 => query.u32(0),
+        // CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED
+        0x1072 => query.text(""),
+        // cl_amd_device_attribute_query: CL_DEVICE_BOARD_NAME_AMD, CL_DEVICE_WAVEFRONT_WIDTH_AMD
+        0x4038 => query.text(target.processor_name()),
+        0x4043 => query.u32(wave as u32),
+        _ => unknown(),
+    }
+}
+
+unsafe extern "C" {
+    #[link_name = "stdout"]
+    static C_STDOUT: *mut libc::FILE;
+}
+
+/// Prints through the C library, whose buffers have what the program printed before.
+pub fn print(text: &[u8]) {
+    // SAFETY: the C library sets it before the program starts; `text` is readable.
+    unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), C_STDOUT) };
+}
+
+/// `clRetainDevice`: it is always there.
+pub extern "C" fn clRetainDevice(handle: Handle) -> c_int {
+    call("clRetainDevice", || check_device(handle))
+}
+
+/// `clReleaseDevice`.
+pub extern "C" fn clReleaseDevice(handle: Handle) -> c_int {
+    call("clReleaseDevice", || check_device(handle))
+}
+
+/// `clRetainDeviceEXT`.
+pub extern "C" fn clRetainDeviceEXT(handle: Handle) -> c_int {
+    clRetainDevice(handle)
+}
+
+/// `clReleaseDeviceEXT`.
+pub extern "C" fn clReleaseDeviceEXT(handle: Handle) -> c_int {
+    clReleaseDevice(handle)
+}
+
+/// `clGetHostTimer`: there is one clock.
+pub extern "C" fn clGetHostTimer(handle: Handle, host: Out<u64>) -> c_int {
+    call("clGetHostTimer", || {
+        check_device(handle)?;
+        host.put(gpu()?.now())
+    })
+}
+
+/// `clGetDeviceAndHostTimer`.
+pub extern "C" fn clGetDeviceAndHostTimer(handle: Handle, of_device: Out<u64>, host: Out<u64>) -> c_int {
+    call("clGetDeviceAndHostTimer", || {
+        check_device(handle)?;
+        let now = gpu()?.now();
+        of_device.put(now)?;
+        host.put(now)
+    })
+}
+
+/// `clUnloadCompiler`: it is another process.
+pub extern "C" fn clUnloadCompiler() -> c_int {
+    0
+}
+
+/// `clUnloadPlatformCompiler`.
+pub extern "C" fn clUnloadPlatformCompiler(handle: Handle) -> c_int {
+    call("clUnloadPlatformCompiler", || match handle == platform() {
+        true => Ok(()),
+        false => Err(Status::INVALID_PLATFORM.into()),
+    })
+}
+
+/// `clGetExtensionFunctionAddress`.
+pub extern "C" fn clGetExtensionFunctionAddress(name: Text) -> *const () {
+    let name = name.get().unwrap_or_default();
+    match name.as_str() {
+        "clIcdGetPlatformIDsKHR" => clGetPlatformIDs as *const (),
+        name => crate::function(name).unwrap_or(std::ptr::null()),
+    }
+}
+
+/// `clGetExtensionFunctionAddressForPlatform`.
+pub extern "C" fn clGetExtensionFunctionAddressForPlatform(_platform: Handle, name: Text) -> *const () {
+    clGetExtensionFunctionAddress(name)
+}

@@ -1,0 +1,428 @@
+//! Programs: sources and binaries, and what builds made of them.
+
+use crate::compile::{self, Built};
+use crate::context::{AtEnd, Context, Destructor};
+use crate::ffi::{In, Memory, Out, UserData};
+use crate::handle::{self, Handle, Identity, Object};
+use crate::info::{Query, unknown};
+use crate::platform::{check_device, check_devices, device, gpu};
+use crate::queue::lock;
+use crate::status::{Failure, Outcome, Status, call, create};
+use std::ffi::{c_int, c_uint};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use wavesim::loader::code_object;
+use wavesim_runtime::Module;
+
+/// A program.
+pub struct Program {
+    identity: Identity,
+    context: Arc<Context>,
+    source: Option<String>,
+    state: Mutex<State>,
+    /// Kernels that exist.
+    pub kernels: AtomicUsize,
+    at_end: AtEnd,
+}
+
+/// What the last build came to.
+#[derive(Clone)]
+struct State {
+    status: c_int,
+    options: String,
+    log: String,
+    binary: Vec<u8>,
+    kind: Kind,
+    module: Option<Module>,
+}
+
+/// What a binary is (`cl_program_binary_type`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    None = 0,
+    Object = 1,
+    Executable = 4,
+}
+
+/// `CL_BUILD_SUCCESS`, `CL_BUILD_NONE`, `CL_BUILD_ERROR`.
+const SUCCESS: c_int = 0;
+const NONE: c_int = -1;
+const ERROR: c_int = -2;
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            status: NONE,
+            options: String::new(),
+            log: String::new(),
+            binary: Vec::new(),
+            kind: Kind::None,
+            module: None,
+        }
+    }
+}
+
+impl Object for Program {
+    const WRONG: Status = Status::INVALID_PROGRAM;
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.at_end.call(self.handle());
+    }
+}
+
+impl Program {
+    /// Its context.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// The module, if it is built.
+    pub fn module(&self) -> Outcome<Module> {
+        lock(&self.state).module.clone().ok_or(Status::INVALID_PROGRAM_EXECUTABLE.into())
+    }
+
+    fn state(&self) -> State {
+        lock(&self.state).clone()
+    }
+
+    /// Makes a code object what the program is.
+    fn load(&self, state: &mut State) -> Outcome {
+        state.module = Some(gpu()?.device.load(&state.binary)?);
+        (state.kind, state.status) = (Kind::Executable, SUCCESS);
+        Ok(())
+    }
+
+    /// Takes over what came of a build, with the status of one that failed.
+    fn finish(&self, options: String, built: Outcome<Built>, object: bool, failed: Status) -> Outcome {
+        let mut state = State { options, ..State::default() };
+        let mut result = Ok(());
+        match built {
+            Ok(Built { binary: Some(binary), log }) => {
+                (state.binary, state.log) = (binary, log);
+                match object {
+                    true => (state.kind, state.status) = (Kind::Object, SUCCESS),
+                    false => {
+                        if let Err(failure) = self.load(&mut state) {
+                            state.log += &failure.message.unwrap_or_default();
+                            result = Err(failed.into());
+                        }
+                    }
+                }
+            }
+            Ok(Built { binary: None, log }) => {
+                state.log = log;
+                result = Err(failed.into());
+            }
+            Err(failure) => {
+                state.log = failure.message.clone().unwrap_or_default();
+                result = Err(failure);
+            }
+        }
+        if result.is_err() {
+            state.status = ERROR;
+        }
+        *lock(&self.state) = state;
+        result
+    }
+
+    /// A build changes what kernels are made of.
+    fn without_kernels(&self) -> Outcome {
+        match self.kernels.load(Ordering::SeqCst) {
+            0 => Ok(()),
+            _ => Err(Status::INVALID_OPERATION.because("kernels of the program exist")),
+        }
+    }
+}
+
+fn new(context: Arc<Context>, source: Option<String>, state: State) -> Handle {
+    handle::register(|identity| Program {
+        identity,
+        context,
+        source,
+        state: Mutex::new(state),
+        kernels: AtomicUsize::new(0),
+        at_end: AtEnd::default(),
+    })
+    .0
+}
+
+/// `clCreateProgramWithSource`.
+pub extern "C" fn clCreateProgramWithSource(
+    context: Handle,
+    count: c_uint,
+    strings: In<Memory>,
+    lengths: In<usize>,
+    status: Out<c_int>,
+) -> Handle {
+    create("clCreateProgramWithSource", &status, || {
+        let context = handle::get::<Context>(context)?;
+        if count == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let mut source = Vec::new();
+        for (number, text) in strings.list(count as usize)?.into_iter().enumerate() {
+            let given = if lengths.is_null() { 0 } else { lengths.at(number)? };
+            if text.is_null() {
+                return Err(Status::INVALID_VALUE.into());
+            }
+            source.extend(if given == 0 { text.text() } else { text.read(given) });
+        }
+        Ok(new(context, Some(String::from_utf8_lossy(&source).into_owned()), State::default()))
+    })
+}
+
+/// `clCreateProgramWithBinary`.
+pub extern "C" fn clCreateProgramWithBinary(
+    context: Handle,
+    count: c_uint,
+    devices: In<Handle>,
+    lengths: In<usize>,
+    binaries: In<Memory>,
+    binary_status: Out<c_int>,
+    status: Out<c_int>,
+) -> Handle {
+    create("clCreateProgramWithBinary", &status, || {
+        let context = handle::get::<Context>(context)?;
+        if count != 1 {
+            return Err(Status::INVALID_VALUE.because("there is one device"));
+        }
+        check_devices(count, devices)?;
+        let (len, at) = (lengths.get()?, binaries.get()?);
+        if len == 0 || at.is_null() {
+            binary_status.put_if_wanted(Status::INVALID_VALUE.0);
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let binary = at.read(len);
+        let kind = match &binary[..] {
+            b if b.starts_with(b"BC\xc0\xde") => Kind::Object,
+            b if code_object::is_object(b) => Kind::Executable,
+            _ => {
+                binary_status.put_if_wanted(Status::INVALID_BINARY.0);
+                return Err(Status::INVALID_BINARY.because("neither a code object, a bundle nor bitcode"));
+            }
+        };
+        binary_status.put_if_wanted(0);
+        Ok(new(context, None, State { binary, kind, ..State::default() }))
+    })
+}
+
+/// `clRetainProgram`.
+pub extern "C" fn clRetainProgram(handle: Handle) -> c_int {
+    call("clRetainProgram", || handle::retain::<Program>(handle))
+}
+
+/// `clReleaseProgram`.
+pub extern "C" fn clReleaseProgram(handle: Handle) -> c_int {
+    call("clReleaseProgram", || handle::release::<Program>(handle))
+}
+
+/// A function of the program that is told the end of a build.
+type Notify = Option<extern "C" fn(Handle, UserData)>;
+
+/// The devices of a build: none, or the device.
+fn devices(count: c_uint, list: In<Handle>) -> Outcome {
+    if (count == 0) != list.is_null() {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    check_devices(count, list)
+}
+
+fn options(text: crate::ffi::Text) -> Outcome<String> {
+    if text.is_null() { Ok(String::new()) } else { text.get() }
+}
+
+/// `clBuildProgram`. It returns when the build has ended.
+pub extern "C" fn clBuildProgram(
+    program: Handle,
+    count: c_uint,
+    list: In<Handle>,
+    text: crate::ffi::Text,
+    notify: Notify,
+    data: UserData,
+) -> c_int {
+    call("clBuildProgram", || {
+        let object = handle::get::<Program>(program)?;
+        devices(count, list)?;
+        object.without_kernels()?;
+        let text = options(text)?;
+        let failed = Status::BUILD_PROGRAM_FAILURE;
+        let result = match &object.source {
+            Some(source) => {
+                let built = compile::compile(source, &text, &[], false);
+                object.finish(text, built, false, failed)
+            }
+            None => {
+                let state = object.state();
+                let built = match state.kind {
+                    Kind::Object => compile::link(&[state.binary], "")?,
+                    _ => Built { binary: Some(state.binary), log: String::new() },
+                };
+                object.finish(text, Ok(built), false, failed)
+            }
+        };
+        if let Some(notify) = notify {
+            notify(program, data);
+            // The function is told; the call itself has succeeded.
+            let failed = |failure: &Failure| failure.status == Status::BUILD_PROGRAM_FAILURE;
+            return result.or_else(|failure| if failed(&failure) { Ok(()) } else { Err(failure) });
+        }
+        result
+    })
+}
+
+/// `clCompileProgram`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn clCompileProgram(
+    program: Handle,
+    count: c_uint,
+    list: In<Handle>,
+    text: crate::ffi::Text,
+    headers: c_uint,
+    header_programs: In<Handle>,
+    header_names: In<crate::ffi::Text>,
+    notify: Notify,
+    data: UserData,
+) -> c_int {
+    call("clCompileProgram", || {
+        let object = handle::get::<Program>(program)?;
+        devices(count, list)?;
+        object.without_kernels()?;
+        let text = options(text)?;
+        let source = object.source.as_ref().ok_or(Status::INVALID_OPERATION)?;
+        let mut with = Vec::new();
+        for number in 0..headers as usize {
+            let header = handle::get::<Program>(header_programs.at(number)?)?;
+            let text = header.source.clone().ok_or(Status::INVALID_PROGRAM)?;
+            with.push((header_names.at(number)?.get()?, text));
+        }
+        let built = compile::compile(source, &text, &with, true);
+        let result = object.finish(text, built, true, Status::COMPILE_PROGRAM_FAILURE);
+        if let Some(notify) = notify {
+            notify(program, data);
+        }
+        result
+    })
+}
+
+/// `clLinkProgram`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn clLinkProgram(
+    context: Handle,
+    count: c_uint,
+    list: In<Handle>,
+    text: crate::ffi::Text,
+    inputs: c_uint,
+    programs: In<Handle>,
+    notify: Notify,
+    data: UserData,
+    status: Out<c_int>,
+) -> Handle {
+    let mut linked = Handle::NULL;
+    let result = create("clLinkProgram", &status, || {
+        let context = handle::get::<Context>(context)?;
+        devices(count, list)?;
+        if inputs == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let text = options(text)?;
+        let mut objects = Vec::new();
+        for input in programs.list(inputs as usize)? {
+            let state = handle::get::<Program>(input)?.state();
+            match state.kind {
+                Kind::Object => objects.push(state.binary),
+                _ => return Err(Status::INVALID_OPERATION.because("a program is not compiled for linking")),
+            }
+        }
+        let built = compile::link(&objects, &text)?;
+        // A program that could not be linked is there too: for its log.
+        linked = new(context, None, State::default());
+        let object = handle::get::<Program>(linked)?;
+        object.finish(text, Ok(built), false, Status::LINK_PROGRAM_FAILURE)?;
+        Ok(linked)
+    });
+    if let (Some(notify), false) = (notify, linked.is_null()) {
+        notify(linked, data);
+    }
+    if result.is_null() { linked } else { result }
+}
+
+/// `clGetProgramInfo`.
+pub extern "C" fn clGetProgramInfo(
+    handle: Handle,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetProgramInfo", || {
+        let program = handle::get::<Program>(handle)?;
+        let query = Query { size, value, needed };
+        let names = || -> Outcome<Vec<String>> { Ok(program.module()?.kernels()?) };
+        match name {
+            0x1160 => query.u32(handle::references(handle)),
+            0x1161 => query.handle(program.context.handle()),
+            0x1162 => query.u32(1),
+            0x1163 => query.handle(device()),
+            0x1164 => query.text(program.source.as_deref().unwrap_or("")),
+            0x1165 => query.word(lock(&program.state).binary.len()),
+            0x1166 => {
+                if !query.value.is_null() {
+                    if query.size < size_of::<usize>() {
+                        return Err(Status::INVALID_VALUE.into());
+                    }
+                    // An array of pointers, one of which is the device's.
+                    query.value.pointer().write(&lock(&program.state).binary);
+                }
+                query.needed.put_if_wanted(size_of::<usize>());
+                Ok(())
+            }
+            0x1167 => query.word(names()?.len()),
+            0x1168 => query.text(&names()?.join(";")),
+            0x1169 => query.bytes(&[]),
+            // CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT, …_DTORS_PRESENT
+            0x116a | 0x116b => query.u32(0),
+            _ => unknown(),
+        }
+    })
+}
+
+/// `clGetProgramBuildInfo`.
+pub extern "C" fn clGetProgramBuildInfo(
+    handle: Handle,
+    of: Handle,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetProgramBuildInfo", || {
+        let program = handle::get::<Program>(handle)?;
+        check_device(of)?;
+        let state = program.state();
+        let query = Query { size, value, needed };
+        match name {
+            0x1181 => query.u32(state.status as u32),
+            0x1182 => query.text(&state.options),
+            0x1183 => query.text(&state.log),
+            0x1184 => query.u32(state.kind as u32),
+            // CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE
+            0x1185 => query.word(0),
+            _ => unknown(),
+        }
+    })
+}
+
+/// `clSetProgramReleaseCallback`.
+pub extern "C" fn clSetProgramReleaseCallback(
+    handle: Handle,
+    function: Option<Destructor>,
+    data: UserData,
+) -> c_int {
+    call("clSetProgramReleaseCallback", || handle::get::<Program>(handle)?.at_end.add(function, data))
+}

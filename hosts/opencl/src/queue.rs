@@ -1,0 +1,316 @@
+//! Command queues, and what enters them. Commands run in order, on a thread of the queue.
+
+use crate::context::Context;
+use crate::event::{COMPLETE, Event, RUNNING, SUBMITTED, wait_list};
+use crate::ffi::{In, Memory, Out};
+use crate::handle::{self, Handle, Identity, Object};
+use crate::info::{Query, unknown};
+use crate::platform::{check_device, device};
+use crate::status::{Failure, Outcome, Status, call, complain, create};
+use std::ffi::{c_int, c_uint};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use wavesim_runtime::queue::Queue;
+
+/// `CL_QUEUE_PROFILING_ENABLE`.
+const PROFILING: u64 = 2;
+
+/// A command queue.
+pub struct CommandQueue {
+    identity: Identity,
+    context: Arc<Context>,
+    properties: u64,
+    /// As the program gave them.
+    list: Vec<u64>,
+    queue: Queue,
+    /// The status of the first kernel that faulted. As on GPUs, nothing works in the queue after it.
+    failed: AtomicI32,
+}
+
+impl Object for CommandQueue {
+    const WRONG: Status = Status::INVALID_COMMAND_QUEUE;
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}
+
+impl CommandQueue {
+    /// Its context.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Whether its events have times.
+    pub fn is_profiled(&self) -> bool {
+        self.properties & PROFILING != 0
+    }
+
+    /// Why commands cannot be done any more.
+    fn check(&self) -> Outcome {
+        match Status(self.failed.load(Ordering::SeqCst)) {
+            Status::SUCCESS => Ok(()),
+            status => Err(status.into()),
+        }
+    }
+
+    fn wait(&self) -> Outcome {
+        self.queue.wait();
+        self.check()
+    }
+}
+
+/// What the program says of a command beside what it does.
+pub struct Order {
+    /// The queue.
+    pub queue: Arc<CommandQueue>,
+    /// The command (`cl_command_type`).
+    pub command: u32,
+    /// Events that it waits for.
+    pub after: Vec<Arc<Event>>,
+    /// Where its event goes.
+    pub event: Out<Handle>,
+    /// The call returns when it is done.
+    pub blocking: bool,
+}
+
+impl Order {
+    /// The common arguments of a command.
+    pub fn new(
+        queue: Handle,
+        command: u32,
+        count: c_uint,
+        list: In<Handle>,
+        event: Out<Handle>,
+    ) -> Outcome<Order> {
+        let queue = handle::get::<CommandQueue>(queue)?;
+        let after = wait_list(count, list, queue.context())?;
+        Ok(Order { queue, command, after, event, blocking: false })
+    }
+
+    /// The same, for a call that returns when it is done.
+    pub fn blocking(self, blocking: c_uint) -> Order {
+        Order { blocking: blocking != 0, ..self }
+    }
+
+    /// Puts the command into the queue.
+    pub fn submit(self, work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
+        let Order { queue, command, after, event: out, blocking } = self;
+        queue.check()?;
+        let (handle, event) = Event::of_command(&queue, command)?;
+        match out.is_null() {
+            true => handle::release::<Event>(handle)?,
+            false => out.put(handle)?,
+        }
+        let tickets = after.iter().map(|event| event.ticket()).collect();
+        let (own, of_queue) = (event.clone(), queue.clone());
+        // When the command cannot be done, or panics, its event must end all the same.
+        let ending = Ending(own);
+        event.set(SUBMITTED);
+        queue.queue.submit(tickets, move || {
+            let status = execute(&of_queue, &after, &ending.0, work);
+            ending.0.set(status);
+        });
+        if blocking {
+            event.ticket().wait();
+            match event.status() {
+                COMPLETE => {}
+                status => return Err(Status(status).into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ends an event with an error, unless it has ended.
+struct Ending(Arc<Event>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.set(Status::OUT_OF_RESOURCES.0);
+    }
+}
+
+/// Does a command when its turn has come. The status that its event ends with.
+fn execute(
+    queue: &CommandQueue,
+    after: &[Arc<Event>],
+    event: &Event,
+    work: impl FnOnce() -> Outcome,
+) -> c_int {
+    if after.iter().any(|event| event.status() < COMPLETE) {
+        return Status::EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST.0;
+    }
+    if let Err(failure) = queue.check() {
+        return failure.status.0;
+    }
+    event.set(RUNNING);
+    match work() {
+        Ok(()) => COMPLETE,
+        Err(Failure { status, message }) => {
+            if let Some(message) = message {
+                complain(&message);
+            }
+            queue.failed.store(status.0, Ordering::SeqCst);
+            status.0
+        }
+    }
+}
+
+fn new(context: Handle, of: Handle, properties: u64, list: Vec<u64>) -> Outcome<Handle> {
+    let context = handle::get::<Context>(context)?;
+    check_device(of)?;
+    match properties {
+        0 | PROFILING => {}
+        // CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_ON_DEVICE, CL_QUEUE_ON_DEVICE_DEFAULT
+        p if p < 16 => {
+            return Err(Status::INVALID_QUEUE_PROPERTIES.because("queues are of the host, and in order"));
+        }
+        _ => return Err(Status::INVALID_VALUE.into()),
+    }
+    let (queue, failed) = (Queue::default(), AtomicI32::new(0));
+    Ok(handle::register(|identity| CommandQueue { identity, context, properties, list, queue, failed }).0)
+}
+
+/// `clCreateCommandQueue`.
+pub extern "C" fn clCreateCommandQueue(
+    context: Handle,
+    of: Handle,
+    properties: u64,
+    status: Out<c_int>,
+) -> Handle {
+    create("clCreateCommandQueue", &status, || new(context, of, properties, Vec::new()))
+}
+
+/// `clCreateCommandQueueWithProperties`.
+pub extern "C" fn clCreateCommandQueueWithProperties(
+    context: Handle,
+    of: Handle,
+    list: In<u64>,
+    status: Out<c_int>,
+) -> Handle {
+    create("clCreateCommandQueueWithProperties", &status, || {
+        const PROPERTIES: u64 = 0x1093;
+        let (mut given, mut properties) = (Vec::new(), 0);
+        while !list.is_null() {
+            match list.at(given.len())? {
+                0 => {
+                    given.push(0);
+                    break;
+                }
+                PROPERTIES => {
+                    properties = list.at(given.len() + 1)?;
+                    given.extend([PROPERTIES, properties]);
+                }
+                other => {
+                    let message = format!("property 0x{other:x} is not known");
+                    return Err(Status::INVALID_QUEUE_PROPERTIES.because(message));
+                }
+            }
+        }
+        new(context, of, properties, given)
+    })
+}
+
+/// `clRetainCommandQueue`.
+pub extern "C" fn clRetainCommandQueue(handle: Handle) -> c_int {
+    call("clRetainCommandQueue", || handle::retain::<CommandQueue>(handle))
+}
+
+/// `clReleaseCommandQueue`.
+pub extern "C" fn clReleaseCommandQueue(handle: Handle) -> c_int {
+    call("clReleaseCommandQueue", || handle::release::<CommandQueue>(handle))
+}
+
+/// `clGetCommandQueueInfo`.
+pub extern "C" fn clGetCommandQueueInfo(
+    handle: Handle,
+    name: c_uint,
+    size: usize,
+    value: Memory,
+    needed: Out<usize>,
+) -> c_int {
+    call("clGetCommandQueueInfo", || {
+        let queue = handle::get::<CommandQueue>(handle)?;
+        let query = Query { size, value, needed };
+        match name {
+            0x1090 => query.handle(queue.context.handle()),
+            0x1091 => query.handle(device()),
+            0x1092 => query.u32(handle::references(handle)),
+            0x1093 => query.u64(queue.properties),
+            // CL_QUEUE_SIZE, of queues of the device
+            0x1094 => Err(Status::INVALID_COMMAND_QUEUE.into()),
+            0x1095 => query.handle(Handle::NULL),
+            0x1098 => {
+                let bytes: Vec<u8> = queue.list.iter().flat_map(|p| p.to_le_bytes()).collect();
+                query.bytes(&bytes)
+            }
+            _ => unknown(),
+        }
+    })
+}
+
+/// `clFlush`: commands begin at once.
+pub extern "C" fn clFlush(handle: Handle) -> c_int {
+    call("clFlush", || handle::get::<CommandQueue>(handle)?.check())
+}
+
+/// `clFinish`.
+pub extern "C" fn clFinish(handle: Handle) -> c_int {
+    call("clFinish", || handle::get::<CommandQueue>(handle)?.wait())
+}
+
+/// A command that is a place in the order.
+fn place(order: Outcome<Order>) -> Outcome {
+    order?.submit(|| Ok(()))
+}
+
+/// `CL_COMMAND_MARKER`, `CL_COMMAND_BARRIER`.
+const MARKER: u32 = 0x11fe;
+const BARRIER: u32 = 0x1205;
+
+/// `clEnqueueMarkerWithWaitList`.
+pub extern "C" fn clEnqueueMarkerWithWaitList(
+    queue: Handle,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+) -> c_int {
+    call("clEnqueueMarkerWithWaitList", || place(Order::new(queue, MARKER, count, list, event)))
+}
+
+/// `clEnqueueBarrierWithWaitList`.
+pub extern "C" fn clEnqueueBarrierWithWaitList(
+    queue: Handle,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+) -> c_int {
+    call("clEnqueueBarrierWithWaitList", || place(Order::new(queue, BARRIER, count, list, event)))
+}
+
+/// `clEnqueueMarker`.
+pub extern "C" fn clEnqueueMarker(queue: Handle, event: Out<Handle>) -> c_int {
+    call("clEnqueueMarker", || match event.is_null() {
+        true => Err(Status::INVALID_VALUE.into()),
+        false => place(Order::new(queue, MARKER, 0, In::none(), event)),
+    })
+}
+
+/// `clEnqueueBarrier`: commands are in order.
+pub extern "C" fn clEnqueueBarrier(queue: Handle) -> c_int {
+    call("clEnqueueBarrier", || place(Order::new(queue, BARRIER, 0, In::none(), Out::none())))
+}
+
+/// `clEnqueueWaitForEvents`.
+pub extern "C" fn clEnqueueWaitForEvents(queue: Handle, count: c_uint, list: In<Handle>) -> c_int {
+    call("clEnqueueWaitForEvents", || match count {
+        0 => Err(Status::INVALID_VALUE.into()),
+        _ => place(Order::new(queue, BARRIER, count, list, Out::none())),
+    })
+}
+
+/// Locks. What panics leave behind is consistent: each change is one assignment.
+pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,168 @@
+//! Statuses of OpenCL, and how failures of the host layer become them.
+
+use crate::ffi::Out;
+use crate::handle::Handle;
+use std::ffi::c_int;
+use wavesim_runtime::message;
+pub use wavesim_runtime::message::complain;
+
+/// A status of OpenCL.
+#[repr(transparent)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status(pub c_int);
+
+/// A call that failed.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// What the call returns.
+    pub status: Status,
+    /// What the status does not say.
+    pub message: Option<String>,
+}
+
+/// Result of a call.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+macro_rules! statuses {
+    ($($constant:ident = $value:literal;)*) => {
+        impl Status {
+            $(
+                #[doc = concat!("`CL_", stringify!($constant), "`.")]
+                pub const $constant: Status = Status($value);
+            )*
+        }
+    };
+}
+
+statuses! {
+    SUCCESS = 0;
+    DEVICE_NOT_FOUND = -1;
+    COMPILER_NOT_AVAILABLE = -3;
+    MEM_OBJECT_ALLOCATION_FAILURE = -4;
+    OUT_OF_RESOURCES = -5;
+    PROFILING_INFO_NOT_AVAILABLE = -7;
+    MEM_COPY_OVERLAP = -8;
+    BUILD_PROGRAM_FAILURE = -11;
+    MISALIGNED_SUB_BUFFER_OFFSET = -13;
+    EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST = -14;
+    COMPILE_PROGRAM_FAILURE = -15;
+    LINK_PROGRAM_FAILURE = -17;
+    KERNEL_ARG_INFO_NOT_AVAILABLE = -19;
+    INVALID_VALUE = -30;
+    INVALID_DEVICE_TYPE = -31;
+    INVALID_PLATFORM = -32;
+    INVALID_DEVICE = -33;
+    INVALID_CONTEXT = -34;
+    INVALID_QUEUE_PROPERTIES = -35;
+    INVALID_COMMAND_QUEUE = -36;
+    INVALID_HOST_PTR = -37;
+    INVALID_MEM_OBJECT = -38;
+    INVALID_BINARY = -42;
+    INVALID_BUILD_OPTIONS = -43;
+    INVALID_PROGRAM = -44;
+    INVALID_PROGRAM_EXECUTABLE = -45;
+    INVALID_KERNEL_NAME = -46;
+    INVALID_KERNEL = -48;
+    INVALID_ARG_INDEX = -49;
+    INVALID_ARG_VALUE = -50;
+    INVALID_ARG_SIZE = -51;
+    INVALID_KERNEL_ARGS = -52;
+    INVALID_WORK_DIMENSION = -53;
+    INVALID_WORK_GROUP_SIZE = -54;
+    INVALID_WORK_ITEM_SIZE = -55;
+    INVALID_GLOBAL_OFFSET = -56;
+    INVALID_EVENT_WAIT_LIST = -57;
+    INVALID_EVENT = -58;
+    INVALID_OPERATION = -59;
+    INVALID_BUFFER_SIZE = -61;
+    INVALID_GLOBAL_WORK_SIZE = -63;
+    INVALID_PROPERTY = -64;
+    INVALID_COMPILER_OPTIONS = -66;
+    INVALID_LINKER_OPTIONS = -67;
+}
+
+impl Status {
+    /// A failure that the status does not explain.
+    pub fn because(self, message: impl Into<String>) -> Failure {
+        Failure { status: self, message: Some(message.into()) }
+    }
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Failure {
+        Failure { status, message: None }
+    }
+}
+
+impl From<wavesim_runtime::Error> for Failure {
+    fn from(error: wavesim_runtime::Error) -> Failure {
+        use wavesim::loader::code_object::LoadError;
+        use wavesim::loader::request::LaunchError;
+        use wavesim_runtime::Error;
+        let status = match &error {
+            Error::HostMemory { .. } => Status::MEM_OBJECT_ALLOCATION_FAILURE,
+            Error::NotAllocated(..) | Error::NotMapped(_) | Error::Memory(_) | Error::Map(_) => {
+                Status::INVALID_VALUE
+            }
+            Error::Load(LoadError::NoKernel { .. }) => Status::INVALID_KERNEL_NAME,
+            Error::Load(_) | Error::Image(_) | Error::Program(_) | Error::Arch { .. } => {
+                Status::INVALID_BINARY
+            }
+            Error::Launch(LaunchError::Lds(_)) => Status::OUT_OF_RESOURCES,
+            Error::Launch(LaunchError::Items { .. }) => Status::INVALID_WORK_GROUP_SIZE,
+            Error::Launch(_) => Status::INVALID_KERNEL_ARGS,
+            Error::Target { .. } | Error::Setting(_) => Status::DEVICE_NOT_FOUND,
+            _ => Status::OUT_OF_RESOURCES,
+        };
+        status.because(error.to_string())
+    }
+}
+
+/// Runs the body of a function: a failure becomes its status, and nothing unwinds into the program. A message goes to standard error.
+fn settle<T>(name: &str, body: impl FnOnce() -> Outcome<T>) -> Result<T, Status> {
+    // What a panic leaves behind is behind locks that are used in spite of it; each change there is one assignment.
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(Failure { status, message })) => {
+            if let Some(message) = message {
+                complain(&format!("{name}: {message}"));
+            }
+            Err(status)
+        }
+        Err(_) => {
+            complain(&format!("{name}: internal error"));
+            Err(Status::OUT_OF_RESOURCES)
+        }
+    }
+}
+
+/// A function that returns its status.
+pub fn call(name: &str, body: impl FnOnce() -> Outcome) -> c_int {
+    settle(name, body).err().unwrap_or(Status::SUCCESS).0
+}
+
+/// A function that returns a handle, and its status by a pointer that may be null.
+pub fn create(name: &str, status: &Out<c_int>, body: impl FnOnce() -> Outcome<Handle>) -> Handle {
+    let result = settle(name, body);
+    status.put_if_wanted(result.err().unwrap_or(Status::SUCCESS).0);
+    result.unwrap_or(Handle::NULL)
+}
+
+/// As [`create`], of an address.
+pub fn address(name: &str, status: &Out<c_int>, body: impl FnOnce() -> Outcome<usize>) -> usize {
+    let result = settle(name, body);
+    status.put_if_wanted(result.err().unwrap_or(Status::SUCCESS).0);
+    result.unwrap_or(0)
+}
+
+/// What a function that is not supported does: it names itself, once.
+pub fn absent(name: &'static str) -> c_int {
+    message::unsupported(name, "wavesim opencl --coverage");
+    Status::INVALID_OPERATION.0
+}
+
+/// Such a function that returns an object.
+pub fn absent_object(name: &'static str, status: &Out<c_int>) -> usize {
+    status.put_if_wanted(absent(name));
+    0
+}

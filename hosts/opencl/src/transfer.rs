@@ -1,0 +1,391 @@
+//! Commands on buffers: reads, writes, copies, fills, maps.
+
+use crate::ffi::{In, Memory, Out};
+use crate::handle::{self, Handle};
+use crate::memory::Buffer;
+use crate::queue::Order;
+use crate::status::{Outcome, Status, address, call};
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+use wavesim_runtime::pitched::{Copy, Pitched};
+
+/// A buffer of a command, in the queue's context.
+fn buffer(order: &Order, handle: Handle) -> Outcome<Arc<Buffer>> {
+    let buffer = handle::get::<Buffer>(handle)?;
+    match Arc::ptr_eq(buffer.context(), order.queue.context()) {
+        true => Ok(buffer),
+        false => Err(Status::INVALID_CONTEXT.because("a buffer of another context")),
+    }
+}
+
+/// `clEnqueueReadBuffer`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn clEnqueueReadBuffer(
+    queue: Handle,
+    from: Handle,
+    blocking: c_uint,
+    offset: usize,
+    size: usize,
+    to: Memory,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+) -> c_int {
+    call("clEnqueueReadBuffer", || {
+        let order = Order::new(queue, 0x11f3, count, list, event)?;
+        let from = buffer(&order, from)?;
+        from.permits(true, false)?;
+        let memory = from.range(offset, size)?;
+        if to.is_null() {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        order.blocking(blocking).submit(move || {
+            to.copy_from(memory, size);
+            drop(from);
+            Ok(())
+        })
+    })
+}
+
+/// `clEnqueueWriteBuffer`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn clEnqueueWriteBuffer(
+    queue: Handle,
+    to: Handle,
+    blocking: c_uint,
+    offset: usize,
+    size: usize,
+    from: Memory,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+) -> c_int {
+    call("clEnqueueWriteBuffer", || {
+        let order = Order::new(queue, 0x11f4, count, list, event)?;
+        let to = buffer(&order, to)?;
+        to.permits(false, true)?;
+        let memory = to.range(offset, size)?;
+        if from.is_null() {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        order.blocking(blocking).submit(move || {
+            memory.copy_from(from, size);
+            drop(to);
+            Ok(())
+        })
+    })
+}
+
+/// `clEnqueueCopyBuffer`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn clEnqueueCopyBuffer(
+    queue: Handle,
+    from: Handle,
+    to: Handle,
+    from_offset: usize,
+    to_offset: usize,
+    size: usize,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+) -> c_int {
+    call("clEnqueueCopyBuffer", || {
+        let order = Order::new(queue, 0x11f5, count, list, event)?;
+        let (from, to) = (buffer(&order, from)?, buffer(&order, to)?);
+        let (source, target) = (from.range(from_offset, size)?, to.range(to_offset, size)?);
+        if size == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        if source.address().abs_diff(target.address()) < size as u64 {
+            return Err(Status::MEM_COPY_OVERLAP.into());
+        }
+        order.submit(move || {
+            target.copy_from(source, size);
+            drop((from, to));
+            Ok(())
+        })
+    })
+}
+
+/// A value that is repeated.
+pub struct Pattern(Vec<u8>);
+
+impl Pattern {
+    /// Reads it: 1 to 128 bytes, a power of two, of which `size` bytes are a multiple.
+    pub fn new(pattern: Memory, len: usize, size: usize) -> Outcome<Pattern> {
+        let known = len.is_power_of_two() && len <= 128;
+        if pattern.is_null() || !known || size == 0 || !size.is_multiple_of(len) {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        Ok(Pattern(pattern.read(len)))
+    }
+
+    /// Fills `size` bytes.
+    pub fn fill(&self, memory: Memory, size: usize) {
+        if self.0.iter().all(|byte| *byte == self.0[0]) {
+            return memory.fill(self.0[0], size);
+        }
+        let block = self.0.repeat((4096 / self.0.len()).min(size / self.0.len()));
+        for at in (0..size).step_by(block.len()) {
+            memory.offset(at).write(&block[..block.len().min(size - at)]);
+        }
+    }
+}
+
+/// `clEnqueueFillBuffer`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn clEnqueueFillBuffer(
+    queue: Handle,
+    to: Handle,
+    pattern: Memory,
+    pattern_size: usize,
+    offset: usize,
+    size: usize,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+) -> c_int {
+    call("clEnqueueFillBuffer", || {
+        let order = Order::new(queue, 0x1207, count, list, event)?;
+        let to = buffer(&order, to)?;
+        let memory = to.range(offset, size)?;
+        let pattern = Pattern::new(pattern, pattern_size, size)?;
+        if !offset.is_multiple_of(pattern_size) {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        order.submit(move || {
+            pattern.fill(memory, size);
+            drop(to);
+            Ok(())
+        })
+    })
+}
+
+/// `clEnqueueMapBuffer`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn clEnqueueMapBuffer(
+    queue: Handle,
+    of: Handle,
+    blocking: c_uint,
+    flags: u64,
+    offset: usize,
+    size: usize,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+    status: Out<c_int>,
+) -> usize {
+    address("clEnqueueMapBuffer", &status, || {
+        const READ: u64 = 1;
+        const WRITE: u64 = 2;
+        const INVALIDATE: u64 = 4;
+        let order = Order::new(queue, 0x11fb, count, list, event)?;
+        let of = buffer(&order, of)?;
+        let both = flags & INVALIDATE != 0 && flags & (READ | WRITE) != 0;
+        if size == 0 || both || flags & !(READ | WRITE | INVALIDATE) != 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        let writes = flags & (WRITE | INVALIDATE) != 0;
+        of.permits(flags & READ != 0, writes)?;
+        let mapping = of.map(offset, size, writes)?;
+        let pointer = mapping.pointer;
+        let mapped = of.clone();
+        let submitted = order.blocking(blocking).submit(move || {
+            if flags & INVALIDATE == 0 {
+                of.synchronise(&mapping, false)?;
+            }
+            Ok(())
+        });
+        if let Err(failure) = submitted {
+            // The program does not have the pointer.
+            let _ = mapped.unmap(pointer);
+            return Err(failure);
+        }
+        Ok(pointer.address() as usize)
+    })
+}
+
+/// `clEnqueueUnmapMemObject`.
+pub extern "C" fn clEnqueueUnmapMemObject(
+    queue: Handle,
+    of: Handle,
+    pointer: Memory,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+) -> c_int {
+    call("clEnqueueUnmapMemObject", || {
+        let order = Order::new(queue, 0x11fd, count, list, event)?;
+        let of = buffer(&order, of)?;
+        let mapping = of.unmap(pointer)?;
+        order.submit(move || match mapping.written {
+            true => of.synchronise(&mapping, true),
+            false => Ok(()),
+        })
+    })
+}
+
+/// `clEnqueueMigrateMemObjects`: there is one place.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn clEnqueueMigrateMemObjects(
+    queue: Handle,
+    objects: c_uint,
+    memory: In<Handle>,
+    _flags: u64,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+) -> c_int {
+    call("clEnqueueMigrateMemObjects", || {
+        let order = Order::new(queue, 0x1206, count, list, event)?;
+        if objects == 0 {
+            return Err(Status::INVALID_VALUE.into());
+        }
+        memory.list(objects as usize)?.into_iter().try_for_each(|object| buffer(&order, object).map(drop))?;
+        order.submit(|| Ok(()))
+    })
+}
+
+/// Three numbers.
+type Three = [usize; 3];
+
+/// A box in memory of `len` bytes; `None`: of the program, whose size nobody says.
+fn boxed(
+    at: Memory,
+    len: Option<usize>,
+    origin: Three,
+    region: Three,
+    row: usize,
+    slice: usize,
+) -> Outcome<Pitched> {
+    let pitch = if row == 0 { region[0] } else { row };
+    let rows = pitch.checked_mul(region[1]).ok_or(Status::INVALID_VALUE)?;
+    let slice = if slice == 0 { rows } else { slice };
+    if region.contains(&0) || pitch < region[0] || slice < rows || !slice.is_multiple_of(pitch) {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    let part = |n: usize, bytes: usize| n.checked_mul(bytes).ok_or(Status::INVALID_VALUE);
+    let (slices, rows) = (part(origin[2], slice)?, part(origin[1], pitch)?);
+    let first =
+        slices.checked_add(rows).and_then(|n| n.checked_add(origin[0])).ok_or(Status::INVALID_VALUE)?;
+    let place = Pitched { at: at.offset(first), pitch, slice };
+    let end = place.extent(region[0], region[1], region[2]).checked_add(first);
+    match (end, len) {
+        (Some(end), Some(len)) if end <= len => Ok(place),
+        (Some(_), None) => Ok(place),
+        _ => Err(Status::INVALID_VALUE.because("the region ends beyond the buffer")),
+    }
+}
+
+/// The program's memory and a buffer, from one to the other.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+fn transfer_box(
+    order: Order,
+    of: Handle,
+    read: bool,
+    buffer_origin: In<Three>,
+    host_origin: In<Three>,
+    region: In<Three>,
+    pitches: [usize; 4],
+    host: Memory,
+) -> Outcome {
+    let of = buffer(&order, of)?;
+    of.permits(read, !read)?;
+    if host.is_null() {
+        return Err(Status::INVALID_VALUE.into());
+    }
+    let region = region.get()?;
+    let [row, slice, host_row, host_slice] = pitches;
+    let whole = of.range(0, of.size())?;
+    let here = boxed(whole, Some(of.size()), buffer_origin.get()?, region, row, slice)?;
+    let there = boxed(host, None, host_origin.get()?, region, host_row, host_slice)?;
+    let (to, from) = if read { (there, here) } else { (here, there) };
+    order.submit(move || {
+        Copy { to, from, width: region[0], height: region[1], depth: region[2] }.run();
+        drop(of);
+        Ok(())
+    })
+}
+
+/// `clEnqueueReadBufferRect`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn clEnqueueReadBufferRect(
+    queue: Handle,
+    of: Handle,
+    blocking: c_uint,
+    buffer_origin: In<Three>,
+    host_origin: In<Three>,
+    region: In<Three>,
+    row: usize,
+    slice: usize,
+    host_row: usize,
+    host_slice: usize,
+    host: Memory,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+) -> c_int {
+    call("clEnqueueReadBufferRect", || {
+        let order = Order::new(queue, 0x1201, count, list, event)?.blocking(blocking);
+        let pitches = [row, slice, host_row, host_slice];
+        transfer_box(order, of, true, buffer_origin, host_origin, region, pitches, host)
+    })
+}
+
+/// `clEnqueueWriteBufferRect`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn clEnqueueWriteBufferRect(
+    queue: Handle,
+    of: Handle,
+    blocking: c_uint,
+    buffer_origin: In<Three>,
+    host_origin: In<Three>,
+    region: In<Three>,
+    row: usize,
+    slice: usize,
+    host_row: usize,
+    host_slice: usize,
+    host: Memory,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+) -> c_int {
+    call("clEnqueueWriteBufferRect", || {
+        let order = Order::new(queue, 0x1202, count, list, event)?.blocking(blocking);
+        let pitches = [row, slice, host_row, host_slice];
+        transfer_box(order, of, false, buffer_origin, host_origin, region, pitches, host)
+    })
+}
+
+/// `clEnqueueCopyBufferRect`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn clEnqueueCopyBufferRect(
+    queue: Handle,
+    from: Handle,
+    to: Handle,
+    from_origin: In<Three>,
+    to_origin: In<Three>,
+    region: In<Three>,
+    from_row: usize,
+    from_slice: usize,
+    to_row: usize,
+    to_slice: usize,
+    count: c_uint,
+    list: In<Handle>,
+    event: Out<Handle>,
+) -> c_int {
+    call("clEnqueueCopyBufferRect", || {
+        let order = Order::new(queue, 0x1203, count, list, event)?;
+        let (from, to) = (buffer(&order, from)?, buffer(&order, to)?);
+        let region = region.get()?;
+        let (source, target) = (from.range(0, from.size())?, to.range(0, to.size())?);
+        let source = boxed(source, Some(from.size()), from_origin.get()?, region, from_row, from_slice)?;
+        let target = boxed(target, Some(to.size()), to_origin.get()?, region, to_row, to_slice)?;
+        let copy = Copy { to: target, from: source, width: region[0], height: region[1], depth: region[2] };
+        order.submit(move || {
+            copy.run();
+            drop((from, to));
+            Ok(())
+        })
+    })
+}
