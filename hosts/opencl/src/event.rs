@@ -52,6 +52,13 @@ struct Callback {
 
 type Notify = extern "C" fn(Handle, c_int, UserData);
 
+impl Callback {
+    /// Tells it the status that it was added for, or the error.
+    fn call(&self, handle: Handle, status: c_int) {
+        (self.function)(handle, if status < COMPLETE { status } else { self.at }, self.data);
+    }
+}
+
 impl Object for Event {
     const WRONG: Status = Status::INVALID_EVENT;
 
@@ -123,7 +130,7 @@ impl Event {
             drop(self.promise.lock().unwrap_or_else(PoisonError::into_inner).take());
         }
         for callback in due {
-            (callback.function)(self.handle(), status.min(callback.at), callback.data);
+            callback.call(self.handle(), status);
         }
     }
 
@@ -234,14 +241,15 @@ pub extern "C" fn clSetEventCallback(
         if !(COMPLETE..=SUBMITTED).contains(&at) {
             return Err(Status::INVALID_VALUE.into());
         }
+        let callback = Callback { at, function, data };
         let mut state = event.state();
         let status = state.status;
         if status > at {
-            state.callbacks.push(Callback { at, function, data });
+            state.callbacks.push(callback);
             return Ok(());
         }
         drop(state);
-        function(handle, status.min(at), data);
+        callback.call(handle, status);
         Ok(())
     })
 }

@@ -44,6 +44,8 @@ enum Kind {
     Executable = 4,
 }
 
+/// Bytes of a source or a binary at most.
+const MAX_BYTES: usize = 1 << 30;
 /// `CL_BUILD_SUCCESS`, `CL_BUILD_NONE`, `CL_BUILD_ERROR`.
 const SUCCESS: c_int = 0;
 const NONE: c_int = -1;
@@ -168,7 +170,7 @@ pub extern "C" fn clCreateProgramWithSource(
         let mut source = Vec::new();
         for (number, text) in strings.list(count as usize)?.into_iter().enumerate() {
             let given = if lengths.is_null() { 0 } else { lengths.at(number)? };
-            if text.is_null() {
+            if text.is_null() || given > MAX_BYTES {
                 return Err(Status::INVALID_VALUE.into());
             }
             source.extend(if given == 0 { text.text() } else { text.read(given) });
@@ -194,7 +196,7 @@ pub extern "C" fn clCreateProgramWithBinary(
         }
         check_devices(count, devices)?;
         let (len, at) = (lengths.get()?, binaries.get()?);
-        if len == 0 || at.is_null() {
+        if len == 0 || len > MAX_BYTES || at.is_null() {
             binary_status.put_if_wanted(Status::INVALID_VALUE.0);
             return Err(Status::INVALID_VALUE.into());
         }

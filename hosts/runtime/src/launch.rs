@@ -229,3 +229,25 @@ fn file_name(kernel: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' };
     kernel.chars().take(80).map(plain).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Device, Settings};
+    use wavesim::loader::assembly::Reading;
+
+    #[test]
+    fn launches_that_fail_return_their_memory() {
+        let source = include_str!("../../../examples/scale.s");
+        let object = Reading::default().assemble("scale.s", source).unwrap().object;
+        let device = Device::open("gfx1100", &Settings::default()).unwrap();
+        let kernel = device.load(&object).unwrap().kernel("scale").unwrap();
+        let slot = || device.inner.kernargs.take(8).unwrap();
+        let first = slot();
+        let at = first.kernarg;
+        device.inner.kernargs.give_back(first);
+        // More work-items than a workgroup can have.
+        assert!(kernel.launch(&Launch::new([1, 1, 1], [4096, 1, 1]), &[0; 24]).is_err());
+        assert_eq!(slot().kernarg, at);
+    }
+}

@@ -34,6 +34,7 @@ const ONE: Launch = Launch {
     grid: [1; 3],
     block: [32, 1, 1],
     dynamic_lds: 0,
+    offset: [0; 3],
     cooperative: false,
     memory: Vec::new(),
     services: wavesim_runtime::Services {

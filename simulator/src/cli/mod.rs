@@ -22,6 +22,7 @@ mod input;
 mod isa;
 mod launch;
 mod observe;
+mod opencl;
 mod output;
 mod pcode;
 mod progress;
@@ -87,6 +88,7 @@ pub enum Command {
     #[cfg(feature = "bench")]
     Bench(bench::BenchArgs),
     Hip(hip::HipArgs),
+    Opencl(opencl::OpenclArgs),
     #[cfg(feature = "serve")]
     Serve(serve::ServeArgs),
     Completions(completions::CompletionsArgs),
@@ -145,6 +147,7 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::run(args, out),
         Command::Hip(args) => hip::run(args, out),
+        Command::Opencl(args) => opencl::run(args, out),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args, out),
         Command::Completions(args) => completions::run(args, out),

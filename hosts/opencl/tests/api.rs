@@ -1,0 +1,357 @@
+//! The functions as loaders call them: by the table that each handle has, with kernels that need no compiler.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr::{null, null_mut};
+use wavesim_opencl as _;
+
+type Handle = *mut c_void;
+
+unsafe extern "C" {
+    fn clIcdGetPlatformIDsKHR(count: c_uint, list: *mut Handle, found: *mut c_uint) -> c_int;
+    fn clGetExtensionFunctionAddress(name: *const c_char) -> *const c_void;
+}
+
+/// Functions by their place in the table.
+mod place {
+    pub const DEVICE_IDS: usize = 2;
+    pub const CREATE_CONTEXT: usize = 4;
+    pub const RETAIN_CONTEXT: usize = 6;
+    pub const RELEASE_CONTEXT: usize = 7;
+    pub const CREATE_QUEUE: usize = 9;
+    pub const RELEASE_QUEUE: usize = 11;
+    pub const CREATE_BUFFER: usize = 14;
+    pub const CREATE_IMAGE_2D: usize = 15;
+    pub const RELEASE_BUFFER: usize = 18;
+    pub const WITH_BINARY: usize = 27;
+    pub const RELEASE_PROGRAM: usize = 29;
+    pub const BUILD: usize = 30;
+    pub const CREATE_KERNEL: usize = 34;
+    pub const RELEASE_KERNEL: usize = 37;
+    pub const SET_ARG: usize = 38;
+    pub const WAIT: usize = 41;
+    pub const EVENT_INFO: usize = 42;
+    pub const RELEASE_EVENT: usize = 44;
+    pub const FINISH: usize = 47;
+    pub const READ: usize = 48;
+    pub const NDRANGE: usize = 59;
+    pub const GL_BUFFER: usize = 66;
+    pub const CREATE_USER_EVENT: usize = 84;
+    pub const SET_USER_EVENT: usize = 85;
+}
+
+/// Calls a function of a handle's table.
+macro_rules! call {
+    ($handle:expr, $place:expr, ($($type:ty),*) -> $result:ty, $($argument:expr),*) => {{
+        // SAFETY: a handle begins with the address of the table, which has functions of these types in these places.
+        unsafe {
+            let table = *($handle as *const *const *const c_void);
+            let function: unsafe extern "C" fn($($type),*) -> $result = std::mem::transmute(*table.add($place));
+            function($($argument),*)
+        }
+    }};
+}
+
+struct Session {
+    device: Handle,
+    context: Handle,
+    queue: Handle,
+}
+
+fn platform() -> Handle {
+    let mut platform = null_mut();
+    // SAFETY: room for one, which there is.
+    assert_eq!(unsafe { clIcdGetPlatformIDsKHR(1, &mut platform, null_mut()) }, 0);
+    platform
+}
+
+impl Session {
+    fn new() -> Session {
+        let platform = platform();
+        let mut device: Handle = null_mut();
+        let status = call!(
+            platform,
+            place::DEVICE_IDS,
+            (Handle, u64, c_uint, *mut Handle, *mut c_uint) -> c_int,
+            platform, 4, 1, &mut device, null_mut()
+        );
+        assert_eq!(status, 0);
+        let mut status = 1;
+        let context = call!(
+            device,
+            place::CREATE_CONTEXT,
+            (*const isize, c_uint, *const Handle, usize, usize, *mut c_int) -> Handle,
+            null(), 1, &device, 0, 0, &mut status
+        );
+        assert_eq!(status, 0);
+        let mut session = Session { device, context, queue: null_mut() };
+        session.queue = session.queue(0).0;
+        session
+    }
+
+    fn queue(&self, properties: u64) -> (Handle, c_int) {
+        let mut status = 1;
+        let queue = call!(
+            self.context,
+            place::CREATE_QUEUE,
+            (Handle, Handle, u64, *mut c_int) -> Handle,
+            self.context, self.device, properties, &mut status
+        );
+        (queue, status)
+    }
+
+    fn buffer(&self, flags: u64, bytes: &mut [u8]) -> Handle {
+        self.try_buffer(flags, bytes.len(), bytes.as_mut_ptr().cast()).0
+    }
+
+    fn try_buffer(&self, flags: u64, size: usize, host: *mut c_void) -> (Handle, c_int) {
+        let mut status = 1;
+        let buffer = call!(
+            self.context,
+            place::CREATE_BUFFER,
+            (Handle, u64, usize, *mut c_void, *mut c_int) -> Handle,
+            self.context, flags, size, host, &mut status
+        );
+        (buffer, status)
+    }
+
+    fn read(&self, buffer: Handle, len: usize) -> (Vec<u8>, c_int) {
+        let mut bytes = vec![0u8; len];
+        let status = call!(
+            self.queue,
+            place::READ,
+            (Handle, Handle, c_uint, usize, usize, *mut u8, c_uint, *const Handle, *mut Handle) -> c_int,
+            self.queue, buffer, 1, 0, len, bytes.as_mut_ptr(), 0, null(), null_mut()
+        );
+        (bytes, status)
+    }
+
+    /// The kernel `vadd`, compiled by clang: a, b, c, n.
+    fn program(&self) -> Handle {
+        let object = include_bytes!("../../../tests/filetests/code_objects/vadd/vadd.gfx1100.co");
+        let (mut status, mut of_binary) = (1, 1);
+        let program = call!(
+            self.context,
+            place::WITH_BINARY,
+            (Handle, c_uint, *const Handle, *const usize, *const *const u8, *mut c_int, *mut c_int) -> Handle,
+            self.context, 1, &self.device, &object.len(), &object.as_ptr(), &mut of_binary, &mut status
+        );
+        assert_eq!((status, of_binary), (0, 0));
+        let build = call!(
+            program,
+            place::BUILD,
+            (Handle, c_uint, *const Handle, *const c_char, usize, usize) -> c_int,
+            program, 0, null(), null(), 0, 0
+        );
+        assert_eq!(build, 0);
+        program
+    }
+
+    fn kernel(&self, program: Handle, name: &std::ffi::CStr) -> (Handle, c_int) {
+        let mut status = 1;
+        let kernel = call!(
+            program,
+            place::CREATE_KERNEL,
+            (Handle, *const c_char, *mut c_int) -> Handle,
+            program, name.as_ptr(), &mut status
+        );
+        (kernel, status)
+    }
+
+    fn set(&self, kernel: Handle, index: c_uint, bytes: &[u8]) -> c_int {
+        call!(
+            kernel,
+            place::SET_ARG,
+            (Handle, c_uint, usize, *const u8) -> c_int,
+            kernel, index, bytes.len(), bytes.as_ptr()
+        )
+    }
+
+    fn launch(&self, kernel: Handle, items: usize, after: &[Handle], event: *mut Handle) -> c_int {
+        let list = if after.is_empty() { null() } else { after.as_ptr() };
+        call!(
+            self.queue,
+            place::NDRANGE,
+            (Handle, Handle, c_uint, *const usize, *const usize, *const usize, c_uint, *const Handle, *mut Handle) -> c_int,
+            self.queue, kernel, 1, null(), &items, null(), after.len() as c_uint, list, event
+        )
+    }
+
+    fn simple(&self, place: usize, handle: Handle) -> c_int {
+        call!(self.context, place, (Handle) -> c_int, handle)
+    }
+}
+
+fn floats(values: impl Iterator<Item = f32>) -> Vec<u8> {
+    values.flat_map(f32::to_le_bytes).collect()
+}
+
+const COPY: u64 = 32;
+
+/// Sets the arguments: y = x + x, `count` elements.
+fn set_all(session: &Session, kernel: Handle, x: Handle, y: Handle, count: u32) {
+    assert_eq!(session.set(kernel, 0, &(x as usize).to_le_bytes()), 0);
+    assert_eq!(session.set(kernel, 1, &(x as usize).to_le_bytes()), 0);
+    assert_eq!(session.set(kernel, 2, &(y as usize).to_le_bytes()), 0);
+    assert_eq!(session.set(kernel, 3, &count.to_le_bytes()), 0);
+}
+
+#[test]
+fn a_kernel_runs() {
+    let s = Session::new();
+    let mut bytes = floats((0..50).map(|n| n as f32));
+    let (x, y) = (s.buffer(COPY, &mut bytes), s.try_buffer(1, 200, null_mut()).0);
+    let (kernel, status) = s.kernel(s.program(), c"vadd");
+    assert_eq!(status, 0);
+    set_all(&s, kernel, x, y, 50);
+    let mut event = null_mut();
+    assert_eq!(s.launch(kernel, 64, &[], &mut event), 0);
+    assert_eq!(call!(event, place::WAIT, (c_uint, *const Handle) -> c_int, 1, &event), 0);
+    let (result, status) = s.read(y, 200);
+    assert_eq!((result, status), (floats((0..50).map(|n| n as f32 * 2.0)), 0));
+    assert_eq!(s.simple(place::RELEASE_EVENT, event), 0);
+    assert_eq!(s.simple(place::RELEASE_EVENT, event), -58);
+}
+
+#[test]
+fn a_fault_ends_its_queue_only() {
+    let s = Session::new();
+    let mut bytes = vec![0; 80];
+    let (x, y) = (s.buffer(COPY, &mut bytes), s.try_buffer(1, 80, null_mut()).0);
+    let (kernel, _) = s.kernel(s.program(), c"vadd");
+    // The buffers have 20 elements.
+    set_all(&s, kernel, x, y, 50);
+    assert_eq!(s.launch(kernel, 64, &[], null_mut()), 0);
+    assert_eq!(s.simple(place::FINISH, s.queue), -5);
+    assert_eq!(s.read(y, 80).1, -5);
+    let other = Session { queue: s.queue(0).0, ..Session::new() };
+    assert_eq!(s.simple(place::FINISH, other.queue), 0);
+}
+
+#[test]
+fn released_and_null_handles_are_errors() {
+    let s = Session::new();
+    let mut bytes = vec![0; 80];
+    let buffer = s.buffer(COPY, &mut bytes);
+    let program = s.program();
+    let (kernel, _) = s.kernel(program, c"vadd");
+    assert_eq!(s.set(kernel, 0, &(buffer as usize).to_le_bytes()), 0);
+    assert_eq!(s.simple(place::RELEASE_BUFFER, buffer), 0);
+    assert_eq!(s.simple(place::RELEASE_BUFFER, buffer), -38);
+    assert_eq!(s.read(buffer, 80).1, -38);
+    assert_eq!(s.set(kernel, 1, &(buffer as usize).to_le_bytes()), -38);
+    // Not a buffer, and nothing at all.
+    assert_eq!(s.set(kernel, 1, &(kernel as usize).to_le_bytes()), -38);
+    assert_eq!(s.set(kernel, 1, &4711usize.to_le_bytes()), -38);
+    assert_eq!(s.launch(kernel, 64, &[], null_mut()), -52);
+    let releases = [
+        (place::RELEASE_CONTEXT, -34),
+        (place::RELEASE_QUEUE, -36),
+        (place::RELEASE_BUFFER, -38),
+        (place::RELEASE_PROGRAM, -44),
+        (place::RELEASE_KERNEL, -48),
+        (place::RELEASE_EVENT, -58),
+    ];
+    for (place, status) in releases {
+        assert_eq!(s.simple(place, null_mut()), status);
+        assert_eq!(s.simple(place, buffer), status);
+    }
+    assert_eq!(s.kernel(program, c"other").1, -46);
+    assert_eq!(s.simple(place::RELEASE_PROGRAM, program), 0);
+    // The kernel needs the program still.
+    assert_eq!(s.simple(place::RELEASE_KERNEL, kernel), 0);
+    assert_eq!(s.set(kernel, 2, &[0; 4]), -48);
+    // A context lives while its queue does.
+    assert_eq!(s.simple(place::RELEASE_CONTEXT, s.context), 0);
+    assert_eq!(s.simple(place::RETAIN_CONTEXT, s.context), 0);
+    assert_eq!(s.simple(place::RELEASE_CONTEXT, s.context), 0);
+    assert_eq!(s.simple(place::RELEASE_QUEUE, s.queue), 0);
+    assert_eq!(s.simple(place::FINISH, s.queue), -36);
+}
+
+#[test]
+fn arguments_are_checked() {
+    let s = Session::new();
+    let (kernel, _) = s.kernel(s.program(), c"vadd");
+    assert_eq!(s.set(kernel, 4, &[0; 4]), -49);
+    assert_eq!(s.set(kernel, 3, &[0; 8]), -51);
+    assert_eq!(s.set(kernel, 0, &[0; 4]), -51);
+    assert_eq!(s.launch(kernel, 64, &[], null_mut()), -52);
+    assert_eq!(s.try_buffer(1, 0, null_mut()).1, -61);
+    assert_eq!(s.try_buffer(COPY, 8, null_mut()).1, -37);
+    assert_eq!(s.try_buffer(1 | 2, 8, null_mut()).1, -30);
+    // Out of order, on the device, unknown.
+    assert_eq!((s.queue(1).1, s.queue(4).1, s.queue(64).1), (-35, -35, -30));
+    // A wait list of no events, and events of no list.
+    let list = |count, list: *const Handle| {
+        call!(
+            s.queue,
+            place::NDRANGE,
+            (Handle, Handle, c_uint, *const usize, *const usize, *const usize, c_uint, *const Handle, *mut Handle) -> c_int,
+            s.queue, kernel, 1, null(), &64, null(), count, list, null_mut()
+        )
+    };
+    assert_eq!((list(1, null()), list(0, &s.queue), list(1, &s.queue)), (-57, -57, -57));
+}
+
+#[test]
+fn user_events_hold_commands() {
+    let s = Session::new();
+    let mut bytes = floats((0..50).map(|n| n as f32));
+    let (x, y) = (s.buffer(COPY, &mut bytes), s.try_buffer(1, 200, null_mut()).0);
+    let (kernel, _) = s.kernel(s.program(), c"vadd");
+    set_all(&s, kernel, x, y, 50);
+    let gate = || {
+        let mut status = 1;
+        call!(s.context, place::CREATE_USER_EVENT, (Handle, *mut c_int) -> Handle, s.context, &mut status)
+    };
+    let state = |event: Handle| {
+        let mut state: c_int = 1;
+        let status = call!(
+            event,
+            place::EVENT_INFO,
+            (Handle, c_uint, usize, *mut c_int, *mut usize) -> c_int,
+            event, 0x11d3, 4, &mut state, null_mut()
+        );
+        assert_eq!(status, 0);
+        state
+    };
+    let set = |event: Handle, status: c_int| call!(event, place::SET_USER_EVENT, (Handle, c_int) -> c_int, event, status);
+    let (first, mut launched) = (gate(), null_mut());
+    assert_eq!(s.launch(kernel, 64, &[first], &mut launched), 0);
+    assert!(state(launched) > 0);
+    assert_eq!((set(first, 1), set(first, 0), set(first, 0), set(launched, 0)), (-30, 0, -59, -58));
+    assert_eq!(s.simple(place::FINISH, s.queue), 0);
+    assert_eq!((state(launched), s.read(y, 8).0), (0, floats([0.0, 2.0].into_iter())));
+    // An error of the program's is one of what waits for it, and of nothing else.
+    let (second, mut failed) = (gate(), null_mut());
+    assert_eq!(s.launch(kernel, 64, &[second], &mut failed), 0);
+    assert_eq!(set(second, -7), 0);
+    assert_eq!(call!(failed, place::WAIT, (c_uint, *const Handle) -> c_int, 1, &failed), -14);
+    assert_eq!((state(failed), s.simple(place::FINISH, s.queue)), (-14, 0));
+}
+
+#[test]
+fn what_is_absent_says_so() {
+    let s = Session::new();
+    let mut status = 1;
+    let image = call!(
+        s.context,
+        place::CREATE_IMAGE_2D,
+        (Handle, u64, *const u64, usize, usize, usize, *mut c_void, *mut c_int) -> Handle,
+        s.context, 1, null(), 4, 4, 0, null_mut(), &mut status
+    );
+    assert_eq!((image.is_null(), status), (true, -59));
+    let shared = call!(
+        s.context,
+        place::GL_BUFFER,
+        (Handle, u64, c_uint, *mut c_int) -> Handle,
+        s.context, 1, 1, &mut status
+    );
+    assert_eq!((shared.is_null(), status), (true, -59));
+    // SAFETY: strings.
+    unsafe {
+        assert!(clGetExtensionFunctionAddress(c"clIcdGetPlatformIDsKHR".as_ptr()) != null());
+        assert!(clGetExtensionFunctionAddress(c"clNone".as_ptr()).is_null());
+        assert!(clGetExtensionFunctionAddress(null()).is_null());
+    }
+}

@@ -1,0 +1,125 @@
+//! C programs with the system's `libOpenCL`, which finds this library by a file that names it. They need a C compiler, `libOpenCL` with
+//! its headers, and clang with libclc or ROCm's device libraries (`docs/opencl.md`).
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use wavesim_runtime::clang::{Clang, Libraries};
+
+/// A compiled program, and the folder with the file that names the library.
+struct Program {
+    path: PathBuf,
+    vendors: PathBuf,
+}
+
+/// Compiles a program. `None`, with a line that says why, if something for it is missing.
+fn compile(name: &str, test: &str) -> Option<Program> {
+    if Clang::find().is_err() || Libraries::find().is_none() {
+        println!("skipped: no clang, or neither libclc nor the device libraries of ROCm");
+        return None;
+    }
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    // Tests run at once: each has a folder of its own.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("opencl-{test}"));
+    let vendors = folder.join("vendors");
+    std::fs::create_dir_all(&vendors).unwrap();
+    // Beside the test, where cargo puts the library.
+    let built = std::env::current_exe().unwrap().with_file_name("libwavesim_opencl.so");
+    std::fs::write(vendors.join("wavesim.icd"), format!("{}\n", built.display())).unwrap();
+    let path = folder.join(name);
+    let source = tests.join(format!("{name}.c"));
+    let compiled = Command::new("cc").arg(source).arg("-lOpenCL").arg("-o").arg(&path).output();
+    match compiled {
+        Ok(output) if output.status.success() => Some(Program { path, vendors }),
+        Ok(output) => {
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            // What is missing is no error; another one is the program's.
+            assert!(errors.contains("CL/cl.h") || errors.contains("-lOpenCL"), "{errors}");
+            println!("skipped: no libOpenCL with its headers");
+            None
+        }
+        Err(e) => {
+            println!("skipped: no C compiler: {e}");
+            None
+        }
+    }
+}
+
+impl Program {
+    fn output(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+        let mut command = Command::new(&self.path);
+        command.args(arguments).env("OCL_ICD_VENDORS", &self.vendors).envs(environment.iter().copied());
+        command.output().unwrap()
+    }
+
+    fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> (String, String) {
+        let output = self.output(arguments, environment);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr))
+    }
+}
+
+#[test]
+fn vectors_are_added() {
+    let Some(program) = compile("vector_add", "add") else { return };
+    let expected = |target: &str| format!("wavesim {target}: c[1] = 2.5, c[999] = 1000.5\n");
+    let (out, errors) = program.run(&[], &[]);
+    assert_eq!(out, expected("gfx1100"), "{errors}");
+    assert_eq!(errors, "");
+    let (out, errors) = program.run(&[], &[("WAVESIM_TARGET", "gfx1201")]);
+    assert_eq!(out, expected("gfx1201"), "{errors}");
+}
+
+#[test]
+fn a_fault_is_a_status_and_has_its_line() {
+    let Some(program) = compile("vector_add", "fault") else { return };
+    let (out, errors) = program.run(&["wrong"], &[]);
+    assert_eq!(out, "wavesim gfx1100: status -5\n", "{errors}");
+    for part in ["out-of-bounds: load of 4 bytes", "program.cl:3", "kernel `add`, launch 1", "clCreateBuffer"]
+    {
+        assert!(errors.contains(part), "no `{part}` in\n{errors}");
+    }
+    let status = ("WAVESIM_ERROR_EXITCODE", "86");
+    assert_eq!(program.output(&["wrong"], &[status]).status.code(), Some(86));
+}
+
+#[test]
+fn checks_name_the_line() {
+    let Some(program) = compile("vector_add", "check") else { return };
+    let (out, errors) = program.run(&["wrong"], &[("WAVESIM_CHECK", "all")]);
+    assert!(out.contains("c[999] = 1000.5"), "{out}");
+    assert!(errors.contains("mem: store of 4 bytes") && errors.contains("program.cl:3"), "{errors}");
+    assert_eq!(program.run(&[], &[("WAVESIM_CHECK", "all")]).1, "");
+}
+
+#[test]
+fn features() {
+    let Some(program) = compile("features", "features") else { return };
+    let (out, errors) = program.run(&[], &[]);
+    let expected = "\
+kernels doubled;ids;sum;text
+waits 1
+sum 12497500, callback 7, time 1
+ids 322 622 632
+square 422 522 432 532
+v = 1.0,2.5,-3.0,4.0, c = 5: text %
+workgroup 8 4, argument c
+shared 126
+binary with 4 kernels
+released buffer -52
+released handle -38
+argument -49 -51
+workgroup -54
+beyond -30
+image -59
+build -11, program.cl:1:43: error: use of undeclared identifier 'y'
+";
+    assert_eq!(out, expected, "{errors}");
+    for part in [
+        "argument 0 (`in`) of kernel `sum` is a buffer that was released",
+        "kernel `sum` has 4 arguments, not 5",
+        "clCreateImage is not supported",
+    ] {
+        assert!(errors.contains(part), "no `{part}` in\n{errors}");
+    }
+}
