@@ -7,6 +7,7 @@
 //! - [`launch`]: launches, attributes of kernels, occupancy
 //! - [`memory`], [`copy`]: allocations, copies, fills
 //! - [`stream`]: streams and events; [`op`]: what they do; [`graph`]: graphs
+//! - [`rtc`]: `hiprtc`
 //! - [`device`]: properties, attributes, contexts, error strings
 //!
 //! The table of `wavesim-hip-api` has every function of the API, with the version of its symbol and its state. `build.rs` exports
@@ -25,6 +26,7 @@ pub mod launch;
 pub mod memory;
 pub mod module;
 pub mod op;
+pub mod rtc;
 pub mod status;
 pub mod stream;
 
@@ -37,6 +39,7 @@ mod functions {
     pub use crate::memory::*;
     pub use crate::module::*;
     pub use crate::process::*;
+    pub use crate::rtc::*;
     pub use crate::stream::*;
 }
 

@@ -52,7 +52,8 @@ fn compile(name: &str, needs_rocm: bool) -> Option<Program> {
     // Beside the test, where cargo puts the library.
     let built = std::env::current_exe().unwrap();
     let built = built.parent().unwrap().join("libamdhip64.so");
-    for version in ["libamdhip64.so", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7"] {
+    let versions = ["libamdhip64.so", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7"];
+    for version in versions.into_iter().chain(["libhiprtc.so"]) {
         let link = library.join(version);
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(&built, link).unwrap();
@@ -200,5 +201,47 @@ bodies: balanced
 ",
         (0..5000u64).map(|i| i % 251).sum::<u64>()
     );
+    // Waves of a workgroup print in any order.
+    let sorted = |text: &str| {
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        lines.join("\n")
+    };
+    assert_eq!(sorted(&out), sorted(&expected), "{errors}");
+}
+
+#[test]
+fn kernels_are_compiled_at_run_time() {
+    let Some(program) = compile("rtc", true) else { return };
+    let (out, errors) = program.run(&[]);
+    let expected = "\
+create 0
+too early 9
+load 0
+function _Z5scaleIfEvPT_i 0
+variable offset 0 4
+launch 0
+x[63] = 127.5
+name 10
+late 8
+destroy 0 4
+wrong: HIPRTC_ERROR_COMPILATION, wrong.hip:1:34: error: use of undeclared identifier 'y'
+code 4
+option 5
+";
+    assert_eq!(out, expected, "{errors}");
+}
+
+#[test]
+fn functions_are_found_by_name() {
+    let Some(program) = compile("symbols", false) else { return };
+    let (out, errors) = program.run(&[]);
+    let expected = "\
+hipGetDeviceCount: 0 0, 1 device
+hipNothing: 500 1, nothing
+flags: 1
+properties: another function before 6.0
+stream of the thread: another function
+";
     assert_eq!(out, expected, "{errors}");
 }

@@ -5,7 +5,7 @@ use crate::{Function, State};
 const ARRAYS: &str = "arrays";
 const GRAPHS: &str = "this part of graphs";
 const NOT_YET: &str = "not yet";
-const RTC: &str = "compilation at run time";
+const RTC: &str = "linking at run time";
 const SHARING: &str = "sharing with other processes and APIs";
 const TEXTURES: &str = "textures and surfaces";
 const VIRTUAL: &str = "management of virtual memory";
@@ -247,22 +247,22 @@ pub const V4_2: [Function; 270] = of(
         done("__hipRegisterSurface"),
         done("__hipRegisterTexture"),
         done("__hipRegisterVar"),
-        absent("hiprtcAddNameExpression", RTC),
-        absent("hiprtcCompileProgram", RTC),
-        absent("hiprtcCreateProgram", RTC),
-        absent("hiprtcDestroyProgram", RTC),
-        absent("hiprtcGetCode", RTC),
-        absent("hiprtcGetCodeSize", RTC),
-        absent_text("hiprtcGetErrorString", RTC),
-        absent("hiprtcGetLoweredName", RTC),
-        absent("hiprtcGetProgramLog", RTC),
-        absent("hiprtcGetProgramLogSize", RTC),
+        done("hiprtcAddNameExpression"),
+        done("hiprtcCompileProgram"),
+        done("hiprtcCreateProgram"),
+        done("hiprtcDestroyProgram"),
+        done("hiprtcGetCode"),
+        done("hiprtcGetCodeSize"),
+        done("hiprtcGetErrorString"),
+        done("hiprtcGetLoweredName"),
+        done("hiprtcGetProgramLog"),
+        done("hiprtcGetProgramLogSize"),
         absent("hiprtcLinkAddData", RTC),
         absent("hiprtcLinkAddFile", RTC),
         absent("hiprtcLinkComplete", RTC),
         absent("hiprtcLinkCreate", RTC),
         absent("hiprtcLinkDestroy", RTC),
-        absent("hiprtcVersion", RTC),
+        done("hiprtcVersion"),
         done("hipRuntimeGetVersion"),
         done("hipSetDevice"),
         done("hipSetDeviceFlags"),

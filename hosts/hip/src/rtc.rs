@@ -1,0 +1,337 @@
+//! `hiprtc`: programs that are compiled while the application runs, by the installed clang with HIP's headers.
+
+use crate::gpu::{gpu, lock};
+use crate::status::complain;
+use crate::stream::{Handle, new_handle};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use wavesim::loader::code_object;
+use wavesim_runtime::clang::{Clang, Folder, Libraries, is_inside};
+use wavesim_runtime::ffi::{self, Memory, c_text};
+
+/// `hiprtcResult`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rtc(c_int);
+
+impl Rtc {
+    const CREATION: Rtc = Rtc(2);
+    const INVALID_INPUT: Rtc = Rtc(3);
+    const INVALID_PROGRAM: Rtc = Rtc(4);
+    const INVALID_OPTION: Rtc = Rtc(5);
+    const COMPILATION: Rtc = Rtc(6);
+    const NO_NAMES_AFTER_COMPILATION: Rtc = Rtc(8);
+    const NO_NAMES_BEFORE_COMPILATION: Rtc = Rtc(9);
+    const NAME_NOT_VALID: Rtc = Rtc(10);
+    const INTERNAL: Rtc = Rtc(11);
+}
+
+/// Names of the values.
+const NAMES: [(c_int, &CStr); 13] = [
+    (0, c"HIPRTC_SUCCESS"),
+    (1, c"HIPRTC_ERROR_OUT_OF_MEMORY"),
+    (2, c"HIPRTC_ERROR_PROGRAM_CREATION_FAILURE"),
+    (3, c"HIPRTC_ERROR_INVALID_INPUT"),
+    (4, c"HIPRTC_ERROR_INVALID_PROGRAM"),
+    (5, c"HIPRTC_ERROR_INVALID_OPTION"),
+    (6, c"HIPRTC_ERROR_COMPILATION"),
+    (7, c"HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE"),
+    (8, c"HIPRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION"),
+    (9, c"HIPRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION"),
+    (10, c"HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID"),
+    (11, c"HIPRTC_ERROR_INTERNAL_ERROR"),
+    (100, c"HIPRTC_ERROR_LINKING"),
+];
+
+type RtcResult<T = ()> = Result<T, Rtc>;
+type Out<T> = ffi::Out<T, Rtc>;
+type In<T> = ffi::In<T, Rtc>;
+type Text = ffi::Text<Rtc>;
+
+impl From<ffi::Null> for Rtc {
+    fn from(_: ffi::Null) -> Rtc {
+        Rtc::INVALID_INPUT
+    }
+}
+
+/// A program.
+struct Program {
+    source: String,
+    /// File name of the source in messages and line tables.
+    name: String,
+    headers: Vec<(String, String)>,
+    expressions: Vec<String>,
+    /// Names in the code object, by expression.
+    lowered: BTreeMap<String, CString>,
+    log: String,
+    /// The code object, once it is compiled.
+    code: Option<Vec<u8>>,
+}
+
+/// Programs by handle.
+static PROGRAMS: Mutex<Option<HashMap<Handle, Arc<Mutex<Program>>>>> = Mutex::new(None);
+
+fn find(handle: Handle) -> RtcResult<Arc<Mutex<Program>>> {
+    lock(&PROGRAMS).get_or_insert_default().get(&handle).cloned().ok_or(Rtc::INVALID_PROGRAM)
+}
+
+/// Runs the body of a function: nothing unwinds into the program.
+fn call(body: impl FnOnce() -> RtcResult) -> c_int {
+    // Programs are behind locks that are used after a panic; each change there is one assignment.
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+    match result {
+        Ok(result) => result.err().map_or(0, |rtc| rtc.0),
+        Err(_) => {
+            complain("hiprtc: internal error");
+            Rtc::INTERNAL.0
+        }
+    }
+}
+
+/// `hiprtcGetErrorString`.
+pub extern "C" fn hiprtcGetErrorString(result: c_int) -> *const c_char {
+    let found = NAMES.iter().find(|row| row.0 == result);
+    c_text(found.map_or(c"Invalid HIPRTC error code", |row| row.1))
+}
+
+/// `hiprtcVersion`.
+pub extern "C" fn hiprtcVersion(major: Out<c_int>, minor: Out<c_int>) -> c_int {
+    call(|| {
+        major.put(9)?;
+        minor.put(0)
+    })
+}
+
+/// `hiprtcCreateProgram`.
+pub extern "C" fn hiprtcCreateProgram(
+    program: Out<Handle>,
+    source: Text,
+    name: Text,
+    count: c_int,
+    headers: In<Text>,
+    names: In<Text>,
+) -> c_int {
+    call(|| {
+        let source = source.get()?;
+        let name = if name.is_null() { String::new() } else { name.get()? };
+        let count = usize::try_from(count).map_err(|_| Rtc::INVALID_INPUT)?;
+        let header = |at| Ok((names.at(at)?.get()?, headers.at(at)?.get()?));
+        let headers = (0..count).map(header).collect::<RtcResult<Vec<_>>>()?;
+        if headers.iter().any(|(name, _)| !is_inside(name)) {
+            complain("hiprtcCreateProgram: a header's name leaves its folder");
+            return Err(Rtc::CREATION);
+        }
+        let name = if is_inside(&name) { name } else { "program.hip".to_string() };
+        let made = Program {
+            source,
+            name,
+            headers,
+            expressions: Vec::new(),
+            lowered: BTreeMap::new(),
+            log: String::new(),
+            code: None,
+        };
+        let handle = new_handle();
+        program.put(handle)?;
+        lock(&PROGRAMS).get_or_insert_default().insert(handle, Arc::new(Mutex::new(made)));
+        Ok(())
+    })
+}
+
+/// `hiprtcDestroyProgram`.
+pub extern "C" fn hiprtcDestroyProgram(program: In<Handle>) -> c_int {
+    call(|| {
+        let removed = lock(&PROGRAMS).get_or_insert_default().remove(&program.get()?);
+        removed.map(drop).ok_or(Rtc::INVALID_PROGRAM)
+    })
+}
+
+/// `hiprtcAddNameExpression`.
+pub extern "C" fn hiprtcAddNameExpression(program: Handle, expression: Text) -> c_int {
+    call(|| {
+        let (program, expression) = (find(program)?, expression.get()?);
+        let mut program = lock(&program);
+        if program.code.is_some() {
+            return Err(Rtc::NO_NAMES_AFTER_COMPILATION);
+        }
+        program.expressions.push(expression);
+        Ok(())
+    })
+}
+
+/// `hiprtcGetLoweredName`. The name lives as long as the program.
+pub extern "C" fn hiprtcGetLoweredName(program: Handle, expression: Text, name: Out<*const c_char>) -> c_int {
+    call(|| {
+        let (program, expression) = (find(program)?, expression.get()?);
+        let program = lock(&program);
+        if program.code.is_none() {
+            return Err(Rtc::NO_NAMES_BEFORE_COMPILATION);
+        }
+        // Nothing changes the names of a program that is compiled.
+        let found = program.lowered.get(expression.trim()).ok_or(Rtc::NAME_NOT_VALID)?;
+        name.put(found.as_ptr())
+    })
+}
+
+/// `hiprtcCompileProgram`.
+pub extern "C" fn hiprtcCompileProgram(program: Handle, count: c_int, options: In<Text>) -> c_int {
+    call(|| {
+        let program = find(program)?;
+        let count = usize::try_from(count).map_err(|_| Rtc::INVALID_INPUT)?;
+        let options = options.list(count)?;
+        let options = options.into_iter().map(Text::get).collect::<RtcResult<Vec<_>>>()?;
+        let mut program = lock(&program);
+        program.code = None;
+        program.lowered.clear();
+        let result = program.compile(&options);
+        if let Err((rtc, log)) = result {
+            program.log += &log;
+            return Err(rtc);
+        }
+        Ok(())
+    })
+}
+
+/// A result of a program that is compiled, by size and contents.
+fn code(program: Handle) -> RtcResult<Vec<u8>> {
+    lock(&*find(program)?).code.clone().ok_or(Rtc::INVALID_PROGRAM)
+}
+
+/// `hiprtcGetCodeSize`.
+pub extern "C" fn hiprtcGetCodeSize(program: Handle, size: Out<usize>) -> c_int {
+    call(|| size.put(code(program)?.len()))
+}
+
+/// `hiprtcGetCode`.
+pub extern "C" fn hiprtcGetCode(program: Handle, out: Memory) -> c_int {
+    call(|| {
+        out.write(&code(program)?);
+        if out.is_null() { Err(Rtc::INVALID_INPUT) } else { Ok(()) }
+    })
+}
+
+/// `hiprtcGetProgramLogSize`, with the zero byte at the end.
+pub extern "C" fn hiprtcGetProgramLogSize(program: Handle, size: Out<usize>) -> c_int {
+    call(|| size.put(lock(&*find(program)?).log.len() + 1))
+}
+
+/// `hiprtcGetProgramLog`.
+pub extern "C" fn hiprtcGetProgramLog(program: Handle, out: Memory) -> c_int {
+    call(|| {
+        let mut log = lock(&*find(program)?).log.replace('\0', " ").into_bytes();
+        log.push(0);
+        out.write(&log);
+        if out.is_null() { Err(Rtc::INVALID_INPUT) } else { Ok(()) }
+    })
+}
+
+/// Where HIP's headers are: what `WAVESIM_ROCM_PATH` names, or an installed ROCm.
+fn headers() -> Option<PathBuf> {
+    let given = std::env::var_os("WAVESIM_ROCM_PATH").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let has = |path: &Path| path.join("include/hip/hip_runtime.h").is_file();
+    given.into_iter().chain(["/opt/rocm", "/usr"].map(PathBuf::from)).find(|path| has(path))
+}
+
+/// The variable whose value is the address of what an expression names.
+fn variable(number: usize) -> String {
+    format!("__wavesim_name_{number}")
+}
+
+impl Program {
+    fn compile(&mut self, options: &[String]) -> Result<(), (Rtc, String)> {
+        self.log.clear();
+        let failed = |text: String| (Rtc::COMPILATION, text);
+        let clang = Clang::find().map_err(|e| failed(e.to_string()))?;
+        let headers = headers().ok_or_else(|| {
+            failed(
+                "there are no headers of HIP (WAVESIM_ROCM_PATH names a folder with include/hip)".to_string(),
+            )
+        })?;
+        let libraries = match Libraries::find() {
+            Some(libraries @ Libraries::Rocm(_)) => libraries,
+            _ => {
+                let text = "there are no device libraries of ROCm (WAVESIM_DEVICE_LIBS names their folder)";
+                return Err(failed(text.to_string()));
+            }
+        };
+        let mut processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name()).to_string();
+        let mut given = Vec::new();
+        let mut rest = options.iter().flat_map(|option| option.split_whitespace());
+        while let Some(option) = rest.next() {
+            let named = ["--offload-arch=", "--gpu-architecture=", "-arch="];
+            if let Some(name) = named.iter().find_map(|prefix| option.strip_prefix(prefix)) {
+                // Features such as `:xnack-` are those that code has anyway.
+                processor = name.split(':').next().unwrap_or(name).to_string();
+            } else if ["-o", "-x", "-c", "-S", "-E"].contains(&option) || option.starts_with("-fplugin") {
+                return Err((Rtc::INVALID_OPTION, format!("option {option} is not for hiprtc\n")));
+            } else if ["-I", "-D", "-U", "-include"].contains(&option) {
+                given.extend([option.to_string(), rest.next().unwrap_or_default().to_string()]);
+            } else if option != "-fgpu-rdc" {
+                given.push(option.to_string());
+            }
+        }
+        let run = || -> std::io::Result<_> {
+            let folder = Folder::new()?;
+            let mut source = self.source.clone();
+            for (number, expression) in self.expressions.iter().enumerate() {
+                let name = variable(number);
+                source += &format!(
+                    "\nextern \"C\" __device__ __attribute__((used)) const void *const {name} = (const void *)&({expression});"
+                );
+            }
+            source.push('\n');
+            let path = folder.write(&self.name, source.as_bytes())?;
+            for (name, text) in &self.headers {
+                folder.write(&format!("headers/{name}"), text.as_bytes())?;
+            }
+            let out = folder.path("program.out");
+            let mut arguments = vec!["-x".to_string(), "hip".to_string(), "--cuda-device-only".to_string()];
+            arguments.extend(["--no-gpu-bundle-output", "-O3", "-g1", "-std=c++17"].map(String::from));
+            arguments.push(format!("--offload-arch={processor}"));
+            arguments.push(format!("--rocm-path={}", headers.display()));
+            arguments.extend(["-include".to_string(), "hip/hip_runtime.h".to_string()]);
+            arguments.push(folder.prefix_map());
+            arguments.extend(libraries.options(clang, &processor, &folder)?);
+            arguments.push(format!("-I{}", folder.path("headers").display()));
+            arguments.extend(given);
+            arguments.extend([path, "-o".into(), out].map(|p| p.display().to_string()));
+            let run = clang.run(&folder, &arguments)?;
+            let code = if run.success { Some(folder.read("program.out")?) } else { None };
+            Ok((run.log, code))
+        };
+        let (log, code) = run().map_err(|e| failed(e.to_string()))?;
+        self.log = log;
+        let code = code.ok_or((Rtc::COMPILATION, String::new()))?;
+        self.lowered = lowered(&code, &self.expressions).map_err(failed)?;
+        self.code = Some(code);
+        Ok(())
+    }
+}
+
+/// Names of what the expressions stand for: the variables of the code object, or the kernels, that are where they point to.
+fn lowered(code: &[u8], expressions: &[String]) -> Result<BTreeMap<String, CString>, String> {
+    let mut out = BTreeMap::new();
+    if expressions.is_empty() {
+        return Ok(out);
+    }
+    let module = code_object::module(code).map_err(|e| e.to_string())?;
+    let mut places: BTreeMap<u64, String> = BTreeMap::new();
+    for kernel in code_object::kernels(code).map_err(|e| e.to_string())? {
+        let entry = code_object::load(code, &kernel).map_err(|e| e.to_string())?.entry;
+        places.insert(entry, kernel);
+    }
+    for other in module.variables.iter().filter(|v| !v.name.starts_with("__wavesim_name_")) {
+        places.entry(other.address).or_insert_with(|| other.name.clone());
+    }
+    for (number, expression) in expressions.iter().enumerate() {
+        let name = variable(number);
+        let at = module.variables.iter().find(|v| v.name == name).map(|v| v.address);
+        let target = at.and_then(|at| module.image.relocations.iter().find(|r| r.at == at)).map(|r| r.value);
+        let found = target.and_then(|target| places.get(&target));
+        let found = found.ok_or_else(|| format!("`{expression}` names nothing in the code object"))?;
+        let text = CString::new(found.as_str()).map_err(|e| e.to_string())?;
+        out.insert(expression.trim().to_string(), text);
+    }
+    Ok(out)
+}
