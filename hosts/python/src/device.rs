@@ -68,6 +68,11 @@ impl Device {
         self.0.settings().checks.iter().map(|c| c.name()).collect()
     }
 
+    /// Ends the launches that run now, each with a fault. Other threads call it.
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+
     /// Loads a code object.
     fn load(&self, py: Python<'_>, object: Vec<u8>) -> PyResult<Module> {
         py.detach(|| self.0.load(&object)).map(Module).map_err(|e| convert(py, e))

@@ -231,3 +231,41 @@ def test_every_exported_name_is_in_the_stubs():
             cls = getattr(wavesim._native, name)
             for member in [m for m in vars(cls) if not m.startswith("_")] if isinstance(cls, type) else []:
                 assert f"def {member}(" in stub or f"    {member}:" in stub, f"{name}.{member}"
+
+
+# It never ends.
+SPIN = """\
+  .globl spin
+  .p2align 8
+  .type spin,@function
+spin:
+  s_branch spin
+  s_endpgm
+  .size spin, .-spin
+  .rodata
+  .p2align 6
+  .amdhsa_kernel spin
+    .amdhsa_next_free_vgpr 1
+    .amdhsa_next_free_sgpr 2
+  .end_amdhsa_kernel
+"""
+
+
+def test_launches_can_be_cancelled():
+    device = wavesim.Device("gfx1100")
+    spin = device.load(wavesim.assemble(SPIN)).spin
+    faults = []
+
+    def launch():
+        try:
+            spin[1, 32]()
+        except wavesim.Fault as fault:
+            faults.append(fault.kind)
+
+    thread = threading.Thread(target=launch)
+    thread.start()
+    # A launch that has not begun yet is not cancelled.
+    while thread.is_alive():
+        device.cancel()
+        thread.join(0.01)
+    assert faults == ["interrupted"]

@@ -40,6 +40,10 @@ class Device:
         """Launches so far."""
         return self.native.launches
 
+    def cancel(self) -> None:
+        """Ends the launches that run now on other threads: each is a `Fault` of kind `interrupted`."""
+        self.native.cancel()
+
     def load(self, source: Any) -> "Module":
         """Loads a code object, an offload bundle, an executable or assembly: a path, or the contents."""
         if isinstance(source, (str, os.PathLike)):
