@@ -17,6 +17,7 @@ pub struct Frame {
     vectors: *mut LaneVec,
     sgprs: *mut u32,
     scc: *mut u32,
+    /// Of the lane vectors of the first half; those of the second are as far away as its lane vectors are.
     flags: *mut u8,
     /// `Cx::instructions`.
     instructions: *mut u64,
@@ -70,16 +71,16 @@ pub struct Ended {
 /// The code was made for the program, the float mode and the wave size of `cx`, whose operations stay in place, and
 /// `entry` is one of its entries.
 pub unsafe fn enter(cx: &mut Cx<'_>, code: Code, entry: u32, start: u32, end: u64) -> Ended {
-    let vectors = file(cx);
+    let first = file(cx, 0);
     let raw: *mut Cx<'_> = cx;
     // SAFETY: a valid context; from here on it is reached by this pointer alone, here and in `run_handlers`.
     unsafe {
         let wave: *mut Wave = &mut *(*raw).wave;
         let mut frame = Frame {
-            vectors,
+            vectors: first.at(0),
             sgprs: (&raw mut (*wave).sgprs).cast(),
             scc: &raw mut (*wave).scc,
-            flags: (*wave).flags_mut().as_mut_ptr(),
+            flags: first.all_flags(),
             instructions: &raw mut (*raw).instructions,
             end,
             base: (*raw).instructions.wrapping_sub(start as u64),

@@ -295,6 +295,7 @@ impl Emitter<'_> {
             Slot::Source(at) => op.src[at],
             Slot::ScalarResult => Source::sgpr(op.d),
             Slot::VectorResult => return Err(Unsupported("a result")),
+            Slot::Fifth => return Err(Unsupported("a fifth source")),
         };
         if matches!(how, Scalar::Modified(_)) && op.flags & Op::MODIFY != 0 || dwords > 2 {
             return Err(Unsupported("a modifier"));

@@ -515,15 +515,18 @@ impl Emitter<'_> {
         }
         let flags = ins!(self).load(I64, STATE, self.frame, at::FLAGS);
         let known = ins!(self).iconst(I8, NO_DENORMALS as i64);
+        let halves = if self.wide_wave { 2 } else { 1 };
         for (register, normal) in normal {
-            let value = if *normal {
-                let old = ins!(self).load(I8, STATE, flags, *register as i32);
-                let old = ins!(self).band(old, known);
-                ins!(self).select(full, known, old)
-            } else {
-                ins!(self).iconst(I8, 0)
-            };
-            ins!(self).store(STATE, value, flags, *register as i32);
+            for place in (0..halves).map(|half| (half * HALF_BYTES + *register as usize) as i32) {
+                let value = if *normal {
+                    let old = ins!(self).load(I8, STATE, flags, place);
+                    let old = ins!(self).band(old, known);
+                    ins!(self).select(full, known, old)
+                } else {
+                    ins!(self).iconst(I8, 0)
+                };
+                ins!(self).store(STATE, value, flags, place);
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ const CODES: usize = 1024;
 const _: () = assert!(ROWS <= CODES);
 
 /// No f32 denormal in any lane: handlers that flush denormals need not search for them.
-pub(super) const NO_DENORMALS: u8 = 1;
+pub const NO_DENORMALS: u8 = 1;
 /// A VGPR that nothing has written since the wave began: zero.
 pub(super) const UNWRITTEN: u8 = 2;
 
@@ -135,6 +135,12 @@ impl Half {
                 mask.0[lane] = if bits & 1 << lane != 0 { u32::MAX } else { 0 };
             }
         }
+    }
+
+    /// Where the flags of the lane vectors begin, a byte each, for compiled code. What it writes has at most [`NO_DENORMALS`] set, and that
+    /// only where no lane has an f32 denormal.
+    pub fn all_flags(self) -> *mut u8 {
+        self.flag(0)
     }
 
     #[inline(always)]

@@ -1,8 +1,8 @@
 //! One wave: registers, masks, program counter.
 
 use super::barrier::NAMED;
-pub use super::file::LANE_VECS;
-use super::file::{Files, Half, NO_DENORMALS, UNWRITTEN};
+use super::file::{Files, Half, UNWRITTEN};
+pub use super::file::{LANE_VECS, NO_DENORMALS};
 #[cfg(target_arch = "x86_64")]
 use super::host::Avx2;
 use crate::memory::HostRange;

@@ -1,6 +1,6 @@
 //! Kinds of instructions by their names, and passes of matrix instructions: `kinds.txt`, read once for each architecture.
 
-use wavesim_asm::dialect::matches;
+use isa_spec::pattern::matches;
 use wavesim_isa::arch::Arch;
 
 /// The table.
