@@ -333,7 +333,10 @@ impl<'a, C: Compiled + ?Sized> Turn<'a, '_, C> {
                     return Err(unknown(&END, None));
                 }
                 Stop::Unknown => {
+                    let first_of_several = cx.op.flags & Op::MORE != 0;
                     if let Some(result) = evaluate(program, cx) {
+                        // All of them were run, of which the last would have counted.
+                        cx.instructions += first_of_several as u64;
                         result?;
                         cx.jump = cx.wave.pc;
                         match program.op_at(cx.jump) {

@@ -220,8 +220,10 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
     let mut expected = Vec::new();
     for block in 0..blocks {
         let columns: Vec<Vec<u64>> = (0..n).map(|_| (0..k).map(|_| b.random(rng, exact)).collect()).collect();
-        let scales =
-            [m, n].map(|count| -> Vec<u64> { (0..count * (k / 32)).map(|_| 120 + rng.below(14)).collect() });
+        // Exact sums need scales that are near each other.
+        let (least, spread) = if exact { (125, 4) } else { (120, 14) };
+        let scales = [m, n]
+            .map(|count| -> Vec<u64> { (0..count * (k / 32)).map(|_| least + rng.below(spread)).collect() });
         for (j, column) in columns.iter().enumerate() {
             for (at, value) in column.iter().enumerate() {
                 set(wave, B, place_a(block, j, at, n, blocks, run_b), b.bits(), *value);

@@ -20,9 +20,10 @@ mod tests {
     /// What is suggested assembles.
     #[test]
     fn suggestions_are_instructions() {
-        let counters: [(&[Arch], &[&str]); 2] = [
+        let counters: [(&[Arch], &[&str]); 3] = [
             (&[Arch::Rdna3, Arch::Rdna35], &["vmcnt", "lgkmcnt", "expcnt", "vscnt"]),
-            (&[Arch::Rdna4], &["loadcnt", "storecnt", "dscnt", "kmcnt", "samplecnt", "bvhcnt", "expcnt"]),
+            (&[Arch::Cdna3, Arch::Cdna4], &["vmcnt", "lgkmcnt", "expcnt"]),
+            (&[Arch::Rdna4], &["loadcnt", "storecnt", "dscnt", "kmcnt", "samplecnt", "bvhcnt"]),
         ];
         for (archs, names) in counters {
             for arch in archs {

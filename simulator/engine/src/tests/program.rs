@@ -136,13 +136,16 @@ fn a_table_without_handlers_evaluates() {
         "v_cmp_lt_f32 vcc_lo, v9, v3",
         "s_add_u32 s4, s4, 1",
         "s_cmp_lt_u32 s4, 3",
-        "s_cbranch_scc1 -17",
+        "s_cbranch_scc1 0",
         "s_endpgm",
     ];
     let options = wavesim_asm::Options::new(Arch::Rdna3);
-    let insts =
-        lines.map(|line| (wavesim_asm::parse(line, &options, &wavesim_asm::NoSymbols).expect(line).inst, 0));
-    let program = Program::new(Arch::Rdna3, insts.to_vec()).expect("a program").for_wave_size(32);
+    let inst = |line: &str| wavesim_asm::parse(line, &options, &wavesim_asm::NoSymbols).expect(line).inst;
+    let mut insts = lines.map(|line| (inst(line), 0)).to_vec();
+    // Back to the first change of the mode.
+    let back: i32 = insts[3..16].iter().map(|(inst, _)| inst.size as i32 / 4).sum();
+    insts[15].0 = inst(&format!("s_cbranch_scc1 {}", -back));
+    let program = Program::new(Arch::Rdna3, insts).expect("a program").for_wave_size(32);
     let run = |evaluated: bool| {
         let (memory, mut workgroup, mut lds) = (Memory::empty(), Workgroup::new(1), [0; 256]);
         let mut context = Context {
