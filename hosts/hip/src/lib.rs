@@ -7,7 +7,7 @@
 //! - [`launch`]: launches, attributes of kernels, occupancy
 //! - [`memory`], [`copy`]: allocations, copies, fills
 //! - [`stream`]: streams and events; [`op`]: what they do; [`graph`]: graphs
-//! - [`rtc`]: `hiprtc`
+//! - [`rtc`] has `hiprtc`
 //! - [`device`]: properties, attributes, contexts, error strings
 //!
 //! The table of `wavesim-hip-api` has every function of the API, with the version of its symbol and its state. `build.rs` exports

@@ -213,6 +213,12 @@ impl Constant {
     }
 }
 
+impl Default for Constant {
+    fn default() -> Constant {
+        Constant::new()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

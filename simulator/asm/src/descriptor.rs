@@ -3,88 +3,81 @@
 use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::descriptor::{self, *};
 
-/// A directive: name, first bit, bits, in which word, value where it is not given.
+/// A directive: name, what it sets, value where it is not given.
 #[derive(Debug)]
 struct Item {
     name: &'static str,
     at: Place,
-    first: u32,
-    bits: u32,
     default: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// COMPUTE_PGM_RSRC1 at byte 48, RSRC2 at 52, RSRC3 at 44.
-    Rsrc1,
-    Rsrc2,
-    Rsrc3,
-    /// Kernel code properties, byte 56.
-    Properties,
-    /// A word of its own at this byte.
-    Word(usize),
-    /// Kernel arguments in SGPRs (CDNA), at byte 58.
-    Preload,
-    /// Register counts, of which granules are made.
-    Vgprs,
+    /// A field.
+    Field(Field),
+    /// Kernel arguments in SGPRs: a field on CDNA, which takes nothing from the others.
+    Preload(Field),
+    /// Counts of registers, of which granules are made; so many bits.
+    Vgprs(u32),
     /// Accepted; these processors take nothing from it.
-    Nothing,
+    Nothing(u32),
 }
 
-const fn item(name: &'static str, at: Place, first: u32, bits: u32, default: u32) -> Item {
-    Item { name, at, first, bits, default }
+const fn item(name: &'static str, at: Place, default: u32) -> Item {
+    Item { name, at, default }
 }
 
 static ITEMS: [Item; 48] = [
-    item("group_segment_fixed_size", Place::Word(0), 0, 32, 0),
-    item("private_segment_fixed_size", Place::Word(4), 0, 32, 0),
-    item("kernarg_size", Place::Word(8), 0, 32, 0),
-    item("next_free_vgpr", Place::Vgprs, 0, 32, 0),
-    item("next_free_sgpr", Place::Nothing, 0, 32, 0),
-    item("reserve_vcc", Place::Nothing, 0, 1, 1),
-    item("reserve_xnack_mask", Place::Nothing, 0, 1, 0),
-    item("user_sgpr_count", Place::Nothing, 0, 5, 0),
-    item("user_sgpr_private_segment_buffer", Place::Properties, 0, 1, 0),
-    item("user_sgpr_dispatch_ptr", Place::Properties, 1, 1, 0),
-    item("user_sgpr_queue_ptr", Place::Properties, 2, 1, 0),
-    item("user_sgpr_kernarg_segment_ptr", Place::Properties, 3, 1, 0),
-    item("user_sgpr_dispatch_id", Place::Properties, 4, 1, 0),
-    item("user_sgpr_flat_scratch_init", Place::Properties, 5, 1, 0),
-    item("user_sgpr_private_segment_size", Place::Properties, 6, 1, 0),
-    item("user_sgpr_kernarg_preload_length", Place::Preload, 0, 7, 0),
-    item("user_sgpr_kernarg_preload_offset", Place::Preload, 7, 9, 0),
-    item("wavefront_size32", Place::Properties, 10, 1, 1),
-    item("uses_dynamic_stack", Place::Properties, 11, 1, 0),
-    item("enable_private_segment", Place::Rsrc2, 0, 1, 0),
-    item("system_sgpr_private_segment_wavefront_offset", Place::Rsrc2, 0, 1, 0),
-    item("system_sgpr_workgroup_id_x", Place::Rsrc2, 7, 1, 1),
-    item("system_sgpr_workgroup_id_y", Place::Rsrc2, 8, 1, 0),
-    item("system_sgpr_workgroup_id_z", Place::Rsrc2, 9, 1, 0),
-    item("system_sgpr_workgroup_info", Place::Rsrc2, 10, 1, 0),
-    item("system_vgpr_workitem_id", Place::Rsrc2, 11, 2, 0),
-    item("exception_fp_ieee_invalid_op", Place::Rsrc2, 24, 1, 0),
-    item("exception_fp_denorm_src", Place::Rsrc2, 25, 1, 0),
-    item("exception_fp_ieee_div_zero", Place::Rsrc2, 26, 1, 0),
-    item("exception_fp_ieee_overflow", Place::Rsrc2, 27, 1, 0),
-    item("exception_fp_ieee_underflow", Place::Rsrc2, 28, 1, 0),
-    item("exception_fp_ieee_inexact", Place::Rsrc2, 29, 1, 0),
-    item("exception_int_div_zero", Place::Rsrc2, 30, 1, 0),
-    item("float_round_mode_32", Place::Rsrc1, 12, 2, 0),
-    item("float_round_mode_16_64", Place::Rsrc1, 14, 2, 0),
-    item("float_denorm_mode_32", Place::Rsrc1, 16, 2, 0),
-    item("float_denorm_mode_16_64", Place::Rsrc1, 18, 2, 3),
-    item("round_robin_scheduling", Place::Rsrc1, 21, 1, 0),
-    item("dx10_clamp", Place::Rsrc1, 21, 1, 1),
-    item("ieee_mode", Place::Rsrc1, 23, 1, 1),
-    item("fp16_overflow", Place::Rsrc1, 26, 1, 0),
-    item("workgroup_processor_mode", Place::Rsrc1, 29, 1, 1),
-    item("memory_ordered", Place::Rsrc1, 30, 1, 1),
-    item("forward_progress", Place::Rsrc1, 31, 1, 0),
-    item("shared_vgpr_count", Place::Rsrc3, 0, 4, 0),
-    item("inst_pref_size", Place::Rsrc3, 4, 8, 0),
-    item("accum_offset", Place::Vgprs, 0, 9, 0),
-    item("tg_split", Place::Rsrc3, 16, 1, 0),
+    item("group_segment_fixed_size", Place::Field(GROUP_SEGMENT_FIXED_SIZE), 0),
+    item("private_segment_fixed_size", Place::Field(PRIVATE_SEGMENT_FIXED_SIZE), 0),
+    item("kernarg_size", Place::Field(KERNARG_SIZE), 0),
+    item("next_free_vgpr", Place::Vgprs(32), 0),
+    item("next_free_sgpr", Place::Nothing(32), 0),
+    item("reserve_vcc", Place::Nothing(1), 1),
+    item("reserve_xnack_mask", Place::Nothing(1), 0),
+    item("user_sgpr_count", Place::Nothing(5), 0),
+    item("user_sgpr_private_segment_buffer", Place::Field(PROPERTIES.part(0, 1)), 0),
+    item("user_sgpr_dispatch_ptr", Place::Field(DISPATCH_PTR), 0),
+    item("user_sgpr_queue_ptr", Place::Field(QUEUE_PTR), 0),
+    item("user_sgpr_kernarg_segment_ptr", Place::Field(KERNARG_SEGMENT_PTR), 0),
+    item("user_sgpr_dispatch_id", Place::Field(DISPATCH_ID), 0),
+    item("user_sgpr_flat_scratch_init", Place::Field(PROPERTIES.part(5, 1)), 0),
+    item("user_sgpr_private_segment_size", Place::Field(PRIVATE_SEGMENT_SIZE), 0),
+    item("user_sgpr_kernarg_preload_length", Place::Preload(KERNARG_PRELOAD_LENGTH), 0),
+    item("user_sgpr_kernarg_preload_offset", Place::Preload(KERNARG_PRELOAD_OFFSET), 0),
+    item("wavefront_size32", Place::Field(WAVEFRONT_SIZE32), 1),
+    item("uses_dynamic_stack", Place::Field(DYNAMIC_STACK), 0),
+    item("enable_private_segment", Place::Field(RSRC2.part(0, 1)), 0),
+    item("system_sgpr_private_segment_wavefront_offset", Place::Field(RSRC2.part(0, 1)), 0),
+    item("system_sgpr_workgroup_id_x", Place::Field(WORKGROUP_IDS[0]), 1),
+    item("system_sgpr_workgroup_id_y", Place::Field(WORKGROUP_IDS[1]), 0),
+    item("system_sgpr_workgroup_id_z", Place::Field(WORKGROUP_IDS[2]), 0),
+    item("system_sgpr_workgroup_info", Place::Field(RSRC2.part(10, 1)), 0),
+    item("system_vgpr_workitem_id", Place::Field(WORKITEM_ID), 0),
+    item("exception_fp_ieee_invalid_op", Place::Field(RSRC2.part(24, 1)), 0),
+    item("exception_fp_denorm_src", Place::Field(RSRC2.part(25, 1)), 0),
+    item("exception_fp_ieee_div_zero", Place::Field(RSRC2.part(26, 1)), 0),
+    item("exception_fp_ieee_overflow", Place::Field(RSRC2.part(27, 1)), 0),
+    item("exception_fp_ieee_underflow", Place::Field(RSRC2.part(28, 1)), 0),
+    item("exception_fp_ieee_inexact", Place::Field(RSRC2.part(29, 1)), 0),
+    item("exception_int_div_zero", Place::Field(RSRC2.part(30, 1)), 0),
+    item("float_round_mode_32", Place::Field(RSRC1.part(12, 2)), 0),
+    item("float_round_mode_16_64", Place::Field(RSRC1.part(14, 2)), 0),
+    item("float_denorm_mode_32", Place::Field(RSRC1.part(16, 2)), 0),
+    item("float_denorm_mode_16_64", Place::Field(RSRC1.part(18, 2)), 3),
+    item("round_robin_scheduling", Place::Field(RSRC1.part(21, 1)), 0),
+    item("dx10_clamp", Place::Field(DX10_CLAMP), 1),
+    item("ieee_mode", Place::Field(IEEE_MODE), 1),
+    item("fp16_overflow", Place::Field(RSRC1.part(26, 1)), 0),
+    item("workgroup_processor_mode", Place::Field(WGP_MODE), 1),
+    item("memory_ordered", Place::Field(RSRC1.part(30, 1)), 1),
+    item("forward_progress", Place::Field(RSRC1.part(31, 1)), 0),
+    item("shared_vgpr_count", Place::Field(RSRC3.part(0, 4)), 0),
+    item("inst_pref_size", Place::Field(RSRC3.part(4, 8)), 0),
+    item("accum_offset", Place::Vgprs(9), 0),
+    item("tg_split", Place::Field(RSRC3.part(16, 1)), 0),
 ];
 
 /// An `.amdhsa_kernel` block.
@@ -176,41 +169,33 @@ impl Descriptor {
             values.push((item.name, item.check(eval(expr)?, *span)?));
         }
         let given = |name: &str| values.iter().rev().find(|g| g.0 == name).map(|g| g.1);
-        let mut bytes = [0; 64];
-        let (mut rsrc1, mut rsrc2, mut rsrc3, mut properties, mut preload) = (0u32, 0u32, 0u32, 0u32, 0u32);
+        let mut d = descriptor::Descriptor::ZERO;
+        let cdna = self.arch.is_cdna();
         for item in &ITEMS {
             let default = if has(self.arch, item.name) { item.default } else { 0 };
             let value = given(item.name).unwrap_or(default);
             match item.at {
-                Place::Rsrc1 => rsrc1 |= value << item.first,
-                Place::Rsrc2 => rsrc2 |= value << item.first,
-                Place::Rsrc3 => rsrc3 |= value << item.first,
-                Place::Properties => properties |= value << item.first,
-                Place::Preload if self.arch.is_cdna() => preload |= value << item.first,
-                Place::Word(at) => put(&mut bytes, at, value),
-                Place::Vgprs | Place::Preload | Place::Nothing => {}
+                // Some share their bits.
+                Place::Field(field) => d.set(field, d.get(field) | value),
+                Place::Preload(field) if cdna => d.set(field, value),
+                Place::Vgprs(_) | Place::Preload(_) | Place::Nothing(_) => {}
             }
         }
         let wave32 = given("wavefront_size32").unwrap_or(1) != 0;
-        let cdna = self.arch.is_cdna();
         let granule = if wave32 || cdna { 8 } else { 4 };
         let vgprs = given("next_free_vgpr").unwrap_or(0).max(1);
-        rsrc1 |= (vgprs.div_ceil(granule) - 1) & 63;
+        d.set(VGPR_GRANULES, vgprs.div_ceil(granule) - 1);
         if cdna {
             // With VCC, XNACK_MASK and FLAT_SCRATCH.
             let sgprs = given("next_free_sgpr").unwrap_or(0).saturating_add(6);
-            rsrc1 |= (sgprs.div_ceil(8) - 1 & 15) << 6;
-            rsrc3 |= self.accum_offset(given("accum_offset"), vgprs)?;
+            d.set(SGPR_GRANULES, sgprs.div_ceil(8) - 1);
+            d.set(ACCUM_OFFSET, self.accum_offset(given("accum_offset"), vgprs)?);
         }
-        let pair = |bit: u32| 2 * (properties >> bit & 1);
-        let counted = pair(1) + pair(2) + pair(3) + pair(4) + (properties >> 6 & 1) + (preload & 0x7f);
-        rsrc2 |= (given("user_sgpr_count").unwrap_or(counted) & 31) << 1;
-        bytes[16..24].copy_from_slice(&entry.to_le_bytes());
-        put(&mut bytes, 44, rsrc3);
-        put(&mut bytes, 48, rsrc1);
-        put(&mut bytes, 52, rsrc2);
-        put(&mut bytes, 56, properties | preload << 16);
-        Ok(bytes)
+        let pairs = [DISPATCH_PTR, QUEUE_PTR, KERNARG_SEGMENT_PTR, DISPATCH_ID].map(|pair| 2 * d.get(pair));
+        let counted = pairs.iter().sum::<u32>() + d.get(PRIVATE_SEGMENT_SIZE) + d.get(KERNARG_PRELOAD_LENGTH);
+        d.set(USER_SGPR_COUNT, given("user_sgpr_count").unwrap_or(counted));
+        d.set_entry_offset(entry);
+        Ok(*d.bytes())
     }
 }
 
@@ -235,13 +220,12 @@ impl Descriptor {
     }
 }
 
-fn put(bytes: &mut [u8; 64], at: usize, value: u32) {
-    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
-}
-
 impl Item {
     fn check(&self, value: i64, span: Span) -> Result<u32, AsmError> {
-        let max = if self.bits >= 32 { u32::MAX as i64 } else { (1i64 << self.bits) - 1 };
+        let max = match self.at {
+            Place::Field(field) | Place::Preload(field) => field.max(),
+            Place::Vgprs(bits) | Place::Nothing(bits) => u32::MAX >> (32 - bits),
+        } as i64;
         if !(0..=max).contains(&value) {
             return Err(AsmError::new(
                 span,

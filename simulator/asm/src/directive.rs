@@ -221,7 +221,6 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `"amdgcn-amd-amdhsa--gfx1100"`, perhaps with features after a colon.
     // Symbols and sections.
 
     /// `.section NAME[, "FLAGS"[, @TYPE[, …]]]`

@@ -37,6 +37,8 @@ pub const ACCUM_OFFSET: Field = field(44, 0, 6);
 pub const RSRC1: Field = field(48, 0, 32);
 /// Granules of VGPRs, less one.
 pub const VGPR_GRANULES: Field = field(48, 0, 6);
+/// Granules of SGPRs, in a unit of 16, less one (CDNA).
+pub const SGPR_GRANULES: Field = field(48, 6, 4);
 /// Rounding and denormals: the low 8 bits of MODE.
 pub const FLOAT_MODE: Field = field(48, 12, 8);
 /// DX10_CLAMP (not RDNA 4).
@@ -55,6 +57,8 @@ pub const WORKGROUP_IDS: [Field; 3] = [field(52, 7, 1), field(52, 8, 1), field(5
 pub const WORKITEM_ID: Field = field(52, 11, 2);
 /// LDS, in granules of 512 bytes (set by the packet processor).
 pub const LDS_GRANULES: Field = field(52, 15, 9);
+/// What is set up for the kernel, a bit each.
+pub const PROPERTIES: Field = field(56, 0, 16);
 /// User SGPRs: the address of the dispatch packet.
 pub const DISPATCH_PTR: Field = field(56, 1, 1);
 /// User SGPRs: the address of the queue.
@@ -75,6 +79,12 @@ pub const KERNARG_PRELOAD_LENGTH: Field = field(56, 16, 7);
 pub const KERNARG_PRELOAD_OFFSET: Field = field(56, 23, 9);
 
 impl Field {
+    /// Bits of this field.
+    pub const fn part(self, first: u8, bits: u8) -> Field {
+        assert!(first + bits <= self.bits, "the part is within the field");
+        Field { byte: self.byte, first: self.first + first, bits }
+    }
+
     /// The greatest value.
     pub const fn max(self) -> u32 {
         u32::MAX >> (32 - self.bits)

@@ -115,7 +115,7 @@ pub(super) fn restrict(
     if get(fields, "LDS") != 0 && form.to_lds.is_some() {
         clear(fields, &["VDATA", "ACC"]);
     }
-    if !form.to_lds.is_some() {
+    if form.to_lds.is_none() {
         clear(fields, &["LDS"]);
     }
     // Where no operand can be an accumulation register.

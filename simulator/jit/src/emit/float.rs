@@ -349,14 +349,13 @@ impl Emitter<'_> {
                     r
                 })
             }
-            Conversion::F32ToI32 => self.each(Hold::W32, v, |e, v| e.to_int(v, true)),
-            Conversion::F32ToU32 => self.each(Hold::W32, v, |e, v| e.to_int(v, false)),
+            Conversion::F32ToI32 => self.each(Hold::W32, v, |e, v| e.integer_of(v, true)),
+            Conversion::F32ToU32 => self.each(Hold::W32, v, |e, v| e.integer_of(v, false)),
             Conversion::F32ToI16 | Conversion::F32ToU16 => {
                 let v = self.each(Hold::W32, v, |e, v| {
-                    let r = e.to_int(v, true);
+                    let r = e.integer_of(v, true);
                     let ty = e.ty(r);
-                    let (most, least) =
-                        (e.constant(ty, most as u64), e.constant(ty, least as i32 as u32 as u64));
+                    let (most, least) = (e.constant(ty, most as u64), e.constant(ty, least as u32 as u64));
                     let r = ins!(e).smin(r, most);
                     ins!(e).smax(r, least)
                 })?;
@@ -367,7 +366,7 @@ impl Emitter<'_> {
     }
 
     /// Toward zero, saturating; 0 for NaN.
-    fn to_int(&mut self, v: V, signed: bool) -> V {
+    fn integer_of(&mut self, v: V, signed: bool) -> V {
         let ty = if self.ty(v) == I32 { I32 } else { I32X4 };
         let v = self.as_float(v);
         if signed { ins!(self).fcvt_to_sint_sat(ty, v) } else { ins!(self).fcvt_to_uint_sat(ty, v) }

@@ -29,8 +29,7 @@ fn kinds() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
 
 fn fits(patterns: &[&str], name: &str) -> bool {
     let excluded = |pattern: &&str| pattern.strip_prefix('!').is_some_and(|pattern| matches(pattern, name));
-    patterns.iter().any(|pattern| matches(pattern, name))
-        && !patterns.iter().any(|pattern| excluded(&pattern))
+    patterns.iter().any(|pattern| matches(pattern, name)) && !patterns.iter().any(excluded)
 }
 
 impl Kinds {

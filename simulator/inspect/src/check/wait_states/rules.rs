@@ -127,7 +127,7 @@ pub static RULES: &[Rule] = &[
         what: "M0 that a scalar instruction writes is used",
         needs: |a, b| {
             let uses =
-                ["movrel", "message", "into_lds"].into_iter().any(|kind| b.kinds.is(kind)) || b.into_lds();
+                ["movrel", "message", "into_lds"].into_iter().any(|kind| b.kinds.is(kind)) || b.writes_lds();
             (a.effects.class == Class::Salu && uses && a.writes_scalar(M0, M0)).then_some(1)
         },
     },
@@ -313,7 +313,7 @@ impl Node<'_> {
             || !packed && self.field("OP_SEL").is_some_and(|bits| bits & 8 != 0)
     }
 
-    fn into_lds(&self) -> bool {
+    fn writes_lds(&self) -> bool {
         self.field("LDS").is_some_and(|lds| lds != 0)
     }
 

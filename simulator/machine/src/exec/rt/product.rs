@@ -139,29 +139,29 @@ unsafe fn tile<const FLUSH: bool, const ROWS: usize, const VECTORS: usize>(
     // SAFETY: by the contract.
     unsafe {
         let mut sums = [[_mm256_setzero_ps(); VECTORS]; ROWS];
-        for i in 0..ROWS {
-            for v in 0..VECTORS {
-                let sum = _mm256_loadu_ps(d.add(d_part.at(0, row + i) + column + 8 * v).cast());
-                sums[i][v] = flushed::<FLUSH>(sum);
+        for (i, sums) in sums.iter_mut().enumerate() {
+            for (v, sum) in sums.iter_mut().enumerate() {
+                let from = d.add(d_part.at(0, row + i) + column + 8 * v);
+                *sum = flushed::<FLUSH>(_mm256_loadu_ps(from.cast()));
             }
         }
         for k in 0..depth {
             let mut columns = [_mm256_setzero_ps(); VECTORS];
-            for v in 0..VECTORS {
+            for (v, values) in columns.iter_mut().enumerate() {
                 let b = b.as_ptr().add(b_part.at(k, 0) + column + 8 * v);
-                columns[v] = flushed::<FLUSH>(_mm256_loadu_ps(b.cast()));
+                *values = flushed::<FLUSH>(_mm256_loadu_ps(b.cast()));
             }
-            for i in 0..ROWS {
+            for (i, sums) in sums.iter_mut().enumerate() {
                 let a = _mm256_broadcast_ss(&*a.as_ptr().add(a_part.at(k, row + i)).cast());
                 let a = flushed::<FLUSH>(a);
-                for v in 0..VECTORS {
-                    sums[i][v] = flushed::<FLUSH>(_mm256_fmadd_ps(a, columns[v], sums[i][v]));
+                for (sum, values) in sums.iter_mut().zip(columns) {
+                    *sum = flushed::<FLUSH>(_mm256_fmadd_ps(a, values, *sum));
                 }
             }
         }
-        for i in 0..ROWS {
-            for v in 0..VECTORS {
-                _mm256_storeu_ps(d.add(d_part.at(0, row + i) + column + 8 * v).cast(), sums[i][v]);
+        for (i, sums) in sums.iter().enumerate() {
+            for (v, sum) in sums.iter().enumerate() {
+                _mm256_storeu_ps(d.add(d_part.at(0, row + i) + column + 8 * v).cast(), *sum);
             }
         }
     }
