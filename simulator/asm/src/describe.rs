@@ -154,11 +154,11 @@ pub fn modifiers(arch: Arch) -> BTreeSet<String> {
     entries.flat_map(|entry| &forms.of(entry as _).mods).flat_map(|own| own.written()).collect()
 }
 
-/// Counters that `s_waitcnt` waits for; none where every counter has an instruction of its own.
+/// Counters that one operand names together; none where every counter has an instruction of its own.
 pub fn wait_counters(arch: Arch) -> Vec<&'static str> {
-    match arch.table().instruction("S_WAITCNT") {
-        Some(_) => COUNTERS.iter().map(|c| c.1).collect(),
-        None => Vec::new(),
+    match arch.table().operand_types.iter().any(|t| t.name == "OPR_WAITCNT") {
+        true => COUNTERS.iter().map(|c| c.1).collect(),
+        false => Vec::new(),
     }
 }
 

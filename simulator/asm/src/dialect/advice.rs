@@ -1,4 +1,6 @@
-//! Instructions that reports suggest: what waits for a counter.
+//! Instructions that reports suggest: what waits for a counter, and what discards the contents of caches.
+
+use wavesim_isa::arch::Arch;
 
 /// The instruction that waits until at most `n` operations are outstanding in the counter, called by its name
 /// in LLVM's syntax (`vmcnt`).
@@ -11,11 +13,29 @@ pub fn wait(counter: &str, n: usize) -> String {
     }
 }
 
+/// Discards what the scalar cache holds.
+pub const SCALAR_CACHE: &str = "s_dcache_inv";
+
+/// Instructions that together discard what may be stale in the caches between a wave and memory (LLVM AMDGPUUsage, *Memory Model*).
+/// `scalar`: the load was one of the scalar cache; `local`: what is stale is in caches that a workgroup has to itself.
+pub fn invalidates(arch: Arch, scalar: bool, local: bool) -> &'static [&'static str] {
+    match (arch, scalar, local) {
+        (_, true, true) | (Arch::Cdna3 | Arch::Cdna4, true, false) => &[SCALAR_CACHE],
+        (Arch::Rdna4, true, false) => &[SCALAR_CACHE, "global_inv scope:SCOPE_DEV"],
+        (Arch::Rdna4, false, true) => &["global_inv scope:SCOPE_SE"],
+        (Arch::Rdna4, false, false) => &["global_inv scope:SCOPE_DEV"],
+        (Arch::Cdna3 | Arch::Cdna4, false, true) => &["buffer_inv sc0"],
+        (Arch::Cdna3 | Arch::Cdna4, false, false) => &["buffer_inv sc1"],
+        (_, true, false) => &["buffer_gl1_inv", SCALAR_CACHE],
+        (_, false, true) => &["buffer_gl0_inv"],
+        (_, false, false) => &["buffer_gl1_inv", "buffer_gl0_inv"],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{NoSymbols, Options, parse};
-    use wavesim_isa::arch::Arch;
 
     /// What is suggested assembles.
     #[test]
@@ -27,10 +47,12 @@ mod tests {
         ];
         for (archs, names) in counters {
             for arch in archs {
-                for name in names {
-                    let text = wait(name, 1);
-                    parse(&text, &Options::new(*arch), &NoSymbols)
-                        .unwrap_or_else(|e| panic!("{text}: {e:?}"));
+                let assembles = |text: &str| {
+                    parse(text, &Options::new(*arch), &NoSymbols).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+                };
+                names.iter().for_each(|name| assembles(&wait(name, 1)));
+                for (scalar, local) in [(true, true), (true, false), (false, true), (false, false)] {
+                    invalidates(*arch, scalar, local).iter().for_each(|text| assembles(text));
                 }
             }
         }

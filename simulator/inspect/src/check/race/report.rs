@@ -6,8 +6,8 @@ use super::super::shadow_memory::Record;
 use super::super::waits::Scoreboard;
 use super::ordering::Caches;
 use super::{Missing, Shadow};
+use wavesim_asm::dialect::advice;
 use wavesim_engine::observe::Step;
-use wavesim_isa::arch::Arch;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::watch::{Access, Place};
 
@@ -75,8 +75,8 @@ impl Shadow {
         let wait =
             step.program.inst_at(store.pc as u64).map(|at| scoreboard.wait_for(at)).unwrap_or_default();
         let hint = match waited {
-            true => "`s_dcache_inv` is needed between the two".to_string(),
-            false => format!("`{wait}` and then `s_dcache_inv` are needed between the two"),
+            true => format!("`{}` is needed between the two", advice::SCALAR_CACHE),
+            false => format!("`{wait}` and then `{}` are needed between the two", advice::SCALAR_CACHE),
         };
         report.add(
             Finding::new(Check::Race, kind, message, Site::new(step, None))
@@ -162,19 +162,8 @@ impl Shadow {
             }
             Missing::Invalidate => {
                 let scalar = !self.orderings[step.index].hits.and(Caches::SCALAR).is_empty();
-                let needed = match (step.program.arch, scalar, local) {
-                    (Arch::Rdna4, true, true) => "`s_dcache_inv`",
-                    (Arch::Rdna4, true, false) => "`s_dcache_inv` and `global_inv scope:SCOPE_DEV`",
-                    (Arch::Rdna4, false, true) => "`global_inv scope:SCOPE_SE`",
-                    (Arch::Rdna4, false, false) => "`global_inv scope:SCOPE_DEV`",
-                    (Arch::Cdna3 | Arch::Cdna4, true, _) => "`s_dcache_inv`",
-                    (Arch::Cdna3 | Arch::Cdna4, false, true) => "`buffer_inv sc0`",
-                    (Arch::Cdna3 | Arch::Cdna4, false, false) => "`buffer_inv sc1`",
-                    (_, true, true) => "`s_dcache_inv`",
-                    (_, true, false) => "`buffer_gl1_inv` and `s_dcache_inv`",
-                    (_, false, true) => "`buffer_gl0_inv`",
-                    (_, false, false) => "`buffer_gl1_inv` and `buffer_gl0_inv`",
-                };
+                let caches = advice::invalidates(step.program.arch, scalar, local);
+                let needed = caches.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(" and ");
                 let acquire = match local {
                     true => "the barrier",
                     false => "the load of the flag that orders the two",
@@ -199,7 +188,7 @@ impl Shadow {
                         "{name} of {what} follows a store of {whose}, and {which} is not invalidated between them"
                     ),
                 };
-                let hint = format!("{needed} {} needed between {acquire} and the load", verb(needed));
+                let hint = format!("{needed} {} needed between {acquire} and the load", verb(&needed));
                 let hint = match copy {
                     Some(_) => hint,
                     None => format!("no wave has loaded these bytes before the store; if one does, {hint}"),
