@@ -158,7 +158,7 @@ export const details = {
     await page.locator(".objects button", { hasText: "Close" }).click();
   },
 
-  async "a bundle shows and runs the code of the chosen architecture"({ page }) {
+  async "a bundle shows the code of the chosen architecture"({ page }) {
     await tab(page, "object");
     const bundle = join(root, "../../tests/filetests/code_objects/relocated/relocated.bundle");
     await page.locator("#object-file").setInputFiles(bundle);
@@ -168,12 +168,7 @@ export const details = {
     await choose(page, "Architecture", "rdna4");
     await page.waitForFunction((old) => document.querySelector('[data-test="listing"]')?.textContent !== old, first);
     assert.match(await listing(), /s_wait_kmcnt/);
-    await page.locator(".launch textarea").fill("out_x: i32[4]=arange(4)\n0");
-    await test(page, "run").click();
-    await page.locator('[data-output="out_x"]').waitFor();
-    assert.deepEqual(await page.locator('[data-output="out_x"] td').allTextContents(), ["7", "6", "2", "40"]);
     await choose(page, "Architecture", "");
-    await tab(page, "object");
     await page.locator(".objects button", { hasText: "Close" }).click();
   },
 
