@@ -196,7 +196,7 @@ fn execute(words: &[u32], arch: Arch, engine: Engine, state: &mut State) -> Resu
     with_context(global, lds, (scratch, SCRATCH), |cx| {
         let end = match engine {
             Engine::Handlers => {
-                let program = Program::from_words(arch, words).expect("small").for_wave_size(wave.size);
+                let program = Program::from_words(arch, words).expect("small").for_wave_size(wave.size());
                 interp::run(&program, wave, cx, MAX_STEPS as u64, &mut 0)
             }
             Engine::Evaluator => {
@@ -227,7 +227,7 @@ fn compare(state: &State, expected: &State, named: &[String]) -> Result<(), Stri
     };
     let (a, b) = (&state.wave, &expected.wave);
     for reg in 0..VGPRS as u32 {
-        if let Some(lane) = (0..a.size).find(|l| a.vgpr(*l, reg) != b.vgpr(*l, reg)) {
+        if let Some(lane) = (0..a.size()).find(|l| a.vgpr(*l, reg) != b.vgpr(*l, reg)) {
             differ(format!("v{reg} lane {lane}"), a.vgpr(lane, reg) as u64, b.vgpr(lane, reg) as u64);
         }
     }
@@ -284,7 +284,7 @@ fn put(state: &mut State, place: &str, value: &str) -> Result<(), String> {
     match name {
         "v" => {
             let old = |lane| wave.vgpr(lane, first) as u64 | (wave.vgpr(lane, first + 1) as u64) << 32;
-            for (lane, value) in (0..).zip(lanes(value, wave.size, old)?) {
+            for (lane, value) in (0..).zip(lanes(value, wave.size(), old)?) {
                 wave.set_vgpr(lane, first, value as u32);
                 if wide {
                     wave.set_vgpr(lane, first + 1, (value >> 32) as u32);

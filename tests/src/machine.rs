@@ -107,7 +107,7 @@ pub fn differing_vgpr(a: (&Wave, usize), b: (&Wave, usize)) -> Option<usize> {
 
 /// The first difference between two machines that started as `start`; with `float`, NaNs are equal.
 pub fn compare(start: &Machine, compiled: &Machine, reference: &Machine, float: bool) -> Option<String> {
-    let size = start.wave.size;
+    let size = start.wave.size();
     for reg in 0..ALL_VGPRS as u32 {
         let rows = |m: &Machine| [0, size as usize / 32 - 1].map(|half| *m.wave.lane_vec(half, reg as usize));
         if rows(compiled) == rows(reference) {

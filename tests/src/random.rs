@@ -260,7 +260,7 @@ pub fn aim(rng: &mut Rng, arch: Arch, inst: &Inst, wave: &mut Wave) {
         (GLOBAL - 128, GLOBAL_BASE)
     };
     if let Some((reg, bits)) = value(Role::VAddr) {
-        for lane in 0..wave.size {
+        for lane in 0..wave.size() {
             let offset = if buffer { rng.below(64) } else { rng.below(span) };
             let aligned = if rng.chance(4) { offset } else { offset & !15 };
             let address = base + aligned;

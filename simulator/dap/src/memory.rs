@@ -56,7 +56,7 @@ impl Session<'_, '_> {
         } else if let Some(owner) = base.strip_prefix("scratch:") {
             let (wave, lane) = owner.split_once(':').ok_or_else(wrong)?;
             let wave = wave.parse().ok().filter(|w| *w < self.debugger.timeline.waves()).ok_or_else(wrong)?;
-            let size = self.debugger.timeline.wave(wave).size;
+            let size = self.debugger.timeline.wave(wave).size();
             let lane = lane.parse().ok().filter(|l| *l < size).ok_or_else(wrong)?;
             (Space::Scratch, Focus { wave, lane }, 0)
         } else {

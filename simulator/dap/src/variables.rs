@@ -159,7 +159,7 @@ impl Session<'_, '_> {
         let own = self.debugger.timeline.prepared.program.arch.machine().is_some();
         let names: &[&str] =
             if own { &["pc", "exec"] } else { &["pc", "exec", "vcc", "scc", "m0", "mode", "status"] };
-        let size = self.debugger.timeline.wave(wave).size as usize;
+        let size = self.debugger.timeline.wave(wave).size() as usize;
         let mut list: Vec<Variable> = names
             .iter()
             .map(|name| {
@@ -219,7 +219,7 @@ impl Session<'_, '_> {
     fn vgprs(&self, wave: usize) -> Vec<u16> {
         let w = self.debugger.timeline.wave(wave);
         let used = |r: &u16| {
-            self.debugger.uses(File::Vgpr, *r) || (0..w.size).any(|lane| w.vgpr(lane, *r as u32) != 0)
+            self.debugger.uses(File::Vgpr, *r) || (0..w.size()).any(|lane| w.vgpr(lane, *r as u32) != 0)
         };
         (0..w.vgpr_count().min(256) as u16).filter(used).collect()
     }
@@ -228,13 +228,13 @@ impl Session<'_, '_> {
         let timeline = &self.debugger.timeline;
         let w = timeline.wave(wave);
         let name = register_name(timeline.prepared.program.arch, File::Vgpr, register, 1);
-        let first: Vec<String> = (0..8.min(w.size))
+        let first: Vec<String> = (0..8.min(w.size()))
             .map(|lane| {
                 let value = format!("0x{:x}", w.vgpr(lane, register as u32));
                 if w.exec() >> lane & 1 == 1 { value } else { format!("({value})") }
             })
             .collect();
-        let size = w.size as u64;
+        let size = w.size() as u64;
         let value = match w.is_written(register as u32) {
             true => format!("[{}, …]", first.join(", ")),
             false => "unwritten".to_string(),
@@ -382,7 +382,7 @@ impl Session<'_, '_> {
         if let Some(at) = prepared.buffers.iter().position(|b| b.name == text) {
             return Ok(self.argument(at));
         }
-        let wide = timeline.wave(focus.wave).size == 64;
+        let wide = timeline.wave(focus.wave).size() == 64;
         if let Some(Register::Vgpr(register, 1)) = expr::register(text, wide, prepared.program.arch) {
             return Ok(self.vgpr(focus.wave, register));
         }

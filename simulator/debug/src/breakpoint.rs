@@ -138,7 +138,7 @@ impl Watched {
                 let dwords: Vec<u32> = match *register {
                     Register::Sgpr(first, n) => (first..first + n).map(|r| w.sgpr(r as u32)).collect(),
                     Register::Vgpr(first, n) => {
-                        let lanes = lane.map_or(0..w.size, |l| l..l + 1);
+                        let lanes = lane.map_or(0..w.size(), |l| l..l + 1);
                         let regs = move |l| (first..first + n).map(move |r| (l, r as u32));
                         lanes.flat_map(regs).map(|(l, r)| w.vgpr(l, r)).collect()
                     }

@@ -27,8 +27,8 @@ pub fn explain(
     let program = &timeline.prepared.program;
     let w = timeline.wave(focus.wave);
     let lanes = lanes.unwrap_or(focus.lane..=focus.lane);
-    if *lanes.end() >= w.size {
-        return Err(format!("there is no lane {}; the wave has lanes 0 to {}", lanes.end(), w.size - 1));
+    if *lanes.end() >= w.size() {
+        return Err(format!("there is no lane {}; the wave has lanes 0 to {}", lanes.end(), w.size() - 1));
     }
     let Some(at) = program.inst_at(w.pc) else {
         return Ok("there is no instruction at the PC\n".to_string());
@@ -244,7 +244,7 @@ fn operand_value(
         }
     };
     if operand.fmt == operand::Fmt::Mask {
-        let dwords = (w.size / 32) as u16;
+        let dwords = (w.size() / 32) as u16;
         let first = operand::mask_register(operand, value);
         let text = (0..dwords).fold(0u64, |v, k| v | (w.sgpr((first + k) as u32) as u64) << (32 * k));
         return Some((name, register_name(arch, File::Sgpr, first, dwords), format!("0x{text:x}")));

@@ -52,7 +52,7 @@ pub fn waves(timeline: &Timeline<'_>, focus: Focus) -> String {
     for wave in 0..timeline.waves() {
         let w = timeline.wave(wave);
         let mark = if wave == focus.wave { '*' } else { ' ' };
-        let digits = w.size as usize / 4;
+        let digits = w.size() as usize / 4;
         let _ = writeln!(
             out,
             "{mark} wave {wave:<2} {:<21} exec {:0digits$x}  {}",
@@ -98,7 +98,7 @@ pub fn listing(timeline: &Timeline<'_>, pc: u64, around: usize, breakpoints: &[B
 /// The scalar state and the registers that are not zero.
 pub fn registers(timeline: &Timeline<'_>, focus: Focus) -> String {
     let w = timeline.wave(focus.wave);
-    let digits = w.size as usize / 4;
+    let digits = w.size() as usize / 4;
     let arch = timeline.prepared.program.arch;
     let pc = timeline.prepared.program.address(w.pc);
     let mut out = String::new();
@@ -116,7 +116,7 @@ pub fn registers(timeline: &Timeline<'_>, focus: Focus) -> String {
         ),
     };
     out.push_str(&scalars(arch, w));
-    let used: Vec<u16> = (0..256).filter(|r| (0..w.size).any(|l| w.vgpr(l, *r as u32) != 0)).collect();
+    let used: Vec<u16> = (0..256).filter(|r| (0..w.size()).any(|l| w.vgpr(l, *r as u32) != 0)).collect();
     if used.is_empty() {
         out.push_str("all VGPRs are 0\n");
     }
@@ -186,12 +186,12 @@ pub fn register(
             }
         }
         Register::Vgpr(first, count) => {
-            let lanes = lanes.unwrap_or(0..=w.size - 1);
-            if *lanes.end() >= w.size {
+            let lanes = lanes.unwrap_or(0..=w.size() - 1);
+            if *lanes.end() >= w.size() {
                 return Err(format!(
                     "there is no lane {}; the wave has lanes 0 to {}",
                     lanes.end(),
-                    w.size - 1
+                    w.size() - 1
                 ));
             }
             for r in (first..first + count).step_by(step as usize) {

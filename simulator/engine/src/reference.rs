@@ -221,7 +221,7 @@ impl RefMachine<'_, '_> {
                     self.masks.insert(MaskTarget::Exec, 0);
                 }
                 self.find_disabled();
-                for lane in 0..self.wave.size {
+                for lane in 0..self.wave.size() {
                     if self.exec >> lane & 1 == 0 || self.disabled >> lane & 1 == 1 {
                         continue;
                     }

@@ -192,7 +192,7 @@ impl Compiled for Jit<'_> {
         if !std::ptr::eq(program, self.program) || cx.fast.is_none() || cx.watch.is_some() {
             return Entered::No;
         }
-        let wide = cx.wave.size == 64;
+        let wide = cx.wave.size() == 64;
         let at = flush as usize | (wide as usize) << 1;
         let ops = program.lowered().ops();
         let first = unit::index_of(ops, cx.op);

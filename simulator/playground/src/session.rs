@@ -142,7 +142,7 @@ impl Session {
             if let Some(wave) = view.wave.filter(|w| *w < debugger.timeline.waves()) {
                 debugger.focus.wave = wave;
             }
-            let size = debugger.timeline.wave(debugger.focus.wave).size;
+            let size = debugger.timeline.wave(debugger.focus.wave).size();
             if let Some(lane) = view.lane.filter(|l| *l < size) {
                 debugger.focus.lane = lane;
             }
@@ -184,7 +184,7 @@ impl Session {
             .map(|at| {
                 let w = timeline.wave(at);
                 let ended = timeline.status(at) == Status::Ended;
-                let grid = view.grid.map(|r| (0..w.size).map(|l| w.vgpr(l, r as u32)).collect::<Vec<_>>());
+                let grid = view.grid.map(|r| (0..w.size()).map(|l| w.vgpr(l, r as u32)).collect::<Vec<_>>());
                 json!({
                     "status": view::status_text(timeline.status(at)),
                     "ended": ended,
@@ -213,7 +213,7 @@ impl Session {
             .vgprs
             .iter()
             .map(|&r| {
-                let values: Vec<u32> = (0..wave.size).map(|l| wave.vgpr(l, r as u32)).collect();
+                let values: Vec<u32> = (0..wave.size()).map(|l| wave.vgpr(l, r as u32)).collect();
                 json!({"name": register_name(program.arch, File::Vgpr, r, 1), "number": r, "values": values})
             })
             .collect();
@@ -262,10 +262,10 @@ impl Session {
         self.patience.renew(SEARCH_POLLS);
         self.running.with_dependent_mut(|_, debugger| {
             let timeline = &mut debugger.timeline;
-            if wave >= timeline.waves() || lane >= timeline.wave(wave).size {
+            if wave >= timeline.waves() || lane >= timeline.wave(wave).size() {
                 return Err(format!("there is no wave {wave} with a lane {lane}"));
             }
-            let wide = timeline.wave(wave).size == 64;
+            let wide = timeline.wave(wave).size() == 64;
             let arch = timeline.prepared.program.arch;
             let (file, number) = match expr::register(register, wide, arch) {
                 Some(Register::Sgpr(first, _)) => (File::Sgpr, first),
@@ -315,7 +315,7 @@ impl Session {
                 let (lane, wave) = self.running.with_dependent(|_, d| (d.focus.lane as usize, d.focus.wave));
                 let stride = self.prepared().shape.scratch_bytes as usize;
                 return Ok(own(self.running.with_dependent(|_, d| {
-                    let size = d.timeline.wave(wave).size as usize;
+                    let size = d.timeline.wave(wave).size() as usize;
                     let start = (wave * size + lane) * stride;
                     part(d.timeline.group.scratch.get(start..start + stride).unwrap_or_default())
                 })));

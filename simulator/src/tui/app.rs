@@ -91,7 +91,7 @@ impl Before {
     /// The present registers of a wave.
     fn of(timeline: &Timeline<'_>, wave: usize) -> Before {
         let w = timeline.wave(wave);
-        let vgprs = (0..256).flat_map(|r| (0..w.size).map(move |l| (l, r))).map(|(l, r)| w.vgpr(l, r));
+        let vgprs = (0..256).flat_map(|r| (0..w.size()).map(move |l| (l, r))).map(|(l, r)| w.vgpr(l, r));
         Before { wave, sgprs: w.sgprs.to_vec(), vgprs: vgprs.collect() }
     }
 
@@ -388,7 +388,7 @@ impl<'a> App<'a> {
     }
 
     fn move_lane(&mut self, by: i32) {
-        let size = self.debugger.timeline.wave(self.debugger.focus.wave).size as i32;
+        let size = self.debugger.timeline.wave(self.debugger.focus.wave).size() as i32;
         self.debugger.focus.lane = (self.debugger.focus.lane as i32 + by).rem_euclid(size) as u32;
     }
 

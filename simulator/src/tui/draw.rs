@@ -225,11 +225,11 @@ fn draw_map(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     };
     let active = |lane: &u32| w.exec() >> lane & 1 == 1;
     let range = app.heat.map(|r| {
-        let values = (0..w.size).filter(active).map(|lane| number(lane, r)).filter(|v| v.is_finite());
+        let values = (0..w.size()).filter(active).map(|lane| number(lane, r)).filter(|v| v.is_finite());
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
     });
     let mut lines = Vec::new();
-    for first in (0..w.size).step_by(16) {
+    for first in (0..w.size()).step_by(16) {
         let mut spans = vec![Span::raw(format!("{first:>2} "))];
         for lane in first..first + 16 {
             let on = active(&lane);
@@ -259,7 +259,7 @@ fn draw_map(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
             super::panes::general(low),
             super::panes::general(high)
         )),
-        _ => Line::from(format!("{count} of {} lanes active", w.size)),
+        _ => Line::from(format!("{count} of {} lanes active", w.size())),
     });
     let title = match app.heat {
         Some(r) => format!("Lanes: {}", register_name(arch, File::Vgpr, r as u16, 1)),
@@ -271,7 +271,7 @@ fn draw_map(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
 fn draw_scalars(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let focus = app.debugger.focus;
     let w = app.debugger.timeline.wave(focus.wave);
-    let digits = w.size as usize / 4;
+    let digits = w.size() as usize / 4;
     let arch = app.debugger.timeline.prepared.program.arch;
     let mut lines = vec![Line::from(format!("exec {:0digits$x}", w.exec()))];
     if arch.machine().is_none() {
@@ -305,10 +305,10 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &mut App<'_>, area: Rect) {
     let focus = app.debugger.focus;
     let width = app.numbers.width().max(7);
     let w = app.debugger.timeline.wave(focus.wave);
-    let columns = ((area.width as u32).saturating_sub(5) / (width as u32 + 1)).clamp(1, w.size);
+    let columns = ((area.width as u32).saturating_sub(5) / (width as u32 + 1)).clamp(1, w.size());
     // The selected lane stays visible.
     let first =
-        app.first_lane.min(focus.lane).max((focus.lane + 1).saturating_sub(columns)).min(w.size - columns);
+        app.first_lane.min(focus.lane).max((focus.lane + 1).saturating_sub(columns)).min(w.size() - columns);
     let lanes = first..first + columns;
     let mut head = vec![Span::raw("     ")];
     for lane in lanes.clone() {
@@ -325,7 +325,7 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &mut App<'_>, area: Rect) {
         let written = w.is_written(r);
         for lane in lanes.clone() {
             let value = w.vgpr(lane, r);
-            let before = app.before.vgpr(w.size, lane, r).filter(|_| app.before.wave == focus.wave);
+            let before = app.before.vgpr(w.size(), lane, r).filter(|_| app.before.wave == focus.wave);
             let mut style = if before.is_some_and(|b| b != value) { changed() } else { Style::new() };
             // Inactive lanes are dimmed, and so is what nothing has written.
             if w.exec() >> lane & 1 == 0 || !written {

@@ -73,7 +73,7 @@ fn random_start(rng: &mut Rng, arch: Arch, size: u32) -> Machine {
 /// Runs a program by both, turn after turn, and compares after each.
 fn same(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> bool {
     let list = insts.iter().map(|inst| (*inst, 0)).collect();
-    let program = Program::new(arch, list).expect("a small program").for_wave_size(start.wave.size);
+    let program = Program::new(arch, list).expect("a small program").for_wave_size(start.wave.size());
     let code = Jit::after(&program, 0).expect("a host that is compiled for");
     let (mut plain, mut compiled) = (start.clone(), start.clone());
     for _ in 0..3 {

@@ -132,7 +132,7 @@ impl Case {
         let fields =
             encoding.fields.iter().zip(self.inst.fields).filter(|(f, v)| f.fixed.is_none() && *v != 0);
         let fields: Vec<String> = fields.map(|(f, value)| format!("{}={value:x}", f.name)).collect();
-        format!("wave{} exec {:x} {}", self.wave().size, self.wave().exec(), fields.join(" "))
+        format!("wave{} exec {:x} {}", self.wave().size(), self.wave().exec(), fields.join(" "))
     }
 }
 
@@ -255,7 +255,7 @@ impl Bits {
 }
 
 fn registers(wave: &Wave) -> impl Iterator<Item = (u32, u32)> {
-    let size = wave.size;
+    let size = wave.size();
     (0..VGPRS as u32).flat_map(move |reg| (0..size).map(move |lane| (reg, lane)))
 }
 

@@ -26,7 +26,7 @@ fn state(timeline: &Timeline<'_>) -> Vec<u8> {
     for slot in &timeline.group.slots {
         let wave = &slot.wave;
         out.extend(format!("{:?} {:?} {:?}", slot.status, wave.passed, wave.joined).bytes());
-        let vgprs = (0..256).flat_map(|r| (0..wave.size).map(move |l| wave.vgpr(l, r)));
+        let vgprs = (0..256).flat_map(|r| (0..wave.size()).map(move |l| wave.vgpr(l, r)));
         out.extend(vgprs.flat_map(u32::to_le_bytes));
         out.extend((0..128).flat_map(|code| wave.sgpr(code).to_le_bytes()));
         out.extend([wave.scc, wave.mode].iter().flat_map(|v| v.to_le_bytes()));

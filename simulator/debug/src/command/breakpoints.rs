@@ -86,7 +86,7 @@ impl Debugger<'_> {
             }
         }
         let wave = self.focus.wave;
-        let wide = self.timeline.wave(wave).size == 64;
+        let wide = self.timeline.wave(wave).size() == 64;
         if let Some(register) = expr::register(text, wide, self.arch()) {
             return match register {
                 Register::Pc | Register::Status => {
@@ -102,7 +102,7 @@ impl Debugger<'_> {
         })?;
         let at = int(index)?;
         if let Some(register @ Register::Vgpr(..)) = expr::register(name, wide, self.arch()) {
-            let size = self.timeline.wave(wave).size as u64;
+            let size = self.timeline.wave(wave).size() as u64;
             if at >= size {
                 return Err(format!("there is no lane {at}; the wave has lanes 0 to {}", size - 1));
             }

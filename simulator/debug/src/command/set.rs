@@ -25,7 +25,7 @@ impl Debugger<'_> {
             _ => (place, None),
         };
         let wave = self.focus.wave;
-        let wide = self.timeline.wave(wave).size == 64;
+        let wide = self.timeline.wave(wave).size() == 64;
         let (name, index) = match place.strip_suffix(']').and_then(|t| t.rsplit_once('[')) {
             Some((name, index)) if expr::register(place, wide, self.arch()).is_none() => {
                 match expr::evaluate(index, &self.timeline, self.focus)? {
@@ -49,9 +49,9 @@ impl Debugger<'_> {
             Some(Register::Vgpr(register, n)) => {
                 let w = self.timeline.wave(wave);
                 let lanes: Vec<u32> = match index {
-                    Some(lane) if lane < w.size as u64 => vec![lane as u32],
+                    Some(lane) if lane < w.size() as u64 => vec![lane as u32],
                     Some(lane) => return Err(format!("there is no lane {lane}")),
-                    None => (0..w.size).filter(|l| w.exec() >> l & 1 == 1).collect(),
+                    None => (0..w.size()).filter(|l| w.exec() >> l & 1 == 1).collect(),
                 };
                 let n = n.min(2).max(dtype.map_or(1, |d| d.size().div_ceil(4) as u16));
                 let mut edits = Vec::new();

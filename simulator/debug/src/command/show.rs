@@ -123,7 +123,7 @@ impl Debugger<'_> {
     }
 
     pub(super) fn select_lane(&mut self, text: &str, out: &mut String) -> Done {
-        let size = self.timeline.wave(self.focus.wave).size;
+        let size = self.timeline.wave(self.focus.wave).size();
         let lane = text.parse::<u32>().ok().filter(|l| *l < size);
         self.focus.lane = lane.ok_or_else(|| format!("the wave has lanes 0 to {}", size - 1))?;
         let on = self.timeline.wave(self.focus.wave).exec() >> self.focus.lane & 1 == 1;
@@ -170,7 +170,7 @@ impl Debugger<'_> {
             Some(Format::Type(dtype)) => Some(dtype),
             _ => None,
         };
-        let wide = self.timeline.wave(self.focus.wave).size == 64;
+        let wide = self.timeline.wave(self.focus.wave).size() == 64;
         if let Some(register) = expr::register(what, wide, self.arch()) {
             out.push_str(&view::register(&self.timeline, self.focus, register, dtype, lanes)?);
             return Ok(());
@@ -204,8 +204,12 @@ impl Debugger<'_> {
         out: &mut String,
     ) -> Done {
         let w = self.timeline.wave(self.focus.wave);
-        if *lanes.end() >= w.size {
-            return Err(format!("there is no lane {}; the wave has lanes 0 to {}", lanes.end(), w.size - 1));
+        if *lanes.end() >= w.size() {
+            return Err(format!(
+                "there is no lane {}; the wave has lanes 0 to {}",
+                lanes.end(),
+                w.size() - 1
+            ));
         }
         let mut list = Vec::new();
         for lane in lanes {
@@ -282,7 +286,7 @@ impl Debugger<'_> {
     pub(super) fn explain(&mut self, text: &str, out: &mut String) -> Done {
         let lanes = match text.strip_prefix("lanes ").or(text.strip_prefix("lane ")) {
             Some(range) => Some(parse::lane_range(range)?),
-            None if text == "all" => Some(0..=self.timeline.wave(self.focus.wave).size - 1),
+            None if text == "all" => Some(0..=self.timeline.wave(self.focus.wave).size() - 1),
             None if text.is_empty() => None,
             None => return Err("expected `explain [lanes A..B|all]`".to_string()),
         };

@@ -44,10 +44,11 @@ impl Debugger<'_> {
             Some((what, depth)) if depth.parse::<u32>().is_ok() => (what.trim(), depth.parse().ok()),
             _ => (text, None),
         };
-        let wide = self.timeline.wave(self.focus.wave).size == 64;
+        let wide = self.timeline.wave(self.focus.wave).size() == 64;
         let (name, lane) = match what.strip_suffix(']').and_then(|t| t.rsplit_once('[')) {
             Some((name, lane)) if name.len() > 1 && expr::register(name, wide, self.arch()).is_some() => {
-                let lane = lane.trim().parse().ok().filter(|l| *l < self.timeline.wave(self.focus.wave).size);
+                let lane =
+                    lane.trim().parse().ok().filter(|l| *l < self.timeline.wave(self.focus.wave).size());
                 (name, lane.ok_or_else(|| format!("there is no lane in `{what}`"))?)
             }
             _ => (what, self.focus.lane),

@@ -176,7 +176,8 @@ impl Node {
             Node::Numbered { file, first, last, lane, view } => {
                 let first = register_index(first.value(scope)?)?;
                 let last = last.as_ref().map_or(Ok(first), |last| register_index(last.value(scope)?))?;
-                let found = numbered(file, first, last, scope.wave.size == 64, scope.prepared.program.arch)?;
+                let found =
+                    numbered(file, first, last, scope.wave.size() == 64, scope.prepared.program.arch)?;
                 view.of(bits(found, lane_number(lane.as_deref(), scope)?, scope)?)
             }
             Node::Stored { space, at, view } => {
@@ -250,7 +251,7 @@ pub(super) fn numbered(
 
 fn lane_number(lane: Option<&Node>, scope: &Scope<'_>) -> Result<u32, String> {
     let Some(lane) = lane else { return Ok(scope.lane) };
-    let size = scope.wave.size;
+    let size = scope.wave.size();
     match lane.value(scope)? {
         Value::Int(n) if (0..size as i128).contains(&n) => Ok(n as u32),
         other => Err(format!("there is no lane {other}; the wave has lanes 0 to {}", size - 1)),

@@ -162,7 +162,7 @@ impl Machine for RefMachine<'_, '_> {
         if index == 0 && operand.size_bits <= 32 && self.sem.shape == Shape::Lane {
             return self.value(&operand, lane) as u32;
         }
-        if lane >= self.wave.size {
+        if lane >= self.wave.size() {
             return 0;
         }
         self.dword(&operand, lane, index)
@@ -193,9 +193,9 @@ impl Machine for RefMachine<'_, '_> {
             State::Mode => wave.mode as u64,
             State::Status => hwreg::status(self.arch, wave, self.context.workgroup) as u64,
             State::LaneId => lane.unwrap_or(0) as u64,
-            State::Wave32 => (wave.size == 32) as u64,
-            State::Wave64 => (wave.size == 64) as u64,
-            State::WaveSize => wave.size as u64,
+            State::Wave32 => (wave.size() == 32) as u64,
+            State::Wave64 => (wave.size() == 64) as u64,
+            State::WaveSize => wave.size() as u64,
             State::VgprSize => wave.vgpr_count() as u64,
             State::WaveId => wave.id as u64,
             State::ScratchBase | State::TrapBase => 0,
@@ -228,7 +228,7 @@ impl Machine for RefMachine<'_, '_> {
             State::ExecHi => wave.set_sgpr(EXEC_LO as u32 + 1, value as u32),
             State::Vcc => {
                 wave.sgprs[VCC_LO] = value as u32;
-                if wave.size == 64 {
+                if wave.size() == 64 {
                     wave.sgprs[VCC_LO + 1] = (value >> 32) as u32;
                 }
             }

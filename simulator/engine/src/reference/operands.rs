@@ -27,13 +27,13 @@ impl RefMachine<'_, '_> {
         self.note_mask(true, role);
         self.vcc_written |= role == Role::Vcc;
         let reg = self.mask_register(role, true);
-        self.wave.set_sgprs(reg, self.wave.size / 32, value as u128);
+        self.wave.set_sgprs(reg, self.wave.size() / 32, value as u128);
     }
 
     pub(super) fn read_mask(&self, role: Role) -> u64 {
         let reg = self.mask_register(role, false);
         let low = self.wave.sgpr(reg) as u64;
-        if self.wave.size == 64 && reg as usize != NULL {
+        if self.wave.size() == 64 && reg as usize != NULL {
             low | (self.wave.sgpr(reg + 1) as u64) << 32
         } else {
             low
@@ -119,7 +119,7 @@ impl RefMachine<'_, '_> {
         let bank_mask = self.plan.get(self.inst, m.bank_mask);
         let bound = self.plan.get(self.inst, m.bound_ctrl) != 0;
         let s0 = self.operand_of(Role::S0);
-        for lane in 0..self.wave.size {
+        for lane in 0..self.wave.size() {
             let row = row_mask >> ((lane / 16) & 3) & 1;
             let bank = bank_mask >> ((lane / 4) & 3) & 1;
             let invalid = !bound && s0.is_some_and(|o| self.source_lane(&o, lane).is_none());

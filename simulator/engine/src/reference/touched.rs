@@ -42,7 +42,7 @@ impl RefMachine<'_, '_> {
 
     pub(super) fn note_mask(&mut self, write: bool, role: Role) {
         let register = self.mask_register(role, write) as usize;
-        self.note_words(write, register, self.wave.size / 32);
+        self.note_words(write, register, self.wave.size() / 32);
     }
 
     /// Bits of an operand's value.
@@ -77,7 +77,7 @@ impl RefMachine<'_, '_> {
         let Some(operand) = self.operand_of(role) else { return };
         let whole = index == 0 && operand.size_bits <= 32 && self.sem.shape == Shape::Lane;
         let from = if whole { self.source_lane(&operand, lane) } else { Some(lane) };
-        if let Some(from) = from.filter(|from| *from < self.wave.size) {
+        if let Some(from) = from.filter(|from| *from < self.wave.size()) {
             self.note_dword(false, &operand, from, index);
         }
     }
@@ -109,7 +109,7 @@ impl RefMachine<'_, '_> {
         }
         // Every vector instruction depends on EXEC.
         let implied = matches!(state, State::Exec | State::Execz) && self.sem.shape != Shape::Scalar;
-        let words = self.wave.size / 32;
+        let words = self.wave.size() / 32;
         match state {
             _ if implied && !write => {}
             State::Scc => self.note(write, (File::Scc, 0, 0)),

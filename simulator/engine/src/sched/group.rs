@@ -115,7 +115,7 @@ impl Pool {
 impl Spare {
     /// Lanes of its waves.
     fn lanes(&self) -> Option<u32> {
-        self.slots.first().map(|slot| slot.wave.size)
+        self.slots.first().map(|slot| slot.wave.size())
     }
 
     fn bytes(&self) -> usize {

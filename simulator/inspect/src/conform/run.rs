@@ -268,7 +268,7 @@ fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
         if high.is_some() {
             skip = Some(number + 1);
         }
-        for lane in 0..wave.size {
+        for lane in 0..wave.size() {
             if asserted >> lane & 1 == 0 {
                 continue;
             }

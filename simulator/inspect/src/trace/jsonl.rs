@@ -83,7 +83,7 @@ impl<W: Write> Jsonl<W> {
                     1 => many(&|r| wave.vgpr(l, r as u32)),
                     _ => Value::Null,
                 };
-                (0..wave.size).map(lane).collect()
+                (0..wave.size()).map(lane).collect()
             }
         }
     }

@@ -41,8 +41,8 @@ fn show(arch: Arch, print: &Print, wave: &Wave) -> Option<String> {
     }
     // A work-item is a lane of one wave.
     let lane = match print.thread {
-        Some(thread) if thread / wave.size != wave.id => return None,
-        thread => thread.map(|t| t % wave.size),
+        Some(thread) if thread / wave.size() != wave.id => return None,
+        thread => thread.map(|t| t % wave.size()),
     };
     let [x, y, z] = wave.workgroup;
     let mut out = format!("line {}: workgroup ({x},{y},{z}) wave {}", print.line, wave.id);
@@ -59,7 +59,7 @@ fn show(arch: Arch, print: &Print, wave: &Wave) -> Option<String> {
 fn register(arch: Arch, arg: &PrintArg, wave: &Wave, lane: Option<u32>, out: &mut String) {
     // A type of 64 bits takes two registers.
     let step = if arg.dtype.is_some_and(|d| d.size() == 8) { 2 } else { 1 };
-    let digits = wave.size as usize / 4;
+    let digits = wave.size() as usize / 4;
     match arg.register {
         PrintRegister::Exec => out.push_str(&format!("  exec = 0x{:0digits$x}\n", wave.exec())),
         PrintRegister::Vcc => out.push_str(&format!("  vcc = 0x{:0digits$x}\n", wave.vcc())),
@@ -85,7 +85,7 @@ fn register(arch: Arch, arg: &PrintArg, wave: &Wave, lane: Option<u32>, out: &mu
                 match lane {
                     Some(lane) => out.push_str(&format!("  {name} = {}\n", value(lane))),
                     None => {
-                        let list: Vec<(u32, String)> = (0..wave.size).map(|l| (l, value(l))).collect();
+                        let list: Vec<(u32, String)> = (0..wave.size()).map(|l| (l, value(l))).collect();
                         out.push_str(&format!("  {name} =\n{}", show::lanes(&list, wave.exec())));
                     }
                 }

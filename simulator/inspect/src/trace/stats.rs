@@ -264,7 +264,7 @@ impl Observer for Stats {
         if class.is_vector() {
             self.vector += 1;
             self.lanes_active += self.exec.count_ones() as u64;
-            self.lanes_total += step.wave.size as u64;
+            self.lanes_total += step.wave.size() as u64;
         }
         if self.branches[step.index] {
             self.branch_total += 1;

@@ -92,7 +92,7 @@ pub fn status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
         | (group.in_group() as u32) << IN_WG
         | 1 << VALID;
     match arch {
-        Arch::Rdna4 => out |= ((wave.size == 64) as u32) << WAVE64,
+        Arch::Rdna4 => out |= ((wave.size() == 64) as u32) << WAVE64,
         // Bit 0 is SCC; RDNA4 has it in STATE_PRIV.
         _ => out |= wave.scc,
     }

@@ -81,9 +81,7 @@ pub fn is_denormal(bits: u32) -> bool {
 /// A wave. VGPRs are structure-of-arrays; a wave64 has two halves, each a file of its own.
 #[derive(Clone)]
 pub struct Wave {
-    /// Lanes: 32 or 64.
-    pub size: u32,
-    /// Of 32 lanes, as the register file has them: code that has the wave may change `size`.
+    /// Files of 32 lanes: 1 or 2. Fixed, because handlers take it that the file of the second half exists.
     halves: usize,
     /// Kept here because EXEC is written often, and its masks are built by vector instructions.
     #[cfg(target_arch = "x86_64")]
@@ -125,7 +123,6 @@ impl Wave {
     pub fn new(size: u32) -> Wave {
         let halves = if size == 64 { 2 } else { 1 };
         let mut wave = Wave {
-            size: 32 * halves as u32,
             halves,
             #[cfg(target_arch = "x86_64")]
             avx2: Avx2::detect(),
@@ -279,6 +276,12 @@ impl Wave {
         size_of_val(&*self.vectors)
     }
 
+    /// Lanes: 32 or 64.
+    #[inline(always)]
+    pub fn size(&self) -> u32 {
+        32 * self.halves as u32
+    }
+
     /// Files of 32 lanes: 1, or 2 in a wave of 64.
     pub fn halves(&self) -> usize {
         self.halves
@@ -286,19 +289,19 @@ impl Wave {
 
     /// All lanes of the wave.
     pub fn full_mask(&self) -> u64 {
-        if self.size == 64 { u64::MAX } else { 0xffff_ffff }
+        if self.halves == 2 { u64::MAX } else { 0xffff_ffff }
     }
 
     /// EXEC, upper half zero in wave32.
     pub fn exec(&self) -> u64 {
         let low = self.sgprs[EXEC_LO] as u64;
-        if self.size == 64 { low | (self.sgprs[EXEC_LO + 1] as u64) << 32 } else { low }
+        if self.halves == 2 { low | (self.sgprs[EXEC_LO + 1] as u64) << 32 } else { low }
     }
 
     /// Writes EXEC, the low 32 bits in a wave of 32, and its lane masks.
     pub fn set_exec(&mut self, exec: u64) {
         self.sgprs[EXEC_LO] = exec as u32;
-        if self.size == 64 {
+        if self.halves == 2 {
             self.sgprs[EXEC_LO + 1] = (exec >> 32) as u32;
         }
         self.rebuild_masks();
@@ -340,7 +343,7 @@ impl Wave {
     /// VCC, upper half zero in wave32.
     pub fn vcc(&self) -> u64 {
         let low = self.sgprs[VCC_LO] as u64;
-        if self.size == 64 { low | (self.sgprs[VCC_LO + 1] as u64) << 32 } else { low }
+        if self.halves == 2 { low | (self.sgprs[VCC_LO + 1] as u64) << 32 } else { low }
     }
 
     /// One lane of a VGPR; 0 for a lane or register that there is not.

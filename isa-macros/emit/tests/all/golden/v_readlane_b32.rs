@@ -9,7 +9,7 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
                 cx,
                 op.src[0usize],
                 (rt::once_source(cx, op, 1usize, rt::scalar1(cx, op.src[1usize]) as u128)
-                    as u32) & ((cx.wave.size).wrapping_sub(1u32)),
+                    as u32) & ((cx.wave.size()).wrapping_sub(1u32)),
                 0u32,
             )) as u128;
             rt::set_scalar::<1usize>(cx, op, v);

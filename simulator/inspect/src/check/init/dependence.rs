@@ -197,7 +197,10 @@ impl Trials {
 /// Copies what an instruction may touch.
 fn copy(from: &Wave, effects: &Effects, to: &mut Wave) {
     let uses = || effects.reads.iter().chain(&effects.writes);
-    if to.size != from.size || to.vgpr_count() != from.vgpr_count() || uses().any(|u| u.relative.is_some()) {
+    if to.size() != from.size()
+        || to.vgpr_count() != from.vgpr_count()
+        || uses().any(|u| u.relative.is_some())
+    {
         to.clone_from(from);
         return;
     }

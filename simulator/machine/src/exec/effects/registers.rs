@@ -60,7 +60,7 @@ impl Use {
                     Select::Sgpr(reg) => wave.sgpr(reg as u32),
                     Select::Lane(lane) => lane,
                 };
-                1 << (lane & (wave.size - 1))
+                1 << (lane & (wave.size() - 1))
             }
             Lanes::Dpp16 { arch, ctrl, fetch } => {
                 gather_lanes(wave, exec, fetch, |lane| dpp::source(arch, ctrl as u32, lane))
@@ -77,8 +77,8 @@ impl Use {
 /// Source lanes of the active lanes. Inactive sources are read only with fetch-inactive.
 fn gather_lanes(wave: &Wave, exec: u64, fetch: bool, source: impl Fn(u32) -> Option<u32>) -> u64 {
     let mut mask = 0;
-    for lane in (0..wave.size).filter(|l| exec >> l & 1 == 1) {
-        mask |= source(lane).filter(|from| *from < wave.size).map_or(0, |from| 1 << from);
+    for lane in (0..wave.size()).filter(|l| exec >> l & 1 == 1) {
+        mask |= source(lane).filter(|from| *from < wave.size()).map_or(0, |from| 1 << from);
     }
     if fetch { mask } else { mask & exec }
 }

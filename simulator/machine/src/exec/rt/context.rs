@@ -37,8 +37,9 @@ impl Flow {
 /// Runs one operation.
 ///
 /// # Safety
-/// The operation is of the program that the context was made for, and keeps to the invariants of lowered code (`exec::validate`). But for
-/// tables of portable handlers, the host has AVX2 and what comes with it.
+/// The operation is of the program that the context was made for, and keeps to the invariants of lowered code (`exec::validate`). The
+/// context is as [`Cx::new`] made it: the wave has changed its state, but no other wave has taken its place. But for tables of portable
+/// handlers, the host has AVX2 and what comes with it.
 pub type Handler = unsafe fn(&mut Cx<'_>, &Op) -> Flow;
 
 /// Handlers by the code of operations.
@@ -168,7 +169,7 @@ impl<'a> Cx<'a> {
                 (self.tables.base, self.tables.base)
             }
         };
-        self.handlers = if self.wave.size == 64 { wide } else { self.narrow };
+        self.handlers = if self.wave.size() == 64 { wide } else { self.narrow };
     }
 
     /// PC of the running operation.

@@ -270,7 +270,7 @@ fn once_modified(cx: &Cx<'_>, op: &Op, source: usize, value: u128) -> u128 {
 /// Writes a mask to the SGPR with this operand code, and the next one in a wave of 64.
 #[inline(always)]
 pub fn set_mask(cx: &mut Cx<'_>, code: u16, value: u64) {
-    cx.wave.set_sgprs(code as u32, cx.wave.size / 32, value as u128);
+    cx.wave.set_sgprs(code as u32, cx.wave.size() / 32, value as u128);
 }
 
 /// Writes the bits of the context's half to the SGPR of a mask that are the half's.
@@ -310,7 +310,7 @@ pub fn set_vgpr(cx: &mut Cx<'_>, lane: u32, reg: u32, value: u32) {
 #[inline(always)]
 pub fn operand_lane(cx: &Cx<'_>, source: Source, lane: u32, index: u32) -> u32 {
     if source.is_vector() {
-        if lane < cx.wave.size { cx.wave.vgpr(lane, source.number() as u32 + index) } else { 0 }
+        if lane < cx.wave.size() { cx.wave.vgpr(lane, source.number() as u32 + index) } else { 0 }
     } else {
         scalar_dword(cx, source, index)
     }
