@@ -329,27 +329,9 @@ pub static WORKLOADS: &[Workload] = &[
         kernel: "matmul_f16",
         grid: [(MATMUL_F16_N / 16) as u32, (MATMUL_F16_N / 16) as u32, 1],
         block: [32, 1, 1],
-        args: || {
-            let count = MATMUL_F16_N * MATMUL_F16_N;
-            vec![
-                Arg::Buffer(halves(count, 19)),
-                Arg::Buffer(halves(count, 23)),
-                Arg::Buffer(vec![0; count]),
-                Arg::Word(MATMUL_F16_N as u32),
-            ]
-        },
-        check: |p| {
-            let (a, b, mut c) = matrices_f16(p);
-            native::matmul(&a, &b, &mut c, MATMUL_F16_N);
-            same(p, 2, c.iter().map(|v| v.to_bits()))
-        },
-        native: Some(|p| {
-            let (a, b, mut c) = matrices_f16(p);
-            Box::new(move || {
-                native::matmul(&a, &b, &mut c, MATMUL_F16_N);
-                std::hint::black_box(&mut c);
-            })
-        }),
+        args: args_f16,
+        check: |p| same(p, 2, product_f16(p).iter().map(|v| v.to_bits())),
+        native: Some(native_f16),
         operations: Some(MATMUL_F16_OPERATIONS),
     },
     Workload {
@@ -359,28 +341,10 @@ pub static WORKLOADS: &[Workload] = &[
         kernel: "matmul_mfma",
         grid: [(MATMUL_F16_N / 64) as u32, (MATMUL_F16_N / 64) as u32, 1],
         block: [64, 1, 1],
-        args: || {
-            let count = MATMUL_F16_N * MATMUL_F16_N;
-            vec![
-                Arg::Buffer(halves(count, 19)),
-                Arg::Buffer(halves(count, 23)),
-                Arg::Buffer(vec![0; count]),
-                Arg::Word(MATMUL_F16_N as u32),
-            ]
-        },
-        check: |p| {
-            let (a, b, mut c) = matrices_f16(p);
-            native::matmul(&a, &b, &mut c, MATMUL_F16_N);
-            // Its sums have another order.
-            near(p, 2, &c, 1e-5)
-        },
-        native: Some(|p| {
-            let (a, b, mut c) = matrices_f16(p);
-            Box::new(move || {
-                native::matmul(&a, &b, &mut c, MATMUL_F16_N);
-                std::hint::black_box(&mut c);
-            })
-        }),
+        args: args_f16,
+        // Its sums have another order.
+        check: |p| near(p, 2, &product_f16(p), 1e-5),
+        native: Some(native_f16),
         operations: Some(MATMUL_F16_OPERATIONS),
     },
     Workload {
@@ -436,6 +400,33 @@ fn words(value: f64) -> [u32; 2] {
 fn halves(count: usize, seed: u32) -> Vec<u32> {
     let half = |single: u32| convert(single as u128, Ty::F32, Ty::F16, &FloatEnv::KEEP) as u32;
     floats(count, seed).chunks_exact(2).map(|pair| half(pair[0]) | half(pair[1]) << 16).collect()
+}
+
+/// Two matrices of f16, room for their product, and the size.
+fn args_f16() -> Vec<Arg> {
+    let count = MATMUL_F16_N * MATMUL_F16_N;
+    vec![
+        Arg::Buffer(halves(count, 19)),
+        Arg::Buffer(halves(count, 23)),
+        Arg::Buffer(vec![0; count]),
+        Arg::Word(MATMUL_F16_N as u32),
+    ]
+}
+
+/// The product as the host computes it.
+fn product_f16(p: &Prepared) -> Vec<f32> {
+    let (a, b, mut c) = matrices_f16(p);
+    native::matmul(&a, &b, &mut c, MATMUL_F16_N);
+    c
+}
+
+/// A closure that computes it each time it is called.
+fn native_f16(p: &Prepared) -> Native {
+    let (a, b, mut c) = matrices_f16(p);
+    Box::new(move || {
+        native::matmul(&a, &b, &mut c, MATMUL_F16_N);
+        std::hint::black_box(&mut c);
+    })
 }
 
 /// The f16 matrices as f32, the second one by rows, and room for the product.
