@@ -59,7 +59,7 @@ pub enum LaunchError {
     Missing { end: u32, size: u32 },
     /// The kernel's metadata names the parameters `takes`; `given` arguments are another number.
     #[error(
-        "the kernel has {} arguments, of which {given} are given (--arg, or `args` of a launch description){}",
+        "arguments given: {given}, but the kernel has {} (--arg, or `args` of a launch description){}",
         .takes.len(), listed(.takes)
     )]
     Count { takes: Vec<String>, given: usize },

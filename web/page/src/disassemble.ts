@@ -12,6 +12,8 @@ export interface Loaded {
 export class Objects {
   readonly element: HTMLElement;
   loaded: Loaded | null = null;
+  /** The name of the kernel that Run takes. */
+  private kernel = "";
   private body = h("div", {});
   private drop: HTMLElement;
 
@@ -30,12 +32,14 @@ export class Objects {
       onchange: () => {
         const chosen = file.files?.[0];
         if (chosen) void this.open(chosen);
+        // So that the same file can be chosen again, as it is then.
+        file.value = "";
       },
     });
     this.drop = h(
       "label",
       { class: "drop", for: "object-file" },
-      "Drop a code object here (an ELF file for gfx11 or gfx12, or a bundle), or choose one: ",
+      "Drop a code object here (an ELF file for gfx11, gfx12, gfx942 or gfx950, or a bundle), or choose one: ",
       file,
     );
     this.element = h("div", { class: "objects" }, this.drop, this.body);
@@ -88,25 +92,30 @@ export class Objects {
     const arch = this.arch() || undefined;
     const disassembly = await this.engine.request({ op: "disassemble", object: loaded.base64, arch }, 20000);
     this.loaded = loaded;
-    this.show(loaded, disassembly);
-    this.onkernel(loaded, disassembly.kernels[0]);
+    // The kernel that was chosen, if this code has it too.
+    const same = disassembly.kernels.findIndex((k) => k.name === this.kernel);
+    const chosen = Math.max(same, 0);
+    this.show(loaded, disassembly, chosen);
+    this.choose(loaded, disassembly.kernels[chosen]);
+  }
+
+  private choose(loaded: Loaded, kernel: Disassembly["kernels"][0] | undefined): void {
+    this.kernel = kernel?.name ?? "";
+    this.onkernel(loaded, kernel);
   }
 
   private fail(e: unknown): void {
-    {
-      this.close();
-      this.body.replaceChildren(
-        h("div", { class: "fault", role: "alert" }, e instanceof Error ? e.message : String(e)),
-      );
-    }
+    this.close();
+    this.body.replaceChildren(h("div", { class: "fault", role: "alert" }, e instanceof Error ? e.message : String(e)));
   }
 
   close(): void {
     this.loaded = null;
+    this.kernel = "";
     this.body.replaceChildren();
   }
 
-  private show(loaded: Loaded, d: Disassembly): void {
+  private show(loaded: Loaded, d: Disassembly, chosen: number): void {
     const { name } = loaded;
     const kernels = d.kernels.map((k) =>
       h(
@@ -132,8 +141,8 @@ export class Objects {
             select(
               "Kernel to run",
               d.kernels.map((k, at): [string, string] => [String(at), k.name]),
-              "0",
-              (at) => this.onkernel(loaded, d.kernels[Number(at)]),
+              String(chosen),
+              (at) => this.choose(loaded, d.kernels[Number(at)]),
             ),
           )
         : "",

@@ -5,6 +5,7 @@ import collatz from "../../../examples/collatz.rdna?raw";
 import scale from "../../../examples/scale.s?raw";
 import first from "../examples/first.rdna?raw";
 import mandelbrot from "../examples/mandelbrot.rdna?raw";
+import mfma from "../examples/mfma.rdna?raw";
 import reduction from "../examples/reduction.rdna?raw";
 import wmma from "../examples/wmma.rdna?raw";
 
@@ -34,6 +35,12 @@ export const EXAMPLES: Example[] = [
     text: reduction,
   },
   { id: "wmma", title: "Matrix product", about: "16 × 16 matrices of f16 by one WMMA instruction.", text: wmma },
+  {
+    id: "mfma",
+    title: "Matrix product on CDNA",
+    about: "16 × 16 matrices of f16 by one MFMA instruction, which hardware does not wait for.",
+    text: mfma,
+  },
   { id: "mandelbrot", title: "Mandelbrot set", about: "The output is shown as a picture.", text: mandelbrot },
   {
     id: "uninitialised",

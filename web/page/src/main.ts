@@ -271,6 +271,9 @@ const changes = new Changes(language, isa, () => {
   touched();
 });
 
+/** The object's name, the kernel and the suggested arguments that were filled in last. */
+let suggested = "";
+
 const objects = new Objects(
   language,
   () => arch,
@@ -283,7 +286,11 @@ const objects = new Objects(
         : a.kind === "dynamic_shared_pointer"
           ? "local:1024"
           : "1";
-    args.value = (chosen?.args ?? []).map(text).join("\n");
+    // Code of another architecture has the same arguments: what the user has entered stays.
+    const suggestion = (chosen?.args ?? []).map(text).join("\n");
+    const signature = `${loaded.name}\n${kernel.value}\n${suggestion}`;
+    if (suggested !== signature) args.value = suggestion;
+    suggested = signature;
     stepper.end();
     say(`${loaded.name} is loaded: Run, Check and Step use it. Close it to go back to the text.`);
   },
@@ -291,6 +298,7 @@ const objects = new Objects(
 );
 objects.onclose = () => {
   objects.close();
+  suggested = "";
   launch.hidden = !assembly;
   stepper.end();
   say("Back to the text.");

@@ -5,6 +5,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { example, open, root, shots, status, tab, test, write } from "./lib.mjs";
 
+/** Two kernels for three targets, compressed. */
+const bundle = join(root, "../../tests/filetests/code_objects/relocated/relocated.bundle");
 const HEADER = "---\nout_y: u32[32]\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\n";
 const LOOP = `${HEADER}loop:\n  v_add_nc_u32 v1, 1, v1\n  s_branch loop\n`;
 
@@ -160,7 +162,6 @@ export const details = {
 
   async "a bundle shows the code of the chosen architecture"({ page }) {
     await tab(page, "object");
-    const bundle = join(root, "../../tests/filetests/code_objects/relocated/relocated.bundle");
     await page.locator("#object-file").setInputFiles(bundle);
     await test(page, "listing").waitFor();
     const listing = () => test(page, "listing").textContent();
@@ -169,6 +170,29 @@ export const details = {
     await page.waitForFunction((old) => document.querySelector('[data-test="listing"]')?.textContent !== old, first);
     assert.match(await listing(), /s_wait_kmcnt/);
     await choose(page, "Architecture", "");
+    await page.locator(".objects button", { hasText: "Close" }).click();
+  },
+
+  async "a kernel of a bundle runs, on each of its architectures"({ page }) {
+    await tab(page, "object");
+    await page.locator("#object-file").setInputFiles(bundle);
+    await test(page, "listing").waitFor();
+    await page.locator('select[aria-label="Kernel to run"]').selectOption({ label: "relocated" });
+    const args = page.locator(".launch textarea");
+    await args.fill("out: i32[4]=arange(4)\ni32=1");
+    await page.locator('.launch input[aria-label^="Workgroups"]').fill("1");
+    await page.locator('.launch input[aria-label^="Work-items"]').fill("1");
+    for (const arch of ["rdna3", "rdna4"]) {
+      await choose(page, "Architecture", arch);
+      await test(page, "run").click();
+      await test(page, "summary").getByText("1 waves").waitFor();
+      const cells = await page.locator('[data-output="out"] td').allTextContents();
+      assert.deepEqual(cells, ["41", "9", "2", "41"]);
+      // Another architecture's code takes the same arguments.
+      assert.match(await args.inputValue(), /arange\(4\)\ni32=1/);
+    }
+    await choose(page, "Architecture", "");
+    await tab(page, "object");
     await page.locator(".objects button", { hasText: "Close" }).click();
   },
 

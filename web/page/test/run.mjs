@@ -6,6 +6,7 @@
 // --smoke runs the first tests only. Chromium is looked for in /usr/bin; CHROMIUM=PATH names another.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { details } from "./details.mjs";
 import { example, launch, open, root, serve, shots, status, tab, test, write } from "./lib.mjs";
@@ -257,6 +258,22 @@ const more = {
     const values = (await cells.allTextContents()).map(Number);
     const expected = (row) => Array.from({ length: 16 }, (_, k) => (16 * row + k) / 16).reduce((a, b) => a + b);
     values.forEach((v, i) => assert.equal(v, expected(Math.floor(i / 16)), `element ${i}`));
+  },
+
+  async "MFMA multiplies matrices, and Check knows its wait states"({ page }) {
+    await example(page, "mfma");
+    await test(page, "run").click();
+    const cells = page.locator('[data-output="out_d"] td');
+    await cells.first().waitFor();
+    const values = (await cells.allTextContents()).map(Number);
+    const products = (row, column) => Array.from({ length: 16 }, (_, k) => (16 * row + k) * (16 * column + k));
+    const expected = (i) => products(Math.floor(i / 16), i % 16).reduce((a, b) => a + b) / 16;
+    values.forEach((v, i) => assert.equal(v, expected(i), `element ${i}`));
+    const text = readFileSync(join(root, "examples/mfma.rdna"), "utf8");
+    assert.match(text, /s_nop 15/);
+    await write(page, text.replace(/ *s_nop 15.*\n/, ""));
+    await test(page, "check").click();
+    await page.locator('.findings [data-check="hazard"]').first().getByText("matrix instruction").waitFor();
   },
 
   async "a link holds the program"({ page, browser, url }) {
