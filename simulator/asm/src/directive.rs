@@ -190,7 +190,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The descriptor goes where the block stands, or to `.rodata` if that is code.
+    /// The descriptor goes where the block is, or to `.rodata` if that is code.
     fn descriptor(&mut self, descriptor: Descriptor, span: Span) -> Result<(), AsmError> {
         let back = (self.current, self.previous);
         if self.program.sections[self.current].memory != Memory::ReadOnly {

@@ -2,7 +2,7 @@
 //! and included files.
 //!
 //! An expansion is never built as a whole: its lines are built one by one, so that [`MAX_LINES`] and
-//! [`MAX_LINE_BYTES`] bound what a short file can ask for.
+//! [`MAX_LINE_BYTES`] bound what a short file can request.
 
 use super::error::{AsmError, Span};
 use super::macros::{Arguments, Macro};
@@ -242,7 +242,7 @@ impl Input {
     }
 }
 
-/// A line's directive or mnemonic, in lower case characters as it stands; labels before it are skipped.
+/// A line's directive or mnemonic, in lower case characters as it is; labels before it are skipped.
 pub fn first_word(line: &str) -> &str {
     let mut rest = line.trim_start();
     loop {

@@ -231,7 +231,7 @@ fn other_argument(s: &mut Scanner, evaluate: Evaluate<'_>) -> Result<String, Asm
     argument(s)
 }
 
-/// One argument, up to a comma or to a space that no operator stands beside; a string loses its quotes.
+/// One argument, up to a comma or to a space that no operator is beside; a string loses its quotes.
 pub fn argument(s: &mut Scanner) -> Result<String, AsmError> {
     s.space();
     let rest = s.rest();

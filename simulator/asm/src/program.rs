@@ -18,7 +18,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::Words;
 use wavesim_isa::inst::Inst;
 
-/// The largest size of a file's sections together, in bytes; directives can ask for more in a few characters.
+/// The largest size of a file's sections together, in bytes; directives can request more in a few characters.
 pub const MAX_BYTES: usize = 64 << 20;
 
 /// An error with its place.

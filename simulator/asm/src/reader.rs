@@ -373,7 +373,7 @@ impl<'a> Reader<'a> {
         }
         self.program.sections.push(Section::new(name, memory));
         let section = self.program.sections.len() - 1;
-        // Its name stands for its start.
+        // Its name is the address of its start.
         let start = Definition::Label { section, offset: 0 };
         self.program.symbols.entry(name.to_string()).or_insert(start);
         self.sections.insert(name.to_string(), section);
@@ -417,7 +417,7 @@ impl<'a> Reader<'a> {
 
     // Instructions.
 
-    /// The instruction whose mnemonic stands at `span`, before what `s` reads.
+    /// The instruction whose mnemonic is at `span`, before what `s` reads.
     fn instruction<'t>(
         &mut self,
         line: &'t str,

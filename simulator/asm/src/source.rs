@@ -45,7 +45,7 @@ pub struct Place {
     pub file: u32,
     /// From 1.
     pub line: u32,
-    /// Index of the innermost call, from 1; 0 for a line of the main file that is read as it stands.
+    /// Index of the innermost call, from 1; 0 for a line of the main file.
     via: u32,
 }
 

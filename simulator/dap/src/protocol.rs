@@ -44,7 +44,7 @@ pub struct LaunchArguments {
     pub files_below: Option<String>,
     pub no_debug: bool,
     pub stop_on_entry: bool,
-    /// Whether the session goes on after the last instruction, to go back; true if it is left out.
+    /// Whether the session continues after the last instruction, to go back; true if it is left out.
     pub stop_at_end: Option<bool>,
 }
 

@@ -7,7 +7,7 @@ use wavesim_debug::stop::Stop;
 use wavesim_debug::view;
 use wavesim_engine::sched::group::Status;
 
-/// What the client has asked to run. It goes on in slices, between which requests are answered.
+/// What the client has requested to run. It runs in slices, between which requests are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Run {
     /// All waves, to the next stop.

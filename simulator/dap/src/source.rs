@@ -195,7 +195,7 @@ impl Session<'_, '_> {
         Ok(json!({"breakpoints": found}))
     }
 
-    /// Instructions around an address. Places before and after the program are answered too, as the protocol asks for.
+    /// Instructions around an address. Places before and after the program are answered too, as the protocol requires.
     pub fn disassemble(&mut self, arguments: DisassembleArguments) -> Answer {
         let prepared = self.debugger.timeline.prepared;
         let program = &prepared.program;

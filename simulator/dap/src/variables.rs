@@ -11,7 +11,7 @@ use wavesim_debug::expr::{self, Register, Value};
 use wavesim_debug::view;
 use wavesim_machine::exec::effects::{File, register_name};
 
-/// What the reference of a variable stands for.
+/// What the reference of a variable refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Handle {
     /// The arguments of the kernel.

@@ -10,7 +10,7 @@ const LIMIT: usize = 64 << 20;
 /// Reads a message; `None` at the end of the stream.
 ///
 /// # Errors
-/// The stream fails, or what it carries has no length, or a length beyond 64 MB. Reading cannot go on after that.
+/// The stream fails, or what it carries has no length, or a length beyond 64 MB. Reading cannot continue after that.
 pub fn read(from: &mut dyn BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut len = None;
     loop {

@@ -130,7 +130,7 @@ pub fn group_ids(d: &Descriptor) -> [bool; 3] {
     descriptor::WORKGROUP_IDS.map(|id| d.has(id))
 }
 
-/// Whether workgroup ids are in trap registers instead of SGPRs that the kernel asks for: gfx12.
+/// Whether workgroup ids are in trap registers instead of SGPRs that the kernel requests: gfx12.
 pub fn has_architected_ids(arch: Arch) -> bool {
     arch == Arch::Rdna4
 }

@@ -1,4 +1,4 @@
-//! Assembly files as input: read for the machine that was asked for or that they name, and made into code objects whose instructions
+//! Assembly files as input: read for the requested machine or the one that they name, and made into code objects whose instructions
 //! know their lines.
 
 use super::code_object;

@@ -149,7 +149,7 @@ fn end(bytes: &[u8]) -> Result<usize, LoadError> {
 }
 
 /// The size of a bundle or of an ELF file of which only the address is known, as programs have them in memory. `read` gives bytes at
-/// an offset, and is asked for headers only. Of other data: `None`.
+/// an offset, and is called for headers only. Of other data: `None`.
 pub fn size(read: &mut dyn FnMut(usize, usize) -> Vec<u8>) -> Option<usize> {
     let usize_at = |bytes: &[u8], at: usize| usize::try_from(number(bytes, at)?).ok();
     let magic = read(0, 4);
@@ -219,7 +219,7 @@ fn decompress(bytes: &[u8]) -> Result<(Vec<u8>, usize), LoadError> {
     }
     let packed = &bytes[header..len];
     let mut content = Vec::new();
-    // One byte more than announced tells that there is more.
+    // One byte more than announced shows that there is more.
     let unpacked = match method {
         0 => flate2::read::ZlibDecoder::new(packed).take(size + 1).read_to_end(&mut content),
         1 => match ruzstd::decoding::StreamingDecoder::new(packed) {

@@ -79,7 +79,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The arguments that the kernel's source has, as far as metadata tells of them.
+    /// The arguments that the kernel's source has, as far as metadata lists them.
     pub fn explicit(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().flatten().filter(|a| !a.kind.starts_with("hidden_"))
     }
@@ -215,7 +215,7 @@ pub fn is_amdgpu(bytes: &[u8]) -> bool {
     bytes.starts_with(ELF_MAGIC) && bytes.get(18..20) == Some(&MACHINE)
 }
 
-/// Refuses what is not a code object, or cannot be run as it stands. The version is in the ELF header (AMDGPUUsage, *ELF Header*: ELFABIVERSION_AMDGPU_HSA).
+/// Refuses what is not a code object, or cannot be run as it is. The version is in the ELF header (AMDGPUUsage, *ELF Header*: ELFABIVERSION_AMDGPU_HSA).
 fn check(bytes: &[u8], file: &object::File) -> Result<(), LoadError> {
     if let Some(what) = foreign(bytes) {
         return Err(LoadError::Foreign(what));

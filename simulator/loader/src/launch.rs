@@ -121,7 +121,7 @@ impl Wanted {
         Wanted { target: Some(name.to_string()), ..Wanted::default() }
     }
 
-    /// The key asked for; of several that fit, the first.
+    /// The requested key; of several that fit, the first.
     fn select<'k>(&self, keys: impl Iterator<Item = &'k String> + Clone) -> Result<&'k str> {
         let fits = |key: &str| {
             let (processor, wave) = key.split_once('.').unwrap_or((key, "w32"));
@@ -253,7 +253,7 @@ fn check_keys<'k>(keys: impl Iterator<Item = &'k String>) -> Result<()> {
     Ok(())
 }
 
-/// The launch that a description asks for; the files it names are in `folder`.
+/// The launch of a description; the files it names are in `folder`.
 pub fn request(launch: &Launch, folder: &Path, files: &Files, global_bytes: u64) -> Result<Request> {
     let mut args = Vec::new();
     for arg in &launch.args {

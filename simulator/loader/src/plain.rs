@@ -63,7 +63,7 @@ pub fn raw_data(bytes: &[u8]) -> Data {
 /// Why a program cannot be made ready.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// The host has no memory of the size asked for.
+    /// The host has no memory of the requested size.
     #[error(transparent)]
     Memory(#[from] AllocError),
     /// The code is too large.

@@ -43,7 +43,7 @@ pub struct Playground {
     interrupt: Arc<AtomicBool>,
 }
 
-/// What a page asks for.
+/// A request of a page.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
 enum Request {
@@ -91,7 +91,7 @@ enum Request {
 }
 
 impl Playground {
-    /// An engine whose present request ends soon once somebody sets `interrupt`. Who sets it also clears it.
+    /// An engine whose present request ends soon after `interrupt` is set. Whoever sets it also clears it.
     pub fn with_interrupt(interrupt: Arc<AtomicBool>) -> Playground {
         Playground { session: None, interrupt }
     }

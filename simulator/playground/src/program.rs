@@ -115,7 +115,7 @@ impl Program {
         }
     }
 
-    /// The architecture that the request asks for.
+    /// The architecture that the request names.
     pub fn arch(&self) -> Result<Option<Arch>, String> {
         self.arch.as_deref().map(arch).transpose()
     }

@@ -44,9 +44,9 @@ self_cell!(
 /// How often a command polls before it returns to the page, which then goes on with it or not. `continue` polls at
 /// least once per turn of a wave.
 const POLLS: u32 = 2000;
-/// Likewise, of a search that nobody waits for: a second or so.
+/// Likewise, of a search that no user waits for: a second or so.
 const SEARCH_POLLS: u32 = 60;
-/// Commands that go on where they were if they are repeated.
+/// Commands that continue where they were if they are repeated.
 const RESUMABLE: [&str; 7] = ["c", "continue", "u", "until", "fin", "finish", "advance"];
 /// Bytes that checkpoints of the debugger take: a browser's page has less memory than a process.
 const CHECKPOINT_BYTES: usize = 64 << 20;
@@ -155,7 +155,7 @@ impl Session {
         if line.is_empty() {
             return Ok(self.state(view));
         }
-        // What does not go on where it was is not paused, only ended.
+        // What cannot continue where it was is not paused, only ended.
         let resumable = line.split_whitespace().next().is_some_and(|name| RESUMABLE.contains(&name));
         self.patience.renew(if resumable { POLLS } else { u32::MAX });
         let (result, _) = self.running.with_dependent_mut(|_, debugger| debugger.execute(line));

@@ -54,7 +54,7 @@ pub enum BenchError {
     NoCode {
         /// Name of the workload.
         workload: &'static str,
-        /// What was asked for.
+        /// What was requested.
         form: Form,
     },
     /// The result is wrong, or a check has findings.

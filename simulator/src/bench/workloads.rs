@@ -19,7 +19,7 @@ pub type Native = Box<dyn FnMut()>;
 /// What a workload was compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// RDNA 3, waves of 32: what is measured unless another one is asked for. A workload of another architecture only has that one's here.
+    /// RDNA 3, waves of 32: what is measured by default. A workload of another architecture only has that one's here.
     Wave32,
     /// RDNA 3, waves of 64.
     Wave64,

@@ -224,7 +224,7 @@ fn compiled(_: &'static bench::Workload, _: Form, _: &BenchArgs) -> anyhow::Resu
     bail!("--engine jit: this wavesim was built without the feature `jit`")
 }
 
-/// Which code objects the options ask for.
+/// Which code objects the options select.
 fn form(args: &BenchArgs) -> anyhow::Result<Form> {
     match (args.arch, args.wave) {
         (None | Some(Arch::Rdna3), None | Some(32)) => Ok(Form::Wave32),

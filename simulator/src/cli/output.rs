@@ -22,7 +22,7 @@ pub fn stdout() -> impl Write {
     io::BufWriter::new(Escaped::new(Out(io::stdout().lock())))
 }
 
-/// Standard output for a protocol: a program reads it, which is told the length of each message in bytes.
+/// Standard output for a protocol: a program reads it; each message begins with its length in bytes.
 pub fn protocol() -> impl Write {
     Out(io::stdout().lock())
 }

@@ -65,7 +65,7 @@ const ALL: u64 = u64::MAX;
 /// A request with its number, and where its answer goes.
 type Job = (u64, String, Sender<String>);
 
-/// An engine: a thread that answers one request after the other, until nobody can send any more.
+/// An engine: a thread that answers one request after the other, until no sender is left.
 struct Engine {
     jobs: Mutex<Sender<Job>>,
     turns: Mutex<Turns>,
@@ -103,7 +103,7 @@ impl Engine {
                 if let Some(engine) = turns.upgrade() {
                     lock(&engine.turns).running = None;
                 }
-                // Whoever asked may have gone.
+                // The client may have gone.
                 let _ = answer.send(text);
             }
         });
@@ -300,7 +300,7 @@ impl State {
                 let own = |host: &str| hosts.iter().any(|h| h.eq_ignore_ascii_case(host));
                 host.is_some_and(own) && origin.is_none_or(own)
             }
-            // It cannot know all its names, but a page that it has served has the one that it asks for.
+            // It cannot know all its names, but a page that it has served has the one that it requests.
             None => origin.is_none_or(|origin| Some(origin) == host),
         }
     }

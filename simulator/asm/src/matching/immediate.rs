@@ -16,7 +16,7 @@ impl<'a, 't> Matcher<'a, 't> {
     ) -> Result<usize, AsmError> {
         let arch = self.options.arch;
         let operand = &operands[0];
-        // Symbolic immediates go on to the end of the operands, but for the one that a register follows.
+        // Symbolic immediates extend to the end of the operands, but for the one that a register follows.
         let calls = operands.iter().take_while(|o| matches!(o.value, Value::Call(_))).count().max(1);
         let list = &operands[..calls];
         let value = match imm {

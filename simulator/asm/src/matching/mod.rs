@@ -272,7 +272,7 @@ impl<'a, 't> Matcher<'a, 't> {
         line: &Line<'t>,
     ) -> Result<(), AsmError> {
         let mut at = 0;
-        // In the short encodings VCC may be left out wherever it stands.
+        // In the short encodings VCC may be left out wherever it is.
         let implied = matches!(self.form.class, Class::E32 | Class::Dpp)
             && operands.len() + slots.iter().filter(|s| s.kind == Kind::Vcc).count() == slots.len();
         for slot in slots {

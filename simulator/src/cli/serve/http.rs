@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const MAX_HEAD: u64 = 32 << 10;
 /// How long a client may be silent within a request.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How long what a client still sends is read after the answer: it may not see an answer to what nobody has read.
+/// How long what a client still sends is read after the answer: it may not see an answer to what was not read.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// A request without its body.
