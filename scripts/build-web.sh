@@ -31,7 +31,7 @@ if ! "$bindgen" --version 2>/dev/null | grep -qF "$version"; then
     [ -z "${WASM_BINDGEN:-}" ] || { echo "build-web.sh: $bindgen is not version $version" >&2; exit 1; }
     cargo install wasm-bindgen-cli --bin wasm-bindgen --version "$version" --root "$CARGO_TARGET_DIR/wasm-bindgen" --quiet
 fi
-"$bindgen" "$module" --target web --out-dir web/page/pkg --remove-name-section --remove-producers-section
+"$bindgen" "$module" --target web --omit-default-module-path --out-dir web/page/pkg --remove-name-section --remove-producers-section
 
 # A tenth smaller, where binaryen is (Debian: the package binaryen; npm: binaryen; WASM_OPT=PATH names its command wasm-opt).
 wasm_opt=${WASM_OPT:-$(command -v wasm-opt || true)}
@@ -45,6 +45,7 @@ fi
 
 cd web/page
 [ -d node_modules ] || npm ci --no-audit --no-fund
+node compress.mjs pkg/wavesim_web_bg.wasm pkg/wavesim_web.wasm.zst
 npm run --silent build
 total=0
 while IFS= read -r file; do

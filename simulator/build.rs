@@ -38,7 +38,7 @@ fn page(root: &Path) -> String {
         for path in paths {
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_none_or(|e| e != "wasm") {
+            } else if path.extension().is_none_or(|e| e != "zst") {
                 let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
                 // Writing to a string does not fail.
                 let _ = writeln!(rows, "    ({name:?}, include_bytes!({:?})),", path);

@@ -232,7 +232,7 @@ fn page(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_none_or(|e| e != "wasm") {
+            } else if path.extension().is_none_or(|e| e != "zst") {
                 let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().replace('\\', "/");
                 files.insert(name, wavesim_files::read(&path)?);
             }

@@ -1,7 +1,10 @@
 // The engine that answers requests: a WebAssembly module in a worker, or `wavesim serve`. Both take and give the same JSON.
 
-import wasmUrl from "../pkg/wavesim_web_bg.wasm?url";
+import packed from "../pkg/wavesim_web.wasm.zst?url";
 import type { Answer, Request } from "./protocol";
+
+/** The address of the WebAssembly module, which is compressed: hosts of static files use gzip at best. */
+export const MODULE = new URL(packed, location.href).href;
 
 /** A request was stopped, by the user or because it took too long. */
 export class Stopped extends Error {}
@@ -23,14 +26,16 @@ let compiled: Promise<WebAssembly.Module> | undefined;
 
 /** Downloads and compiles the module once; workers share it. */
 export function compile(): Promise<WebAssembly.Module> {
-  compiled ??= (async () => {
-    const response = await fetch(wasmUrl);
-    if (!response.ok) throw new Error(`${wasmUrl}: ${response.status} ${response.statusText}`);
-    const type = response.headers.get("content-type") ?? "";
-    // Hosts that do not know the type of the file.
-    if (!type.startsWith("application/wasm")) return WebAssembly.compile(await response.arrayBuffer());
-    return WebAssembly.compileStreaming(response);
-  })();
+  compiled ??= new Promise<WebAssembly.Module>((resolve, reject) => {
+    const worker = new Worker(new URL("./unpack.ts", import.meta.url), { type: "module" });
+    worker.onmessage = ({ data }: MessageEvent<{ module?: WebAssembly.Module; error?: string }>) => {
+      if (data.module) resolve(data.module);
+      else reject(new Error(data.error));
+      worker.terminate();
+    };
+    worker.onerror = (e) => reject(new Error(e.message || "the worker did not start"));
+    worker.postMessage(MODULE);
+  });
   compiled.catch(() => (compiled = undefined));
   return compiled;
 }

@@ -7,7 +7,7 @@ import { Changes } from "./changes";
 import { Objects } from "./disassemble";
 import { Tabs, button, debounce, h, select } from "./dom";
 import { basics, createEditor, goToLine, margin, noMarks, setText, showMarks, showMessages } from "./editor";
-import { HttpEngine, Stopped, WasmEngine, type Engine } from "./engine";
+import { HttpEngine, MODULE, Stopped, WasmEngine, type Engine } from "./engine";
 import { EXAMPLES, type Example } from "./examples";
 import { showFindings } from "./findings";
 import { kernelLanguage } from "./language";
@@ -623,7 +623,8 @@ async function keep(): Promise<void> {
   const channel = new MessageChannel();
   channel.port1.onmessage = () => document.body.classList.add("kept");
   const own = files.filter((url) => url.startsWith(location.origin) && !url.endsWith("sw.js"));
-  worker?.postMessage([...new Set([page, ...own])], [channel.port2]);
+  // A worker loads the module, which the list therefore lacks.
+  worker?.postMessage([...new Set([page, MODULE, ...own])], [channel.port2]);
 }
 
 begin().catch((e: unknown) => say(`The engine cannot be started: ${e instanceof Error ? e.message : String(e)}`));

@@ -1,0 +1,10 @@
+// Compresses the WebAssembly module for the download: hosts of static files compress by gzip at best, some not at all.
+//
+//   node compress.mjs MODULE.wasm COMPRESSED.zst
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { compress, init } from "@bokuweb/zstd-wasm";
+
+const [from, to] = process.argv.slice(2);
+await init();
+writeFileSync(to, compress(readFileSync(from), 22));
