@@ -37,15 +37,27 @@ __kernel void matmul_mfma(__global const half *a, __global const half *b, __glob
         c[(row + 32 * i + e / 4 * 8 + lane / 32 * 4 + e % 4) * n + column + 32 * j + lane % 32] = sum[i][j][e];
 }
 #elif __AMDGCN_WAVEFRONT_SIZE == 32
-// C = A * B, n x n row-major, n a multiple of 16: f32 out of f16. B is stored by columns. Grid (n/16, n/16), block 32: a tile for each wave.
+// C = A * B, n x n row-major, n a multiple of 64: f32 out of f16. B is stored by columns. Grid (n/64, n/64), block 32: 4 x 4 tiles for each
+// wave, so that what a lane loads is used four times.
 __attribute__((reqd_work_group_size(32, 1, 1)))
 __kernel void matmul_f16(__global const half *a, __global const half *b, __global float *c, int n) {
-  int lane = LID(x), row = GRP(y) * 16, column = GRP(x) * 16;
-  __global const v16h *x = (__global const v16h *)(a + (row + lane % 16) * n);
-  __global const v16h *y = (__global const v16h *)(b + (column + lane % 16) * n);
-  v8f sum = 0;
-  for (int k = 0; k < n / 16; k++) sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(x[k], y[k], sum);
-  for (int i = 0; i < 8; i++) c[(row + 2 * i + lane / 16) * n + column + lane % 16] = sum[i];
+  int lane = LID(x), row = GRP(y) * 64, column = GRP(x) * 64;
+  __global const half *x = a + (row + lane % 16) * n;
+  __global const half *y = b + (column + lane % 16) * n;
+  v8f sum[4][4] = {};
+  for (int k = 0; k < n; k += 16) {
+    v16h p[4], q[4];
+    for (int i = 0; i < 4; i++) {
+      p[i] = *(__global const v16h *)(x + 16 * i * n + k);
+      q[i] = *(__global const v16h *)(y + 16 * i * n + k);
+    }
+    for (int i = 0; i < 4; i++)
+      for (int j = 0; j < 4; j++) sum[i][j] = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(p[i], q[j], sum[i][j]);
+  }
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 4; j++)
+      for (int e = 0; e < 8; e++)
+        c[(row + 16 * i + 2 * e + lane / 16) * n + column + 16 * j + lane % 16] = sum[i][j][e];
 }
 #endif
 

@@ -3,7 +3,7 @@
 use crate::value::{Scope, hold, literal, local, low_bits, mask_bit, slot, var, variant};
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Space, State, Ty};
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 impl Scope {
@@ -131,6 +131,7 @@ impl Scope {
     /// The reads, a loop without bounds checks, and the writes.
     fn vector(self, vector: &Vector) -> TokenStream {
         let (counter, from, count) = (local(vector.var), vector.from, vector.count as usize);
+        let copy = self.copy(vector);
         let reads = vector.reads.iter().enumerate().map(|(at, read)| {
             let value = match read {
                 VectorRead::Place(VectorPlace::Elements { id, start }) => {
@@ -154,6 +155,20 @@ impl Scope {
                     quote! { rt::vgpr_wave(cx, #reg) }
                 }
                 VectorRead::Same(value) => self.value(value),
+                VectorRead::Converted(conversion, value) => {
+                    let (f, value) = (conversion_lanes(*conversion), self.value(value));
+                    quote! {
+                        {
+                            let mut v = [0u32; #count];
+                            for l in 0..#count {
+                                #counter = base.wrapping_add(l as u32);
+                                v[l] = #value;
+                            }
+                            #counter = base;
+                            unsafe { rt::#f(m, v) }
+                        }
+                    }
+                }
             };
             let name = format_ident!("x{at}");
             quote! { let #name = #value; }
@@ -190,20 +205,45 @@ impl Scope {
                 }
             }
         }
-        let once = quote! {
-            #counter = base;
-            #(#reads)*
-            #places
-            for l in 0..#count {
-                #counter = base.wrapping_add(l as u32);
-                #each
+        let each = copy.unwrap_or_else(|| {
+            quote! {
+                #(#reads)*
+                #places
+                for l in 0..#count {
+                    #counter = base.wrapping_add(l as u32);
+                    #each
+                }
+                #after
             }
-            #after
-        };
+        });
+        let once = quote! { #counter = base; #each };
         if vector.lanes {
             quote! { for half in 0..cx.wave.halves() { let base = 32 * half as u32; #once } }
         } else {
             quote! { { let base = #from; #once } }
+        }
+    }
+
+    /// A vector that goes from one place to another as it is.
+    fn copy(self, vector: &Vector) -> Option<TokenStream> {
+        let count = vector.count as usize;
+        let ([read], [write]) = (&vector.reads[..], &vector.writes[..]) else { return None };
+        let own = ValueKind::VectorRead { read: 0, at: VectorAt::Own };
+        if write.value.kind != own || write.when.is_some() {
+            return None;
+        }
+        match (read, &write.to) {
+            (VectorRead::Lanes { slot: of, lane, index }, VectorPlace::Elements { id, start }) => {
+                let (of, lane, index) = (slot(*of), self.value(lane), self.value(index));
+                let (list, start) = (local(*id), self.value(start));
+                Some(quote! { rt::lanes_to_elements::<#count>(cx, #of, #lane, #index, &mut #list, #start); })
+            }
+            (VectorRead::Place(VectorPlace::Elements { id, start }), VectorPlace::Vgpr { lane, reg }) => {
+                let (list, start) = (local(*id), self.value(start));
+                let (lane, reg) = (self.value(lane), self.value(reg));
+                Some(quote! { rt::elements_to_lanes::<#count>(cx, #lane, #reg, &#list, #start); })
+            }
+            _ => None,
         }
     }
 
@@ -247,6 +287,15 @@ fn whole_fma(value: &Value) -> Option<[TokenStream; 3]> {
     match &args[..] {
         [a, b, c] => Some([operand(a)?, operand(b)?, operand(c)?]),
         _ => None,
+    }
+}
+
+/// The function that converts whole vectors. Panics for conversions that the lowering leaves in the iterations.
+fn conversion_lanes(conversion: Conversion) -> Ident {
+    match conversion {
+        Conversion::F16ToF32 => format_ident!("cvt_f16_f32_lanes"),
+        Conversion::F32ToF16 => format_ident!("cvt_f32_f16_lanes"),
+        other => unreachable!("vectors of {other:?}"),
     }
 }
 

@@ -507,7 +507,7 @@ fn parenthesised(tokens: TokenStream) -> TokenStream {
 /// A raw encoding field, 32 bits.
 fn field(name: &str) -> TokenStream {
     match name {
-        "OFFSET" | "SIMM16" => quote! { op.imm },
+        "OFFSET" | "SIMM16" | "SIMM4" => quote! { op.imm },
         "OFFSET0" => quote! { op.imm & 0xff },
         "OFFSET1" => quote! { (op.imm >> 8) & 0xff },
         "CLAMP" => quote! { clamp as u32 },

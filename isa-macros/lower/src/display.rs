@@ -284,6 +284,10 @@ impl Lines<'_, '_> {
                     }
                     VectorRead::WaveVgpr { reg } => l.line(format_args!("x{at} = vgpr[{reg}], all lanes"))?,
                     VectorRead::Same(value) => l.line(format_args!("x{at} = {value}"))?,
+                    VectorRead::Converted(conversion, value) => l.line(format_args!(
+                        "x{at}[i] = {}({value})",
+                        format!("{conversion:?}").to_lowercase()
+                    ))?,
                 }
             }
             vector.writes.iter().try_for_each(|write| {

@@ -30,6 +30,7 @@ pub fn lower(op: &Operation) -> Handlers {
     if let Body::Once(once) = &mut handlers.general {
         passes::vector::run(once);
         passes::product::run(once);
+        passes::convert::run(once);
     }
     passes::fast::run(&mut handlers, op);
     if let Fast::Lanes(lanes) = &mut handlers.fast {

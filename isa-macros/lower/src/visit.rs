@@ -114,6 +114,7 @@ macro_rules! parts {
                     for read in reads {
                         match read {
                             VectorRead::Place(VectorPlace::Elements { start: a, .. }) | VectorRead::Same(a) => f(a),
+                            VectorRead::Converted(_, a) => f(a),
                             VectorRead::Wave { index: a, .. } | VectorRead::WaveVgpr { reg: a } => f(a),
                             VectorRead::Place(VectorPlace::Vgpr { lane: a, reg: b })
                             | VectorRead::Lanes { lane: a, index: b, .. } => {

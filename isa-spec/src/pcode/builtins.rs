@@ -304,6 +304,8 @@ pub const FIELDS: &[(&str, &[&str])] = &[
     ("ABID", &["ABID"]),
     ("BLGP", &["BLGP"]),
     ("SIMM16", &["SIMM16"]),
+    // The second source's code of S_SET_GPR_IDX_ON as a number.
+    ("SIMM4", &["SSRC1"]),
     ("SIMM32", &["SIMM32", "LITERAL"]),
     ("WAIT_EXP", &["WAIT_EXP"]),
     ("ATTR", &["ATTR"]),

@@ -8,9 +8,7 @@ use wavesim_machine::exec::lower::Lowered;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
-#[cfg(any(test, target_family = "wasm"))]
-use wavesim_machine::exec::rt::Table;
-use wavesim_machine::exec::rt::{Cx, Flow, Handlers};
+use wavesim_machine::exec::rt::{self, Cx, Flow, Handlers, Table};
 use wavesim_machine::fault::FaultKind;
 use wavesim_machine::isa;
 use wavesim_machine::state::host::Avx2;
@@ -72,7 +70,11 @@ pub(crate) static HANDLERS: Handlers = Handlers {
     base: &wavesim_handlers_portable::BASE,
     #[cfg(target_family = "wasm")]
     base: &EVALUATED,
+    by_mode: &BY_MODE,
 };
+
+/// While MODE skips vector instructions or offsets their VGPRs.
+static BY_MODE: Table = [rt::by_mode; Op::CODES];
 
 /// Every instruction by the evaluator. A module that is downloaded has this for rare float modes: the portable handlers are a quarter of
 /// all code.
@@ -215,7 +217,14 @@ pub(crate) fn run_by(
     budget: u64,
     executed: &mut u64,
 ) -> Result<(), Event> {
-    let tables = Handlers { keep: table, keep_64: table, flush: table, flush_64: table, base: table };
+    let tables = Handlers {
+        keep: table,
+        keep_64: table,
+        flush: table,
+        flush_64: table,
+        base: table,
+        by_mode: &BY_MODE,
+    };
     turn(Box::leak(Box::new(tables)), program, wave, context, budget, executed, &Nothing)
 }
 

@@ -19,6 +19,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Code, Fmt, Half, Operand, Plan};
+use wavesim_isa::relative::{self, OutOfRange, VSKIP};
 use wavesim_machine::exec::context::Context;
 use wavesim_machine::exec::hwreg;
 use wavesim_machine::exec::lower;
@@ -27,7 +28,7 @@ use wavesim_machine::exec::op::{Part, Sdwa};
 use wavesim_machine::exec::output;
 use wavesim_machine::fault::FaultKind;
 use wavesim_machine::memory::{self, MemError, Memory, PRIVATE_BASE, Place, SHARED_BASE};
-use wavesim_machine::state::wave::{EXEC_LO, M0, NULL, VCC_LO};
+use wavesim_machine::state::wave::{EXEC_LO, M0, NULL, VCC_LO, VGPRS};
 use wavesim_machine::state::{Wave, Workgroup};
 
 /// Executes `inst` with `sem` (its first half's meaning) and, for VOPD, `sem_y`. The wave's PC moves on, or jumps.
@@ -66,6 +67,12 @@ fn run(
     mut touched: Option<&mut Touched>,
 ) -> Result<(), Event> {
     let pc = wave.pc;
+    if wave.mode & VSKIP != 0 && relative::is_skipped(arch, inst) {
+        wave.pc += inst.size as u64;
+        return Ok(());
+    }
+    let inst = &resolved(arch, inst, wave)
+        .map_err(|e| Event::fault(FaultKind::IllegalInstruction, e.to_string()))?;
     let mut writes = BTreeMap::new();
     let mut event = Ok(());
     let mut jumped = None;
@@ -106,6 +113,11 @@ fn run(
     event
 }
 
+/// The instruction with the registers that it accesses.
+fn resolved(arch: Arch, inst: &Inst, wave: &Wave) -> Result<Inst, OutOfRange> {
+    relative::resolved(arch, inst, wave.mode, wave.sgprs[M0], wave.vgpr_count().min(VGPRS as u32))
+}
+
 /// What the body of an instruction sees of an operand in a lane, with DPP, halves and modifiers applied; `None` if the instruction
 /// has no such operand. Of its body, only the shape and the encoding fields that it names count. `second`: of VOPD's second half.
 pub fn operand(
@@ -138,6 +150,7 @@ pub fn operand(
         cancel: None,
     };
     let mut wave = wave.clone();
+    let inst = &resolved(arch, inst, &wave).ok()?;
     let mut machine = RefMachine {
         arch,
         table: arch.table(),

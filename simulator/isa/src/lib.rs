@@ -4,7 +4,8 @@
 //! - [`arch`]: architectures and processors; [`tables`]: their descriptions, from the XML
 //! - [`descriptor`]: the kernel descriptor
 //! - [`inst`]: the one instruction type; [`codec`]: words to instructions and back
-//! - [`operand`]: how an instruction's operands are found in its fields; [`dpp`]: which lanes DPP moves where
+//! - [`operand`]: how an instruction's operands are found in its fields; [`dpp`]: which lanes DPP moves where;
+//!   [`relative`]: VGPRs that M0 offsets
 
 // No files, threads, processes or clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -15,4 +16,5 @@ pub mod descriptor;
 pub mod dpp;
 pub mod inst;
 pub mod operand;
+pub mod relative;
 pub mod tables;

@@ -442,6 +442,10 @@ pub enum Code {
     Literal,
     /// SCC as 0 or 1.
     Scc,
+    /// 1 if VCC is zero.
+    Vccz,
+    /// 1 if EXEC is zero.
+    Execz,
     /// Base of the LDS aperture.
     SharedBase,
     /// Limit of the LDS aperture.
@@ -495,6 +499,8 @@ fn codes(table: &ArchTable) -> [Code; 512] {
             match name {
                 "src_literal" => Code::Literal,
                 "src_scc" => Code::Scc,
+                "src_vccz" => Code::Vccz,
+                "src_execz" => Code::Execz,
                 "src_shared_base" => Code::SharedBase,
                 "src_shared_limit" => Code::SharedLimit,
                 "src_private_base" => Code::PrivateBase,
@@ -683,6 +689,7 @@ impl Plan {
             "OMOD" => self.get(inst, m.omod),
             "GLC" => self.get(inst, m.glc) & 1,
             "SIMM16" => self.get(inst, m.simm16),
+            "SIMM4" => inst.field(table, "SSRC1").unwrap_or(0),
             "SIMM32" => self.get(inst, m.literal),
             "GFX9" => self.gfx9 as u32,
             "TO_LDS" => inst.field(table, "LDS").unwrap_or(0),

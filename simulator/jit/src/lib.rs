@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use wavesim_engine::interp::{Compiled, Entered};
+use wavesim_isa::relative::{GPR_IDX_EN, VSKIP};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow};
@@ -183,8 +184,9 @@ impl<'p> Jit<'p> {
 
 impl Compiled for Jit<'_> {
     fn enter<'a>(&self, cx: &mut Cx<'a>, program: &'a Program, start: u32, end: u64) -> Entered<'a> {
-        // Nearest even, all denormals kept or those of f32 flushed: the modes that handlers are made for.
-        let flush = match cx.wave.mode & 0x80_00ff {
+        // Nearest even, all denormals kept or those of f32 flushed: the modes that handlers are made for. Vector instructions run as they
+        // stand.
+        let flush = match cx.wave.mode & (0x80_00ff | GPR_IDX_EN | VSKIP) {
             0xf0 => false,
             0xc0 => true,
             _ => return Entered::No,

@@ -247,8 +247,8 @@ fn value(value: &Value, lane: bool) -> bool {
         ValueKind::ShrConst(..) | ValueKind::Select(..) => true,
         ValueKind::Op2(op, ..) => !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor),
         ValueKind::Field(name) => {
-            const FIELDS: [&str; 10] = [
-                "OFFSET", "SIMM16", "OFFSET0", "OFFSET1", "SIMM32", "NEG", "NEG_HI", "ABS", "OPSEL",
+            const FIELDS: [&str; 11] = [
+                "OFFSET", "SIMM16", "SIMM4", "OFFSET0", "OFFSET1", "SIMM32", "NEG", "NEG_HI", "ABS", "OPSEL",
                 "OPSEL_HI",
             ];
             FIELDS.contains(name)

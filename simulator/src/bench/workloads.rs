@@ -327,7 +327,7 @@ pub static WORKLOADS: &[Workload] = &[
         what: "WMMA: f32 matrix product of f16, n = 256",
         code: [code!(one "wide"), None, None],
         kernel: "matmul_f16",
-        grid: [(MATMUL_F16_N / 16) as u32, (MATMUL_F16_N / 16) as u32, 1],
+        grid: [(MATMUL_F16_N / 64) as u32, (MATMUL_F16_N / 64) as u32, 1],
         block: [32, 1, 1],
         args: args_f16,
         check: |p| same(p, 2, product_f16(p).iter().map(|v| v.to_bits())),

@@ -267,10 +267,19 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
                     true => 2f64.powi(scales[which][row + [m, n][which] * (at / 32)] as i32 - 127),
                     false => 1.0,
                 };
-                let sum = row.iter().fold(start, |sum, (at, value)| {
-                    let x = a.value(*value) * scale(0, i, *at);
-                    step(result, x, b.value(column[*at]) * scale(1, j, *at), sum)
-                });
+                let plain = |sum, (at, value): &(usize, u64)| {
+                    step(result, a.value(*value), b.value(column[*at]), sum)
+                };
+                let sum = match name.ends_with("F8F6F4") {
+                    // Scales multiply the sums of 32 products, which are then added.
+                    true => row.chunks(32).fold(start, |sum, block| {
+                        let products = block.iter().fold(0, plain);
+                        let scaled = f32::from_bits(products as u32) as f64 * scale(0, i, block[0].0);
+                        let scaled = (scaled * scale(1, j, block[0].0)) as f32;
+                        (scaled + f32::from_bits(sum as u32)).to_bits() as u64
+                    }),
+                    false => row.iter().fold(start, plain),
+                };
                 if exact && result != Format::Int && width == 32 {
                     let product = |(at, value): &(usize, u64)| {
                         a.value(*value) * scale(0, i, *at) * b.value(column[*at]) * scale(1, j, *at)

@@ -1,7 +1,7 @@
 //! Vector loops in bodies that run once a wave: loops over adjacent elements or lanes, as
 //! [`crate::passes::vector`] makes them.
 
-use super::{Slot, Value};
+use super::{Conversion, Slot, Value};
 use isa_spec::pcode::ir::LocalId;
 
 /// A loop over adjacent elements or lanes. [`Vector::var`] counts; in places it has its first value.
@@ -15,7 +15,7 @@ pub struct Vector {
     pub count: u32,
     /// The loop is over all lanes of the wave: it runs for each 32 of them.
     pub lanes: bool,
-    /// Vectors and values read before the first iteration;
+    /// Vectors and values computed before the first iteration;
     /// [`ValueKind::VectorRead`](super::ValueKind::VectorRead) indexes them.
     pub reads: Vec<VectorRead>,
     /// Vectors written after the last iteration.
@@ -35,6 +35,8 @@ pub enum VectorRead {
     WaveVgpr { reg: Value },
     /// A value that is the same for all iterations.
     Same(Value),
+    /// A conversion of each iteration's value, for which hosts have vectors. It may use reads before it.
+    Converted(Conversion, Value),
 }
 
 /// Which part of a read an iteration takes.

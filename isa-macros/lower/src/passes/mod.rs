@@ -2,6 +2,7 @@
 //! loop over lanes. They do not read pseudocode, except that `fast` reads an operation's signature.
 
 pub mod block;
+pub mod convert;
 pub mod fast;
 pub mod memory;
 pub mod product;

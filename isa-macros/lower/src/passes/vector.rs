@@ -223,6 +223,8 @@ impl Loop {
                     places.contains(&place) || place.array().is_none_or(|id| !arrays.contains(&id))
                 }
                 VectorRead::Wave { .. } | VectorRead::WaveVgpr { .. } => written.is_empty(),
+                // Made of what the iterations compute, afterwards.
+                VectorRead::Converted(..) => true,
                 // What does not change is read first.
                 VectorRead::Same(value) => !any_in(value, &|v| match &v.kind {
                     ValueKind::Element(id, _) => arrays.contains(id),
@@ -291,7 +293,7 @@ impl Loop {
 }
 
 /// The number of a read, which is made once.
-fn add(reads: &mut Vec<VectorRead>, read: VectorRead) -> usize {
+pub(super) fn add(reads: &mut Vec<VectorRead>, read: VectorRead) -> usize {
     if let Some(at) = reads.iter().position(|other| *other == read) {
         return at;
     }

@@ -111,6 +111,7 @@ impl Checker<'_> {
             "CLAMP" | "IDXEN" | "OFFEN" | "SVE" | "GLC" | "GFX9" | "TO_LDS" => 1,
             "OMOD" => 2,
             "SIMM16" => 16,
+            "SIMM4" => 8,
             "OFFSET0" | "OFFSET1" => 8,
             "OFFSET" | "SIMM32" => 32,
             _ => 32,
@@ -118,7 +119,7 @@ impl Checker<'_> {
         let ty = match *canonical {
             // Signed where the encoding's offset is.
             "OFFSET" => Ty::I(32),
-            "SIMM16" | "SIMM32" => Ty::B(width),
+            "SIMM16" | "SIMM4" | "SIMM32" => Ty::B(width),
             _ => Ty::U(width),
         };
         Some((canonical, ty))

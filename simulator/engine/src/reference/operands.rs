@@ -68,6 +68,8 @@ impl RefMachine<'_, '_> {
                     0
                 }
             }
+            Code::Vccz => (index == 0 && self.wave.vcc() == 0) as u32,
+            Code::Execz => (index == 0 && self.wave.exec() == 0) as u32,
             Code::SharedBase => [0, (SHARED_BASE >> 32) as u32][index.min(1) as usize],
             Code::PrivateBase => [0, (PRIVATE_BASE >> 32) as u32][index.min(1) as usize],
             Code::SharedLimit | Code::PrivateLimit => {

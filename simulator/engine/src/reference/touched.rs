@@ -91,6 +91,14 @@ impl RefMachine<'_, '_> {
                 (File::Sgpr, code + k as u16, 0)
             }
             Code::Scc if k == 0 && !write => (File::Scc, 0, 0),
+            Code::Vccz | Code::Execz if k == 0 && !write => {
+                let first = if matches!(operand::code(self.arch, operand, value), Code::Vccz) {
+                    VCC_LO
+                } else {
+                    EXEC_LO
+                };
+                return self.note_words(false, first, self.wave.size / 32);
+            }
             _ => return,
         };
         self.note(write, register);

@@ -279,6 +279,7 @@ impl Emitter<'_> {
                 let v = self.wave_state(State::Scc)?;
                 Val::One(self.one(v, Hold::W32)?)
             }
+            Place::Vccz | Place::Execz => return Err(Unsupported("VCCZ or EXECZ as a source")),
             Place::SharedBase if k > 0 => Val::Known((SHARED_BASE >> 32) as u128),
             Place::PrivateBase if k > 0 => Val::Known((PRIVATE_BASE >> 32) as u128),
             Place::Limit if k == 0 => Val::Known(u32::MAX as u128),

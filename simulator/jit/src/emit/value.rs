@@ -173,7 +173,7 @@ impl Emitter<'_> {
         let op = self.env.op(self.ops);
         let ext = &self.exts[op.ext as usize];
         Ok(match name {
-            "OFFSET" | "SIMM16" => op.imm,
+            "OFFSET" | "SIMM16" | "SIMM4" => op.imm,
             "OFFSET0" => op.imm & 0xff,
             "OFFSET1" => op.imm >> 8 & 0xff,
             "SIMM32" => ext.simm32,

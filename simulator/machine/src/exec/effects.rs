@@ -23,6 +23,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Code, Fmt, Operand, Plan};
+use wavesim_isa::relative::{self, GPR_IDX_EN};
 
 /// Which file a register is in. SGPRs are by operand code, so VCC, M0 and EXEC are among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,6 +69,11 @@ pub enum Select {
 pub enum Relative {
     /// Bits of M0 are added. A source out of range is the register `otherwise`.
     M0 { index: Index, otherwise: u16 },
+    /// While MODE.GPR_IDX_EN and this bit of M0 are set, the low bits of M0 are added (CDNA).
+    Mode {
+        /// The bit of M0.
+        bit: u32,
+    },
     /// By data: it may be any.
     Any,
 }
@@ -174,6 +180,8 @@ pub struct Effects {
     pub memory: Vec<MemoryTouch>,
     /// Control builtins that it may call.
     pub calls: Vec<Control>,
+    /// Bits of MODE that its body may write.
+    pub mode: u32,
     /// What kind of work it is.
     pub class: Class,
     /// Reads, changes and writes memory in one step.
@@ -189,7 +197,24 @@ pub struct Effects {
 /// The effects of each instruction of a program.
 pub fn table(program: &Program, wave_size: u32) -> Vec<Effects> {
     let of = |inst| effects(program.arch, inst, wave_size, |entry| program.facts(entry, wave_size));
-    program.insts.iter().map(of).collect()
+    let mut out: Vec<Effects> = program.insts.iter().map(of).collect();
+    // Whatever the order in which they run.
+    if program.arch.is_cdna() && out.iter().any(|e| e.mode & GPR_IDX_EN != 0) {
+        out.iter_mut().for_each(make_relative);
+    }
+    out
+}
+
+/// Marks the VGPRs of vector arithmetic that M0 can offset.
+fn make_relative(effects: &mut Effects) {
+    if !matches!(effects.class, Class::Valu | Class::Matrix) {
+        return;
+    }
+    for used in effects.reads.iter_mut().chain(&mut effects.writes) {
+        if used.file == File::Vgpr && used.relative.is_none() && (used.first as usize) < ACC {
+            used.relative = relative::enable_bit(used.role).map(|bit| Relative::Mode { bit });
+        }
+    }
 }
 
 /// What `inst` does, by the facts of its entries' bodies.
@@ -205,6 +230,7 @@ pub fn effects<'f>(
         writes: Vec::new(),
         memory: Vec::new(),
         calls: Vec::new(),
+        mode: 0,
         class: Class::Salu,
         atomic: false,
         compares: false,
@@ -222,6 +248,8 @@ pub fn effects<'f>(
         bind.add(&mut out);
         out.memory.extend(facts.memory.iter().filter(|m| bind.holds(&m.when)).cloned());
         out.calls.extend(facts.calls.iter());
+        let mode = |t: &&Touch| t.write && t.what == What::State(State::Mode);
+        out.mode |= facts.registers.iter().filter(mode).fold(0, |bits, t| bits | t.bits as u32);
         let listed_atomic = facts.memory.is_empty() && inst.instruction(arch.table()).subgroup == "ATOMIC";
         out.atomic |= facts.is_atomic() || listed_atomic;
         out.compares |= facts.is_atomic() && facts.compares;

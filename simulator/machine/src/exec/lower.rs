@@ -1,6 +1,6 @@
 //! Instructions -> dense operations: operands resolved, constants broadcast to lane vectors, modifiers in a table of their own.
 
-use super::op::{Ext, Op, Part, Place, Rest, SLOTS, Sdwa, Source, Variant};
+use super::op::{ByMode, Ext, Op, Part, Place, Rest, SLOTS, Sdwa, Source, Variant};
 use super::validate;
 use crate::isa::{self, OpInfo};
 use crate::state::wave::{
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Code, Fmt, Half, Holds, Operand, Plan};
+use wavesim_isa::relative;
 
 mod dpp;
 
@@ -103,7 +104,10 @@ impl Lowered {
                 && x.src[0].is_vector()
                 && let Some(mov) = mov(arch)
             {
-                self.add(copy_of(&x, mov, x.src[0]));
+                let ByMode { vector, vgprs } = self.exts[x.ext as usize].by_mode;
+                let by_mode = ByMode { vector, vgprs: [vgprs[0], 0, 0, 0] };
+                let ext = self.ext(Ext { by_mode, ..Ext::default() })?;
+                self.add(Op { ext, ..copy_of(&x, mov, x.src[0]) });
                 x.src[0] = Source::result(TEMP as u16);
             }
             self.add(x);
@@ -193,6 +197,9 @@ impl Lowered {
         let table = arch.table();
         let field = |name| plan.named_field(inst, table, name);
         op.imm = if plan.mods.simm16.is_some() { field("SIMM16") } else { field("OFFSET") };
+        if info.fields.contains(&"SIMM4") {
+            op.imm = field("SIMM4");
+        }
         if plan.get(inst, plan.mods.clamp) != 0 {
             op.flags |= Op::CLAMP;
         }
@@ -204,6 +211,7 @@ impl Lowered {
         if ext != Ext::default() {
             op.flags |= Op::MODIFY;
         }
+        ext.by_mode = by_mode(arch, inst, operands, &op);
         ext.pool = pool;
         ext.omod = plan.get(inst, plan.mods.omod) as u8;
         if !info.fields.is_empty() {
@@ -391,6 +399,8 @@ impl Lowered {
                 self.constant(info.shape, slot, dwords, pool)?
             }
             Code::Scc => Source::SCC,
+            Code::Vccz => Source::VCCZ,
+            Code::Execz => Source::EXECZ,
             Code::SharedBase => Source::SHARED_BASE,
             Code::PrivateBase => Source::PRIVATE_BASE,
             Code::SharedLimit | Code::PrivateLimit => Source::LIMIT,
@@ -427,6 +437,23 @@ impl Lowered {
         };
         Ok(())
     }
+}
+
+/// Which VGPRs of an operation M0 can offset, and whether it can be skipped.
+fn by_mode(arch: Arch, inst: &Inst, operands: &[Operand], op: &Op) -> ByMode {
+    let mut out = ByMode { vector: relative::is_skipped(arch, inst), vgprs: [0; 4] };
+    for operand in operands {
+        let Some((register, dwords, bit)) = relative::relative_vgpr(arch, inst, operand) else { continue };
+        let slot = bit as usize - 12;
+        let there = match slot {
+            3 => op.flags & Op::SCALAR_DEST == 0 && op.d == register,
+            _ => op.src[slot] == Source::vgpr(register),
+        };
+        if there {
+            out.vgprs[slot] = dwords;
+        }
+    }
+    out
 }
 
 /// VGPRs of an address: both that a body may read if there is no scalar base, or a buffer's index and offset.

@@ -24,6 +24,10 @@ pub enum Place {
     Vector(usize),
     /// SCC as 0 or 1.
     Scc,
+    /// 1 if VCC is zero.
+    Vccz,
+    /// 1 if EXEC is zero.
+    Execz,
     /// Base address of the LDS aperture, `src_shared_base`.
     SharedBase,
     /// Base address of the scratch aperture, `src_private_base`.
@@ -41,7 +45,7 @@ const VECTOR: u16 = 0x400;
 /// First code of what is in no file.
 const SPECIAL: u16 = 0x4000;
 /// First of those of each source slot.
-const POOL: u16 = SPECIAL + 4;
+const POOL: u16 = SPECIAL + 6;
 /// Slots of sources: of an operation, and the fifth ([`Ext::fifth`]).
 pub const SLOTS: usize = 5;
 const SPECIAL_END: u16 = POOL + SLOTS as u16;
@@ -66,6 +70,10 @@ impl Source {
     pub const PRIVATE_BASE: Source = Source(SPECIAL + 2);
     /// Reads [`Place::Limit`].
     pub const LIMIT: Source = Source(SPECIAL + 3);
+    /// Reads [`Place::Vccz`].
+    pub const VCCZ: Source = Source(SPECIAL + 4);
+    /// Reads [`Place::Execz`].
+    pub const EXECZ: Source = Source(SPECIAL + 5);
     /// Reads zero.
     pub const NULL: Source = Source(NULL as u16);
 
@@ -105,6 +113,8 @@ impl Source {
             SPECIAL => Place::Scc,
             n if n == SPECIAL + 1 => Place::SharedBase,
             n if n == SPECIAL + 2 => Place::PrivateBase,
+            n if n == SPECIAL + 4 => Place::Vccz,
+            n if n == SPECIAL + 5 => Place::Execz,
             n if (POOL..SPECIAL_END).contains(&n) => Place::Pool((n - POOL) as usize),
             _ => Place::Limit,
         }
@@ -306,6 +316,8 @@ pub struct Ext {
     /// DPP of the first source.
     pub dpp: Option<Dpp>,
     pub sdwa: Option<Sdwa>,
+    /// For modes that skip vector instructions or offset their VGPRs.
+    pub by_mode: ByMode,
     /// Where the constants of the sources are that are [`Place::Pool`], in words.
     pub pool: [u32; SLOTS],
     /// The fifth source, which only bodies that run once a wave have.
@@ -338,6 +350,15 @@ pub struct Ext {
     pub cbsz: u32,
     pub abid: u32,
     pub blgp: u32,
+}
+
+/// What modes of CDNA ask about an operation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct ByMode {
+    /// Its instruction is one of vector arithmetic or memory.
+    pub vector: bool,
+    /// Registers of the first three sources and of the result, if they are VGPRs that M0 can offset.
+    pub vgprs: [u8; 4],
 }
 
 /// Parts of registers that SDWA reads and writes.

@@ -202,6 +202,10 @@ impl Bind<'_> {
                 out.push(Use { file: File::Sgpr, first: reg + at, bits, ..used });
             }
             Some(Code::Scc) if at == 0 && !touch.write => out.push(Use { file: File::Scc, ..used }),
+            Some(code @ (Code::Vccz | Code::Execz)) if at == 0 && !touch.write => {
+                let first = if code == Code::Vccz { VCC_LO } else { EXEC_LO } as u16;
+                out.push(Use { first, count: self.mask_words(), bits: u32::MAX, ..used });
+            }
             _ => {}
         }
     }

@@ -32,6 +32,8 @@ impl Use {
             (Some(Relative::Any), _) if self.file == File::Vgpr => 0..wave.vgpr_count() as u16,
             (Some(Relative::Any), _) => 0..EXEC_HI as u16 + 1,
             (Some(Relative::M0 { .. }), Use::NOWHERE) if write => 0..0,
+            // The instruction will fault.
+            (Some(Relative::Mode { .. }), Use::NOWHERE) => 0..0,
             (Some(Relative::M0 { otherwise, .. }), Use::NOWHERE) => otherwise..otherwise + self.count,
             (_, start) => start..start + self.count,
         }
@@ -41,6 +43,7 @@ impl Use {
     pub fn index(&self, wave: &Wave) -> Option<u32> {
         match self.relative? {
             Relative::M0 { index, .. } => Some(wave.sgprs[M0] >> index.shift & index.mask),
+            Relative::Mode { bit } => relative::index(wave.mode, wave.sgprs[M0], bit),
             Relative::Any => None,
         }
     }

@@ -1,7 +1,7 @@
 //! What a handler sees of the machine.
 
 use super::float::General;
-use super::operands::fast_broadcast;
+use super::operands::fast_broadcast_both;
 use super::watch::Watch;
 use crate::exec::context::Context;
 use crate::exec::hwreg;
@@ -16,6 +16,7 @@ use isa_spec::arith::FloatEnv;
 use isa_spec::pcode::builtins::Control;
 use std::sync::atomic::AtomicBool;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::relative::{GPR_IDX_EN, VSKIP};
 
 /// How the run loop goes on after a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub struct Handlers {
     pub flush_64: &'static Table,
     /// Any mode, any host.
     pub base: &'static Table,
+    /// While MODE skips vector instructions or offsets their VGPRs: [`by_mode`](super::by_mode) everywhere.
+    pub by_mode: &'static Table,
 }
 
 /// The machine as a handler sees it.
@@ -109,6 +112,9 @@ pub struct Cx<'a> {
     pub watch: Option<Box<Watch<'a>>>,
 }
 
+/// Bits of MODE that choose among the handlers of arithmetic.
+const ARITHMETIC: u32 = 0x80_00ff;
+
 /// The operation before the first one has run.
 static NONE: Op = Op::end();
 
@@ -159,17 +165,35 @@ impl<'a> Cx<'a> {
     /// After MODE changed.
     #[inline]
     pub fn refresh_mode(&mut self) {
-        // Rounding, denormals and FP16_OVFL.
         let wide;
-        (self.narrow, wide) = match (self.fast.is_some(), self.wave.mode & 0x80_00ff) {
+        // Rounding, denormals and FP16_OVFL; and what CDNA does to vector instructions.
+        (self.narrow, wide) = match (self.fast.is_some(), self.wave.mode & (ARITHMETIC | GPR_IDX_EN | VSKIP))
+        {
             (true, 0xf0) => (self.tables.keep, self.tables.keep_64),
             (true, 0xc0) => (self.tables.flush, self.tables.flush_64),
-            _ => {
-                self.general = General(FloatEnv::from_mode(self.wave.mode));
-                (self.tables.base, self.tables.base)
-            }
+            _ => return self.refresh_rare_mode(),
         };
         self.handlers = if self.wave.size() == 64 { wide } else { self.narrow };
+    }
+
+    #[cold]
+    fn refresh_rare_mode(&mut self) {
+        self.general = General(FloatEnv::from_mode(self.wave.mode));
+        self.narrow = self.by_arithmetic(false);
+        let special = self.arch.is_cdna() && self.wave.mode & (GPR_IDX_EN | VSKIP) != 0;
+        let plain = self.by_arithmetic(self.wave.size == 64);
+        self.handlers = if special { self.tables.by_mode } else { plain };
+    }
+
+    /// The handlers for what MODE says of arithmetic, for waves of 64 or of 32.
+    pub(super) fn by_arithmetic(&self, wide: bool) -> &'static Table {
+        match (self.fast.is_some(), self.wave.mode & ARITHMETIC, wide) {
+            (true, 0xf0, true) => self.tables.keep_64,
+            (true, 0xf0, false) => self.tables.keep,
+            (true, 0xc0, true) => self.tables.flush_64,
+            (true, 0xc0, false) => self.tables.flush,
+            _ => self.tables.base,
+        }
     }
 
     /// PC of the running operation.
@@ -211,12 +235,12 @@ pub unsafe fn both_halves(cx: &mut Cx<'_>, op: &Op) -> Flow {
 ///
 /// # Safety
 /// As for [`both_halves`]; the operation lists SGPRs (O5), and the host has AVX2 (H1).
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 pub unsafe fn both_halves_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let plain = op.code as usize - Variant::FastBroadcast as usize + Variant::Fast as usize;
     // SAFETY: O1; by the contract.
     unsafe {
-        fast_broadcast(cx, op, cx.file);
-        fast_broadcast(cx, op, cx.file.next());
+        fast_broadcast_both(cx, op);
         each_half(cx, op, *cx.narrow.get_unchecked(plain))
     }
 }

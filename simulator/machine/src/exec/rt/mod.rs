@@ -1,6 +1,7 @@
 //! What generated handlers call: operands in, results out, memory, control, float arithmetic by mode.
 
 mod block;
+mod by_mode;
 mod bytes;
 mod context;
 mod double;
@@ -21,6 +22,7 @@ pub mod watch;
 pub use crate::memory::word_address;
 pub use crate::state::wave::{EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO};
 pub use block::{load_block, load_lds_block, store_block, store_lds_block};
+pub use by_mode::by_mode;
 pub use bytes::{U32x8, select_bytes, select_bytes_x8};
 pub use context::{
     Cx, Flow, Handler, Handlers, Table, both_halves, both_halves_broadcast, control, read_only, status,

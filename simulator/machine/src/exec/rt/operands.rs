@@ -121,6 +121,37 @@ pub unsafe fn fast_broadcast(cx: &Cx<'_>, op: &Op, file: Half) {
     }
 }
 
+/// [`fast_broadcast`] in both halves of a wave of 64.
+///
+/// # Safety
+/// As for [`fast_broadcast`], in a wave of 64.
+#[inline(always)]
+pub unsafe fn fast_broadcast_both(cx: &Cx<'_>, op: &Op) {
+    let (first, second) = (cx.file, cx.file.next());
+    let mut list = op.imm;
+    loop {
+        let sgpr = (list & 0xff) as usize;
+        if sgpr == Op::NO_SCALAR as usize {
+            return;
+        }
+        let value = cx.wave.sgprs[sgpr % SGPRS];
+        let at = SCALARS + sgpr;
+        debug_assert!(at < ROWS);
+        // SAFETY: O5 and W1; the halves are apart.
+        unsafe {
+            let rows = (&mut *first.at(at), &mut *second.at(at));
+            if rows.0.0[0] != value || rows.1.0[0] != value {
+                fill(rows.0, value);
+                fill(rows.1, value);
+                let normal = !is_denormal(value);
+                first.set_no_denormals(at, normal);
+                second.set_no_denormals(at, normal);
+            }
+        }
+        list = list >> 8 | (Op::NO_SCALAR as u32) << 24;
+    }
+}
+
 /// Sets all lanes to one word.
 ///
 /// # Safety
@@ -198,6 +229,8 @@ fn scalar_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
 fn special_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
     match source.place() {
         Place::Scc if k == 0 => cx.wave.scc,
+        Place::Vccz if k == 0 => (cx.wave.vcc() == 0) as u32,
+        Place::Execz if k == 0 => (cx.wave.exec() == 0) as u32,
         Place::SharedBase if k > 0 => (SHARED_BASE >> 32) as u32,
         Place::PrivateBase if k > 0 => (PRIVATE_BASE >> 32) as u32,
         Place::Limit if k == 0 => u32::MAX,

@@ -145,19 +145,22 @@ unsafe fn tile<const FLUSH: bool, const ROWS: usize, const VECTORS: usize>(
                 *sum = flushed::<FLUSH>(_mm256_loadu_ps(from.cast()));
             }
         }
-        for k in 0..depth {
+        // Beyond the last step, the addresses are not read.
+        let (mut a, a_row) = (a.as_ptr().add(a_part.at(0, row)), a_part.row as usize);
+        let mut b = b.as_ptr().add(b_part.at(0, 0) + column);
+        for _ in 0..depth {
             let mut columns = [_mm256_setzero_ps(); VECTORS];
             for (v, values) in columns.iter_mut().enumerate() {
-                let b = b.as_ptr().add(b_part.at(k, 0) + column + 8 * v);
-                *values = flushed::<FLUSH>(_mm256_loadu_ps(b.cast()));
+                *values = flushed::<FLUSH>(_mm256_loadu_ps(b.add(8 * v).cast()));
             }
             for (i, sums) in sums.iter_mut().enumerate() {
-                let a = _mm256_broadcast_ss(&*a.as_ptr().add(a_part.at(k, row + i)).cast());
-                let a = flushed::<FLUSH>(a);
+                let a = flushed::<FLUSH>(_mm256_broadcast_ss(&*a.add(i * a_row).cast()));
                 for (sum, values) in sums.iter_mut().zip(columns) {
                     *sum = flushed::<FLUSH>(_mm256_fmadd_ps(a, values, *sum));
                 }
             }
+            a = a.wrapping_add(a_part.depth as usize);
+            b = b.wrapping_add(b_part.depth as usize);
         }
         for (i, sums) in sums.iter().enumerate() {
             for (v, sum) in sums.iter().enumerate() {

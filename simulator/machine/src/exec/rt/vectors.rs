@@ -2,6 +2,7 @@
 
 use super::context::Cx;
 use super::float::{Mode, fma_f32};
+use super::half::{cvt_f16_f32, cvt_f32_f16};
 use super::operands::{operand_lane, set_vgpr, vgpr};
 #[cfg(target_arch = "x86_64")]
 use super::product::flushed;
@@ -123,6 +124,42 @@ pub fn vgpr_wave(cx: &Cx<'_>, reg: u32) -> [u32; 64] {
 pub fn lane_of(row: &[u32; 64], lane: u32) -> u32 {
     let value = row[(lane & 63) as usize];
     if lane < 64 { value } else { 0 }
+}
+
+/// Copies a register of an operand, in lanes from `lane` on, to elements from `start` on.
+#[inline(always)]
+pub fn lanes_to_elements<const N: usize>(
+    cx: &Cx<'_>,
+    source: Source,
+    lane: u32,
+    index: u32,
+    list: &mut [u32],
+    start: u32,
+) {
+    if source.is_vector()
+        && let Some(from) = row::<N>(cx, lane, (source.number() as u32).wrapping_add(index))
+        && let Some(to) = list.get_mut(start as usize..).and_then(|rest| rest.first_chunk_mut::<N>())
+    {
+        *to = *from;
+        return;
+    }
+    set_elements(list, start, &each_operand_lane::<N>(cx, source, lane, index));
+}
+
+/// Copies elements from `start` on to lanes of a VGPR by a number that an instruction computed, if the wave has it.
+#[inline(always)]
+pub fn elements_to_lanes<const N: usize>(cx: &mut Cx<'_>, lane: u32, reg: u32, list: &[u32], start: u32) {
+    let (half, at) = ((lane / 32) as usize, (lane % 32) as usize);
+    if cx.wave.has_vgpr(reg)
+        && let Some(row) = cx.wave.vectors.get_mut(half * LANE_VECS + reg as usize)
+        && let Some(to) = row.0.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<N>())
+        && let Some(from) = list.get(start as usize..).and_then(|rest| rest.first_chunk::<N>())
+    {
+        *to = *from;
+        cx.wave.written(half, reg as usize);
+        return;
+    }
+    set_vgpr_lanes(cx, lane, reg, &elements::<u32, N>(list, start));
 }
 
 /// A VGPR by a number that an instruction computed, in lanes from `lane` on.
@@ -249,4 +286,99 @@ pub unsafe fn fma_f32_lanes<M: Mode, const N: usize>(
         *out = fma_f32(m, a.element(k), b.element(k), c.element(k));
     }
     out
+}
+
+/// [`cvt_f16_f32`] of each element.
+///
+/// # Safety
+/// In modes of fast handlers the host has F16C (x86-64; H1).
+#[inline(always)]
+pub unsafe fn cvt_f16_f32_lanes<M: Mode, const N: usize>(m: &M, x: [u32; N]) -> [u32; N] {
+    let mut out = [0; N];
+    #[cfg(target_arch = "x86_64")]
+    if !M::GENERAL && N.is_multiple_of(8) {
+        use std::arch::x86_64::*;
+        for k in 0..N / 8 {
+            // SAFETY: by the contract; eight elements begin at `8 * k`. No f16 is a denormal as f32.
+            unsafe {
+                let x = _mm256_loadu_si256(x.as_ptr().add(8 * k).cast());
+                let x = _mm256_and_si256(x, _mm256_set1_epi32(0xffff));
+                // Each half of the vector packs its own four.
+                let pairs = _mm256_packus_epi32(x, x);
+                let halves = _mm256_castsi256_si128(_mm256_permute4x64_epi64::<0b1000>(pairs));
+                _mm256_storeu_ps(out.as_mut_ptr().add(8 * k).cast(), _mm256_cvtph_ps(halves));
+            }
+        }
+        return out;
+    }
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = cvt_f16_f32(m, x);
+    }
+    out
+}
+
+/// [`cvt_f32_f16`] of each element.
+///
+/// # Safety
+/// In modes of fast handlers the host has F16C (x86-64; H1).
+#[inline(always)]
+pub unsafe fn cvt_f32_f16_lanes<M: Mode, const N: usize>(m: &M, x: [u32; N]) -> [u32; N] {
+    let mut out = [0; N];
+    #[cfg(target_arch = "x86_64")]
+    if !M::GENERAL && N.is_multiple_of(8) {
+        use std::arch::x86_64::*;
+        for k in 0..N / 8 {
+            // SAFETY: by the contract; eight elements begin at `8 * k`. A denormal f32 is a zero as f16, flushed or not.
+            unsafe {
+                let x = _mm256_loadu_ps(x.as_ptr().add(8 * k).cast());
+                let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x);
+                let words = _mm256_cvtepu16_epi32(halves);
+                _mm256_storeu_si256(out.as_mut_ptr().add(8 * k).cast(), words);
+            }
+        }
+        return out;
+    }
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = cvt_f32_f16(m, x);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::float::{Flush, Keep};
+    use super::*;
+    use crate::state::host::Avx2;
+
+    /// Vectors are converted to the bits of single conversions: every f16, and f32 around each of them and its ties.
+    #[test]
+    fn conversions_of_vectors_are_those_of_elements() {
+        if Avx2::detect().is_none() {
+            eprintln!("skipped: the host has no AVX2");
+            return;
+        }
+        for first in (0..0x1_0000).step_by(8) {
+            // Bits above the element do not count.
+            let halves: [u32; 8] = std::array::from_fn(|k| first + k as u32 | 0xabcd_0000);
+            // SAFETY: the host has F16C, as the proof above says.
+            let [keep, flush] =
+                unsafe { [cvt_f16_f32_lanes(&Keep, halves), cvt_f16_f32_lanes(&Flush, halves)] };
+            assert_eq!(keep, halves.map(|h| cvt_f16_f32(&Keep, h)));
+            assert_eq!(flush, halves.map(|h| cvt_f16_f32(&Flush, h)));
+            for step in [0u32, 1, 0x0fff, 0x1000, 0x1001, u32::MAX] {
+                let x = keep.map(|x| x.wrapping_add(step));
+                // SAFETY: as above.
+                let [keep, flush] = unsafe { [cvt_f32_f16_lanes(&Keep, x), cvt_f32_f16_lanes(&Flush, x)] };
+                assert_eq!(keep, x.map(|x| cvt_f32_f16(&Keep, x)), "{x:08x?}");
+                assert_eq!(flush, x.map(|x| cvt_f32_f16(&Flush, x)), "{x:08x?}");
+            }
+        }
+        for exponent in 0..512u32 {
+            let x: [u32; 8] =
+                std::array::from_fn(|k| exponent << 23 | (k as u32).wrapping_mul(0x0012_4925) & 0x7f_ffff);
+            // SAFETY: as above.
+            let found = unsafe { cvt_f32_f16_lanes(&Keep, x) };
+            assert_eq!(found, x.map(|x| cvt_f32_f16(&Keep, x)), "{x:08x?}");
+        }
+    }
 }

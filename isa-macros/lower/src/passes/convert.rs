@@ -1,0 +1,35 @@
+//! Conversions in vector statements for which hosts have instructions that compilers do not find: they are computed for
+//! the whole vector, once for each argument, before the iterations.
+
+use crate::ir::*;
+use crate::visit::parts_mut;
+
+/// Moves the conversions of a body ahead, after [`super::vector`].
+pub fn run(once: &mut Once) {
+    list(&mut once.body);
+}
+
+fn list(body: &mut [Stmt]) {
+    for stmt in body {
+        if let Stmt::Vector(vector) = stmt {
+            let Vector { reads, writes, .. } = &mut **vector;
+            for write in writes {
+                write.when.iter_mut().for_each(|when| lift(when, reads));
+                lift(&mut write.value, reads);
+            }
+        }
+        crate::visit::stmt_lists_mut(stmt, &mut |inner| list(inner));
+    }
+}
+
+fn lift(value: &mut Value, reads: &mut Vec<VectorRead>) {
+    parts_mut(value, &mut |part| lift(part, reads));
+    let ValueKind::Conversion(conversion @ (Conversion::F16ToF32 | Conversion::F32ToF16), argument) =
+        &mut value.kind
+    else {
+        return;
+    };
+    let argument = std::mem::replace(&mut **argument, Value::new(ValueKind::Const(0), Hold::W32));
+    let read = VectorRead::Converted(*conversion, argument);
+    value.kind = ValueKind::VectorRead { read: super::vector::add(reads, read), at: VectorAt::Own };
+}

@@ -1,0 +1,48 @@
+//! Vector instructions while MODE offsets their VGPRs or skips them (CDNA 3 and 4 manuals, *VGPR Indexing* and S_SETVSKIP). A table
+//! of its own, so that handlers know nothing of it.
+
+use super::context::{Cx, Flow};
+use crate::exec::machine_ops::Event;
+use crate::exec::op::{Op, Source};
+use crate::fault::FaultKind;
+use crate::state::wave::{M0, VGPRS};
+use wavesim_isa::relative::{self, GPR_IDX_EN, VSKIP};
+
+/// Runs an operation by its handler, with the VGPRs that it accesses now.
+///
+/// # Safety
+/// As for [`super::Handler`].
+pub unsafe fn by_mode(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    let info = cx.raw(op).by_mode;
+    let handler = cx.by_arithmetic(cx.wave.size == 64)[op.code as usize];
+    if cx.wave.mode & VSKIP != 0 && info.vector {
+        return Flow::NEXT;
+    }
+    if cx.wave.mode & GPR_IDX_EN == 0 {
+        // SAFETY: by the contract.
+        return unsafe { handler(cx, op) };
+    }
+    match resolved(cx, op, info.vgprs) {
+        // SAFETY: by the contract; the registers in place of others are VGPRs that the wave has, as those were (O2 to O4).
+        Ok(op) => unsafe { handler(cx, &op) },
+        Err(e) => cx.fault(Event::fault(FaultKind::IllegalInstruction, e.to_string())),
+    }
+}
+
+fn resolved(cx: &Cx<'_>, op: &Op, dwords: [u8; 4]) -> Result<Op, relative::OutOfRange> {
+    let (mut out, m0, count) = (*op, cx.wave.sgprs[M0], cx.wave.vgpr_count().min(VGPRS as u32));
+    for (slot, dwords) in dwords.into_iter().enumerate().filter(|(_, dwords)| *dwords > 0) {
+        let Some(index) = relative::index(cx.wave.mode, m0, 12 + slot as u32) else { continue };
+        let from = op.src.get(slot).filter(|_| slot < 3).map_or(op.d, |source| source.number());
+        // What has been copied before is not a VGPR any more.
+        if from as usize >= VGPRS {
+            continue;
+        }
+        let to = relative::offset(from as u32, dwords, index, count)? as u16;
+        match slot {
+            3 => out.d = to,
+            _ => out.src[slot] = Source::vgpr(to),
+        }
+    }
+    Ok(out)
+}
