@@ -28,7 +28,7 @@ pub struct ConformArgs {
     /// Vector files, or folders that contain them
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
-    /// Run only records of this architecture; records of rdna3 also run as rdna3.5
+    /// Run only records of this architecture; records of rdna3 also run as rdna3.5, and those of cdna4 as cdna3 where the instruction is the same
     #[arg(long, value_parser = parse_arch)]
     pub arch: Option<Arch>,
     /// Run only records of instructions whose name matches this regular expression

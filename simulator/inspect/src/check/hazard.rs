@@ -25,7 +25,7 @@ use wavesim_engine::sched::dispatch::Registers;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_loader::prepared::Shape;
-use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
+use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use, register_name};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::{ACC, EXEC_LO, TTMP};
 
@@ -165,6 +165,10 @@ fn too_soon(step: &Step<'_>, missing: &Missing, report: &mut Report) {
 
 /// Reports an index that leads beyond the registers there are.
 fn out_of_range(step: &Step<'_>, used: &Use, written: bool, report: &mut Report) {
+    // Where MODE has M0 offset registers, the instruction faults.
+    if matches!(used.relative, Some(Relative::Mode { .. })) {
+        return;
+    }
     let Some(index) = used.index(step.wave) else { return };
     let kind = if written { "no such destination" } else { "no such source" };
     if used.start(step.wave) != Use::NOWHERE || !report.is_new(Check::Hazard, kind, step.pc, None) {

@@ -6,7 +6,9 @@ use std::io::Read;
 use std::path::Path;
 use wavesim_files::{self as files, FileError};
 use wavesim_isa::arch::Arch;
+use wavesim_isa::codec::decode;
 use wavesim_isa::operand::ACC;
+use wavesim_machine::exec::lower;
 
 /// A conformance vector: one instruction, or a few, with the state before and after. Numbers are hex texts unless they are of a number's
 /// type; what has no `_out` entry must be unchanged.
@@ -205,14 +207,30 @@ impl Record {
         Arch::from_name(&self.arch)
     }
 
-    /// Makes the record one of `arch` if it can be: records of RDNA 3 serve RDNA 3.5 as well.
+    /// Makes the record one of `arch` if it can be: records of RDNA 3 serve RDNA 3.5 as well, and those of CDNA 4 serve CDNA 3 if the
+    /// instruction is the same there.
     pub fn choose(&mut self, arch: Arch) -> bool {
         let own = self.architecture();
         if own == Some(Arch::Rdna3) && arch == Arch::Rdna35 {
             self.target = Some("gfx1150".to_string());
             return true;
         }
+        if own == Some(Arch::Cdna4) && arch == Arch::Cdna3 && self.is_shared(Arch::Cdna4, Arch::Cdna3) {
+            self.target = Some("gfx942".to_string());
+            return true;
+        }
         own == Some(arch)
+    }
+
+    /// Whether its words are the same operation of two architectures, under the same name.
+    fn is_shared(&self, a: Arch, b: Arch) -> bool {
+        let words: Result<Vec<u32>, _> = self.words.iter().map(|w| u32::from_str_radix(w, 16)).collect();
+        let Ok(words) = words else { return false };
+        let instruction = |arch: Arch| {
+            let inst = decode(arch, &words).ok()?;
+            Some((inst.instruction(arch.table()).name, lower::operation(arch, inst.entry)?))
+        };
+        instruction(a).is_some_and(|found| instruction(b) == Some(found))
     }
 
     /// VGPRs of both kinds that it lists, by their number in the wave's file.

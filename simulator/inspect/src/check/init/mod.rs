@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_engine::sched::dispatch::Layout;
 use wavesim_loader::prepared::Shape;
-use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use, register_name};
+use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use, register_name};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, M0, TTMP};
@@ -183,7 +183,10 @@ impl Registers {
         if effects.class.is_vector() {
             used.extend(self.exec(wave));
         }
-        let relative = |used: &Use| used.relative.is_some();
+        let relative = |used: &Use| match used.relative {
+            Some(Relative::M0 { .. } | Relative::Mode { .. }) => used.index(wave).is_some(),
+            Some(Relative::Any) | None => false,
+        };
         if effects.reads.iter().chain(&effects.writes).any(relative) {
             used.extend(self.hole(M0, u32::MAX));
         }

@@ -1,6 +1,7 @@
 //! Kinds of instructions by their names, and passes of matrix instructions: `kinds.txt`, read once for each architecture.
 
 use isa_spec::pattern::matches;
+use std::sync::LazyLock;
 use wavesim_isa::arch::Arch;
 
 /// The table.
@@ -46,9 +47,25 @@ impl Kinds {
         Kinds { passes: kinds.passes << u32::from(slower), ..kinds }
     }
 
+    /// With the passes of the formats that an instruction's fields choose: those with a factor of 8 bits take twice as many.
+    pub fn with_formats(self, field: impl Fn(&str) -> u32) -> Kinds {
+        let doubled = self.is("formats") && (field("CBSZ") < 2 || field("BLGP") < 2);
+        Kinds { passes: self.passes << u32::from(doubled), ..self }
+    }
+
     /// Whether it is of the kind with this name.
     pub fn is(self, kind: &str) -> bool {
-        kinds().position(|(name, _)| name == kind).is_some_and(|at| self.bits >> at & 1 != 0)
+        static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| kinds().map(|(name, _)| name).collect());
+        NAMES.iter().position(|name| *name == kind).is_some_and(|at| self.bits >> at & 1 != 0)
+    }
+}
+
+/// Registers of 32 numbers of a format that CBSZ or BLGP chooses (CDNA 4 manual, *8-bit and Smaller Matrix Operations and Layouts*).
+pub fn registers_of_format(format: u32) -> u16 {
+    match format {
+        0 | 1 => 8,
+        2 | 3 => 6,
+        _ => 4,
     }
 }
 
@@ -90,6 +107,10 @@ mod tests {
             assert_eq!(Kinds::of(name, Arch::Cdna3).passes, passes, "{name}");
         }
         assert_eq!(Kinds::of("V_MFMA_F64_16X16X4_F64", Arch::Cdna4).passes, 16);
+        // Formats of 8 bits take twice as long as others.
+        let mixed = Kinds::of("V_MFMA_F32_32X32X64_F8F6F4", Arch::Cdna4);
+        assert_eq!(mixed.with_formats(|field| if field == "CBSZ" { 4 } else { 1 }).passes, 16);
+        assert_eq!(mixed.with_formats(|_| 2).passes, 8);
     }
 
     /// Matrix instructions are of one of the three kinds.

@@ -6,13 +6,21 @@
 
 mod kinds;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 use isa_spec::pcode::builtins::Control;
+use isa_spec::tables::Role;
 use kinds::Kinds;
 use rules::{MOST, MOST_OF_OTHERS, Node, RULES};
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use wavesim_asm::{Options, print};
-use wavesim_machine::exec::effects::{Class, Effects, File};
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+use wavesim_isa::operand::{self, Code};
+use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::M0;
 
@@ -30,38 +38,95 @@ pub struct Missing {
 
 /// By index of the later instruction. Architectures whose hardware waits have none.
 pub fn missing(program: &Program, effects: &[Effects]) -> HashMap<usize, Missing> {
-    let mut out = HashMap::new();
     if !program.arch.is_cdna() {
-        return out;
+        return HashMap::new();
     }
-    let mut known: HashMap<&str, Kinds> = HashMap::new();
-    let nodes: Vec<Node<'_>> = program
-        .insts
-        .iter()
-        .zip(effects)
-        .map(|(inst, effects)| {
-            let name = inst.instruction(program.arch.table()).name;
-            let kinds = *known.entry(name).or_insert_with(|| Kinds::of(name, program.arch));
-            Node { arch: program.arch, inst, effects, kinds }
-        })
-        .collect();
-    let next: Vec<Successors> = (0..nodes.len()).map(|at| successors(program, at)).collect();
-    for (at, node) in nodes.iter().enumerate().filter(|(_, node)| may_be_first(node)) {
-        let most = if node.kinds.passes > 0 { MOST } else { MOST_OF_OTHERS };
-        let mut reached = vec![(at, 0)];
-        let mut seen: HashMap<usize, u32> = HashMap::new();
-        while let Some((from, waited)) = reached.pop() {
-            for &to in next[from].iter().flatten() {
-                if waited >= most || seen.get(&to).is_some_and(|before| *before <= waited) {
-                    continue;
+    Graph::new(program, effects).missing(0..program.insts.len(), None)
+}
+
+/// A program's instructions, and which follow which.
+struct Graph<'a> {
+    nodes: Vec<Node<'a>>,
+    next: Vec<Successors>,
+}
+
+impl<'a> Graph<'a> {
+    fn new(program: &'a Program, effects: &'a [Effects]) -> Graph<'a> {
+        let mut known: HashMap<&str, Kinds> = HashMap::new();
+        let nodes: Vec<Node<'_>> = program
+            .insts
+            .iter()
+            .zip(effects)
+            .map(|(inst, effects)| {
+                let name = inst.instruction(program.arch.table()).name;
+                let kinds = *known.entry(name).or_insert_with(|| Kinds::of(name, program.arch));
+                let kinds = kinds.with_formats(|field| inst.field(program.arch.table(), field).unwrap_or(0));
+                Node { arch: program.arch, inst, effects: named(program.arch, inst, effects, kinds), kinds }
+            })
+            .collect();
+        let next = (0..nodes.len()).map(|at| successors(program, at)).collect();
+        Graph { nodes, next }
+    }
+
+    /// What is missing after some of the instructions, as if one, `removed`, were not there.
+    fn missing(&self, after: Range<usize>, removed: Option<usize>) -> HashMap<usize, Missing> {
+        let mut out = HashMap::new();
+        for at in after.filter(|at| may_be_first(&self.nodes[*at])) {
+            let node = &self.nodes[at];
+            let most = if node.kinds.passes > 0 { MOST } else { MOST_OF_OTHERS };
+            let mut reached = vec![(at, 0)];
+            let mut seen: HashMap<usize, u32> = HashMap::new();
+            while let Some((from, waited)) = reached.pop() {
+                for &to in self.next[from].iter().flatten() {
+                    if waited >= most || seen.get(&to).is_some_and(|before| *before <= waited) {
+                        continue;
+                    }
+                    seen.insert(to, waited);
+                    report(&mut out, (at, node), (to, &self.nodes[to]), waited);
+                    let states = if removed == Some(to) { 0 } else { wait_states(&self.nodes[to]) };
+                    reached.push((to, waited + states));
                 }
-                seen.insert(to, waited);
-                report(&mut out, (at, node), (to, &nodes[to]), waited);
-                reached.push((to, waited + wait_states(&nodes[to])));
             }
         }
+        out
     }
-    out
+}
+
+/// What an instruction does, with the VGPRs that its operands name where effects only say that they may be any: bodies of large matrix
+/// instructions are too long to be analysed whole.
+fn named<'a>(arch: Arch, inst: &Inst, effects: &'a Effects, kinds: Kinds) -> Cow<'a, Effects> {
+    let is_any = |used: &Use| used.file == File::Vgpr && used.relative == Some(Relative::Any);
+    if kinds.passes == 0 || !effects.reads.iter().chain(&effects.writes).any(is_any) {
+        return Cow::Borrowed(effects);
+    }
+    let plan = operand::plan(arch, inst.entry);
+    let mut out = effects.clone();
+    for (list, write) in [(&mut out.reads, false), (&mut out.writes, true)] {
+        list.retain(|used| !is_any(used));
+        for o in plan.operands.iter().filter(|o| if write { o.output } else { o.input }) {
+            let code = plan.value(inst, o).map(|value| operand::code(arch, o, value));
+            let Some(Code::Vgpr(first)) = code else { continue };
+            let formats = kinds.is("formats");
+            let field = |name| inst.field(arch.table(), name).unwrap_or(0);
+            let count = match o.role {
+                Role::S0 if formats => kinds::registers_of_format(field("CBSZ")),
+                Role::S1 if formats => kinds::registers_of_format(field("BLGP")),
+                _ => o.size_bits.div_ceil(32),
+            };
+            list.push(Use {
+                file: File::Vgpr,
+                first,
+                count,
+                bits: u32::MAX,
+                lanes: Lanes::All,
+                role: o.role,
+                relative: None,
+                always: true,
+                second: false,
+            });
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// The worst that is missing before an instruction, if the rules need more than there is.
@@ -88,7 +153,8 @@ fn may_be_first(node: &Node<'_>) -> bool {
     match node.effects.class {
         Class::Valu | Class::Matrix | Class::Vmem | Class::Flat | Class::Scratch => true,
         _ => {
-            node.kinds.is("setreg")
+            node.sets_register()
+                || node.sets_vskip()
                 || node.effects.writes.iter().any(|u| u.file == File::Sgpr && u.first == M0 as u16)
         }
     }

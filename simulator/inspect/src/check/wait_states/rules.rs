@@ -2,17 +2,21 @@
 //! *Dependency Resolution: Required Independent Instructions*). Where a cell of the manuals is empty, what LLVM's hazard recognizer inserts.
 
 use super::kinds::Kinds;
+use isa_spec::pcode::builtins::Control;
 use isa_spec::tables::Role;
+use std::borrow::Cow;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
-use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use};
+use wavesim_isa::operand::Code;
+use wavesim_isa::relative::VSKIP;
+use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use};
 use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO};
 
 /// An instruction with what the rules ask about it.
 pub struct Node<'a> {
     pub arch: Arch,
     pub inst: &'a Inst,
-    pub effects: &'a Effects,
+    pub effects: Cow<'a, Effects>,
     pub kinds: Kinds,
 }
 
@@ -23,6 +27,9 @@ pub struct Rule {
     /// How many wait states must be between the two; `None` where the rule does not apply.
     pub needs: fn(&Node<'_>, &Node<'_>) -> Option<u32>,
 }
+
+/// The number of MODE as a hardware register.
+const MODE: u32 = 1;
 
 /// No rule needs more than this.
 pub const MOST: u32 = 20;
@@ -57,6 +64,15 @@ pub static RULES: &[Rule] = &[
             let reads = b.sgprs(|u| matches!(u.role, Role::S0 | Role::S1 | Role::S2) && !b.is_mask(u));
             (a.valu() && b.vector_alu() && !b.kinds.is("lane_select") && meet(a.written(File::Sgpr), reads))
                 .then_some(2)
+        },
+    },
+    Rule {
+        what: "EXEC that a vector instruction writes is a source",
+        needs: |a, b| {
+            let exec = |u: &Use| (EXEC_LO..=EXEC_HI).contains(&(u.first as usize)) && !b.is_mask(u);
+            let reads = |u: &Use| matches!(u.role, Role::S0 | Role::S1 | Role::S2) && exec(u);
+            let writes = a.valu() && a.writes_scalar(EXEC_LO, EXEC_HI);
+            (writes && b.vector_alu() && b.sgprs(reads).next().is_some()).then_some(2)
         },
     },
     Rule {
@@ -126,16 +142,40 @@ pub static RULES: &[Rule] = &[
     Rule {
         what: "M0 that a scalar instruction writes is used",
         needs: |a, b| {
-            let uses =
-                ["movrel", "message", "into_lds"].into_iter().any(|kind| b.kinds.is(kind)) || b.writes_lds();
+            let uses = b.kinds.is("into_lds") || b.writes_lds() || b.sends_message() || b.adds_m0();
             (a.effects.class == Class::Salu && uses && a.writes_scalar(M0, M0)).then_some(1)
         },
     },
     Rule {
         what: "a hardware register that is written is accessed",
         needs: |a, b| {
-            let accesses = b.kinds.is("getreg") || b.kinds.is("setreg");
-            (a.kinds.is("setreg") && accesses && a.hardware_register() == b.hardware_register()).then_some(2)
+            let accesses = b.calls(Control::GetReg) || b.sets_register();
+            (a.sets_register() && accesses && a.hardware_register() == b.hardware_register()).then_some(2)
+        },
+    },
+    Rule {
+        what: "MODE that skips vector instructions is read",
+        needs: |a, b| {
+            let reads = b.calls(Control::GetReg) && b.hardware_register() == Some(MODE);
+            (a.sets_vskip() && !a.sets_register() && reads).then_some(2)
+        },
+    },
+    Rule {
+        what: "a hardware register that skips vector instructions is written before one",
+        needs: |a, b| {
+            let vector = b.vector_alu() || b.memory();
+            (a.sets_register() && vector && a.sets_vskip()).then_some(2)
+        },
+    },
+    Rule {
+        what: "VCC or EXEC that a vector instruction writes is a source as VCCZ or EXECZ",
+        needs: |a, b| {
+            let stale = |code| match code {
+                Code::Vccz => a.writes_scalar(VCC_LO, VCC_HI),
+                Code::Execz => a.writes_scalar(EXEC_LO, EXEC_HI),
+                _ => false,
+            };
+            (a.valu() && b.vector_alu() && b.codes().any(stale)).then_some(5)
         },
     },
     Rule {
@@ -292,7 +332,7 @@ impl Node<'_> {
     }
 
     /// A lane mask among the sources.
-    fn is_mask(&self, used: &Use) -> bool {
+    pub fn is_mask(&self, used: &Use) -> bool {
         let plan = wavesim_isa::operand::plan(self.arch, self.inst.entry);
         let own = |o: &&wavesim_isa::operand::Operand| o.input && o.role == used.role;
         plan.operands.iter().find(own).is_some_and(|o| o.fmt == wavesim_isa::operand::Fmt::Mask)
@@ -315,6 +355,41 @@ impl Node<'_> {
 
     fn writes_lds(&self) -> bool {
         self.field("LDS").is_some_and(|lds| lds != 0)
+    }
+
+    fn calls(&self, builtin: Control) -> bool {
+        self.effects.calls.contains(&builtin)
+    }
+
+    /// Writes a hardware register.
+    pub fn sets_register(&self) -> bool {
+        self.calls(Control::SetReg)
+    }
+
+    fn sends_message(&self) -> bool {
+        self.calls(Control::SendMsg)
+    }
+
+    /// M0 is added to the number of a scalar register.
+    fn adds_m0(&self) -> bool {
+        let relative = |u: &Use| u.file == File::Sgpr && matches!(u.relative, Some(Relative::M0 { .. }));
+        self.effects.reads.iter().chain(&self.effects.writes).any(relative)
+    }
+
+    /// May change whether vector instructions are skipped.
+    pub fn sets_vskip(&self) -> bool {
+        let Some(bits) = self.field("SIMM16").filter(|_| self.sets_register()) else {
+            return self.effects.mode & VSKIP != 0;
+        };
+        let (first, last) = (bits >> 6 & 31, (bits >> 6 & 31) + (bits >> 11 & 31));
+        bits & 63 == MODE && (first..=last).contains(&VSKIP.trailing_zeros())
+    }
+
+    /// What its operands name.
+    fn codes(&self) -> impl Iterator<Item = Code> {
+        let plan = wavesim_isa::operand::plan(self.arch, self.inst.entry);
+        let code = |o| Some(wavesim_isa::operand::code(self.arch, o, plan.value(self.inst, o)?));
+        plan.operands.iter().filter_map(code)
     }
 
     /// The number of the hardware register that is accessed.
