@@ -113,13 +113,12 @@
 //! ```
 //! use wavesim::check::{Check, Checker, GUARD_BYTES};
 //! use wavesim::loader::text_kernel::{self, Options};
-//! use wavesim::sched::dispatch;
 //!
 //! // A register that nothing has written says which lanes run.
 //! let source = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\n  s_mov_b32 exec_lo, s9\n  v_mov_b32 v1, 0\n  s_endpgm\n";
 //! let prepared = text_kernel::prepare("kernel.rdna", source, &Options::default(), GUARD_BYTES)?;
 //! let mut checker = Checker::new(&prepared, &Check::ALL)?;
-//! let (_, result) = dispatch::run_observed(&prepared.dispatch(1_000_000), &prepared.memory, &mut checker);
+//! let (_, result) = checker.run(&prepared.dispatch(1_000_000));
 //! let findings = checker.finish(result.err().as_deref());
 //! assert_eq!(findings[0].check, Check::Init);
 //! assert_eq!(findings[0].site.line, 5);

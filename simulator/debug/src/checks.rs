@@ -5,7 +5,7 @@
 
 use super::pages::Pages;
 use std::ops::ControlFlow;
-use wavesim_engine::observe::{Done, Observer, Step};
+use wavesim_engine::observe::{Done, Observer, Skip, Step};
 use wavesim_engine::sched::dispatch::DispatchError;
 use wavesim_inspect::check::{Check, Checker, Finding};
 use wavesim_loader::prepared::Prepared;
@@ -64,9 +64,9 @@ impl Observer for Recorder<'_> {
         self.inner.group_started(workgroup, waves);
     }
 
-    fn unobserved(&mut self, step: &Step<'_>) -> usize {
-        let count = self.inner.unobserved(step);
-        if self.accesses.is_some() { 0 } else { count }
+    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
+        let skip = self.inner.unobserved(step);
+        if self.accesses.is_some() { Skip::default() } else { skip }
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {

@@ -7,7 +7,7 @@ use super::breakpoint::Watched;
 use super::expr::{Expression, Register, Scope, Value};
 use super::pages::Pages;
 use std::ops::ControlFlow;
-use wavesim_engine::observe::{Done, Observer, Step};
+use wavesim_engine::observe::{Done, Observer, Skip, Step};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{Class, Effects, File};
 use wavesim_machine::exec::watch::{Access, Place};
@@ -151,13 +151,13 @@ pub(super) struct Gated<'o> {
 }
 
 impl Observer for Gated<'_> {
-    fn unobserved(&mut self, step: &Step<'_>) -> usize {
+    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
         if self.reached {
-            return 0;
+            return Skip::default();
         }
         let straight = self.gate.straight[step.index];
         self.leave &= straight == 0;
-        straight as usize
+        Skip { count: straight as usize, idle: 0 }
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {

@@ -1,7 +1,7 @@
 //! Which scalar registers a wave has written: those that nothing wrote are no zeros. (Of vector registers, waves know it themselves.)
 
 use std::ops::ControlFlow;
-use wavesim_engine::observe::{Done, Observer, Step};
+use wavesim_engine::observe::{Done, Observer, Skip, Step};
 use wavesim_inspect::check::initial_registers;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{Effects, File};
@@ -62,13 +62,13 @@ impl Observer for Tracker<'_> {
         self.inner.group_started(workgroup, waves);
     }
 
-    fn unobserved(&mut self, step: &Step<'_>) -> usize {
+    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
         self.close(usize::MAX);
-        let count = self.inner.unobserved(step);
-        if count > 0 {
-            self.open = Some((step.index, count.min(self.table.len() - step.index)));
+        let skip = self.inner.unobserved(step);
+        if skip.count > 0 {
+            self.open = Some((step.index, skip.count.min(self.table.len() - step.index)));
         }
-        count
+        skip
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {

@@ -46,16 +46,23 @@ pub struct Done<'s> {
     pub jumped: bool,
 }
 
+/// Instructions that run without [`Observer::before`] and [`Observer::after`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Skip {
+    /// How many. They are to lie consecutively, and not to access memory; only the last may jump.
+    pub count: usize,
+    /// So many of the first ones change nothing, and need not run at all: waits.
+    pub idle: usize,
+}
+
 /// Is called for everything that happens. Every method has an empty default.
 pub trait Observer {
     /// A workgroup starts; its waves are in their initial state.
     fn group_started(&mut self, _workgroup: [u32; 3], _waves: usize) {}
 
-    /// How many instructions from this one on the observer skips. They run without [`Observer::before`] and [`Observer::after`];
-    /// they are to lie consecutively, and not to access memory; only the last may jump. Asked in front of every instruction that is not
-    /// among such ones.
-    fn unobserved(&mut self, _step: &Step<'_>) -> usize {
-        0
+    /// Which instructions from this one on the observer skips. Asked in front of every instruction that is not among such ones.
+    fn unobserved(&mut self, _step: &Step<'_>) -> Skip {
+        Skip::default()
     }
 
     /// Before an instruction; `Break` ends the wave's turn in front of it.
@@ -97,8 +104,10 @@ impl Observer for Many<'_> {
         self.0.iter_mut().for_each(|o| o.group_started(workgroup, waves));
     }
 
-    fn unobserved(&mut self, step: &Step<'_>) -> usize {
-        self.0.iter_mut().map(|o| o.unobserved(step)).min().unwrap_or(0)
+    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
+        let all = self.0.iter_mut().map(|o| o.unobserved(step));
+        let both = |a: Skip, b: Skip| Skip { count: a.count.min(b.count), idle: a.idle.min(b.idle) };
+        all.reduce(both).unwrap_or_default()
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
@@ -221,9 +230,15 @@ fn turn<'a, O: Observer + ?Sized>(
             return Err(interp::unknown(first, None));
         }
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
-        let count = observer.unobserved(&step).min((end - *executed) as usize);
+        let skip = observer.unobserved(&step);
+        let count = skip.count.min((end - *executed) as usize);
         let mut stopped = None;
         if count > 0 {
+            if (1..count).contains(&skip.idle)
+                && let Some(next) = program.pcs.get(index + skip.idle).and_then(|pc| program.op_at(*pc))
+            {
+                cx.op = next;
+            }
             stopped = straight(cx, program, index + count).err();
             let done = cx.op.number as usize - index;
             *executed += done as u64;

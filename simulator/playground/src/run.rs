@@ -75,7 +75,7 @@ pub fn check(program: &Program, max_instructions: u64, interrupt: &AtomicBool) -
     let mut checker = Checker::new(&prepared, &Check::ALL).map_err(|e| e.to_string())?;
     let mut dispatch = prepared.dispatch(max_instructions);
     dispatch.cancel = Some(interrupt);
-    let (counts, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut checker);
+    let (counts, result) = checker.run(&dispatch);
     let fault = result.err();
     let findings: Vec<Value> = checker
         .finish(fault.as_deref())

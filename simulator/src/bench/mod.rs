@@ -190,7 +190,7 @@ impl Prepared {
     pub fn checked(&self, checks: &[Check]) -> Result<RunStats, BenchError> {
         let dispatch = self.run.dispatch(u64::MAX);
         let mut checker = Checker::new(&self.run, checks)?;
-        let (stats, result) = dispatch::run_observed(&dispatch, &self.run.memory, &mut checker);
+        let (stats, result) = checker.run(&dispatch);
         result.map_err(BenchError::Fault)?;
         match checker.finish(None).first() {
             Some(finding) => {

@@ -65,7 +65,7 @@ pub fn checked(
 ) -> Result<Checked, dispatch::DispatchError> {
     let checks = if checks.is_empty() { Check::of(prepared.program.arch) } else { checks };
     let mut checker = Checker::new(prepared, checks)?;
-    let (stats, result) = dispatch::run_observed(dispatch, &prepared.memory, &mut checker);
+    let (stats, result) = checker.run(dispatch);
     let fault = result.err();
     // What checks have reported as a finding already.
     let reported = |f: &Fault| {

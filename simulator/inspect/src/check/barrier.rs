@@ -45,7 +45,6 @@ pub struct Shadow {
     phases: VecDeque<Phase>,
     /// Number of the first of `phases`.
     first: u64,
-    exec: u64,
 }
 
 /// Waves of a workgroup, and the phases of its barriers.
@@ -67,7 +66,6 @@ impl Shadow {
             waves: Vec::new(),
             phases: VecDeque::new(),
             first: 0,
-            exec: 0,
         }
     }
 
@@ -86,10 +84,13 @@ impl Shadow {
         std::mem::swap(&mut self.first, &mut group.first);
     }
 
+    /// Notes the lanes of a wave that has just started.
     #[inline]
     pub fn before(&mut self, step: &Step<'_>) {
-        self.exec = step.wave.exec();
-        self.waves[step.wave.id as usize].lanes.get_or_insert(self.exec);
+        let lanes = &mut self.waves[step.wave.id as usize].lanes;
+        if lanes.is_none() {
+            *lanes = Some(step.wave.exec());
+        }
     }
 
     /// Reports waves that meet at different barriers, lack lanes there, signal twice before a wait, or end without a barrier of the others.
@@ -176,15 +177,17 @@ impl Shadow {
 
     /// Lanes that the wave started with and that are off now.
     fn lanes(&self, step: &Step<'_>, id: usize, report: &mut Report) {
-        let start = self.waves[id].lanes.unwrap_or(self.exec);
-        let absent = start & !self.exec;
+        // No barrier changes EXEC.
+        let exec = step.wave.exec();
+        let start = self.waves[id].lanes.unwrap_or(exec);
+        let absent = start & !exec;
         let kind = "lanes missing";
         if absent == 0 || !report.is_new(Check::Barrier, kind, step.pc, None) {
             return;
         }
         let message = format!(
             "wave {id} is at the barrier with {} of its {} lanes: {} never {} here",
-            self.exec.count_ones(),
+            exec.count_ones(),
             start.count_ones(),
             lanes_text(absent),
             if absent.is_power_of_two() { "comes" } else { "come" }

@@ -155,6 +155,32 @@ impl Shadow {
         }
     }
 
+    /// Whether nothing is to be said of a plain access: it is where the last ones were, aligned, and of bytes that were written, which is
+    /// noted of a store. Whatever else it may be is for [`Shadow::after`].
+    #[inline(always)]
+    pub fn is_fine(&mut self, a: &Access, unaligned_lds: bool) -> bool {
+        let size = (a.size_bytes as u64).next_power_of_two().min(4);
+        if !unaligned_lds && a.address & (size - 1) != 0 {
+            return false;
+        }
+        match a.place {
+            Place::Global => {
+                let end = a.address.saturating_add(a.len_bytes());
+                let holds = |r: &std::ops::Range<u64>| (r.start <= a.address) & (end <= r.end);
+                holds(&self.inside[0]) | holds(&self.inside[1])
+            }
+            Place::Lds if !a.outside => {
+                let len = a.len_bytes();
+                if a.write {
+                    self.lds.set(a.address, len, true);
+                    return true;
+                }
+                self.lds.all(a.address, len)
+            }
+            _ => false,
+        }
+    }
+
     /// Reports accesses that are out of bounds, misaligned or of bytes that nothing wrote; notes what was written.
     pub fn after(
         &mut self,

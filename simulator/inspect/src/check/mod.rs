@@ -24,9 +24,9 @@ pub use report::{Finding, Other, Report, Severity, Site};
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use waits::Retired;
-use wavesim_engine::observe::{Done, Observer, Step};
-use wavesim_engine::sched::dispatch::DispatchError;
+use waits::{Retired, Scoreboard};
+use wavesim_engine::observe::{Done, Observer, Skip, Step};
+use wavesim_engine::sched::dispatch::{self, Dispatch, DispatchError, RunStats};
 use wavesim_isa::arch::Arch;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{self, Class, Effects};
@@ -102,10 +102,12 @@ pub struct Checker<'a> {
     init: init::Shadow,
     mem: mem::Shadow,
     race: race::Shadow,
-    waits: waits::Scoreboard,
+    waits: Scoreboard,
     barrier: barrier::Shadow,
     hazard: hazard::Shadow,
     skip: skip::SkipCache,
+    /// By instruction: a plain load or store, which the short way through the checks may do.
+    plain: Vec<bool>,
     /// By wave: its last jump, from where to where.
     jumps: Vec<(u64, u64)>,
     parked: HashMap<[u32; 3], Parked>,
@@ -140,15 +142,19 @@ impl<'a> Checker<'a> {
             barrier: chosen(Check::Barrier),
             hazard: chosen(Check::Hazard),
         };
-        let waits = waits::Scoreboard::new(&prepared.program, &effects);
+        let all = on.mem && on.init && on.race && on.waits;
+        let waits = Scoreboard::new(&prepared.program, &effects);
         let hazard = hazard::Shadow::new(&prepared.program, &effects, shape);
+        let race = race::Shadow::new(prepared, &effects, on.race);
+        let plain = |at: usize| all && race.is_plain(at, &effects[at]) && waits.issues(at);
         let observed = |at| waits.must_observe(at) || on.hazard && hazard.must_observe(at);
         Ok(Checker {
             prepared,
+            plain: (0..effects.len()).map(plain).collect(),
             skip: skip::SkipCache::new(&prepared.program, &effects, observed),
-            init: init::Shadow::new(&prepared.program, shape),
+            init: init::Shadow::new(&effects, shape),
             mem: mem::Shadow::new(shape),
-            race: race::Shadow::new(prepared, &effects, on.race),
+            race,
             waits,
             barrier: barrier::Shadow::new(&effects),
             hazard,
@@ -158,6 +164,14 @@ impl<'a> Checker<'a> {
             jumps: Vec::new(),
             parked: HashMap::new(),
         })
+    }
+
+    /// Runs a dispatch of the launch that it was made for. The count of instructions is given on a fault too.
+    // Not generic, so that it is compiled here: this crate is optimised for it.
+    #[inline(never)]
+    pub fn run(&mut self, dispatch: &Dispatch<'_>) -> (RunStats, Result<(), Box<Fault>>) {
+        let memory = &self.prepared.memory;
+        dispatch::run_observed(dispatch, memory, self)
     }
 
     /// What has been found so far, with places as byte offsets.
@@ -183,8 +197,34 @@ impl<'a> Checker<'a> {
             let access = Retired { epoch: self.race.accessed(wave), pc: step.pc as u32, store };
             self.waits.stamp(wave, access);
         }
+        self.retire(wave);
+    }
+
+    /// The short way for plain loads and stores, which are most of the instructions that are observed: with defined registers, in bounds, of
+    /// bytes that have been written. False, and nothing noted that counts, if it is not so simple.
+    #[inline]
+    fn plain_access(&mut self, step: &Step<'_>, done: &Done<'_>) -> bool {
+        let wave = step.wave.id;
+        let simple = done.event.is_none() && done.calls.is_empty() && !done.accesses.is_empty();
+        if !simple || !self.init.is_proven_now(wave, step.index) {
+            return false;
+        }
+        let unaligned = self.prepared.modes.unaligned_lds;
+        if !done.accesses.iter().all(|a| self.mem.is_fine(a, unaligned)) {
+            return false;
+        }
+        let access = self.race.plain(step, done, &self.waits, self.prepared, &mut self.report);
+        self.waits.issue(wave, step.index, step.pc, access);
+        self.retire(wave);
+        true
+    }
+
+    /// Tells the race check what of a wave is complete.
+    #[inline]
+    fn retire(&mut self, wave: u32) {
         if self.waits.has_retired(wave) {
-            self.race.retire(wave, self.waits.take_retired(wave));
+            let race = &mut self.race;
+            self.waits.take_retired(wave, |access| race.retire(wave, access));
         }
     }
 
@@ -287,18 +327,29 @@ impl Observer for Checker<'_> {
     }
 
     #[inline]
-    fn unobserved(&mut self, step: &Step<'_>) -> usize {
+    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
+        let wave = step.wave.id;
         // Here and not in `before`, which is not called for skipped instructions.
         if self.on.race {
             self.race.resume(step);
         }
-        let (init, wave) = (&self.init, step.wave.id);
-        let watches = self.on.init || self.on.mem;
-        self.skip.skippable(
-            step,
-            &self.waits,
-            |at| if watches { init.proven(wave, at) } else { Some(u64::MAX) },
-        )
+        if self.on.barrier {
+            self.barrier.before(step);
+        }
+        let mut idle = 0;
+        if let Some(waits) = self.skip.waits(step.index) {
+            idle = 1;
+            if self.on.waits || self.on.race {
+                self.waits.wait(wave, waits);
+                if self.on.race {
+                    self.retire(wave);
+                }
+            }
+        }
+        let (init, watches) = (&mut self.init, self.on.init || self.on.mem);
+        let prove = |at| if watches { init.prove(step.wave, at) } else { Some(u64::MAX) };
+        let count = self.skip.skippable(step, &self.waits, prove);
+        Skip { count, idle }
     }
 
     fn jumped(&mut self, wave: u32, from: u64, to: u64) {
@@ -312,20 +363,20 @@ impl Observer for Checker<'_> {
         if self.on.waits && self.waits.is_early(wave, step.index) {
             self.waits.before(step, effects, &mut self.report);
         }
-        if (self.on.init || self.on.mem) && !self.init.is_proven(wave, step.index, step.wave.exec()) {
+        if (self.on.init || self.on.mem) && self.init.prove(step.wave, step.index).is_none() {
             self.init.before(step, effects, &mut self.report);
         }
         if self.on.hazard && self.hazard.must_observe(step.index) {
             self.hazard.before(step, effects, &mut self.report);
-        }
-        if self.on.barrier {
-            self.barrier.before(step);
         }
         ControlFlow::Continue(())
     }
 
     #[inline]
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
+        if self.plain[step.index] && self.plain_access(step, done) {
+            return;
+        }
         let effects = &self.effects[step.index];
         if done.jumped {
             self.jumps[step.wave.id as usize] = (step.pc, step.wave.pc);

@@ -108,6 +108,26 @@ impl Cell {
         }
     }
 
+    /// Whether no other wave has a record here, and there is one store at most.
+    #[inline(always)]
+    fn is_of(&self, wave: u32) -> bool {
+        let mine = |r: &Record| (r.wave == 0) | (r.wave == wave);
+        let [write, second] = &self.writes;
+        (second.wave == 0) & mine(write) & mine(&self.reads[0]) & mine(&self.reads[1])
+    }
+
+    /// Records an access to all bytes of a cell without other waves.
+    #[inline(always)]
+    fn replace(&mut self, me: Record, write: bool) {
+        if write {
+            self.reads[0].wave = 0;
+            self.reads[1].wave = 0;
+            self.writes[0] = me;
+        } else {
+            self.reads[0] = me;
+        }
+    }
+
     /// Compares and records an access to all bytes, where all that it could race with happened before. False, and nothing recorded, if it
     /// is not so simple.
     #[inline(always)]
@@ -255,7 +275,13 @@ const OFTEN: u8 = 3;
 const PAGE: usize = 32;
 
 /// Pages that are found without the index.
-const RECENT: usize = 4;
+pub const RECENT: usize = 512;
+
+/// Where a page is among the recent ones: buffers of one size are not to meet there.
+#[inline(always)]
+pub fn slot(page: u64) -> usize {
+    (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT.trailing_zeros())) as usize
+}
 
 /// Blocks by number; made where they are touched. The addresses of a host are far from each other.
 pub struct ShadowMemory {
@@ -263,7 +289,7 @@ pub struct ShadowMemory {
     /// Index in `pages` by number of the page.
     index: foldhash::HashMap<u64, usize>,
     /// Pages of recent accesses, with their index: most accesses are near one of these.
-    recent: [(u64, usize); RECENT],
+    recent: Box<[(u64, usize); RECENT]>,
     /// Whether [`ShadowMemory::superseded`] is wanted.
     follows: bool,
     /// Loads of other waves that stores have taken the place of, by dword.
@@ -281,7 +307,7 @@ impl Default for ShadowMemory {
         ShadowMemory {
             pages: Vec::new(),
             index: Default::default(),
-            recent: [(u64::MAX, 0); RECENT],
+            recent: Box::new([(u64::MAX, 0); RECENT]),
             follows: false,
             superseded: Vec::new(),
         }
@@ -305,7 +331,7 @@ impl ShadowMemory {
     /// The index of a page.
     #[inline]
     fn page(&mut self, page: u64) -> usize {
-        match self.recent[page as usize % RECENT] {
+        match self.recent[slot(page)] {
             (recent, at) if recent == page => at,
             _ => self.find_or_make(page),
         }
@@ -318,7 +344,7 @@ impl ShadowMemory {
             pages.push((0..PAGE).map(|_| Node::default()).collect());
             pages.len() - 1
         });
-        self.recent[page as usize % RECENT] = (page, at);
+        self.recent[slot(page)] = (page, at);
         at
     }
 
@@ -327,6 +353,68 @@ impl ShadowMemory {
         let number = offset / BLOCK;
         let page = self.index.get(&(number / PAGE as u64)).map(|&at| &self.pages[at]);
         page.map_or_else(Cell::default, |page| page[number as usize % PAGE].dword(0, offset % BLOCK))
+    }
+
+    /// Records an access to whole blocks that no other wave has accessed, as most are in global memory. False if it is not so; what is
+    /// recorded of it then is recorded once more by [`ShadowMemory::access`].
+    #[inline(always)]
+    pub fn is_alone(&mut self, a: &Access, me: Record) -> bool {
+        let (len, stride) = (a.len_bytes(), a.stride);
+        if (a.address | len) & (BLOCK - 1) != 0 || !stride.is_power_of_two() || a.lane.is_none() {
+            return false;
+        }
+        let first = a.lane.unwrap_or_default();
+        let mut me = Record { mask: ALL_BYTES, lane_bytes: stride, ..me };
+        let bits = stride.trailing_zeros();
+        let mut byte = 0;
+        while byte < len {
+            let number = (a.address + byte) / BLOCK;
+            let page = self.page(number / PAGE as u64);
+            let node = &mut self.pages[page][number as usize % PAGE];
+            if node.split || !node.cell.is_of(me.wave) {
+                return false;
+            }
+            me.lane = first + (byte >> bits) as u8;
+            node.cell.replace(me, a.write);
+            byte += BLOCK;
+        }
+        true
+    }
+
+    /// Records a load of the bytes of one cell, if those that it could race with happened before. False, and nothing recorded, if it is not so
+    /// simple.
+    #[inline(always)]
+    pub fn passes(&mut self, a: &Access, me: Record, ordered: impl Fn(&Record) -> bool) -> bool {
+        let Some(cell) = self.cell_of(a.address, a.len_bytes()) else { return false };
+        let me = if a.len_bytes() == DWORD {
+            Record { mask: ALL_BYTES, lane: a.lane.unwrap_or(u8::MAX), ..me }
+        } else {
+            of_whole(a, me, 0)
+        };
+        cell.pass(&me, false, &ordered, |_| {})
+    }
+
+    /// The cell of these bytes, if they have one that is not that of others too.
+    #[inline(always)]
+    fn cell_of(&mut self, address: u64, len: u64) -> Option<&mut Cell> {
+        if !len.is_power_of_two() || address & (len - 1) != 0 {
+            return None;
+        }
+        let number = address / BLOCK;
+        let page = self.page(number / PAGE as u64);
+        let mut node = &mut self.pages[page][number as usize % PAGE];
+        for (level, size) in SIZES.into_iter().enumerate() {
+            if !node.split {
+                return (len == size).then_some(&mut node.cell);
+            }
+            let part = (address & (size - 1)) >> PART_BITS[level];
+            match &mut node.parts {
+                Parts::Nodes(nodes) => node = &mut nodes[part as usize],
+                Parts::Dwords(cells) => return (len == DWORD).then_some(&mut cells[part as usize]),
+                Parts::None => return None,
+            }
+        }
+        None
     }
 
     /// Records an access at `offset`; `me` is its record but for bytes and lane, `ordered` whether a record happened before. Races go to `hits`.
@@ -441,9 +529,7 @@ impl<F: Fn(&Record) -> bool> Visit<'_, F> {
     #[inline]
     fn whole(&mut self, node: &mut Node, level: usize, start: u64) -> bool {
         let a = self.a;
-        let lane = a.lane.map_or(u8::MAX, |lane| lane + lane_of(a, start - self.offset));
-        let lane_bytes = if a.lane.is_some() { a.stride } else { 0 };
-        let me = Record { mask: ALL_BYTES, lane, lane_bytes, ..self.me };
+        let me = of_whole(a, self.me, start - self.offset);
         if node.split {
             return a.write && node.splits < OFTEN && self.join(node, level, start, me);
         }
@@ -488,9 +574,23 @@ impl<F: Fn(&Record) -> bool> Visit<'_, F> {
     }
 }
 
+/// The record of an access for all dwords of a node, from one of its bytes on.
+#[inline(always)]
+fn of_whole(a: &Access, me: Record, byte: u64) -> Record {
+    let lane = a.lane.map_or(u8::MAX, |lane| lane + lane_of(a, byte));
+    let lane_bytes = if a.lane.is_some() { a.stride } else { 0 };
+    Record { mask: ALL_BYTES, lane, lane_bytes, ..me }
+}
+
 /// Which of the access's lanes a byte belongs to.
+#[inline(always)]
 fn lane_of(a: &Access, byte: u64) -> u8 {
-    if a.stride == 0 { 0 } else { (byte / a.stride as u64) as u8 }
+    match a.stride {
+        0 => 0,
+        // Without a division.
+        stride if stride.is_power_of_two() => (byte >> stride.trailing_zeros()) as u8,
+        stride => (byte / stride as u64) as u8,
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! wave if it reads nothing unwritten ([`super::init`]). Consecutive simple and proven instructions are a region. A wave skips the checks of
 //! a region if each active lane is proven, and if no outstanding operation writes one of its registers ([`super::waits`]).
 
-use super::waits::{self, Counter, Registers};
+use super::waits::{self, Counter, Registers, Summary};
 use isa_spec::pcode::builtins::Control;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_machine::exec::effects::{Class, Effects, File};
@@ -25,7 +25,7 @@ enum Kind {
     Simple,
     /// Simple, and the last of its region: it changes EXEC or jumps, or a gap follows.
     Last,
-    /// A wait: simple where nothing is outstanding.
+    /// It only waits, for the same each time: the first of its region, and applied to the scoreboard without running.
     Wait,
 }
 
@@ -36,8 +36,7 @@ struct Region {
     /// Lanes with which they are proven.
     lanes: u64,
     registers: Registers,
-    /// There is a wait among them.
-    waits: bool,
+    summary: Summary,
 }
 
 /// A wave's regions.
@@ -48,6 +47,13 @@ struct Wave {
     list: Vec<Region>,
 }
 
+impl Wave {
+    fn clear(&mut self) {
+        self.at.clear();
+        self.list.clear();
+    }
+}
+
 /// What is known of the waves of a workgroup.
 #[derive(Default)]
 pub struct Group(Vec<Wave>);
@@ -55,6 +61,8 @@ pub struct Group(Vec<Wave>);
 /// The regions of every wave of the workgroup.
 pub struct SkipCache {
     kinds: Vec<Kind>,
+    /// By instruction: what those that only wait wait for.
+    waits: Vec<Box<[(Counter, u32)]>>,
     waves: Vec<Wave>,
 }
 
@@ -72,12 +80,14 @@ impl SkipCache {
                 Kind::Observed
             }
         };
-        SkipCache { kinds: (0..program.insts.len()).map(candidate).collect(), waves: Vec::new() }
+        let count = program.insts.len();
+        let waits = std::iter::repeat_with(Box::default).take(count).collect();
+        SkipCache { kinds: (0..count).map(candidate).collect(), waits, waves: Vec::new() }
     }
 
     /// A workgroup of so many waves begins, with nothing proven.
     pub fn start(&mut self, waves: usize) {
-        self.waves.clear();
+        self.waves.iter_mut().for_each(Wave::clear);
         self.waves.resize_with(waves, Wave::default);
     }
 
@@ -88,16 +98,23 @@ impl SkipCache {
 
     /// A register of the wave became unwritten: nothing is proven any more.
     pub fn invalidate(&mut self, wave: u32) {
-        self.waves[wave as usize] = Wave::default();
+        self.waves[wave as usize].clear();
     }
 
-    /// How many instructions from this one on need no check. `proven`: lanes with which an instruction of this wave is proven.
+    /// What the instruction waits for, if it only waits.
+    #[inline]
+    pub fn waits(&self, index: usize) -> Option<&[(Counter, u32)]> {
+        (self.kinds[index] == Kind::Wait).then(|| &*self.waits[index])
+    }
+
+    /// How many instructions from this one on need no check. `prove`: lanes with which an instruction of this wave is proven; it is asked of
+    /// them in order.
     #[inline]
     pub fn skippable(
         &mut self,
         step: &Step<'_>,
-        waits: &waits::Scoreboard,
-        proven: impl Fn(usize) -> Option<u64>,
+        scoreboard: &waits::Scoreboard,
+        mut prove: impl FnMut(usize) -> Option<u64>,
     ) -> usize {
         let (id, exec) = (step.wave.id, step.wave.exec());
         if matches!(self.kinds[step.index], Kind::Observed | Kind::Unseen) {
@@ -106,24 +123,35 @@ impl SkipCache {
         let wave = &mut self.waves[id as usize];
         let number = wave.at.get(step.index).copied().unwrap_or(0) as usize;
         let found = match number.checked_sub(1) {
-            Some(region) => &wave.list[region],
-            None => {
-                let Some(new) = region(&self.kinds, step.index, waits, proven) else { return 0 };
+            Some(region) if exec & !wave.list[region].lanes == 0 => &wave.list[region],
+            // With other lanes than before, or for the first time.
+            known => {
+                let Some(new) = region(&self.kinds, step.index, scoreboard, &mut prove) else { return 0 };
+                let at = known.unwrap_or(wave.list.len());
+                match wave.list.get_mut(at) {
+                    Some(region) => *region = new,
+                    None => wave.list.push(new),
+                }
                 wave.at.resize(self.kinds.len(), 0);
-                wave.list.push(new);
-                wave.at[step.index] = wave.list.len() as u32;
-                &wave.list[wave.list.len() - 1]
+                wave.at[step.index] = at as u32 + 1;
+                &wave.list[at]
             }
         };
-        let free = waits.is_idle(id) || !found.waits && waits.is_clear_of(id, &found.registers);
-        if free && exec & !found.lanes == 0 { found.len } else { 0 }
+        let free = exec & !found.lanes == 0 && scoreboard.is_clear_of(id, found.summary, &found.registers);
+        if free { found.len } else { 0 }
     }
 
     /// An instruction has run; `effects` are its own.
     #[inline]
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>, effects: &Effects) {
         if self.kinds[step.index] == Kind::Unseen {
-            self.kinds[step.index] = kind(step, done, effects);
+            let kind = kind(step, done, effects);
+            if kind == Kind::Wait {
+                let waits = done.calls.iter().filter_map(|(bi, n)| Some((Counter::of(*bi)?, *n)));
+                let waits = waits.filter(|(_, n)| (*n as usize) < waits::MOST - 1);
+                self.waits[step.index] = waits.collect();
+            }
+            self.kinds[step.index] = kind;
         }
     }
 }
@@ -142,7 +170,11 @@ fn kind(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Kind {
         w.file == File::Sgpr && (w.relative.is_some() || w.first < exec.end && exec.start < w.first + w.count)
     });
     if done.calls.iter().any(|(bi, _)| Counter::of(*bi).is_some()) {
-        Kind::Wait
+        // What it waits for is part of the instruction, and not a register's value.
+        let same = effects.reads.is_empty()
+            && effects.writes.is_empty()
+            && program.pcs.get(step.index + 1) == Some(&end);
+        if same { Kind::Wait } else { Kind::Observed }
     } else if narrows || jumps || program.pcs.get(step.index + 1) != Some(&end) {
         Kind::Last
     } else {
@@ -155,23 +187,25 @@ fn kind(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Kind {
 fn region(
     kinds: &[Kind],
     from: usize,
-    waits: &waits::Scoreboard,
-    proven: impl Fn(usize) -> Option<u64>,
+    scoreboard: &waits::Scoreboard,
+    prove: &mut impl FnMut(usize) -> Option<u64>,
 ) -> Option<Region> {
-    let mut out = Region { len: 0, lanes: u64::MAX, registers: Registers::default(), waits: false };
+    let mut out =
+        Region { len: 0, lanes: u64::MAX, registers: Registers::default(), summary: Summary::default() };
     for at in (from..kinds.len()).take(LONGEST) {
-        let (Kind::Simple | Kind::Last | Kind::Wait, Some(lanes)) = (kinds[at], proven(at)) else { break };
-        // Waits have regions of their own: one without waits is skipped while operations are outstanding.
-        if out.len > 0 && (kinds[at] == Kind::Wait) != out.waits {
+        if !matches!(kinds[at], Kind::Simple | Kind::Last | Kind::Wait)
+            || at > from && kinds[at] == Kind::Wait
+        {
             break;
         }
+        let Some(lanes) = prove(at) else { break };
         out.len += 1;
         out.lanes &= lanes;
-        out.registers.join(waits.touched(at));
-        out.waits |= kinds[at] == Kind::Wait;
+        out.registers.join(scoreboard.touched(at));
         if kinds[at] == Kind::Last {
             break;
         }
     }
+    out.summary = out.registers.summary();
     (out.len > 0).then_some(out)
 }

@@ -64,7 +64,40 @@ impl Definedness {
         }
     }
 
+    /// As it is made by [`Definedness::new`].
+    pub fn reset(&mut self, sgprs: u128, vgprs: usize) {
+        self.vgprs.fill(0);
+        self.vgprs[..vgprs.min(ALL_VGPRS)].fill(u64::MAX);
+        self.sgprs = sgprs;
+        self.scc = false;
+        self.partial.clear();
+        self.roots.clear();
+    }
+
+    /// Whether scalar registers, by operand code, and SCC if it is asked for, are defined.
+    #[inline]
+    pub fn has_scalars(&self, sgprs: u128, scc: bool) -> bool {
+        sgprs & !self.sgprs == 0 && (self.scc || !scc)
+    }
+
+    /// All bits of scalar registers, by operand code, are defined, and SCC if it is so said.
+    #[inline]
+    pub fn define_scalars(&mut self, sgprs: u128, scc: bool) {
+        self.sgprs |= sgprs;
+        self.scc |= scc;
+        if !self.partial.is_empty() || !self.roots.is_empty() {
+            let kept = |place: &Place| match place.file {
+                File::Sgpr => sgprs >> (place.register & 127) & 1 == 0,
+                File::Scc => !scc,
+                File::Vgpr => true,
+            };
+            self.partial.retain(|place, _| kept(place));
+            self.roots.retain(|place, _| kept(place));
+        }
+    }
+
     /// Lanes in which a VGPR is defined.
+    #[inline]
     pub fn lanes(&self, register: u16) -> u64 {
         self.vgprs.get(register as usize).copied().unwrap_or(u64::MAX)
     }
@@ -110,6 +143,7 @@ impl Definedness {
     }
 
     /// All bits of a register are defined in some lanes.
+    #[inline]
     pub fn define(&mut self, file: File, register: u16, lanes: u64) {
         match file {
             File::Scc => self.scc = true,

@@ -7,6 +7,7 @@
 
 mod definedness;
 mod dependence;
+mod simple;
 
 use super::Check;
 use super::mem;
@@ -14,12 +15,12 @@ use super::report::{Finding, Report, Site};
 use definedness::{Definedness, Place as Register, Root, Undefined};
 use dependence::Trials;
 use isa_spec::tables::Role;
+use simple::Simple;
 use std::collections::HashMap;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_engine::sched::dispatch::Layout;
 use wavesim_loader::prepared::Shape;
 use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use, register_name};
-use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, M0, TTMP};
 use wavesim_machine::state::{ALL_VGPRS, Wave};
@@ -50,8 +51,8 @@ pub struct Shadow {
     waves: Vec<Registers>,
     sgprs: u128,
     vgprs: usize,
-    /// Instructions of the program.
-    instructions: usize,
+    /// By instruction, those that are.
+    simple: Vec<Option<Simple>>,
     /// Undefined values that were reported, with the PC of the first use: what else follows from them is no news.
     reported: HashMap<Root, u64>,
     trials: Trials,
@@ -59,14 +60,14 @@ pub struct Shadow {
 
 impl Shadow {
     /// With the registers defined that the launch sets.
-    pub fn new(program: &Program, shape: &Shape) -> Shadow {
+    pub fn new(effects: &[Effects], shape: &Shape) -> Shadow {
         let (sgprs, vgprs) = initial(shape);
-        let instructions = program.insts.len();
+        let simple = effects.iter().map(|effects| simple::simple(effects, shape.wave_size)).collect();
         Shadow {
             waves: Vec::new(),
             sgprs,
             vgprs,
-            instructions,
+            simple,
             reported: HashMap::new(),
             trials: Trials::default(),
         }
@@ -74,15 +75,20 @@ impl Shadow {
 
     /// A workgroup of so many waves begins, in the state after launch.
     pub fn start(&mut self, waves: usize) {
-        self.waves.clear();
-        self.waves.extend((0..waves).map(|_| Registers {
+        for registers in &mut self.waves {
+            registers.defined.reset(self.sgprs, self.vgprs);
+            registers.spilled.clear();
+            registers.results.clear();
+            registers.proven.fill(None);
+        }
+        self.waves.resize_with(waves, || Registers {
             defined: Definedness::new(self.sgprs, self.vgprs),
             spilled: HashMap::new(),
             writing: Vec::new(),
             results: Vec::new(),
-            proven: vec![None; self.instructions],
+            proven: vec![None; self.simple.len()],
             undefines: 0,
-        }));
+        });
     }
 
     /// Exchanges the workgroup that it follows.
@@ -90,10 +96,19 @@ impl Shadow {
         std::mem::swap(&mut self.waves, &mut group.0);
     }
 
-    /// Whether an instruction of a wave is proven, with the lanes of `exec`.
+    /// Lanes with which an instruction of a wave can run without reading or writing anything undefined, EXEC among them. An instruction that
+    /// has not been proven and is simple is so from now on, as it is the next one that runs, or comes after others that are proven.
     #[inline]
-    pub fn is_proven(&self, wave: u32, index: usize, exec: u64) -> bool {
-        self.waves[wave as usize].proven[index].is_some_and(|lanes| exec & !lanes == 0)
+    pub fn prove(&mut self, wave: &Wave, index: usize) -> Option<u64> {
+        let registers = &mut self.waves[wave.id as usize];
+        match registers.proven[index] {
+            Some(lanes) if wave.exec() & !lanes == 0 => Some(lanes),
+            _ => {
+                let lanes = self.simple[index].as_ref()?.run(&mut registers.defined, wave)?;
+                registers.proven[index] = Some(lanes);
+                Some(lanes)
+            }
+        }
     }
 
     /// Whether the instruction that has just run was proven.
@@ -118,11 +133,6 @@ impl Shadow {
         registers.writing.clear();
         let wave = step.wave;
         registers.writing.extend(effects.writes.iter().map(|w| (w.start(wave), w.lane_mask(wave))));
-    }
-
-    /// Lanes with which an instruction of a wave can run again without reading or writing anything undefined.
-    pub fn proven(&self, wave: u32, index: usize) -> Option<u64> {
-        self.waves[wave as usize].proven[index]
     }
 
     /// Whether a register became undefined: nothing is proven then.

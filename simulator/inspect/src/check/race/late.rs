@@ -16,12 +16,18 @@ pub struct Late {
 
 impl Late {
     /// An access of an epoch is complete now. Of a store, the next epoch begins directly after it.
+    #[inline]
     pub fn retire(&mut self, epoch: u32, pc: u32, store: bool, now: u32) {
         if now > epoch + store as u32 {
-            self.complete.insert((epoch, pc), now);
-            if self.complete.len() > MOST {
-                self.complete.pop_first();
-            }
+            self.insert((epoch, pc), now);
+        }
+    }
+
+    #[inline(never)]
+    fn insert(&mut self, access: (u32, u32), now: u32) {
+        self.complete.insert(access, now);
+        if self.complete.len() > MOST {
+            self.complete.pop_first();
         }
     }
 

@@ -278,13 +278,14 @@ impl Shadow {
         self.waves.get(wave as usize).map_or(0, |w| w.accessed)
     }
 
-    /// Accesses of a wave are complete.
-    pub fn retire(&mut self, wave: u32, retired: impl Iterator<Item = Retired>) {
+    /// An access of a wave is complete.
+    #[inline]
+    pub fn retire(&mut self, wave: u32, access: Retired) {
         let state = &mut self.waves[wave as usize];
         // Without atomics, only barriers release.
         let released = if self.synchronises { u32::MAX } else { state.released };
-        for r in retired.filter(|r| r.epoch < released) {
-            state.late.retire(r.epoch, r.pc, r.store, state.epoch);
+        if access.epoch < released {
+            state.late.retire(access.epoch, access.pc, access.store, state.epoch);
         }
     }
 
@@ -344,6 +345,68 @@ impl Shadow {
         wave.released = wave.epoch;
     }
 
+    /// Whether an instruction only loads or only stores, and orders nothing.
+    pub fn is_plain(&self, at: usize, effects: &Effects) -> bool {
+        let memory = matches!(effects.class, Class::Vmem | Class::Lds) && !effects.memory.is_empty();
+        let ordering = self.orderings.get(at).copied().unwrap_or_default();
+        let orders = effects.atomic || effects.coherent || ordering.polls || !effects.calls.is_empty();
+        memory && self.enabled && !orders && ordering.hits.and(Caches::SCALAR).is_empty()
+    }
+
+    /// As [`Shadow::after`], for a plain instruction whose accesses are all inside.
+    pub fn plain(
+        &mut self,
+        step: &Step<'_>,
+        done: &Done<'_>,
+        scoreboard: &Scoreboard,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) -> Retired {
+        let at = step.wave.id as usize;
+        let store = done.accesses.first().is_some_and(|a| a.write);
+        let wave = &mut self.waves[at];
+        let epoch = wave.epoch + store as u32;
+        wave.accessed = epoch;
+        wave.epoch = epoch + store as u32;
+        let pc = step.pc as u32;
+        let me = Record { wave: self.first + at as u32, epoch, pc, ..Record::default() };
+        let mut last: Option<&Access> = None;
+        for a in done.accesses {
+            if !store && last.is_some_and(|l| repeats(l, a)) {
+                continue;
+            }
+            last = Some(a);
+            let lds = a.place == Place::Lds;
+            let shadow = if lds { &mut self.lds } else { &mut self.global };
+            if !lds && shadow.is_alone(a, me) {
+                continue;
+            }
+            let (first, waves, ended, cu_mode) = (self.first, &self.waves, &self.ended, self.cu_mode);
+            let ordering = self.orderings[step.index];
+            let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode);
+            let ordered = |r: &Record| view().missing(r, lds).is_none();
+            if !store && shadow.passes(a, me, ordered) {
+                continue;
+            }
+            shadow.access(a.address, a, me, ordered, &mut self.hits);
+        }
+        if !self.global.superseded.is_empty() {
+            self.keep_copies(me.wave);
+        }
+        if !self.hits.is_empty() {
+            let mut hits = std::mem::take(&mut self.hits);
+            let ordering = self.orderings[step.index];
+            self.races(step, done, ordering, &mut hits, scoreboard, prepared, report);
+            self.hits = hits;
+        }
+        if store {
+            for a in done.accesses {
+                self.values.record(a, done, &prepared.memory);
+            }
+        }
+        Retired { epoch, pc, store }
+    }
+
     /// Reports the accesses of an instruction that race, and notes them and what they order.
     pub fn after(
         &mut self,
@@ -383,14 +446,7 @@ impl Shadow {
         let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode);
         let mut last: Option<&Access> = None;
         for a in done.accesses.iter().filter(|a| !a.outside) {
-            // Of lanes that load the same bytes, the first ones stand for all.
-            if last.is_some_and(|l| {
-                !a.write
-                    && !l.write
-                    && (l.address, l.stride, l.lanes) == (a.address, a.stride, a.lanes)
-                    && l.place == a.place
-                    && l.size_bytes == a.size_bytes
-            }) {
+            if last.is_some_and(|l| !a.write && !l.write && repeats(l, a)) {
                 continue;
             }
             last = Some(a);
@@ -455,4 +511,12 @@ impl Shadow {
             }
         }
     }
+}
+
+/// Of lanes that load the same bytes, the first ones stand for all.
+#[inline(always)]
+fn repeats(last: &Access, a: &Access) -> bool {
+    (last.address, last.stride, last.lanes) == (a.address, a.stride, a.lanes)
+        && last.place == a.place
+        && last.size_bytes == a.size_bytes
 }

@@ -1,10 +1,20 @@
 //! What stores have left in memory: to tell two waves that store the same value from two that store different ones.
 
+use super::super::shadow_memory::{RECENT, slot};
 use wavesim_engine::observe::Done;
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::memory::Memory;
 
 const PAGE: u64 = 4096;
+
+/// Pages that are found without the index.
+struct Recent(Box<[(u64, usize); RECENT]>);
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent(Box::new([(u64::MAX, 0); RECENT]))
+    }
+}
 
 /// Bytes as the last store to them left them.
 #[derive(Default)]
@@ -14,8 +24,8 @@ pub struct Values {
     pages: Vec<Box<[u8]>>,
     /// Index in `pages` by number of the page.
     index: foldhash::HashMap<u64, usize>,
-    /// The page of the last store, and its index.
-    last: Option<(u64, usize)>,
+    /// Pages of recent stores, with their index.
+    recent: Recent,
     scratchpad: Vec<u8>,
 }
 
@@ -81,8 +91,8 @@ impl Values {
 
     #[inline]
     fn page(&mut self, number: u64) -> &mut [u8] {
-        let at = match self.last {
-            Some((last, at)) if last == number => at,
+        let at = match self.recent.0[slot(number)] {
+            (recent, at) if recent == number => at,
             _ => self.find_or_make(number),
         };
         &mut self.pages[at]
@@ -95,7 +105,7 @@ impl Values {
             pages.push(vec![0; PAGE as usize].into());
             pages.len() - 1
         });
-        self.last = Some((number, at));
+        self.recent.0[slot(number)] = (number, at);
         at
     }
 }

@@ -15,18 +15,18 @@ pub struct Kinds {
     pub passes: u32,
 }
 
-/// Lines of the table without comments: the first word, and the others.
-fn lines() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+/// A line of the table: the first word, and the others.
+type Line = (&'static str, Vec<&'static str>);
+
+/// Lines of the table without comments: those of kinds, and those of passes.
+static TABLE: LazyLock<(Vec<Line>, Vec<Line>)> = LazyLock::new(|| {
     let bare = TEXT.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    bare.filter_map(|line| {
+    let lines = bare.filter_map(|line| {
         let mut words = line.split_whitespace();
         Some((words.next()?, words.collect()))
-    })
-}
-
-fn kinds() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-    lines().filter(|(name, _)| *name != "passes")
-}
+    });
+    lines.partition(|(name, _)| *name != "passes")
+});
 
 fn fits(patterns: &[&str], name: &str) -> bool {
     let excluded = |pattern: &&str| pattern.strip_prefix('!').is_some_and(|pattern| matches(pattern, name));
@@ -36,11 +36,11 @@ fn fits(patterns: &[&str], name: &str) -> bool {
 impl Kinds {
     /// Of the instruction with this name.
     pub fn of(name: &str, arch: Arch) -> Kinds {
-        let bits = kinds().enumerate().filter(|(_, (_, patterns))| fits(patterns, name));
+        let (kinds, passes) = &*TABLE;
+        let bits = kinds.iter().enumerate().filter(|(_, (_, patterns))| fits(patterns, name));
         let bits = bits.fold(0, |bits, (at, _)| bits | 1 << at);
-        let passes = lines().filter(|(word, _)| *word == "passes");
-        let passes =
-            passes.filter(|(_, rest)| fits(&rest[1..], name)).find_map(|(_, rest)| rest[0].parse().ok());
+        let mut passes = passes.iter().filter(|(_, rest)| fits(&rest[1..], name));
+        let passes = passes.find_map(|(_, rest)| rest[0].parse().ok());
         let kinds = Kinds { bits, passes: passes.unwrap_or(0) };
         // Products of 16x16 doubles take twice as long on CDNA 4.
         let slower = arch == Arch::Cdna4 && kinds.is("dgemm_16");
@@ -55,8 +55,7 @@ impl Kinds {
 
     /// Whether it is of the kind with this name.
     pub fn is(self, kind: &str) -> bool {
-        static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| kinds().map(|(name, _)| name).collect());
-        NAMES.iter().position(|name| *name == kind).is_some_and(|at| self.bits >> at & 1 != 0)
+        TABLE.0.iter().position(|(name, _)| *name == kind).is_some_and(|at| self.bits >> at & 1 != 0)
     }
 }
 
@@ -78,7 +77,7 @@ mod tests {
     fn every_pattern_is_an_instruction() {
         let names: Vec<&str> =
             Arch::CDNA.into_iter().flat_map(|a| a.table().instructions).map(|i| i.name).collect();
-        for (_, patterns) in lines() {
+        for (_, patterns) in TABLE.0.iter().chain(&TABLE.1) {
             for pattern in patterns.iter().filter(|p| p.parse::<u32>().is_err()) {
                 let pattern = pattern.trim_start_matches('!');
                 assert!(names.iter().any(|name| matches(pattern, name)), "{pattern}");

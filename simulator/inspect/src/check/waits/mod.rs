@@ -8,197 +8,42 @@
 //! Sources of stores need no wait: from RDNA 1 on the hardware keeps them until they are read. Without this check results arrive at
 //! once, and a kernel that lacks a wait works in the simulator and fails on the machine.
 
+mod counter;
+mod registers;
+
+pub use counter::Counter;
+pub use registers::{Registers, Summary};
+
 use super::Check;
 use super::report::{Finding, Report, Site};
+use counter::Counters;
 use isa_spec::pcode::builtins::Control;
 use std::collections::VecDeque;
-use wavesim_asm::dialect::advice;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_isa::arch::Arch;
-use wavesim_machine::exec::effects::{Class, Effects, File, Use, register_name};
+use wavesim_machine::exec::effects::{Class, Effects, Use, register_name};
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::state::ALL_VGPRS;
 
 /// Operations that a counter can count: it has six bits, and the hardware waits before it issues more.
-const MOST: usize = 64;
-
-/// What an outstanding operation is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counter {
-    /// VMCNT: vector loads and atomics that return (RDNA 3 and 3.5).
-    Vm,
-    /// VSCNT: vector stores and atomics that do not return (RDNA 3 and 3.5).
-    Vs,
-    /// LGKMCNT: LDS, scalar memory and messages (RDNA 3 and 3.5).
-    Lgkm,
-    /// LOADCNT: vector loads and atomics that return (RDNA 4).
-    Load,
-    /// STORECNT: vector stores and atomics that do not return (RDNA 4).
-    Store,
-    /// DSCNT: LDS (RDNA 4).
-    Ds,
-    /// KMCNT: scalar memory and messages (RDNA 4).
-    Km,
-}
-
-impl Counter {
-    const ALL: [Counter; 7] =
-        [Counter::Vm, Counter::Vs, Counter::Lgkm, Counter::Load, Counter::Store, Counter::Ds, Counter::Km];
-
-    /// Those that an architecture has.
-    pub fn of_arch(arch: Arch) -> &'static [Counter] {
-        match arch {
-            Arch::Rdna4 => &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km],
-            // One for loads and stores.
-            Arch::Cdna3 | Arch::Cdna4 => &[Counter::Vm, Counter::Lgkm],
-            _ => &[Counter::Vm, Counter::Vs, Counter::Lgkm],
-        }
-    }
-
-    /// The counter's name in listings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Counter::Vm => "vmcnt",
-            Counter::Vs => "vscnt",
-            Counter::Lgkm => "lgkmcnt",
-            Counter::Load => "loadcnt",
-            Counter::Store => "storecnt",
-            Counter::Ds => "dscnt",
-            Counter::Km => "kmcnt",
-        }
-    }
-
-    /// The instruction that waits until at most `n` are outstanding.
-    fn wait(self, n: usize) -> String {
-        advice::wait(self.name(), n)
-    }
-
-    /// What a builtin waits for.
-    pub fn of(bi: Control) -> Option<Counter> {
-        Some(match bi {
-            Control::WaitVmcnt => Counter::Vm,
-            Control::WaitVscnt => Counter::Vs,
-            Control::WaitLgkmcnt => Counter::Lgkm,
-            Control::WaitLoadcnt => Counter::Load,
-            Control::WaitStorecnt => Counter::Store,
-            Control::WaitDscnt => Counter::Ds,
-            Control::WaitKmcnt => Counter::Km,
-            // Of exports, images and the vector unit nothing is tracked; `WaitIdle` waits for all counters.
-            Control::WaitExpcnt
-            | Control::WaitSamplecnt
-            | Control::WaitBvhcnt
-            | Control::WaitIdle
-            | Control::WaitAlu
-            | Control::Nop
-            | Control::EndPgm
-            | Control::Illegal
-            | Control::Trap
-            | Control::Halt
-            | Control::SendMsg
-            | Control::SendMsgRtn
-            | Control::InvalidateCaches
-            | Control::WriteBackCaches
-            | Control::Barrier
-            | Control::BarrierSignal
-            | Control::BarrierSignalIsFirst
-            | Control::BarrierWait
-            | Control::BarrierLeave
-            | Control::BarrierInit
-            | Control::BarrierJoin
-            | Control::BarrierState
-            | Control::GetReg
-            | Control::SetReg
-            | Control::GwsUnsupported => return None,
-        })
-    }
-}
-
-/// The one or two counters that an operation counts in, a bit each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Counters(u8);
-
-impl Counters {
-    fn one(counter: Counter) -> Counters {
-        Counters(1 << counter as u8)
-    }
-
-    fn with(self, counter: Counter) -> Counters {
-        Counters(self.0 | 1 << counter as u8)
-    }
-
-    fn contains(self, counter: Counter) -> bool {
-        self.0 >> counter as u8 & 1 == 1
-    }
-
-    fn remove(&mut self, counter: Counter) {
-        self.0 &= !(1 << counter as u8);
-    }
-
-    fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    fn iter(self) -> impl Iterator<Item = Counter> {
-        Counter::ALL.into_iter().filter(move |c| self.contains(*c))
-    }
-}
+pub const MOST: usize = 64;
 
 /// What an instruction issues.
 #[derive(Clone, Copy)]
 struct Issue {
     counters: Counters,
     order: Order,
-    writes: Registers,
 }
 
-/// A set of VGPRs and SGPRs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Registers {
-    /// Accumulation VGPRs follow the others.
-    vgprs: [u64; ALL_VGPRS / 64],
-    sgprs: u128,
-}
-
-impl Registers {
-    /// All that an instruction reads or writes. Relative addressing may reach any VGPR or SGPR.
-    pub fn of(effects: &Effects) -> Registers {
-        let mut out = Registers::default();
-        for used in effects.reads.iter().chain(&effects.writes) {
-            match used.relative {
-                None => out.insert(used.file, used.first, used.count),
-                Some(_) => out = Registers { vgprs: [u64::MAX; ALL_VGPRS / 64], sgprs: u128::MAX },
-            }
-        }
-        out
-    }
-
-    fn insert(&mut self, file: File, start: u16, count: u16) {
-        match file {
-            File::Sgpr => self.sgprs |= bits(start, count),
-            File::Vgpr => {
-                for r in start..(start + count).min(ALL_VGPRS as u16) {
-                    self.vgprs[(r / 64) as usize] |= 1 << (r % 64);
-                }
-            }
-            File::Scc => {}
-        }
-    }
-
-    /// Adds those of another set.
-    #[inline]
-    pub fn join(&mut self, other: &Registers) {
-        for (a, b) in self.vgprs.iter_mut().zip(other.vgprs) {
-            *a |= b;
-        }
-        self.sgprs |= other.sgprs;
-    }
-
-    #[inline]
-    fn meets(&self, other: &Registers) -> bool {
-        // Without a branch a word.
-        let vgprs = self.vgprs.iter().zip(other.vgprs).fold(0, |all, (a, b)| all | a & b);
-        vgprs != 0 || self.sgprs & other.sgprs != 0
-    }
+/// What the scoreboard compares of an instruction, in one place because it is read each time.
+#[derive(Clone, Copy)]
+struct Brief {
+    issue: Option<Issue>,
+    /// Waits for everything.
+    idle: bool,
+    /// Of what it reads or writes.
+    touched: Summary,
+    /// Of what an operation that it issues writes.
+    writes: Summary,
 }
 
 /// How operations of a kind come back.
@@ -214,10 +59,12 @@ enum Order {
 
 #[derive(Clone, Copy)]
 struct Pending {
-    pc: u64,
+    /// Index of the instruction, and its byte offset.
+    at: u32,
+    pc: u32,
     counters: Counters,
     order: Order,
-    writes: Registers,
+    writes: Summary,
     /// An access to memory that waves share, as the race check knows it: others may meet it until it is complete.
     access: Option<Retired>,
 }
@@ -244,7 +91,7 @@ struct Wave {
     /// The youngest one is in `stores`.
     stored_last: bool,
     /// Registers that some outstanding operation writes: compared first.
-    writes: Registers,
+    writes: Summary,
     /// Accesses that are complete, for the race check to take.
     retired: Vec<Retired>,
 }
@@ -256,24 +103,26 @@ pub struct Group(Vec<Wave>);
 /// Outstanding operations of every wave of the workgroup, and what each instruction issues and touches.
 pub struct Scoreboard {
     waves: Vec<Wave>,
-    /// By instruction: what it issues.
-    issues: Vec<Option<Issue>>,
+    /// By instruction.
+    briefs: Vec<Brief>,
     /// By instruction: what it reads or writes.
     touched: Vec<Registers>,
-    /// By instruction: waits for everything.
-    idle: Vec<bool>,
+    /// By instruction: what an operation that it issues writes.
+    writes: Vec<Registers>,
 }
 
 impl Scoreboard {
     /// What each instruction issues and touches; `effects` are theirs.
     pub fn new(program: &Program, effects: &[Effects]) -> Scoreboard {
-        let issues = effects.iter().map(|e| issue(program.arch, e));
-        Scoreboard {
-            waves: Vec::new(),
-            issues: issues.collect(),
-            touched: effects.iter().map(Registers::of).collect(),
-            idle: effects.iter().map(|e| e.calls.contains(&Control::WaitIdle)).collect(),
-        }
+        let touched: Vec<Registers> = effects.iter().map(Registers::of).collect();
+        let writes: Vec<Registers> = effects.iter().map(Registers::written).collect();
+        let brief = |((e, touched), writes): ((&Effects, &Registers), &Registers)| {
+            let idle = e.calls.contains(&Control::WaitIdle);
+            let issue = issue(program.arch, e);
+            Brief { issue, idle, touched: touched.summary(), writes: writes.summary() }
+        };
+        let briefs = effects.iter().zip(&touched).zip(&writes).map(brief).collect();
+        Scoreboard { waves: Vec::new(), briefs, touched, writes }
     }
 
     /// Whether nothing of a wave is outstanding.
@@ -285,12 +134,18 @@ impl Scoreboard {
 
     /// Whether a wave has nothing outstanding that writes one of these.
     #[inline]
-    pub fn is_clear_of(&self, wave: u32, registers: &Registers) -> bool {
-        !self.waves[wave as usize].writes.meets(registers)
+    pub fn is_clear_of(&self, wave: u32, summary: Summary, registers: &Registers) -> bool {
+        let wave = &self.waves[wave as usize];
+        !wave.writes.meets(summary) || !self.meets(wave, registers)
+    }
+
+    /// Whether an outstanding operation writes one of these registers.
+    #[inline(never)]
+    fn meets(&self, wave: &Wave, registers: &Registers) -> bool {
+        wave.pending.iter().any(|p| self.writes[p.at as usize].meets(registers))
     }
 
     /// What an instruction reads or writes.
-    #[inline]
     pub fn touched(&self, index: usize) -> &Registers {
         &self.touched[index]
     }
@@ -298,7 +153,8 @@ impl Scoreboard {
     /// Whether the instruction issues something, or waits for everything.
     #[inline]
     pub fn must_observe(&self, index: usize) -> bool {
-        self.issues[index].is_some() || self.idle[index]
+        let brief = &self.briefs[index];
+        brief.issue.is_some() || brief.idle
     }
 
     /// A workgroup of so many waves begins, with nothing outstanding.
@@ -319,7 +175,7 @@ impl Scoreboard {
     /// PCs of a wave's operations that a counter counts, oldest first.
     pub fn outstanding(&self, wave: u32, counter: Counter) -> Vec<u64> {
         let pending = self.waves.get(wave as usize).into_iter().flat_map(Wave::all);
-        pending.filter(|p| p.counters.contains(counter)).map(|p| p.pc).collect()
+        pending.filter(|p| p.counters.contains(counter)).map(|p| p.pc as u64).collect()
     }
 
     /// Whether an access of the race check may be incomplete.
@@ -334,9 +190,12 @@ impl Scoreboard {
         !self.waves[wave as usize].retired.is_empty()
     }
 
-    /// Accesses that are complete since the last call.
-    pub fn take_retired(&mut self, wave: u32) -> impl Iterator<Item = Retired> {
-        self.waves[wave as usize].retired.drain(..)
+    /// Gives `f` the accesses that are complete since the last call.
+    #[inline]
+    pub fn take_retired(&mut self, wave: u32, mut f: impl FnMut(Retired)) {
+        let retired = &mut self.waves[wave as usize].retired;
+        retired.iter().for_each(|access| f(*access));
+        retired.clear();
     }
 
     /// Accesses that are not complete.
@@ -346,21 +205,22 @@ impl Scoreboard {
 
     /// The waits that complete all that an instruction issues.
     pub fn wait_for(&self, index: usize) -> String {
-        let counters = self.issues[index].iter().flat_map(|issue| issue.counters.iter());
+        let counters = self.briefs[index].issue.iter().flat_map(|issue| issue.counters.iter());
         counters.map(|counter| counter.wait(0)).collect::<Vec<_>>().join("` and `")
     }
 
     /// Whether an outstanding operation of the wave writes a register that an instruction uses.
     #[inline]
     pub fn is_early(&self, wave: u32, index: usize) -> bool {
-        self.waves[wave as usize].writes.meets(&self.touched[index])
+        let wave = &self.waves[wave as usize];
+        wave.writes.meets(self.briefs[index].touched) && self.meets(wave, &self.touched[index])
     }
 
     /// Reports registers that an outstanding operation writes and the instruction uses, and takes these operations for complete.
     #[cold]
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let wave = &mut self.waves[step.wave.id as usize];
-        let order = self.issues[step.index].as_ref().map(|issue| issue.order);
+        let order = self.briefs[step.index].issue.map(|issue| issue.order);
         for (used, write) in
             effects.reads.iter().map(|u| (u, false)).chain(effects.writes.iter().map(|u| (u, true)))
         {
@@ -369,7 +229,7 @@ impl Scoreboard {
             registers.insert(used.file, start, used.count);
             // Operations that return in order write in order.
             let in_order = |p: &Pending| order == Some(p.order) && p.order != Order::Any;
-            let meets = |p: &Pending| p.writes.meets(&registers);
+            let meets = |p: &Pending| self.writes[p.at as usize].meets(&registers);
             // The youngest: a wait for it covers the others.
             let hit = wave.pending.iter().rposition(|p| meets(p) && !(write && in_order(p)));
             let Some(at) = hit else { continue };
@@ -381,20 +241,43 @@ impl Scoreboard {
     /// Takes in what the instruction issues, and what its waits complete.
     #[inline]
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        let idle = self.idle[step.index];
+        let brief = &self.briefs[step.index];
         let wave = &mut self.waves[step.wave.id as usize];
-        if let Some(Issue { counters, order, writes }) = self.issues[step.index] {
-            wave.push(Pending { pc: step.pc, counters, order, writes, access: None });
+        if let Some(Issue { counters, order }) = brief.issue {
+            let (at, pc) = (step.index as u32, step.pc as u32);
+            wave.push(Pending { at, pc, counters, order, writes: brief.writes, access: None });
         }
         for (bi, n) in done.calls {
             if let Some(counter) = Counter::of(*bi) {
                 wave.wait(counter, *n as usize);
             }
         }
-        if idle {
+        if brief.idle {
             wave.retire(|_, _| true);
             wave.retire_stores(0);
         }
+    }
+
+    /// Whether the instruction issues something that is not FLAT.
+    pub fn issues(&self, index: usize) -> bool {
+        self.briefs[index].issue.is_some_and(|issue| issue.order != Order::Both)
+    }
+
+    /// Takes in what an instruction without waits issues, which the race check knows as `access`.
+    #[inline]
+    pub fn issue(&mut self, wave: u32, index: usize, pc: u64, access: Retired) {
+        let brief = &self.briefs[index];
+        if let Some(Issue { counters, order }) = brief.issue {
+            let (at, pc, writes) = (index as u32, pc as u32, brief.writes);
+            self.waves[wave as usize].push(Pending { at, pc, counters, order, writes, access: Some(access) });
+        }
+    }
+
+    /// A wave waits until at most so many operations of counters are outstanding.
+    #[inline]
+    pub fn wait(&mut self, wave: u32, waits: &[(Counter, u32)]) {
+        let wave = &mut self.waves[wave as usize];
+        waits.iter().for_each(|(counter, n)| wave.wait(*counter, *n as usize));
     }
 
     /// The race check knows the operation just issued as this access.
@@ -437,15 +320,7 @@ fn issue(arch: Arch, effects: &Effects) -> Option<Issue> {
         _ if calls(Control::SendMsgRtn) => (Order::Any, one(scalar)),
         _ => return None,
     };
-    // No memory instruction has relative registers.
-    let mut writes = Registers::default();
-    effects.writes.iter().for_each(|w| writes.insert(w.file, w.first, w.count));
-    Some(Issue { counters, order, writes })
-}
-
-fn bits(start: u16, count: u16) -> u128 {
-    let all = if count >= 128 { u128::MAX } else { (1 << count) - 1 };
-    all << (start & 127)
+    Some(Issue { counters, order })
 }
 
 impl Wave {
@@ -468,7 +343,7 @@ impl Wave {
             self.retire_stores(MOST);
             return;
         }
-        self.writes.join(&pending.writes);
+        self.writes = self.writes.with(pending.writes);
         self.pending.push(pending);
         // Of two counters.
         if self.pending.len() > 2 * MOST {
@@ -480,7 +355,10 @@ impl Wave {
     #[inline]
     fn retire_stores(&mut self, left: usize) {
         while self.stores.len() > left {
-            self.retired.extend(self.stores.pop_front().and_then(|p| p.access));
+            let store = self.stores.pop_front();
+            if let Some(access) = store.and_then(|p| p.access) {
+                self.retired.push(access);
+            }
         }
     }
 
@@ -488,14 +366,16 @@ impl Wave {
     #[inline]
     fn retire(&mut self, mut complete: impl FnMut(usize, &Pending) -> bool) {
         let mut kept = 0;
-        let mut writes = Registers::default();
+        let mut writes = Summary::default();
         for at in 0..self.pending.len() {
             let p = self.pending[at];
             if complete(at, &p) {
-                self.retired.extend(p.access);
+                if let Some(access) = p.access {
+                    self.retired.push(access);
+                }
                 continue;
             }
-            writes.join(&p.writes);
+            writes = writes.with(p.writes);
             if kept != at {
                 self.pending[kept] = p;
             }
@@ -515,21 +395,50 @@ impl Wave {
             return;
         }
         if n == 0 {
-            let (mut any, mut complete) = (false, true);
+            let (mut any, mut left) = (false, 0);
             for p in &mut self.pending {
                 any |= p.counters.contains(counter);
                 p.counters.remove(counter);
-                complete &= p.counters.is_empty();
+                left += !p.counters.is_empty() as usize;
             }
             if !any {
                 return;
             }
-            if complete {
-                self.retired.extend(self.pending.drain(..).filter_map(|p| p.access));
-                self.writes = Registers::default();
+            if left == 0 {
+                for p in &self.pending {
+                    if let Some(access) = p.access {
+                        self.retired.push(access);
+                    }
+                }
+                self.pending.clear();
+                self.writes = Summary::default();
                 self.mixed = false;
                 return;
             }
+        } else if self.pending.iter().all(|p| p.order != Order::Both) {
+            // Each is in one order, and has one counter.
+            let mut back = [0usize; 2];
+            for p in self.pending.iter().filter(|p| p.counters.contains(counter)) {
+                match p.order {
+                    Order::Vector => back[0] += 1,
+                    Order::Lds => back[1] += 1,
+                    Order::Both | Order::Any => {}
+                }
+            }
+            back = back.map(|count| count.saturating_sub(n));
+            if back != [0; 2] {
+                self.retire(|_, p| {
+                    let back = match p.order {
+                        Order::Vector => &mut back[0],
+                        Order::Lds => &mut back[1],
+                        Order::Both | Order::Any => return false,
+                    };
+                    let complete = *back > 0 && p.counters.contains(counter);
+                    *back -= complete as usize;
+                    complete
+                });
+            }
+            return;
         } else {
             // Of each kind that returns in order, all but the youngest `n` are back.
             for order in [Order::Vector, Order::Lds] {
@@ -561,7 +470,7 @@ impl Wave {
     ) {
         let p = &self.pending[at];
         let kind = if write { "overwritten before its wait" } else { "missing wait" };
-        if !report.is_new(Check::Waits, kind, step.pc, Some(p.pc)) {
+        if !report.is_new(Check::Waits, kind, step.pc, Some(p.pc as u64)) {
             return;
         }
         let name = register_name(step.program.arch, used.file, start, used.count);
@@ -575,7 +484,7 @@ impl Wave {
         let waits: Vec<String> = p.counters.iter().map(|c| self.needed(c, at)).collect();
         let site = Site::new(step, None);
         let hint = format!("`{}` is needed before {}", waits.join("` and `"), step.program.place(step.pc));
-        let issued = Site::at(step, p.pc, step.wave.workgroup, step.wave.id);
+        let issued = Site::at(step, p.pc as u64, step.wave.workgroup, step.wave.id);
         report.add(Finding::new(Check::Waits, kind, message, site).other("issued by", issued).hint(hint));
     }
 
