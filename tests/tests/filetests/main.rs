@@ -6,6 +6,7 @@
 mod asm;
 mod code_objects;
 mod commands;
+mod compiled;
 mod kernels;
 mod pcode;
 mod programs;
@@ -30,6 +31,7 @@ fn main() {
         asm::trials(),
         code_objects::trials(),
         commands::trials(),
+        compiled::trials(),
         kernels::trials(),
         pcode::trials(),
         programs::trials(),

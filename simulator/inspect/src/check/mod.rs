@@ -146,7 +146,10 @@ impl<'a> Checker<'a> {
         let waits = Scoreboard::new(&prepared.program, &effects);
         let hazard = hazard::Shadow::new(&prepared.program, &effects, shape);
         let race = race::Shadow::new(prepared, &effects, on.race);
-        let plain = |at: usize| all && race.is_plain(at, &effects[at]) && waits.issues(at);
+        let plain = |at: usize| {
+            let hazard = on.hazard && hazard.must_observe(at);
+            all && !hazard && race.is_plain(at, &effects[at]) && waits.issues(at)
+        };
         let observed = |at| waits.must_observe(at) || on.hazard && hazard.must_observe(at);
         Ok(Checker {
             prepared,
@@ -333,6 +336,9 @@ impl Observer for Checker<'_> {
         if self.on.race {
             self.race.resume(step);
         }
+        if self.plain[step.index] {
+            return Skip::default();
+        }
         if self.on.barrier {
             self.barrier.before(step);
         }
@@ -366,7 +372,7 @@ impl Observer for Checker<'_> {
         if (self.on.init || self.on.mem) && self.init.prove(step.wave, step.index).is_none() {
             self.init.before(step, effects, &mut self.report);
         }
-        if self.on.hazard && self.hazard.must_observe(step.index) {
+        if !self.plain[step.index] && self.on.hazard && self.hazard.must_observe(step.index) {
             self.hazard.before(step, effects, &mut self.report);
         }
         ControlFlow::Continue(())

@@ -98,17 +98,20 @@ impl Shadow {
 
     /// Lanes with which an instruction of a wave can run without reading or writing anything undefined, EXEC among them. An instruction that
     /// has not been proven and is simple is so from now on, as it is the next one that runs, or comes after others that are proven.
-    #[inline]
+    #[inline(always)]
     pub fn prove(&mut self, wave: &Wave, index: usize) -> Option<u64> {
-        let registers = &mut self.waves[wave.id as usize];
-        match registers.proven[index] {
+        match self.waves[wave.id as usize].proven[index] {
             Some(lanes) if wave.exec() & !lanes == 0 => Some(lanes),
-            _ => {
-                let lanes = self.simple[index].as_ref()?.run(&mut registers.defined, wave)?;
-                registers.proven[index] = Some(lanes);
-                Some(lanes)
-            }
+            _ => self.prove_now(wave, index),
         }
+    }
+
+    #[inline(never)]
+    fn prove_now(&mut self, wave: &Wave, index: usize) -> Option<u64> {
+        let registers = &mut self.waves[wave.id as usize];
+        let lanes = self.simple[index].as_ref()?.run(&mut registers.defined, wave)?;
+        registers.proven[index] = Some(lanes);
+        Some(lanes)
     }
 
     /// Whether the instruction that has just run was proven.

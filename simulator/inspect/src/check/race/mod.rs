@@ -17,6 +17,7 @@
 mod clock;
 mod late;
 mod ordering;
+mod plain;
 mod polling;
 mod report;
 mod stale;
@@ -31,6 +32,7 @@ use clock::VectorClock;
 use isa_spec::pcode::builtins::Control;
 use late::Late;
 use ordering::{Caches, Ordering};
+use plain::repeats;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use values::Values;
@@ -106,6 +108,8 @@ pub struct Shadow {
     /// Arrivals at barrier and phase; completed phases are merged.
     arrivals: BTreeMap<(usize, u32), VectorClock>,
     merged: BTreeMap<usize, (u32, VectorClock)>,
+    /// By cache: when waves discarded what a cache of the whole workgroup held, as far as they have come to a barrier since. `None`: never.
+    discarded: Option<[VectorClock; Caches::COUNT]>,
     /// A clock that is no longer needed, for the next phase.
     spare: Option<VectorClock>,
     /// What atomics have released at an address.
@@ -122,6 +126,7 @@ pub struct Group {
     lds_values: Vec<u8>,
     arrivals: BTreeMap<(usize, u32), VectorClock>,
     merged: BTreeMap<usize, (u32, VectorClock)>,
+    discarded: Option<[VectorClock; Caches::COUNT]>,
     released: HashMap<Key, Arc<VectorClock>>,
 }
 
@@ -164,6 +169,7 @@ impl Shadow {
             copies: Default::default(),
             arrivals: BTreeMap::new(),
             merged: BTreeMap::new(),
+            discarded: None,
             spare: None,
             released: HashMap::new(),
             swaps: Swaps::default(),
@@ -204,6 +210,7 @@ impl Shadow {
         self.values.start();
         self.arrivals.clear();
         self.merged.clear();
+        self.discarded = None;
         self.released.retain(|(lds, _), _| !lds);
         self.swaps.done.retain(|(_, (lds, _))| !lds);
         self.swaps.acquired.retain(|(_, (lds, _))| !lds);
@@ -242,6 +249,7 @@ impl Shadow {
         self.values.swap_lds(&mut group.lds_values);
         std::mem::swap(&mut self.arrivals, &mut group.arrivals);
         std::mem::swap(&mut self.merged, &mut group.merged);
+        std::mem::swap(&mut self.discarded, &mut group.discarded);
     }
 
     /// A wave continues after a barrier: it acquires what the others released there.
@@ -268,6 +276,11 @@ impl Shadow {
         }
         let wave = &mut self.waves[at];
         Arc::make_mut(&mut wave.vector).join(clocks);
+        if let Some(discarded) = &self.discarded {
+            for (mine, all) in wave.discards.clocks.iter_mut().zip(discarded) {
+                Arc::make_mut(mine).join(all);
+            }
+        }
         if self.synchronises {
             wave.record_clock();
         }
@@ -309,6 +322,10 @@ impl Shadow {
                 Control::InvalidateCaches => {
                     let caches = Caches(*number as u8).and(self.orderings[step.index].reaches);
                     self.waves[at].discard(caches);
+                    if !caches.and(self.of_group()).is_empty() && self.discarded.is_none() {
+                        let none = || VectorClock::new(self.waves.len());
+                        self.discarded = Some(std::array::from_fn(|_| none()));
+                    }
                     None
                 }
                 Control::Barrier => Some(0),
@@ -326,7 +343,19 @@ impl Shadow {
         }
     }
 
+    /// Caches that all waves of a workgroup share: what one of them discards is discarded for those that it then meets at a barrier.
+    fn of_group(&self) -> Caches {
+        let more = if self.cu_mode { Caches::L0 } else { Caches::default() };
+        Caches::L1.or(Caches::SCALAR).or(more)
+    }
+
     fn arrive(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
+        let shared = self.of_group();
+        if let Some(discarded) = &mut self.discarded {
+            for cache in shared.numbers() {
+                discarded[cache].join(&self.waves[at].discards.clocks[cache]);
+            }
+        }
         let state = step.group.barrier(barrier);
         // The arrival that completes the barrier has counted already.
         let phase = if state.signals == 0 { state.completed.wrapping_sub(1) } else { state.completed };
@@ -343,68 +372,6 @@ impl Shadow {
         clocks.own[at] = clocks.own[at].max(wave.epoch);
         wave.epoch += 1;
         wave.released = wave.epoch;
-    }
-
-    /// Whether an instruction only loads or only stores, and orders nothing.
-    pub fn is_plain(&self, at: usize, effects: &Effects) -> bool {
-        let memory = matches!(effects.class, Class::Vmem | Class::Lds) && !effects.memory.is_empty();
-        let ordering = self.orderings.get(at).copied().unwrap_or_default();
-        let orders = effects.atomic || effects.coherent || ordering.polls || !effects.calls.is_empty();
-        memory && self.enabled && !orders && ordering.hits.and(Caches::SCALAR).is_empty()
-    }
-
-    /// As [`Shadow::after`], for a plain instruction whose accesses are all inside.
-    pub fn plain(
-        &mut self,
-        step: &Step<'_>,
-        done: &Done<'_>,
-        scoreboard: &Scoreboard,
-        prepared: &Prepared,
-        report: &mut Report,
-    ) -> Retired {
-        let at = step.wave.id as usize;
-        let store = done.accesses.first().is_some_and(|a| a.write);
-        let wave = &mut self.waves[at];
-        let epoch = wave.epoch + store as u32;
-        wave.accessed = epoch;
-        wave.epoch = epoch + store as u32;
-        let pc = step.pc as u32;
-        let me = Record { wave: self.first + at as u32, epoch, pc, ..Record::default() };
-        let mut last: Option<&Access> = None;
-        for a in done.accesses {
-            if !store && last.is_some_and(|l| repeats(l, a)) {
-                continue;
-            }
-            last = Some(a);
-            let lds = a.place == Place::Lds;
-            let shadow = if lds { &mut self.lds } else { &mut self.global };
-            if !lds && shadow.is_alone(a, me) {
-                continue;
-            }
-            let (first, waves, ended, cu_mode) = (self.first, &self.waves, &self.ended, self.cu_mode);
-            let ordering = self.orderings[step.index];
-            let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode);
-            let ordered = |r: &Record| view().missing(r, lds).is_none();
-            if !store && shadow.passes(a, me, ordered) {
-                continue;
-            }
-            shadow.access(a.address, a, me, ordered, &mut self.hits);
-        }
-        if !self.global.superseded.is_empty() {
-            self.keep_copies(me.wave);
-        }
-        if !self.hits.is_empty() {
-            let mut hits = std::mem::take(&mut self.hits);
-            let ordering = self.orderings[step.index];
-            self.races(step, done, ordering, &mut hits, scoreboard, prepared, report);
-            self.hits = hits;
-        }
-        if store {
-            for a in done.accesses {
-                self.values.record(a, done, &prepared.memory);
-            }
-        }
-        Retired { epoch, pc, store }
     }
 
     /// Reports the accesses of an instruction that race, and notes them and what they order.
@@ -440,35 +407,22 @@ impl Shadow {
             atomic: effects.atomic || effects.coherent || ordering.polls,
             ..Record::default()
         };
-        let mut hits = std::mem::take(&mut self.hits);
-        let (first, waves, ended, cu_mode) = (self.first, &self.waves, &self.ended, self.cu_mode);
-        // Made where it is needed: most accesses are alone with their bytes.
-        let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode);
         let mut last: Option<&Access> = None;
         for a in done.accesses.iter().filter(|a| !a.outside) {
             if last.is_some_and(|l| !a.write && !l.write && repeats(l, a)) {
                 continue;
             }
             last = Some(a);
-            match a.place {
-                Place::Lds => {
-                    let ordered = |r: &Record| view().missing(r, true).is_none();
-                    self.lds.access(a.address, a, me, ordered, &mut hits);
-                }
-                Place::Global => {
-                    let ordered = |r: &Record| view().missing(r, false).is_none();
-                    self.global.access(a.address, a, me, ordered, &mut hits);
-                }
-                Place::Scratch | Place::Nowhere => {}
+            if matches!(a.place, Place::Lds | Place::Global) {
+                self.compare(at, ordering, a, me, scoreboard);
             }
         }
         if !self.global.superseded.is_empty() {
             self.keep_copies(me.wave);
         }
-        if !hits.is_empty() {
-            self.races(step, done, ordering, &mut hits, scoreboard, prepared, report);
+        if !self.hits.is_empty() {
+            self.races(step, done, ordering, scoreboard, prepared, report);
         }
-        self.hits = hits;
         if stores {
             for a in done.accesses.iter().filter(|a| a.write && !a.outside) {
                 self.values.record(a, done, &prepared.memory);
@@ -485,12 +439,12 @@ impl Shadow {
         step: &Step<'_>,
         done: &Done<'_>,
         ordering: Ordering,
-        hits: &mut Vec<Hit>,
         scoreboard: &Scoreboard,
         prepared: &Prepared,
         report: &mut Report,
     ) {
         let at = step.wave.id as usize;
+        let mut hits = std::mem::take(&mut self.hits);
         for (a, other, was_write) in hits.drain(..) {
             let view = view(self.first, &self.waves, &self.ended, scoreboard, at, ordering, self.cu_mode);
             let missing = view.missing(&other, a.place == Place::Lds).unwrap_or(Missing::Order);
@@ -510,13 +464,6 @@ impl Shadow {
                 self.explained_by_swap(&a, &other, self.first + at as u32, finding, report);
             }
         }
+        self.hits = hits;
     }
-}
-
-/// Of lanes that load the same bytes, the first ones stand for all.
-#[inline(always)]
-fn repeats(last: &Access, a: &Access) -> bool {
-    (last.address, last.stride, last.lanes) == (a.address, a.stride, a.lanes)
-        && last.place == a.place
-        && last.size_bytes == a.size_bytes
 }

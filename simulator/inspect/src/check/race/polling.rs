@@ -1,8 +1,10 @@
 //! Loads of LDS that poll. LDS has no coherence bits: an atomic load is a plain one there. What shows that a load expects another wave's
 //! store is a loop that loads the same address again and again, and stores nothing that others see.
 
+use isa_spec::tables::Role;
 use std::collections::HashSet;
 use wavesim_asm::{Options, print};
+use wavesim_isa::inst::Inst;
 use wavesim_machine::exec::effects::{Class, Effects, File};
 use wavesim_machine::exec::program::Program;
 
@@ -53,6 +55,8 @@ struct Graph<'g> {
     /// By instruction.
     next: Vec<Vec<usize>>,
     before: Vec<Vec<usize>>,
+    /// Of accesses to scratch: the offset in the instruction.
+    offsets: Vec<Option<i64>>,
 }
 
 impl<'g> Graph<'g> {
@@ -79,7 +83,14 @@ impl<'g> Graph<'g> {
                 edge(after);
             }
         }
-        Graph { effects, next, before }
+        let offset = |(inst, e): (&Inst, &Effects)| {
+            let field = |name| inst.field(program.arch.table(), name);
+            // Negative ones are rare, and need not be told apart.
+            let offset = field("OFFSET").or_else(|| field("IOFFSET")).filter(|offset| *offset < 1 << 12);
+            offset.filter(|_| e.class == Class::Scratch).map(i64::from)
+        };
+        let offsets = program.insts.iter().zip(effects).map(offset).collect();
+        Graph { effects, next, before, offsets }
     }
 
     /// Branches to an instruction from which they are reached.
@@ -124,6 +135,37 @@ impl<'g> Graph<'g> {
         body
     }
 
+    /// Whether a load from scratch brings the same in every round of a loop: from one address, to which the loop does not store.
+    fn is_kept(&self, load: usize, body: &HashSet<usize>, depth: u32) -> bool {
+        let Some((base, bytes)) = self.slot(load) else { return false };
+        let stores =
+            body.iter().filter(|&&at| self.effects[at].class == Class::Scratch && !self.effects[at].returns);
+        let apart = |at: &usize| {
+            self.slot(*at).is_some_and(|(other, stored)| {
+                other == base && (stored.end <= bytes.start || bytes.end <= stored.start)
+            })
+        };
+        stores.into_iter().all(apart)
+            && base.is_none_or(|base| self.is_same(load, (File::Sgpr, base), body, depth - 1))
+    }
+
+    /// Which bytes an access to scratch is of, from the address in a scalar register on; `None` if a VGPR is part of the address.
+    fn slot(&self, at: usize) -> Option<(Option<u16>, std::ops::Range<i64>)> {
+        let e = &self.effects[at];
+        let mut base = None;
+        for r in e.reads.iter().filter(|r| !matches!(r.role, Role::State | Role::Data)) {
+            if r.file != File::Sgpr || r.relative.is_some() || base.is_some() {
+                return None;
+            }
+            base = Some(r.first);
+        }
+        let offset = self.offsets[at]?;
+        let registers = if e.returns { &e.writes } else { &e.reads };
+        let data = registers.iter().filter(|r| r.file == File::Vgpr);
+        let len: i64 = data.map(|r| 4 * r.count as i64).sum();
+        Some((base, offset..offset + len))
+    }
+
     /// Whether a register has one value in front of an instruction in every round of a loop.
     fn is_same(&self, at: usize, register: (File, u16), body: &HashSet<usize>, depth: u32) -> bool {
         let writes = |at: usize| {
@@ -148,7 +190,10 @@ impl<'g> Graph<'g> {
             }
         }
         let e = &self.effects[here];
-        let state = |r: &&wavesim_machine::exec::effects::Use| r.role != isa_spec::tables::Role::State;
+        if depth > 0 && e.class == Class::Scratch && e.returns {
+            return self.is_kept(here, body, depth);
+        }
+        let state = |r: &&wavesim_machine::exec::effects::Use| r.role != Role::State;
         depth > 0
             && matches!(e.class, Class::Valu | Class::Salu)
             && e.reads.iter().filter(state).all(|r| {

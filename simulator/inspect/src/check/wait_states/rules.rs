@@ -136,7 +136,12 @@ pub static RULES: &[Rule] = &[
         needs: |a, b| {
             let data = a.effects.reads.iter().filter(|u| u.file == File::Vgpr && u.count > 2 && is_data(u));
             let late = a.memory() && a.effects.class != Class::Lds && !a.scalar_offset();
-            (late && meet(data, b.written(File::Vgpr))).then_some(if b.vector_alu() { 2 } else { 1 })
+            // What memory brings comes later than any wait state.
+            (late && !b.memory() && meet(data, b.written(File::Vgpr))).then_some(if b.vector_alu() {
+                2
+            } else {
+                1
+            })
         },
     },
     Rule {

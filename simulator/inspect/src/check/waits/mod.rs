@@ -10,18 +10,18 @@
 
 mod counter;
 mod registers;
+mod wave;
 
 pub use counter::Counter;
 pub use registers::{Registers, Summary};
 
-use super::Check;
-use super::report::{Finding, Report, Site};
+use super::report::Report;
 use counter::Counters;
 use isa_spec::pcode::builtins::Control;
-use std::collections::VecDeque;
+use wave::Wave;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_isa::arch::Arch;
-use wavesim_machine::exec::effects::{Class, Effects, Use, register_name};
+use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::program::Program;
 
 /// Operations that a counter can count: it has six bits, and the hardware waits before it issues more.
@@ -78,22 +78,6 @@ pub struct Retired {
     pub pc: u32,
     /// Memory was written, perhaps beside being read.
     pub store: bool,
-}
-
-#[derive(Default)]
-struct Wave {
-    /// Oldest first.
-    pending: Vec<Pending>,
-    /// Those that only the counter of stores counts, unless `mixed`: a wave may never wait for them.
-    stores: VecDeque<Pending>,
-    /// Stores are among `pending`, as FLAT ones, which two counters count, are in order with them.
-    mixed: bool,
-    /// The youngest one is in `stores`.
-    stored_last: bool,
-    /// Registers that some outstanding operation writes: compared first.
-    writes: Summary,
-    /// Accesses that are complete, for the race check to take.
-    retired: Vec<Retired>,
 }
 
 /// What is outstanding in the waves of a workgroup.
@@ -180,8 +164,16 @@ impl Scoreboard {
 
     /// Whether an access of the race check may be incomplete.
     pub fn is_outstanding(&self, wave: u32, epoch: u32, pc: u32) -> bool {
+        let wave = &self.waves[wave as usize];
+        // Most are older than all that is outstanding.
+        let older = |first: Option<&Pending>| {
+            first.is_none_or(|p| p.access.is_some_and(|access| epoch < access.epoch))
+        };
+        if older(wave.pending.first()) && older(wave.stores.front()) {
+            return false;
+        }
         let is = |a: Retired| a.epoch == epoch && a.pc == pc;
-        self.waves[wave as usize].all().any(|p| p.access.is_some_and(is))
+        wave.all().any(|p| p.access.is_some_and(is))
     }
 
     /// Whether accesses are complete that [`Scoreboard::take_retired`] has not given yet.
@@ -321,177 +313,4 @@ fn issue(arch: Arch, effects: &Effects) -> Option<Issue> {
         _ => return None,
     };
     Some(Issue { counters, order })
-}
-
-impl Wave {
-    /// Outstanding operations: those of each counter oldest first.
-    fn all(&self) -> impl Iterator<Item = &Pending> {
-        self.pending.iter().chain(&self.stores)
-    }
-
-    #[inline]
-    fn push(&mut self, pending: Pending) {
-        let store = pending.counters.contains(Counter::Vs) || pending.counters.contains(Counter::Store);
-        let only = store && pending.order == Order::Vector;
-        if store && !only && !self.mixed {
-            self.mixed = true;
-            self.pending.extend(self.stores.drain(..));
-        }
-        self.stored_last = only && !self.mixed;
-        if self.stored_last {
-            self.stores.push_back(pending);
-            self.retire_stores(MOST);
-            return;
-        }
-        self.writes = self.writes.with(pending.writes);
-        self.pending.push(pending);
-        // Of two counters.
-        if self.pending.len() > 2 * MOST {
-            self.retire(|n, _| n == 0);
-        }
-    }
-
-    /// Retires stores, but for the youngest.
-    #[inline]
-    fn retire_stores(&mut self, left: usize) {
-        while self.stores.len() > left {
-            let store = self.stores.pop_front();
-            if let Some(access) = store.and_then(|p| p.access) {
-                self.retired.push(access);
-            }
-        }
-    }
-
-    /// Retires what is complete; the predicate gets the position.
-    #[inline]
-    fn retire(&mut self, mut complete: impl FnMut(usize, &Pending) -> bool) {
-        let mut kept = 0;
-        let mut writes = Summary::default();
-        for at in 0..self.pending.len() {
-            let p = self.pending[at];
-            if complete(at, &p) {
-                if let Some(access) = p.access {
-                    self.retired.push(access);
-                }
-                continue;
-            }
-            writes = writes.with(p.writes);
-            if kept != at {
-                self.pending[kept] = p;
-            }
-            kept += 1;
-        }
-        self.pending.truncate(kept);
-        self.mixed &= kept > 0;
-        self.writes = writes;
-    }
-
-    /// At most `n` operations of the counter are outstanding now.
-    fn wait(&mut self, counter: Counter, n: usize) {
-        if matches!(counter, Counter::Vs | Counter::Store) {
-            self.retire_stores(n);
-        }
-        if self.pending.len() <= n {
-            return;
-        }
-        if n == 0 {
-            let (mut any, mut left) = (false, 0);
-            for p in &mut self.pending {
-                any |= p.counters.contains(counter);
-                p.counters.remove(counter);
-                left += !p.counters.is_empty() as usize;
-            }
-            if !any {
-                return;
-            }
-            if left == 0 {
-                for p in &self.pending {
-                    if let Some(access) = p.access {
-                        self.retired.push(access);
-                    }
-                }
-                self.pending.clear();
-                self.writes = Summary::default();
-                self.mixed = false;
-                return;
-            }
-        } else if self.pending.iter().all(|p| p.order != Order::Both) {
-            // Each is in one order, and has one counter.
-            let mut back = [0usize; 2];
-            for p in self.pending.iter().filter(|p| p.counters.contains(counter)) {
-                match p.order {
-                    Order::Vector => back[0] += 1,
-                    Order::Lds => back[1] += 1,
-                    Order::Both | Order::Any => {}
-                }
-            }
-            back = back.map(|count| count.saturating_sub(n));
-            if back != [0; 2] {
-                self.retire(|_, p| {
-                    let back = match p.order {
-                        Order::Vector => &mut back[0],
-                        Order::Lds => &mut back[1],
-                        Order::Both | Order::Any => return false,
-                    };
-                    let complete = *back > 0 && p.counters.contains(counter);
-                    *back -= complete as usize;
-                    complete
-                });
-            }
-            return;
-        } else {
-            // Of each kind that returns in order, all but the youngest `n` are back.
-            for order in [Order::Vector, Order::Lds] {
-                let of = |p: &Pending| {
-                    (p.order == order || p.order == Order::Both) && p.counters.contains(counter)
-                };
-                let total = self.pending.iter().filter(|p| of(p)).count();
-                let mut back = total.saturating_sub(n);
-                for p in self.pending.iter_mut().filter(|p| of(p)) {
-                    if back == 0 {
-                        break;
-                    }
-                    back -= 1;
-                    p.counters.remove(counter);
-                }
-            }
-        }
-        self.retire(|_, p| p.counters.is_empty());
-    }
-
-    fn report_use(
-        &self,
-        step: &Step<'_>,
-        used: &Use,
-        start: u16,
-        write: bool,
-        at: usize,
-        report: &mut Report,
-    ) {
-        let p = &self.pending[at];
-        let kind = if write { "overwritten before its wait" } else { "missing wait" };
-        if !report.is_new(Check::Waits, kind, step.pc, Some(p.pc as u64)) {
-            return;
-        }
-        let name = register_name(step.program.arch, used.file, start, used.count);
-        let message = if write {
-            format!(
-                "{name} is written while an operation that writes it has not been waited for: which of the two comes last is open"
-            )
-        } else {
-            format!("{name} is read before the operation that writes it has been waited for")
-        };
-        let waits: Vec<String> = p.counters.iter().map(|c| self.needed(c, at)).collect();
-        let site = Site::new(step, None);
-        let hint = format!("`{}` is needed before {}", waits.join("` and `"), step.program.place(step.pc));
-        let issued = Site::at(step, p.pc as u64, step.wave.workgroup, step.wave.id);
-        report.add(Finding::new(Check::Waits, kind, message, site).other("issued by", issued).hint(hint));
-    }
-
-    /// The weakest wait that completes the operation at a place.
-    fn needed(&self, counter: Counter, at: usize) -> String {
-        let younger = self.pending.iter().skip(at + 1).filter(|p| p.counters.contains(counter));
-        let mixed = self.pending.iter().any(|p| p.counters.contains(counter) && p.order == Order::Any);
-        counter.wait(if mixed { 0 } else { younger.count() })
-    }
 }

@@ -1,0 +1,92 @@
+//! Loads and stores that order nothing, which are most: recorded in few steps where no other wave has accessed their bytes.
+
+use super::super::report::Report;
+use super::super::shadow_memory::Record;
+use super::super::waits::{Retired, Scoreboard};
+use super::Shadow;
+use super::ordering::{Caches, Ordering};
+use super::view::view;
+use wavesim_engine::observe::{Done, Step};
+use wavesim_loader::prepared::Prepared;
+use wavesim_machine::exec::effects::{Class, Effects};
+use wavesim_machine::exec::watch::{Access, Place};
+
+impl Shadow {
+    /// Whether an instruction only loads or only stores, and orders nothing.
+    pub fn is_plain(&self, at: usize, effects: &Effects) -> bool {
+        let memory = matches!(effects.class, Class::Vmem | Class::Lds) && !effects.memory.is_empty();
+        let ordering = self.orderings.get(at).copied().unwrap_or_default();
+        let orders = effects.atomic || effects.coherent || ordering.polls || !effects.calls.is_empty();
+        memory && self.enabled && !orders && ordering.hits.and(Caches::SCALAR).is_empty()
+    }
+
+    /// As [`Shadow::after`], for a plain instruction whose accesses are all inside.
+    pub fn plain(
+        &mut self,
+        step: &Step<'_>,
+        done: &Done<'_>,
+        scoreboard: &Scoreboard,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) -> Retired {
+        let at = step.wave.id as usize;
+        let store = done.accesses.first().is_some_and(|a| a.write);
+        let wave = &mut self.waves[at];
+        let epoch = wave.epoch + store as u32;
+        wave.accessed = epoch;
+        wave.epoch = epoch + store as u32;
+        let pc = step.pc as u32;
+        let me = Record { wave: self.first + at as u32, epoch, pc, ..Record::default() };
+        let mut last: Option<&Access> = None;
+        for a in done.accesses {
+            if !store && last.is_some_and(|l| repeats(l, a)) {
+                continue;
+            }
+            last = Some(a);
+            if a.place == Place::Lds || !self.global.is_alone(a, me) {
+                self.compare(at, self.orderings[step.index], a, me, scoreboard);
+            }
+        }
+        if !self.global.superseded.is_empty() {
+            self.keep_copies(me.wave);
+        }
+        if !self.hits.is_empty() {
+            self.races(step, done, self.orderings[step.index], scoreboard, prepared, report);
+        }
+        if store {
+            for a in done.accesses {
+                self.values.record(a, done, &prepared.memory);
+            }
+        }
+        Retired { epoch, pc, store }
+    }
+
+    /// Compares an access with earlier ones to its bytes, and records it.
+    #[inline(never)]
+    pub(super) fn compare(
+        &mut self,
+        at: usize,
+        ordering: Ordering,
+        a: &Access,
+        me: Record,
+        scoreboard: &Scoreboard,
+    ) {
+        let lds = a.place == Place::Lds;
+        let (first, waves, ended, cu_mode) = (self.first, &self.waves, &self.ended, self.cu_mode);
+        // Made where it is needed: most accesses are alone with their bytes.
+        let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode);
+        let ordered = |r: &Record| view().missing(r, lds).is_none();
+        let shadow = if lds { &mut self.lds } else { &mut self.global };
+        if a.write || !shadow.passes(a, me, ordered) {
+            shadow.access(a.address, a, me, ordered, &mut self.hits);
+        }
+    }
+}
+
+/// Of lanes that load the same bytes, the first ones stand for all.
+#[inline(always)]
+pub(super) fn repeats(last: &Access, a: &Access) -> bool {
+    (last.address, last.stride, last.lanes) == (a.address, a.stride, a.lanes)
+        && last.place == a.place
+        && last.size_bytes == a.size_bytes
+}

@@ -1,0 +1,181 @@
+//! Records of accesses, and the cells that they are kept in.
+
+use super::DWORD;
+
+/// One access to a dword.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Number of the wave from 1; 0: none.
+    pub wave: u32,
+    /// The wave's epoch at the access.
+    pub epoch: u32,
+    /// Byte offset of the instruction.
+    pub pc: u32,
+    /// Bytes of the dword.
+    pub mask: u8,
+    /// Atomics do not race with each other.
+    pub atomic: bool,
+    /// `u8::MAX` for scalar memory and for several lanes. Of several dwords: the lane of the first byte.
+    pub lane: u8,
+    /// Of several dwords: bytes of a lane, the lanes being consecutive; 0 if it is all one lane's.
+    pub lane_bytes: u8,
+}
+
+impl Record {
+    /// The record of a part, from byte `offset` on. A dword is one lane's.
+    #[inline]
+    pub(super) fn of_part(self, offset: u64, size: u64) -> Record {
+        match self.lane_bytes {
+            0 => self,
+            bytes => Record {
+                lane: self.lane + (offset / bytes as u64) as u8,
+                lane_bytes: if size == DWORD { 0 } else { bytes },
+                ..self
+            },
+        }
+    }
+}
+
+/// Last writers and readers, the older one first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cell {
+    /// The last two stores, zeroed where there were fewer.
+    pub writes: [Record; 2],
+    /// The last two loads, likewise.
+    pub reads: [Record; 2],
+}
+
+impl Cell {
+    /// An earlier access that races with this one, and whether it was a store.
+    #[inline(always)]
+    pub(super) fn race(
+        &self,
+        me: &Record,
+        write: bool,
+        ordered: &impl Fn(&Record) -> bool,
+    ) -> Option<(Record, bool)> {
+        let races = |r: &Record| {
+            r.wave != 0
+                && r.wave != me.wave
+                && r.mask & me.mask != 0
+                && !(r.atomic && me.atomic)
+                && !ordered(r)
+        };
+        let found = self.writes.iter().find(|r| races(r)).map(|r| (*r, true));
+        if !write {
+            return found;
+        }
+        found.or_else(|| self.reads.iter().find(|r| races(r)).map(|r| (*r, false)))
+    }
+
+    #[inline(always)]
+    pub(super) fn note(
+        &mut self,
+        me: Record,
+        write: bool,
+        ordered: &impl Fn(&Record) -> bool,
+        superseded: impl FnOnce([Record; 2]),
+    ) {
+        // A record of this wave, or one that happened before, is superseded.
+        let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
+        if write && self.reads.iter().all(over) {
+            // Every access that races with those reads races with this store too.
+            if self.reads.iter().any(|r| r.wave != 0 && r.wave != me.wave) {
+                superseded(self.reads);
+            }
+            self.reads = Default::default();
+            if self.writes.iter().all(over) {
+                self.writes = [me, Record::default()];
+                return;
+            }
+        }
+        let list = if write { &mut self.writes } else { &mut self.reads };
+        // Lanes of one instruction may access the dword byte by byte.
+        let mut me = me;
+        let same =
+            |r: &&Record| (r.wave, r.epoch, r.pc) == (me.wave, me.epoch, me.pc) && r.mask & !me.mask != 0;
+        if let Some(r) = list.iter().find(same).copied() {
+            me.mask |= r.mask;
+            me.lane = if me.lane == r.lane { me.lane } else { u8::MAX };
+        }
+        // A record of other bytes stays if there is room.
+        let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
+        let slot = list.iter().position(over);
+        match slot.or_else(|| list.iter().position(|r| r.wave == me.wave)) {
+            Some(slot) => list[slot] = me,
+            None => {
+                list[0] = list[1];
+                list[1] = me;
+            }
+        }
+    }
+
+    /// Whether no other wave has a record here, and there is one store at most.
+    #[inline(always)]
+    pub(super) fn is_of(&self, wave: u32) -> bool {
+        let mine = |r: &Record| (r.wave == 0) | (r.wave == wave);
+        let [write, second] = &self.writes;
+        (second.wave == 0) & mine(write) & mine(&self.reads[0]) & mine(&self.reads[1])
+    }
+
+    /// Records an access to all bytes of a cell without other waves.
+    #[inline(always)]
+    pub(super) fn replace(&mut self, me: Record, write: bool) {
+        if write {
+            self.reads[0].wave = 0;
+            self.reads[1].wave = 0;
+            self.writes[0] = me;
+        } else {
+            self.reads[0] = me;
+        }
+    }
+
+    /// Compares and records an access to all bytes, where all that it could race with happened before. False, and nothing recorded, if it
+    /// is not so simple.
+    #[inline(always)]
+    pub(super) fn pass(
+        &mut self,
+        me: &Record,
+        write: bool,
+        ordered: &impl Fn(&Record) -> bool,
+        superseded: impl FnOnce([Record; 2]),
+    ) -> bool {
+        let mine = |r: &Record| r.wave == 0 || r.wave == me.wave;
+        if self.writes[1].wave != 0 || !(mine(&self.writes[0]) || ordered(&self.writes[0])) {
+            return false;
+        }
+        if !write {
+            let slot = match &self.reads {
+                [first, _] if mine(first) => 0,
+                [_, second] if mine(second) => 1,
+                [first, _] if ordered(first) => 0,
+                [_, second] if ordered(second) => 1,
+                _ => {
+                    self.reads[0] = self.reads[1];
+                    1
+                }
+            };
+            self.reads[slot] = *me;
+            return true;
+        }
+        let [first, second] = self.reads;
+        if !(mine(&first) && mine(&second)) {
+            if !((mine(&first) || ordered(&first)) && (mine(&second) || ordered(&second))) {
+                return false;
+            }
+            superseded(self.reads);
+        }
+        self.reads[0].wave = 0;
+        self.reads[1].wave = 0;
+        self.writes[0] = *me;
+        true
+    }
+
+    #[inline]
+    pub(super) fn of_part(&self, offset: u64, size: u64) -> Cell {
+        // (`map` stays a call.)
+        let ([w, w2], [r, r2]) = (self.writes, self.reads);
+        let part = |r: Record| r.of_part(offset, size);
+        Cell { writes: [part(w), part(w2)], reads: [part(r), part(r2)] }
+    }
+}

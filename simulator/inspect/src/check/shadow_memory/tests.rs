@@ -1,0 +1,67 @@
+use super::visit::lane_of;
+use super::*;
+use proptest::prelude::*;
+use wavesim_machine::exec::watch::Place;
+
+/// A wave's access of up to 32 lanes, and which waves' earlier accesses happened before it, as a mask.
+fn access() -> impl Strategy<Value = (u32, Access, u8)> {
+    let sizes = prop_oneof![Just(1u8), Just(2), Just(4), Just(8), Just(16)];
+    let lanes = prop_oneof![Just(1u8), Just(16), Just(32), 1..33u8];
+    let start = prop_oneof![Just(0u64), Just(64), Just(128), 0..64u64];
+    (1..4u32, sizes, lanes, start, any::<bool>(), any::<bool>(), any::<u8>()).prop_map(
+        |(wave, size_bytes, lanes, start, same, write, seen)| {
+            let address = start / size_bytes as u64 * size_bytes as u64;
+            let stride = if same { 0 } else { size_bytes };
+            let lane = Some(0);
+            let a =
+                Access { place: Place::Lds, address, size_bytes, lanes, stride, write, outside: false, lane };
+            (wave, a, seen)
+        },
+    )
+}
+
+proptest! {
+    /// Of two waves with an instruction each, every race on a byte is found, whatever bytes lanes access in whatever order.
+    #[test]
+    fn bytes_one_by_one(
+        first in proptest::collection::vec(0..8u64, 1..9),
+        second in proptest::collection::vec(0..8u64, 1..9),
+        (first_writes, second_writes) in any::<(bool, bool)>(),
+    ) {
+        let (mut shadow, mut hits) = (ShadowMemory::default(), Vec::new());
+        for (wave, bytes, write) in [(1, &first, first_writes), (2, &second, second_writes)] {
+            let me = Record { wave, epoch: wave, pc: wave, ..Record::default() };
+            for (lane, &address) in (0..).zip(bytes) {
+                let (place, lane) = (Place::Lds, Some(lane));
+                let a = Access { place, address, size_bytes: 1, lanes: 1, stride: 0, write, outside: false, lane };
+                shadow.access(address, &a, me, |_| false, &mut hits);
+            }
+        }
+        let races = |byte: &u64| (first_writes || second_writes) && first.contains(byte);
+        let expected: Vec<u64> = second.iter().copied().filter(races).collect();
+        prop_assert_eq!(hits.iter().map(|hit| hit.0.address).collect::<Vec<_>>(), expected);
+    }
+
+    /// Blocks and their parts find what dwords one by one find.
+    #[test]
+    fn blocks_are_their_dwords(list in proptest::collection::vec(access(), 1..24)) {
+        let (mut blocks, mut dwords) = (ShadowMemory::default(), ShadowMemory::default());
+        for (epoch, (wave, a, seen)) in (1..).zip(list) {
+            let me = Record { wave, epoch, pc: epoch, ..Record::default() };
+            let ordered = |r: &Record| seen >> r.wave & 1 == 1;
+            let (mut all, mut each) = (Vec::new(), Vec::new());
+            blocks.access(a.address, &a, me, ordered, &mut all);
+            // A dword at a time never shares a cell.
+            let mut at = a.address;
+            while at < a.address + a.len_bytes() {
+                let end = ((at & !3) + 4).min(a.address + a.len_bytes());
+                let nth = lane_of(&a, at - a.address);
+                let part = Access { address: at, size_bytes: (end - at) as u8, lanes: 1, stride: 0, lane: Some(nth), ..a };
+                dwords.access(at, &part, me, ordered, &mut each);
+                at = end;
+            }
+            let key = |h: &Hit| (h.0.lane, h.1.wave, h.1.pc, h.1.lane, h.2);
+            prop_assert_eq!(all.iter().map(key).collect::<Vec<_>>(), each.iter().map(key).collect::<Vec<_>>());
+        }
+    }
+}

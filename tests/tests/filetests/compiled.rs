@@ -1,0 +1,74 @@
+//! `compiled/x.cl`: compiled by clang for several targets and levels of optimisation, and checked. A first line `// args: …` has the launch. A
+//! second line `// finds: …` has checks of which at least one is to report something each time; without it nothing is, notes included.
+
+use libtest_mimic::{Failed, Trial};
+use std::path::Path;
+use std::process::Command;
+use wavesim_tests::wavesim;
+
+/// Options of the compiler for each build.
+const BUILDS: [&[&str]; 8] = [
+    &["-mcpu=gfx1100", "-O0"],
+    &["-mcpu=gfx1100", "-O1"],
+    &["-mcpu=gfx1100", "-O3"],
+    &["-mcpu=gfx1100", "-mwavefrontsize64", "-O2"],
+    &["-mcpu=gfx1201", "-O0"],
+    &["-mcpu=gfx1201", "-O2"],
+    &["-mcpu=gfx942", "-O0"],
+    &["-mcpu=gfx942", "-O2"],
+];
+
+pub fn trials() -> Vec<Trial> {
+    super::files("compiled", "cl", check)
+}
+
+fn check(source: &Path) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(source)?;
+    let mut lines = text.lines();
+    let args = lines.next().and_then(|line| line.strip_prefix("// args: ")).ok_or("no `// args:` line")?;
+    let finds = lines.next().and_then(|line| line.strip_prefix("// finds: "));
+    let folder = std::env::temp_dir().join(format!("wavesim-compiled-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let name = source.file_stem().unwrap_or_default().to_string_lossy();
+    let mut wrong = String::new();
+    for build in BUILDS {
+        let object = folder.join(format!("{name}{}.co", build.concat()));
+        if !compile(source, build, &object)? {
+            println!("skipped: clang-19 is not installed, or cannot compile {}", source.display());
+            return Ok(());
+        }
+        let file = object.to_string_lossy();
+        let limit = ["--max-instructions", "20000000"];
+        let words: Vec<&str> = ["check", &file].into_iter().chain(args.split(' ')).chain(limit).collect();
+        let (code, text) = wavesim(&words);
+        let as_expected = match finds {
+            None => code == 0 && text.starts_with("clean") && !text.contains("note"),
+            Some(checks) => {
+                let of = |line: &str| checks.split(' ').any(|check| line.starts_with(&format!("{check}:")));
+                code == 1 && text.lines().any(of)
+            }
+        };
+        if !as_expected {
+            wrong += &format!("{}:\n{text}\n", build.join(" "));
+        }
+        let _ = std::fs::remove_file(&object);
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.into()) }
+}
+
+/// Whether clang is there and has made a code object.
+fn compile(source: &Path, build: &[&str], object: &Path) -> Result<bool, Failed> {
+    let output = Command::new("clang-19")
+        .args(["-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-nogpulib", "-w"])
+        .args(["-mcode-object-version=5", "-Xclang", "-finclude-default-header"])
+        .args(build)
+        .arg(source)
+        .arg("-o")
+        .arg(object)
+        .output();
+    match output {
+        Err(_) => Ok(false),
+        Ok(output) if output.status.success() => Ok(true),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned().into()),
+    }
+}
