@@ -7,7 +7,7 @@
 //! - [`launch`]: launches, attributes of kernels, occupancy
 //! - [`memory`], [`copy`]: allocations, copies, fills
 //! - [`stream`]: streams and events; [`op`]: what they do; [`graph`]: graphs
-//! - [`rtc`] has `hiprtc`
+//! - [`rtc`]: `hiprtc`; [`link`]: linking of what it compiles
 //! - [`device`]: properties, attributes, contexts, error strings
 //!
 //! The table of `wavesim-hip-api` has every function of the API, with the version of its symbol and its state. `build.rs` exports
@@ -23,6 +23,7 @@ pub mod ffi;
 pub mod gpu;
 pub mod graph;
 pub mod launch;
+pub mod link;
 pub mod memory;
 pub mod module;
 pub mod op;
@@ -36,6 +37,7 @@ mod functions {
     pub use crate::device::*;
     pub use crate::graph::*;
     pub use crate::launch::*;
+    pub use crate::link::*;
     pub use crate::memory::*;
     pub use crate::module::*;
     pub use crate::process::*;

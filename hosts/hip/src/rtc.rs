@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use wavesim::loader::code_object;
-use wavesim_runtime::clang::{Clang, Folder, Libraries, is_inside};
+use wavesim_runtime::clang::{Clang, Folder, Libraries, Linked, is_inside};
 use wavesim_runtime::ffi::{self, Memory, c_text};
 
 /// `hiprtcResult`.
@@ -16,8 +16,10 @@ use wavesim_runtime::ffi::{self, Memory, c_text};
 pub struct Rtc(c_int);
 
 impl Rtc {
-    const CREATION: Rtc = Rtc(2);
-    const INVALID_INPUT: Rtc = Rtc(3);
+    /// `HIPRTC_ERROR_PROGRAM_CREATION_FAILURE`.
+    pub const PROGRAM_CREATION: Rtc = Rtc(2);
+    /// `HIPRTC_ERROR_INVALID_INPUT`.
+    pub const INVALID_INPUT: Rtc = Rtc(3);
     const INVALID_PROGRAM: Rtc = Rtc(4);
     const INVALID_OPTION: Rtc = Rtc(5);
     const COMPILATION: Rtc = Rtc(6);
@@ -25,6 +27,8 @@ impl Rtc {
     const NO_NAMES_BEFORE_COMPILATION: Rtc = Rtc(9);
     const NAME_NOT_VALID: Rtc = Rtc(10);
     const INTERNAL: Rtc = Rtc(11);
+    /// `HIPRTC_ERROR_LINKING`.
+    pub const LINKING: Rtc = Rtc(100);
 }
 
 /// Names of the values.
@@ -44,7 +48,8 @@ const NAMES: [(c_int, &CStr); 13] = [
     (100, c"HIPRTC_ERROR_LINKING"),
 ];
 
-type RtcResult<T = ()> = Result<T, Rtc>;
+/// Result of a call.
+pub type RtcResult<T = ()> = Result<T, Rtc>;
 type Out<T> = ffi::Out<T, Rtc>;
 type In<T> = ffi::In<T, Rtc>;
 type Text = ffi::Text<Rtc>;
@@ -57,6 +62,7 @@ impl From<ffi::Null> for Rtc {
 
 /// A program.
 struct Program {
+    handle: Handle,
     source: String,
     /// File name of the source in messages and line tables.
     name: String,
@@ -65,8 +71,16 @@ struct Program {
     /// Names in the code object, by expression.
     lowered: BTreeMap<String, CString>,
     log: String,
-    /// The code object, once it is compiled.
-    code: Option<Vec<u8>>,
+    /// The code object, or the bitcode, once it is compiled.
+    code: Option<Code>,
+}
+
+/// What a program is compiled to.
+#[derive(Clone)]
+enum Code {
+    Object(Vec<u8>),
+    /// With `-fgpu-rdc`: to be linked.
+    Bitcode(Vec<u8>),
 }
 
 /// Programs by handle.
@@ -77,7 +91,7 @@ fn find(handle: Handle) -> RtcResult<Arc<Mutex<Program>>> {
 }
 
 /// Runs the body of a function: nothing unwinds into the program.
-fn call(body: impl FnOnce() -> RtcResult) -> c_int {
+pub fn call(body: impl FnOnce() -> RtcResult) -> c_int {
     // Programs are behind locks that are used after a panic; each change there is one assignment.
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
     match result {
@@ -120,10 +134,12 @@ pub extern "C" fn hiprtcCreateProgram(
         let headers = (0..count).map(header).collect::<RtcResult<Vec<_>>>()?;
         if headers.iter().any(|(name, _)| !is_inside(name)) {
             complain("hiprtcCreateProgram: a header's name leaves its folder");
-            return Err(Rtc::CREATION);
+            return Err(Rtc::PROGRAM_CREATION);
         }
         let name = if is_inside(&name) { name } else { "program.hip".to_string() };
+        let handle = new_handle();
         let made = Program {
+            handle,
             source,
             name,
             headers,
@@ -132,7 +148,6 @@ pub extern "C" fn hiprtcCreateProgram(
             log: String::new(),
             code: None,
         };
-        let handle = new_handle();
         program.put(handle)?;
         lock(&PROGRAMS).get_or_insert_default().insert(handle, Arc::new(Mutex::new(made)));
         Ok(())
@@ -195,7 +210,24 @@ pub extern "C" fn hiprtcCompileProgram(program: Handle, count: c_int, options: I
 
 /// A result of a program that is compiled, by size and contents.
 fn code(program: Handle) -> RtcResult<Vec<u8>> {
-    lock(&*find(program)?).code.clone().ok_or(Rtc::INVALID_PROGRAM)
+    match lock(&*find(program)?).code.clone() {
+        Some(Code::Object(code)) => Ok(code),
+        _ => Err(Rtc::INVALID_PROGRAM),
+    }
+}
+
+/// As [`code`], of a program that is compiled with `-fgpu-rdc`.
+fn bitcode(program: Handle) -> RtcResult<Vec<u8>> {
+    match lock(&*find(program)?).code.clone() {
+        Some(Code::Bitcode(code)) => Ok(code),
+        _ => Err(Rtc::INVALID_PROGRAM),
+    }
+}
+
+/// Copies a result.
+fn put(bytes: RtcResult<Vec<u8>>, out: Memory) -> RtcResult {
+    out.write(&bytes?);
+    if out.is_null() { Err(Rtc::INVALID_INPUT) } else { Ok(()) }
 }
 
 /// `hiprtcGetCodeSize`.
@@ -205,10 +237,17 @@ pub extern "C" fn hiprtcGetCodeSize(program: Handle, size: Out<usize>) -> c_int 
 
 /// `hiprtcGetCode`.
 pub extern "C" fn hiprtcGetCode(program: Handle, out: Memory) -> c_int {
-    call(|| {
-        out.write(&code(program)?);
-        if out.is_null() { Err(Rtc::INVALID_INPUT) } else { Ok(()) }
-    })
+    call(|| put(code(program), out))
+}
+
+/// `hiprtcGetBitcodeSize`.
+pub extern "C" fn hiprtcGetBitcodeSize(program: Handle, size: Out<usize>) -> c_int {
+    call(|| size.put(bitcode(program)?.len()))
+}
+
+/// `hiprtcGetBitcode`.
+pub extern "C" fn hiprtcGetBitcode(program: Handle, out: Memory) -> c_int {
+    call(|| put(bitcode(program), out))
 }
 
 /// `hiprtcGetProgramLogSize`, with the zero byte at the end.
@@ -221,8 +260,7 @@ pub extern "C" fn hiprtcGetProgramLog(program: Handle, out: Memory) -> c_int {
     call(|| {
         let mut log = lock(&*find(program)?).log.replace('\0', " ").into_bytes();
         log.push(0);
-        out.write(&log);
-        if out.is_null() { Err(Rtc::INVALID_INPUT) } else { Ok(()) }
+        put(Ok(log), out)
     })
 }
 
@@ -233,12 +271,15 @@ fn headers() -> Option<PathBuf> {
     given.into_iter().chain(["/opt/rocm", "/usr"].map(PathBuf::from)).find(|path| has(path))
 }
 
-/// The variable whose value is the address of what an expression names.
-fn variable(number: usize) -> String {
-    format!("__wavesim_name_{number}")
-}
+/// How the names of variables begin whose values are the addresses of what expressions name.
+const VARIABLE: &str = "__wavesim_name_";
 
 impl Program {
+    /// The variable of an expression. Programs that are linked have different ones.
+    fn variable(&self, number: usize) -> String {
+        format!("{VARIABLE}{}_{number}", self.handle)
+    }
+
     fn compile(&mut self, options: &[String]) -> Result<(), (Rtc, String)> {
         self.log.clear();
         let failed = |text: String| (Rtc::COMPILATION, text);
@@ -256,7 +297,7 @@ impl Program {
             }
         };
         let mut processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name()).to_string();
-        let mut given = Vec::new();
+        let (mut given, mut linked_later) = (Vec::new(), false);
         let mut rest = options.iter().flat_map(|option| option.split_whitespace());
         while let Some(option) = rest.next() {
             let named = ["--offload-arch=", "--gpu-architecture=", "-arch="];
@@ -267,7 +308,9 @@ impl Program {
                 return Err((Rtc::INVALID_OPTION, format!("option {option} is not for hiprtc\n")));
             } else if ["-I", "-D", "-U", "-include"].contains(&option) {
                 given.extend([option.to_string(), rest.next().unwrap_or_default().to_string()]);
-            } else if option != "-fgpu-rdc" {
+            } else if option == "-fgpu-rdc" {
+                linked_later = true;
+            } else {
                 given.push(option.to_string());
             }
         }
@@ -275,7 +318,7 @@ impl Program {
             let folder = Folder::new()?;
             let mut source = self.source.clone();
             for (number, expression) in self.expressions.iter().enumerate() {
-                let name = variable(number);
+                let name = self.variable(number);
                 source += &format!(
                     "\nextern \"C\" __device__ __attribute__((used)) const void *const {name} = (const void *)&({expression});"
                 );
@@ -295,6 +338,9 @@ impl Program {
             arguments.extend(libraries.options(clang, &processor, &folder)?);
             arguments.push(format!("-I{}", folder.path("headers").display()));
             arguments.extend(given);
+            if linked_later {
+                arguments.extend(["-fgpu-rdc", "-emit-llvm", "-c"].map(String::from));
+            }
             arguments.extend([path, "-o".into(), out].map(|p| p.display().to_string()));
             let run = clang.run(&folder, &arguments)?;
             let code = if run.success { Some(folder.read("program.out")?) } else { None };
@@ -303,35 +349,45 @@ impl Program {
         let (log, code) = run().map_err(|e| failed(e.to_string()))?;
         self.log = log;
         let code = code.ok_or((Rtc::COMPILATION, String::new()))?;
-        self.lowered = lowered(&code, &self.expressions).map_err(failed)?;
-        self.code = Some(code);
+        if !linked_later {
+            self.lowered = self.lowered(&code).map_err(failed)?;
+            self.code = Some(Code::Object(code));
+            return Ok(());
+        }
+        if !self.expressions.is_empty() {
+            let alone = clang.link(&processor, std::slice::from_ref(&code), Linked::Incomplete);
+            let (object, log) = alone.map_err(|e| failed(e.to_string()))?;
+            self.lowered = object.ok_or(log).and_then(|object| self.lowered(&object)).map_err(failed)?;
+        }
+        self.code = Some(Code::Bitcode(code));
         Ok(())
     }
-}
 
-/// Names of what the expressions stand for: the variables of the code object, or the kernels, that are where they point to.
-fn lowered(code: &[u8], expressions: &[String]) -> Result<BTreeMap<String, CString>, String> {
-    let mut out = BTreeMap::new();
-    if expressions.is_empty() {
-        return Ok(out);
+    /// Names of what the expressions stand for: the variables of the code object, or the kernels, that are where they point to.
+    fn lowered(&self, code: &[u8]) -> Result<BTreeMap<String, CString>, String> {
+        let mut out = BTreeMap::new();
+        if self.expressions.is_empty() {
+            return Ok(out);
+        }
+        let module = code_object::module(code).map_err(|e| e.to_string())?;
+        let mut places: BTreeMap<u64, String> = BTreeMap::new();
+        for kernel in code_object::kernels(code).map_err(|e| e.to_string())? {
+            let entry = code_object::load(code, &kernel).map_err(|e| e.to_string())?.entry;
+            places.insert(entry, kernel);
+        }
+        for other in module.variables.iter().filter(|v| !v.name.starts_with(VARIABLE)) {
+            places.entry(other.address).or_insert_with(|| other.name.clone());
+        }
+        for (number, expression) in self.expressions.iter().enumerate() {
+            let name = self.variable(number);
+            let at = module.variables.iter().find(|v| v.name == name).map(|v| v.address);
+            let target =
+                at.and_then(|at| module.image.relocations.iter().find(|r| r.at == at)).map(|r| r.value);
+            let found = target.and_then(|target| places.get(&target));
+            let found = found.ok_or_else(|| format!("`{expression}` names nothing in the code object"))?;
+            let text = CString::new(found.as_str()).map_err(|e| e.to_string())?;
+            out.insert(expression.trim().to_string(), text);
+        }
+        Ok(out)
     }
-    let module = code_object::module(code).map_err(|e| e.to_string())?;
-    let mut places: BTreeMap<u64, String> = BTreeMap::new();
-    for kernel in code_object::kernels(code).map_err(|e| e.to_string())? {
-        let entry = code_object::load(code, &kernel).map_err(|e| e.to_string())?.entry;
-        places.insert(entry, kernel);
-    }
-    for other in module.variables.iter().filter(|v| !v.name.starts_with("__wavesim_name_")) {
-        places.entry(other.address).or_insert_with(|| other.name.clone());
-    }
-    for (number, expression) in expressions.iter().enumerate() {
-        let name = variable(number);
-        let at = module.variables.iter().find(|v| v.name == name).map(|v| v.address);
-        let target = at.and_then(|at| module.image.relocations.iter().find(|r| r.at == at)).map(|r| r.value);
-        let found = target.and_then(|target| places.get(&target));
-        let found = found.ok_or_else(|| format!("`{expression}` names nothing in the code object"))?;
-        let text = CString::new(found.as_str()).map_err(|e| e.to_string())?;
-        out.insert(expression.trim().to_string(), text);
-    }
-    Ok(out)
 }

@@ -228,6 +228,17 @@ destroy 0 4
 wrong: HIPRTC_ERROR_COMPILATION, wrong.hip:1:34: error: use of undeclared identifier 'y'
 code 4
 option 5
+link 0
+part 0 4 0 0 0
+part 0 4 0 0 0
+kind 3
+no bitcode 3
+file 2
+complete 0
+load 0
+function _Z3addILi3EEvPi 0
+x[31] = 65
+destroy 0 3
 ";
     assert_eq!(out, expected, "{errors}");
 }

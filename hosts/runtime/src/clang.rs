@@ -56,6 +56,17 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// What [`Clang::link`] makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linked {
+    /// A code object.
+    CodeObject,
+    /// A code object in which something may be missing: to look at.
+    Incomplete,
+    /// LLVM bitcode, to be linked with more.
+    Bitcode,
+}
+
 impl Clang {
     /// Looks for it, once.
     pub fn find() -> Result<&'static Clang, &'static str> {
@@ -87,6 +98,38 @@ impl Clang {
             String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
         let own = format!("{}/", folder.0.display());
         Ok(Run { success: output.status.success(), log: log.replace(&own, "") })
+    }
+
+    /// Links bitcode for a processor: the result, if there is one, and what clang said.
+    pub fn link(
+        &self,
+        processor: &str,
+        inputs: &[Vec<u8>],
+        to: Linked,
+    ) -> io::Result<(Option<Vec<u8>>, String)> {
+        let folder = Folder::new()?;
+        let out = folder.path("linked.out").display().to_string();
+        let mut arguments: Vec<String> = ["-target", TARGET, "-nogpulib"].map(String::from).to_vec();
+        arguments.extend([format!("-mcpu={processor}"), "-o".to_string(), out]);
+        arguments.extend(match to {
+            Linked::CodeObject => ["-flto", "-O2"].map(String::from).to_vec(),
+            // Undefined symbols become warnings.
+            Linked::Incomplete => ["-flto", "-O2", "-Wl,--noinhibit-exec"].map(String::from).to_vec(),
+            Linked::Bitcode => {
+                ["-c", "-emit-llvm", "-Xclang", "-disable-llvm-passes"].map(String::from).to_vec()
+            }
+        });
+        for (number, input) in inputs.iter().enumerate() {
+            let file = folder.write(&format!("{number}.bc"), input)?.display().to_string();
+            // One input of a compilation; the others are linked into it.
+            if to == Linked::Bitcode && number > 0 {
+                arguments.extend(["-Xclang", "-mlink-bitcode-file", "-Xclang"].map(String::from));
+            }
+            arguments.push(file);
+        }
+        let run = self.run(&folder, &arguments)?;
+        let linked = if run.success { Some(folder.read("linked.out")?) } else { None };
+        Ok((linked, run.log))
     }
 }
 

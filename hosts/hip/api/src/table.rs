@@ -5,7 +5,6 @@ use crate::{Function, State};
 const ARRAYS: &str = "arrays";
 const GRAPHS: &str = "this part of graphs";
 const NOT_YET: &str = "not yet";
-const RTC: &str = "linking at run time";
 const SHARING: &str = "sharing with other processes and APIs";
 const TEXTURES: &str = "textures and surfaces";
 const VIRTUAL: &str = "management of virtual memory";
@@ -257,11 +256,11 @@ pub const V4_2: [Function; 270] = of(
         done("hiprtcGetLoweredName"),
         done("hiprtcGetProgramLog"),
         done("hiprtcGetProgramLogSize"),
-        absent("hiprtcLinkAddData", RTC),
-        absent("hiprtcLinkAddFile", RTC),
-        absent("hiprtcLinkComplete", RTC),
-        absent("hiprtcLinkCreate", RTC),
-        absent("hiprtcLinkDestroy", RTC),
+        done("hiprtcLinkAddData"),
+        done("hiprtcLinkAddFile"),
+        done("hiprtcLinkComplete"),
+        done("hiprtcLinkCreate"),
+        done("hiprtcLinkDestroy"),
         done("hiprtcVersion"),
         done("hipRuntimeGetVersion"),
         done("hipSetDevice"),
@@ -527,8 +526,8 @@ pub const V5_3: [Function; 43] = of(
         same("hipMemset3DAsync_spt", "hipMemset3DAsync"),
         same("hipMemsetAsync_spt", "hipMemsetAsync"),
         absent("hipRegisterTracerCallback", NOT_YET),
-        absent("hiprtcGetBitcode", RTC),
-        absent("hiprtcGetBitcodeSize", RTC),
+        done("hiprtcGetBitcode"),
+        done("hiprtcGetBitcodeSize"),
         same("hipStreamAddCallback_spt", "hipStreamAddCallback"),
         same("hipStreamBeginCapture_spt", "hipStreamBeginCapture"),
         same("hipStreamEndCapture_spt", "hipStreamEndCapture"),
@@ -615,11 +614,11 @@ pub const V6_4: [Function; 11] = of(
         absent("hipGraphBatchMemOpNodeGetParams", GRAPHS),
         absent("hipGraphBatchMemOpNodeSetParams", GRAPHS),
         absent("hipGraphExecBatchMemOpNodeSetParams", GRAPHS),
-        absent("hipLinkAddData", RTC),
-        absent("hipLinkAddFile", RTC),
-        absent("hipLinkComplete", RTC),
-        absent("hipLinkCreate", RTC),
-        absent("hipLinkDestroy", RTC),
+        done("hipLinkAddData"),
+        done("hipLinkAddFile"),
+        done("hipLinkComplete"),
+        done("hipLinkCreate"),
+        done("hipLinkDestroy"),
         absent("hipStreamBatchMemOp", NOT_YET),
     ],
 );

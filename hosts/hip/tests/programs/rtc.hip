@@ -15,6 +15,48 @@ template <typename T> __global__ void scale(T *x, int n) {
 }
 )";
 
+// Two programs whose bitcode is linked: a kernel, and a function that it calls.
+static int linked() {
+  const char *sources[] = {"__device__ int twice(int x);\n"
+                           "template <int N> __global__ void add(int *x) { x[threadIdx.x] = twice(x[threadIdx.x]) + N; }",
+                           "__device__ int twice(int x) { return 2 * x; }"};
+  const char *option = "-fgpu-rdc", *expression = "add<3>", *lowered;
+  hiprtcLinkState link;
+  hiprtcProgram programs[2];
+  printf("link %d\n", hiprtcLinkCreate(0, nullptr, nullptr, &link));
+  for (int k = 0; k < 2; k++) {
+    hiprtcCreateProgram(&programs[k], sources[k], "part.hip", 0, nullptr, nullptr);
+    if (k == 0) hiprtcAddNameExpression(programs[k], expression);
+    printf("part %d", hiprtcCompileProgram(programs[k], 1, &option));
+    size_t size;
+    printf(" %d", hiprtcGetCodeSize(programs[k], &size));
+    printf(" %d", hiprtcGetBitcodeSize(programs[k], &size));
+    std::vector<char> bitcode(size);
+    printf(" %d", hiprtcGetBitcode(programs[k], bitcode.data()));
+    printf(" %d\n", hiprtcLinkAddData(link, HIPRTC_JIT_INPUT_LLVM_BITCODE, bitcode.data(), size, "part", 0, nullptr, nullptr));
+  }
+  printf("kind %d\n", hiprtcLinkAddData(link, HIPRTC_JIT_INPUT_OBJECT, sources, 8, "object", 0, nullptr, nullptr));
+  printf("no bitcode %d\n", hiprtcLinkAddData(link, HIPRTC_JIT_INPUT_LLVM_BITCODE, sources, 8, "text", 0, nullptr, nullptr));
+  printf("file %d\n", hiprtcLinkAddFile(link, HIPRTC_JIT_INPUT_LLVM_BITCODE, "/nothing.bc", 0, nullptr, nullptr));
+  void *code;
+  size_t size;
+  printf("complete %d\n", hiprtcLinkComplete(link, &code, &size));
+  hipModule_t module;
+  hipFunction_t function;
+  printf("load %d\n", hipModuleLoadData(&module, code));
+  hiprtcGetLoweredName(programs[0], expression, &lowered);
+  printf("function %s %d\n", lowered, hipModuleGetFunction(&function, module, lowered));
+  int *x;
+  (void)hipMallocManaged(&x, 32 * sizeof *x);
+  for (int i = 0; i < 32; i++) x[i] = i;
+  void *arguments[] = {&x};
+  (void)hipModuleLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr);
+  (void)hipDeviceSynchronize();
+  printf("x[31] = %d\n", x[31]);
+  printf("destroy %d %d\n", hiprtcLinkDestroy(link), hiprtcLinkDestroy(link));
+  return 0;
+}
+
 int main() {
   int major, minor;
   hiprtcVersion(&major, &minor);
@@ -72,5 +114,5 @@ int main() {
   printf("code %d\n", hiprtcGetCodeSize(program, &size));
   const char *output = "-o";
   printf("option %d\n", hiprtcCompileProgram(program, 1, &output));
-  return 0;
+  return linked();
 }

@@ -1,0 +1,215 @@
+//! Linking at run time: LLVM bitcode becomes a code object. `hiprtcLink…` and `hipLink…` differ in what they return.
+
+use crate::ffi::{In, Memory, Out, Text};
+use crate::gpu::{gpu, lock};
+use crate::rtc::{self, Rtc};
+use crate::status::{Failure, Outcome, Status, call, complain};
+use crate::stream::{Handle, new_handle};
+use std::collections::HashMap;
+use std::ffi::{c_int, c_uint};
+use std::sync::Mutex;
+use wavesim_runtime::clang::{Clang, Linked};
+use wavesim_runtime::ffi as host;
+
+/// What is linked, and what came of it.
+#[derive(Default)]
+struct Link {
+    inputs: Vec<Vec<u8>>,
+    /// The program has its address until it destroys the link.
+    code: Option<Vec<u8>>,
+}
+
+/// Links by handle.
+static LINKS: Mutex<Option<HashMap<Handle, Link>>> = Mutex::new(None);
+
+/// `hipJitInputLLVMBitcode`.
+const BITCODE: c_int = 100;
+
+/// What is wrong with a call.
+enum Wrong {
+    Handle,
+    Input(String),
+    File(String),
+    Link(String),
+}
+
+impl From<Wrong> for Failure {
+    fn from(wrong: Wrong) -> Failure {
+        match wrong {
+            Wrong::Handle => Status::INVALID_HANDLE.into(),
+            Wrong::Input(message) => Status::INVALID_VALUE.because(message),
+            Wrong::File(message) => Status::FILE_NOT_FOUND.because(message),
+            Wrong::Link(message) => Status::INVALID_IMAGE.because(message),
+        }
+    }
+}
+
+impl From<Wrong> for Rtc {
+    fn from(wrong: Wrong) -> Rtc {
+        let (rtc, message) = match wrong {
+            Wrong::Handle => return Rtc::INVALID_INPUT,
+            Wrong::Input(message) => (Rtc::INVALID_INPUT, message),
+            Wrong::File(message) => (Rtc::PROGRAM_CREATION, message),
+            Wrong::Link(message) => (Rtc::LINKING, message),
+        };
+        complain(&format!("hiprtcLink: {message}"));
+        rtc
+    }
+}
+
+fn with<T>(link: Handle, body: impl FnOnce(&mut Link) -> Result<T, Wrong>) -> Result<T, Wrong> {
+    body(lock(&LINKS).get_or_insert_default().get_mut(&link).ok_or(Wrong::Handle)?)
+}
+
+fn create() -> Handle {
+    let handle = new_handle();
+    lock(&LINKS).get_or_insert_default().insert(handle, Link::default());
+    handle
+}
+
+fn add(link: Handle, kind: c_int, bytes: Vec<u8>) -> Result<(), Wrong> {
+    if kind != BITCODE {
+        let message = format!("input of kind {kind}: only LLVM bitcode (hipJitInputLLVMBitcode) is linked");
+        return Err(Wrong::Input(message));
+    }
+    // Raw bitcode, or in its wrapper.
+    if ![&b"BC\xc0\xde"[..], b"\xde\xc0\x17\x0b"].iter().any(|magic| bytes.starts_with(magic)) {
+        return Err(Wrong::Input("the input is not LLVM bitcode".to_string()));
+    }
+    with(link, |link| {
+        link.inputs.push(bytes);
+        Ok(())
+    })
+}
+
+fn add_file(link: Handle, kind: c_int, path: &str) -> Result<(), Wrong> {
+    let bytes = std::fs::read(path).map_err(|e| Wrong::File(format!("{path}: {e}")))?;
+    add(link, kind, bytes)
+}
+
+/// Links: address and size of the code object.
+fn complete(link: Handle) -> Result<(usize, usize), Wrong> {
+    let inputs = with(link, |link| Ok(link.inputs.clone()))?;
+    if inputs.is_empty() {
+        return Err(Wrong::Input("there is nothing to link".to_string()));
+    }
+    let processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name());
+    let clang = Clang::find().map_err(|e| Wrong::Link(e.to_string()))?;
+    let (code, log) =
+        clang.link(processor, &inputs, Linked::CodeObject).map_err(|e| Wrong::Link(e.to_string()))?;
+    let code = code.ok_or(Wrong::Link(log))?;
+    with(link, |link| {
+        let code = link.code.insert(code);
+        Ok((code.as_ptr().expose_provenance(), code.len()))
+    })
+}
+
+fn destroy(link: Handle) -> Result<(), Wrong> {
+    lock(&LINKS).get_or_insert_default().remove(&link).map(drop).ok_or(Wrong::Handle)
+}
+
+/// `hipLinkCreate`.
+pub extern "C" fn hipLinkCreate(
+    _count: c_uint,
+    _options: In<c_int>,
+    _values: In<Memory>,
+    link: Out<Handle>,
+) -> c_int {
+    call("hipLinkCreate", || link.put(create()))
+}
+
+/// `hipLinkAddData`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn hipLinkAddData(
+    link: Handle,
+    kind: c_int,
+    data: Memory,
+    size: usize,
+    _name: Text,
+    _count: c_uint,
+    _options: In<c_int>,
+    _values: In<Memory>,
+) -> c_int {
+    call("hipLinkAddData", || Ok(add(link, kind, data.read(if data.is_null() { 0 } else { size }))?))
+}
+
+/// `hipLinkAddFile`.
+pub extern "C" fn hipLinkAddFile(
+    link: Handle,
+    kind: c_int,
+    path: Text,
+    _count: c_uint,
+    _options: In<c_int>,
+    _values: In<Memory>,
+) -> c_int {
+    call("hipLinkAddFile", || Ok(add_file(link, kind, &path.get()?)?))
+}
+
+/// `hipLinkComplete`. The code object lives as long as the link.
+pub extern "C" fn hipLinkComplete(link: Handle, code: Out<usize>, size: Out<usize>) -> c_int {
+    call("hipLinkComplete", || -> Outcome {
+        let (address, len) = complete(link)?;
+        size.put_if_wanted(len);
+        code.put(address)
+    })
+}
+
+/// `hipLinkDestroy`.
+pub extern "C" fn hipLinkDestroy(link: Handle) -> c_int {
+    call("hipLinkDestroy", || Ok(destroy(link)?))
+}
+
+/// `hiprtcLinkCreate`.
+pub extern "C" fn hiprtcLinkCreate(
+    _count: c_uint,
+    _options: In<c_int>,
+    _values: In<Memory>,
+    link: host::Out<Handle, Rtc>,
+) -> c_int {
+    rtc::call(|| link.put(create()))
+}
+
+/// `hiprtcLinkAddData`.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn hiprtcLinkAddData(
+    link: Handle,
+    kind: c_int,
+    data: Memory,
+    size: usize,
+    _name: Text,
+    _count: c_uint,
+    _options: In<c_int>,
+    _values: In<Memory>,
+) -> c_int {
+    rtc::call(|| Ok(add(link, kind, data.read(if data.is_null() { 0 } else { size }))?))
+}
+
+/// `hiprtcLinkAddFile`.
+pub extern "C" fn hiprtcLinkAddFile(
+    link: Handle,
+    kind: c_int,
+    path: host::Text<Rtc>,
+    _count: c_uint,
+    _options: In<c_int>,
+    _values: In<Memory>,
+) -> c_int {
+    rtc::call(|| Ok(add_file(link, kind, &path.get()?)?))
+}
+
+/// `hiprtcLinkComplete`. The code object lives as long as the link.
+pub extern "C" fn hiprtcLinkComplete(
+    link: Handle,
+    code: host::Out<usize, Rtc>,
+    size: host::Out<usize, Rtc>,
+) -> c_int {
+    rtc::call(|| {
+        let (address, len) = complete(link)?;
+        size.put_if_wanted(len);
+        code.put(address)
+    })
+}
+
+/// `hiprtcLinkDestroy`.
+pub extern "C" fn hiprtcLinkDestroy(link: Handle) -> c_int {
+    rtc::call(|| Ok(destroy(link)?))
+}
