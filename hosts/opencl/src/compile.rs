@@ -2,7 +2,7 @@
 
 use crate::platform::gpu;
 use crate::status::{Outcome, Status};
-use wavesim_runtime::clang::{Clang, Folder, Libraries, TARGET, is_inside};
+use wavesim_runtime::clang::{Clang, Folder, Libraries, Linked, TARGET, is_inside};
 
 /// The name of a program's source in messages and line tables.
 const SOURCE: &str = "program.cl";
@@ -142,37 +142,39 @@ pub fn compile(source: &str, text: &str, headers: &[(String, String)], object: b
     run().or_else(|e| Ok(Built::failed(e.to_string())))
 }
 
-/// Links bitcode to a code object.
-pub fn link(objects: &[Vec<u8>], text: &str) -> Outcome<Built> {
-    let mut given = Vec::new();
-    for word in words(text) {
-        match word.as_str() {
-            "-create-library" | "-enable-link-options" => {
-                let message = format!("{word} is not supported: link the programs themselves");
-                return Err(Status::INVALID_LINKER_OPTIONS.because(message));
-            }
-            word if word.starts_with("-cl-") => given.push(word.to_string()),
-            _ => return Err(Status::INVALID_LINKER_OPTIONS.because(format!("unknown option {word}"))),
-        }
+/// Reads the options of a link: whether it makes a library.
+pub fn makes_library(text: &str) -> Result<bool, String> {
+    // The others permit optimisations, which need not be done.
+    const OPTIONS: [&str; 7] = [
+        "-cl-denorms-are-zero",
+        "-cl-no-signed-zeros",
+        "-cl-no-signed-zeroes",
+        "-cl-unsafe-math-optimizations",
+        "-cl-finite-math-only",
+        "-cl-fast-relaxed-math",
+        "-cl-no-subgroup-ifp",
+    ];
+    let words = words(text);
+    let has = |option: &str| words.iter().any(|word| word == option);
+    let library = has("-create-library");
+    if has("-enable-link-options") && !library {
+        return Err("-enable-link-options needs -create-library".to_string());
     }
+    let known =
+        |word: &str| OPTIONS.contains(&word) || ["-create-library", "-enable-link-options"].contains(&word);
+    match words.iter().find(|word| !known(word)) {
+        Some(word) => Err(format!("unknown option {word}")),
+        None => Ok(library),
+    }
+}
+
+/// Links bitcode to a code object, or to the bitcode of a library.
+pub fn link(objects: &[Vec<u8>], library: bool) -> Outcome<Built> {
     let clang = Clang::find().map_err(|e| Status::COMPILER_NOT_AVAILABLE.because(e))?;
-    let run = || -> std::io::Result<Built> {
-        let folder = Folder::new()?;
-        let processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name());
-        let out = folder.path("program.out").display().to_string();
-        let mut arguments: Vec<String> =
-            ["-target", TARGET, "-nogpulib", "-flto", "-O2"].map(String::from).to_vec();
-        arguments.push(format!("-mcpu={processor}"));
-        for (number, object) in objects.iter().enumerate() {
-            arguments.push(folder.write(&format!("{number}.bc"), object)?.display().to_string());
-        }
-        arguments.extend(["-o".to_string(), out]);
-        let run = clang.run(&folder, &arguments)?;
-        let binary = if run.success { Some(folder.read("program.out")?) } else { None };
-        Ok(Built { binary, log: run.log })
-    };
-    drop(given);
-    run().or_else(|e| Ok(Built::failed(e.to_string())))
+    let processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name());
+    let to = if library { Linked::Bitcode } else { Linked::CodeObject };
+    let linked = clang.link(processor, objects, to);
+    Ok(linked.map_or_else(|e| Built::failed(e.to_string()), |(binary, log)| Built { binary, log }))
 }
 
 #[cfg(test)]
@@ -187,5 +189,14 @@ mod tests {
         for wrong in ["-o /tmp/x", "-D", "file.c", "-fplugin=x", "-Xclang"] {
             assert!(options(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn options_of_links() {
+        assert_eq!(makes_library("-cl-fast-relaxed-math"), Ok(false));
+        assert_eq!(makes_library("-create-library -enable-link-options"), Ok(true));
+        let alone = makes_library("-enable-link-options").unwrap_err();
+        assert_eq!(alone, "-enable-link-options needs -create-library");
+        assert_eq!(makes_library("-cl-std=CL2.0").unwrap_err(), "unknown option -cl-std=CL2.0");
     }
 }

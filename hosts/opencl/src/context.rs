@@ -1,55 +1,19 @@
 //! Contexts.
 
 use crate::ffi::{In, Memory, Out, UserData};
-use crate::handle::{self, Handle, Identity, Object};
+use crate::handle::{self, Destructor, Handle, Identity, object};
 use crate::info::{Query, unknown};
 use crate::platform::{check_devices, device, is_kind, platform};
 use crate::status::{Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
-use std::sync::{Mutex, PoisonError};
 
 /// A context.
 pub struct Context {
     identity: Identity,
     properties: Vec<usize>,
-    at_end: AtEnd,
 }
 
-impl Object for Context {
-    const WRONG: Status = Status::INVALID_CONTEXT;
-
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        self.at_end.call(self.handle());
-    }
-}
-
-/// Functions of the program that are called at the end of an object, the last first.
-#[derive(Default)]
-pub struct AtEnd(Mutex<Vec<(Destructor, UserData)>>);
-
-/// Such a function.
-pub type Destructor = extern "C" fn(Handle, UserData);
-
-impl AtEnd {
-    /// Adds one.
-    pub fn add(&self, function: Option<Destructor>, data: UserData) -> Outcome {
-        let function = function.ok_or(Status::INVALID_VALUE)?;
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((function, data));
-        Ok(())
-    }
-
-    /// Calls them.
-    pub fn call(&self, handle: Handle) {
-        let list = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        list.into_iter().rev().for_each(|(function, data)| function(handle, data));
-    }
-}
+object!(Context, INVALID_CONTEXT, clRetainContext, clReleaseContext);
 
 /// The program's errors go to standard error instead.
 type Notify = Option<extern "C" fn()>;
@@ -80,7 +44,7 @@ fn properties(list: In<usize>) -> Outcome<Vec<usize>> {
 fn new(list: In<usize>) -> Outcome<Handle> {
     let properties = properties(list)?;
     crate::platform::gpu()?;
-    let make = |identity| Context { identity, properties, at_end: AtEnd::default() };
+    let make = |identity| Context { identity, properties };
     Ok(handle::register(make).0)
 }
 
@@ -116,16 +80,6 @@ pub extern "C" fn clCreateContextFromType(
     })
 }
 
-/// `clRetainContext`.
-pub extern "C" fn clRetainContext(handle: Handle) -> c_int {
-    call("clRetainContext", || handle::retain::<Context>(handle))
-}
-
-/// `clReleaseContext`.
-pub extern "C" fn clReleaseContext(handle: Handle) -> c_int {
-    call("clReleaseContext", || handle::release::<Context>(handle))
-}
-
 /// `clGetContextInfo`.
 pub extern "C" fn clGetContextInfo(
     handle: Handle,
@@ -153,5 +107,5 @@ pub extern "C" fn clSetContextDestructorCallback(
     function: Option<Destructor>,
     data: UserData,
 ) -> c_int {
-    call("clSetContextDestructorCallback", || handle::get::<Context>(handle)?.at_end.add(function, data))
+    call("clSetContextDestructorCallback", || handle::get::<Context>(handle)?.identity.at_end(function, data))
 }

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
-use crate::handle::{self, Handle, Identity, Object};
+use crate::handle::{self, Handle, Identity, Object, object};
 use crate::info::{Query, unknown};
 use crate::platform::gpu;
 use crate::queue::CommandQueue;
@@ -59,13 +59,7 @@ impl Callback {
     }
 }
 
-impl Object for Event {
-    const WRONG: Status = Status::INVALID_EVENT;
-
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-}
+object!(Event, INVALID_EVENT, clRetainEvent, clReleaseEvent);
 
 impl Event {
     /// The event of a command that enters a queue.
@@ -216,16 +210,6 @@ pub extern "C" fn clGetEventProfilingInfo(
             _ => unknown(),
         }
     })
-}
-
-/// `clRetainEvent`.
-pub extern "C" fn clRetainEvent(handle: Handle) -> c_int {
-    call("clRetainEvent", || handle::retain::<Event>(handle))
-}
-
-/// `clReleaseEvent`.
-pub extern "C" fn clReleaseEvent(handle: Handle) -> c_int {
-    call("clReleaseEvent", || handle::release::<Event>(handle))
 }
 
 /// `clSetEventCallback`.

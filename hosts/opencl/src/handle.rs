@@ -4,6 +4,7 @@
 //! An object lives while the program has a reference to it, or another object needs it. Only the program's references are counted
 //! in what it can ask for.
 
+use crate::ffi::UserData;
 use crate::status::{Failure, Outcome, Status};
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -56,19 +57,64 @@ pub trait Object: Any + Send + Sync {
 
     /// Its handle.
     fn handle(&self) -> Handle {
-        self.identity().0
+        self.identity().handle
     }
 }
 
+/// Implements [`Object`] for a type with a field `identity`, and the functions by which programs count their references to it.
+macro_rules! object {
+    ($kind:ident, $wrong:ident, $retain:ident, $release:ident) => {
+        impl $crate::handle::Object for $kind {
+            const WRONG: $crate::status::Status = $crate::status::Status::$wrong;
+
+            fn identity(&self) -> &$crate::handle::Identity {
+                &self.identity
+            }
+        }
+
+        #[doc = concat!("`", stringify!($retain), "`.")]
+        pub extern "C" fn $retain(handle: $crate::handle::Handle) -> std::ffi::c_int {
+            $crate::status::call(stringify!($retain), || $crate::handle::retain::<$kind>(handle))
+        }
+
+        #[doc = concat!("`", stringify!($release), "`.")]
+        pub extern "C" fn $release(handle: $crate::handle::Handle) -> std::ffi::c_int {
+            $crate::status::call(stringify!($release), || $crate::handle::release::<$kind>(handle))
+        }
+    };
+}
+pub(crate) use object;
+
 /// An object's place in the list of objects, which ends with the object.
-pub struct Identity(Handle);
+pub struct Identity {
+    handle: Handle,
+    at_end: Mutex<Vec<(Destructor, UserData)>>,
+}
+
+/// A function of the program that is called at the end of an object.
+pub type Destructor = extern "C" fn(Handle, UserData);
+
+impl Identity {
+    fn new(handle: Handle) -> Identity {
+        Identity { handle, at_end: Mutex::default() }
+    }
+
+    /// Has a function called at the end of the object, the last first.
+    pub fn at_end(&self, function: Option<Destructor>, data: UserData) -> Outcome {
+        let function = function.ok_or(Status::INVALID_VALUE)?;
+        self.at_end.lock().unwrap_or_else(PoisonError::into_inner).push((function, data));
+        Ok(())
+    }
+}
 
 impl Drop for Identity {
     fn drop(&mut self) {
+        let list = std::mem::take(self.at_end.get_mut().unwrap_or_else(PoisonError::into_inner));
+        list.into_iter().rev().for_each(|(function, data)| function(self.handle, data));
         let mut objects = objects();
         // It has no strong reference left, as the object is being dropped.
-        let entry = objects.entries.remove(&self.0);
-        objects.free.push_back(self.0);
+        let entry = objects.entries.remove(&self.handle);
+        objects.free.push_back(self.handle);
         drop(objects);
         drop(entry);
     }
@@ -147,7 +193,7 @@ pub fn register<T: Object>(make: impl FnOnce(Identity) -> T) -> (Handle, Arc<T>)
     let none: Weak<T> = Weak::new();
     list.entries.insert(handle, Entry { references: 0, strong: None, object: none });
     drop(list);
-    let object = Arc::new(make(Identity(handle)));
+    let object = Arc::new(make(Identity::new(handle)));
     let strong: Arc<dyn Any + Send + Sync> = object.clone();
     let entry = Entry { references: 1, object: Arc::downgrade(&strong), strong: Some(strong) };
     objects().entries.insert(handle, entry);

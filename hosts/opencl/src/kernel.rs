@@ -1,7 +1,7 @@
 //! Kernels and their arguments.
 
 use crate::ffi::{Memory, Out, Text};
-use crate::handle::{self, Handle, Identity, Object};
+use crate::handle::{self, Handle, Identity, Object, object};
 use crate::info::{Query, unknown};
 use crate::memory::Buffer;
 use crate::platform::{MAX_ITEMS, check_device};
@@ -32,13 +32,7 @@ enum Argument {
     Buffer(Weak<Buffer>),
 }
 
-impl Object for Kernel {
-    const WRONG: Status = Status::INVALID_KERNEL;
-
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-}
+object!(Kernel, INVALID_KERNEL, clRetainKernel, clReleaseKernel);
 
 impl Drop for Kernel {
     fn drop(&mut self) {
@@ -166,16 +160,6 @@ pub extern "C" fn clCloneKernel(kernel: Handle, status: Out<c_int>) -> Handle {
         *lock(&handle::get::<Kernel>(clone)?.arguments) = arguments;
         Ok(clone)
     })
-}
-
-/// `clRetainKernel`.
-pub extern "C" fn clRetainKernel(handle: Handle) -> c_int {
-    call("clRetainKernel", || handle::retain::<Kernel>(handle))
-}
-
-/// `clReleaseKernel`.
-pub extern "C" fn clReleaseKernel(handle: Handle) -> c_int {
-    call("clReleaseKernel", || handle::release::<Kernel>(handle))
 }
 
 /// `clSetKernelArg`.

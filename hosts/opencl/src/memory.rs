@@ -1,8 +1,8 @@
 //! Buffers.
 
-use crate::context::{AtEnd, Context, Destructor};
+use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
-use crate::handle::{self, Handle, Identity, Object};
+use crate::handle::{self, Destructor, Handle, Identity, Object, object};
 use crate::info::{Query, unknown};
 use crate::platform::{ALIGNMENT, MAX_ALLOCATION, gpu};
 use crate::queue::lock;
@@ -35,11 +35,10 @@ pub struct Buffer {
     parent: Option<(Arc<Buffer>, usize)>,
     /// The program's memory that stands for the buffer while it is mapped; null: it is mapped where it is.
     host: Memory,
-    /// It is freed with the buffer.
-    owned: bool,
+    /// `None`: it is another buffer's, or shared virtual memory.
+    owned: Option<Owned>,
     properties: Vec<u64>,
     maps: Mutex<Vec<Mapping>>,
-    at_end: AtEnd,
 }
 
 /// A mapped range.
@@ -55,22 +54,16 @@ pub struct Mapping {
     pub written: bool,
 }
 
-impl Object for Buffer {
-    const WRONG: Status = Status::INVALID_MEM_OBJECT;
+object!(Buffer, INVALID_MEM_OBJECT, clRetainMemObject, clReleaseMemObject);
 
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-}
+/// Memory of the device, which is freed with this: after the functions that are called at the end of its buffer.
+struct Owned(u64);
 
-impl Drop for Buffer {
+impl Drop for Owned {
     fn drop(&mut self) {
-        self.at_end.call(self.handle());
-        if self.owned
-            && let Ok(gpu) = gpu()
-        {
+        if let Ok(gpu) = gpu() {
             // It was allocated.
-            let _ = gpu.device.free(self.address);
+            let _ = gpu.device.free(self.0);
         }
     }
 }
@@ -186,10 +179,9 @@ fn new(context: Handle, flags: u64, size: usize, host: Memory, properties: Vec<u
         size,
         parent: None,
         host: if uses { host } else { Memory::null() },
-        owned: !shared,
+        owned: (!shared).then_some(Owned(address)),
         properties,
         maps: Mutex::default(),
-        at_end: AtEnd::default(),
     });
     if !host.is_null() && !shared {
         buffer.range(0, size)?.copy_from(host, size);
@@ -275,23 +267,12 @@ pub extern "C" fn clCreateSubBuffer(
             size,
             host: if parent.host.is_null() { Memory::null() } else { parent.host.offset(origin) },
             parent: Some((parent, origin)),
-            owned: false,
+            owned: None,
             properties: Vec::new(),
             maps: Mutex::default(),
-            at_end: AtEnd::default(),
         })
         .0)
     })
-}
-
-/// `clRetainMemObject`.
-pub extern "C" fn clRetainMemObject(handle: Handle) -> c_int {
-    call("clRetainMemObject", || handle::retain::<Buffer>(handle))
-}
-
-/// `clReleaseMemObject`.
-pub extern "C" fn clReleaseMemObject(handle: Handle) -> c_int {
-    call("clReleaseMemObject", || handle::release::<Buffer>(handle))
 }
 
 /// `clGetMemObjectInfo`.
@@ -316,7 +297,10 @@ pub extern "C" fn clGetMemObjectInfo(
             0x1106 => query.handle(buffer.context.handle()),
             0x1107 => query.handle(buffer.parent.as_ref().map_or(Handle::NULL, |(p, _)| p.handle())),
             0x1108 => query.word(buffer.parent.as_ref().map_or(0, |(_, offset)| *offset)),
-            0x1109 => query.u32((!buffer.host.is_null() && !buffer.owned).into()),
+            0x1109 => {
+                let whole = buffer.parent.as_ref().map_or(&buffer, |(parent, _)| parent);
+                query.u32((!whole.host.is_null() && whole.owned.is_none()).into())
+            }
             0x110a => {
                 let bytes: Vec<u8> = buffer.properties.iter().flat_map(|p| p.to_le_bytes()).collect();
                 query.bytes(&bytes)
@@ -332,7 +316,9 @@ pub extern "C" fn clSetMemObjectDestructorCallback(
     function: Option<Destructor>,
     data: UserData,
 ) -> c_int {
-    call("clSetMemObjectDestructorCallback", || handle::get::<Buffer>(handle)?.at_end.add(function, data))
+    call("clSetMemObjectDestructorCallback", || {
+        handle::get::<Buffer>(handle)?.identity.at_end(function, data)
+    })
 }
 
 /// `clGetSupportedImageFormats`: none.

@@ -1,9 +1,9 @@
 //! Programs: sources and binaries, and what builds made of them.
 
 use crate::compile::{self, Built};
-use crate::context::{AtEnd, Context, Destructor};
+use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
-use crate::handle::{self, Handle, Identity, Object};
+use crate::handle::{self, Destructor, Handle, Identity, Object, object};
 use crate::info::{Query, unknown};
 use crate::platform::{check_device, check_devices, device, gpu};
 use crate::queue::lock;
@@ -22,7 +22,6 @@ pub struct Program {
     state: Mutex<State>,
     /// Kernels that exist.
     pub kernels: AtomicUsize,
-    at_end: AtEnd,
 }
 
 /// What the last build came to.
@@ -41,6 +40,7 @@ struct State {
 enum Kind {
     None = 0,
     Object = 1,
+    Library = 2,
     Executable = 4,
 }
 
@@ -64,19 +64,7 @@ impl Default for State {
     }
 }
 
-impl Object for Program {
-    const WRONG: Status = Status::INVALID_PROGRAM;
-
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        self.at_end.call(self.handle());
-    }
-}
+object!(Program, INVALID_PROGRAM, clRetainProgram, clReleaseProgram);
 
 impl Program {
     /// Its context.
@@ -101,15 +89,15 @@ impl Program {
     }
 
     /// Takes over what came of a build, with the status of one that failed.
-    fn finish(&self, options: String, built: Outcome<Built>, object: bool, failed: Status) -> Outcome {
+    fn finish(&self, options: String, built: Outcome<Built>, kind: Kind, failed: Status) -> Outcome {
         let mut state = State { options, ..State::default() };
         let mut result = Ok(());
         match built {
             Ok(Built { binary: Some(binary), log }) => {
                 (state.binary, state.log) = (binary, log);
-                match object {
-                    true => (state.kind, state.status) = (Kind::Object, SUCCESS),
-                    false => {
+                match kind {
+                    Kind::Object | Kind::Library => (state.kind, state.status) = (kind, SUCCESS),
+                    Kind::None | Kind::Executable => {
                         if let Err(failure) = self.load(&mut state) {
                             state.log += &failure.message.unwrap_or_default();
                             result = Err(failed.into());
@@ -149,7 +137,6 @@ fn new(context: Arc<Context>, source: Option<String>, state: State) -> Handle {
         source,
         state: Mutex::new(state),
         kernels: AtomicUsize::new(0),
-        at_end: AtEnd::default(),
     })
     .0
 }
@@ -214,16 +201,6 @@ pub extern "C" fn clCreateProgramWithBinary(
     })
 }
 
-/// `clRetainProgram`.
-pub extern "C" fn clRetainProgram(handle: Handle) -> c_int {
-    call("clRetainProgram", || handle::retain::<Program>(handle))
-}
-
-/// `clReleaseProgram`.
-pub extern "C" fn clReleaseProgram(handle: Handle) -> c_int {
-    call("clReleaseProgram", || handle::release::<Program>(handle))
-}
-
 /// A function of the program that is told the end of a build.
 type Notify = Option<extern "C" fn(Handle, UserData)>;
 
@@ -257,15 +234,15 @@ pub extern "C" fn clBuildProgram(
         let result = match &object.source {
             Some(source) => {
                 let built = compile::compile(source, &text, &[], false);
-                object.finish(text, built, false, failed)
+                object.finish(text, built, Kind::Executable, failed)
             }
             None => {
                 let state = object.state();
                 let built = match state.kind {
-                    Kind::Object => compile::link(&[state.binary], "")?,
+                    Kind::Object | Kind::Library => compile::link(&[state.binary], false)?,
                     _ => Built { binary: Some(state.binary), log: String::new() },
                 };
-                object.finish(text, Ok(built), false, failed)
+                object.finish(text, Ok(built), Kind::Executable, failed)
             }
         };
         if let Some(notify) = notify {
@@ -304,7 +281,7 @@ pub extern "C" fn clCompileProgram(
             with.push((header_names.at(number)?.get()?, text));
         }
         let built = compile::compile(source, &text, &with, true);
-        let result = object.finish(text, built, true, Status::COMPILE_PROGRAM_FAILURE);
+        let result = object.finish(text, built, Kind::Object, Status::COMPILE_PROGRAM_FAILURE);
         if let Some(notify) = notify {
             notify(program, data);
         }
@@ -337,15 +314,17 @@ pub extern "C" fn clLinkProgram(
         for input in programs.list(inputs as usize)? {
             let state = handle::get::<Program>(input)?.state();
             match state.kind {
-                Kind::Object => objects.push(state.binary),
+                Kind::Object | Kind::Library => objects.push(state.binary),
                 _ => return Err(Status::INVALID_OPERATION.because("a program is not compiled for linking")),
             }
         }
-        let built = compile::link(&objects, &text)?;
+        let library = compile::makes_library(&text).map_err(|e| Status::INVALID_LINKER_OPTIONS.because(e))?;
+        let built = compile::link(&objects, library)?;
+        let kind = if library { Kind::Library } else { Kind::Executable };
         // A program that could not be linked is there too: for its log.
         linked = new(context, None, State::default());
         let object = handle::get::<Program>(linked)?;
-        object.finish(text, Ok(built), false, Status::LINK_PROGRAM_FAILURE)?;
+        object.finish(text, Ok(built), kind, Status::LINK_PROGRAM_FAILURE)?;
         Ok(linked)
     });
     if let (Some(notify), false) = (notify, linked.is_null()) {
@@ -426,5 +405,5 @@ pub extern "C" fn clSetProgramReleaseCallback(
     function: Option<Destructor>,
     data: UserData,
 ) -> c_int {
-    call("clSetProgramReleaseCallback", || handle::get::<Program>(handle)?.at_end.add(function, data))
+    call("clSetProgramReleaseCallback", || handle::get::<Program>(handle)?.identity.at_end(function, data))
 }

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::event::{COMPLETE, Event, RUNNING, SUBMITTED, wait_list};
 use crate::ffi::{In, Memory, Out};
-use crate::handle::{self, Handle, Identity, Object};
+use crate::handle::{self, Handle, Identity, Object, object};
 use crate::info::{Query, unknown};
 use crate::platform::{check_device, device};
 use crate::status::{Failure, Outcome, Status, call, complain, create};
@@ -27,13 +27,7 @@ pub struct CommandQueue {
     failed: AtomicI32,
 }
 
-impl Object for CommandQueue {
-    const WRONG: Status = Status::INVALID_COMMAND_QUEUE;
-
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-}
+object!(CommandQueue, INVALID_COMMAND_QUEUE, clRetainCommandQueue, clReleaseCommandQueue);
 
 impl CommandQueue {
     /// Its context.
@@ -210,16 +204,6 @@ pub extern "C" fn clCreateCommandQueueWithProperties(
         }
         new(context, of, properties, given)
     })
-}
-
-/// `clRetainCommandQueue`.
-pub extern "C" fn clRetainCommandQueue(handle: Handle) -> c_int {
-    call("clRetainCommandQueue", || handle::retain::<CommandQueue>(handle))
-}
-
-/// `clReleaseCommandQueue`.
-pub extern "C" fn clReleaseCommandQueue(handle: Handle) -> c_int {
-    call("clReleaseCommandQueue", || handle::release::<CommandQueue>(handle))
 }
 
 /// `clGetCommandQueueInfo`.

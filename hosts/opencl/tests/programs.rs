@@ -97,6 +97,7 @@ fn features() {
     let Some(program) = compile("features", "features") else { return };
     let (out, errors) = program.run(&[], &[]);
     let expected = "\
+library 1, 20
 kernels doubled;ids;sum;text
 waits 1
 sum 12497500, callback 7, time 1

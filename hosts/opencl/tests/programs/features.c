@@ -50,6 +50,30 @@ int main(void) {
   CHECK(clCompileProgram(object, 0, NULL, "-D FACTOR=2", 1, &header, &name, NULL, NULL));
   cl_program program = clLinkProgram(context, 0, NULL, "", 1, &object, NULL, NULL, &status);
   CHECK(status);
+
+  /* A library of two programs, and a kernel that calls a function of it, which calls another. */
+  const char *parts[] = {"int twice(int x) { return 2 * x; }\n",
+                         "int twice(int x);\nint four_times(int x) { return twice(twice(x)); }\n",
+                         "int four_times(int x);\n__kernel void f(__global int *x) { *x = four_times(*x); }\n"};
+  cl_program compiled[3];
+  for (int i = 0; i < 3; i++) {
+    compiled[i] = clCreateProgramWithSource(context, 1, &parts[i], NULL, &status);
+    CHECK(clCompileProgram(compiled[i], 0, NULL, "", 0, NULL, NULL, NULL, NULL));
+  }
+  cl_program library = clLinkProgram(context, 0, NULL, "-create-library", 2, compiled, NULL, NULL, &status);
+  CHECK(status);
+  cl_program_binary_type type;
+  CHECK(clGetProgramBuildInfo(library, device, CL_PROGRAM_BINARY_TYPE, sizeof type, &type, NULL));
+  cl_program inputs[] = {library, compiled[2]};
+  cl_program user = clLinkProgram(context, 0, NULL, "", 2, inputs, NULL, NULL, &status);
+  CHECK(status);
+  cl_kernel f = clCreateKernel(user, "f", &status);
+  int value = 5;
+  cl_mem cell = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof value, &value, &status);
+  CHECK(clSetKernelArg(f, 0, sizeof cell, &cell));
+  CHECK(clEnqueueTask(queue, f, 0, NULL, NULL));
+  CHECK(clEnqueueReadBuffer(queue, cell, CL_TRUE, 0, sizeof value, &value, 0, NULL, NULL));
+  printf("library %d, %d\n", type == CL_PROGRAM_BINARY_TYPE_LIBRARY, value);
   char names[256];
   CHECK(clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, sizeof names, names, NULL));
   printf("kernels %s\n", names);
