@@ -92,7 +92,8 @@ def _of_tensor(tensor: Any) -> Extent:
     kind = getattr(device, "type", "cpu")
     if kind != "cpu":
         raise Error(f"a tensor on the device {device}: wavesim's kernels access tensors on the CPU")
-    storage = getattr(tensor, "untyped_storage", None)
+    # Before torch 2, `storage`.
+    storage = getattr(tensor, "untyped_storage", None) or getattr(tensor, "storage", None)
     if storage is not None:
         storage = storage()
         return Extent(tensor.data_ptr(), storage.data_ptr(), storage.nbytes(), True, tensor)
