@@ -7,8 +7,6 @@ use crate::status::{Outcome, Status, call};
 use crate::stream::Handle;
 use std::ffi::{c_char, c_int, c_uint};
 
-/// LDS of a workgroup.
-pub const LDS_BYTES: c_int = 64 << 10;
 /// Multiprocessors that the device says that it has: programs size their grids by it.
 pub const PROCESSORS: c_int = 8;
 /// Work-items that a multiprocessor holds.
@@ -33,17 +31,28 @@ struct Identity {
     major: c_int,
     minor: c_int,
     wave: c_int,
+    /// LDS of a workgroup, and of a multiprocessor.
+    lds: c_int,
+    processor_lds: c_int,
 }
 
 impl Gpu {
     fn identity(&self) -> Identity {
-        let processor = self.device.target().processor_name();
+        let target = self.device.target();
+        let processor = target.processor_name();
         let digits = processor.trim_start_matches("gfx");
         let (major, rest) = digits.split_at(digits.len().saturating_sub(2));
         let major = major.parse().unwrap_or(0);
         let minor = rest.get(..1).and_then(|d| d.parse().ok()).unwrap_or(0);
-        let wave = if major < 10 { 64 } else { 32 };
-        Identity { name: format!("wavesim {processor}"), processor, major, minor, wave }
+        Identity {
+            name: format!("wavesim {processor}"),
+            processor,
+            major,
+            minor,
+            wave: target.wave_size() as c_int,
+            lds: target.lds_bytes() as c_int,
+            processor_lds: target.processor_lds_bytes() as c_int,
+        }
     }
 }
 
@@ -84,14 +93,14 @@ fn properties_r0600(gpu: &Gpu) -> [u8; 1472] {
     f.bytes(256, format!("{:<16.16}", id.name).as_bytes());
     f.sizes(&[
         (288, TOTAL_BYTES as usize),
-        (296, LDS_BYTES as usize),
+        (296, id.lds as usize),
         (312, PITCH_LIMIT),
         (352, TOTAL_BYTES as usize),
         (368, 256),
         (376, 256),
-        (640, 2 * LDS_BYTES as usize),
-        (696, LDS_BYTES as usize),
-        (1416, 2 * LDS_BYTES as usize),
+        (640, id.processor_lds as usize),
+        (696, id.lds as usize),
+        (1416, id.processor_lds as usize),
     ]);
     f.triple(324, [MAX_ITEMS; 3]);
     f.triple(336, MAX_GRID);
@@ -135,9 +144,9 @@ fn properties_r0000(gpu: &Gpu) -> [u8; 792] {
     f.text(0, &id.name);
     f.sizes(&[
         (256, TOTAL_BYTES as usize),
-        (264, LDS_BYTES as usize),
+        (264, id.lds as usize),
         (320, TOTAL_BYTES as usize),
-        (376, 2 * LDS_BYTES as usize),
+        (376, id.processor_lds as usize),
         (712, PITCH_LIMIT),
         (720, 256),
         (728, 256),
@@ -213,8 +222,8 @@ fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
         61 => id.minor,
         63 | 10015 => PROCESSORS,
         71 | 72 => REGISTERS,
-        74 | 75 => LDS_BYTES,
-        76 | 10002 => 2 * LDS_BYTES,
+        74 | 75 => id.lds,
+        76 | 10002 => id.processor_lds,
         79 | 81 | 82 => 256,
         // Of 32 bits, as CUDA has it.
         83 | 84 => c_int::MAX,

@@ -73,11 +73,9 @@ impl LaunchParameters {
             }
         }
         let lds = kernel.lds_bytes() as u64 + self.dynamic_lds as u64;
-        if lds > crate::device::LDS_BYTES as u64 {
-            return wrong(format!(
-                "{lds} bytes of LDS: a workgroup has at most {}",
-                crate::device::LDS_BYTES
-            ));
+        let most = kernel.device().target().lds_bytes();
+        if lds > most as u64 {
+            return wrong(format!("{lds} bytes of LDS: a workgroup has at most {most}"));
         }
         Ok(Invocation { kernel, grid, block, dynamic_lds: self.dynamic_lds, cooperative: false, explicit })
     }
@@ -394,7 +392,7 @@ pub extern "C" fn hipFuncGetAttributes(attributes: Out<FunctionAttributes>, func
         let kernel = kernel_of_host(function)?;
         attributes.put(FunctionAttributes {
             local_bytes: kernel.scratch_bytes() as usize,
-            max_dynamic_lds: (crate::device::LDS_BYTES - kernel.lds_bytes() as c_int).max(0),
+            max_dynamic_lds: kernel.max_dynamic_lds() as c_int,
             max_block: kernel.max_block_items() as c_int,
             registers: kernel.vgprs() as c_int,
             lds_bytes: kernel.lds_bytes() as usize,
@@ -413,7 +411,7 @@ pub extern "C" fn hipFuncGetAttribute(value: Out<c_int>, attribute: c_int, funct
             1 => kernel.lds_bytes() as c_int,
             3 => kernel.scratch_bytes() as c_int,
             4 => kernel.vgprs() as c_int,
-            8 => crate::device::LDS_BYTES - kernel.lds_bytes() as c_int,
+            8 => kernel.max_dynamic_lds() as c_int,
             2 | 5..=7 | 9 => 0,
             _ => return Err(Status::INVALID_VALUE.into()),
         })
@@ -440,8 +438,9 @@ fn active(kernel: &Kernel, block: u64, dynamic_lds: u64) -> c_int {
     let by_items =
         crate::device::ITEMS_PER_PROCESSOR as u64 / block.next_multiple_of(kernel.wave_size() as u64).max(1);
     let lds = kernel.lds_bytes() as u64 + dynamic_lds;
-    let by_lds = (2 * crate::device::LDS_BYTES as u64).checked_div(lds).unwrap_or(by_items);
-    if lds > crate::device::LDS_BYTES as u64 { 0 } else { by_items.min(by_lds) as c_int }
+    let target = kernel.device().target();
+    let by_lds = (target.processor_lds_bytes() as u64).checked_div(lds).unwrap_or(by_items);
+    if lds > target.lds_bytes() as u64 { 0 } else { by_items.min(by_lds) as c_int }
 }
 
 fn occupancy(groups: &Out<c_int>, kernel: Kernel, block: c_int, dynamic_lds: usize) -> Outcome {

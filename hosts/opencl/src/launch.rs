@@ -3,7 +3,6 @@
 use crate::ffi::{In, Out};
 use crate::handle::{self, Handle};
 use crate::kernel::{Kernel, max_items};
-use crate::platform::LDS_BYTES;
 use crate::printf::PrintBuffer;
 use crate::queue::Order;
 use crate::status::{Outcome, Status, call, complain};
@@ -103,8 +102,9 @@ fn enqueue(order: Order, kernel: Handle, range: impl FnOnce(&Code) -> Outcome<Ra
     let arguments = kernel.arguments()?;
     let range = range(&code)?;
     let lds = code.lds_bytes() as u64 + arguments.local as u64;
-    if lds > LDS_BYTES {
-        let message = format!("{lds} bytes of local memory: a workgroup has at most {LDS_BYTES}");
+    let most = code.device().target().lds_bytes();
+    if lds > most as u64 {
+        let message = format!("{lds} bytes of local memory: a workgroup has at most {most}");
         return Err(Status::OUT_OF_RESOURCES.because(message));
     }
     if range.global.contains(&0) {

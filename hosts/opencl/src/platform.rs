@@ -27,8 +27,6 @@ const EXTENSIONS: [&str; 9] = [
 pub const TOTAL_BYTES: u64 = 16 << 30;
 /// The largest allocation.
 pub const MAX_ALLOCATION: u64 = TOTAL_BYTES / 4;
-/// LDS of a workgroup.
-pub const LDS_BYTES: u64 = 64 << 10;
 /// Work-items of a workgroup, unless a kernel says otherwise: compilers allocate registers for as many.
 pub const MAX_ITEMS: usize = 256;
 /// Alignment of buffers, and of sub-buffers in them.
@@ -175,7 +173,6 @@ pub extern "C" fn clGetDeviceInfo(
 
 fn device_info(name: c_uint, query: &Query) -> Outcome {
     let target = gpu()?.device.target();
-    let wave = if target.arch.is_cdna() { 64 } else { 32 };
     // CL_FP_DENORM to CL_FP_FMA
     const FLOATS: u64 = 0b11_1111;
     match name {
@@ -214,7 +211,7 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         0x1021 => query.u32(8),
         // CL_LOCAL
         0x1022 => query.u32(1),
-        0x1023 => query.u64(LDS_BYTES),
+        0x1023 => query.u64(target.lds_bytes() as u64),
         0x1024 => query.u32(0),
         0x1025 => query.word(1),
         // CL_DEVICE_ENDIAN_LITTLE, CL_DEVICE_AVAILABLE
@@ -270,7 +267,7 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
             (version(2, 0), "OpenCL C"),
             (version(3, 0), "OpenCL C"),
         ]),
-        0x1067 => query.word(wave),
+        0x1067 => query.word(target.wave_size() as usize),
         0x1068 => query.u32(0),
         0x1069 => query.u32(1),
         0x106f => query.versions(&[(version(3, 0), "__opencl_c_fp64"), (version(3, 0), "__opencl_c_int64")]),
@@ -279,7 +276,7 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         0x1072 => query.text(""),
         // cl_amd_device_attribute_query: CL_DEVICE_BOARD_NAME_AMD, CL_DEVICE_WAVEFRONT_WIDTH_AMD
         0x4038 => query.text(target.processor_name()),
-        0x4043 => query.u32(wave as u32),
+        0x4043 => query.u32(target.wave_size()),
         _ => unknown(),
     }
 }

@@ -56,6 +56,18 @@ impl Device {
         self.0.target().arch.name()
     }
 
+    /// Lanes of its waves, where kernels do not choose.
+    #[getter]
+    fn wave_size(&self) -> u32 {
+        self.0.target().wave_size()
+    }
+
+    /// LDS that a workgroup can have, in bytes.
+    #[getter]
+    fn lds_bytes(&self) -> u32 {
+        self.0.target().lds_bytes()
+    }
+
     /// Launches so far.
     #[getter]
     fn launches(&self) -> u64 {

@@ -13,7 +13,7 @@ import triton.language as tl  # noqa: E402
 import wavesim  # noqa: E402
 import wavesim.triton  # noqa: E402
 
-TARGETS = os.environ.get("WAVESIM_TEST_TARGETS", "gfx1100 gfx1201").split()
+TARGETS = os.environ.get("WAVESIM_TEST_TARGETS", "gfx1100 gfx1201 gfx942 gfx950").split()
 
 
 @pytest.fixture(params=TARGETS)
@@ -136,7 +136,7 @@ def test_attention(driver):
     np.testing.assert_allclose(out, expected, rtol=2e-2, atol=2e-3)
 
 
-@triton.autotune([triton.Config({"BLOCK": size}, num_warps=1) for size in (32, 1024)], key=["n"])
+@triton.autotune([triton.Config({"BLOCK": size}, num_warps=1) for size in (32, 4096)], key=["n"])
 @triton.jit
 def tuned_kernel(x, out, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -147,7 +147,7 @@ def test_autotune_counts_instructions(driver):
     x, out = random(96), np.zeros(96, np.float32)
     tuned_kernel[lambda meta: (triton.cdiv(96, meta["BLOCK"]),)](x, out, 96)
     np.testing.assert_array_equal(out, x * 2)
-    # Three waves of one element a lane, or one wave of 32 elements a lane, of which 29 do nothing.
+    # Three waves of one element a lane, or one wave of 64 or 128 elements a lane, most of which do nothing.
     assert tuned_kernel.best_config.kwargs["BLOCK"] == 32
 
 

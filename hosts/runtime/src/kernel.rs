@@ -50,6 +50,11 @@ impl Kernel {
         self.code.group_segment()
     }
 
+    /// LDS that a workgroup can have in addition to the kernel's own.
+    pub fn max_dynamic_lds(&self) -> u32 {
+        self.device().target().lds_bytes().saturating_sub(self.lds_bytes())
+    }
+
     /// Scratch memory of a work-item.
     pub fn scratch_bytes(&self) -> u32 {
         self.code.private_segment()

@@ -20,13 +20,13 @@ impl Target {
     /// A target by the name of a processor (`gfx1100`) or an architecture (`rdna3`).
     pub fn from_name(name: &str) -> Result<Target, Error> {
         // A launch has the registers of AMD GPUs, which other architectures do not have.
-        if let Some(arch) = Arch::RDNA.into_iter().find(|a| a.name() == name) {
+        if let Some(arch) = Arch::AMD.into_iter().find(|a| a.name() == name) {
             return Ok(Target { arch, processor: None });
         }
         // Runtimes append features: `gfx90a:xnack+`.
         let plain = name.split(':').next().unwrap_or(name);
         let processor = Processor::from_name(plain).ok_or_else(|| {
-            let archs = Arch::RDNA.iter().map(|a| a.name());
+            let archs = Arch::AMD.iter().map(|a| a.name());
             let names: Vec<&str> = archs.chain(PROCESSORS.iter().map(|p| p.name)).collect();
             Error::Target { given: name.to_string(), names: names.join(", ") }
         })?;
@@ -36,6 +36,21 @@ impl Target {
     /// The processor's name; if none was chosen, that of the architecture's first.
     pub fn processor_name(&self) -> &'static str {
         self.processor.or(Processor::of_arch(self.arch)).map_or("", |p| p.name)
+    }
+
+    /// Lanes of its waves, where kernels do not choose.
+    pub fn wave_size(&self) -> u32 {
+        self.arch.wave_sizes()[0]
+    }
+
+    /// LDS that a workgroup can have.
+    pub fn lds_bytes(&self) -> u32 {
+        self.arch.lds_bytes()
+    }
+
+    /// LDS of a multiprocessor: RDNA's workgroup processors have it twice.
+    pub fn processor_lds_bytes(&self) -> u32 {
+        if self.arch.is_cdna() { self.lds_bytes() } else { 2 * self.lds_bytes() }
     }
 
     /// Which code object of a bundle is wanted.

@@ -21,7 +21,8 @@ class Local:
 
 
 class Device:
-    """A simulated GPU: `gfx1100` … `gfx1103`, `gfx1150` … `gfx1153`, `gfx1200`, `gfx1201`.
+    """A simulated GPU: `gfx1100` … `gfx1103`, `gfx1150` … `gfx1153`, `gfx1200`, `gfx1201`,
+    `gfx940` … `gfx942`, `gfx950`.
 
     Without a target, WAVESIM_TARGET says which; the default is gfx1100. A device obeys the variables of
     `wavesim.VARIABLES`.

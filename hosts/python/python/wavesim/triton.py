@@ -33,8 +33,6 @@ _FORMATS = {
     "fp16": "<e", "fp32": "<f", "f32": "<f", "fp64": "<d",
 }  # fmt: skip
 
-_LDS_BYTES = 64 << 10
-
 
 class Tensor:
     """An array as Triton wants it: with `data_ptr` and `dtype`. `dtype` can be another of the same size, such as `bfloat16`."""
@@ -96,7 +94,7 @@ class _Utils:
 
     def get_device_properties(self, device: int) -> dict:
         return {
-            "max_shared_mem": _LDS_BYTES,
+            "max_shared_mem": self.driver.device.native.lds_bytes,
             "max_num_regs": 1024,
             "multiprocessor_count": 16,
             "sm_clock_rate": 1_000_000,
@@ -230,7 +228,7 @@ class Driver(DriverBase):
     def __init__(self, target: Optional[str] = None) -> None:
         super().__init__()
         self.device = Device(target)
-        self.warp_size = 32
+        self.warp_size = self.device.native.wave_size
         self.utils = _Utils(self)
         self.instructions = 0
         """Wave-instructions of all launches."""
