@@ -27,8 +27,9 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The device.
 pub fn gpu() -> Outcome<&'static Gpu> {
     static GPU: OnceLock<Result<Gpu, Failure>> = OnceLock::new();
-    let opened = GPU.get_or_init(Gpu::open);
-    opened.as_ref().map_err(Failure::clone)
+    // The reason is said once: every later call fails for it.
+    let open = || Gpu::open().inspect_err(|e| complain(e.message.as_deref().unwrap_or("there is no device")));
+    GPU.get_or_init(open).as_ref().map_err(|e| e.status.into())
 }
 
 impl Gpu {

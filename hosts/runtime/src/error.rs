@@ -94,6 +94,14 @@ pub enum Error {
     /// A trace that cannot be written.
     #[error("the trace: {0}")]
     Trace(std::io::Error),
+    /// A trace whose file or folder cannot be made.
+    #[error("the trace {path}: {cause}", path = path.display())]
+    TraceFile {
+        /// The file or folder.
+        path: std::path::PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
     /// The host has no more threads.
     #[error("no thread: {0}")]
     Thread(std::io::Error),

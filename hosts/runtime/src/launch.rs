@@ -165,9 +165,11 @@ pub(crate) fn run_traced(
     folder: Option<&Path>,
 ) -> Result<(RunStats, Report), Error> {
     let Some(folder) = folder else { return run(prepared, manner, None) };
-    std::fs::create_dir_all(folder).map_err(Error::Trace)?;
+    let failed = |path: &Path, cause| Error::TraceFile { path: path.to_path_buf(), cause };
+    std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
     let name = format!("{:06}-{}.jsonl", manner.number, file_name(manner.kernel));
-    let file = std::fs::File::create(folder.join(name)).map_err(Error::Trace)?;
+    let path = folder.join(name);
+    let file = std::fs::File::create(&path).map_err(|e| failed(&path, e))?;
     run(prepared, manner, Some(&mut BufWriter::new(file)))
 }
 

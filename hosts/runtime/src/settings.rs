@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use wavesim::check::Check;
 
 /// Name and meaning of each variable, for tables.
-pub const VARIABLES: [(&str, &str); 6] = [
+pub const VARIABLES: [(&str, &str); 9] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_CHECK",
@@ -17,6 +17,9 @@ pub const VARIABLES: [(&str, &str); 6] = [
         "WAVESIM_ERROR_EXITCODE",
         "exit status of a program in which a check found something or a kernel faulted (1 to 255; default: its own)",
     ),
+    ("WAVESIM_CLANG", "the compiler of OpenCL and hiprtc (default: clang-19, or another that is found)"),
+    ("WAVESIM_DEVICE_LIBS", "the folder of ROCm's device libraries, for OpenCL and hiprtc"),
+    ("WAVESIM_ROCM_PATH", "the folder with HIP's headers in include, for hiprtc (default: /opt/rocm, /usr)"),
 ];
 
 /// The default limit of wave-instructions.
@@ -124,7 +127,9 @@ pub fn parse_checks(text: &str) -> Result<Vec<Check>, String> {
     list.map(|name| {
         Check::from_name(name).ok_or_else(|| {
             let names: Vec<&str> = Check::ALL.iter().map(|c| c.name()).collect();
-            format!("`{name}` is not a check; checks are all, {}", names.join(", "))
+            let near = isa_spec::diag::nearest(name, names.iter().copied());
+            let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+            format!("`{name}` is not a check{near}; checks are all, {}", names.join(", "))
         })
     })
     .collect()
@@ -151,6 +156,16 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_lists_them() {
+        let text = include_str!("../../../docs/python.md");
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| `WAVESIM_"));
+        let rows: Vec<String> = rows.map(|row| format!("WAVESIM_{}", row.replace('`', ""))).collect();
+        let expected: Vec<String> =
+            VARIABLES.iter().map(|(name, text)| format!("{name} | {text} |")).collect();
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
     fn wrong_values_are_errors() {
         assert_eq!(
             read(&[("WAVESIM_THREADS", "many")]).unwrap_err(),
@@ -158,7 +173,7 @@ mod tests {
         );
         assert_eq!(
             read(&[("WAVESIM_CHECK", "mem,rase")]).unwrap_err(),
-            "WAVESIM_CHECK=mem,rase: `rase` is not a check; checks are all, mem, init, race, waits, barrier, hazard"
+            "WAVESIM_CHECK=mem,rase: `rase` is not a check (did you mean `race`?); checks are all, mem, init, race, waits, barrier, hazard"
         );
         assert!(read(&[("WAVESIM_MAX_INSTRUCTIONS", "0")]).is_err());
         assert_eq!(

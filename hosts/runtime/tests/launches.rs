@@ -225,6 +225,28 @@ fn workgroups_that_wait_for_later_ones_end() {
 }
 
 #[test]
+fn devices_are_those_of_their_architecture() {
+    let of = |name: &str| {
+        let device = Device::open(name, &Settings::default()).unwrap();
+        let target = device.target();
+        let (lds, all) = (target.lds_bytes() >> 10, target.processor_lds_bytes() >> 10);
+        (target.processor_name(), target.wave_size(), lds, all)
+    };
+    assert_eq!(of("gfx1100"), ("gfx1100", 32, 64, 128));
+    assert_eq!(of("rdna4"), ("gfx1201", 32, 64, 128));
+    assert_eq!(of("gfx942:sramecc+:xnack-"), ("gfx942", 64, 64, 64));
+    assert_eq!(of("cdna4"), ("gfx950", 64, 160, 160));
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_names_its_folder() {
+    let settings = Settings { trace: Some("/dev/null/traces".into()), ..Settings::default() };
+    let (module, memory) = (module(&settings), [0; 8]);
+    let error = module.kernel("iota").unwrap().launch(&ONE, &memory).unwrap_err().to_string();
+    assert!(error.starts_with("the trace /dev/null/traces: "), "{error}");
+}
+
+#[test]
 fn wrong_launches_are_errors() {
     let module = module(&Settings::default());
     let kernel = module.kernel("iota").unwrap();

@@ -24,7 +24,7 @@ int main() {
   hipMemcpy(db, b.data(), n * sizeof(float), hipMemcpyHostToDevice);
   add<<<(n + 255) / 256, 256>>>(da, db, dc, n);
   hipError_t status = hipMemcpy(c.data(), dc, n * sizeof(float), hipMemcpyDeviceToHost);
-  hipDeviceProp_t properties;
+  hipDeviceProp_t properties = {};
   hipGetDeviceProperties(&properties, 0);
   printf("%s, %s: c[1] = %g, c[999] = %g\n", properties.name, hipGetErrorString(status), c[1], c[999]);
   hipFree(da);
