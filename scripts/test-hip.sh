@@ -2,11 +2,12 @@
 # Compiles examples and tests of hipCUB and rocPRIM with clang 19, runs them on wavesim, and prints a table. Headers and device libraries
 # come from Debian's packages (trixie, sid), which are unpacked into FOLDER, by default target/hip, and not installed.
 #
-# usage: test-hip.sh [FOLDER]. LIBRARY=FILE takes a libamdhip64.so that is built already; PROGRAMS='A B' runs only these.
+# usage: test-hip.sh [FOLDER]. LIBRARY=FILE takes a libamdhip64.so that is built already; PROGRAMS='A B' runs only these, by their names
+# or paths; JOBS=N compiles so many at once, by default as many as there are CPUs. What is compiled is kept.
 set -euo pipefail
 case ${1:-} in
     -h | --help)
-        sed -n '2,5s/^# \{0,1\}//p' "$0"
+        sed -n '2,6s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
 esac
@@ -31,17 +32,19 @@ suite() {
     apt-get -qq -o Dir::State::lists="$at/lists" -o Dir::Cache="$at/cache" -o Dir::Etc::sourcelist="$at/sources.list" \
         -o Dir::Etc::sourceparts=/dev/null -o APT::Sandbox::User=root "$@"
 }
+# Each step needs the one before, so that one that fails ends it.
+fetch() {
+    mkdir -p "$folder/packages" && cd "$folder/packages" &&
+        suite trixie download rocm-device-libs-17 &&
+        suite sid download libamdhip64-dev libhsa-runtime-dev libhipcub-dev librocprim-dev &&
+        apt-get -qq -o APT::Sandbox::User=root download libgtest-dev &&
+        suite sid source --download-only --tar-only hipcub rocprim &&
+        find . -name '*.deb' -exec dpkg -x {} "$folder/rocm" \; &&
+        find . -name '*.orig.tar.gz' -exec tar -xzf {} -C "$folder" \; &&
+        touch "$folder/fetched"
+}
 if [ ! -f "$folder/fetched" ]; then
-    (
-        mkdir -p "$folder/packages" && cd "$folder/packages"
-        suite trixie download rocm-device-libs-17
-        suite sid download libamdhip64-dev libhsa-runtime-dev libhipcub-dev librocprim-dev
-        apt-get -qq download libgtest-dev
-        suite sid source --download-only --tar-only hipcub rocprim
-        for package in *.deb; do dpkg -x "$package" "$folder/rocm"; done
-        for source in *.orig.tar.gz; do tar -xzf "$source" -C "$folder"; done
-    ) || { echo "skipped: apt cannot fetch the packages"; exit 0; }
-    touch "$folder/fetched"
+    (fetch) || { echo "skipped: apt cannot fetch the packages"; exit 0; }
 fi
 hipcub=$(echo "$folder"/hipCUB-*)
 rocprim=$(echo "$folder"/rocPRIM-*)
@@ -52,34 +55,80 @@ sed -i 's/if HIPCUB_IF_CONSTEXPR(std::is_floating_point<K>::value)/if(!std::is_f
 rocm=$folder/rocm/usr
 scripts/install-hip-library.sh "$folder/lib" >/dev/null
 mkdir -p "$folder/bin"
-programs=${PROGRAMS:-"$hipcub"/examples/device/*.cpp "$hipcub"/examples/block/*.cu "$rocprim"/example/*.cpp
-    "$rocprim"/test/rocprim/test_{basic,constant_iterator,counting_iterator,zip_iterator,thread}.cpp
-    "$hipcub"/test/hipcub/test_hipcub_{grid,util_ptx,thread,vector}.cpp}
+# Tests whose names end with .in are templates; their first part is compiled.
+programs=(
+    "$hipcub"/examples/device/*.cpp "$rocprim"/example/*.cpp
+    "$rocprim"/test/rocprim/test_{basic,constant_iterator,counting_iterator,transform_iterator,zip_iterator,thread,intrinsics}.cpp
+    "$hipcub"/test/hipcub/test_hipcub_{basic,grid,vector,thread,thread_operators,warp_reduce,warp_scan}.cpp
+    "$hipcub"/test/hipcub/test_hipcub_{block_reduce,block_scan,block_shuffle}.cpp
+    "$hipcub"/test/hipcub/test_hipcub_device_{for,scan,reduce,select,partition}.cpp
+    "$hipcub"/test/hipcub/test_hipcub_device_radix_sort.cpp.in
+)
+if [ -n "${PROGRAMS:-}" ]; then
+    chosen=()
+    for wish in $PROGRAMS; do
+        for source in "${programs[@]}" "$wish"; do
+            name=$(basename "$source")
+            if [ "${name%%.*}" = "$wish" ] || { [ "$source" = "$wish" ] && [ -f "$wish" ]; }; then chosen+=("$source"); fi
+        done
+    done
+    programs=("${chosen[@]}")
+fi
+
+# compile SOURCE: what clang says is in NAME.log, if it fails.
+compile() {
+    local source=$1 name at more=()
+    name=$(basename "$source")
+    name=${name%%.*}
+    at=$folder/bin/$name
+    if [ "$at" -nt "$source" ]; then return; fi
+    local base
+    base=$(dirname "$source")
+    if [ "${source%.in}" != "$source" ]; then
+        sed 's/#cmakedefine *\([A-Z_]*\).*/#define \1 0/' "$source" >"$base/$name.first.cpp"
+        source=$base/$name.first.cpp
+    fi
+    # Two tests have several sources.
+    case $name in *_basic) more=("$base"/detail/*.cpp) ;; esac
+    rm -f "$at".*.o
+    for file in "$source" "${more[@]}"; do
+        clang-19 -x hip --offload-arch=gfx1100 -O2 -std=c++17 -w -include hip/hip_runtime.h --rocm-path="$rocm" \
+            --rocm-device-lib-path="$rocm/lib/llvm-17/lib/clang/17/amdgcn/bitcode" -I"$rocm/include" -I"$base" -I"$base/.." \
+            -I"$hipcub/test/hipcub" -c "$file" -o "$at.$(basename "$file").o" >"$at.log" 2>&1 || return 0
+    done
+    c++ "$at".*.o -L "$folder/lib" -lamdhip64 -L "$rocm/lib/x86_64-linux-gnu" -lgtest -lgtest_main -lpthread \
+        -o "$at" >>"$at.log" 2>&1 || return 0
+    rm "$at".*.o
+}
+export -f compile
+export folder rocm hipcub
+started=$SECONDS
+printf '%s\0' "${programs[@]}" | xargs -0 -n 1 -P "${JOBS:-$(nproc)}" bash -c 'compile "$1"' compile
+echo "compiled in $((SECONDS - started)) s"
+
 failed=0
-count=0
 now() { date +%s%N; }
-# shellcheck disable=SC2086
-for source in $(eval echo $programs); do
-    name=$(basename "${source%.*}")
+for source in "${programs[@]}"; do
+    name=$(basename "$source")
+    name=${name%%.*}
     at=$folder/bin/$name
     start=$(now)
     result=passed
-    if [ ! "$at" -nt "$source" ]; then
-        clang-19 -x hip --offload-arch=gfx1100 -O2 -std=c++17 -w -include hip/hip_runtime.h --rocm-path="$rocm" \
-            --rocm-device-lib-path="$rocm/lib/llvm-17/lib/clang/17/amdgcn/bitcode" -I"$rocm/include" \
-            -I"$(dirname "$source")/.." -I"$hipcub/test/hipcub" -c "$source" -o "$at.o" >"$at.log" 2>&1 &&
-            c++ "$at.o" -L "$folder/lib" -lamdhip64 -L "$rocm/lib/x86_64-linux-gnu" -lgtest -lgtest_main -lpthread \
-                -o "$at" >>"$at.log" 2>&1 || result="not compiled: $at.log"
-    fi
-    compiled=$(now)
-    if [ "$result" = passed ]; then
-        LD_LIBRARY_PATH=$folder/lib timeout 300 "$at" >"$at.log" 2>&1 || result="failed ($?): $at.log"
+    if [ ! -x "$at" ]; then
+        result="not compiled: $at.log"
+    else
+        # Tests of large sizes and indices have arrays of a billion elements and more; sorts of 128-bit keys take minutes.
+        GTEST_FILTER='-*Large*:*Over4G*:Id57/*:Id58/*' LD_LIBRARY_PATH=$folder/lib timeout 900 "$at" >"$at.log" 2>&1 || result="failed ($?): $at.log"
         if grep -qE '\bFAIL' "$at.log"; then result="failed: $at.log"; fi
+        tests=$(sed -n 's/^\[  PASSED  \] \([0-9]* tests*\)\.$/ (\1)/p' "$at.log")
+        # rocPRIM's own mistake (rocm-6.4.3): its second kernel has four times the workgroups that its buffers are made for.
+        if [ "$name" = example_temporary_storage ] && grep -q 'just beyond the end of hipMalloc' "$at.log"; then
+            result="passed (its accesses beyond its buffers are reported)"
+        fi
     fi
-    [ "$result" = passed ] || failed=$((failed + 1))
-    count=$((count + 1))
-    printf '%-45s compiled in %4d s, run in %6d ms  %s\n' "$name" $(((compiled - start) / 1000000000)) \
-        $((($(now) - compiled) / 1000000)) "$result"
+    case $result in passed*) ;; *) failed=$((failed + 1)) ;; esac
+    printf '%-42s %7d ms  %s\n' "$name" $((($(now) - start) / 1000000)) "$result${tests:-}"
+    tests=
 done
-echo "$((count - failed)) of $count passed"
+echo "$((${#programs[@]} - failed)) of ${#programs[@]} passed"
 [ $failed -eq 0 ]

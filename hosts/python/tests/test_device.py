@@ -110,6 +110,15 @@ def stored(metadata, a, b, c):
     return out.view(np.int64)[0], out.view(np.float64)[1], out.view(np.float32)[4]
 
 
+def test_tensors_of_torch_are_arrays(scale):
+    torch = pytest.importorskip("torch")
+    x, y = torch.arange(50, dtype=torch.float32), torch.zeros(50)
+    scale[2, 32](x, y, 2.5, 50)
+    assert torch.equal(y, x * 2.5)
+    with pytest.raises(wavesim.Fault):
+        scale[2, 32](x[:40].clone(), y, 2.5, 50)
+
+
 def test_scalars_have_the_size_of_the_parameter():
     assert stored(METADATA, np.int32(-1), np.float32(1.5), np.float64(2.5)) == (-1, 1.5, 2.5)
     assert stored(METADATA, np.bool_(True), np.float16(-2), np.float32(3)) == (1, -2, 3)
