@@ -153,7 +153,13 @@ fn step_by(
 }
 
 /// Compiled code beside the handlers.
-pub trait Compiled {
+///
+/// # Safety
+/// What [`Compiled::enter`] gives is run without a check. `op` must be an operation of `program`, and be where its wave is: an
+/// operation that the interpreter could have come to by the same instructions. The wave, its memories and the rest of `cx` must be as
+/// handlers may leave them (`exec::validate`). [`Entered::Stopped`] must give an operation with a flow that its handler can give:
+/// [`Flow::JUMP`] with [`Cx::jump`] set, [`Flow::MODE`] with the handlers of the wave's mode in `cx`.
+pub unsafe trait Compiled {
     /// Runs code that begins at `Cx::op`, if there is any. `start`: the number of the operation that the straight line
     /// began with; the turn is over at the first jump at which [`Cx::instructions`] comes to `end`.
     fn enter<'a>(&self, cx: &mut Cx<'a>, program: &'a Program, start: u32, end: u64) -> Entered<'a>;
@@ -184,7 +190,8 @@ pub enum Entered<'a> {
 /// No compiled code.
 struct Nothing;
 
-impl Compiled for Nothing {
+// SAFETY: it gives no operation.
+unsafe impl Compiled for Nothing {
     #[inline(always)]
     fn enter<'a>(&self, _: &mut Cx<'a>, _: &'a Program, _: u32, _: u64) -> Entered<'a> {
         Entered::No

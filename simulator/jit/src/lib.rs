@@ -182,7 +182,9 @@ impl<'p> Jit<'p> {
     }
 }
 
-impl Compiled for Jit<'_> {
+// SAFETY: code is entered only for the program that it was made from, in the float mode and for the wave size that it was made for. It
+// names operations of this program alone, computes what their handlers do, and calls handlers for the rest.
+unsafe impl Compiled for Jit<'_> {
     fn enter<'a>(&self, cx: &mut Cx<'a>, program: &'a Program, start: u32, end: u64) -> Entered<'a> {
         // Nearest even, all denormals kept or those of f32 flushed: the modes that handlers are made for. Vector instructions run as they
         // stand.

@@ -21,7 +21,8 @@ pub type Code<'p> = wavesim_jit::Jit<'p>;
 pub struct Code<'p>(std::convert::Infallible, std::marker::PhantomData<&'p Program>);
 
 #[cfg(not(feature = "jit"))]
-impl wavesim_engine::interp::Compiled for Code<'_> {
+// SAFETY: there is none.
+unsafe impl wavesim_engine::interp::Compiled for Code<'_> {
     fn enter<'a>(
         &self,
         _: &mut wavesim_machine::exec::rt::Cx<'a>,
