@@ -14,7 +14,7 @@ use wavesim_isa::relative::{self, GPR_IDX_EN, VSKIP};
 /// As for [`super::Handler`].
 pub unsafe fn by_mode(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let info = cx.raw(op).by_mode;
-    let handler = cx.by_arithmetic(cx.wave.size == 64)[op.code as usize];
+    let handler = cx.by_arithmetic(cx.wave.size() == 64)[op.code as usize];
     if cx.wave.mode & VSKIP != 0 && info.vector {
         return Flow::NEXT;
     }

@@ -181,7 +181,7 @@ impl<'a> Cx<'a> {
         self.general = General(FloatEnv::from_mode(self.wave.mode));
         self.narrow = self.by_arithmetic(false);
         let special = self.arch.is_cdna() && self.wave.mode & (GPR_IDX_EN | VSKIP) != 0;
-        let plain = self.by_arithmetic(self.wave.size == 64);
+        let plain = self.by_arithmetic(self.wave.size() == 64);
         self.handlers = if special { self.tables.by_mode } else { plain };
     }
 
