@@ -391,8 +391,15 @@ impl Scope {
                 quote! { (#a != 0 || #b != 0) as u32 }
             }
             ValueKind::Select(c, a, b) => {
+                // Without the hint, a condition that is a bit of a mask becomes a branch in each lane instead of a blend.
+                let plain = |v: &Value| matches!(v.kind, ValueKind::Var(_) | ValueKind::Const(_));
+                let hinted = plain(a) && plain(b);
                 let (c, a, b) = (self.atom(c), self.value(a), self.value(b));
-                quote! { if #c != 0 { #a } else { #b } }
+                if hinted {
+                    quote! { core::hint::select_unpredictable(#c != 0, #a, #b) }
+                } else {
+                    quote! { if #c != 0 { #a } else { #b } }
+                }
             }
             ValueKind::Extract { value, lo } => {
                 let (of, all) = (hold(value.hold), value.hold.bits());

@@ -97,7 +97,7 @@ impl RefMachine<'_, '_> {
                 } else {
                     EXEC_LO
                 };
-                return self.note_words(false, first, self.wave.size / 32);
+                return self.note_words(false, first, self.wave.size() / 32);
             }
             _ => return,
         };
