@@ -73,7 +73,9 @@ fn wrong_pointers_are_errors() {
     assert_eq!(last(), "target: 1 bytes at 0x10 are not all readable in this process");
     assert_eq!(create(c"gfx900".as_ptr(), &mut handle), WAVESIM_BAD_ARGUMENT);
     assert!(
-        last().starts_with("`gfx900` is not a target; targets are rdna3, rdna3.5, rdna4, gfx1100"),
+        last().starts_with(
+            "`gfx900` is not a target; targets are rdna3, rdna3.5, rdna4, cdna3, cdna4, gfx1100"
+        ),
         "{}",
         last()
     );

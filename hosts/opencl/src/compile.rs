@@ -78,13 +78,13 @@ __global char *__printf_alloc(unsigned bytes) {
   return at + bytes <= buffer[1] && at + bytes >= at ? (__global char *)(buffer + 2) + at : 0;
 }
 ";
-/// What libclc has for other runtimes' hidden arguments.
+/// What libclc has for other runtimes' hidden arguments. Inline, so that objects that are linked do not define it twice.
 const OFFSETS: &str = "\
-size_t __attribute__((overloadable)) get_global_offset(uint dim) {
+inline size_t __attribute__((overloadable, always_inline)) get_global_offset(uint dim) {
   __constant char *hidden = (__constant char *)__builtin_amdgcn_implicitarg_ptr();
   return dim < 3 ? ((__constant size_t *)(hidden + 40))[dim] : 0;
 }
-size_t __attribute__((overloadable)) get_global_id(uint dim) {
+inline size_t __attribute__((overloadable, always_inline)) get_global_id(uint dim) {
   return get_group_id(dim) * get_local_size(dim) + get_local_id(dim) + get_global_offset(dim);
 }
 ";

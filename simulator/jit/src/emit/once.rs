@@ -279,13 +279,22 @@ impl Emitter<'_> {
                 let v = self.wave_state(State::Scc)?;
                 Val::One(self.one(v, Hold::W32)?)
             }
-            Place::Vccz | Place::Execz => return Err(Unsupported("VCCZ or EXECZ as a source")),
+            place @ (Place::Vccz | Place::Execz) if k == 0 => {
+                let mask = self.mask_register(if place == Place::Vccz { VCC_LO } else { EXEC_LO })?;
+                let mask = self.one(mask, self.mask_hold())?;
+                let zero = ins!(self).icmp_imm_u(IntCC::Equal, mask, 0);
+                Val::One(ins!(self).uextend(I32, zero))
+            }
             Place::SharedBase if k > 0 => Val::Known((SHARED_BASE >> 32) as u128),
             Place::PrivateBase if k > 0 => Val::Known((PRIVATE_BASE >> 32) as u128),
             Place::Limit if k == 0 => Val::Known(u32::MAX as u128),
-            Place::Scc | Place::SharedBase | Place::PrivateBase | Place::Limit | Place::Vector(_) => {
-                Val::Known(0)
-            }
+            Place::Scc
+            | Place::Vccz
+            | Place::Execz
+            | Place::SharedBase
+            | Place::PrivateBase
+            | Place::Limit
+            | Place::Vector(_) => Val::Known(0),
         })
     }
 

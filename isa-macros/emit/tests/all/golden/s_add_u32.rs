@@ -8,7 +8,11 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut t0: u64 = 0;
     'body: {
         t0 = (s0 as u64).wrapping_add(s1 as u64);
-        cx.wave.scc = if ((t0 >= 4294967296u64) as u32) != 0 { 1u32 } else { 0u32 };
+        cx.wave.scc = core::hint::select_unpredictable(
+            ((t0 >= 4294967296u64) as u32) != 0,
+            1u32,
+            0u32,
+        );
         {
             let v = (t0 as u32) as u128;
             rt::set_scalar::<1usize>(cx, op, v);
@@ -25,7 +29,11 @@ unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut t0: u64 = 0;
     'body: {
         t0 = (s0 as u64).wrapping_add(s1 as u64);
-        cx.wave.scc = if ((t0 >= 4294967296u64) as u32) != 0 { 1u32 } else { 0u32 };
+        cx.wave.scc = core::hint::select_unpredictable(
+            ((t0 >= 4294967296u64) as u32) != 0,
+            1u32,
+            0u32,
+        );
         {
             let v = (t0 as u32) as u64;
             unsafe { rt::fast_set_scalar::<1usize>(cx, op, v) };

@@ -359,7 +359,7 @@ mod tests {
         }
         for first in (0..0x1_0000).step_by(8) {
             // Bits above the element do not count.
-            let halves: [u32; 8] = std::array::from_fn(|k| first + k as u32 | 0xabcd_0000);
+            let halves: [u32; 8] = std::array::from_fn(|k| (first + k as u32) | 0xabcd_0000);
             // SAFETY: the host has F16C, as the proof above says.
             let [keep, flush] =
                 unsafe { [cvt_f16_f32_lanes(&Keep, halves), cvt_f16_f32_lanes(&Flush, halves)] };
