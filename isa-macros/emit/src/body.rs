@@ -50,7 +50,7 @@ pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
         },
         Halves::One => quote! {
             let file = cx.file;
-            let lane_base: u32 = 32 * cx.half as u32;
+            let lane_base: u32 = 32 * cx.half() as u32;
             let exec = file.exec();
             #steps
         },

@@ -43,11 +43,10 @@ pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Toke
     let own = |name: Ident| quote! { #module::#name };
     let [general, broadcast] = ["general", "broadcast"].map(|variant| own(format_ident!("{fast}_{variant}")));
     let fast = own(fast);
-    let both = quote! { both_halves };
     match &handlers.fast {
         _ if mode == Mode::Base => [fast.clone(), fast.clone(), fast],
-        Fast::Lanes(_) if wide => [general, both, quote! { both_halves_broadcast }],
-        _ if wide && halved(handlers) => [both.clone(), both.clone(), both],
+        Fast::Lanes(_) if wide => [general, quote! { both_halves }, quote! { both_halves_broadcast }],
+        _ if wide && halved(handlers) => [(); 3].map(|()| quote! { each_half }),
         Fast::None => [fast.clone(), fast.clone(), fast],
         Fast::Scalar(_) => [general.clone(), fast, general],
         Fast::Lanes(_) => [general, fast, broadcast],
@@ -258,7 +257,7 @@ impl Functions<'_> {
             #[inline(never)]
             pub unsafe fn #any(cx: &mut Cx<'_>, op: &Op) -> Flow {
                 #mode
-                unsafe { #general(cx, op, &m, cx.half) }
+                unsafe { #general(cx, op, &m, cx.half()) }
             }
         }
     }

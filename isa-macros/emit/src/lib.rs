@@ -196,7 +196,7 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
         }
     });
     let halves = (host == Host::Avx2).then(|| {
-        quote! { use wavesim_machine::exec::rt::{both_halves, both_halves_broadcast}; }
+        quote! { use wavesim_machine::exec::rt::{both_halves, both_halves_broadcast, each_half}; }
     });
     quote! {
         #tracked

@@ -44,5 +44,5 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
 #[inline(never)]
 pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let m = Keep;
-    unsafe { op0(cx, op, &m, cx.half) }
+    unsafe { op0(cx, op, &m, cx.half()) }
 }

@@ -129,5 +129,5 @@ unsafe fn op0_keep_watched(cx: &mut Cx<'_>, op: &Op) -> Flow {
 #[inline(never)]
 pub unsafe fn op0_keep_general(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let m = Keep;
-    unsafe { op0(cx, op, &m, cx.half) }
+    unsafe { op0(cx, op, &m, cx.half()) }
 }

@@ -41,7 +41,7 @@ unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     const clamp: bool = false;
     let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
     let file = cx.file;
-    let lane_base: u32 = 32 * cx.half as u32;
+    let lane_base: u32 = 32 * cx.half() as u32;
     let exec = file.exec();
     let r_s0 = rt::fast_source(file, op.src[0usize]);
     let r_s1 = rt::fast_source(file, op.src[1usize]);

@@ -22,9 +22,16 @@ pub unsafe fn by_mode(cx: &mut Cx<'_>, op: &Op) -> Flow {
         // SAFETY: by the contract.
         return unsafe { handler(cx, op) };
     }
+    let plain = cx.op;
     match resolved(cx, op, info.vgprs) {
-        // SAFETY: by the contract; the registers in place of others are VGPRs that the wave has, as those were (O2 to O4).
-        Ok(op) => unsafe { handler(cx, &op) },
+        Ok(moved) => {
+            // SAFETY: `Cx::op` refers to it until the handler is done.
+            cx.op = unsafe { &*std::ptr::from_ref(&moved) };
+            // SAFETY: by the contract; the registers in place of others are VGPRs that the wave has, as those were (O2 to O4).
+            let flow = unsafe { handler(cx, &moved) };
+            cx.op = plain;
+            flow
+        }
         Err(e) => cx.fault(Event::fault(FaultKind::IllegalInstruction, e.to_string())),
     }
 }

@@ -88,10 +88,10 @@ pub struct Cx<'a> {
     pub handlers: &'static Table,
     /// Those for 32 lanes, which [`both_halves`] calls.
     narrow: &'static Table,
-    /// The half that a handler for 32 lanes runs on: 0 but in the second call by [`both_halves`].
-    pub half: usize,
-    /// Its file.
+    /// The file of the half that a handler for 32 lanes runs on. In waves of 64, only [`both_halves`] and its like set it.
     pub file: Half,
+    /// The file of the first half.
+    first: Half,
     /// Where they are chosen from.
     tables: &'static Handlers,
     /// For `BASE` handlers.
@@ -133,9 +133,10 @@ impl<'a> Cx<'a> {
     ) -> Cx<'a> {
         wave.install(lowered.id, &lowered.consts);
         wave.use_memory(context.memory.id());
+        let first = wave.half(0);
         let mut cx = Cx {
-            half: 0,
-            file: wave.half(0),
+            file: first,
+            first,
             wave,
             memory: context.memory,
             lds: context.lds,
@@ -196,6 +197,18 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// The half that a handler for 32 lanes runs on.
+    #[inline(always)]
+    pub fn half(&self) -> usize {
+        (self.file != self.first) as usize
+    }
+
+    /// The files of a wave of 64.
+    #[inline(always)]
+    pub(super) fn both(&self) -> [Half; 2] {
+        [self.first, self.first.next()]
+    }
+
     /// PC of the running operation.
     #[inline(always)]
     pub fn pc(&self) -> u64 {
@@ -222,13 +235,21 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// Runs an operation of a wave of 64 as two halves of 32, one after the other: for what reaches no lane of the other half.
+/// Runs [`Cx::op`] in a wave of 64 as two halves of 32, one after the other: for what reaches no lane of the other half, and
+/// cannot stop the wave. The second call is a jump, and nothing is kept in registers for it but the context.
 ///
 /// # Safety
-/// As for [`Handler`], in a wave of 64.
+/// As for [`Handler`], in a wave of 64, of the operation that is [`Cx::op`]. The handler for one half gives [`Flow::NEXT`].
 pub unsafe fn both_halves(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    debug_assert!(std::ptr::eq(cx.op, op));
+    cx.file = cx.first;
     // SAFETY: O1; by the contract.
-    unsafe { each_half(cx, op, *cx.narrow.get_unchecked(op.code as usize)) }
+    let flow = unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) };
+    debug_assert!(flow == Flow::NEXT);
+    let (op, [_, second]) = (cx.op, cx.both());
+    cx.file = second;
+    // SAFETY: O1; by the contract.
+    unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) }
 }
 
 /// [`both_halves`] for [`Variant::FastBroadcast`]: SGPRs are copied before a mask result of the first half can change one.
@@ -237,29 +258,45 @@ pub unsafe fn both_halves(cx: &mut Cx<'_>, op: &Op) -> Flow {
 /// As for [`both_halves`]; the operation lists SGPRs (O5), and the host has AVX2 (H1).
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 pub unsafe fn both_halves_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    let plain = op.code as usize - Variant::FastBroadcast as usize + Variant::Fast as usize;
-    // SAFETY: O1; by the contract.
+    // SAFETY: by the contract.
     unsafe {
         fast_broadcast_both(cx, op);
-        each_half(cx, op, *cx.narrow.get_unchecked(plain))
+        both_halves_copied(cx, op)
     }
 }
 
+/// The rest of [`both_halves_broadcast`]: a function of its own, so that the copies need no registers that calls keep.
+///
 /// # Safety
-/// As for [`both_halves`], of which `handler` is the handler for one half.
-#[inline(always)]
-unsafe fn each_half(cx: &mut Cx<'_>, op: &Op, handler: Handler) -> Flow {
-    let first = cx.file;
-    // SAFETY: by the contract.
-    let flow = unsafe { handler(cx, op) };
+/// As for [`both_halves_broadcast`].
+#[inline(never)]
+unsafe fn both_halves_copied(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    const COPIED: usize = Variant::FastBroadcast as usize - Variant::Fast as usize;
+    debug_assert!(std::ptr::eq(cx.op, op));
+    cx.file = cx.first;
+    // SAFETY: O1; by the contract.
+    let flow = unsafe { cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op) };
+    debug_assert!(flow == Flow::NEXT);
+    let (op, [_, second]) = (cx.op, cx.both());
+    cx.file = second;
+    // SAFETY: O1; by the contract.
+    unsafe { cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op) }
+}
+
+/// [`both_halves`] of what may stop the wave, which the second half then does not run for.
+///
+/// # Safety
+/// As for [`Handler`], in a wave of 64.
+pub unsafe fn each_half(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    cx.file = cx.first;
+    // SAFETY: O1; by the contract.
+    let flow = unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) };
     if flow != Flow::NEXT {
         return flow;
     }
-    (cx.half, cx.file) = (1, first.next());
-    // SAFETY: by the contract.
-    let flow = unsafe { handler(cx, op) };
-    (cx.half, cx.file) = (0, first);
-    flow
+    [_, cx.file] = cx.both();
+    // SAFETY: O1; by the contract.
+    unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) }
 }
 
 /// A control builtin.

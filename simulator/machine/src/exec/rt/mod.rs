@@ -25,7 +25,8 @@ pub use block::{load_block, load_lds_block, store_block, store_lds_block};
 pub use by_mode::by_mode;
 pub use bytes::{U32x8, select_bytes, select_bytes_x8};
 pub use context::{
-    Cx, Flow, Handler, Handlers, Table, both_halves, both_halves_broadcast, control, read_only, status,
+    Cx, Flow, Handler, Handlers, Table, both_halves, both_halves_broadcast, control, each_half, read_only,
+    status,
 };
 pub use double::*;
 pub use float::*;

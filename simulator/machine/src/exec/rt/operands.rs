@@ -127,7 +127,7 @@ pub unsafe fn fast_broadcast(cx: &Cx<'_>, op: &Op, file: Half) {
 /// As for [`fast_broadcast`], in a wave of 64.
 #[inline(always)]
 pub unsafe fn fast_broadcast_both(cx: &Cx<'_>, op: &Op) {
-    let (first, second) = (cx.file, cx.file.next());
+    let [first, second] = cx.both();
     let mut list = op.imm;
     loop {
         let sgpr = (list & 0xff) as usize;
@@ -310,7 +310,7 @@ pub fn set_mask(cx: &mut Cx<'_>, code: u16, value: u64) {
 #[inline(always)]
 pub fn set_half_mask(cx: &mut Cx<'_>, code: u16, bits: u32) {
     if code as usize != NULL {
-        cx.wave.set_sgpr(code as u32 + cx.half as u32, bits);
+        cx.wave.set_sgpr(code as u32 + cx.half() as u32, bits);
     }
 }
 
@@ -318,7 +318,7 @@ pub fn set_half_mask(cx: &mut Cx<'_>, code: u16, bits: u32) {
 #[inline(always)]
 pub fn half_mask(cx: &Cx<'_>, source: Source) -> u32 {
     debug_assert!(source.is_scalar());
-    if source == Source::NULL { 0 } else { cx.wave.sgpr((source.scalar_word() + cx.half) as u32) }
+    if source == Source::NULL { 0 } else { cx.wave.sgpr((source.scalar_word() + cx.half()) as u32) }
 }
 
 /// The mask of lanes `32 * half` and following.

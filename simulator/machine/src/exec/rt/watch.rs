@@ -257,7 +257,7 @@ pub fn rows<'a, R>(
 #[cold]
 #[inline(never)]
 pub fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: bool) -> Option<*mut u8> {
-    let first = 32 * cx.half as u8;
+    let first = 32 * cx.half() as u8;
     let watch = cx.watch.as_deref_mut()?;
     let host = watch.memory.host(address, 32 * size_bytes as u64, write)?;
     let size_bytes = size_bytes as u8;
@@ -287,7 +287,7 @@ pub fn lds(
     size_bytes: usize,
     write: bool,
 ) -> Option<*mut u8> {
-    let first = 32 * cx.half as u8;
+    let first = 32 * cx.half() as u8;
     let watch = cx.watch.as_deref_mut()?;
     let last = u32::try_from(watch.lds.len().checked_sub(size_bytes)?).ok()?;
     let last = plus.iter().try_fold(last, |least, plus| Some(least.min(last.checked_sub(*plus)?)))?;
