@@ -253,12 +253,24 @@ impl Scope {
             (list, quote! { rt::Part { start: #start, depth: #depth, row: #row } })
         };
         let [(a, a_part), (b, b_part), (d, d_part)] = [&product.a, &product.b, &product.d].map(part);
-        let Product { nearest, columns, depth, rows, .. } = product;
+        let Product { numbers, places, columns, depth, rows, .. } = product;
         let [columns, depth, rows] = [columns, depth, rows].map(|n| *n as usize);
+        let places = match places {
+            Some(Places { at, step }) => {
+                let (list, at) = part(at);
+                quote! { Some(rt::Places { list: &#list[..], at: #at, step: #step }) }
+            }
+            None => quote! { None },
+        };
+        let (function, mode) = match numbers {
+            Numbers::Floats => (quote! { product::<M, false, #columns> }, quote! { m, }),
+            Numbers::FloatsNearest => (quote! { product::<M, true, #columns> }, quote! { m, }),
+            Numbers::Integers => (quote! { product_of_integers::<#columns> }, quote! {}),
+        };
         quote! {
             {
-                let (a, b, d) = ((&#a[..], #a_part), (&#b[..], #b_part), #d_part);
-                rt::product::<M, #nearest, #columns>(m, cx.fast, [#depth, #rows], a, b, (&mut #d[..], d));
+                let (a, b, d, places) = ((&#a[..], #a_part), (&#b[..], #b_part), #d_part, #places);
+                rt::#function(#mode cx.fast, [#depth, #rows], a, b, places, (&mut #d[..], d));
             }
         }
     }

@@ -247,6 +247,15 @@ impl Scope {
                 quote! { #name.get(#index as usize).copied().unwrap_or(0) }
             }
             ValueKind::Field(name) => field(name),
+            ValueKind::SourceBit { field, source } => {
+                let field = match *field {
+                    "NEG" => quote! { neg },
+                    "NEG_HI" => quote! { neg_hi },
+                    "OPSEL" => quote! { op_sel },
+                    _ => quote! { op_sel_hi },
+                };
+                quote! { cx.raw(op).by_source.#field()[#source] }
+            }
             ValueKind::OperandNumber(Slot::Fifth) => quote! { cx.raw(op).fifth.number() as u32 },
             ValueKind::OperandNumber(Slot::Source(at)) => quote! { op.src[#at].number() as u32 },
             ValueKind::OperandNumber(Slot::ScalarResult | Slot::VectorResult) => quote! { op.d as u32 },
@@ -275,6 +284,10 @@ impl Scope {
             ValueKind::StagedLane { role, lane } => {
                 let (vecs, lane) = (format_ident!("r_{}", role_name(*role)), self.value(lane));
                 quote! { rt::staged_lane(#vecs, #lane, lane_base) }
+            }
+            ValueKind::StagedDword { role, index } => {
+                let (vecs, index) = (format_ident!("r_{}", role_name(*role)), self.atom(index));
+                quote! { (*#vecs.add(#index as usize)).0[l] }
             }
             ValueKind::OperandLane { slot: at, lane, index } => {
                 let (at, lane, index) = (slot(*at), self.value(lane), self.value(index));

@@ -66,6 +66,7 @@ impl Display for Value {
             ValueKind::Var(var) => write!(f, "{var}"),
             ValueKind::Element(id, at) => write!(f, "t{id}[{at}]"),
             ValueKind::Field(name) => write!(f, "field.{}", name.to_lowercase()),
+            ValueKind::SourceBit { field, source } => write!(f, "field.{}[{source}]", field.to_lowercase()),
             ValueKind::OperandNumber(slot) => write!(f, "number({slot})"),
             ValueKind::State(state) => write!(f, "wave.{}", format!("{state:?}").to_lowercase()),
             ValueKind::LaneBit(mask) => write!(f, "{mask}[lane]"),
@@ -76,6 +77,7 @@ impl Display for Value {
                 Scalar::Modified(source) => write!(f, "scalar.modified({slot}, {dwords}, {source})"),
             },
             ValueKind::StagedLane { role: of, lane } => write!(f, "{}.lane[{lane}]", role(*of)),
+            ValueKind::StagedDword { role: of, index } => write!(f, "{}.dword[{index}]", role(*of)),
             ValueKind::OperandLane { slot, lane, index } => write!(f, "{slot}.lane[{lane}].dword[{index}]"),
             ValueKind::Vgpr { lane, reg } => write!(f, "vgpr[{reg}].lane[{lane}]"),
             ValueKind::Sgpr { reg } => write!(f, "sgpr[{reg}]"),
@@ -248,12 +250,19 @@ impl Lines<'_, '_> {
             }
             Stmt::Vector(vector) => self.vector(vector),
             Stmt::Product(product) => {
-                let Product { nearest, depth, rows, columns, a, b, d } = &**product;
+                let Product { numbers, depth, rows, columns, a, b, places, d } = &**product;
                 let part = |of: &ProductPart| {
                     format!("t{}[{} + {} k + {} row..]", of.id, of.start, of.depth, of.row)
                 };
-                let how = if *nearest { ", nearest" } else { "" };
-                let (a, b, d) = (part(a), part(b), part(d));
+                let how = match numbers {
+                    Numbers::Floats => "",
+                    Numbers::FloatsNearest => ", nearest",
+                    Numbers::Integers => ", integers",
+                };
+                let (a, mut b, d) = (part(a), part(b), part(d));
+                if let Some(Places { at, step }) = places {
+                    b = format!("{b} at {step} * {}", part(at));
+                }
                 self.line(format_args!(
                     "product of {rows} x {depth} and {depth} x {columns}{how}: {d} += {a} * {b}"
                 ))

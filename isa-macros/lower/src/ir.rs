@@ -13,7 +13,9 @@ use crate::lower::operands::Operands;
 use isa_spec::pcode::ir::{Control, FieldName, Local, LocalId, Pure, Shape, Space, State, Ty};
 use isa_spec::tables::Role;
 
-pub use vector::{Product, ProductPart, Vector, VectorAt, VectorPlace, VectorRead, VectorWrite};
+pub use vector::{
+    Numbers, Places, Product, ProductPart, Vector, VectorAt, VectorPlace, VectorRead, VectorWrite,
+};
 
 /// The host integer that holds a value. Bits above the value's own width are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -325,6 +327,9 @@ pub enum ValueKind {
     // The instruction.
     /// A raw encoding field.
     Field(FieldName),
+    /// The bit that a field has for one of the first four sources, in 32 bits: of NEG and NEG_HI as the sign, of OPSEL and OPSEL_HI
+    /// as 0 or 1.
+    SourceBit { field: FieldName, source: usize },
     /// The register number of an operand.
     OperandNumber(Slot),
 
@@ -339,6 +344,8 @@ pub enum ValueKind {
     Scalar { slot: Slot, dwords: u32, how: Scalar },
     /// A register of a staged operand in another lane of the same 32.
     StagedLane { role: Role, lane: Box<Value> },
+    /// Register `index` of a staged operand in this lane. The operand has it, and it is the same in all lanes.
+    StagedDword { role: Role, index: Box<Value> },
     /// Register `index` of an operand in any lane.
     OperandLane { slot: Slot, lane: Box<Value>, index: Box<Value> },
     /// A VGPR by lane and number.

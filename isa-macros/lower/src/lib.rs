@@ -35,6 +35,7 @@ pub fn lower(op: &Operation) -> Handlers {
     passes::fast::run(&mut handlers, op);
     if let Fast::Lanes(lanes) = &mut handlers.fast {
         passes::simd::run(lanes);
+        passes::fields::run(lanes);
     }
     if let Body::Lanes(lanes) = &mut handlers.general {
         passes::simd::run(lanes);

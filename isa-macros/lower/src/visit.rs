@@ -11,6 +11,7 @@ macro_rules! parts {
                 ValueKind::Const(_)
                 | ValueKind::Var(_)
                 | ValueKind::Field(_)
+                | ValueKind::SourceBit { .. }
                 | ValueKind::OperandNumber(_)
                 | ValueKind::State(_)
                 | ValueKind::LaneBit(_)
@@ -20,6 +21,7 @@ macro_rules! parts {
                 | ValueKind::SimdResult { .. } => {}
                 ValueKind::Element(_, a)
                 | ValueKind::StagedLane { lane: a, .. }
+                | ValueKind::StagedDword { index: a, .. }
                 | ValueKind::Sgpr { reg: a }
                 | ValueKind::Load { addr: a, .. }
                 | ValueKind::WordAddress(a)
@@ -138,9 +140,12 @@ macro_rules! parts {
                     }
                 }
                 Stmt::Product(product) => {
-                    let Product { a, b, d, .. } = &$($mutable)? **product;
+                    let Product { a, b, d, places, .. } = &$($mutable)? **product;
                     f(&$($mutable)? a.start);
                     f(&$($mutable)? b.start);
+                    if let Some(places) = places {
+                        f(&$($mutable)? places.at.start);
+                    }
                     f(&$($mutable)? d.start);
                 }
                 Stmt::Leave => {}

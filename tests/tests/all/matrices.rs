@@ -186,6 +186,8 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
     wave.mode = [0xf0, 0xc0][rng.below(2) as usize];
     wave.set_exec(rng.below(u64::MAX));
     let halves = [rng.below(4), rng.below(4)].map(|byte| byte as u32);
+    // Whether the sign of C is changed, and whether its magnitude is taken before.
+    let [neg, abs] = if scaled { [0; 2].map(|_| rng.below(2) as u32) } else { [0; 2] };
     let mut fields = BTreeMap::from([
         ("VDST", if sparse { C } else { D }),
         ("SRC0", 256 + A),
@@ -199,6 +201,8 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
         fields.extend([
             ("OP_SEL", halves[0] & 1 | (halves[1] & 1) << 1),
             ("OP_SEL_HI", halves[0] >> 1 | halves[1] >> 1 << 1),
+            ("NEG", neg << 2),
+            ("NEG_HI", abs << 2),
         ]);
     }
     let table = arch.table();
@@ -263,6 +267,7 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
                     _ => start,
                 };
                 set(wave, C, place, width, start);
+                let start = if abs == 1 { start & 0x7fff_ffff } else { start } ^ (neg as u64) << 31;
                 let scale = |which: usize, row: usize, at: usize| match scaled {
                     true => 2f64.powi(scales[which][row + [m, n][which] * (at / 32)] as i32 - 127),
                     false => 1.0,

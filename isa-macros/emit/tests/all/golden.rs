@@ -58,6 +58,8 @@ goldens! {
     half "V_ADD_F16";
     /// Two results in one register.
     packed "V_PK_ADD_F16";
+    /// Pairs of which fields choose the halves.
+    chosen_dwords "V_PK_MUL_F32";
     /// Masks in and out.
     carry "V_ADD_CO_CI_U32";
     /// A mask as result.

@@ -4,6 +4,7 @@ use crate::{LOADED, SET};
 use isa_lower::ir::*;
 use isa_lower::{lower, visit};
 use isa_spec::canonical;
+use isa_spec::tables::Role;
 
 /// The handlers of a body that is given to an instruction of RDNA 3, as a user's file would.
 fn handlers(name: &str, body: &str) -> Handlers {
@@ -79,6 +80,50 @@ fn flushing_is_for_f32_arithmetic_alone() {
     assert_eq!(direct("D0.f32 = fma(S0.f32, S1.f32, S2.f32);"), Some(true));
     assert_eq!(direct("D0.f32 = S0.f32 * S1.f32 + S2.f32;"), Some(false));
     assert_eq!(direct("D0.f32 = abs(S0.f32) + S1.f32;"), None);
+}
+
+/// The body of the fast handler's lanes.
+fn fast_body(body: &str) -> Vec<Stmt> {
+    let handlers = handlers("V_LSHRREV_B64", body);
+    let Fast::Lanes(lanes) = &handlers.fast else { panic!("{handlers}") };
+    let main = lanes.steps.iter().find_map(|step| match step {
+        Step::Loop(main) => Some(main.body.clone()),
+        _ => None,
+    });
+    main.unwrap_or_else(|| panic!("{handlers}"))
+}
+
+/// A dword that the instruction chooses is one of lane vectors; what lanes choose, or parts of dwords, stays in the loop.
+#[test]
+fn chosen_dwords_are_chosen_before_the_loop() {
+    let chosen = |choice: &str| {
+        let body = fast_body(&format!("D0.u64 = 64'U({choice});"));
+        visit::any_value(&body, &|v| matches!(v.kind, ValueKind::StagedDword { .. }))
+    };
+    assert!(chosen("OPSEL[0] ? (S1.u64 >> 32U).u32 : S1.u32"));
+    assert!(chosen("OPSEL[0] ? S1.u32 : (S1.u64 >> 32U).u32"));
+    assert!(!chosen("laneId > 3U ? (S1.u64 >> 32U).u32 : S1.u32"));
+    assert!(!chosen("OPSEL[0] ? (S1.u64 >> 31U).u32 : S1.u32"));
+    assert!(!chosen("OPSEL[0] ? (S1.u64 >> 32U).u32 : S0.u32"));
+}
+
+/// A sign that the instruction changes is a value of all lanes.
+#[test]
+fn changed_signs_are_known_before_the_loop() {
+    let changed = |value: &str| {
+        let mut found = Vec::new();
+        visit::each_value(&fast_body(&format!("D0.u64 = 64'U({value});")), &mut |v| {
+            if let ValueKind::SourceBit { field, source } = v.kind {
+                found.push((field, source));
+            }
+        });
+        found
+    };
+    assert_eq!(changed("NEG[1] ? S0.u32 ^ 0x80000000U : S0.u32"), [("NEG", 1)]);
+    assert_eq!(changed("NEG_HI[0] ? S0.u32 ^ 0x80000000U : S0.u32"), [("NEG_HI", 0)]);
+    assert_eq!(changed("NEG[0] ? S0.u32 ^ 0x8000U : S0.u32"), []);
+    assert_eq!(changed("NEG[0] ? S0.u32 : S0.u32 ^ 0x80000000U"), []);
+    assert_eq!(changed("NEG == 3U ? S0.u32 ^ 0x80000000U : S0.u32"), []);
 }
 
 #[test]
@@ -200,4 +245,61 @@ fn every_operation_is_consistent() {
         assert!(!handlers.to_string().is_empty());
     }
     assert!(with_steps > 100, "{with_steps}");
+}
+
+/// What the largest bodies touch is known to the register, which takes a walk of some million steps: a lane has as many registers of a
+/// matrix as its format needs.
+#[test]
+fn effects_of_the_largest_bodies_are_exact() {
+    use isa_spec::facts::{Condition, Facts, Of, Touch, What};
+    let mut found = 0;
+    for op in SET.operations.iter().filter(|op| op.name.ends_with("_F8F6F4")) {
+        let facts = Facts::of(&op.sem, 64);
+        let is_exact = |t: &Touch| t.always && !matches!(t.what, What::AnyVgpr | What::AnySgpr);
+        assert!(facts.registers.iter().all(is_exact), "{}: {:?}", op.name, facts.registers);
+        let formats: Vec<(u32, u32)> = facts
+            .registers
+            .iter()
+            .filter_map(|t| match (t.what, &t.when[..]) {
+                (
+                    What::Dwords { role: Role::S0, first: 4, count },
+                    [Condition { of: Of::Field("CBSZ"), shift: 0, mask: 6, equals, not: false }],
+                ) => Some((*equals, 4 + count)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(formats, [(2, 6), (0, 8)], "{}", op.name);
+        found += 1;
+    }
+    assert_eq!(found, 4);
+}
+
+/// Matrix instructions are products of rows: dense and sparse, of floats and of integers whose sums have 64 bits.
+#[test]
+fn matrix_instructions_are_products() {
+    let products = |name: &str| -> Vec<(Numbers, bool)> {
+        let mut found = Vec::new();
+        for op in SET.operations.iter().filter(|op| op.name == name) {
+            let Body::Once(once) = lower(op).general else { panic!("{name}") };
+            let before = found.len();
+            visit::each_stmt(&once.body, &mut |s| {
+                if let Stmt::Product(product) = s {
+                    found.push((product.numbers, product.places.is_some()));
+                }
+            });
+            assert!(found.len() > before, "{name}: {op:?}");
+        }
+        found
+    };
+    let (floats, nearest, integers) = (Numbers::Floats, Numbers::FloatsNearest, Numbers::Integers);
+    assert_eq!(products("V_WMMA_F32_16X16X16_F16"), [(floats, false); 2]);
+    assert_eq!(products("V_WMMA_I32_16X16X16_IU8"), [(integers, false); 2]);
+    assert_eq!(products("V_WMMA_I32_16X16X16_IU4"), [(integers, false); 2]);
+    assert_eq!(products("V_SWMMAC_F32_16X16X32_F16"), [(floats, true)]);
+    assert_eq!(products("V_SWMMAC_BF16_16X16X32_BF16"), [(floats, true)]);
+    assert_eq!(products("V_SWMMAC_I32_16X16X64_IU4"), [(integers, true)]);
+    assert_eq!(products("V_MFMA_I32_32X32X16_I8"), [(integers, false)]);
+    assert_eq!(products("V_MFMA_F32_16X16X16_F16"), [(nearest, false)]);
+    assert_eq!(products("V_MFMA_SCALE_F32_32X32X64_F8F6F4"), [(nearest, false)]);
+    assert_eq!(products("V_SMFMAC_F32_32X32X16_F16"), [(nearest, true)]);
 }

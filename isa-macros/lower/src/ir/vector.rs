@@ -80,11 +80,11 @@ pub struct VectorWrite {
     pub value: Value,
 }
 
-/// The sums of a matrix product: `d[row, column] += a[k, row] * b[k, column]` for every k in order, in f32 arrays.
+/// The sums of a matrix product: `d[row, column] += a[k, row] * b[k, column]` for every k in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product {
-    /// To nearest even and with denormals, whatever MODE says.
-    pub nearest: bool,
+    /// What the numbers are.
+    pub numbers: Numbers,
     /// Steps of k.
     pub depth: u32,
     /// Rows of `a` and `d`.
@@ -95,8 +95,30 @@ pub struct Product {
     pub a: ProductPart,
     /// The factors of the columns.
     pub b: ProductPart,
+    /// Sparse: which row of `b` a factor of `a` is for.
+    pub places: Option<Places>,
     /// The sums.
     pub d: ProductPart,
+}
+
+/// Numbers of a matrix product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbers {
+    /// f32 by MODE.
+    Floats,
+    /// f32 to nearest even and with denormals, whatever MODE says.
+    FloatsNearest,
+    /// Factors of 32 bits with a sign, sums of 64 bits, which wrap.
+    Integers,
+}
+
+/// Rows of a matrix by number: `b` begins for a factor at `step` times the number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Places {
+    /// The numbers, as `a` has its factors.
+    pub at: ProductPart,
+    /// Between rows of `b`.
+    pub step: u32,
 }
 
 /// A matrix in an array.

@@ -4,6 +4,7 @@
 pub mod block;
 pub mod convert;
 pub mod fast;
+pub mod fields;
 pub mod memory;
 pub mod product;
 pub mod simd;

@@ -47,83 +47,114 @@ fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
     let (i, height, row) = counted(rows)?;
     let Stmt::Vector(vector) = row else { return None };
     let [write] = &vector.writes[..] else { return None };
-    let ValueKind::Float { op: op @ (FloatOp::Fma | FloatOp::FmaNearest), ty: Ty::F32, args } =
-        &write.value.kind
-    else {
-        return None;
-    };
+    let (numbers, [a, b, sum]) = terms(&write.value)?;
     let read = |value: &Value, own: bool| match value.kind {
         ValueKind::VectorRead { read, at: VectorAt::Own } if own => vector.reads.get(read),
         ValueKind::VectorRead { read, at: VectorAt::Same } if !own => vector.reads.get(read),
         _ => None,
     };
-    let VectorRead::Same(Value { kind: ValueKind::Element(a, a_at), .. }) = read(args.first()?, false)?
-    else {
-        return None;
-    };
-    let VectorRead::Place(VectorPlace::Elements { id: b, start: b_at }) = read(args.get(1)?, true)? else {
-        return None;
-    };
-    let VectorRead::Place(sum) = read(args.get(2)?, true)? else { return None };
+    let VectorRead::Same(factor) = read(a, false)? else { return None };
+    let factor = if numbers == Numbers::Integers { extended(factor)? } else { factor };
+    let ValueKind::Element(a, a_at) = &factor.kind else { return None };
+    let VectorRead::Place(VectorPlace::Elements { id: b, start: b_at }) = read(b, true)? else { return None };
+    let VectorRead::Place(sum) = read(sum, true)? else { return None };
     let VectorPlace::Elements { id: d, start: d_at } = &write.to else { return None };
     let plain = vector.from == 0 && !vector.lanes && write.when.is_none() && *sum == write.to;
     let inside = count(std::slice::from_ref(stmt));
     let own = |id: LocalId| inside.get(id as usize) == uses.get(id as usize);
-    let apart = [a, b].iter().all(|id| **id != *d);
-    if !plain || !apart || vector.reads.len() != 3 || ![k, i, vector.var].into_iter().all(own) {
-        return None;
-    }
     let loops = [k, i, vector.var];
-    let strides = |at: &Value| Some([factor(at, k)?, factor(at, i)?, factor(at, vector.var)?]);
-    let ([a_depth, a_row, 0], [b_depth, 0, 1], [0, d_row, 1]) =
-        (strides(a_at)?, strides(b_at)?, strides(d_at)?)
-    else {
-        return None;
-    };
-    let start = |at: &Value| {
-        let mut at = at.clone();
-        rewrite(&mut at, &mut |v| match v.kind {
+    let part = |id: LocalId, at: &Value| {
+        let [depth, row, column] = [factor_of(at, k)?, factor_of(at, i)?, factor_of(at, vector.var)?];
+        let mut start = at.clone();
+        rewrite(&mut start, &mut |v| match v.kind {
             ValueKind::Var(Var::Local(id)) if loops.contains(&id) => v.kind = ValueKind::Const(0),
             _ => {}
         });
-        at
+        // Where the arrays begin must not be what the loops write.
+        let steady =
+            |v: &Value| matches!(v.kind, ValueKind::Const(_) | ValueKind::Var(_) | ValueKind::Op2(..));
+        let steady = !any_in(&start, &|v| !steady(v));
+        steady.then_some((ProductPart { id, start, depth, row }, column))
     };
-    let values = [start(a_at), start(b_at), start(d_at)];
-    // Where the arrays begin must not be what the loops write.
-    let steady = |v: &Value| {
-        !any_in(v, &|v| !matches!(v.kind, ValueKind::Const(_) | ValueKind::Var(_) | ValueKind::Op2(..)))
+    let (places, b_at) = match placed(b_at) {
+        Some((id, at, step, rest)) => {
+            let (at, 0) = part(id, at)? else { return None };
+            (Some(Places { at, step }), rest)
+        }
+        None => (None, b_at.clone()),
     };
-    if !values.iter().all(steady) {
+    let ((a, 0), (b, 1), (d, 1)) = (part(*a, a_at)?, part(*b, &b_at)?, part(*d, d_at)?) else { return None };
+    let apart =
+        [a.id, b.id].into_iter().chain(places.as_ref().map(|places| places.at.id)).all(|id| id != d.id);
+    let moves = (b.row, d.depth) == (0, 0) && (places.is_none() || b.depth == 0);
+    if !plain || !apart || !moves || vector.reads.len() != 3 || !loops.into_iter().all(own) {
         return None;
     }
-    let [a_at, b_at, d_at] = values;
-    Some(Stmt::Product(Box::new(Product {
-        nearest: *op == FloatOp::FmaNearest,
-        depth,
-        rows: height,
-        columns: vector.count,
-        a: ProductPart { id: *a, start: a_at, depth: a_depth, row: a_row },
-        b: ProductPart { id: *b, start: b_at, depth: b_depth, row: 0 },
-        d: ProductPart { id: *d, start: d_at, depth: 0, row: d_row },
-    })))
+    let (rows, columns) = (height, vector.count);
+    Some(Stmt::Product(Box::new(Product { numbers, depth, rows, columns, a, b, places, d })))
+}
+
+/// The factor of a row, that of a column and the sum, if that is what a value is.
+fn terms(value: &Value) -> Option<(Numbers, [&Value; 3])> {
+    match &value.kind {
+        ValueKind::Float { op: op @ (FloatOp::Fma | FloatOp::FmaNearest), ty: Ty::F32, args } => {
+            let [a, b, sum] = &args[..] else { return None };
+            let nearest = *op == FloatOp::FmaNearest;
+            Some((if nearest { Numbers::FloatsNearest } else { Numbers::Floats }, [a, b, sum]))
+        }
+        ValueKind::Op2(Op2::Add, sum, product) if value.hold == Hold::W64 => {
+            let ValueKind::Op2(Op2::Mul, a, b) = &product.kind else { return None };
+            Some((Numbers::Integers, [a, extended(b)?, sum]))
+        }
+        _ => None,
+    }
+}
+
+/// What a value of 64 bits is the sign extension of, from 32.
+fn extended(value: &Value) -> Option<&Value> {
+    match &value.kind {
+        ValueKind::SignExtend { value: inner, width: 32 }
+            if (value.hold, inner.hold) == (Hold::W64, Hold::W32) =>
+        {
+            Some(inner)
+        }
+        _ => None,
+    }
+}
+
+/// A start that is a multiple of an element of an array and something else: the array, where in it, the factor, and the rest.
+fn placed(start: &Value) -> Option<(LocalId, &Value, u32, Value)> {
+    let ValueKind::Op2(Op2::Add, row, rest) = &start.kind else { return None };
+    let (element, step) = match &row.kind {
+        ValueKind::Op2(Op2::Mul, element, step) => match step.kind {
+            ValueKind::Const(step) => (element, step as u32),
+            _ => return None,
+        },
+        ValueKind::ShlConst(element, n) => (element, 1u32.checked_shl(*n)?),
+        _ => return None,
+    };
+    match &element.kind {
+        ValueKind::Element(id, at) => Some((*id, at, step, (**rest).clone())),
+        _ => None,
+    }
 }
 
 /// By how much a value grows with a variable; none if not by the same each time.
-fn factor(value: &Value, var: LocalId) -> Option<u32> {
+fn factor_of(value: &Value, var: LocalId) -> Option<u32> {
     let is_var = |v: &Value| v.kind == ValueKind::Var(Var::Local(var));
     if !any_in(value, &is_var) {
         return Some(0);
     }
     match &value.kind {
         ValueKind::Var(_) => Some(1),
-        ValueKind::Op2(Op2::Add, a, b) => Some(factor(a, var)?.wrapping_add(factor(b, var)?)),
-        ValueKind::Op2(Op2::Sub, a, b) => Some(factor(a, var)?.wrapping_sub(factor(b, var)?)),
+        ValueKind::Op2(Op2::Add, a, b) => Some(factor_of(a, var)?.wrapping_add(factor_of(b, var)?)),
+        ValueKind::Op2(Op2::Sub, a, b) => Some(factor_of(a, var)?.wrapping_sub(factor_of(b, var)?)),
         ValueKind::Op2(Op2::Mul, a, b) => match (&a.kind, &b.kind) {
-            (_, ValueKind::Const(n)) => Some(factor(a, var)?.wrapping_mul(*n as u32)),
-            (ValueKind::Const(n), _) => Some(factor(b, var)?.wrapping_mul(*n as u32)),
+            (_, ValueKind::Const(n)) => Some(factor_of(a, var)?.wrapping_mul(*n as u32)),
+            (ValueKind::Const(n), _) => Some(factor_of(b, var)?.wrapping_mul(*n as u32)),
             _ => None,
         },
-        ValueKind::ShlConst(a, n) => Some(factor(a, var)?.wrapping_shl(*n)),
+        ValueKind::ShlConst(a, n) => Some(factor_of(a, var)?.wrapping_shl(*n)),
         _ => None,
     }
 }

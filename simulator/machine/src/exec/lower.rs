@@ -1,6 +1,6 @@
 //! Instructions -> dense operations: operands resolved, constants broadcast to lane vectors, modifiers in a table of their own.
 
-use super::op::{ByMode, Ext, Op, Part, Place, Rest, SLOTS, Sdwa, Source, Variant};
+use super::op::{ByMode, BySource, Ext, Op, Part, Place, Rest, SLOTS, Sdwa, Source, Variant};
 use super::validate;
 use crate::isa::{self, OpInfo};
 use crate::state::wave::{
@@ -220,6 +220,7 @@ impl Lowered {
             ext.abs = field("ABS");
             ext.op_sel = field("OPSEL");
             ext.op_sel_hi = field("OPSEL_HI");
+            ext.by_source = BySource::new(ext.neg, ext.neg_hi, ext.op_sel, ext.op_sel_hi);
             ext.simm32 = field("SIMM32");
             ext.idxen = field("IDXEN");
             ext.offen = field("OFFEN");

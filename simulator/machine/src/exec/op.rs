@@ -333,6 +333,8 @@ pub struct Ext {
     pub op_sel: u32,
     /// OPSEL_HI, a bit a source.
     pub op_sel_hi: u32,
+    /// Bits of these fields that lane loops take for each source.
+    pub by_source: BySource,
     /// SIMM32: the literal.
     pub simm32: u32,
     /// IDXEN of a buffer instruction: a VGPR has an index.
@@ -350,6 +352,49 @@ pub struct Ext {
     pub cbsz: u32,
     pub abid: u32,
     pub blgp: u32,
+}
+
+/// Bits of fields, a word a source: a lane loop that takes them out of the fields does so for each instruction. Handlers find registers by
+/// them, so that only [`BySource::new`] makes them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct BySource {
+    neg: [u32; 4],
+    neg_hi: [u32; 4],
+    op_sel: [u32; 4],
+    op_sel_hi: [u32; 4],
+}
+
+impl BySource {
+    /// Of the fields NEG, NEG_HI, OPSEL and OPSEL_HI.
+    pub fn new(neg: u32, neg_hi: u32, op_sel: u32, op_sel_hi: u32) -> BySource {
+        let each = |field: u32| std::array::from_fn(|source| field >> source & 1);
+        let signs = |field: u32| each(field).map(|bit: u32| bit << 31);
+        BySource { neg: signs(neg), neg_hi: signs(neg_hi), op_sel: each(op_sel), op_sel_hi: each(op_sel_hi) }
+    }
+
+    /// NEG, as sign bits of 32.
+    #[inline(always)]
+    pub fn neg(&self) -> &[u32; 4] {
+        &self.neg
+    }
+
+    /// NEG_HI, as sign bits of 32.
+    #[inline(always)]
+    pub fn neg_hi(&self) -> &[u32; 4] {
+        &self.neg_hi
+    }
+
+    /// OPSEL, as 0 or 1.
+    #[inline(always)]
+    pub fn op_sel(&self) -> &[u32; 4] {
+        &self.op_sel
+    }
+
+    /// OPSEL_HI, as 0 or 1.
+    #[inline(always)]
+    pub fn op_sel_hi(&self) -> &[u32; 4] {
+        &self.op_sel_hi
+    }
 }
 
 /// What modes of CDNA ask about an operation.

@@ -38,7 +38,7 @@ pub use lds::{lds_offset, load_lds, store_lds};
 pub use memory::{exchange, load, load_offsets, load_vecs, store, store_offsets, store_vecs};
 pub use modify::modify;
 pub use operands::*;
-pub use product::{Part, product};
+pub use product::{Part, Places, product, product_of_integers};
 pub use rows::*;
 pub use vectors::*;
 

@@ -1,0 +1,69 @@
+//! Fast handlers of bodies that apply input modifiers themselves, because they name the fields. What fields decide is
+//! the same in all lanes, and decided before them: which dword of an operand is taken, and which signs change.
+
+use super::{peel, uniform::is_uniform};
+use crate::ir::*;
+use crate::visit::each_value_mut;
+use isa_spec::pcode::ir::FieldName;
+use isa_spec::tables::Role;
+
+/// Fields that say for each source whether its sign changes.
+const SIGNS: [FieldName; 2] = ["NEG", "NEG_HI"];
+/// Fields that choose a part of each source.
+const PARTS: [FieldName; 2] = ["OPSEL", "OPSEL_HI"];
+
+/// Rewrites the lane loops of a fast handler.
+pub fn run(lanes: &mut Lanes) {
+    for step in &mut lanes.steps {
+        let Step::Loop(LaneLoop { reads, body, .. }) = step else { continue };
+        each_value_mut(body, &mut |value| {
+            let ValueKind::Select(condition, yes, no) = &value.kind else { return };
+            if let (Some((role, yes)), Some((other, no))) = (dword(yes), dword(no))
+                && role == other
+                && is_uniform(condition)
+                && reads.iter().any(|read| read.role == role)
+            {
+                let number = |n| Box::new(Value::new(ValueKind::Const(n), Hold::W32));
+                let index = match bit(condition, PARTS) {
+                    Some((field, source)) if yes > no => ValueKind::SourceBit { field, source },
+                    _ => ValueKind::Select(condition.clone(), number(yes), number(no)),
+                };
+                let index = Box::new(Value::new(index, Hold::W32));
+                value.kind = ValueKind::StagedDword { role, index };
+            } else if let Some((field, source)) = bit(condition, SIGNS)
+                && let ValueKind::Op2(Op2::Xor, changed, sign) = &yes.kind
+                && (changed, &sign.kind) == (no, &ValueKind::Const(0x8000_0000))
+            {
+                let sign = Value::new(ValueKind::SourceBit { field, source }, Hold::W32);
+                value.kind = ValueKind::Op2(Op2::Xor, no.clone(), Box::new(sign));
+            }
+        });
+    }
+}
+
+/// The bit of one of these fields that a value is, if it is that of a source.
+fn bit(value: &Value, fields: [FieldName; 2]) -> Option<(FieldName, usize)> {
+    let ValueKind::Op2(Op2::And, shifted, one) = &value.kind else { return None };
+    let ValueKind::ShrConst(field, bit) = &shifted.kind else { return None };
+    match peel(field, bit + 1).kind {
+        ValueKind::Field(field) if one.kind == ValueKind::Const(1) && *bit < 4 && fields.contains(&field) => {
+            Some((field, *bit as usize))
+        }
+        _ => None,
+    }
+}
+
+/// The operand of two dwords that a value is one of, and which.
+fn dword(value: &Value) -> Option<(Role, u128)> {
+    let ValueKind::Resize(wide) = &value.kind else { return None };
+    let (operand, number) = match &wide.kind {
+        ValueKind::ShrConst(operand, 32) => (&**operand, 1),
+        _ => (&**wide, 0),
+    };
+    match peel(operand, 64).kind {
+        ValueKind::Var(Var::Operand(role)) if value.hold == Hold::W32 && operand.hold == Hold::W64 => {
+            Some((role, number))
+        }
+        _ => None,
+    }
+}
