@@ -13,7 +13,7 @@ use wavesim_array::{DType, show};
 use wavesim_engine::reference;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand;
-use wavesim_machine::exec::effects::{File, register_name};
+use wavesim_machine::exec::effects::{self, File, register_name};
 use wavesim_machine::exec::lower;
 use wavesim_machine::isa::{self, OpInfo};
 use wavesim_machine::state::Wave;
@@ -225,8 +225,14 @@ fn operand_value(
     };
     let field = operand.field?;
     let value = plan.value(inst, operand).unwrap_or(inst.fields[field as usize]);
-    let dwords = operand.size_bits.div_ceil(32).max(1);
-    let shown = operand.size_bits.div_ceil(32).clamp(1, 2);
+    let mut dwords = operand.size_bits.div_ceil(32).max(1);
+    if operand.role == Role::VAddr {
+        // With a scalar base, a lane's address is less than the operand has.
+        let used = effects::effects(arch, inst, w.size(), |entry| program.facts(entry, w.size()));
+        let address = used.reads.iter().filter(|used| used.role == Role::VAddr && used.file == File::Vgpr);
+        dwords = address.map(|used| used.count).max().map_or(dwords, |count| count.min(dwords));
+    }
+    let shown = dwords.min(2);
     let dtype = match operand.fmt {
         operand::Fmt::F32 => Some(DType::F32),
         operand::Fmt::F64 => Some(DType::F64),

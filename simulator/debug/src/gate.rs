@@ -157,7 +157,7 @@ impl Observer for Gated<'_> {
         }
         let straight = self.gate.straight[step.index];
         self.leave &= straight == 0;
-        Skip { count: straight as usize, idle: 0 }
+        Skip { count: straight as usize, ..Skip::default() }
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {

@@ -10,7 +10,7 @@ use wavesim_machine::exec::context::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::exec::rt::watch::{Access, Watch};
+use wavesim_machine::exec::rt::watch::{Access, Replaced, Watch};
 use wavesim_machine::exec::rt::{Cx, Flow};
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::host::Avx2;
@@ -40,6 +40,8 @@ pub struct Done<'s> {
     pub lds: &'s [u8],
     /// Control builtins called, each with its first argument.
     pub calls: &'s [(Control, u32)],
+    /// What its stores replaced.
+    pub replaced: &'s Replaced,
     /// Why the wave stops here, if it does.
     pub event: Option<&'s Event>,
     /// The PC goes on elsewhere than after the instruction.
@@ -51,6 +53,8 @@ pub struct Done<'s> {
 pub struct Skip {
     /// How many. They are to lie consecutively, and not to access memory; only the last may jump.
     pub count: usize,
+    /// By the bit of its number, which of them access memory nevertheless. Behind each, [`Observer::passes`] is called.
+    pub accesses: u64,
     /// So many of the first ones change nothing, and need not run at all: waits.
     pub idle: usize,
 }
@@ -63,6 +67,17 @@ pub trait Observer {
     /// Which instructions from this one on the observer skips. Asked in front of every instruction that is not among such ones.
     fn unobserved(&mut self, _step: &Step<'_>) -> Skip {
         Skip::default()
+    }
+
+    /// Behind an instruction of [`Skip::accesses`]: whether that is all. Otherwise [`Observer::accessed`] is called too.
+    fn passes(&mut self, _wave: u32, _index: usize, _pc: u64, _accesses: &[Access]) -> bool {
+        false
+    }
+
+    /// Behind an instruction of [`Skip::accesses`], without the PC of the wave. False: those after it are not to be skipped.
+    fn accessed(&mut self, step: &Step<'_>, done: &Done<'_>) -> bool {
+        self.after(step, done);
+        true
     }
 
     /// Before an instruction; `Break` ends the wave's turn in front of it.
@@ -106,8 +121,15 @@ impl Observer for Many<'_> {
 
     fn unobserved(&mut self, step: &Step<'_>) -> Skip {
         let all = self.0.iter_mut().map(|o| o.unobserved(step));
-        let both = |a: Skip, b: Skip| Skip { count: a.count.min(b.count), idle: a.idle.min(b.idle) };
-        all.reduce(both).unwrap_or_default()
+        let both = |a: Skip, b: Skip| Skip {
+            count: a.count.min(b.count),
+            accesses: a.accesses | b.accesses,
+            idle: a.idle.min(b.idle),
+        };
+        let skip = all.reduce(both).unwrap_or_default();
+        // What one passes over another may want to see.
+        let first = skip.accesses.trailing_zeros() as usize;
+        Skip { count: skip.count.min(first), accesses: 0, ..skip }
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
@@ -161,12 +183,66 @@ fn straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(),
     Ok(())
 }
 
+/// As [`straight`], with the accesses of `skip` among the instructions from `index` on, of which `end` is not one.
+#[inline(always)]
+fn accessing<'a, O: Observer + ?Sized>(
+    cx: &mut Cx<'a>,
+    program: &'a Program,
+    (index, end): (usize, usize),
+    skip: Skip,
+    time: u64,
+    observer: &mut O,
+) -> Result<(), Flow> {
+    let mut accesses = skip.accesses;
+    while accesses != 0 {
+        let at = index + accesses.trailing_zeros() as usize;
+        accesses &= accesses - 1;
+        if at >= end {
+            break;
+        }
+        straight(cx, program, at)?;
+        let op = cx.op;
+        // SAFETY: the operation is the program's.
+        match unsafe { interp::dispatch(cx, op) } {
+            Flow::NEXT if op.flags & Op::MORE == 0 => cx.op = program.op_after(op),
+            flow => return Err(flow),
+        }
+        let log = cx.watch.as_ref().map_or(&[][..], |watch| &watch.log[..]);
+        let passes = observer.passes(cx.wave.id, at, op.pc as u64, log);
+        if !passes && !accessed(cx, program, at, op.pc as u64, time + (at - index) as u64 + 1, observer) {
+            return Ok(());
+        }
+        if let Some(watch) = &mut cx.watch {
+            clear(watch);
+        }
+    }
+    straight(cx, program, end)
+}
+
+/// Shows the observer an access; whether it goes on.
+#[inline(never)]
+fn accessed<O: Observer + ?Sized>(
+    cx: &mut Cx<'_>,
+    program: &Program,
+    index: usize,
+    pc: u64,
+    time: u64,
+    observer: &mut O,
+) -> bool {
+    let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time };
+    let goes_on = observer.accessed(&step, &done(&cx.watch, None, false));
+    if let Some(watch) = &mut cx.watch {
+        clear(watch);
+    }
+    goes_on
+}
+
 /// The logs of a [`Watch`].
-type Buffers = (Vec<Access>, Vec<(Control, u32)>);
+type Buffers = (Vec<Access>, Vec<(Control, u32)>, Option<Replaced>);
 
 thread_local! {
     /// Logs without an owner, kept from turn to turn: turns between barriers are short.
-    static BUFFERS: Cell<Buffers> = const { Cell::new((Vec::new(), Vec::new())) };
+    static BUFFERS: Cell<Buffers> = const { Cell::new((Vec::new(), Vec::new(), None)) };
 }
 
 /// As [`crate::interp::run`], observed.
@@ -179,7 +255,7 @@ pub fn run<O: Observer + ?Sized>(
     observer: &mut O,
 ) -> Result<(), Event> {
     let mut nothing = ([0u8; 0], [0u8; 0]);
-    let (log, calls) = BUFFERS.take();
+    let (log, calls, replaced) = BUFFERS.take();
     let watch = Watch {
         memory: context.memory,
         lds: &mut *context.lds,
@@ -187,6 +263,8 @@ pub fn run<O: Observer + ?Sized>(
         scratch_stride: context.scratch_stride,
         log,
         calls,
+        quiet: false,
+        replaced: Some(replaced.unwrap_or_default()),
         keep_going: observer.keeps_going(),
     };
     let mut blind = Context {
@@ -202,12 +280,40 @@ pub fn run<O: Observer + ?Sized>(
         Cx::new(&interp::HANDLERS, Avx2::detect(), program.arch, wave, &mut blind, program.lowered(), 0);
     cx.watch = Some(Box::new(watch));
     let result = turn(program, &mut cx, budget, executed, observer);
-    if let Some(Watch { mut log, mut calls, .. }) = cx.watch.take().map(|watch| *watch) {
-        log.clear();
-        calls.clear();
-        BUFFERS.set((log, calls));
+    if let Some(mut watch) = cx.watch.take() {
+        clear(&mut watch);
+        BUFFERS.set((watch.log, watch.calls, watch.replaced));
     }
     result
+}
+
+/// Forgets what an instruction did.
+#[inline(always)]
+fn clear(watch: &mut Watch<'_>) {
+    watch.log.clear();
+    watch.calls.clear();
+    if let Some(replaced) = &mut watch.replaced {
+        replaced.clear();
+    }
+}
+
+/// What an instruction did that is not known of: nothing.
+static NOTHING: LazyLock<Replaced> = LazyLock::new(Replaced::default);
+
+/// What the instruction that has just run did.
+#[inline(always)]
+fn done<'s>(watch: &'s Option<Box<Watch<'_>>>, event: Option<&'s Event>, jumped: bool) -> Done<'s> {
+    match watch {
+        Some(watch) => Done {
+            accesses: &watch.log,
+            lds: watch.lds,
+            calls: &watch.calls,
+            replaced: watch.replaced.as_ref().unwrap_or_else(|| &NOTHING),
+            event,
+            jumped,
+        },
+        None => Done { accesses: &[], lds: &[], calls: &[], replaced: &NOTHING, event, jumped },
+    }
 }
 
 /// A turn of an observed wave.
@@ -239,17 +345,24 @@ fn turn<'a, O: Observer + ?Sized>(
             {
                 cx.op = next;
             }
-            stopped = straight(cx, program, index + count).err();
-            let done = cx.op.number as usize - index;
-            *executed += done as u64;
-            cx.instructions += done as u64;
             if let Some(watch) = &mut cx.watch {
+                watch.quiet = true;
+            }
+            stopped = match skip.accesses {
+                0 => straight(cx, program, index + count).err(),
+                _ => accessing(cx, program, (index, index + count), skip, *executed, observer).err(),
+            };
+            let ran = cx.op.number as usize - index;
+            *executed += ran as u64;
+            cx.instructions += ran as u64;
+            if let Some(watch) = &mut cx.watch {
+                watch.quiet = false;
                 watch.calls.clear();
             }
             cx.wave.pc = cx.pc();
             match stopped {
                 None => continue,
-                Some(Flow::JUMP) if done + 1 == count => {
+                Some(Flow::JUMP) if ran + 1 == count => {
                     *executed += 1;
                     cx.instructions += 1;
                     let from = std::mem::replace(&mut cx.wave.pc, cx.jump);
@@ -259,7 +372,7 @@ fn turn<'a, O: Observer + ?Sized>(
                 Some(_) => {}
             }
             // In the middle of what should have gone on: from here as if it had been observed.
-            (pc, index) = (cx.wave.pc, index + done);
+            (pc, index) = (cx.wave.pc, index + ran);
         } else if observer.before(&step).is_break() {
             return Ok(());
         }
@@ -295,15 +408,10 @@ fn turn<'a, O: Observer + ?Sized>(
         let jumped = next != pc + program.insts[index].size as u64;
         // A faulting instruction is where the wave stays.
         cx.wave.pc = if matches!(event, Some(Event::Fault { .. })) { pc } else { next };
-        let (accesses, lds, calls) = match &cx.watch {
-            Some(watch) => (&watch.log[..], &watch.lds[..], &watch.calls[..]),
-            None => (&[][..], &[][..], &[][..]),
-        };
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
-        observer.after(&step, &Done { accesses, lds, calls, event: event.as_ref(), jumped });
+        observer.after(&step, &done(&cx.watch, event.as_ref(), jumped));
         if let Some(watch) = &mut cx.watch {
-            watch.log.clear();
-            watch.calls.clear();
+            clear(watch);
         }
         if let Some(event) = event {
             return Err(event);

@@ -186,6 +186,15 @@ impl Prepared {
         dispatch::run(&dispatch, &self.run.memory).map_err(BenchError::Fault)
     }
 
+    /// Makes what a checked launch finds made if there was one before: tables of the assembler.
+    ///
+    /// # Errors
+    /// A launch that cannot run.
+    pub fn prepare_checks(&self, checks: &[Check]) -> Result<(), BenchError> {
+        Checker::new(&self.run, checks)?;
+        Ok(())
+    }
+
     /// Runs one launch with checks. Findings are errors.
     pub fn checked(&self, checks: &[Check]) -> Result<RunStats, BenchError> {
         let dispatch = self.run.dispatch(u64::MAX);

@@ -88,6 +88,8 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
                 scratch_stride: 0,
                 log: Vec::new(),
                 calls: Vec::new(),
+                quiet: false,
+                replaced: None,
                 keep_going: false,
             };
             let nothing = Memory::empty();

@@ -41,6 +41,8 @@ pub struct Shadow {
     /// By instruction: signals a barrier without waiting there.
     split: Vec<bool>,
     waves: Vec<Wave>,
+    /// Whether a wave has ended.
+    ended: bool,
     /// Phases that not all waves have reached.
     phases: VecDeque<Phase>,
     /// Number of the first of `phases`.
@@ -51,6 +53,7 @@ pub struct Shadow {
 #[derive(Default)]
 pub struct Group {
     waves: Vec<Wave>,
+    ended: bool,
     phases: VecDeque<Phase>,
     first: u64,
 }
@@ -64,6 +67,7 @@ impl Shadow {
         Shadow {
             split: (0..effects.len()).map(split).collect(),
             waves: Vec::new(),
+            ended: false,
             phases: VecDeque::new(),
             first: 0,
         }
@@ -73,6 +77,7 @@ impl Shadow {
     pub fn start(&mut self, waves: usize) {
         self.waves.clear();
         self.waves.resize_with(waves, Wave::default);
+        self.ended = false;
         self.phases.clear();
         self.first = 0;
     }
@@ -80,6 +85,7 @@ impl Shadow {
     /// Exchanges the workgroup that it follows.
     pub fn swap(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.waves, &mut group.waves);
+        std::mem::swap(&mut self.ended, &mut group.ended);
         std::mem::swap(&mut self.phases, &mut group.phases);
         std::mem::swap(&mut self.first, &mut group.first);
     }
@@ -127,7 +133,8 @@ impl Shadow {
         let phase = self.waves[id].arrivals;
         self.waves[id].arrivals += 1;
         self.lanes(step, id, report);
-        for (other, wave) in self.waves.iter().enumerate() {
+        let ended = if self.ended { &self.waves[..] } else { &[] };
+        for (other, wave) in ended.iter().enumerate() {
             if let (Some(pc), true) = (wave.ended, wave.arrivals <= phase) {
                 missing(step, step.pc, step.wave.id, pc, other as u32, wave.arrivals, report);
             }
@@ -202,6 +209,7 @@ impl Shadow {
     fn end(&mut self, step: &Step<'_>, report: &mut Report) {
         let id = step.wave.id as usize;
         self.waves[id].ended = Some(step.pc);
+        self.ended = true;
         let arrivals = self.waves[id].arrivals;
         // A wave has come to a barrier that this wave will never reach.
         if let Some(&Phase { pc, wave: first, .. }) =

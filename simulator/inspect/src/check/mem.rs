@@ -17,6 +17,8 @@ const SCALAR_LINE: u64 = 64;
 /// Which bytes have been written.
 pub struct Shadow {
     lds: Bits,
+    /// All of LDS has been written.
+    lds_full: bool,
     /// Of all waves, lane by lane, as the scheduler lays it out.
     scratch: Bits,
     scratch_bytes: u64,
@@ -30,6 +32,7 @@ pub struct Shadow {
 /// Bytes of a workgroup's LDS and scratch that have been written.
 pub struct Group {
     lds: Bits,
+    lds_full: bool,
     scratch: Bits,
 }
 
@@ -96,6 +99,7 @@ impl Shadow {
         let words = |bytes: u64| vec![0; bytes.div_ceil(64) as usize];
         Shadow {
             lds: Bits(words(shape.lds_bytes as u64)),
+            lds_full: false,
             scratch: Bits(words(shape.scratch_bytes as u64 * lanes)),
             scratch_bytes: shape.scratch_bytes as u64,
             wave_size: shape.wave_size as u64,
@@ -107,19 +111,27 @@ impl Shadow {
     /// A workgroup begins, with nothing written.
     pub fn start(&mut self) {
         self.lds.0.fill(0);
+        self.lds_full = false;
         self.scratch.0.fill(0);
     }
 
     /// What nothing has written to.
     pub fn group(&self) -> Group {
         let empty = |bits: &Bits| Bits(vec![0; bits.0.len()]);
-        Group { lds: empty(&self.lds), scratch: empty(&self.scratch) }
+        Group { lds: empty(&self.lds), lds_full: false, scratch: empty(&self.scratch) }
     }
 
     /// Exchanges the workgroup that it follows.
     pub fn swap(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.lds, &mut group.lds);
+        std::mem::swap(&mut self.lds_full, &mut group.lds_full);
         std::mem::swap(&mut self.scratch, &mut group.scratch);
+    }
+
+    /// Notes whether all of LDS has been written, now that waves have met at a barrier.
+    pub fn meet(&mut self) {
+        // The last word may have bits beyond the end, which nothing writes.
+        self.lds_full = self.lds.0.iter().all(|word| *word == u64::MAX);
     }
 
     pub fn before(&mut self) {
@@ -150,6 +162,7 @@ impl Shadow {
 
     /// Marks bytes as unwritten: what was stored there was never written either.
     pub fn forget(&mut self, wave: usize, a: &Access) {
+        self.lds_full &= a.place != Place::Lds;
         if let Some((bits, at)) = self.local(wave, a) {
             bits.set(at, a.size_bytes as u64, false);
         }
@@ -170,6 +183,9 @@ impl Shadow {
                 holds(&self.inside[0]) | holds(&self.inside[1])
             }
             Place::Lds if !a.outside => {
+                if !a.write && self.lds_full {
+                    return true;
+                }
                 let len = a.len_bytes();
                 if a.write {
                     self.lds.set(a.address, len, true);

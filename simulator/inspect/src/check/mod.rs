@@ -106,11 +106,11 @@ pub struct Checker<'a> {
     barrier: barrier::Shadow,
     hazard: hazard::Shadow,
     skip: skip::SkipCache,
-    /// By instruction: a plain load or store, which the short way through the checks may do.
-    plain: Vec<bool>,
     /// By wave: its last jump, from where to where.
     jumps: Vec<(u64, u64)>,
     parked: HashMap<[u32; 3], Parked>,
+    /// LDS may be accessed unaligned.
+    unaligned_lds: bool,
 }
 
 /// State of a workgroup that has begun and does not run.
@@ -153,8 +153,7 @@ impl<'a> Checker<'a> {
         let observed = |at| waits.must_observe(at) || on.hazard && hazard.must_observe(at);
         Ok(Checker {
             prepared,
-            plain: (0..effects.len()).map(plain).collect(),
-            skip: skip::SkipCache::new(&prepared.program, &effects, observed),
+            skip: skip::SkipCache::new(&prepared.program, &effects, observed, plain),
             init: init::Shadow::new(&effects, shape),
             mem: mem::Shadow::new(shape),
             race,
@@ -166,6 +165,7 @@ impl<'a> Checker<'a> {
             report: Report::new(checks),
             jumps: Vec::new(),
             parked: HashMap::new(),
+            unaligned_lds: prepared.modes.unaligned_lds,
         })
     }
 
@@ -203,16 +203,14 @@ impl<'a> Checker<'a> {
         self.retire(wave);
     }
 
-    /// The short way for plain loads and stores, which are most of the instructions that are observed: with defined registers, in bounds, of
-    /// bytes that have been written. False, and nothing noted that counts, if it is not so simple.
-    #[inline]
+    /// The short way for plain loads and stores with defined registers: in bounds, of bytes that have been written. False, and nothing noted
+    /// that counts, if it is not so simple.
     fn plain_access(&mut self, step: &Step<'_>, done: &Done<'_>) -> bool {
         let wave = step.wave.id;
-        let simple = done.event.is_none() && done.calls.is_empty() && !done.accesses.is_empty();
-        if !simple || !self.init.is_proven_now(wave, step.index) {
+        if done.accesses.is_empty() {
             return false;
         }
-        let unaligned = self.prepared.modes.unaligned_lds;
+        let unaligned = self.unaligned_lds;
         if !done.accesses.iter().all(|a| self.mem.is_fine(a, unaligned)) {
             return false;
         }
@@ -223,12 +221,17 @@ impl<'a> Checker<'a> {
     }
 
     /// Tells the race check what of a wave is complete.
-    #[inline]
+    #[inline(always)]
     fn retire(&mut self, wave: u32) {
         if self.waits.has_retired(wave) {
-            let race = &mut self.race;
-            self.waits.take_retired(wave, |access| race.retire(wave, access));
+            self.take_retired(wave);
         }
+    }
+
+    #[inline(never)]
+    fn take_retired(&mut self, wave: u32) {
+        let race = &mut self.race;
+        self.waits.take_retired(wave, |access| race.retire(wave, access));
     }
 
     /// Exchanges what is swapped in all checks.
@@ -299,7 +302,7 @@ impl Observer for Checker<'_> {
         self.init.start(waves);
         self.mem.start();
         self.race.start(workgroup, waves);
-        self.waits.start(waves);
+        self.waits.start(waves, self.race.released(0));
         self.barrier.start(waves);
         self.hazard.start(waves);
         self.skip.start(waves);
@@ -333,11 +336,8 @@ impl Observer for Checker<'_> {
     fn unobserved(&mut self, step: &Step<'_>) -> Skip {
         let wave = step.wave.id;
         // Here and not in `before`, which is not called for skipped instructions.
-        if self.on.race {
-            self.race.resume(step);
-        }
-        if self.plain[step.index] {
-            return Skip::default();
+        if self.on.race && self.race.resume(step, &self.waits) {
+            self.mem.meet();
         }
         if self.on.barrier {
             self.barrier.before(step);
@@ -352,10 +352,10 @@ impl Observer for Checker<'_> {
                 }
             }
         }
-        let (init, watches) = (&mut self.init, self.on.init || self.on.mem);
-        let prove = |at| if watches { init.prove(step.wave, at) } else { Some(u64::MAX) };
-        let count = self.skip.skippable(step, &self.waits, prove);
-        Skip { count, idle }
+        let init = (self.on.init || self.on.mem).then_some(&mut self.init);
+        let (count, accesses) =
+            self.skip.skippable(step, &self.waits, skip::Prover { init, wave: step.wave });
+        Skip { count, accesses, idle }
     }
 
     fn jumped(&mut self, wave: u32, from: u64, to: u64) {
@@ -372,17 +372,46 @@ impl Observer for Checker<'_> {
         if (self.on.init || self.on.mem) && self.init.prove(step.wave, step.index).is_none() {
             self.init.before(step, effects, &mut self.report);
         }
-        if !self.plain[step.index] && self.on.hazard && self.hazard.must_observe(step.index) {
+        if self.on.hazard && self.hazard.must_observe(step.index) {
             self.hazard.before(step, effects, &mut self.report);
         }
         ControlFlow::Continue(())
     }
 
+    #[inline(always)]
+    fn passes(&mut self, wave: u32, index: usize, pc: u64, accesses: &[Access]) -> bool {
+        let unaligned = self.unaligned_lds;
+        if accesses.is_empty() || !accesses.iter().all(|a| self.mem.is_fine(a, unaligned)) {
+            return false;
+        }
+        let Some(access) = self.race.alone(wave, pc as u32, accesses) else { return false };
+        self.waits.issue(wave, index, pc, access);
+        self.retire(wave);
+        true
+    }
+
+    fn accessed(&mut self, step: &Step<'_>, done: &Done<'_>) -> bool {
+        let simple = self.plain_access(step, done);
+        if !simple {
+            self.observed(step, done);
+        }
+        simple
+    }
+
     #[inline]
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        if self.plain[step.index] && self.plain_access(step, done) {
-            return;
-        }
+        self.observed(step, done);
+    }
+
+    fn keeps_going(&self) -> bool {
+        self.on.mem
+    }
+}
+
+impl Checker<'_> {
+    /// An instruction has run.
+    #[inline]
+    fn observed(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let effects = &self.effects[step.index];
         if done.jumped {
             self.jumps[step.wave.id as usize] = (step.pc, step.wave.pc);
@@ -419,15 +448,14 @@ impl Observer for Checker<'_> {
             self.barrier.after(step, done, &mut self.report);
         }
         self.race.calls(step, done);
+        if self.on.race {
+            self.waits.release(step.wave.id, self.race.released(step.wave.id));
+        }
         if matches!(done.event, Some(Event::EndPgm)) {
             if self.on.race {
                 self.race.end(step.wave.id, self.waits.outstanding_accesses(step.wave.id));
             }
             self.waits.end(step);
         }
-    }
-
-    fn keeps_going(&self) -> bool {
-        self.on.mem
     }
 }

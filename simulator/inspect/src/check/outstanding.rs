@@ -36,7 +36,7 @@ impl Outstanding {
 
 impl Observer for Outstanding {
     fn group_started(&mut self, _workgroup: [u32; 3], waves: usize) {
-        self.scoreboard.start(waves);
+        self.scoreboard.start(waves, 0);
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {

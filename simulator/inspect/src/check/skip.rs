@@ -4,6 +4,7 @@
 //! wave if it reads nothing unwritten ([`super::init`]). Consecutive simple and proven instructions are a region. A wave skips the checks of
 //! a region if each active lane is proven, and if no outstanding operation writes one of its registers ([`super::waits`]).
 
+use super::init;
 use super::waits::{self, Counter, Registers, Summary};
 use isa_spec::pcode::builtins::Control;
 use wavesim_engine::observe::{Done, Step};
@@ -25,6 +26,8 @@ enum Kind {
     Simple,
     /// Simple, and the last of its region: it changes EXEC or jumps, or a gap follows.
     Last,
+    /// A plain load or store: the checks see it in its region.
+    Access,
     /// It only waits, for the same each time: the first of its region, and applied to the scoreboard without running.
     Wait,
 }
@@ -33,10 +36,42 @@ enum Kind {
 struct Region {
     /// Instructions.
     len: usize,
+    /// Which of the first ones are loads and stores.
+    accesses: u64,
     /// Lanes with which they are proven.
     lanes: u64,
     registers: Registers,
     summary: Summary,
+}
+
+/// A region that is the same for all waves, but for what is proven.
+struct Shared {
+    len: usize,
+    accesses: u64,
+    registers: Registers,
+    block: init::Block,
+}
+
+/// Proves instructions of a wave.
+pub struct Prover<'p> {
+    /// Without checks that need it, all is proven.
+    pub init: Option<&'p mut init::Shadow>,
+    /// The wave.
+    pub wave: &'p wavesim_machine::state::Wave,
+}
+
+impl Prover<'_> {
+    /// Lanes with which an instruction is proven; it is asked of them in order.
+    fn one(&mut self, at: usize) -> Option<u64> {
+        match &mut self.init {
+            Some(init) => init.prove(self.wave, at),
+            None => Some(u64::MAX),
+        }
+    }
+
+    fn all(&mut self, from: usize, shared: &Shared) -> Option<u64> {
+        self.init.as_mut()?.prove_block(self.wave, from, shared.len, &shared.block)
+    }
 }
 
 /// A wave's regions.
@@ -64,12 +99,26 @@ pub struct SkipCache {
     /// By instruction: what those that only wait wait for.
     waits: Vec<Box<[(Counter, u32)]>>,
     waves: Vec<Wave>,
+    /// By instruction: the region that starts there in any wave.
+    shared: Vec<Option<Box<Shared>>>,
 }
 
 impl SkipCache {
-    /// `observed`: instructions that a check observes each time.
-    pub fn new(program: &Program, effects: &[Effects], observed: impl Fn(usize) -> bool) -> SkipCache {
+    /// `observed`: instructions that a check observes each time. `plain`: those among them that only load or store.
+    pub fn new(
+        program: &Program,
+        effects: &[Effects],
+        observed: impl Fn(usize) -> bool,
+        plain: impl Fn(usize) -> bool,
+    ) -> SkipCache {
         let candidate = |at: usize| {
+            let end = program.pcs[at] + program.insts[at].size as u64;
+            if plain(at)
+                && program.replaced(program.pcs[at]).is_none()
+                && program.pcs.get(at + 1) == Some(&end)
+            {
+                return Kind::Access;
+            }
             let computes = matches!(
                 effects[at].class,
                 Class::Valu | Class::Salu | Class::Control | Class::Wait | Class::Branch
@@ -82,7 +131,12 @@ impl SkipCache {
         };
         let count = program.insts.len();
         let waits = std::iter::repeat_with(Box::default).take(count).collect();
-        SkipCache { kinds: (0..count).map(candidate).collect(), waits, waves: Vec::new() }
+        SkipCache {
+            kinds: (0..count).map(candidate).collect(),
+            waits,
+            waves: Vec::new(),
+            shared: (0..count).map(|_| None).collect(),
+        }
     }
 
     /// A workgroup of so many waves begins, with nothing proven.
@@ -107,18 +161,17 @@ impl SkipCache {
         (self.kinds[index] == Kind::Wait).then(|| &*self.waits[index])
     }
 
-    /// How many instructions from this one on need no check. `prove`: lanes with which an instruction of this wave is proven; it is asked of
-    /// them in order.
+    /// How many instructions from this one on need no check, but for accesses, and which of them are accesses.
     #[inline]
     pub fn skippable(
         &mut self,
         step: &Step<'_>,
         scoreboard: &waits::Scoreboard,
-        mut prove: impl FnMut(usize) -> Option<u64>,
-    ) -> usize {
+        mut prover: Prover<'_>,
+    ) -> (usize, u64) {
         let (id, exec) = (step.wave.id, step.wave.exec());
         if matches!(self.kinds[step.index], Kind::Observed | Kind::Unseen) {
-            return 0;
+            return (0, 0);
         }
         let wave = &mut self.waves[id as usize];
         let number = wave.at.get(step.index).copied().unwrap_or(0) as usize;
@@ -126,7 +179,10 @@ impl SkipCache {
             Some(region) if exec & !wave.list[region].lanes == 0 => &wave.list[region],
             // With other lanes than before, or for the first time.
             known => {
-                let Some(new) = region(&self.kinds, step.index, scoreboard, &mut prove) else { return 0 };
+                let shared = &mut self.shared[step.index];
+                let Some(new) = region(&self.kinds, step.index, scoreboard, &mut prover, shared) else {
+                    return (0, 0);
+                };
                 let at = known.unwrap_or(wave.list.len());
                 match wave.list.get_mut(at) {
                     Some(region) => *region = new,
@@ -138,7 +194,7 @@ impl SkipCache {
             }
         };
         let free = exec & !found.lanes == 0 && scoreboard.is_clear_of(id, found.summary, &found.registers);
-        if free { found.len } else { 0 }
+        if free { (found.len, found.accesses) } else { (0, 0) }
     }
 
     /// An instruction has run; `effects` are its own.
@@ -188,17 +244,44 @@ fn region(
     kinds: &[Kind],
     from: usize,
     scoreboard: &waits::Scoreboard,
-    prove: &mut impl FnMut(usize) -> Option<u64>,
+    prover: &mut Prover<'_>,
+    shared: &mut Option<Box<Shared>>,
 ) -> Option<Region> {
-    let mut out =
-        Region { len: 0, lanes: u64::MAX, registers: Registers::default(), summary: Summary::default() };
+    if let Some(shared) = shared
+        && let Some(lanes) = prover.all(from, shared)
+    {
+        let Shared { len, accesses, registers, .. } = **shared;
+        return Some(Region { len, accesses, lanes, registers, summary: registers.summary() });
+    }
+    let mut out = Region {
+        len: 0,
+        accesses: 0,
+        lanes: u64::MAX,
+        registers: Registers::default(),
+        summary: Summary::default(),
+    };
+    // What its loads write is not to be used in it.
+    let mut loaded: Option<Registers> = None;
+    // Nothing of it is the wave's own, or not known yet.
+    let mut fixed = true;
     for at in (from..kinds.len()).take(LONGEST) {
-        if !matches!(kinds[at], Kind::Simple | Kind::Last | Kind::Wait)
+        let access = kinds[at] == Kind::Access;
+        if !matches!(kinds[at], Kind::Simple | Kind::Last | Kind::Wait | Kind::Access)
             || at > from && kinds[at] == Kind::Wait
+            || access && out.len >= u64::BITS as usize
+            || loaded.as_ref().is_some_and(|loaded| loaded.meets(scoreboard.touched(at)))
         {
+            fixed &= kinds[at] != Kind::Unseen;
             break;
         }
-        let Some(lanes) = prove(at) else { break };
+        let Some(lanes) = prover.one(at) else {
+            fixed = false;
+            break;
+        };
+        if access {
+            out.accesses |= 1 << out.len;
+            loaded.get_or_insert_default().join(scoreboard.written(at));
+        }
         out.len += 1;
         out.lanes &= lanes;
         out.registers.join(scoreboard.touched(at));
@@ -207,5 +290,10 @@ fn region(
         }
     }
     out.summary = out.registers.summary();
+    if fixed && shared.is_none() {
+        let block = prover.init.as_ref().and_then(|init| init.block(from, out.len));
+        let Region { len, accesses, registers, .. } = out;
+        *shared = block.map(|block| Box::new(Shared { len, accesses, registers, block }));
+    }
     (out.len > 0).then_some(out)
 }

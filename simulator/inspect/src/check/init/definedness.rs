@@ -44,6 +44,10 @@ pub struct Root {
 pub struct Definedness {
     /// Lanes in which all bits are defined, by VGPR; accumulation VGPRs follow the others.
     vgprs: Vec<u64>,
+    /// VGPRs that are defined in all lanes of the wave, a bit each.
+    full: [u64; ALL_VGPRS / 64],
+    /// All lanes of the wave.
+    lanes: u64,
     sgprs: u128,
     scc: bool,
     /// Of places that are neither defined nor undefined as a whole.
@@ -53,21 +57,26 @@ pub struct Definedness {
 
 impl Definedness {
     /// `sgprs`: defined ones, by operand code. `vgprs`: how many are defined, from v0 on.
-    pub fn new(sgprs: u128, vgprs: usize) -> Definedness {
-        let lanes = |register: usize| if register < vgprs { u64::MAX } else { 0 };
-        Definedness {
-            vgprs: (0..ALL_VGPRS).map(lanes).collect(),
+    pub fn new(sgprs: u128, vgprs: usize, wave_size: u32) -> Definedness {
+        let mut out = Definedness {
+            vgprs: vec![0; ALL_VGPRS],
+            full: [0; ALL_VGPRS / 64],
+            lanes: u64::MAX >> (64 - wave_size.clamp(1, 64)),
             sgprs,
             scc: false,
             partial: HashMap::new(),
             roots: HashMap::new(),
-        }
+        };
+        out.reset(sgprs, vgprs);
+        out
     }
 
     /// As it is made by [`Definedness::new`].
     pub fn reset(&mut self, sgprs: u128, vgprs: usize) {
         self.vgprs.fill(0);
         self.vgprs[..vgprs.min(ALL_VGPRS)].fill(u64::MAX);
+        self.full.fill(0);
+        (0..vgprs.min(ALL_VGPRS)).for_each(|r| self.full[r / 64] |= 1 << (r % 64));
         self.sgprs = sgprs;
         self.scc = false;
         self.partial.clear();
@@ -78,6 +87,12 @@ impl Definedness {
     #[inline]
     pub fn has_scalars(&self, sgprs: u128, scc: bool) -> bool {
         sgprs & !self.sgprs == 0 && (self.scc || !scc)
+    }
+
+    /// Whether VGPRs, a bit each, are defined in all lanes.
+    #[inline]
+    pub fn has_vgprs(&self, vgprs: &[u64; ALL_VGPRS / 64]) -> bool {
+        vgprs.iter().zip(&self.full).fold(0, |absent, (needed, full)| absent | needed & !full) == 0
     }
 
     /// All bits of scalar registers, by operand code, are defined, and SCC if it is so said.
@@ -129,6 +144,8 @@ impl Definedness {
                 let Some(lanes) = self.vgprs.get_mut(place.register as usize) else { return false };
                 let mask = 1 << place.lane;
                 *lanes = if defined { *lanes | mask } else { *lanes & !mask };
+                let full = *lanes & self.lanes == self.lanes;
+                self.note_full(place.register, full);
             }
         }
         match bits {
@@ -152,6 +169,9 @@ impl Definedness {
             File::Vgpr => {
                 if let Some(defined) = self.vgprs.get_mut(register as usize) {
                     *defined |= lanes;
+                    if *defined & self.lanes == self.lanes {
+                        self.note_full(register, true);
+                    }
                 }
             }
         }
@@ -165,6 +185,15 @@ impl Definedness {
         }
         if !self.roots.is_empty() {
             self.roots.retain(|place, _| kept(place));
+        }
+    }
+
+    /// Whether a VGPR is defined in all lanes now.
+    #[inline]
+    fn note_full(&mut self, register: u16, full: bool) {
+        if let Some(word) = self.full.get_mut(register as usize / 64) {
+            let bit = 1 << (register % 64);
+            *word = if full { *word | bit } else { *word & !bit };
         }
     }
 

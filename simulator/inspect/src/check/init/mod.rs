@@ -5,6 +5,7 @@
 //! registers of its caller, a load may fetch more than is wanted, and the unselected operand of a select may be anything. What is
 //! reported is a use that others can see: an address, data that is stored, EXEC of a vector instruction, a branch, a message.
 
+mod block;
 mod definedness;
 mod dependence;
 mod simple;
@@ -12,6 +13,7 @@ mod simple;
 use super::Check;
 use super::mem;
 use super::report::{Finding, Report, Site};
+pub use block::Block;
 use definedness::{Definedness, Place as Register, Root, Undefined};
 use dependence::Trials;
 use isa_spec::tables::Role;
@@ -51,6 +53,7 @@ pub struct Shadow {
     waves: Vec<Registers>,
     sgprs: u128,
     vgprs: usize,
+    wave_size: u32,
     /// By instruction, those that are.
     simple: Vec<Option<Simple>>,
     /// Undefined values that were reported, with the PC of the first use: what else follows from them is no news.
@@ -67,6 +70,7 @@ impl Shadow {
             waves: Vec::new(),
             sgprs,
             vgprs,
+            wave_size: shape.wave_size,
             simple,
             reported: HashMap::new(),
             trials: Trials::default(),
@@ -82,7 +86,7 @@ impl Shadow {
             registers.proven.fill(None);
         }
         self.waves.resize_with(waves, || Registers {
-            defined: Definedness::new(self.sgprs, self.vgprs),
+            defined: Definedness::new(self.sgprs, self.vgprs, self.wave_size),
             spilled: HashMap::new(),
             writing: Vec::new(),
             results: Vec::new(),

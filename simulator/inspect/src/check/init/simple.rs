@@ -10,18 +10,18 @@ use wavesim_machine::state::{ALL_VGPRS, Wave};
 /// What an instruction reads and writes.
 pub struct Simple {
     /// By operand code. Vector instructions read EXEC.
-    reads: u128,
-    writes: u128,
-    reads_scc: bool,
-    writes_scc: bool,
-    vgprs: Box<[Span]>,
+    pub(super) reads: u128,
+    pub(super) writes: u128,
+    pub(super) reads_scc: bool,
+    pub(super) writes_scc: bool,
+    pub(super) vgprs: Box<[Span]>,
 }
 
 /// Consecutive VGPRs.
-struct Span {
-    first: u16,
-    end: u16,
-    write: bool,
+pub(super) struct Span {
+    pub(super) first: u16,
+    pub(super) end: u16,
+    pub(super) write: bool,
     /// Lanes are all, or the active ones.
     all: bool,
 }

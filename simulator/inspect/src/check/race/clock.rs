@@ -44,6 +44,9 @@ impl VectorClock {
         for (a, b) in self.own.iter_mut().zip(&other.own) {
             *a = (*a).max(*b);
         }
+        if other.foreign.is_empty() {
+            return;
+        }
         for (&wave, &epoch) in &other.foreign {
             let entry = self.foreign.entry(wave).or_default();
             *entry = epoch.max(*entry);

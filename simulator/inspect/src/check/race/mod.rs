@@ -17,6 +17,7 @@
 mod clock;
 mod late;
 mod ordering;
+mod phase;
 mod plain;
 mod polling;
 mod report;
@@ -32,10 +33,10 @@ use clock::VectorClock;
 use isa_spec::pcode::builtins::Control;
 use late::Late;
 use ordering::{Caches, Ordering};
+use phase::Phase;
 use plain::repeats;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use values::Values;
 use view::{Missing, view};
 use wavesim_engine::observe::{Done, Step};
 use wavesim_loader::prepared::{Prepared, Shape};
@@ -74,6 +75,9 @@ struct Discards {
     epochs: [u32; Caches::COUNT],
 }
 
+/// A clock for each cache.
+type ByCache = [VectorClock; Caches::COUNT];
+
 /// A wave of a workgroup that has ended.
 struct Ended {
     history: History,
@@ -100,7 +104,9 @@ pub struct Shadow {
     ended: HashMap<u32, Ended>,
     lds: ShadowMemory,
     global: ShadowMemory,
-    values: Values,
+    phase: Phase,
+    /// Whether a barrier is signalled without waiting there.
+    splits: bool,
     /// Races of the access at hand.
     hits: Vec<Hit>,
     /// By dword: loads that came before its last store, and whose cache may still hold what they found.
@@ -108,8 +114,12 @@ pub struct Shadow {
     /// Arrivals at barrier and phase; completed phases are merged.
     arrivals: BTreeMap<(usize, u32), VectorClock>,
     merged: BTreeMap<usize, (u32, VectorClock)>,
-    /// By cache: when waves discarded what a cache of the whole workgroup held, as far as they have come to a barrier since. `None`: never.
-    discarded: Option<[VectorClock; Caches::COUNT]>,
+    /// Whether a wave has discarded what a cache of the whole workgroup held.
+    discards: bool,
+    /// By cache: when waves had done so as they arrived at barrier and phase.
+    discarded: BTreeMap<(usize, u32), ByCache>,
+    /// The same of completed phases.
+    discarded_before: BTreeMap<usize, ByCache>,
     /// A clock that is no longer needed, for the next phase.
     spare: Option<VectorClock>,
     /// What atomics have released at an address.
@@ -123,10 +133,12 @@ pub struct Group {
     first: u32,
     waves: Vec<WaveState>,
     lds: ShadowMemory,
-    lds_values: Vec<u8>,
+    phase: Phase,
     arrivals: BTreeMap<(usize, u32), VectorClock>,
     merged: BTreeMap<usize, (u32, VectorClock)>,
-    discarded: Option<[VectorClock; Caches::COUNT]>,
+    discards: bool,
+    discarded: BTreeMap<(usize, u32), ByCache>,
+    discarded_before: BTreeMap<usize, ByCache>,
     released: HashMap<Key, Arc<VectorClock>>,
 }
 
@@ -141,6 +153,11 @@ struct Swaps {
     acquired: HashSet<(u32, Key)>,
     /// Findings of plain loads, by wave number and dword.
     candidates: HashMap<(u32, Key), Vec<usize>>,
+}
+
+/// None of a workgroup of so many waves.
+fn no_discards(waves: usize) -> ByCache {
+    std::array::from_fn(|_| VectorClock::new(waves))
 }
 
 impl Shadow {
@@ -164,12 +181,15 @@ impl Shadow {
             ended: HashMap::new(),
             lds: ShadowMemory::default(),
             global: ShadowMemory::following(),
-            values: Values::default(),
+            phase: Phase::default(),
+            splits: phase::splits_barriers(effects),
             hits: Vec::new(),
             copies: Default::default(),
             arrivals: BTreeMap::new(),
             merged: BTreeMap::new(),
-            discarded: None,
+            discards: false,
+            discarded: BTreeMap::new(),
+            discarded_before: BTreeMap::new(),
             spare: None,
             released: HashMap::new(),
             swaps: Swaps::default(),
@@ -207,10 +227,12 @@ impl Shadow {
             },
         });
         self.lds.clear();
-        self.values.start();
+        self.phase.begin();
         self.arrivals.clear();
         self.merged.clear();
-        self.discarded = None;
+        self.discards = false;
+        self.discarded.clear();
+        self.discarded_before.clear();
         self.released.retain(|(lds, _), _| !lds);
         self.swaps.done.retain(|(_, (lds, _))| !lds);
         self.swaps.acquired.retain(|(_, (lds, _))| !lds);
@@ -246,21 +268,33 @@ impl Shadow {
     fn exchange(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.waves, &mut group.waves);
         std::mem::swap(&mut self.lds, &mut group.lds);
-        self.values.swap_lds(&mut group.lds_values);
+        std::mem::swap(&mut self.phase, &mut group.phase);
         std::mem::swap(&mut self.arrivals, &mut group.arrivals);
         std::mem::swap(&mut self.merged, &mut group.merged);
+        std::mem::swap(&mut self.discards, &mut group.discards);
         std::mem::swap(&mut self.discarded, &mut group.discarded);
+        std::mem::swap(&mut self.discarded_before, &mut group.discarded_before);
     }
 
-    /// A wave continues after a barrier: it acquires what the others released there.
+    /// A wave continues after a barrier: it acquires what the others released there. Whether all have met.
     #[inline(always)]
-    pub fn resume(&mut self, step: &Step<'_>) {
+    pub fn resume(&mut self, step: &Step<'_>, scoreboard: &Scoreboard) -> bool {
         let at = step.wave.id as usize;
         if self.enabled
             && let Some(barrier) = self.waves[at].waiting.take()
         {
+            let met = self.meet(step, at, barrier, scoreboard);
             self.acquire_barrier(step, at, barrier);
+            return met;
         }
+        false
+    }
+
+    /// Accesses of a wave that are older than this epoch may have been released before they were complete.
+    #[inline]
+    pub fn released(&self, wave: u32) -> u32 {
+        // Without atomics, only barriers release.
+        if self.synchronises { u32::MAX } else { self.waves.get(wave as usize).map_or(0, |w| w.released) }
     }
 
     fn acquire_barrier(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
@@ -272,11 +306,18 @@ impl Shadow {
                 clocks.join(&arrived);
                 self.spare = Some(arrived);
             }
+            if self.discards
+                && let Some(arrived) = self.discarded.remove(&(barrier, *phase))
+            {
+                let before = self.discarded_before.entry(barrier);
+                let before = before.or_insert_with(|| no_discards(waves));
+                before.iter_mut().zip(&arrived).for_each(|(before, arrived)| before.join(arrived));
+            }
             *phase = phase.wrapping_add(1);
         }
         let wave = &mut self.waves[at];
         Arc::make_mut(&mut wave.vector).join(clocks);
-        if let Some(discarded) = &self.discarded {
+        if let Some(discarded) = self.discarded_before.get(&barrier) {
             for (mine, all) in wave.discards.clocks.iter_mut().zip(discarded) {
                 Arc::make_mut(mine).join(all);
             }
@@ -294,9 +335,8 @@ impl Shadow {
     /// An access of a wave is complete.
     #[inline]
     pub fn retire(&mut self, wave: u32, access: Retired) {
+        let released = self.released(wave);
         let state = &mut self.waves[wave as usize];
-        // Without atomics, only barriers release.
-        let released = if self.synchronises { u32::MAX } else { state.released };
         if access.epoch < released {
             state.late.retire(access.epoch, access.pc, access.store, state.epoch);
         }
@@ -304,8 +344,8 @@ impl Shadow {
 
     /// A wave has ended: what is outstanding was released by nothing.
     pub fn end(&mut self, wave: u32, outstanding: impl Iterator<Item = Retired>) {
+        let released = self.released(wave);
         let state = &mut self.waves[wave as usize];
-        let released = if self.synchronises { u32::MAX } else { state.released };
         for r in outstanding.filter(|r| r.epoch < released) {
             state.late.retire(r.epoch, r.pc, r.store, u32::MAX);
         }
@@ -322,10 +362,7 @@ impl Shadow {
                 Control::InvalidateCaches => {
                     let caches = Caches(*number as u8).and(self.orderings[step.index].reaches);
                     self.waves[at].discard(caches);
-                    if !caches.and(self.of_group()).is_empty() && self.discarded.is_none() {
-                        let none = || VectorClock::new(self.waves.len());
-                        self.discarded = Some(std::array::from_fn(|_| none()));
-                    }
+                    self.discards |= !caches.and(self.of_group()).is_empty();
                     None
                 }
                 Control::Barrier => Some(0),
@@ -350,15 +387,17 @@ impl Shadow {
     }
 
     fn arrive(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
-        let shared = self.of_group();
-        if let Some(discarded) = &mut self.discarded {
+        let state = step.group.barrier(barrier);
+        // The arrival that completes the barrier has counted already.
+        let phase = if state.signals == 0 { state.completed.wrapping_sub(1) } else { state.completed };
+        if self.discards {
+            let shared = self.of_group();
+            let waves = self.waves.len();
+            let discarded = self.discarded.entry((barrier, phase)).or_insert_with(|| no_discards(waves));
             for cache in shared.numbers() {
                 discarded[cache].join(&self.waves[at].discards.clocks[cache]);
             }
         }
-        let state = step.group.barrier(barrier);
-        // The arrival that completes the barrier has counted already.
-        let phase = if state.signals == 0 { state.completed.wrapping_sub(1) } else { state.completed };
         let wave = &mut self.waves[at];
         let waves = wave.vector.own.len();
         let spare = &mut self.spare;
@@ -423,11 +462,6 @@ impl Shadow {
         if !self.hits.is_empty() {
             self.races(step, done, ordering, scoreboard, prepared, report);
         }
-        if stores {
-            for a in done.accesses.iter().filter(|a| a.write && !a.outside) {
-                self.values.record(a, done, &prepared.memory);
-            }
-        }
         self.waves[at].epoch += stores as u32;
     }
 
@@ -454,7 +488,7 @@ impl Shadow {
             let same = a.write
                 && was_write
                 && missing == Missing::Order
-                && self.values.unchanged(&a, done, &prepared.memory);
+                && values::unchanged(&a, done, &prepared.memory);
             let copy = match missing {
                 Missing::Invalidate => self.copy(step, at, &a, &other, ordering),
                 _ => None,

@@ -20,6 +20,34 @@ impl Shadow {
         memory && self.enabled && !orders && ordering.hits.and(Caches::SCALAR).is_empty()
     }
 
+    /// As [`Shadow::plain`], of accesses that no other wave can have to do with: to bytes that only this wave has accessed, and loads of LDS
+    /// of which nothing is stored between two barriers. `None` if there are others; what is recorded of them then is recorded once more.
+    #[inline(always)]
+    pub fn alone(&mut self, wave: u32, pc: u32, accesses: &[Access]) -> Option<Retired> {
+        let at = wave as usize;
+        let store = accesses.first().is_some_and(|a| a.write);
+        let epoch = self.waves[at].epoch + store as u32;
+        let me = Record { wave: self.first + wave, epoch, pc, ..Record::default() };
+        let mut last: Option<&Access> = None;
+        for a in accesses {
+            if !store && last.is_some_and(|l| repeats(l, a)) {
+                continue;
+            }
+            last = Some(a);
+            let alone = match a.place {
+                Place::Lds => !store && self.phase.keeps(a, me),
+                _ => self.global.is_alone(a, me),
+            };
+            if !alone {
+                return None;
+            }
+        }
+        let state = &mut self.waves[at];
+        state.accessed = epoch;
+        state.epoch = epoch + store as u32;
+        Some(Retired { epoch, pc, store })
+    }
+
     /// As [`Shadow::after`], for a plain instruction whose accesses are all inside.
     pub fn plain(
         &mut self,
@@ -53,17 +81,31 @@ impl Shadow {
         if !self.hits.is_empty() {
             self.races(step, done, self.orderings[step.index], scoreboard, prepared, report);
         }
-        if store {
-            for a in done.accesses {
-                self.values.record(a, done, &prepared.memory);
-            }
-        }
         Retired { epoch, pc, store }
     }
 
     /// Compares an access with earlier ones to its bytes, and records it.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn compare(
+        &mut self,
+        at: usize,
+        ordering: Ordering,
+        a: &Access,
+        me: Record,
+        scoreboard: &Scoreboard,
+    ) {
+        if a.place == Place::Lds {
+            if a.write {
+                self.stores(scoreboard);
+            } else if self.phase.keeps(a, me) {
+                return;
+            }
+        }
+        self.record(at, ordering, a, me, scoreboard);
+    }
+
+    #[inline(never)]
+    pub(super) fn record(
         &mut self,
         at: usize,
         ordering: Ordering,
@@ -77,7 +119,8 @@ impl Shadow {
         let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode);
         let ordered = |r: &Record| view().missing(r, lds).is_none();
         let shadow = if lds { &mut self.lds } else { &mut self.global };
-        if a.write || !shadow.passes(a, me, ordered) {
+        // Of global memory, what stores take the place of is kept.
+        if a.write && !lds || !shadow.passes(a, me, ordered) {
             shadow.access(a.address, a, me, ordered, &mut self.hits);
         }
     }

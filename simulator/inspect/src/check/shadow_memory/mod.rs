@@ -26,12 +26,18 @@ const ALL_BYTES: u8 = 0b1111;
 struct Node {
     /// Of all dwords, unless it is split.
     cell: Cell,
+    /// The wave that all records of the cell are of: then the node is not split, and has one store at most. 0: there are no records; or
+    /// [`MANY`].
+    owner: u32,
     split: bool,
     /// How often it was split, up to [`OFTEN`].
     splits: u8,
     /// Kept when they are joined.
     parts: Parts,
 }
+
+/// No wave's, or not known to be one's.
+const MANY: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Default)]
 enum Parts {
@@ -51,6 +57,7 @@ impl Node {
     #[inline(never)]
     fn split(&mut self, level: usize) {
         self.split = true;
+        self.owner = MANY;
         self.splits = (self.splits + 1).min(OFTEN);
         let size = part_size(level);
         if let Parts::None = self.parts {
@@ -159,6 +166,7 @@ impl ShadowMemory {
     pub fn clear(&mut self) {
         for node in self.pages.iter_mut().flat_map(|page| page.iter_mut()) {
             node.cell = Cell::default();
+            node.owner = 0;
             node.split = false;
         }
     }
@@ -200,23 +208,30 @@ impl ShadowMemory {
         }
         let first = a.lane.unwrap_or_default();
         let mut me = Record { mask: ALL_BYTES, lane_bytes: stride, ..me };
-        let bits = stride.trailing_zeros();
-        let mut byte = 0;
-        while byte < len {
-            let number = (a.address + byte) / BLOCK;
+        let lanes = (BLOCK >> stride.trailing_zeros()) as u8;
+        me.lane = first;
+        let (mut number, end) = (a.address / BLOCK, (a.address + len) / BLOCK);
+        while number < end {
             let page = self.page(number / PAGE as u64);
-            let node = &mut self.pages[page][number as usize % PAGE];
-            if node.split || !node.cell.is_of(me.wave) {
-                return false;
+            let from = number as usize % PAGE;
+            let to = PAGE.min(from + (end - number) as usize);
+            for node in &mut self.pages[page][from..to] {
+                if node.owner != me.wave {
+                    if node.owner != 0 && (node.split || !node.cell.is_of(me.wave)) {
+                        return false;
+                    }
+                    node.owner = me.wave;
+                }
+                node.cell.replace(me, a.write);
+                me.lane = me.lane.wrapping_add(lanes);
             }
-            me.lane = first + (byte >> bits) as u8;
-            node.cell.replace(me, a.write);
-            byte += BLOCK;
+            number += (to - from) as u64;
         }
         true
     }
 
-    /// Records a load of the bytes of one cell, if those that it could race with happened before. False, and nothing recorded, if it is not so
+    /// Records an access to the bytes of one cell, if those that it could race with happened before; a store only in memory that is not
+    /// [`following`](ShadowMemory::following). False, and nothing recorded, if it is not so
     /// simple.
     #[inline(always)]
     pub fn passes(&mut self, a: &Access, me: Record, ordered: impl Fn(&Record) -> bool) -> bool {
@@ -226,7 +241,7 @@ impl ShadowMemory {
         } else {
             of_whole(a, me, 0)
         };
-        cell.pass(&me, false, &ordered, |_| {})
+        cell.pass(&me, a.write, &ordered, |_| {})
     }
 
     /// The cell of these bytes, if they have one that is not that of others too.
@@ -238,6 +253,7 @@ impl ShadowMemory {
         let number = address / BLOCK;
         let page = self.page(number / PAGE as u64);
         let mut node = &mut self.pages[page][number as usize % PAGE];
+        node.owner = MANY;
         for (level, size) in SIZES.into_iter().enumerate() {
             if !node.split {
                 return (len == size).then_some(&mut node.cell);
@@ -268,6 +284,7 @@ impl ShadowMemory {
             let number = start / BLOCK;
             let page = self.page(number / PAGE as u64);
             let node = &mut self.pages[page][number as usize % PAGE];
+            node.owner = MANY;
             let superseded = self.follows.then_some(&mut self.superseded);
             Visit { offset, end, a, me, ordered: &ordered, hits, superseded }.node(node, 0, start);
             start += BLOCK;

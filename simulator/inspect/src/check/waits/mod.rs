@@ -134,6 +134,11 @@ impl Scoreboard {
         &self.touched[index]
     }
 
+    /// What an operation that an instruction issues writes.
+    pub fn written(&self, index: usize) -> &Registers {
+        &self.writes[index]
+    }
+
     /// Whether the instruction issues something, or waits for everything.
     #[inline]
     pub fn must_observe(&self, index: usize) -> bool {
@@ -141,10 +146,22 @@ impl Scoreboard {
         brief.issue.is_some() || brief.idle
     }
 
-    /// A workgroup of so many waves begins, with nothing outstanding.
-    pub fn start(&mut self, waves: usize) {
+    /// A workgroup of so many waves begins, with nothing outstanding; `released` as for [`Scoreboard::release`].
+    pub fn start(&mut self, waves: usize, released: u32) {
         self.waves.clear();
-        self.waves.resize_with(waves, Wave::default);
+        self.waves.resize_with(waves, || Wave { released, ..Wave::default() });
+    }
+
+    /// The race check wants to know when accesses are complete that are older than this epoch.
+    #[inline]
+    pub fn release(&mut self, wave: u32, released: u32) {
+        self.waves[wave as usize].released = released;
+    }
+
+    /// Whether an outstanding operation of a wave may access LDS.
+    #[inline]
+    pub fn may_access_lds(&self, wave: u32) -> bool {
+        self.waves[wave as usize].all().any(|p| matches!(p.order, Order::Lds | Order::Both))
     }
 
     /// Exchanges the workgroup that it follows.

@@ -19,8 +19,10 @@ pub(super) struct Wave {
     pub stored_last: bool,
     /// Registers that some outstanding operation writes: compared first.
     pub writes: Summary,
-    /// Accesses that are complete, for the race check to take.
+    /// Accesses that are complete, for the race check to take: those that are older than `released`.
     pub retired: Vec<Retired>,
+    /// Epoch of the race check.
+    pub released: u32,
 }
 
 impl Wave {
@@ -29,8 +31,28 @@ impl Wave {
         self.pending.iter().chain(&self.stores)
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, pending: Pending) {
+        let counters = pending.counters;
+        if counters.contains(Counter::Vs) || counters.contains(Counter::Store) {
+            return self.push_store(pending);
+        }
+        self.stored_last = false;
+        self.push_pending(pending);
+    }
+
+    #[inline(always)]
+    fn push_pending(&mut self, pending: Pending) {
+        self.writes = self.writes.with(pending.writes);
+        self.pending.push(pending);
+        // Of two counters.
+        if self.pending.len() > 2 * MOST {
+            self.retire(|n, _| n == 0);
+        }
+    }
+
+    #[inline(never)]
+    fn push_store(&mut self, pending: Pending) {
         let store = pending.counters.contains(Counter::Vs) || pending.counters.contains(Counter::Store);
         let only = store && pending.order == Order::Vector;
         if store && !only && !self.mixed {
@@ -43,11 +65,16 @@ impl Wave {
             self.retire_stores(MOST);
             return;
         }
-        self.writes = self.writes.with(pending.writes);
-        self.pending.push(pending);
-        // Of two counters.
-        if self.pending.len() > 2 * MOST {
-            self.retire(|n, _| n == 0);
+        self.push_pending(pending);
+    }
+
+    /// An access is complete.
+    #[inline(always)]
+    fn complete(&mut self, access: Option<Retired>) {
+        if let Some(access) = access
+            && access.epoch < self.released
+        {
+            self.retired.push(access);
         }
     }
 
@@ -56,9 +83,7 @@ impl Wave {
     pub fn retire_stores(&mut self, left: usize) {
         while self.stores.len() > left {
             let store = self.stores.pop_front();
-            if let Some(access) = store.and_then(|p| p.access) {
-                self.retired.push(access);
-            }
+            self.complete(store.and_then(|p| p.access));
         }
     }
 
@@ -70,9 +95,7 @@ impl Wave {
         for at in 0..self.pending.len() {
             let p = self.pending[at];
             if complete(at, &p) {
-                if let Some(access) = p.access {
-                    self.retired.push(access);
-                }
+                self.complete(p.access);
                 continue;
             }
             writes = writes.with(p.writes);
@@ -86,12 +109,33 @@ impl Wave {
         self.writes = writes;
     }
 
+    /// The oldest ones of `pending` are complete.
+    #[inline]
+    fn complete_first(&mut self, count: usize) {
+        if self.pending[..count].iter().any(|p| p.access.is_some_and(|a| a.epoch < self.released)) {
+            for at in 0..count {
+                self.complete(self.pending[at].access);
+            }
+        }
+        self.pending.drain(..count);
+        self.writes = self.pending.iter().fold(Summary::default(), |all, p| all.with(p.writes));
+        self.mixed &= !self.pending.is_empty();
+    }
+
     /// At most `n` operations of the counter are outstanding now.
     pub fn wait(&mut self, counter: Counter, n: usize) {
         if matches!(counter, Counter::Vs | Counter::Store) {
             self.retire_stores(n);
         }
         if self.pending.len() <= n {
+            return;
+        }
+        let first = self.pending[0];
+        let alike = |p: &Pending| (p.order, p.counters) == (first.order, first.counters);
+        if matches!(first.order, Order::Vector | Order::Lds) && self.pending.iter().all(alike) {
+            if first.counters.contains(counter) {
+                self.complete_first(self.pending.len() - n);
+            }
             return;
         }
         if n == 0 {
@@ -105,14 +149,7 @@ impl Wave {
                 return;
             }
             if left == 0 {
-                for p in &self.pending {
-                    if let Some(access) = p.access {
-                        self.retired.push(access);
-                    }
-                }
-                self.pending.clear();
-                self.writes = Summary::default();
-                self.mixed = false;
+                self.complete_first(self.pending.len());
                 return;
             }
         } else if self.pending.iter().all(|p| p.order != Order::Both) {

@@ -127,7 +127,8 @@ unsafe fn block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
         address = address.wrapping_add((first as u64) << 32);
     }
     let host = match WATCHED {
-        true => watch::block(cx, address, 4 * DWORDS, write)?,
+        // SAFETY: H1.
+        true => unsafe { watch::block(cx, address, 4 * DWORDS, write)? },
         false => last_range(cx).host_of(address, size as u64, write)?,
     };
     prefetch(cx, host, address, size);

@@ -303,7 +303,7 @@ pub unsafe fn each_half(cx: &mut Cx<'_>, op: &Op) -> Flow {
 #[inline(always)]
 pub fn control(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128, Flow> {
     // Most of what a kernel executes of these are hints and waits: only an observer needs to see them.
-    if cx.watch.is_none() && machine_ops::does_nothing(builtin) {
+    if machine_ops::does_nothing(builtin) && cx.watch.as_ref().is_none_or(|watch| watch.quiet) {
         return Ok(0);
     }
     control_call(cx, builtin, args)

@@ -5,7 +5,7 @@
 
 use super::context::{Cx, Flow};
 use crate::exec::machine_ops::Event;
-use crate::memory::{self, MemError, Memory};
+use crate::memory::{self, MemError, Memory, access};
 use crate::state::LaneVec;
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::Space;
@@ -74,6 +74,78 @@ impl Access {
     }
 }
 
+/// What the stores of an instruction have replaced.
+#[derive(Debug, Default)]
+pub struct Replaced {
+    /// In the order of the stores.
+    parts: Vec<Part>,
+    /// The bytes of each part, from a new word on.
+    words: Vec<u32>,
+    /// Those of parts that are blocks.
+    rows: Vec<LaneVec>,
+}
+
+/// Consecutive bytes that were replaced.
+#[derive(Debug)]
+struct Part {
+    place: Place,
+    address: u64,
+    len: u32,
+    /// Index of the first word, or of the first row.
+    first: u32,
+    in_rows: bool,
+}
+
+impl Replaced {
+    /// What a byte was before the instruction; `None` if none of its stores went there.
+    pub fn byte(&self, place: Place, address: u64) -> Option<u8> {
+        let holds = |part: &&Part| {
+            part.place == place && address >= part.address && address - part.address < part.len as u64
+        };
+        let part = self.parts.iter().find(holds)?;
+        let (at, first) = ((address - part.address) as usize, part.first as usize);
+        let word = match part.in_rows {
+            true => self.rows.get(first + at / 128)?.0[at % 128 / 4],
+            false => *self.words.get(first + at / 4)?,
+        };
+        Some(word.to_le_bytes()[at % 4])
+    }
+
+    /// Forgets the instruction.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.parts.clear();
+        self.words.clear();
+        self.rows.clear();
+    }
+
+    /// Keeps so many lane vectors of global memory.
+    ///
+    /// # Safety
+    /// They can be read from `host` on, and the host has AVX2 (H1).
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+    unsafe fn keep_block(&mut self, address: u64, host: *const u8, rows: usize) {
+        let (len, first) = (128 * rows as u32, self.rows.len() as u32);
+        self.parts.push(Part { place: Place::Global, address, len, first, in_rows: true });
+        for row in 0..rows {
+            // SAFETY: by the contract.
+            self.rows.push(LaneVec(unsafe { access::load_lane_vec(host.add(128 * row)) }));
+        }
+    }
+
+    fn keep(&mut self, place: Place, address: u64, bytes: &[u8]) {
+        let (len, first) = (bytes.len() as u32, self.words.len() as u32);
+        self.parts.push(Part { place, address, len, first, in_rows: false });
+        let (whole, rest) = bytes.as_chunks::<4>();
+        self.words.extend(whole.iter().map(|word| u32::from_le_bytes(*word)));
+        if !rest.is_empty() {
+            let mut last = [0; 4];
+            last[..rest.len()].copy_from_slice(rest);
+            self.words.push(u32::from_le_bytes(last));
+        }
+    }
+}
+
 /// The real memory of an observed run and what happened to it.
 pub struct Watch<'a> {
     /// Global memory.
@@ -88,8 +160,12 @@ pub struct Watch<'a> {
     pub log: Vec<Access>,
     /// Control builtins that it called, with the first argument.
     pub calls: Vec<(Control, u32)>,
+    /// Waits and hints need not be among them.
+    pub quiet: bool,
     /// Accesses outside of everything load zero and store nothing instead of ending the run.
     pub keep_going: bool,
+    /// What the stores of the running instruction have replaced, if that is wanted.
+    pub replaced: Option<Replaced>,
 }
 
 fn place(space: Space, addr: u64) -> (Place, u64) {
@@ -153,6 +229,7 @@ pub fn store(
 ) -> Option<Result<(), Flow>> {
     let watch = cx.watch.as_deref_mut()?;
     let (place, address) = place(space, addr);
+    watch.keep(place, address, bytes.len());
     let done = match place {
         Place::Nowhere => true,
         Place::Global => {
@@ -235,6 +312,9 @@ pub fn rows<'a, R>(
     access: impl FnOnce(&mut Cx<'a>) -> Result<R, Flow>,
 ) -> Option<R> {
     let mut watch = cx.watch.take()?;
+    if write {
+        watch.keep_rows(space, addresses, size_bytes, exec);
+    }
     exchange(cx, &mut watch);
     let result = access(cx);
     exchange(cx, &mut watch);
@@ -254,14 +334,21 @@ pub fn rows<'a, R>(
 
 /// Where the real memory has a block of neighbours, 32 elements of `size_bytes` from an address on, which is logged. `None`: there is
 /// no watch, or not all of the block is in one place.
+///
+/// # Safety
+/// The host has AVX2 (H1).
 #[cold]
 #[inline(never)]
-pub fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: bool) -> Option<*mut u8> {
+pub unsafe fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: bool) -> Option<*mut u8> {
     let first = 32 * cx.half() as u8;
     let watch = cx.watch.as_deref_mut()?;
     let host = watch.memory.host(address, 32 * size_bytes as u64, write)?;
-    let size_bytes = size_bytes as u8;
     let place = Place::Global;
+    if write && let Some(replaced) = &mut watch.replaced {
+        // SAFETY: the block is as many lane vectors from `host` on as a lane has dwords; by the contract.
+        unsafe { replaced.keep_block(address, host, size_bytes / 4) };
+    }
+    let size_bytes = size_bytes as u8;
     let (lanes, stride) = (32, size_bytes);
     watch.log.push(Access {
         place,
@@ -291,27 +378,141 @@ pub fn lds(
     let watch = cx.watch.as_deref_mut()?;
     let last = u32::try_from(watch.lds.len().checked_sub(size_bytes)?).ok()?;
     let last = plus.iter().try_fold(last, |least, plus| Some(least.min(last.checked_sub(*plus)?)))?;
-    if offsets.0.iter().fold(false, |beyond, offset| beyond | (*offset > last)) {
+    let size_bytes = size_bytes as u8;
+    let (patterns, farthest) = patterns_of(offsets, size_bytes as u32);
+    if farthest > last {
         return None;
     }
-    let size_bytes = size_bytes as u8;
-    let patterns = patterns_of(offsets, size_bytes as u32);
+    let (runs, count) = runs(offsets, patterns);
+    let (place, lane) = (Place::Lds, Some(first));
+    let any = Access { place, address: 0, size_bytes, lanes: 1, stride: 0, write, outside: false, lane };
     for plus in plus {
-        watch.log_by_8(patterns, u32::MAX, |lane| Access {
-            place: Place::Lds,
-            address: offsets.0[lane] as u64 + *plus as u64,
-            size_bytes,
-            lanes: 1,
-            stride: 0,
-            write,
-            outside: false,
-            lane: Some(first + lane as u8),
-        });
+        for run in &runs[..count] {
+            let address = |lane: u8| offsets.0[lane as usize % 32] as u64 + *plus as u64;
+            let one = |lane: u8| Access { address: address(lane), lane: Some(first + lane), ..any };
+            match run.stride {
+                Some(stride) => {
+                    watch.log_run(
+                        any,
+                        |all| {
+                            all.address = address(run.first);
+                            all.lane = Some(first + run.first);
+                            all.lanes = run.lanes;
+                            all.stride = stride;
+                        },
+                        run.lanes,
+                    );
+                    if write {
+                        let len = size_bytes as usize + stride as usize * (run.lanes as usize - 1);
+                        watch.keep(Place::Lds, address(run.first), len);
+                    }
+                }
+                None => {
+                    for lane in run.first..run.first + run.lanes {
+                        watch.log(one(lane));
+                        if write {
+                            watch.keep(Place::Lds, one(lane).address, size_bytes as usize);
+                        }
+                    }
+                }
+            }
+        }
     }
     Some(watch.lds.as_mut_ptr())
 }
 
+/// Neighbouring lanes whose offsets have one stride, or none.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    first: u8,
+    lanes: u8,
+    stride: Option<u8>,
+}
+
+/// 32 lanes as at most four runs; `patterns` are those of eight lanes each.
+#[inline(always)]
+fn runs(offsets: &LaneVec, patterns: [Option<u8>; 4]) -> ([Run; 4], usize) {
+    let (mut runs, mut count) = ([Run::default(); 4], 0);
+    for (at, stride) in patterns.into_iter().enumerate() {
+        let goes_on = at > 0
+            && stride.is_some()
+            && stride == patterns[at - 1]
+            && offsets.0[8 * at].wrapping_sub(offsets.0[8 * at - 8]) == 8 * stride.unwrap_or(0) as u32;
+        if goes_on {
+            runs[(count - 1) % 4].lanes += 8;
+        } else {
+            runs[count % 4] = Run { first: 8 * at as u8, lanes: 8, stride };
+            count += 1;
+        }
+    }
+    (runs, count.min(4))
+}
+
 impl Watch<'_> {
+    /// Keeps what a store is about to replace.
+    #[inline(never)]
+    fn keep(&mut self, place: Place, address: u64, len: usize) {
+        let Some(replaced) = &mut self.replaced else { return };
+        match place {
+            Place::Lds => {
+                let bytes = self.lds.get(address as usize..).and_then(|rest| rest.get(..len));
+                if let Some(bytes) = bytes {
+                    replaced.keep(place, address, bytes);
+                }
+            }
+            Place::Global => {
+                // Eight lanes of four dwords at most.
+                let mut bytes = [0; 128];
+                if let Some(bytes) = bytes.get_mut(..len)
+                    && self.memory.read(address, bytes).is_ok()
+                {
+                    replaced.keep(place, address, bytes);
+                }
+            }
+            // What others cannot store to.
+            Place::Scratch | Place::Nowhere => {}
+        }
+    }
+
+    /// [`Watch::keep`] of 32 lanes.
+    fn keep_rows(&mut self, space: Space, addresses: &[u64; 32], size_bytes: usize, exec: u32) {
+        if self.replaced.is_none() {
+            return;
+        }
+        let patterns = patterns(addresses, size_bytes as u64);
+        for (at, pattern) in patterns.into_iter().enumerate() {
+            let full = exec >> (8 * at) & 0xff == 0xff;
+            let (first, last) = (place(space, addresses[8 * at]), place(space, addresses[8 * at + 7]));
+            if full && pattern == Some(size_bytes as u8) && first.0 == last.0 {
+                self.keep(first.0, first.1, 8 * size_bytes);
+                continue;
+            }
+            for lane in (8 * at..8 * at + 8).filter(|lane| exec >> lane & 1 == 1) {
+                let (place, address) = place(space, addresses[lane]);
+                self.keep(place, address, size_bytes);
+            }
+        }
+    }
+
+    /// Appends an access of several lanes; a short one may continue the previous group, or continue in the next.
+    #[inline(always)]
+    fn log_run(&mut self, mut run: Access, set: impl FnOnce(&mut Access), lanes: u8) {
+        if lanes < 16 {
+            set(&mut run);
+            return self.log_short(run);
+        }
+        // Changed in its place: it is copied faster than it is put together.
+        self.log.push(run);
+        if let Some(last) = self.log.last_mut() {
+            set(last);
+        }
+    }
+
+    #[inline(never)]
+    fn log_short(&mut self, run: Access) {
+        self.log(run);
+    }
+
     /// Accesses of 32 lanes, consecutive ones together. Only ones to LDS can be outside: others would have failed.
     fn log_vecs(
         &mut self,
@@ -358,11 +559,7 @@ impl Watch<'_> {
                     end += 1;
                 }
                 if let Some(run) = regular(one(8 * at), &one(8 * end - 1), stride) {
-                    // A short one may continue the previous group, or continue in the next.
-                    match run.lanes < 16 {
-                        true => self.log(run),
-                        false => self.log.push(run),
-                    }
+                    self.log_run(run, |_| {}, run.lanes);
                     at = end;
                     continue;
                 }
@@ -413,34 +610,40 @@ fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
     patterns_anywhere(addresses, size_bytes)
 }
 
-/// [`patterns`] of offsets that no element goes beyond.
-fn patterns_of(offsets: &LaneVec, size_bytes: u32) -> [Option<u8>; 4] {
+/// [`patterns`] of offsets, and the largest of them.
+fn patterns_of(offsets: &LaneVec, size_bytes: u32) -> ([Option<u8>; 4], u32) {
     #[cfg(target_arch = "x86_64")]
     if crate::state::host::Avx2::detect().is_some() {
         // SAFETY: the host has AVX2.
         return unsafe { patterns_of_avx2(offsets, size_bytes) };
     }
-    patterns_anywhere(&offsets.0.map(u64::from), size_bytes as u64)
+    let farthest = offsets.0.iter().fold(0, |all, offset| all.max(*offset));
+    (patterns_anywhere(&offsets.0.map(u64::from), size_bytes as u64), farthest)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn patterns_of_avx2(offsets: &LaneVec, size_bytes: u32) -> [Option<u8>; 4] {
+fn patterns_of_avx2(offsets: &LaneVec, size_bytes: u32) -> ([Option<u8>; 4], u32) {
     use super::lds::simd_vectors;
     use std::arch::x86_64::*;
     let size = _mm256_set1_epi32(size_bytes as i32);
     let steps = _mm256_mullo_epi32(size, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     let mut out = [None; 4];
+    let mut farthest = _mm256_setzero_si256();
     for (at, eight) in simd_vectors(offsets).into_iter().enumerate() {
         let differences = _mm256_sub_epi32(eight, _mm256_set1_epi32(offsets.0[8 * at] as i32));
         let gaps = _mm256_xor_si256(differences, steps);
+        farthest = _mm256_max_epu32(farthest, eight);
         if _mm256_testz_si256(differences, differences) == 1 {
             out[at] = Some(0);
         } else if _mm256_testz_si256(gaps, gaps) == 1 {
             out[at] = Some(size_bytes as u8);
         }
     }
-    out
+    let halves = _mm_max_epu32(_mm256_castsi256_si128(farthest), _mm256_extracti128_si256::<1>(farthest));
+    let pairs = _mm_max_epu32(halves, _mm_shuffle_epi32::<0b00_00_11_10>(halves));
+    let one = _mm_max_epu32(pairs, _mm_shuffle_epi32::<0b01>(pairs));
+    (out, _mm_cvtsi128_si32(one) as u32)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -539,7 +742,8 @@ mod tests {
         ) {
             let addresses: [u64; 32] = std::array::from_fn(|l| eights[l / 8][l % 8]);
             let row = LaneVec(addresses.map(|address| address as u32));
-            prop_assert_eq!(patterns_of(&row, 4), patterns(&addresses, 4));
+            let farthest = row.0.iter().max().copied().unwrap_or(0);
+            prop_assert_eq!(patterns_of(&row, 4), (patterns(&addresses, 4), farthest));
             let memory = Memory::empty();
             let mut watch = Watch {
                 memory: &memory,
@@ -548,7 +752,9 @@ mod tests {
                 scratch_stride: 0,
                 log: Vec::new(),
                 calls: Vec::new(),
+                quiet: false,
                 keep_going: false,
+                replaced: None,
             };
             watch.log_vecs(Space::Lds, &addresses, 4, exec, 32, false);
             let mut each: Vec<Access> = watch.log.iter().flat_map(|a| a.each()).collect();
