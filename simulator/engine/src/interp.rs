@@ -176,6 +176,13 @@ pub enum Entered<'a> {
         /// As `start` of [`Compiled::enter`], for it.
         start: u32,
     },
+    /// It ended before this operation, as [`Entered::Next`]; up to the next jump, operations are left to their handlers.
+    Refused {
+        /// The next operation.
+        op: &'a Op,
+        /// As `start` of [`Compiled::enter`], for it.
+        start: u32,
+    },
     /// This operation gave another flow than [`Flow::NEXT`], as its handler would have.
     Stopped {
         /// The last operation.
@@ -383,7 +390,18 @@ impl<'a, C: Compiled + ?Sized> Turn<'a, '_, C> {
         let mut start = cx.op.number;
         loop {
             let flow = match self.compiled.enter(cx, self.program, start, self.end) {
-                Entered::No => {
+                Entered::Next { op, start: from } => {
+                    (cx.op, start) = (op, from);
+                    continue;
+                }
+                Entered::Stopped { op, start: from, flow } => {
+                    (cx.op, start) = (op, from);
+                    flow
+                }
+                none => {
+                    if let Entered::Refused { op, start: from } = none {
+                        (cx.op, start) = (op, from);
+                    }
                     let mut next = std::ptr::from_ref(cx.op);
                     loop {
                         // SAFETY: an operation of the program, by P1 and P2 of the invariants of lowered code (`exec::validate`).
@@ -396,14 +414,6 @@ impl<'a, C: Compiled + ?Sized> Turn<'a, '_, C> {
                             break flow;
                         }
                     }
-                }
-                Entered::Next { op, start: from } => {
-                    (cx.op, start) = (op, from);
-                    continue;
-                }
-                Entered::Stopped { op, start: from, flow } => {
-                    (cx.op, start) = (op, from);
-                    flow
                 }
             };
             cx.instructions += (cx.op.complete() - start) as u64;

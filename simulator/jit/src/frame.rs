@@ -1,15 +1,21 @@
 //! What compiled code is called with, and what it calls: the handlers of the interpreter.
 
+use crate::access::Accesses;
 use std::mem::offset_of;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::rt::{Cx, Flow, file};
-use wavesim_machine::state::wave::{LANE_VECS, NO_DENORMALS, is_denormal};
+use wavesim_machine::state::wave::LANE_VECS;
 use wavesim_machine::state::{LaneVec, Wave};
 
 /// Bytes of a lane vector: lanes lie one after the other.
 pub const LANE_VEC_BYTES: usize = size_of::<LaneVec>();
 /// Distance of the two halves of a wave of 64 in its register file.
 pub const HALF_BYTES: usize = LANE_VECS * LANE_VEC_BYTES;
+
+/// MXCSR as Rust code has it: nearest even, no exceptions, denormals kept (Intel SDM, volume 1, 10.2.3).
+const FLOAT_CONTROL: u32 = 0x1f80;
+/// Its bit for denormals of sources.
+const DENORMALS_ARE_ZEROS: u32 = 0x40;
 
 /// The argument of compiled code. Pointers go to the wave that runs.
 #[repr(C)]
@@ -34,12 +40,44 @@ pub struct Frame {
     op: *const Op,
     /// EXEC as the wave's lane masks have it. Compiled code writes the registers only.
     masked: u64,
+    /// What runs once a run of vector instructions finds out about its loads and stores.
+    pub accesses: Accesses,
+    /// The host's float control, MXCSR, as it is, and with denormals of sources taken for zeros.
+    denormals: u32,
+    no_denormals: u32,
     cx: *mut u8,
 }
 
+impl Frame {
+    /// # Safety
+    /// Called by compiled code with its frame: nothing else refers to the context now.
+    pub unsafe fn cx<'f>(frame: *mut Frame) -> &'f mut Cx<'f> {
+        // SAFETY: by the contract of `enter`.
+        unsafe { &mut *(*frame).cx.cast() }
+    }
+
+    /// Where the lane vectors of the wave begin.
+    ///
+    /// # Safety
+    /// As for [`Frame::cx`].
+    pub unsafe fn vectors(frame: *mut Frame) -> *mut LaneVec {
+        // SAFETY: by the contract.
+        unsafe { (*frame).vectors }
+    }
+}
+
+/// What compiled code returns before something that it is not made for: [`Frame::op`] and what follows are the interpreter's.
+pub const REFUSED: Flow = Flow(u32::MAX);
+
 /// Offsets in [`Frame`], for code that is made.
 pub mod at {
-    use super::{Frame, offset_of};
+    use super::{Accesses, Frame, offset_of};
+    pub const DENORMALS: i32 = offset_of!(Frame, denormals) as i32;
+    pub const NO_DENORMALS: i32 = offset_of!(Frame, no_denormals) as i32;
+    pub const EXEC: i32 = (offset_of!(Frame, accesses) + offset_of!(Accesses, exec)) as i32;
+    pub const BASES: i32 = (offset_of!(Frame, accesses) + offset_of!(Accesses, bases)) as i32;
+    pub const PLACES: i32 = (offset_of!(Frame, accesses) + offset_of!(Accesses, places)) as i32;
+    pub const SCATTERED: i32 = (offset_of!(Frame, accesses) + offset_of!(Accesses, scattered)) as i32;
     pub const VECTORS: i32 = offset_of!(Frame, vectors) as i32;
     pub const SGPRS: i32 = offset_of!(Frame, sgprs) as i32;
     pub const SCC: i32 = offset_of!(Frame, scc) as i32;
@@ -53,7 +91,7 @@ pub mod at {
 }
 
 /// Compiled code: takes the frame and which of its entries to begin at, gives a [`Flow`].
-pub type Code = unsafe extern "C" fn(*mut Frame, u32) -> u32;
+pub type Code = unsafe extern "sysv64" fn(*mut Frame, u32) -> u32;
 
 /// How a piece of compiled code ended.
 pub struct Ended {
@@ -88,6 +126,9 @@ pub unsafe fn enter(cx: &mut Cx<'_>, code: Code, entry: u32, start: u32, end: u6
             jump: 0,
             op: (*raw).op,
             masked: (*wave).exec(),
+            accesses: Accesses::new(),
+            denormals: FLOAT_CONTROL,
+            no_denormals: FLOAT_CONTROL | DENORMALS_ARE_ZEROS,
             cx: raw.cast(),
         };
         let flow = Flow(code(&mut frame, entry));
@@ -99,41 +140,16 @@ pub unsafe fn enter(cx: &mut Cx<'_>, code: Code, entry: u32, start: u32, end: u6
     }
 }
 
-/// Searches registers of a wave of 32 for f32 denormals, unless their flags say that they have none, and sets the flags
-/// of those that have none. Whether none has any.
-///
-/// # Safety
-/// Called by compiled code with its frame, and a list of registers of the file.
-pub unsafe extern "C" fn search(frame: *mut Frame, list: *const u16, count: u32) -> u32 {
-    // SAFETY: by the contract, here and below.
-    let registers = unsafe { std::slice::from_raw_parts(list, count as usize) };
-    let mut none = true;
-    for register in registers.iter().map(|register| *register as usize) {
-        // SAFETY: the frame points to the wave's own file and flags, which nothing else refers to now.
-        unsafe {
-            let flags = (*frame).flags.add(register);
-            if *flags & NO_DENORMALS == 0 {
-                let found = (*(*frame).vectors.add(register)).0.iter().any(|word| is_denormal(*word));
-                if !found {
-                    *flags |= NO_DENORMALS;
-                }
-                none &= !found;
-            }
-        }
-    }
-    none as u32
-}
-
 /// Runs `count` operations by their handlers, or up to the first that does not just go on, which is in [`Frame::op`]
 /// then.
 ///
 /// # Safety
 /// Called by compiled code with its frame, and with operations of the program.
-pub unsafe extern "C" fn run_handlers(frame: *mut Frame, mut op: *const Op, count: u32) -> u32 {
+pub unsafe extern "sysv64" fn run_handlers(frame: *mut Frame, mut op: *const Op, count: u32) -> u32 {
     // SAFETY: by the contract of `enter`: the frame has its context, and nothing else refers to that now. Operations
     // keep to the invariants of lowered code (`exec::validate`).
     unsafe {
-        let cx: &mut Cx<'_> = &mut *(*frame).cx.cast();
+        let cx = Frame::cx(frame);
         let exec = cx.wave.exec();
         if exec != (*frame).masked {
             cx.wave.rebuild_masks();

@@ -8,6 +8,7 @@
 //! - [`unit`]: what is compiled together
 //! - [`emit`]: code for a unit
 //! - [`mod@frame`]: what code is called with, and calls
+//! - [`access`]: where the lanes of a load or store are in the host's memory
 //! - [`host`]: code memory
 //!
 //! # What is exact
@@ -17,6 +18,7 @@
 //! whenever a handler runs. Whatever can fault is a handler, so faults are the interpreter's own. Turns end where the
 //! interpreter would end them, so schedules are the same.
 
+mod access;
 mod emit;
 mod frame;
 mod host;
@@ -85,10 +87,28 @@ struct Place {
     entry: AtomicU32,
     /// Without code: how often a straight line began here, or [`NEVER`].
     count: AtomicU32,
+    /// How often code that was entered here ended at something that it is not made for.
+    refusals: AtomicU32,
 }
 
 /// No code begins here, however often it is asked for.
 const NEVER: u32 = u32::MAX;
+
+/// How often code that was entered at a place may refuse to go on before the place is left to the interpreter: a kernel that always
+/// meets what code is not made for would be slower by it.
+const REFUSALS: u32 = 1000;
+
+impl Place {
+    /// Code that was entered here has left what follows to the interpreter.
+    #[cold]
+    fn refused(&self) {
+        let before = self.refusals.fetch_add(1, Ordering::Relaxed);
+        if before >= REFUSALS {
+            self.count.store(NEVER, Ordering::Relaxed);
+            self.code.store(std::ptr::null_mut(), Ordering::Release);
+        }
+    }
+}
 
 struct Maker {
     host: Host,
@@ -225,6 +245,10 @@ unsafe impl Compiled for Jit<'_> {
         // SAFETY: an operation of the program: compiled code names no others.
         let op: &'a Op = unsafe { &*ended.op };
         match ended.flow {
+            frame::REFUSED => {
+                place.refused();
+                Entered::Refused { op, start: ended.start }
+            }
             Flow::NEXT => Entered::Next { op, start: ended.start },
             flow => Entered::Stopped { op, start: ended.start, flow },
         }

@@ -1,9 +1,10 @@
 //! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
 //! is named.
 
+use crate::access::Access;
 use isa_lower::ir::*;
-use isa_lower::visit::{any_stmt, any_value};
-use isa_spec::pcode::ir::{Control, Pure, State, Ty};
+use isa_lower::visit::{any_stmt, any_value, each_value};
+use isa_spec::pcode::ir::{Control, Pure, Space, State, Ty};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use wavesim_machine::exec::machine_ops::does_nothing;
@@ -21,6 +22,8 @@ pub enum Kind {
     Branch,
     /// In a loop over packets of lanes.
     Lanes,
+    /// Likewise: a load or store.
+    Access,
     /// By its handler.
     Call,
 }
@@ -32,6 +35,7 @@ struct Ability {
     once: bool,
     branch: bool,
     lanes: bool,
+    access: bool,
     /// It calls what may end the wave's turn.
     stops: bool,
 }
@@ -46,7 +50,7 @@ struct Known {
 pub struct Operations {
     known: HashMap<u16, Arc<Known>>,
     /// Lists that compiled code refers to.
-    lists: Vec<Box<[u16]>>,
+    accesses: Vec<Box<[Access]>>,
 }
 
 /// Lowered operations by number.
@@ -64,8 +68,8 @@ fn lowered(number: u16) -> Arc<Known> {
 
 /// Whether operations of this number are compiled where their operands are plain.
 pub fn is_compiled(number: u16) -> bool {
-    let Ability { nothing, once, branch, lanes, .. } = lowered(number).ability;
-    nothing || once || branch || lanes
+    let Ability { nothing, once, branch, lanes, access, .. } = lowered(number).ability;
+    nothing || once || branch || lanes || access
 }
 
 /// The number of an operation and the variant of its handler; `None` for what only stops.
@@ -81,10 +85,10 @@ impl Operations {
     }
 
     /// Keeps a list for compiled code: where it is, and its length.
-    pub fn keep(&mut self, list: &[u16]) -> (*const u16, usize) {
-        let list: Box<[u16]> = list.into();
+    pub fn keep_accesses(&mut self, list: &[Access]) -> (*const Access, usize) {
+        let list: Box<[Access]> = list.into();
         let place = (list.as_ptr(), list.len());
-        self.lists.push(list);
+        self.accesses.push(list);
         place
     }
 
@@ -96,11 +100,15 @@ impl Operations {
         }
     }
 
-    /// How it is executed.
-    pub fn kind(&mut self, op: &Op, exts: &[Ext]) -> Kind {
+    /// How it is executed. `wide`: in waves of 64.
+    pub fn kind(&mut self, op: &Op, exts: &[Ext], wide: bool) -> Kind {
         let Some(known) = self.of(op) else { return Kind::Call };
         let ext = &exts[op.ext as usize];
-        let Ability { nothing, once, branch, lanes, .. } = known.ability;
+        let Ability { nothing, once, branch, lanes, access, .. } = known.ability;
+        if access {
+            let plain = number(op).is_some_and(|(_, variant)| variant == Variant::Fast);
+            return if plain && !wide { Kind::Access } else { Kind::Call };
+        }
         match (nothing, branch, once, lanes) {
             (true, ..) => Kind::Nothing,
             (_, true, ..) => Kind::Branch,
@@ -184,10 +192,62 @@ fn ability(handlers: &Handlers) -> Ability {
             };
             let branch = any_stmt(&once.body, &|s| matches!(s, Stmt::SetState(State::Pc, _)));
             let fine = fine(once) && fast && !stops;
-            Ability { nothing: quiet, once: fine && !branch, branch: fine && branch, lanes: false, stops }
+            Ability {
+                nothing: quiet,
+                once: fine && !branch,
+                branch: fine && branch,
+                stops,
+                ..Ability::default()
+            }
         }
-        Body::Lanes(lanes) => Ability { lanes: in_lanes(lanes), ..Ability::default() },
+        Body::Lanes(lanes) => {
+            let access = in_blocks(lanes, &handlers.fast);
+            Ability { lanes: in_lanes(lanes), access, ..Ability::default() }
+        }
     }
+}
+
+/// Whether it moves whole registers of all lanes.
+fn in_blocks(lanes: &Lanes, fast: &Fast) -> bool {
+    let Fast::Block(block) = fast else { return false };
+    let of = |wanted: Space| {
+        lanes.steps.iter().all(|step| !matches!(step, Step::Memory(memory) if memory.space != wanted))
+    };
+    let fine = |values: &[Value]| !values.iter().any(|v| isa_lower::visit::any_in(v, &|v| !value(v, false)));
+    match block {
+        Block::Global { base, unless, wide, dwords, .. } => {
+            let terms = [Some(&base[..]), wide.as_deref(), unless.as_ref().map(std::slice::from_ref)];
+            matches!(dwords, 1 | 2 | 4) && of(Space::Global) && terms.into_iter().flatten().all(fine)
+        }
+        Block::Lds { plus, dwords, .. } => matches!(dwords, 1 | 2 | 4) && of(Space::Lds) && fine(plus),
+    }
+}
+
+/// What an operation does with floats.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Floats {
+    /// It has arithmetic on f32, of which denormals may be flushed.
+    pub flushed: bool,
+    /// It has arithmetic that denormals are kept in, whatever happens to those of f32.
+    pub kept: bool,
+}
+
+/// The floats of an operation.
+pub fn floats(lanes: &Lanes) -> Floats {
+    let mut floats = Floats::default();
+    let mut note = |v: &Value| match v.kind {
+        ValueKind::Float { op, ty, .. } => {
+            let flushed = ty == Ty::F32 && op != FloatOp::FmaNearest;
+            *(if flushed { &mut floats.flushed } else { &mut floats.kept }) = true;
+        }
+        _ => {}
+    };
+    for step in &lanes.steps {
+        if let Step::Loop(lanes) | Step::Simd { lanes, .. } = step {
+            each_value(&lanes.body, &mut note);
+        }
+    }
+    floats
 }
 
 fn in_lanes(lanes: &Lanes) -> bool {

@@ -6,9 +6,9 @@ use std::process::Command;
 const COMMAND_LINE: [&str; 10] = [
     "clap",
     "clap_complete",
-    "cranelift-codegen",
     "crossterm",
     "ctrlc",
+    "iced-x86",
     "indicatif",
     "ratatui",
     "rayon",

@@ -1,16 +1,19 @@
 //! Float arithmetic, as the interpreter's handlers have it (`exec::rt::float`): to nearest even, with denormals of f32
 //! flushed in the mode that does so.
+//!
+//! Where the host takes denormals for zeros ([`Emitter::daz`]), sources need no flushing, and a result needs it only
+//! where its bits are seen: until then it is *raw*. (The host's own flushing of results is not used: it flushes what
+//! rounds to the least normal number, too.)
 
-use super::val::{LITTLE, Val, float_of, narrow};
-use super::{Emitter, R, Unsupported, ins};
-use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::types::{I32, I32X4};
-use cranelift_codegen::ir::{InstBuilder, Value as V};
+use super::ops::width;
+use super::val::{Val, narrow};
+use super::{Emitter, R, Unsupported};
 use isa_lower::ir::{Conversion, FloatBits, FloatOp, Hold, Value};
 use isa_spec::pcode::ir::Ty;
+use wavesim_x64::Code;
+use wavesim_x64::inst::{Cc, Int2, V};
 
-/// What a format's bits are.
+/// What a format's bits are, and the host's instructions for it.
 struct Format {
     hold: Hold,
     infinity: u64,
@@ -18,6 +21,13 @@ struct Format {
     significand: u32,
     one: u64,
     below_one: u64,
+    add: Code,
+    sub: Code,
+    mul: Code,
+    div: Code,
+    min: Code,
+    max: Code,
+    compare: Code,
 }
 
 const SINGLE: Format = Format {
@@ -27,6 +37,13 @@ const SINGLE: Format = Format {
     significand: 23,
     one: 0x3f80_0000,
     below_one: 0x3f7f_ffff,
+    add: Code::VEX_Vaddps_ymm_ymm_ymmm256,
+    sub: Code::VEX_Vsubps_ymm_ymm_ymmm256,
+    mul: Code::VEX_Vmulps_ymm_ymm_ymmm256,
+    div: Code::VEX_Vdivps_ymm_ymm_ymmm256,
+    min: Code::VEX_Vminps_ymm_ymm_ymmm256,
+    max: Code::VEX_Vmaxps_ymm_ymm_ymmm256,
+    compare: Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8,
 };
 const DOUBLE: Format = Format {
     hold: Hold::W64,
@@ -35,7 +52,35 @@ const DOUBLE: Format = Format {
     significand: 52,
     one: 0x3ff0 << 48,
     below_one: (0x3ff0 << 48) - 1,
+    add: Code::VEX_Vaddpd_ymm_ymm_ymmm256,
+    sub: Code::VEX_Vsubpd_ymm_ymm_ymmm256,
+    mul: Code::VEX_Vmulpd_ymm_ymm_ymmm256,
+    div: Code::VEX_Vdivpd_ymm_ymm_ymmm256,
+    min: Code::VEX_Vminpd_ymm_ymm_ymmm256,
+    max: Code::VEX_Vmaxpd_ymm_ymm_ymmm256,
+    compare: Code::VEX_Vcmppd_ymm_ymm_ymmm256_imm8,
 };
+
+/// Comparisons of floats, as the host numbers them; none but `UNORDERED` and `NOT_EQUAL` holds for NaN.
+mod holds {
+    pub const EQUAL: u8 = 0x00;
+    pub const UNORDERED: u8 = 0x03;
+    pub const NOT_EQUAL: u8 = 0x04;
+    pub const ORDERED: u8 = 0x07;
+    pub const LESS_OR_GREATER: u8 = 0x0c;
+    pub const LESS: u8 = 0x11;
+    pub const LESS_OR_EQUAL: u8 = 0x12;
+    pub const GREATER_OR_EQUAL: u8 = 0x1d;
+    pub const GREATER: u8 = 0x1e;
+}
+
+/// Rounding to an integer, as the host numbers it, without its exception.
+mod rounds {
+    pub const NEAREST: u8 = 8;
+    pub const DOWN: u8 = 9;
+    pub const UP: u8 = 10;
+    pub const TO_ZERO: u8 = 11;
+}
 
 /// How an operation treats denormals of f32.
 #[derive(Clone, Copy, PartialEq)]
@@ -47,8 +92,8 @@ enum Denormals {
 impl Emitter<'_> {
     pub fn float(&mut self, op: FloatOp, ty: Ty, args: &[Value]) -> R<Val> {
         let format = match ty {
-            Ty::F32 => SINGLE,
-            Ty::F64 => DOUBLE,
+            Ty::F32 => &SINGLE,
+            Ty::F64 => &DOUBLE,
             _ => return Err(Unsupported("a float format")),
         };
         let mut vals = Vec::new();
@@ -60,176 +105,225 @@ impl Emitter<'_> {
         let denormals = if self.flush && single { Denormals::Flush } else { Denormals::Keep };
         // Hardware approximates these, without denormals in every mode.
         let without = if single { Denormals::Flush } else { Denormals::Keep };
-        let cc = match op {
-            FloatOp::Eq => Some(FloatCC::Equal),
-            FloatOp::Ne => Some(FloatCC::NotEqual),
-            FloatOp::Lt => Some(FloatCC::LessThan),
-            FloatOp::Le => Some(FloatCC::LessThanOrEqual),
-            FloatOp::Gt => Some(FloatCC::GreaterThan),
-            FloatOp::Ge => Some(FloatCC::GreaterThanOrEqual),
+        let one = Val::Known(format.one as u128);
+        let compared = match op {
+            FloatOp::Eq => Some(holds::EQUAL),
+            FloatOp::Ne => Some(holds::NOT_EQUAL),
+            FloatOp::Lt => Some(holds::LESS),
+            FloatOp::Le => Some(holds::LESS_OR_EQUAL),
+            FloatOp::Gt => Some(holds::GREATER),
+            FloatOp::Ge => Some(holds::GREATER_OR_EQUAL),
+            FloatOp::Lg => Some(holds::LESS_OR_GREATER),
             _ => None,
         };
-        if let Some(cc) = cc {
-            return self.float_compared(cc, denormals, &format, a, b);
+        if let Some(which) = compared {
+            return self.float_compared(which, denormals, format, a, b);
+        }
+        let rounded = match op {
+            FloatOp::Floor => Some(rounds::DOWN),
+            FloatOp::Ceil => Some(rounds::UP),
+            FloatOp::Trunc => Some(rounds::TO_ZERO),
+            FloatOp::Rndne => Some(rounds::NEAREST),
+            _ => None,
+        };
+        if let Some(how) = rounded
+            && single
+        {
+            return self.float_of(denormals, format, [a], |e, [v]| e.rounded(v, how));
         }
         match op {
-            FloatOp::Lg => {
-                let less = self.float_compared(FloatCC::LessThan, denormals, &format, a, b)?;
-                let greater = self.float_compared(FloatCC::GreaterThan, denormals, &format, a, b)?;
-                self.either(false, less, greater)
+            FloatOp::Add => self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.add, a, b, None)),
+            FloatOp::Sub => self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.sub, a, b, None)),
+            FloatOp::Mul => self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.mul, a, b, None)),
+            FloatOp::Div => self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.div, a, b, None)),
+            FloatOp::Fma => self.fma(denormals, format, [a, b, vals[2]]),
+            FloatOp::FmaNearest => self.fma(Denormals::Keep, format, [a, b, vals[2]]),
+            FloatOp::MinimumNumber => self.least(denormals, format, true, false, a, b),
+            FloatOp::MaximumNumber => self.least(denormals, format, false, false, a, b),
+            FloatOp::Minimum => self.least(denormals, format, true, true, a, b),
+            FloatOp::Maximum => self.least(denormals, format, false, true, a, b),
+            FloatOp::Sqrt if single => {
+                self.float_of(without, format, [a], |e, [v]| e.f.rm(Code::VEX_Vsqrtps_ymm_ymmm256, v, None))
             }
-            FloatOp::Add => self.float2(denormals, &format, a, b, |e, a, b| ins!(e).fadd(a, b)),
-            FloatOp::Sub => self.float2(denormals, &format, a, b, |e, a, b| ins!(e).fsub(a, b)),
-            FloatOp::Mul => self.float2(denormals, &format, a, b, |e, a, b| ins!(e).fmul(a, b)),
-            FloatOp::Div => self.float2(denormals, &format, a, b, |e, a, b| ins!(e).fdiv(a, b)),
-            FloatOp::Fma => self.fma(denormals, &format, [a, b, vals[2]]),
-            FloatOp::FmaNearest => self.fma(Denormals::Keep, &format, [a, b, vals[2]]),
-            FloatOp::MinimumNumber => self.least(denormals, &format, true, false, a, b),
-            FloatOp::MaximumNumber => self.least(denormals, &format, false, false, a, b),
-            FloatOp::Minimum => self.least(denormals, &format, true, true, a, b),
-            FloatOp::Maximum => self.least(denormals, &format, false, true, a, b),
-            FloatOp::Floor if single => self.float1(denormals, &format, a, |e, v| ins!(e).floor(v)),
-            FloatOp::Ceil if single => self.float1(denormals, &format, a, |e, v| ins!(e).ceil(v)),
-            FloatOp::Trunc if single => self.float1(denormals, &format, a, |e, v| ins!(e).trunc(v)),
-            FloatOp::Rndne if single => self.float1(denormals, &format, a, |e, v| ins!(e).nearest(v)),
-            FloatOp::Sqrt if single => self.float1(without, &format, a, |e, v| ins!(e).sqrt(v)),
             FloatOp::Rcp if single => {
-                self.float2(without, &format, Val::Known(format.one as u128), a, |e, a, b| ins!(e).fdiv(a, b))
+                self.float_of(without, format, [one, a], |e, [a, b]| e.f.rvm(format.div, a, b, None))
             }
-            FloatOp::Fract if single => self.fract(denormals, &format, a),
+            FloatOp::Fract if single => self.fract(denormals, format, a),
             _ => Err(Unsupported("a float operation")),
         }
     }
 
-    /// Bits as the float of their width.
-    fn as_float(&mut self, v: V) -> V {
-        let ty = float_of(self.ty(v));
-        ins!(self).bitcast(ty, LITTLE, v)
+    fn rounded(&mut self, v: V, how: u8) -> V {
+        self.f.rm(Code::VEX_Vroundps_ymm_ymmm256_imm8, v, Some(how))
     }
 
-    /// Bits of a float, as the integer that `like` is.
-    fn as_bits(&mut self, v: V, like: V) -> V {
-        let ty = self.ty(like);
-        ins!(self).bitcast(ty, LITTLE, v)
-    }
-
-    /// A denormal of f32 as a zero of its sign.
-    fn flushed(&mut self, denormals: Denormals, v: V) -> V {
-        if denormals == Denormals::Keep || self.normal.contains(&v) {
+    /// The bits of lanes as they are seen: a raw result with its denormals flushed.
+    pub fn exact(&mut self, v: V) -> V {
+        if !self.raw.contains(&v) {
             return v;
         }
         if let Some(found) = self.flushes.get(&v) {
             return *found;
         }
-        let out = self.hoisted(v, |e| {
-            let ty = e.ty(v);
-            let [exponent, zero, magnitude] = [0x7f80_0000, 0, 0x7fff_ffff].map(|bits| e.constant(ty, bits));
-            let exponent = ins!(e).band(v, exponent);
-            if ty.is_vector() {
-                let is_zero = ins!(e).icmp(IntCC::Equal, exponent, zero);
-                let dropped = ins!(e).band(is_zero, magnitude);
-                ins!(e).band_not(v, dropped)
-            } else {
-                let sign = ins!(e).band_not(v, magnitude);
-                ins!(e).select(exponent, v, sign)
-            }
-        });
+        // A source that is denormal is zero; minus zero changes no number.
+        let nothing = self.lanes_constant(Hold::W32, 0x8000_0000);
+        let out = self.f.rvm(SINGLE.add, v, nothing, None);
         self.flushes.insert(v, out);
         self.normal.insert(out);
         out
     }
 
-    /// A known value of f32 has its denormals flushed now.
-    fn input(&mut self, denormals: Denormals, val: Val) -> Val {
-        match val {
-            Val::Known(bits) if denormals == Denormals::Flush && bits & 0x7f80_0000 == 0 => {
-                Val::Known(bits & 0x8000_0000)
-            }
-            val => val,
+    /// A raw value with its sign changed is raw, too.
+    pub fn with_sign(&mut self, v: V, keep: u32, flip: u32) -> V {
+        let mut out = v;
+        if keep != u32::MAX {
+            let keep = self.lanes_constant(Hold::W32, keep as u64);
+            out = self.band(Hold::W32, out, keep);
+        }
+        if flip != 0 {
+            let flip = self.lanes_constant(Hold::W32, flip as u64);
+            out = self.bxor(Hold::W32, out, flip);
+        }
+        if self.raw.contains(&v) {
+            self.raw.insert(out);
+        }
+        out
+    }
+
+    /// A denormal of f32 as a zero of its sign.
+    fn flushed(&mut self, v: V) -> V {
+        if self.normal.contains(&v) {
+            return v;
+        }
+        if let Some(found) = self.flushes.get(&v) {
+            return *found;
+        }
+        let hold = Hold::W32;
+        let [exponent, zero, magnitude] =
+            [0x7f80_0000, 0, 0x7fff_ffff].map(|bits| self.lanes_constant(hold, bits));
+        let exponent = self.band(hold, v, exponent);
+        let is_zero = self.icmp(Cc::Eq, hold, exponent, zero);
+        let dropped = self.band(hold, is_zero, magnitude);
+        let out = self.without(hold, dropped, v);
+        self.flushes.insert(v, out);
+        self.normal.insert(out);
+        out
+    }
+
+    /// A source.
+    fn source(&mut self, denormals: Denormals, v: V) -> V {
+        match denormals {
+            Denormals::Flush if !self.daz => self.flushed(v),
+            _ => v,
         }
     }
 
-    fn flushed_input(&mut self, denormals: Denormals, val: Val, v: V) -> V {
-        // What was known has been flushed already.
-        if matches!(val, Val::Known(_)) { v } else { self.flushed(denormals, v) }
+    /// A result.
+    fn result(&mut self, denormals: Denormals, v: V) -> V {
+        match denormals {
+            Denormals::Keep => v,
+            Denormals::Flush if self.daz => {
+                self.raw.insert(v);
+                v
+            }
+            Denormals::Flush => self.flushed(v),
+        }
     }
 
-    fn float1(
+    /// An operation on floats, by vectors. Of values of the wave, the result is one.
+    fn float_of<const N: usize>(
         &mut self,
         denormals: Denormals,
         format: &Format,
-        a: Val,
-        f: impl Fn(&mut Self, V) -> V,
+        vals: [Val; N],
+        mut f: impl FnMut(&mut Self, [V; N]) -> V,
     ) -> R<Val> {
-        self.float2(denormals, format, a, a, |e, a, _| f(e, a))
-    }
-
-    fn float2(
-        &mut self,
-        denormals: Denormals,
-        format: &Format,
-        a: Val,
-        b: Val,
-        f: impl Fn(&mut Self, V, V) -> V,
-    ) -> R<Val> {
-        let (a, b) = (self.input(denormals, a), self.input(denormals, b));
-        self.both(format.hold, a, b, |e, x, y| {
-            let (x, y) = (e.flushed_input(denormals, a, x), e.flushed_input(denormals, b, y));
-            let (p, q) = (e.as_float(x), e.as_float(y));
-            let r = f(e, p, q);
-            let r = e.as_bits(r, x);
-            e.flushed(denormals, r)
-        })
+        let mut one = |e: &mut Self, v: [V; N]| {
+            let v = v.map(|v| e.source(denormals, v));
+            let r = f(e, v);
+            e.result(denormals, r)
+        };
+        let varies = vals.iter().any(|v| v.varies()) || self.packet.is_some();
+        if narrow(format.hold) == Hold::W32 {
+            let mut v = Vec::with_capacity(N);
+            for val in vals {
+                let val = match val {
+                    Val::Known(bits) if denormals == Denormals::Flush && bits & 0x7f80_0000 == 0 => {
+                        Val::Known(bits & 0x8000_0000)
+                    }
+                    val => val,
+                };
+                v.push(self.raw_lanes(val)?);
+                if denormals == Denormals::Flush && matches!(val, Val::Known(_)) {
+                    self.normal.insert(v[v.len() - 1]);
+                }
+            }
+            let r = one(self, std::array::from_fn(|k| v[k]));
+            return Ok(if varies { Val::Lanes(r) } else { Val::One(self.f.low_int(r)) });
+        }
+        let mut v = Vec::with_capacity(N);
+        for val in vals {
+            v.push(self.wide(val)?);
+        }
+        Ok(Val::Wide([0, 1].map(|half| one(self, std::array::from_fn(|k| v[k][half])))))
     }
 
     fn fma(&mut self, denormals: Denormals, format: &Format, args: [Val; 3]) -> R<Val> {
-        let args = args.map(|v| self.input(denormals, v));
-        let one = |e: &mut Self, v: [V; 3]| {
-            let [a, b, c] = [0, 1, 2].map(|k| e.flushed_input(denormals, args[k], v[k]));
-            let [p, q, s] = [a, b, c].map(|v| e.as_float(v));
-            let r = ins!(e).fma(p, q, s);
-            let r = e.as_bits(r, a);
-            e.flushed(denormals, r)
-        };
-        if !args.iter().any(|v| v.varies()) {
-            let [a, b, c] = args;
-            let v = [self.one(a, format.hold)?, self.one(b, format.hold)?, self.one(c, format.hold)?];
-            return Ok(Val::One(one(self, v)));
-        }
-        let [a, b, c] = args;
-        Ok(if narrow(format.hold) == Hold::W32 {
-            let v = [self.lanes(a)?, self.lanes(b)?, self.lanes(c)?];
-            Val::Lanes(one(self, v))
-        } else {
-            let v = [self.wide(a)?, self.wide(b)?, self.wide(c)?];
-            let [first, second] = [0, 1].map(|k| one(self, v.map(|v| v[k])));
-            Val::Wide([first, second])
+        let wide = format.hold != Hold::W32;
+        self.float_of(denormals, format, args, |e, [a, b, c]| e.f.fma(wide, a, b, c))
+    }
+
+    fn float_compared(&mut self, which: u8, denormals: Denormals, format: &Format, a: Val, b: Val) -> R<Val> {
+        let mut masks = Vec::new();
+        // Neither is the result a float.
+        let single = format.hold == Hold::W32;
+        let varies = a.varies() || b.varies() || self.packet.is_some();
+        self.float_sources(denormals, single, [a, b], |e, [a, b]| {
+            masks.push(e.f.rvm(format.compare, a, b, Some(which)));
+        })?;
+        Ok(match (masks[..].first(), masks.get(1)) {
+            (Some(low), Some(high)) => Val::Mask(self.low_words([*low, *high])),
+            (Some(mask), None) if varies => Val::Mask(*mask),
+            (Some(mask), None) => {
+                let bits = self.f.low_int(*mask);
+                Val::Truth(self.f.int2(Int2::And, width(Hold::W32), bits, 1))
+            }
+            _ => return Err(Unsupported("a comparison")),
         })
     }
 
-    fn float_compared(
+    /// Calls with the sources' vectors, of f64 twice.
+    fn float_sources<const N: usize>(
         &mut self,
-        cc: FloatCC,
         denormals: Denormals,
-        format: &Format,
-        a: Val,
-        b: Val,
-    ) -> R<Val> {
-        let (a, b) = (self.input(denormals, a), self.input(denormals, b));
-        self.compared(format.hold, a, b, |e, x, y| {
-            let (x, y) = (e.flushed_input(denormals, a, x), e.flushed_input(denormals, b, y));
-            let (p, q) = (e.as_float(x), e.as_float(y));
-            ins!(e).fcmp(cc, p, q)
-        })
+        single: bool,
+        vals: [Val; N],
+        mut f: impl FnMut(&mut Self, [V; N]),
+    ) -> R<()> {
+        let mut v = Vec::with_capacity(N);
+        for val in vals {
+            v.push(match single {
+                true => [self.raw_lanes(val)?; 2],
+                false => self.wide(val)?,
+            });
+        }
+        for half in 0..if single { 1 } else { 2 } {
+            let v = std::array::from_fn(|k| v[k][half]);
+            let v = v.map(|v| self.source(denormals, v));
+            f(self, v);
+        }
+        Ok(())
     }
 
-    /// The bits without the sign are above infinity's.
+    /// Whether each is NaN. The bits without the sign are above infinity's.
     fn is_nan(&mut self, format: &Format, v: V) -> V {
-        let ty = self.ty(v);
-        let (magnitude, infinity) = (!sign(format), format.infinity);
-        let (magnitude, infinity) = (self.constant(ty, magnitude), self.constant(ty, infinity));
-        let v = ins!(self).band(v, magnitude);
-        ins!(self).icmp(IntCC::SignedGreaterThan, v, infinity)
+        if self.is_vector(v) {
+            return self.f.rvm(format.compare, v, v, Some(holds::UNORDERED));
+        }
+        let (magnitude, infinity) =
+            (self.constant(format.hold, !sign(format), v), self.constant(format.hold, format.infinity, v));
+        let v = self.band(format.hold, v, magnitude);
+        self.icmp(Cc::GtS, format.hold, v, infinity)
     }
 
     /// The lesser or the greater of two, -0 below +0, with the rules for NaN of `exec::rt::float`.
@@ -242,89 +336,70 @@ impl Emitter<'_> {
         a: Val,
         b: Val,
     ) -> R<Val> {
-        let (a, b) = (self.input(denormals, a), self.input(denormals, b));
-        let bits = format.hold.bits() as i64;
-        self.both(format.hold, a, b, |e, x, y| {
-            let (a, b) = (e.flushed_input(denormals, a, x), e.flushed_input(denormals, b, y));
-            let (sign_at, one) = (ins!(e).iconst(I32, bits - 1), ins!(e).iconst(I32, 1));
-            // A signed integer that orders like the float.
-            let [p, q] = [a, b].map(|v| {
-                let signs = ins!(e).sshr(v, sign_at);
-                let flip = ins!(e).ushr(signs, one);
-                ins!(e).bxor(v, flip)
-            });
-            let cc = if less { IntCC::SignedLessThan } else { IntCC::SignedGreaterThanOrEqual };
-            let first = ins!(e).icmp(cc, p, q);
-            let number = e.pick(first, a, b);
+        let hold = format.hold;
+        let wide = hold != Hold::W32;
+        self.float_of(denormals, format, [a, b], |e, [a, b]| {
+            let code = if less { format.min } else { format.max };
+            // Of zeros the host gives the second.
+            let (p, q) = (e.f.rvm(code, a, b, None), e.f.rvm(code, b, a, None));
+            let number = if less { e.bor(hold, p, q) } else { e.band(hold, p, q) };
             let (nan_a, nan_b) = (e.is_nan(format, a), e.is_nan(format, b));
-            let quiet = e.constant(e.ty(a), format.quiet);
-            let quiet_a = ins!(e).bor(a, quiet);
+            let quiet = e.lanes_constant(hold, format.quiet);
+            let quiet_a = e.bor(hold, a, quiet);
             let (of_a, of_b) = match nan_wins {
-                true => (quiet_a, ins!(e).bor(b, quiet)),
+                true => (quiet_a, e.bor(hold, b, quiet)),
                 false => (b, a),
             };
-            let out = e.pick(nan_b, of_b, number);
-            let out = e.pick(nan_a, of_a, out);
-            let both = ins!(e).band(nan_a, nan_b);
-            let out = e.pick(both, quiet_a, out);
-            if denormals == Denormals::Flush {
-                e.normal.insert(out);
-            }
-            out
+            let out = e.f.blend(wide, nan_b, of_b, number);
+            let out = e.f.blend(wide, nan_a, of_a, out);
+            let both = e.band(hold, nan_a, nan_b);
+            e.f.blend(wide, both, quiet_a, out)
         })
     }
 
     fn fract(&mut self, denormals: Denormals, format: &Format, a: Val) -> R<Val> {
-        let a = self.input(denormals, a);
-        self.each(format.hold, a, |e, x| {
-            let x = e.flushed_input(denormals, a, x);
-            let p = e.as_float(x);
-            let below = ins!(e).floor(p);
-            let r = ins!(e).fsub(p, below);
-            let [most, zero] = [format.below_one, 0].map(|bits| e.constant(e.ty(x), bits));
-            let [most_f, zero_f] = [most, zero].map(|v| e.as_float(v));
-            let (beyond, none) =
-                (ins!(e).fcmp(FloatCC::GreaterThan, r, most_f), ins!(e).fcmp(FloatCC::Equal, r, zero_f));
-            let r = e.as_bits(r, x);
-            let r = e.pick(none, zero, r);
-            let r = e.pick(beyond, most, r);
-            e.flushed(denormals, r)
+        self.float_of(denormals, format, [a], |e, [x]| {
+            let below = e.rounded(x, rounds::DOWN);
+            let r = e.f.rvm(format.sub, x, below, None);
+            let [most, zero] = [format.below_one, 0].map(|bits| e.lanes_constant(format.hold, bits));
+            let beyond = e.f.rvm(format.compare, r, most, Some(holds::GREATER));
+            let none = e.f.rvm(format.compare, r, zero, Some(holds::EQUAL));
+            let r = e.f.blend(false, none, zero, r);
+            e.f.blend(false, beyond, most, r)
         })
     }
 
     pub fn float_bits(&mut self, op: FloatBits, ty: Ty, hold: Hold, v: Val) -> R<Val> {
         let format = match ty {
-            Ty::F32 => SINGLE,
-            Ty::F64 => DOUBLE,
+            Ty::F32 => &SINGLE,
+            Ty::F64 => &DOUBLE,
             _ => return Err(Unsupported("a float format")),
         };
         debug_assert_eq!(format.hold, hold);
         match op {
-            FloatBits::IsNan => self.compared(hold, v, v, |e, v, _| e.is_nan(&format, v)),
+            FloatBits::IsNan => self.compared(hold, v, v, |e, _, v, _| e.is_nan(format, v)),
             FloatBits::IsSignalNan | FloatBits::IsQuietNan => {
                 let quiet = op == FloatBits::IsQuietNan;
-                self.compared(hold, v, v, |e, v, _| {
-                    let nan = e.is_nan(&format, v);
-                    let ty = e.ty(v);
-                    let (bit, zero) = (e.constant(ty, format.quiet), e.constant(ty, 0));
-                    let bit = ins!(e).band(v, bit);
-                    let cc = if quiet { IntCC::NotEqual } else { IntCC::Equal };
-                    let has = ins!(e).icmp(cc, bit, zero);
-                    ins!(e).band(nan, has)
+                self.compared(hold, v, v, |e, hold, v, _| {
+                    let nan = e.is_nan(format, v);
+                    let (bit, zero) = (e.constant(hold, format.quiet, v), e.constant(hold, 0, v));
+                    let bit = e.band(hold, v, bit);
+                    let cc = if quiet { Cc::Ne } else { Cc::Eq };
+                    let has = e.icmp(cc, hold, bit, zero);
+                    e.band(hold, nan, has)
                 })
             }
-            FloatBits::Quiet => self.each(hold, v, |e, v| {
-                let nan = e.is_nan(&format, v);
-                let bit = e.constant(e.ty(v), format.quiet);
-                let quiet = ins!(e).bor(v, bit);
-                e.pick(nan, quiet, v)
+            FloatBits::Quiet => self.each(hold, v, |e, hold, v| {
+                let nan = e.is_nan(format, v);
+                let bit = e.constant(hold, format.quiet, v);
+                let quiet = e.bor(hold, v, bit);
+                e.pick(hold, nan, quiet, v)
             }),
             FloatBits::Exponent => {
-                let exponent = self.each(hold, v, |e, v| {
-                    let magnitude = e.constant(e.ty(v), !sign(&format));
-                    let v = ins!(e).band(v, magnitude);
-                    let n = ins!(e).iconst(I32, format.significand as i64);
-                    ins!(e).ushr(v, n)
+                let exponent = self.each(hold, v, |e, hold, v| {
+                    let magnitude = e.constant(hold, !sign(format), v);
+                    let v = e.band(hold, v, magnitude);
+                    e.shift_by(super::ops::Shift::Right, hold, v, format.significand)
                 })?;
                 self.resized(exponent, hold, Hold::W32)
             }
@@ -332,32 +407,30 @@ impl Emitter<'_> {
     }
 
     pub fn conversion(&mut self, conversion: Conversion, v: Val) -> R<Val> {
-        let (most, least) = match conversion {
-            Conversion::F32ToI16 => (0x7fff, -0x8000),
-            Conversion::F32ToU16 => (0xffff, 0),
-            _ => (0, 0),
-        };
+        let keep = Denormals::Keep;
         match conversion {
-            Conversion::I32ToF32 | Conversion::U32ToF32 => {
-                let signed = conversion == Conversion::I32ToF32;
-                self.each(Hold::W32, v, |e, v| {
-                    let ty = float_of(e.ty(v));
-                    let r =
-                        if signed { ins!(e).fcvt_from_sint(ty, v) } else { ins!(e).fcvt_from_uint(ty, v) };
-                    let r = e.as_bits(r, v);
-                    e.normal.insert(r);
-                    r
+            Conversion::I32ToF32 => {
+                let v = self.exact_val(v)?;
+                self.float_of(keep, &SINGLE, [v], |e, [v]| {
+                    let v = e.f.rm(Code::VEX_Vcvtdq2ps_ymm_ymmm256, v, None);
+                    e.normal.insert(v);
+                    v
                 })
             }
-            Conversion::F32ToI32 => self.each(Hold::W32, v, |e, v| e.integer_of(v, true)),
-            Conversion::F32ToU32 => self.each(Hold::W32, v, |e, v| e.integer_of(v, false)),
+            Conversion::U32ToF32 => {
+                let v = self.exact_val(v)?;
+                self.float_of(keep, &SINGLE, [v], |e, [v]| e.float_of_unsigned(v))
+            }
+            Conversion::F32ToI32 => self.float_of(keep, &SINGLE, [v], |e, [v]| e.signed_of(v)),
+            Conversion::F32ToU32 => self.float_of(keep, &SINGLE, [v], |e, [v]| e.unsigned_of(v)),
             Conversion::F32ToI16 | Conversion::F32ToU16 => {
-                let v = self.each(Hold::W32, v, |e, v| {
-                    let r = e.integer_of(v, true);
-                    let ty = e.ty(r);
-                    let (most, least) = (e.constant(ty, most as u64), e.constant(ty, least as u32 as u64));
-                    let r = ins!(e).smin(r, most);
-                    ins!(e).smax(r, least)
+                let (least, most) =
+                    if conversion == Conversion::F32ToI16 { (-0x8000, 0x7fff) } else { (0, 0xffff) };
+                let v = self.float_of(keep, &SINGLE, [v], |e, [v]| {
+                    let r = e.signed_of(v);
+                    let [least, most] = [least, most].map(|n: i32| e.lanes_constant(Hold::W32, n as u32 as u64));
+                    let r = e.f.rvm(Code::VEX_Vpminsd_ymm_ymm_ymmm256, r, most, None);
+                    e.f.rvm(Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, r, least, None)
                 })?;
                 self.op2(isa_lower::ir::Op2::And, Hold::W32, v, Val::Known(0xffff))
             }
@@ -365,11 +438,55 @@ impl Emitter<'_> {
         }
     }
 
+    fn exact_val(&mut self, v: Val) -> R<Val> {
+        Ok(match v {
+            Val::Lanes(v) => Val::Lanes(self.exact(v)),
+            v => v,
+        })
+    }
+
+    /// Both halves of the word exactly, with one rounding of their sum.
+    fn float_of_unsigned(&mut self, v: V) -> V {
+        let hold = Hold::W32;
+        let [mask, at_low, at_high, less] =
+            [0xffff, 0x4b00_0000, 0x5300_0000, 0x5300_0080].map(|bits| self.lanes_constant(hold, bits));
+        let low = self.band(hold, v, mask);
+        let low = self.bor(hold, low, at_low);
+        let high = self.shift_by(super::ops::Shift::Right, hold, v, 16);
+        let high = self.bor(hold, high, at_high);
+        let high = self.f.rvm(SINGLE.sub, high, less, None);
+        let sum = self.f.rvm(SINGLE.add, high, low, None);
+        self.normal.insert(sum);
+        sum
+    }
+
     /// Toward zero, saturating; 0 for NaN.
-    fn integer_of(&mut self, v: V, signed: bool) -> V {
-        let ty = if self.ty(v) == I32 { I32 } else { I32X4 };
-        let v = self.as_float(v);
-        if signed { ins!(self).fcvt_to_sint_sat(ty, v) } else { ins!(self).fcvt_to_uint_sat(ty, v) }
+    fn signed_of(&mut self, v: V) -> V {
+        let hold = Hold::W32;
+        let limit = self.lanes_constant(hold, 0x4f00_0000);
+        let r = self.f.rm(Code::VEX_Vcvttps2dq_ymm_ymmm256, v, None);
+        // The host gives the least number for what does not fit.
+        let above = self.f.rvm(SINGLE.compare, v, limit, Some(holds::GREATER_OR_EQUAL));
+        let r = self.bxor(hold, r, above);
+        let number = self.f.rvm(SINGLE.compare, v, v, Some(holds::ORDERED));
+        self.band(hold, r, number)
+    }
+
+    /// Likewise, for unsigned numbers.
+    fn unsigned_of(&mut self, v: V) -> V {
+        let hold = Hold::W32;
+        let [zero, half, all, top] =
+            [0, 0x4f00_0000, 0x4f80_0000, 0x8000_0000].map(|bits| self.lanes_constant(hold, bits));
+        // Zero for NaN, the second source.
+        let v = self.f.rvm(SINGLE.max, v, zero, None);
+        let small = self.f.rm(Code::VEX_Vcvttps2dq_ymm_ymmm256, v, None);
+        let rest = self.f.rvm(SINGLE.sub, v, half, None);
+        let large = self.f.rm(Code::VEX_Vcvttps2dq_ymm_ymmm256, rest, None);
+        let large = self.bxor(hold, large, top);
+        let is_large = self.f.rvm(SINGLE.compare, v, half, Some(holds::GREATER_OR_EQUAL));
+        let r = self.f.blend(false, is_large, large, small);
+        let beyond = self.f.rvm(SINGLE.compare, v, all, Some(holds::GREATER_OR_EQUAL));
+        self.bor(hold, r, beyond)
     }
 }
 

@@ -1,8 +1,11 @@
 //! Code for a unit. Between blocks, all state is in the wave; within one, scalar registers are values, and vector
-//! instructions wait in a [`run`] that becomes one loop over packets of four lanes.
+//! instructions wait in a [`run`] that becomes one loop over packets of eight lanes.
 
 mod float;
+mod memory;
 mod once;
+mod ops;
+mod packet;
 mod run;
 mod stmt;
 mod val;
@@ -11,13 +14,6 @@ mod value;
 use crate::frame::{at, run_handlers};
 use crate::plan::{Kind, Operations};
 use crate::unit::{Block as Straight, Unit};
-use cranelift_codegen::cursor::{Cursor, CursorPosition, FuncCursor};
-use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::{I32, I64};
-use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, BlockCall, Function, InstBuilder, JumpTableData, MemFlagsData, SigRef,
-    Signature, Value,
-};
 use isa_lower::ir::Stmt;
 use isa_lower::visit::any_stmt;
 use isa_spec::pcode::ir::State;
@@ -28,6 +24,8 @@ use stmt::Env;
 use wavesim_machine::exec::op::{Ext, Op};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::Flow;
+use wavesim_x64::Function;
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Size, Src, V, Width};
 
 /// What is not compiled. The operation is left to its handler, or the unit to the interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -35,17 +33,6 @@ use wavesim_machine::exec::rt::Flow;
 pub struct Unsupported(pub &'static str);
 
 pub type R<T> = Result<T, Unsupported>;
-
-/// A builder of instructions at the emitter's position.
-macro_rules! ins {
-    ($e:expr) => {
-        FuncCursor::new(&mut *$e.func).at_position($e.pos).ins()
-    };
-}
-use ins;
-
-/// For loads and stores of the wave's state: always there, and aligned.
-pub const STATE: MemFlagsData = MemFlagsData::trusted();
 
 /// What code is made for, beside the program.
 #[derive(Clone, Copy)]
@@ -65,16 +52,14 @@ enum Target {
     /// This byte of the program.
     Known(u64),
     /// An address.
-    Computed(Value),
+    Computed(V),
 }
 
 pub struct Emitter<'f> {
-    pub func: &'f mut Function,
-    pos: CursorPosition,
-    block: Block,
-    frame: Value,
-    vectors: Value,
-    sgprs: Value,
+    pub f: Function,
+    frame: V,
+    vectors: V,
+    sgprs: V,
     machine: Machine<'f>,
     ops: &'f [Op],
     exts: &'f [Ext],
@@ -82,49 +67,43 @@ pub struct Emitter<'f> {
     flush: bool,
     operations: &'f mut Operations,
     /// Blocks of the unit by their first operation.
-    blocks: HashMap<u32, Block>,
-    /// Returns its argument.
-    leave: Block,
-    call: SigRef,
+    blocks: HashMap<u32, Label>,
+    /// Returns the flow.
+    leave: Label,
+    flow: V,
     scalars: Scalars,
     run: Run,
     env: Env,
-    /// While a loop over lanes is emitted: the block before it, and its own.
-    looping: Option<(Block, Block)>,
-    /// Number of the packet.
-    packet: Option<Value>,
-    /// Values in all lanes.
-    spreads: HashMap<Value, Value>,
+    /// While a loop over lanes is emitted: eight times the number of its packet, which is the first lane's.
+    packet: Option<V>,
+    /// The host takes f32 denormals for zeros here.
+    daz: bool,
+    /// Values in all lanes, of 32 bits or not.
+    spreads: HashMap<(V, bool), V>,
     /// Values without their denormals.
-    flushes: HashMap<Value, Value>,
+    flushes: HashMap<V, V>,
     /// Values that have no f32 denormal.
-    normal: HashSet<Value>,
-}
-
-/// The signature of [`crate::frame::Code`].
-pub fn signature(signature: &mut Signature) {
-    signature.params.push(AbiParam::new(I64));
-    signature.params.push(AbiParam::new(I32));
-    signature.returns.push(AbiParam::new(I32));
+    normal: HashSet<V>,
+    /// Values of which denormals are still to be flushed.
+    raw: HashSet<V>,
+    /// Values of 64 bits that 32 were extended to.
+    zero_extended: HashSet<V>,
+    sign_extended: HashSet<V>,
+    /// Values of 64 bits, by their low and high words.
+    wholes: HashMap<(V, V), [V; 2]>,
 }
 
 /// Emits a unit as a function. Entry `n` is its `n`-th block.
-pub fn unit(func: &mut Function, unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R<()> {
-    let mut own = Signature::new(func.signature.call_conv);
-    own.params.extend([I64, I64, I32].map(AbiParam::new));
-    own.returns.push(AbiParam::new(I32));
-    let call = func.import_signature(own);
-    let first = func.dfg.make_block();
-    let leave = func.dfg.make_block();
-    let (frame, entry) = (func.dfg.append_block_param(first, I64), func.dfg.append_block_param(first, I32));
-    func.layout.append_block(first);
+pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R<Function> {
+    let mut f = Function::new(2);
+    let (frame, entry) = (f.param(0), f.param(1));
+    let (leave, flow) = (f.label(), f.fresh(Class::Int));
+    let (vectors, sgprs) = (f.load(Size::B8, frame, at::VECTORS), f.load(Size::B8, frame, at::SGPRS));
     let mut emitter = Emitter {
-        func,
-        pos: CursorPosition::After(first),
-        block: first,
+        f,
         frame,
-        vectors: frame,
-        sgprs: frame,
+        vectors,
+        sgprs,
         machine,
         ops: machine.program.lowered().ops(),
         exts: machine.exts,
@@ -133,59 +112,57 @@ pub fn unit(func: &mut Function, unit: &Unit, machine: Machine<'_>, operations: 
         operations,
         blocks: HashMap::new(),
         leave,
-        call,
+        flow,
         scalars: Scalars::default(),
         run: Run::default(),
         env: Env::default(),
-        looping: None,
         packet: None,
+        daz: false,
         spreads: HashMap::new(),
         flushes: HashMap::new(),
         normal: HashSet::new(),
+        raw: HashSet::new(),
+        zero_extended: HashSet::new(),
+        sign_extended: HashSet::new(),
+        wholes: HashMap::new(),
     };
-    emitter.vectors = ins!(emitter).load(I64, STATE, frame, at::VECTORS);
-    emitter.sgprs = ins!(emitter).load(I64, STATE, frame, at::SGPRS);
-    emitter.all(unit, entry)
+    emitter.all(unit, entry)?;
+    Ok(emitter.f)
 }
 
 impl Emitter<'_> {
-    fn all(&mut self, unit: &Unit, entry: Value) -> R<()> {
+    fn all(&mut self, unit: &Unit, entry: V) -> R<()> {
         for block in &unit.blocks {
-            let made = self.func.dfg.make_block();
-            self.blocks.insert(block.first, made);
+            let label = self.f.label();
+            self.blocks.insert(block.first, label);
         }
-        let calls: Vec<BlockCall> = unit
-            .blocks
-            .iter()
-            .map(|b| BlockCall::new(self.blocks[&b.first], [], &mut self.func.dfg.value_lists))
-            .collect();
-        let table = self.func.create_jump_table(JumpTableData::new(calls[0], &calls));
-        ins!(self).br_table(entry, table);
+        let to = unit.blocks.iter().map(|block| self.blocks[&block.first]).collect();
+        self.f.push(Inst::Table { index: entry, to });
         for block in &unit.blocks {
-            let made = self.blocks[&block.first];
-            self.go_to(made);
+            self.f.push(Inst::Label(self.blocks[&block.first]));
             self.forget();
             self.straight(block)?;
         }
-        let flow = self.func.dfg.append_block_param(self.leave, I32);
-        self.go_to(self.leave);
-        ins!(self).return_(&[flow]);
+        self.f.push(Inst::Label(self.leave));
+        self.f.push(Inst::Return { v: Src::Value(self.flow) });
         Ok(())
-    }
-
-    /// Goes on in a block, which is appended.
-    fn go_to(&mut self, block: Block) {
-        self.func.layout.append_block(block);
-        self.block = block;
-        self.pos = CursorPosition::After(block);
     }
 
     /// Nothing is known of the state.
     fn forget(&mut self) {
         self.scalars = Scalars::default();
+        self.forget_vectors();
+    }
+
+    /// Nothing is known of vectors, whose values are those of a packet.
+    fn forget_vectors(&mut self) {
         self.spreads.clear();
         self.flushes.clear();
         self.normal.clear();
+        self.raw.clear();
+        self.zero_extended.clear();
+        self.sign_extended.clear();
+        self.wholes.clear();
     }
 
     /// The operations of a block.
@@ -193,7 +170,7 @@ impl Emitter<'_> {
         let mut calls: Option<(u32, u32)> = None;
         for at in block.first..block.end {
             let op = self.ops[at as usize];
-            let kind = self.operations.kind(&op, self.exts);
+            let kind = self.operations.kind(&op, self.exts, self.wide_wave);
             if kind == Kind::Call {
                 calls = Some(calls.map_or((at, 1), |(first, count)| (first, count + 1)));
                 continue;
@@ -204,6 +181,7 @@ impl Emitter<'_> {
                 Kind::Nothing | Kind::Call => {}
                 Kind::Once => self.once(&op)?,
                 Kind::Lanes => self.buffer(at, &op)?,
+                Kind::Access => self.buffer_access(at, &op)?,
                 Kind::Branch => return self.branch(&op, block.next),
             }
         }
@@ -217,7 +195,7 @@ impl Emitter<'_> {
     /// The next operation in order: in this unit, or outside of it.
     fn fall_through(&mut self, next: u32) {
         if let Some(block) = self.blocks.get(&next) {
-            ins!(self).jump(*block, &[]);
+            self.f.push(Inst::Jump(*block));
             return;
         }
         self.stop_at(next, Flow::NEXT);
@@ -226,14 +204,13 @@ impl Emitter<'_> {
     /// Leaves with a flow that belongs to an operation.
     fn stop_at(&mut self, op: u32, flow: Flow) {
         let op = self.op_address(op);
-        ins!(self).store(STATE, op, self.frame, at::OP);
-        let flow = ins!(self).iconst(I32, flow.0 as i64);
-        ins!(self).jump(self.leave, &[BlockArg::Value(flow)]);
+        self.f.store(Size::B8, self.frame, at::OP, op);
+        self.f.push(Inst::Const { d: self.flow, bits: flow.0 as u64 });
+        self.f.push(Inst::Jump(self.leave));
     }
 
-    fn op_address(&mut self, at: u32) -> Value {
-        let address = std::ptr::from_ref(&self.ops[at as usize]) as i64;
-        ins!(self).iconst(I64, address)
+    fn op_address(&mut self, at: u32) -> V {
+        self.f.iconst(std::ptr::from_ref(&self.ops[at as usize]).addr() as u64)
     }
 
     /// Calls the handlers of some operations, if there are any, with all state in the wave.
@@ -242,13 +219,10 @@ impl Emitter<'_> {
         self.close_run()?;
         self.flush_scalars();
         let op = self.op_address(first);
-        let function = ins!(self).iconst(I64, run_handlers as *const () as i64);
-        let count = ins!(self).iconst(I32, count as i64);
-        let call = ins!(self).call_indirect(self.call, function, &[self.frame, op, count]);
-        let flow = self.func.dfg.inst_results(call)[0];
-        let on = self.func.dfg.make_block();
-        ins!(self).brif(flow, self.leave, &[BlockArg::Value(flow)], on, &[]);
-        self.go_to(on);
+        let args = [Src::Value(self.frame), Src::Value(op), Src::Imm(count as i32)];
+        let flow = self.f.call(run_handlers as *const () as u64, &args);
+        self.f.assign(self.flow, flow);
+        self.f.branch(Cc::Ne, Width::W32, flow, 0, self.leave);
         self.forget();
         Ok(())
     }
@@ -279,16 +253,14 @@ impl Emitter<'_> {
                             Some(true) => return self.path(&list, jump, op, next),
                             None => {
                                 let truth = self.branch_on(truth)?;
-                                let (yes, no) = (self.func.dfg.make_block(), self.func.dfg.make_block());
-                                ins!(self).brif(truth, yes, &[], no, &[]);
+                                let no = self.f.label();
+                                self.f.branch(Cc::Eq, Width::W32, truth, 0, no);
                                 let kept = (self.scalars.clone(), self.env.clone());
-                                let caches =
-                                    (self.spreads.clone(), self.flushes.clone(), self.normal.clone());
-                                self.go_to(yes);
+                                self.forget_vectors();
                                 self.path(&list, jump, op, next)?;
                                 (self.scalars, self.env) = kept;
-                                (self.spreads, self.flushes, self.normal) = caches;
-                                self.go_to(no);
+                                self.forget_vectors();
+                                self.f.push(Inst::Label(no));
                             }
                         }
                     }
@@ -303,8 +275,8 @@ impl Emitter<'_> {
             None => self.fall_through(next),
             Some(Target::Known(pc)) => self.jump_to(pc, op),
             Some(Target::Computed(to)) => {
-                let base = ins!(self).load(I64, STATE, self.frame, at::CODE_BASE);
-                let to = ins!(self).isub(to, base);
+                let base = self.f.load(Size::B8, self.frame, at::CODE_BASE);
+                let to = self.f.int2(Int2::Sub, Width::W64, to, base);
                 self.leave_by_jump(to);
             }
         }
@@ -312,8 +284,8 @@ impl Emitter<'_> {
     }
 
     /// Leaves for the interpreter to find out where a jump goes.
-    fn leave_by_jump(&mut self, to: Value) {
-        ins!(self).store(STATE, to, self.frame, at::JUMP);
+    fn leave_by_jump(&mut self, to: V) {
+        self.f.store(Size::B8, self.frame, at::JUMP, to);
         self.stop_at(self.env.at, Flow::JUMP);
     }
 
@@ -324,22 +296,20 @@ impl Emitter<'_> {
             .map(|target| (std::ptr::from_ref(target).addr() - self.ops.as_ptr().addr()) / size_of::<Op>());
         let block = index.and_then(|index| self.blocks.get(&(index as u32)).copied());
         if let (Some(block), Some(target)) = (block, target) {
-            let base = ins!(self).load(I64, STATE, self.frame, at::BASE);
-            let count = ins!(self).iadd_imm_s(base, op.complete() as i64);
-            let end = ins!(self).load(I64, STATE, self.frame, at::END);
-            let over = ins!(self).icmp(IntCC::UnsignedGreaterThanOrEqual, count, end);
-            let (out, on) = (self.func.dfg.make_block(), self.func.dfg.make_block());
-            ins!(self).brif(over, out, &[], on, &[]);
-            self.go_to(on);
+            let base = self.f.load(Size::B8, self.frame, at::BASE);
+            let count = self.plus(base, op.complete() as i64);
+            let end = self.f.load(Size::B8, self.frame, at::END);
+            let out = self.f.label();
+            self.f.branch(Cc::GeU, Width::W64, count, end, out);
             // The clock is brought up to date where the interpreter does it: at jumps.
-            let clock = ins!(self).load(I64, STATE, self.frame, at::INSTRUCTIONS);
-            ins!(self).store(STATE, count, clock, 0);
-            let base = ins!(self).iadd_imm_s(count, -(target.number as i64));
-            ins!(self).store(STATE, base, self.frame, at::BASE);
-            ins!(self).jump(block, &[]);
-            self.go_to(out);
+            let clock = self.f.load(Size::B8, self.frame, at::INSTRUCTIONS);
+            self.f.store(Size::B8, clock, 0, count);
+            let base = self.plus(count, -(target.number as i64));
+            self.f.store(Size::B8, self.frame, at::BASE, base);
+            self.f.push(Inst::Jump(block));
+            self.f.push(Inst::Label(out));
         }
-        let to = ins!(self).iconst(I64, pc as i64);
+        let to = self.f.iconst(pc);
         self.leave_by_jump(to);
     }
 

@@ -1,19 +1,17 @@
 //! The wave's scalar state while a block is emitted, and operations that run once a wave.
 
+use super::ops::width;
 use super::val::Val;
-use super::{Emitter, R, STATE, Unsupported, ins};
+use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, at};
 use crate::plan;
-use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::ir::InstBuilder;
-use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::{I32, I64};
 use isa_lower::ir::{Hold, Once, Scalar, Slot};
 use isa_spec::pcode::ir::State;
 use wavesim_machine::exec::op::{Op, Place, Source};
 use wavesim_machine::exec::rt::{EXEC_LO, M0, VCC_LO};
 use wavesim_machine::memory::{PRIVATE_BASE, SHARED_BASE};
 use wavesim_machine::state::wave::{ALL_VGPRS, NULL, SCALAR_CONSTS, SGPRS};
+use wavesim_x64::inst::{Cc, Int1, Int2, Size, Width};
 
 /// A register that a block has read or written.
 #[derive(Debug, Clone, Copy)]
@@ -73,13 +71,13 @@ impl Emitter<'_> {
 
     /// What the wave has of a register, whatever was written in between.
     pub fn fresh_sgpr(&mut self, code: usize) -> Val {
-        Val::One(ins!(self).load(I32, STATE, self.sgprs, 4 * code as i32))
+        Val::One(self.f.load(Size::B4, self.sgprs, 4 * code as i32))
     }
 
     /// Likewise of SCC.
     pub fn fresh_scc(&mut self) -> Val {
-        let place = ins!(self).load(I64, STATE, self.frame, at::SCC);
-        Val::One(ins!(self).load(I32, STATE, place, 0))
+        let place = self.f.load(Size::B8, self.frame, at::SCC);
+        Val::One(self.f.load(Size::B4, place, 0))
     }
 
     /// As `Wave::set_sgprs`, of 32 bits each.
@@ -107,7 +105,7 @@ impl Emitter<'_> {
             }
             let val = word.val;
             if let Ok(v) = self.one(val, Hold::W32) {
-                ins!(self).store(STATE, v, self.sgprs, 4 * code as i32);
+                self.f.store(Size::B4, self.sgprs, 4 * code as i32, v);
             }
         }
         if let Some(word) = &mut self.scalars.scc
@@ -115,8 +113,8 @@ impl Emitter<'_> {
         {
             let val = word.val;
             if let Ok(v) = self.one(val, Hold::W32) {
-                let place = ins!(self).load(I64, STATE, self.frame, at::SCC);
-                ins!(self).store(STATE, v, place, 0);
+                let place = self.f.load(Size::B8, self.frame, at::SCC);
+                self.f.store(Size::B4, place, 0, v);
             }
         }
     }
@@ -128,16 +126,18 @@ impl Emitter<'_> {
         }
         let found = self.scalars.pairs.iter().find(|(words, _)| *words == [low, high]);
         if let Some((_, pair)) = found
-            && self.looping.is_none()
+            && self.packet.is_none()
         {
             return Ok(*pair);
         }
         let (first, second) = (self.one(low, Hold::W32)?, self.one(high, Hold::W32)?);
-        let (first, second) = (ins!(self).uextend(I64, first), ins!(self).uextend(I64, second));
-        let up = ins!(self).iconst(I32, 32);
-        let second = ins!(self).ishl(second, up);
-        let pair = Val::One(ins!(self).bor(first, second));
-        if self.looping.is_none() {
+        let join = |f: &mut wavesim_x64::Function| {
+            let second = f.int2(Int2::Shl, Width::W64, second, 32);
+            f.int2(Int2::Or, Width::W64, first, second)
+        };
+        let before = self.f.is_outside(first) && self.f.is_outside(second);
+        let pair = Val::One(if before { self.f.hoisted(join) } else { join(&mut self.f) });
+        if self.packet.is_none() {
             self.scalars.pairs.push(([low, high], pair));
         }
         Ok(pair)
@@ -150,9 +150,8 @@ impl Emitter<'_> {
             Val::Truth(_) => [val, Val::Known(0)],
             _ => {
                 let v = self.one(val, Hold::W64)?;
-                let up = ins!(self).iconst(I32, 32);
-                let high = ins!(self).ushr(v, up);
-                [Val::One(ins!(self).ireduce(I32, v)), Val::One(ins!(self).ireduce(I32, high))]
+                let high = self.f.int2(Int2::Shr, Width::W64, v, 32);
+                [Val::One(self.f.int1(Int1::ZeroExtend32, Width::W32, v)), Val::One(high)]
             }
         })
     }
@@ -197,7 +196,7 @@ impl Emitter<'_> {
                     Val::Known(bits) => Val::Known((bits == 0) as u128),
                     mask => {
                         let v = self.one(mask, self.mask_hold())?;
-                        Val::Truth(ins!(self).icmp_imm_u(IntCC::Equal, v, 0))
+                        Val::Truth(self.f.compare(Cc::Eq, width(self.mask_hold()), v, 0))
                     }
                 }
             }
@@ -211,9 +210,9 @@ impl Emitter<'_> {
             },
             State::M0 => self.sgpr(M0)?,
             State::Pc => {
-                let base = ins!(self).load(I64, STATE, self.frame, at::CODE_BASE);
+                let base = self.f.load(Size::B8, self.frame, at::CODE_BASE);
                 let pc = self.env.op(self.ops).pc as i64;
-                Val::One(ins!(self).iadd_imm_s(base, pc))
+                Val::One(self.plus(base, pc))
             }
             State::SharedBase => Val::Known(SHARED_BASE as u128),
             State::PrivateBase => Val::Known(PRIVATE_BASE as u128),
@@ -282,8 +281,7 @@ impl Emitter<'_> {
             place @ (Place::Vccz | Place::Execz) if k == 0 => {
                 let mask = self.mask_register(if place == Place::Vccz { VCC_LO } else { EXEC_LO })?;
                 let mask = self.one(mask, self.mask_hold())?;
-                let zero = ins!(self).icmp_imm_u(IntCC::Equal, mask, 0);
-                Val::One(ins!(self).uextend(I32, zero))
+                Val::One(self.f.compare(Cc::Eq, width(self.mask_hold()), mask, 0))
             }
             Place::SharedBase if k > 0 => Val::Known((SHARED_BASE >> 32) as u128),
             Place::PrivateBase if k > 0 => Val::Known((PRIVATE_BASE >> 32) as u128),
@@ -327,27 +325,25 @@ impl Emitter<'_> {
         if register + index as usize >= ALL_VGPRS {
             return Ok(Val::Known(0));
         }
-        if self.looping.is_some() {
+        if self.packet.is_some() {
             return Err(Unsupported("another lane"));
         }
         self.close_run()?;
         let lane = self.one(lane, Hold::W32)?;
         let lanes = if self.wide_wave { 64 } else { 32 };
-        let inside = ins!(self).icmp_imm_u(IntCC::UnsignedLessThan, lane, lanes);
-        let own = ins!(self).band_imm_u(lane, 31);
-        let own = ins!(self).uextend(I64, own);
-        let mut place = ins!(self).imul_imm_s(own, 4);
+        let inside = self.f.compare(Cc::LtU, Width::W32, lane, lanes);
+        let own = self.f.int2(Int2::And, Width::W32, lane, 31);
+        let mut place = self.f.int2(Int2::Shl, Width::W64, own, 2);
         if self.wide_wave {
-            let half = ins!(self).iconst(I32, 5);
-            let half = ins!(self).ushr(lane, half);
-            let half = ins!(self).band_imm_u(half, 1);
-            let half = ins!(self).uextend(I64, half);
-            let half = ins!(self).imul_imm_s(half, HALF_BYTES as i64);
-            place = ins!(self).iadd(place, half);
+            let half = self.f.int2(Int2::Shr, Width::W32, lane, 5);
+            let half = self.f.int2(Int2::And, Width::W32, half, 1);
+            let half = self.f.int2(Int2::Mul, Width::W64, half, HALF_BYTES as i32);
+            place = self.f.int2(Int2::Add, Width::W64, place, half);
         }
-        let place = ins!(self).iadd(self.vectors, place);
-        let v = ins!(self).load(I32, STATE, place, ((register + index as usize) * LANE_VEC_BYTES) as i32);
-        let zero = ins!(self).iconst(I32, 0);
-        Ok(Val::One(ins!(self).select(inside, v, zero)))
+        let place = self.f.int2(Int2::Add, Width::W64, self.vectors, place);
+        let register = register + index as usize;
+        let v = self.f.load(Size::B4, place, (register * LANE_VEC_BYTES) as i32);
+        let zero = self.f.iconst(0);
+        Ok(Val::One(self.f.select(inside, v, zero)))
     }
 }

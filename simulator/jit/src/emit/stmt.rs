@@ -90,7 +90,7 @@ impl Emitter<'_> {
                 self.env.whole = before;
             }
             Stmt::Control { builtin, .. } if does_nothing(*builtin) => {}
-            _ if self.looping.is_some() => return Err(Unsupported("a statement of a lane")),
+            _ if self.packet.is_some() => return Err(Unsupported("a statement of a lane")),
             Stmt::SetState(state, value) => {
                 let v = self.value(value)?;
                 self.set_wave_state(*state, value.hold, v)?;
@@ -124,7 +124,7 @@ impl Emitter<'_> {
         if let Val::Known(bits) = truth {
             return if bits != 0 { self.stmts(body) } else { self.chosen_statements(rest, otherwise) };
         }
-        if self.looping.is_none() {
+        if self.packet.is_none() {
             // Its results are those of both sides.
             self.close_run()?;
         }

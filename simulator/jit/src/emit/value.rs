@@ -1,14 +1,13 @@
 //! Values of the lane-loop representation: one node, a few instructions.
 
-use super::val::{Val, low};
-use super::{Emitter, R, Unsupported, ins};
-use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::{I8, I8X16, I32, I32X4};
-use cranelift_codegen::ir::{InstBuilder, Value as V};
+use super::ops::{Shift, width};
+use super::val::{Val, low, narrow};
+use super::{Emitter, R, Unsupported};
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Pure, State};
 use wavesim_machine::exec::op::Op;
+use wavesim_x64::Code;
+use wavesim_x64::inst::{Cc, Int1, Int2, V};
 
 impl Emitter<'_> {
     /// Emits a value.
@@ -196,7 +195,7 @@ impl Emitter<'_> {
             State::WaveSize => Val::Known(lanes),
             State::InstSize => Val::Known(4),
             // A lane sees what the instruction began with, which the loop over lanes does not keep.
-            _ if self.looping.is_some() => return Err(Unsupported("state in a lane")),
+            _ if self.packet.is_some() => return Err(Unsupported("state in a lane")),
             _ => {
                 let v = self.wave_state(state)?;
                 let own = self.state_hold(state);
@@ -220,10 +219,10 @@ impl Emitter<'_> {
         Ok(Count { v, sure })
     }
 
-    fn sign_extended(&mut self, inner: &Value, width: u32, hold: Hold) -> R<Val> {
+    fn sign_extended(&mut self, inner: &Value, bits: u32, hold: Hold) -> R<Val> {
         let v = self.value(inner)?;
         let from = inner.hold;
-        let v = self.signed(v, from, width)?;
+        let v = self.signed(v, from, bits)?;
         if from == hold {
             return Ok(v);
         }
@@ -233,9 +232,12 @@ impl Emitter<'_> {
                 Val::Known(((bits << above) as i128 >> above) as u128 & low(hold.bits()))
             }
             (Val::One(v), Hold::W64) if from == Hold::W32 => {
-                Val::One(ins!(self).sextend(cranelift_codegen::ir::types::I64, v))
+                Val::One(self.f.int1(Int1::SignExtend32, width(hold), v))
             }
-            (Val::Lanes(v), Hold::W64) => Val::Wide(self.wide_mask(v)),
+            (Val::Lanes(v), Hold::W64) => {
+                let v = self.exact(v);
+                Val::Wide(self.extended(v, true))
+            }
             (v, Hold::W32 | Hold::W64) => self.resized(v, from, hold)?,
             (_, Hold::W128) => return Err(Unsupported("128 bits")),
         })
@@ -263,36 +265,36 @@ impl Emitter<'_> {
         let result = match op {
             Op1::Not => match v {
                 Val::Known(v) => return Ok(Val::Known(!v & low(bits))),
-                v => return self.each(hold, v, |e, v| ins!(e).bnot(v)),
+                v => return self.each(hold, v, |e, hold, v| e.bnot(hold, v)),
             },
             Op1::Neg => match v {
                 Val::Known(v) => return Ok(Val::Known(v.wrapping_neg() & low(bits))),
-                v => return self.each(hold, v, |e, v| ins!(e).ineg(v)),
+                v => return self.each(hold, v, |e, hold, v| e.ineg(hold, v)),
             },
             Op1::IsZero => {
                 return match self.truth(v, hold)? {
                     Val::Known(bits) => Ok(Val::Known((bits == 0) as u128)),
-                    Val::Truth(v) => Ok(Val::Truth(ins!(self).icmp_imm_u(IntCC::Equal, v, 0))),
-                    Val::Mask(v) => Ok(Val::Mask(ins!(self).bnot(v))),
+                    Val::Truth(v) => Ok(Val::Truth(self.f.int2(Int2::Xor, width(Hold::W32), v, 1))),
+                    Val::Mask(v) => Ok(Val::Mask(self.bnot(Hold::W32, v))),
                     _ => Err(Unsupported("no truth")),
                 };
             }
-            Op1::CountOnes => self.lane_by_lane(hold, v, v, |e, v, _| ins!(e).popcnt(v))?,
+            Op1::CountOnes => self.each(hold, v, |e, hold, v| e.ones(hold, v))?,
             Op1::LeadingZeros { width } => {
-                let extra = -((bits - width) as i64);
-                self.lane_by_lane(hold, v, v, |e, v, _| {
-                    let n = ins!(e).clz(v);
-                    ins!(e).iadd_imm_s(n, extra)
+                let more = (bits - width) as u64;
+                self.each(hold, v, |e, hold, v| {
+                    let n = e.leading_zeros(hold, v);
+                    let more = e.constant(hold, more, n);
+                    e.isub(hold, n, more)
                 })?
             }
-            Op1::TrailingZeros { width } => self.lane_by_lane(hold, v, v, |e, v, _| {
-                let n = ins!(e).ctz(v);
-                let ty = e.ty(n);
-                let most = ins!(e).iconst(ty, width as i64);
-                ins!(e).umin(n, most)
+            Op1::TrailingZeros { width } => self.each(hold, v, |e, hold, v| {
+                let n = e.trailing_zeros(hold, v);
+                let most = e.constant(hold, width as u64, n);
+                e.umin(n, most)
             })?,
             Op1::ReverseBits { width } => {
-                let reversed = self.lane_by_lane(hold, v, v, |e, v, _| ins!(e).bitrev(v))?;
+                let reversed = self.each(hold, v, |e, hold, v| e.reversed_bits(hold, v))?;
                 return self.shifted(Shift::Right, hold, reversed, Val::Known((bits - width) as u128));
             }
         };
@@ -324,9 +326,9 @@ impl Emitter<'_> {
             (Op2::And, a @ (Val::Truth(_) | Val::Mask(_)), Val::Known(m)) if m & 1 == 1 => return Ok(a),
             (_, Val::Mask(a), Val::Mask(b)) if bitwise => {
                 return Ok(Val::Mask(match op {
-                    Op2::And => ins!(self).band(a, b),
-                    Op2::Or => ins!(self).bor(a, b),
-                    _ => ins!(self).bxor(a, b),
+                    Op2::And => self.band(Hold::W32, a, b),
+                    Op2::Or => self.bor(Hold::W32, a, b),
+                    _ => self.bxor(Hold::W32, a, b),
                 }));
             }
             _ => {}
@@ -335,13 +337,13 @@ impl Emitter<'_> {
         if hold == Hold::W128 && !bitwise {
             return Err(Unsupported("128 bits"));
         }
-        self.both(hold, a, b, |e, a, b| match op {
-            Op2::Add => ins!(e).iadd(a, b),
-            Op2::Sub => ins!(e).isub(a, b),
-            Op2::Mul => ins!(e).imul(a, b),
-            Op2::And => ins!(e).band(a, b),
-            Op2::Or => ins!(e).bor(a, b),
-            Op2::Xor => ins!(e).bxor(a, b),
+        self.both(hold, a, b, |e, hold, a, b| match op {
+            Op2::Add => e.iadd(hold, a, b),
+            Op2::Sub => e.isub(hold, a, b),
+            Op2::Mul => e.imul(hold, a, b),
+            Op2::And => e.band(hold, a, b),
+            Op2::Or => e.bor(hold, a, b),
+            Op2::Xor => e.bxor(hold, a, b),
         })
     }
 
@@ -358,12 +360,13 @@ impl Emitter<'_> {
                 return Ok(if (bits != 0) == and { other } else { Val::Known(!and as u128) });
             }
             (Val::Truth(a), Val::Truth(b)) => {
-                return Ok(Val::Truth(if and { ins!(self).band(a, b) } else { ins!(self).bor(a, b) }));
+                let op = if and { Int2::And } else { Int2::Or };
+                return Ok(Val::Truth(self.f.int2(op, width(Hold::W32), a, b)));
             }
             _ => {}
         }
         let (a, b) = (self.mask(a)?, self.mask(b)?);
-        Ok(Val::Mask(if and { ins!(self).band(a, b) } else { ins!(self).bor(a, b) }))
+        Ok(Val::Mask(if and { self.band(Hold::W32, a, b) } else { self.bor(Hold::W32, a, b) }))
     }
 
     fn compare(&mut self, op: Compare, int: Int, a: &Value, b: &Value) -> R<Val> {
@@ -398,55 +401,50 @@ impl Emitter<'_> {
             return Err(Unsupported("128 bits"));
         }
         let cc = match (op, int.signed) {
-            (Compare::Eq, _) => IntCC::Equal,
-            (Compare::Ne, _) => IntCC::NotEqual,
-            (Compare::Lt, true) => IntCC::SignedLessThan,
-            (Compare::Le, true) => IntCC::SignedLessThanOrEqual,
-            (Compare::Gt, true) => IntCC::SignedGreaterThan,
-            (Compare::Ge, true) => IntCC::SignedGreaterThanOrEqual,
-            (Compare::Lt, false) => IntCC::UnsignedLessThan,
-            (Compare::Le, false) => IntCC::UnsignedLessThanOrEqual,
-            (Compare::Gt, false) => IntCC::UnsignedGreaterThan,
-            (Compare::Ge, false) => IntCC::UnsignedGreaterThanOrEqual,
+            (Compare::Eq, _) => Cc::Eq,
+            (Compare::Ne, _) => Cc::Ne,
+            (Compare::Lt, true) => Cc::LtS,
+            (Compare::Le, true) => Cc::LeS,
+            (Compare::Gt, true) => Cc::GtS,
+            (Compare::Ge, true) => Cc::GeS,
+            (Compare::Lt, false) => Cc::LtU,
+            (Compare::Le, false) => Cc::LeU,
+            (Compare::Gt, false) => Cc::GtU,
+            (Compare::Ge, false) => Cc::GeU,
         };
-        self.compared(hold, x, y, |e, a, b| ins!(e).icmp(cc, a, b))
+        self.compared(hold, x, y, |e, hold, a, b| e.icmp(cc, hold, a, b))
     }
 
     /// A shift by any count: from the holder's width on, everything is shifted out.
     pub fn shifted(&mut self, shift: Shift, hold: Hold, v: Val, count: impl Into<Count>) -> R<Val> {
-        let (bits, Count { v: n, sure }) = (hold.bits(), count.into());
-        let one = |e: &mut Self, v: V, n: V| match shift {
-            Shift::Left => ins!(e).ishl(v, n),
-            Shift::Right => ins!(e).ushr(v, n),
-            Shift::Arithmetic => ins!(e).sshr(v, n),
-        };
+        let Count { v: n, sure } = count.into();
         if let Val::Known(n) = n {
             return self.shifted_by(shift, hold, v, n as u32);
         }
         if hold == Hold::W128 {
             return Err(Unsupported("128 bits"));
         }
-        // A count that is too large, as all of what is shifted out; an arithmetic shift has a largest one.
-        let n = match (sure, shift) {
-            (false, Shift::Arithmetic) => {
-                self.both(Hold::W32, n, Val::Known(bits as u128 - 1), |e, n, most| ins!(e).umin(n, most))?
-            }
-            _ => n,
-        };
-        let shifted = if n.varies() {
-            let wide = self.resized(n, Hold::W32, hold)?;
-            self.lane_by_lane(hold, v, wide, one)?
-        } else {
-            let n = self.one(n, Hold::W32)?;
-            self.each(hold, v, |e, v| one(e, v, n))?
-        };
-        if sure || shift == Shift::Arithmetic {
-            return Ok(shifted);
+        if v.varies() || n.varies() {
+            let n = self.resized(n, Hold::W32, hold)?;
+            return self.both(hold, v, n, |e, hold, v, n| e.shift_lanes(shift, hold, v, n));
         }
-        let inside = self.compared(Hold::W32, n, Val::Known(bits as u128), |e, n, all| {
-            ins!(e).icmp(IntCC::UnsignedLessThan, n, all)
-        })?;
-        self.chosen(inside, hold, shifted, Val::Known(0))
+        let (v, mut n) = (self.one(v, hold)?, self.one(n, Hold::W32)?);
+        let (op, all) = match shift {
+            Shift::Left => (Int2::Shl, false),
+            Shift::Right => (Int2::Shr, false),
+            Shift::Arithmetic => (Int2::Sar, !sure),
+        };
+        if all {
+            let most = self.f.iconst(hold.bits() as u64 - 1);
+            n = self.umin(n, most);
+        }
+        let shifted = self.f.int2(op, width(hold), v, n);
+        if sure || shift == Shift::Arithmetic {
+            return Ok(Val::One(shifted));
+        }
+        let inside = self.f.compare(Cc::LtU, width(Hold::W32), n, hold.bits() as i32);
+        let zero = self.f.iconst(0);
+        Ok(Val::One(self.f.select(inside, shifted, zero)))
     }
 
     fn shifted_by(&mut self, shift: Shift, hold: Hold, v: Val, n: u32) -> R<Val> {
@@ -477,53 +475,38 @@ impl Emitter<'_> {
         if n >= bits && shift != Shift::Arithmetic {
             return Ok(Val::Known(0));
         }
-        let n = ins!(self).iconst(I32, n.min(bits - 1) as i64);
-        self.each(hold, v, |e, v| match shift {
-            Shift::Left => ins!(e).ishl(v, n),
-            Shift::Right => ins!(e).ushr(v, n),
-            Shift::Arithmetic => ins!(e).sshr(v, n),
-        })
+        self.each(narrow(hold), v, |e, hold, v| e.shift_by(shift, hold, v, n.min(bits - 1)))
     }
 
     /// Bytes of two words by the bytes of a third: 0 to 7 choose one, others give zero.
     pub fn select_bytes(&mut self, [high, words_low, at]: [Val; 3]) -> R<Val> {
         let [high, words_low, at] = [self.lanes(high)?, self.lanes(words_low)?, self.lanes(at)?];
-        let [three, own, four, seven] = [
-            [0x0303_0303; 4],
-            [0, 0x0404_0404, 0x0808_0808, 0x0c0c_0c0c],
-            [0x0404_0404; 4],
-            [0x0707_0707; 4],
-        ]
-        .map(|words| self.words(words));
-        let within = ins!(self).band(at, three);
-        let within = ins!(self).bor(within, own);
-        let [high, words_low, at, within, four, seven] =
-            [high, words_low, at, within, four, seven].map(|v| self.cast(I8X16, v));
-        let (high, words_low) = (ins!(self).swizzle(high, within), ins!(self).swizzle(words_low, within));
-        let upper = ins!(self).band(at, four);
-        let upper = ins!(self).icmp(IntCC::Equal, upper, four);
-        let either = ins!(self).bitselect(upper, high, words_low);
-        let inside = ins!(self).icmp(IntCC::UnsignedLessThanOrEqual, at, seven);
-        let v = ins!(self).band(either, inside);
-        Ok(Val::Lanes(self.cast(I32X4, v)))
+        let [three, four, seven] = [3, 4, 7].map(|byte| self.f.vconst([byte * 0x0101_0101; 8]));
+        // The host chooses among sixteen bytes, of which a lane's own begin at its word.
+        let own = self.bytes(std::array::from_fn(|k| (k / 4 * 4) as u8));
+        let within = self.band(Hold::W32, at, three);
+        let within = self.bor(Hold::W32, within, own);
+        let shuffle = Code::VEX_Vpshufb_ymm_ymm_ymmm256;
+        let high = self.f.rvm(shuffle, high, within, None);
+        let words_low = self.f.rvm(shuffle, words_low, within, None);
+        let equal = Code::VEX_Vpcmpeqb_ymm_ymm_ymmm256;
+        let upper = self.band(Hold::W32, at, four);
+        let upper = self.f.rvm(equal, upper, four, None);
+        let (high, words_low) = (self.band(Hold::W32, upper, high), self.without(Hold::W32, upper, words_low));
+        let either = self.bor(Hold::W32, high, words_low);
+        let least = self.f.rvm(Code::VEX_Vpminub_ymm_ymm_ymmm256, at, seven, None);
+        let inside = self.f.rvm(equal, least, at, None);
+        Ok(Val::Lanes(self.band(Hold::W32, either, inside)))
     }
 
-    /// A truth as an I8, for branches.
+    /// A truth as an integer, for branches.
     pub fn branch_on(&mut self, truth: Val) -> R<V> {
         match truth {
             Val::Truth(v) => Ok(v),
-            Val::Known(bits) => Ok(ins!(self).iconst(I8, (bits != 0) as i64)),
+            Val::Known(bits) => Ok(self.f.iconst((bits != 0) as u64)),
             _ => Err(Unsupported("a branch by a lane")),
         }
     }
-}
-
-/// Shifts of an integer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shift {
-    Left,
-    Right,
-    Arithmetic,
 }
 
 /// A shift count in 32 bits.

@@ -1,4 +1,7 @@
-//! Small programs by the interpreter and by code.
+//! Programs by the interpreter and by code.
+
+mod denormals;
+mod random;
 
 use crate::{Jit, Made};
 use wavesim_asm::{NoSymbols, Options, parse};
@@ -49,11 +52,23 @@ fn start(size: u32, mode: u32) -> Wave {
 
 /// Turns of `budget` instructions until the wave ends, or twenty of them; how many instructions ran.
 fn run(program: &Program, wave: &mut Wave, budget: u64, code: Option<&Jit<'_>>) -> (Result<(), Event>, u64) {
-    let (memory, mut workgroup, mut executed) = (Memory::empty(), Workgroup::new(1), 0);
+    run_in(&Memory::empty(), &mut [0; 256], program, wave, budget, code)
+}
+
+/// [`run`], in these memories.
+fn run_in(
+    memory: &Memory,
+    lds: &mut [u8],
+    program: &Program,
+    wave: &mut Wave,
+    budget: u64,
+    code: Option<&Jit<'_>>,
+) -> (Result<(), Event>, u64) {
+    let (mut workgroup, mut executed) = (Workgroup::new(1), 0);
     for _ in 0..20 {
         let mut context = Context {
-            memory: &memory,
-            lds: &mut [0; 256],
+            memory,
+            lds: &mut *lds,
             scratch: &mut [],
             scratch_stride: 0,
             workgroup: &mut workgroup,
@@ -187,4 +202,10 @@ fn large_programs_are_cut() {
     lines.extend(["s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @0", "s_endpgm"]);
     let made = same(&lines);
     assert!(made.units >= 3 && made.operations == 3003, "{made:?}");
+}
+
+/// Numbers from a seed.
+fn random(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+    *seed >> 33
 }

@@ -1,0 +1,410 @@
+//! Operations on integers of the host: of the wave, or of lanes, as their class says.
+
+use super::Emitter;
+use isa_lower::ir::Hold;
+use wavesim_x64::Code;
+use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Mem, Src, V, Width};
+
+/// The width of a holder of the wave's integers. Longer ones have 64 bits.
+pub fn width(hold: Hold) -> Width {
+    if hold == Hold::W32 { Width::W32 } else { Width::W64 }
+}
+
+/// Codes for 32 and 64 bits.
+fn by(hold: Hold, single: Code, double: Code) -> Code {
+    if hold == Hold::W32 { single } else { double }
+}
+
+/// Shifts of an integer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shift {
+    Left,
+    Right,
+    Arithmetic,
+}
+
+impl Emitter<'_> {
+    /// Whether it is a value of lanes.
+    pub fn is_vector(&self, v: V) -> bool {
+        self.f.class(v) == Class::Vec
+    }
+
+    /// A constant, in each lane or not as `like` is.
+    pub fn constant(&mut self, hold: Hold, bits: u64, like: V) -> V {
+        if !self.is_vector(like) {
+            return self.f.iconst(if hold == Hold::W32 { bits & 0xffff_ffff } else { bits });
+        }
+        self.lanes_constant(hold, bits)
+    }
+
+    /// A constant in each lane.
+    pub fn lanes_constant(&mut self, hold: Hold, bits: u64) -> V {
+        let (a, b) = (bits as u32, (bits >> 32) as u32);
+        let words = if hold == Hold::W32 { [a; 8] } else { [a, b, a, b, a, b, a, b] };
+        self.f.vconst(words)
+    }
+
+    /// One value in all lanes. In front of the loop over lanes, if it is known there.
+    pub fn spread(&mut self, hold: Hold, one: V) -> V {
+        let key = (one, hold == Hold::W32);
+        if let Some(v) = self.spreads.get(&key) {
+            return *v;
+        }
+        let v = if self.f.is_outside(one) {
+            self.f.hoisted(|f| f.splat(hold != Hold::W32, one))
+        } else {
+            self.f.splat(hold != Hold::W32, one)
+        };
+        self.spreads.insert(key, v);
+        v
+    }
+
+    fn either_class(&mut self, hold: Hold, op: Int2, codes: [Code; 2], a: V, b: V) -> V {
+        match self.is_vector(a) {
+            true => self.f.rvm(by(hold, codes[0], codes[1]), a, b, None),
+            false => self.f.int2(op, width(hold), a, b),
+        }
+    }
+
+    pub fn iadd(&mut self, hold: Hold, a: V, b: V) -> V {
+        let codes = [Code::VEX_Vpaddd_ymm_ymm_ymmm256, Code::VEX_Vpaddq_ymm_ymm_ymmm256];
+        self.either_class(hold, Int2::Add, codes, a, b)
+    }
+
+    pub fn isub(&mut self, hold: Hold, a: V, b: V) -> V {
+        let codes = [Code::VEX_Vpsubd_ymm_ymm_ymmm256, Code::VEX_Vpsubq_ymm_ymm_ymmm256];
+        self.either_class(hold, Int2::Sub, codes, a, b)
+    }
+
+    pub fn band(&mut self, hold: Hold, a: V, b: V) -> V {
+        self.either_class(hold, Int2::And, [Code::VEX_Vpand_ymm_ymm_ymmm256; 2], a, b)
+    }
+
+    pub fn bor(&mut self, hold: Hold, a: V, b: V) -> V {
+        self.either_class(hold, Int2::Or, [Code::VEX_Vpor_ymm_ymm_ymmm256; 2], a, b)
+    }
+
+    pub fn bxor(&mut self, hold: Hold, a: V, b: V) -> V {
+        self.either_class(hold, Int2::Xor, [Code::VEX_Vpxor_ymm_ymm_ymmm256; 2], a, b)
+    }
+
+    /// `b` without the bits of `a`.
+    pub fn without(&mut self, hold: Hold, a: V, b: V) -> V {
+        if self.is_vector(a) {
+            return self.f.rvm(Code::VEX_Vpandn_ymm_ymm_ymmm256, a, b, None);
+        }
+        let a = self.f.int1(Int1::Not, width(hold), a);
+        self.f.int2(Int2::And, width(hold), a, b)
+    }
+
+    pub fn bnot(&mut self, hold: Hold, v: V) -> V {
+        if !self.is_vector(v) {
+            return self.f.int1(Int1::Not, width(hold), v);
+        }
+        let ones = self.lanes_constant(hold, u64::MAX);
+        self.bxor(hold, v, ones)
+    }
+
+    pub fn ineg(&mut self, hold: Hold, v: V) -> V {
+        if !self.is_vector(v) {
+            return self.f.int1(Int1::Neg, width(hold), v);
+        }
+        let zero = self.lanes_constant(hold, 0);
+        self.isub(hold, zero, v)
+    }
+
+    pub fn imul(&mut self, hold: Hold, a: V, b: V) -> V {
+        if !self.is_vector(a) {
+            return self.f.int2(Int2::Mul, width(hold), a, b);
+        }
+        if hold == Hold::W32 {
+            return self.f.rvm(Code::VEX_Vpmulld_ymm_ymm_ymmm256, a, b, None);
+        }
+        let signed = self.sign_extended.contains(&a) && self.sign_extended.contains(&b);
+        if signed {
+            return self.f.rvm(Code::VEX_Vpmuldq_ymm_ymm_ymmm256, a, b, None);
+        }
+        let product = |e: &mut Self, a, b| e.f.rvm(Code::VEX_Vpmuludq_ymm_ymm_ymmm256, a, b, None);
+        let low = product(self, a, b);
+        let mut crossed = Vec::new();
+        for (x, y) in [(a, b), (b, a)] {
+            if !self.zero_extended.contains(&x) {
+                let high = self.shift_by(Shift::Right, hold, x, 32);
+                crossed.push(product(self, high, y));
+            }
+        }
+        let Some(mut sum) = crossed.pop() else { return low };
+        if let Some(other) = crossed.pop() {
+            sum = self.iadd(hold, sum, other);
+        }
+        let sum = self.shift_by(Shift::Left, hold, sum, 32);
+        self.iadd(hold, low, sum)
+    }
+
+    /// By a known count, below the width.
+    pub fn shift_by(&mut self, shift: Shift, hold: Hold, v: V, n: u32) -> V {
+        if !self.is_vector(v) {
+            let op = match shift {
+                Shift::Left => Int2::Shl,
+                Shift::Right => Int2::Shr,
+                Shift::Arithmetic => Int2::Sar,
+            };
+            return self.f.int2(op, width(hold), v, n as i32);
+        }
+        let code = match (shift, hold) {
+            (Shift::Left, Hold::W32) => Code::VEX_Vpslld_ymm_ymm_imm8,
+            (Shift::Right, Hold::W32) => Code::VEX_Vpsrld_ymm_ymm_imm8,
+            (Shift::Arithmetic, Hold::W32) => Code::VEX_Vpsrad_ymm_ymm_imm8,
+            (Shift::Left, _) => Code::VEX_Vpsllq_ymm_ymm_imm8,
+            (Shift::Right, _) => Code::VEX_Vpsrlq_ymm_ymm_imm8,
+            (Shift::Arithmetic, _) => {
+                // Logical, and then the sign from where it is now.
+                let v = self.shift_by(Shift::Right, hold, v, n);
+                let sign = self.lanes_constant(hold, 1 << (63 - n));
+                let flipped = self.bxor(hold, v, sign);
+                return self.isub(hold, flipped, sign);
+            }
+        };
+        self.f.rm(code, v, Some(n as u8))
+    }
+
+    /// Lanes by counts of lanes: from the width on, everything is shifted out.
+    pub fn shift_lanes(&mut self, shift: Shift, hold: Hold, v: V, n: V) -> V {
+        let code = match (shift, hold) {
+            (Shift::Left, Hold::W32) => Code::VEX_Vpsllvd_ymm_ymm_ymmm256,
+            (Shift::Right, Hold::W32) => Code::VEX_Vpsrlvd_ymm_ymm_ymmm256,
+            (Shift::Arithmetic, Hold::W32) => Code::VEX_Vpsravd_ymm_ymm_ymmm256,
+            (Shift::Left, _) => Code::VEX_Vpsllvq_ymm_ymm_ymmm256,
+            (Shift::Right, _) => Code::VEX_Vpsrlvq_ymm_ymm_ymmm256,
+            (Shift::Arithmetic, _) => {
+                // Below zero, the complement of what the complement gives.
+                let zero = self.lanes_constant(hold, 0);
+                let below = self.icmp(Cc::GtS, hold, zero, v);
+                let v = self.bxor(hold, v, below);
+                let v = self.shift_lanes(Shift::Right, hold, v, n);
+                return self.bxor(hold, v, below);
+            }
+        };
+        self.f.rvm(code, v, n, None)
+    }
+
+    /// 1 or 0, or in lanes all ones or none.
+    pub fn icmp(&mut self, cc: Cc, hold: Hold, a: V, b: V) -> V {
+        if !self.is_vector(a) {
+            return self.f.compare(cc, width(hold), a, b);
+        }
+        let equal = by(hold, Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, Code::VEX_Vpcmpeqq_ymm_ymm_ymmm256);
+        let greater = by(hold, Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256, Code::VEX_Vpcmpgtq_ymm_ymm_ymmm256);
+        match cc {
+            Cc::Eq => self.f.rvm(equal, a, b, None),
+            Cc::GtS => self.f.rvm(greater, a, b, None),
+            Cc::LtS => self.f.rvm(greater, b, a, None),
+            Cc::Ne => self.negated(Cc::Eq, hold, a, b),
+            Cc::LeS => self.negated(Cc::GtS, hold, a, b),
+            Cc::GeS => self.negated(Cc::LtS, hold, a, b),
+            Cc::LeU | Cc::GeU if hold == Hold::W32 => {
+                let code =
+                    if cc == Cc::LeU { Code::VEX_Vpminud_ymm_ymm_ymmm256 } else { Code::VEX_Vpmaxud_ymm_ymm_ymmm256 };
+                let bound = self.f.rvm(code, a, b, None);
+                self.f.rvm(equal, bound, a, None)
+            }
+            Cc::LtU if hold == Hold::W32 => self.negated(Cc::GeU, hold, a, b),
+            Cc::GtU if hold == Hold::W32 => self.negated(Cc::LeU, hold, a, b),
+            _ => {
+                let sign = self.lanes_constant(hold, 1 << 63);
+                let (a, b) = (self.bxor(hold, a, sign), self.bxor(hold, b, sign));
+                let cc = match cc {
+                    Cc::LtU => Cc::LtS,
+                    Cc::LeU => Cc::LeS,
+                    Cc::GtU => Cc::GtS,
+                    _ => Cc::GeS,
+                };
+                self.icmp(cc, hold, a, b)
+            }
+        }
+    }
+
+    fn negated(&mut self, cc: Cc, hold: Hold, a: V, b: V) -> V {
+        let v = self.icmp(cc, hold, a, b);
+        self.bnot(hold, v)
+    }
+
+    /// Whether it is zero, as [`Emitter::icmp`].
+    pub fn is_zero(&mut self, hold: Hold, v: V) -> V {
+        let zero = self.constant(hold, 0, v);
+        self.icmp(Cc::Eq, hold, v, zero)
+    }
+
+    /// `a` where a mask or truth of the same class holds.
+    pub fn pick(&mut self, hold: Hold, truth: V, a: V, b: V) -> V {
+        if self.is_vector(a) {
+            self.f.blend(hold != Hold::W32, truth, a, b)
+        } else {
+            self.f.select(truth, a, b)
+        }
+    }
+
+    /// The least of two unsigned words.
+    pub fn umin(&mut self, a: V, b: V) -> V {
+        if self.is_vector(a) {
+            return self.f.rvm(Code::VEX_Vpminud_ymm_ymm_ymmm256, a, b, None);
+        }
+        let less = self.f.compare(Cc::LtU, Width::W32, a, b);
+        self.f.select(less, a, b)
+    }
+
+    /// The number of ones.
+    pub fn ones(&mut self, hold: Hold, v: V) -> V {
+        if !self.is_vector(v) {
+            return self.f.int1(Int1::CountOnes, width(hold), v);
+        }
+        // Of each four bits by a table; then sums.
+        let counts = [0x0201_0100, 0x0302_0201, 0x0302_0201, 0x0403_0302].repeat(2);
+        let table = self.f.vconst(counts.try_into().unwrap_or([0; 8]));
+        let (low, high) = self.nibbles(v);
+        let shuffle = Code::VEX_Vpshufb_ymm_ymm_ymmm256;
+        let (low, high) = (self.f.rvm(shuffle, table, low, None), self.f.rvm(shuffle, table, high, None));
+        let bytes = self.f.rvm(Code::VEX_Vpaddb_ymm_ymm_ymmm256, low, high, None);
+        if hold != Hold::W32 {
+            let zero = self.f.vconst([0; 8]);
+            return self.f.rvm(Code::VEX_Vpsadbw_ymm_ymm_ymmm256, bytes, zero, None);
+        }
+        let (one, one16) = (self.f.vconst([0x0101_0101; 8]), self.f.vconst([0x0001_0001; 8]));
+        let sums = self.f.rvm(Code::VEX_Vpmaddubsw_ymm_ymm_ymmm256, bytes, one, None);
+        self.f.rvm(Code::VEX_Vpmaddwd_ymm_ymm_ymmm256, sums, one16, None)
+    }
+
+    /// The lower and the higher four bits of each byte.
+    fn nibbles(&mut self, v: V) -> (V, V) {
+        let mask = self.f.vconst([0x0f0f_0f0f; 8]);
+        let low = self.band(Hold::W32, v, mask);
+        let high = self.shift_by(Shift::Right, Hold::W32, v, 4);
+        (low, self.band(Hold::W32, high, mask))
+    }
+
+    /// The width for zero.
+    pub fn leading_zeros(&mut self, hold: Hold, v: V) -> V {
+        if !self.is_vector(v) {
+            return self.f.int1(Int1::LeadingZeros, width(hold), v);
+        }
+        let mut v = v;
+        for n in [1, 2, 4, 8, 16, 32].into_iter().filter(|n| *n < hold.bits()) {
+            let below = self.shift_by(Shift::Right, hold, v, n);
+            v = self.bor(hold, v, below);
+        }
+        let above = self.bnot(hold, v);
+        self.ones(hold, above)
+    }
+
+    /// The width for zero.
+    pub fn trailing_zeros(&mut self, hold: Hold, v: V) -> V {
+        if !self.is_vector(v) {
+            return self.f.int1(Int1::TrailingZeros, width(hold), v);
+        }
+        let one = self.lanes_constant(hold, 1);
+        let less = self.isub(hold, v, one);
+        let below = self.without(hold, v, less);
+        self.ones(hold, below)
+    }
+
+    /// All bits in reverse.
+    pub fn reversed_bits(&mut self, hold: Hold, v: V) -> V {
+        if self.is_vector(v) {
+            let order: [u8; 16] = std::array::from_fn(|k| {
+                let bytes = if hold == Hold::W32 { 4 } else { 8 };
+                (k / bytes * bytes + bytes - 1 - k % bytes) as u8
+            });
+            let reverse = |n: u8| n.reverse_bits() >> 4;
+            let table = |shift: u8| std::array::from_fn(|k| reverse(k as u8) << shift);
+            let [order, low_table, high_table] = [order, table(4), table(0)].map(|bytes| self.bytes(bytes));
+            let shuffle = Code::VEX_Vpshufb_ymm_ymm_ymmm256;
+            let v = self.f.rvm(shuffle, v, order, None);
+            let (low, high) = self.nibbles(v);
+            let (low, high) =
+                (self.f.rvm(shuffle, low_table, low, None), self.f.rvm(shuffle, high_table, high, None));
+            return self.bor(Hold::W32, low, high);
+        }
+        let mut v = self.f.int1(Int1::SwapBytes, width(hold), v);
+        for (n, mask) in [(4, 0x0f0f_0f0f_0f0f_0f0fu64), (2, 0x3333_3333_3333_3333), (1, 0x5555_5555_5555_5555)] {
+            let mask = self.constant(hold, mask, v);
+            let (low, high) = (self.band(hold, v, mask), self.shift_by(Shift::Right, hold, v, n));
+            let (low, high) = (self.shift_by(Shift::Left, hold, low, n), self.band(hold, high, mask));
+            v = self.bor(hold, low, high);
+        }
+        v
+    }
+
+    /// Sixteen bytes, in either half.
+    pub fn bytes(&mut self, bytes: [u8; 16]) -> V {
+        self.f.vconst(std::array::from_fn(|k| {
+            let at = k % 4 * 4;
+            u32::from_le_bytes(std::array::from_fn(|b| bytes[at + b]))
+        }))
+    }
+
+    /// The low words of 64 bits in each lane.
+    pub fn low_words(&mut self, v: [V; 2]) -> V {
+        self.taken_words(v, 0x88)
+    }
+
+    /// The high words of 64 bits in each lane.
+    pub fn high_words(&mut self, v: [V; 2]) -> V {
+        self.taken_words(v, 0xdd)
+    }
+
+    fn taken_words(&mut self, v: [V; 2], which: u8) -> V {
+        // By halves of the host's vectors, whose inner quarters are exchanged then.
+        let v = self.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, v[0], v[1], Some(which));
+        self.f.rm(Code::VEX_Vpermq_ymm_ymmm256_imm8, v, Some(0xd8))
+    }
+
+    /// 64 bits in each lane, of low and high words.
+    pub fn joined(&mut self, low: V, high: V) -> [V; 2] {
+        if let Some(whole) = self.wholes.get(&(low, high)) {
+            return *whole;
+        }
+        let [low, high] = [low, high].map(|v| self.f.rm(Code::VEX_Vpermq_ymm_ymmm256_imm8, v, Some(0xd8)));
+        [
+            self.f.rvm(Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, low, high, None),
+            self.f.rvm(Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256, low, high, None),
+        ]
+    }
+
+    /// 32 bits of lanes extended to 64.
+    pub fn extended(&mut self, v: V, signed: bool) -> [V; 2] {
+        let code = match signed {
+            true => Code::VEX_Vpmovsxdq_ymm_xmmm128,
+            false => Code::VEX_Vpmovzxdq_ymm_xmmm128,
+        };
+        let upper = self.f.upper_half(v);
+        let both = [self.f.rm(code, v, None), self.f.rm(code, upper, None)];
+        let set = if signed { &mut self.sign_extended } else { &mut self.zero_extended };
+        set.extend(both);
+        both
+    }
+
+    /// Stores by halves, for what lies apart.
+    pub fn load_halves(&mut self, base: V, low: i32, high: i32) -> V {
+        let d = self.f.fresh(Class::Vec);
+        let [low, high] = [low, high].map(|disp| Mem { base, disp });
+        self.f.push(Inst::LoadHalves { d, low, high });
+        d
+    }
+
+    /// The reverse of [`Emitter::load_halves`].
+    pub fn store_halves(&mut self, v: V, base: V, low: i32, high: i32) {
+        let [low, high] = [low, high].map(|disp| Mem { base, disp });
+        self.f.push(Inst::StoreHalves { v, low, high });
+    }
+
+    /// An integer of the wave and a small number.
+    pub fn plus(&mut self, v: V, n: i64) -> V {
+        match i32::try_from(n) {
+            Ok(n) => self.f.int2(Int2::Add, Width::W64, v, Src::Imm(n)),
+            Err(_) => {
+                let n = self.f.iconst(n as u64);
+                self.f.int2(Int2::Add, Width::W64, v, n)
+            }
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Eight lanes after the other: the code of a run.
+
+use super::run::{Bits, Buffered, Lane, Run, mask_register};
+use super::stmt::Env;
+use super::val::Val;
+use super::{Emitter, R, Unsupported};
+use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, at};
+use crate::plan;
+use isa_lower::ir::{Hold, LaneLoop, Mask, Start, Step};
+use isa_spec::tables::Role;
+use std::collections::{BTreeMap, HashMap};
+use wavesim_machine::state::wave::NO_DENORMALS;
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Size, Src, V, Width};
+
+/// Lanes of a packet.
+const LANES: i32 = 8;
+/// Bytes of a register's lanes.
+const BYTES: i32 = 4 * LANES;
+
+/// The bit of each lane of a wave of 32.
+static LANE_BITS: [u32; 32] = {
+    let mut bits = [0; 32];
+    let mut lane = 0;
+    while lane < 32 {
+        bits[lane] = 1 << lane;
+        lane += 1;
+    }
+    bits
+};
+
+/// What a loop over packets has gathered.
+pub struct Gathers {
+    /// For each mask its bits.
+    pub sums: Vec<V>,
+    /// For each mask, whether bits of lanes that are switched off stay.
+    pub keeps: Vec<bool>,
+    /// For each register that was written, whether it has no denormals.
+    pub normal: Vec<(u16, bool)>,
+}
+
+impl Emitter<'_> {
+    /// The loop over packets.
+    pub fn packets(
+        &mut self,
+        run: &Run,
+        [exec, full]: [V; 2],
+        places: &[V],
+        masks: &[usize],
+    ) -> R<Gathers> {
+        self.forget_vectors();
+        let top = self.f.label();
+        self.f.begin_loop();
+        // They are the loop's own: what is made of them stays in it.
+        let (n, base) = (self.f.fresh(Class::Int), self.f.fresh(Class::Int));
+        let sums: Vec<V> = masks.iter().map(|_| self.f.fresh(Class::Int)).collect();
+        let vectors = self.vectors;
+        self.f.hoisted(|f| {
+            f.push(Inst::Const { d: n, bits: 0 });
+            f.assign(base, vectors);
+            sums.iter().for_each(|sum| f.push(Inst::Const { d: *sum, bits: 0 }));
+        });
+        self.f.push(Inst::Label(top));
+        self.packet = Some(n);
+        let made = self.packet(run, [exec, full], base, places, masks, &sums);
+        self.packet = None;
+        let (keeps, normal) = made?;
+        // The next packet.
+        let own = |op, d, b| Inst::Int2 { op, width: Width::W64, d, a: d, b };
+        self.f.push(own(Int2::Add, base, Src::Imm(BYTES)));
+        if self.wide_wave {
+            let last = self.f.compare(Cc::Eq, Width::W32, n, 32 - LANES);
+            let step = (HALF_BYTES - LANE_VEC_BYTES) as i32;
+            let step = self.f.int2(Int2::Mul, Width::W64, last, step);
+            self.f.push(own(Int2::Add, base, Src::Value(step)));
+        }
+        self.f.push(own(Int2::Add, n, Src::Imm(LANES)));
+        let count = if self.wide_wave { 64 } else { 32 };
+        self.f.branch(Cc::Ne, Width::W32, n, count, top);
+        self.f.end_loop();
+        self.forget_vectors();
+        Ok(Gathers { sums, keeps, normal })
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn packet(
+        &mut self,
+        run: &Run,
+        [exec, full]: [V; 2],
+        base: V,
+        places: &[V],
+        masks: &[usize],
+        sums: &[V],
+    ) -> R<(Vec<bool>, Vec<(u16, bool)>)> {
+        let mut packet = Packet::new(base);
+        for op in &run.ops {
+            match &op.access {
+                Some(words) => self.move_words(words, self.ops[op.at as usize].d, places, &mut packet)?,
+                None => self.packet_op(op, &mut packet)?,
+            }
+        }
+        let n = self.packet.ok_or(Unsupported("a packet"))?;
+        // The masks of these lanes, at their place.
+        let mut keeps = Vec::new();
+        for (code, sum) in masks.iter().zip(sums) {
+            let mask = packet.masks.get(code).ok_or(Unsupported("a mask"))?;
+            let (truth, keep) = (mask.truth, mask.keep);
+            let bits = self.mask(truth)?;
+            let bits = self.f.sign_bits(bits);
+            let bits = self.f.int2(Int2::Shl, Width::W64, bits, n);
+            self.f.push(Inst::Int2 {
+                op: Int2::Or,
+                width: Width::W64,
+                d: *sum,
+                a: *sum,
+                b: Src::Value(bits),
+            });
+            keeps.push(keep);
+        }
+        let normal = self.write_back(&packet, exec, full)?;
+        Ok((keeps, normal))
+    }
+
+    /// Numbers of the lanes.
+    pub fn lane_id(&mut self) -> R<Val> {
+        let n = self.packet.ok_or(Unsupported("a lane's number"))?;
+        let (first, each) = (self.spread(Hold::W32, n), self.f.vconst(std::array::from_fn(|k| k as u32)));
+        Ok(Val::Lanes(self.iadd(Hold::W32, first, each)))
+    }
+
+    /// The bits of lanes as a mask.
+    fn lanes_of(&mut self, bits: V) -> R<V> {
+        let n = self.packet.ok_or(Unsupported("a lane's bit"))?;
+        let (all, own) = if self.wide_wave {
+            let bits = self.f.int2(Int2::Shr, Width::W64, bits, n);
+            (self.f.splat(false, bits), self.f.vconst(std::array::from_fn(|k| 1 << k)))
+        } else {
+            let table = LANE_BITS.as_ptr().addr() as u64;
+            let table = self.f.hoisted(|f| f.iconst(table));
+            let place = self.f.int2(Int2::Shl, Width::W64, n, 2);
+            let place = self.f.int2(Int2::Add, Width::W64, place, table);
+            (self.spread(Hold::W32, bits), self.f.vload(place, 0, true))
+        };
+        let own_bits = self.band(Hold::W32, all, own);
+        Ok(self.icmp(Cc::Eq, Hold::W32, own_bits, own))
+    }
+
+    /// This lane's bit of a mask operand.
+    pub fn lane_bit(&mut self, mask: Mask) -> R<Val> {
+        match mask {
+            Mask::Vcc => self.env.carry.ok_or(Unsupported("a mask")),
+            Mask::D0 | Mask::Exec => Err(Unsupported("a mask")),
+        }
+    }
+
+    /// A register in the lanes of the packet, perhaps raw.
+    pub fn register(&mut self, packet: &mut Packet, register: u16) -> V {
+        if let Some(v) = packet.registers.get(&register) {
+            return v.0;
+        }
+        // Registers are written at the end of a packet alone.
+        let v = self.f.vload(packet.base, register as i32 * LANE_VEC_BYTES as i32, true);
+        packet.registers.insert(register, (v, false));
+        packet.homes.insert(v, register);
+        v
+    }
+
+    /// An instruction.
+    pub fn packet_op(&mut self, buffered: &Buffered, packet: &mut Packet) -> R<()> {
+        let op = self.ops[buffered.at as usize];
+        let lanes = plan::lanes(&buffered.handlers).ok_or(Unsupported("an operation"))?;
+        self.env = Env::new(buffered.at);
+        let mut sources: Vec<(Role, Vec<Val>)> = Vec::new();
+        for (role, staged) in &buffered.sources {
+            let mut words = Vec::new();
+            for (k, word) in staged.words.iter().enumerate() {
+                let mut v = match word {
+                    Lane::Register(register) => Val::Lanes(self.register(packet, *register)),
+                    Lane::One(val) => *val,
+                };
+                if let Some((last, keep, flip)) = staged.modified
+                    && last == k
+                {
+                    let sign = keep | 1 << 31 == u32::MAX && flip << 1 == 0;
+                    if let (Val::Lanes(raw), true) = (v, sign)
+                        && self.raw.contains(&raw)
+                    {
+                        words.push(Val::Lanes(self.with_sign(raw, keep, flip)));
+                        continue;
+                    }
+                    v = self.op2(isa_lower::ir::Op2::And, Hold::W32, v, Val::Known(keep as u128))?;
+                    v = self.op2(isa_lower::ir::Op2::Xor, Hold::W32, v, Val::Known(flip as u128))?;
+                }
+                words.push(v);
+            }
+            sources.push((*role, words));
+        }
+        self.env.carry = match &buffered.carry {
+            None => None,
+            Some(Bits::Run(code)) => Some(packet.masks.get(code).ok_or(Unsupported("a mask"))?.truth),
+            Some(Bits::Wave(Val::Known(bits))) if *bits == 0 => Some(Val::Known(0)),
+            Some(Bits::Wave(val)) => {
+                let bits = self.one(*val, self.mask_hold())?;
+                Some(Val::Mask(self.lanes_of(bits)?))
+            }
+        };
+        for step in &lanes.steps {
+            match step {
+                Step::Simd { calls, lanes, .. } => {
+                    self.read_lanes(lanes, &sources)?;
+                    self.stmts(&lanes.body)?;
+                    let mut results = Vec::new();
+                    for args in calls {
+                        let args = [self.value(&args[0])?, self.value(&args[1])?, self.value(&args[2])?];
+                        results.push(self.select_bytes(args)?);
+                    }
+                    self.env.calls = results;
+                    self.env.locals.clear();
+                }
+                Step::Loop(lane_loop) => {
+                    self.read_lanes(lane_loop, &sources)?;
+                    if let Some(result) = &lane_loop.result {
+                        let old = match result.start {
+                            Start::Zero => Val::Known(0),
+                            _ => self.old_result(packet, op.d, result.dwords())?,
+                        };
+                        self.env.operands.insert(Role::D0, (old, Hold::of(result.width)));
+                    }
+                    self.stmts(&lane_loop.body)?;
+                }
+                Step::Gather { mask, keep } => {
+                    let truth = self.env.bits.get(mask).copied().unwrap_or(Val::Known(0));
+                    let truth = match truth {
+                        Val::Truth(_) | Val::Known(_) => Val::Mask(self.mask(truth)?),
+                        truth => truth,
+                    };
+                    let code = mask_register(*mask, &op);
+                    packet.masks.insert(code, Gathered { truth, keep: *keep });
+                }
+                Step::Write { dwords, .. } => {
+                    let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));
+                    if *dwords == 1 {
+                        let v = self.raw_lanes(v)?;
+                        packet.registers.insert(op.d, (v, true));
+                    } else {
+                        let v = self.wide(v)?;
+                        let (low, high) = (self.low_words(v), self.high_words(v));
+                        self.wholes.insert((low, high), v);
+                        packet.registers.insert(op.d, (low, true));
+                        packet.registers.insert(op.d + 1, (high, true));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn old_result(&mut self, packet: &mut Packet, d: u16, dwords: u32) -> R<Val> {
+        let low = self.register(packet, d);
+        if dwords == 1 {
+            return Ok(Val::Lanes(low));
+        }
+        let high = self.register(packet, d + 1);
+        Ok(Val::Wide(self.joined(low, high)))
+    }
+
+    fn read_lanes(&mut self, lanes: &LaneLoop, sources: &[(Role, Vec<Val>)]) -> R<()> {
+        for read in &lanes.reads {
+            let Some((_, words)) = sources.iter().find(|(role, _)| *role == read.role) else { continue };
+            let hold = Hold::of(read.width);
+            let v = match (words[..].first(), words.get(1), hold) {
+                (Some(low), _, Hold::W32) => *low,
+                (Some(low), Some(high), Hold::W64) if !low.varies() && !high.varies() => {
+                    self.pair(*low, *high)?
+                }
+                (Some(low), Some(high), Hold::W64) => {
+                    let (low, high) = (self.lanes(*low)?, self.lanes(*high)?);
+                    Val::Wide(self.joined(low, high))
+                }
+                _ => return Err(Unsupported("a wide source")),
+            };
+            self.env.operands.insert(read.role, (v, hold));
+        }
+        Ok(())
+    }
+
+    /// Stores the registers that were written, and tells for each whether it has no denormals.
+    fn write_back(&mut self, packet: &Packet, exec: V, full: V) -> R<Vec<(u16, bool)>> {
+        let mut written: Vec<(u16, V)> = packet.written().collect();
+        if written.is_empty() {
+            return Ok(Vec::new());
+        }
+        let registers: Vec<u16> = written.iter().map(|(register, _)| *register).collect();
+        for (register, v) in &mut written {
+            *v = self.exact(*v);
+            // What another register had before this one is written.
+            let home = packet.homes.get(v).filter(|home| *home != register);
+            if home.is_some_and(|home| registers.contains(home)) {
+                let copy = self.f.fresh(Class::Vec);
+                self.f.assign(copy, *v);
+                *v = copy;
+            }
+        }
+        let place = |register: u16| register as i32 * LANE_VEC_BYTES as i32;
+        let [whole, on] = [(); 2].map(|()| self.f.label());
+        self.f.branch(Cc::Ne, Width::W32, full, 0, whole);
+        let mask = self.lanes_of(exec)?;
+        for (register, v) in &written {
+            let old = self.f.vload(packet.base, place(*register), false);
+            let v = self.f.blend(false, mask, *v, old);
+            self.f.vstore(packet.base, place(*register), v);
+        }
+        self.f.push(Inst::Jump(on));
+        self.f.push(Inst::Label(whole));
+        for (register, v) in &written {
+            self.f.vstore(packet.base, place(*register), *v);
+        }
+        self.f.push(Inst::Label(on));
+        Ok(written.iter().map(|(register, v)| (*register, self.normal.contains(v))).collect())
+    }
+
+    /// The flags of the registers that were written: those without denormals keep theirs.
+    pub fn set_flags(&mut self, full: V, normal: &[(u16, bool)]) {
+        if normal.is_empty() {
+            return;
+        }
+        let flags = self.f.load(Size::B8, self.frame, at::FLAGS);
+        let known = self.f.iconst(NO_DENORMALS as u64);
+        let halves = if self.wide_wave { 2 } else { 1 };
+        let half_bytes = HALF_BYTES as usize;
+        for (register, normal) in normal {
+            for place in (0..halves).map(|half| (half * half_bytes + *register as usize) as i32) {
+                let value = if *normal {
+                    let old = self.f.load(Size::B1, flags, place);
+                    let old = self.f.int2(Int2::And, Width::W32, old, known);
+                    Src::Value(self.f.select(full, known, old))
+                } else {
+                    Src::Imm(0)
+                };
+                self.f.store(Size::B1, flags, place, value);
+            }
+        }
+    }
+}
+
+/// Lanes of a packet while they are emitted.
+pub struct Packet {
+    base: V,
+    /// Values of registers, and whether they were written.
+    pub registers: BTreeMap<u16, (V, bool)>,
+    /// Values that are registers as they were before the packet.
+    homes: HashMap<V, u16>,
+    masks: BTreeMap<usize, Gathered>,
+}
+
+struct Gathered {
+    truth: Val,
+    /// Bits of lanes that are switched off stay.
+    keep: bool,
+}
+
+impl Packet {
+    fn new(base: V) -> Packet {
+        Packet { base, registers: BTreeMap::new(), homes: HashMap::new(), masks: BTreeMap::new() }
+    }
+
+    /// Registers that were written.
+    fn written(&self) -> impl Iterator<Item = (u16, V)> {
+        self.registers.iter().filter(|(_, (_, written))| *written).map(|(at, (v, _))| (*at, *v))
+    }
+}

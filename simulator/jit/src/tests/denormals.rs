@@ -1,0 +1,111 @@
+//! Float arithmetic around the least normal number.
+
+use super::{program, random, run, start};
+use crate::Jit;
+use wavesim_machine::state::LaneVec;
+
+/// A float at the edges: denormals, the least normal numbers, zeros, infinities, NaNs, and factors that lead there.
+fn edge(seed: &mut u64) -> u32 {
+    let bits = random(seed) as u32;
+    let sign = (random(seed) as u32 & 1) << 31;
+    sign | match random(seed) % 12 {
+        0 => bits & 0x007f_ffff,
+        1 => 0x0080_0000 + bits % 3,
+        2 => 0x007f_ffff - bits % 3,
+        3 => 0x3f7f_ffff,
+        4 => 0,
+        5 => 0x7f80_0000,
+        6 => 0x7fc0_0000 | bits & 0xffff,
+        // Products of these are exact denormals.
+        7 => (40 + bits % 60) << 23,
+        8 => 1 << (bits % 23),
+        _ => 0x3f00_0000 + bits % 0x0100_0000,
+    }
+}
+
+/// Loops of float arithmetic whose values come and go around the least normal number, in packets of lanes that go through all iterations:
+/// the interpreter's registers and flags, bit for bit.
+#[test]
+fn denormals_in_loops() {
+    let (mut seed, mut compared) = (1, 0);
+    for case in 0..60 {
+        let mut lines = vec!["s_movk_i32 s4, 0x20".to_string()];
+        let few = case % 3 == 0;
+        for _ in 0..3 + random(&mut seed) % 14 {
+            let [d, a, b, c] = [(); 4].map(|()| random(&mut seed) % if few { 5 } else { 12 });
+            let sign = |v: u64, n: u64| match n % 5 {
+                0 => format!("-v{v}"),
+                1 => format!("|v{v}|"),
+                _ => format!("v{v}"),
+            };
+            let (x, y) = (sign(a, random(&mut seed)), sign(b, random(&mut seed)));
+            lines.push(match random(&mut seed) % 14 {
+                0 | 1 => format!("v_add_f32_e64 v{d}, {x}, {y}"),
+                2 | 3 => format!("v_mul_f32_e64 v{d}, {x}, {y}"),
+                4 | 5 => format!("v_fma_f32 v{d}, {x}, {y}, v{c}"),
+                6 => format!("v_sub_f32 v{d}, v{a}, v{b}"),
+                7 => format!("v_fmac_f32 v{d}, v{a}, v{b}"),
+                8 => format!("v_max_f32 v{d}, v{a}, v{b}"),
+                9 => format!("v_mov_b32 v{d}, v{a}"),
+                10 => format!("v_xor_b32 v{d}, v{a}, v{b}"),
+                11 => format!("v_mul_f32 v{d}, 0.5, v{a}"),
+                12 => format!("v_floor_f32 v{d}, v{a}"),
+                _ => format!("v_add_nc_u32 v{d}, v{a}, v{b}"),
+            });
+        }
+        lines.push("s_add_i32 s4, s4, -1".to_string());
+        lines.push("s_cmp_lg_u32 s4, 0".to_string());
+        lines.push("s_cbranch_scc1 @1".to_string());
+        lines.push("s_endpgm".to_string());
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        for (size, mode) in [(32, 0xc0), (64, 0xc0), (32, 0xf0)] {
+            let program = program(&lines, size);
+            let code = Jit::after(&program, 0).expect("a host that is compiled for");
+            let mut plain = start(size, mode);
+            let mild = random(&mut seed) % 2 == 0;
+            for half in 0..plain.halves() {
+                for reg in 0..12 {
+                    // With few denormals, code goes on for a while before it meets one.
+                    let mut lane = |_: usize| match mild && random(&mut seed) % 64 != 0 {
+                        true => 0x3f00_0000 + random(&mut seed) as u32 % 0x0080_0000,
+                        false => edge(&mut seed),
+                    };
+                    let lanes = LaneVec(std::array::from_fn(&mut lane));
+                    plain.set_lane_vec(half, reg, lanes);
+                }
+            }
+            if random(&mut seed) % 4 == 0 {
+                plain.set_exec(random(&mut seed) | random(&mut seed) << 32);
+            }
+            let mut compiled = plain.clone();
+            for turn in 0..3 {
+                let (a, b) =
+                    (run(&program, &mut plain, 1500, None), run(&program, &mut compiled, 1500, Some(&code)));
+                assert_eq!(a, b, "case {case} turn {turn} wave{size} mode {mode:x}: {lines:#?}");
+            }
+            assert_eq!((plain.sgprs, plain.scc, plain.pc), (compiled.sgprs, compiled.scc, compiled.pc));
+            let nan = |bits: u32| bits & 0x7fff_ffff > 0x7f80_0000;
+            for half in 0..plain.halves() {
+                // Of two NaNs, either may be the result, and the bits of it get anywhere.
+                let nans = |lane: usize| {
+                    (0..16).any(|reg| {
+                        nan(plain.lane_vec(half, reg).0[lane]) || nan(compiled.lane_vec(half, reg).0[lane])
+                    })
+                };
+                for lane in (0..32).filter(|lane| !nans(*lane)) {
+                    compared += 1;
+                    for reg in 0..16 {
+                        let (a, b) =
+                            (plain.lane_vec(half, reg).0[lane], compiled.lane_vec(half, reg).0[lane]);
+                        assert!(
+                            a == b,
+                            "case {case} wave{size} {mode:x} v{reg}[{lane}]: {a:x} {b:x} {lines:#?}"
+                        );
+                    }
+                }
+            }
+            assert_eq!(code.made().failed, 0);
+        }
+    }
+    assert!(compared > 2000, "{compared} lanes without NaNs");
+}

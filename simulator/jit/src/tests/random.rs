@@ -1,0 +1,223 @@
+//! Random programs with loops, divergence, memory and LDS: the same state by both.
+
+use super::{program, random, run_in, start};
+use crate::Jit;
+use wavesim_machine::memory::Memory;
+use wavesim_machine::state::LaneVec;
+
+/// Bytes of the buffer, and of LDS.
+const BYTES: usize = 2048;
+
+/// Instructions on lanes and on the wave, without floats: `d`, `a` and `b` are VGPRs, `s` and `t` SGPRs, and `n` a number.
+const PLAIN: &[&str] = &[
+    "v_add_nc_u32 v{d}, v{a}, v{b}",
+    "v_sub_nc_u32 v{d}, s{s}, v{b}",
+    "v_mul_lo_u32 v{d}, v{a}, v{b}",
+    "v_mul_hi_u32 v{d}, v{a}, v{b}",
+    "v_mul_hi_i32 v{d}, v{a}, v{b}",
+    "v_mad_u64_u32 v[{e}:{e1}], null, v{a}, v{b}, v[{f}:{f1}]",
+    "v_lshlrev_b64 v[{e}:{e1}], v{a}, v[{f}:{f1}]",
+    "v_lshrrev_b64 v[{e}:{e1}], v{a}, v[{f}:{f1}]",
+    "v_ashrrev_i64 v[{e}:{e1}], v{a}, v[{f}:{f1}]",
+    "v_lshlrev_b32 v{d}, v{a}, v{b}",
+    "v_ashrrev_i32 v{d}, {n}, v{b}",
+    "v_bfe_u32 v{d}, v{a}, v{b}, {n}",
+    "v_bfe_i32 v{d}, v{a}, 5, v{b}",
+    "v_bfi_b32 v{d}, v{a}, v{b}, s{s}",
+    "v_perm_b32 v{d}, v{a}, v{b}, v{c}",
+    "v_alignbit_b32 v{d}, v{a}, v{b}, v{c}",
+    "v_bcnt_u32_b32 v{d}, v{a}, v{b}",
+    "v_clz_i32_u32 v{d}, v{a}",
+    "v_ctz_i32_b32 v{d}, v{a}",
+    "v_bfrev_b32 v{d}, v{a}",
+    "v_min_i32 v{d}, v{a}, v{b}",
+    "v_max_u32 v{d}, v{a}, v{b}",
+    "v_med3_u32 v{d}, v{a}, v{b}, v{c}",
+    "v_sad_u8 v{d}, v{a}, v{b}, v{c}",
+    "v_mov_b32 v{d}, v{a}",
+    "v_mov_b32 v{d}, {k}",
+    "v_xor_b32 v{d}, {k}, v{a}",
+    "v_cmp_lt_u32 vcc_lo, v{a}, v{b}",
+    "v_cmp_ge_i32 s{m}, v{a}, v{b}",
+    "v_cmp_lt_u64 s{m}, v[{e}:{e1}], v[{f}:{f1}]",
+    "v_cndmask_b32 v{d}, v{a}, v{b}, s{m}",
+    "v_cndmask_b32 v{d}, v{a}, v{b}, vcc_lo",
+    "v_add_co_u32 v{d}, vcc_lo, v{a}, v{b}",
+    "v_add_co_ci_u32 v{d}, vcc_lo, v{a}, v{b}, vcc_lo",
+    "v_mbcnt_lo_u32_b32 v{d}, s{s}, v{a}",
+    "v_cvt_f32_u32 v{d}, v{a}",
+    "v_cvt_f32_i32 v{d}, v{a}",
+    "v_swap_b32 v{d}, v{a}",
+    "s_add_u32 s{s}, s{s}, s{t}",
+    "s_lshl_b32 s{s}, s{t}, {n}",
+    "s_bfe_i32 s{s}, s{t}, {k}",
+    "s_cselect_b32 s{s}, s{t}, {n}",
+    "s_cmp_lt_u32 s{s}, s{t}",
+    "s_mul_i32 s{s}, s{s}, s{t}",
+    "s_bcnt1_i32_b32 s{s}, s{t}",
+    "s_brev_b32 s{s}, s{t}",
+    "v_readfirstlane_b32 s{s}, v{a}",
+    "v_writelane_b32 v{d}, s{s}, {n}",
+];
+
+/// Loads and stores, at offsets that are made first.
+const MOVES: &[(&str, u32)] = &[
+    ("global_load_b32 v{d}, v{o}, s[4:5]", 4),
+    ("global_load_b64 v[{e}:{e1}], v{o}, s[4:5]", 8),
+    ("global_load_b128 v[{q}:{q3}], v{o}, s[4:5]", 16),
+    ("global_store_b32 v{o}, v{a}, s[4:5]", 4),
+    ("global_store_b64 v{o}, v[{f}:{f1}], s[4:5]", 8),
+    ("global_store_b128 v{o}, v[{q}:{q3}], s[4:5]", 16),
+    ("global_load_u8 v{d}, v{o}, s[4:5]", 1),
+    ("ds_load_b32 v{d}, v{o}", 4),
+    ("ds_load_b64 v[{e}:{e1}], v{o}", 8),
+    ("ds_load_b128 v[{q}:{q3}], v{o}", 16),
+    ("ds_load_2addr_b32 v[{e}:{e1}], v{o} offset0:0 offset1:0", 4),
+    ("ds_store_b32 v{o}, v{a}", 4),
+    ("ds_store_b64 v{o}, v[{f}:{f1}]", 8),
+    ("ds_add_u32 v{o}, v{a}", 4),
+];
+
+struct Maker {
+    seed: u64,
+    lines: Vec<String>,
+    /// VGPRs that are used: few, which depend on each other, or many.
+    registers: u64,
+}
+
+impl Maker {
+    fn any(&mut self, n: u64) -> u64 {
+        random(&mut self.seed) % n
+    }
+
+    /// A template with operands.
+    fn filled(&mut self, template: &str) -> String {
+        let mut line = template.to_string();
+        for name in ["{d}", "{a}", "{b}", "{c}"] {
+            let n = self.any(self.registers);
+            line = line.replace(name, &n.to_string());
+        }
+        for (name, next, last) in [("{e}", "{e1}", 1), ("{f}", "{f1}", 1), ("{q}", "{q3}", 3)] {
+            let n = self.any(self.registers - 3) & !1;
+            line = line.replace(name, &n.to_string()).replace(next, &(n + last).to_string());
+        }
+        let (s, t, m) = (8 + self.any(6), 8 + self.any(6), 16 + 2 * self.any(3));
+        let (n, k) = (self.any(32), 0x100 + self.any(1 << 30));
+        line.replace("{s}", &s.to_string())
+            .replace("{t}", &t.to_string())
+            .replace("{m}", &m.to_string())
+            .replace("{n}", &n.to_string())
+            .replace("{k}", &k.to_string())
+    }
+
+    fn plain(&mut self) {
+        let template = PLAIN[self.any(PLAIN.len() as u64) as usize];
+        let line = self.filled(template);
+        self.lines.push(line);
+    }
+
+    /// An access of lanes that follow each other, are the same, or are anywhere.
+    fn access(&mut self) {
+        let (template, bytes) = MOVES[self.any(MOVES.len() as u64) as usize];
+        let o = 250;
+        let mask = (BYTES as u32 - 1) & !(bytes - 1);
+        match self.any(3) {
+            0 => {
+                self.lines.push(format!("v_mbcnt_lo_u32_b32 v{o}, -1, 0"));
+                self.lines.push(format!("v_mul_u32_u24 v{o}, {bytes}, v{o}"));
+            }
+            1 => self.lines.push(format!("v_mov_b32 v{o}, {}", bytes * 3)),
+            _ => {
+                let a = self.any(self.registers);
+                self.lines.push(format!("v_and_b32 v{o}, {mask:#x}, v{a}"));
+            }
+        }
+        let line = self.filled(&template.replace("{o}", &o.to_string()));
+        self.lines.push(line);
+    }
+
+    /// Some instructions, some of which only lanes of a condition execute.
+    fn body(&mut self, count: u64, wide: bool) {
+        let (exec, save) = if wide { ("exec", "s[24:25]") } else { ("exec_lo", "s24") };
+        let b = if wide { "b64" } else { "b32" };
+        for _ in 0..count {
+            match self.any(24) {
+                0..=3 => self.access(),
+                4 => {
+                    // The parser is that of waves of 32, in which compares name one register.
+                    let vcc = if wide { "vcc" } else { "vcc_lo" };
+                    let (a, c) = (self.any(self.registers), self.any(self.registers));
+                    self.lines.push(format!("v_cmp_gt_u32 vcc_lo, v{a}, v{c}"));
+                    self.lines.push(format!("s_and_saveexec_{b} {save}, {vcc}"));
+                    for _ in 0..self.any(6) {
+                        self.plain();
+                    }
+                    if self.any(2) == 0 {
+                        self.access();
+                    }
+                    self.lines.push(format!("s_mov_{b} {exec}, {save}"));
+                }
+                _ => self.plain(),
+            }
+        }
+    }
+}
+
+#[test]
+fn random_programs() {
+    let (mut compiled_operations, mut refused) = (0, 0);
+    for case in 0..120 {
+        let wide = case % 3 == 2;
+        let registers = if case % 2 == 0 { 12 } else { 240 };
+        let mut maker = Maker { seed: case + 1, lines: vec!["s_movk_i32 s6, 0x18".to_string()], registers };
+        let count = if case % 20 == 19 { 1500 } else { 10 + maker.any(120) };
+        maker.body(count, wide);
+        let mut lines = maker.lines;
+        lines.extend(["s_add_i32 s6, s6, -1", "s_cmp_lg_u32 s6, 0", "s_cbranch_scc1 @1", "s_endpgm"].map(String::from));
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let program = program(&lines, if wide { 64 } else { 32 });
+        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let mut results = Vec::new();
+        for code in [None, Some(&code)] {
+            let mut seed = case + 77;
+            let mut memory = Memory::new(1 << 20).expect("a small memory");
+            let base = memory.alloc(BYTES as u64, 256, "buffer").expect("room");
+            let bytes: Vec<u8> = (0..BYTES).map(|_| random(&mut seed) as u8).collect();
+            memory.write(base, &bytes).expect("inside");
+            let mut lds = bytes.clone();
+            let mut wave = start(if wide { 64 } else { 32 }, if case % 2 == 0 { 0xf0 } else { 0xc0 });
+            (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
+            for half in 0..wave.halves() {
+                for reg in 0..250 {
+                    let lane = |_: usize| random(&mut seed) as u32 >> (random(&mut seed) % 32);
+                    wave.set_lane_vec(half, reg, LaneVec(std::array::from_fn(lane)));
+                }
+            }
+            if case % 5 == 4 {
+                wave.set_exec(random(&mut seed) | random(&mut seed) << 32);
+            }
+            let ran = run_in(&memory, &mut lds, &program, &mut wave, 5000, code);
+            memory.read(base, &mut lds.clone()).expect("inside");
+            let mut after = vec![0; BYTES];
+            memory.read(base, &mut after).expect("inside");
+            results.push((ran, wave, lds, after));
+        }
+        let (Some(b), Some(a)) = (results.pop(), results.pop()) else { panic!("two results") };
+        let text = || lines.join("\n");
+        assert_eq!(a.0, b.0, "case {case}\n{}", text());
+        assert!(matches!(a.0.0, Err(wavesim_machine::exec::machine_ops::Event::EndPgm)), "case {case}: {:?}", a.0);
+        assert_eq!((a.1.sgprs, a.1.scc, a.1.pc), (b.1.sgprs, b.1.scc, b.1.pc), "case {case}\n{}", text());
+        for half in 0..a.1.halves() {
+            for reg in 0..256 {
+                let (plain, compiled) = (a.1.lane_vec(half, reg), b.1.lane_vec(half, reg));
+                assert_eq!(plain, compiled, "case {case} v{reg}\n{}", text());
+            }
+        }
+        assert!(a.2 == b.2 && a.3 == b.3, "case {case}: memory\n{}", text());
+        let made = code.made();
+        refused += made.failed;
+        compiled_operations += made.operations;
+    }
+    assert_eq!(refused, 0);
+    assert!(compiled_operations > 5000, "{compiled_operations}");
+}

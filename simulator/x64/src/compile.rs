@@ -1,0 +1,50 @@
+//! From a function to bytes.
+
+use crate::allocate::allocate;
+use crate::assemble::Assembler;
+use crate::function::Function;
+use crate::host::Host;
+use crate::live::analyse;
+use iced_x86::IcedError;
+
+/// Why a function has no code.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CompileError {
+    #[error("a stack frame of {0} bytes is too large: compile less at once")]
+    Frame(u64),
+    #[error("{code} cannot be encoded with these operands: {error}")]
+    Encode { code: String, error: IcedError },
+    #[error("an instruction cannot be encoded: {0}")]
+    Encoder(IcedError),
+    #[error("label {0} is jumped to, and stands nowhere")]
+    Label(u32),
+    #[error("{0} parameters: at most six are supported")]
+    Parameters(usize),
+    #[error("a jump table without labels")]
+    EmptyTable,
+    #[error("no executable memory: {0}")]
+    Memory(String),
+}
+
+/// Code of a function, which may be put anywhere.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Compiled {
+    /// The code, then jump tables and constants.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Compiles a function for this host. It follows the C convention of System V, on every system.
+///
+/// A value that is assigned within a loop for the first time does not keep its value for the next round.
+pub fn compile(function: &Function, _host: &Host) -> Result<Compiled, CompileError> {
+    let live = analyse(function);
+    let places = allocate(function, &live);
+    let bytes = Assembler::new(function, &live, &places)?.run()?;
+    Ok(Compiled { bytes })
+}

@@ -1,0 +1,325 @@
+//! Bytes of instructions, and what is patched in them at the end: jumps, constants, tables.
+
+use crate::compile::CompileError;
+use crate::inst::{Label, Width};
+use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
+
+/// A kind of register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    R8,
+    R32,
+    R64,
+    Xmm,
+    Ymm,
+}
+
+impl Kind {
+    pub fn of(width: Width) -> Kind {
+        match width {
+            Width::W32 => Kind::R32,
+            Width::W64 => Kind::R64,
+        }
+    }
+
+    /// The register of this number in encodings.
+    pub fn register(self, number: u8) -> Register {
+        use Register::*;
+        let table = match self {
+            Kind::R8 => &[AL, CL, DL, BL, SPL, BPL, SIL, DIL, R8L, R9L, R10L, R11L, R12L, R13L, R14L, R15L],
+            Kind::R32 => {
+                &[EAX, ECX, EDX, EBX, ESP, EBP, ESI, EDI, R8D, R9D, R10D, R11D, R12D, R13D, R14D, R15D]
+            }
+            Kind::R64 => &[RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15],
+            Kind::Xmm => &[
+                XMM0, XMM1, XMM2, XMM3, XMM4, XMM5, XMM6, XMM7, XMM8, XMM9, XMM10, XMM11, XMM12, XMM13,
+                XMM14, XMM15,
+            ],
+            Kind::Ymm => &[
+                YMM0, YMM1, YMM2, YMM3, YMM4, YMM5, YMM6, YMM7, YMM8, YMM9, YMM10, YMM11, YMM12, YMM13,
+                YMM14, YMM15,
+            ],
+        };
+        table[number as usize & 15]
+    }
+}
+
+/// A register by its number, or memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rm {
+    Register(u8),
+    /// A general register, and this many bytes on.
+    Memory(u8, i32),
+    /// A constant of the function.
+    Constant(u32),
+}
+
+/// What a displacement of 32 bits is relative to the end of its instruction.
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    Label(Label),
+    Constant(u32),
+    Table(u32),
+}
+
+/// A displacement that is not known yet.
+struct Patch {
+    at: u32,
+    end: u32,
+    target: Target,
+}
+
+pub(crate) struct Buffer {
+    encoder: Encoder,
+    at: usize,
+    labels: Vec<u32>,
+    patches: Vec<Patch>,
+    tables: Vec<Vec<Label>>,
+    /// The first.
+    error: Option<CompileError>,
+}
+
+impl Buffer {
+    pub fn new(labels: u32, capacity: usize) -> Result<Buffer, CompileError> {
+        let encoder = Encoder::try_with_capacity(64, capacity).map_err(CompileError::Encoder)?;
+        Ok(Buffer {
+            encoder,
+            at: 0,
+            labels: vec![u32::MAX; labels as usize],
+            patches: Vec::new(),
+            tables: Vec::new(),
+            error: None,
+        })
+    }
+
+    pub fn fail(&mut self, error: CompileError) {
+        self.error.get_or_insert(error);
+    }
+
+    fn put(&mut self, instruction: Result<Instruction, iced_x86::IcedError>) {
+        let put = instruction.and_then(|instruction| {
+            let put = self.encoder.encode(&instruction, self.at as u64);
+            put.map_err(|error| (error, instruction.code())).map_err(|(error, code)| {
+                self.error
+                    .get_or_insert(CompileError::Encode { code: format!("{code:?}"), error: error.clone() });
+                error
+            })
+        });
+        match put {
+            Ok(length) => self.at += length,
+            Err(error) => self.fail(CompileError::Encoder(error)),
+        }
+    }
+
+    /// The displacement of the last instruction is to a target.
+    fn patch(&mut self, target: Target, length_before: usize) {
+        let offset = self.encoder.get_constant_offsets().displacement_offset();
+        self.patches.push(Patch { at: (length_before + offset) as u32, end: self.at as u32, target });
+    }
+
+    /// An instruction with an operand that may be memory.
+    fn put_rm(
+        &mut self,
+        rm: Rm,
+        kind: Kind,
+        make: impl FnOnce(Operand) -> Result<Instruction, iced_x86::IcedError>,
+    ) {
+        match rm {
+            Rm::Register(number) => self.put(make(Operand::Register(kind.register(number)))),
+            Rm::Memory(base, disp) => {
+                let base = Kind::R64.register(base);
+                self.put(make(Operand::Memory(MemoryOperand::with_base_displ(base, disp.into()))));
+            }
+            Rm::Constant(n) => self.put_relative(Target::Constant(n), make),
+        }
+    }
+
+    fn put_relative(
+        &mut self,
+        target: Target,
+        make: impl FnOnce(Operand) -> Result<Instruction, iced_x86::IcedError>,
+    ) {
+        let before = self.at;
+        let here = MemoryOperand::with_base_displ(Register::RIP, before as i64);
+        self.put(make(Operand::Memory(here)));
+        self.patch(target, before);
+    }
+
+    pub fn bare(&mut self, code: Code) {
+        self.put(Ok(Instruction::with(code)));
+    }
+
+    pub fn r(&mut self, code: Code, a: Register) {
+        self.put(Instruction::with1(code, a));
+    }
+
+    pub fn rr(&mut self, code: Code, a: Register, b: Register) {
+        self.put(Instruction::with2(code, a, b));
+    }
+
+    pub fn rm(&mut self, code: Code, rm: Rm, kind: Kind) {
+        self.put_rm(rm, kind, |rm| match rm {
+            Operand::Register(b) => Instruction::with1(code, b),
+            Operand::Memory(b) => Instruction::with1(code, b),
+        });
+    }
+
+    pub fn r_rm(&mut self, code: Code, a: Register, rm: Rm, kind: Kind) {
+        self.put_rm(rm, kind, |rm| match rm {
+            Operand::Register(b) => Instruction::with2(code, a, b),
+            Operand::Memory(b) => Instruction::with2(code, a, b),
+        });
+    }
+
+    pub fn rm_r(&mut self, code: Code, rm: Rm, kind: Kind, b: Register) {
+        self.put_rm(rm, kind, |rm| match rm {
+            Operand::Register(a) => Instruction::with2(code, a, b),
+            Operand::Memory(a) => Instruction::with2(code, a, b),
+        });
+    }
+
+    pub fn rm_r_imm(&mut self, code: Code, rm: Rm, kind: Kind, b: Register, imm: u8) {
+        let imm = u32::from(imm);
+        self.put_rm(rm, kind, |rm| match rm {
+            Operand::Register(a) => Instruction::with3(code, a, b, imm),
+            Operand::Memory(a) => Instruction::with3(code, a, b, imm),
+        });
+    }
+
+    pub fn rm_imm(&mut self, code: Code, rm: Rm, kind: Kind, imm: i32) {
+        self.put_rm(rm, kind, |rm| match rm {
+            Operand::Register(a) => Instruction::with2(code, a, imm),
+            Operand::Memory(a) => Instruction::with2(code, a, imm),
+        });
+    }
+
+    pub fn r_imm32(&mut self, code: Code, a: Register, imm: u32) {
+        self.put(Instruction::with2(code, a, imm));
+    }
+
+    pub fn r_imm64(&mut self, code: Code, a: Register, imm: u64) {
+        self.put(Instruction::with2(code, a, imm));
+    }
+
+    pub fn r_rm_imm(&mut self, code: Code, a: Register, rm: Rm, kind: Kind, imm: i32) {
+        self.put_rm(rm, kind, |rm| match rm {
+            Operand::Register(b) => Instruction::with3(code, a, b, imm),
+            Operand::Memory(b) => Instruction::with3(code, a, b, imm),
+        });
+    }
+
+    /// With a register after the operand that may be memory.
+    pub fn r_rm_r(&mut self, code: Code, a: Register, rm: Rm, kind: Kind, c: Register) {
+        self.put_rm(rm, kind, |rm| match rm {
+            Operand::Register(b) => Instruction::with3(code, a, b, c),
+            Operand::Memory(b) => Instruction::with3(code, a, b, c),
+        });
+    }
+
+    pub fn rr_rm(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: Kind) {
+        self.put_rm(rm, kind, |rm| match rm {
+            Operand::Register(c) => Instruction::with3(code, a, b, c),
+            Operand::Memory(c) => Instruction::with3(code, a, b, c),
+        });
+    }
+
+    pub fn rr_rm_imm(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: Kind, imm: u8) {
+        let imm = u32::from(imm);
+        self.put_rm(rm, kind, |rm| match rm {
+            Operand::Register(c) => Instruction::with4(code, a, b, c, imm),
+            Operand::Memory(c) => Instruction::with4(code, a, b, c, imm),
+        });
+    }
+
+    pub fn rr_rm_r(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: Kind, d: Register) {
+        self.put_rm(rm, kind, |rm| match rm {
+            Operand::Register(c) => Instruction::with4(code, a, b, c, d),
+            Operand::Memory(c) => Instruction::with4(code, a, b, c, d),
+        });
+    }
+
+    /// The sum of two registers, or of one and a number.
+    pub fn lea(
+        &mut self,
+        code: Code,
+        a: Register,
+        base: Register,
+        index: Option<Register>,
+        scale: u32,
+        disp: i32,
+    ) {
+        let size = u32::from(disp != 0);
+        let index = index.unwrap_or(Register::None);
+        self.put(Instruction::with2(
+            code,
+            a,
+            MemoryOperand::new(base, index, scale, disp.into(), size, false, Register::None),
+        ));
+    }
+
+    /// A jump, or one of a condition.
+    pub fn jump(&mut self, code: Code, to: Label) {
+        let before = self.at;
+        self.put(Instruction::with_branch(code, before as u64));
+        // The target takes the last four bytes.
+        self.patches.push(Patch { at: self.at as u32 - 4, end: self.at as u32, target: Target::Label(to) });
+    }
+
+    /// The address of a new table of labels: their distances from the table.
+    pub fn table(&mut self, a: Register, labels: Vec<Label>) {
+        self.tables.push(labels);
+        let n = self.tables.len() as u32 - 1;
+        self.put_relative(Target::Table(n), |rm| match rm {
+            Operand::Register(b) => Instruction::with2(Code::Lea_r64_m, a, b),
+            Operand::Memory(b) => Instruction::with2(Code::Lea_r64_m, a, b),
+        });
+    }
+
+    pub fn label(&mut self, label: Label) {
+        self.labels[label.0 as usize] = self.at as u32;
+    }
+
+    /// All bytes: code, tables, constants, which are aligned to 32 bytes if the whole is.
+    pub fn finish(mut self, constants: &[[u32; 8]]) -> Result<Vec<u8>, CompileError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let mut bytes = self.encoder.take_buffer();
+        let label_at = |label: Label| match self.labels[label.0 as usize] {
+            u32::MAX => Err(CompileError::Label(label.0)),
+            at => Ok(at),
+        };
+        bytes.resize(bytes.len().next_multiple_of(4), 0xcc);
+        let mut tables = Vec::new();
+        for labels in &self.tables {
+            let base = bytes.len() as u32;
+            tables.push(base);
+            for &label in labels {
+                bytes.extend(label_at(label)?.wrapping_sub(base).to_le_bytes());
+            }
+        }
+        let mut places = vec![u32::MAX; constants.len()];
+        bytes.resize(bytes.len().next_multiple_of(32), 0xcc);
+        for patch in &self.patches {
+            let target = match patch.target {
+                Target::Label(label) => label_at(label)?,
+                Target::Table(n) => tables[n as usize],
+                Target::Constant(n) => {
+                    if places[n as usize] == u32::MAX {
+                        places[n as usize] = bytes.len() as u32;
+                        bytes.extend(constants[n as usize].iter().flat_map(|word| word.to_le_bytes()));
+                    }
+                    places[n as usize]
+                }
+            };
+            bytes[patch.at as usize..][..4].copy_from_slice(&target.wrapping_sub(patch.end).to_le_bytes());
+        }
+        Ok(bytes)
+    }
+}
+
+/// A register or memory, as the encoder has them.
+enum Operand {
+    Register(Register),
+    Memory(MemoryOperand),
+}

@@ -1,0 +1,201 @@
+//! A function while it is built.
+
+use crate::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, Src, V, Width};
+use iced_x86::Code;
+use std::collections::HashMap;
+
+/// A function of two integers, which gives one: a list of instructions, which run in order. Values are local to it.
+#[derive(Debug, Default, Clone)]
+pub struct Function {
+    pub(crate) insts: Vec<Inst>,
+    /// Of each value.
+    pub(crate) classes: Vec<Class>,
+    pub(crate) params: Vec<V>,
+    pub(crate) labels: u32,
+    pub(crate) constants: Vec<[u32; 8]>,
+    numbers: HashMap<[u32; 8], u32>,
+    /// Instructions of the loop that is built, after those before it.
+    body: Option<Vec<Inst>>,
+    /// For each value, whether it was made outside of a loop.
+    outside: Vec<bool>,
+}
+
+impl Function {
+    /// Without instructions. `params` arguments, which are integers.
+    pub fn new(params: usize) -> Function {
+        let mut function = Function::default();
+        for _ in 0..params {
+            let v = function.fresh(Class::Int);
+            function.params.push(v);
+        }
+        function
+    }
+
+    /// The `n`-th argument.
+    pub fn param(&self, n: usize) -> V {
+        self.params[n]
+    }
+
+    /// A value that is not assigned yet.
+    pub fn fresh(&mut self, class: Class) -> V {
+        self.classes.push(class);
+        self.outside.push(self.body.is_none());
+        V(self.classes.len() as u32 - 1)
+    }
+
+    /// A label that stands nowhere yet.
+    pub fn label(&mut self) -> Label {
+        self.labels += 1;
+        Label(self.labels - 1)
+    }
+
+    /// The class of a value.
+    pub fn class(&self, v: V) -> Class {
+        self.classes[v.0 as usize]
+    }
+
+    /// Appends an instruction.
+    pub fn push(&mut self, inst: Inst) {
+        self.body.as_mut().unwrap_or(&mut self.insts).push(inst);
+    }
+
+    /// From here on, instructions are of a loop: [`Function::hoisted`] puts others in front of it.
+    pub fn begin_loop(&mut self) {
+        debug_assert!(self.body.is_none());
+        self.body = Some(Vec::new());
+    }
+
+    /// The loop is complete.
+    pub fn end_loop(&mut self) {
+        self.insts.extend(self.body.take().unwrap_or_default());
+    }
+
+    /// Whether a value is from outside of any loop.
+    pub fn is_outside(&self, v: V) -> bool {
+        self.outside[v.0 as usize]
+    }
+
+    /// Builds in front of the loop. What is made there is from before the loop if it is made of such values only.
+    pub fn hoisted<T>(&mut self, make: impl FnOnce(&mut Function) -> T) -> T {
+        let body = self.body.take();
+        let made = make(self);
+        self.body = body;
+        made
+    }
+
+    /// Builds a result.
+    fn with(&mut self, class: Class, make: impl FnOnce(V) -> Inst) -> V {
+        let d = self.fresh(class);
+        self.push(make(d));
+        d
+    }
+
+    pub fn iconst(&mut self, bits: u64) -> V {
+        self.with(Class::Int, |d| Inst::Const { d, bits })
+    }
+
+    pub fn assign(&mut self, d: V, a: V) {
+        self.push(Inst::Move { d, a });
+    }
+
+    pub fn int2(&mut self, op: Int2, width: Width, a: V, b: impl Into<Src>) -> V {
+        let b = b.into();
+        self.with(Class::Int, |d| Inst::Int2 { op, width, d, a, b })
+    }
+
+    pub fn int1(&mut self, op: Int1, width: Width, a: V) -> V {
+        self.with(Class::Int, |d| Inst::Int1 { op, width, d, a })
+    }
+
+    pub fn compare(&mut self, cc: Cc, width: Width, a: V, b: impl Into<Src>) -> V {
+        let b = b.into();
+        self.with(Class::Int, |d| Inst::Compare { cc, width, d, a, b })
+    }
+
+    pub fn select(&mut self, cond: V, a: V, b: V) -> V {
+        self.with(Class::Int, |d| Inst::Select { d, cond, a, b })
+    }
+
+    pub fn load(&mut self, size: Size, base: V, disp: i32) -> V {
+        self.with(Class::Int, |d| Inst::Load { size, d, from: Mem { base, disp } })
+    }
+
+    pub fn store(&mut self, size: Size, base: V, disp: i32, v: impl Into<Src>) {
+        let v = v.into();
+        self.push(Inst::Store { size, to: Mem { base, disp }, v });
+    }
+
+    /// Calls a function that gives an integer.
+    pub fn call(&mut self, function: u64, args: &[Src]) -> V {
+        let args = args.to_vec();
+        self.with(Class::Int, |d| Inst::Call { function, args, d: Some(d) })
+    }
+
+    pub fn branch(&mut self, cc: Cc, width: Width, a: V, b: impl Into<Src>, to: Label) {
+        let b = b.into();
+        self.push(Inst::Branch { cc, width, a, b, to });
+    }
+
+    /// A known vector. In front of the loop, if one is built.
+    pub fn vconst(&mut self, words: [u32; 8]) -> V {
+        let next = self.constants.len() as u32;
+        let constant = *self.numbers.entry(words).or_insert(next);
+        if constant == next {
+            self.constants.push(words);
+        }
+        self.hoisted(|f| f.with(Class::Vec, |d| Inst::VecConst { d, constant }))
+    }
+
+    pub fn vload(&mut self, base: V, disp: i32, stays: bool) -> V {
+        self.with(Class::Vec, |d| Inst::VecLoad { d, from: Mem { base, disp }, stays })
+    }
+
+    pub fn vstore(&mut self, base: V, disp: i32, v: V) {
+        self.push(Inst::VecStore { to: Mem { base, disp }, v });
+    }
+
+    pub fn rm(&mut self, code: Code, b: V, imm: Option<u8>) -> V {
+        self.with(Class::Vec, |d| Inst::Rm { code, d, b, imm })
+    }
+
+    pub fn rvm(&mut self, code: Code, a: V, b: V, imm: Option<u8>) -> V {
+        self.with(Class::Vec, |d| Inst::Rvm { code, d, a, b, imm })
+    }
+
+    pub fn fma(&mut self, wide: bool, a: V, b: V, c: V) -> V {
+        self.with(Class::Vec, |d| Inst::Fma { wide, d, a, b, c })
+    }
+
+    /// `yes` where the highest bit of the mask's element is set, else `no`.
+    pub fn blend(&mut self, wide: bool, mask: V, yes: V, no: V) -> V {
+        self.with(Class::Vec, |d| Inst::Blend { wide, d, a: no, b: yes, mask })
+    }
+
+    pub fn upper_half(&mut self, b: V) -> V {
+        self.with(Class::Vec, |d| Inst::UpperHalf { d, b })
+    }
+
+    pub fn splat(&mut self, wide: bool, a: V) -> V {
+        self.with(Class::Vec, |d| Inst::Splat { wide, d, a })
+    }
+
+    pub fn low_int(&mut self, a: V) -> V {
+        self.with(Class::Int, |d| Inst::LowInt { d, a })
+    }
+
+    pub fn sign_bits(&mut self, a: V) -> V {
+        self.with(Class::Int, |d| Inst::SignBits { d, a })
+    }
+}
+
+impl From<V> for Src {
+    fn from(v: V) -> Src {
+        Src::Value(v)
+    }
+}
+
+impl From<i32> for Src {
+    fn from(v: i32) -> Src {
+        Src::Imm(v)
+    }
+}

@@ -1,0 +1,38 @@
+//! What the host must be able to do.
+
+/// A host that runs what is made here: only [`Host::detect`] makes one.
+#[derive(Debug, Clone)]
+pub struct Host(());
+
+/// Why a host does not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("the host is no x86-64")]
+    Architecture,
+    #[error("the host's processor lacks {0}")]
+    Feature(&'static str),
+}
+
+impl Host {
+    #[cfg(target_arch = "x86_64")]
+    pub fn detect() -> Result<Host, Refused> {
+        let features = [
+            ("AVX2", std::is_x86_feature_detected!("avx2")),
+            ("FMA", std::is_x86_feature_detected!("fma")),
+            ("BMI1", std::is_x86_feature_detected!("bmi1")),
+            ("BMI2", std::is_x86_feature_detected!("bmi2")),
+            ("LZCNT", std::is_x86_feature_detected!("lzcnt")),
+            ("POPCNT", std::is_x86_feature_detected!("popcnt")),
+            ("F16C", std::is_x86_feature_detected!("f16c")),
+        ];
+        match features.into_iter().find(|(_, has)| !has) {
+            Some((name, _)) => Err(Refused::Feature(name)),
+            None => Ok(Host(())),
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn detect() -> Result<Host, Refused> {
+        Err(Refused::Architecture)
+    }
+}

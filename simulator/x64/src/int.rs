@@ -1,0 +1,470 @@
+//! Instructions on integers.
+
+use crate::allocate::Place;
+use crate::assemble::{Assembler, RAX, RCX};
+use crate::encode::{Kind, Rm};
+use crate::inst::{Cc, Class, Inst, Int1, Int2, Size, Src, V, Width};
+use iced_x86::Code;
+
+/// The last source of an operation.
+#[derive(Clone, Copy)]
+enum Last {
+    Imm(i32),
+    Rm(Rm),
+}
+
+/// Codes of an operation: for 32 bits, and for 64.
+type Codes = [Code; 2];
+
+fn of(codes: Codes, width: Width) -> Code {
+    codes[usize::from(width == Width::W64)]
+}
+
+const MOV: Codes = [Code::Mov_r32_rm32, Code::Mov_r64_rm64];
+const STORE: Codes = [Code::Mov_rm32_r32, Code::Mov_rm64_r64];
+const CMP: Codes = [Code::Cmp_r32_rm32, Code::Cmp_r64_rm64];
+const CMP_MEMORY: Codes = [Code::Cmp_rm32_r32, Code::Cmp_rm64_r64];
+const CMP_IMM: Codes = [Code::Cmp_rm32_imm32, Code::Cmp_rm64_imm32];
+const CMP_IMM8: Codes = [Code::Cmp_rm32_imm8, Code::Cmp_rm64_imm8];
+const TEST: Codes = [Code::Test_rm32_r32, Code::Test_rm64_r64];
+const LEA: Codes = [Code::Lea_r32_m, Code::Lea_r64_m];
+
+impl Assembler<'_> {
+    pub fn load_imm(&mut self, to: u8, bits: u64) {
+        // Never by XOR, which changes the flags.
+        if let Ok(bits) = u32::try_from(bits) {
+            self.out.r_imm32(Code::Mov_r32_imm32, Kind::R32.register(to), bits);
+        } else if let Ok(bits) = i32::try_from(bits as i64) {
+            self.out.rm_imm(Code::Mov_rm64_imm32, Rm::Register(to), Kind::R64, bits);
+        } else {
+            self.out.r_imm64(Code::Mov_r64_imm64, Kind::R64.register(to), bits);
+        }
+    }
+
+    /// A register that holds the value: `scratch`, if it has none.
+    pub fn int(&mut self, v: V, scratch: u8) -> u8 {
+        match self.rm(v, scratch) {
+            Rm::Register(register) => register,
+            memory => {
+                self.int_load(Width::W64, scratch, memory);
+                scratch
+            }
+        }
+    }
+
+    fn int_load(&mut self, width: Width, to: u8, from: Rm) {
+        // With 32 bits, a move of a register to itself clears the upper half.
+        if from != Rm::Register(to) || width == Width::W32 {
+            let kind = Kind::of(width);
+            self.out.r_rm(of(MOV, width), kind.register(to), from, kind);
+        }
+    }
+
+    /// Leaves the flags.
+    pub fn load_src(&mut self, to: u8, src: Src) {
+        match src {
+            Src::Imm(imm) => self.load_imm(to, imm as i64 as u64),
+            Src::Value(v) => {
+                let from = self.rm(v, to);
+                self.int_load(Width::W64, to, from);
+            }
+        }
+    }
+
+    /// The register that a result is made in.
+    pub fn int_target(&self, d: V) -> u8 {
+        match self.place(d) {
+            Place::Register(register) => register,
+            _ => RAX,
+        }
+    }
+
+    /// The result is made.
+    pub fn finish(&mut self, d: V, made: u8) {
+        match self.place(d) {
+            Place::Register(register) => self.int_load(Width::W64, register, Rm::Register(made)),
+            Place::Slot(_) => {
+                let slot = self.rm(d, RAX);
+                self.out.rm_r(Code::Mov_rm64_r64, slot, Kind::R64, Kind::R64.register(made));
+            }
+            _ => {}
+        }
+    }
+
+    /// With RCX as scratch.
+    fn last(&mut self, src: Src, width: Width) -> Last {
+        match src {
+            Src::Imm(imm) => Last::Imm(imm),
+            Src::Value(v) => {
+                if let Place::Int(bits) = self.place(v) {
+                    let fits = if width == Width::W32 { Ok(bits as i32) } else { i32::try_from(bits as i64) };
+                    if let Ok(imm) = fits {
+                        return Last::Imm(imm);
+                    }
+                }
+                Last::Rm(self.rm(v, RCX))
+            }
+        }
+    }
+
+    /// Compares: the condition that holds if the comparison does.
+    pub fn condition(&mut self, cc: Cc, width: Width, a: V, b: Src) -> Cc {
+        if let Some((v, held)) = self.flags.take() {
+            debug_assert!(v == a);
+            return if cc == Cc::Ne { held } else { inverse(held) };
+        }
+        let kind = Kind::of(width);
+        let mut first = self.rm(a, RAX);
+        match (first, self.last(b, width)) {
+            (Rm::Register(a), Last::Imm(0)) => self.out.rm_r(of(TEST, width), first, kind, kind.register(a)),
+            (_, Last::Imm(imm)) => {
+                let code = if i8::try_from(imm).is_ok() { of(CMP_IMM8, width) } else { of(CMP_IMM, width) };
+                self.out.rm_imm(code, first, kind, imm);
+            }
+            (_, Last::Rm(Rm::Register(b))) => {
+                self.out.rm_r(of(CMP_MEMORY, width), first, kind, kind.register(b))
+            }
+            (_, Last::Rm(b)) => {
+                if !matches!(first, Rm::Register(_)) {
+                    self.int_load(width, RAX, first);
+                    first = Rm::Register(RAX);
+                }
+                if let Rm::Register(a) = first {
+                    self.out.r_rm(of(CMP, width), kind.register(a), b, kind);
+                }
+            }
+        }
+        cc
+    }
+
+    /// Whether only the next instruction reads a value, and only whether it is 0.
+    fn is_fused(&self, i: usize, d: V) -> bool {
+        let life = &self.live.of[d.0 as usize];
+        life.reads == 1
+            && life.writes == 1
+            && match self.next(i) {
+                Some(Inst::Select { cond, a, b, .. }) => *cond == d && *a != d && *b != d,
+                Some(Inst::Branch { cc: Cc::Ne | Cc::Eq, a, b: Src::Imm(0), .. }) => *a == d,
+                _ => false,
+            }
+    }
+
+    /// Whether it is one on integers, and done.
+    pub fn int_inst(&mut self, i: usize, inst: &Inst) -> bool {
+        match *inst {
+            Inst::Const { d, bits } => match self.place(d) {
+                Place::Register(to) => self.load_imm(to, bits),
+                Place::Slot(_) => {
+                    let slot = self.rm(d, RAX);
+                    match i32::try_from(bits as i64) {
+                        Ok(bits) => self.out.rm_imm(Code::Mov_rm64_imm32, slot, Kind::R64, bits),
+                        Err(_) => {
+                            self.load_imm(RAX, bits);
+                            self.finish(d, RAX);
+                        }
+                    }
+                }
+                _ => {}
+            },
+            Inst::Move { d, a } if self.function.class(d) == Class::Int => match self.place(d) {
+                Place::Register(to) => self.load_src(to, Src::Value(a)),
+                _ => {
+                    let from = self.int(a, RAX);
+                    self.finish(d, from);
+                }
+            },
+            Inst::Int2 { op, width, d, a, b } => self.int2(op, width, d, a, b),
+            Inst::Int1 { op, width, d, a } => self.int1(op, width, d, a),
+            Inst::Compare { cc, width, d, a, b } => {
+                let cc = self.condition(cc, width, a, b);
+                if self.is_fused(i, d) {
+                    self.flags = Some((d, cc));
+                } else {
+                    let to = self.int_target(d);
+                    self.out.r(set_code(cc), Kind::R8.register(to));
+                    self.out.r_rm(Code::Movzx_r32_rm8, Kind::R32.register(to), Rm::Register(to), Kind::R8);
+                    self.finish(d, to);
+                }
+            }
+            Inst::Select { d, cond, a, b } => self.select(d, cond, a, b),
+            Inst::Load { size, d, from } => {
+                let from = self.memory(from, RAX);
+                let to = self.int_target(d);
+                match size {
+                    Size::B1 => self.out.r_rm(Code::Movzx_r32_rm8, Kind::R32.register(to), from, Kind::R8),
+                    Size::B4 => self.int_load(Width::W32, to, from),
+                    Size::B8 => self.int_load(Width::W64, to, from),
+                }
+                self.finish(d, to);
+            }
+            Inst::Store { size, to, v } => {
+                let width = if size == Size::B8 { Width::W64 } else { Width::W32 };
+                let (kind, imm_code, code) = match size {
+                    Size::B1 => (Kind::R8, Code::Mov_rm8_imm8, Code::Mov_rm8_r8),
+                    Size::B4 => (Kind::R32, Code::Mov_rm32_imm32, of(STORE, width)),
+                    Size::B8 => (Kind::R64, Code::Mov_rm64_imm32, of(STORE, width)),
+                };
+                let last = self.last(v, width);
+                if let Last::Rm(from @ Rm::Memory(..)) = last {
+                    self.int_load(width, RCX, from);
+                }
+                let to = self.memory(to, RAX);
+                match last {
+                    Last::Imm(imm) if size == Size::B1 => {
+                        self.out.rm_imm(imm_code, to, kind, (imm as u8).into())
+                    }
+                    Last::Imm(imm) => self.out.rm_imm(imm_code, to, kind, imm),
+                    Last::Rm(Rm::Register(v)) => self.out.rm_r(code, to, kind, kind.register(v)),
+                    Last::Rm(_) => self.out.rm_r(code, to, kind, kind.register(RCX)),
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn int2(&mut self, op: Int2, width: Width, d: V, a: V, b: Src) {
+        let kind = Kind::of(width);
+        let to = self.int_target(d);
+        let register = kind.register(to);
+        let last = self.last(b, width);
+        match op {
+            Int2::Shl | Int2::Shr | Int2::Sar => self.shift(op, width, to, a, last),
+            Int2::Mul => {
+                if let Last::Imm(imm) = last {
+                    let a = self.rm(a, to);
+                    let code = match i8::try_from(imm) {
+                        Ok(_) => of([Code::Imul_r32_rm32_imm8, Code::Imul_r64_rm64_imm8], width),
+                        Err(_) => of([Code::Imul_r32_rm32_imm32, Code::Imul_r64_rm64_imm32], width),
+                    };
+                    self.out.r_rm_imm(code, register, a, kind, imm);
+                } else {
+                    self.two_address(op, width, to, a, last);
+                }
+            }
+            Int2::Add | Int2::Sub if self.sum(op, width, to, a, last) => {}
+            _ => self.two_address(op, width, to, a, last),
+        }
+        self.finish(d, to);
+    }
+
+    /// A sum in another register than its sources are in.
+    fn sum(&mut self, op: Int2, width: Width, to: u8, a: V, last: Last) -> bool {
+        let Place::Register(a) = self.place(a) else { return false };
+        let kind = Kind::R64;
+        let disp = match (op, last) {
+            (Int2::Add, Last::Rm(Rm::Register(b))) if a != to && b != to => {
+                self.out.lea(
+                    of(LEA, width),
+                    Kind::of(width).register(to),
+                    kind.register(a),
+                    Some(kind.register(b)),
+                    1,
+                    0,
+                );
+                return true;
+            }
+            (Int2::Add, Last::Imm(imm)) => Some(imm),
+            (Int2::Sub, Last::Imm(imm)) => imm.checked_neg(),
+            _ => None,
+        };
+        match disp {
+            Some(disp) if a != to => {
+                self.out.lea(of(LEA, width), Kind::of(width).register(to), kind.register(a), None, 1, disp);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn two_address(&mut self, op: Int2, width: Width, to: u8, a: V, last: Last) {
+        let kind = Kind::of(width);
+        let register = kind.register(to);
+        let (codes, imm_codes, imm8_codes) = codes(op);
+        let a = self.rm(a, to_or_rax(to, last));
+        if last_is(last, to) && a != Rm::Register(to) {
+            if op == Int2::Sub {
+                self.out.rm(of([Code::Neg_rm32, Code::Neg_rm64], width), Rm::Register(to), kind);
+                self.out.r_rm(of([Code::Add_r32_rm32, Code::Add_r64_rm64], width), register, a, kind);
+            } else {
+                self.out.r_rm(of(codes, width), register, a, kind);
+            }
+            return;
+        }
+        if a != Rm::Register(to) {
+            self.int_load(width, to, a);
+        }
+        match last {
+            Last::Imm(imm) => {
+                let codes = if i8::try_from(imm).is_ok() { imm8_codes } else { imm_codes };
+                self.out.rm_imm(of(codes, width), Rm::Register(to), kind, imm);
+            }
+            Last::Rm(b) => self.out.r_rm(of(codes, width), register, b, kind),
+        }
+    }
+
+    fn shift(&mut self, op: Int2, width: Width, to: u8, a: V, last: Last) {
+        let kind = Kind::of(width);
+        let a = self.rm(a, to_or_rax(to, last));
+        match last {
+            Last::Imm(imm) => {
+                let count = imm & if width == Width::W32 { 31 } else { 63 };
+                if a != Rm::Register(to) || count == 0 {
+                    self.int_load(width, to, a);
+                }
+                let codes = match op {
+                    Int2::Shl => [Code::Shl_rm32_imm8, Code::Shl_rm64_imm8],
+                    Int2::Shr => [Code::Shr_rm32_imm8, Code::Shr_rm64_imm8],
+                    _ => [Code::Sar_rm32_imm8, Code::Sar_rm64_imm8],
+                };
+                if count != 0 {
+                    self.out.rm_imm(of(codes, width), Rm::Register(to), kind, count);
+                }
+            }
+            Last::Rm(b) => {
+                let count = match b {
+                    Rm::Register(count) => count,
+                    memory => {
+                        self.int_load(width, RCX, memory);
+                        RCX
+                    }
+                };
+                let codes = match op {
+                    Int2::Shl => [Code::VEX_Shlx_r32_rm32_r32, Code::VEX_Shlx_r64_rm64_r64],
+                    Int2::Shr => [Code::VEX_Shrx_r32_rm32_r32, Code::VEX_Shrx_r64_rm64_r64],
+                    _ => [Code::VEX_Sarx_r32_rm32_r32, Code::VEX_Sarx_r64_rm64_r64],
+                };
+                self.out.r_rm_r(of(codes, width), kind.register(to), a, kind, kind.register(count));
+            }
+        }
+    }
+
+    fn int1(&mut self, op: Int1, width: Width, d: V, a: V) {
+        let to = self.int_target(d);
+        let a = self.rm(a, RAX);
+        let kind = Kind::of(width);
+        let in_place = |this: &mut Self, codes: Codes| {
+            if a != Rm::Register(to) {
+                this.int_load(width, to, a);
+            }
+            this.out.rm(of(codes, width), Rm::Register(to), kind);
+        };
+        let other =
+            |this: &mut Self, codes: Codes| this.out.r_rm(of(codes, width), kind.register(to), a, kind);
+        match op {
+            Int1::Not => in_place(self, [Code::Not_rm32, Code::Not_rm64]),
+            Int1::Neg => in_place(self, [Code::Neg_rm32, Code::Neg_rm64]),
+            Int1::SwapBytes => {
+                if a != Rm::Register(to) {
+                    self.int_load(width, to, a);
+                }
+                self.out.r(of([Code::Bswap_r32, Code::Bswap_r64], width), kind.register(to));
+            }
+            Int1::CountOnes => other(self, [Code::Popcnt_r32_rm32, Code::Popcnt_r64_rm64]),
+            Int1::LeadingZeros => other(self, [Code::Lzcnt_r32_rm32, Code::Lzcnt_r64_rm64]),
+            Int1::TrailingZeros => other(self, [Code::Tzcnt_r32_rm32, Code::Tzcnt_r64_rm64]),
+            Int1::SignExtend32 if width == Width::W64 => {
+                self.out.r_rm(Code::Movsxd_r64_rm32, Kind::R64.register(to), a, Kind::R32)
+            }
+            Int1::SignExtend32 | Int1::ZeroExtend32 => self.int_load(Width::W32, to, a),
+        }
+        self.finish(d, to);
+    }
+
+    fn select(&mut self, d: V, cond: V, a: V, b: V) {
+        let cc = self.condition(Cc::Ne, Width::W64, cond, Src::Imm(0));
+        // From here on, the flags stay.
+        let to = self.int_target(d);
+        let register = Kind::R64.register(to);
+        if self.place(a) == Place::Register(to) {
+            let b = self.rm(b, RCX);
+            self.out.r_rm(move_code(inverse(cc)), register, b, Kind::R64);
+        } else {
+            self.load_src(to, Src::Value(b));
+            let a = self.rm(a, RCX);
+            self.out.r_rm(move_code(cc), register, a, Kind::R64);
+        }
+        self.finish(d, to);
+    }
+}
+
+/// Whether a source is in this register.
+fn last_is(last: Last, register: u8) -> bool {
+    matches!(last, Last::Rm(Rm::Register(b)) if b == register)
+}
+
+/// Scratch for a first source, which is not the last one.
+fn to_or_rax(to: u8, last: Last) -> u8 {
+    if last_is(last, to) { RAX } else { to }
+}
+
+/// With a register or memory, an immediate, and one of eight bits.
+fn codes(op: Int2) -> (Codes, Codes, Codes) {
+    use Code::*;
+    match op {
+        Int2::Add => {
+            ([Add_r32_rm32, Add_r64_rm64], [Add_rm32_imm32, Add_rm64_imm32], [Add_rm32_imm8, Add_rm64_imm8])
+        }
+        Int2::Sub => {
+            ([Sub_r32_rm32, Sub_r64_rm64], [Sub_rm32_imm32, Sub_rm64_imm32], [Sub_rm32_imm8, Sub_rm64_imm8])
+        }
+        Int2::And => {
+            ([And_r32_rm32, And_r64_rm64], [And_rm32_imm32, And_rm64_imm32], [And_rm32_imm8, And_rm64_imm8])
+        }
+        Int2::Or => {
+            ([Or_r32_rm32, Or_r64_rm64], [Or_rm32_imm32, Or_rm64_imm32], [Or_rm32_imm8, Or_rm64_imm8])
+        }
+        Int2::Xor => {
+            ([Xor_r32_rm32, Xor_r64_rm64], [Xor_rm32_imm32, Xor_rm64_imm32], [Xor_rm32_imm8, Xor_rm64_imm8])
+        }
+        // The others have forms of their own for immediates.
+        Int2::Mul | Int2::Shl | Int2::Shr | Int2::Sar => {
+            ([Imul_r32_rm32, Imul_r64_rm64], [INVALID; 2], [INVALID; 2])
+        }
+    }
+}
+
+fn inverse(cc: Cc) -> Cc {
+    match cc {
+        Cc::Eq => Cc::Ne,
+        Cc::Ne => Cc::Eq,
+        Cc::LtS => Cc::GeS,
+        Cc::LeS => Cc::GtS,
+        Cc::GtS => Cc::LeS,
+        Cc::GeS => Cc::LtS,
+        Cc::LtU => Cc::GeU,
+        Cc::LeU => Cc::GtU,
+        Cc::GtU => Cc::LeU,
+        Cc::GeU => Cc::LtU,
+    }
+}
+
+fn set_code(cc: Cc) -> Code {
+    match cc {
+        Cc::Eq => Code::Sete_rm8,
+        Cc::Ne => Code::Setne_rm8,
+        Cc::LtS => Code::Setl_rm8,
+        Cc::LeS => Code::Setle_rm8,
+        Cc::GtS => Code::Setg_rm8,
+        Cc::GeS => Code::Setge_rm8,
+        Cc::LtU => Code::Setb_rm8,
+        Cc::LeU => Code::Setbe_rm8,
+        Cc::GtU => Code::Seta_rm8,
+        Cc::GeU => Code::Setae_rm8,
+    }
+}
+
+fn move_code(cc: Cc) -> Code {
+    match cc {
+        Cc::Eq => Code::Cmove_r64_rm64,
+        Cc::Ne => Code::Cmovne_r64_rm64,
+        Cc::LtS => Code::Cmovl_r64_rm64,
+        Cc::LeS => Code::Cmovle_r64_rm64,
+        Cc::GtS => Code::Cmovg_r64_rm64,
+        Cc::GeS => Code::Cmovge_r64_rm64,
+        Cc::LtU => Code::Cmovb_r64_rm64,
+        Cc::LeU => Code::Cmovbe_r64_rm64,
+        Cc::GtU => Code::Cmova_r64_rm64,
+        Cc::GeU => Code::Cmovae_r64_rm64,
+    }
+}

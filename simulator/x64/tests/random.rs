@@ -1,0 +1,362 @@
+//! Random functions with more live values than registers, against an evaluator.
+
+#![cfg(target_arch = "x86_64")]
+
+mod common;
+
+use common::{host, run};
+use proptest::prelude::*;
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Size, Src, V, Width};
+use wavesim_x64::{Code, Function};
+
+type Vector = [u32; 8];
+
+/// A vector operation with two sources, and what it does.
+#[derive(Clone, Copy)]
+struct Vec2(Code, Option<u8>, fn(Vector, Vector) -> Vector);
+
+fn each(a: Vector, b: Vector, f: impl Fn(u32, u32) -> u32) -> Vector {
+    std::array::from_fn(|i| f(a[i], b[i]))
+}
+
+fn wide(a: Vector, b: Vector, f: impl Fn(u64, u64) -> u64) -> Vector {
+    let at = |v: Vector, i: usize| u64::from(v[i]) | u64::from(v[i + 1]) << 32;
+    let mut d = [0; 8];
+    for i in [0, 2, 4, 6] {
+        let r = f(at(a, i), at(b, i));
+        (d[i], d[i + 1]) = (r as u32, (r >> 32) as u32);
+    }
+    d
+}
+
+fn mask(yes: bool) -> u32 {
+    if yes { u32::MAX } else { 0 }
+}
+
+const VEC2: [Vec2; 22] = [
+    Vec2(Code::VEX_Vpaddd_ymm_ymm_ymmm256, None, |a, b| each(a, b, u32::wrapping_add)),
+    Vec2(Code::VEX_Vpsubd_ymm_ymm_ymmm256, None, |a, b| each(a, b, u32::wrapping_sub)),
+    Vec2(Code::VEX_Vpmulld_ymm_ymm_ymmm256, None, |a, b| each(a, b, u32::wrapping_mul)),
+    Vec2(Code::VEX_Vpaddq_ymm_ymm_ymmm256, None, |a, b| wide(a, b, u64::wrapping_add)),
+    Vec2(Code::VEX_Vpsubq_ymm_ymm_ymmm256, None, |a, b| wide(a, b, u64::wrapping_sub)),
+    Vec2(Code::VEX_Vpmuludq_ymm_ymm_ymmm256, None, |a, b| {
+        wide(a, b, |a, b| (a & 0xffff_ffff) * (b & 0xffff_ffff))
+    }),
+    Vec2(Code::VEX_Vpand_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| a & b)),
+    Vec2(Code::VEX_Vpor_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| a | b)),
+    Vec2(Code::VEX_Vpxor_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| a ^ b)),
+    Vec2(Code::VEX_Vpandn_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| !a & b)),
+    Vec2(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| mask(a == b))),
+    Vec2(Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| mask(a as i32 > b as i32))),
+    Vec2(Code::VEX_Vpminud_ymm_ymm_ymmm256, None, |a, b| each(a, b, u32::min)),
+    Vec2(Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| (a as i32).max(b as i32) as u32)),
+    Vec2(Code::VEX_Vpsllvd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| a.checked_shl(b).unwrap_or(0))),
+    Vec2(Code::VEX_Vpsrlvd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| a.checked_shr(b).unwrap_or(0))),
+    Vec2(Code::VEX_Vpsravd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| (a as i32 >> b.min(31)) as u32)),
+    Vec2(Code::VEX_Vpsllvq_ymm_ymm_ymmm256, None, |a, b| wide(a, b, |a, b| if b < 64 { a << b } else { 0 })),
+    Vec2(Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, None, |a, b| [a[0], b[0], a[1], b[1], a[4], b[4], a[5], b[5]]),
+    Vec2(Code::VEX_Vpunpckhqdq_ymm_ymm_ymmm256, None, |a, b| {
+        [a[2], a[3], b[2], b[3], a[6], a[7], b[6], b[7]]
+    }),
+    Vec2(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, Some(0b11_00_10_01), |a, b| {
+        [a[1], a[2], b[0], b[3], a[5], a[6], b[4], b[7]]
+    }),
+    Vec2(Code::VEX_Vperm2i128_ymm_ymm_ymmm256_imm8, Some(0x21), |a, b| {
+        [a[4], a[5], a[6], a[7], b[0], b[1], b[2], b[3]]
+    }),
+];
+
+/// One with one source.
+#[derive(Clone, Copy)]
+struct Vec1(Code, Option<u8>, fn(Vector) -> Vector);
+
+const VEC1: [Vec1; 9] = [
+    Vec1(Code::VEX_Vpslld_ymm_ymm_imm8, Some(5), |b| b.map(|b| b << 5)),
+    Vec1(Code::VEX_Vpsrad_ymm_ymm_imm8, Some(7), |b| b.map(|b| (b as i32 >> 7) as u32)),
+    Vec1(Code::VEX_Vpsrlq_ymm_ymm_imm8, Some(33), |b| wide(b, b, |b, _| b >> 33)),
+    Vec1(Code::VEX_Vpsrldq_ymm_ymm_imm8, Some(4), |b| [b[1], b[2], b[3], 0, b[5], b[6], b[7], 0]),
+    Vec1(Code::VEX_Vpshufd_ymm_ymmm256_imm8, Some(0b00_01_10_11), |b| {
+        [b[3], b[2], b[1], b[0], b[7], b[6], b[5], b[4]]
+    }),
+    Vec1(Code::VEX_Vpermq_ymm_ymmm256_imm8, Some(0b01_00_11_10), |b| {
+        [b[4], b[5], b[6], b[7], b[0], b[1], b[2], b[3]]
+    }),
+    Vec1(Code::VEX_Vpmovzxdq_ymm_xmmm128, None, |b| [b[0], 0, b[1], 0, b[2], 0, b[3], 0]),
+    Vec1(Code::VEX_Vpmovsxdq_ymm_xmmm128, None, |b| {
+        std::array::from_fn(|i| if i & 1 == 0 { b[i / 2] } else { (b[i / 2] as i32 >> 31) as u32 })
+    }),
+    Vec1(Code::VEX_Vpbroadcastd_ymm_xmmm32, None, |b| [b[0]; 8]),
+];
+
+const INT2: [Int2; 9] =
+    [Int2::Add, Int2::Sub, Int2::Mul, Int2::And, Int2::Or, Int2::Xor, Int2::Shl, Int2::Shr, Int2::Sar];
+
+/// Where loads and stores are: after the results.
+const DATA: i32 = 4096;
+
+/// A function that is built, with the values that it should have.
+struct Both {
+    f: Function,
+    ints: Vec<(V, u64)>,
+    vecs: Vec<(V, Vector)>,
+    /// What it is called with.
+    base: V,
+    data: Vec<u32>,
+}
+
+type Step = (u8, u16, u16, u16, u32);
+
+impl Both {
+    fn new() -> Both {
+        let mut f = Function::new(2);
+        let base = f.param(0);
+        let data: Vec<u32> = (0..64u32).map(|n| n.wrapping_mul(0x9e37_79b9) ^ n << 3).collect();
+        let ints = vec![(f.param(1), 77), (f.iconst(1 << 40 | 5), 1 << 40 | 5)];
+        let vecs = vec![
+            (f.vconst([3; 8]), [3; 8]),
+            (f.vconst([1, 2, 3, 4, 5, 6, 7, 0x8000_0000]), [1, 2, 3, 4, 5, 6, 7, 0x8000_0000]),
+        ];
+        Both { f, ints, vecs, base, data }
+    }
+
+    fn words(&self, at: usize) -> Vector {
+        std::array::from_fn(|i| self.data[at + i])
+    }
+
+    fn assign_int(&mut self, again: bool, i: usize, make: impl FnOnce(V) -> Inst, value: u64) {
+        if again && i > 0 {
+            // Assigned once more.
+            self.f.push(make(self.ints[i].0));
+            self.ints[i].1 = value;
+        } else {
+            let d = self.f.fresh(Class::Int);
+            self.f.push(make(d));
+            self.ints.push((d, value));
+        }
+    }
+
+    fn assign_vec(&mut self, again: bool, i: usize, make: impl FnOnce(V) -> Inst, value: Vector) {
+        if again {
+            self.f.push(make(self.vecs[i].0));
+            self.vecs[i].1 = value;
+        } else {
+            let d = self.f.fresh(Class::Vec);
+            self.f.push(make(d));
+            self.vecs.push((d, value));
+        }
+    }
+
+    fn step(&mut self, (kind, a, b, c, n): Step) {
+        // Mostly recent values, some old ones.
+        let pick = |len: usize, x: u16| {
+            if x & 3 == 0 { x as usize / 4 % len } else { len - 1 - x as usize / 4 % len.min(24) }
+        };
+        let (ia, ib, ic) = (pick(self.ints.len(), a), pick(self.ints.len(), b), pick(self.ints.len(), c));
+        let (va, vb, vc) = (pick(self.vecs.len(), a), pick(self.vecs.len(), b), pick(self.vecs.len(), c));
+        let ((a, x), (b, y), (_, z)) = (self.ints[ia], self.ints[ib], self.ints[ic]);
+        let ((p, s), (q, t), (r, u)) = (self.vecs[va], self.vecs[vb], self.vecs[vc]);
+        let again = n >> 28 == 0;
+        match kind % 16 {
+            0..=2 => {
+                let op = INT2[n as usize % INT2.len()];
+                let width = if n & 64 == 0 { Width::W32 } else { Width::W64 };
+                let (b, y) = if n & 384 == 0 {
+                    (Src::Imm(n as i32), n as i32 as i64 as u64)
+                } else {
+                    (Src::Value(b), y)
+                };
+                self.assign_int(again, ic, |d| Inst::Int2 { op, width, d, a, b }, int2(op, width, x, y));
+            }
+            3 => {
+                let cond = self.f.compare(Cc::LtU, Width::W64, a, b);
+                let c = self.ints[ic].0;
+                self.assign_int(again, ib, |d| Inst::Select { d, cond, a, b: c }, if x < y { x } else { z });
+            }
+            4 => self.assign_int(false, 0, |d| Inst::Const { d, bits: n.into() }, n.into()),
+            5 => self.assign_int(again, ib, |d| Inst::Move { d, a }, x),
+            6 => self.assign_int(again, ib, |d| Inst::LowInt { d, a: p }, s[0].into()),
+            7 => {
+                let signs = (0..8).fold(0, |all, i| all | u64::from(s[i] >> 31) << i);
+                self.assign_int(again, ib, |d| Inst::SignBits { d, a: p }, signs);
+            }
+            8..=10 => {
+                let Vec2(code, imm, make) = VEC2[n as usize % VEC2.len()];
+                self.assign_vec(again, vc, |d| Inst::Rvm { code, d, a: p, b: q, imm }, make(s, t));
+            }
+            11 => {
+                let Vec1(code, imm, make) = VEC1[n as usize % VEC1.len()];
+                self.assign_vec(again, vc, |d| Inst::Rm { code, d, b: p, imm }, make(s));
+            }
+            12 => {
+                let value = std::array::from_fn(|i| if u[i] >> 31 == 1 { t[i] } else { s[i] });
+                self.assign_vec(again, va, |d| Inst::Blend { wide: false, d, a: p, b: q, mask: r }, value);
+            }
+            13 => {
+                let value = if n & 1 == 0 { [x as u32; 8] } else { wide([0; 8], [0; 8], |_, _| x) };
+                self.assign_vec(again, vc, |d| Inst::Splat { wide: n & 1 == 1, d, a }, value);
+            }
+            14 => {
+                let (at, stays) = (n as usize % 56, n & 64 == 0);
+                let v = self.f.vload(self.base, DATA + 4 * at as i32, stays);
+                self.vecs.push((v, self.words(at)));
+            }
+            _ => match n % 5 {
+                0 => self.assign_vec(again, vc, |d| Inst::Move { d, a: p }, s),
+                1 => self.assign_vec(
+                    again,
+                    vc,
+                    |d| Inst::UpperHalf { d, b: p },
+                    [s[4], s[5], s[6], s[7], 0, 0, 0, 0],
+                ),
+                2 => {
+                    let words = [n, !n, 3, 4, 5, 6, 7, 8];
+                    let v = self.f.vconst(words);
+                    self.vecs.push((v, words));
+                }
+                3 => {
+                    let args = [Src::Value(a), Src::Imm(n as i32), Src::Value(b)];
+                    let sum = x.wrapping_add(n as i32 as i64 as u64).wrapping_add(y);
+                    let function = clobber as *const () as u64;
+                    self.assign_int(
+                        again,
+                        ic,
+                        |d| Inst::Call { function, args: args.to_vec(), d: Some(d) },
+                        sum,
+                    );
+                }
+                _ => {
+                    // Floats that are exact, so that the order does not count.
+                    let one = self.f.vconst([1f32.to_bits(); 8]);
+                    let small = |f: &mut Function, v: V| {
+                        let v = f.rm(Code::VEX_Vpsrld_ymm_ymm_imm8, v, Some(22));
+                        f.rm(Code::VEX_Vcvtdq2ps_ymm_ymmm256, v, None)
+                    };
+                    let (fa, fb) = (small(&mut self.f, p), small(&mut self.f, q));
+                    let fc = if n & 8 == 0 { one } else { small(&mut self.f, r) };
+                    let value = std::array::from_fn(|i| {
+                        let c = if n & 8 == 0 { 1.0 } else { (u[i] >> 22) as f32 };
+                        ((s[i] >> 22) as f32 * (t[i] >> 22) as f32 + c).to_bits()
+                    });
+                    self.assign_vec(again, vc, |d| Inst::Fma { wide: false, d, a: fa, b: fb, c: fc }, value);
+                }
+            },
+        }
+    }
+
+    /// Stores all values, and compares them.
+    fn check(mut self) {
+        let (mut at, mut expected) = (0, Vec::new());
+        let (ints, vecs) = (
+            self.ints.split_off(self.ints.len().saturating_sub(60)),
+            self.vecs.split_off(self.vecs.len().saturating_sub(60)),
+        );
+        for (v, value) in ints {
+            self.f.store(Size::B8, self.base, at, v);
+            expected.extend([value as u32, (value >> 32) as u32]);
+            at += 8;
+        }
+        for (v, value) in vecs {
+            self.f.vstore(self.base, at, v);
+            expected.extend(value);
+            at += 32;
+        }
+        assert!(at <= DATA);
+        self.f.push(Inst::Return { v: Src::Imm(1) });
+        let mut buffer = vec![0u32; DATA as usize / 4];
+        buffer.extend(&self.data);
+        assert_eq!(run(&self.f, buffer.as_mut_ptr() as u64, 77), 1);
+        assert_eq!(&buffer[..expected.len()], expected);
+    }
+}
+
+/// The sum of its arguments. Changes all registers that it may.
+extern "sysv64" fn clobber(a: u64, b: u64, c: u64) -> u64 {
+    // SAFETY: the host has AVX2, as the code that calls this was made for it, and what is changed is said.
+    unsafe {
+        std::arch::asm!(
+            "vpcmpeqd ymm0, ymm0, ymm0", "vmovaps ymm1, ymm0", "vmovaps ymm2, ymm0", "vmovaps ymm3, ymm0", "vmovaps ymm4, ymm0",
+            "vmovaps ymm5, ymm0", "vmovaps ymm6, ymm0", "vmovaps ymm7, ymm0", "vmovaps ymm8, ymm0", "vmovaps ymm9, ymm0",
+            "vmovaps ymm10, ymm0", "vmovaps ymm11, ymm0", "vmovaps ymm12, ymm0", "vmovaps ymm13, ymm0", "vmovaps ymm14, ymm0",
+            "vmovaps ymm15, ymm0", "mov rax, -3", "mov rcx, rax", "mov rdx, rax", "mov rsi, rax", "mov rdi, rax", "mov r8, rax",
+            "mov r9, rax", "mov r10, rax", "mov r11, rax", "vzeroupper",
+            out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _, out("ymm5") _, out("ymm6") _, out("ymm7") _,
+            out("ymm8") _, out("ymm9") _, out("ymm10") _, out("ymm11") _, out("ymm12") _, out("ymm13") _, out("ymm14") _,
+            out("ymm15") _, out("rax") _, out("rcx") _, out("rdx") _, out("rsi") _, out("rdi") _, out("r8") _, out("r9") _,
+            out("r10") _, out("r11") _,
+        );
+    }
+    a.wrapping_add(b).wrapping_add(c)
+}
+
+fn int2(op: Int2, width: Width, a: u64, b: u64) -> u64 {
+    let bits = if width == Width::W32 { 32 } else { 64 };
+    let count = b as u32 % bits;
+    let cut = |v: u64| if bits == 32 { u64::from(v as u32) } else { v };
+    let signed = if bits == 32 { i64::from(a as i32) } else { a as i64 };
+    cut(match op {
+        Int2::Add => a.wrapping_add(b),
+        Int2::Sub => a.wrapping_sub(b),
+        Int2::Mul => a.wrapping_mul(b),
+        Int2::And => a & b,
+        Int2::Or => a | b,
+        Int2::Xor => a ^ b,
+        Int2::Shl => a << count,
+        Int2::Shr => cut(a) >> count,
+        Int2::Sar => (signed >> count) as u64,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn straight_lines(steps in prop::collection::vec(any::<Step>(), 200..400)) {
+        if host().is_some() {
+            let mut both = Both::new();
+            steps.into_iter().for_each(|step| both.step(step));
+            both.check();
+        }
+    }
+
+    /// The same in a loop of several rounds, each of which starts from what is in memory: what is loop-invariant is in front of it.
+    #[test]
+    fn loops(steps in prop::collection::vec(any::<Step>(), 50..200), rounds in 1u32..4) {
+        if host().is_some() {
+            let mut both = Both::new();
+            let count = both.f.fresh(Class::Int);
+            both.f.push(Inst::Const { d: count, bits: rounds.into() });
+            let hoisted: Vec<_> = (0..20u32).map(|n| {
+                let base = both.base;
+                let v = both.f.vload(base, DATA + 4 * n as i32, n & 1 == 0);
+                (v, both.words(n as usize))
+            }).collect();
+            both.vecs.extend(hoisted);
+            let first: Vec<(V, u64)> = both.ints.clone();
+            let kept: Vec<(V, Vector)> = both.vecs.clone();
+            both.f.begin_loop();
+            let head: Label = both.f.label();
+            both.f.push(Inst::Label(head));
+            // Copies: what is written in the loop is written in each round.
+            for (v, value) in first {
+                both.assign_int(false, 0, |d| Inst::Move { d, a: v }, value);
+            }
+            for (n, (v, value)) in kept.iter().enumerate() {
+                if n % 3 == 0 {
+                    both.assign_vec(false, 0, |d| Inst::Move { d, a: *v }, *value);
+                }
+            }
+            // Nothing from before the loop is assigned in it.
+            let (ints, vecs) = (both.ints.len(), both.vecs.len());
+            for (kind, a, b, c, n) in steps {
+                both.step((kind, a, b, c, n | 1 << 28));
+            }
+            prop_assert!(both.ints.len() >= ints && both.vecs.len() >= vecs);
+            both.f.push(Inst::Int2 { op: Int2::Sub, width: Width::W64, d: count, a: count, b: Src::Imm(1) });
+            both.f.branch(Cc::Ne, Width::W64, count, 0, head);
+            // Those from before the loop live on.
+            both.vecs.extend(kept);
+            both.f.end_loop();
+            both.check();
+        }
+    }
+}
