@@ -1,6 +1,6 @@
 //! What compiled code is called with, and what it calls: the handlers of the interpreter.
 
-use crate::access::Accesses;
+use crate::access::{RANGES, Range};
 use std::mem::offset_of;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::rt::{Cx, Flow, file};
@@ -40,8 +40,13 @@ pub struct Frame {
     op: *const Op,
     /// EXEC as the wave's lane masks have it. Compiled code writes the registers only.
     masked: u64,
-    /// What runs once a run of vector instructions finds out about its loads and stores.
-    pub accesses: Accesses,
+    /// The workgroup's LDS.
+    lds: *mut u8,
+    lds_bytes: u64,
+    /// Global memory that was accessed last.
+    pub ranges: [Range; 2 * RANGES],
+    /// For lanes that are taken one by one.
+    room: [u32; 32],
     /// The host's float control, MXCSR, as it is, and with denormals of sources taken for zeros.
     denormals: u32,
     no_denormals: u32,
@@ -55,15 +60,6 @@ impl Frame {
         // SAFETY: by the contract of `enter`.
         unsafe { &mut *(*frame).cx.cast() }
     }
-
-    /// Where the lane vectors of the wave begin.
-    ///
-    /// # Safety
-    /// As for [`Frame::cx`].
-    pub unsafe fn vectors(frame: *mut Frame) -> *mut LaneVec {
-        // SAFETY: by the contract.
-        unsafe { (*frame).vectors }
-    }
 }
 
 /// What compiled code returns before something that it is not made for: [`Frame::op`] and what follows are the interpreter's.
@@ -71,13 +67,16 @@ pub const REFUSED: Flow = Flow(u32::MAX);
 
 /// Offsets in [`Frame`], for code that is made.
 pub mod at {
-    use super::{Accesses, Frame, offset_of};
+    use super::{Frame, Range, offset_of};
     pub const DENORMALS: i32 = offset_of!(Frame, denormals) as i32;
     pub const NO_DENORMALS: i32 = offset_of!(Frame, no_denormals) as i32;
-    pub const EXEC: i32 = (offset_of!(Frame, accesses) + offset_of!(Accesses, exec)) as i32;
-    pub const BASES: i32 = (offset_of!(Frame, accesses) + offset_of!(Accesses, bases)) as i32;
-    pub const PLACES: i32 = (offset_of!(Frame, accesses) + offset_of!(Accesses, places)) as i32;
-    pub const SCATTERED: i32 = (offset_of!(Frame, accesses) + offset_of!(Accesses, scattered)) as i32;
+    pub const LDS: i32 = offset_of!(Frame, lds) as i32;
+    pub const LDS_BYTES: i32 = offset_of!(Frame, lds_bytes) as i32;
+    pub const RANGES: i32 = offset_of!(Frame, ranges) as i32;
+    pub const RANGE_BASE: i32 = offset_of!(Range, base) as i32;
+    pub const RANGE_LEN: i32 = offset_of!(Range, len) as i32;
+    pub const RANGE_HOST: i32 = offset_of!(Range, host) as i32;
+    pub const ROOM: i32 = offset_of!(Frame, room) as i32;
     pub const VECTORS: i32 = offset_of!(Frame, vectors) as i32;
     pub const SGPRS: i32 = offset_of!(Frame, sgprs) as i32;
     pub const SCC: i32 = offset_of!(Frame, scc) as i32;
@@ -114,6 +113,7 @@ pub unsafe fn enter(cx: &mut Cx<'_>, code: Code, entry: u32, start: u32, end: u6
     // SAFETY: a valid context; from here on it is reached by this pointer alone, here and in `run_handlers`.
     unsafe {
         let wave: *mut Wave = &mut *(*raw).wave;
+        let lds: *mut [u8] = &raw mut *(*raw).lds;
         let mut frame = Frame {
             vectors: first.at(0),
             sgprs: (&raw mut (*wave).sgprs).cast(),
@@ -126,7 +126,10 @@ pub unsafe fn enter(cx: &mut Cx<'_>, code: Code, entry: u32, start: u32, end: u6
             jump: 0,
             op: (*raw).op,
             masked: (*wave).exec(),
-            accesses: Accesses::new(),
+            lds: lds.cast(),
+            lds_bytes: lds.len() as u64,
+            ranges: [Range::EMPTY; 2 * RANGES],
+            room: [0; 32],
             denormals: FLOAT_CONTROL,
             no_denormals: FLOAT_CONTROL | DENORMALS_ARE_ZEROS,
             cx: raw.cast(),

@@ -1,7 +1,6 @@
 //! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
 //! is named.
 
-use crate::access::Access;
 use isa_lower::ir::*;
 use isa_lower::visit::{any_stmt, any_value, each_value};
 use isa_spec::pcode::ir::{Control, Pure, Space, State, Ty};
@@ -49,8 +48,6 @@ struct Known {
 #[derive(Default)]
 pub struct Operations {
     known: HashMap<u16, Arc<Known>>,
-    /// Lists that compiled code refers to.
-    accesses: Vec<Box<[Access]>>,
 }
 
 /// Lowered operations by number.
@@ -84,14 +81,6 @@ impl Operations {
         Some(self.known.entry(number).or_insert_with(|| lowered(number)).clone())
     }
 
-    /// Keeps a list for compiled code: where it is, and its length.
-    pub fn keep_accesses(&mut self, list: &[Access]) -> (*const Access, usize) {
-        let list: Box<[Access]> = list.into();
-        let place = (list.as_ptr(), list.len());
-        self.accesses.push(list);
-        place
-    }
-
     /// What runs for an operation that is one.
     pub fn handlers(&mut self, op: &Op) -> Arc<Handlers> {
         match self.of(op) {
@@ -100,14 +89,14 @@ impl Operations {
         }
     }
 
-    /// How it is executed. `wide`: in waves of 64.
-    pub fn kind(&mut self, op: &Op, exts: &[Ext], wide: bool) -> Kind {
+    /// How it is executed.
+    pub fn kind(&mut self, op: &Op, exts: &[Ext]) -> Kind {
         let Some(known) = self.of(op) else { return Kind::Call };
         let ext = &exts[op.ext as usize];
         let Ability { nothing, once, branch, lanes, access, .. } = known.ability;
         if access {
             let plain = number(op).is_some_and(|(_, variant)| variant == Variant::Fast);
-            return if plain && !wide { Kind::Access } else { Kind::Call };
+            return if plain { Kind::Access } else { Kind::Call };
         }
         match (nothing, branch, once, lanes) {
             (true, ..) => Kind::Nothing,

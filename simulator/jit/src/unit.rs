@@ -50,7 +50,7 @@ pub fn discover(
                 break;
             }
             let op = &ops[at as usize];
-            let kind = operations.kind(op, machine.exts, machine.wide);
+            let kind = operations.kind(op, machine.exts);
             let mut more = |to: u32| {
                 if leaders.insert(to) {
                     waiting.push(to);
@@ -81,7 +81,7 @@ pub fn discover(
                 break;
             }
         }
-        let kinds = (first..end).map(|at| operations.kind(&ops[at as usize], machine.exts, machine.wide));
+        let kinds = (first..end).map(|at| operations.kind(&ops[at as usize], machine.exts));
         let compiled = kinds.filter(|kind| !matches!(kind, Kind::Call | Kind::Nothing)).count();
         let stops = operations.stops(&ops[end as usize - 1]);
         let entry = !stops || compiled >= WORTH;

@@ -1,11 +1,12 @@
-//! Loads and stores in a run: where lanes are in memory is found out before its first packet.
+//! Loads and stores of lanes. Before a run, the memory of each is found, and that all active lanes are in it; else the interpreter goes
+//! on. In a packet, lanes that follow each other in memory are moved together.
 
 use super::packet::Packet;
-use super::run::{Run, Words};
+use super::run::Words;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::access::{Access, locate, scatter};
-use crate::frame::at;
+use crate::access::{RANGES, Range, find};
+use crate::frame::{LANE_VEC_BYTES, at};
 use isa_lower::ir::{Block, Fast, Handlers, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
@@ -13,20 +14,37 @@ use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::ALL_VGPRS;
 use wavesim_x64::Code;
-use wavesim_x64::inst::{Cc, Inst, Int2, Label, Size, V, Width};
+use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Label, Size, Src, V, Width};
 
-/// What an operation moves between registers and memory.
-pub struct Moved {
-    pub accesses: Vec<Access>,
-    /// Words of each lane.
-    pub dwords: u8,
-    /// The first register of a store.
-    pub store: Option<u16>,
+/// What a load or store moves.
+#[derive(Clone)]
+pub struct Access {
+    /// The register with the lanes' part of the address.
+    pub register: u16,
+    /// That part has 64 bits: the higher ones are in the next register.
+    pub wide: bool,
+    pub store: bool,
+    /// Addresses are offsets in LDS.
+    lds: bool,
+    /// Words of each lane: 1, 2 or 4.
+    pub dwords: usize,
+    /// The wave's part of the address; in LDS, what is added to the lanes' offsets.
+    base: Val,
+}
+
+/// Where the lanes of an access are: each at the host's address plus its offset, which is below the limit.
+#[derive(Clone)]
+pub struct Located {
+    access: Access,
+    host: V,
+    limit: V,
+    /// What offsets of 64-bit addresses are counted from.
+    from: Option<[V; 2]>,
 }
 
 impl Emitter<'_> {
-    /// The accesses of a load or store.
-    pub fn moved(&mut self, handlers: &Handlers, op: &Op) -> R<Moved> {
+    /// The accesses of a load or store, and the first register of a store.
+    pub fn accesses(&mut self, handlers: &Handlers, op: &Op) -> R<(Vec<Access>, Option<u16>)> {
         let Fast::Block(block) = &handlers.fast else { return Err(Unsupported("an access")) };
         let vector = |role: Role, words: usize| {
             let Slot::Source(at) = slot(role) else { return Err(Unsupported("an address")) };
@@ -35,17 +53,31 @@ impl Emitter<'_> {
                 _ => Err(Unsupported("an address that is no register")),
             }
         };
-        let (count, store, dwords, lds, offsets) = match block {
-            Block::Global { offsets, store, dwords, .. } => (1, *store, *dwords, false, *offsets),
-            Block::Lds { lanes, plus, store, dwords } => (plus.len(), *store, *dwords, true, *lanes),
+        let (store, dwords, lds, offsets) = match block {
+            Block::Global { offsets, store, dwords, .. } => (*store, *dwords, false, *offsets),
+            Block::Lds { lanes, store, dwords, .. } => (*store, *dwords, true, *lanes),
         };
+        let dwords = dwords as usize;
         let wide = self.is_wide(block, op)?;
         let register = vector(offsets, 1 + wide as usize)?;
-        let data = if store { Some(vector(Role::Data, dwords as usize)?) } else { None };
-        let dwords = dwords as u8;
-        let own = &self.ops[self.env.at as usize];
-        let access = Access { register, wide, store, lds, dwords, op: own };
-        Ok(Moved { accesses: vec![access; count], dwords, store: data })
+        let data = if store { Some(vector(Role::Data, dwords)?) } else { None };
+        let terms: Vec<(&[Value], Hold)> = match block {
+            Block::Global { wide: Some(terms), .. } if wide => vec![(&terms[..], Hold::W64)],
+            Block::Global { base, .. } => vec![(&base[..], Hold::W64)],
+            Block::Lds { plus, .. } => plus.iter().map(|term| (std::slice::from_ref(term), Hold::W32)).collect(),
+        };
+        let mut accesses = Vec::new();
+        for (terms, hold) in terms {
+            let mut sum = Val::Known(0);
+            for term in terms {
+                let v = self.wave_value(term, op)?;
+                let v = self.resized(v, term.hold, hold)?;
+                sum = self.op2(Op2::Add, hold, sum, v)?;
+            }
+            let base = self.resized(sum, hold, Hold::W64)?;
+            accesses.push(Access { register, wide, store, lds, dwords, base });
+        }
+        Ok((accesses, data))
     }
 
     /// Whether addresses are 64 bits of each lane.
@@ -74,73 +106,264 @@ impl Emitter<'_> {
         self.value(value)
     }
 
-    /// What the wave adds to the lanes' part of the address of the operation's `k`-th access.
-    pub fn base_of(&mut self, handlers: &Handlers, op: &Op, k: usize) -> R<Val> {
-        let Fast::Block(block) = &handlers.fast else { return Err(Unsupported("an access")) };
-        let (terms, hold) = match block {
-            Block::Global { wide: Some(terms), .. } if self.is_wide(block, op)? => (&terms[..], Hold::W64),
-            Block::Global { base, .. } => (&base[..], Hold::W64),
-            Block::Lds { plus, .. } => (&plus[k..k + 1], Hold::W32),
-        };
-        let mut sum = Val::Known(0);
-        for term in terms {
-            let v = self.wave_value(term, op)?;
-            let v = self.resized(v, term.hold, hold)?;
-            sum = self.op2(Op2::Add, hold, sum, v)?;
-        }
-        self.resized(sum, hold, Hold::W64)
-    }
-
-    /// Finds out where the accesses of a run are, or refuses it.
-    pub fn locate(&mut self, run: &Run, exec: V, refused: Label) -> R<Vec<V>> {
-        if run.accesses.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.f.store(Size::B8, self.frame, at::EXEC, exec);
-        for (k, (_, base)) in run.accesses.iter().enumerate() {
-            let base = self.one(*base, Hold::W64)?;
-            self.f.store(Size::B8, self.frame, at::BASES + 8 * k as i32, base);
-        }
-        let list: Vec<Access> = run.accesses.iter().map(|(access, _)| *access).collect();
-        let list = self.operations.keep_accesses(&list);
-        let found = self.call_with_list(locate as *const (), list);
-        self.unless(found, refused);
-        let place = |k: usize| at::PLACES + 8 * k as i32;
-        Ok((0..run.accesses.len()).map(|k| self.f.load(Size::B8, self.frame, place(k))).collect())
-    }
-
-    /// Brings what was stored for lanes that are apart to their places.
-    pub fn scatter(&mut self, run: &Run, places: &[V]) {
-        let Some((access, _)) = run.accesses.last().filter(|(access, _)| access.store) else { return };
-        let on = self.f.label();
-        let scattered = self.f.load(Size::B4, self.frame, at::SCATTERED);
-        self.f.branch(Cc::Eq, Width::W32, scattered, 0, on);
-        let (list, _) = self.operations.keep_accesses(&[*access]);
-        self.call_with_list(scatter as *const (), (list, places.len() - 1));
-        self.f.push(Inst::Label(on));
-    }
-
-    /// Moves the words of a packet's lanes.
-    pub fn move_words(&mut self, words: &Words, d: u16, places: &[V], packet: &mut Packet) -> R<()> {
-        let n = self.packet.ok_or(Unsupported("a packet"))?;
-        let dwords = words.dwords as usize;
-        let distance = self.f.int2(Int2::Shl, Width::W64, n, 2 + dwords.ilog2() as i32);
-        for k in 0..words.count {
-            let place = self.f.int2(Int2::Add, Width::W64, places[words.first + k], distance);
-            if words.data.is_empty() {
-                for (word, v) in self.loaded(place, dwords).into_iter().enumerate() {
-                    packet.registers.insert(d + (k * dwords + word) as u16, (v, true));
+    /// Finds the memory of accesses, or refuses.
+    pub fn locate(&mut self, accesses: &[Access], exec: V, refused: Label) -> R<Vec<Located>> {
+        let mut located = Vec::new();
+        for access in accesses {
+            let base = self.one(access.base, Hold::W64)?;
+            located.push(match (access.lds, access.wide) {
+                (true, _) => self.in_lds(access, base, refused),
+                (false, false) => {
+                    let (range, rest) = self.in_range(access, base, refused);
+                    let host = self.f.int2(Int2::Add, Width::W64, range.host, base);
+                    let host = self.f.int2(Int2::Sub, Width::W64, host, range.base);
+                    Located { access: access.clone(), host, limit: rest, from: None }
                 }
-            } else {
-                let mut rows = Vec::new();
-                for data in &words.data {
-                    let v = self.register(packet, *data);
-                    rows.push(self.exact(v));
+                (false, true) => {
+                    let first = self.first_address(access, exec, refused);
+                    let first = self.f.int2(Int2::Add, Width::W64, first, base);
+                    let (range, _) = self.in_range(access, first, refused);
+                    let limit = self.plus(range.len, -4 * access.dwords as i64);
+                    let from = self.f.int2(Int2::Sub, Width::W64, range.base, base);
+                    let high = self.f.int2(Int2::Shr, Width::W64, from, 32);
+                    let from = [self.f.int1(Int1::ZeroExtend32, Width::W32, from), high];
+                    Located { access: access.clone(), host: range.host, limit, from: Some(from) }
                 }
-                self.stored(place, &rows);
+            });
+        }
+        for place in &mut located {
+            // Offsets are below 2 GiB, as signed numbers.
+            let most = self.f.iconst(i32::MAX as u64);
+            let less = self.f.compare(Cc::LtU, Width::W64, place.limit, most);
+            place.limit = self.f.select(less, place.limit, most);
+        }
+        self.check(&located, exec, refused)?;
+        Ok(located)
+    }
+
+    fn in_lds(&mut self, access: &Access, base: V, refused: Label) -> Located {
+        let bytes = self.f.load(Size::B8, self.frame, at::LDS_BYTES);
+        let end = self.plus(base, 4 * access.dwords as i64);
+        self.f.branch(Cc::LtU, Width::W64, bytes, end, refused);
+        let limit = self.f.int2(Int2::Sub, Width::W64, bytes, end);
+        let lds = self.f.load(Size::B8, self.frame, at::LDS);
+        let host = self.f.int2(Int2::Add, Width::W64, lds, base);
+        Located { access: access.clone(), host, limit, from: None }
+    }
+
+    /// The range that an address is in, with an element after it, and how much further it goes on.
+    fn in_range(&mut self, access: &Access, address: V, refused: Label) -> (Place64, V) {
+        let number = self.ranges % RANGES + if access.store { RANGES } else { 0 };
+        self.ranges += 1;
+        let place = at::RANGES + (number * size_of::<Range>()) as i32;
+        let bytes = 4 * access.dwords as i32;
+        let [base, len, rest] = [(); 3].map(|()| self.f.fresh(Class::Int));
+        let [again, search, found] = [(); 3].map(|()| self.f.label());
+        // They are assigned here for the first time, for both ways.
+        for v in [base, len, rest] {
+            self.f.push(Inst::Const { d: v, bits: 0 });
+        }
+        self.f.push(Inst::Label(again));
+        let loaded = self.f.load(Size::B8, self.frame, place + at::RANGE_BASE);
+        self.f.assign(base, loaded);
+        let loaded = self.f.load(Size::B8, self.frame, place + at::RANGE_LEN);
+        self.f.assign(len, loaded);
+        let offset = self.f.int2(Int2::Sub, Width::W64, address, base);
+        self.f.branch(Cc::GeU, Width::W64, offset, len, search);
+        let after = self.f.int2(Int2::Sub, Width::W64, len, offset);
+        self.f.branch(Cc::LtU, Width::W64, after, bytes, search);
+        let after = self.plus(after, -(bytes as i64));
+        self.f.assign(rest, after);
+        self.f.push(Inst::Jump(found));
+        self.f.push(Inst::Label(search));
+        let args = [Src::Value(self.frame), Src::Imm(number as i32), Src::Value(address), Src::Imm(bytes)];
+        let there = self.f.call(find as *const () as u64, &args);
+        self.f.branch(Cc::Ne, Width::W32, there, 0, again);
+        self.f.push(Inst::Jump(refused));
+        self.f.push(Inst::Label(found));
+        let host = self.f.load(Size::B8, self.frame, place + at::RANGE_HOST);
+        (Place64 { base, len, host }, rest)
+    }
+
+    /// The 64-bit address of the first active lane.
+    fn first_address(&mut self, access: &Access, exec: V, refused: Label) -> V {
+        self.f.branch(Cc::Eq, Width::W64, exec, 0, refused);
+        let lane = self.f.int1(Int1::TrailingZeros, Width::W64, exec);
+        let lane = self.lane_place(lane);
+        let at = access.register as i32 * LANE_VEC_BYTES as i32;
+        let low = self.f.load(Size::B4, lane, at);
+        let high = self.f.load(Size::B4, lane, at + LANE_VEC_BYTES as i32);
+        let high = self.f.int2(Int2::Shl, Width::W64, high, 32);
+        self.f.int2(Int2::Or, Width::W64, low, high)
+    }
+
+    /// Refuses unless all active lanes are within the limits.
+    fn check(&mut self, located: &[Located], exec: V, refused: Label) -> R<()> {
+        let mut inside = None;
+        self.each_packet(|e, base| {
+            let all = *inside.get_or_insert_with(|| {
+                let all = e.f.fresh(Class::Int);
+                e.f.hoisted(|f| f.push(Inst::Const { d: all, bits: 0xff }));
+                all
+            });
+            let mut packet = Packet::new(base);
+            for place in located {
+                let offsets = e.offsets(place, exec, &mut packet)?;
+                let limit = e.spread(Hold::W32, place.limit);
+                let least = e.umin(offsets, limit);
+                let fine = e.icmp(Cc::Eq, Hold::W32, least, offsets);
+                let bits = e.f.sign_bits(fine);
+                e.f.push(Inst::Int2 { op: Int2::And, width: Width::W32, d: all, a: all, b: Src::Value(bits) });
             }
-        }
+            Ok(())
+        })?;
+        let Some(all) = inside else { return Err(Unsupported("no packet")) };
+        self.f.branch(Cc::Ne, Width::W32, all, 0xff, refused);
         Ok(())
+    }
+
+    /// The lanes' offsets; 0 for lanes that are switched off.
+    fn offsets(&mut self, place: &Located, exec: V, packet: &mut Packet) -> R<V> {
+        let hold = Hold::W32;
+        let register = place.access.register;
+        let v = self.register(packet, register);
+        let low = self.exact(v);
+        let offsets = match place.from {
+            None => low,
+            Some(from) => {
+                let v = self.register(packet, register + 1);
+                let high = self.exact(v);
+                let [from_low, from_high] = from.map(|v| self.spread(hold, v));
+                let offset = self.isub(hold, low, from_low);
+                let borrow = self.icmp(Cc::LtU, hold, low, from_low);
+                let high = self.isub(hold, high, from_high);
+                let high = self.iadd(hold, high, borrow);
+                let near = self.is_zero(hold, high);
+                // Beyond every limit otherwise.
+                let far = self.bnot(hold, near);
+                self.bor(hold, offset, far)
+            }
+        };
+        let active = self.lanes_of(exec)?;
+        Ok(self.band(hold, offsets, active))
+    }
+
+    /// Loads the words of a packet's lanes.
+    pub fn load_words(&mut self, words: &Words, d: u16, places: &[Located], packet: &mut Packet) -> R<()> {
+        let exec = words.exec;
+        // A result may be the address.
+        let mut results = Vec::new();
+        for k in 0..words.count {
+            let place = &places[words.first + k];
+            let dwords = place.access.dwords;
+            let offsets = self.offsets(place, exec, packet)?;
+            let out: Vec<V> = (0..dwords).map(|_| self.f.fresh(Class::Vec)).collect();
+            let zero = self.f.vconst([0; 8]);
+            // Either way assigns them: here they begin.
+            out.iter().for_each(|v| self.f.assign(*v, zero));
+            let [apart, done] = [(); 2].map(|()| self.f.label());
+            let (first, rest) = self.first_of(offsets);
+            self.unless_all(rest, 4 * dwords as u32, apart);
+            let from = self.f.int2(Int2::Add, Width::W64, place.host, first);
+            let loaded = self.loaded(from, dwords);
+            self.assign_all(&out, &loaded);
+            self.f.push(Inst::Jump(done));
+            self.f.push(Inst::Label(apart));
+            if dwords == 1 {
+                let each = self.f.label();
+                self.unless_all(rest, 0, each);
+                let from = self.f.int2(Int2::Add, Width::W64, place.host, first);
+                let one = self.f.load(Size::B4, from, 0);
+                let same = self.f.splat(false, one);
+                self.assign_all(&out, &[same]);
+                self.f.push(Inst::Jump(done));
+                self.f.push(Inst::Label(each));
+            }
+            let loaded = self.loaded_apart(place.host, offsets, dwords);
+            self.assign_all(&out, &loaded);
+            self.f.push(Inst::Label(done));
+            results.extend(out);
+        }
+        packet.registers.extend((d..).zip(results.into_iter().map(|v| (v, true))));
+        Ok(())
+    }
+
+    fn assign_all(&mut self, to: &[V], from: &[V]) {
+        to.iter().zip(from).for_each(|(to, from)| self.f.assign(*to, *from));
+    }
+
+    /// The first lane's offset, and how much the others are above it.
+    fn first_of(&mut self, offsets: V) -> (V, V) {
+        let first = self.f.low_int(offsets);
+        let all = self.f.splat(false, first);
+        (first, self.isub(Hold::W32, offsets, all))
+    }
+
+    /// Goes to a label unless each lane is a step above the one before it.
+    fn unless_all(&mut self, rest: V, step: u32, to: Label) {
+        let steps = self.f.vconst(std::array::from_fn(|lane| lane as u32 * step));
+        let equal = self.icmp(Cc::Eq, Hold::W32, rest, steps);
+        let bits = self.f.sign_bits(equal);
+        self.f.branch(Cc::Ne, Width::W32, bits, 0xff, to);
+    }
+
+    /// The addresses of a packet's lanes.
+    fn addresses(&mut self, host: V, offsets: V) -> [V; 8] {
+        self.f.vstore(self.frame, at::ROOM, offsets);
+        std::array::from_fn(|lane| {
+            let offset = self.f.load(Size::B4, self.frame, at::ROOM + 4 * lane as i32);
+            self.f.int2(Int2::Add, Width::W64, host, offset)
+        })
+    }
+
+    /// As [`Emitter::loaded`], of lanes anywhere.
+    fn loaded_apart(&mut self, host: V, offsets: V, dwords: usize) -> Vec<V> {
+        let from = self.addresses(host, offsets);
+        if dwords == 4 {
+            let rows = [0, 1, 2, 3].map(|k| self.load_halves([from[k], from[k + 4]], [0, 0]));
+            return self.transposed(rows).to_vec();
+        }
+        let size = if dwords == 1 { Size::B4 } else { Size::B8 };
+        for (lane, from) in (0..).zip(from) {
+            let v = self.f.load(size, from, 0);
+            self.f.store(size, self.frame, at::ROOM + 4 * dwords as i32 * lane, v);
+        }
+        let room = self.plus(self.frame, at::ROOM as i64);
+        self.loaded(room, dwords)
+    }
+
+    /// Stores registers of all lanes.
+    pub fn store_words(&mut self, place: &Located, data: u16, exec: V, full: V) -> R<()> {
+        let dwords = place.access.dwords;
+        self.each_packet(|e, base| {
+            let mut packet = Packet::new(base);
+            let n = e.packet.ok_or(Unsupported("a packet"))?;
+            let offsets = e.offsets(place, exec, &mut packet)?;
+            let rows: Vec<V> = (0..dwords as u16).map(|k| e.register(&mut packet, data + k)).collect();
+            let [apart, done] = [(); 2].map(|()| e.f.label());
+            e.f.branch(Cc::Eq, Width::W32, full, 0, apart);
+            let (first, rest) = e.first_of(offsets);
+            e.unless_all(rest, 4 * dwords as u32, apart);
+            let to = e.f.int2(Int2::Add, Width::W64, place.host, first);
+            e.stored(to, &rows);
+            e.f.push(Inst::Jump(done));
+            e.f.push(Inst::Label(apart));
+            // Lane by lane, in their order: of several at one address the last stays.
+            let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
+            for (lane, to) in (0..).zip(e.addresses(place.host, offsets)) {
+                let next = e.f.label();
+                let bit = e.f.int2(Int2::And, Width::W32, active, 1 << lane);
+                e.unless(bit, next);
+                for k in 0..dwords as i32 {
+                    let from = (data as i32 + k) * LANE_VEC_BYTES as i32 + 4 * lane;
+                    let word = e.f.load(Size::B4, base, from);
+                    e.f.store(Size::B4, to, 4 * k, word);
+                }
+                e.f.push(Inst::Label(next));
+            }
+            e.f.push(Inst::Label(done));
+            Ok(())
+        })
     }
 
     /// The words of eight lanes, each lane's together, as one vector for each word.
@@ -149,14 +372,14 @@ impl Emitter<'_> {
             1 => vec![self.f.vload(place, 0, false)],
             2 => {
                 // Lanes 0, 1, 4, 5 and 2, 3, 6, 7, by halves.
-                let (a, b) = (self.load_halves(place, 0, 32), self.load_halves(place, 16, 48));
+                let (a, b) = (self.load_halves([place; 2], [0, 32]), self.load_halves([place; 2], [16, 48]));
                 let take = |e: &mut Self, which| {
                     e.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, a, b, Some(which))
                 };
                 vec![take(self, 0x88), take(self, 0xdd)]
             }
             _ => {
-                let rows = [0, 1, 2, 3].map(|k| self.load_halves(place, 16 * k, 16 * (k + 4)));
+                let rows = [0, 1, 2, 3].map(|k| self.load_halves([place; 2], [16 * k, 16 * (k + 4)]));
                 self.transposed(rows).to_vec()
             }
         }
@@ -189,4 +412,11 @@ impl Emitter<'_> {
         let (ab, cd, ab2, cd2) = (pair(low, a, b), pair(low, c, d), pair(high, a, b), pair(high, c, d));
         [pair(low2, ab, cd), pair(high2, ab, cd), pair(low2, ab2, cd2), pair(high2, ab2, cd2)]
     }
+}
+
+/// A range of global memory in values.
+struct Place64 {
+    base: V,
+    len: V,
+    host: V,
 }

@@ -78,6 +78,8 @@ pub struct Emitter<'f> {
     packet: Option<V>,
     /// The host takes f32 denormals for zeros here.
     daz: bool,
+    /// Accesses of global memory so far.
+    ranges: usize,
     /// Values in all lanes, of 32 bits or not.
     spreads: HashMap<(V, bool), V>,
     /// Values without their denormals.
@@ -118,6 +120,7 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         env: Env::default(),
         packet: None,
         daz: false,
+        ranges: 0,
         spreads: HashMap::new(),
         flushes: HashMap::new(),
         normal: HashSet::new(),
@@ -170,7 +173,7 @@ impl Emitter<'_> {
         let mut calls: Option<(u32, u32)> = None;
         for at in block.first..block.end {
             let op = self.ops[at as usize];
-            let kind = self.operations.kind(&op, self.exts, self.wide_wave);
+            let kind = self.operations.kind(&op, self.exts);
             if kind == Kind::Call {
                 calls = Some(calls.map_or((at, 1), |(first, count)| (first, count + 1)));
                 continue;

@@ -11,7 +11,7 @@ use wavesim_machine::exec::op::{Op, Place, Source};
 use wavesim_machine::exec::rt::{EXEC_LO, M0, VCC_LO};
 use wavesim_machine::memory::{PRIVATE_BASE, SHARED_BASE};
 use wavesim_machine::state::wave::{ALL_VGPRS, NULL, SCALAR_CONSTS, SGPRS};
-use wavesim_x64::inst::{Cc, Int1, Int2, Size, Width};
+use wavesim_x64::inst::{Cc, Int1, Int2, Size, V, Width};
 
 /// A register that a block has read or written.
 #[derive(Debug, Clone, Copy)]
@@ -332,6 +332,15 @@ impl Emitter<'_> {
         let lane = self.one(lane, Hold::W32)?;
         let lanes = if self.wide_wave { 64 } else { 32 };
         let inside = self.f.compare(Cc::LtU, Width::W32, lane, lanes);
+        let place = self.lane_place(lane);
+        let register = register + index as usize;
+        let v = self.f.load(Size::B4, place, (register * LANE_VEC_BYTES) as i32);
+        let zero = self.f.iconst(0);
+        Ok(Val::One(self.f.select(inside, v, zero)))
+    }
+
+    /// Where a lane of the wave is in the first register.
+    pub fn lane_place(&mut self, lane: V) -> V {
         let own = self.f.int2(Int2::And, Width::W32, lane, 31);
         let mut place = self.f.int2(Int2::Shl, Width::W64, own, 2);
         if self.wide_wave {
@@ -340,10 +349,6 @@ impl Emitter<'_> {
             let half = self.f.int2(Int2::Mul, Width::W64, half, HALF_BYTES as i32);
             place = self.f.int2(Int2::Add, Width::W64, place, half);
         }
-        let place = self.f.int2(Int2::Add, Width::W64, self.vectors, place);
-        let register = register + index as usize;
-        let v = self.f.load(Size::B4, place, (register * LANE_VEC_BYTES) as i32);
-        let zero = self.f.iconst(0);
-        Ok(Val::One(self.f.select(inside, v, zero)))
+        self.f.int2(Int2::Add, Width::W64, self.vectors, place)
     }
 }

@@ -383,10 +383,10 @@ impl Emitter<'_> {
         both
     }
 
-    /// Stores by halves, for what lies apart.
-    pub fn load_halves(&mut self, base: V, low: i32, high: i32) -> V {
+    /// Sixteen bytes in either half.
+    pub fn load_halves(&mut self, base: [V; 2], disp: [i32; 2]) -> V {
         let d = self.f.fresh(Class::Vec);
-        let [low, high] = [low, high].map(|disp| Mem { base, disp });
+        let [low, high] = [0, 1].map(|k| Mem { base: base[k], disp: disp[k] });
         self.f.push(Inst::LoadHalves { d, low, high });
         d
     }

@@ -1,5 +1,6 @@
 //! Eight lanes after the other: the code of a run.
 
+use super::memory::Located;
 use super::run::{Bits, Buffered, Lane, Run, mask_register};
 use super::stmt::Env;
 use super::val::Val;
@@ -44,26 +45,36 @@ impl Emitter<'_> {
         &mut self,
         run: &Run,
         [exec, full]: [V; 2],
-        places: &[V],
+        places: &[Located],
         masks: &[usize],
     ) -> R<Gathers> {
+        let mut made = None;
+        self.each_packet(|e, base| {
+            // They are the loop's own: what is made of them stays in it.
+            let sums: Vec<V> = masks.iter().map(|_| e.f.fresh(Class::Int)).collect();
+            e.f.hoisted(|f| sums.iter().for_each(|sum| f.push(Inst::Const { d: *sum, bits: 0 })));
+            let (keeps, normal) = e.packet(run, [exec, full], base, places, masks, &sums)?;
+            made = Some(Gathers { sums, keeps, normal });
+            Ok(())
+        })?;
+        made.ok_or(Unsupported("no packet"))
+    }
+
+    /// A loop over packets, with where their lanes are in the first register.
+    pub fn each_packet(&mut self, body: impl FnOnce(&mut Self, V) -> R<()>) -> R<()> {
         self.forget_vectors();
         let top = self.f.label();
         self.f.begin_loop();
-        // They are the loop's own: what is made of them stays in it.
         let (n, base) = (self.f.fresh(Class::Int), self.f.fresh(Class::Int));
-        let sums: Vec<V> = masks.iter().map(|_| self.f.fresh(Class::Int)).collect();
         let vectors = self.vectors;
         self.f.hoisted(|f| {
             f.push(Inst::Const { d: n, bits: 0 });
             f.assign(base, vectors);
-            sums.iter().for_each(|sum| f.push(Inst::Const { d: *sum, bits: 0 }));
         });
         self.f.push(Inst::Label(top));
         self.packet = Some(n);
-        let made = self.packet(run, [exec, full], base, places, masks, &sums);
+        let made = body(self, base);
         self.packet = None;
-        let (keeps, normal) = made?;
         // The next packet.
         let own = |op, d, b| Inst::Int2 { op, width: Width::W64, d, a: d, b };
         self.f.push(own(Int2::Add, base, Src::Imm(BYTES)));
@@ -78,7 +89,7 @@ impl Emitter<'_> {
         self.f.branch(Cc::Ne, Width::W32, n, count, top);
         self.f.end_loop();
         self.forget_vectors();
-        Ok(Gathers { sums, keeps, normal })
+        made
     }
 
     #[allow(clippy::type_complexity)]
@@ -87,14 +98,14 @@ impl Emitter<'_> {
         run: &Run,
         [exec, full]: [V; 2],
         base: V,
-        places: &[V],
+        places: &[Located],
         masks: &[usize],
         sums: &[V],
     ) -> R<(Vec<bool>, Vec<(u16, bool)>)> {
         let mut packet = Packet::new(base);
         for op in &run.ops {
             match &op.access {
-                Some(words) => self.move_words(words, self.ops[op.at as usize].d, places, &mut packet)?,
+                Some(words) => self.load_words(words, self.ops[op.at as usize].d, places, &mut packet)?,
                 None => self.packet_op(op, &mut packet)?,
             }
         }
@@ -128,7 +139,7 @@ impl Emitter<'_> {
     }
 
     /// The bits of lanes as a mask.
-    fn lanes_of(&mut self, bits: V) -> R<V> {
+    pub fn lanes_of(&mut self, bits: V) -> R<V> {
         let n = self.packet.ok_or(Unsupported("a lane's bit"))?;
         let (all, own) = if self.wide_wave {
             let bits = self.f.int2(Int2::Shr, Width::W64, bits, n);
@@ -360,7 +371,7 @@ struct Gathered {
 }
 
 impl Packet {
-    fn new(base: V) -> Packet {
+    pub fn new(base: V) -> Packet {
         Packet { base, registers: BTreeMap::new(), homes: HashMap::new(), masks: BTreeMap::new() }
     }
 

@@ -2,12 +2,11 @@
 //! instruction to the last. That is right because lanes of such instructions do not depend on each other. Lanes that
 //! are switched off are computed too, and not written back.
 
-use super::memory::Moved;
+use super::memory::Access;
 use super::once::Scalars;
 use super::stmt::mask_code;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::access::{ACCESSES, Access};
 use crate::frame::{REFUSED, at};
 use crate::plan::{self, Floats};
 use isa_lower::ir::{Handlers, Lanes, Mask, Step};
@@ -17,7 +16,10 @@ use std::sync::Arc;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::exec::rt::EXEC_LO;
 use wavesim_machine::state::wave::{CONSTS, MAX_CONSTS, NULL, SCALARS, SGPRS, STAGE};
-use wavesim_x64::inst::{Cc, Inst, Int2, Label, Mem, Src, V, Width};
+use wavesim_x64::inst::{Cc, Inst, Int2, Label, Mem, V, Width};
+
+/// Loads of one loop at most.
+const ACCESSES: usize = 8;
 
 /// Instructions of one loop at most: beyond, values no longer fit into the host's registers anyway.
 const LONGEST: usize = 64;
@@ -28,8 +30,8 @@ pub struct Run {
     pub ops: Vec<Buffered>,
     /// The first operation, and what is in values before it.
     start: Option<(u32, Scalars)>,
-    /// Loads and stores, with the wave's part of their addresses.
-    pub accesses: Vec<(Access, Val)>,
+    /// Loads.
+    pub accesses: Vec<Access>,
     /// Registers that they and others write.
     written: HashSet<u16>,
     /// Mask registers that they write, by operand code.
@@ -48,16 +50,14 @@ pub struct Buffered {
     pub access: Option<Words>,
 }
 
-/// Registers that loads or a store move.
+/// What a load moves.
 pub struct Words {
     /// The first of its accesses, of those of the run.
     pub first: usize,
     /// Accesses, one after the other.
     pub count: usize,
-    /// Words of each.
-    pub dwords: u8,
-    /// The registers of a store.
-    pub data: Vec<u16>,
+    /// EXEC.
+    pub exec: V,
 }
 
 /// A source, dword by dword.
@@ -179,42 +179,56 @@ impl Emitter<'_> {
         Ok(Staged { words, modified })
     }
 
-    /// Takes in a load or store of all lanes.
+    /// Takes in a load, or emits a store.
     pub fn buffer_access(&mut self, at: u32, op: &Op) -> R<()> {
         let handlers = self.operations.handlers(op);
-        let moved = self.moved(&handlers, op)?;
+        let (accesses, store) = self.accesses(&handlers, op)?;
+        if let Some(data) = store {
+            return self.store(at, &accesses, data);
+        }
+        let (count, dwords) = (accesses.len(), accesses[0].dwords);
         let reads = |register: u16| self.run.written.contains(&register);
-        let address = reads(moved.accesses[0].register)
-            || moved.accesses[0].wide && reads(moved.accesses[0].register + 1);
-        let stored = self.run.accesses.last().is_some_and(|(access, _)| access.store);
-        if address || stored || self.run.accesses.len() + moved.accesses.len() > ACCESSES {
+        let address = reads(accesses[0].register) || accesses[0].wide && reads(accesses[0].register + 1);
+        if address || self.run.accesses.len() + count > ACCESSES {
             self.close_run()?;
         }
         let exec = self.mask_register(EXEC_LO)?;
         if self.run.exec.is_some_and(|other| other != exec) || self.run.ops.len() >= LONGEST {
             self.close_run()?;
         }
-        let first = self.run.accesses.len();
-        let Moved { accesses, dwords, store } = moved;
-        let (count, mut bases) = (accesses.len(), Vec::new());
-        for k in 0..count {
-            bases.push(self.base_of(&handlers, op, k)?);
-        }
-        // Reading the bases may have closed the run.
-        let first = if self.run.ops.is_empty() { 0 } else { first };
         self.begin_run(at);
-        self.run.accesses.extend(accesses.into_iter().zip(bases));
+        let first = self.run.accesses.len();
+        self.run.accesses.extend(accesses);
         self.run.exec = Some(exec);
-        let data = match store {
-            Some(register) => (register..register + dwords as u16).collect(),
-            None => Vec::new(),
-        };
-        if store.is_none() {
-            self.run.written.extend((0..(count * dwords as usize) as u16).map(|k| op.d + k));
-        }
-        let access = Some(Words { first, count, dwords, data });
+        self.run.written.extend((0..(count * dwords) as u16).map(|k| op.d + k));
+        let access = Some(Words { first, count, exec: self.one(exec, self.mask_hold())? });
         self.run.ops.push(Buffered { at, handlers, sources: Vec::new(), carry: None, access });
         Ok(())
+    }
+
+    /// A store, in a loop of its own: other lanes may have loaded what it changes.
+    fn store(&mut self, at: u32, accesses: &[Access], data: u16) -> R<()> {
+        self.close_run()?;
+        let exec = self.mask_register(EXEC_LO)?;
+        let exec = self.one(exec, self.mask_hold())?;
+        let full = self.is_full(exec);
+        let [refused, on] = [(); 2].map(|()| self.f.label());
+        let places = self.locate(accesses, exec, refused)?;
+        for place in &places {
+            self.store_words(place, data, exec, full)?;
+        }
+        self.f.push(Inst::Jump(on));
+        self.f.push(Inst::Label(refused));
+        let scalars = self.scalars.clone();
+        self.flush_scalars();
+        self.stop_at(at, REFUSED);
+        self.scalars = scalars;
+        self.f.push(Inst::Label(on));
+        Ok(())
+    }
+
+    fn is_full(&mut self, exec: V) -> V {
+        self.f.compare(Cc::Eq, super::ops::width(self.mask_hold()), exec, -1)
     }
 
     /// The run begins with this operation, if none waits: what is in values now is what the wave has if it is refused.
@@ -231,7 +245,7 @@ impl Emitter<'_> {
         let env = self.env.clone();
         let hold = self.mask_hold();
         let exec = self.one(run.exec.unwrap_or(Val::Known(0)), hold)?;
-        let full = self.f.compare(Cc::Eq, super::ops::width(hold), exec, -1);
+        let full = self.is_full(exec);
         let masks: Vec<usize> = {
             let mut masks: Vec<usize> = run.masks.iter().copied().filter(|code| *code != NULL).collect();
             masks.sort_unstable();
@@ -239,7 +253,10 @@ impl Emitter<'_> {
             masks
         };
         let refused = self.f.label();
-        let places = self.locate(&run, exec, refused)?;
+        let places = match &run.accesses[..] {
+            [] => Vec::new(),
+            accesses => self.locate(accesses, exec, refused)?,
+        };
         self.daz = self.flush && self.takes_denormals_for_zeros(&run);
         self.float_control(at::NO_DENORMALS);
         let made = self.packets(&run, [exec, full], &places, &masks);
@@ -247,7 +264,6 @@ impl Emitter<'_> {
         self.daz = false;
         let made = made?;
         self.set_flags(full, &made.normal);
-        self.scatter(&run, &places);
         if !run.accesses.is_empty() {
             let on = self.f.label();
             self.f.push(Inst::Jump(on));
@@ -290,13 +306,6 @@ impl Emitter<'_> {
         if self.daz {
             self.f.push(Inst::FloatControl { from: Mem { base: self.frame, disp: from } });
         }
-    }
-
-    /// A call of a function that takes the frame and a list.
-    pub fn call_with_list<T>(&mut self, function: *const (), (list, count): (*const T, usize)) -> V {
-        let list = self.f.iconst(list.addr() as u64);
-        let args = [Src::Value(self.frame), Src::Value(list), Src::Imm(count as i32)];
-        self.f.call(function.addr() as u64, &args)
     }
 
     /// Goes to a label if an integer is 0.
