@@ -40,6 +40,8 @@ pub struct Frame {
     op: *const Op,
     /// EXEC as the wave's lane masks have it. Compiled code writes the registers only.
     masked: u64,
+    /// What instructions accessed last, for prefetching: `Wave::last_addresses`.
+    last_addresses: *mut u64,
     /// The workgroup's LDS.
     lds: *mut u8,
     lds_bytes: u64,
@@ -70,6 +72,7 @@ pub mod at {
     use super::{Frame, Range, offset_of};
     pub const DENORMALS: i32 = offset_of!(Frame, denormals) as i32;
     pub const NO_DENORMALS: i32 = offset_of!(Frame, no_denormals) as i32;
+    pub const LAST_ADDRESSES: i32 = offset_of!(Frame, last_addresses) as i32;
     pub const LDS: i32 = offset_of!(Frame, lds) as i32;
     pub const LDS_BYTES: i32 = offset_of!(Frame, lds_bytes) as i32;
     pub const RANGES: i32 = offset_of!(Frame, ranges) as i32;
@@ -126,6 +129,7 @@ pub unsafe fn enter(cx: &mut Cx<'_>, code: Code, entry: u32, start: u32, end: u6
             jump: 0,
             op: (*raw).op,
             masked: (*wave).exec(),
+            last_addresses: (&raw mut (*wave).last_addresses).cast(),
             lds: lds.cast(),
             lds_bytes: lds.len() as u64,
             ranges: [Range::EMPTY; 2 * RANGES],

@@ -256,6 +256,10 @@ pub enum Inst {
         low: Mem,
         high: Mem,
     },
+    /// Has the host load what is there into its cache. Any address will do.
+    Prefetch {
+        from: Mem,
+    },
     /// The host's float control register, MXCSR, from memory.
     FloatControl {
         from: Mem,

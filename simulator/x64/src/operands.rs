@@ -32,6 +32,7 @@ pub(crate) fn written(inst: &Inst) -> Option<V> {
         | Inst::Table { .. }
         | Inst::VecStore { .. }
         | Inst::StoreHalves { .. }
+        | Inst::Prefetch { .. }
         | Inst::FloatControl { .. } => None,
     }
 }
@@ -68,7 +69,7 @@ pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
             read(*a, None);
             read(*b, None);
         }
-        Inst::Load { from, .. } | Inst::VecLoad { from, .. } | Inst::FloatControl { from } => {
+        Inst::Load { from, .. } | Inst::VecLoad { from, .. } | Inst::Prefetch { from } | Inst::FloatControl { from } => {
             mem(from, &mut read)
         }
         Inst::Store { size, to, v } => {

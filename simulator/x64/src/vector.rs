@@ -173,6 +173,10 @@ impl Assembler<'_> {
                 self.out.rm_r(Code::VEX_Vmovups_xmmm128_xmm, low, XMM, x(v));
                 self.out.rm_r_imm(Code::VEX_Vextractf128_xmmm128_ymm_imm8, high, XMM, y(v), 1);
             }
+            Inst::Prefetch { from } => {
+                let from = self.memory(from, RAX);
+                self.out.rm(Code::Prefetcht0_m8, from, Kind::R32);
+            }
             Inst::FloatControl { from } => {
                 let from = self.memory(from, RAX);
                 self.out.rm(Code::VEX_Vldmxcsr_m32, from, Kind::R32);

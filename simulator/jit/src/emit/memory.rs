@@ -12,9 +12,9 @@ use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
 use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{Op, Place};
-use wavesim_machine::state::wave::ALL_VGPRS;
+use wavesim_machine::state::wave::{ALL_VGPRS, LAST_ADDRESSES};
 use wavesim_x64::Code;
-use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Label, Size, Src, V, Width};
+use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, Src, V, Width};
 
 /// What a load or store moves.
 #[derive(Clone)]
@@ -30,6 +30,8 @@ pub struct Access {
     pub dwords: usize,
     /// The wave's part of the address; in LDS, what is added to the lanes' offsets.
     base: Val,
+    /// Its operation.
+    at: u32,
 }
 
 /// Where the lanes of an access are: each at the host's address plus its offset, which is below the limit.
@@ -75,7 +77,7 @@ impl Emitter<'_> {
                 sum = self.op2(Op2::Add, hold, sum, v)?;
             }
             let base = self.resized(sum, hold, Hold::W64)?;
-            accesses.push(Access { register, wide, store, lds, dwords, base });
+            accesses.push(Access { register, wide, store, lds, dwords, base, at: self.env.at });
         }
         Ok((accesses, data))
     }
@@ -138,7 +140,34 @@ impl Emitter<'_> {
             place.limit = self.f.select(less, place.limit, most);
         }
         self.check(&located, exec, refused)?;
+        for place in &located {
+            self.prefetch(place);
+        }
         Ok(located)
+    }
+
+    /// Prefetches what the same instruction will access four iterations of its loop from now, if its address moves on as it did: kernels
+    /// step through memory in strides that the host's own prefetcher does not follow.
+    fn prefetch(&mut self, place: &Located) {
+        let Access { register, lds, dwords, at, .. } = place.access;
+        if lds {
+            return;
+        }
+        let mut offset = self.f.load(Size::B4, self.vectors, register as i32 * LANE_VEC_BYTES as i32);
+        if let Some([low, _]) = place.from {
+            offset = self.f.int2(Int2::Sub, Width::W32, offset, low);
+        }
+        let host = self.f.int2(Int2::Add, Width::W64, place.host, offset);
+        let all = self.f.load(Size::B8, self.frame, at::LAST_ADDRESSES);
+        let last = 8 * (self.ops[at as usize].number as usize % LAST_ADDRESSES) as i32;
+        let before = self.f.load(Size::B8, all, last);
+        let step = self.f.int2(Int2::Sub, Width::W64, host, before);
+        self.f.store(Size::B8, all, last, host);
+        let ahead = self.f.int2(Int2::Shl, Width::W64, step, 2);
+        let base = self.f.int2(Int2::Add, Width::W64, host, ahead);
+        for line in 0..2 * dwords as i32 {
+            self.f.push(Inst::Prefetch { from: Mem { base, disp: 64 * line } });
+        }
     }
 
     fn in_lds(&mut self, access: &Access, base: V, refused: Label) -> Located {
