@@ -228,6 +228,18 @@ impl Emitter<'_> {
 
     /// Refuses unless all active lanes are within the limits.
     fn check(&mut self, located: &[Located], exec: V, refused: Label) -> R<()> {
+        // Those with the same offsets are within their lowest limit.
+        let mut limits: Vec<(&Located, V)> = Vec::new();
+        for place in located {
+            let same = |other: &Located| other.access.register == place.access.register && other.from == place.from;
+            match limits.iter_mut().find(|(other, _)| same(other)) {
+                Some((_, limit)) => {
+                    let less = self.f.compare(Cc::LtU, Width::W64, place.limit, *limit);
+                    *limit = self.f.select(less, place.limit, *limit);
+                }
+                None => limits.push((place, place.limit)),
+            }
+        }
         let mut inside = None;
         self.each_packet(|e, base| {
             let all = *inside.get_or_insert_with(|| {
@@ -236,9 +248,9 @@ impl Emitter<'_> {
                 all
             });
             let mut packet = Packet::new(base);
-            for place in located {
+            for (place, limit) in &limits {
                 let offsets = e.offsets(place, exec, &mut packet)?;
-                let limit = e.spread(Hold::W32, place.limit);
+                let limit = e.spread(Hold::W32, *limit);
                 let least = e.umin(offsets, limit);
                 let fine = e.icmp(Cc::Eq, Hold::W32, least, offsets);
                 let bits = e.f.sign_bits(fine);
@@ -257,6 +269,11 @@ impl Emitter<'_> {
         let register = place.access.register;
         let v = self.register(packet, register);
         let low = self.exact(v);
+        if place.from.is_none()
+            && let Some(found) = packet.offsets.get(&low)
+        {
+            return Ok(*found);
+        }
         let offsets = match place.from {
             None => low,
             Some(from) => {
@@ -274,7 +291,11 @@ impl Emitter<'_> {
             }
         };
         let active = self.lanes_of(exec)?;
-        Ok(self.band(hold, offsets, active))
+        let offsets = self.band(hold, offsets, active);
+        if place.from.is_none() {
+            packet.offsets.insert(low, offsets);
+        }
+        Ok(offsets)
     }
 
     /// Loads the words of a packet's lanes.
@@ -291,17 +312,17 @@ impl Emitter<'_> {
             // Either way assigns them: here they begin.
             out.iter().for_each(|v| self.f.assign(*v, zero));
             let [apart, done] = [(); 2].map(|()| self.f.label());
-            let (first, rest) = self.first_of(offsets);
-            self.unless_all(rest, 4 * dwords as u32, apart);
-            let from = self.f.int2(Int2::Add, Width::W64, place.host, first);
+            let steps = self.steps_of(offsets, packet);
+            self.unless_all(steps, 4 * dwords as u32, apart, packet);
+            let from = self.f.int2(Int2::Add, Width::W64, place.host, steps.first);
             let loaded = self.loaded(from, dwords);
             self.assign_all(&out, &loaded);
             self.f.push(Inst::Jump(done));
             self.f.push(Inst::Label(apart));
             if dwords == 1 {
                 let each = self.f.label();
-                self.unless_all(rest, 0, each);
-                let from = self.f.int2(Int2::Add, Width::W64, place.host, first);
+                self.unless_all(steps, 0, each, packet);
+                let from = self.f.int2(Int2::Add, Width::W64, place.host, steps.first);
                 let one = self.f.load(Size::B4, from, 0);
                 let same = self.f.splat(false, one);
                 self.assign_all(&out, &[same]);
@@ -321,18 +342,28 @@ impl Emitter<'_> {
         to.iter().zip(from).for_each(|(to, from)| self.f.assign(*to, *from));
     }
 
-    /// The first lane's offset, and how much the others are above it.
-    fn first_of(&mut self, offsets: V) -> (V, V) {
+    fn steps_of(&mut self, offsets: V, packet: &mut Packet) -> Steps {
+        if let Some(found) = packet.steps.get(&offsets) {
+            return *found;
+        }
         let first = self.f.low_int(offsets);
         let all = self.f.splat(false, first);
-        (first, self.isub(Hold::W32, offsets, all))
+        let steps = Steps { first, rest: self.isub(Hold::W32, offsets, all) };
+        packet.steps.insert(offsets, steps);
+        steps
     }
 
     /// Goes to a label unless each lane is a step above the one before it.
-    fn unless_all(&mut self, rest: V, step: u32, to: Label) {
-        let steps = self.f.vconst(std::array::from_fn(|lane| lane as u32 * step));
-        let equal = self.icmp(Cc::Eq, Hold::W32, rest, steps);
-        let bits = self.f.sign_bits(equal);
+    fn unless_all(&mut self, steps: Steps, step: u32, to: Label, packet: &mut Packet) {
+        let known = packet.regular.get(&(steps.rest, step)).copied();
+        let bits = known.unwrap_or_else(|| {
+            let lanes = self.f.vconst(std::array::from_fn(|lane| lane as u32 * step));
+            let equal = self.icmp(Cc::Eq, Hold::W32, steps.rest, lanes);
+            self.f.sign_bits(equal)
+        });
+        if step > 0 {
+            packet.regular.insert((steps.rest, step), bits);
+        }
         self.f.branch(Cc::Ne, Width::W32, bits, 0xff, to);
     }
 
@@ -371,9 +402,9 @@ impl Emitter<'_> {
             let rows: Vec<V> = (0..dwords as u16).map(|k| e.register(&mut packet, data + k)).collect();
             let [apart, done] = [(); 2].map(|()| e.f.label());
             e.f.branch(Cc::Eq, Width::W32, full, 0, apart);
-            let (first, rest) = e.first_of(offsets);
-            e.unless_all(rest, 4 * dwords as u32, apart);
-            let to = e.f.int2(Int2::Add, Width::W64, place.host, first);
+            let steps = e.steps_of(offsets, &mut packet);
+            e.unless_all(steps, 4 * dwords as u32, apart, &mut packet);
+            let to = e.f.int2(Int2::Add, Width::W64, place.host, steps.first);
             e.stored(to, &rows);
             e.f.push(Inst::Jump(done));
             e.f.push(Inst::Label(apart));
@@ -441,6 +472,14 @@ impl Emitter<'_> {
         let (ab, cd, ab2, cd2) = (pair(low, a, b), pair(low, c, d), pair(high, a, b), pair(high, c, d));
         [pair(low2, ab, cd), pair(high2, ab, cd), pair(low2, ab2, cd2), pair(high2, ab2, cd2)]
     }
+}
+
+/// Offsets of lanes, by the first one's.
+#[derive(Clone, Copy)]
+pub struct Steps {
+    first: V,
+    /// How much each is above it.
+    rest: V,
 }
 
 /// A range of global memory in values.

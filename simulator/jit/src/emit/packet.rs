@@ -1,6 +1,6 @@
 //! Eight lanes after the other: the code of a run.
 
-use super::memory::Located;
+use super::memory::{Located, Steps};
 use super::run::{Bits, Buffered, Lane, Run, mask_register};
 use super::stmt::Env;
 use super::val::Val;
@@ -362,6 +362,12 @@ pub struct Packet {
     /// Values that are registers as they were before the packet.
     homes: HashMap<V, u16>,
     masks: BTreeMap<usize, Gathered>,
+    /// Of registers with addresses: the offsets of active lanes.
+    pub offsets: HashMap<V, V>,
+    /// Of offsets.
+    pub steps: HashMap<V, Steps>,
+    /// The lanes that are by a step above the one before them, of the steps of offsets.
+    pub regular: HashMap<(V, u32), V>,
 }
 
 struct Gathered {
@@ -372,7 +378,15 @@ struct Gathered {
 
 impl Packet {
     pub fn new(base: V) -> Packet {
-        Packet { base, registers: BTreeMap::new(), homes: HashMap::new(), masks: BTreeMap::new() }
+        Packet {
+            base,
+            registers: BTreeMap::new(),
+            homes: HashMap::new(),
+            masks: BTreeMap::new(),
+            offsets: HashMap::new(),
+            steps: HashMap::new(),
+            regular: HashMap::new(),
+        }
     }
 
     /// Registers that were written.
