@@ -93,7 +93,27 @@ pub mod at {
 }
 
 /// Compiled code: takes the frame and which of its entries to begin at, gives a [`Flow`].
+///
+/// Of other hosts than x86-64 there is none: [`crate::Refused`] says so.
+#[cfg(target_arch = "x86_64")]
 pub type Code = unsafe extern "sysv64" fn(*mut Frame, u32) -> u32;
+/// Code that is never made.
+#[cfg(not(target_arch = "x86_64"))]
+pub type Code = unsafe extern "C" fn(*mut Frame, u32) -> u32;
+
+/// A function that compiled code calls.
+macro_rules! called {
+    ($(#[$meta:meta])* pub unsafe fn $name:ident($($args:tt)*) -> $result:ty $body:block) => {
+        #[cfg(target_arch = "x86_64")]
+        $(#[$meta])*
+        pub unsafe extern "sysv64" fn $name($($args)*) -> $result $body
+
+        #[cfg(not(target_arch = "x86_64"))]
+        $(#[$meta])*
+        pub unsafe extern "C" fn $name($($args)*) -> $result $body
+    };
+}
+pub(crate) use called;
 
 /// How a piece of compiled code ended.
 pub struct Ended {
@@ -147,32 +167,34 @@ pub unsafe fn enter(cx: &mut Cx<'_>, code: Code, entry: u32, start: u32, end: u6
     }
 }
 
-/// Runs `count` operations by their handlers, or up to the first that does not just go on, which is in [`Frame::op`]
-/// then.
-///
-/// # Safety
-/// Called by compiled code with its frame, and with operations of the program.
-pub unsafe extern "sysv64" fn run_handlers(frame: *mut Frame, mut op: *const Op, count: u32) -> u32 {
-    // SAFETY: by the contract of `enter`: the frame has its context, and nothing else refers to that now. Operations
-    // keep to the invariants of lowered code (`exec::validate`).
-    unsafe {
-        let cx = Frame::cx(frame);
-        let exec = cx.wave.exec();
-        if exec != (*frame).masked {
-            cx.wave.rebuild_masks();
-        }
-        let mut flow = Flow::NEXT;
-        for _ in 0..count {
-            cx.op = &*op;
-            flow = cx.handlers.get_unchecked((*op).code as usize)(cx, &*op);
-            if flow != Flow::NEXT {
-                (*frame).op = op;
-                break;
+called! {
+    /// Runs `count` operations by their handlers, or up to the first that does not just go on, which is in [`Frame::op`]
+    /// then.
+    ///
+    /// # Safety
+    /// Called by compiled code with its frame, and with operations of the program.
+    pub unsafe fn run_handlers(frame: *mut Frame, mut op: *const Op, count: u32) -> u32 {
+        // SAFETY: by the contract of `enter`: the frame has its context, and nothing else refers to that now. Operations
+        // keep to the invariants of lowered code (`exec::validate`).
+        unsafe {
+            let cx = Frame::cx(frame);
+            let exec = cx.wave.exec();
+            if exec != (*frame).masked {
+                cx.wave.rebuild_masks();
             }
-            op = op.add(1);
+            let mut flow = Flow::NEXT;
+            for _ in 0..count {
+                cx.op = &*op;
+                flow = cx.handlers.get_unchecked((*op).code as usize)(cx, &*op);
+                if flow != Flow::NEXT {
+                    (*frame).op = op;
+                    break;
+                }
+                op = op.add(1);
+            }
+            (*frame).masked = cx.wave.exec();
+            (*frame).jump = cx.jump;
+            flow.0
         }
-        (*frame).masked = cx.wave.exec();
-        (*frame).jump = cx.jump;
-        flow.0
     }
 }

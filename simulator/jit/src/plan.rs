@@ -224,12 +224,11 @@ pub struct Floats {
 /// The floats of an operation.
 pub fn floats(lanes: &Lanes) -> Floats {
     let mut floats = Floats::default();
-    let mut note = |v: &Value| match v.kind {
-        ValueKind::Float { op, ty, .. } => {
+    let mut note = |v: &Value| {
+        if let ValueKind::Float { op, ty, .. } = v.kind {
             let flushed = ty == Ty::F32 && op != FloatOp::FmaNearest;
             *(if flushed { &mut floats.flushed } else { &mut floats.kept }) = true;
         }
-        _ => {}
     };
     for step in &lanes.steps {
         if let Step::Loop(lanes) | Step::Simd { lanes, .. } = step {

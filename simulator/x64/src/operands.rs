@@ -69,9 +69,10 @@ pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
             read(*a, None);
             read(*b, None);
         }
-        Inst::Load { from, .. } | Inst::VecLoad { from, .. } | Inst::Prefetch { from } | Inst::FloatControl { from } => {
-            mem(from, &mut read)
-        }
+        Inst::Load { from, .. }
+        | Inst::VecLoad { from, .. }
+        | Inst::Prefetch { from }
+        | Inst::FloatControl { from } => mem(from, &mut read),
         Inst::Store { size, to, v } => {
             mem(to, &mut read);
             src(v, *size != crate::inst::Size::B8, &mut read);

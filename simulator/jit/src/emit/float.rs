@@ -132,10 +132,18 @@ impl Emitter<'_> {
             return self.float_of(denormals, format, [a], |e, [v]| e.rounded(v, how));
         }
         match op {
-            FloatOp::Add => self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.add, a, b, None)),
-            FloatOp::Sub => self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.sub, a, b, None)),
-            FloatOp::Mul => self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.mul, a, b, None)),
-            FloatOp::Div => self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.div, a, b, None)),
+            FloatOp::Add => {
+                self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.add, a, b, None))
+            }
+            FloatOp::Sub => {
+                self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.sub, a, b, None))
+            }
+            FloatOp::Mul => {
+                self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.mul, a, b, None))
+            }
+            FloatOp::Div => {
+                self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.div, a, b, None))
+            }
             FloatOp::Fma => self.fma(denormals, format, [a, b, vals[2]]),
             FloatOp::FmaNearest => self.fma(Denormals::Keep, format, [a, b, vals[2]]),
             FloatOp::MinimumNumber => self.least(denormals, format, true, false, a, b),
@@ -428,7 +436,8 @@ impl Emitter<'_> {
                     if conversion == Conversion::F32ToI16 { (-0x8000, 0x7fff) } else { (0, 0xffff) };
                 let v = self.float_of(keep, &SINGLE, [v], |e, [v]| {
                     let r = e.signed_of(v);
-                    let [least, most] = [least, most].map(|n: i32| e.lanes_constant(Hold::W32, n as u32 as u64));
+                    let [least, most] =
+                        [least, most].map(|n: i32| e.lanes_constant(Hold::W32, n as u32 as u64));
                     let r = e.f.rvm(Code::VEX_Vpminsd_ymm_ymm_ymmm256, r, most, None);
                     e.f.rvm(Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, r, least, None)
                 })?;

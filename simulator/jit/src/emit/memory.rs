@@ -66,7 +66,9 @@ impl Emitter<'_> {
         let terms: Vec<(&[Value], Hold)> = match block {
             Block::Global { wide: Some(terms), .. } if wide => vec![(&terms[..], Hold::W64)],
             Block::Global { base, .. } => vec![(&base[..], Hold::W64)],
-            Block::Lds { plus, .. } => plus.iter().map(|term| (std::slice::from_ref(term), Hold::W32)).collect(),
+            Block::Lds { plus, .. } => {
+                plus.iter().map(|term| (std::slice::from_ref(term), Hold::W32)).collect()
+            }
         };
         let mut accesses = Vec::new();
         for (terms, hold) in terms {
@@ -95,9 +97,10 @@ impl Emitter<'_> {
     /// A value of the wave in the address of a lane.
     fn wave_value(&mut self, value: &Value, op: &Op) -> R<Val> {
         let mut roles = Vec::new();
-        each_in(value, &mut |v| match v.kind {
-            ValueKind::Var(Var::Operand(role)) => roles.push(role),
-            _ => {}
+        each_in(value, &mut |v| {
+            if let ValueKind::Var(Var::Operand(role)) = v.kind {
+                roles.push(role);
+            }
         });
         for role in roles {
             let Slot::Source(at) = slot(role) else { return Err(Unsupported("an address")) };
@@ -231,7 +234,8 @@ impl Emitter<'_> {
         // Those with the same offsets are within their lowest limit.
         let mut limits: Vec<(&Located, V)> = Vec::new();
         for place in located {
-            let same = |other: &Located| other.access.register == place.access.register && other.from == place.from;
+            let same =
+                |other: &Located| other.access.register == place.access.register && other.from == place.from;
             match limits.iter_mut().find(|(other, _)| same(other)) {
                 Some((_, limit)) => {
                     let less = self.f.compare(Cc::LtU, Width::W64, place.limit, *limit);
@@ -254,7 +258,13 @@ impl Emitter<'_> {
                 let least = e.umin(offsets, limit);
                 let fine = e.icmp(Cc::Eq, Hold::W32, least, offsets);
                 let bits = e.f.sign_bits(fine);
-                e.f.push(Inst::Int2 { op: Int2::And, width: Width::W32, d: all, a: all, b: Src::Value(bits) });
+                e.f.push(Inst::Int2 {
+                    op: Int2::And,
+                    width: Width::W32,
+                    d: all,
+                    a: all,
+                    b: Src::Value(bits),
+                });
             }
             Ok(())
         })?;
@@ -433,9 +443,8 @@ impl Emitter<'_> {
             2 => {
                 // Lanes 0, 1, 4, 5 and 2, 3, 6, 7, by halves.
                 let (a, b) = (self.load_halves([place; 2], [0, 32]), self.load_halves([place; 2], [16, 48]));
-                let take = |e: &mut Self, which| {
-                    e.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, a, b, Some(which))
-                };
+                let take =
+                    |e: &mut Self, which| e.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, a, b, Some(which));
                 vec![take(self, 0x88), take(self, 0xdd)]
             }
             _ => {

@@ -203,8 +203,11 @@ impl Emitter<'_> {
             Cc::LeS => self.negated(Cc::GtS, hold, a, b),
             Cc::GeS => self.negated(Cc::LtS, hold, a, b),
             Cc::LeU | Cc::GeU if hold == Hold::W32 => {
-                let code =
-                    if cc == Cc::LeU { Code::VEX_Vpminud_ymm_ymm_ymmm256 } else { Code::VEX_Vpmaxud_ymm_ymm_ymmm256 };
+                let code = if cc == Cc::LeU {
+                    Code::VEX_Vpminud_ymm_ymm_ymmm256
+                } else {
+                    Code::VEX_Vpmaxud_ymm_ymm_ymmm256
+                };
                 let bound = self.f.rvm(code, a, b, None);
                 self.f.rvm(equal, bound, a, None)
             }
@@ -325,7 +328,9 @@ impl Emitter<'_> {
             return self.bor(Hold::W32, low, high);
         }
         let mut v = self.f.int1(Int1::SwapBytes, width(hold), v);
-        for (n, mask) in [(4, 0x0f0f_0f0f_0f0f_0f0fu64), (2, 0x3333_3333_3333_3333), (1, 0x5555_5555_5555_5555)] {
+        for (n, mask) in
+            [(4, 0x0f0f_0f0f_0f0f_0f0fu64), (2, 0x3333_3333_3333_3333), (1, 0x5555_5555_5555_5555)]
+        {
             let mask = self.constant(hold, mask, v);
             let (low, high) = (self.band(hold, v, mask), self.shift_by(Shift::Right, hold, v, n));
             let (low, high) = (self.shift_by(Shift::Left, hold, low, n), self.band(hold, high, mask));

@@ -338,9 +338,8 @@ impl Emitter<'_> {
         let flags = self.f.load(Size::B8, self.frame, at::FLAGS);
         let known = self.f.iconst(NO_DENORMALS as u64);
         let halves = if self.wide_wave { 2 } else { 1 };
-        let half_bytes = HALF_BYTES as usize;
         for (register, normal) in normal {
-            for place in (0..halves).map(|half| (half * half_bytes + *register as usize) as i32) {
+            for place in (0..halves).map(|half| (half * HALF_BYTES + *register as usize) as i32) {
                 let value = if *normal {
                     let old = self.f.load(Size::B1, flags, place);
                     let old = self.f.int2(Int2::And, Width::W32, old, known);

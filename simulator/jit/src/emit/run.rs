@@ -44,7 +44,7 @@ pub struct Run {
 pub struct Buffered {
     pub at: u32,
     pub handlers: Arc<Handlers>,
-    pub sources: Vec<(Role, Staged)>,
+    pub sources: Sources,
     pub carry: Option<Bits>,
     /// What it moves, if it is a load or store.
     pub access: Option<Words>,
@@ -59,6 +59,9 @@ pub struct Words {
     /// EXEC.
     pub exec: V,
 }
+
+/// Sources by their roles.
+pub type Sources = Vec<(Role, Staged)>;
 
 /// A source, dword by dword.
 pub struct Staged {
@@ -121,7 +124,7 @@ impl Emitter<'_> {
     }
 
     /// What an instruction reads of the wave.
-    pub fn stage(&mut self, lanes: &Lanes, op: &Op) -> R<(Vec<(Role, Staged)>, Option<Bits>)> {
+    pub fn stage(&mut self, lanes: &Lanes, op: &Op) -> R<(Sources, Option<Bits>)> {
         let (mut sources, mut carry) = (Vec::new(), None);
         for step in &lanes.steps {
             match step {

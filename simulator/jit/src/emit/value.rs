@@ -492,7 +492,8 @@ impl Emitter<'_> {
         let equal = Code::VEX_Vpcmpeqb_ymm_ymm_ymmm256;
         let upper = self.band(Hold::W32, at, four);
         let upper = self.f.rvm(equal, upper, four, None);
-        let (high, words_low) = (self.band(Hold::W32, upper, high), self.without(Hold::W32, upper, words_low));
+        let (high, words_low) =
+            (self.band(Hold::W32, upper, high), self.without(Hold::W32, upper, words_low));
         let either = self.bor(Hold::W32, high, words_low);
         let least = self.f.rvm(Code::VEX_Vpminub_ymm_ymm_ymmm256, at, seven, None);
         let inside = self.f.rvm(equal, least, at, None);

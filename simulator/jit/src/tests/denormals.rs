@@ -28,9 +28,9 @@ fn edge(seed: &mut u64) -> u32 {
 #[test]
 fn denormals_in_loops() {
     let (mut seed, mut compared) = (1, 0);
-    for case in 0..60 {
+    for case in 0..60_u64 {
         let mut lines = vec!["s_movk_i32 s4, 0x20".to_string()];
-        let few = case % 3 == 0;
+        let few = case.is_multiple_of(3);
         for _ in 0..3 + random(&mut seed) % 14 {
             let [d, a, b, c] = [(); 4].map(|()| random(&mut seed) % if few { 5 } else { 12 });
             let sign = |v: u64, n: u64| match n % 5 {
@@ -62,7 +62,7 @@ fn denormals_in_loops() {
             let program = program(&lines, size);
             let code = Jit::after(&program, 0).expect("a host that is compiled for");
             let mut plain = start(size, mode);
-            let mild = random(&mut seed) % 2 == 0;
+            let mild = random(&mut seed).is_multiple_of(2);
             for half in 0..plain.halves() {
                 for reg in 0..12 {
                     // With few denormals, code goes on for a while before it meets one.
@@ -74,7 +74,7 @@ fn denormals_in_loops() {
                     plain.set_lane_vec(half, reg, lanes);
                 }
             }
-            if random(&mut seed) % 4 == 0 {
+            if random(&mut seed).is_multiple_of(4) {
                 plain.set_exec(random(&mut seed) | random(&mut seed) << 32);
             }
             let mut compiled = plain.clone();

@@ -166,14 +166,16 @@ impl Maker {
 #[test]
 fn random_programs() {
     let (mut compiled_operations, mut refused) = (0, 0);
-    for case in 0..120 {
+    for case in 0..120_u64 {
         let wide = case % 3 == 2;
-        let registers = if case % 2 == 0 { 12 } else { 240 };
+        let registers = if case.is_multiple_of(2) { 12 } else { 240 };
         let mut maker = Maker { seed: case + 1, lines: vec!["s_movk_i32 s6, 0x18".to_string()], registers };
         let count = if case % 20 == 19 { 1500 } else { 10 + maker.any(120) };
         maker.body(count, wide);
         let mut lines = maker.lines;
-        lines.extend(["s_add_i32 s6, s6, -1", "s_cmp_lg_u32 s6, 0", "s_cbranch_scc1 @1", "s_endpgm"].map(String::from));
+        lines.extend(
+            ["s_add_i32 s6, s6, -1", "s_cmp_lg_u32 s6, 0", "s_cbranch_scc1 @1", "s_endpgm"].map(String::from),
+        );
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let program = program(&lines, if wide { 64 } else { 32 });
         let code = Jit::after(&program, 0).expect("a host that is compiled for");
@@ -185,7 +187,8 @@ fn random_programs() {
             let bytes: Vec<u8> = (0..BYTES).map(|_| random(&mut seed) as u8).collect();
             memory.write(base, &bytes).expect("inside");
             let mut lds = bytes.clone();
-            let mut wave = start(if wide { 64 } else { 32 }, if case % 2 == 0 { 0xf0 } else { 0xc0 });
+            let mut wave =
+                start(if wide { 64 } else { 32 }, if case.is_multiple_of(2) { 0xf0 } else { 0xc0 });
             (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
             for half in 0..wave.halves() {
                 for reg in 0..250 {
@@ -205,7 +208,11 @@ fn random_programs() {
         let (Some(b), Some(a)) = (results.pop(), results.pop()) else { panic!("two results") };
         let text = || lines.join("\n");
         assert_eq!(a.0, b.0, "case {case}\n{}", text());
-        assert!(matches!(a.0.0, Err(wavesim_machine::exec::machine_ops::Event::EndPgm)), "case {case}: {:?}", a.0);
+        assert!(
+            matches!(a.0.0, Err(wavesim_machine::exec::machine_ops::Event::EndPgm)),
+            "case {case}: {:?}",
+            a.0
+        );
         assert_eq!((a.1.sgprs, a.1.scc, a.1.pc), (b.1.sgprs, b.1.scc, b.1.pc), "case {case}\n{}", text());
         for half in 0..a.1.halves() {
             for reg in 0..256 {
