@@ -66,7 +66,7 @@ fn denormals_in_loops() {
             for half in 0..plain.halves() {
                 for reg in 0..12 {
                     // With few denormals, code goes on for a while before it meets one.
-                    let mut lane = |_: usize| match mild && random(&mut seed) % 64 != 0 {
+                    let mut lane = |_: usize| match mild && !random(&mut seed).is_multiple_of(64) {
                         true => 0x3f00_0000 + random(&mut seed) as u32 % 0x0080_0000,
                         false => edge(&mut seed),
                     };
