@@ -14,7 +14,7 @@ use crate::pcode::visit::{self, Visitor};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Budget of expressions; once it is spent, loops are no longer unrolled.
-const STEPS: u32 = 4_000_000;
+const STEPS: u32 = 2_000_000;
 
 /// Walks a body and merges what it touches; [`Facts::of`] describes the result.
 pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
@@ -119,7 +119,8 @@ impl Walk {
                     if test.known == Some(false) {
                         continue;
                     }
-                    self.steps += self.point.size();
+                    // What is known is copied for either arm.
+                    self.steps += 4 * self.point.size();
                     let start = self.point.clone();
                     let before = self.depth();
                     self.enter(&test.yes);
