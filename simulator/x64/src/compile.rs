@@ -10,18 +10,25 @@ use iced_x86::IcedError;
 /// Why a function has no code.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CompileError {
+    /// Too many values are alive at once.
     #[error("a stack frame of {0} bytes is too large: compile less at once")]
     Frame(u64),
+    /// A vector instruction has operands that its code does not take.
     #[error("{code} cannot be encoded with these operands: {error}")]
     Encode { code: String, error: IcedError },
+    /// The encoder refuses an instruction.
     #[error("an instruction cannot be encoded: {0}")]
     Encoder(IcedError),
+    /// A label was never placed.
     #[error("label {0} is jumped to, and stands nowhere")]
     Label(u32),
+    /// More than are passed in registers.
     #[error("{0} parameters: at most six are supported")]
     Parameters(usize),
+    /// There is nowhere to jump to.
     #[error("a jump table without labels")]
     EmptyTable,
+    /// The operating system refuses it.
     #[error("no executable memory: {0}")]
     Memory(String),
 }

@@ -4,7 +4,7 @@ use crate::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, Src, V, Width};
 use iced_x86::Code;
 use std::collections::HashMap;
 
-/// A function of two integers, which gives one: a list of instructions, which run in order. Values are local to it.
+/// A function of integers, which gives one: a list of instructions, which run in order. Values are local to it.
 #[derive(Debug, Default, Clone)]
 pub struct Function {
     pub(crate) insts: Vec<Inst>,

@@ -7,13 +7,16 @@ pub struct Host(());
 /// Why a host does not.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("the host is no x86-64")]
+    /// Code is made for x86-64 alone.
+    #[error("the host is not an x86-64")]
     Architecture,
+    /// It lacks this extension.
     #[error("the host's processor lacks {0}")]
     Feature(&'static str),
 }
 
 impl Host {
+    /// The host that this runs on, if it has all extensions.
     #[cfg(target_arch = "x86_64")]
     pub fn detect() -> Result<Host, Refused> {
         let features = [
@@ -31,6 +34,7 @@ impl Host {
         }
     }
 
+    /// Not this one.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn detect() -> Result<Host, Refused> {
         Err(Refused::Architecture)

@@ -223,7 +223,7 @@ pub enum Inst {
         b: V,
         mask: V,
     },
-    /// `code(d, b, imm)` with the vector `b` and a memory destination or XMM is not needed: the upper half of `b` in the lower half of `d`.
+    /// The upper half of `b`, in the lower half of `d`.
     UpperHalf {
         d: V,
         b: V,

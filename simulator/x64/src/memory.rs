@@ -3,6 +3,9 @@
 use crate::compile::{CompileError, Compiled};
 use memmap2::{Mmap, MmapMut};
 
+/// The host's pages, on x86-64.
+const PAGE: usize = 4096;
+
 /// Code that can be called, until this is dropped.
 #[derive(Debug, Default)]
 pub struct Memory {
@@ -24,12 +27,12 @@ impl Memory {
         mapping.copy_from_slice(&code.bytes);
         let mapping = mapping.make_exec().map_err(failed)?;
         let entry = mapping.as_ptr();
-        self.bytes += mapping.len();
+        self.bytes += mapping.len().next_multiple_of(PAGE);
         self.mappings.push(mapping);
         Ok(entry)
     }
 
-    /// How many bytes of code there are.
+    /// How many bytes it takes of the host's memory: each function begins on a page.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -184,7 +184,7 @@ impl Emitter<'_> {
     }
 
     /// The range that an address is in, with an element after it, and how much further it goes on.
-    fn in_range(&mut self, access: &Access, address: V, refused: Label) -> (Place64, V) {
+    fn in_range(&mut self, access: &Access, address: V, refused: Label) -> (FoundRange, V) {
         let number = self.ranges % RANGES + if access.store { RANGES } else { 0 };
         self.ranges += 1;
         let place = at::RANGES + (number * size_of::<Range>()) as i32;
@@ -214,7 +214,7 @@ impl Emitter<'_> {
         self.f.push(Inst::Jump(refused));
         self.f.push(Inst::Label(found));
         let host = self.f.load(Size::B8, self.frame, place + at::RANGE_HOST);
-        (Place64 { base, len, host }, rest)
+        (FoundRange { base, len, host }, rest)
     }
 
     /// The 64-bit address of the first active lane.
@@ -492,7 +492,7 @@ pub struct Steps {
 }
 
 /// A range of global memory in values.
-struct Place64 {
+struct FoundRange {
     base: V,
     len: V,
     host: V,

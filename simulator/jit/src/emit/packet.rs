@@ -29,15 +29,18 @@ static LANE_BITS: [u32; 32] = {
     bits
 };
 
-/// What a loop over packets has gathered.
-pub struct Gathers {
+/// What a loop over packets gives.
+pub struct Results {
     /// For each mask its bits.
     pub sums: Vec<V>,
     /// For each mask, whether bits of lanes that are switched off stay.
     pub keeps: Vec<bool>,
     /// For each register that was written, whether it has no denormals.
-    pub normal: Vec<(u16, bool)>,
+    pub normal: Normal,
 }
+
+/// Registers, and whether they have no f32 denormals.
+type Normal = Vec<(u16, bool)>;
 
 impl Emitter<'_> {
     /// The loop over packets.
@@ -47,14 +50,14 @@ impl Emitter<'_> {
         [exec, full]: [V; 2],
         places: &[Located],
         masks: &[usize],
-    ) -> R<Gathers> {
+    ) -> R<Results> {
         let mut made = None;
         self.each_packet(|e, base| {
             // They are the loop's own: what is made of them stays in it.
             let sums: Vec<V> = masks.iter().map(|_| e.f.fresh(Class::Int)).collect();
             e.f.hoisted(|f| sums.iter().for_each(|sum| f.push(Inst::Const { d: *sum, bits: 0 })));
-            let (keeps, normal) = e.packet(run, [exec, full], base, places, masks, &sums)?;
-            made = Some(Gathers { sums, keeps, normal });
+            let (keeps, normal) = e.packet(run, [exec, full], base, places, masks.iter().zip(&sums))?;
+            made = Some(Results { sums, keeps, normal });
             Ok(())
         })?;
         made.ok_or(Unsupported("no packet"))
@@ -92,16 +95,15 @@ impl Emitter<'_> {
         made
     }
 
-    #[allow(clippy::type_complexity)]
-    fn packet(
+    /// A packet's instructions. Gives [`Results::keeps`] and [`Results::normal`].
+    fn packet<'m>(
         &mut self,
         run: &Run,
         [exec, full]: [V; 2],
         base: V,
         places: &[Located],
-        masks: &[usize],
-        sums: &[V],
-    ) -> R<(Vec<bool>, Vec<(u16, bool)>)> {
+        masks: impl Iterator<Item = (&'m usize, &'m V)>,
+    ) -> R<(Vec<bool>, Normal)> {
         let mut packet = Packet::new(base);
         for op in &run.ops {
             match &op.access {
@@ -112,7 +114,7 @@ impl Emitter<'_> {
         let n = self.packet.ok_or(Unsupported("a packet"))?;
         // The masks of these lanes, at their place.
         let mut keeps = Vec::new();
-        for (code, sum) in masks.iter().zip(sums) {
+        for (code, sum) in masks {
             let mask = packet.masks.get(code).ok_or(Unsupported("a mask"))?;
             let (truth, keep) = (mask.truth, mask.keep);
             let bits = self.mask(truth)?;
@@ -296,7 +298,7 @@ impl Emitter<'_> {
     }
 
     /// Stores the registers that were written, and tells for each whether it has no denormals.
-    fn write_back(&mut self, packet: &Packet, exec: V, full: V) -> R<Vec<(u16, bool)>> {
+    fn write_back(&mut self, packet: &Packet, exec: V, full: V) -> R<Normal> {
         let mut written: Vec<(u16, V)> = packet.written().collect();
         if written.is_empty() {
             return Ok(Vec::new());

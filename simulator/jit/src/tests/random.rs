@@ -2,8 +2,10 @@
 
 use super::{program, random, run_in, start};
 use crate::Jit;
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::Memory;
-use wavesim_machine::state::LaneVec;
+use wavesim_machine::state::{LaneVec, Wave};
 
 /// Bytes of the buffer, and of LDS.
 const BYTES: usize = 2048;
@@ -69,6 +71,9 @@ const MOVES: &[(&str, u32)] = &[
     ("global_store_b64 v{o}, v[{f}:{f1}], s[4:5]", 8),
     ("global_store_b128 v{o}, v[{q}:{q3}], s[4:5]", 16),
     ("global_load_u8 v{d}, v{o}, s[4:5]", 1),
+    ("global_load_b32 v{d}, v[251:252], off", 4),
+    ("global_load_b128 v[{q}:{q3}], v[251:252], off offset:16", 16),
+    ("global_store_b64 v[251:252], v[{f}:{f1}], off offset:8", 8),
     ("ds_load_b32 v{d}, v{o}", 4),
     ("ds_load_b64 v[{e}:{e1}], v{o}", 8),
     ("ds_load_b128 v[{q}:{q3}], v{o}", 16),
@@ -116,21 +121,31 @@ impl Maker {
         self.lines.push(line);
     }
 
-    /// An access of lanes that follow each other, are the same, or are anywhere.
+    /// An access of lanes that follow each other, are the same, or are anywhere, aligned or not.
     fn access(&mut self) {
         let (template, bytes) = MOVES[self.any(MOVES.len() as u64) as usize];
         let o = 250;
         let mask = (BYTES as u32 - 1) & !(bytes - 1);
-        match self.any(3) {
+        match self.any(4) {
             0 => {
                 self.lines.push(format!("v_mbcnt_lo_u32_b32 v{o}, -1, 0"));
                 self.lines.push(format!("v_mul_u32_u24 v{o}, {bytes}, v{o}"));
             }
             1 => self.lines.push(format!("v_mov_b32 v{o}, {}", bytes * 3)),
+            // Atomics fault where they are not aligned.
+            2 if !template.starts_with("ds_add") => {
+                let a = self.any(self.registers);
+                self.lines.push(format!("v_and_b32 v{o}, {:#x}, v{a}", BYTES / 2 - 1));
+            }
             _ => {
                 let a = self.any(self.registers);
                 self.lines.push(format!("v_and_b32 v{o}, {mask:#x}, v{a}"));
             }
+        }
+        if template.contains("251") {
+            self.lines.push(format!("v_add_co_u32 v251, vcc_lo, s4, v{o}"));
+            self.lines.push("v_mov_b32 v252, s5".to_string());
+            self.lines.push("v_add_co_ci_u32 v252, vcc_lo, 0, v252, vcc_lo".to_string());
         }
         let line = self.filled(&template.replace("{o}", &o.to_string()));
         self.lines.push(line);
@@ -163,6 +178,50 @@ impl Maker {
     }
 }
 
+/// A program by both, in a wave of this size, mode and EXEC: the same end, state and memory, to the byte. Gives how it ended.
+fn both(
+    program: &Program,
+    code: &Jit<'_>,
+    (size, mode, exec): (u32, u32, u64),
+    seed: u64,
+    lines: &[&str],
+) -> Result<(), Event> {
+    let [plain, compiled] = [None, Some(code)].map(|code| {
+        let mut seed = seed;
+        let mut memory = Memory::new(1 << 20).expect("a small memory");
+        // Offsets of instructions are small.
+        let base = memory.alloc(BYTES as u64 + 64, 256, "buffer").expect("room");
+        let bytes: Vec<u8> = (0..BYTES + 64).map(|_| random(&mut seed) as u8).collect();
+        memory.write(base, &bytes).expect("inside");
+        let mut lds = bytes;
+        let mut wave = start(size, mode);
+        (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
+        for half in 0..wave.halves() {
+            for reg in 0..250 {
+                let lane = |_: usize| random(&mut seed) as u32 >> (random(&mut seed) % 32);
+                wave.set_lane_vec(half, reg, LaneVec(std::array::from_fn(lane)));
+            }
+        }
+        wave.set_exec(exec);
+        let ended = run_in(&memory, &mut lds, program, &mut wave, 5000, code);
+        let mut after = vec![0; BYTES + 64];
+        memory.read(base, &mut after).expect("inside");
+        (ended, wave, lds, after)
+    });
+    let text = || lines.join("\n");
+    assert_eq!(plain.0, compiled.0, "{}", text());
+    let scalars = |wave: &Wave| (wave.sgprs, wave.scc, wave.pc);
+    assert_eq!(scalars(&plain.1), scalars(&compiled.1), "{}", text());
+    for half in 0..plain.1.halves() {
+        for reg in 0..256 {
+            let (a, b) = (plain.1.lane_vec(half, reg), compiled.1.lane_vec(half, reg));
+            assert_eq!(a, b, "v{reg}\n{}", text());
+        }
+    }
+    assert!(plain.2 == compiled.2 && plain.3 == compiled.3, "memory\n{}", text());
+    plain.0.0
+}
+
 #[test]
 fn random_programs() {
     let (mut compiled_operations, mut refused) = (0, 0);
@@ -179,52 +238,88 @@ fn random_programs() {
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let program = program(&lines, if wide { 64 } else { 32 });
         let code = Jit::after(&program, 0).expect("a host that is compiled for");
-        let mut results = Vec::new();
-        for code in [None, Some(&code)] {
-            let mut seed = case + 77;
-            let mut memory = Memory::new(1 << 20).expect("a small memory");
-            let base = memory.alloc(BYTES as u64, 256, "buffer").expect("room");
-            let bytes: Vec<u8> = (0..BYTES).map(|_| random(&mut seed) as u8).collect();
-            memory.write(base, &bytes).expect("inside");
-            let mut lds = bytes.clone();
-            let mut wave =
-                start(if wide { 64 } else { 32 }, if case.is_multiple_of(2) { 0xf0 } else { 0xc0 });
-            (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
-            for half in 0..wave.halves() {
-                for reg in 0..250 {
-                    let lane = |_: usize| random(&mut seed) as u32 >> (random(&mut seed) % 32);
-                    wave.set_lane_vec(half, reg, LaneVec(std::array::from_fn(lane)));
-                }
-            }
-            if case % 5 == 4 {
-                wave.set_exec(random(&mut seed) | random(&mut seed) << 32);
-            }
-            let ran = run_in(&memory, &mut lds, &program, &mut wave, 5000, code);
-            memory.read(base, &mut lds.clone()).expect("inside");
-            let mut after = vec![0; BYTES];
-            memory.read(base, &mut after).expect("inside");
-            results.push((ran, wave, lds, after));
-        }
-        let (Some(b), Some(a)) = (results.pop(), results.pop()) else { panic!("two results") };
-        let text = || lines.join("\n");
-        assert_eq!(a.0, b.0, "case {case}\n{}", text());
-        assert!(
-            matches!(a.0.0, Err(wavesim_machine::exec::machine_ops::Event::EndPgm)),
-            "case {case}: {:?}",
-            a.0
-        );
-        assert_eq!((a.1.sgprs, a.1.scc, a.1.pc), (b.1.sgprs, b.1.scc, b.1.pc), "case {case}\n{}", text());
-        for half in 0..a.1.halves() {
-            for reg in 0..256 {
-                let (plain, compiled) = (a.1.lane_vec(half, reg), b.1.lane_vec(half, reg));
-                assert_eq!(plain, compiled, "case {case} v{reg}\n{}", text());
-            }
-        }
-        assert!(a.2 == b.2 && a.3 == b.3, "case {case}: memory\n{}", text());
+        let mut seed = case + 77;
+        let exec = if case % 5 == 4 { random(&mut seed) | random(&mut seed) << 32 } else { u64::MAX };
+        let mode = if case.is_multiple_of(2) { 0xf0 } else { 0xc0 };
+        let ended = both(&program, &code, (if wide { 64 } else { 32 }, mode, exec), case + 77, &lines);
+        assert!(matches!(ended, Err(Event::EndPgm)), "case {case}: {ended:?}");
         let made = code.made();
         refused += made.failed;
         compiled_operations += made.operations;
     }
     assert_eq!(refused, 0);
     assert!(compiled_operations > 5000, "{compiled_operations}");
+}
+
+/// Of the size of a real program: thousands of constants, and nearly all registers.
+#[test]
+fn thousands_of_constants() {
+    let mut lines = vec!["s_movk_i32 s6, 0x3".to_string()];
+    for n in 0..4000u32 {
+        let (d, a, constant) = (n * 7 % 250, n * 13 % 250, 0x1000 + n * 0x9e3b);
+        let name = ["v_xor_b32", "v_add_nc_u32", "v_min_u32", "v_mul_lo_u32"][n as usize % 4];
+        lines.push(format!("{name} v{d}, {constant:#x}, v{a}"));
+    }
+    lines.extend(
+        ["s_add_i32 s6, s6, -1", "s_cmp_lg_u32 s6, 0", "s_cbranch_scc1 @1", "s_endpgm"].map(String::from),
+    );
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    for size in [32, 64] {
+        let program = program(&lines, size);
+        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let ended = both(&program, &code, (size, 0xc0, u64::MAX), 5, &lines[..8]);
+        assert!(matches!(ended, Err(Event::EndPgm)), "{ended:?}");
+        assert!(code.made().failed == 0 && code.made().operations > 4000, "{:?}", code.made());
+    }
+}
+
+/// A lane that is outside of memory, after some that are inside: the interpreter's fault (none for LDS), with all that
+/// ran before it.
+#[test]
+fn faults_are_the_interpreters() {
+    let accesses = [
+        "global_load_b32 v1, v0, s[4:5]",
+        "global_load_b128 v[4:7], v0, s[4:5]",
+        "global_store_b32 v0, v1, s[4:5]",
+        "global_load_b64 v[4:5], v[251:252], off",
+        "global_store_b128 v[251:252], v[4:7], off",
+        "ds_load_b32 v1, v0",
+        "ds_store_b64 v0, v[4:5]",
+    ];
+    for (access, size) in accesses.into_iter().flat_map(|access| [32, 64].map(|size| (access, size))) {
+        let lines = [
+            "s_movk_i32 s6, 0x3",
+            "v_mbcnt_lo_u32_b32 v0, -1, 0",
+            // From lane 21 on, further with each round of the loop.
+            "v_mul_u32_u24 v0, 16, v0",
+            "v_cmp_lt_u32 vcc_lo, 0x150, v0",
+            "v_mov_b32 v2, 0x4000000",
+            "v_cndmask_b32 v2, 0, v2, vcc_lo",
+            "v_mul_lo_u32 v2, v2, s7",
+            "v_add_nc_u32 v0, v0, v2",
+            "v_add_co_u32 v251, vcc_lo, s4, v0",
+            "v_mov_b32 v252, s5",
+            "v_add_co_ci_u32 v252, vcc_lo, 0, v252, vcc_lo",
+            "v_add_nc_u32 v9, v9, v0",
+            access,
+            "v_add_nc_u32 v10, v9, v1",
+            "s_add_i32 s7, s7, 1",
+            "s_add_i32 s6, s6, -1",
+            "s_cmp_lg_u32 s6, 0",
+            "s_cbranch_scc1 @1",
+            "s_endpgm",
+        ];
+        let program = program(&lines, size);
+        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let ended = both(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
+        // Beyond LDS, loads give 0 and stores do nothing (RDNA 3 ISA, *Data Share Indexed and Atomic Access*).
+        if access.starts_with("ds_") {
+            assert!(matches!(ended, Err(Event::EndPgm)), "{access}: {ended:?}");
+        } else {
+            assert!(matches!(ended, Err(Event::Fault { lane: Some(_), .. })), "{access}: {ended:?}");
+        }
+        // Without those lanes, all is well.
+        let ended = both(&program, &code, (size, 0xf0, 0x1f_ffff), 9, &lines);
+        assert!(matches!(ended, Err(Event::EndPgm)), "{access}: {ended:?}");
+    }
 }

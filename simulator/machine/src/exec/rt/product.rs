@@ -51,7 +51,10 @@ impl Places<'_> {
     #[inline(always)]
     fn are_in(&self, list: &[u32], part: Part, [depth, rows]: [usize; 2], columns: usize) -> bool {
         let last = self.list.iter().fold(0, |last, place| last.max(*place));
-        let end = last as u64 * self.step as u64 + part.start as u64 + columns as u64;
+        let farthest = depth.saturating_sub(1) as u64 * part.depth as u64;
+        let end = [farthest, part.start as u64, columns as u64]
+            .into_iter()
+            .fold(last as u64 * self.step as u64, u64::saturating_add);
         self.at.is_in(self.list, depth, rows, 1) && end <= list.len() as u64
     }
 }
@@ -449,6 +452,19 @@ mod tests {
         let places = Places { list: &[0, 9], at: Part { row: 1, ..part }, step: 8 };
         let (from, to) = (Part { depth: 0, ..part }, Part { row: 0, ..part });
         let mut d = [0; 8];
+        product::<_, true, 8>(
+            &Keep,
+            Avx2::detect(),
+            [2, 1],
+            (&a, part),
+            (&b, from),
+            Some(places),
+            (&mut d, to),
+        );
+        assert_eq!(d.map(f32::from_bits), [1.0; 8]);
+        // A row that is in the array, but not that many steps on.
+        let (places, mut d) = (Places { list: &[0, 0], ..places }, [0; 8]);
+        let from = Part { depth: 1 << 28, ..from };
         product::<_, true, 8>(
             &Keep,
             Avx2::detect(),

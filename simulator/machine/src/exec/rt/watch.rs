@@ -4,8 +4,10 @@
 //! and nowhere else, [`super::load`] and [`super::store`], and those of 32 lanes, test for a watch. Runs without an observer pay nothing.
 
 use super::context::{Cx, Flow};
+use super::patterns::{patterns, patterns_of, runs};
+pub use super::replaced::Replaced;
 use crate::exec::machine_ops::Event;
-use crate::memory::{self, MemError, Memory, access};
+use crate::memory::{self, MemError, Memory};
 use crate::state::LaneVec;
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::Space;
@@ -71,78 +73,6 @@ impl Access {
             lane: self.lane.map(|lane| lane + k),
             ..self
         })
-    }
-}
-
-/// What the stores of an instruction have replaced.
-#[derive(Debug, Default)]
-pub struct Replaced {
-    /// In the order of the stores.
-    parts: Vec<Part>,
-    /// The bytes of each part, from a new word on.
-    words: Vec<u32>,
-    /// Those of parts that are blocks.
-    rows: Vec<LaneVec>,
-}
-
-/// Consecutive bytes that were replaced.
-#[derive(Debug)]
-struct Part {
-    place: Place,
-    address: u64,
-    len: u32,
-    /// Index of the first word, or of the first row.
-    first: u32,
-    in_rows: bool,
-}
-
-impl Replaced {
-    /// What a byte was before the instruction; `None` if none of its stores went there.
-    pub fn byte(&self, place: Place, address: u64) -> Option<u8> {
-        let holds = |part: &&Part| {
-            part.place == place && address >= part.address && address - part.address < part.len as u64
-        };
-        let part = self.parts.iter().find(holds)?;
-        let (at, first) = ((address - part.address) as usize, part.first as usize);
-        let word = match part.in_rows {
-            true => self.rows.get(first + at / 128)?.0[at % 128 / 4],
-            false => *self.words.get(first + at / 4)?,
-        };
-        Some(word.to_le_bytes()[at % 4])
-    }
-
-    /// Forgets the instruction.
-    #[inline]
-    pub fn clear(&mut self) {
-        self.parts.clear();
-        self.words.clear();
-        self.rows.clear();
-    }
-
-    /// Keeps so many lane vectors of global memory.
-    ///
-    /// # Safety
-    /// They can be read from `host` on, and the host has AVX2 (H1).
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
-    unsafe fn keep_block(&mut self, address: u64, host: *const u8, rows: usize) {
-        let (len, first) = (128 * rows as u32, self.rows.len() as u32);
-        self.parts.push(Part { place: Place::Global, address, len, first, in_rows: true });
-        for row in 0..rows {
-            // SAFETY: by the contract.
-            self.rows.push(LaneVec(unsafe { access::load_lane_vec(host.add(128 * row)) }));
-        }
-    }
-
-    fn keep(&mut self, place: Place, address: u64, bytes: &[u8]) {
-        let (len, first) = (bytes.len() as u32, self.words.len() as u32);
-        self.parts.push(Part { place, address, len, first, in_rows: false });
-        let (whole, rest) = bytes.as_chunks::<4>();
-        self.words.extend(whole.iter().map(|word| u32::from_le_bytes(*word)));
-        if !rest.is_empty() {
-            let mut last = [0; 4];
-            last[..rest.len()].copy_from_slice(rest);
-            self.words.push(u32::from_le_bytes(last));
-        }
     }
 }
 
@@ -421,33 +351,6 @@ pub fn lds(
     Some(watch.lds.as_mut_ptr())
 }
 
-/// Neighbouring lanes whose offsets have one stride, or none.
-#[derive(Clone, Copy, Default)]
-struct Run {
-    first: u8,
-    lanes: u8,
-    stride: Option<u8>,
-}
-
-/// 32 lanes as at most four runs; `patterns` are those of eight lanes each.
-#[inline(always)]
-fn runs(offsets: &LaneVec, patterns: [Option<u8>; 4]) -> ([Run; 4], usize) {
-    let (mut runs, mut count) = ([Run::default(); 4], 0);
-    for (at, stride) in patterns.into_iter().enumerate() {
-        let goes_on = at > 0
-            && stride.is_some()
-            && stride == patterns[at - 1]
-            && offsets.0[8 * at].wrapping_sub(offsets.0[8 * at - 8]) == 8 * stride.unwrap_or(0) as u32;
-        if goes_on {
-            runs[(count - 1) % 4].lanes += 8;
-        } else {
-            runs[count % 4] = Run { first: 8 * at as u8, lanes: 8, stride };
-            count += 1;
-        }
-    }
-    (runs, count.min(4))
-}
-
 impl Watch<'_> {
     /// Keeps what a store is about to replace.
     #[inline(never)]
@@ -599,93 +502,6 @@ fn regular(first: Access, last: &Access, stride: u8) -> Option<Access> {
     (same && first.place != Place::Scratch).then_some(Access { lanes, stride, ..first })
 }
 
-/// By eight lanes, because kernels have tiles of 8 and 16 lanes as well as of 32: the step from one address to the next, if it is
-/// the size of an element or nothing.
-fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
-    #[cfg(target_arch = "x86_64")]
-    if crate::state::host::Avx2::detect().is_some() {
-        // SAFETY: the host has AVX2.
-        return unsafe { patterns_avx2(addresses, size_bytes) };
-    }
-    patterns_anywhere(addresses, size_bytes)
-}
-
-/// [`patterns`] of offsets, and the largest of them.
-fn patterns_of(offsets: &LaneVec, size_bytes: u32) -> ([Option<u8>; 4], u32) {
-    #[cfg(target_arch = "x86_64")]
-    if crate::state::host::Avx2::detect().is_some() {
-        // SAFETY: the host has AVX2.
-        return unsafe { patterns_of_avx2(offsets, size_bytes) };
-    }
-    let farthest = offsets.0.iter().fold(0, |all, offset| all.max(*offset));
-    (patterns_anywhere(&offsets.0.map(u64::from), size_bytes as u64), farthest)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn patterns_of_avx2(offsets: &LaneVec, size_bytes: u32) -> ([Option<u8>; 4], u32) {
-    use super::lds::simd_vectors;
-    use std::arch::x86_64::*;
-    let size = _mm256_set1_epi32(size_bytes as i32);
-    let steps = _mm256_mullo_epi32(size, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    let mut out = [None; 4];
-    let mut farthest = _mm256_setzero_si256();
-    for (at, eight) in simd_vectors(offsets).into_iter().enumerate() {
-        let differences = _mm256_sub_epi32(eight, _mm256_set1_epi32(offsets.0[8 * at] as i32));
-        let gaps = _mm256_xor_si256(differences, steps);
-        farthest = _mm256_max_epu32(farthest, eight);
-        if _mm256_testz_si256(differences, differences) == 1 {
-            out[at] = Some(0);
-        } else if _mm256_testz_si256(gaps, gaps) == 1 {
-            out[at] = Some(size_bytes as u8);
-        }
-    }
-    let halves = _mm_max_epu32(_mm256_castsi256_si128(farthest), _mm256_extracti128_si256::<1>(farthest));
-    let pairs = _mm_max_epu32(halves, _mm_shuffle_epi32::<0b00_00_11_10>(halves));
-    let one = _mm_max_epu32(pairs, _mm_shuffle_epi32::<0b01>(pairs));
-    (out, _mm_cvtsi128_si32(one) as u32)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn patterns_avx2(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
-    use std::arch::x86_64::*;
-    let size = size_bytes as i64;
-    let steps = [
-        _mm256_setr_epi64x(0, size, 2 * size, 3 * size),
-        _mm256_setr_epi64x(4 * size, 5 * size, 6 * size, 7 * size),
-    ];
-    let mut out = [None; 4];
-    for (at, pattern) in out.iter_mut().enumerate() {
-        let first = _mm256_set1_epi64x(addresses[8 * at] as i64);
-        // SAFETY: four of the 32 addresses.
-        let four = |n: usize| unsafe {
-            _mm256_sub_epi64(_mm256_loadu_si256(addresses[n..n + 4].as_ptr().cast()), first)
-        };
-        let (low, high) = (four(8 * at), four(8 * at + 4));
-        let differences = _mm256_or_si256(low, high);
-        let gaps = _mm256_or_si256(_mm256_xor_si256(low, steps[0]), _mm256_xor_si256(high, steps[1]));
-        *pattern = if _mm256_testz_si256(differences, differences) == 1 {
-            Some(0)
-        } else if _mm256_testz_si256(gaps, gaps) == 1 {
-            Some(size_bytes as u8)
-        } else {
-            None
-        };
-    }
-    out
-}
-
-fn patterns_anywhere(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
-    std::array::from_fn(|at| {
-        let lanes = &addresses[8 * at..8 * at + 8];
-        let all = |step: u64| {
-            (0..).zip(lanes).all(|(k, address)| address.wrapping_sub(lanes[0]) == step.wrapping_mul(k))
-        };
-        if all(0) { Some(0) } else { all(size_bytes).then_some(size_bytes as u8) }
-    })
-}
-
 impl Access {
     /// Joins the next lane's or lanes' access to this if it goes on where this ends, or is at the same address as all of this.
     #[inline(always)]
@@ -764,23 +580,5 @@ mod tests {
             prop_assert!(each.iter().map(|a| (a.lane, a.address, a.outside)).eq(expected), "{:?}", watch.log);
             prop_assert!(each.iter().all(|a| a.place == Place::Lds && a.size_bytes == 4 && !a.write));
         }
-    }
-
-    #[test]
-    fn patterns_of_eights() {
-        let mut addresses = [0; 32];
-        for l in 0..8 {
-            addresses[l] = 1000;
-            addresses[8 + l] = (u64::MAX - 15).wrapping_add(4 * l as u64);
-            addresses[16 + l] = 4 * l as u64 + (l == 7) as u64;
-            addresses[24 + l] = 64 - 4 * l as u64;
-        }
-        let expected = [Some(0), None, None, None];
-        let wrapping = [Some(0), Some(4), None, None];
-        assert_eq!(patterns_anywhere(&addresses, 8), expected);
-        // An address space has no end here: what lies where is another matter.
-        assert_eq!(patterns_anywhere(&addresses, 4), wrapping);
-        assert_eq!(patterns(&addresses, 8), expected);
-        assert_eq!(patterns(&addresses, 4), wrapping);
     }
 }
