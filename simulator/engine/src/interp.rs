@@ -243,7 +243,7 @@ pub(crate) fn run_by(
 }
 
 /// As [`run`], with compiled code where there is some.
-#[inline(never)]
+#[inline(always)]
 pub fn run_compiled(
     program: &Program,
     wave: &mut Wave,
@@ -306,7 +306,7 @@ pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
     };
     let result = reference::step(cx.arch, inst, sem, sem_y, cx.wave, &mut context);
     cx.refresh_mode();
-    if matches!(result, Err(Event::Fault { .. })) {
+    if matches!(result, Err(Event::Fault(_))) {
         cx.wave.pc = pc;
     }
     Some(result)
@@ -376,7 +376,7 @@ impl<'a, C: Compiled + ?Sized> Turn<'a, '_, C> {
                 }
                 Stop::Event => {
                     let event = take_event(cx, cx.op, program);
-                    let fault = matches!(event, Event::Fault { .. });
+                    let fault = matches!(event, Event::Fault(_));
                     cx.wave.pc = if fault { cx.pc() } else { program.op_after(cx.op).pc as u64 };
                     return Err(event);
                 }

@@ -407,7 +407,7 @@ fn turn<'a, O: Observer + ?Sized>(
         }
         let jumped = next != pc + program.insts[index].size as u64;
         // A faulting instruction is where the wave stays.
-        cx.wave.pc = if matches!(event, Some(Event::Fault { .. })) { pc } else { next };
+        cx.wave.pc = if matches!(event, Some(Event::Fault(_))) { pc } else { next };
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
         observer.after(&step, &done(&cx.watch, event.as_ref(), jumped));
         if let Some(watch) = &mut cx.watch {

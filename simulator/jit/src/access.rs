@@ -1,23 +1,49 @@
 //! Where loads and stores of compiled code are in the host's memory: ranges of global memory that were found last.
 
 use crate::frame::{Frame, called};
+use std::mem::{MaybeUninit, offset_of};
 use wavesim_machine::memory::HostRange;
 
 /// Ranges that a frame keeps for loads, and as many for stores. Which one an access uses is known when it is compiled.
 pub const RANGES: usize = 8;
 
-/// A range of global memory, or none.
+/// Ranges of global memory by place: those for loads, then those for stores.
 #[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Range {
-    pub base: u64,
-    pub len: u64,
-    pub host: *mut u8,
+pub struct Ranges {
+    /// Bytes of each; 0 where there is none.
+    len: [u64; 2 * RANGES],
+    /// The rest, where there is one. Every entry to compiled code makes a table: only the lengths are set then.
+    found: [MaybeUninit<Found>; 2 * RANGES],
 }
 
-impl Range {
-    /// No memory.
-    pub const EMPTY: Range = Range { base: 0, len: 0, host: std::ptr::null_mut() };
+/// Where a range is.
+#[repr(C)]
+pub struct Found {
+    base: u64,
+    host: *mut u8,
+}
+
+impl Ranges {
+    /// No ranges.
+    #[inline(always)]
+    pub fn none() -> Ranges {
+        Ranges { len: [0; 2 * RANGES], found: [const { MaybeUninit::uninit() }; 2 * RANGES] }
+    }
+
+    /// Offset of the length of a range.
+    pub const fn len_at(place: usize) -> usize {
+        offset_of!(Ranges, len) + 8 * place
+    }
+
+    /// Offset of its address.
+    pub const fn base_at(place: usize) -> usize {
+        offset_of!(Ranges, found) + size_of::<Found>() * place + offset_of!(Found, base)
+    }
+
+    /// Offset of its address in the host's memory.
+    pub const fn host_at(place: usize) -> usize {
+        offset_of!(Ranges, found) + size_of::<Found>() * place + offset_of!(Found, host)
+    }
 }
 
 called! {
@@ -35,7 +61,10 @@ called! {
         }
         let HostRange { base, len, host, .. } = range;
         // SAFETY: the place is one of the frame.
-        unsafe { (*frame).ranges[place as usize] = Range { base, len, host } };
+        unsafe {
+            (*frame).ranges.len[place as usize] = len;
+            (*frame).ranges.found[place as usize].write(Found { base, host });
+        }
         1
     }
 }

@@ -1,7 +1,7 @@
 //! What compiled code is called with, and what it calls: the handlers of the interpreter.
 
-use crate::access::{RANGES, Range};
-use std::mem::offset_of;
+use crate::access::Ranges;
+use std::mem::{MaybeUninit, offset_of};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::rt::{Cx, Flow, file};
 use wavesim_machine::state::wave::LANE_VECS;
@@ -46,9 +46,9 @@ pub struct Frame {
     lds: *mut u8,
     lds_bytes: u64,
     /// Global memory that was accessed last.
-    pub ranges: [Range; 2 * RANGES],
+    pub ranges: Ranges,
     /// For lanes that are taken one by one.
-    room: [u32; 32],
+    room: MaybeUninit<[u32; 32]>,
     /// The host's float control, MXCSR, as it is, and with denormals of sources taken for zeros.
     denormals: u32,
     no_denormals: u32,
@@ -69,16 +69,13 @@ pub const REFUSED: Flow = Flow(u32::MAX);
 
 /// Offsets in [`Frame`], for code that is made.
 pub mod at {
-    use super::{Frame, Range, offset_of};
+    use super::{Frame, offset_of};
     pub const DENORMALS: i32 = offset_of!(Frame, denormals) as i32;
     pub const NO_DENORMALS: i32 = offset_of!(Frame, no_denormals) as i32;
     pub const LAST_ADDRESSES: i32 = offset_of!(Frame, last_addresses) as i32;
     pub const LDS: i32 = offset_of!(Frame, lds) as i32;
     pub const LDS_BYTES: i32 = offset_of!(Frame, lds_bytes) as i32;
     pub const RANGES: i32 = offset_of!(Frame, ranges) as i32;
-    pub const RANGE_BASE: i32 = offset_of!(Range, base) as i32;
-    pub const RANGE_LEN: i32 = offset_of!(Range, len) as i32;
-    pub const RANGE_HOST: i32 = offset_of!(Range, host) as i32;
     pub const ROOM: i32 = offset_of!(Frame, room) as i32;
     pub const VECTORS: i32 = offset_of!(Frame, vectors) as i32;
     pub const SGPRS: i32 = offset_of!(Frame, sgprs) as i32;
@@ -152,8 +149,8 @@ pub unsafe fn enter(cx: &mut Cx<'_>, code: Code, entry: u32, start: u32, end: u6
             last_addresses: (&raw mut (*wave).last_addresses).cast(),
             lds: lds.cast(),
             lds_bytes: lds.len() as u64,
-            ranges: [Range::EMPTY; 2 * RANGES],
-            room: [0; 32],
+            ranges: Ranges::none(),
+            room: MaybeUninit::uninit(),
             denormals: FLOAT_CONTROL,
             no_denormals: FLOAT_CONTROL | DENORMALS_ARE_ZEROS,
             cx: raw.cast(),

@@ -5,6 +5,7 @@ use super::{BenchError, Form, Prepared, Workload};
 use std::path::Path;
 use std::process::Command;
 use wavesim_engine::interp::host_is_fast;
+use wavesim_engine::sched::dispatch::RunStats;
 use wavesim_inspect::check::{Check, GUARD_BYTES};
 
 /// Workloads that are counted unless others are named: arithmetic, scalars and branches, partial EXEC, memory and LDS.
@@ -24,20 +25,49 @@ pub enum CountError {
     NoFigures(String),
 }
 
-/// Runs one launch, with all checks or without, in the process under valgrind. Returns its wave-instructions.
+/// How a launch is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// By the interpreter.
+    Plain,
+    /// With all checks.
+    Checked,
+    /// By code that has been compiled before.
+    Compiled,
+}
+
+/// Runs one launch in the process under valgrind. Returns its wave-instructions.
 ///
 /// # Errors
-/// If the launch fails or its result is wrong.
-pub fn launch(workload: &'static Workload, form: Form, checked: bool) -> Result<u64, BenchError> {
-    let prepared = Prepared::new(workload, form, if checked { GUARD_BYTES } else { 0 })?;
-    if checked {
-        // Tables that a process makes once are not the launch's.
-        prepared.prepare_checks(&Check::ALL)?;
-    }
-    toggle_collect();
-    let stats = if checked { prepared.checked(&Check::ALL) } else { prepared.launch(1) };
-    toggle_collect();
-    let stats = stats?;
+/// If the launch fails or its result is wrong, or the build or the host has no compiled code.
+pub fn launch(workload: &'static Workload, form: Form, how: How) -> Result<u64, BenchError> {
+    let prepared = Prepared::new(workload, form, if how == How::Checked { GUARD_BYTES } else { 0 })?;
+    let counted = |run: &dyn Fn() -> Result<RunStats, BenchError>| {
+        toggle_collect();
+        let stats = run();
+        toggle_collect();
+        stats
+    };
+    let stats = match how {
+        How::Plain => counted(&|| prepared.launch(1))?,
+        How::Checked => {
+            // Tables that a process makes once are not the launch's.
+            prepared.prepare_checks(&Check::ALL)?;
+            counted(&|| prepared.checked(&Check::ALL))?
+        }
+        #[cfg(feature = "jit")]
+        How::Compiled => {
+            let code = wavesim_jit::Jit::new(&prepared.run.program)?;
+            prepared.launch_compiled(1, &code)?;
+            prepared.reset()?;
+            counted(&|| prepared.launch_compiled(1, &code))?
+        }
+        #[cfg(not(feature = "jit"))]
+        How::Compiled => {
+            let what = "this build has no compiled code".to_string();
+            return Err(BenchError::Wrong { workload: workload.name, what });
+        }
+    };
     (workload.check)(&prepared)?;
     Ok(stats.instructions)
 }
@@ -68,18 +98,21 @@ fn toggle_collect() {
     let _ = request;
 }
 
-/// Host instructions per wave-instruction of a launch, with all checks or without. `program`, which runs under valgrind,
-/// is this program.
+/// Host instructions per wave-instruction of a launch. `program`, which runs under valgrind, is this program.
 ///
 /// # Errors
 /// If the host has no valgrind, or one that does not support the host's instructions, or is not an x86-64.
-pub fn count(program: &Path, workload: &Workload, form: Form, checked: bool) -> Result<f64, CountError> {
+pub fn count(program: &Path, workload: &Workload, form: Form, how: How) -> Result<f64, CountError> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no"])
         .arg(program)
         .args(["bench", "--launch", workload.name])
         .args(form.arguments())
-        .args(checked.then_some("--checks"))
+        .args(match how {
+            How::Plain => &[][..],
+            How::Checked => &["--checks"],
+            How::Compiled => &["--engine", "jit"],
+        })
         .output()
         .map_err(CountError::NoValgrind)?;
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

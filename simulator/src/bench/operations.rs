@@ -250,8 +250,8 @@ impl Machine {
         let end = program.insts.iter().map(|inst| inst.size as u64).sum::<u64>();
         let executed = &mut 0;
         match interp::run(program, wave, &mut context, COPIES as u64 * 8 + 1024, executed) {
-            Err(Event::Fault { .. }) if wave.pc == end && *executed >= program.insts.len() as u64 => Ok(()),
-            Err(Event::Fault { message, .. }) => Err(message),
+            Err(Event::Fault(_)) if wave.pc == end && *executed >= program.insts.len() as u64 => Ok(()),
+            Err(Event::Fault(cause)) => Err(cause.message),
             Err(event) => Err(format!("{event:?}").to_lowercase()),
             Ok(()) => Err("it does not end".to_string()),
         }

@@ -1,7 +1,7 @@
 //! `wavesim bench`: measures the speed of the interpreter on this host.
 
 use super::engine::Engine;
-use crate::bench::instructions::{self, Baseline, TOLERANCE, WATCHED};
+use crate::bench::instructions::{self, Baseline, How, TOLERANCE, WATCHED};
 use crate::bench::operations::{self, Cost, Costs};
 use crate::bench::{self, Form, WORKLOADS, Workload, host, launches};
 use anyhow::{Context, bail};
@@ -39,7 +39,7 @@ pub struct BenchArgs {
     pub threads: usize,
     /// Measure this engine beside the interpreter, and print how often faster it is
     #[arg(long, value_name = "ENGINE", default_value = "interpreter",
-        conflicts_with_all = ["checks", "instructions", "operations", "launches"])]
+        conflicts_with_all = ["checks", "operations", "launches", "baseline"])]
     pub engine: Engine,
     /// Measure the slowdown of `wavesim check` instead, for each check and for all of them
     #[arg(long, conflicts_with = "threads")]
@@ -57,8 +57,8 @@ pub struct BenchArgs {
     /// Lanes of a wave, 32 or 64, of the workloads for rdna3
     #[arg(long, value_name = "LANES", conflicts_with_all = ["operations", "launches"])]
     pub wave: Option<u32>,
-    /// Count host instructions per wave-instruction with valgrind instead, which has no noise; with --checks, also of
-    /// checked runs
+    /// Count host instructions per wave-instruction with valgrind instead, which has no noise; with --checks or
+    /// --engine, also of checked or compiled runs
     #[arg(long, conflicts_with_all = ["threads", "json"])]
     pub instructions: bool,
     /// Compare with recorded counts; a difference of more than 3 % is an error
@@ -93,7 +93,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     let form = form(args)?;
     if let Some(workload) = args.launch.as_ref().and_then(|name| WORKLOADS.iter().find(|w| w.name == name)) {
-        writeln!(out, "{}", instructions::launch(workload, form, args.checks)?)?;
+        writeln!(out, "{}", instructions::launch(workload, form, how(args))?)?;
         return Ok(super::OK);
     }
     if args.instructions {
@@ -311,8 +311,8 @@ fn operations(arch: Arch, part: &str, json: bool, out: &mut dyn Write) -> anyhow
 /// Counts host instructions and compares them with the baseline, unless another compiler or host made that.
 fn count(args: &BenchArgs, form: Form, out: &mut dyn Write) -> anyhow::Result<u8> {
     let own = std::env::current_exe()?;
-    if args.checks {
-        return count_checks(args, form, &own, out);
+    if how(args) != How::Plain {
+        return count_both(args, form, &own, out);
     }
     let names: Vec<&str> = match &args.workloads[..] {
         [] => WATCHED.to_vec(),
@@ -333,7 +333,7 @@ fn count(args: &BenchArgs, form: Form, out: &mut dyn Write) -> anyhow::Result<u8
     let mut wrong = 0;
     writeln!(out, "{:<12} {:>20}", "workload", "host per wave instr")?;
     for workload in WORKLOADS.iter().filter(|w| names.contains(&w.name)) {
-        let count = instructions::count(&own, workload, form, false)?;
+        let count = instructions::count(&own, workload, form, How::Plain)?;
         let change = recorded.change(workload.name, count);
         let shown = change.map_or(String::new(), |c| format!("  {c:+.1} %"));
         writeln!(out, "{:<12} {count:>20.1}{shown}", workload.name)?;
@@ -360,14 +360,25 @@ fn count(args: &BenchArgs, form: Form, out: &mut dyn Write) -> anyhow::Result<u8
     Ok(super::OK)
 }
 
-/// Counts host instructions of plain and of checked launches.
-fn count_checks(args: &BenchArgs, form: Form, own: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
-    writeln!(out, "{:<12} {:>10} {:>10}", "workload", "plain", "checked")?;
+/// How launches are run whose instructions are counted.
+fn how(args: &BenchArgs) -> How {
+    match args.engine {
+        _ if args.checks => How::Checked,
+        Engine::Interpreter => How::Plain,
+        Engine::Jit => How::Compiled,
+    }
+}
+
+/// Counts host instructions of plain launches beside those of others.
+fn count_both(args: &BenchArgs, form: Form, own: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let how = how(args);
+    let name = if how == How::Checked { "checked" } else { "compiled" };
+    writeln!(out, "{:<13} {:>10} {name:>10}", "workload", "plain")?;
     for workload in WORKLOADS.iter().filter(|w| w.code(form).is_some()) {
         if args.workloads.is_empty() || args.workloads.iter().any(|n| n == workload.name) {
-            let plain = instructions::count(own, workload, form, false)?;
-            let checked = instructions::count(own, workload, form, true)?;
-            writeln!(out, "{:<12} {plain:>10.1} {checked:>10.1} {:>7.1}x", workload.name, checked / plain)?;
+            let plain = instructions::count(own, workload, form, How::Plain)?;
+            let other = instructions::count(own, workload, form, how)?;
+            writeln!(out, "{:<13} {plain:>10.1} {other:>10.1} {:>7.2}x", workload.name, other / plain)?;
             out.flush()?;
         }
     }

@@ -190,6 +190,11 @@ pub enum Inst {
         to: Mem,
         v: V,
     },
+    /// 32 bits of memory in all elements.
+    SplatLoad {
+        d: V,
+        from: Mem,
+    },
     /// `code(d, b[, imm])`, as `VEX_Vmovsldup_ymm_ymmm256`, `VEX_Vpermq_ymm_ymmm256_imm8`, `VEX_Vpbroadcastd_ymm_xmmm32`, `VEX_Vcvtdq2ps_ymm_ymmm256`. `b` may become a memory
     /// operand, of which as many bytes are read as the code says.
     Rm {

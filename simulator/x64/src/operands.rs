@@ -14,6 +14,7 @@ pub(crate) fn written(inst: &Inst) -> Option<V> {
         | Inst::Load { d, .. }
         | Inst::VecConst { d, .. }
         | Inst::VecLoad { d, .. }
+        | Inst::SplatLoad { d, .. }
         | Inst::Rm { d, .. }
         | Inst::Rvm { d, .. }
         | Inst::Fma { d, .. }
@@ -71,6 +72,7 @@ pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
         }
         Inst::Load { from, .. }
         | Inst::VecLoad { from, .. }
+        | Inst::SplatLoad { from, .. }
         | Inst::Prefetch { from }
         | Inst::FloatControl { from } => mem(from, &mut read),
         Inst::Store { size, to, v } => {

@@ -92,6 +92,12 @@ impl Assembler<'_> {
                     self.vec_finish(d, to);
                 }
             }
+            Inst::SplatLoad { d, from } => {
+                let to = self.vec_target(d);
+                let from = self.memory(from, RAX);
+                self.out.r_rm(Code::VEX_Vbroadcastss_ymm_m32, y(to), from, XMM);
+                self.vec_finish(d, to);
+            }
             Inst::VecStore { to, v } => {
                 let v = self.vec(v, X15);
                 let to = self.memory(to, RAX);

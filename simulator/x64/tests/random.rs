@@ -6,7 +6,7 @@ mod common;
 
 use common::{host, run};
 use proptest::prelude::*;
-use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Size, Src, V, Width};
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, Src, V, Width};
 use wavesim_x64::{Code, Function};
 
 type Vector = [u32; 8];
@@ -197,8 +197,16 @@ impl Both {
             }
             14 => {
                 let (at, stays) = (n as usize % 56, n & 64 == 0);
-                let v = self.f.vload(self.base, DATA + 4 * at as i32, stays);
-                self.vecs.push((v, self.words(at)));
+                let from = Mem { base: self.base, disp: DATA + 4 * at as i32 };
+                let v = if n & 128 == 0 {
+                    self.f.vload(from.base, from.disp, stays)
+                } else {
+                    let d = self.f.fresh(Class::Vec);
+                    self.f.push(Inst::SplatLoad { d, from });
+                    d
+                };
+                let words = self.words(at);
+                self.vecs.push((v, if n & 128 == 0 { words } else { [words[0]; 8] }));
             }
             _ => match n % 5 {
                 0 => self.assign_vec(again, vc, |d| Inst::Move { d, a: p }, s),

@@ -35,7 +35,7 @@ fn evaluate(machine: &mut Machine, program: &Program, budget: u64) -> Result<(),
         let pc = machine.wave.pc;
         if let Err(event) = machine.evaluate(program) {
             // As the interpreter has it: the PC is at the fault.
-            if matches!(event, Event::Fault { .. }) {
+            if matches!(event, Event::Fault(_)) {
                 machine.wave.pc = pc;
             }
             return Err(event);
@@ -53,7 +53,7 @@ fn turn(program: &Program, start: &Machine, budget: u64) -> Result<(Machine, Res
         return Err(format!("handlers end with {a:?}, evaluator with {b:?}"));
     }
     // What an instruction did before it faulted does not count.
-    if matches!(b, Err(Event::Fault { .. })) {
+    if matches!(b, Err(Event::Fault(_))) {
         return Ok((reference, b));
     }
     match compare(start, &compiled, &reference, false) {

@@ -189,6 +189,7 @@ impl Dispatch<'_> {
     }
 
     /// Whether the run is to end.
+    #[inline]
     pub fn is_cancelled(&self) -> bool {
         INTERRUPT.load(Ordering::Relaxed) || self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }

@@ -286,14 +286,28 @@ impl<'a> Group<'a> {
     /// Runs a ready wave for at most `instructions`.
     #[inline(always)]
     pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
-        let (program, compiled) = (self.dispatch.program, self.dispatch.compiled);
+        let program = self.dispatch.program;
+        if let Some(compiled) = self.dispatch.compiled {
+            return self.advance_compiled(at, instructions, compiled);
+        }
         let (slot, mut context, executed) = self.parts(at);
-        let result = match compiled {
-            None => interp::run(program, &mut slot.wave, &mut context, instructions, executed),
-            Some(compiled) => {
-                interp::run_compiled(program, &mut slot.wave, &mut context, instructions, executed, compiled)
-            }
-        };
+        let result = interp::run(program, &mut slot.wave, &mut context, instructions, executed);
+        self.stopped(at, result)
+    }
+
+    /// As [`Group::advance`], by compiled code. A function of its own, so that neither way keeps what the other needs in memory: turns
+    /// between barriers are short.
+    #[inline(never)]
+    fn advance_compiled(
+        &mut self,
+        at: usize,
+        instructions: u64,
+        compiled: &dyn interp::Compiled,
+    ) -> Result<(), Box<Fault>> {
+        let program = self.dispatch.program;
+        let (slot, mut context, executed) = self.parts(at);
+        let result =
+            interp::run_compiled(program, &mut slot.wave, &mut context, instructions, executed, compiled);
         self.stopped(at, result)
     }
 
@@ -480,7 +494,7 @@ impl<'a> Group<'a> {
     #[inline(never)]
     fn fault(&self, at: usize, pc: u64, event: Event) -> Box<Fault> {
         let (kind, mut message, lane, address) = match event {
-            Event::Fault { kind, message, lane, address } => (kind, message, lane, address),
+            Event::Fault(cause) => (cause.kind, cause.message, cause.lane, cause.address),
             Event::EndPgm | Event::BarrierWait(_) => (FaultKind::Other, "stopped".to_string(), None, None),
         };
         let program = self.dispatch.program;

@@ -83,7 +83,7 @@ fn operands_end_with_the_last_vgpr() {
     };
     // v_add_f64 v[d:d+1], v[s:s+1], 0
     let is_fault = |event: Event| match event {
-        Event::Fault { message, .. } => message.contains("v_add_f64 goes beyond v255"),
+        Event::Fault(cause) => cause.message.contains("v_add_f64 goes beyond v255"),
         _ => false,
     };
     assert_eq!(run(add(254, 254)), Event::EndPgm);

@@ -126,7 +126,7 @@ fn try_run(
         match result {
             Ok(()) => {}
             Err(Event::EndPgm) => break,
-            Err(Event::Fault { message, .. }) => return Err(message),
+            Err(Event::Fault(cause)) => return Err(cause.message),
             Err(Event::BarrierWait(_)) => return Err("stopped: it waits at a barrier".to_string()),
         }
     }

@@ -1,11 +1,10 @@
-//! Loads and stores of lanes. Before a run, the memory of each is found, and that all active lanes are in it; else the interpreter goes
-//! on. In a packet, lanes that follow each other in memory are moved together.
+//! Where loads and stores of lanes go. Before a run, the memory of each is found, that all active lanes are in it, or else the interpreter
+//! goes on, and how the lanes lie in it.
 
 use super::packet::Packet;
-use super::run::Words;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::access::{RANGES, Range, find};
+use crate::access::{RANGES, Ranges, find};
 use crate::frame::{LANE_VEC_BYTES, at};
 use isa_lower::ir::{Block, Fast, Handlers, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
@@ -37,11 +36,42 @@ pub struct Access {
 /// Where the lanes of an access are: each at the host's address plus its offset, which is below the limit.
 #[derive(Clone)]
 pub struct Located {
-    access: Access,
+    pub access: Access,
     host: V,
+    /// What is added to the host's address.
+    disp: i32,
     limit: V,
     /// What offsets of 64-bit addresses are counted from.
-    from: Option<[V; 2]>,
+    pub from: Option<[V; 2]>,
+    /// Number of its [`Group`].
+    pub group: usize,
+}
+
+impl Located {
+    /// The host's address of the lane with offset 0, and what is to be added to it.
+    pub fn host(&self) -> (V, i32) {
+        (self.host, self.disp)
+    }
+
+    /// Whether lanes have the same offsets as those of another access.
+    fn is_beside(&self, other: &Located) -> bool {
+        self.access.register == other.access.register && self.from == other.from
+    }
+}
+
+/// Accesses with the same offsets, of as many words: one look at the offsets decides how all of them are moved.
+pub struct Group {
+    /// 1 if all lanes are active, and those of each packet follow each other.
+    pub together: V,
+    /// 1 if all lanes are active, and those of each packet are at one place.
+    pub same: V,
+}
+
+/// The accesses of a run.
+#[derive(Default)]
+pub struct Places {
+    pub located: Vec<Located>,
+    pub groups: Vec<Group>,
 }
 
 impl Emitter<'_> {
@@ -112,17 +142,24 @@ impl Emitter<'_> {
     }
 
     /// Finds the memory of accesses, or refuses.
-    pub fn locate(&mut self, accesses: &[Access], exec: V, refused: Label) -> R<Vec<Located>> {
-        let mut located = Vec::new();
+    pub fn locate(&mut self, accesses: &[Access], [exec, full]: [V; 2], refused: Label) -> R<Places> {
+        let mut located: Vec<Located> = Vec::new();
+        let mut lds = None;
         for access in accesses {
             let base = self.one(access.base, Hold::W64)?;
+            let group = located.len();
             located.push(match (access.lds, access.wide) {
-                (true, _) => self.in_lds(access, base, refused),
+                (true, _) => {
+                    let lds = *lds.get_or_insert_with(|| {
+                        [at::LDS, at::LDS_BYTES].map(|part| self.f.load(Size::B8, self.frame, part))
+                    });
+                    self.in_lds(access, lds, base, refused)
+                }
                 (false, false) => {
                     let (range, rest) = self.in_range(access, base, refused);
                     let host = self.f.int2(Int2::Add, Width::W64, range.host, base);
                     let host = self.f.int2(Int2::Sub, Width::W64, host, range.base);
-                    Located { access: access.clone(), host, limit: rest, from: None }
+                    Located { access: access.clone(), host, disp: 0, limit: rest, from: None, group }
                 }
                 (false, true) => {
                     let first = self.first_address(access, exec, refused);
@@ -132,7 +169,14 @@ impl Emitter<'_> {
                     let from = self.f.int2(Int2::Sub, Width::W64, range.base, base);
                     let high = self.f.int2(Int2::Shr, Width::W64, from, 32);
                     let from = [self.f.int1(Int1::ZeroExtend32, Width::W32, from), high];
-                    Located { access: access.clone(), host: range.host, limit, from: Some(from) }
+                    Located {
+                        access: access.clone(),
+                        host: range.host,
+                        disp: 0,
+                        limit,
+                        from: Some(from),
+                        group,
+                    }
                 }
             });
         }
@@ -142,11 +186,11 @@ impl Emitter<'_> {
             let less = self.f.compare(Cc::LtU, Width::W64, place.limit, most);
             place.limit = self.f.select(less, place.limit, most);
         }
-        self.check(&located, exec, refused)?;
+        let groups = self.check(&mut located, [exec, full], refused)?;
         for place in &located {
             self.prefetch(place);
         }
-        Ok(located)
+        Ok(Places { located, groups })
     }
 
     /// Prefetches what the same instruction will access four iterations of its loop from now, if its address moves on as it did: kernels
@@ -173,21 +217,23 @@ impl Emitter<'_> {
         }
     }
 
-    fn in_lds(&mut self, access: &Access, base: V, refused: Label) -> Located {
-        let bytes = self.f.load(Size::B8, self.frame, at::LDS_BYTES);
+    fn in_lds(&mut self, access: &Access, [lds, bytes]: [V; 2], base: V, refused: Label) -> Located {
         let end = self.plus(base, 4 * access.dwords as i64);
         self.f.branch(Cc::LtU, Width::W64, bytes, end, refused);
         let limit = self.f.int2(Int2::Sub, Width::W64, bytes, end);
-        let lds = self.f.load(Size::B8, self.frame, at::LDS);
-        let host = self.f.int2(Int2::Add, Width::W64, lds, base);
-        Located { access: access.clone(), host, limit, from: None }
+        // One address for all accesses whose places differ by known numbers.
+        let (host, disp) = match access.base {
+            Val::Known(base) if base < 1 << 30 => (lds, base as i32),
+            _ => (self.f.int2(Int2::Add, Width::W64, lds, base), 0),
+        };
+        Located { access: access.clone(), host, disp, limit, from: None, group: 0 }
     }
 
     /// The range that an address is in, with an element after it, and how much further it goes on.
     fn in_range(&mut self, access: &Access, address: V, refused: Label) -> (FoundRange, V) {
         let number = self.ranges % RANGES + if access.store { RANGES } else { 0 };
         self.ranges += 1;
-        let place = at::RANGES + (number * size_of::<Range>()) as i32;
+        let at = |offset: usize| at::RANGES + offset as i32;
         let bytes = 4 * access.dwords as i32;
         let [base, len, rest] = [(); 3].map(|()| self.f.fresh(Class::Int));
         let [again, search, found] = [(); 3].map(|()| self.f.label());
@@ -196,9 +242,9 @@ impl Emitter<'_> {
             self.f.push(Inst::Const { d: v, bits: 0 });
         }
         self.f.push(Inst::Label(again));
-        let loaded = self.f.load(Size::B8, self.frame, place + at::RANGE_BASE);
+        let loaded = self.f.load(Size::B8, self.frame, at(Ranges::base_at(number)));
         self.f.assign(base, loaded);
-        let loaded = self.f.load(Size::B8, self.frame, place + at::RANGE_LEN);
+        let loaded = self.f.load(Size::B8, self.frame, at(Ranges::len_at(number)));
         self.f.assign(len, loaded);
         let offset = self.f.int2(Int2::Sub, Width::W64, address, base);
         self.f.branch(Cc::GeU, Width::W64, offset, len, search);
@@ -213,7 +259,7 @@ impl Emitter<'_> {
         self.f.branch(Cc::Ne, Width::W32, there, 0, again);
         self.f.push(Inst::Jump(refused));
         self.f.push(Inst::Label(found));
-        let host = self.f.load(Size::B8, self.frame, place + at::RANGE_HOST);
+        let host = self.f.load(Size::B8, self.frame, at(Ranges::host_at(number)));
         (FoundRange { base, len, host }, rest)
     }
 
@@ -229,59 +275,87 @@ impl Emitter<'_> {
         self.f.int2(Int2::Or, Width::W64, low, high)
     }
 
-    /// Refuses unless all active lanes are within the limits.
-    fn check(&mut self, located: &[Located], exec: V, refused: Label) -> R<()> {
+    /// Refuses unless all active lanes are within the limits. Groups the accesses.
+    fn check(&mut self, located: &mut [Located], [exec, full]: [V; 2], refused: Label) -> R<Vec<Group>> {
         // Those with the same offsets are within their lowest limit.
-        let mut limits: Vec<(&Located, V)> = Vec::new();
-        for place in located {
-            let same =
-                |other: &Located| other.access.register == place.access.register && other.from == place.from;
-            match limits.iter_mut().find(|(other, _)| same(other)) {
+        let mut limits: Vec<(Located, V)> = Vec::new();
+        let mut kinds: Vec<Located> = Vec::new();
+        for place in located.iter_mut() {
+            match limits.iter_mut().find(|(other, _)| other.is_beside(place)) {
                 Some((_, limit)) => {
                     let less = self.f.compare(Cc::LtU, Width::W64, place.limit, *limit);
                     *limit = self.f.select(less, place.limit, *limit);
                 }
-                None => limits.push((place, place.limit)),
+                None => limits.push((place.clone(), place.limit)),
+            }
+            let same = |kind: &Located| kind.is_beside(place) && kind.access.dwords == place.access.dwords;
+            let known = kinds.iter().position(same);
+            place.group = known.unwrap_or(kinds.len());
+            if known.is_none() {
+                kinds.push(place.clone());
             }
         }
-        let mut inside = None;
+        // A bit for each lane of a packet, of all packets together.
+        let inside = self.f.fresh(Class::Int);
+        let orders: Vec<[V; 2]> = kinds.iter().map(|_| [(); 2].map(|()| self.f.fresh(Class::Int))).collect();
+        for all in orders.iter().flatten().chain([&inside]) {
+            self.f.push(Inst::Const { d: *all, bits: 0xff });
+        }
         self.each_packet(|e, base| {
-            let all = *inside.get_or_insert_with(|| {
-                let all = e.f.fresh(Class::Int);
-                e.f.hoisted(|f| f.push(Inst::Const { d: all, bits: 0xff }));
-                all
-            });
             let mut packet = Packet::new(base);
             for (place, limit) in &limits {
                 let offsets = e.offsets(place, exec, &mut packet)?;
                 let limit = e.spread(Hold::W32, *limit);
                 let least = e.umin(offsets, limit);
                 let fine = e.icmp(Cc::Eq, Hold::W32, least, offsets);
-                let bits = e.f.sign_bits(fine);
-                e.f.push(Inst::Int2 {
-                    op: Int2::And,
-                    width: Width::W32,
-                    d: all,
-                    a: all,
-                    b: Src::Value(bits),
-                });
+                e.keep_bits(inside, fine);
+            }
+            for (place, [together, same]) in kinds.iter().zip(&orders) {
+                let offsets = e.offsets(place, exec, &mut packet)?;
+                let (fine, one) = (
+                    e.in_steps(offsets, 4 * place.access.dwords as u32, &mut packet),
+                    e.in_steps(offsets, 0, &mut packet),
+                );
+                e.keep_bits(*together, fine);
+                e.keep_bits(*same, one);
             }
             Ok(())
         })?;
-        let Some(all) = inside else { return Err(Unsupported("no packet")) };
-        self.f.branch(Cc::Ne, Width::W32, all, 0xff, refused);
-        Ok(())
+        self.f.branch(Cc::Ne, Width::W32, inside, 0xff, refused);
+        let mut all_lanes = |bits: V| {
+            let all = self.f.compare(Cc::Eq, Width::W32, bits, 0xff);
+            self.f.int2(Int2::And, Width::W32, all, full)
+        };
+        Ok(orders
+            .iter()
+            .map(|[together, same]| Group { together: all_lanes(*together), same: all_lanes(*same) })
+            .collect())
+    }
+
+    /// Keeps the bits that lanes of a mask have.
+    fn keep_bits(&mut self, all: V, mask: V) {
+        let bits = self.f.sign_bits(mask);
+        self.f.push(Inst::Int2 { op: Int2::And, width: Width::W32, d: all, a: all, b: Src::Value(bits) });
+    }
+
+    /// Lanes that are by a step above the one before them, if those before are, too.
+    pub fn in_steps(&mut self, offsets: V, step: u32, packet: &mut Packet) -> V {
+        let rest = *packet.steps.entry(offsets).or_insert_with(|| {
+            let first = self.f.rm(Code::VEX_Vpbroadcastd_ymm_xmmm32, offsets, None);
+            self.isub(Hold::W32, offsets, first)
+        });
+        let lanes = self.f.vconst(std::array::from_fn(|lane| lane as u32 * step));
+        self.icmp(Cc::Eq, Hold::W32, rest, lanes)
     }
 
     /// The lanes' offsets; 0 for lanes that are switched off.
-    fn offsets(&mut self, place: &Located, exec: V, packet: &mut Packet) -> R<V> {
+    pub fn offsets(&mut self, place: &Located, exec: V, packet: &mut Packet) -> R<V> {
         let hold = Hold::W32;
         let register = place.access.register;
         let v = self.register(packet, register);
         let low = self.exact(v);
-        if place.from.is_none()
-            && let Some(found) = packet.offsets.get(&low)
-        {
+        let key = (low, place.from);
+        if let Some(found) = packet.offsets.get(&key) {
             return Ok(*found);
         }
         let offsets = match place.from {
@@ -300,195 +374,15 @@ impl Emitter<'_> {
                 self.bor(hold, offset, far)
             }
         };
-        let active = self.lanes_of(exec)?;
+        let active = match packet.active {
+            Some(active) => active,
+            None => self.lanes_of(exec)?,
+        };
+        packet.active = Some(active);
         let offsets = self.band(hold, offsets, active);
-        if place.from.is_none() {
-            packet.offsets.insert(low, offsets);
-        }
+        packet.offsets.insert(key, offsets);
         Ok(offsets)
     }
-
-    /// Loads the words of a packet's lanes.
-    pub fn load_words(&mut self, words: &Words, d: u16, places: &[Located], packet: &mut Packet) -> R<()> {
-        let exec = words.exec;
-        // A result may be the address.
-        let mut results = Vec::new();
-        for k in 0..words.count {
-            let place = &places[words.first + k];
-            let dwords = place.access.dwords;
-            let offsets = self.offsets(place, exec, packet)?;
-            let out: Vec<V> = (0..dwords).map(|_| self.f.fresh(Class::Vec)).collect();
-            let zero = self.f.vconst([0; 8]);
-            // Either way assigns them: here they begin.
-            out.iter().for_each(|v| self.f.assign(*v, zero));
-            let [apart, done] = [(); 2].map(|()| self.f.label());
-            let steps = self.steps_of(offsets, packet);
-            self.unless_all(steps, 4 * dwords as u32, apart, packet);
-            let from = self.f.int2(Int2::Add, Width::W64, place.host, steps.first);
-            let loaded = self.loaded(from, dwords);
-            self.assign_all(&out, &loaded);
-            self.f.push(Inst::Jump(done));
-            self.f.push(Inst::Label(apart));
-            if dwords == 1 {
-                let each = self.f.label();
-                self.unless_all(steps, 0, each, packet);
-                let from = self.f.int2(Int2::Add, Width::W64, place.host, steps.first);
-                let one = self.f.load(Size::B4, from, 0);
-                let same = self.f.splat(false, one);
-                self.assign_all(&out, &[same]);
-                self.f.push(Inst::Jump(done));
-                self.f.push(Inst::Label(each));
-            }
-            let loaded = self.loaded_apart(place.host, offsets, dwords);
-            self.assign_all(&out, &loaded);
-            self.f.push(Inst::Label(done));
-            results.extend(out);
-        }
-        packet.registers.extend((d..).zip(results.into_iter().map(|v| (v, true))));
-        Ok(())
-    }
-
-    fn assign_all(&mut self, to: &[V], from: &[V]) {
-        to.iter().zip(from).for_each(|(to, from)| self.f.assign(*to, *from));
-    }
-
-    fn steps_of(&mut self, offsets: V, packet: &mut Packet) -> Steps {
-        if let Some(found) = packet.steps.get(&offsets) {
-            return *found;
-        }
-        let first = self.f.low_int(offsets);
-        let all = self.f.splat(false, first);
-        let steps = Steps { first, rest: self.isub(Hold::W32, offsets, all) };
-        packet.steps.insert(offsets, steps);
-        steps
-    }
-
-    /// Goes to a label unless each lane is a step above the one before it.
-    fn unless_all(&mut self, steps: Steps, step: u32, to: Label, packet: &mut Packet) {
-        let known = packet.regular.get(&(steps.rest, step)).copied();
-        let bits = known.unwrap_or_else(|| {
-            let lanes = self.f.vconst(std::array::from_fn(|lane| lane as u32 * step));
-            let equal = self.icmp(Cc::Eq, Hold::W32, steps.rest, lanes);
-            self.f.sign_bits(equal)
-        });
-        if step > 0 {
-            packet.regular.insert((steps.rest, step), bits);
-        }
-        self.f.branch(Cc::Ne, Width::W32, bits, 0xff, to);
-    }
-
-    /// The addresses of a packet's lanes.
-    fn addresses(&mut self, host: V, offsets: V) -> [V; 8] {
-        self.f.vstore(self.frame, at::ROOM, offsets);
-        std::array::from_fn(|lane| {
-            let offset = self.f.load(Size::B4, self.frame, at::ROOM + 4 * lane as i32);
-            self.f.int2(Int2::Add, Width::W64, host, offset)
-        })
-    }
-
-    /// As [`Emitter::loaded`], of lanes anywhere.
-    fn loaded_apart(&mut self, host: V, offsets: V, dwords: usize) -> Vec<V> {
-        let from = self.addresses(host, offsets);
-        if dwords == 4 {
-            let rows = [0, 1, 2, 3].map(|k| self.load_halves([from[k], from[k + 4]], [0, 0]));
-            return self.transposed(rows).to_vec();
-        }
-        let size = if dwords == 1 { Size::B4 } else { Size::B8 };
-        for (lane, from) in (0..).zip(from) {
-            let v = self.f.load(size, from, 0);
-            self.f.store(size, self.frame, at::ROOM + 4 * dwords as i32 * lane, v);
-        }
-        let room = self.plus(self.frame, at::ROOM as i64);
-        self.loaded(room, dwords)
-    }
-
-    /// Stores registers of all lanes.
-    pub fn store_words(&mut self, place: &Located, data: u16, exec: V, full: V) -> R<()> {
-        let dwords = place.access.dwords;
-        self.each_packet(|e, base| {
-            let mut packet = Packet::new(base);
-            let n = e.packet.ok_or(Unsupported("a packet"))?;
-            let offsets = e.offsets(place, exec, &mut packet)?;
-            let rows: Vec<V> = (0..dwords as u16).map(|k| e.register(&mut packet, data + k)).collect();
-            let [apart, done] = [(); 2].map(|()| e.f.label());
-            e.f.branch(Cc::Eq, Width::W32, full, 0, apart);
-            let steps = e.steps_of(offsets, &mut packet);
-            e.unless_all(steps, 4 * dwords as u32, apart, &mut packet);
-            let to = e.f.int2(Int2::Add, Width::W64, place.host, steps.first);
-            e.stored(to, &rows);
-            e.f.push(Inst::Jump(done));
-            e.f.push(Inst::Label(apart));
-            // Lane by lane, in their order: of several at one address the last stays.
-            let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
-            for (lane, to) in (0..).zip(e.addresses(place.host, offsets)) {
-                let next = e.f.label();
-                let bit = e.f.int2(Int2::And, Width::W32, active, 1 << lane);
-                e.unless(bit, next);
-                for k in 0..dwords as i32 {
-                    let from = (data as i32 + k) * LANE_VEC_BYTES as i32 + 4 * lane;
-                    let word = e.f.load(Size::B4, base, from);
-                    e.f.store(Size::B4, to, 4 * k, word);
-                }
-                e.f.push(Inst::Label(next));
-            }
-            e.f.push(Inst::Label(done));
-            Ok(())
-        })
-    }
-
-    /// The words of eight lanes, each lane's together, as one vector for each word.
-    fn loaded(&mut self, place: V, dwords: usize) -> Vec<V> {
-        match dwords {
-            1 => vec![self.f.vload(place, 0, false)],
-            2 => {
-                // Lanes 0, 1, 4, 5 and 2, 3, 6, 7, by halves.
-                let (a, b) = (self.load_halves([place; 2], [0, 32]), self.load_halves([place; 2], [16, 48]));
-                let take =
-                    |e: &mut Self, which| e.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, a, b, Some(which));
-                vec![take(self, 0x88), take(self, 0xdd)]
-            }
-            _ => {
-                let rows = [0, 1, 2, 3].map(|k| self.load_halves([place; 2], [16 * k, 16 * (k + 4)]));
-                self.transposed(rows).to_vec()
-            }
-        }
-    }
-
-    /// The reverse of [`Emitter::loaded`].
-    fn stored(&mut self, place: V, rows: &[V]) {
-        match *rows {
-            [v] => self.f.vstore(place, 0, v),
-            [low, high] => {
-                let a = self.f.rvm(Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, low, high, None);
-                let b = self.f.rvm(Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256, low, high, None);
-                self.store_halves(a, place, 0, 32);
-                self.store_halves(b, place, 16, 48);
-            }
-            [a, b, c, d] => {
-                for (k, v) in (0..).zip(self.transposed([a, b, c, d])) {
-                    self.store_halves(v, place, 16 * k, 16 * (k + 4));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Four by four words, in either half.
-    fn transposed(&mut self, [a, b, c, d]: [V; 4]) -> [V; 4] {
-        let (low, high) = (Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256);
-        let (low2, high2) = (Code::VEX_Vpunpcklqdq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhqdq_ymm_ymm_ymmm256);
-        let mut pair = |code, a, b| self.f.rvm(code, a, b, None);
-        let (ab, cd, ab2, cd2) = (pair(low, a, b), pair(low, c, d), pair(high, a, b), pair(high, c, d));
-        [pair(low2, ab, cd), pair(high2, ab, cd), pair(low2, ab2, cd2), pair(high2, ab2, cd2)]
-    }
-}
-
-/// Offsets of lanes, by the first one's.
-#[derive(Clone, Copy)]
-pub struct Steps {
-    first: V,
-    /// How much each is above it.
-    rest: V,
 }
 
 /// A range of global memory in values.

@@ -3,6 +3,7 @@
 
 mod float;
 mod memory;
+mod moves;
 mod once;
 mod ops;
 mod packet;

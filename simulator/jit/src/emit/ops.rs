@@ -389,16 +389,14 @@ impl Emitter<'_> {
     }
 
     /// Sixteen bytes in either half.
-    pub fn load_halves(&mut self, base: [V; 2], disp: [i32; 2]) -> V {
+    pub fn load_halves(&mut self, [low, high]: [Mem; 2]) -> V {
         let d = self.f.fresh(Class::Vec);
-        let [low, high] = [0, 1].map(|k| Mem { base: base[k], disp: disp[k] });
         self.f.push(Inst::LoadHalves { d, low, high });
         d
     }
 
     /// The reverse of [`Emitter::load_halves`].
-    pub fn store_halves(&mut self, v: V, base: V, low: i32, high: i32) {
-        let [low, high] = [low, high].map(|disp| Mem { base, disp });
+    pub fn store_halves(&mut self, v: V, [low, high]: [Mem; 2]) {
         self.f.push(Inst::StoreHalves { v, low, high });
     }
 

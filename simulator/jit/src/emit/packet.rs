@@ -1,6 +1,6 @@
 //! Eight lanes after the other: the code of a run.
 
-use super::memory::{Located, Steps};
+use super::memory::Places;
 use super::run::{Bits, Buffered, Lane, Run, mask_register};
 use super::stmt::Env;
 use super::val::Val;
@@ -48,7 +48,7 @@ impl Emitter<'_> {
         &mut self,
         run: &Run,
         [exec, full]: [V; 2],
-        places: &[Located],
+        places: &Places,
         masks: &[usize],
     ) -> R<Results> {
         let mut made = None;
@@ -101,7 +101,7 @@ impl Emitter<'_> {
         run: &Run,
         [exec, full]: [V; 2],
         base: V,
-        places: &[Located],
+        places: &Places,
         masks: impl Iterator<Item = (&'m usize, &'m V)>,
     ) -> R<(Vec<bool>, Normal)> {
         let mut packet = Packet::new(base);
@@ -357,18 +357,20 @@ impl Emitter<'_> {
 
 /// Lanes of a packet while they are emitted.
 pub struct Packet {
-    base: V,
+    pub base: V,
     /// Values of registers, and whether they were written.
     pub registers: BTreeMap<u16, (V, bool)>,
     /// Values that are registers as they were before the packet.
     homes: HashMap<V, u16>,
     masks: BTreeMap<usize, Gathered>,
-    /// Of registers with addresses: the offsets of active lanes.
-    pub offsets: HashMap<V, V>,
-    /// Of offsets.
-    pub steps: HashMap<V, Steps>,
-    /// The lanes that are by a step above the one before them, of the steps of offsets.
-    pub regular: HashMap<(V, u32), V>,
+    /// The lanes that are switched on, once they are known.
+    pub active: Option<V>,
+    /// Of registers with addresses, and what they are counted from: the offsets of active lanes.
+    pub offsets: HashMap<(V, Option<[V; 2]>), V>,
+    /// How far the offsets of lanes are above the first one.
+    pub steps: HashMap<V, V>,
+    /// Words that have been loaded, by number of the access.
+    pub loaded: HashMap<usize, Vec<V>>,
 }
 
 struct Gathered {
@@ -384,9 +386,10 @@ impl Packet {
             registers: BTreeMap::new(),
             homes: HashMap::new(),
             masks: BTreeMap::new(),
+            active: None,
             offsets: HashMap::new(),
             steps: HashMap::new(),
-            regular: HashMap::new(),
+            loaded: HashMap::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 //! instruction to the last. That is right because lanes of such instructions do not depend on each other. Lanes that
 //! are switched off are computed too, and not written back.
 
-use super::memory::Access;
+use super::memory::{Access, Places};
 use super::once::Scalars;
 use super::stmt::mask_code;
 use super::val::Val;
@@ -216,9 +216,9 @@ impl Emitter<'_> {
         let exec = self.one(exec, self.mask_hold())?;
         let full = self.is_full(exec);
         let [refused, on] = [(); 2].map(|()| self.f.label());
-        let places = self.locate(accesses, exec, refused)?;
-        for place in &places {
-            self.store_words(place, data, exec, full)?;
+        let places = self.locate(accesses, [exec, full], refused)?;
+        for place in &places.located {
+            self.store_words(place, data, exec, &places)?;
         }
         self.f.push(Inst::Jump(on));
         self.f.push(Inst::Label(refused));
@@ -257,8 +257,8 @@ impl Emitter<'_> {
         };
         let refused = self.f.label();
         let places = match &run.accesses[..] {
-            [] => Vec::new(),
-            accesses => self.locate(accesses, exec, refused)?,
+            [] => Places::default(),
+            accesses => self.locate(accesses, [exec, full], refused)?,
         };
         self.daz = self.flush && self.takes_denormals_for_zeros(&run);
         self.float_control(at::NO_DENORMALS);

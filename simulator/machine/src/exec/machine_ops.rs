@@ -14,60 +14,67 @@ pub enum Event {
     EndPgm,
     /// Continue when the barrier with this index (`Workgroup::index`) has completed more often than the wave has passed it.
     BarrierWait(usize),
-    /// It cannot go on. The scheduler makes a [`Fault`](crate::fault::Fault) of it, which has the place too.
-    Fault {
-        /// [`Fault::kind`](crate::fault::Fault::kind).
-        kind: FaultKind,
-        /// [`Fault::message`](crate::fault::Fault::message).
-        message: String,
-        /// [`Fault::lane`](crate::fault::Fault::lane).
-        lane: Option<u32>,
-        /// [`Fault::address`](crate::fault::Fault::address).
-        address: Option<u64>,
-    },
+    /// It cannot go on. The scheduler makes a [`Fault`](crate::fault::Fault) of it, which has the place too. Boxed: turns end with
+    /// an event, and most are barriers.
+    Fault(Box<Cause>),
 }
+
+/// Why a wave cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// [`Fault::kind`](crate::fault::Fault::kind).
+    pub kind: FaultKind,
+    /// [`Fault::message`](crate::fault::Fault::message).
+    pub message: String,
+    /// [`Fault::lane`](crate::fault::Fault::lane).
+    pub lane: Option<u32>,
+    /// [`Fault::address`](crate::fault::Fault::address).
+    pub address: Option<u64>,
+}
+
+const _: () = assert!(size_of::<Event>() == 16);
 
 impl Event {
     /// A fault without lane and address.
     pub fn fault(kind: FaultKind, message: impl Into<String>) -> Event {
-        Event::Fault { kind, message: message.into(), lane: None, address: None }
+        Event::Fault(Box::new(Cause { kind, message: message.into(), lane: None, address: None }))
     }
 
     /// An access to global memory that failed.
     pub fn out_of_bounds(memory: &Memory, e: MemError, lane: Option<u32>) -> Event {
-        Event::Fault {
+        Event::Fault(Box::new(Cause {
             kind: FaultKind::OutOfBounds { size_bytes: e.size_bytes, write: e.write },
             message: memory.explain(&e),
             lane,
             address: Some(memory.own_address(e.address)),
-        }
+        }))
     }
 
     /// An access beyond the lane's private memory; `e.address` is the offset in it.
     pub fn scratch_overflow(e: MemError, lane_bytes: u32, lane: Option<u32>) -> Event {
         let what = if e.write { "store" } else { "load" };
         let MemError { address, size_bytes, write } = e;
-        Event::Fault {
+        Event::Fault(Box::new(Cause {
             kind: FaultKind::OutOfBounds { size_bytes, write },
             message: format!(
                 "{what} of {size_bytes} bytes at scratch offset 0x{address:x} is beyond the lane's {lane_bytes} bytes of scratch"
             ),
             lane,
             address: Some(address),
-        }
+        }))
     }
 
     /// An atomic whose address is not a multiple of its size.
     pub fn misaligned(e: MemError, lane: Option<u32>) -> Event {
         let MemError { address, size_bytes, .. } = e;
-        Event::Fault {
+        Event::Fault(Box::new(Cause {
             kind: FaultKind::Misaligned { size_bytes },
             message: format!(
                 "atomic of {size_bytes} bytes at 0x{address:x}, which is not a multiple of {size_bytes}"
             ),
             lane,
             address: Some(address),
-        }
+        }))
     }
 }
 
@@ -98,6 +105,37 @@ macro_rules! hints {
 #[inline(always)]
 pub fn does_nothing(builtin: Control) -> bool {
     matches!(builtin, hints!())
+}
+
+/// What waves of a workgroup signal to each other, and wait for.
+macro_rules! barriers {
+    () => {
+        Control::Barrier | Control::BarrierSignal | Control::BarrierSignalIsFirst | Control::BarrierWait
+    };
+}
+
+/// Whether [`barrier`] runs a builtin.
+#[inline(always)]
+pub fn is_barrier(builtin: Control) -> bool {
+    matches!(builtin, barriers!())
+}
+
+/// Runs a builtin of barriers. Inlined: it is known which.
+#[inline(always)]
+pub fn barrier(wave: &mut Wave, group: &mut Workgroup, builtin: Control, number: u32) -> Result<u32, Event> {
+    match builtin {
+        // Arrive, then wait for the completion that this arrival counts towards.
+        Control::Barrier if group.in_group() => {
+            wave.passed[0] = group.barrier(0).completed;
+            group.signal(0);
+            Err(Event::BarrierWait(0))
+        }
+        Control::BarrierSignal | Control::BarrierSignalIsFirst => {
+            index(group, number).map_or(Ok(0), |index| signal(group, index))
+        }
+        Control::BarrierWait => index(group, number).map_or(Ok(0), |index| Err(Event::BarrierWait(index))),
+        _ => Ok(0),
+    }
 }
 
 /// Runs a control builtin. `instructions`: executed so far; the clock counts them.
@@ -133,7 +171,6 @@ pub fn control(
         Control::GetReg => return Ok(hwreg::get(arch, wave, group, instructions, a as u32) as u128),
         Control::SetReg => hwreg::set(arch, wave, a as u32, b as u32),
         Control::BarrierState => return Ok(hwreg::barrier_state(group, a as u32 as i32) as u128),
-        Control::Barrier => return s_barrier(wave, group),
         Control::BarrierLeave => {
             let joined = std::mem::take(&mut wave.joined) as usize;
             if joined != 0 {
@@ -141,24 +178,15 @@ pub fn control(
             }
             return Ok((joined != 0) as u128);
         }
-        Control::BarrierSignal | Control::BarrierSignalIsFirst => {
-            if let Some(index) = barrier(group, a) {
-                return signal(group, index);
-            }
-        }
-        Control::BarrierWait => {
-            if let Some(index) = barrier(group, a) {
-                return Err(Event::BarrierWait(index));
-            }
-        }
+        barriers!() => return Ok(barrier(wave, group, builtin, a as u32)? as u128),
         // Barrier 0 is the workgroup's own: every wave is a member from the start.
         Control::BarrierInit => {
-            if let Some(index @ 1..) = barrier(group, a) {
+            if let Some(index @ 1..) = index(group, a as u32) {
                 group.init(index, b as u32);
             }
         }
         Control::BarrierJoin => {
-            if let Some(index @ 1..) = barrier(group, a) {
+            if let Some(index @ 1..) = index(group, a as u32) {
                 wave.joined = index as u32;
                 wave.passed[index] = group.barrier(index).completed;
             }
@@ -173,27 +201,18 @@ fn message(number: u32, instructions: u64) -> u128 {
     if number == RTN_GET_REALTIME { instructions as u128 } else { 0 }
 }
 
-/// S_BARRIER: arrive, then wait for the completion that this arrival counts towards.
-fn s_barrier(wave: &mut Wave, group: &mut Workgroup) -> Result<u128, Event> {
-    if !group.in_group() {
-        return Ok(0);
-    }
-    wave.passed[0] = group.barrier(0).completed;
-    group.signal(0);
-    Err(Event::BarrierWait(0))
-}
-
 /// The barrier of a number; `None` where a wave that is alone has none.
-fn barrier(group: &Workgroup, number: u128) -> Option<usize> {
-    Workgroup::index(number as u32 as i32).filter(|_| group.in_group())
+fn index(group: &Workgroup, number: u32) -> Option<usize> {
+    Workgroup::index(number as i32).filter(|_| group.in_group())
 }
 
-fn signal(group: &mut Workgroup, index: usize) -> Result<u128, Event> {
+#[inline]
+fn signal(group: &mut Workgroup, index: usize) -> Result<u32, Event> {
     if group.barrier(index).members == 0 {
         let message = format!("barrier {index} has no members: S_BARRIER_INIT gives it some");
         return Err(Event::fault(FaultKind::Other, message));
     }
-    Ok(group.signal(index) as u128)
+    Ok(group.signal(index) as u32)
 }
 
 #[cfg(test)]
@@ -243,7 +262,7 @@ mod tests {
     fn named_barriers_are_set_up_first() {
         let mut group = Workgroup::new(2);
         let mut wave = Wave::new(32);
-        assert!(matches!(call(&mut wave, &mut group, Control::BarrierSignal, 3), Err(Event::Fault { .. })));
+        assert!(matches!(call(&mut wave, &mut group, Control::BarrierSignal, 3), Err(Event::Fault(_))));
         call(&mut wave, &mut group, Control::BarrierInit, 3).unwrap();
         call(&mut wave, &mut group, Control::BarrierJoin, 3).unwrap();
         assert_eq!(call(&mut wave, &mut group, Control::BarrierSignalIsFirst, 3), Ok(1));

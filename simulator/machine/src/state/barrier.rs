@@ -39,6 +39,7 @@ impl Workgroup {
     }
 
     /// Index of a barrier; `None` for numbers that do nothing: 0, and -2, which is the trap handler's.
+    #[inline]
     pub fn index(barrier: i32) -> Option<usize> {
         match barrier {
             WORKGROUP => Some(0),
@@ -53,11 +54,13 @@ impl Workgroup {
     }
 
     /// A workgroup of one wave has no barrier: every barrier instruction is a no-op.
+    #[inline]
     pub fn in_group(&self) -> bool {
         self.waves > 1
     }
 
     /// The state of a barrier, by its [`Workgroup::index`]; of the workgroup's own, `members` are the waves that have not ended.
+    #[inline]
     pub fn barrier(&self, index: usize) -> Barrier {
         let mut barrier = self.barriers[index];
         if index == 0 {
@@ -67,6 +70,7 @@ impl Workgroup {
     }
 
     /// One arrival; true for the first since the last completion.
+    #[inline]
     pub fn signal(&mut self, index: usize) -> bool {
         let first = self.barriers[index].signals == 0;
         self.barriers[index].signals += 1;
@@ -102,6 +106,7 @@ impl Workgroup {
         }
     }
 
+    #[inline]
     fn check(&mut self, index: usize) {
         if self.barriers[index].signals >= self.barrier(index).members {
             self.barriers[index].signals = 0;

@@ -62,6 +62,50 @@ pub struct Handlers {
     pub by_mode: &'static Table,
 }
 
+/// What MODE chooses.
+struct Chosen {
+    narrow: &'static Table,
+    handlers: &'static Table,
+    general: General,
+}
+
+impl Handlers {
+    /// For a MODE, on waves of so many lanes.
+    #[inline(always)]
+    fn choose(&self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
+        // Rounding, denormals and FP16_OVFL; and what CDNA does to vector instructions.
+        let (narrow, wide) = match (fast.is_some(), mode & (ARITHMETIC | GPR_IDX_EN | VSKIP)) {
+            (true, 0xf0) => (self.keep, self.keep_64),
+            (true, 0xc0) => (self.flush, self.flush_64),
+            _ => return self.choose_rare(fast, arch, mode, lanes),
+        };
+        let handlers = if lanes == 64 { wide } else { narrow };
+        Chosen { narrow, handlers, general: General(FloatEnv::KEEP) }
+    }
+
+    #[cold]
+    fn choose_rare(&self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
+        let special = arch.is_cdna() && mode & (GPR_IDX_EN | VSKIP) != 0;
+        let plain = self.by_arithmetic(fast, mode, lanes == 64);
+        Chosen {
+            narrow: self.by_arithmetic(fast, mode, false),
+            handlers: if special { self.by_mode } else { plain },
+            general: General(FloatEnv::from_mode(mode)),
+        }
+    }
+
+    /// The handlers for what MODE says of arithmetic, for waves of 64 or of 32.
+    fn by_arithmetic(&self, fast: Option<Avx2>, mode: u32, wide: bool) -> &'static Table {
+        match (fast.is_some(), mode & ARITHMETIC, wide) {
+            (true, 0xf0, true) => self.keep_64,
+            (true, 0xf0, false) => self.keep,
+            (true, 0xc0, true) => self.flush_64,
+            (true, 0xc0, false) => self.flush,
+            _ => self.base,
+        }
+    }
+}
+
 /// The machine as a handler sees it.
 pub struct Cx<'a> {
     /// The wave that runs.
@@ -121,7 +165,7 @@ static NONE: Op = Op::end();
 impl<'a> Cx<'a> {
     /// With the fast handlers for a host that has what they need; `origin` is the PC of the code's first byte. Inlined, because every
     /// turn of a wave makes one.
-    #[inline]
+    #[inline(always)]
     pub fn new(
         tables: &'static Handlers,
         fast: Option<Avx2>,
@@ -134,7 +178,9 @@ impl<'a> Cx<'a> {
         wave.install(lowered.id, &lowered.consts);
         wave.use_memory(context.memory.id());
         let first = wave.half(0);
-        let mut cx = Cx {
+        let Chosen { narrow, handlers, general } = tables.choose(fast, arch, wave.mode, wave.size());
+        // Nothing is changed in it afterwards: it would be made elsewhere, and copied.
+        Cx {
             file: first,
             first,
             wave,
@@ -149,52 +195,29 @@ impl<'a> Cx<'a> {
             exts: &lowered.exts,
             tables,
             fast,
-            handlers: tables.base,
-            narrow: tables.base,
-            general: General(FloatEnv::KEEP),
+            handlers,
+            narrow,
+            general,
             jump: 0,
             event: None,
             op: &NONE,
             origin,
             instructions: context.instructions,
             watch: None,
-        };
-        cx.refresh_mode();
-        cx
+        }
     }
 
     /// After MODE changed.
     #[inline]
     pub fn refresh_mode(&mut self) {
-        let wide;
-        // Rounding, denormals and FP16_OVFL; and what CDNA does to vector instructions.
-        (self.narrow, wide) = match (self.fast.is_some(), self.wave.mode & (ARITHMETIC | GPR_IDX_EN | VSKIP))
-        {
-            (true, 0xf0) => (self.tables.keep, self.tables.keep_64),
-            (true, 0xc0) => (self.tables.flush, self.tables.flush_64),
-            _ => return self.refresh_rare_mode(),
-        };
-        self.handlers = if self.wave.size() == 64 { wide } else { self.narrow };
-    }
-
-    #[cold]
-    fn refresh_rare_mode(&mut self) {
-        self.general = General(FloatEnv::from_mode(self.wave.mode));
-        self.narrow = self.by_arithmetic(false);
-        let special = self.arch.is_cdna() && self.wave.mode & (GPR_IDX_EN | VSKIP) != 0;
-        let plain = self.by_arithmetic(self.wave.size() == 64);
-        self.handlers = if special { self.tables.by_mode } else { plain };
+        let Chosen { narrow, handlers, general } =
+            self.tables.choose(self.fast, self.arch, self.wave.mode, self.wave.size());
+        (self.narrow, self.handlers, self.general) = (narrow, handlers, general);
     }
 
     /// The handlers for what MODE says of arithmetic, for waves of 64 or of 32.
     pub(super) fn by_arithmetic(&self, wide: bool) -> &'static Table {
-        match (self.fast.is_some(), self.wave.mode & ARITHMETIC, wide) {
-            (true, 0xf0, true) => self.tables.keep_64,
-            (true, 0xf0, false) => self.tables.keep,
-            (true, 0xc0, true) => self.tables.flush_64,
-            (true, 0xc0, false) => self.tables.flush,
-            _ => self.tables.base,
-        }
+        self.tables.by_arithmetic(self.fast, self.wave.mode, wide)
     }
 
     /// The half that a handler for 32 lanes runs on.
@@ -305,6 +328,14 @@ pub fn control(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128,
     // Most of what a kernel executes of these are hints and waits: only an observer needs to see them.
     if machine_ops::does_nothing(builtin) && cx.watch.as_ref().is_none_or(|watch| watch.quiet) {
         return Ok(0);
+    }
+    // The end of nearly every turn, where a workgroup has several waves.
+    if machine_ops::is_barrier(builtin) && cx.watch.is_none() {
+        let number = args.first().map_or(0, |a| *a as u32);
+        return match machine_ops::barrier(cx.wave, cx.workgroup, builtin, number) {
+            Ok(value) => Ok(value as u128),
+            Err(event) => Err(cx.fault(event)),
+        };
     }
     control_call(cx, builtin, args)
 }

@@ -1,0 +1,248 @@
+//! Loads and stores of a packet's lanes. Lanes that follow each other in memory are moved together.
+
+use super::memory::{Located, Places};
+use super::packet::Packet;
+use super::run::Words;
+use super::{Emitter, R, Unsupported};
+use crate::frame::{LANE_VEC_BYTES, at};
+use std::collections::HashMap;
+use wavesim_x64::Code;
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, V, Width};
+
+impl Emitter<'_> {
+    /// Loads the words of a packet's lanes.
+    pub fn load_words(&mut self, words: &Words, d: u16, places: &Places, packet: &mut Packet) -> R<()> {
+        let all = words.first..words.first + words.count;
+        for place in all.clone() {
+            // Nothing is stored in a run: what is loaded from the same offsets is loaded at once.
+            if !packet.loaded.contains_key(&place) {
+                self.load_group(words.exec, places.located[place].group, places, packet)?;
+            }
+        }
+        let loaded = all.flat_map(|place| packet.loaded[&place].clone());
+        packet.registers.extend((d..).zip(loaded.map(|v| (v, true))));
+        Ok(())
+    }
+
+    /// Loads all accesses of a group.
+    fn load_group(&mut self, exec: V, group: usize, places: &Places, packet: &mut Packet) -> R<()> {
+        let members: Vec<(usize, &Located)> =
+            places.located.iter().enumerate().filter(|(_, place)| place.group == group).collect();
+        let results: Vec<Vec<V>> = members
+            .iter()
+            .map(|(_, place)| (0..place.access.dwords).map(|_| self.f.fresh(Class::Vec)).collect())
+            .collect();
+        let [apart, same, done] = [(); 3].map(|()| self.f.label());
+        let group = &places.groups[group];
+        self.f.branch(Cc::Eq, Width::W32, group.together, 0, same);
+        let mut first = First::of(self, members[0].1, packet.base);
+        for ((_, place), out) in members.iter().zip(&results) {
+            let from = first.of_lane(self, place);
+            self.load_together(out, from);
+        }
+        self.f.push(Inst::Jump(done));
+        self.f.push(Inst::Label(same));
+        self.f.branch(Cc::Eq, Width::W32, group.same, 0, apart);
+        let mut first = First::of(self, members[0].1, packet.base);
+        for ((_, place), out) in members.iter().zip(&results) {
+            let from = first.of_lane(self, place);
+            self.load_same(out, from);
+        }
+        self.f.push(Inst::Jump(done));
+        self.f.push(Inst::Label(apart));
+        for ((_, place), out) in members.iter().zip(&results) {
+            // Values that are made on the way here are not there on the others.
+            let mut inner = Packet::new(packet.base);
+            self.load_apart(place, out, exec, &mut inner)?;
+        }
+        self.f.push(Inst::Label(done));
+        packet.loaded.extend(members.iter().map(|(at, _)| *at).zip(results));
+        Ok(())
+    }
+
+    /// Loads an access of which packets differ.
+    fn load_apart(&mut self, place: &Located, out: &[V], exec: V, packet: &mut Packet) -> R<()> {
+        let dwords = out.len();
+        let offsets = self.offsets(place, exec, packet)?;
+        let (host, disp) = place.host();
+        let host = self.plus(host, disp.into());
+        let first = self.f.low_int(offsets);
+        let from = Mem { base: self.f.int2(Int2::Add, Width::W64, host, first), disp: 0 };
+        let [other, each, done] = [(); 3].map(|()| self.f.label());
+        self.unless_in_steps(offsets, 4 * dwords as u32, other, packet);
+        self.load_together(out, from);
+        self.f.push(Inst::Jump(done));
+        self.f.push(Inst::Label(other));
+        self.unless_in_steps(offsets, 0, each, packet);
+        self.load_same(out, from);
+        self.f.push(Inst::Jump(done));
+        self.f.push(Inst::Label(each));
+        let loaded = self.loaded_apart(host, offsets, dwords);
+        out.iter().zip(&loaded).for_each(|(to, from)| self.f.assign(*to, *from));
+        self.f.push(Inst::Label(done));
+        Ok(())
+    }
+
+    /// Goes to a label unless each lane is a step above the one before it.
+    fn unless_in_steps(&mut self, offsets: V, step: u32, to: Label, packet: &mut Packet) {
+        let equal = self.in_steps(offsets, step, packet);
+        let bits = self.f.sign_bits(equal);
+        self.f.branch(Cc::Ne, Width::W32, bits, 0xff, to);
+    }
+
+    /// Loads the words of lanes that follow each other.
+    fn load_together(&mut self, out: &[V], from: Mem) {
+        match *out {
+            [d] => self.f.push(Inst::VecLoad { d, from, stays: false }),
+            _ => {
+                let loaded = self.loaded(from, out.len());
+                out.iter().zip(&loaded).for_each(|(to, from)| self.f.assign(*to, *from));
+            }
+        }
+    }
+
+    /// Loads the words that all lanes have.
+    fn load_same(&mut self, out: &[V], from: Mem) {
+        for (k, d) in (0..).zip(out) {
+            self.f.push(Inst::SplatLoad { d: *d, from: after(from, 4 * k) });
+        }
+    }
+
+    /// The addresses of a packet's lanes.
+    fn addresses(&mut self, host: V, offsets: V) -> [V; 8] {
+        self.f.vstore(self.frame, at::ROOM, offsets);
+        std::array::from_fn(|lane| {
+            let offset = self.f.load(Size::B4, self.frame, at::ROOM + 4 * lane as i32);
+            self.f.int2(Int2::Add, Width::W64, host, offset)
+        })
+    }
+
+    /// As [`Emitter::loaded`], of lanes anywhere.
+    fn loaded_apart(&mut self, host: V, offsets: V, dwords: usize) -> Vec<V> {
+        let from = self.addresses(host, offsets);
+        if dwords == 4 {
+            let rows =
+                [0, 1, 2, 3].map(|k| self.load_halves([k, k + 4].map(|k| Mem { base: from[k], disp: 0 })));
+            return self.transposed(rows).to_vec();
+        }
+        let size = if dwords == 1 { Size::B4 } else { Size::B8 };
+        for (lane, from) in (0..).zip(from) {
+            let v = self.f.load(size, from, 0);
+            self.f.store(size, self.frame, at::ROOM + 4 * dwords as i32 * lane, v);
+        }
+        self.loaded(Mem { base: self.frame, disp: at::ROOM }, dwords)
+    }
+
+    /// Stores registers of all lanes.
+    pub fn store_words(&mut self, place: &Located, data: u16, exec: V, places: &Places) -> R<()> {
+        let dwords = place.access.dwords;
+        let group = &places.groups[place.group];
+        self.each_packet(|e, base| {
+            let mut packet = Packet::new(base);
+            let n = e.packet.ok_or(Unsupported("a packet"))?;
+            let [apart, done] = [(); 2].map(|()| e.f.label());
+            e.f.branch(Cc::Eq, Width::W32, group.together, 0, apart);
+            let rows: Vec<V> = (0..dwords as u16).map(|k| e.register(&mut packet, data + k)).collect();
+            let to = First::of(e, place, base).of_lane(e, place);
+            e.stored(to, &rows);
+            e.f.push(Inst::Jump(done));
+            e.f.push(Inst::Label(apart));
+            let mut packet = Packet::new(base);
+            let offsets = e.offsets(place, exec, &mut packet)?;
+            let (host, disp) = place.host();
+            let host = e.plus(host, disp.into());
+            // Lane by lane, in their order: of several at one address the last stays.
+            let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
+            for (lane, to) in (0..).zip(e.addresses(host, offsets)) {
+                let next = e.f.label();
+                let bit = e.f.int2(Int2::And, Width::W32, active, 1 << lane);
+                e.unless(bit, next);
+                for k in 0..dwords as i32 {
+                    let from = (data as i32 + k) * LANE_VEC_BYTES as i32 + 4 * lane;
+                    let word = e.f.load(Size::B4, base, from);
+                    e.f.store(Size::B4, to, 4 * k, word);
+                }
+                e.f.push(Inst::Label(next));
+            }
+            e.f.push(Inst::Label(done));
+            Ok(())
+        })
+    }
+
+    /// The words of eight lanes, each lane's together, as one vector for each word.
+    fn loaded(&mut self, place: Mem, dwords: usize) -> Vec<V> {
+        match dwords {
+            1 => vec![self.f.vload(place.base, place.disp, false)],
+            2 => {
+                // Lanes 0, 1, 4, 5 and 2, 3, 6, 7, by halves.
+                let [a, b] = [[0, 32], [16, 48]].map(|at| self.load_halves(at.map(|at| after(place, at))));
+                let take =
+                    |e: &mut Self, which| e.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, a, b, Some(which));
+                vec![take(self, 0x88), take(self, 0xdd)]
+            }
+            _ => {
+                let rows = [0, 1, 2, 3].map(|k| self.load_halves([k, k + 4].map(|k| after(place, 16 * k))));
+                self.transposed(rows).to_vec()
+            }
+        }
+    }
+
+    /// The reverse of [`Emitter::loaded`].
+    fn stored(&mut self, place: Mem, rows: &[V]) {
+        match *rows {
+            [v] => self.f.vstore(place.base, place.disp, v),
+            [low, high] => {
+                let a = self.f.rvm(Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, low, high, None);
+                let b = self.f.rvm(Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256, low, high, None);
+                self.store_halves(a, [0, 32].map(|at| after(place, at)));
+                self.store_halves(b, [16, 48].map(|at| after(place, at)));
+            }
+            [a, b, c, d] => {
+                for (k, v) in (0..).zip(self.transposed([a, b, c, d])) {
+                    self.store_halves(v, [k, k + 4].map(|k| after(place, 16 * k)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Four by four words, in either half.
+    fn transposed(&mut self, [a, b, c, d]: [V; 4]) -> [V; 4] {
+        let (low, high) = (Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256);
+        let (low2, high2) = (Code::VEX_Vpunpcklqdq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhqdq_ymm_ymm_ymmm256);
+        let mut pair = |code, a, b| self.f.rvm(code, a, b, None);
+        let (ab, cd, ab2, cd2) = (pair(low, a, b), pair(low, c, d), pair(high, a, b), pair(high, c, d));
+        [pair(low2, ab, cd), pair(high2, ab, cd), pair(low2, ab2, cd2), pair(high2, ab2, cd2)]
+    }
+}
+
+/// The first lane of a packet, all of whose lanes are active.
+struct First {
+    offset: V,
+    /// Addresses by what the offset was added to.
+    addresses: HashMap<V, V>,
+}
+
+impl First {
+    /// `base`: the packet's registers.
+    fn of(e: &mut Emitter<'_>, place: &Located, base: V) -> First {
+        let register = place.access.register as i32 * LANE_VEC_BYTES as i32;
+        let mut offset = e.f.load(Size::B4, base, register);
+        if let Some([low, _]) = place.from {
+            offset = e.f.int2(Int2::Sub, Width::W32, offset, low);
+        }
+        First { offset, addresses: HashMap::new() }
+    }
+
+    /// Where an access has it.
+    fn of_lane(&mut self, e: &mut Emitter<'_>, place: &Located) -> Mem {
+        let (host, disp) = place.host();
+        let add = || e.f.int2(Int2::Add, Width::W64, host, self.offset);
+        Mem { base: *self.addresses.entry(host).or_insert_with(add), disp }
+    }
+}
+
+/// So many bytes after it.
+fn after(place: Mem, bytes: i32) -> Mem {
+    Mem { disp: place.disp + bytes, ..place }
+}
