@@ -358,34 +358,38 @@ impl Emitter<'_> {
     }
 
     fn taken_words(&mut self, v: [V; 2], which: u8) -> V {
-        // By halves of the host's vectors, whose inner quarters are exchanged then.
-        let v = self.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, v[0], v[1], Some(which));
-        self.f.rm(Code::VEX_Vpermq_ymm_ymmm256_imm8, v, Some(0xd8))
+        self.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, v[0], v[1], Some(which))
     }
 
-    /// 64 bits in each lane, of low and high words.
+    /// 64 bits in each lane, of low and high words. By halves of the host's vectors, which its instructions take apart and put together:
+    /// lanes 0, 1, 4 and 5, then the others.
     pub fn joined(&mut self, low: V, high: V) -> [V; 2] {
         if let Some(whole) = self.wholes.get(&(low, high)) {
             return *whole;
         }
-        let [low, high] = [low, high].map(|v| self.f.rm(Code::VEX_Vpermq_ymm_ymmm256_imm8, v, Some(0xd8)));
-        [
-            self.f.rvm(Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, low, high, None),
-            self.f.rvm(Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256, low, high, None),
-        ]
+        self.interleaved(low, high)
+    }
+
+    fn interleaved(&mut self, low: V, high: V) -> [V; 2] {
+        [Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256]
+            .map(|code| self.f.rvm(code, low, high, None))
     }
 
     /// 32 bits of lanes extended to 64.
     pub fn extended(&mut self, v: V, signed: bool) -> [V; 2] {
-        let code = match signed {
-            true => Code::VEX_Vpmovsxdq_ymm_xmmm128,
-            false => Code::VEX_Vpmovzxdq_ymm_xmmm128,
+        let high = match signed {
+            true => self.shift_by(Shift::Arithmetic, Hold::W32, v, 31),
+            false => self.lanes_constant(Hold::W32, 0),
         };
-        let upper = self.f.upper_half(v);
-        let both = [self.f.rm(code, v, None), self.f.rm(code, upper, None)];
+        let both = self.interleaved(v, high);
         let set = if signed { &mut self.sign_extended } else { &mut self.zero_extended };
         set.extend(both);
         both
+    }
+
+    /// A mask of 32-bit lanes as one of 64-bit lanes.
+    pub fn wide_mask(&mut self, mask: V) -> [V; 2] {
+        self.interleaved(mask, mask)
     }
 
     /// Sixteen bytes in either half.

@@ -19,7 +19,7 @@ pub enum Val {
     Lanes(V),
     /// A truth of each of eight lanes: all ones or zero, in 32 bits.
     Mask(V),
-    /// 64 bits of each of eight lanes: those of four lanes, and of the other four.
+    /// 64 bits of each of eight lanes: those of lanes 0, 1, 4 and 5, and of the other four.
     Wide([V; 2]),
 }
 
@@ -111,11 +111,6 @@ impl Emitter<'_> {
             }
             _ => return Err(Unsupported("no truth")),
         })
-    }
-
-    /// A mask of 32-bit lanes as one of 64-bit lanes.
-    pub fn wide_mask(&mut self, mask: V) -> [V; 2] {
-        self.extended(mask, true)
     }
 
     /// Zero-extended, or truncated.
