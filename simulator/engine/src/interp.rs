@@ -1,6 +1,7 @@
 //! The interpreter: the handler of each operation in turn, out of the table for the float mode.
 
 use crate::reference;
+use std::sync::atomic::{AtomicU16, Ordering};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_machine::exec::context::Context;
@@ -160,9 +161,36 @@ fn step_by(
 /// handlers may leave them (`exec::validate`). [`Entered::Stopped`] must give an operation with a flow that its handler can give:
 /// [`Flow::JUMP`] with [`Cx::jump`] set, [`Flow::MODE`] with the handlers of the wave's mode in `cx`.
 pub unsafe trait Compiled {
+    /// For each operation of the program, whether code may begin there, as the wave is now: valid until MODE changes.
+    fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_>;
+
     /// Runs code that begins at `Cx::op`, if there is any. `start`: the number of the operation that the straight line
     /// began with; the turn is over at the first jump at which [`Cx::instructions`] comes to `end`.
     fn enter<'a>(&self, cx: &mut Cx<'a>, program: &'a Program, start: u32, end: u64) -> Entered<'a>;
+}
+
+/// How often a straight line begins at each operation of a program before [`Compiled::enter`] is asked for code there: 0 is never, 1 is
+/// now. The loop counts down, so that what has no code costs next to nothing. Threads share the counts; one that is lost does no harm.
+#[derive(Clone, Copy)]
+pub struct Heat<'h>(pub &'h [AtomicU16]);
+
+impl Heat<'_> {
+    /// A straight line begins: whether to ask for code.
+    #[inline(always)]
+    fn asks(self, program: &Program, op: &Op) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let Some(count) = self.0.get(program.index_of(op)) else { return false };
+        match count.load(Ordering::Relaxed) {
+            0 => false,
+            1 => true,
+            more => {
+                count.store(more - 1, Ordering::Relaxed);
+                false
+            }
+        }
+    }
 }
 
 /// What compiled code did.
@@ -199,6 +227,11 @@ struct Nothing;
 
 // SAFETY: it gives no operation.
 unsafe impl Compiled for Nothing {
+    #[inline(always)]
+    fn heat(&self, _: &Cx<'_>, _: &Program) -> Heat<'_> {
+        Heat(&[])
+    }
+
     #[inline(always)]
     fn enter<'a>(&self, _: &mut Cx<'a>, _: &'a Program, _: u32, _: u64) -> Entered<'a> {
         Entered::No
@@ -387,9 +420,14 @@ impl<'a, C: Compiled + ?Sized> Turn<'a, '_, C> {
     /// The loop: handlers of one float mode, one after the other. Instructions are counted where the straight line ends.
     fn straight(&self, cx: &mut Cx<'a>) -> Stop {
         let handlers = cx.handlers;
+        let heat = self.compiled.heat(cx, self.program);
         let mut start = cx.op.number;
         loop {
-            let flow = match self.compiled.enter(cx, self.program, start, self.end) {
+            let entered = match heat.asks(self.program, cx.op) {
+                true => self.compiled.enter(cx, self.program, start, self.end),
+                false => Entered::No,
+            };
+            let flow = match entered {
                 Entered::Next { op, start: from } => {
                     (cx.op, start) = (op, from);
                     continue;

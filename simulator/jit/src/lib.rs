@@ -10,6 +10,8 @@
 //! - [`mod@frame`]: what code is called with, and calls
 //! - [`access`]: where the lanes of a load or store are in the host's memory
 //! - [`host`]: code memory
+//! - [`source`]: the program, as the compiler has it
+//! - [`background`]: the thread that compiles while kernels run
 //!
 //! # What is exact
 //!
@@ -19,10 +21,12 @@
 //! interpreter would end them, so schedules are the same.
 
 mod access;
+mod background;
 mod emit;
 mod frame;
 mod host;
 mod plan;
+mod source;
 mod unit;
 
 pub use host::Refused;
@@ -32,11 +36,12 @@ use emit::Machine;
 use frame::Code;
 use host::{CompileError, Host};
 use plan::Operations;
+use source::Source;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
-use wavesim_engine::interp::{Compiled, Entered};
+use wavesim_engine::interp::{Compiled, Entered, Heat};
 use wavesim_isa::relative::{GPR_IDX_EN, VSKIP};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
@@ -44,12 +49,21 @@ use wavesim_machine::exec::rt::{Cx, Flow};
 use wavesim_machine::isa::SEMANTICS;
 
 /// How often straight lines begin at a place before it is compiled.
-const OFTEN: u32 = 16;
+const OFTEN: u16 = 16;
+
+/// The same where another thread compiles: about a millisecond of one place, so that small launches cause no work.
+const VERY_OFTEN: u16 = 10_000;
 
 /// A program's code, which is made while it runs. Threads may share it.
-pub struct Jit<'p> {
-    program: &'p Program,
-    often: u32,
+#[derive(Clone)]
+pub struct Jit(Arc<Inner>);
+
+struct Inner {
+    source: Source,
+    /// How often a place is interpreted first.
+    often: u16,
+    /// Another thread compiles: no launch waits for that.
+    background: bool,
     /// By float mode and wave size.
     tables: [OnceLock<Table>; 4],
     maker: Mutex<Maker>,
@@ -76,39 +90,29 @@ pub struct Made {
 }
 
 /// Where code begins, for each operation of the program.
-struct Table(Box<[Place]>);
+struct Table {
+    heat: Box<[AtomicU16]>,
+    places: Box<[Place]>,
+}
+
+/// In [`Table::heat`]: no code begins here, however often it is asked for.
+const NEVER: u16 = 0;
+/// In [`Table::heat`]: it is time to ask.
+const NOW: u16 = 1;
 
 #[derive(Default)]
 struct Place {
     /// The function, or null.
     code: AtomicPtr<()>,
-    /// Which entry of the function it is. Written before the code, and never again: not in `count`, which other threads
-    /// may still be writing.
+    /// Which entry of the function it is. Written before the code, and never again.
     entry: AtomicU32,
-    /// Without code: how often a straight line began here, or [`NEVER`].
-    count: AtomicU32,
     /// How often code that was entered here ended at something that it is not made for.
     refusals: AtomicU32,
 }
 
-/// No code begins here, however often it is asked for.
-const NEVER: u32 = u32::MAX;
-
 /// How often code that was entered at a place may refuse to go on before the place is left to the interpreter: a kernel that always
 /// meets what code is not made for would be slower by it.
 const REFUSALS: u32 = 1000;
-
-impl Place {
-    /// Code that was entered here has left what follows to the interpreter.
-    #[cold]
-    fn refused(&self) {
-        let before = self.refusals.fetch_add(1, Ordering::Relaxed);
-        if before >= REFUSALS {
-            self.count.store(NEVER, Ordering::Relaxed);
-            self.code.store(std::ptr::null_mut(), Ordering::Release);
-        }
-    }
-}
 
 struct Maker {
     host: Host,
@@ -117,19 +121,57 @@ struct Maker {
     taken: [HashSet<u32>; 4],
 }
 
-impl<'p> Jit<'p> {
-    /// For a program, on a host that code can be made for.
-    pub fn new(program: &'p Program) -> Result<Jit<'p>, Refused> {
+/// Which of the tables, by [`Inner::tables`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Form {
+    /// Denormals of f32 are flushed.
+    flush: bool,
+    /// Waves of 64.
+    wide: bool,
+}
+
+impl Form {
+    /// Of a wave; `None`, if code is not made for its mode.
+    #[inline]
+    fn of(cx: &Cx<'_>) -> Option<Form> {
+        // Nearest even, all denormals kept or those of f32 flushed: the modes that handlers are made for. Vector instructions run as they
+        // stand.
+        let flush = match cx.wave.mode & (0x80_00ff | GPR_IDX_EN | VSKIP) {
+            0xf0 => false,
+            0xc0 => true,
+            _ => return None,
+        };
+        Some(Form { flush, wide: cx.wave.size() == 64 })
+    }
+
+    fn number(self) -> usize {
+        self.flush as usize | (self.wide as usize) << 1
+    }
+}
+
+impl Jit {
+    /// For a program, on a host that code can be made for: what has run some times is compiled before it runs again.
+    pub fn new(program: &Program) -> Result<Jit, Refused> {
         Jit::after(program, OFTEN)
     }
 
     /// As [`Jit::new`], with the number of times that a place is interpreted before it is compiled.
-    pub fn after(program: &'p Program, often: u32) -> Result<Jit<'p>, Refused> {
+    pub fn after(program: &Program, often: u16) -> Result<Jit, Refused> {
+        Jit::made_by(program, often, false)
+    }
+
+    /// As [`Jit::new`], but a thread of its own compiles what runs very often, while the interpreter goes on.
+    pub fn beside(program: &Program) -> Result<Jit, Refused> {
+        Jit::made_by(program, VERY_OFTEN, true)
+    }
+
+    fn made_by(program: &Program, often: u16, background: bool) -> Result<Jit, Refused> {
         let maker =
             Maker { host: Host::new()?, operations: Operations::default(), taken: Default::default() };
-        Ok(Jit {
-            program,
-            often: often.min(NEVER - 1),
+        Ok(Jit(Arc::new(Inner {
+            source: Source::of(program),
+            often: often.min(u16::MAX - NOW),
+            background,
             tables: Default::default(),
             maker: Mutex::new(maker),
             units: AtomicU32::new(0),
@@ -137,54 +179,78 @@ impl<'p> Jit<'p> {
             operations: AtomicU32::new(0),
             nanoseconds: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-        })
+        })))
     }
 
     /// What has been compiled.
     pub fn made(&self) -> Made {
+        let inner = &self.0;
         Made {
-            units: self.units.load(Ordering::Relaxed),
-            failed: self.failed.load(Ordering::Relaxed),
-            operations: self.operations.load(Ordering::Relaxed),
-            seconds: self.nanoseconds.load(Ordering::Relaxed) as f64 * 1e-9,
-            bytes: self.bytes.load(Ordering::Relaxed),
+            units: inner.units.load(Ordering::Relaxed),
+            failed: inner.failed.load(Ordering::Relaxed),
+            operations: inner.operations.load(Ordering::Relaxed),
+            seconds: inner.nanoseconds.load(Ordering::Relaxed) as f64 * 1e-9,
+            bytes: inner.bytes.load(Ordering::Relaxed),
         }
     }
 
-    fn table(&self, at: usize) -> &Table {
-        self.tables[at]
-            .get_or_init(|| Table(self.program.lowered().ops().iter().map(|_| Place::default()).collect()))
+    /// The place is worth code. There is some afterwards, or will be.
+    #[cold]
+    fn wanted(&self, form: Form, first: u32) {
+        let inner = &self.0;
+        if inner.background {
+            // Meanwhile it is not asked for.
+            inner.table(form).heat[first as usize].store(VERY_OFTEN, Ordering::Relaxed);
+            background::compile(&self.0, form, first);
+        } else {
+            inner.compile(form, first);
+        }
+    }
+}
+
+impl Inner {
+    fn table(&self, form: Form) -> &Table {
+        self.tables[form.number()].get_or_init(|| {
+            let ops = &self.source.ops;
+            Table {
+                heat: ops.iter().map(|_| AtomicU16::new(NOW + self.often)).collect(),
+                places: ops.iter().map(|_| Place::default()).collect(),
+            }
+        })
     }
 
     /// Compiles the unit that begins at an operation. What cannot be compiled is not asked for again.
-    #[cold]
-    fn compile(&self, at: usize, first: u32, cx: &Cx<'_>, flush: bool, wide: bool) {
+    fn compile(&self, form: Form, first: u32) {
         let mut maker = self.maker.lock().unwrap_or_else(PoisonError::into_inner);
-        let table = self.table(at);
-        let place = &table.0[first as usize];
-        if !place.code.load(Ordering::Acquire).is_null() {
+        let table = self.table(form);
+        if !table.places[first as usize].code.load(Ordering::Acquire).is_null() {
             return;
         }
         // Once a process: the pseudocode is read, which takes longer than compiling a kernel.
         LazyLock::force(&SEMANTICS);
         let begun = Instant::now();
         let Maker { host, operations, taken } = &mut *maker;
-        let machine = Machine { program: self.program, exts: cx.exts, consts: cx.consts, wide, flush };
-        let unit = unit::discover(first, &machine, operations, |op| taken[at].contains(&op));
-        place.count.store(NEVER, Ordering::Relaxed);
+        let taken = &mut taken[form.number()];
+        let machine = Machine { source: &self.source, wide: form.wide, flush: form.flush };
+        let unit = unit::discover(first, &machine, operations, |op| taken.contains(&op));
+        table.heat[first as usize].store(NEVER, Ordering::Relaxed);
         if unit.blocks.is_empty() {
             return;
         }
         let made = host.compile(&unit, machine, operations);
         self.nanoseconds.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        // Each operation is tried once.
+        taken.extend(unit.blocks.iter().flat_map(|block| block.first..block.end));
         match made {
             Ok(code) => {
-                for (entry, block) in unit.blocks.iter().enumerate() {
-                    taken[at].extend(block.first..block.end);
+                for (entry, block) in (0..).zip(&unit.blocks) {
+                    let at = block.first as usize;
                     if block.entry || self.often == 0 {
-                        let place = &table.0[block.first as usize];
-                        place.entry.store(entry as u32, Ordering::Relaxed);
-                        place.code.store(code as *mut (), Ordering::Release);
+                        table.places[at].entry.store(entry, Ordering::Relaxed);
+                        table.places[at].code.store(code as *mut (), Ordering::Release);
+                        table.heat[at].store(NOW, Ordering::Relaxed);
+                    } else {
+                        table.heat[at].store(NEVER, Ordering::Relaxed);
                     }
                     self.operations.fetch_add(block.end - block.first, Ordering::Relaxed);
                 }
@@ -192,8 +258,6 @@ impl<'p> Jit<'p> {
                 self.bytes.store(host.bytes() as u64, Ordering::Relaxed);
             }
             Err(e) => {
-                // Each operation is tried once.
-                taken[at].extend(unit.blocks.iter().flat_map(|block| block.first..block.end));
                 if !matches!(e, CompileError::Full) {
                     self.failed.fetch_add(1, Ordering::Relaxed);
                 }
@@ -202,36 +266,40 @@ impl<'p> Jit<'p> {
     }
 }
 
-// SAFETY: code is entered only for the program that it was made from, in the float mode and for the wave size that it was made for. It
-// names operations of this program alone, computes what their handlers do, and calls handlers for the rest.
-unsafe impl Compiled for Jit<'_> {
+impl Table {
+    /// Code that was entered at a place has left what follows to the interpreter.
+    #[cold]
+    fn refused(&self, at: usize) {
+        if self.places[at].refusals.fetch_add(1, Ordering::Relaxed) >= REFUSALS {
+            self.heat[at].store(NEVER, Ordering::Relaxed);
+        }
+    }
+}
+
+// SAFETY: code is entered only for the program that it was made from, whose operations are where they were, in the float mode and for the
+// wave size that it was made for. It names operations of this program alone, computes what their handlers do, and calls handlers for
+// the rest.
+unsafe impl Compiled for Jit {
+    fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_> {
+        match Form::of(cx) {
+            Some(form) if cx.fast.is_some() && cx.watch.is_none() && self.0.source.is_of(program) => {
+                Heat(&self.0.table(form).heat)
+            }
+            _ => Heat(&[]),
+        }
+    }
+
     fn enter<'a>(&self, cx: &mut Cx<'a>, program: &'a Program, start: u32, end: u64) -> Entered<'a> {
-        // Nearest even, all denormals kept or those of f32 flushed: the modes that handlers are made for. Vector instructions run as they
-        // stand.
-        let flush = match cx.wave.mode & (0x80_00ff | GPR_IDX_EN | VSKIP) {
-            0xf0 => false,
-            0xc0 => true,
-            _ => return Entered::No,
-        };
-        if !std::ptr::eq(program, self.program) || cx.fast.is_none() || cx.watch.is_some() {
+        let Some(form) = Form::of(cx) else { return Entered::No };
+        if !self.0.source.is_of(program) || cx.fast.is_none() || cx.watch.is_some() {
             return Entered::No;
         }
-        let wide = cx.wave.size() == 64;
-        let at = flush as usize | (wide as usize) << 1;
-        let ops = program.lowered().ops();
-        let first = unit::index_of(ops, cx.op);
-        let Some(place) = self.table(at).0.get(first as usize) else { return Entered::No };
+        let first = program.index_of(cx.op);
+        let table = self.0.table(form);
+        let Some(place) = table.places.get(first) else { return Entered::No };
         let mut code = place.code.load(Ordering::Acquire);
         if code.is_null() {
-            let count = place.count.load(Ordering::Relaxed);
-            if count == NEVER {
-                return Entered::No;
-            }
-            if count < self.often {
-                place.count.store(count + 1, Ordering::Relaxed);
-                return Entered::No;
-            }
-            self.compile(at, first, cx, flush, wide);
+            self.wanted(form, first as u32);
             code = place.code.load(Ordering::Acquire);
             if code.is_null() {
                 return Entered::No;
@@ -246,7 +314,7 @@ unsafe impl Compiled for Jit<'_> {
         let op: &'a Op = unsafe { &*ended.op };
         match ended.flow {
             frame::REFUSED => {
-                place.refused();
+                table.refused(first);
                 Entered::Refused { op, start: ended.start }
             }
             Flow::NEXT => Entered::Next { op, start: ended.start },

@@ -6,13 +6,12 @@ use isa_lower::ir::Stmt;
 use isa_lower::visit::each_stmt;
 use isa_spec::pcode::ir::State;
 use std::collections::BTreeSet;
-use wavesim_machine::exec::op::Op;
 
 /// Operations of a unit at most: compiling it takes some milliseconds.
 const LARGEST: usize = 1000;
 
-/// Compiled operations in a block that ends the turn, below which entering and leaving code costs more than it saves.
-const WORTH: usize = 8;
+/// Compiled operations on the way to the end of a turn, below which entering and leaving code costs more than it saves.
+const WORTH: usize = 12;
 
 /// A block: operations that run one after the other. Only the last may jump.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +39,7 @@ pub fn discover(
     operations: &mut Operations,
     taken: impl Fn(u32) -> bool,
 ) -> Unit {
-    let ops = machine.program.lowered().ops();
+    let ops = &machine.source.ops[..];
     let (mut leaders, mut waiting) = (BTreeSet::from([start]), vec![start]);
     let (mut seen, mut ends) = (BTreeSet::new(), BTreeSet::new());
     while let Some(leader) = waiting.pop() {
@@ -50,7 +49,7 @@ pub fn discover(
                 break;
             }
             let op = &ops[at as usize];
-            let kind = operations.kind(op, machine.exts);
+            let kind = operations.kind(op, &machine.source.exts);
             let mut more = |to: u32| {
                 if leaders.insert(to) {
                     waiting.push(to);
@@ -81,35 +80,68 @@ pub fn discover(
                 break;
             }
         }
-        let kinds = (first..end).map(|at| operations.kind(&ops[at as usize], machine.exts));
-        let compiled = kinds.filter(|kind| !matches!(kind, Kind::Call | Kind::Nothing)).count();
-        let stops = operations.stops(&ops[end as usize - 1]);
-        let entry = !stops || compiled >= WORTH;
-        blocks.push(Block { first, end, next: end.min(ops.len() as u32 - 1), entry });
+        blocks.push(Block { first, end, next: end.min(ops.len() as u32 - 1), entry: true });
     }
+    let worth = worth(&blocks, machine, operations);
+    blocks.iter_mut().zip(worth).for_each(|(block, worth)| block.entry = worth >= WORTH);
     Unit { blocks }
+}
+
+/// For each block the compiled operations that run at least from its begin to the end of the turn.
+fn worth(blocks: &[Block], machine: &Machine<'_>, operations: &mut Operations) -> Vec<usize> {
+    let ops = &machine.source.ops[..];
+    // Its own, and what follows; nothing, if the turn ends.
+    let mut ways: Vec<(usize, Option<Vec<u32>>)> = Vec::new();
+    for block in blocks {
+        let (first, last) = (block.first, block.end - 1);
+        let mut own = 0;
+        for op in &ops[first as usize..block.end as usize] {
+            let kind = operations.kind(op, &machine.source.exts);
+            own += !matches!(kind, Kind::Call | Kind::Nothing) as usize;
+        }
+        let op = &ops[last as usize];
+        let goes_on = operations.goes_on(op);
+        let next = if operations.kind(op, &machine.source.exts) == Kind::Branch {
+            let mut next = targets(last, machine, operations);
+            next.extend(goes_on.then_some(block.next));
+            Some(next)
+        } else {
+            (goes_on && !operations.stops(op)).then(|| vec![block.next])
+        };
+        ways.push((own, next));
+    }
+    let mut least = vec![usize::MAX; blocks.len()];
+    let mut again = true;
+    while again {
+        again = false;
+        for at in (0..blocks.len()).rev() {
+            let (own, next) = &ways[at];
+            // What leaves the unit may go on in another.
+            let of =
+                |to: &u32| blocks.binary_search_by_key(to, |block| block.first).map_or(WORTH, |at| least[at]);
+            let rest = next.as_ref().map_or(0, |next| next.iter().map(of).min().unwrap_or(WORTH));
+            let all = own.saturating_add(rest);
+            again |= all < least[at];
+            least[at] = least[at].min(all);
+        }
+    }
+    least
 }
 
 /// The operations that a branch may lead to.
 fn targets(at: u32, machine: &Machine<'_>, operations: &mut Operations) -> Vec<u32> {
-    let ops = machine.program.lowered().ops();
-    let op = &ops[at as usize];
+    let op = &machine.source.ops[at as usize];
     let handlers = operations.handlers(op);
     let mut found = Vec::new();
     if let Some(once) = once(&handlers, op) {
         each_stmt(&once.body, &mut |stmt| {
             if let Stmt::SetState(State::Pc, to) = stmt
                 && let Some(pc) = plan::relative(to, op.pc as u64, op.imm)
-                && let Some(target) = machine.program.op_at(pc)
+                && let Some(target) = machine.source.at(pc)
             {
-                found.push(index_of(ops, target));
+                found.push(target);
             }
         });
     }
     found
-}
-
-/// The number of an operation of a program.
-pub fn index_of(ops: &[Op], op: &Op) -> u32 {
-    ((std::ptr::from_ref(op).addr().wrapping_sub(ops.as_ptr().addr())) / size_of::<Op>()) as u32
 }

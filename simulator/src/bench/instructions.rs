@@ -183,9 +183,9 @@ mod tests {
     #[test]
     fn a_launch_counts_its_wave_instructions() {
         let salu = super::super::WORKLOADS.iter().find(|w| w.name == "salu").expect("a workload");
-        let plain = launch(salu, Form::Wave32, false).expect("a launch");
+        let plain = launch(salu, Form::Wave32, How::Plain).expect("a launch");
         assert!(plain > 100_000);
-        assert_eq!(launch(salu, Form::Wave64, false).expect("a launch"), plain / 2);
-        assert_eq!(launch(salu, Form::Wave32, true).expect("a checked launch"), plain);
+        assert_eq!(launch(salu, Form::Wave64, How::Plain).expect("a launch"), plain / 2);
+        assert_eq!(launch(salu, Form::Wave32, How::Checked).expect("a checked launch"), plain);
     }
 }

@@ -244,17 +244,19 @@ pub fn measure(
 }
 
 /// As [`measure`], with the compiled engine beside the interpreter: one launch of each in turn. Both results are
-/// verified.
+/// verified. `beside`: another thread compiles what runs often.
 #[cfg(feature = "jit")]
 pub fn measure_compiled(
     workload: &'static Workload,
     form: Form,
     budget_s: f64,
     threads: usize,
+    beside: bool,
 ) -> Result<Figures, BenchError> {
     let figures = measure(workload, form, budget_s / 4.0, threads)?;
     let prepared = Prepared::new(workload, form, 0)?;
-    let code = wavesim_jit::Jit::new(&prepared.run.program)?;
+    let program = &prepared.run.program;
+    let code = if beside { wavesim_jit::Jit::beside(program)? } else { wavesim_jit::Jit::new(program)? };
     let stats = prepared.launch_compiled(threads, &code)?;
     (workload.check)(&prepared)?;
     if stats != figures.stats {

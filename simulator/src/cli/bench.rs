@@ -111,7 +111,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     for workload in chosen {
         let figures = match args.engine {
             Engine::Interpreter => bench::measure(workload, form, args.seconds, args.threads)?,
-            Engine::Jit => compiled(workload, form, args)?,
+            Engine::Jit | Engine::Auto => compiled(workload, form, args)?,
         };
         if !args.json {
             if all.is_empty() {
@@ -129,7 +129,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
                 )?;
                 match args.engine {
                     Engine::Interpreter => writeln!(out)?,
-                    Engine::Jit => writeln!(
+                    Engine::Jit | Engine::Auto => writeln!(
                         out,
                         " {:>10} {:>8} {:>10} {:>9}",
                         "jit ms", "x interp", "compile ms", "ms/1000 op"
@@ -216,7 +216,8 @@ fn compiled(
     form: Form,
     args: &BenchArgs,
 ) -> anyhow::Result<bench::Figures> {
-    Ok(bench::measure_compiled(workload, form, args.seconds, args.threads)?)
+    let beside = args.engine == Engine::Auto;
+    Ok(bench::measure_compiled(workload, form, args.seconds, args.threads, beside)?)
 }
 
 #[cfg(not(feature = "jit"))]
@@ -365,7 +366,7 @@ fn how(args: &BenchArgs) -> How {
     match args.engine {
         _ if args.checks => How::Checked,
         Engine::Interpreter => How::Plain,
-        Engine::Jit => How::Compiled,
+        Engine::Jit | Engine::Auto => How::Compiled,
     }
 }
 

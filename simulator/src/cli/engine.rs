@@ -8,21 +8,28 @@ pub enum Engine {
     /// The interpreter
     #[default]
     Interpreter,
-    /// Code of the host, compiled while the kernel runs; worth it for runs of more than about 0.2 seconds
+    /// Code of the host, compiled as soon as the kernel needs it
     Jit,
+    /// The interpreter, and code of the host that another thread compiles if the kernel runs for long; the interpreter
+    /// alone on hosts that code is not made for
+    Auto,
 }
 
 /// Compiled code of a program, or that there is none.
 #[cfg(feature = "jit")]
-pub type Code<'p> = wavesim_jit::Jit<'p>;
+pub type Code = wavesim_jit::Jit;
 
 /// This build has none.
 #[cfg(not(feature = "jit"))]
-pub struct Code<'p>(std::convert::Infallible, std::marker::PhantomData<&'p Program>);
+pub struct Code(std::convert::Infallible);
 
 #[cfg(not(feature = "jit"))]
 // SAFETY: there is none.
-unsafe impl wavesim_engine::interp::Compiled for Code<'_> {
+unsafe impl wavesim_engine::interp::Compiled for Code {
+    fn heat(&self, _: &wavesim_machine::exec::rt::Cx<'_>, _: &Program) -> wavesim_engine::interp::Heat<'_> {
+        match self.0 {}
+    }
+
     fn enter<'a>(
         &self,
         _: &mut wavesim_machine::exec::rt::Cx<'a>,
@@ -36,20 +43,31 @@ unsafe impl wavesim_engine::interp::Compiled for Code<'_> {
 
 impl Engine {
     /// What the engine keeps for a program. An error if this build, or this host, does not have the engine.
-    pub fn code(self, program: &Program) -> anyhow::Result<Option<Code<'_>>> {
+    pub fn code(self, program: &Program) -> anyhow::Result<Option<Code>> {
         match self {
             Engine::Interpreter => Ok(None),
             Engine::Jit => code(program).map(Some),
+            Engine::Auto => Ok(beside(program)),
         }
     }
 }
 
 #[cfg(feature = "jit")]
-fn code(program: &Program) -> anyhow::Result<Code<'_>> {
+fn code(program: &Program) -> anyhow::Result<Code> {
     wavesim_jit::Jit::new(program).map_err(|e| anyhow::anyhow!("--engine jit: {e}; use --engine interpreter"))
 }
 
+#[cfg(feature = "jit")]
+fn beside(program: &Program) -> Option<Code> {
+    wavesim_jit::Jit::beside(program).ok()
+}
+
 #[cfg(not(feature = "jit"))]
-fn code(_: &Program) -> anyhow::Result<Code<'_>> {
+fn beside(_: &Program) -> Option<Code> {
+    None
+}
+
+#[cfg(not(feature = "jit"))]
+fn code(_: &Program) -> anyhow::Result<Code> {
     anyhow::bail!("--engine jit: this wavesim was built without the feature `jit`; use --engine interpreter")
 }

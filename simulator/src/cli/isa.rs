@@ -94,7 +94,9 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         IsaCommand::Coverage { target, engine: Engine::Interpreter, json } => {
             Ok(coverage(&target.archs(), *json))
         }
-        IsaCommand::Coverage { target, engine: Engine::Jit, json } => compiled(&target.archs(), *json),
+        IsaCommand::Coverage { target, engine: Engine::Jit | Engine::Auto, json } => {
+            compiled(&target.archs(), *json)
+        }
     };
     match text {
         Ok(text) => {

@@ -9,6 +9,7 @@ use crate::frame::{LANE_VEC_BYTES, at};
 use isa_lower::ir::{Block, Fast, Handlers, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
+use std::collections::BTreeMap;
 use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::{ALL_VGPRS, LAST_ADDRESSES};
@@ -65,6 +66,21 @@ pub struct Group {
     pub together: V,
     /// 1 if all lanes are active, and those of each packet are at one place.
     pub same: V,
+}
+
+/// The higher one of unsigned words.
+const HIGHER: Code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
+
+/// What is known of the offsets of lanes in a register.
+pub struct Offsets {
+    /// The active lanes.
+    exec: V,
+    /// The highest one.
+    farthest: V,
+    /// See [`Group::same`].
+    same: V,
+    /// See [`Group::together`], by words.
+    together: BTreeMap<usize, V>,
 }
 
 /// The accesses of a run.
@@ -180,12 +196,6 @@ impl Emitter<'_> {
                 }
             });
         }
-        for place in &mut located {
-            // Offsets are below 2 GiB, as signed numbers.
-            let most = self.f.iconst(i32::MAX as u64);
-            let less = self.f.compare(Cc::LtU, Width::W64, place.limit, most);
-            place.limit = self.f.select(less, place.limit, most);
-        }
         let groups = self.check(&mut located, [exec, full], refused)?;
         for place in &located {
             self.prefetch(place);
@@ -277,17 +287,8 @@ impl Emitter<'_> {
 
     /// Refuses unless all active lanes are within the limits. Groups the accesses.
     fn check(&mut self, located: &mut [Located], [exec, full]: [V; 2], refused: Label) -> R<Vec<Group>> {
-        // Those with the same offsets are within their lowest limit.
-        let mut limits: Vec<(Located, V)> = Vec::new();
         let mut kinds: Vec<Located> = Vec::new();
         for place in located.iter_mut() {
-            match limits.iter_mut().find(|(other, _)| other.is_beside(place)) {
-                Some((_, limit)) => {
-                    let less = self.f.compare(Cc::LtU, Width::W64, place.limit, *limit);
-                    *limit = self.f.select(less, place.limit, *limit);
-                }
-                None => limits.push((place.clone(), place.limit)),
-            }
             let same = |kind: &Located| kind.is_beside(place) && kind.access.dwords == place.access.dwords;
             let known = kinds.iter().position(same);
             place.group = known.unwrap_or(kinds.len());
@@ -295,41 +296,89 @@ impl Emitter<'_> {
                 kinds.push(place.clone());
             }
         }
-        // A bit for each lane of a packet, of all packets together.
-        let inside = self.f.fresh(Class::Int);
-        let orders: Vec<[V; 2]> = kinds.iter().map(|_| [(); 2].map(|()| self.f.fresh(Class::Int))).collect();
-        for all in orders.iter().flatten().chain([&inside]) {
-            self.f.push(Inst::Const { d: *all, bits: 0xff });
+        self.look_at(&kinds, [exec, full])?;
+        for place in located.iter() {
+            let farthest = self.offsets_of(place).farthest;
+            self.f.branch(Cc::LtU, Width::W64, place.limit, farthest, refused);
         }
+        Ok(kinds
+            .iter()
+            .map(|kind| {
+                let known = self.offsets_of(kind);
+                Group { together: known.together[&kind.access.dwords], same: known.same }
+            })
+            .collect())
+    }
+
+    /// What [`Emitter::look_at`] has found.
+    fn offsets_of(&self, place: &Located) -> &Offsets {
+        &self.offsets[&(place.access.register, place.from)]
+    }
+
+    /// Finds out about the offsets of lanes, unless it is known from an access before.
+    fn look_at(&mut self, kinds: &[Located], [exec, full]: [V; 2]) -> R<()> {
+        self.offsets.retain(|_, known| known.exec == exec);
+        let is_known = |e: &Self, kind: &Located| {
+            let known = e.offsets.get(&(kind.access.register, kind.from));
+            known.is_some_and(|known| known.together.contains_key(&kind.access.dwords))
+        };
+        let kinds: Vec<&Located> = kinds.iter().filter(|kind| !is_known(self, kind)).collect();
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        // The highest offsets, and a bit for each lane of a packet, of all packets together.
+        let farthest: Vec<V> = kinds.iter().map(|_| self.f.fresh(Class::Vec)).collect();
+        let orders: Vec<[V; 2]> =
+            kinds.iter().map(|_| [(); 2].map(|()| self.f.fresh(Class::Int))).collect();
+        let zero = self.f.vconst([0; 8]);
+        farthest.iter().for_each(|all| self.f.assign(*all, zero));
+        orders.iter().flatten().for_each(|all| self.f.push(Inst::Const { d: *all, bits: 0xff }));
         self.each_packet(|e, base| {
             let mut packet = Packet::new(base);
-            for (place, limit) in &limits {
+            for ((place, farthest), [together, same]) in kinds.iter().zip(&farthest).zip(&orders) {
                 let offsets = e.offsets(place, exec, &mut packet)?;
-                let limit = e.spread(Hold::W32, *limit);
-                let least = e.umin(offsets, limit);
-                let fine = e.icmp(Cc::Eq, Hold::W32, least, offsets);
-                e.keep_bits(inside, fine);
-            }
-            for (place, [together, same]) in kinds.iter().zip(&orders) {
-                let offsets = e.offsets(place, exec, &mut packet)?;
-                let (fine, one) = (
-                    e.in_steps(offsets, 4 * place.access.dwords as u32, &mut packet),
-                    e.in_steps(offsets, 0, &mut packet),
-                );
-                e.keep_bits(*together, fine);
+                let most = e.f.rvm(HIGHER, *farthest, offsets, None);
+                e.f.assign(*farthest, most);
+                let in_order = e.in_steps(offsets, 4 * place.access.dwords as u32, &mut packet);
+                let one = e.in_steps(offsets, 0, &mut packet);
+                e.keep_bits(*together, in_order);
                 e.keep_bits(*same, one);
             }
             Ok(())
         })?;
-        self.f.branch(Cc::Ne, Width::W32, inside, 0xff, refused);
-        let mut all_lanes = |bits: V| {
-            let all = self.f.compare(Cc::Eq, Width::W32, bits, 0xff);
-            self.f.int2(Int2::And, Width::W32, all, full)
-        };
-        Ok(orders
-            .iter()
-            .map(|[together, same]| Group { together: all_lanes(*together), same: all_lanes(*same) })
-            .collect())
+        for ((kind, farthest), order) in kinds.iter().zip(farthest).zip(orders) {
+            let [together, same] = order.map(|bits| {
+                let all = self.f.compare(Cc::Eq, Width::W32, bits, 0xff);
+                self.f.int2(Int2::And, Width::W32, all, full)
+            });
+            let farthest = self.highest(farthest);
+            let known = self
+                .offsets
+                .entry((kind.access.register, kind.from))
+                .or_insert_with(|| Offsets { exec, farthest, same, together: BTreeMap::new() });
+            known.together.insert(kind.access.dwords, together);
+        }
+        Ok(())
+    }
+
+    /// The highest of unsigned words; beyond every limit from 2 GiB on, which offsets may not have.
+    fn highest(&mut self, v: V) -> V {
+        let upper = self.f.upper_half(v);
+        let mut v = self.f.rvm(HIGHER, v, upper, None);
+        for order in [0x4e, 0xb1] {
+            let other = self.f.rm(Code::VEX_Vpshufd_ymm_ymmm256_imm8, v, Some(order));
+            v = self.f.rvm(HIGHER, v, other, None);
+        }
+        let v = self.f.low_int(v);
+        self.f.int1(Int1::SignExtend32, Width::W64, v)
+    }
+
+    /// What is known of offsets in registers that are written now.
+    pub fn forget_offsets(&mut self, written: impl Fn(u16) -> bool) {
+        self.offsets.retain(|(register, from), _| {
+            // The upper words of 64-bit addresses are in the next register.
+            !written(*register) && !(from.is_some() && written(register + 1))
+        });
     }
 
     /// Keeps the bits that lanes of a mask have.

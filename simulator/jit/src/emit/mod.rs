@@ -14,16 +14,17 @@ mod value;
 
 use crate::frame::{at, run_handlers};
 use crate::plan::{Kind, Operations};
+use crate::source::Source;
 use crate::unit::{Block as Straight, Unit};
 use isa_lower::ir::Stmt;
 use isa_lower::visit::any_stmt;
 use isa_spec::pcode::ir::State;
+use memory::Offsets;
 use once::Scalars;
 use run::Run;
 use std::collections::{HashMap, HashSet};
 use stmt::Env;
 use wavesim_machine::exec::op::{Ext, Op};
-use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::Flow;
 use wavesim_x64::Function;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Size, Src, V, Width};
@@ -38,9 +39,7 @@ pub type R<T> = Result<T, Unsupported>;
 /// What code is made for, beside the program.
 #[derive(Clone, Copy)]
 pub struct Machine<'a> {
-    pub program: &'a Program,
-    pub exts: &'a [Ext],
-    pub consts: &'a [u32],
+    pub source: &'a Source,
     /// Waves of 64.
     pub wide: bool,
     /// Denormals of f32 are flushed.
@@ -81,6 +80,8 @@ pub struct Emitter<'f> {
     daz: bool,
     /// Accesses of global memory so far.
     ranges: usize,
+    /// Offsets of lanes that have been looked at, by register, and what they are counted from.
+    offsets: HashMap<(u16, Option<[V; 2]>), Offsets>,
     /// Values in all lanes, of 32 bits or not.
     spreads: HashMap<(V, bool), V>,
     /// Values without their denormals.
@@ -108,8 +109,8 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         vectors,
         sgprs,
         machine,
-        ops: machine.program.lowered().ops(),
-        exts: machine.exts,
+        ops: &machine.source.ops,
+        exts: &machine.source.exts,
         wide_wave: machine.wide,
         flush: machine.flush,
         operations,
@@ -122,6 +123,7 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         packet: None,
         daz: false,
         ranges: 0,
+        offsets: HashMap::new(),
         spreads: HashMap::new(),
         flushes: HashMap::new(),
         normal: HashSet::new(),
@@ -155,6 +157,7 @@ impl Emitter<'_> {
     /// Nothing is known of the state.
     fn forget(&mut self) {
         self.scalars = Scalars::default();
+        self.offsets.clear();
         self.forget_vectors();
     }
 
@@ -214,7 +217,7 @@ impl Emitter<'_> {
     }
 
     fn op_address(&mut self, at: u32) -> V {
-        self.f.iconst(std::ptr::from_ref(&self.ops[at as usize]).addr() as u64)
+        self.f.iconst(self.machine.source.address_of(at))
     }
 
     /// Calls the handlers of some operations, if there are any, with all state in the wave.
@@ -295,11 +298,10 @@ impl Emitter<'_> {
 
     /// A jump to a known place: within the unit, if the turn is not over by then.
     fn jump_to(&mut self, pc: u64, op: &Op) {
-        let target = self.machine.program.op_at(pc);
-        let index = target
-            .map(|target| (std::ptr::from_ref(target).addr() - self.ops.as_ptr().addr()) / size_of::<Op>());
-        let block = index.and_then(|index| self.blocks.get(&(index as u32)).copied());
+        let target = self.machine.source.at(pc);
+        let block = target.and_then(|target| self.blocks.get(&target).copied());
         if let (Some(block), Some(target)) = (block, target) {
+            let target = &self.ops[target as usize];
             let base = self.f.load(Size::B8, self.frame, at::BASE);
             let count = self.plus(base, op.complete() as i64);
             let end = self.f.load(Size::B8, self.frame, at::END);

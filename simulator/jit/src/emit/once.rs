@@ -255,7 +255,7 @@ impl Emitter<'_> {
     /// Dword `k` of a source as the wave reads it.
     pub fn source_word(&mut self, source: Source, k: usize) -> R<Val> {
         let constant = |e: &Self, at: usize| {
-            e.machine.consts.get(at).map(|v| Val::Known(*v as u128)).ok_or(Unsupported("a constant"))
+            e.machine.source.consts.get(at).map(|v| Val::Known(*v as u128)).ok_or(Unsupported("a constant"))
         };
         Ok(match source.place() {
             Place::Scalar(at) if at < SGPRS => {
@@ -272,7 +272,7 @@ impl Emitter<'_> {
             }
             Place::Pool(of) => {
                 let at = self.exts[self.env.op(self.ops).ext as usize].pool[of] as usize + k;
-                Val::Known(self.machine.consts.get(at).copied().unwrap_or(0) as u128)
+                Val::Known(self.machine.source.consts.get(at).copied().unwrap_or(0) as u128)
             }
             Place::Scc if k == 0 => {
                 let v = self.wave_state(State::Scc)?;

@@ -159,8 +159,12 @@ impl Emitter<'_> {
             words.push(match source.place() {
                 Place::Vector(first) if first + k < STAGE => Lane::Register((first + k) as u16),
                 Place::Vector(first) if (CONSTS..CONSTS + MAX_CONSTS).contains(&(first + k)) => {
-                    let value =
-                        self.machine.consts.get(first + k - CONSTS).ok_or(Unsupported("a constant"))?;
+                    let value = self
+                        .machine
+                        .source
+                        .consts
+                        .get(first + k - CONSTS)
+                        .ok_or(Unsupported("a constant"))?;
                     Lane::One(Val::Known(*value as u128))
                 }
                 Place::Vector(first) if (SCALARS..SCALARS + SGPRS).contains(&(first + k)) => {
@@ -279,6 +283,7 @@ impl Emitter<'_> {
             self.f.push(Inst::Label(on));
         }
         self.env = env;
+        self.forget_offsets(|register| run.written.contains(&register));
         for ((code, keep), sum) in masks.into_iter().zip(made.keeps).zip(made.sums) {
             let width = super::ops::width(hold);
             let mut bits = self.f.int2(Int2::And, width, sum, exec);

@@ -51,7 +51,7 @@ fn start(size: u32, mode: u32) -> Wave {
 }
 
 /// Turns of `budget` instructions until the wave ends, or twenty of them; how many instructions ran.
-fn run(program: &Program, wave: &mut Wave, budget: u64, code: Option<&Jit<'_>>) -> (Result<(), Event>, u64) {
+fn run(program: &Program, wave: &mut Wave, budget: u64, code: Option<&Jit>) -> (Result<(), Event>, u64) {
     run_in(&Memory::empty(), &mut [0; 256], program, wave, budget, code)
 }
 
@@ -62,7 +62,7 @@ fn run_in(
     program: &Program,
     wave: &mut Wave,
     budget: u64,
-    code: Option<&Jit<'_>>,
+    code: Option<&Jit>,
 ) -> (Result<(), Event>, u64) {
     let (mut workgroup, mut executed) = (Workgroup::new(1), 0);
     for _ in 0..20 {

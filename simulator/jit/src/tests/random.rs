@@ -181,7 +181,7 @@ impl Maker {
 /// A program by both, in a wave of this size, mode and EXEC: the same end, state and memory, to the byte. Gives how it ended.
 fn both(
     program: &Program,
-    code: &Jit<'_>,
+    code: &Jit,
     (size, mode, exec): (u32, u32, u64),
     seed: u64,
     lines: &[&str],

@@ -65,11 +65,16 @@ pub struct Lowered {
     pub(super) limits: Limits,
 }
 
+/// A number that no program has had.
+pub(super) fn fresh_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Default for Lowered {
     fn default() -> Lowered {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         Lowered {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            id: fresh_id(),
             ops: Vec::new(),
             consts: Vec::new(),
             // Index 0: no modifiers.
@@ -135,6 +140,21 @@ impl Lowered {
     /// The operations so far.
     pub fn ops(&self) -> &[Op] {
         &self.ops
+    }
+
+    /// Not 0, and no other program's.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The pool of constants, in words.
+    pub fn consts(&self) -> &[u32] {
+        &self.consts
+    }
+
+    /// Modifiers, by [`Op::ext`].
+    pub fn exts(&self) -> &[Ext] {
+        &self.exts
     }
 
     /// Takes in an operation that keeps to the invariants of lowered code. In place of another, which the lowering does not make, there

@@ -171,6 +171,8 @@ impl Program {
     /// From now on, the instructions that `overrides` names run through the evaluator.
     pub fn replace_semantics(&mut self, overrides: Arc<Overrides>) {
         self.overrides = Some(overrides);
+        // What was compiled of it is of another program now.
+        self.lowered.id = super::lower::fresh_id();
         for at in 0..self.insts.len() {
             let pc = self.pcs[at];
             if self.replaced(pc).is_none() {
@@ -242,12 +244,17 @@ impl Program {
         self.lowered.ops.get(*self.by_dword.get((pc / 4) as usize)? as usize)
     }
 
+    /// The number of an operation of this program. Of another program's, any number.
+    #[inline(always)]
+    pub fn index_of(&self, op: &Op) -> usize {
+        std::ptr::from_ref(op).addr().wrapping_sub(self.lowered.ops.as_ptr().addr()) / size_of::<Op>()
+    }
+
     /// The operation after one, in the order of the code; after the last the last itself.
     #[inline(always)]
     pub fn op_after(&self, op: &Op) -> &Op {
         let ops = &self.lowered.ops[..];
-        let at = std::ptr::from_ref(op).addr().wrapping_sub(ops.as_ptr().addr()) / size_of::<Op>();
-        ops.get(at.wrapping_add(1)).unwrap_or(&ops[ops.len() - 1])
+        ops.get(self.index_of(op).wrapping_add(1)).unwrap_or(&ops[ops.len() - 1])
     }
 
     /// Name of the instruction at a byte offset.
