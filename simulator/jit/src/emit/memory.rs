@@ -9,8 +9,8 @@ use crate::frame::{LANE_VEC_BYTES, at};
 use isa_lower::ir::{Block, Fast, Handlers, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
-use std::collections::BTreeMap;
 use isa_spec::tables::Role;
+use std::collections::BTreeMap;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::{ALL_VGPRS, LAST_ADDRESSES};
 use wavesim_x64::Code;
@@ -265,7 +265,14 @@ impl Emitter<'_> {
         self.f.push(Inst::Jump(found));
         self.f.push(Inst::Label(search));
         let args = [Src::Value(self.frame), Src::Imm(number as i32), Src::Value(address), Src::Imm(bytes)];
+        // Rust's code has the usual float control.
+        if self.zeros {
+            self.float_control(false);
+        }
         let there = self.f.call(find as *const () as u64, &args);
+        if self.zeros {
+            self.float_control(true);
+        }
         self.f.branch(Cc::Ne, Width::W32, there, 0, again);
         self.f.push(Inst::Jump(refused));
         self.f.push(Inst::Label(found));
@@ -328,8 +335,7 @@ impl Emitter<'_> {
         }
         // The highest offsets, and a bit for each lane of a packet, of all packets together.
         let farthest: Vec<V> = kinds.iter().map(|_| self.f.fresh(Class::Vec)).collect();
-        let orders: Vec<[V; 2]> =
-            kinds.iter().map(|_| [(); 2].map(|()| self.f.fresh(Class::Int))).collect();
+        let orders: Vec<[V; 2]> = kinds.iter().map(|_| [(); 2].map(|()| self.f.fresh(Class::Int))).collect();
         let zero = self.f.vconst([0; 8]);
         farthest.iter().for_each(|all| self.f.assign(*all, zero));
         orders.iter().flatten().for_each(|all| self.f.push(Inst::Const { d: *all, bits: 0xff }));
@@ -352,10 +358,12 @@ impl Emitter<'_> {
                 self.f.int2(Int2::And, Width::W32, all, full)
             });
             let farthest = self.highest(farthest);
-            let known = self
-                .offsets
-                .entry((kind.access.register, kind.from))
-                .or_insert_with(|| Offsets { exec, farthest, same, together: BTreeMap::new() });
+            let known = self.offsets.entry((kind.access.register, kind.from)).or_insert_with(|| Offsets {
+                exec,
+                farthest,
+                same,
+                together: BTreeMap::new(),
+            });
             known.together.insert(kind.access.dwords, together);
         }
         Ok(())

@@ -13,7 +13,7 @@ mod val;
 mod value;
 
 use crate::frame::{at, run_handlers};
-use crate::plan::{Kind, Operations};
+use crate::plan::{self, Kind, Operations};
 use crate::source::Source;
 use crate::unit::{Block as Straight, Unit};
 use isa_lower::ir::Stmt;
@@ -76,8 +76,12 @@ pub struct Emitter<'f> {
     env: Env,
     /// While a loop over lanes is emitted: eight times the number of its packet, which is the first lane's.
     packet: Option<V>,
-    /// The host takes f32 denormals for zeros here.
+    /// The host takes f32 denormals for zeros in this run.
     daz: bool,
+    /// Whether it does so at this place of the code.
+    zeros: bool,
+    /// Whether it does so between blocks.
+    zeros_between: bool,
     /// Accesses of global memory so far.
     ranges: usize,
     /// Offsets of lanes that have been looked at, by register, and what they are counted from.
@@ -122,6 +126,8 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         env: Env::default(),
         packet: None,
         daz: false,
+        zeros: false,
+        zeros_between: false,
         ranges: 0,
         offsets: HashMap::new(),
         spreads: HashMap::new(),
@@ -143,6 +149,8 @@ impl Emitter<'_> {
             self.blocks.insert(block.first, label);
         }
         let to = unit.blocks.iter().map(|block| self.blocks[&block.first]).collect();
+        self.zeros_between = self.flush && self.has_flushed_floats(unit);
+        self.take_for_zeros(self.zeros_between);
         self.f.push(Inst::Table { index: entry, to });
         for block in &unit.blocks {
             self.f.push(Inst::Label(self.blocks[&block.first]));
@@ -150,8 +158,19 @@ impl Emitter<'_> {
             self.straight(block)?;
         }
         self.f.push(Inst::Label(self.leave));
+        self.take_for_zeros(false);
         self.f.push(Inst::Return { v: Src::Value(self.flow) });
         Ok(())
+    }
+
+    /// Whether runs of the unit are such that the host is to take f32 denormals for zeros.
+    fn has_flushed_floats(&mut self, unit: &Unit) -> bool {
+        unit.blocks.iter().flat_map(|block| block.first..block.end).any(|at| {
+            let op = self.ops[at as usize];
+            let lanes = self.operations.kind(&op, self.exts) == Kind::Lanes;
+            let handlers = self.operations.handlers(&op);
+            lanes && plan::lanes(&handlers).is_some_and(|lanes| plan::floats(lanes).flushed)
+        })
     }
 
     /// Nothing is known of the state.
@@ -201,6 +220,7 @@ impl Emitter<'_> {
 
     /// The next operation in order: in this unit, or outside of it.
     fn fall_through(&mut self, next: u32) {
+        self.take_for_zeros(self.zeros_between);
         if let Some(block) = self.blocks.get(&next) {
             self.f.push(Inst::Jump(*block));
             return;
@@ -210,6 +230,7 @@ impl Emitter<'_> {
 
     /// Leaves with a flow that belongs to an operation.
     fn stop_at(&mut self, op: u32, flow: Flow) {
+        self.take_for_zeros(self.zeros_between);
         let op = self.op_address(op);
         self.f.store(Size::B8, self.frame, at::OP, op);
         self.f.push(Inst::Const { d: self.flow, bits: flow.0 as u64 });
@@ -227,7 +248,9 @@ impl Emitter<'_> {
         self.flush_scalars();
         let op = self.op_address(first);
         let args = [Src::Value(self.frame), Src::Value(op), Src::Imm(count as i32)];
+        self.take_for_zeros(false);
         let flow = self.f.call(run_handlers as *const () as u64, &args);
+        self.take_for_zeros(self.zeros_between);
         self.f.assign(self.flow, flow);
         self.f.branch(Cc::Ne, Width::W32, flow, 0, self.leave);
         self.forget();
@@ -237,8 +260,9 @@ impl Emitter<'_> {
     /// An operation that may write the PC, and ends the block.
     fn branch(&mut self, op: &Op, next: u32) -> R<()> {
         self.close_run()?;
+        self.take_for_zeros(self.zeros_between);
         let handlers = self.operations.handlers(op);
-        let once = crate::plan::once(&handlers, op).ok_or(Unsupported("a branch"))?;
+        let once = plan::once(&handlers, op).ok_or(Unsupported("a branch"))?;
         self.read_operands(once)?;
         let stmts: Vec<&Stmt> = once.body.iter().collect();
         self.path(&stmts, None, op, next)
@@ -321,7 +345,7 @@ impl Emitter<'_> {
 
     /// Where a value as PC leads.
     fn target(&mut self, to: &isa_lower::ir::Value, op: &Op) -> R<Target> {
-        if let Some(place) = crate::plan::relative(to, op.pc as u64, op.imm) {
+        if let Some(place) = plan::relative(to, op.pc as u64, op.imm) {
             return Ok(Target::Known(place));
         }
         let v = self.value(to)?;

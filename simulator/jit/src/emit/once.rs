@@ -5,7 +5,8 @@ use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, at};
 use crate::plan;
-use isa_lower::ir::{Hold, Once, Scalar, Slot};
+use isa_lower::ir::{Hold, Once, Scalar, Slot, ValueKind};
+use isa_lower::visit::any_value;
 use isa_spec::pcode::ir::State;
 use wavesim_machine::exec::op::{Op, Place, Source};
 use wavesim_machine::exec::rt::{EXEC_LO, M0, VCC_LO};
@@ -42,6 +43,10 @@ impl Emitter<'_> {
     pub fn once(&mut self, op: &Op) -> R<()> {
         let handlers = self.operations.handlers(op);
         let once = plan::once(&handlers, op).ok_or(Unsupported("an operation"))?;
+        if any_value(&once.body, &|v| matches!(v.kind, ValueKind::Float { .. } | ValueKind::Conversion(..))) {
+            self.close_run()?;
+            self.take_for_zeros(false);
+        }
         self.read_operands(once)?;
         self.stmts(&once.body)
     }

@@ -226,10 +226,10 @@ impl Emitter<'_> {
         }
         self.f.push(Inst::Jump(on));
         self.f.push(Inst::Label(refused));
-        let scalars = self.scalars.clone();
+        let kept = (self.scalars.clone(), self.zeros);
         self.flush_scalars();
         self.stop_at(at, REFUSED);
-        self.scalars = scalars;
+        (self.scalars, self.zeros) = kept;
         self.f.push(Inst::Label(on));
         Ok(())
     }
@@ -264,10 +264,13 @@ impl Emitter<'_> {
             [] => Places::default(),
             accesses => self.locate(accesses, [exec, full], refused)?,
         };
-        self.daz = self.flush && self.takes_denormals_for_zeros(&run);
-        self.float_control(at::NO_DENORMALS);
+        let before = self.zeros;
+        let floats = floats_of(&run);
+        self.daz = self.flush && floats.flushed && !floats.kept;
+        if self.daz || floats.kept || floats.flushed {
+            self.take_for_zeros(self.daz);
+        }
         let made = self.packets(&run, [exec, full], &places, &masks);
-        self.float_control(at::DENORMALS);
         self.daz = false;
         let made = made?;
         self.set_flags(full, &made.normal);
@@ -276,10 +279,12 @@ impl Emitter<'_> {
             self.f.push(Inst::Jump(on));
             // All is as it was before the run.
             self.f.push(Inst::Label(refused));
+            let after = std::mem::replace(&mut self.zeros, before);
             let scalars = std::mem::replace(&mut self.scalars, scalars);
             self.flush_scalars();
             self.stop_at(start, REFUSED);
             self.scalars = scalars;
+            self.zeros = after;
             self.f.push(Inst::Label(on));
         }
         self.env = env;
@@ -300,26 +305,34 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether the host may do so for all of the run.
-    fn takes_denormals_for_zeros(&self, run: &Run) -> bool {
-        let mut all = Floats::default();
-        for op in run.ops.iter().filter(|op| op.access.is_none()) {
-            let floats = plan::lanes(&op.handlers).map(plan::floats).unwrap_or_default();
-            all = Floats { flushed: all.flushed || floats.flushed, kept: all.kept || floats.kept };
+    /// Makes the host take f32 denormals for zeros from here on, or keep them. That is slow: code stays as it is as long as it can.
+    pub fn take_for_zeros(&mut self, zeros: bool) {
+        if self.zeros != zeros {
+            self.float_control(zeros);
+            self.zeros = zeros;
         }
-        all.flushed && !all.kept
     }
 
-    fn float_control(&mut self, from: i32) {
-        if self.daz {
-            self.f.push(Inst::FloatControl { from: Mem { base: self.frame, disp: from } });
-        }
+    /// See [`Emitter::take_for_zeros`], here alone.
+    pub fn float_control(&mut self, zeros: bool) {
+        let disp = if zeros { at::NO_DENORMALS } else { at::DENORMALS };
+        self.f.push(Inst::FloatControl { from: Mem { base: self.frame, disp } });
     }
 
     /// Goes to a label if an integer is 0.
     pub fn unless(&mut self, v: V, to: Label) {
         self.f.branch(Cc::Eq, Width::W32, v, 0, to);
     }
+}
+
+/// The floats of all instructions.
+fn floats_of(run: &Run) -> Floats {
+    let mut all = Floats::default();
+    for op in run.ops.iter().filter(|op| op.access.is_none()) {
+        let floats = plan::lanes(&op.handlers).map(plan::floats).unwrap_or_default();
+        all = Floats { flushed: all.flushed || floats.flushed, kept: all.kept || floats.kept };
+    }
+    all
 }
 
 /// The register that a mask goes to.
