@@ -103,7 +103,11 @@ fn worth(blocks: &[Block], machine: &Machine<'_>, operations: &mut Operations) -
         let goes_on = operations.goes_on(op);
         let next = if operations.kind(op, &machine.source.exts) == Kind::Branch {
             let mut next = targets(last, machine, operations);
-            next.extend(goes_on.then_some(block.next));
+            // A loop is rarely left.
+            match next.iter().position(|to| *to <= first) {
+                Some(back) => next = vec![next[back]],
+                None => next.extend(goes_on.then_some(block.next)),
+            }
             Some(next)
         } else {
             (goes_on && !operations.stops(op)).then(|| vec![block.next])

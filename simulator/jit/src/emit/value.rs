@@ -481,23 +481,23 @@ impl Emitter<'_> {
     /// Bytes of two words by the bytes of a third: 0 to 7 choose one, others give zero.
     pub fn select_bytes(&mut self, [high, words_low, at]: [Val; 3]) -> R<Val> {
         let [high, words_low, at] = [self.lanes(high)?, self.lanes(words_low)?, self.lanes(at)?];
-        let [three, four, seven] = [3, 4, 7].map(|byte| self.f.vconst([byte * 0x0101_0101; 8]));
-        // The host chooses among sixteen bytes, of which a lane's own begin at its word.
+        let four = self.f.vconst([0x0404_0404; 8]);
+        let of_high = self.bxor(Hold::W32, at, four);
+        let (high, words_low) = (self.chosen_bytes(high, of_high), self.chosen_bytes(words_low, at));
+        Ok(Val::Lanes(self.bor(Hold::W32, high, words_low)))
+    }
+
+    /// Bytes of a word by the bytes of another: 0 to 3 choose one, others give zero.
+    fn chosen_bytes(&mut self, word: V, at: V) -> V {
+        // Above 3, the highest bit is set, for which the host's shuffle gives zero.
+        let beyond = self.f.vconst([0x7c7c_7c7c; 8]);
+        let at = self.f.rvm(Code::VEX_Vpaddusb_ymm_ymm_ymmm256, at, beyond, None);
+        let kept = self.f.vconst([0x8383_8383; 8]);
+        let at = self.band(Hold::W32, at, kept);
+        // It chooses among sixteen bytes, of which a lane's own begin at its word.
         let own = self.bytes(std::array::from_fn(|k| (k / 4 * 4) as u8));
-        let within = self.band(Hold::W32, at, three);
-        let within = self.bor(Hold::W32, within, own);
-        let shuffle = Code::VEX_Vpshufb_ymm_ymm_ymmm256;
-        let high = self.f.rvm(shuffle, high, within, None);
-        let words_low = self.f.rvm(shuffle, words_low, within, None);
-        let equal = Code::VEX_Vpcmpeqb_ymm_ymm_ymmm256;
-        let upper = self.band(Hold::W32, at, four);
-        let upper = self.f.rvm(equal, upper, four, None);
-        let (high, words_low) =
-            (self.band(Hold::W32, upper, high), self.without(Hold::W32, upper, words_low));
-        let either = self.bor(Hold::W32, high, words_low);
-        let least = self.f.rvm(Code::VEX_Vpminub_ymm_ymm_ymmm256, at, seven, None);
-        let inside = self.f.rvm(equal, least, at, None);
-        Ok(Val::Lanes(self.band(Hold::W32, either, inside)))
+        let at = self.bor(Hold::W32, at, own);
+        self.f.rvm(Code::VEX_Vpshufb_ymm_ymm_ymmm256, word, at, None)
     }
 
     /// A truth as an integer, for branches.
