@@ -375,6 +375,8 @@ fn holds(arch: Arch, entry: &Entry, o: &OperandSig, ty: &str, fmt: Fmt) -> Holds
     match ty {
         "OPR_VGPR" | "OPR_VGPR_OR_ACCVGPR" => return Holds::Vgpr,
         "OPR_ACCVGPR" | "OPR_SRC_ACCVGPR" => return Holds::Acc,
+        // Messages have the codes of inline constants.
+        "OPR_SENDMSG_RTN" => return Holds::Number { bits: 8, signed: false },
         _ => {}
     }
     if let (true, Some(field)) = (ty.starts_with("OPR_IMM"), o.field) {
