@@ -13,6 +13,9 @@ use wavesim::memory::{MapError, Memory};
 
 /// Bytes between allocations, so that an access beyond the end of one is not in the next.
 const GUARD_BYTES: usize = 4096;
+/// Allocations from this size on are in the host's huge pages.
+#[cfg(target_os = "linux")]
+const HUGE_BYTES: usize = 4 << 20;
 /// Bytes of a page, to which [`Bounds::Pages`] rounds.
 const PAGE_BYTES: u64 = 4096;
 /// Behind the last address of a process on 64-bit hosts (x86-64 and AArch64 with 48-bit addresses).
@@ -130,6 +133,12 @@ impl Allocation {
         let size =
             usize::try_from(len).ok().and_then(|n| n.max(1).checked_add(GUARD_BYTES)).ok_or_else(failed)?;
         let map = MmapMut::map_anon(size).map_err(|_| failed())?;
+        // A fault of the host for each 4 KiB costs programs with large arrays as much as their kernels.
+        #[cfg(target_os = "linux")]
+        if size >= HUGE_BYTES {
+            // Hosts without huge pages refuse, and use small ones.
+            let _ = map.advise(memmap2::Advice::HugePage);
+        }
         Ok(Allocation { map: map.into(), len, name: name.into() })
     }
 
@@ -177,11 +186,11 @@ pub struct Freed {
 impl fmt::Display for Freed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, len, address) = (&self.name, self.len, self.address);
-        write!(
-            f,
-            "use after free: `{name}` ({len} bytes at 0x{address:x}) was freed after launch {}",
-            self.launches
-        )
+        write!(f, "use after free: `{name}` ({len} bytes at 0x{address:x}) was freed ")?;
+        match self.launches {
+            0 => write!(f, "before the first launch"),
+            last => write!(f, "after launch {last}"),
+        }
     }
 }
 
