@@ -5,8 +5,7 @@ use crate::stream::Streams;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::sync::{OnceLock, PoisonError};
-use wavesim_runtime::hostcall::{Hostcall, Stream as Output};
-use wavesim_runtime::{Device, Error, Services};
+use wavesim_runtime::Device;
 
 /// The device, which the environment describes (`WAVESIM_TARGET`).
 pub struct Gpu {
@@ -14,7 +13,6 @@ pub struct Gpu {
     pub device: Device,
     /// Streams of the program, and its null streams.
     pub streams: Streams,
-    hostcall: OnceLock<Result<Hostcall, String>>,
     /// The status of the first launch that failed. As on GPUs, nothing works after it until the device is reset.
     failed: AtomicI32,
 }
@@ -38,7 +36,6 @@ impl Gpu {
         Ok(Gpu {
             device: Device::from_env()?,
             streams: Streams::default(),
-            hostcall: OnceLock::new(),
             failed: AtomicI32::new(Status::SUCCESS.0),
         })
     }
@@ -65,38 +62,4 @@ impl Gpu {
     pub fn reset(&self) {
         self.failed.store(Status::SUCCESS.0, Ordering::SeqCst);
     }
-
-    /// What kernels ask the host for.
-    pub fn hostcall(&self) -> Outcome<&Hostcall> {
-        let made = self
-            .hostcall
-            .get_or_init(|| Hostcall::new(&self.device, Box::new(print)).map_err(|e: Error| e.to_string()));
-        made.as_ref().map_err(|message| Status::OUT_OF_MEMORY.because(message.clone()))
-    }
-
-    /// Addresses of the services.
-    pub fn services(&self) -> Outcome<Services> {
-        let hostcall = self.hostcall()?;
-        Ok(Services { hostcall: hostcall.buffer(), ..Services::default() })
-    }
-}
-
-unsafe extern "C" {
-    #[link_name = "stdout"]
-    static C_STDOUT: *mut libc::FILE;
-    #[link_name = "stderr"]
-    static C_STDERR: *mut libc::FILE;
-}
-
-/// Prints through the C library, whose buffers have what the program printed before.
-fn print(to: Output, bytes: &[u8]) {
-    // SAFETY: the C library sets both before the program starts.
-    let file = unsafe {
-        match to {
-            Output::Output => C_STDOUT,
-            Output::Error => C_STDERR,
-        }
-    };
-    // SAFETY: `bytes` is readable, and the file is open, or a write to it fails.
-    unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), file) };
 }

@@ -85,7 +85,14 @@ impl LaunchParameters {
 fn gather(kernel: &Kernel, arguments: In<Memory>) -> Outcome<Vec<u8>> {
     let mut out = Vec::new();
     for (at, argument) in kernel.arguments().enumerate() {
-        let bytes = arguments.at(at)?.read(argument.size as usize);
+        let from = arguments.at(at)?;
+        if from.is_null() {
+            let (name, count) = (kernel.name(), kernel.arguments().count());
+            let message =
+                format!("kernel `{name}` takes {count} arguments, the pointer to number {} is null", at + 1);
+            return Err(Status::INVALID_VALUE.because(message));
+        }
+        let bytes = from.read(argument.size as usize);
         let (from, end) = (argument.offset as usize, argument.offset as usize + bytes.len());
         if out.len() < end {
             out.resize(end, 0);
@@ -100,8 +107,8 @@ const BUFFER_POINTER: usize = 1;
 const BUFFER_SIZE: usize = 2;
 const END: usize = 3;
 
-/// Arguments that the program has laid out itself.
-fn laid_out(extra: In<Memory>) -> Outcome<Vec<u8>> {
+/// Arguments that the program has laid out itself. Of a larger buffer, the kernel takes what it has arguments for.
+fn laid_out(kernel: &Kernel, extra: In<Memory>) -> Outcome<Vec<u8>> {
     let (mut buffer, mut len) = (None, None);
     for at in (0..8).step_by(2) {
         match extra.at(at)?.address() as usize {
@@ -114,7 +121,10 @@ fn laid_out(extra: In<Memory>) -> Outcome<Vec<u8>> {
     }
     let (buffer, len) = buffer.zip(len).ok_or(Status::INVALID_VALUE)?;
     let len = len.iter().rev().fold(0, |n, &b| n << 8 | b as usize);
-    Ok(buffer.read(len))
+    let bytes = buffer.read(len.min(kernel.kernarg_bytes() as usize));
+    let wrong = |e| Status::INVALID_VALUE.because(format!("kernel `{}`: {e}", kernel.name()));
+    kernel.check_arguments(&bytes).map_err(wrong)?;
+    Ok(bytes)
 }
 
 fn submit(invocation: Invocation, stream: Handle) -> Outcome {
@@ -312,7 +322,7 @@ fn launch_module(
     let kernel = kernel_of_handle(function)?;
     let explicit = match (arguments.is_null(), extra.is_null()) {
         (false, _) => gather(&kernel, arguments)?,
-        (true, false) => laid_out(extra)?,
+        (true, false) => laid_out(&kernel, extra)?,
         (true, true) if kernel.arguments().next().is_none() => Vec::new(),
         (true, true) => {
             let count = kernel.arguments().count();

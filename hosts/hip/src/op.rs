@@ -161,15 +161,9 @@ impl Invocation {
         let mut launch = Launch::new(self.grid, self.block);
         launch.dynamic_lds = self.dynamic_lds;
         launch.cooperative = self.cooperative;
-        launch.services = gpu.services()?;
         let grid = if self.cooperative { Some(GridSync::new(gpu, self)?) } else { None };
         launch.services.multigrid = grid.as_ref().map_or(0, |grid| grid.address);
-        let run = || self.kernel.launch(&launch, &self.explicit);
-        let outcome = match self.kernel.wants("hidden_hostcall_buffer") {
-            true => gpu.hostcall()?.serve(run),
-            false => run(),
-        };
-        let outcome = outcome.map_err(Failure::from)?;
+        let outcome = self.kernel.launch(&launch, &self.explicit).map_err(Failure::from)?;
         if !outcome.report.is_clean() {
             complain(&outcome.report.to_string());
         }

@@ -208,7 +208,8 @@ fn features() {
 reduce 12497500
 variables 768 8 9
 atomics 319 299 {} 250
-{talk}streams 6 5005 time
+{talk}lists: 0 wrong
+streams 6 5005 time
 graph 9 3
 grid 512 512
 product: 0 wrong

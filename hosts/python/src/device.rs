@@ -8,6 +8,7 @@ use std::sync::Arc;
 use wavesim::array::Num;
 use wavesim::loader::prepared::Modes;
 use wavesim::loader::request::Given;
+use wavesim_runtime::hostcall::Stream;
 use wavesim_runtime::parse_checks;
 use wavesim_runtime::raw::RawLaunch;
 use wavesim_runtime::{self as runtime, Bounds, HostMemory, Launch, Settings, Target};
@@ -28,6 +29,22 @@ fn checks(names: Option<&str>) -> PyResult<Option<Vec<wavesim::check::Check>>> {
     names.map(parse_checks).transpose().map_err(error)
 }
 
+/// Prints what a kernel prints as Python's `print` does, so that notebooks and tests see it. A file that is closed is not an
+/// error of the kernel.
+fn print(to: Stream, bytes: &[u8]) {
+    Python::try_attach(|py| {
+        let file = match to {
+            Stream::Output => "stdout",
+            Stream::Error => "stderr",
+        };
+        let text = String::from_utf8_lossy(bytes);
+        let _ = py
+            .import("sys")
+            .and_then(|sys| sys.getattr(file))
+            .and_then(|file| file.call_method1("write", (text,)));
+    });
+}
+
 /// A simulated GPU.
 #[pyclass(frozen, module = "wavesim")]
 pub struct Device(runtime::Device);
@@ -41,7 +58,9 @@ impl Device {
             let target = target.or(settings.target.as_deref()).unwrap_or(Target::DEFAULT).to_string();
             runtime::Device::open(&target, &settings)
         });
-        Ok(Device(made.map_err(|e| convert(py, e))?))
+        let device = made.map_err(|e| convert(py, e))?;
+        device.print_to(Arc::new(print));
+        Ok(Device(device))
     }
 
     /// Name of the processor.

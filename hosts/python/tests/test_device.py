@@ -198,6 +198,13 @@ def test_the_environment_turns_checks_on(monkeypatch, capfd):
         wavesim.Device()
 
 
+def test_kernels_print_as_python_does(capsys):
+    talk = wavesim.Device("gfx1100").load(ROOT / "hosts/hip/tests/prebuilt/features.o")["_Z4talkv"]
+    talk[2, 32]()
+    lines = [f"block {block}, thread   1: text 0.25 x %\n" for block in range(2)]
+    assert capsys.readouterr().out == "".join(lines)
+
+
 def test_wrong_arguments_are_errors(scale):
     x = np.zeros(32, np.float32)
     for launch, text in [

@@ -152,6 +152,17 @@ def test_autotune_counts_instructions(driver):
 
 
 @triton.jit
+def talk_kernel(x):
+    tl.device_print("x", tl.load(x + tl.program_id(0)))
+
+
+def test_kernels_print(driver, capsys):
+    talk_kernel[(2,)](np.array([7, 8], np.int32), num_warps=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[-1] for line in lines} == {"7", "8"}, lines
+
+
+@triton.jit
 def unmasked_kernel(x, out, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + at, tl.load(x + at) + 1)

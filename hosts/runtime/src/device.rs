@@ -1,9 +1,10 @@
 //! Devices: a target, its memory, and how it runs launches.
 
+use crate::hostcall::{Hostcall, Sink};
 use crate::kernargs::{Kernargs, Slot};
 use crate::memory::{self, Allocation, Bounds, Freed, HostMemory};
 use crate::raw::Programs;
-use crate::{Error, Module, Settings, Target, exit};
+use crate::{Error, Module, Settings, Target, exit, message};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +32,8 @@ pub(crate) struct Inner {
     pub(crate) pool: Pool,
     /// Of each launch that runs: set to end it.
     running: Mutex<Vec<Arc<AtomicBool>>>,
+    /// Where output of kernels goes.
+    output: Mutex<Sink>,
     launches: AtomicU64,
 }
 
@@ -46,6 +49,8 @@ struct State {
     generation: u64,
     /// Memories of launches that have ended.
     spaces: Vec<Space>,
+    /// Of kernels that ask for it: there since the first one.
+    hostcall: Option<Arc<Hostcall>>,
 }
 
 /// The memory of a launch, which keeps what it is made of.
@@ -90,6 +95,7 @@ impl Device {
                 programs: Programs::default(),
                 pool: Pool::default(),
                 running: Mutex::default(),
+                output: Mutex::new(Arc::new(message::print)),
                 launches: AtomicU64::new(0),
             }),
         })
@@ -126,6 +132,25 @@ impl Device {
     /// [`FaultKind::Interrupted`]: wavesim::fault::FaultKind::Interrupted
     pub fn cancel(&self) {
         self.running().iter().for_each(|cancel| cancel.store(true, Ordering::Relaxed));
+    }
+
+    /// Gives the output of kernels (`printf`) to the embedding program, in place of its standard output. To be called before
+    /// the first launch.
+    pub fn print_to(&self, sink: Sink) {
+        *self.inner.output.lock().unwrap_or_else(PoisonError::into_inner) = sink;
+    }
+
+    /// What kernels ask the host for while they run.
+    pub(crate) fn hostcall(&self) -> Result<Arc<Hostcall>, Error> {
+        let sink = self.inner.output.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut state = self.state();
+        if let Some(made) = &state.hostcall {
+            return Ok(made.clone());
+        }
+        let made = Arc::new(Hostcall::new(sink)?);
+        state.hostcall = Some(made.clone());
+        state.generation += 1;
+        Ok(made)
     }
 
     fn running(&self) -> MutexGuard<'_, Vec<Arc<AtomicBool>>> {
@@ -314,6 +339,7 @@ impl Device {
         let keep: Vec<Arc<Allocation>> = state.allocations.values().cloned().collect();
         let mut ranges: Vec<HostMemory> = keep.iter().map(|a| a.range()).collect();
         ranges.extend(state.mapped.values().cloned());
+        ranges.extend(state.hostcall.iter().flat_map(|hostcall| hostcall.memory()));
         ranges.extend_from_slice(extra);
         match slot {
             Some(slot) => ranges.extend(slot.exact()),

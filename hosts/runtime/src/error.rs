@@ -68,6 +68,14 @@ pub enum Error {
     /// An image that cannot be placed.
     #[error(transparent)]
     Image(#[from] MapImageError),
+    /// More bytes of arguments than the kernel takes.
+    #[error("{given} bytes of arguments are given, the kernarg segment has {takes}")]
+    Arguments {
+        /// Bytes given.
+        given: u64,
+        /// Bytes of the kernarg segment.
+        takes: u32,
+    },
     /// Wrong arguments of a launch.
     #[error(transparent)]
     Launch(#[from] LaunchError),

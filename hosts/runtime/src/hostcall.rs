@@ -1,13 +1,13 @@
-//! LLVM's hostcall protocol: kernels ask the host for services while they run. Device `printf` is made of it. Device `malloc`
-//! is not there: its heap has a layout that only the device libraries know.
+//! LLVM's hostcall protocol: kernels ask the host for services while they run. Device `printf` and device `malloc` are made of it.
 //!
 //! A kernel takes a packet from a stack of free ones, fills in 64 bytes for each lane, pushes the packet to a stack of ready ones,
 //! and waits until the host clears the packet's ready bit. The buffer holds both stacks; its layout is that of the device libraries
 //! (`ockl`). Pointers to packets are indices with a tag in the bits above, so that a packet that returns to a stack is recognised
 //! as another one.
 
-use crate::printf;
-use crate::{Device, Error};
+use crate::heap::Heap;
+use crate::memory::{Allocation, HostMemory};
+use crate::{Error, printf};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,6 +37,8 @@ const NAP: Duration = Duration::from_micros(50);
 
 /// The service `printf` (the device libraries' `service_id_t`).
 const PRINTF: u32 = 2;
+/// The service of memory: an address to free, or 0; a size.
+const MEMORY: u32 = 3;
 
 /// Where output of kernels goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub enum Stream {
 }
 
 /// Takes the output of kernels.
-pub type Sink = Box<dyn Fn(Stream, &[u8]) + Send + Sync>;
+pub type Sink = Arc<dyn Fn(Stream, &[u8]) + Send + Sync>;
 
 /// The buffer of a device, and the thread that serves it while kernels run.
 pub struct Hostcall {
@@ -56,8 +58,9 @@ pub struct Hostcall {
 }
 
 struct Shared {
-    device: Device,
-    buffer: u64,
+    buffer: Allocation,
+    /// Without it, `malloc` gives null.
+    heap: Option<Heap>,
     sink: Sink,
     messages: Mutex<Messages>,
     /// Launches that run; `None`: the thread ends.
@@ -76,17 +79,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Hostcall {
-    /// Allocates the buffer on a device.
-    pub fn new(device: &Device, sink: Sink) -> Result<Hostcall, Error> {
-        let buffer = device.alloc(BYTES, "hostcall buffer")?;
+    /// Allocates the buffer and the heap.
+    pub(crate) fn new(sink: Sink) -> Result<Hostcall, Error> {
         let shared = Shared {
-            device: device.clone(),
-            buffer,
+            buffer: Allocation::new(BYTES, "hostcall buffer")?,
+            heap: Heap::new().ok(),
             sink,
             messages: Mutex::default(),
             active: Mutex::new(Some(0)),
             changed: Condvar::new(),
         };
+        let buffer = shared.buffer.address();
         for (at, value) in
             [(0, buffer + HEADERS), (8, buffer + PAYLOADS), (16, buffer + SIGNAL), (40, INDEX_MASK)]
         {
@@ -109,12 +112,22 @@ impl Hostcall {
     }
 
     /// Address of the buffer: `hidden_hostcall_buffer`.
-    pub fn buffer(&self) -> u64 {
-        self.shared.buffer
+    pub(crate) fn buffer(&self) -> u64 {
+        self.shared.buffer.address()
+    }
+
+    /// The heap's beginning: `hidden_heap_v1`.
+    pub(crate) fn heap(&self) -> u64 {
+        self.shared.heap.as_ref().map_or(0, Heap::records)
+    }
+
+    /// What kernels access: the buffer and the heap.
+    pub(crate) fn memory(&self) -> impl Iterator<Item = HostMemory> {
+        std::iter::once(self.shared.buffer.range()).chain(self.shared.heap.as_ref().map(Heap::range))
     }
 
     /// Serves kernels while `body` runs.
-    pub fn serve<T>(&self, body: impl FnOnce() -> T) -> T {
+    pub(crate) fn serve<T>(&self, body: impl FnOnce() -> T) -> T {
         let _serving = Serving::new(&self.shared);
         body()
     }
@@ -124,8 +137,6 @@ impl Drop for Hostcall {
     fn drop(&mut self) {
         *lock(&self.shared.active) = None;
         self.shared.changed.notify_all();
-        // An allocation of this device.
-        let _ = self.shared.device.free(self.shared.buffer);
     }
 }
 
@@ -171,14 +182,14 @@ impl Shared {
     /// A word of the buffer.
     fn word(&self, offset: u64) -> &AtomicU64 {
         debug_assert!(offset.is_multiple_of(8) && offset + 8 <= BYTES);
-        let at = std::ptr::with_exposed_provenance_mut::<u64>((self.buffer + offset) as usize);
+        let at = std::ptr::with_exposed_provenance_mut::<u64>((self.buffer.address() + offset) as usize);
         // SAFETY: callers pass offsets in the buffer, which is aligned to a page and lives as long as `self`; the host accesses it
         // by these atomics only, and kernels by `memory::access`.
         unsafe { AtomicU64::from_ptr(at) }
     }
 
     fn control(&self, header: u64) -> &AtomicU32 {
-        let at = std::ptr::with_exposed_provenance_mut::<u32>((self.buffer + header + 20) as usize);
+        let at = std::ptr::with_exposed_provenance_mut::<u32>((self.buffer.address() + header + 20) as usize);
         // SAFETY: as in `word`; `header` is the offset of one, which has 24 bytes.
         unsafe { AtomicU32::from_ptr(at) }
     }
@@ -213,6 +224,7 @@ impl Shared {
     fn answer(&self, service: u32, words: [u64; 8]) -> u64 {
         match service {
             PRINTF => self.message(words),
+            MEMORY => self.heap.as_ref().map_or(0, |heap| heap.request(words[0], words[1])),
             other => {
                 self.complain(&format!(
                     "a kernel asked for hostcall service {other}, which is not supported"

@@ -6,6 +6,9 @@ use wavesim::loader::code_object::{self, Arg};
 use wavesim::loader::request::{self, ArgumentError, Given, LaunchError};
 use wavesim::sched::dispatch::MAX_ITEMS;
 
+/// The largest alignment of an argument.
+const ALIGNMENT: u64 = 16;
+
 /// A kernel of a module.
 #[derive(Clone)]
 pub struct Kernel {
@@ -38,6 +41,24 @@ impl Kernel {
     /// Whether a hidden argument of this kind is there (`hidden_hostcall_buffer`).
     pub fn wants(&self, kind: &str) -> bool {
         self.code.args.iter().flatten().any(|a| a.kind == kind)
+    }
+
+    /// Whether there are as many bytes of arguments as the kernel takes.
+    ///
+    /// # Errors
+    /// There are more or fewer.
+    pub fn check_arguments(&self, explicit: &[u8]) -> Result<(), Error> {
+        self.segment(explicit).map(drop)
+    }
+
+    /// The kernarg segment with these arguments, without hidden ones.
+    pub(crate) fn segment(&self, explicit: &[u8]) -> Result<Vec<u8>, Error> {
+        let (given, takes) = (explicit.len() as u64, self.kernarg_bytes());
+        // C pads structures at the end.
+        if given > (takes as u64).next_multiple_of(ALIGNMENT) {
+            return Err(Error::Arguments { given, takes });
+        }
+        Ok(request::segment(&self.code, explicit)?)
     }
 
     /// Bytes of the kernarg segment, with hidden arguments.

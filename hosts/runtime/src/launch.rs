@@ -31,7 +31,7 @@ pub struct Launch {
     pub cooperative: bool,
     /// Memory that only this launch can access, in addition to the device's.
     pub memory: Vec<HostMemory>,
-    /// What the host provides to the kernel.
+    /// What the host provides to the kernel, beside hostcall and heap, which are the device's.
     pub services: Services,
     /// Checks in place of the device's.
     pub checks: Option<Vec<Check>>,
@@ -100,11 +100,21 @@ impl Kernel {
             offset: launch.offset,
             ..abi::Shape::new(launch.grid, launch.block, launch.dynamic_lds)
         };
-        let mut kernarg = request::segment(&self.code, explicit)?;
-        abi::hidden(&self.code, &given, &launch.services, &mut kernarg);
+        let mut kernarg = self.segment(explicit)?;
+        let asks = self.wants("hidden_hostcall_buffer") || self.wants("hidden_heap_v1");
+        let hostcall = if asks { Some(device.hostcall()?) } else { None };
+        let mut services = launch.services;
+        if let Some(hostcall) = &hostcall {
+            (services.hostcall, services.heap) = (hostcall.buffer(), hostcall.heap());
+        }
+        abi::hidden(&self.code, &given, &services, &mut kernarg);
 
         let slot = device.inner.kernargs.take(kernarg.len() as u64)?;
-        let result = self.launch_in(&slot, launch, &given, &kernarg, &manner);
+        let run = || self.launch_in(&slot, launch, &given, &kernarg, &manner);
+        let result = match &hostcall {
+            Some(hostcall) => hostcall.serve(run),
+            None => run(),
+        };
         device.inner.kernargs.give_back(slot);
         let (stats, mut report) = result?;
         let addresses = report.findings.iter().map(|f| f.address);

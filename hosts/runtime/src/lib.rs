@@ -7,7 +7,7 @@
 //! - [`Launch`], [`Outcome`]: what a launch is given, and what it reports
 //! - [`raw`]: launches of machine code without a code object
 //! - [`queue`]: work in order, on threads of its own: streams and command queues
-//! - [`hostcall`]: what kernels ask the host for while they run: `printf`, memory
+//! - [`hostcall`]: what kernels ask the host for while they run: `printf`, `malloc`
 //! - [`Settings`]: the environment variables
 //! - [`ffi`]: arguments of C callers; [`clang`]: kernels that are compiled while the program runs
 //! - [`pitched`]: copies of boxes; [`message`]: what hosts say on standard error
@@ -47,6 +47,7 @@ mod device;
 mod error;
 mod exit;
 pub mod ffi;
+mod heap;
 pub mod hostcall;
 mod kernargs;
 mod kernel;

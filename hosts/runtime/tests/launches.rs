@@ -1,9 +1,11 @@
 //! Launches as hosts make them: memory, modules, arguments, faults, checks, progress.
 
+use std::sync::{Arc, Mutex};
 use wavesim::check::Check;
 use wavesim::loader::assembly::Reading;
 use wavesim::loader::prepared::Modes;
 use wavesim::loader::request::Given;
+use wavesim_runtime::hostcall::Stream;
 use wavesim_runtime::raw::RawLaunch;
 use wavesim_runtime::{Bounds, Device, Error, HostMemory, Launch, Module, Settings};
 
@@ -344,4 +346,42 @@ fn two_threads_launch_at_once() {
         }
     });
     assert_eq!(module.device().launches(), 100);
+}
+
+#[test]
+fn kernels_print_and_allocate() {
+    let device = Device::open("gfx1100", &Settings::default()).unwrap();
+    let printed = Arc::new(Mutex::new(String::new()));
+    let sink = printed.clone();
+    device.print_to(Arc::new(move |to, bytes| {
+        assert_eq!(to, Stream::Output);
+        *sink.lock().unwrap() += &String::from_utf8_lossy(bytes);
+    }));
+    let module = device.load(include_bytes!("../../hip/tests/prebuilt/features.o")).unwrap();
+    module.kernel("_Z4talkv").unwrap().launch(&ONE, &[]).unwrap();
+    assert_eq!(*printed.lock().unwrap(), "block 0, thread   1: text 0.25 x %\n");
+
+    // Lists on the device's heap.
+    let lists = module.kernel("_Z5listsPi").unwrap();
+    let out = device.alloc(128, "out").unwrap();
+    for _ in 0..2 {
+        lists.launch(&ONE, &out.to_le_bytes()).unwrap();
+        let sum = |id: u32| (0..id % 5).map(|k| k + id).sum::<u32>();
+        assert_eq!(words(&device, out, 32), (0..32).map(sum).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn arguments_are_as_many_as_the_kernel_takes() {
+    let module = module(&Settings::default());
+    let (device, kernel) = (module.device(), module.kernel("iota").unwrap());
+    let out = device.alloc(128, "out").unwrap();
+    let launch = |bytes: &[u8]| kernel.launch(&ONE, bytes).map(drop).map_err(|e| e.to_string());
+    // C pads structures.
+    let padded = [out.to_le_bytes(), [0; 8]].concat();
+    assert_eq!(launch(&padded), Ok(()));
+    assert_eq!(
+        launch(&[&padded[..], &[0]].concat()),
+        Err("17 bytes of arguments are given, the kernarg segment has 8".to_string())
+    );
 }

@@ -1,4 +1,4 @@
-// One of each: a reduction in LDS, atomics, printf, variables, streams and events, a graph, a matrix product, an N-body step.
+// One of each: a reduction in LDS, atomics, printf, malloc, variables, streams and events, a graph, a matrix product, an N-body step.
 #include <hip/hip_runtime.h>
 #include <hip/hip_cooperative_groups.h>
 #include <cmath>
@@ -50,6 +50,32 @@ __global__ void histogram(const unsigned char *in, unsigned *bins, unsigned long
 __global__ void talk() {
   if (threadIdx.x % 32 == 1)
     printf("block %d, thread %3d: %s %.2f %c %%\n", blockIdx.x, threadIdx.x, "text", threadIdx.x / 4.0, 'x');
+}
+
+struct Node {
+  Node *next;
+  int value;
+};
+
+// Each work-item has a list on the heap, and then a block that is too large for the device libraries, which the host gives.
+__global__ void lists(int *out) {
+  Node *first = nullptr;
+  int sum = 0;
+  for (int k = 0; k < threadIdx.x % 5; k++) {
+    Node *node = (Node *)malloc(sizeof(Node));
+    *node = {first, k + (int)threadIdx.x};
+    first = node;
+  }
+  while (first) {
+    Node *next = first->next;
+    sum += first->value;
+    free(first);
+    first = next;
+  }
+  int *large = (int *)malloc(10000 * sizeof(int));
+  large[9999] = sum;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = large[9999];
+  free(large);
 }
 
 __global__ void product(const float *a, const float *b, float *c, int n) {
@@ -132,6 +158,16 @@ int main() {
 
   talk<<<2, 64>>>();
   CHECK(hipDeviceSynchronize());
+
+  for (int round = 0; round < 2; round++)
+    lists<<<4, 64>>>(data);
+  CHECK(hipDeviceSynchronize());
+  int differ = 0;
+  for (int i = 0; i < 256; i++) {
+    int id = i % 64, count = id % 5;
+    differ += data[i] != count * id + count * (count - 1) / 2;
+  }
+  printf("lists: %d wrong\n", differ);
 
   hipStream_t first, second;
   hipEvent_t start, stop;
