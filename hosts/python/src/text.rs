@@ -153,6 +153,12 @@ type Instruction = (u64, String, usize, bool, Option<String>);
 pub fn disassemble(code: &[u8], target: Option<&str>, wave: Option<u32>) -> PyResult<Vec<Instruction>> {
     let wanted = arch(target)?;
     if !code_object::is_object(code) {
+        if !code.len().is_multiple_of(4) {
+            return Err(error(format!(
+                "{} bytes are neither a code object nor machine code, which has words of 4",
+                code.len()
+            )));
+        }
         return Ok(listing(wanted.unwrap_or(Arch::Rdna3), wave, 0, code, []));
     }
     let wish = match target {

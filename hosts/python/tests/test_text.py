@@ -93,6 +93,8 @@ def test_assembler_and_disassembler_agree():
     code = wavesim.assemble(text, target="gfx1201")
     (instruction,) = wavesim.disassemble(code, target="gfx1201")
     assert instruction.text == text and instruction.size == len(code) == 8 and instruction.valid
+    with pytest.raises(wavesim.Error, match="7 bytes"):
+        wavesim.disassemble(code[:7])
     with pytest.raises(wavesim.Error, match="v_pk_fmaa_f16"):
         wavesim.assemble("v_pk_fmaa_f16 v0, v1, v2, v3")
     source = (EXAMPLES / "scale.s").read_text()

@@ -16,18 +16,22 @@ int main() {
   std::vector<float> a(n, 1.5f), b(n), c(n);
   for (int i = 0; i < n; i++)
     b[i] = i;
+  // The first error.
+  hipError_t status = hipSuccess;
+  auto check = [&](hipError_t now) { status = status == hipSuccess ? now : status; };
   float *da, *db, *dc;
-  hipMalloc(&da, n * sizeof(float));
-  hipMalloc(&db, n * sizeof(float));
-  hipMalloc(&dc, n * sizeof(float));
-  hipMemcpy(da, a.data(), n * sizeof(float), hipMemcpyHostToDevice);
-  hipMemcpy(db, b.data(), n * sizeof(float), hipMemcpyHostToDevice);
+  check(hipMalloc(&da, n * sizeof(float)));
+  check(hipMalloc(&db, n * sizeof(float)));
+  check(hipMalloc(&dc, n * sizeof(float)));
+  check(hipMemcpy(da, a.data(), n * sizeof(float), hipMemcpyHostToDevice));
+  check(hipMemcpy(db, b.data(), n * sizeof(float), hipMemcpyHostToDevice));
   add<<<(n + 255) / 256, 256>>>(da, db, dc, n);
-  hipError_t status = hipMemcpy(c.data(), dc, n * sizeof(float), hipMemcpyDeviceToHost);
+  check(hipGetLastError());
+  check(hipMemcpy(c.data(), dc, n * sizeof(float), hipMemcpyDeviceToHost));
+  check(hipFree(da));
+  check(hipFree(db));
+  check(hipFree(dc));
   hipDeviceProp_t properties = {};
-  hipGetDeviceProperties(&properties, 0);
+  check(hipGetDeviceProperties(&properties, 0));
   printf("%s, %s: c[1] = %g, c[999] = %g\n", properties.name, hipGetErrorString(status), c[1], c[999]);
-  hipFree(da);
-  hipFree(db);
-  hipFree(dc);
 }

@@ -14,7 +14,8 @@ static void tell(const char *what, hipError_t status) { printf("%s: %s\n", what,
 
 int main() {
   int *data, local[4];
-  hipMalloc(&data, 40 * sizeof(int));
+  if (hipMalloc(&data, 40 * sizeof(int)) != hipSuccess)
+    return 1;
   tell("copy beyond the end", hipMemcpy(data, local, 1000, hipMemcpyHostToDevice));
   tell("copy to the host's memory", hipMemcpy(local, local, 16, hipMemcpyHostToDevice));
   fill<<<1, 2000>>>(data, 1);

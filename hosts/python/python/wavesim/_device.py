@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 from typing import Any, Optional, Sequence, Union
@@ -162,15 +163,24 @@ class Kernel:
             raise Error("a launch has a grid and a block: kernel[grid, block](…)") from None
         return Launcher(self, _three("grid", grid), _three("block", block))
 
+    def __call__(self, *arguments: Any, **keywords: Any) -> None:
+        raise Error("a launch has a grid and a block: kernel[grid, block](…)")
+
     def __repr__(self) -> str:
         names = ", ".join(name or kind for name, kind, _, _ in self.arguments)
         return f"<wavesim.Kernel {self.name}({names})>"
 
 
 def _three(what: str, size: Size) -> "tuple[int, int, int]":
-    sizes = (size,) if isinstance(size, int) else tuple(size)
+    try:
+        sizes = tuple(map(operator.index, (size,) if hasattr(size, "__index__") else size))
+    except TypeError:
+        raise Error(f"{what} is a number or up to three, not {size!r}") from None
     if not 1 <= len(sizes) <= 3:
         raise Error(f"{what} has one to three dimensions, not {len(sizes)}")
+    for count in sizes:
+        if not 0 <= count < 1 << 32:
+            raise Error(f"{what}: {count} is not from 0 to 2^32 - 1")
     return (*sizes, 1, 1)[:3]
 
 
@@ -215,7 +225,7 @@ class Launcher:
                 # Nothing says how large the parameter is: NumPy's scalar does.
                 values.append(value.tobytes())
             else:
-                values.append(_number(value))
+                values.append(_number(value, at))
         kernarg, local = native.lay_out(values)
         outcome = native.launch(
             self.grid,
@@ -239,14 +249,18 @@ def _is_scalar(value: Any) -> bool:
     return getattr(value, "shape", None) == () and not is_array
 
 
-def _number(value: Any) -> Any:
+def _number(value: Any, at: int) -> Any:
     """A scalar as Python's int or float, which are converted to the parameter's size. Other scalars are bytes."""
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind == "b" or hasattr(value, "__index__"):
         return int(value)
     if kind == "f":
         return float(value)
-    return value.tobytes() if hasattr(value, "tobytes") else value
+    if isinstance(value, (float, bytes)):
+        return value
+    if hasattr(value, "tobytes"):
+        return value.tobytes()
+    raise Error(f"argument number {at + 1}: {type(value).__name__} is not an array, a number or bytes")
 
 
 def print_findings(outcome: Outcome) -> None:
