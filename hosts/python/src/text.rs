@@ -14,7 +14,7 @@ use wavesim::loader::assembly::Reading;
 use wavesim::loader::code_object;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::text_kernel;
-use wavesim_runtime::{MAX_THREADS, Manner, Target, parse_checks};
+use wavesim_runtime::{Engine, MAX_THREADS, Manner, Target, parse_checks};
 
 /// An output: name, type, shape, contents.
 type Output = (String, &'static str, Vec<u64>, Py<PyBytes>);
@@ -82,6 +82,7 @@ pub fn run_text(
         number: 1,
         checks: &checks,
         threads,
+        engine: Engine::Interpreter,
         max_instructions,
         cooperative: false,
         pool: None,

@@ -99,6 +99,9 @@ pub enum Error {
     /// More user SGPRs than there can be.
     #[error("{0} user SGPRs: there can be at most {max}", max = crate::raw::MAX_USER_SGPRS)]
     UserSgprs(u32),
+    /// This host has no compiled engine.
+    #[error("WAVESIM_ENGINE=jit: {0}")]
+    Engine(#[from] wavesim_jit::Refused),
     /// A trace that cannot be written.
     #[error("the trace: {0}")]
     Trace(std::io::Error),

@@ -147,6 +147,7 @@ impl Device {
             number: self.count_launch(),
             checks: &settings.checks,
             threads: launch.threads,
+            engine: settings.engine,
             max_instructions: launch.max_instructions,
             cooperative: false,
             pool: Some(&self.inner.pool),

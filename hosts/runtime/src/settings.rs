@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use wavesim::check::Check;
 
 /// Name and meaning of each variable, for tables.
-pub const VARIABLES: [(&str, &str); 9] = [
+pub const VARIABLES: [(&str, &str); 10] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_CHECK",
@@ -12,6 +12,10 @@ pub const VARIABLES: [(&str, &str); 9] = [
     ),
     ("WAVESIM_TRACE", "a folder; every launch writes a trace to NUMBER-KERNEL.jsonl there"),
     ("WAVESIM_THREADS", "host threads that run the workgroups of a launch (default 1)"),
+    (
+        "WAVESIM_ENGINE",
+        "interpreter (default), or jit: code of the host, made anew in each launch; worth it for launches of more than 0.2 seconds",
+    ),
     ("WAVESIM_MAX_INSTRUCTIONS", "wave-instructions after which a launch faults (default 10^10)"),
     (
         "WAVESIM_ERROR_EXITCODE",
@@ -28,6 +32,16 @@ pub const MAX_INSTRUCTIONS: u64 = 10_000_000_000;
 /// The most host threads of a launch.
 pub const MAX_THREADS: usize = 1024;
 
+/// What executes instructions. Results are the same; what is checked or traced is interpreted.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// The interpreter.
+    #[default]
+    Interpreter,
+    /// Code of the host, compiled while a kernel runs.
+    Jit,
+}
+
 /// How a device runs launches, unless a launch says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -39,6 +53,8 @@ pub struct Settings {
     pub trace: Option<PathBuf>,
     /// Host threads.
     pub threads: usize,
+    /// What executes instructions.
+    pub engine: Engine,
     /// Wave-instructions after which a launch faults.
     pub max_instructions: u64,
     /// Exit status of a program in which something was found; 0: its own.
@@ -52,6 +68,7 @@ impl Default for Settings {
             checks: Vec::new(),
             trace: None,
             threads: 1,
+            engine: Engine::Interpreter,
             max_instructions: MAX_INSTRUCTIONS,
             error_exit_code: 0,
         }
@@ -90,6 +107,16 @@ impl Settings {
         settings.trace = given("WAVESIM_TRACE").map(PathBuf::from);
         if let Some(n) = number("WAVESIM_THREADS", &given)? {
             settings.threads = (n as usize).clamp(1, MAX_THREADS);
+        }
+        if let Some(value) = given("WAVESIM_ENGINE") {
+            settings.engine = match value.trim() {
+                "interpreter" => Engine::Interpreter,
+                "jit" => Engine::Jit,
+                _ => {
+                    let reason = "neither interpreter nor jit".to_string();
+                    return Err(SettingError { variable: "WAVESIM_ENGINE", value, reason });
+                }
+            };
         }
         if let Some(n) = number("WAVESIM_MAX_INSTRUCTIONS", &given)? {
             settings.max_instructions = n;
@@ -150,6 +177,7 @@ mod tests {
         let all = read(&[("WAVESIM_CHECK", "all"), ("WAVESIM_TARGET", "gfx1201"), ("WAVESIM_THREADS", "4")])
             .unwrap();
         assert_eq!((all.checks.len(), all.target.as_deref(), all.threads), (6, Some("gfx1201"), 4));
+        assert_eq!(read(&[("WAVESIM_ENGINE", "jit")]).unwrap().engine, Engine::Jit);
         assert_eq!(read(&[("WAVESIM_ERROR_EXITCODE", "86")]).unwrap().error_exit_code, 86);
         let two = read(&[("WAVESIM_CHECK", "race, mem"), ("WAVESIM_MAX_INSTRUCTIONS", "77")]).unwrap();
         assert_eq!((two.checks, two.max_instructions), (vec![Check::Race, Check::Mem], 77));
@@ -176,6 +204,10 @@ mod tests {
             "WAVESIM_CHECK=mem,rase: `rase` is not a check (did you mean `race`?); checks are all, mem, init, race, waits, barrier, hazard"
         );
         assert!(read(&[("WAVESIM_MAX_INSTRUCTIONS", "0")]).is_err());
+        assert_eq!(
+            read(&[("WAVESIM_ENGINE", "jet")]).unwrap_err(),
+            "WAVESIM_ENGINE=jet: neither interpreter nor jit"
+        );
         assert_eq!(
             read(&[("WAVESIM_ERROR_EXITCODE", "256")]).unwrap_err(),
             "WAVESIM_ERROR_EXITCODE=256: not a number from 0 to 255"

@@ -7,7 +7,7 @@ use wavesim::loader::prepared::Modes;
 use wavesim::loader::request::Given;
 use wavesim_runtime::hostcall::Stream;
 use wavesim_runtime::raw::RawLaunch;
-use wavesim_runtime::{Bounds, Device, Error, HostMemory, Launch, Module, Settings};
+use wavesim_runtime::{Bounds, Device, Engine, Error, HostMemory, Launch, Module, Settings};
 
 fn module(settings: &Settings) -> Module {
     assembled(include_str!("kernels.s"), settings)
@@ -384,4 +384,20 @@ fn arguments_are_as_many_as_the_kernel_takes() {
         launch(&[&padded[..], &[0]].concat()),
         Err("17 bytes of arguments are given, the kernarg segment has 8".to_string())
     );
+}
+
+#[test]
+fn compiled_code_gives_the_same() {
+    let settings = Settings { engine: Engine::Jit, ..Settings::default() };
+    let module = assembled(include_str!("turns.s"), &settings);
+    let (device, kernel) = (module.device(), module.kernel("turns").unwrap());
+    let out = device.alloc(4 + 40 * 256, "out").unwrap();
+    let launch = Launch { cooperative: true, ..Launch::new([40, 1, 1], [64, 1, 1]) };
+    for _ in 0..2 {
+        match kernel.launch(&launch, &out.to_le_bytes()) {
+            Err(Error::Engine(e)) => return println!("skipped: {e}"),
+            other => assert_eq!(other.unwrap().stats.waves, 80),
+        }
+        assert_eq!(words(device, out + 4, 40 * 64), (0..40 * 64).map(|n| 1000 + n).collect::<Vec<u32>>());
+    }
 }

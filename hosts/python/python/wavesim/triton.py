@@ -38,7 +38,7 @@ class Tensor:
     """An array as Triton wants it: with `data_ptr` and `dtype`. `dtype` can be another of the same size, such as `bfloat16`."""
 
     def __init__(self, array: Any, dtype: Optional[str] = None) -> None:
-        self.array, self.dtype = array, dtype or str(array.dtype)
+        self.array, self.dtype = array, dtype or _name(array.dtype)
         self.place = extent(array)
         if self.place is None:
             raise Error(f"{type(array).__name__} is not an array")
@@ -62,13 +62,26 @@ class Tensor:
         return self.array.__array__(*args, **kwargs)
 
 
+_NAMES: dict = {}
+
+
+def _name(dtype: Any) -> str:
+    """A type's name, which takes NumPy as long as a launch takes."""
+    name = _NAMES.get(dtype)
+    if name is None:
+        name = _NAMES[dtype] = str(dtype)
+    return name
+
+
 def _wrap(value: Any) -> Any:
     """NumPy arrays as tensors; what has `data_ptr` is one already."""
-    if hasattr(value, "__array_interface__") and not hasattr(value, "data_ptr") and value.shape != ():
+    # The interface is made when it is asked for.
+    plain = type(value) in (int, float, bool, str) or hasattr(value, "data_ptr")
+    if plain or not hasattr(value, "__array_interface__"):
+        return value
+    if value.shape != ():
         return Tensor(value)
-    if hasattr(value, "__array_interface__") and hasattr(value, "item") and value.shape == ():
-        return value.item()
-    return value
+    return value.item() if hasattr(value, "item") else value
 
 
 class _Function:
