@@ -14,7 +14,7 @@ use wavesim::loader::assembly::Reading;
 use wavesim::loader::code_object;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::text_kernel;
-use wavesim_runtime::{Engine, MAX_THREADS, Manner, Target, parse_checks};
+use wavesim_runtime::{Codes, Engine, MAX_THREADS, Manner, Target, parse_checks};
 
 /// An output: name, type, shape, contents.
 type Output = (String, &'static str, Vec<u64>, Py<PyBytes>);
@@ -77,12 +77,14 @@ pub fn run_text(
     let checks = parse_checks(check.unwrap_or("none")).map_err(error)?;
     let prepared = prepare(text, name, target, wave, seed, &inputs, GUARD_BYTES)?;
     let threads = threads.clamp(1, MAX_THREADS);
+    let codes = Codes::default();
     let manner = Manner {
         kernel: "",
         number: 1,
         checks: &checks,
         threads,
         engine: Engine::Interpreter,
+        codes: &codes,
         max_instructions,
         cooperative: false,
         pool: None,

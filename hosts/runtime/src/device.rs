@@ -4,7 +4,7 @@ use crate::hostcall::{Hostcall, Sink};
 use crate::kernargs::{Kernargs, Slot};
 use crate::memory::{self, Allocation, Bounds, Freed, HostMemory};
 use crate::raw::Programs;
-use crate::{Error, Module, Settings, Target, exit, message};
+use crate::{Codes, Error, Module, Settings, Target, exit, message};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +30,8 @@ pub(crate) struct Inner {
     pub(crate) kernargs: Kernargs,
     pub(crate) programs: Programs,
     pub(crate) pool: Pool,
+    /// Compiled code.
+    pub(crate) codes: Codes,
     /// Of each launch that runs: set to end it.
     running: Mutex<Vec<Arc<AtomicBool>>>,
     /// Where output of kernels goes.
@@ -94,6 +96,7 @@ impl Device {
                 kernargs: Kernargs::new()?,
                 programs: Programs::default(),
                 pool: Pool::default(),
+                codes: Codes::default(),
                 running: Mutex::default(),
                 output: Mutex::new(Arc::new(message::print)),
                 launches: AtomicU64::new(0),

@@ -1,7 +1,7 @@
 //! Launches of kernels.
 
 use crate::kernargs::Slot;
-use crate::{Engine, Error, HostMemory, Kernel, Report, Services, exit};
+use crate::{Codes, Engine, Error, HostMemory, Kernel, Report, Services, exit};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +15,6 @@ use wavesim::sched::dispatch::{self, RunStats};
 use wavesim::sched::group::Pool;
 use wavesim::trace::Filter;
 use wavesim::trace::jsonl::Jsonl;
-use wavesim_jit::Jit;
 
 /// What a kernel is launched with, beside its arguments.
 #[derive(Debug, Clone, Default)]
@@ -71,6 +70,8 @@ pub struct Manner<'a> {
     pub threads: usize,
     /// What executes instructions, if there are neither checks nor a trace.
     pub engine: Engine,
+    /// The code that it keeps.
+    pub codes: &'a Codes,
     /// Wave-instructions after which it faults.
     pub max_instructions: u64,
     /// Its workgroups are known to wait for each other.
@@ -95,6 +96,7 @@ impl Kernel {
             checks: launch.checks.as_deref().unwrap_or(&settings.checks),
             threads: launch.threads.unwrap_or(settings.threads),
             engine: settings.engine,
+            codes: &device.inner.codes,
             max_instructions: launch.max_instructions.unwrap_or(settings.max_instructions),
             cooperative: launch.cooperative,
             pool: Some(&device.inner.pool),
@@ -210,10 +212,7 @@ pub fn run(
         Report { kernel, launch, fault, findings, freed: Vec::new() }
     };
     if manner.checks.is_empty() && trace.is_none() {
-        let code = match manner.engine {
-            Engine::Interpreter => None,
-            Engine::Jit => Some(Jit::new(&prepared.program)?),
-        };
+        let code = manner.codes.of(manner.engine, &prepared.program)?;
         dispatch.compiled = code.as_ref().map(|code| code as _);
         return Ok(match dispatch::run(&dispatch, &prepared.memory) {
             Ok(stats) => (stats, report(None, Vec::new())),

@@ -44,6 +44,7 @@
 
 pub mod clang;
 mod device;
+mod engine;
 mod error;
 mod exit;
 pub mod ffi;
@@ -64,12 +65,13 @@ mod settings;
 mod target;
 
 pub use device::{Device, Range};
+pub use engine::{Codes, Engine};
 pub use error::Error;
 pub use kernel::Kernel;
 pub use launch::{Launch, Manner, Outcome, run};
 pub use memory::{Bounds, HostMemory};
 pub use module::Module;
 pub use report::Report;
-pub use settings::{Engine, MAX_INSTRUCTIONS, MAX_THREADS, SettingError, Settings, VARIABLES, parse_checks};
+pub use settings::{MAX_INSTRUCTIONS, MAX_THREADS, SettingError, Settings, VARIABLES, parse_checks};
 pub use target::Target;
 pub use wavesim::loader::abi::Services;

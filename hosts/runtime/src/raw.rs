@@ -148,6 +148,7 @@ impl Device {
             checks: &settings.checks,
             threads: launch.threads,
             engine: settings.engine,
+            codes: &self.inner.codes,
             max_instructions: launch.max_instructions,
             cooperative: false,
             pool: Some(&self.inner.pool),

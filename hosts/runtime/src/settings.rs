@@ -1,5 +1,6 @@
 //! Environment variables, which all hosts obey.
 
+use crate::Engine;
 use std::path::PathBuf;
 use wavesim::check::Check;
 
@@ -14,7 +15,7 @@ pub const VARIABLES: [(&str, &str); 10] = [
     ("WAVESIM_THREADS", "host threads that run the workgroups of a launch (default 1)"),
     (
         "WAVESIM_ENGINE",
-        "interpreter (default), or jit: code of the host, made anew in each launch; worth it for launches of more than 0.2 seconds",
+        "interpreter (default); jit: code of the host; auto: the interpreter, and code that is compiled beside it for kernels that run for long",
     ),
     ("WAVESIM_MAX_INSTRUCTIONS", "wave-instructions after which a launch faults (default 10^10)"),
     (
@@ -31,16 +32,6 @@ pub const MAX_INSTRUCTIONS: u64 = 10_000_000_000;
 
 /// The most host threads of a launch.
 pub const MAX_THREADS: usize = 1024;
-
-/// What executes instructions. Results are the same; what is checked or traced is interpreted.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
-    /// The interpreter.
-    #[default]
-    Interpreter,
-    /// Code of the host, compiled while a kernel runs.
-    Jit,
-}
 
 /// How a device runs launches, unless a launch says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,14 +100,12 @@ impl Settings {
             settings.threads = (n as usize).clamp(1, MAX_THREADS);
         }
         if let Some(value) = given("WAVESIM_ENGINE") {
-            settings.engine = match value.trim() {
-                "interpreter" => Engine::Interpreter,
-                "jit" => Engine::Jit,
-                _ => {
-                    let reason = "neither interpreter nor jit".to_string();
-                    return Err(SettingError { variable: "WAVESIM_ENGINE", value, reason });
-                }
-            };
+            let named = Engine::NAMES.iter().find(|(name, _)| *name == value.trim());
+            settings.engine = named.map(|(_, engine)| *engine).ok_or_else(|| SettingError {
+                variable: "WAVESIM_ENGINE",
+                value: value.clone(),
+                reason: "engines are interpreter, jit and auto".to_string(),
+            })?;
         }
         if let Some(n) = number("WAVESIM_MAX_INSTRUCTIONS", &given)? {
             settings.max_instructions = n;
@@ -178,6 +167,7 @@ mod tests {
             .unwrap();
         assert_eq!((all.checks.len(), all.target.as_deref(), all.threads), (6, Some("gfx1201"), 4));
         assert_eq!(read(&[("WAVESIM_ENGINE", "jit")]).unwrap().engine, Engine::Jit);
+        assert_eq!(read(&[("WAVESIM_ENGINE", "auto")]).unwrap().engine, Engine::Auto);
         assert_eq!(read(&[("WAVESIM_ERROR_EXITCODE", "86")]).unwrap().error_exit_code, 86);
         let two = read(&[("WAVESIM_CHECK", "race, mem"), ("WAVESIM_MAX_INSTRUCTIONS", "77")]).unwrap();
         assert_eq!((two.checks, two.max_instructions), (vec![Check::Race, Check::Mem], 77));
@@ -206,7 +196,7 @@ mod tests {
         assert!(read(&[("WAVESIM_MAX_INSTRUCTIONS", "0")]).is_err());
         assert_eq!(
             read(&[("WAVESIM_ENGINE", "jet")]).unwrap_err(),
-            "WAVESIM_ENGINE=jet: neither interpreter nor jit"
+            "WAVESIM_ENGINE=jet: engines are interpreter, jit and auto"
         );
         assert_eq!(
             read(&[("WAVESIM_ERROR_EXITCODE", "256")]).unwrap_err(),
