@@ -113,6 +113,44 @@ fn same(lines: &[&str]) -> Made {
     made
 }
 
+/// A program that compiles beside the interpreter gives the same before, while and after it goes over to code.
+#[test]
+fn another_thread_compiles() {
+    let program = program(
+        &[
+            "s_mov_b32 s4, 15000",
+            "v_fma_f32 v1, v1, v2, v3",
+            "v_mul_f32 v5, v14, v2",
+            "v_xor_b32 v6, v6, v1",
+            "s_add_i32 s4, s4, -1",
+            "s_cmp_lg_u32 s4, 0",
+            "s_cbranch_scc1 @1",
+            "s_endpgm",
+        ],
+        32,
+    );
+    let code = Jit::beside(&program).expect("a host that is compiled for");
+    let mut plain = start(32, 0xc0);
+    let expected = run(&program, &mut plain, u64::MAX, None);
+    assert_eq!(code.made(), Made::default());
+    let begun = std::time::Instant::now();
+    let mut after = 0;
+    while after < 3 {
+        let mut wave = start(32, 0xc0);
+        assert_eq!(run(&program, &mut wave, u64::MAX, Some(&code)), expected);
+        for reg in 0..16 {
+            assert_eq!(plain.lane_vec(0, reg), wave.lane_vec(0, reg), "v{reg}");
+        }
+        after += (code.made().units > 0) as u32;
+        assert!(begun.elapsed().as_secs() < 60, "nothing has been compiled");
+    }
+    // Code of one program is not entered for another.
+    let other = self::program(&["v_mov_b32 v1, 7", "s_endpgm"], 32);
+    let (mut a, mut b) = (start(32, 0xc0), start(32, 0xc0));
+    assert_eq!(run(&other, &mut a, 100, None), run(&other, &mut b, 100, Some(&code)));
+    assert_eq!(a.lane_vec(0, 1), b.lane_vec(0, 1));
+}
+
 #[test]
 fn arithmetic_in_a_loop() {
     let made = same(&[
