@@ -21,6 +21,7 @@ use simple::Simple;
 use std::collections::HashMap;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_engine::sched::dispatch::Layout;
+use wavesim_isa::relative::INDEX;
 use wavesim_loader::prepared::Shape;
 use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use, register_name};
 use wavesim_machine::exec::watch::{Access, Place};
@@ -200,13 +201,15 @@ impl Registers {
         if effects.class.is_vector() {
             used.extend(self.exec(wave));
         }
-        let relative = |used: &Use| match used.relative {
-            Some(Relative::M0 { .. } | Relative::Mode { .. }) => used.index(wave).is_some(),
-            Some(Relative::Any) | None => false,
+        let index = |used: &Use| match used.relative {
+            _ if used.index(wave).is_none() => 0,
+            Some(Relative::M0 { index, .. }) => index.mask << index.shift,
+            // The offset, and for which operands it is.
+            Some(Relative::Mode { .. }) => INDEX | 0xf000,
+            Some(Relative::Any) | None => 0,
         };
-        if effects.reads.iter().chain(&effects.writes).any(relative) {
-            used.extend(self.hole(M0, u32::MAX));
-        }
+        let index = effects.reads.iter().chain(&effects.writes).fold(0, |all, used| all | index(used));
+        used.extend(self.hole(M0, index));
         let computes = computes(effects);
         let mut undefined = Vec::new();
         for source in effects.reads.iter().filter(|source| !is_spill(effects, source)) {

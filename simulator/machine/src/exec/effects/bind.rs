@@ -190,7 +190,8 @@ impl Bind<'_> {
         match self.code(operand) {
             Some(Code::Vgpr(reg)) => {
                 let first = self.plan.register(operand, reg) + at;
-                out.push(Use { file: File::Vgpr, first, lanes, ..used });
+                let always = used.always && !(touch.write && self.leaves_lanes());
+                out.push(Use { file: File::Vgpr, first, lanes, always, ..used });
             }
             Some(Code::Fixed(reg)) if !touch.write => {
                 out.push(Use { file: File::Vgpr, first: reg + at, lanes, ..used });
@@ -240,6 +241,19 @@ impl Bind<'_> {
                 fetch: self.plan.get(self.inst, m.fi) != 0,
             },
         }
+    }
+
+    /// Whether DPP may leave active lanes of the result as they are.
+    fn leaves_lanes(&self) -> bool {
+        let m = &self.plan.mods;
+        if m.dpp_ctrl.is_none() || m.lane_sel.is_some() {
+            return false;
+        }
+        let get = |field| self.plan.get(self.inst, field);
+        let all_lanes = get(m.row_mask) == 0xf && get(m.bank_mask) == 0xf;
+        let is_inside = |lane| dpp::source(self.arch, get(m.dpp_ctrl), lane).is_some();
+        let has_source = || get(m.fi) != 0 && (0..self.wave_size).all(is_inside);
+        !(all_lanes && (get(m.bound_ctrl) != 0 || has_source()))
     }
 
     /// Registers that a body names.
