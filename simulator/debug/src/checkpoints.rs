@@ -8,6 +8,9 @@ use super::written::Sgprs;
 use std::sync::Arc;
 use wavesim_engine::sched::group::Group;
 
+/// Checkpoints that are kept whatever they take: without any near the present, each step back would repeat the run from far away.
+const LEAST: usize = 8;
+
 /// The state at a time.
 pub(super) struct Checkpoint<'a> {
     /// Wave-instructions of the dispatch before it.
@@ -29,7 +32,7 @@ pub(super) struct Checkpoints<'a> {
     list: Vec<Checkpoint<'a>>,
     /// Bytes that all take.
     bytes: usize,
-    /// Bytes that all may take; the first one and the last one are kept even then.
+    /// Bytes that all may take; a few are kept even then.
     pub limit: usize,
 }
 
@@ -55,7 +58,7 @@ impl<'a> Checkpoints<'a> {
         let own = new.pages.iter().filter(|page| Arc::strong_count(page) == 1).map(|page| page.len());
         self.bytes += new.group.bytes() + own.sum::<usize>();
         self.list.insert(at, new);
-        while self.bytes > self.limit && self.list.len() > 2 {
+        while self.bytes > self.limit && self.list.len() > LEAST {
             self.thin(time);
         }
     }
