@@ -10,7 +10,7 @@ use wavesim_machine::exec::context::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::exec::rt::watch::{Access, Replaced, Watch};
+use wavesim_machine::exec::rt::watch::{Access, LdsLoads, Logs, Replaced, Watch};
 use wavesim_machine::exec::rt::{Cx, Flow};
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::host::Avx2;
@@ -72,6 +72,17 @@ pub trait Observer {
     /// Behind an instruction of [`Skip::accesses`]: whether that is all. Otherwise [`Observer::accessed`] is called too.
     fn passes(&mut self, _wave: u32, _index: usize, _pc: u64, _accesses: &[Access]) -> bool {
         false
+    }
+
+    /// Whether loads of LDS among [`Skip::accesses`] need not be logged: they may then come by [`Observer::kept`] as they are. Asked again after
+    /// [`Observer::accessed`].
+    fn keeps_loads(&self) -> bool {
+        false
+    }
+
+    /// Behind an instruction of [`Skip::accesses`] whose loads of LDS were kept: those are all that it did.
+    fn kept(&mut self, _wave: u32, _index: usize, _pc: u64, loads: &mut LdsLoads) {
+        loads.clear();
     }
 
     /// Behind an instruction of [`Skip::accesses`], without the PC of the wave. False: those after it are not to be skipped.
@@ -207,13 +218,23 @@ fn accessing<'a, O: Observer + ?Sized>(
             Flow::NEXT if op.flags & Op::MORE == 0 => cx.op = program.op_after(op),
             flow => return Err(flow),
         }
-        let log = cx.watch.as_ref().map_or(&[][..], |watch| &watch.log[..]);
-        let passes = observer.passes(cx.wave.id, at, op.pc as u64, log);
+        let wave = cx.wave.id;
+        if let Some(watch) = &mut cx.watch
+            && !watch.logs.loads.is_empty()
+        {
+            if watch.logs.accesses.is_empty() {
+                observer.kept(wave, at, op.pc as u64, &mut watch.logs.loads);
+                continue;
+            }
+            watch.logs.log_loads();
+        }
+        let log = cx.watch.as_ref().map_or(&[][..], |watch| &watch.logs.accesses[..]);
+        let passes = observer.passes(wave, at, op.pc as u64, log);
         if !passes && !accessed(cx, program, at, op.pc as u64, time + (at - index) as u64 + 1, observer) {
             return Ok(());
         }
         if let Some(watch) = &mut cx.watch {
-            clear(watch);
+            watch.logs.clear();
         }
     }
     straight(cx, program, end)
@@ -232,17 +253,15 @@ fn accessed<O: Observer + ?Sized>(
     let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time };
     let goes_on = observer.accessed(&step, &done(&cx.watch, None, false));
     if let Some(watch) = &mut cx.watch {
-        clear(watch);
+        watch.logs.clear();
+        watch.keeps_loads = observer.keeps_loads();
     }
     goes_on
 }
 
-/// The logs of a [`Watch`].
-type Buffers = (Vec<Access>, Vec<(Control, u32)>, Option<Replaced>);
-
 thread_local! {
     /// Logs without an owner, kept from turn to turn: turns between barriers are short.
-    static BUFFERS: Cell<Buffers> = const { Cell::new((Vec::new(), Vec::new(), None)) };
+    static LOGS: Cell<Option<Box<Logs>>> = const { Cell::new(None) };
 }
 
 /// As [`crate::interp::run`], observed.
@@ -255,17 +274,16 @@ pub fn run<O: Observer + ?Sized>(
     observer: &mut O,
 ) -> Result<(), Event> {
     let mut nothing = ([0u8; 0], [0u8; 0]);
-    let (log, calls, replaced) = BUFFERS.take();
-    let watch = Watch {
+    let mut logs = LOGS.take().unwrap_or_default();
+    let mut watch = Watch {
         memory: context.memory,
         lds: &mut *context.lds,
         scratch: &mut *context.scratch,
         scratch_stride: context.scratch_stride,
-        log,
-        calls,
+        logs: &mut logs,
         quiet: false,
-        replaced: Some(replaced.unwrap_or_default()),
         keep_going: observer.keeps_going(),
+        keeps_loads: false,
     };
     let mut blind = Context {
         memory: &NO_MEMORY,
@@ -278,23 +296,11 @@ pub fn run<O: Observer + ?Sized>(
     };
     let mut cx =
         Cx::new(&interp::HANDLERS, Avx2::detect(), program.arch, wave, &mut blind, program.lowered(), 0);
-    cx.watch = Some(Box::new(watch));
+    cx.watch = Some(&mut watch);
     let result = turn(program, &mut cx, budget, executed, observer);
-    if let Some(mut watch) = cx.watch.take() {
-        clear(&mut watch);
-        BUFFERS.set((watch.log, watch.calls, watch.replaced));
-    }
+    logs.clear();
+    LOGS.set(Some(logs));
     result
-}
-
-/// Forgets what an instruction did.
-#[inline(always)]
-fn clear(watch: &mut Watch<'_>) {
-    watch.log.clear();
-    watch.calls.clear();
-    if let Some(replaced) = &mut watch.replaced {
-        replaced.clear();
-    }
 }
 
 /// What an instruction did that is not known of: nothing.
@@ -302,13 +308,13 @@ static NOTHING: LazyLock<Replaced> = LazyLock::new(Replaced::default);
 
 /// What the instruction that has just run did.
 #[inline(always)]
-fn done<'s>(watch: &'s Option<Box<Watch<'_>>>, event: Option<&'s Event>, jumped: bool) -> Done<'s> {
+fn done<'s>(watch: &'s Option<&mut Watch<'_>>, event: Option<&'s Event>, jumped: bool) -> Done<'s> {
     match watch {
         Some(watch) => Done {
-            accesses: &watch.log,
+            accesses: &watch.logs.accesses,
             lds: watch.lds,
-            calls: &watch.calls,
-            replaced: watch.replaced.as_ref().unwrap_or_else(|| &NOTHING),
+            calls: &watch.logs.calls,
+            replaced: &watch.logs.replaced,
             event,
             jumped,
         },
@@ -347,6 +353,7 @@ fn turn<'a, O: Observer + ?Sized>(
             }
             if let Some(watch) = &mut cx.watch {
                 watch.quiet = true;
+                watch.keeps_loads = skip.accesses != 0 && observer.keeps_loads();
             }
             stopped = match skip.accesses {
                 0 => straight(cx, program, index + count).err(),
@@ -357,7 +364,9 @@ fn turn<'a, O: Observer + ?Sized>(
             cx.instructions += ran as u64;
             if let Some(watch) = &mut cx.watch {
                 watch.quiet = false;
-                watch.calls.clear();
+                watch.logs.calls.clear();
+                watch.keeps_loads = false;
+                watch.logs.log_loads();
             }
             cx.wave.pc = cx.pc();
             match stopped {
@@ -411,7 +420,7 @@ fn turn<'a, O: Observer + ?Sized>(
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
         observer.after(&step, &done(&cx.watch, event.as_ref(), jumped));
         if let Some(watch) = &mut cx.watch {
-            clear(watch);
+            watch.logs.clear();
         }
         if let Some(event) = event {
             return Err(event);

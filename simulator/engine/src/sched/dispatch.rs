@@ -311,7 +311,7 @@ pub fn run_observed<O: Observer + ?Sized>(
     let mut spare = Some(Group::new(dispatch, memory));
     let resident = MAX_RESIDENT_BYTES / spare.as_ref().map_or(1, Group::bytes).max(1);
     let mut parked: VecDeque<Group<'_>> = VecDeque::new();
-    let mut first = dispatch.first_slice();
+    let mut first = dispatch.first_slice().min(OBSERVED_SLICE);
     let mut next = 0;
     loop {
         let (mut group, slice) = if next < total && parked.len() < resident.max(1) {
@@ -385,6 +385,8 @@ struct Work<'a> {
 
 /// Instructions of a workgroup before another one runs in its place: workgroups may wait for each other's stores. Most end before.
 const FIRST_SLICE: u64 = 4 << 20;
+/// The same of an observed run, in which instructions take longer.
+const OBSERVED_SLICE: u64 = 1 << 20;
 /// The same if workgroups have proven to be long, or are known to wait for each other.
 const SHORT_SLICE: u64 = 256 << 10;
 /// Instructions of a workgroup that goes on.

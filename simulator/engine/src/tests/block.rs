@@ -7,7 +7,7 @@ use wavesim_isa::inst::Inst;
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::lower::Lowered;
 use wavesim_machine::exec::machine_ops::Event;
-use wavesim_machine::exec::rt::watch::{Access, Watch};
+use wavesim_machine::exec::rt::watch::{Access, Logs, Watch};
 use wavesim_machine::exec::rt::{Cx, Flow};
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::host::Avx2;
@@ -81,15 +81,15 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
         By::Fast => interp::step(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
         By::Portable => interp::step_portably(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
         By::Watched { fast } => {
-            let watch = Watch {
+            let mut logs = Logs::default();
+            let mut watch = Watch {
                 memory: context.memory,
                 lds: &mut *context.lds,
                 scratch: &mut [],
                 scratch_stride: 0,
-                log: Vec::new(),
-                calls: Vec::new(),
+                logs: &mut logs,
                 quiet: false,
-                replaced: None,
+                keeps_loads: false,
                 keep_going: false,
             };
             let nothing = Memory::empty();
@@ -107,16 +107,16 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
             let fast = Avx2::detect().filter(|_| fast);
             let mut cx =
                 Cx::new(&crate::interp::HANDLERS, fast, Arch::Rdna3, &mut wave, &mut blind, &lowered, 0);
-            cx.watch = Some(Box::new(watch));
+            cx.watch = Some(&mut watch);
             // SAFETY: the operation was lowered just now.
             let flow = unsafe { interp::dispatch(&mut cx, &lowered.ops()[0]) };
-            let log_of = cx.watch.take().map(|watch| watch.log);
-            log.extend(log_of.into_iter().flatten().flat_map(Access::each));
-            log.sort_by_key(|a| (a.lane, a.address));
-            match flow {
+            let result = match flow {
                 Flow::NEXT => Ok(()),
                 _ => Err(cx.event.take().expect("a fault")),
-            }
+            };
+            log.extend(logs.accesses.drain(..).flat_map(Access::each));
+            log.sort_by_key(|a| (a.lane, a.address));
+            result
         }
     };
     let mut both = vec![0; BYTES];

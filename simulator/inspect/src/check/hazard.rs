@@ -18,7 +18,7 @@ use super::Check;
 use super::report::{Finding, Report, Site};
 use super::wait_states::{self, Missing};
 use isa_spec::tables::Role;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use wavesim_asm::{OddPairs, Options, legal};
 use wavesim_engine::observe::Step;
 use wavesim_engine::sched::dispatch::Registers;
@@ -58,8 +58,7 @@ impl Shadow {
         let fixed: Vec<_> = program.insts.iter().zip(effects).map(wrong).collect();
         let words: Vec<bool> =
             program.insts.iter().map(|inst| legal::loads_words(inst, program.arch)).collect();
-        // A vector instruction counts where it may stand between two matrix instructions.
-        let matrix = !program.arch.is_cdna() && effects.iter().any(|e| e.class == Class::Matrix);
+        let matrix = dependent_matrices(program, effects);
         let missing = wait_states::missing(program, effects);
         let observed =
             effects.iter().zip(fixed.iter().zip(&words)).enumerate().map(|(at, (e, (wrong, words)))| {
@@ -70,7 +69,7 @@ impl Shadow {
                     || *words
                     || first_lane
                     || indexed
-                    || matrix && matches!(e.class, Class::Valu | Class::Matrix)
+                    || matrix.contains(&at)
             });
         Shadow { observed: observed.collect(), fixed, missing, words, matrix: Vec::new() }
     }
@@ -127,12 +126,9 @@ impl Shadow {
             *last = None;
             return;
         }
-        let inputs = effects.reads.iter().filter(|r| matches!(r.role, Role::S0 | Role::S1));
         if let Some((pc, d)) = last {
-            let overlaps =
-                |r: &Use| r.file == File::Vgpr && r.first < d.first + d.count && d.first < r.first + r.count;
             let kind = "dependent matrix instructions";
-            if inputs.clone().any(overlaps) && report.is_new(Check::Hazard, kind, step.pc, Some(*pc)) {
+            if multiplies(effects, d) && report.is_new(Check::Hazard, kind, step.pc, Some(*pc)) {
                 let message = "an input is the result of the matrix instruction right before it".to_string();
                 let other = Site::at(step, *pc, step.wave.workgroup, step.wave.id);
                 report.add(
@@ -142,8 +138,56 @@ impl Shadow {
                 );
             }
         }
-        *last = effects.writes.iter().find(|w| w.file == File::Vgpr).map(|w| (step.pc, *w));
+        *last = result(effects).map(|d| (step.pc, *d));
     }
+}
+
+/// What a matrix instruction writes.
+fn result(effects: &Effects) -> Option<&Use> {
+    effects.writes.iter().find(|w| w.file == File::Vgpr)
+}
+
+/// Whether A or B of a matrix instruction has some of these registers.
+fn multiplies(effects: &Effects, d: &Use) -> bool {
+    let mut inputs = effects.reads.iter().filter(|r| matches!(r.role, Role::S0 | Role::S1));
+    inputs.any(|r| r.file == File::Vgpr && r.first < d.first + d.count && d.first < r.first + r.count)
+}
+
+/// Matrix instructions with one right behind them that may depend on them, and all vector instructions that may be the next one behind
+/// those.
+fn dependent_matrices(program: &Program, effects: &[Effects]) -> HashSet<usize> {
+    let is_vector = |at: usize| matches!(effects[at].class, Class::Valu | Class::Matrix);
+    let matrices = || (0..effects.len()).filter(|at| effects[*at].class == Class::Matrix);
+    if program.arch.is_cdna() {
+        return HashSet::new();
+    }
+    let mut next: HashMap<usize, Vec<usize>> = HashMap::new();
+    for at in matrices() {
+        let (mut reached, mut seen) = (vec![at], HashSet::new());
+        while let Some(from) = reached.pop() {
+            let successors = wait_states::successors(program, from);
+            if effects[from].class == Class::Branch && successors == [None; 2] {
+                // To where a register says: all may be the next.
+                return (0..effects.len()).filter(|at| is_vector(*at)).collect();
+            }
+            let new = successors.into_iter().flatten().filter(|to| seen.insert(*to));
+            reached.extend(new.filter(|to| !is_vector(*to)));
+        }
+        next.insert(at, seen.into_iter().filter(|to| is_vector(*to)).collect());
+    }
+    let depends = |at: &usize| {
+        let Some(d) = result(&effects[*at]) else { return false };
+        next[at].iter().any(|to| effects[*to].class == Class::Matrix && multiplies(&effects[*to], d))
+    };
+    // What is seen of one is forgotten at the next one, which then is to be seen too.
+    let mut reached: Vec<usize> = matrices().filter(depends).collect();
+    let mut out = HashSet::new();
+    while let Some(at) = reached.pop() {
+        if out.insert(at) {
+            reached.extend(next.get(&at).into_iter().flatten());
+        }
+    }
+    out
 }
 
 /// Reports an instruction that follows too soon after another.

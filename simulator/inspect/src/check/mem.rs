@@ -134,6 +134,12 @@ impl Shadow {
         self.lds_full = self.lds.0.iter().all(|word| *word == u64::MAX);
     }
 
+    /// Whether all of LDS has been written.
+    #[inline(always)]
+    pub fn is_lds_full(&self) -> bool {
+        self.lds_full
+    }
+
     pub fn before(&mut self) {
         self.unwritten.clear();
     }
@@ -172,9 +178,11 @@ impl Shadow {
     /// noted of a store. Whatever else it may be is for [`Shadow::after`].
     #[inline(always)]
     pub fn is_fine(&mut self, a: &Access, unaligned_lds: bool) -> bool {
-        let size = (a.size_bytes as u64).next_power_of_two().min(4);
-        if !unaligned_lds && a.address & (size - 1) != 0 {
-            return false;
+        if !unaligned_lds && a.address & 3 != 0 {
+            let size = (a.size_bytes as u64).next_power_of_two().min(4);
+            if a.address & (size - 1) != 0 {
+                return false;
+            }
         }
         match a.place {
             Place::Global => {

@@ -31,7 +31,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{self, Class, Effects};
 use wavesim_machine::exec::machine_ops::Event;
-use wavesim_machine::exec::watch::{Access, Place};
+use wavesim_machine::exec::watch::{Access, LdsLoads, Place};
 use wavesim_machine::fault::{Fault, FaultKind};
 
 /// One check.
@@ -111,6 +111,8 @@ pub struct Checker<'a> {
     parked: HashMap<[u32; 3], Parked>,
     /// LDS may be accessed unaligned.
     unaligned_lds: bool,
+    /// What [`Observer::passes`] has just seen is in bounds, and of bytes that have been written.
+    fine: bool,
 }
 
 /// State of a workgroup that has begun and does not run.
@@ -166,6 +168,7 @@ impl<'a> Checker<'a> {
             jumps: Vec::new(),
             parked: HashMap::new(),
             unaligned_lds: prepared.modes.unaligned_lds,
+            fine: false,
         })
     }
 
@@ -203,19 +206,20 @@ impl<'a> Checker<'a> {
         self.retire(wave);
     }
 
-    /// The short way for plain loads and stores with defined registers: in bounds, of bytes that have been written. False, and nothing noted
-    /// that counts, if it is not so simple.
-    fn plain_access(&mut self, step: &Step<'_>, done: &Done<'_>) -> bool {
+    /// The short way for plain loads and stores with defined registers: in bounds, of bytes that have been written.
+    fn plain_access(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let wave = step.wave.id;
-        if done.accesses.is_empty() {
-            return false;
-        }
-        let unaligned = self.unaligned_lds;
-        if !done.accesses.iter().all(|a| self.mem.is_fine(a, unaligned)) {
-            return false;
-        }
         let access = self.race.plain(step, done, &self.waits, self.prepared, &mut self.report);
         self.waits.issue(wave, step.index, step.pc, access);
+        self.retire(wave);
+    }
+
+    /// Behind an instruction without accesses: whether it only waits, which is noted.
+    #[inline]
+    fn waited(&mut self, wave: u32, index: usize) -> bool {
+        self.fine = false;
+        let Some(waits) = self.skip.waits(index) else { return false };
+        self.waits.wait(wave, waits);
         self.retire(wave);
         true
     }
@@ -381,7 +385,12 @@ impl Observer for Checker<'_> {
     #[inline(always)]
     fn passes(&mut self, wave: u32, index: usize, pc: u64, accesses: &[Access]) -> bool {
         let unaligned = self.unaligned_lds;
-        if accesses.is_empty() || !accesses.iter().all(|a| self.mem.is_fine(a, unaligned)) {
+        self.fine = match accesses {
+            [] => return self.waited(wave, index),
+            [a] => self.mem.is_fine(a, unaligned),
+            all => all.iter().all(|a| self.mem.is_fine(a, unaligned)),
+        };
+        if !self.fine {
             return false;
         }
         let Some(access) = self.race.alone(wave, pc as u32, accesses) else { return false };
@@ -391,11 +400,23 @@ impl Observer for Checker<'_> {
     }
 
     fn accessed(&mut self, step: &Step<'_>, done: &Done<'_>) -> bool {
-        let simple = self.plain_access(step, done);
-        if !simple {
-            self.observed(step, done);
+        match self.fine {
+            true => self.plain_access(step, done),
+            false => self.observed(step, done),
         }
-        simple
+        self.fine
+    }
+
+    #[inline(always)]
+    fn keeps_loads(&self) -> bool {
+        self.mem.is_lds_full() && self.race.keeps_loads()
+    }
+
+    #[inline(always)]
+    fn kept(&mut self, wave: u32, index: usize, pc: u64, loads: &mut LdsLoads) {
+        let access = self.race.keep(wave, pc as u32, loads);
+        self.waits.issue(wave, index, pc, access);
+        self.retire(wave);
     }
 
     #[inline]

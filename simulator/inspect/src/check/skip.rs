@@ -5,7 +5,7 @@
 //! a region if each active lane is proven, and if no outstanding operation writes one of its registers ([`super::waits`]).
 
 use super::init;
-use super::waits::{self, Counter, Registers, Summary};
+use super::waits::{self, Counter, Counters, Registers, Summary};
 use isa_spec::pcode::builtins::Control;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_machine::exec::effects::{Class, Effects, File};
@@ -28,27 +28,37 @@ enum Kind {
     Last,
     /// A plain load or store: the checks see it in its region.
     Access,
-    /// It only waits, for the same each time: the first of its region, and applied to the scoreboard without running.
+    /// It only waits, for the same each time. As the first of its region it is applied to the scoreboard without running; later, where it waits
+    /// for all that was loaded in the region, the checks see it like an access.
     Wait,
 }
 
+/// What an instruction waits for.
+type Waits = Box<[(Counter, u32)]>;
+
 /// Consecutive simple and proven instructions.
 struct Region {
-    /// Instructions.
-    len: usize,
-    /// Which of the first ones are loads and stores.
-    accesses: u64,
     /// Lanes with which they are proven.
     lanes: u64,
+    part: Part,
+}
+
+/// Instructions from the first of a region on.
+#[derive(Clone)]
+struct Part {
+    /// How many.
+    len: usize,
+    /// Which of the first ones are loads, stores and waits.
+    accesses: u64,
     registers: Registers,
     summary: Summary,
+    /// Those before a wait: for where something else is outstanding that the rest needs.
+    before: Option<Box<Part>>,
 }
 
 /// A region that is the same for all waves, but for what is proven.
 struct Shared {
-    len: usize,
-    accesses: u64,
-    registers: Registers,
+    part: Part,
     block: init::Block,
 }
 
@@ -70,7 +80,7 @@ impl Prover<'_> {
     }
 
     fn all(&mut self, from: usize, shared: &Shared) -> Option<u64> {
-        self.init.as_mut()?.prove_block(self.wave, from, shared.len, &shared.block)
+        self.init.as_mut()?.prove_block(self.wave, from, shared.part.len, &shared.block)
     }
 }
 
@@ -97,7 +107,7 @@ pub struct Group(Vec<Wave>);
 pub struct SkipCache {
     kinds: Vec<Kind>,
     /// By instruction: what those that only wait wait for.
-    waits: Vec<Box<[(Counter, u32)]>>,
+    waits: Vec<Waits>,
     waves: Vec<Wave>,
     /// By instruction: the region that starts there in any wave.
     shared: Vec<Option<Box<Shared>>>,
@@ -121,7 +131,7 @@ impl SkipCache {
             }
             let computes = matches!(
                 effects[at].class,
-                Class::Valu | Class::Salu | Class::Control | Class::Wait | Class::Branch
+                Class::Valu | Class::Matrix | Class::Salu | Class::Control | Class::Wait | Class::Branch
             );
             if computes && !observed(at) && program.replaced(program.pcs[at]).is_none() {
                 Kind::Unseen
@@ -180,7 +190,8 @@ impl SkipCache {
             // With other lanes than before, or for the first time.
             known => {
                 let shared = &mut self.shared[step.index];
-                let Some(new) = region(&self.kinds, step.index, scoreboard, &mut prover, shared) else {
+                let instructions = (&self.kinds[..], &self.waits[..]);
+                let Some(new) = region(instructions, step.index, scoreboard, &mut prover, shared) else {
                     return (0, 0);
                 };
                 let at = known.unwrap_or(wave.list.len());
@@ -193,8 +204,14 @@ impl SkipCache {
                 &wave.list[at]
             }
         };
-        let free = exec & !found.lanes == 0 && scoreboard.is_clear_of(id, found.summary, &found.registers);
-        if free { (found.len, found.accesses) } else { (0, 0) }
+        let mut next = Some(&found.part).filter(|_| exec & !found.lanes == 0);
+        while let Some(part) = next {
+            if scoreboard.is_clear_of(id, part.summary, &part.registers) {
+                return (part.len, part.accesses);
+            }
+            next = part.before.as_deref();
+        }
+        (0, 0)
     }
 
     /// An instruction has run; `effects` are its own.
@@ -241,7 +258,7 @@ fn kind(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Kind {
 /// The region that starts at an instruction, if it is simple and proven.
 #[cold]
 fn region(
-    kinds: &[Kind],
+    (kinds, waits): (&[Kind], &[Waits]),
     from: usize,
     scoreboard: &waits::Scoreboard,
     prover: &mut Prover<'_>,
@@ -250,50 +267,60 @@ fn region(
     if let Some(shared) = shared
         && let Some(lanes) = prover.all(from, shared)
     {
-        let Shared { len, accesses, registers, .. } = **shared;
-        return Some(Region { len, accesses, lanes, registers, summary: registers.summary() });
+        return Some(Region { lanes, part: shared.part.clone() });
     }
-    let mut out = Region {
+    let mut lanes = u64::MAX;
+    let mut part = Part {
         len: 0,
         accesses: 0,
-        lanes: u64::MAX,
         registers: Registers::default(),
         summary: Summary::default(),
+        before: None,
     };
-    // What its loads write is not to be used in it.
+    // What its loads write is not to be used before a wait for them.
     let mut loaded: Option<Registers> = None;
+    let mut issued = Counters::default();
     // Nothing of it is the wave's own, or not known yet.
     let mut fixed = true;
     for at in (from..kinds.len()).take(LONGEST) {
         let access = kinds[at] == Kind::Access;
+        let wait = kinds[at] == Kind::Wait && at > from;
         if !matches!(kinds[at], Kind::Simple | Kind::Last | Kind::Wait | Kind::Access)
-            || at > from && kinds[at] == Kind::Wait
-            || access && out.len >= u64::BITS as usize
+            || wait && (issued.is_empty() || !Counters::emptied(&waits[at]).covers(issued))
+            || (access || wait) && part.len >= u64::BITS as usize
             || loaded.as_ref().is_some_and(|loaded| loaded.meets(scoreboard.touched(at)))
         {
             fixed &= kinds[at] != Kind::Unseen;
             break;
         }
-        let Some(lanes) = prover.one(at) else {
+        let Some(proven) = prover.one(at) else {
             fixed = false;
             break;
         };
-        if access {
-            out.accesses |= 1 << out.len;
-            loaded.get_or_insert_default().join(scoreboard.written(at));
+        if wait {
+            part.summary = part.registers.summary();
+            part.before = Some(Box::new(part.clone()));
+            (loaded, issued) = (None, Counters::default());
         }
-        out.len += 1;
-        out.lanes &= lanes;
-        out.registers.join(scoreboard.touched(at));
+        let written = scoreboard.written(at);
+        if access && *written != Registers::default() {
+            issued = issued.and(scoreboard.issued(at));
+            loaded.get_or_insert_default().join(written);
+        }
+        if access || wait {
+            part.accesses |= 1 << part.len;
+        }
+        part.len += 1;
+        lanes &= proven;
+        part.registers.join(scoreboard.touched(at));
         if kinds[at] == Kind::Last {
             break;
         }
     }
-    out.summary = out.registers.summary();
+    part.summary = part.registers.summary();
     if fixed && shared.is_none() {
-        let block = prover.init.as_ref().and_then(|init| init.block(from, out.len));
-        let Region { len, accesses, registers, .. } = out;
-        *shared = block.map(|block| Box::new(Shared { len, accesses, registers, block }));
+        let block = prover.init.as_ref().and_then(|init| init.block(from, part.len));
+        *shared = block.map(|block| Box::new(Shared { part: part.clone(), block }));
     }
-    (out.len > 0).then_some(out)
+    (part.len > 0).then_some(Region { lanes, part })
 }

@@ -44,6 +44,8 @@ pub struct Root {
 pub struct Definedness {
     /// Lanes in which all bits are defined, by VGPR; accumulation VGPRs follow the others.
     vgprs: Vec<u64>,
+    /// No VGPR from this one on is defined anywhere.
+    end: usize,
     /// VGPRs that are defined in all lanes of the wave, a bit each.
     full: [u64; ALL_VGPRS / 64],
     /// All lanes of the wave.
@@ -60,6 +62,7 @@ impl Definedness {
     pub fn new(sgprs: u128, vgprs: usize, wave_size: u32) -> Definedness {
         let mut out = Definedness {
             vgprs: vec![0; ALL_VGPRS],
+            end: 0,
             full: [0; ALL_VGPRS / 64],
             lanes: u64::MAX >> (64 - wave_size.clamp(1, 64)),
             sgprs,
@@ -73,10 +76,12 @@ impl Definedness {
 
     /// As it is made by [`Definedness::new`].
     pub fn reset(&mut self, sgprs: u128, vgprs: usize) {
-        self.vgprs.fill(0);
-        self.vgprs[..vgprs.min(ALL_VGPRS)].fill(u64::MAX);
+        let vgprs = vgprs.min(ALL_VGPRS);
+        self.vgprs[..self.end].fill(0);
+        self.vgprs[..vgprs].fill(u64::MAX);
+        self.end = vgprs;
         self.full.fill(0);
-        (0..vgprs.min(ALL_VGPRS)).for_each(|r| self.full[r / 64] |= 1 << (r % 64));
+        (0..vgprs).for_each(|r| self.full[r / 64] |= 1 << (r % 64));
         self.sgprs = sgprs;
         self.scc = false;
         self.partial.clear();
@@ -142,6 +147,7 @@ impl Definedness {
             }
             File::Vgpr => {
                 let Some(lanes) = self.vgprs.get_mut(place.register as usize) else { return false };
+                self.end = self.end.max(place.register as usize + 1);
                 let mask = 1 << place.lane;
                 *lanes = if defined { *lanes | mask } else { *lanes & !mask };
                 let full = *lanes & self.lanes == self.lanes;
@@ -168,6 +174,7 @@ impl Definedness {
             File::Sgpr => {}
             File::Vgpr => {
                 if let Some(defined) = self.vgprs.get_mut(register as usize) {
+                    self.end = self.end.max(register as usize + 1);
                     *defined |= lanes;
                     if *defined & self.lanes == self.lanes {
                         self.note_full(register, true);

@@ -17,13 +17,6 @@ impl VectorClock {
         VectorClock { own: vec![0; waves], foreign: BTreeMap::new() }
     }
 
-    /// As it was when it was new.
-    pub fn cleared(mut self) -> VectorClock {
-        self.own.fill(0);
-        self.foreign.clear();
-        self
-    }
-
     /// The epoch of a wave, by number; `first` is that of the workgroup's first wave.
     #[inline(always)]
     pub fn of(&self, first: u32, wave: u32) -> u32 {

@@ -14,6 +14,7 @@
 //! Shadow memory keeps the last two writers and two readers of a dword ([`super::shadow_memory`]), so of many racing accesses some are
 //! reported, not all.
 
+mod barriers;
 mod clock;
 mod late;
 mod ordering;
@@ -29,8 +30,8 @@ mod view;
 use super::report::Report;
 use super::shadow_memory::{Hit, Record, ShadowMemory};
 use super::waits::{Retired, Scoreboard};
+use barriers::{Arrivals, ByCache};
 use clock::VectorClock;
-use isa_spec::pcode::builtins::Control;
 use late::Late;
 use ordering::{Caches, Ordering};
 use phase::Phase;
@@ -41,9 +42,8 @@ use view::{Missing, view};
 use wavesim_engine::observe::{Done, Step};
 use wavesim_loader::prepared::{Prepared, Shape};
 use wavesim_machine::exec::effects::{Class, Effects};
-use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::exec::watch::{Access, Place};
+use wavesim_machine::exec::watch::Place;
 
 /// A wave's vector clocks from which epoch on, for waves that acquire one of its stores; empty if nothing in the program acquires.
 type History = Vec<(u32, Arc<VectorClock>)>;
@@ -74,9 +74,6 @@ struct Discards {
     /// Its epoch from then on.
     epochs: [u32; Caches::COUNT],
 }
-
-/// A clock for each cache.
-type ByCache = [VectorClock; Caches::COUNT];
 
 /// A wave of a workgroup that has ended.
 struct Ended {
@@ -112,16 +109,14 @@ pub struct Shadow {
     /// By dword: loads that came before its last store, and whose cache may still hold what they found.
     copies: foldhash::HashMap<u64, Vec<Record>>,
     /// Arrivals at barrier and phase; completed phases are merged.
-    arrivals: BTreeMap<(usize, u32), VectorClock>,
-    merged: BTreeMap<usize, (u32, VectorClock)>,
+    arrivals: BTreeMap<(usize, u32), Arrivals>,
+    merged: BTreeMap<usize, (u32, Arc<VectorClock>)>,
     /// Whether a wave has discarded what a cache of the whole workgroup held.
     discards: bool,
     /// By cache: when waves had done so as they arrived at barrier and phase.
     discarded: BTreeMap<(usize, u32), ByCache>,
     /// The same of completed phases.
     discarded_before: BTreeMap<usize, ByCache>,
-    /// A clock that is no longer needed, for the next phase.
-    spare: Option<VectorClock>,
     /// What atomics have released at an address.
     released: HashMap<Key, Arc<VectorClock>>,
     swaps: Swaps,
@@ -134,8 +129,8 @@ pub struct Group {
     waves: Vec<WaveState>,
     lds: ShadowMemory,
     phase: Phase,
-    arrivals: BTreeMap<(usize, u32), VectorClock>,
-    merged: BTreeMap<usize, (u32, VectorClock)>,
+    arrivals: BTreeMap<(usize, u32), Arrivals>,
+    merged: BTreeMap<usize, (u32, Arc<VectorClock>)>,
     discards: bool,
     discarded: BTreeMap<(usize, u32), ByCache>,
     discarded_before: BTreeMap<usize, ByCache>,
@@ -153,11 +148,6 @@ struct Swaps {
     acquired: HashSet<(u32, Key)>,
     /// Findings of plain loads, by wave number and dword.
     candidates: HashMap<(u32, Key), Vec<usize>>,
-}
-
-/// None of a workgroup of so many waves.
-fn no_discards(waves: usize) -> ByCache {
-    std::array::from_fn(|_| VectorClock::new(waves))
 }
 
 impl Shadow {
@@ -190,7 +180,6 @@ impl Shadow {
             discards: false,
             discarded: BTreeMap::new(),
             discarded_before: BTreeMap::new(),
-            spare: None,
             released: HashMap::new(),
             swaps: Swaps::default(),
         }
@@ -276,55 +265,11 @@ impl Shadow {
         std::mem::swap(&mut self.discarded_before, &mut group.discarded_before);
     }
 
-    /// A wave continues after a barrier: it acquires what the others released there. Whether all have met.
-    #[inline(always)]
-    pub fn resume(&mut self, step: &Step<'_>, scoreboard: &Scoreboard) -> bool {
-        let at = step.wave.id as usize;
-        if self.enabled
-            && let Some(barrier) = self.waves[at].waiting.take()
-        {
-            let met = self.meet(step, at, barrier, scoreboard);
-            self.acquire_barrier(step, at, barrier);
-            return met;
-        }
-        false
-    }
-
     /// Accesses of a wave that are older than this epoch may have been released before they were complete.
     #[inline]
     pub fn released(&self, wave: u32) -> u32 {
         // Without atomics, only barriers release.
         if self.synchronises { u32::MAX } else { self.waves.get(wave as usize).map_or(0, |w| w.released) }
-    }
-
-    fn acquire_barrier(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
-        let completed = step.group.barrier(barrier).completed;
-        let waves = self.waves.len();
-        let (phase, clocks) = self.merged.entry(barrier).or_insert_with(|| (0, VectorClock::new(waves)));
-        while *phase != completed {
-            if let Some(arrived) = self.arrivals.remove(&(barrier, *phase)) {
-                clocks.join(&arrived);
-                self.spare = Some(arrived);
-            }
-            if self.discards
-                && let Some(arrived) = self.discarded.remove(&(barrier, *phase))
-            {
-                let before = self.discarded_before.entry(barrier);
-                let before = before.or_insert_with(|| no_discards(waves));
-                before.iter_mut().zip(&arrived).for_each(|(before, arrived)| before.join(arrived));
-            }
-            *phase = phase.wrapping_add(1);
-        }
-        let wave = &mut self.waves[at];
-        Arc::make_mut(&mut wave.vector).join(clocks);
-        if let Some(discarded) = self.discarded_before.get(&barrier) {
-            for (mine, all) in wave.discards.clocks.iter_mut().zip(discarded) {
-                Arc::make_mut(mine).join(all);
-            }
-        }
-        if self.synchronises {
-            wave.record_clock();
-        }
     }
 
     /// The epoch of a wave's last access, for [`Scoreboard::stamp`].
@@ -351,68 +296,6 @@ impl Shadow {
         }
     }
 
-    /// Barriers arrived at, and caches discarded.
-    pub fn calls(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        if !self.enabled {
-            return;
-        }
-        let at = step.wave.id as usize;
-        for (bi, number) in done.calls {
-            let barrier = match bi {
-                Control::InvalidateCaches => {
-                    let caches = Caches(*number as u8).and(self.orderings[step.index].reaches);
-                    self.waves[at].discard(caches);
-                    self.discards |= !caches.and(self.of_group()).is_empty();
-                    None
-                }
-                Control::Barrier => Some(0),
-                Control::BarrierSignal | Control::BarrierSignalIsFirst => {
-                    wavesim_machine::state::Workgroup::index(*number as i32)
-                }
-                _ => None,
-            };
-            if let Some(barrier) = barrier.filter(|_| step.group.in_group()) {
-                self.arrive(step, at, barrier);
-            }
-        }
-        if let Some(Event::BarrierWait(barrier)) = done.event {
-            self.waves[at].waiting = Some(*barrier);
-        }
-    }
-
-    /// Caches that all waves of a workgroup share: what one of them discards is discarded for those that it then meets at a barrier.
-    fn of_group(&self) -> Caches {
-        let more = if self.cu_mode { Caches::L0 } else { Caches::default() };
-        Caches::L1.or(Caches::SCALAR).or(more)
-    }
-
-    fn arrive(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
-        let state = step.group.barrier(barrier);
-        // The arrival that completes the barrier has counted already.
-        let phase = if state.signals == 0 { state.completed.wrapping_sub(1) } else { state.completed };
-        if self.discards {
-            let shared = self.of_group();
-            let waves = self.waves.len();
-            let discarded = self.discarded.entry((barrier, phase)).or_insert_with(|| no_discards(waves));
-            for cache in shared.numbers() {
-                discarded[cache].join(&self.waves[at].discards.clocks[cache]);
-            }
-        }
-        let wave = &mut self.waves[at];
-        let waves = wave.vector.own.len();
-        let spare = &mut self.spare;
-        let clocks = self.arrivals.entry((barrier, phase)).or_insert_with(|| match spare.take() {
-            Some(spare) if spare.own.len() == waves => spare.cleared(),
-            _ => VectorClock::new(waves),
-        });
-        clocks.join(&wave.vector);
-        // The barrier has an epoch of its own.
-        wave.epoch += 1;
-        clocks.own[at] = clocks.own[at].max(wave.epoch);
-        wave.epoch += 1;
-        wave.released = wave.epoch;
-    }
-
     /// Reports the accesses of an instruction that race, and notes them and what they order.
     pub fn after(
         &mut self,
@@ -433,6 +316,7 @@ impl Shadow {
             && (effects.atomic || effects.coherent || ordering.polls)
             && effects.class != Class::Smem
         {
+            self.record_loads(scoreboard);
             self.synchronise(at, done.accesses, effects, ordering, report);
         }
         let wave = &mut self.waves[at];
@@ -446,12 +330,10 @@ impl Shadow {
             atomic: effects.atomic || effects.coherent || ordering.polls,
             ..Record::default()
         };
-        let mut last: Option<&Access> = None;
-        for a in done.accesses.iter().filter(|a| !a.outside) {
-            if last.is_some_and(|l| !a.write && !l.write && repeats(l, a)) {
+        for (n, a) in done.accesses.iter().enumerate() {
+            if a.outside || !stores && repeats(done.accesses, n) {
                 continue;
             }
-            last = Some(a);
             if matches!(a.place, Place::Lds | Place::Global) {
                 self.compare(at, ordering, a, me, scoreboard);
             }

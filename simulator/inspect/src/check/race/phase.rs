@@ -9,16 +9,24 @@ use super::{Shadow, WaveState};
 use isa_spec::pcode::builtins::Control;
 use wavesim_engine::observe::Step;
 use wavesim_machine::exec::effects::Effects;
-use wavesim_machine::exec::watch::Access;
+use wavesim_machine::exec::watch::{Access, LdsLoads};
 
 /// Loads kept at most.
-const MOST: usize = 1 << 14;
+const MOST: usize = 1 << 12;
+
+/// A load without a record in shadow memory.
+enum Kept {
+    One(Access),
+    /// The next one of `lanes`.
+    Lanes,
+}
 
 /// LDS since all waves have met.
 #[derive(Default)]
 pub struct Phase {
     /// Loads without a record in shadow memory, if nothing has been stored.
-    loads: Vec<(Access, Record)>,
+    loads: Vec<(Kept, Record)>,
+    lanes: LdsLoads,
     stored: bool,
 }
 
@@ -27,17 +35,31 @@ impl Phase {
     #[inline]
     pub fn begin(&mut self) {
         self.loads.clear();
+        self.lanes.clear();
         self.stored = false;
+    }
+
+    /// Whether loads cannot race with anything.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        !self.stored && self.loads.len() < MOST
     }
 
     /// Keeps a load, if it cannot race with anything.
     #[inline(always)]
     pub fn keeps(&mut self, a: &Access, me: Record) -> bool {
-        if self.stored || self.loads.len() >= MOST {
-            return false;
+        let open = self.is_open();
+        if open {
+            self.loads.push((Kept::One(*a), me));
         }
-        self.loads.push((*a, me));
-        true
+        open
+    }
+
+    /// Keeps loads of lanes, which a phase that is open has room for.
+    #[inline(always)]
+    pub fn keep(&mut self, loads: &mut LdsLoads, me: Record) {
+        self.loads.extend((0..loads.len()).map(|_| (Kept::Lanes, me)));
+        self.lanes.append(loads);
     }
 }
 
@@ -73,24 +95,39 @@ impl Shadow {
     /// Something is stored to LDS: from here on, loads are compared, and those before have records.
     #[inline]
     pub(super) fn stores(&mut self, scoreboard: &Scoreboard) {
-        if !self.phase.stored {
-            self.phase.stored = true;
-            if !self.phase.loads.is_empty() {
-                self.record_loads(scoreboard);
-            }
+        self.phase.stored = true;
+        self.record_loads(scoreboard);
+    }
+
+    /// Records the loads that were kept: also where a wave learns what others have done, as of two loads the later one would take the place
+    /// of the earlier one then.
+    #[inline]
+    pub(super) fn record_loads(&mut self, scoreboard: &Scoreboard) {
+        if !self.phase.loads.is_empty() {
+            self.record_kept(scoreboard);
         }
     }
 
     #[inline(never)]
-    fn record_loads(&mut self, scoreboard: &Scoreboard) {
+    fn record_kept(&mut self, scoreboard: &Scoreboard) {
         let mut loads = std::mem::take(&mut self.phase.loads);
+        let mut lanes = std::mem::take(&mut self.phase.lanes);
+        let mut accesses_of_lanes = lanes.accesses();
         let hits = self.hits.len();
-        for (a, me) in loads.drain(..) {
+        for (load, me) in loads.drain(..) {
             let at = me.wave.wrapping_sub(self.first) as usize;
-            self.record(at, Ordering::default(), &a, me, scoreboard);
+            let accesses = match load {
+                Kept::One(a) => vec![a],
+                Kept::Lanes => accesses_of_lanes.next().unwrap_or_default(),
+            };
+            for a in &accesses {
+                self.record(at, Ordering::default(), a, me, scoreboard);
+            }
         }
         // They race with nothing.
         self.hits.truncate(hits);
-        self.phase.loads = loads;
+        drop(accesses_of_lanes);
+        lanes.clear();
+        (self.phase.loads, self.phase.lanes) = (loads, lanes);
     }
 }

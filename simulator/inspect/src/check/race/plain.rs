@@ -9,7 +9,7 @@ use super::view::view;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{Class, Effects};
-use wavesim_machine::exec::watch::{Access, Place};
+use wavesim_machine::exec::watch::{Access, LdsLoads, Place};
 
 impl Shadow {
     /// Whether an instruction only loads or only stores, and orders nothing.
@@ -28,24 +28,41 @@ impl Shadow {
         let store = accesses.first().is_some_and(|a| a.write);
         let epoch = self.waves[at].epoch + store as u32;
         let me = Record { wave: self.first + wave, epoch, pc, ..Record::default() };
-        let mut last: Option<&Access> = None;
-        for a in accesses {
-            if !store && last.is_some_and(|l| repeats(l, a)) {
-                continue;
-            }
-            last = Some(a);
-            let alone = match a.place {
-                Place::Lds => !store && self.phase.keeps(a, me),
-                _ => self.global.is_alone(a, me),
-            };
-            if !alone {
-                return None;
-            }
+        let alone = match accesses {
+            [a] => self.is_alone(a, me),
+            all => (0..all.len()).all(|n| repeats(all, n) || self.is_alone(&all[n], me)),
+        };
+        if !alone {
+            return None;
         }
         let state = &mut self.waves[at];
         state.accessed = epoch;
         state.epoch = epoch + store as u32;
         Some(Retired { epoch, pc, store })
+    }
+
+    #[inline(always)]
+    fn is_alone(&mut self, a: &Access, me: Record) -> bool {
+        match a.place {
+            Place::Lds => !a.write && self.phase.keeps(a, me),
+            _ => self.global.is_alone(a, me),
+        }
+    }
+
+    /// Whether loads of LDS may only be kept.
+    #[inline(always)]
+    pub fn keeps_loads(&self) -> bool {
+        self.phase.is_open()
+    }
+
+    /// Keeps a wave's loads of LDS.
+    #[inline(always)]
+    pub fn keep(&mut self, wave: u32, pc: u32, loads: &mut LdsLoads) -> Retired {
+        let state = &mut self.waves[wave as usize];
+        let epoch = state.epoch;
+        state.accessed = epoch;
+        self.phase.keep(loads, Record { wave: self.first + wave, epoch, pc, ..Record::default() });
+        Retired { epoch, pc, store: false }
     }
 
     /// As [`Shadow::after`], for a plain instruction whose accesses are all inside.
@@ -65,12 +82,10 @@ impl Shadow {
         wave.epoch = epoch + store as u32;
         let pc = step.pc as u32;
         let me = Record { wave: self.first + at as u32, epoch, pc, ..Record::default() };
-        let mut last: Option<&Access> = None;
-        for a in done.accesses {
-            if !store && last.is_some_and(|l| repeats(l, a)) {
+        for (n, a) in done.accesses.iter().enumerate() {
+            if repeats(done.accesses, n) {
                 continue;
             }
-            last = Some(a);
             if a.place == Place::Lds || !self.global.is_alone(a, me) {
                 self.compare(at, self.orderings[step.index], a, me, scoreboard);
             }
@@ -126,10 +141,19 @@ impl Shadow {
     }
 }
 
-/// Of lanes that load the same bytes, the first ones stand for all.
+/// Lanes in half a row: those of a matrix's other half often load the same bytes.
+const HALF: usize = 16;
+
+/// Whether access `n` is a load of what other lanes have just loaded, which stand for it.
 #[inline(always)]
-pub(super) fn repeats(last: &Access, a: &Access) -> bool {
-    (last.address, last.stride, last.lanes) == (a.address, a.stride, a.lanes)
-        && last.place == a.place
-        && last.size_bytes == a.size_bytes
+pub(super) fn repeats(accesses: &[Access], n: usize) -> bool {
+    let a = &accesses[n];
+    let like = |back: usize| match n.checked_sub(back).map(|k| &accesses[k]) {
+        Some(before) => {
+            (before.address, before.stride, before.lanes) == (a.address, a.stride, a.lanes)
+                && (before.place, before.size_bytes, before.write) == (a.place, a.size_bytes, a.write)
+        }
+        None => false,
+    };
+    !a.write && (like(1) || like(HALF))
 }

@@ -4,12 +4,14 @@
 //! covers all of them, which is how waves use memory: one cell is then compared for 32 dwords, or for those of a part ([`SIZES`]).
 
 mod cell;
+mod page;
 #[cfg(test)]
 mod tests;
 mod visit;
 
 use cell::Cell;
 pub use cell::Record;
+use page::{Last, PAGE, Page};
 use visit::{Visit, of_whole};
 use wavesim_machine::exec::watch::Access;
 
@@ -26,18 +28,12 @@ const ALL_BYTES: u8 = 0b1111;
 struct Node {
     /// Of all dwords, unless it is split.
     cell: Cell,
-    /// The wave that all records of the cell are of: then the node is not split, and has one store at most. 0: there are no records; or
-    /// [`MANY`].
-    owner: u32,
     split: bool,
     /// How often it was split, up to [`OFTEN`].
     splits: u8,
     /// Kept when they are joined.
     parts: Parts,
 }
-
-/// No wave's, or not known to be one's.
-const MANY: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Default)]
 enum Parts {
@@ -57,7 +53,6 @@ impl Node {
     #[inline(never)]
     fn split(&mut self, level: usize) {
         self.split = true;
-        self.owner = MANY;
         self.splits = (self.splits + 1).min(OFTEN);
         let size = part_size(level);
         if let Parts::None = self.parts {
@@ -81,6 +76,15 @@ impl Node {
                 }
             }
         }
+    }
+
+    /// Records an access to all of it, if no other wave has a record here.
+    fn is_alone(&mut self, me: Record, write: bool) -> bool {
+        let alone = !self.split && self.cell.is_of(me.wave);
+        if alone {
+            self.cell.replace(me, write);
+        }
+        alone
     }
 
     /// The cells, each with its place and its size; until `f` is false.
@@ -113,9 +117,6 @@ impl Node {
 /// What has been split so often stays so: a tile is stored as a whole and loaded in parts again and again.
 const OFTEN: u8 = 3;
 
-/// Blocks of a page.
-const PAGE: usize = 32;
-
 /// Pages that are found without the index.
 pub const RECENT: usize = 512;
 
@@ -127,7 +128,7 @@ pub fn slot(page: u64) -> usize {
 
 /// Blocks by number; made where they are touched. The addresses of a host are far from each other.
 pub struct ShadowMemory {
-    pages: Vec<Box<[Node]>>,
+    pages: Vec<Page>,
     /// Index in `pages` by number of the page.
     index: foldhash::HashMap<u64, usize>,
     /// Pages of recent accesses, with their index: most accesses are near one of these.
@@ -164,11 +165,7 @@ impl ShadowMemory {
 
     /// Forgets all accesses.
     pub fn clear(&mut self) {
-        for node in self.pages.iter_mut().flat_map(|page| page.iter_mut()) {
-            node.cell = Cell::default();
-            node.owner = 0;
-            node.split = false;
-        }
+        self.pages.iter_mut().for_each(Page::clear);
     }
 
     /// The index of a page.
@@ -184,7 +181,7 @@ impl ShadowMemory {
     fn find_or_make(&mut self, page: u64) -> usize {
         let pages = &mut self.pages;
         let at = *self.index.entry(page).or_insert_with(|| {
-            pages.push((0..PAGE).map(|_| Node::default()).collect());
+            pages.push(Page::new());
             pages.len() - 1
         });
         self.recent[slot(page)] = (page, at);
@@ -195,7 +192,7 @@ impl ShadowMemory {
     pub fn cell(&self, offset: u64) -> Cell {
         let number = offset / BLOCK;
         let page = self.index.get(&(number / PAGE as u64)).map(|&at| &self.pages[at]);
-        page.map_or_else(Cell::default, |page| page[number as usize % PAGE].dword(0, offset % BLOCK))
+        page.map_or_else(Cell::default, |page| page.dword(number as usize % PAGE, offset % BLOCK))
     }
 
     /// Records an access to whole blocks that no other wave has accessed, as most are in global memory. False if it is not so; what is
@@ -206,24 +203,15 @@ impl ShadowMemory {
         if (a.address | len) & (BLOCK - 1) != 0 || !stride.is_power_of_two() || a.lane.is_none() {
             return false;
         }
-        let first = a.lane.unwrap_or_default();
-        let mut me = Record { mask: ALL_BYTES, lane_bytes: stride, ..me };
-        let lanes = (BLOCK >> stride.trailing_zeros()) as u8;
-        me.lane = first;
+        let mut last = Last::new(&Record { lane: a.lane.unwrap_or_default(), lane_bytes: stride, ..me });
+        let lanes = BLOCK as u32 >> stride.trailing_zeros();
         let (mut number, end) = (a.address / BLOCK, (a.address + len) / BLOCK);
         while number < end {
             let page = self.page(number / PAGE as u64);
             let from = number as usize % PAGE;
             let to = PAGE.min(from + (end - number) as usize);
-            for node in &mut self.pages[page][from..to] {
-                if node.owner != me.wave {
-                    if node.owner != 0 && (node.split || !node.cell.is_of(me.wave)) {
-                        return false;
-                    }
-                    node.owner = me.wave;
-                }
-                node.cell.replace(me, a.write);
-                me.lane = me.lane.wrapping_add(lanes);
+            if !self.pages[page].is_alone((from, to), me.wave, &mut last, lanes, a.write) {
+                return false;
             }
             number += (to - from) as u64;
         }
@@ -252,8 +240,7 @@ impl ShadowMemory {
         }
         let number = address / BLOCK;
         let page = self.page(number / PAGE as u64);
-        let mut node = &mut self.pages[page][number as usize % PAGE];
-        node.owner = MANY;
+        let mut node = self.pages[page].node(number as usize % PAGE);
         for (level, size) in SIZES.into_iter().enumerate() {
             if !node.split {
                 return (len == size).then_some(&mut node.cell);
@@ -283,8 +270,7 @@ impl ShadowMemory {
         while start < end {
             let number = start / BLOCK;
             let page = self.page(number / PAGE as u64);
-            let node = &mut self.pages[page][number as usize % PAGE];
-            node.owner = MANY;
+            let node = self.pages[page].node(number as usize % PAGE);
             let superseded = self.follows.then_some(&mut self.superseded);
             Visit { offset, end, a, me, ordered: &ordered, hits, superseded }.node(node, 0, start);
             start += BLOCK;

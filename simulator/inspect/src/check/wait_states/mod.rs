@@ -168,10 +168,10 @@ fn wait_states(node: &Node<'_>) -> u32 {
     }
 }
 
-/// The instructions that may follow one: the next, and a branch's target.
-type Successors = [Option<usize>; 2];
+/// The instructions that may follow one: the next, and a branch's target. None are known of a jump to where a register says.
+pub(super) type Successors = [Option<usize>; 2];
 
-fn successors(program: &Program, at: usize) -> Successors {
+pub(super) fn successors(program: &Program, at: usize) -> Successors {
     let (inst, pc) = (&program.insts[at], program.pcs[at]);
     let flags = inst.instruction(program.arch.table()).flags;
     let end = pc + inst.size as u64;

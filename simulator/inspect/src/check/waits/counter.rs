@@ -95,9 +95,9 @@ impl Counter {
     }
 }
 
-/// The one or two counters that an operation counts in, a bit each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counters(u8);
+/// Counters, a bit each: an operation counts in one or two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters(u8);
 
 impl Counters {
     pub(super) fn one(counter: Counter) -> Counters {
@@ -108,6 +108,21 @@ impl Counters {
         Counters(self.0 | 1 << counter as u8)
     }
 
+    /// Those that waits leave with nothing outstanding.
+    pub fn emptied(waits: &[(Counter, u32)]) -> Counters {
+        Counters(waits.iter().filter(|wait| wait.1 == 0).fold(0, |all, wait| all | 1 << wait.0 as u8))
+    }
+
+    /// Whether all of others are among these.
+    pub fn covers(self, others: Counters) -> bool {
+        others.0 & !self.0 == 0
+    }
+
+    /// These and others.
+    pub fn and(self, others: Counters) -> Counters {
+        Counters(self.0 | others.0)
+    }
+
     pub(super) fn contains(self, counter: Counter) -> bool {
         self.0 >> counter as u8 & 1 == 1
     }
@@ -116,7 +131,8 @@ impl Counters {
         self.0 &= !(1 << counter as u8);
     }
 
-    pub(super) fn is_empty(self) -> bool {
+    /// Whether it is none.
+    pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 

@@ -12,11 +12,10 @@ mod counter;
 mod registers;
 mod wave;
 
-pub use counter::Counter;
+pub use counter::{Counter, Counters};
 pub use registers::{Registers, Summary};
 
 use super::report::Report;
-use counter::Counters;
 use isa_spec::pcode::builtins::Control;
 use wave::Wave;
 use wavesim_engine::observe::{Done, Step};
@@ -139,6 +138,11 @@ impl Scoreboard {
         &self.writes[index]
     }
 
+    /// Counters of what an instruction issues.
+    pub fn issued(&self, index: usize) -> Counters {
+        self.briefs[index].issue.map_or(Counters::default(), |issue| issue.counters)
+    }
+
     /// Whether the instruction issues something, or waits for everything.
     #[inline]
     pub fn must_observe(&self, index: usize) -> bool {
@@ -148,8 +152,8 @@ impl Scoreboard {
 
     /// A workgroup of so many waves begins, with nothing outstanding; `released` as for [`Scoreboard::release`].
     pub fn start(&mut self, waves: usize, released: u32) {
-        self.waves.clear();
-        self.waves.resize_with(waves, || Wave { released, ..Wave::default() });
+        self.waves.resize_with(waves, Wave::default);
+        self.waves.iter_mut().for_each(|wave| wave.clear(released));
     }
 
     /// The race check wants to know when accesses are complete that are older than this epoch.
@@ -170,7 +174,7 @@ impl Scoreboard {
     }
 
     pub fn end(&mut self, step: &Step<'_>) {
-        self.waves[step.wave.id as usize] = Wave::default();
+        self.waves[step.wave.id as usize].clear(0);
     }
 
     /// PCs of a wave's operations that a counter counts, oldest first.

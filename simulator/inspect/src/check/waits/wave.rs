@@ -109,6 +109,16 @@ impl Wave {
         self.writes = writes;
     }
 
+    /// Nothing is outstanding; `released` as for [`Scoreboard::release`](super::Scoreboard::release).
+    pub fn clear(&mut self, released: u32) {
+        self.pending.clear();
+        self.stores.clear();
+        self.retired.clear();
+        (self.mixed, self.stored_last) = (false, false);
+        self.writes = Summary::default();
+        self.released = released;
+    }
+
     /// The oldest ones of `pending` are complete.
     #[inline]
     fn complete_first(&mut self, count: usize) {
@@ -116,6 +126,11 @@ impl Wave {
             for at in 0..count {
                 self.complete(self.pending[at].access);
             }
+        }
+        if count == self.pending.len() {
+            self.pending.clear();
+            (self.writes, self.mixed) = (Summary::default(), false);
+            return;
         }
         self.pending.drain(..count);
         self.writes = self.pending.iter().fold(Summary::default(), |all, p| all.with(p.writes));

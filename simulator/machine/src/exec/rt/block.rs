@@ -236,7 +236,8 @@ unsafe fn inside<const WATCHED: bool, const N: usize>(
     // SAFETY: by the contract.
     let offsets = unsafe { &*fast_source(cx.file, lanes) };
     if WATCHED {
-        return watch::lds(cx, offsets, &plus, bytes, write);
+        // SAFETY: H1.
+        return unsafe { watch::lds(cx, offsets, &plus, bytes, write) };
     }
     // Loops and not iterators, here and above: closures are compiled without the host's features, and stay calls.
     let mut farthest = 0;

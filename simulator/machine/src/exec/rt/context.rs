@@ -153,7 +153,7 @@ pub struct Cx<'a> {
     /// For instructions that are evaluated.
     pub cancel: Option<&'a AtomicBool>,
     /// Of an observed run.
-    pub watch: Option<Box<Watch<'a>>>,
+    pub watch: Option<&'a mut Watch<'a>>,
 }
 
 /// Bits of MODE that choose among the handlers of arithmetic.
@@ -343,7 +343,7 @@ pub fn control(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128,
 #[inline(never)]
 fn control_call(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128, Flow> {
     if let Some(watch) = &mut cx.watch {
-        watch.calls.push((builtin, args.first().map_or(0, |a| *a as u32)));
+        watch.logs.calls.push((builtin, args.first().map_or(0, |a| *a as u32)));
     }
     match machine_ops::control(cx.arch, cx.wave, cx.workgroup, cx.instructions, builtin, args) {
         Ok(value) => {

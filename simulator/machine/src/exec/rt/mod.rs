@@ -1,5 +1,6 @@
 //! What generated handlers call: operands in, results out, memory, control, float arithmetic by mode.
 
+mod access_log;
 mod block;
 mod by_mode;
 mod bytes;

@@ -13,40 +13,36 @@ pub(super) fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4
     patterns_anywhere(addresses, size_bytes)
 }
 
-/// [`patterns`] of offsets, and the largest of them.
-pub(super) fn patterns_of(offsets: &LaneVec, size_bytes: u32) -> ([Option<u8>; 4], u32) {
-    #[cfg(target_arch = "x86_64")]
-    if crate::state::host::Avx2::detect().is_some() {
-        // SAFETY: the host has AVX2.
-        return unsafe { patterns_of_avx2(offsets, size_bytes) };
-    }
-    let farthest = offsets.0.iter().fold(0, |all, offset| all.max(*offset));
-    (patterns_anywhere(&offsets.0.map(u64::from), size_bytes as u64), farthest)
+/// [`patterns`] of offsets.
+pub(super) fn patterns_of(offsets: &LaneVec, size_bytes: u32) -> [Option<u8>; 4] {
+    patterns(&offsets.0.map(u64::from), size_bytes as u64)
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn patterns_of_avx2(offsets: &LaneVec, size_bytes: u32) -> ([Option<u8>; 4], u32) {
-    use super::lds::simd_vectors;
-    use std::arch::x86_64::*;
-    let size = _mm256_set1_epi32(size_bytes as i32);
-    let steps = _mm256_mullo_epi32(size, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    let mut out = [None; 4];
-    let mut farthest = _mm256_setzero_si256();
-    for (at, eight) in simd_vectors(offsets).into_iter().enumerate() {
-        let differences = _mm256_sub_epi32(eight, _mm256_set1_epi32(offsets.0[8 * at] as i32));
-        let gaps = _mm256_xor_si256(differences, steps);
-        farthest = _mm256_max_epu32(farthest, eight);
-        if _mm256_testz_si256(differences, differences) == 1 {
-            out[at] = Some(0);
-        } else if _mm256_testz_si256(gaps, gaps) == 1 {
-            out[at] = Some(size_bytes as u8);
-        }
+/// The largest of offsets, and the bits that any of them has.
+#[inline(always)]
+pub(super) fn extent(offsets: &LaneVec) -> (u32, u32) {
+    let (mut farthest, mut together) = (0, 0);
+    for offset in offsets.0 {
+        farthest = farthest.max(offset);
+        together |= offset;
     }
-    let halves = _mm_max_epu32(_mm256_castsi256_si128(farthest), _mm256_extracti128_si256::<1>(farthest));
-    let pairs = _mm_max_epu32(halves, _mm_shuffle_epi32::<0b00_00_11_10>(halves));
-    let one = _mm_max_epu32(pairs, _mm_shuffle_epi32::<0b01>(pairs));
-    (out, _mm_cvtsi128_si32(one) as u32)
+    (farthest, together)
+}
+
+/// The step from each offset to the next, if it is always the size of an element or nothing.
+#[inline(always)]
+pub(super) fn one_stride(offsets: &LaneVec, size_bytes: u32) -> Option<u8> {
+    let (mut same, mut apart) = (0, 0);
+    for l in 0..32 {
+        let difference = offsets.0[l].wrapping_sub(offsets.0[0]);
+        same |= difference;
+        apart |= difference ^ (l as u32 * size_bytes);
+    }
+    match (same, apart) {
+        (0, _) => Some(0),
+        (_, 0) => Some(size_bytes as u8),
+        _ => None,
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -119,6 +115,16 @@ pub(super) fn runs(offsets: &LaneVec, patterns: [Option<u8>; 4]) -> ([Run; 4], u
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strides_and_extents() {
+        let row = |f: fn(u32) -> u32| LaneVec(std::array::from_fn(|l| f(l as u32)));
+        assert_eq!(one_stride(&row(|_| 12), 4), Some(0));
+        assert_eq!(one_stride(&row(|l| 100 + 8 * l), 8), Some(8));
+        assert_eq!(one_stride(&row(|l| 100 + 8 * l), 4), None);
+        assert_eq!(one_stride(&row(|l| 4 * (l & 15)), 4), None);
+        assert_eq!(extent(&row(|l| if l == 9 { 258 } else { 4 * l })), (258, 0b1_0111_1110));
+    }
 
     #[test]
     fn patterns_of_eights() {

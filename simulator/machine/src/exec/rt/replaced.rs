@@ -57,10 +57,15 @@ impl Replaced {
     pub(super) unsafe fn keep_block(&mut self, address: u64, host: *const u8, rows: usize) {
         let (len, first) = (128 * rows as u32, self.rows.len() as u32);
         self.parts.push(Part { place: Place::Global, address, len, first, in_rows: true });
+        self.rows.reserve(rows);
+        // (`push` makes each vector elsewhere and copies it.)
+        let to = self.rows.as_mut_ptr().wrapping_add(first as usize);
         for row in 0..rows {
-            // SAFETY: by the contract.
-            self.rows.push(LaneVec(unsafe { access::load_lane_vec(host.add(128 * row)) }));
+            // SAFETY: there is room for as many behind the last one; by the contract.
+            unsafe { to.add(row).write(LaneVec(access::load_lane_vec(host.add(128 * row)))) };
         }
+        // SAFETY: they have been written.
+        unsafe { self.rows.set_len(first as usize + rows) };
     }
 
     /// Keeps bytes.

@@ -3,78 +3,15 @@
 //! An observed wave runs with empty memory, LDS and scratch, so each access takes the slow path of those that are out of bounds. There,
 //! and nowhere else, [`super::load`] and [`super::store`], and those of 32 lanes, test for a watch. Runs without an observer pay nothing.
 
+pub use super::access_log::{Access, LdsLoads, Logs, Place};
+use super::access_log::{IN_LDS, LdsLoad, append, for_runs};
 use super::context::{Cx, Flow};
-use super::patterns::{patterns, patterns_of, runs};
+use super::patterns::{extent, one_stride, patterns};
 pub use super::replaced::Replaced;
 use crate::exec::machine_ops::Event;
 use crate::memory::{self, MemError, Memory};
 use crate::state::LaneVec;
-use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::Space;
-
-/// Which memory an access reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
-    /// Memory of the device, at its address.
-    Global,
-    /// Memory of the workgroup.
-    Lds,
-    /// The lane's private memory.
-    Scratch,
-    /// A buffer access beyond the descriptor's range, which does nothing.
-    Nowhere,
-}
-
-impl Place {
-    /// As in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Place::Global => "global memory",
-            Place::Lds => "LDS",
-            Place::Scratch => "scratch",
-            Place::Nowhere => "out of the buffer's range",
-        }
-    }
-}
-
-/// One lane's access, or that of several consecutive lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
-    /// Which memory; FLAT accesses have the one that their address leads to.
-    pub place: Place,
-    /// Global address, or offset in LDS or in the lane's scratch; the first lane's.
-    pub address: u64,
-    /// Of one lane.
-    pub size_bytes: u8,
-    /// Lanes from `lane` on that do the same.
-    pub lanes: u8,
-    /// From a lane's address to the next one's: `size_bytes`, or 0 where all have one address.
-    pub stride: u8,
-    /// A store. An atomic has a load and a store.
-    pub write: bool,
-    /// Outside of what there is: nothing was moved.
-    pub outside: bool,
-    /// `None` for scalar memory.
-    pub lane: Option<u8>,
-}
-
-impl Access {
-    /// Bytes from the first to after the last.
-    pub fn len_bytes(&self) -> u64 {
-        self.size_bytes as u64 + self.stride as u64 * (self.lanes as u64 - 1)
-    }
-
-    /// The lanes' accesses one by one.
-    pub fn each(self) -> impl Iterator<Item = Access> {
-        (0..self.lanes).map(move |k| Access {
-            address: self.address.wrapping_add(k as u64 * self.stride as u64),
-            lanes: 1,
-            stride: 0,
-            lane: self.lane.map(|lane| lane + k),
-            ..self
-        })
-    }
-}
 
 /// The real memory of an observed run and what happened to it.
 pub struct Watch<'a> {
@@ -86,16 +23,14 @@ pub struct Watch<'a> {
     pub scratch: &'a mut [u8],
     /// Bytes of private memory a lane.
     pub scratch_stride: u32,
-    /// Accesses of the running instruction, in order.
-    pub log: Vec<Access>,
-    /// Control builtins that it called, with the first argument.
-    pub calls: Vec<(Control, u32)>,
+    /// What has happened.
+    pub logs: &'a mut Logs,
     /// Waits and hints need not be among them.
     pub quiet: bool,
     /// Accesses outside of everything load zero and store nothing instead of ending the run.
     pub keep_going: bool,
-    /// What the stores of the running instruction have replaced, if that is wanted.
-    pub replaced: Option<Replaced>,
+    /// Loads of LDS need not be logged, and are put into [`Logs::loads`] instead.
+    pub keeps_loads: bool,
 }
 
 fn place(space: Space, addr: u64) -> (Place, u64) {
@@ -131,11 +66,17 @@ pub fn load(
     lane: Option<u32>,
     bytes: &mut [u8],
 ) -> Option<Result<(), Flow>> {
-    let watch = cx.watch.as_deref_mut()?;
+    let watch = cx.watch.as_mut()?;
     let (place, address) = place(space, addr);
     let done = match place {
         Place::Nowhere => true,
-        Place::Global => watch.memory.read(address, bytes).is_ok(),
+        Place::Global => {
+            let done = watch.memory.read(address, bytes).is_ok();
+            if !done && lane.is_none() {
+                read_words(watch.memory, address, bytes);
+            }
+            done
+        }
         _ => match local(watch, place, address, bytes.len(), lane.unwrap_or(0)) {
             Some(from) => {
                 copy(bytes, from);
@@ -145,6 +86,15 @@ pub fn load(
         },
     };
     Some(finish(cx, (place, address), bytes.len(), lane, false, done))
+}
+
+/// What there is of a scalar load that goes beyond the end: compilers fetch more arguments than a kernel has.
+fn read_words(memory: &Memory, address: u64, bytes: &mut [u8]) {
+    for (at, word) in (address..).step_by(4).zip(bytes.chunks_mut(4)) {
+        if memory.read(at, word).is_err() {
+            return;
+        }
+    }
 }
 
 /// As [`load`].
@@ -157,7 +107,7 @@ pub fn store(
     lane: Option<u32>,
     bytes: &[u8],
 ) -> Option<Result<(), Flow>> {
-    let watch = cx.watch.as_deref_mut()?;
+    let watch = cx.watch.as_mut()?;
     let (place, address) = place(space, addr);
     watch.keep(place, address, bytes.len());
     let done = match place {
@@ -200,7 +150,7 @@ fn finish(
     write: bool,
     done: bool,
 ) -> Result<(), Flow> {
-    let Some(watch) = cx.watch.as_deref_mut() else { return Ok(()) };
+    let Some(watch) = cx.watch.as_mut() else { return Ok(()) };
     watch.log(Access {
         place,
         address,
@@ -241,13 +191,13 @@ pub fn rows<'a, R>(
     write: bool,
     access: impl FnOnce(&mut Cx<'a>) -> Result<R, Flow>,
 ) -> Option<R> {
-    let mut watch = cx.watch.take()?;
+    let watch = cx.watch.take()?;
     if write {
         watch.keep_rows(space, addresses, size_bytes, exec);
     }
-    exchange(cx, &mut watch);
+    exchange(cx, watch);
     let result = access(cx);
-    exchange(cx, &mut watch);
+    exchange(cx, watch);
     match result {
         Ok(result) => {
             watch.log_vecs(space, addresses, size_bytes as u8, exec, lane_base as u8, write);
@@ -271,16 +221,16 @@ pub fn rows<'a, R>(
 #[inline(never)]
 pub unsafe fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: bool) -> Option<*mut u8> {
     let first = 32 * cx.half() as u8;
-    let watch = cx.watch.as_deref_mut()?;
+    let watch = cx.watch.as_mut()?;
     let host = watch.memory.host(address, 32 * size_bytes as u64, write)?;
     let place = Place::Global;
-    if write && let Some(replaced) = &mut watch.replaced {
+    if write {
         // SAFETY: the block is as many lane vectors from `host` on as a lane has dwords; by the contract.
-        unsafe { replaced.keep_block(address, host, size_bytes / 4) };
+        unsafe { watch.logs.replaced.keep_block(address, host, size_bytes / 4) };
     }
     let size_bytes = size_bytes as u8;
     let (lanes, stride) = (32, size_bytes);
-    watch.log.push(Access {
+    watch.logs.accesses.push(Access {
         place,
         address,
         size_bytes,
@@ -293,60 +243,58 @@ pub unsafe fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: boo
     Some(host)
 }
 
-/// The real LDS, for elements of 32 lanes at their offsets plus each of `plus`, which are logged. `None`: there is no watch, or one is
-/// beyond its end.
+/// The real LDS, for elements of 32 lanes at their offsets plus each of `plus`, which are logged, or kept as they are. `None`: there is no
+/// watch, or one is beyond its end.
+///
+/// # Safety
+/// The host has AVX2 (H1).
 #[cold]
 #[inline(never)]
-pub fn lds(
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+pub unsafe fn lds(
     cx: &mut Cx<'_>,
     offsets: &LaneVec,
     plus: &[u32],
     size_bytes: usize,
     write: bool,
 ) -> Option<*mut u8> {
-    let first = 32 * cx.half() as u8;
-    let watch = cx.watch.as_deref_mut()?;
+    let lane = 32 * cx.half() as u8;
+    let watch = cx.watch.as_mut()?;
     let last = u32::try_from(watch.lds.len().checked_sub(size_bytes)?).ok()?;
     let last = plus.iter().try_fold(last, |least, plus| Some(least.min(last.checked_sub(*plus)?)))?;
     let size_bytes = size_bytes as u8;
-    let (patterns, farthest) = patterns_of(offsets, size_bytes as u32);
+    let (farthest, together) = extent(offsets);
     if farthest > last {
         return None;
     }
-    let (runs, count) = runs(offsets, patterns);
-    let (place, lane) = (Place::Lds, Some(first));
-    let any = Access { place, address: 0, size_bytes, lanes: 1, stride: 0, write, outside: false, lane };
-    for plus in plus {
-        for run in &runs[..count] {
-            let address = |lane: u8| offsets.0[lane as usize % 32] as u64 + *plus as u64;
-            let one = |lane: u8| Access { address: address(lane), lane: Some(first + lane), ..any };
-            match run.stride {
-                Some(stride) => {
-                    watch.log_run(
-                        any,
-                        |all| {
-                            all.address = address(run.first);
-                            all.lane = Some(first + run.first);
-                            all.lanes = run.lanes;
-                            all.stride = stride;
-                        },
-                        run.lanes,
-                    );
-                    if write {
-                        let len = size_bytes as usize + stride as usize * (run.lanes as usize - 1);
-                        watch.keep(Place::Lds, address(run.first), len);
-                    }
-                }
-                None => {
-                    for lane in run.first..run.first + run.lanes {
-                        watch.log(one(lane));
-                        if write {
-                            watch.keep(Place::Lds, one(lane).address, size_bytes as usize);
-                        }
-                    }
-                }
-            }
+    if watch.keeps_loads && !write {
+        let (plus, count) = match plus {
+            [one] => ([*one; 2], 1),
+            [one, other] => ([*one, *other], 2),
+            _ => ([1; 2], 0),
+        };
+        if (together | plus[0] | plus[1]).is_multiple_of(4) {
+            watch.logs.loads.push(LdsLoad { plus, count, size_bytes, lane }, offsets);
+            return Some(watch.lds.as_mut_ptr());
         }
+    }
+    watch.logs.log_loads();
+    let any = Access { size_bytes, write, lane: Some(lane), ..IN_LDS };
+    for plus in plus {
+        if let Some(stride) = one_stride(offsets, size_bytes as u32) {
+            let address = offsets.0[0] as u64 + *plus as u64;
+            watch.logs.accesses.push(Access { address, lanes: 32, stride, ..any });
+            if write {
+                watch.keep(Place::Lds, address, size_bytes as usize + 31 * stride as usize);
+            }
+            continue;
+        }
+        for_runs(any, offsets, *plus, |run| {
+            append(&mut watch.logs.accesses, run);
+            if write {
+                watch.keep(Place::Lds, run.address, run.len_bytes() as usize);
+            }
+        });
     }
     Some(watch.lds.as_mut_ptr())
 }
@@ -355,7 +303,7 @@ impl Watch<'_> {
     /// Keeps what a store is about to replace.
     #[inline(never)]
     fn keep(&mut self, place: Place, address: u64, len: usize) {
-        let Some(replaced) = &mut self.replaced else { return };
+        let replaced = &mut self.logs.replaced;
         match place {
             Place::Lds => {
                 let bytes = self.lds.get(address as usize..).and_then(|rest| rest.get(..len));
@@ -379,9 +327,6 @@ impl Watch<'_> {
 
     /// [`Watch::keep`] of 32 lanes.
     fn keep_rows(&mut self, space: Space, addresses: &[u64; 32], size_bytes: usize, exec: u32) {
-        if self.replaced.is_none() {
-            return;
-        }
         let patterns = patterns(addresses, size_bytes as u64);
         for (at, pattern) in patterns.into_iter().enumerate() {
             let full = exec >> (8 * at) & 0xff == 0xff;
@@ -395,25 +340,6 @@ impl Watch<'_> {
                 self.keep(place, address, size_bytes);
             }
         }
-    }
-
-    /// Appends an access of several lanes; a short one may continue the previous group, or continue in the next.
-    #[inline(always)]
-    fn log_run(&mut self, mut run: Access, set: impl FnOnce(&mut Access), lanes: u8) {
-        if lanes < 16 {
-            set(&mut run);
-            return self.log_short(run);
-        }
-        // Changed in its place: it is copied faster than it is put together.
-        self.log.push(run);
-        if let Some(last) = self.log.last_mut() {
-            set(last);
-        }
-    }
-
-    #[inline(never)]
-    fn log_short(&mut self, run: Access) {
-        self.log(run);
     }
 
     /// Accesses of 32 lanes, consecutive ones together. Only ones to LDS can be outside: others would have failed.
@@ -462,7 +388,7 @@ impl Watch<'_> {
                     end += 1;
                 }
                 if let Some(run) = regular(one(8 * at), &one(8 * end - 1), stride) {
-                    self.log_run(run, |_| {}, run.lanes);
+                    self.log(run);
                     at = end;
                     continue;
                 }
@@ -474,22 +400,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Appends an access, or joins it to the last one, or to the one before where a lane does two at a time.
     fn log(&mut self, next: Access) {
-        if let [.., last] = &mut self.log[..]
-            && last.absorbs(&next)
-        {
-            return;
-        }
-        // A store between two loads is an atomic's: those stay in their order.
-        if let [.., before, last] = &mut self.log[..]
-            && last.write == next.write
-            && last.lanes <= before.lanes
-            && before.absorbs(&next)
-        {
-            return;
-        }
-        self.log.push(next);
+        append(&mut self.logs.accesses, next);
     }
 }
 
@@ -500,35 +412,6 @@ fn regular(first: Access, last: &Access, stride: u8) -> Option<Access> {
     let same = first.place == last.place && !first.outside && !last.outside;
     let lanes = last.lane? - first.lane? + 1;
     (same && first.place != Place::Scratch).then_some(Access { lanes, stride, ..first })
-}
-
-impl Access {
-    /// Joins the next lane's or lanes' access to this if it goes on where this ends, or is at the same address as all of this.
-    #[inline(always)]
-    fn absorbs(&mut self, next: &Access) -> bool {
-        let lane = self.lane.map(|lane| lane + self.lanes);
-        let same = (self.place, self.size_bytes, self.write, self.outside, lane)
-            == (next.place, next.size_bytes, next.write, next.outside, next.lane);
-        // A lane's scratch is its own, and what is not done is not described.
-        if !same || lane.is_none() || matches!(self.place, Place::Scratch | Place::Nowhere) {
-            return false;
-        }
-        let distance = next.address.wrapping_sub(self.address);
-        // After a single lane, the next one determines the stride.
-        let stride = match (self.lanes, next.lanes) {
-            (1, 1) if distance == 0 || distance == self.size_bytes as u64 => distance as u8,
-            (1, _) => next.stride,
-            (_, 1) => self.stride,
-            _ if self.stride == next.stride => self.stride,
-            _ => return false,
-        };
-        if distance != self.lanes as u64 * stride as u64 {
-            return false;
-        }
-        self.stride = stride;
-        self.lanes += next.lanes;
-        true
-    }
 }
 
 #[cfg(test)]
@@ -557,27 +440,24 @@ mod tests {
             exec in prop_oneof![Just(u32::MAX), Just(0xffff_0000), any::<u32>()],
         ) {
             let addresses: [u64; 32] = std::array::from_fn(|l| eights[l / 8][l % 8]);
-            let row = LaneVec(addresses.map(|address| address as u32));
-            let farthest = row.0.iter().max().copied().unwrap_or(0);
-            prop_assert_eq!(patterns_of(&row, 4), (patterns(&addresses, 4), farthest));
             let memory = Memory::empty();
+            let mut logs = Logs::default();
             let mut watch = Watch {
                 memory: &memory,
                 lds: &mut [0; 256],
                 scratch: &mut [],
                 scratch_stride: 0,
-                log: Vec::new(),
-                calls: Vec::new(),
+                logs: &mut logs,
                 quiet: false,
                 keep_going: false,
-                replaced: None,
+                keeps_loads: false,
             };
             watch.log_vecs(Space::Lds, &addresses, 4, exec, 32, false);
-            let mut each: Vec<Access> = watch.log.iter().flat_map(|a| a.each()).collect();
+            let mut each: Vec<Access> = logs.accesses.iter().flat_map(|a| a.each()).collect();
             each.sort_by_key(|a| a.lane);
             let lanes = (0..32usize).filter(|l| exec >> l & 1 == 1);
             let expected = lanes.map(|l| (Some(32 + l as u8), addresses[l], addresses[l] + 4 > 256));
-            prop_assert!(each.iter().map(|a| (a.lane, a.address, a.outside)).eq(expected), "{:?}", watch.log);
+            prop_assert!(each.iter().map(|a| (a.lane, a.address, a.outside)).eq(expected), "{:?}", logs.accesses);
             prop_assert!(each.iter().all(|a| a.place == Place::Lds && a.size_bytes == 4 && !a.write));
         }
     }
