@@ -223,12 +223,17 @@ pub extern "C" fn hipExtLaunchKernel(
     stop: Handle,
     _flags: c_int,
 ) -> c_int {
+    recorded(stream, start, stop, || hipLaunchKernel(function, grid, block, arguments, dynamic_lds, stream))
+}
+
+/// A launch between two events, each of which may be absent.
+fn recorded(stream: Handle, start: Handle, stop: Handle, launch: impl FnOnce() -> c_int) -> c_int {
     let record = |event: Handle| if event == 0 { 0 } else { crate::stream::hipEventRecord(event, stream) };
     match record(start) {
         0 => {}
         wrong => return wrong,
     }
-    match hipLaunchKernel(function, grid, block, arguments, dynamic_lds, stream) {
+    match launch() {
         0 => record(stop),
         wrong => wrong,
     }
@@ -380,154 +385,44 @@ pub extern "C" fn hipModuleLaunchCooperativeKernel(
     })
 }
 
-/// `hipFuncAttributes`.
-#[repr(C)]
-#[derive(Default)]
-pub struct FunctionAttributes {
-    binary_version: c_int,
-    cache_mode: c_int,
-    constant_bytes: usize,
-    local_bytes: usize,
-    max_dynamic_lds: c_int,
-    max_block: c_int,
-    registers: c_int,
-    carveout: c_int,
-    ptx_version: c_int,
-    lds_bytes: usize,
-}
-
-/// `hipFuncGetAttributes`.
-pub extern "C" fn hipFuncGetAttributes(attributes: Out<FunctionAttributes>, function: usize) -> c_int {
-    call("hipFuncGetAttributes", || {
-        let kernel = kernel_of_host(function)?;
-        attributes.put(FunctionAttributes {
-            local_bytes: kernel.scratch_bytes() as usize,
-            max_dynamic_lds: kernel.max_dynamic_lds() as c_int,
-            max_block: kernel.max_block_items() as c_int,
-            registers: kernel.vgprs() as c_int,
-            lds_bytes: kernel.lds_bytes() as usize,
-            ..FunctionAttributes::default()
-        })
-    })
-}
-
-/// `hipFuncGetAttribute`.
-pub extern "C" fn hipFuncGetAttribute(value: Out<c_int>, attribute: c_int, function: Handle) -> c_int {
-    call("hipFuncGetAttribute", || {
-        let kernel = kernel_of_handle(function)?;
-        // hipFunction_attribute
-        value.put(match attribute {
-            0 => kernel.max_block_items() as c_int,
-            1 => kernel.lds_bytes() as c_int,
-            3 => kernel.scratch_bytes() as c_int,
-            4 => kernel.vgprs() as c_int,
-            8 => kernel.max_dynamic_lds() as c_int,
-            2 | 5..=7 | 9 => 0,
-            _ => return Err(Status::INVALID_VALUE.into()),
-        })
-    })
-}
-
-/// `hipFuncSetAttribute`: LDS needs no permission.
-pub extern "C" fn hipFuncSetAttribute(function: usize, _attribute: c_int, _value: c_int) -> c_int {
-    call("hipFuncSetAttribute", || kernel_of_host(function).map(drop))
-}
-
-/// `hipFuncSetCacheConfig`: there are no caches.
-pub extern "C" fn hipFuncSetCacheConfig(_function: usize, _config: c_int) -> c_int {
-    0
-}
-
-/// `hipFuncSetSharedMemConfig`: LDS has no banks.
-pub extern "C" fn hipFuncSetSharedMemConfig(_function: usize, _config: c_int) -> c_int {
-    0
-}
-
-/// Workgroups of a kernel that fit a multiprocessor: by its work-items and its LDS.
-fn active(kernel: &Kernel, block: u64, dynamic_lds: u64) -> c_int {
-    let by_items =
-        crate::device::ITEMS_PER_PROCESSOR as u64 / block.next_multiple_of(kernel.wave_size() as u64).max(1);
-    let lds = kernel.lds_bytes() as u64 + dynamic_lds;
-    let target = kernel.device().target();
-    let by_lds = (target.processor_lds_bytes() as u64).checked_div(lds).unwrap_or(by_items);
-    if lds > target.lds_bytes() as u64 { 0 } else { by_items.min(by_lds) as c_int }
-}
-
-fn occupancy(groups: &Out<c_int>, kernel: Kernel, block: c_int, dynamic_lds: usize) -> Outcome {
-    let block = u64::try_from(block).ok().filter(|b| *b > 0).ok_or(Status::INVALID_VALUE)?;
-    groups.put(active(&kernel, block, dynamic_lds as u64))
-}
-
-/// `hipOccupancyMaxActiveBlocksPerMultiprocessor`.
-pub extern "C" fn hipOccupancyMaxActiveBlocksPerMultiprocessor(
-    groups: Out<c_int>,
-    function: usize,
-    block: c_int,
+/// `hipExtModuleLaunchKernel`, whose grid is in work-items.
+#[allow(clippy::too_many_arguments, reason = "the C API's")]
+pub extern "C" fn hipExtModuleLaunchKernel(
+    function: Handle,
+    items_x: c_uint,
+    items_y: c_uint,
+    items_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
     dynamic_lds: usize,
-) -> c_int {
-    call("hipOccupancyMaxActiveBlocksPerMultiprocessor", || {
-        occupancy(&groups, kernel_of_host(function)?, block, dynamic_lds)
-    })
-}
-
-/// `hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
-pub extern "C" fn hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    groups: Out<c_int>,
-    function: usize,
-    block: c_int,
-    dynamic_lds: usize,
+    stream: Handle,
+    arguments: In<Memory>,
+    extra: In<Memory>,
+    start: Handle,
+    stop: Handle,
     _flags: c_uint,
 ) -> c_int {
-    hipOccupancyMaxActiveBlocksPerMultiprocessor(groups, function, block, dynamic_lds)
-}
-
-/// `hipModuleOccupancyMaxActiveBlocksPerMultiprocessor`.
-pub extern "C" fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-    groups: Out<c_int>,
-    function: Handle,
-    block: c_int,
-    dynamic_lds: usize,
-) -> c_int {
-    call("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", || {
-        occupancy(&groups, kernel_of_handle(function)?, block, dynamic_lds)
+    recorded(stream, start, stop, || {
+        call("hipExtModuleLaunchKernel", || {
+            let block = Dim3 { x: block_x, y: block_y, z: block_z };
+            let grid = Dim3 {
+                x: groups(items_x, block_x)?,
+                y: groups(items_y, block_y)?,
+                z: groups(items_z, block_z)?,
+            };
+            let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
+            let parameters = LaunchParameters { grid, block, dynamic_lds };
+            launch_module(function, parameters, stream, arguments, extra, false)
+        })
     })
 }
 
-fn best(
-    groups: &Out<c_int>,
-    block: &Out<c_int>,
-    kernel: &Kernel,
-    dynamic_lds: usize,
-    limit: c_int,
-) -> Outcome {
-    let most = kernel.max_block_items();
-    let items = u32::try_from(limit).ok().filter(|l| *l > 0).map_or(most, |l| l.min(most));
-    block.put(items as c_int)?;
-    groups.put(active(kernel, items as u64, dynamic_lds as u64) * crate::device::PROCESSORS)
-}
-
-/// `hipOccupancyMaxPotentialBlockSize`.
-pub extern "C" fn hipOccupancyMaxPotentialBlockSize(
-    groups: Out<c_int>,
-    block: Out<c_int>,
-    function: usize,
-    dynamic_lds: usize,
-    limit: c_int,
-) -> c_int {
-    call("hipOccupancyMaxPotentialBlockSize", || {
-        best(&groups, &block, &kernel_of_host(function)?, dynamic_lds, limit)
-    })
-}
-
-/// `hipModuleOccupancyMaxPotentialBlockSize`.
-pub extern "C" fn hipModuleOccupancyMaxPotentialBlockSize(
-    groups: Out<c_int>,
-    block: Out<c_int>,
-    function: Handle,
-    dynamic_lds: usize,
-    limit: c_int,
-) -> c_int {
-    call("hipModuleOccupancyMaxPotentialBlockSize", || {
-        best(&groups, &block, &kernel_of_handle(function)?, dynamic_lds, limit)
-    })
+/// Workgroups of a dimension that has so many work-items.
+fn groups(items: c_uint, block: c_uint) -> Outcome<u32> {
+    if block == 0 || !items.is_multiple_of(block) {
+        let message = format!("workgroups of {block} work-items do not divide {items}");
+        return Err(Status::INVALID_CONFIGURATION.because(message));
+    }
+    Ok(items / block)
 }

@@ -4,7 +4,7 @@
 //! - [`ffi`]: arguments of C callers
 //! - [`gpu`]: the device of the process
 //! - [`module`]: what compiled programs register; the module API
-//! - [`launch`]: launches, attributes of kernels, occupancy
+//! - [`launch`]: launches; [`occupancy`]: attributes of kernels, occupancy
 //! - [`memory`], [`copy`]: allocations, copies, fills
 //! - [`stream`]: streams and events; [`op`]: what they do; [`graph`]: graphs
 //! - [`rtc`]: `hiprtc`; [`link`]: linking of what it compiles
@@ -26,6 +26,7 @@ pub mod launch;
 pub mod link;
 pub mod memory;
 pub mod module;
+pub mod occupancy;
 pub mod op;
 pub mod rtc;
 pub mod status;
@@ -40,6 +41,7 @@ mod functions {
     pub use crate::link::*;
     pub use crate::memory::*;
     pub use crate::module::*;
+    pub use crate::occupancy::*;
     pub use crate::process::*;
     pub use crate::rtc::*;
     pub use crate::stream::*;
