@@ -138,8 +138,19 @@ pub(super) fn source_file(
         path = join(&directory.to_string_lossy(), &path);
     }
     path = join(&folder, &path);
-    let name = path.strip_prefix(&*folder).map_or(&*path, |rest| rest.trim_start_matches(['/', '\\']));
-    Ok(SourceFile { name: Arc::from(name), path })
+    Ok(SourceFile { name: Arc::from(within(&folder, &path)), path })
+}
+
+/// A path as the compiler's host was told it: without the folder that it ran in.
+fn within<'a>(folder: &str, path: &'a str) -> &'a str {
+    let separators = ['/', '\\'];
+    let rest = path.strip_prefix(folder.trim_end_matches(separators));
+    match rest {
+        Some(rest) if !folder.is_empty() && rest.starts_with(separators) => {
+            rest.trim_start_matches(separators)
+        }
+        _ => path,
+    }
 }
 
 /// As the compiler's host joins paths, whichever that is.
@@ -160,6 +171,20 @@ mod tests {
         let mut bytes = std::fs::read(path).unwrap();
         change(&mut bytes);
         LineTable::read(&object::File::parse(&*bytes).unwrap(), 0x1600..0x1700)
+    }
+
+    #[test]
+    fn names_are_within_the_compilers_folder() {
+        let names = [
+            ("/src", "/src/a.cl", "a.cl"),
+            ("/src/", "/src//b/a.cl", "b/a.cl"),
+            ("/src", "/srcs/a.cl", "/srcs/a.cl"),
+            ("", "/a.cl", "/a.cl"),
+            ("C:\\src", "C:\\src\\a.cl", "a.cl"),
+        ];
+        for (folder, path, name) in names {
+            assert_eq!(within(folder, path), name, "{folder} {path}");
+        }
     }
 
     /// DWARF 5, and DWARF 4 in compressed sections, say the same.
