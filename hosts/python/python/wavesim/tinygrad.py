@@ -41,6 +41,8 @@ _REL64 = 5
 _DESCRIPTOR_BYTES = 64
 _PACKET_BYTES = 64
 _SECONDS_PER_INSTRUCTION = 1e-9
+# The longest scalar load. LLVM widens loads as far as alignment permits: seven numbers of 4 bytes to eight.
+_LOAD_BYTES = 64
 
 
 class Buffer(int):
@@ -64,7 +66,7 @@ class AMDAllocator(LRUAllocator):
         if options.external_ptr is not None:
             self.dev.wavesim.native.map(options.external_ptr, size)
             return Buffer(options.external_ptr, size)
-        return Buffer(self.dev.wavesim.alloc(size, f"buffer of {size} bytes"), size)
+        return Buffer(self.dev.wavesim.alloc(size + -size % _LOAD_BYTES, f"buffer of {size} bytes"), size)
 
     def _free(self, opaque: Buffer, options: BufferSpec) -> None:
         if options.external_ptr is None:
