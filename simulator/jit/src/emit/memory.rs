@@ -385,7 +385,8 @@ impl Emitter<'_> {
     pub fn forget_offsets(&mut self, written: impl Fn(u16) -> bool) {
         self.offsets.retain(|(register, from), _| {
             // The upper words of 64-bit addresses are in the next register.
-            !written(*register) && !(from.is_some() && written(register + 1))
+            let upper = from.is_some() && written(register + 1);
+            !(written(*register) || upper)
         });
     }
 
