@@ -15,7 +15,12 @@ pub(super) fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4
 
 /// [`patterns`] of offsets.
 pub(super) fn patterns_of(offsets: &LaneVec, size_bytes: u32) -> [Option<u8>; 4] {
-    patterns(&offsets.0.map(u64::from), size_bytes as u64)
+    // (`map` stays a call for each.)
+    let mut wide = [0; 32];
+    for l in 0..32 {
+        wide[l] = offsets.0[l] as u64;
+    }
+    patterns(&wide, size_bytes as u64)
 }
 
 /// The largest of offsets, and the bits that any of them has.
