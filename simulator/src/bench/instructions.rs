@@ -42,25 +42,25 @@ pub enum How {
 /// If the launch fails or its result is wrong, or the build or the host has no compiled code.
 pub fn launch(workload: &'static Workload, form: Form, how: How) -> Result<u64, BenchError> {
     let prepared = Prepared::new(workload, form, if how == How::Checked { GUARD_BYTES } else { 0 })?;
-    let counted = |run: &dyn Fn() -> Result<RunStats, BenchError>| {
+    let counted = |run: &mut dyn FnMut() -> Result<RunStats, BenchError>| {
         toggle_collect();
         let stats = run();
         toggle_collect();
         stats
     };
     let stats = match how {
-        How::Plain => counted(&|| prepared.launch(1))?,
+        How::Plain => counted(&mut || prepared.launch(1))?,
         How::Checked => {
-            // Tables that a process makes once are not the launch's.
-            prepared.prepare_checks(&Check::ALL)?;
-            counted(&|| prepared.checked(&Check::ALL))?
+            // Looking at the program is not the launch's.
+            let mut checker = prepared.checker(&Check::ALL)?;
+            counted(&mut || prepared.checked(&mut checker))?
         }
         #[cfg(feature = "jit")]
         How::Compiled => {
             let code = wavesim_jit::Jit::new(&prepared.run.program)?;
             prepared.launch_compiled(1, &code)?;
             prepared.reset()?;
-            counted(&|| prepared.launch_compiled(1, &code))?
+            counted(&mut || prepared.launch_compiled(1, &code))?
         }
         #[cfg(not(feature = "jit"))]
         How::Compiled => {

@@ -186,27 +186,25 @@ impl Prepared {
         dispatch::run(&dispatch, &self.run.memory).map_err(BenchError::Fault)
     }
 
-    /// Makes what a checked launch finds made if there was one before: tables of the assembler.
-    ///
-    /// # Errors
-    /// A launch that cannot run.
-    pub fn prepare_checks(&self, checks: &[Check]) -> Result<(), BenchError> {
-        Checker::new(&self.run, checks)?;
-        Ok(())
-    }
-
     /// Runs one launch with checks. Findings are errors.
-    pub fn checked(&self, checks: &[Check]) -> Result<RunStats, BenchError> {
+    pub fn checked(&self, checker: &mut Checker<'_>) -> Result<RunStats, BenchError> {
         let dispatch = self.run.dispatch(u64::MAX);
-        let mut checker = Checker::new(&self.run, checks)?;
         let (stats, result) = checker.run(&dispatch);
         result.map_err(BenchError::Fault)?;
-        match checker.finish(None).first() {
+        match checker.found().first() {
             Some(finding) => {
                 Err(BenchError::Wrong { workload: self.workload.name, what: finding.to_string() })
             }
             None => Ok(stats),
         }
+    }
+
+    /// Checks for a launch, which have looked at the program.
+    ///
+    /// # Errors
+    /// If it cannot run.
+    pub fn checker(&self, checks: &[Check]) -> Result<Checker<'_>, BenchError> {
+        Ok(Checker::new(&self.run, checks)?)
     }
 
     /// The present contents of a buffer, in dwords.
@@ -312,8 +310,9 @@ pub fn measure_checks(
             let before = Instant::now();
             prepared.launch(1)?;
             plain.push(before.elapsed().as_secs_f64());
+            let mut checker = prepared.checker(set)?;
             let before = Instant::now();
-            prepared.checked(set)?;
+            prepared.checked(&mut checker)?;
             times.push(before.elapsed().as_secs_f64());
         }
     }
