@@ -14,8 +14,9 @@ pub(super) fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4
 }
 
 /// [`patterns`] of offsets.
+// (Iterators and `map` may stay calls.)
+#[allow(clippy::needless_range_loop)]
 pub(super) fn patterns_of(offsets: &LaneVec, size_bytes: u32) -> [Option<u8>; 4] {
-    // (`map` stays a call for each.)
     let mut wide = [0; 32];
     for l in 0..32 {
         wide[l] = offsets.0[l] as u64;
