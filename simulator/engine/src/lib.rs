@@ -7,6 +7,7 @@
 // No files, threads, processes or clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod float_control;
 pub mod interp;
 pub mod observe;
 pub mod reference;

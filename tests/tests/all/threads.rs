@@ -1,4 +1,4 @@
-//! Atomics of workgroups on several host threads: none may be lost.
+//! Dispatches on several host threads: no atomic is lost, and the float control that threads inherit changes no result.
 
 use wavesim::arch::Arch;
 use wavesim::exec::program::Program;
@@ -24,45 +24,83 @@ const ADD: [u32; 11] = [
 ];
 const END: u32 = 0xbfb0_0000;
 
+/// Runs a program that finds `data` at [`BASE`], in 16 workgroups of 64 work-items.
+fn run(program: &Program, threads: usize, data: &mut [u64; 8]) {
+    let mut memory = Memory::empty();
+    // SAFETY: `data` outlives `memory`.
+    unsafe { memory.map_host(BASE, data.as_mut_ptr().cast(), 64, true) }.unwrap();
+    let shape = Shape {
+        grid: [16, 1, 1],
+        block: [64, 1, 1],
+        wave_size: 32,
+        lds_bytes: 0,
+        scratch_bytes: 0,
+        registers: Registers::ALL,
+        init: InitialState {
+            layout: Layout::Text { group_ids: [false; 3], item_ids: [false; 3] },
+            mode: 0xf0,
+            sgprs: Vec::new(),
+        },
+        entry_pc: 0,
+        code_base: 0,
+    };
+    let dispatch = Dispatch {
+        program,
+        shape: &shape,
+        max_instructions: 1_000_000,
+        schedule: Schedule::RoundRobin,
+        order: Default::default(),
+        threads,
+        cooperative: false,
+        progress: None,
+        pool: None,
+        cancel: None,
+        compiled: None,
+    };
+    dispatch::run(&dispatch, &memory).unwrap();
+}
+
 #[test]
 fn no_atomic_is_lost() {
     let words: Vec<u32> = ADD.into_iter().chain([END]).collect();
     let program = Program::from_words(Arch::Rdna3, &words).expect("a small program");
     for threads in [1, 2, 4] {
         let mut counter = [0u64; 8];
-        let mut memory = Memory::empty();
-        // SAFETY: `counter` outlives `memory`.
-        unsafe { memory.map_host(BASE, counter.as_mut_ptr().cast(), 64, true) }.unwrap();
-        let shape = Shape {
-            grid: [16, 1, 1],
-            block: [64, 1, 1],
-            wave_size: 32,
-            lds_bytes: 0,
-            scratch_bytes: 0,
-            registers: Registers::ALL,
-            init: InitialState {
-                layout: Layout::Text { group_ids: [false; 3], item_ids: [false; 3] },
-                mode: 0xf0,
-                sgprs: Vec::new(),
-            },
-            entry_pc: 0,
-            code_base: 0,
-        };
-        let dispatch = Dispatch {
-            program: &program,
-            shape: &shape,
-            max_instructions: 1_000_000,
-            schedule: Schedule::RoundRobin,
-            order: Default::default(),
-            threads,
-            cooperative: false,
-            progress: None,
-            pool: None,
-            cancel: None,
-            compiled: None,
-        };
-        dispatch::run(&dispatch, &memory).unwrap();
-        drop(memory);
+        run(&program, threads, &mut counter);
         assert_eq!(counter[0], 16 * 64 * ROUNDS as u64, "{threads} threads");
+    }
+}
+
+/// A program that is linked with `-ffast-math` flushes denormals in all its threads; kernels decide by their own MODE.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_callers_float_control_changes_nothing() {
+    use wavesim::asm::{NoSymbols, Options, parse};
+    const FLUSHED: u32 = 0x1f80 | 0x8040;
+    let lines = [
+        "s_mov_b32 s0, 0x100000",
+        "s_mov_b32 s1, 0",
+        "v_mov_b32 v0, 0",
+        "v_mov_b32 v1, 0x400000",
+        "v_mul_f32 v2, 0.5, v1",
+        "global_store_b32 v0, v2, s[0:1]",
+        "s_endpgm",
+    ];
+    let options = Options::new(Arch::Rdna3);
+    let insts = lines.map(|line| (parse(line, &options, &NoSymbols).expect(line).inst, 0));
+    let program = Program::new(Arch::Rdna3, insts.to_vec()).expect("a small program");
+    for threads in [1, 2] {
+        let (mut data, mut after) = ([u64::MAX; 8], 0u32);
+        let control = |to: u32| {
+            // SAFETY: a value without reserved bits; nothing is computed before it is set back.
+            unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &to) };
+        };
+        control(FLUSHED);
+        run(&program, threads, &mut data);
+        // SAFETY: four bytes are written.
+        unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut after) };
+        control(0x1f80);
+        assert_eq!(data[0] as u32, 0x20_0000, "{threads} threads");
+        assert_eq!(after & !0x3f, FLUSHED);
     }
 }

@@ -4,6 +4,7 @@
 use super::dispatch::{Budget, Dispatch};
 use super::order::{Schedule, mixed};
 use super::start::start;
+use crate::float_control::Usual;
 use crate::interp;
 use crate::observe::{self, Done, Observer, Step, Unobserved};
 use std::collections::BTreeMap;
@@ -204,6 +205,7 @@ impl<'a> Group<'a> {
         slice: u64,
         mut observer: Option<&mut O>,
     ) -> Result<bool, Box<Fault>> {
+        let _usual = Usual::set();
         let started = self.executed;
         loop {
             self.arrange();
@@ -318,6 +320,7 @@ impl<'a> Group<'a> {
         instructions: u64,
         observer: &mut O,
     ) -> Result<(), Box<Fault>> {
+        let _usual = Usual::set();
         let program = self.dispatch.program;
         let (slot, mut context, executed) = self.parts(at);
         let result = observe::run(program, &mut slot.wave, &mut context, instructions, executed, observer);
