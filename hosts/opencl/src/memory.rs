@@ -179,7 +179,8 @@ fn new(context: Handle, flags: u64, size: usize, host: Memory, properties: Vec<u
         size,
         parent: None,
         host: if uses { host } else { Memory::null() },
-        owned: (!shared).then_some(Owned(address)),
+        // `then_some` would make it, and drop it with the memory, in any case.
+        owned: (!shared).then(|| Owned(address)),
         properties,
         maps: Mutex::default(),
     });

@@ -37,6 +37,8 @@ mod place {
     pub const GL_BUFFER: usize = 66;
     pub const CREATE_USER_EVENT: usize = 84;
     pub const SET_USER_EVENT: usize = 85;
+    pub const SVM_ALLOC: usize = 126;
+    pub const SVM_FREE: usize = 127;
 }
 
 /// Calls a function of a handle's table.
@@ -210,6 +212,31 @@ fn a_kernel_runs() {
     assert_eq!((result, status), (floats((0..50).map(|n| n as f32 * 2.0)), 0));
     assert_eq!(s.simple(place::RELEASE_EVENT, event), 0);
     assert_eq!(s.simple(place::RELEASE_EVENT, event), -58);
+}
+
+#[test]
+fn buffers_on_shared_memory_leave_it_allocated() {
+    let s = Session::new();
+    let (size, input) = (200, floats((0..50).map(|n| n as f32)));
+    let memory = call!(
+        s.context,
+        place::SVM_ALLOC,
+        (Handle, u64, usize, c_uint) -> *mut u8,
+        s.context, 1, size, 0
+    );
+    // SAFETY: an allocation of this size, which no kernel accesses yet.
+    unsafe { std::ptr::copy_nonoverlapping(input.as_ptr(), memory, size) };
+    let (kernel, y) = (s.kernel(s.program(), c"vadd").0, s.try_buffer(1, size, null_mut()).0);
+    for _ in 0..2 {
+        // CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR
+        let (x, status) = s.try_buffer(1 | 8, size, memory.cast());
+        assert_eq!(status, 0);
+        set_all(&s, kernel, x, y, 50);
+        assert_eq!(s.launch(kernel, 64, &[], null_mut()), 0);
+        assert_eq!(s.read(y, size), (floats((0..50).map(|n| n as f32 * 2.0)), 0));
+        assert_eq!(s.simple(place::RELEASE_BUFFER, x), 0);
+    }
+    call!(s.context, place::SVM_FREE, (Handle, *mut u8) -> (), s.context, memory);
 }
 
 #[test]

@@ -115,8 +115,9 @@ class AMDProgram(Program):
         self.kernarg = device.alloc(max(kernarg_bytes, 16), f"kernarg of {obj.name}")
         self.packet = device.alloc(_PACKET_BYTES, f"dispatch packet of {obj.name}")
 
-    def __del__(self) -> None:
-        if sys.is_finalizing() or not hasattr(self, "packet"):
+    # The module's names may be gone when the interpreter ends.
+    def __del__(self, finalizing: Any = sys.is_finalizing) -> None:
+        if finalizing() or not hasattr(self, "packet"):
             return
         for address in (self.image, self.kernarg, self.packet):
             self.dev.wavesim.free(address)
