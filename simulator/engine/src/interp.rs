@@ -161,6 +161,9 @@ fn step_by(
 /// handlers may leave them (`exec::validate`). [`Entered::Stopped`] must give an operation with a flow that its handler can give:
 /// [`Flow::JUMP`] with [`Cx::jump`] set, [`Flow::MODE`] with the handlers of the wave's mode in `cx`.
 pub unsafe trait Compiled {
+    /// Whether there is any code yet.
+    fn has_code(&self) -> bool;
+
     /// For each operation of the program, whether code may begin there, as the wave is now: valid until MODE changes.
     fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_>;
 
@@ -227,6 +230,11 @@ struct Nothing;
 
 // SAFETY: it gives no operation.
 unsafe impl Compiled for Nothing {
+    #[inline(always)]
+    fn has_code(&self) -> bool {
+        false
+    }
+
     #[inline(always)]
     fn heat(&self, _: &Cx<'_>, _: &Program) -> Heat<'_> {
         Heat(&[])

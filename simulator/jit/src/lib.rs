@@ -38,7 +38,7 @@ use host::{CompileError, Host};
 use plan::Operations;
 use source::Source;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use wavesim_engine::interp::{Compiled, Entered, Heat};
@@ -67,6 +67,8 @@ struct Inner {
     /// By float mode and wave size.
     tables: [OnceLock<Table>; 4],
     maker: Mutex<Maker>,
+    /// There is a place where code begins.
+    has_code: AtomicBool,
     units: AtomicU32,
     failed: AtomicU32,
     operations: AtomicU32,
@@ -174,6 +176,7 @@ impl Jit {
             background,
             tables: Default::default(),
             maker: Mutex::new(maker),
+            has_code: AtomicBool::new(false),
             units: AtomicU32::new(0),
             failed: AtomicU32::new(0),
             operations: AtomicU32::new(0),
@@ -249,6 +252,7 @@ impl Inner {
                         table.places[at].entry.store(entry, Ordering::Relaxed);
                         table.places[at].code.store(code as *mut (), Ordering::Release);
                         table.heat[at].store(NOW, Ordering::Relaxed);
+                        self.has_code.store(true, Ordering::Relaxed);
                     } else {
                         table.heat[at].store(NEVER, Ordering::Relaxed);
                     }
@@ -280,6 +284,10 @@ impl Table {
 // wave size that it was made for. It names operations of this program alone, computes what their handlers do, and calls handlers for
 // the rest.
 unsafe impl Compiled for Jit {
+    fn has_code(&self) -> bool {
+        self.0.has_code.load(Ordering::Relaxed)
+    }
+
     fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_> {
         match Form::of(cx) {
             Some(form) if cx.fast.is_some() && cx.watch.is_none() && self.0.source.is_of(program) => {

@@ -26,6 +26,10 @@ pub struct Code(std::convert::Infallible);
 #[cfg(not(feature = "jit"))]
 // SAFETY: there is none.
 unsafe impl wavesim_engine::interp::Compiled for Code {
+    fn has_code(&self) -> bool {
+        match self.0 {}
+    }
+
     fn heat(&self, _: &wavesim_machine::exec::rt::Cx<'_>, _: &Program) -> wavesim_engine::interp::Heat<'_> {
         match self.0 {}
     }

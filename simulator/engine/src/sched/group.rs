@@ -24,6 +24,10 @@ const RANDOM_TURN: u64 = 64;
 /// Instructions taken from the dispatch's budget at a time: its count is shared by threads, turns may be short.
 const ALLOWANCE: u64 = 1 << 16;
 
+/// As long as there is no code, one turn in so many counts what is to be compiled: turns between barriers are short, and
+/// asking would be felt.
+const COUNTED: u32 = 16;
+
 /// Scratch of a workgroup that is zeroed in place.
 const FILLED: usize = 4 << 20;
 
@@ -69,6 +73,10 @@ pub struct Group<'a> {
     allowance: u64,
     /// Instructions of all workgroups that this object ran.
     pub executed: u64,
+    /// Turns that it gave, where code may be compiled.
+    turns: u32,
+    /// There was code at the last look.
+    has_code: bool,
 }
 
 /// Register files and LDS of workgroups that have ended, for dispatches to come: a small launch would spend most of its time on
@@ -157,6 +165,8 @@ impl<'a> Group<'a> {
             random: 0,
             allowance: 0,
             executed: 0,
+            turns: 0,
+            has_code: false,
         }
     }
 
@@ -290,7 +300,11 @@ impl<'a> Group<'a> {
     pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
         let program = self.dispatch.program;
         if let Some(compiled) = self.dispatch.compiled {
-            return self.advance_compiled(at, instructions, compiled);
+            self.turns = self.turns.wrapping_add(1);
+            if self.has_code || self.turns.is_multiple_of(COUNTED) {
+                self.has_code = compiled.has_code();
+                return self.advance_compiled(at, instructions, compiled);
+            }
         }
         let (slot, mut context, executed) = self.parts(at);
         let result = interp::run(program, &mut slot.wave, &mut context, instructions, executed);
