@@ -1,7 +1,8 @@
 -- Debug kernels with wavesim in nvim-dap.
 local dap = require("dap")
 
-vim.filetype.add({ extension = { rdna = "rdna" } })
+-- Not `vim.filetype.add`, which Neovim 0.7 has but does not use.
+vim.api.nvim_create_autocmd({ "BufRead", "BufNewFile" }, { pattern = "*.rdna", command = "setfiletype rdna" })
 
 dap.adapters.wavesim = { type = "executable", command = "wavesim", args = { "dap" } }
 
