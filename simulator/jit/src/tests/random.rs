@@ -64,22 +64,22 @@ const PLAIN: &[&str] = &[
 
 /// Loads and stores, at offsets that are made first.
 const MOVES: &[(&str, u32)] = &[
-    ("global_load_b32 v{d}, v{o}, s[4:5]", 4),
-    ("global_load_b64 v[{e}:{e1}], v{o}, s[4:5]", 8),
-    ("global_load_b128 v[{q}:{q3}], v{o}, s[4:5]", 16),
-    ("global_store_b32 v{o}, v{a}, s[4:5]", 4),
-    ("global_store_b64 v{o}, v[{f}:{f1}], s[4:5]", 8),
-    ("global_store_b128 v{o}, v[{q}:{q3}], s[4:5]", 16),
-    ("global_load_u8 v{d}, v{o}, s[4:5]", 1),
-    ("global_load_b32 v{d}, v[251:252], off", 4),
-    ("global_load_b128 v[{q}:{q3}], v[251:252], off offset:16", 16),
-    ("global_store_b64 v[251:252], v[{f}:{f1}], off offset:8", 8),
-    ("ds_load_b32 v{d}, v{o}", 4),
-    ("ds_load_b64 v[{e}:{e1}], v{o}", 8),
-    ("ds_load_b128 v[{q}:{q3}], v{o}", 16),
-    ("ds_load_2addr_b32 v[{e}:{e1}], v{o} offset0:0 offset1:0", 4),
-    ("ds_store_b32 v{o}, v{a}", 4),
-    ("ds_store_b64 v{o}, v[{f}:{f1}]", 8),
+    ("global_load_b32 v{d}, v{o}, s[4:5] offset:{i}", 4),
+    ("global_load_b64 v[{e}:{e1}], v{o}, s[4:5] offset:{i}", 8),
+    ("global_load_b128 v[{q}:{q3}], v{o}, s[4:5] offset:{i}", 16),
+    ("global_store_b32 v{o}, v{a}, s[4:5] offset:{i}", 4),
+    ("global_store_b64 v{o}, v[{f}:{f1}], s[4:5] offset:{i}", 8),
+    ("global_store_b128 v{o}, v[{q}:{q3}], s[4:5] offset:{i}", 16),
+    ("global_load_u8 v{d}, v{o}, s[4:5] offset:{i}", 1),
+    ("global_load_b32 v{d}, v[251:252], off offset:{i}", 4),
+    ("global_load_b128 v[{q}:{q3}], v[251:252], off offset:{i}", 16),
+    ("global_store_b64 v[251:252], v[{f}:{f1}], off offset:{i}", 8),
+    ("ds_load_b32 v{d}, v{o} offset:{i}", 4),
+    ("ds_load_b64 v[{e}:{e1}], v{o} offset:{i}", 8),
+    ("ds_load_b128 v[{q}:{q3}], v{o} offset:{i}", 16),
+    ("ds_load_2addr_b32 v[{e}:{e1}], v{o} offset0:{j} offset1:{l}", 4),
+    ("ds_store_b32 v{o}, v{a} offset:{i}", 4),
+    ("ds_store_b64 v{o}, v[{f}:{f1}] offset:{i}", 8),
     ("ds_add_u32 v{o}, v{a}", 4),
 ];
 
@@ -121,9 +121,10 @@ impl Maker {
         self.lines.push(line);
     }
 
-    /// An access of lanes that follow each other, are the same, or are anywhere, aligned or not.
-    fn access(&mut self) {
-        let (template, bytes) = MOVES[self.any(MOVES.len() as u64) as usize];
+    /// Accesses of lanes that follow each other, are the same, or are anywhere, aligned or not: one, or several with the same offsets, the
+    /// last of which may be to their register.
+    fn accesses(&mut self) {
+        let (first, bytes) = MOVES[self.any(MOVES.len() as u64) as usize];
         let o = 250;
         let mask = (BYTES as u32 - 1) & !(bytes - 1);
         match self.any(4) {
@@ -133,7 +134,7 @@ impl Maker {
             }
             1 => self.lines.push(format!("v_mov_b32 v{o}, {}", bytes * 3)),
             // Atomics fault where they are not aligned.
-            2 if !template.starts_with("ds_add") => {
+            2 if !first.starts_with("ds_add") => {
                 let a = self.any(self.registers);
                 self.lines.push(format!("v_and_b32 v{o}, {:#x}, v{a}", BYTES / 2 - 1));
             }
@@ -142,12 +143,36 @@ impl Maker {
                 self.lines.push(format!("v_and_b32 v{o}, {mask:#x}, v{a}"));
             }
         }
-        if template.contains("251") {
+        let wide = self.any(2) == 0 || first.contains("251");
+        if wide {
             self.lines.push(format!("v_add_co_u32 v251, vcc_lo, s4, v{o}"));
             self.lines.push("v_mov_b32 v252, s5".to_string());
             self.lines.push("v_add_co_ci_u32 v252, vcc_lo, 0, v252, vcc_lo".to_string());
         }
-        let line = self.filled(&template.replace("{o}", &o.to_string()));
+        self.access(first, o);
+        for _ in 0..self.any(5) {
+            let (template, _) = MOVES[self.any(MOVES.len() as u64) as usize];
+            if !template.starts_with("ds_add") && (wide || !template.contains("251")) {
+                self.access(template, o);
+            }
+            if self.any(3) == 0 {
+                self.plain();
+            }
+        }
+        if self.any(4) == 0 {
+            self.access(&MOVES[0].0.replace("{d}", &o.to_string()), o);
+        }
+    }
+
+    fn access(&mut self, template: &str, offsets: u32) {
+        // There are 64 bytes behind those that offsets reach.
+        let (i, j, l) = (4 * self.any(13), self.any(16), self.any(16));
+        let line = template
+            .replace("{o}", &offsets.to_string())
+            .replace("{i}", &i.to_string())
+            .replace("{j}", &j.to_string())
+            .replace("{l}", &l.to_string());
+        let line = self.filled(&line);
         self.lines.push(line);
     }
 
@@ -157,7 +182,7 @@ impl Maker {
         let b = if wide { "b64" } else { "b32" };
         for _ in 0..count {
             match self.any(24) {
-                0..=3 => self.access(),
+                0..=3 => self.accesses(),
                 4 => {
                     // The parser is that of waves of 32, in which compares name one register.
                     let vcc = if wide { "vcc" } else { "vcc_lo" };
@@ -168,7 +193,7 @@ impl Maker {
                         self.plain();
                     }
                     if self.any(2) == 0 {
-                        self.access();
+                        self.accesses();
                     }
                     self.lines.push(format!("s_mov_{b} {exec}, {save}"));
                 }
