@@ -383,11 +383,8 @@ impl Emitter<'_> {
 
     /// What is known of offsets in registers that are written now.
     pub fn forget_offsets(&mut self, written: impl Fn(u16) -> bool) {
-        self.offsets.retain(|(register, from), _| {
-            // The upper words of 64-bit addresses are in the next register.
-            let upper = from.is_some() && written(register + 1);
-            !(written(*register) || upper)
-        });
+        // What 64-bit addresses are counted from is another value in each run.
+        self.offsets.retain(|(register, from), _| from.is_none() && !written(*register));
     }
 
     /// Keeps the bits that lanes of a mask have.

@@ -109,3 +109,42 @@ fn denormals_in_loops() {
     }
     assert!(compared > 2000, "{compared} lanes without NaNs");
 }
+
+/// Denormals of f64 are kept where those of f32 are flushed, by code and by handlers that it calls, in one run or in several.
+#[test]
+fn denormals_of_doubles_between_floats() {
+    for between in ["v_mov_b32 v20, v21", "s_mov_b32 exec_lo, -1"] {
+        let lines = [
+            "s_movk_i32 s4, 0x8",
+            "v_mul_f32 v1, v2, v3",
+            between,
+            "v_add_f64 v[4:5], v[6:7], v[8:9]",
+            between,
+            "v_fma_f32 v1, v1, v3, v2",
+            // By its handler.
+            "v_fract_f64 v[10:11], v[6:7]",
+            "v_mul_f32 v12, v1, v3",
+            "s_add_i32 s4, s4, -1",
+            "s_cmp_lg_u32 s4, 0",
+            "s_cbranch_scc1 @1",
+            "s_endpgm",
+        ];
+        let program = program(&lines, 32);
+        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let mut plain = start(32, 0xc0);
+        for reg in [6, 8] {
+            plain.set_lane_vec(0, reg, LaneVec(std::array::from_fn(|lane| 1 + lane as u32)));
+            plain.set_lane_vec(0, reg + 1, LaneVec([0; 32]));
+        }
+        let mut compiled = plain.clone();
+        let ended = run(&program, &mut plain, 1500, None);
+        assert_eq!(ended, run(&program, &mut compiled, 1500, Some(&code)));
+        for reg in 0..16 {
+            assert_eq!(plain.lane_vec(0, reg), compiled.lane_vec(0, reg), "v{reg}, {between}");
+        }
+        let (sum, fraction) = (compiled.lane_vec(0, 4).0, compiled.lane_vec(0, 10).0);
+        assert!(sum.iter().zip(1..).all(|(sum, lane)| *sum == 2 * lane), "{sum:?}");
+        assert!(fraction.iter().zip(1..).all(|(fraction, lane)| *fraction == lane), "{fraction:?}");
+        assert!(code.made().failed == 0 && code.made().operations > 10, "{:?}", code.made());
+    }
+}

@@ -4,11 +4,13 @@ mod denormals;
 mod random;
 
 use crate::{Jit, Made};
+use std::sync::Arc;
 use wavesim_asm::{NoSymbols, Options, parse};
-use wavesim_engine::interp;
+use wavesim_engine::interp::{self, Compiled};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::overrides::Overrides;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
@@ -79,11 +81,22 @@ fn run_in(
             None => interp::run(program, wave, &mut context, budget, &mut executed),
             Some(code) => interp::run_compiled(program, wave, &mut context, budget, &mut executed, code),
         };
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(float_control() & !0x3f, 0x1f80, "code has left another float control");
         if result.is_err() {
             return (result, executed);
         }
     }
     (Ok(()), executed)
+}
+
+/// The host's float control, with the flags of exceptions.
+#[cfg(target_arch = "x86_64")]
+fn float_control() -> u32 {
+    let mut control = 0u32;
+    // SAFETY: MXCSR is written to four bytes of this function.
+    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut control, options(nostack, preserves_flags)) };
+    control
 }
 
 /// The same by both, for all sizes and float modes that are compiled; gives what the last has made.
@@ -141,14 +154,64 @@ fn another_thread_compiles() {
         for reg in 0..16 {
             assert_eq!(plain.lane_vec(0, reg), wave.lane_vec(0, reg), "v{reg}");
         }
-        after += (code.made().units > 0) as u32;
+        after += code.has_code() as u32;
         assert!(begun.elapsed().as_secs() < 60, "nothing has been compiled");
     }
+    assert!(code.made().units > 0);
     // Code of one program is not entered for another.
     let other = self::program(&["v_mov_b32 v1, 7", "s_endpgm"], 32);
     let (mut a, mut b) = (start(32, 0xc0), start(32, 0xc0));
     assert_eq!(run(&other, &mut a, 100, None), run(&other, &mut b, 100, Some(&code)));
     assert_eq!(a.lane_vec(0, 1), b.lane_vec(0, 1));
+}
+
+/// With other meanings it is another program, though its operations are where they were.
+#[test]
+fn replaced_meanings_are_not_run_by_old_code() {
+    let mut program = program(
+        &["s_movk_i32 s4, 0x30", "v_xor_b32 v1, v2, v3", "v_add_nc_u32 v4, v4, v1", "s_add_i32 s4, s4, -1"]
+            .into_iter()
+            .chain(["s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"])
+            .collect::<Vec<_>>(),
+        32,
+    );
+    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    let after = |program: &Program, code: Option<&Jit>| {
+        let mut wave = start(32, 0xf0);
+        let ended = run(program, &mut wave, u64::MAX, code);
+        (ended, wave.lane_vec(0, 1).0, wave.lane_vec(0, 4).0)
+    };
+    let before = after(&program, Some(&code));
+    assert_eq!(before, after(&program, None));
+    assert!(code.has_code());
+    let text = "instruction V_XOR_B32 for rdna3 { D0.u32 = S0.u32 & S1.u32; }";
+    let (own, _) = Overrides::parse("own.pcode".to_string(), text.to_string()).expect("a meaning");
+    program.replace_semantics(Arc::new(own));
+    let expected = after(&program, None);
+    assert_ne!(expected, before);
+    assert_eq!(after(&program, Some(&code)), expected);
+}
+
+/// A few operations between barriers are compiled once to find that out, and left to the interpreter; loops of them are not.
+#[test]
+fn short_ways_to_a_barrier_are_not_entered() {
+    let entered = |middle: &[&'static str]| {
+        let mut lines = vec!["s_movk_i32 s4, 0x100"];
+        lines.extend(middle);
+        lines.extend(["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"]);
+        let program = program(&lines, 32);
+        let code = Jit::new(&program).expect("a host that is compiled for");
+        let (mut a, mut b) = (start(32, 0xf0), start(32, 0xf0));
+        assert_eq!(run(&program, &mut a, u64::MAX, None), run(&program, &mut b, u64::MAX, Some(&code)));
+        assert_eq!(a.lane_vec(0, 1), b.lane_vec(0, 1));
+        assert!(code.made().units > 0);
+        code.has_code()
+    };
+    assert!(!entered(&["v_xor_b32 v1, v1, v2", "s_barrier"]));
+    assert!(entered(&["v_xor_b32 v1, v1, v2"]));
+    let mut long = ["v_xor_b32 v1, v1, v2"; 14];
+    long[13] = "s_barrier";
+    assert!(entered(&long));
 }
 
 #[test]

@@ -88,6 +88,8 @@ struct Maker {
     lines: Vec<String>,
     /// VGPRs that are used: few, which depend on each other, or many.
     registers: u64,
+    /// All active lanes have an offset.
+    offsets: bool,
 }
 
 impl Maker {
@@ -159,8 +161,19 @@ impl Maker {
                 self.plain();
             }
         }
-        if self.any(4) == 0 {
+        self.offsets = self.any(4) > 0;
+        if !self.offsets {
             self.access(&MOVES[0].0.replace("{d}", &o.to_string()), o);
+        }
+    }
+
+    /// Accesses with the offsets of those before, by other lanes.
+    fn again(&mut self) {
+        for _ in 0..self.any(3) {
+            let (template, _) = MOVES[self.any(MOVES.len() as u64) as usize];
+            if self.offsets && !template.starts_with("ds_add") && !template.contains("251") {
+                self.access(template, 250);
+            }
         }
     }
 
@@ -189,13 +202,17 @@ impl Maker {
                     let (a, c) = (self.any(self.registers), self.any(self.registers));
                     self.lines.push(format!("v_cmp_gt_u32 vcc_lo, v{a}, v{c}"));
                     self.lines.push(format!("s_and_saveexec_{b} {save}, {vcc}"));
+                    self.again();
                     for _ in 0..self.any(6) {
                         self.plain();
                     }
                     if self.any(2) == 0 {
+                        let all = self.offsets;
                         self.accesses();
+                        self.offsets &= all;
                     }
                     self.lines.push(format!("s_mov_{b} {exec}, {save}"));
+                    self.again();
                 }
                 _ => self.plain(),
             }
@@ -253,7 +270,12 @@ fn random_programs() {
     for case in 0..120_u64 {
         let wide = case % 3 == 2;
         let registers = if case.is_multiple_of(2) { 12 } else { 240 };
-        let mut maker = Maker { seed: case + 1, lines: vec!["s_movk_i32 s6, 0x18".to_string()], registers };
+        let mut maker = Maker {
+            seed: case + 1,
+            lines: vec!["s_movk_i32 s6, 0x18".to_string()],
+            registers,
+            offsets: false,
+        };
         let count = if case % 20 == 19 { 1500 } else { 10 + maker.any(120) };
         maker.body(count, wide);
         let mut lines = maker.lines;
@@ -349,5 +371,34 @@ fn faults_are_the_interpreters() {
         // Without those lanes, all is well.
         let ended = both(&program, &code, (size, 0xf0, 0x1f_ffff), 9, &lines);
         assert!(matches!(ended, Err(Event::EndPgm)), "{access}: {ended:?}");
+    }
+}
+
+/// One lane alone is outside, whichever it is.
+#[test]
+fn no_lane_is_overlooked() {
+    for (size, lane) in (0..32).map(|lane| (32, lane)).chain((0..64).map(|lane| (64, lane))) {
+        for access in ["global_load_b32 v1, v0, s[4:5]", "global_store_b32 v0, v1, s[4:5]"] {
+            let id = format!("v_cmp_eq_u32 vcc_lo, {lane}, v0");
+            let count = if size == 64 { "v_mbcnt_hi_u32_b32 v0, -1, v0" } else { "v_mov_b32 v0, v0" };
+            let lines = [
+                "v_mbcnt_lo_u32_b32 v0, -1, 0",
+                count,
+                id.as_str(),
+                "v_lshlrev_b32 v0, 2, v0",
+                "v_mov_b32 v2, 0x4000000",
+                "v_cndmask_b32 v2, 0, v2, vcc_lo",
+                "v_add_nc_u32 v0, v0, v2",
+                access,
+                "s_endpgm",
+            ];
+            let program = program(&lines, size);
+            let code = Jit::after(&program, 0).expect("a host that is compiled for");
+            let ended = both(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
+            assert!(
+                matches!(&ended, Err(Event::Fault(cause)) if cause.lane == Some(lane)),
+                "{access} {lane}: {ended:?}"
+            );
+        }
     }
 }
