@@ -74,7 +74,7 @@ pub extern "C" fn hipFuncSetSharedMemConfig(_function: usize, _config: c_int) ->
 /// Workgroups of a kernel that fit a multiprocessor: by its work-items and its LDS.
 fn active(kernel: &Kernel, block: u64, dynamic_lds: u64) -> c_int {
     let by_items = ITEMS_PER_PROCESSOR as u64 / block.next_multiple_of(kernel.wave_size() as u64).max(1);
-    let lds = kernel.lds_bytes() as u64 + dynamic_lds;
+    let lds = (kernel.lds_bytes() as u64).saturating_add(dynamic_lds);
     let target = kernel.device().target();
     let by_lds = (target.processor_lds_bytes() as u64).checked_div(lds).unwrap_or(by_items);
     if lds > target.lds_bytes() as u64 { 0 } else { by_items.min(by_lds) as c_int }

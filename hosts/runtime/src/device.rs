@@ -120,6 +120,11 @@ impl Device {
         &self.inner.settings
     }
 
+    /// Units of machine code that kernels have been compiled to (`WAVESIM_ENGINE`).
+    pub fn compiled_units(&self) -> u32 {
+        self.inner.codes.units()
+    }
+
     /// The number of launches so far.
     pub fn launches(&self) -> u64 {
         self.inner.launches.load(Ordering::Relaxed)

@@ -60,4 +60,10 @@ impl Codes {
         codes.extend(code.iter().map(|code| (key, code.clone())));
         Ok(code)
     }
+
+    /// Units of code that have been compiled, of the programs that are kept.
+    pub fn units(&self) -> u32 {
+        let codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.values().map(|code| code.made().units).sum()
+    }
 }

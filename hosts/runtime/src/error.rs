@@ -100,7 +100,7 @@ pub enum Error {
     #[error("{0} user SGPRs: there can be at most {max}", max = crate::raw::MAX_USER_SGPRS)]
     UserSgprs(u32),
     /// This host has no compiled engine.
-    #[error("WAVESIM_ENGINE=jit: {0}")]
+    #[error("the engine jit (WAVESIM_ENGINE): {0}")]
     Engine(#[from] wavesim_jit::Refused),
     /// A trace that cannot be written.
     #[error("the trace: {0}")]

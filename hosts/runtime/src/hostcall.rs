@@ -95,13 +95,7 @@ impl Hostcall {
         {
             shared.word(at).store(value, Ordering::Relaxed);
         }
-        // The last packet's link has index 0 and a tag, because a link of 0 ends the stack.
-        let mut next = INDEX_MASK + 1;
-        for index in 1..PACKETS {
-            shared.word(HEADERS + index * HEADER_BYTES).store(next, Ordering::Relaxed);
-            next = index;
-        }
-        shared.word(FREE).store(next, Ordering::SeqCst);
+        shared.reset();
         let shared = Arc::new(shared);
         let server = shared.clone();
         std::thread::Builder::new()
@@ -157,6 +151,12 @@ impl Drop for Serving<'_> {
     fn drop(&mut self) {
         if let Some(count) = &mut *lock(&self.0.active) {
             *count -= 1;
+            // The server is idle as long as this is locked. A launch that failed may have left packets: what they ask for is done, and
+            // later launches get all of them again.
+            if *count == 0 {
+                self.0.serve();
+                self.0.reset();
+            }
         }
     }
 }
@@ -177,6 +177,19 @@ impl Shared {
                 std::thread::sleep(NAP);
             }
         }
+    }
+
+    /// All packets are free. No kernel uses them.
+    fn reset(&self) {
+        self.word(READY).store(0, Ordering::Relaxed);
+        // The last packet's link has index 0 and a tag, because a link of 0 ends the stack.
+        let mut next = INDEX_MASK + 1;
+        for index in 1..PACKETS {
+            self.word(HEADERS + index * HEADER_BYTES).store(next, Ordering::Relaxed);
+            next = index;
+        }
+        self.word(FREE).store(next, Ordering::SeqCst);
+        lock(&self.messages).open.clear();
     }
 
     /// A word of the buffer.

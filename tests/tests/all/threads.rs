@@ -92,7 +92,8 @@ fn the_callers_float_control_changes_nothing() {
     for threads in [1, 2] {
         let (mut data, mut after) = ([u64::MAX; 8], 0u32);
         let control = |to: u32| {
-            // SAFETY: a value without reserved bits; nothing is computed before it is set back.
+            // SAFETY: a value without reserved bits. What this test does until it is set back computes no floats but those of waves, which
+            // run under the usual control: that is what is tested.
             unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &to) };
         };
         control(FLUSHED);

@@ -173,9 +173,13 @@ class Kernel:
 
 def _three(what: str, size: Size) -> "tuple[int, int, int]":
     try:
-        sizes = tuple(map(operator.index, (size,) if hasattr(size, "__index__") else size))
+        # Arrays have `__index__`, too, which only those of one number have a result of.
+        sizes = (operator.index(size),)
     except TypeError:
-        raise Error(f"{what} is a number or up to three, not {size!r}") from None
+        try:
+            sizes = tuple(map(operator.index, size))
+        except TypeError:
+            raise Error(f"{what} is a number or up to three, not {size!r}") from None
     if not 1 <= len(sizes) <= 3:
         raise Error(f"{what} has one to three dimensions, not {len(sizes)}")
     for count in sizes:

@@ -304,7 +304,7 @@ fn region(
         }
         let written = scoreboard.written(at);
         if access && *written != Registers::default() {
-            issued = issued.and(scoreboard.issued(at));
+            issued = issued.or(scoreboard.issued(at));
             loaded.get_or_insert_default().join(written);
         }
         if access || wait {

@@ -92,7 +92,7 @@ fn run_in(
 
 /// The host's float control, with the flags of exceptions.
 #[cfg(target_arch = "x86_64")]
-fn float_control() -> u32 {
+pub fn float_control() -> u32 {
     let mut control = 0u32;
     // SAFETY: MXCSR is written to four bytes of this function.
     unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut control, options(nostack, preserves_flags)) };

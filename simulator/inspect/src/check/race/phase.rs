@@ -63,11 +63,13 @@ impl Phase {
     }
 }
 
-/// Whether a program signals barriers without waiting there: then its waves access memory in between.
+/// Whether waves signal barriers without waiting there, or wait without having signalled, as those do that are no members of a named
+/// barrier: then what one has done before is not what all have.
 pub fn splits_barriers(effects: &[Effects]) -> bool {
     let calls = |at: usize, bi| effects.get(at).is_some_and(|e| e.calls.contains(&bi));
     let signals = |at| calls(at, Control::BarrierSignal) || calls(at, Control::BarrierSignalIsFirst);
-    (0..effects.len()).any(|at| signals(at) && !calls(at + 1, Control::BarrierWait))
+    let named = |at| calls(at, Control::BarrierInit) || calls(at, Control::BarrierJoin);
+    (0..effects.len()).any(|at| named(at) || signals(at) && !calls(at + 1, Control::BarrierWait))
 }
 
 impl Shadow {

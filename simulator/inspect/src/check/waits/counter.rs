@@ -119,7 +119,7 @@ impl Counters {
     }
 
     /// These and others.
-    pub fn and(self, others: Counters) -> Counters {
+    pub fn or(self, others: Counters) -> Counters {
         Counters(self.0 | others.0)
     }
 
