@@ -12,6 +12,8 @@ pub const GPR_IDX_EN: u32 = 1 << 27;
 pub const VSKIP: u32 = 1 << 28;
 /// Bits of M0 that are the offset.
 pub const INDEX: u32 = 0xff;
+/// Bits of M0 that enable the index for an operand each ([`enable_bit`]).
+pub const ENABLE: u32 = 0xf << 12;
 
 /// A register that is offset beyond those that the wave has: the manuals leave open what happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -300,9 +300,9 @@ pub unsafe fn lds(
 }
 
 impl Watch<'_> {
-    /// Keeps what a store is about to replace.
+    /// Keeps what a store is about to replace. Whether there are so many bytes.
     #[inline(never)]
-    fn keep(&mut self, place: Place, address: u64, len: usize) {
+    fn keep(&mut self, place: Place, address: u64, len: usize) -> bool {
         let replaced = &mut self.logs.replaced;
         match place {
             Place::Lds => {
@@ -310,18 +310,20 @@ impl Watch<'_> {
                 if let Some(bytes) = bytes {
                     replaced.keep(place, address, bytes);
                 }
+                bytes.is_some()
             }
             Place::Global => {
                 // Eight lanes of four dwords at most.
                 let mut bytes = [0; 128];
-                if let Some(bytes) = bytes.get_mut(..len)
-                    && self.memory.read(address, bytes).is_ok()
-                {
+                let Some(bytes) = bytes.get_mut(..len) else { return false };
+                let read = self.memory.read(address, bytes).is_ok();
+                if read {
                     replaced.keep(place, address, bytes);
                 }
+                read
             }
             // What others cannot store to.
-            Place::Scratch | Place::Nowhere => {}
+            Place::Scratch | Place::Nowhere => true,
         }
     }
 
@@ -331,8 +333,9 @@ impl Watch<'_> {
         for (at, pattern) in patterns.into_iter().enumerate() {
             let full = exec >> (8 * at) & 0xff == 0xff;
             let (first, last) = (place(space, addresses[8 * at]), place(space, addresses[8 * at + 7]));
-            if full && pattern == Some(size_bytes as u8) && first.0 == last.0 {
-                self.keep(first.0, first.1, 8 * size_bytes);
+            let together = full && pattern == Some(size_bytes as u8) && first.0 == last.0;
+            // Where only some of the eight are inside, they are kept one by one.
+            if together && self.keep(first.0, first.1, 8 * size_bytes) {
                 continue;
             }
             for lane in (8 * at..8 * at + 8).filter(|lane| exec >> lane & 1 == 1) {
