@@ -16,7 +16,7 @@
 //! - Lanes: `[1 2]` repeats over the wave; `5,3:6,4:7` is 5 but for lanes 3 and 4; `,3:6` is as it was but for lane 3.
 
 use crate::random::{GLOBAL_BASE, SCRATCH};
-use crate::with_context;
+use crate::{compiled, with_context};
 use std::collections::BTreeMap;
 use wavesim::arch::Arch;
 use wavesim::asm::{self, Options, Symbols};
@@ -30,7 +30,8 @@ use wavesim::state::{VGPRS, Wave};
 const LDS: usize = 1024;
 const GLOBAL: usize = 4096;
 const SGPRS: u32 = 106;
-const MAX_STEPS: usize = 1000;
+/// Beyond the short turns that compiled code has no part in.
+const MAX_STEPS: usize = 10_000;
 
 /// Everything that a case can name.
 #[derive(Clone)]
@@ -44,6 +45,7 @@ struct State {
 #[derive(Debug, Clone, Copy)]
 enum Engine {
     Handlers,
+    Compiled,
     Evaluator,
 }
 
@@ -70,7 +72,7 @@ pub fn check(text: &str) -> Result<usize, String> {
                 }
             };
             for (line, run) in &block.runs {
-                for engine in [Engine::Handlers, Engine::Evaluator] {
+                for engine in [Engine::Handlers, Engine::Compiled, Engine::Evaluator] {
                     count += 1;
                     if let Err(e) = case(&words, run, arch, size, engine) {
                         wrong.push(at(*line, &format!("{engine:?}: {e}")));
@@ -198,6 +200,11 @@ fn execute(words: &[u32], arch: Arch, engine: Engine, state: &mut State) -> Resu
             Engine::Handlers => {
                 let program = Program::from_words(arch, words).expect("small").for_wave_size(wave.size());
                 interp::run(&program, wave, cx, MAX_STEPS as u64, &mut 0)
+            }
+            Engine::Compiled => {
+                let program = Program::from_words(arch, words).expect("small").for_wave_size(wave.size());
+                let (code, alone) = (compiled(&program), &mut interp::Alone);
+                interp::run_waves(&program, wave, cx, MAX_STEPS as u64, &mut 0, code.as_deref(), alone)
             }
             Engine::Evaluator => {
                 let none = BTreeMap::new();

@@ -19,8 +19,11 @@ use wavesim::arch::Arch;
 use wavesim::array::Array;
 use wavesim::cli::{self, Cli};
 use wavesim::exec::Context;
+use wavesim::exec::interp::Compiled;
+use wavesim::exec::program::Program;
 use wavesim::fault::Fault;
 use wavesim::inst::Inst;
+use wavesim::jit::Jit;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::text_kernel;
 use wavesim::memory::Memory;
@@ -192,4 +195,9 @@ pub fn inst(arch: Arch, name: &str, encoding: &str, values: &[(&str, u32)]) -> O
         fields[encoding.fields.iter().position(|f| f.name == *field)?] = *value;
     }
     Some(Inst { entry: found as EntryId, entry_y: EntryId::MAX, size: (encoding.bits / 8) as u8, fields })
+}
+
+/// Code for every operation of a program that there is code for, compiled before it runs; `None` on hosts that it is not made for.
+pub fn compiled(program: &Program) -> Option<Box<dyn Compiled>> {
+    Some(Box::new(Jit::after(program, 0).ok()?))
 }

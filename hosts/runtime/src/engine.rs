@@ -27,7 +27,7 @@ impl Engine {
         match self {
             Engine::Interpreter => Ok(None),
             Engine::Jit => Jit::new(program).map(Some),
-            Engine::Auto => Ok(Jit::beside(program).ok()),
+            Engine::Auto => Ok(Jit::in_background(program).ok()),
         }
     }
 }

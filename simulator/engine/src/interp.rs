@@ -153,7 +153,7 @@ fn step_by(
     Some(result)
 }
 
-/// Compiled code beside the handlers.
+/// Compiled code, which runs in place of handlers.
 ///
 /// # Safety
 /// What [`Compiled::enter`] gives is run without a check. `op` must be an operation of `program`, and be where its wave is: an
@@ -161,15 +161,63 @@ fn step_by(
 /// handlers may leave them (`exec::validate`). [`Entered::Stopped`] must give an operation with a flow that its handler can give:
 /// [`Flow::JUMP`] with [`Cx::jump`] set, [`Flow::MODE`] with the handlers of the wave's mode in `cx`.
 pub unsafe trait Compiled {
-    /// Whether there is any code yet.
-    fn has_code(&self) -> bool;
+    /// Whether there is any code, or what is asked for will be made at once.
+    fn is_worth_asking(&self) -> bool;
 
     /// For each operation of the program, whether code may begin there, as the wave is now: valid until MODE changes.
     fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_>;
 
     /// Runs code that begins at `Cx::op`, if there is any. `start`: the number of the operation that the straight line
-    /// began with; the turn is over at the first jump at which [`Cx::instructions`] comes to `end`.
-    fn enter<'a>(&self, cx: &mut Cx<'a>, program: &'a Program, start: u32, end: u64) -> Entered<'a>;
+    /// began with; the turn is over at the first jump at which [`Cx::instructions`] comes to `end`. Code may go on with other waves
+    /// ([`give_turn`]): `end` is that of the last one then.
+    fn enter<'a>(
+        &self,
+        cx: &mut Cx<'a>,
+        program: &'a Program,
+        start: u32,
+        end: &mut u64,
+        waves: &mut dyn Waves<'a>,
+    ) -> Entered<'a>;
+}
+
+/// The waves of a workgroup, as the run loop sees them: when one waits at a barrier or has ended, another one runs on without a new
+/// context.
+pub trait Waves<'a> {
+    /// The wave of `cx` has stopped for an event; its PC is after the instruction. Another wave takes its place in `cx`, if one is ready.
+    fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next;
+}
+
+/// What follows a wave's event.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another wave runs, from its PC on, until [`Cx::instructions`] comes to this.
+    Wave(u64),
+    /// None in this round. What the event changes has been changed.
+    None,
+    /// It is for the scheduler: nothing has changed.
+    Event(Event),
+}
+
+/// No other waves.
+pub struct Alone;
+
+impl<'a> Waves<'a> for Alone {
+    #[inline(always)]
+    fn next(&mut self, _: &mut Cx<'a>, event: Event) -> Next {
+        Next::Event(event)
+    }
+}
+
+/// After `Cx::op` has given an event that is not a fault, and was counted: another wave's turn.
+#[inline(always)]
+pub fn give_turn<'a>(
+    cx: &mut Cx<'a>,
+    program: &Program,
+    event: Event,
+    waves: &mut (impl Waves<'a> + ?Sized),
+) -> Next {
+    cx.wave.pc = program.op_after(cx.op).pc as u64;
+    waves.next(cx, event)
 }
 
 /// How often a straight line begins at each operation of a program before [`Compiled::enter`] is asked for code there: 0 is never, 1 is
@@ -223,6 +271,10 @@ pub enum Entered<'a> {
         /// What it gave.
         flow: Flow,
     },
+    /// Code has given other waves their turns. The wave in the context goes on from its PC.
+    Switched,
+    /// Likewise, and no wave is ready in this round.
+    Over,
 }
 
 /// No compiled code.
@@ -231,7 +283,7 @@ struct Nothing;
 // SAFETY: it gives no operation.
 unsafe impl Compiled for Nothing {
     #[inline(always)]
-    fn has_code(&self) -> bool {
+    fn is_worth_asking(&self) -> bool {
         false
     }
 
@@ -241,7 +293,14 @@ unsafe impl Compiled for Nothing {
     }
 
     #[inline(always)]
-    fn enter<'a>(&self, _: &mut Cx<'a>, _: &'a Program, _: u32, _: u64) -> Entered<'a> {
+    fn enter<'a>(
+        &self,
+        _: &mut Cx<'a>,
+        _: &'a Program,
+        _: u32,
+        _: &mut u64,
+        _: &mut dyn Waves<'a>,
+    ) -> Entered<'a> {
         Entered::No
     }
 }
@@ -259,7 +318,24 @@ pub fn run(
     budget: u64,
     executed: &mut u64,
 ) -> Result<(), Event> {
-    turn(&HANDLERS, program, wave, context, budget, executed, &Nothing)
+    turn(&HANDLERS, program, wave, context, budget, executed, &Nothing, &mut Alone)
+}
+
+/// As [`run`], with compiled code where there is some, and goes on with other waves where one stops for an event.
+#[inline(always)]
+pub fn run_waves<'a, W: Waves<'a>>(
+    program: &'a Program,
+    wave: &'a mut Wave,
+    context: &'a mut Context<'_>,
+    budget: u64,
+    executed: &mut u64,
+    compiled: Option<&dyn Compiled>,
+    waves: &mut W,
+) -> Result<(), Event> {
+    match compiled {
+        None => turn(&HANDLERS, program, wave, context, budget, executed, &Nothing, waves),
+        Some(compiled) => turn(&HANDLERS, program, wave, context, budget, executed, compiled, waves),
+    }
 }
 
 /// As [`run`], with all handlers out of one table.
@@ -280,35 +356,24 @@ pub(crate) fn run_by(
         base: table,
         by_mode: &BY_MODE,
     };
-    turn(Box::leak(Box::new(tables)), program, wave, context, budget, executed, &Nothing)
-}
-
-/// As [`run`], with compiled code where there is some.
-#[inline(always)]
-pub fn run_compiled(
-    program: &Program,
-    wave: &mut Wave,
-    context: &mut Context<'_>,
-    budget: u64,
-    executed: &mut u64,
-    compiled: &dyn Compiled,
-) -> Result<(), Event> {
-    turn(&HANDLERS, program, wave, context, budget, executed, compiled)
+    turn(Box::leak(Box::new(tables)), program, wave, context, budget, executed, &Nothing, &mut Alone)
 }
 
 #[inline(always)]
-fn turn<C: Compiled + ?Sized>(
+#[expect(clippy::too_many_arguments)]
+fn turn<'a, C: Compiled + ?Sized, W: Waves<'a>>(
     tables: &'static Handlers,
-    program: &Program,
-    wave: &mut Wave,
-    context: &mut Context<'_>,
+    program: &'a Program,
+    wave: &'a mut Wave,
+    context: &'a mut Context<'_>,
     budget: u64,
     executed: &mut u64,
     compiled: &C,
+    waves: &mut W,
 ) -> Result<(), Event> {
     let before = context.instructions;
     let mut cx = Cx::new(tables, Avx2::detect(), program.arch, wave, context, program.lowered(), 0);
-    let turn = Turn { program, end: before.saturating_add(budget), compiled };
+    let mut turn = Turn { program, end: before.saturating_add(budget), compiled, waves };
     let result = turn.run(&mut cx);
     *executed += cx.instructions - before;
     result
@@ -364,22 +429,26 @@ enum Stop {
     /// No handler: a meaning replaced at run time, or none.
     Unknown,
     Event,
+    /// Compiled code has given another wave its turn, which goes on from its PC.
+    Switched,
+    /// Compiled code has come to the end of the round.
+    Over,
 }
 
 /// A wave's turn.
-struct Turn<'a, 'c, C: ?Sized> {
+struct Turn<'a, 'c, C: ?Sized, W> {
     program: &'a Program,
     compiled: &'c C,
+    waves: &'c mut W,
     /// What [`Cx::instructions`] comes to when it is over.
     end: u64,
 }
 
-impl<'a, C: Compiled + ?Sized> Turn<'a, '_, C> {
+impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
     #[inline(always)]
-    fn run(&self, cx: &mut Cx<'a>) -> Result<(), Event> {
+    fn run(&mut self, cx: &mut Cx<'a>) -> Result<(), Event> {
         let program = self.program;
-        let Some(first) = program.op_at(cx.wave.pc) else { return Err(unknown(&END, None)) };
-        cx.op = first;
+        self.begin(cx)?;
         loop {
             let stop = if self.end.saturating_sub(cx.instructions) < EXACT {
                 self.exactly(cx)
@@ -417,22 +486,38 @@ impl<'a, C: Compiled + ?Sized> Turn<'a, '_, C> {
                 }
                 Stop::Event => {
                     let event = take_event(cx, cx.op, program);
-                    let fault = matches!(event, Event::Fault(_));
-                    cx.wave.pc = if fault { cx.pc() } else { program.op_after(cx.op).pc as u64 };
-                    return Err(event);
+                    if matches!(event, Event::Fault(_)) {
+                        cx.wave.pc = cx.pc();
+                        return Err(event);
+                    }
+                    match give_turn(cx, program, event, self.waves) {
+                        Next::Wave(end) => self.end = end,
+                        Next::None => return Ok(()),
+                        Next::Event(event) => return Err(event),
+                    }
+                    self.begin(cx)?;
                 }
+                Stop::Switched => self.begin(cx)?,
+                Stop::Over => return Ok(()),
             }
         }
     }
 
+    /// The wave's first operation.
+    #[inline(always)]
+    fn begin(&self, cx: &mut Cx<'a>) -> Result<(), Event> {
+        cx.op = self.program.op_at(cx.wave.pc).ok_or_else(|| unknown(&END, None))?;
+        Ok(())
+    }
+
     /// The loop: handlers of one float mode, one after the other. Instructions are counted where the straight line ends.
-    fn straight(&self, cx: &mut Cx<'a>) -> Stop {
+    fn straight(&mut self, cx: &mut Cx<'a>) -> Stop {
         let handlers = cx.handlers;
         let heat = self.compiled.heat(cx, self.program);
         let mut start = cx.op.number;
         loop {
             let entered = match heat.asks(self.program, cx.op) {
-                true => self.compiled.enter(cx, self.program, start, self.end),
+                true => self.compiled.enter(cx, self.program, start, &mut self.end, self.waves),
                 false => Entered::No,
             };
             let flow = match entered {
@@ -444,6 +529,8 @@ impl<'a, C: Compiled + ?Sized> Turn<'a, '_, C> {
                     (cx.op, start) = (op, from);
                     flow
                 }
+                Entered::Switched => return Stop::Switched,
+                Entered::Over => return Stop::Over,
                 none => {
                     if let Entered::Refused { op, start: from } = none {
                         (cx.op, start) = (op, from);

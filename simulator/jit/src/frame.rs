@@ -1,8 +1,12 @@
 //! What compiled code is called with, and what it calls: the handlers of the interpreter.
 
 use crate::access::Ranges;
+use crate::{Form, Place};
 use std::mem::{MaybeUninit, offset_of};
+use wavesim_engine::interp::{self, Next, Waves};
+use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::op::Op;
+use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow, file};
 use wavesim_machine::state::wave::LANE_VECS;
 use wavesim_machine::state::{LaneVec, Wave};
@@ -20,11 +24,7 @@ const DENORMALS_ARE_ZEROS: u32 = 0x40;
 /// The argument of compiled code. Pointers go to the wave that runs.
 #[repr(C)]
 pub struct Frame {
-    vectors: *mut LaneVec,
-    sgprs: *mut u32,
-    scc: *mut u32,
-    /// Of the lane vectors of the first half; those of the second are as far away as its lane vectors are.
-    flags: *mut u8,
+    wave: OfWave,
     /// `Cx::instructions`.
     instructions: *mut u64,
     /// The count of instructions at which the turn is over.
@@ -32,16 +32,10 @@ pub struct Frame {
     /// Instructions before the straight line, less those that lie before it in the program: with the number of an
     /// operation it is the count.
     base: u64,
-    /// The wave's address of the code, for jumps that are computed.
-    code_base: u64,
     /// Where to go, after a jump.
     jump: u64,
     /// The operation that stopped, or the one to go on with.
     op: *const Op,
-    /// EXEC as the wave's lane masks have it. Compiled code writes the registers only.
-    masked: u64,
-    /// What instructions accessed last, for prefetching: `Wave::last_addresses`.
-    last_addresses: *mut u64,
     /// The workgroup's LDS.
     lds: *mut u8,
     lds_bytes: u64,
@@ -53,6 +47,55 @@ pub struct Frame {
     denormals: u32,
     no_denormals: u32,
     cx: *mut u8,
+    program: *const Program,
+    /// Whose turn it is where a wave waits.
+    waves: *mut (dyn Waves<'static> + 'static),
+    /// What the code is made for.
+    form: Form,
+    /// The code.
+    code: Code,
+    /// Where it goes on with another wave.
+    entry: u32,
+    /// Where code begins.
+    places: *const [Place],
+}
+
+/// The wave that runs.
+#[repr(C)]
+struct OfWave {
+    vectors: *mut LaneVec,
+    sgprs: *mut u32,
+    scc: *mut u32,
+    /// Of the lane vectors of the first half; those of the second are as far away as its lane vectors are.
+    flags: *mut u8,
+    /// Its address of the code, for jumps that are computed.
+    code_base: u64,
+    /// EXEC as its lane masks have it. Compiled code writes the registers only.
+    masked: u64,
+    /// What instructions accessed last, for prefetching: `Wave::last_addresses`.
+    last_addresses: *mut u64,
+}
+
+impl OfWave {
+    /// # Safety
+    /// A valid context. Pointers are valid as long as the wave is in it, and nothing but them refers to what they point to.
+    #[inline(always)]
+    unsafe fn new(cx: *mut Cx<'_>) -> OfWave {
+        // SAFETY: by the contract.
+        unsafe {
+            let first = file(&*cx, 0);
+            let wave: *mut Wave = &mut *(*cx).wave;
+            OfWave {
+                vectors: first.at(0),
+                sgprs: (&raw mut (*wave).sgprs).cast(),
+                scc: &raw mut (*wave).scc,
+                flags: first.all_flags(),
+                code_base: (*wave).code_base,
+                masked: (*wave).exec(),
+                last_addresses: (&raw mut (*wave).last_addresses).cast(),
+            }
+        }
+    }
 }
 
 impl Frame {
@@ -67,25 +110,32 @@ impl Frame {
 /// What compiled code returns before something that it is not made for: [`Frame::op`] and what follows are the interpreter's.
 pub const REFUSED: Flow = Flow(u32::MAX);
 
+/// What compiled code returns after other waves had their turns: the wave in the context goes on from its PC.
+pub const SWITCHED: Flow = Flow(u32::MAX - 1);
+
+/// Likewise, and no wave is ready in this round.
+pub const OVER: Flow = Flow(u32::MAX - 2);
+
 /// Offsets in [`Frame`], for code that is made.
 pub mod at {
     use super::{Frame, offset_of};
     pub const DENORMALS: i32 = offset_of!(Frame, denormals) as i32;
     pub const NO_DENORMALS: i32 = offset_of!(Frame, no_denormals) as i32;
-    pub const LAST_ADDRESSES: i32 = offset_of!(Frame, last_addresses) as i32;
+    pub const LAST_ADDRESSES: i32 = offset_of!(Frame, wave.last_addresses) as i32;
     pub const LDS: i32 = offset_of!(Frame, lds) as i32;
     pub const LDS_BYTES: i32 = offset_of!(Frame, lds_bytes) as i32;
     pub const RANGES: i32 = offset_of!(Frame, ranges) as i32;
     pub const ROOM: i32 = offset_of!(Frame, room) as i32;
-    pub const VECTORS: i32 = offset_of!(Frame, vectors) as i32;
-    pub const SGPRS: i32 = offset_of!(Frame, sgprs) as i32;
-    pub const SCC: i32 = offset_of!(Frame, scc) as i32;
-    pub const FLAGS: i32 = offset_of!(Frame, flags) as i32;
+    pub const VECTORS: i32 = offset_of!(Frame, wave.vectors) as i32;
+    pub const SGPRS: i32 = offset_of!(Frame, wave.sgprs) as i32;
+    pub const SCC: i32 = offset_of!(Frame, wave.scc) as i32;
+    pub const FLAGS: i32 = offset_of!(Frame, wave.flags) as i32;
     pub const INSTRUCTIONS: i32 = offset_of!(Frame, instructions) as i32;
     pub const END: i32 = offset_of!(Frame, end) as i32;
     pub const BASE: i32 = offset_of!(Frame, base) as i32;
-    pub const CODE_BASE: i32 = offset_of!(Frame, code_base) as i32;
+    pub const CODE_BASE: i32 = offset_of!(Frame, wave.code_base) as i32;
     pub const JUMP: i32 = offset_of!(Frame, jump) as i32;
+    pub const ENTRY: i32 = offset_of!(Frame, entry) as i32;
     pub const OP: i32 = offset_of!(Frame, op) as i32;
 }
 
@@ -122,31 +172,48 @@ pub struct Ended {
     pub start: u32,
 }
 
-/// Runs compiled code. `start`: the number of the operation that the straight line began with.
+/// Where compiled code begins.
+pub struct Start<'p> {
+    pub code: Code,
+    /// Which of its entries it is.
+    pub entry: u32,
+    /// Number of the operation that the straight line began with.
+    pub start: u32,
+    /// What the code is made for.
+    pub form: Form,
+    /// The program.
+    pub program: &'p Program,
+    /// Where code for it begins.
+    pub places: &'p [Place],
+}
+
+/// Runs compiled code. The turn is over when the count of instructions comes to `end`, which is that of another wave's turn afterwards if
+/// others had theirs.
 ///
 /// # Safety
 /// The code was made for the program, the float mode and the wave size of `cx`, whose operations stay in place, and
 /// `entry` is one of its entries.
-pub unsafe fn enter(cx: &mut Cx<'_>, code: Code, entry: u32, start: u32, end: u64) -> Ended {
-    let first = file(cx, 0);
+pub unsafe fn enter<'a>(
+    cx: &mut Cx<'a>,
+    Start { code, entry, start, form, program, places }: Start<'_>,
+    end: &mut u64,
+    waves: &mut dyn Waves<'a>,
+) -> Ended {
+    // SAFETY: the lifetimes alone change. It is used by `give_turn` only, with the context, whose lifetime is `'a` as it is here.
+    let waves = unsafe {
+        std::mem::transmute::<*mut (dyn Waves<'a> + '_), *mut (dyn Waves<'static> + 'static)>(waves)
+    };
     let raw: *mut Cx<'_> = cx;
-    // SAFETY: a valid context; from here on it is reached by this pointer alone, here and in `run_handlers`.
+    // SAFETY: a valid context; from here on it is reached by this pointer alone, here and in the functions that code calls.
     unsafe {
-        let wave: *mut Wave = &mut *(*raw).wave;
         let lds: *mut [u8] = &raw mut *(*raw).lds;
         let mut frame = Frame {
-            vectors: first.at(0),
-            sgprs: (&raw mut (*wave).sgprs).cast(),
-            scc: &raw mut (*wave).scc,
-            flags: first.all_flags(),
+            wave: OfWave::new(raw),
             instructions: &raw mut (*raw).instructions,
-            end,
+            end: *end,
             base: (*raw).instructions.wrapping_sub(start as u64),
-            code_base: (*wave).code_base,
             jump: 0,
             op: (*raw).op,
-            masked: (*wave).exec(),
-            last_addresses: (&raw mut (*wave).last_addresses).cast(),
             lds: lds.cast(),
             lds_bytes: lds.len() as u64,
             ranges: Ranges::none(),
@@ -154,13 +221,59 @@ pub unsafe fn enter(cx: &mut Cx<'_>, code: Code, entry: u32, start: u32, end: u6
             denormals: FLOAT_CONTROL,
             no_denormals: FLOAT_CONTROL | DENORMALS_ARE_ZEROS,
             cx: raw.cast(),
+            program,
+            waves,
+            form,
+            code,
+            entry,
+            places,
         };
         let flow = Flow(code(&mut frame, entry));
-        if frame.masked != (*wave).exec() {
-            (*wave).rebuild_masks();
+        *end = frame.end;
+        // Otherwise handlers have left the wave as it is to be.
+        if flow != SWITCHED && flow != OVER && frame.wave.masked != (*raw).wave.exec() {
+            (*raw).wave.rebuild_masks();
         }
         (*raw).jump = frame.jump;
         Ended { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32 }
+    }
+}
+
+called! {
+    /// After [`run_handlers`] has given [`Flow::EVENT`]: another wave's turn. [`Flow::NEXT`] if code goes on with that, at [`Frame::entry`];
+    /// otherwise what code is to return.
+    ///
+    /// # Safety
+    /// Called by compiled code with its frame, with all state in the wave.
+    pub unsafe fn give_turn(frame: *mut Frame) -> u32 {
+        // SAFETY: by the contract of `enter`.
+        unsafe {
+            let cx = Frame::cx(frame);
+            let (program, op) = (&*(*frame).program, &*(*frame).op);
+            let Some(event) = cx.event.take_if(|event| !matches!(event, Event::Fault(_))) else {
+                return Flow::EVENT.0;
+            };
+            let before = cx.instructions;
+            cx.instructions = (*frame).base.wrapping_add(op.complete() as u64);
+            match interp::give_turn(cx, program, event, &mut *(*frame).waves) {
+                Next::Event(event) => {
+                    (cx.event, cx.instructions) = (Some(event), before);
+                    return Flow::EVENT.0;
+                }
+                Next::None => return OVER.0,
+                Next::Wave(end) => (*frame).end = end,
+            }
+            let Some(next) = program.op_at(cx.wave.pc) else { return SWITCHED.0 };
+            let place = (*frame).places.as_ref().and_then(|places| places.get(program.index_of(next)));
+            let entry = place.and_then(|place| place.entry_of((*frame).code));
+            match entry {
+                Some(entry) if Form::of(cx) == Some((*frame).form) => (*frame).entry = entry,
+                _ => return SWITCHED.0,
+            }
+            (*frame).base = cx.instructions.wrapping_sub(next.number as u64);
+            (*frame).wave = OfWave::new(cx);
+            Flow::NEXT.0
+        }
     }
 }
 
@@ -178,7 +291,7 @@ called! {
             assert_eq!(crate::tests::float_control() & !0x3f, FLOAT_CONTROL, "handlers need the usual one");
             let cx = Frame::cx(frame);
             let exec = cx.wave.exec();
-            if exec != (*frame).masked {
+            if exec != (*frame).wave.masked {
                 cx.wave.rebuild_masks();
             }
             let mut flow = Flow::NEXT;
@@ -191,7 +304,7 @@ called! {
                 }
                 op = op.add(1);
             }
-            (*frame).masked = cx.wave.exec();
+            (*frame).wave.masked = cx.wave.exec();
             (*frame).jump = cx.jump;
             flow.0
         }

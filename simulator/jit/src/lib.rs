@@ -41,7 +41,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
-use wavesim_engine::interp::{Compiled, Entered, Heat};
+use wavesim_engine::interp::{Compiled, Entered, Heat, Waves};
 use wavesim_isa::relative::{GPR_IDX_EN, VSKIP};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
@@ -112,6 +112,15 @@ struct Place {
     refusals: AtomicU32,
 }
 
+impl Place {
+    /// Which entry of this code it is, if it is one.
+    #[inline(always)]
+    fn entry_of(&self, code: Code) -> Option<u32> {
+        let same = self.code.load(Ordering::Acquire).addr() == code as usize;
+        same.then(|| self.entry.load(Ordering::Relaxed))
+    }
+}
+
 /// How often code that was entered at a place may refuse to go on before the place is left to the interpreter: a kernel that always
 /// meets what code is not made for would be slower by it.
 const REFUSALS: u32 = 1000;
@@ -163,7 +172,7 @@ impl Jit {
     }
 
     /// As [`Jit::new`], but a thread of its own compiles what runs very often, while the interpreter goes on.
-    pub fn beside(program: &Program) -> Result<Jit, Refused> {
+    pub fn in_background(program: &Program) -> Result<Jit, Refused> {
         Jit::made_by(program, VERY_OFTEN, true)
     }
 
@@ -183,6 +192,12 @@ impl Jit {
             nanoseconds: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         })))
+    }
+
+    /// There is a place where code begins.
+    #[cfg(test)]
+    fn has_code(&self) -> bool {
+        self.0.has_code.load(Ordering::Relaxed)
     }
 
     /// What has been compiled.
@@ -248,9 +263,9 @@ impl Inner {
             Ok(code) => {
                 for (entry, block) in (0..).zip(&unit.blocks) {
                     let at = block.first as usize;
+                    table.places[at].entry.store(entry, Ordering::Relaxed);
+                    table.places[at].code.store(code as *mut (), Ordering::Release);
                     if block.entry || self.often == 0 {
-                        table.places[at].entry.store(entry, Ordering::Relaxed);
-                        table.places[at].code.store(code as *mut (), Ordering::Release);
                         table.heat[at].store(NOW, Ordering::Relaxed);
                         self.has_code.store(true, Ordering::Relaxed);
                     } else {
@@ -284,8 +299,8 @@ impl Table {
 // wave size that it was made for. It names operations of this program alone, computes what their handlers do, and calls handlers for
 // the rest.
 unsafe impl Compiled for Jit {
-    fn has_code(&self) -> bool {
-        self.0.has_code.load(Ordering::Relaxed)
+    fn is_worth_asking(&self) -> bool {
+        !self.0.background || self.0.has_code.load(Ordering::Relaxed)
     }
 
     fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_> {
@@ -297,7 +312,14 @@ unsafe impl Compiled for Jit {
         }
     }
 
-    fn enter<'a>(&self, cx: &mut Cx<'a>, program: &'a Program, start: u32, end: u64) -> Entered<'a> {
+    fn enter<'a>(
+        &self,
+        cx: &mut Cx<'a>,
+        program: &'a Program,
+        start: u32,
+        end: &mut u64,
+        waves: &mut dyn Waves<'a>,
+    ) -> Entered<'a> {
         let Some(form) = Form::of(cx) else { return Entered::No };
         if !self.0.source.is_of(program) || cx.fast.is_none() || cx.watch.is_some() {
             return Entered::No;
@@ -316,11 +338,14 @@ unsafe impl Compiled for Jit {
         let entry = place.entry.load(Ordering::Relaxed);
         // SAFETY: what is stored there is a function of this type, that `Host` keeps.
         let code = unsafe { std::mem::transmute::<*mut (), Code>(code) };
+        let start = frame::Start { code, entry, start, form, program, places: &table.places };
         // SAFETY: the code was made for this program, mode and wave size; the entry belongs to it.
-        let ended = unsafe { frame::enter(cx, code, entry, start, end) };
+        let ended = unsafe { frame::enter(cx, start, end, waves) };
         // SAFETY: an operation of the program: compiled code names no others.
         let op: &'a Op = unsafe { &*ended.op };
         match ended.flow {
+            frame::SWITCHED => Entered::Switched,
+            frame::OVER => Entered::Over,
             frame::REFUSED => {
                 table.refused(first);
                 Entered::Refused { op, start: ended.start }

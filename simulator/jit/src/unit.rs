@@ -110,7 +110,7 @@ fn worth(blocks: &[Block], machine: &Machine<'_>, operations: &mut Operations) -
             }
             Some(next)
         } else {
-            (goes_on && !operations.stops(op)).then(|| vec![block.next])
+            goes_on.then(|| vec![block.next])
         };
         ways.push((own, next));
     }

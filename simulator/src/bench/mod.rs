@@ -254,7 +254,8 @@ pub fn measure_compiled(
     let figures = measure(workload, form, budget_s / 4.0, threads)?;
     let prepared = Prepared::new(workload, form, 0)?;
     let program = &prepared.run.program;
-    let code = if beside { wavesim_jit::Jit::beside(program)? } else { wavesim_jit::Jit::new(program)? };
+    let code =
+        if beside { wavesim_jit::Jit::in_background(program)? } else { wavesim_jit::Jit::new(program)? };
     let stats = prepared.launch_compiled(threads, &code)?;
     (workload.check)(&prepared)?;
     if stats != figures.stats {

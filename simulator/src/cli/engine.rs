@@ -26,7 +26,7 @@ pub struct Code(std::convert::Infallible);
 #[cfg(not(feature = "jit"))]
 // SAFETY: there is none.
 unsafe impl wavesim_engine::interp::Compiled for Code {
-    fn has_code(&self) -> bool {
+    fn is_worth_asking(&self) -> bool {
         match self.0 {}
     }
 
@@ -39,7 +39,8 @@ unsafe impl wavesim_engine::interp::Compiled for Code {
         _: &mut wavesim_machine::exec::rt::Cx<'a>,
         _: &'a Program,
         _: u32,
-        _: u64,
+        _: &mut u64,
+        _: &mut dyn wavesim_engine::interp::Waves<'a>,
     ) -> wavesim_engine::interp::Entered<'a> {
         match self.0 {}
     }
@@ -51,7 +52,7 @@ impl Engine {
         match self {
             Engine::Interpreter => Ok(None),
             Engine::Jit => code(program).map(Some),
-            Engine::Auto => Ok(beside(program)),
+            Engine::Auto => Ok(in_background(program)),
         }
     }
 }
@@ -62,12 +63,12 @@ fn code(program: &Program) -> anyhow::Result<Code> {
 }
 
 #[cfg(feature = "jit")]
-fn beside(program: &Program) -> Option<Code> {
-    wavesim_jit::Jit::beside(program).ok()
+fn in_background(program: &Program) -> Option<Code> {
+    wavesim_jit::Jit::in_background(program).ok()
 }
 
 #[cfg(not(feature = "jit"))]
-fn beside(_: &Program) -> Option<Code> {
+fn in_background(_: &Program) -> Option<Code> {
     None
 }
 

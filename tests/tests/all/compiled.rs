@@ -32,7 +32,15 @@ fn turn(
     let global = Some((GLOBAL_BASE, &mut machine.global[..]));
     let result = with_context(global, &mut machine.lds, (&mut machine.scratch, SCRATCH), |cx| match code {
         None => interp::run(program, &mut machine.wave, cx, budget, &mut executed),
-        Some(code) => interp::run_compiled(program, &mut machine.wave, cx, budget, &mut executed, code),
+        Some(code) => interp::run_waves(
+            program,
+            &mut machine.wave,
+            cx,
+            budget,
+            &mut executed,
+            Some(code),
+            &mut interp::Alone,
+        ),
     });
     (result, executed)
 }

@@ -1,4 +1,4 @@
-//! Conformance vectors: `vectors/ARCH/x.jsonl.gz`, a subset of every operation and encoding, by both engines; and all of them by the
+//! Conformance vectors: `vectors/ARCH/x.jsonl.gz`, a subset of every operation and encoding, by all engines; and all of them by the
 //! interpreter where they are (`$WAVESIM_SHARED/vectors`, or `../shared/vectors` beside the workspace). The vectors of RDNA 3 serve RDNA 3.5:
 //! the same operations under the same encodings. The records of `vectors/disputed.md` must fail: one that passes is no longer disputed.
 
@@ -15,13 +15,16 @@ const OWN: &str = "tests/filetests/vectors";
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    of("vectors", Path::new(OWN), &[Engine::Interpreter, Engine::Reference], &mut trials);
+    of("vectors", Path::new(OWN), &[Engine::Interpreter, Engine::Reference, COMPILED], &mut trials);
     match shared("vectors") {
         Some(folder) => of("shared::vectors", &folder, &[Engine::Interpreter], &mut trials),
         None => eprintln!("skipped: no conformance vectors below WAVESIM_SHARED or ../shared"),
     }
     trials
 }
+
+/// Compiled code for every operation that there is code for.
+const COMPILED: Engine = Engine::Compiled(wavesim_tests::compiled);
 
 /// The tests of the files below a folder.
 fn of(kind: &str, folder: &Path, engines: &'static [Engine], trials: &mut Vec<Trial>) {

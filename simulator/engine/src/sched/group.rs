@@ -3,6 +3,7 @@
 
 use super::dispatch::{Budget, Dispatch};
 use super::order::{Schedule, mixed};
+use super::round::{self, Round, park};
 use super::start::start;
 use crate::float_control::Usual;
 use crate::interp;
@@ -18,14 +19,14 @@ use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{Wave, Workgroup};
 
 /// Instructions a wave runs before the next one's turn.
-const TURN: u64 = 4096;
+pub(super) const TURN: u64 = 4096;
 /// The same at most, where the schedule is random.
 const RANDOM_TURN: u64 = 64;
 /// Instructions taken from the dispatch's budget at a time: its count is shared by threads, turns may be short.
 const ALLOWANCE: u64 = 1 << 16;
 
-/// As long as there is no code, one turn in so many counts what is to be compiled: turns between barriers are short, and
-/// asking would be felt.
+/// As long as there is no code, one time in so many waves that run count what is to be compiled: straight lines between barriers are short,
+/// and asking would be felt.
 const COUNTED: u32 = 16;
 
 /// Scratch of a workgroup that is zeroed in place.
@@ -73,10 +74,8 @@ pub struct Group<'a> {
     allowance: u64,
     /// Instructions of all workgroups that this object ran.
     pub executed: u64,
-    /// Turns that it gave, where code may be compiled.
+    /// How often waves were run, where code may be compiled.
     turns: u32,
-    /// There was code at the last look.
-    has_code: bool,
 }
 
 /// Register files and LDS of workgroups that have ended, for dispatches to come: a small launch would spend most of its time on
@@ -166,7 +165,6 @@ impl<'a> Group<'a> {
             allowance: 0,
             executed: 0,
             turns: 0,
-            has_code: false,
         }
     }
 
@@ -220,9 +218,10 @@ impl<'a> Group<'a> {
         loop {
             self.arrange();
             let mut progress = false;
-            for turn in 0..self.order.len() {
-                let at = self.order[turn];
+            let mut turn = 0;
+            while let Some(&at) = self.order.get(turn) {
                 if !self.ready(at) {
+                    turn += 1;
                     continue;
                 }
                 progress = true;
@@ -245,11 +244,15 @@ impl<'a> Group<'a> {
                 }
                 let before = self.executed;
                 let result = match &mut observer {
+                    None if wanted == TURN => {
+                        self.advance_round(&mut turn, granted, started.saturating_add(slice))
+                    }
                     None => self.advance(at, granted),
                     Some(observer) => self.advance_observed(at, granted, &mut **observer),
                 };
                 self.allowance = self.allowance.saturating_sub(self.executed - before);
                 result?;
+                turn += 1;
             }
             if self.shared.live() == 0 {
                 budget.give_back(std::mem::take(&mut self.allowance));
@@ -266,17 +269,10 @@ impl<'a> Group<'a> {
     }
 
     /// Whether the wave can run; one whose barrier has completed goes on.
+    #[inline(always)]
     pub fn ready(&mut self, at: usize) -> bool {
-        let slot = &mut self.slots[at];
-        if let Status::Waiting(barrier) = slot.status {
-            let completed = self.shared.barrier(barrier).completed;
-            if slot.wave.passed[barrier] == completed {
-                return false;
-            }
-            slot.wave.passed[barrier] = completed;
-            slot.status = Status::Running;
-        }
-        slot.status == Status::Running
+        let Slot { wave, status } = &mut self.slots[at];
+        round::ready(wave, status, &self.shared)
     }
 
     /// Whether [`Group::ready`] would return true.
@@ -295,36 +291,57 @@ impl<'a> Group<'a> {
         rows + self.lds.len() + self.scratch.len()
     }
 
-    /// Runs a ready wave for at most `instructions`.
+    /// Code, if this turn is to look for some.
     #[inline(always)]
+    fn compiled(&mut self) -> Option<&'a dyn interp::Compiled> {
+        let compiled = self.dispatch.compiled?;
+        let counts = self.turns.is_multiple_of(COUNTED);
+        self.turns = self.turns.wrapping_add(1);
+        (counts || compiled.is_worth_asking()).then_some(compiled)
+    }
+
+    /// Runs a ready wave for at most `instructions`.
     pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
-        let program = self.dispatch.program;
-        if let Some(compiled) = self.dispatch.compiled {
-            self.turns = self.turns.wrapping_add(1);
-            if self.has_code || self.turns.is_multiple_of(COUNTED) {
-                self.has_code = compiled.has_code();
-                return self.advance_compiled(at, instructions, compiled);
-            }
-        }
+        let (program, compiled) = (self.dispatch.program, self.compiled());
         let (slot, mut context, executed) = self.parts(at);
-        let result = interp::run(program, &mut slot.wave, &mut context, instructions, executed);
+        let (wave, alone) = (&mut slot.wave, &mut interp::Alone);
+        let result = interp::run_waves(program, wave, &mut context, instructions, executed, compiled, alone);
         self.stopped(at, result)
     }
 
-    /// As [`Group::advance`], by compiled code. A function of its own, so that neither way keeps what the other needs in memory: turns
-    /// between barriers are short.
-    #[inline(never)]
-    fn advance_compiled(
-        &mut self,
-        at: usize,
-        instructions: u64,
-        compiled: &dyn interp::Compiled,
-    ) -> Result<(), Box<Fault>> {
-        let program = self.dispatch.program;
-        let (slot, mut context, executed) = self.parts(at);
+    /// Runs the wave whose turn it is for at most `instructions`. If it waits at a barrier or ends before its turn is over, waves after it have
+    /// theirs, from round to round, until the count of instructions comes to `slice`. `turn` is that of the last one then.
+    #[inline(always)]
+    fn advance_round(&mut self, turn: &mut usize, instructions: u64, slice: u64) -> Result<(), Box<Fault>> {
+        let (program, compiled) = (self.dispatch.program, self.compiled());
+        let per_wave = wave_scratch(self.dispatch);
+        // The round, whose waves use the context, is gone before it.
+        let mut context = Context {
+            memory: self.memory,
+            lds: &mut self.lds,
+            scratch: &mut [],
+            scratch_stride: self.dispatch.shape.scratch_bytes,
+            workgroup: &mut self.shared,
+            instructions: self.executed,
+            cancel: self.dispatch.cancel,
+        };
+        let mut waves = park(&mut self.slots, &mut self.scratch, per_wave);
+        let mut round = Round {
+            waves: &mut waves,
+            order: &self.order,
+            turn: *turn,
+            allowed: self.executed.saturating_add(self.allowance),
+            slice,
+            dispatch: self.dispatch,
+        };
+        let Some((wave, scratch)) = round.take() else { return Ok(()) };
+        context.scratch = scratch;
+        let executed = &mut self.executed;
         let result =
-            interp::run_compiled(program, &mut slot.wave, &mut context, instructions, executed, compiled);
-        self.stopped(at, result)
+            interp::run_waves(program, wave, &mut context, instructions, executed, compiled, &mut round);
+        *turn = round.turn;
+        drop(waves);
+        self.stopped(self.order[*turn], result)
     }
 
     /// As [`Group::advance`], observed.
@@ -360,20 +377,12 @@ impl<'a> Group<'a> {
     /// Records why a wave stopped.
     #[inline(always)]
     fn stopped(&mut self, at: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
-        let slot = &mut self.slots[at];
-        match result {
-            Ok(()) => Ok(()),
-            Err(Event::EndPgm) => {
-                slot.status = Status::Ended;
-                self.shared.end_wave(slot.wave.joined);
-                Ok(())
-            }
-            Err(Event::BarrierWait(barrier)) => {
-                slot.status = Status::Waiting(barrier);
-                Ok(())
-            }
-            Err(event) => {
-                let pc = slot.wave.pc;
+        let Err(event) = result else { return Ok(()) };
+        let Slot { wave, status } = &mut self.slots[at];
+        match round::stop(wave, status, &mut self.shared, event) {
+            None => Ok(()),
+            Some(event) => {
+                let pc = wave.pc;
                 Err(self.fault(at, pc, event))
             }
         }
@@ -431,7 +440,7 @@ impl<'a> Group<'a> {
 
     /// What a wave loads in the loop that it is in, if it stores nothing there.
     fn polls(&mut self, at: usize) -> String {
-        let mut round = Round { from: self.slots[at].wave.pc, ..Round::default() };
+        let mut round = Iteration { from: self.slots[at].wave.pc, ..Iteration::default() };
         let _ = self.advance_observed(at, LONGEST_POLL, &mut round);
         if !round.closed || round.loads.is_empty() || round.loads.len() > MOST_POLLED {
             return String::new();
@@ -551,7 +560,7 @@ const MOST_POLLED: usize = 4;
 
 /// One round of a loop: what it loads.
 #[derive(Default)]
-struct Round {
+struct Iteration {
     from: u64,
     steps: u64,
     /// The wave is back where it was, and has stored nothing.
@@ -561,7 +570,7 @@ struct Round {
     loads: Vec<Access>,
 }
 
-impl Observer for Round {
+impl Observer for Iteration {
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         self.closed |= self.steps > 0 && step.pc == self.from && !self.stores;
         self.steps += 1;

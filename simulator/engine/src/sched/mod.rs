@@ -3,4 +3,5 @@
 pub mod dispatch;
 pub mod group;
 pub mod order;
+mod round;
 pub mod start;

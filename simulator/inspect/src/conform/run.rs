@@ -4,6 +4,7 @@ use super::compare::{agrees, dwords};
 use super::record::{Record, hex_bytes, hex64, lanes};
 use isa_spec::pcode::ir::{Semantics, Shape};
 use std::collections::BTreeMap;
+use wavesim_engine::interp::{Alone, Compiled, run_waves};
 use wavesim_engine::reference;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::decode;
@@ -11,6 +12,8 @@ use wavesim_isa::inst::Inst;
 use wavesim_isa::operand;
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::fault::FaultKind;
 use wavesim_machine::isa;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::Wave;
@@ -18,12 +21,14 @@ use wavesim_machine::state::Workgroup;
 use wavesim_machine::state::wave::{M0, VCC_LO};
 
 /// What executes the instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Engine {
     /// Compiled handlers.
     Interpreter,
     /// The evaluator.
     Reference,
+    /// Compiled code, which this makes for a program, and the interpreter for what there is none for.
+    Compiled(fn(&Program) -> Option<Box<dyn Compiled>>),
 }
 
 /// What executing a record gave.
@@ -42,6 +47,9 @@ const MODE: u32 = 0x3c0 | 0x100;
 
 /// LDS, and scratch per lane, unless a record says otherwise.
 const DEFAULT_BYTES: u32 = 65536;
+
+/// Instructions of a record at most.
+const LIMIT: u64 = 100_000;
 
 /// `overrides`: semantics by upper-case instruction name that replace the built-in ones.
 pub fn run(record: &Record, arch: Arch, engine: Engine, overrides: &BTreeMap<String, Semantics>) -> Outcome {
@@ -99,7 +107,7 @@ fn try_run(
     let mut workgroup = Workgroup::new(1);
     let mut steps = 0;
     let end = words.len() as u64 * 4;
-    while wave.pc < end && steps < 100_000 {
+    while wave.pc < end && steps < LIMIT {
         let Some((_, inst)) = insts.iter().find(|(pc, _)| *pc == wave.pc) else { break };
         let mut context = Context {
             memory: &memory,
@@ -116,6 +124,28 @@ fn try_run(
                     return Ok(Outcome::Unsupported(record.op.clone()));
                 };
                 reference::step(arch, inst, sem, sem_y, &mut wave, &mut context)
+            }
+            Engine::Compiled(compile) => {
+                let list = insts.iter().map(|(_, inst)| (*inst, 0)).collect();
+                let program = Program::new(arch, list).map_err(|e| e.to_string())?.for_wave_size(record.wave);
+                let code = compile(&program);
+                let (mut executed, waves) = (0, &mut Alone);
+                let result = run_waves(
+                    &program,
+                    &mut wave,
+                    &mut context,
+                    LIMIT,
+                    &mut executed,
+                    code.as_deref(),
+                    waves,
+                );
+                steps = LIMIT;
+                match result {
+                    Err(Event::Fault(cause)) if cause.kind == FaultKind::PcOutOfRange && wave.pc >= end => {
+                        Ok(())
+                    }
+                    result => result,
+                }
             }
             Engine::Interpreter => match wavesim_engine::step(arch, inst, &mut wave, &mut context) {
                 Some(result) => result,

@@ -12,7 +12,7 @@ mod stmt;
 mod val;
 mod value;
 
-use crate::frame::{at, run_handlers};
+use crate::frame::{at, give_turn, run_handlers};
 use crate::plan::{self, Kind, Operations};
 use crate::source::Source;
 use crate::unit::{Block as Straight, Unit};
@@ -68,6 +68,9 @@ pub struct Emitter<'f> {
     operations: &'f mut Operations,
     /// Blocks of the unit by their first operation.
     blocks: HashMap<u32, Label>,
+    /// Goes to the block whose number is in `entry`.
+    top: Label,
+    entry: V,
     /// Returns the flow.
     leave: Label,
     flow: V,
@@ -105,7 +108,7 @@ pub struct Emitter<'f> {
 pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R<Function> {
     let mut f = Function::new(2);
     let (frame, entry) = (f.param(0), f.param(1));
-    let (leave, flow) = (f.label(), f.fresh(Class::Int));
+    let (top, leave, flow) = (f.label(), f.label(), f.fresh(Class::Int));
     let (vectors, sgprs) = (f.load(Size::B8, frame, at::VECTORS), f.load(Size::B8, frame, at::SGPRS));
     let mut emitter = Emitter {
         f,
@@ -119,6 +122,8 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         flush: machine.flush,
         operations,
         blocks: HashMap::new(),
+        top,
+        entry,
         leave,
         flow,
         scalars: Scalars::default(),
@@ -138,12 +143,12 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         sign_extended: HashSet::new(),
         wholes: HashMap::new(),
     };
-    emitter.all(unit, entry)?;
+    emitter.all(unit)?;
     Ok(emitter.f)
 }
 
 impl Emitter<'_> {
-    fn all(&mut self, unit: &Unit, entry: V) -> R<()> {
+    fn all(&mut self, unit: &Unit) -> R<()> {
         for block in &unit.blocks {
             let label = self.f.label();
             self.blocks.insert(block.first, label);
@@ -151,7 +156,8 @@ impl Emitter<'_> {
         let to = unit.blocks.iter().map(|block| self.blocks[&block.first]).collect();
         self.zeros_between = self.flush && self.has_flushed_floats(unit);
         self.take_for_zeros(self.zeros_between);
-        self.f.push(Inst::Table { index: entry, to });
+        self.f.push(Inst::Label(self.top));
+        self.f.push(Inst::Table { index: self.entry, to });
         for block in &unit.blocks {
             self.f.push(Inst::Label(self.blocks[&block.first]));
             self.forget();
@@ -201,7 +207,7 @@ impl Emitter<'_> {
                 calls = Some(calls.map_or((at, 1), |(first, count)| (first, count + 1)));
                 continue;
             }
-            self.call_handlers(calls.take())?;
+            self.call_handlers(calls.take(), false)?;
             self.env = Env::new(at);
             match kind {
                 Kind::Nothing | Kind::Call => {}
@@ -211,7 +217,9 @@ impl Emitter<'_> {
                 Kind::Branch => return self.branch(&op, block.next),
             }
         }
-        self.call_handlers(calls.take())?;
+        let last = self.ops[block.end as usize - 1];
+        let others = self.operations.stops(&last) && self.operations.goes_on(&last);
+        self.call_handlers(calls.take(), others)?;
         self.close_run()?;
         self.flush_scalars();
         self.fall_through(block.next);
@@ -241,8 +249,9 @@ impl Emitter<'_> {
         self.f.iconst(self.machine.source.address_of(at))
     }
 
-    /// Calls the handlers of some operations, if there are any, with all state in the wave.
-    fn call_handlers(&mut self, calls: Option<(u32, u32)>) -> R<()> {
+    /// Calls the handlers of some operations, if there are any, with all state in the wave. `others`: after the last one other waves may have
+    /// their turns.
+    fn call_handlers(&mut self, calls: Option<(u32, u32)>, others: bool) -> R<()> {
         let Some((first, count)) = calls else { return Ok(()) };
         self.close_run()?;
         self.flush_scalars();
@@ -252,9 +261,36 @@ impl Emitter<'_> {
         let flow = self.f.call(run_handlers as *const () as u64, &args);
         self.take_for_zeros(self.zeros_between);
         self.f.assign(self.flow, flow);
-        self.f.branch(Cc::Ne, Width::W32, flow, 0, self.leave);
+        if others {
+            let on = self.f.label();
+            self.f.branch(Cc::Eq, Width::W32, flow, 0, on);
+            self.f.branch(Cc::Ne, Width::W32, flow, Flow::EVENT.0 as i32, self.leave);
+            self.give_turn();
+            self.f.push(Inst::Label(on));
+        } else {
+            self.f.branch(Cc::Ne, Width::W32, flow, 0, self.leave);
+        }
         self.forget();
         Ok(())
+    }
+
+    /// Another wave's turn, if that goes on in this code.
+    fn give_turn(&mut self) {
+        self.take_for_zeros(false);
+        let flow = self.f.call(give_turn as *const () as u64, &[Src::Value(self.frame)]);
+        self.take_for_zeros(self.zeros_between);
+        self.f.assign(self.flow, flow);
+        self.f.branch(Cc::Ne, Width::W32, flow, 0, self.leave);
+        let state = [(at::VECTORS, self.vectors), (at::SGPRS, self.sgprs)];
+        for (size, place, v) in state.map(|(place, v)| (Size::B8, place, v)).into_iter().chain([(
+            Size::B4,
+            at::ENTRY,
+            self.entry,
+        )]) {
+            let of_wave = self.f.load(size, self.frame, place);
+            self.f.assign(v, of_wave);
+        }
+        self.f.push(Inst::Jump(self.top));
     }
 
     /// An operation that may write the PC, and ends the block.

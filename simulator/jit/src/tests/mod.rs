@@ -1,12 +1,13 @@
 //! Programs by the interpreter and by code.
 
 mod denormals;
+mod groups;
 mod random;
 
 use crate::{Jit, Made};
 use std::sync::Arc;
 use wavesim_asm::{NoSymbols, Options, parse};
-use wavesim_engine::interp::{self, Compiled};
+use wavesim_engine::interp;
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
@@ -17,7 +18,12 @@ use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
 /// A program. `@n` is the offset of a branch to line `n`.
 fn program(lines: &[&str], wave: u32) -> Program {
-    let inst = |line: &str| parse(line, &Options::new(Arch::Rdna3), &NoSymbols).expect(line).inst;
+    program_by(&Options::new(Arch::Rdna3), lines, wave)
+}
+
+/// [`program`], written with these options.
+fn program_by(options: &Options, lines: &[&str], wave: u32) -> Program {
+    let inst = |line: &str| parse(line, options, &NoSymbols).expect(line).inst;
     let dwords = |line: &str| if line.contains('@') { 1 } else { inst(line).size / 4 };
     let places: Vec<i64> = lines
         .iter()
@@ -79,7 +85,15 @@ fn run_in(
         };
         let result = match code {
             None => interp::run(program, wave, &mut context, budget, &mut executed),
-            Some(code) => interp::run_compiled(program, wave, &mut context, budget, &mut executed, code),
+            Some(code) => interp::run_waves(
+                program,
+                wave,
+                &mut context,
+                budget,
+                &mut executed,
+                Some(code),
+                &mut interp::Alone,
+            ),
         };
         #[cfg(target_arch = "x86_64")]
         assert_eq!(float_control() & !0x3f, 0x1f80, "code has left another float control");
@@ -126,7 +140,7 @@ fn same(lines: &[&str]) -> Made {
     made
 }
 
-/// A program that compiles beside the interpreter gives the same before, while and after it goes over to code.
+/// A program that is compiled in the background gives the same before, while and after it goes over to code.
 #[test]
 fn another_thread_compiles() {
     let program = program(
@@ -142,7 +156,7 @@ fn another_thread_compiles() {
         ],
         32,
     );
-    let code = Jit::beside(&program).expect("a host that is compiled for");
+    let code = Jit::in_background(&program).expect("a host that is compiled for");
     let mut plain = start(32, 0xc0);
     let expected = run(&program, &mut plain, u64::MAX, None);
     assert_eq!(code.made(), Made::default());
@@ -192,26 +206,30 @@ fn replaced_meanings_are_not_run_by_old_code() {
     assert_eq!(after(&program, Some(&code)), expected);
 }
 
-/// A few operations between barriers are compiled once to find that out, and left to the interpreter; loops of them are not.
+/// A few operations before the end are compiled once to find that out, and left to the interpreter; loops of them are not, with barriers or
+/// without: code goes on with other waves.
 #[test]
-fn short_ways_to_a_barrier_are_not_entered() {
-    let entered = |middle: &[&'static str]| {
-        let mut lines = vec!["s_movk_i32 s4, 0x100"];
-        lines.extend(middle);
-        lines.extend(["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"]);
-        let program = program(&lines, 32);
-        let code = Jit::new(&program).expect("a host that is compiled for");
-        let (mut a, mut b) = (start(32, 0xf0), start(32, 0xf0));
-        assert_eq!(run(&program, &mut a, u64::MAX, None), run(&program, &mut b, u64::MAX, Some(&code)));
-        assert_eq!(a.lane_vec(0, 1), b.lane_vec(0, 1));
+fn a_few_operations_before_the_end_are_not_entered() {
+    let entered = |middle: &[&'static str], runs: usize| {
+        let program = program(middle, 32);
+        let code = Jit::after(&program, 1).expect("a host that is compiled for");
+        for _ in 0..runs {
+            let (mut a, mut b) = (start(32, 0xf0), start(32, 0xf0));
+            assert_eq!(run(&program, &mut a, u64::MAX, None), run(&program, &mut b, u64::MAX, Some(&code)));
+            assert_eq!(a.lane_vec(0, 1), b.lane_vec(0, 1));
+        }
         assert!(code.made().units > 0);
         code.has_code()
     };
-    assert!(!entered(&["v_xor_b32 v1, v1, v2", "s_barrier"]));
-    assert!(entered(&["v_xor_b32 v1, v1, v2"]));
-    let mut long = ["v_xor_b32 v1, v1, v2"; 14];
-    long[13] = "s_barrier";
-    assert!(entered(&long));
+    let xor = "v_xor_b32 v1, v1, v2";
+    assert!(!entered(&[xor, "s_endpgm"], 3));
+    let mut long = [xor; 14];
+    long[13] = "s_endpgm";
+    assert!(entered(&long, 3));
+    for barrier in ["s_nop 0", "s_barrier"] {
+        let round = [barrier, "s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"];
+        assert!(entered(&[&["s_movk_i32 s4, 0x100", xor][..], &round].concat(), 1));
+    }
 }
 
 #[test]

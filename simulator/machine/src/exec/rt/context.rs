@@ -39,8 +39,8 @@ impl Flow {
 ///
 /// # Safety
 /// The operation is of the program that the context was made for, and keeps to the invariants of lowered code (`exec::validate`). The
-/// context is as [`Cx::new`] made it: the wave has changed its state, but no other wave has taken its place. But for tables of portable
-/// handlers, the host has AVX2 and what comes with it.
+/// context is as [`Cx::new`] or [`Cx::switch`] made it: the wave has changed its state, but no other wave has taken its place. But for
+/// tables of portable handlers, the host has AVX2 and what comes with it.
 pub type Handler = unsafe fn(&mut Cx<'_>, &Op) -> Flow;
 
 /// Handlers by the code of operations.
@@ -205,6 +205,26 @@ impl<'a> Cx<'a> {
             instructions: context.instructions,
             watch: None,
         }
+    }
+
+    /// Another wave of the workgroup takes the place of the one that ran, with its scratch. Gives those of the last one back. `lowered`
+    /// is the program's, as in [`Cx::new`].
+    #[inline(always)]
+    pub fn switch(
+        &mut self,
+        wave: &'a mut Wave,
+        scratch: &'a mut [u8],
+        lowered: &Lowered,
+    ) -> (&'a mut Wave, &'a mut [u8]) {
+        wave.install(lowered.id, &lowered.consts);
+        wave.use_memory(self.memory.id());
+        (self.first, self.file) = (wave.half(0), wave.half(0));
+        let same = (wave.mode, wave.size()) == (self.wave.mode, self.wave.size());
+        let before = (std::mem::replace(&mut self.wave, wave), std::mem::replace(&mut self.scratch, scratch));
+        if !same {
+            self.refresh_mode();
+        }
+        before
     }
 
     /// After MODE changed.

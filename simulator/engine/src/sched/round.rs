@@ -1,0 +1,130 @@
+//! Rounds: the waves of a workgroup run one after the other, by one context. Where waves meet at barriers after a few instructions, a
+//! context for each turn would cost more than they do.
+
+use super::dispatch::Dispatch;
+use super::group::{Slot, Status, TURN};
+use crate::interp::{Next, Waves};
+use smallvec::SmallVec;
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::rt::Cx;
+use wavesim_machine::state::{Wave, Workgroup};
+
+/// Waves that the list has room for without an allocation: those of the largest workgroup, at 32 lanes.
+const WAVES: usize = 32;
+
+/// What remains of a round, and the rounds after it, where the order of waves does not change.
+pub struct Round<'r, 'a> {
+    /// The waves of the workgroup.
+    pub waves: &'r mut [Parked<'a>],
+    pub order: &'r [usize],
+    /// The place in `order` of the wave that runs, or ran last.
+    pub turn: usize,
+    /// The count of instructions at which the budget is used up that was taken so far.
+    pub allowed: u64,
+    /// The count from which on no other round begins.
+    pub slice: u64,
+    pub dispatch: &'r Dispatch<'r>,
+}
+
+/// A wave that does not run now; the one that runs leaves its place empty.
+pub struct Parked<'a> {
+    wave: Option<&'a mut Wave>,
+    scratch: &'a mut [u8],
+    status: &'a mut Status,
+}
+
+/// The waves of a workgroup, each with as many bytes of scratch.
+#[inline(always)]
+pub fn park<'a>(
+    slots: &'a mut [Slot],
+    mut scratch: &'a mut [u8],
+    per_wave: usize,
+) -> SmallVec<[Parked<'a>; WAVES]> {
+    let mut waves = SmallVec::new();
+    for Slot { wave, status } in slots {
+        let (own, rest) = scratch.split_at_mut(per_wave);
+        scratch = rest;
+        waves.push(Parked { wave: Some(wave), scratch: own, status });
+    }
+    waves
+}
+
+impl<'a> Round<'_, 'a> {
+    /// Takes the wave whose turn it is, and its scratch.
+    pub fn take(&mut self) -> Option<(&'a mut Wave, &'a mut [u8])> {
+        let parked = self.waves.get_mut(*self.order.get(self.turn)?)?;
+        Some((parked.wave.take()?, std::mem::take(&mut parked.scratch)))
+    }
+}
+
+impl<'a> Waves<'a> for Round<'_, 'a> {
+    #[inline(always)]
+    fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next {
+        let at = self.order[self.turn];
+        if let Some(event) = stop(cx.wave, self.waves[at].status, cx.workgroup, event) {
+            return Next::Event(event);
+        }
+        let end = cx.instructions + TURN;
+        if end > self.allowed || self.dispatch.is_cancelled() {
+            return Next::None;
+        }
+        let mut turn = self.turn;
+        loop {
+            turn += 1;
+            if turn == self.order.len() {
+                // The order stays the same from round to round.
+                if cx.instructions >= self.slice {
+                    return Next::None;
+                }
+                turn = 0;
+            }
+            let Parked { wave, scratch, status } = &mut self.waves[self.order[turn]];
+            match wave.take_if(|wave| ready(wave, status, cx.workgroup)) {
+                Some(wave) => {
+                    let (wave, scratch) =
+                        cx.switch(wave, std::mem::take(scratch), self.dispatch.program.lowered());
+                    let parked = &mut self.waves[at];
+                    (parked.wave, parked.scratch) = (Some(wave), scratch);
+                    self.turn = turn;
+                    return Next::Wave(end);
+                }
+                None if turn == self.turn => {
+                    let same = ready(cx.wave, status, cx.workgroup);
+                    return if same { Next::Wave(end) } else { Next::None };
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// Whether a wave can run; one whose barrier has completed goes on.
+#[inline(always)]
+pub fn ready(wave: &mut Wave, status: &mut Status, shared: &Workgroup) -> bool {
+    if let Status::Waiting(barrier) = *status {
+        let completed = shared.barrier(barrier).completed;
+        if wave.passed[barrier] == completed {
+            return false;
+        }
+        wave.passed[barrier] = completed;
+        *status = Status::Running;
+    }
+    *status == Status::Running
+}
+
+/// What an event changes; gives back a fault.
+#[inline(always)]
+pub fn stop(wave: &Wave, status: &mut Status, shared: &mut Workgroup, event: Event) -> Option<Event> {
+    match event {
+        Event::EndPgm => {
+            *status = Status::Ended;
+            shared.end_wave(wave.joined);
+            None
+        }
+        Event::BarrierWait(barrier) => {
+            *status = Status::Waiting(barrier);
+            None
+        }
+        fault => Some(fault),
+    }
+}

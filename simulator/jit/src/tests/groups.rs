@@ -1,0 +1,251 @@
+//! Workgroups of several waves: code gives other waves their turns at barriers, wherever those stand.
+
+use super::program_by;
+use crate::Jit;
+use wavesim_asm::Options;
+use wavesim_engine::interp::Compiled;
+use wavesim_engine::sched::dispatch::{
+    self, Dispatch, InitialState, Layout, Registers, RunStats, Schedule, Shape,
+};
+use wavesim_engine::sched::order::Choice;
+use wavesim_isa::arch::Arch;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::fault::{Fault, FaultKind};
+use wavesim_machine::memory::Memory;
+
+const BASE: u64 = 0x10_0000;
+const WAVES: u32 = 5;
+const GROUPS: u32 = 3;
+const LIMIT: u64 = 1 << 22;
+
+/// s0 is the workgroup, v0 the work-item, s[2:3] the address of a dword for each work-item, in v1 at the start; s4 is the wave, v2 the dword's
+/// offset, v3 that of a work-item of the next wave in LDS.
+fn kernel(body: &[&'static str], size: u32) -> Program {
+    let items: &'static str = if size == 32 { "s_movk_i32 s6, 160" } else { "s_movk_i32 s6, 320" };
+    let (wave, next): (&str, &str) = match size {
+        32 => ("s_lshr_b32 s4, s4, 5", "v_add_nc_u32 v3, 32, v0"),
+        _ => ("s_lshr_b32 s4, s4, 6", "v_add_nc_u32 v3, 64, v0"),
+    };
+    let mut lines = vec![
+        "s_mov_b32 s2, 0x100000",
+        "s_mov_b32 s3, 0",
+        "v_readfirstlane_b32 s4, v0",
+        wave,
+        items,
+        next,
+        "v_cmp_le_u32 vcc_lo, s6, v3",
+        "v_subrev_nc_u32 v4, s6, v3",
+        "v_cndmask_b32 v3, v3, v4, vcc_lo",
+        "v_lshlrev_b32 v3, 2, v3",
+        "v_lshlrev_b32 v5, 2, v0",
+        "s_mul_i32 s7, s0, s6",
+        "v_add_nc_u32 v2, s7, v0",
+        "v_lshlrev_b32 v2, 2, v2",
+        "global_load_b32 v1, v2, s[2:3]",
+        "s_waitcnt vmcnt(0)",
+    ];
+    if size == 64 {
+        lines[6] = "v_cmp_le_u32 vcc, s6, v3";
+        lines[8] = "v_cndmask_b32 v3, v3, v4, vcc";
+    }
+    // Branches in `body` count from its own first line.
+    let shift = lines.len();
+    let moved = |line: &&'static str| -> &'static str {
+        match line.split_once('@') {
+            Some((branch, to)) => {
+                let to: usize = to.parse().expect("a line");
+                Box::leak(format!("{branch}@{}", to + shift).into_boxed_str())
+            }
+            None => line,
+        }
+    };
+    lines.extend(body.iter().map(moved));
+    lines.extend(["global_store_b32 v2, v1, s[2:3]", "s_endpgm"]);
+    program_by(&Options::new(Arch::Rdna3).wave(size), &lines, size)
+}
+
+type Outcome = (Result<RunStats, Box<Fault>>, Vec<u32>);
+
+fn launch(
+    program: &Program,
+    size: u32,
+    schedule: Schedule,
+    max_instructions: u64,
+    code: Option<&Jit>,
+) -> Outcome {
+    let mut data: Vec<u32> = (0..WAVES * size * GROUPS).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
+    let mut memory = Memory::empty();
+    // SAFETY: `data` outlives `memory`.
+    unsafe { memory.map_host(BASE, data.as_mut_ptr().cast(), 4 * data.len() as u64, true) }.expect("room");
+    let shape = Shape {
+        grid: [GROUPS, 1, 1],
+        block: [WAVES * size, 1, 1],
+        wave_size: size,
+        lds_bytes: 4 * WAVES * size,
+        scratch_bytes: 0,
+        registers: Registers::ALL,
+        init: InitialState {
+            layout: Layout::Text { group_ids: [true, false, false], item_ids: [true, false, false] },
+            mode: 0xf0,
+            sgprs: Vec::new(),
+        },
+        entry_pc: 0,
+        code_base: 0,
+    };
+    let dispatch = Dispatch {
+        program,
+        shape: &shape,
+        max_instructions,
+        schedule,
+        order: Default::default(),
+        threads: 1,
+        cooperative: false,
+        progress: None,
+        pool: None,
+        cancel: None,
+        compiled: code.map(|code| code as &(dyn Compiled + Sync)),
+    };
+    let result = dispatch::run(&dispatch, &memory);
+    drop(memory);
+    (result, data)
+}
+
+/// Launches give the same under all schedules, interpreted and compiled: results, counts of instructions, faults.
+fn same(body: &[&'static str], limits: &[u64]) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for size in [32, 64] {
+        let program = kernel(body, size);
+        for schedule in [
+            Schedule::RoundRobin,
+            Schedule::Reverse,
+            Schedule::Random(3),
+            "waves:3,1".parse::<Choice>().expect("an order").waves.expect("of waves"),
+        ] {
+            for &limit in limits {
+                let expected = launch(&program, size, schedule, limit, None);
+                let code = Jit::after(&program, 0).expect("a host that is compiled for");
+                for run in 0..2 {
+                    let found = launch(&program, size, schedule, limit, Some(&code));
+                    assert_eq!(found, expected, "waves of {size}, {schedule:?}, limit {limit}, run {run}");
+                }
+                // Short turns end exactly where they should: without code.
+                let short = matches!(schedule, Schedule::Random(_)) || limit < 1024;
+                assert!(code.made().units > 0 || short);
+                outcomes.push(expected);
+            }
+        }
+    }
+    outcomes
+}
+
+/// Values go from wave to wave; the clock counts all of them.
+const EXCHANGE: [&str; 13] = [
+    "s_movk_i32 s8, 40",
+    "ds_store_b32 v5, v1",
+    "s_waitcnt lgkmcnt(0)",
+    "s_barrier",
+    "ds_load_b32 v6, v3",
+    "s_waitcnt lgkmcnt(0)",
+    "v_mad_u32_u24 v1, v1, v6, v5",
+    "s_getreg_b32 s9, hwreg(HW_REG_SHADER_CYCLES)",
+    "v_xor_b32 v1, s9, v1",
+    "s_barrier",
+    "s_add_i32 s8, s8, -1",
+    "s_cmp_lg_u32 s8, 0",
+    "s_cbranch_scc1 @1",
+];
+
+#[test]
+fn waves_exchange_values() {
+    for (result, _) in same(&EXCHANGE, &[LIMIT]) {
+        result.expect("an end");
+    }
+}
+
+#[test]
+fn limits_end_launches_at_the_same_instruction() {
+    for (result, _) in same(&EXCHANGE, &[1, 777, 1023, 1500, 4000, 6001]) {
+        assert_eq!(result.expect_err("a limit").kind, FaultKind::InstructionLimit);
+    }
+}
+
+/// Each wave has one round more than the one before it: waves that end do not hold up the others, which are at other places then.
+#[test]
+fn waves_end_at_different_times() {
+    let body = [
+        "s_add_i32 s8, s4, 1",
+        "v_add_nc_u32 v1, s4, v1",
+        "s_bitcmp1_b32 s4, 0",
+        "s_cbranch_scc1 @6",
+        "s_barrier",
+        "s_branch @8",
+        "v_xor_b32 v1, 0x55, v1",
+        "s_barrier",
+        "v_mul_lo_u32 v1, v1, v5",
+        "s_add_i32 s8, s8, -1",
+        "s_cmp_lg_u32 s8, 0",
+        "s_cbranch_scc1 @1",
+    ];
+    for (result, _) in same(&body, &[LIMIT]) {
+        result.expect("an end");
+    }
+}
+
+/// Waves with an odd number flush denormals, which others keep: code of one mode hands over to waves of the other.
+#[test]
+fn waves_of_different_modes_take_turns() {
+    let body = [
+        "s_bitcmp1_b32 s4, 0",
+        "s_cbranch_scc0 @3",
+        "s_denorm_mode 12",
+        "s_movk_i32 s8, 6",
+        "v_and_b32 v6, 0x7fffff, v1",
+        "v_add_f32 v6, v6, v6",
+        "v_add_nc_u32 v1, v6, v1",
+        "s_barrier",
+        "s_add_i32 s8, s8, -1",
+        "s_cmp_lg_u32 s8, 0",
+        "s_cbranch_scc1 @4",
+    ];
+    let outcomes = same(&body, &[LIMIT]);
+    // What flushes and what does not have different results.
+    let (_, data) = &outcomes[0];
+    let start = |n: u32| n.wrapping_mul(0x9e37_79b9);
+    let changed = |wave: u32| (wave * 32..wave * 32 + 32).any(|n| data[n as usize] != start(n));
+    assert!(changed(0) && !changed(1));
+}
+
+/// A fault names its wave and its instruction, whichever wave entered the code.
+#[test]
+fn faults_after_barriers_name_the_wave() {
+    let body = [
+        "s_movk_i32 s8, 4",
+        "v_add_nc_u32 v1, 3, v1",
+        "s_barrier",
+        "v_mov_b32 v7, v2",
+        "s_cmp_lg_u32 s8, 2",
+        "s_cbranch_scc1 @9",
+        "s_cmp_lg_u32 s4, 3",
+        "s_cbranch_scc1 @9",
+        "v_add_nc_u32 v7, 0x100000, v7",
+        "global_load_b32 v6, v7, s[2:3]",
+        "s_waitcnt vmcnt(0)",
+        "s_add_i32 s8, s8, -1",
+        "s_cmp_lg_u32 s8, 0",
+        "s_cbranch_scc1 @1",
+    ];
+    for (result, _) in same(&body, &[LIMIT]) {
+        let fault = result.expect_err("a fault");
+        assert_eq!((fault.wave, fault.workgroup), (3, [0, 0, 0]), "{fault}");
+    }
+}
+
+/// One wave never comes to the barrier: the fault says where all of them stand.
+#[test]
+fn limits_name_the_waves_that_wait() {
+    let body = ["s_cmp_eq_u32 s4, 2", "s_cbranch_scc1 @1", "v_xor_b32 v1, 1, v1", "s_barrier"];
+    for (result, _) in same(&body, &[20_000]) {
+        let fault = result.expect_err("a limit");
+        assert!(fault.message.contains("waves 0, 1, 3, 4 waiting at"), "{fault}");
+    }
+}
