@@ -51,8 +51,9 @@ use wavesim_machine::isa::SEMANTICS;
 /// How often straight lines begin at a place before it is compiled.
 const OFTEN: u16 = 16;
 
-/// The same where another thread compiles: about a millisecond of one place, so that small launches cause no work.
-const VERY_OFTEN: u16 = 10_000;
+/// The same where another thread compiles. As long as there is no code, one time in sixteen counts: some milliseconds of one place, so that
+/// small launches cause no work.
+const VERY_OFTEN: u16 = 1000;
 
 /// A program's code, which is made while it runs. Threads may share it.
 #[derive(Clone)]
