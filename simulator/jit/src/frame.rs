@@ -113,7 +113,10 @@ pub const REFUSED: Flow = Flow(u32::MAX);
 /// What compiled code returns after other waves had their turns: the wave in the context goes on from its PC.
 pub const SWITCHED: Flow = Flow(u32::MAX - 1);
 
-/// Likewise, and no wave is ready in this round.
+/// Compiled code goes on with another wave.
+pub const TURN: Flow = Flow(u32::MAX - 3);
+
+/// As [`SWITCHED`], and no wave is ready in this round.
 pub const OVER: Flow = Flow(u32::MAX - 2);
 
 /// Offsets in [`Frame`], for code that is made.
@@ -240,14 +243,18 @@ pub unsafe fn enter<'a>(
 }
 
 called! {
-    /// After [`run_handlers`] has given [`Flow::EVENT`]: another wave's turn. [`Flow::NEXT`] if code goes on with that, at [`Frame::entry`];
-    /// otherwise what code is to return.
+    /// [`run_handlers`]; where a wave stops for an event that is not a fault, another one has its turn. [`TURN`] if code goes on with that, at
+    /// [`Frame::entry`].
     ///
     /// # Safety
-    /// Called by compiled code with its frame, with all state in the wave.
-    pub unsafe fn give_turn(frame: *mut Frame) -> u32 {
-        // SAFETY: by the contract of `enter`.
+    /// As for [`run_handlers`].
+    pub unsafe fn run_turn(frame: *mut Frame, op: *const Op, count: u32) -> u32 {
+        // SAFETY: by the contract, and that of `enter`.
         unsafe {
+            let flow = run_handlers(frame, op, count);
+            if flow != Flow::EVENT.0 {
+                return flow;
+            }
             let cx = Frame::cx(frame);
             let (program, op) = (&*(*frame).program, &*(*frame).op);
             let Some(event) = cx.event.take_if(|event| !matches!(event, Event::Fault(_))) else {
@@ -272,7 +279,7 @@ called! {
             }
             (*frame).base = cx.instructions.wrapping_sub(next.number as u64);
             (*frame).wave = OfWave::new(cx);
-            Flow::NEXT.0
+            TURN.0
         }
     }
 }

@@ -12,7 +12,7 @@ mod stmt;
 mod val;
 mod value;
 
-use crate::frame::{at, give_turn, run_handlers};
+use crate::frame::{TURN, at, run_handlers, run_turn};
 use crate::plan::{self, Kind, Operations};
 use crate::source::Source;
 use crate::unit::{Block as Straight, Unit};
@@ -258,14 +258,15 @@ impl Emitter<'_> {
         let op = self.op_address(first);
         let args = [Src::Value(self.frame), Src::Value(op), Src::Imm(count as i32)];
         self.take_for_zeros(false);
-        let flow = self.f.call(run_handlers as *const () as u64, &args);
+        let run = if others { run_turn as *const () } else { run_handlers as *const () };
+        let flow = self.f.call(run as u64, &args);
         self.take_for_zeros(self.zeros_between);
         self.f.assign(self.flow, flow);
         if others {
             let on = self.f.label();
             self.f.branch(Cc::Eq, Width::W32, flow, 0, on);
-            self.f.branch(Cc::Ne, Width::W32, flow, Flow::EVENT.0 as i32, self.leave);
-            self.give_turn();
+            self.f.branch(Cc::Ne, Width::W32, flow, TURN.0 as i32, self.leave);
+            self.take_turn();
             self.f.push(Inst::Label(on));
         } else {
             self.f.branch(Cc::Ne, Width::W32, flow, 0, self.leave);
@@ -274,19 +275,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Another wave's turn, if that goes on in this code.
-    fn give_turn(&mut self) {
-        self.take_for_zeros(false);
-        let flow = self.f.call(give_turn as *const () as u64, &[Src::Value(self.frame)]);
-        self.take_for_zeros(self.zeros_between);
-        self.f.assign(self.flow, flow);
-        self.f.branch(Cc::Ne, Width::W32, flow, 0, self.leave);
-        let state = [(at::VECTORS, self.vectors), (at::SGPRS, self.sgprs)];
-        for (size, place, v) in state.map(|(place, v)| (Size::B8, place, v)).into_iter().chain([(
-            Size::B4,
-            at::ENTRY,
-            self.entry,
-        )]) {
+    /// Goes on with the wave that is in the frame now.
+    fn take_turn(&mut self) {
+        let parts = [
+            (Size::B8, at::VECTORS, self.vectors),
+            (Size::B8, at::SGPRS, self.sgprs),
+            (Size::B4, at::ENTRY, self.entry),
+        ];
+        for (size, place, v) in parts {
             let of_wave = self.f.load(size, self.frame, place);
             self.f.assign(v, of_wave);
         }
