@@ -127,9 +127,32 @@ fn laid_out(kernel: &Kernel, extra: In<Memory>) -> Outcome<Vec<u8>> {
     Ok(bytes)
 }
 
-fn submit(invocation: Invocation, stream: Handle) -> Outcome {
+/// The events that a launch is recorded between; 0: none.
+#[derive(Clone, Copy)]
+struct Between {
+    start: Handle,
+    stop: Handle,
+}
+
+impl Between {
+    const NOTHING: Between = Between { start: 0, stop: 0 };
+}
+
+/// Gives a stream a launch. One that is refused leaves the events as they were.
+fn submit(invocation: Invocation, stream: Handle, between: Between) -> Outcome {
     let gpu = gpu()?;
-    gpu.enqueue(&*gpu.streams.find(stream)?, Op::Kernel(Arc::new(invocation)))
+    let stream = gpu.streams.find(stream)?;
+    let event = |event: Handle| (event != 0).then(|| gpu.streams.event(event)).transpose();
+    let (start, stop) = (event(between.start)?, event(between.stop)?);
+    gpu.check()?;
+    if let Some(start) = start {
+        gpu.streams.record(&start, &stream);
+    }
+    gpu.enqueue(&stream, Op::Kernel(Arc::new(invocation)))?;
+    if let Some(stop) = stop {
+        gpu.streams.record(&stop, &stream);
+    }
+    Ok(())
 }
 
 /// What `<<<…>>>` passes to the function's stub.
@@ -183,7 +206,8 @@ pub extern "C" fn hipLaunchKernel(
     dynamic_lds: usize,
     stream: Handle,
 ) -> c_int {
-    call("hipLaunchKernel", || launch(function, Shape { grid, block, dynamic_lds }, arguments, stream, false))
+    let shape = Shape { grid, block, dynamic_lds };
+    call("hipLaunchKernel", || launch(function, shape, arguments, stream, Between::NOTHING, false))
 }
 
 /// As the API has it.
@@ -199,6 +223,7 @@ fn launch(
     shape: Shape,
     arguments: In<Memory>,
     stream: Handle,
+    between: Between,
     cooperative: bool,
 ) -> Outcome {
     let Shape { grid, block, dynamic_lds } = shape;
@@ -207,7 +232,7 @@ fn launch(
     }
     let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
     let invocation = LaunchParameters { grid, block, dynamic_lds }.of_host_function(function, arguments)?;
-    submit(Invocation { cooperative, ..invocation }, stream)
+    submit(Invocation { cooperative, ..invocation }, stream, between)
 }
 
 /// `hipExtLaunchKernel`.
@@ -223,20 +248,8 @@ pub extern "C" fn hipExtLaunchKernel(
     stop: Handle,
     _flags: c_int,
 ) -> c_int {
-    recorded(stream, start, stop, || hipLaunchKernel(function, grid, block, arguments, dynamic_lds, stream))
-}
-
-/// A launch between two events, each of which may be absent.
-fn recorded(stream: Handle, start: Handle, stop: Handle, launch: impl FnOnce() -> c_int) -> c_int {
-    let record = |event: Handle| if event == 0 { 0 } else { crate::stream::hipEventRecord(event, stream) };
-    match record(start) {
-        0 => {}
-        wrong => return wrong,
-    }
-    match launch() {
-        0 => record(stop),
-        wrong => wrong,
-    }
+    let shape = Shape { grid, block, dynamic_lds };
+    call("hipExtLaunchKernel", || launch(function, shape, arguments, stream, Between { start, stop }, false))
 }
 
 /// `hipLaunchConfig_t`.
@@ -288,7 +301,7 @@ pub extern "C" fn hipLaunchKernelExC(
     call("hipLaunchKernelExC", || {
         let c = config.get()?;
         let shape = Shape { grid: c.grid, block: c.block, dynamic_lds: c.dynamic_lds };
-        launch(function, shape, arguments, c.stream, c.is_cooperative()?)
+        launch(function, shape, arguments, c.stream, Between::NOTHING, c.is_cooperative()?)
     })
 }
 
@@ -303,7 +316,7 @@ pub extern "C" fn hipLaunchCooperativeKernel(
 ) -> c_int {
     call("hipLaunchCooperativeKernel", || {
         let shape = Shape { grid, block, dynamic_lds: dynamic_lds as usize };
-        launch(function, shape, arguments, stream, true)
+        launch(function, shape, arguments, stream, Between::NOTHING, true)
     })
 }
 
@@ -315,18 +328,25 @@ fn check_resident(grid: Dim3) -> Outcome {
     Ok(())
 }
 
-/// A launch of a function of a module, whose arguments are an array of pointers or laid out already.
+/// Arguments as the module API has them: an array of pointers, or laid out already.
+struct Arguments {
+    pointers: In<Memory>,
+    extra: In<Memory>,
+}
+
+/// A launch of a function of a module.
 fn launch_module(
     function: Handle,
     parameters: LaunchParameters,
     stream: Handle,
-    arguments: In<Memory>,
-    extra: In<Memory>,
+    arguments: Arguments,
+    between: Between,
     cooperative: bool,
 ) -> Outcome {
     let kernel = kernel_of_handle(function)?;
-    let explicit = match (arguments.is_null(), extra.is_null()) {
-        (false, _) => gather(&kernel, arguments)?,
+    let Arguments { pointers, extra } = arguments;
+    let explicit = match (pointers.is_null(), extra.is_null()) {
+        (false, _) => gather(&kernel, pointers)?,
         (true, false) => laid_out(&kernel, extra)?,
         (true, true) if kernel.arguments().next().is_none() => Vec::new(),
         (true, true) => {
@@ -336,7 +356,7 @@ fn launch_module(
         }
     };
     let invocation = parameters.invocation(kernel, explicit)?;
-    submit(Invocation { cooperative, ..invocation }, stream)
+    submit(Invocation { cooperative, ..invocation }, stream, between)
 }
 
 /// `hipModuleLaunchKernel`.
@@ -358,7 +378,8 @@ pub extern "C" fn hipModuleLaunchKernel(
         let grid = Dim3 { x: grid_x, y: grid_y, z: grid_z };
         let block = Dim3 { x: block_x, y: block_y, z: block_z };
         let parameters = LaunchParameters { grid, block, dynamic_lds };
-        launch_module(function, parameters, stream, arguments, extra, false)
+        let arguments = Arguments { pointers: arguments, extra };
+        launch_module(function, parameters, stream, arguments, Between::NOTHING, false)
     })
 }
 
@@ -381,7 +402,8 @@ pub extern "C" fn hipModuleLaunchCooperativeKernel(
         let block = Dim3 { x: block_x, y: block_y, z: block_z };
         check_resident(grid)?;
         let parameters = LaunchParameters { grid, block, dynamic_lds };
-        launch_module(function, parameters, stream, arguments, In::none(), true)
+        let arguments = Arguments { pointers: arguments, extra: In::none() };
+        launch_module(function, parameters, stream, arguments, Between::NOTHING, true)
     })
 }
 
@@ -403,18 +425,14 @@ pub extern "C" fn hipExtModuleLaunchKernel(
     stop: Handle,
     _flags: c_uint,
 ) -> c_int {
-    recorded(stream, start, stop, || {
-        call("hipExtModuleLaunchKernel", || {
-            let block = Dim3 { x: block_x, y: block_y, z: block_z };
-            let grid = Dim3 {
-                x: groups(items_x, block_x)?,
-                y: groups(items_y, block_y)?,
-                z: groups(items_z, block_z)?,
-            };
-            let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
-            let parameters = LaunchParameters { grid, block, dynamic_lds };
-            launch_module(function, parameters, stream, arguments, extra, false)
-        })
+    call("hipExtModuleLaunchKernel", || {
+        let block = Dim3 { x: block_x, y: block_y, z: block_z };
+        let grid =
+            Dim3 { x: groups(items_x, block_x)?, y: groups(items_y, block_y)?, z: groups(items_z, block_z)? };
+        let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
+        let parameters = LaunchParameters { grid, block, dynamic_lds };
+        let arguments = Arguments { pointers: arguments, extra };
+        launch_module(function, parameters, stream, arguments, Between { start, stop }, false)
     })
 }
 

@@ -46,7 +46,7 @@ pub struct Stream {
 
 /// An event: the work that it was recorded after.
 #[derive(Default)]
-struct Event {
+pub struct Event {
     state: Mutex<Option<Recorded>>,
 }
 
@@ -176,8 +176,18 @@ impl Streams {
         body(&self.legacy);
     }
 
-    fn event(&self, handle: Handle) -> Outcome<Arc<Event>> {
+    /// An event by its handle.
+    pub fn event(&self, handle: Handle) -> Outcome<Arc<Event>> {
         lock(&self.events).get(&handle).cloned().ok_or(Status::INVALID_HANDLE.into())
+    }
+
+    /// The event stands for the work that the stream has now.
+    pub fn record(&self, event: &Event, stream: &Stream) {
+        let recorded = match &*lock(&stream.capture) {
+            Some(capture) => Recorded::Captured(capture.clone()),
+            None => Recorded::Run(self.place(stream, || {}).start()),
+        };
+        *lock(&event.state) = Some(recorded);
     }
 }
 
@@ -407,12 +417,7 @@ pub extern "C" fn hipEventDestroy(event: Handle) -> c_int {
 pub extern "C" fn hipEventRecord(event: Handle, stream: Handle) -> c_int {
     call("hipEventRecord", || {
         let gpu = gpu()?;
-        let (event, stream) = (gpu.streams.event(event)?, gpu.streams.find(stream)?);
-        let recorded = match &*lock(&stream.capture) {
-            Some(capture) => Recorded::Captured(capture.clone()),
-            None => Recorded::Run(gpu.streams.place(&stream, || {}).start()),
-        };
-        *lock(&event.state) = Some(recorded);
+        gpu.streams.record(&*gpu.streams.event(event)?, &*gpu.streams.find(stream)?);
         Ok(())
     })
 }

@@ -15,7 +15,35 @@ unsafe extern "C" {
     safe fn hipApiName(id: u32) -> *const c_char;
     safe fn hipDeviceSynchronize() -> c_int;
     safe fn hipEventCreate(event: &mut Handle) -> c_int;
+    safe fn hipEventElapsedTime(milliseconds: &mut f32, start: Handle, stop: Handle) -> c_int;
     safe fn hipEventRecord(event: Handle, stream: Handle) -> c_int;
+    fn hipExtLaunchKernel(
+        function: Handle,
+        grid: Dim3,
+        block: Dim3,
+        arguments: *mut *mut c_void,
+        dynamic_lds: usize,
+        stream: Handle,
+        start: Handle,
+        stop: Handle,
+        flags: c_int,
+    ) -> c_int;
+    fn hipExtModuleLaunchKernel(
+        function: Handle,
+        items_x: c_uint,
+        items_y: c_uint,
+        items_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        dynamic_lds: usize,
+        stream: Handle,
+        arguments: *mut *mut c_void,
+        extra: *mut *mut c_void,
+        start: Handle,
+        stop: Handle,
+        flags: c_uint,
+    ) -> c_int;
     fn hipFree(memory: Handle) -> c_int;
     safe fn hipGraphAddDependencies(graph: Handle, from: &Handle, to: &Handle, count: usize) -> c_int;
     fn hipGraphAddEmptyNode(node: &mut Handle, graph: Handle, after: *const Handle, count: usize) -> c_int;
@@ -38,6 +66,34 @@ unsafe extern "C" {
     fn hipMemsetD16(to: Handle, value: u16, count: usize) -> c_int;
     fn hipModuleGetFunction(function: &mut Handle, module: Handle, name: *const c_char) -> c_int;
     fn hipModuleLoadData(module: &mut Handle, data: *const u8) -> c_int;
+    safe fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+        groups: &mut c_int,
+        function: Handle,
+        block: c_int,
+        dynamic_lds: usize,
+    ) -> c_int;
+    safe fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        groups: &mut c_int,
+        function: Handle,
+        block: c_int,
+        dynamic_lds: usize,
+        flags: c_uint,
+    ) -> c_int;
+    safe fn hipModuleOccupancyMaxPotentialBlockSizeWithFlags(
+        groups: &mut c_int,
+        block: &mut c_int,
+        function: Handle,
+        dynamic_lds: usize,
+        limit: c_int,
+        flags: c_uint,
+    ) -> c_int;
+    safe fn hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        groups: &mut c_int,
+        function: Handle,
+        block: c_int,
+        dynamic_lds: usize,
+        flags: c_uint,
+    ) -> c_int;
     safe fn hipStreamBeginCapture(stream: Handle, mode: c_int) -> c_int;
     safe fn hipStreamCreate(stream: &mut Handle) -> c_int;
     safe fn hipStreamDestroy(stream: Handle) -> c_int;
@@ -57,6 +113,11 @@ unsafe extern "C" {
         _: c_int,
     );
 }
+
+/// `dim3`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Dim3([c_uint; 3]);
 
 /// `hipPitchedPtr`.
 #[repr(C)]
@@ -106,6 +167,7 @@ struct Wrapper {
 /// `hipError_t`.
 const SUCCESS: c_int = 0;
 const INVALID_VALUE: c_int = 1;
+const INVALID_CONFIGURATION: c_int = 9;
 const INVALID_MEMCPY_DIRECTION: c_int = 21;
 const INVALID_HANDLE: c_int = 400;
 const COOPERATIVE_LAUNCH_TOO_LARGE: c_int = 720;
@@ -134,7 +196,7 @@ fn submit_slow(stream: Handle, count: &'static AtomicI32) {
     assert_eq!(unsafe { hipLaunchHostFunc(stream, add_late, argument.cast_mut().cast()) }, SUCCESS);
 }
 
-/// A code object with a kernel and a variable.
+/// A code object with two kernels, of which `count` counts its work-items, and a variable.
 fn object() -> Vec<u8> {
     let source = "\
   .globl empty
@@ -143,11 +205,29 @@ fn object() -> Vec<u8> {
 empty:
   s_endpgm
   .size empty, .-empty
+  .globl count
+  .p2align 8
+  .type count,@function
+count:
+  s_load_b64 s[0:1], s[0:1], 0x0
+  v_dual_mov_b32 v0, 0 :: v_dual_mov_b32 v1, 1
+  s_waitcnt lgkmcnt(0)
+  global_atomic_add_u32 v0, v1, s[0:1]
+  s_endpgm
+  .size count, .-count
   .rodata
   .p2align 6
   .amdhsa_kernel empty
     .amdhsa_next_free_vgpr 1
     .amdhsa_next_free_sgpr 1
+  .end_amdhsa_kernel
+  .p2align 6
+  .amdhsa_kernel count
+    .amdhsa_group_segment_fixed_size 1024
+    .amdhsa_kernarg_size 8
+    .amdhsa_user_sgpr_kernarg_segment_ptr 1
+    .amdhsa_next_free_vgpr 2
+    .amdhsa_next_free_sgpr 4
   .end_amdhsa_kernel
   .data
   .globl number
@@ -155,8 +235,37 @@ empty:
   .size number, 4
 number:
   .long 7
+  .amdgpu_metadata
+amdhsa.version: [1, 2]
+amdhsa.kernels:
+  - .name: empty
+    .symbol: empty.kd
+    .kernarg_segment_size: 0
+    .max_flat_workgroup_size: 1024
+    .sgpr_count: 1
+    .vgpr_count: 1
+    .args: []
+  - .name: count
+    .symbol: count.kd
+    .kernarg_segment_size: 8
+    .max_flat_workgroup_size: 256
+    .sgpr_count: 4
+    .vgpr_count: 2
+    .args:
+      - { .size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global }
+  .end_amdgpu_metadata
 ";
     Reading::default().assemble("test.s", source).unwrap_or_else(|e| panic!("{}", e[0])).object
+}
+
+/// A kernel of [`object`].
+fn kernel(name: &CStr) -> Handle {
+    let object = object();
+    // SAFETY: the object is whole.
+    unsafe {
+        let module = made(|out| hipModuleLoadData(out, object.as_ptr()));
+        made(|out| hipModuleGetFunction(out, module, name.as_ptr()))
+    }
 }
 
 #[test]
@@ -277,17 +386,12 @@ fn clones_of_graphs_have_nodes_of_their_own() {
 
 #[test]
 fn attributes_make_a_launch_cooperative() {
-    let object = object();
+    let empty = kernel(c"empty");
     let launch = |attribute: Attribute, x: u32| {
-        // SAFETY: the object is whole, and the kernel takes no arguments.
-        unsafe {
-            let module = made(|out| hipModuleLoadData(out, object.as_ptr()));
-            let kernel = made(|out| hipModuleGetFunction(out, module, c"empty".as_ptr()));
-            let (grid, block, attributes) = ([x, 1, 1], [1; 3], &raw const attribute);
-            let config =
-                LaunchConfig { grid, block, dynamic_lds: 0, stream: null_mut(), attributes, count: 1 };
-            hipLaunchKernelExC(&config, kernel, null_mut())
-        }
+        let (grid, block, attributes) = ([x, 1, 1], [1; 3], &raw const attribute);
+        let config = LaunchConfig { grid, block, dynamic_lds: 0, stream: null_mut(), attributes, count: 1 };
+        // SAFETY: the kernel takes no arguments.
+        unsafe { hipLaunchKernelExC(&config, empty, null_mut()) }
     };
     let attribute = |id, value| {
         let mut words = [0; 16];
@@ -300,6 +404,79 @@ fn attributes_make_a_launch_cooperative() {
     assert_eq!(launch(attribute(2, 0), large), SUCCESS);
     assert_eq!(launch(attribute(3, 1), large), SUCCESS);
     assert_eq!(hipStreamSynchronize(null_mut()), SUCCESS);
+}
+
+/// A launch between two events that the stream records.
+type Timed<'a> = &'a dyn Fn(u32, Handle, Handle) -> c_int;
+
+#[test]
+fn a_launch_between_events_records_both_or_none() {
+    let count = kernel(c"count");
+    // SAFETY: memory for one number, which is the kernel's argument.
+    let mut memory = made(|out| unsafe { hipMalloc(out, 4) });
+    let mut arguments = [(&raw mut memory).cast::<c_void>()];
+    let arguments = arguments.as_mut_ptr();
+    let none = null_mut();
+    // SAFETY: the argument is there as long as the launches.
+    let ext: Timed = &|block, start, stop| unsafe {
+        hipExtLaunchKernel(count, Dim3([3, 2, 1]), Dim3([block, 1, 1]), arguments, 0, none, start, stop, 0)
+    };
+    // SAFETY: as above. The grid is in work-items.
+    let module: Timed = &|block, start, stop| unsafe {
+        hipExtModuleLaunchKernel(count, 96, 4, 2, block, 2, 1, 0, none, arguments, null_mut(), start, stop, 0)
+    };
+    let mut items = 0;
+    // The block that is refused has too many work-items, or does not divide the grid.
+    for (launch, block, refused, launched) in [(ext, 32, 257, 192), (module, 32, 33, 768)] {
+        let [start, stop] = [0, 1].map(|_| made(|out| hipEventCreate(out)));
+        let mut milliseconds = 0.0;
+        let mut elapsed = |start, stop| hipEventElapsedTime(&mut milliseconds, start, stop);
+        assert_eq!(launch(refused, start, stop), INVALID_CONFIGURATION);
+        // An event that is not recorded has no time.
+        assert_eq!(elapsed(start, start), INVALID_HANDLE);
+        assert_eq!(elapsed(stop, stop), INVALID_HANDLE);
+        // A handle that is none, too.
+        assert_eq!(launch(block, start, memory), INVALID_HANDLE);
+        assert_eq!(elapsed(start, start), INVALID_HANDLE);
+        assert_eq!(launch(block, start, stop), SUCCESS);
+        assert_eq!(hipStreamSynchronize(none), SUCCESS);
+        assert_eq!(elapsed(start, stop), SUCCESS);
+        assert_eq!(launch(block, none, none), SUCCESS);
+        assert_eq!(hipStreamSynchronize(none), SUCCESS);
+        items += 2 * launched;
+        // SAFETY: device memory is the host's, and no kernel runs.
+        assert_eq!(unsafe { memory.cast::<i32>().read() }, items);
+    }
+}
+
+#[test]
+fn occupancy_with_flags_is_that_without() {
+    let count = kernel(c"count");
+    // A multiprocessor has 2048 work-items and 128 KiB of LDS, a workgroup at most 64 KiB; the kernel has 1 KiB itself.
+    for (block, dynamic_lds, expected) in
+        [(256, 0, 8), (33, 0, 32), (32, 0, 64), (256, 31 << 10, 4), (256, 63 << 10, 2), (256, 64 << 10, 0)]
+    {
+        let mut groups = [-1; 3];
+        let [plain, module, host] = &mut groups;
+        let calls = [
+            hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(plain, count, block, dynamic_lds),
+            hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(module, count, block, dynamic_lds, 1),
+            hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(host, count, block, dynamic_lds, 1),
+        ];
+        assert_eq!((calls, groups), ([SUCCESS; 3], [expected; 3]), "{block}, {dynamic_lds}");
+    }
+    let mut none = -1;
+    assert_eq!(
+        hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&mut none, count, 0, 0, 0),
+        INVALID_VALUE
+    );
+    // Of 8 multiprocessors; the kernel has at most 256 work-items, the limit may be less.
+    for (limit, expected) in [(0, (64, 256)), (64, (256, 64)), (1024, (64, 256))] {
+        let (mut groups, mut block) = (-1, -1);
+        let status =
+            hipModuleOccupancyMaxPotentialBlockSizeWithFlags(&mut groups, &mut block, count, 0, limit, 1);
+        assert_eq!((status, (groups, block)), (SUCCESS, expected), "{limit}");
+    }
 }
 
 #[test]

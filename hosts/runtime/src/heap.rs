@@ -1,6 +1,7 @@
 //! Memory that kernels allocate while they run: device `malloc`. A kernel can access the whole heap, as what it can access is fixed
 //! when it starts. The device libraries (`ockl`) divide small blocks themselves, out of slabs of 2 MiB; their records are at the
-//! heap's beginning, and are zero at first.
+//! heap's beginning, and are zero at first. Kernels access them without asking, so that there are records even where the host has no
+//! memory for blocks.
 
 use crate::Error;
 use crate::memory::{Allocation, HostMemory};
@@ -11,6 +12,8 @@ use std::sync::{Mutex, PoisonError};
 pub const HEAP_BYTES: u64 = 1 << 30;
 /// Size and alignment of a slab: pointers into it lead to its beginning.
 const SLAB_BYTES: u64 = 2 << 20;
+/// Bytes for the records: a slab, wherever the heap begins.
+const RECORDS_BYTES: u64 = 2 * SLAB_BYTES;
 /// Sizes and alignments of other blocks. A pointer that is aligned so is a block of the host's.
 const BLOCK_BYTES: u64 = 4096;
 
@@ -30,13 +33,21 @@ struct Blocks {
 }
 
 impl Heap {
-    /// An empty heap.
+    /// An empty heap. If the host has no room for it, one without blocks: device `malloc` gives null.
     pub fn new() -> Result<Heap, Error> {
-        let memory = Allocation::new(HEAP_BYTES, "device heap")?;
-        let end = memory.address() + HEAP_BYTES;
+        Heap::with_blocks_or_none(HEAP_BYTES - RECORDS_BYTES)
+    }
+
+    fn with_blocks_or_none(bytes: u64) -> Result<Heap, Error> {
+        Heap::with_blocks(bytes).or_else(|_| Heap::with_blocks(0))
+    }
+
+    /// An empty heap with so many bytes for blocks.
+    fn with_blocks(bytes: u64) -> Result<Heap, Error> {
+        let memory = Allocation::new(RECORDS_BYTES + bytes, "device heap")?;
         let records = memory.address().next_multiple_of(SLAB_BYTES);
-        let first = records + SLAB_BYTES;
-        let blocks = Blocks { free: BTreeMap::from([(first, end - first)]), used: BTreeMap::new() };
+        let free = (bytes != 0).then_some((records + SLAB_BYTES, bytes));
+        let blocks = Blocks { free: free.into_iter().collect(), used: BTreeMap::new() };
         Ok(Heap { memory, records, blocks: Mutex::new(blocks) })
     }
 
@@ -112,12 +123,21 @@ mod tests {
         assert!(small.is_multiple_of(BLOCK_BYTES) && slab.is_multiple_of(SLAB_BYTES));
         // Between the first and the slab there is room.
         assert!(small >= heap.records() + SLAB_BYTES && large == small + 8192 && slab > large);
-        let end = heap.memory.address() + HEAP_BYTES;
         for block in [slab, small, large, large, 17] {
             assert_eq!(heap.request(block, 0), 0);
         }
-        let all = end - (heap.records() + SLAB_BYTES);
+        let all = HEAP_BYTES - RECORDS_BYTES;
         assert_eq!(heap.request(0, all), heap.records() + SLAB_BYTES);
         assert_eq!((heap.request(0, 1), heap.request(0, u64::MAX)), (0, 0));
+    }
+    #[test]
+    fn a_heap_without_blocks_has_records() {
+        // More than any process has.
+        let heap = Heap::with_blocks_or_none(1 << 60).unwrap();
+        assert_eq!((heap.request(0, 1), heap.request(0, SLAB_BYTES)), (0, 0));
+        let memory = crate::memory::memory(&[heap.range()], crate::memory::Bounds::Exact).unwrap();
+        for at in [0, SLAB_BYTES - 8] {
+            assert_eq!(memory.load::<8>(heap.records() + at), Ok([0; 8]));
+        }
     }
 }

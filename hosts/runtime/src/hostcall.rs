@@ -59,8 +59,7 @@ pub struct Hostcall {
 
 struct Shared {
     buffer: Allocation,
-    /// Without it, `malloc` gives null.
-    heap: Option<Heap>,
+    heap: Heap,
     sink: Sink,
     messages: Mutex<Messages>,
     /// Launches that run; `None`: the thread ends.
@@ -83,7 +82,7 @@ impl Hostcall {
     pub(crate) fn new(sink: Sink) -> Result<Hostcall, Error> {
         let shared = Shared {
             buffer: Allocation::new(BYTES, "hostcall buffer")?,
-            heap: Heap::new().ok(),
+            heap: Heap::new()?,
             sink,
             messages: Mutex::default(),
             active: Mutex::new(Some(0)),
@@ -112,12 +111,12 @@ impl Hostcall {
 
     /// The heap's beginning: `hidden_heap_v1`.
     pub(crate) fn heap(&self) -> u64 {
-        self.shared.heap.as_ref().map_or(0, Heap::records)
+        self.shared.heap.records()
     }
 
     /// What kernels access: the buffer and the heap.
     pub(crate) fn memory(&self) -> impl Iterator<Item = HostMemory> {
-        std::iter::once(self.shared.buffer.range()).chain(self.shared.heap.as_ref().map(Heap::range))
+        [self.shared.buffer.range(), self.shared.heap.range()].into_iter()
     }
 
     /// Serves kernels while `body` runs.
@@ -237,7 +236,7 @@ impl Shared {
     fn answer(&self, service: u32, words: [u64; 8]) -> u64 {
         match service {
             PRINTF => self.message(words),
-            MEMORY => self.heap.as_ref().map_or(0, |heap| heap.request(words[0], words[1])),
+            MEMORY => self.heap.request(words[0], words[1]),
             other => {
                 self.complain(&format!(
                     "a kernel asked for hostcall service {other}, which is not supported"
