@@ -7,7 +7,12 @@
 //! A time is a number of steps; time N is the state before step N. This module knows nothing of breakpoints and
 //! commands.
 
+mod edit;
+mod journal;
 mod replay;
+mod turns;
+
+pub use edit::Edit;
 
 use super::checkpoints::{Checkpoint, Checkpoints};
 use super::checks::{Checks, Recorder};
@@ -19,13 +24,12 @@ use std::rc::Rc;
 use wavesim_engine::observe::{Observer, Unobserved};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{Group, Status};
-use wavesim_engine::sched::order::{Schedule, mixed};
 use wavesim_inspect::check::{Check, Finding};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects;
 use wavesim_machine::exec::watch::Access;
 use wavesim_machine::fault::{Fault, FaultKind};
-use wavesim_machine::memory::{MemError, Memory};
+use wavesim_machine::memory::Memory;
 use wavesim_machine::state::Wave;
 
 /// The least number of steps between checkpoints.
@@ -34,32 +38,8 @@ const INTERVAL: u64 = 4096;
 const BYTES_PER_STEP: u64 = 256;
 /// Bytes that all checkpoints together may take, unless the user says otherwise.
 pub const CHECKPOINT_BYTES: usize = 256 << 20;
-/// Steps of a wave before the next wave's turn, as in a run without the debugger.
-const TURN: u64 = 4096;
-/// The same at most, where the order is random.
-const RANDOM_TURN: u64 = 64;
 /// Steps of a replay between two questions whether to go on.
 const POLL_STEPS: u64 = 1 << 14;
-
-/// A change of state that the user makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the variants say what their fields are")]
-pub enum Edit {
-    /// An SGPR, by its operand code.
-    Sgpr { wave: usize, code: u16, value: u32 },
-    /// A VGPR in one lane.
-    Vgpr { wave: usize, lane: u32, register: u16, value: u32 },
-    /// The condition code.
-    Scc { wave: usize, value: u32 },
-    /// The program counter.
-    Pc { wave: usize, value: u64 },
-    /// One byte of global memory.
-    Memory { address: u64, value: u8 },
-    /// One byte of LDS.
-    Lds { offset: usize, value: u8 },
-    /// One byte of the workgroup's scratch.
-    Scratch { offset: usize, value: u8 },
-}
 
 /// How a step ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -266,43 +246,6 @@ impl<'a> Timeline<'a> {
         self.fault.is_none() && self.group.can_run(at)
     }
 
-    /// The wave that runs next in the order of the launch.
-    pub fn next_wave(&self) -> Option<usize> {
-        let (wave, taken) = self.turn;
-        if taken < self.turn_length() && self.can_run(wave) {
-            return Some(wave);
-        }
-        if let Schedule::Random(seed) = self.dispatch.schedule {
-            let able = || (0..self.waves()).filter(|at| self.can_run(*at));
-            let count = able().count() as u64;
-            return able().nth((mixed(!seed ^ self.time) % count.max(1)) as usize);
-        }
-        let n = self.waves();
-        let last = self.order.iter().position(|at| *at == wave).unwrap_or(0);
-        (1..=n).map(|k| self.order[(last + k) % n]).find(|&at| self.can_run(at))
-    }
-
-    /// Steps of the present turn in all.
-    fn turn_length(&self) -> u64 {
-        match self.dispatch.schedule {
-            Schedule::Random(seed) => 1 + mixed(seed ^ (self.time - self.turn.1)) % RANDOM_TURN,
-            _ => TURN,
-        }
-    }
-
-    /// The turn that a workgroup begins with.
-    fn first_turn(&self) -> (usize, u64) {
-        match self.dispatch.schedule {
-            Schedule::Random(seed) => ((mixed(!seed ^ self.time) % self.waves() as u64) as usize, 0),
-            _ => (self.order[0], 0),
-        }
-    }
-
-    /// Starts a turn of this wave.
-    pub fn prefer(&mut self, wave: usize) {
-        self.turn = (wave, 0);
-    }
-
     /// Executes one instruction of a wave. The last instruction of a workgroup starts the next workgroup.
     ///
     /// Where the recorded run goes on with this wave, this repeats the recorded step; else the record ends here.
@@ -346,13 +289,6 @@ impl<'a> Timeline<'a> {
             self.checkpoint();
         }
         outcome
-    }
-
-    /// How many of the next steps are recorded as those of this wave, without an edit in between.
-    fn recorded(&self, wave: usize) -> Option<u64> {
-        let at = self.log.partition_point(|l| l.1 <= self.time);
-        let run = self.log.get(at).filter(|run| run.0 as usize == wave)?;
-        self.edits.last().is_none_or(|e| e.0 <= self.time).then_some(run.1 - self.time)
     }
 
     /// Steps between checkpoints near the present: replaying them takes about as long as restoring one.
@@ -466,41 +402,6 @@ impl<'a> Timeline<'a> {
         self.fault.is_some() || self.group.slots.iter().all(|s| s.status == Status::Ended)
     }
 
-    /// Changes state now, and in every replay that passes this time.
-    pub fn edit(&mut self, edit: Edit) -> Result<(), MemError> {
-        self.truncate();
-        self.apply(edit)?;
-        self.edits.push((self.time, edit));
-        Ok(())
-    }
-
-    fn apply(&mut self, edit: Edit) -> Result<(), MemError> {
-        match edit {
-            Edit::Sgpr { wave, code, value } => {
-                self.written[wave] |= 1 << (code & 127);
-                self.group.slots[wave].wave.set_sgpr(code as u32, value);
-            }
-            Edit::Vgpr { wave, lane, register, value } => {
-                self.group.slots[wave].wave.set_vgpr(lane, register as u32, value);
-            }
-            Edit::Scc { wave, value } => self.group.slots[wave].wave.scc = value & 1,
-            Edit::Pc { wave, value } => self.group.slots[wave].wave.pc = value,
-            Edit::Memory { address, value } => {
-                self.prepared.memory.write(address, &[value])?;
-                self.pages.mark_bytes(address, 1);
-            }
-            Edit::Lds { offset, value } => {
-                let error = MemError { address: offset as u64, size_bytes: 1, write: true };
-                *self.group.lds.get_mut(offset).ok_or(error)? = value;
-            }
-            Edit::Scratch { offset, value } => {
-                let error = MemError { address: offset as u64, size_bytes: 1, write: true };
-                *self.group.scratch.get_mut(offset).ok_or(error)? = value;
-            }
-        }
-        Ok(())
-    }
-
     /// Searches and [`Timeline::travel`] ask this now and then, and give up when it returns true.
     pub fn poll_by(&mut self, poll: Rc<dyn Fn() -> bool + 'a>) {
         self.poll = Some(poll);
@@ -514,31 +415,5 @@ impl<'a> Timeline<'a> {
     fn poll(&mut self) -> bool {
         self.gave_up |= self.poll.as_ref().is_some_and(|poll| poll());
         self.gave_up
-    }
-
-    /// The last step before now that this wave took.
-    pub fn last_step_of(&self, wave: usize) -> Option<u64> {
-        let now = self.time;
-        let at = self.log.partition_point(|l| l.1 < now);
-        let runs = self.log.get(..=at.min(self.log.len().checked_sub(1)?))?;
-        let last = runs.iter().rposition(|l| l.0 as usize == wave)?;
-        let begin = if last == 0 { 0 } else { runs[last - 1].1 };
-        if begin < now { Some(runs[last].1.min(now) - 1) } else { None }
-    }
-
-    /// The wave that took the next step, if that is recorded.
-    fn logged_wave(&self) -> Option<usize> {
-        self.wave_of_step(self.time)
-    }
-
-    /// The wave that took a step, if that is recorded.
-    pub fn wave_of_step(&self, time: u64) -> Option<usize> {
-        let at = self.log.partition_point(|l| l.1 <= time);
-        self.log.get(at).map(|l| l.0 as usize)
-    }
-
-    /// The time at which a workgroup started, if it has.
-    pub fn group_start(&self, index: u64) -> Option<u64> {
-        self.starts.get(index as usize).copied()
     }
 }

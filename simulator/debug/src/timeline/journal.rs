@@ -1,0 +1,38 @@
+//! What the journal says: which wave took which step, and when workgroups started.
+
+use super::Timeline;
+
+impl Timeline<'_> {
+    /// How many of the next steps are recorded as those of this wave, without an edit in between.
+    pub(super) fn recorded(&self, wave: usize) -> Option<u64> {
+        let at = self.log.partition_point(|l| l.1 <= self.time);
+        let run = self.log.get(at).filter(|run| run.0 as usize == wave)?;
+        self.edits.last().is_none_or(|e| e.0 <= self.time).then_some(run.1 - self.time)
+    }
+
+    /// The last step before now that this wave took.
+    pub fn last_step_of(&self, wave: usize) -> Option<u64> {
+        let now = self.time;
+        let at = self.log.partition_point(|l| l.1 < now);
+        let runs = self.log.get(..=at.min(self.log.len().checked_sub(1)?))?;
+        let last = runs.iter().rposition(|l| l.0 as usize == wave)?;
+        let begin = if last == 0 { 0 } else { runs[last - 1].1 };
+        if begin < now { Some(runs[last].1.min(now) - 1) } else { None }
+    }
+
+    /// The wave that took the next step, if that is recorded.
+    pub(super) fn logged_wave(&self) -> Option<usize> {
+        self.wave_of_step(self.time)
+    }
+
+    /// The wave that took a step, if that is recorded.
+    pub fn wave_of_step(&self, time: u64) -> Option<usize> {
+        let at = self.log.partition_point(|l| l.1 <= time);
+        self.log.get(at).map(|l| l.0 as usize)
+    }
+
+    /// The time at which a workgroup started, if it has.
+    pub fn group_start(&self, index: u64) -> Option<u64> {
+        self.starts.get(index as usize).copied()
+    }
+}

@@ -1,0 +1,48 @@
+//! Whose turn it is among the waves of the workgroup that runs.
+
+use super::Timeline;
+use wavesim_engine::sched::order::{Schedule, mixed};
+
+/// Steps of a wave before the next wave's turn, as in a run without the debugger.
+const TURN: u64 = 4096;
+/// The same at most, where the order is random.
+const RANDOM_TURN: u64 = 64;
+
+impl Timeline<'_> {
+    /// The wave that runs next in the order of the launch.
+    pub fn next_wave(&self) -> Option<usize> {
+        let (wave, taken) = self.turn;
+        if taken < self.turn_length() && self.can_run(wave) {
+            return Some(wave);
+        }
+        if let Schedule::Random(seed) = self.dispatch.schedule {
+            let able = || (0..self.waves()).filter(|at| self.can_run(*at));
+            let count = able().count() as u64;
+            return able().nth((mixed(!seed ^ self.time) % count.max(1)) as usize);
+        }
+        let n = self.waves();
+        let last = self.order.iter().position(|at| *at == wave).unwrap_or(0);
+        (1..=n).map(|k| self.order[(last + k) % n]).find(|&at| self.can_run(at))
+    }
+
+    /// Steps of the present turn in all.
+    pub(super) fn turn_length(&self) -> u64 {
+        match self.dispatch.schedule {
+            Schedule::Random(seed) => 1 + mixed(seed ^ (self.time - self.turn.1)) % RANDOM_TURN,
+            _ => TURN,
+        }
+    }
+
+    /// The turn that a workgroup begins with.
+    pub(super) fn first_turn(&self) -> (usize, u64) {
+        match self.dispatch.schedule {
+            Schedule::Random(seed) => ((mixed(!seed ^ self.time) % self.waves() as u64) as usize, 0),
+            _ => (self.order[0], 0),
+        }
+    }
+
+    /// Starts a turn of this wave.
+    pub fn prefer(&mut self, wave: usize) {
+        self.turn = (wave, 0);
+    }
+}
