@@ -119,6 +119,13 @@ pub struct Watchpoint {
 }
 
 impl Watched {
+    /// Whether the value is another one than `last`, when the workgroup with the number `group` ran: registers and LDS of
+    /// workgroups that take turns are not compared.
+    pub fn has_changed(&self, timeline: &Timeline<'_>, group: u64, last: &[u8]) -> bool {
+        let comparable = matches!(self, Watched::Memory { .. }) || !timeline.has_switched(group);
+        comparable && self.content(timeline) != last
+    }
+
     /// The present value.
     pub fn content(&self, timeline: &Timeline<'_>) -> Vec<u8> {
         match self {

@@ -4,12 +4,15 @@
 //! take more than the limit, those go whose gap is smallest for their distance from the present.
 
 use super::pages::Page;
+use super::timeline::{Groups, Parked};
 use super::written::Sgprs;
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use wavesim_engine::sched::group::Group;
 
 /// Checkpoints that are kept whatever they take: without any near the present, each step back would repeat the run from far away.
-const LEAST: usize = 8;
+pub(super) const LEAST: usize = 8;
 
 /// The state at a time.
 pub(super) struct Checkpoint<'a> {
@@ -19,6 +22,8 @@ pub(super) struct Checkpoint<'a> {
     pub group: Group<'a>,
     /// Number of the workgroup.
     pub index: u64,
+    /// Those that have begun and wait.
+    pub groups: Groups<'a>,
     /// The wave whose turn it is, and how many steps of its turn it has taken.
     pub turn: (usize, u64),
     /// SGPRs that each wave has written.
@@ -30,6 +35,8 @@ pub(super) struct Checkpoint<'a> {
 /// Checkpoints in the order of their times. The first one is the start of the run and always there.
 pub(super) struct Checkpoints<'a> {
     list: Vec<Checkpoint<'a>>,
+    /// How many checkpoints have a parked workgroup.
+    shared: HashMap<*const Parked<'a>, usize>,
     /// Bytes that all take.
     bytes: usize,
     /// Bytes that all may take; a few are kept even then.
@@ -39,7 +46,7 @@ pub(super) struct Checkpoints<'a> {
 impl<'a> Checkpoints<'a> {
     /// None yet; `limit` in bytes.
     pub fn new(limit: usize) -> Checkpoints<'a> {
-        Checkpoints { list: Vec::new(), bytes: 0, limit }
+        Checkpoints { list: Vec::new(), shared: HashMap::new(), bytes: 0, limit }
     }
 
     /// The last one at a time or before it.
@@ -57,6 +64,13 @@ impl<'a> Checkpoints<'a> {
         // Pages that no other checkpoint has.
         let own = new.pages.iter().filter(|page| Arc::strong_count(page) == 1).map(|page| page.len());
         self.bytes += new.group.bytes() + own.sum::<usize>();
+        for parked in &new.groups.parked {
+            let count = self.shared.entry(Rc::as_ptr(parked)).or_default();
+            *count += 1;
+            if *count == 1 {
+                self.bytes += parked.bytes();
+            }
+        }
         self.list.insert(at, new);
         while self.bytes > self.limit && self.list.len() > LEAST {
             self.thin(time);
@@ -80,6 +94,16 @@ impl<'a> Checkpoints<'a> {
         let old = self.list.remove(at);
         let unshared = old.pages.iter().filter(|page| Arc::strong_count(page) == 1);
         self.bytes -= old.group.bytes() + unshared.map(|page| page.len()).sum::<usize>();
+        for parked in &old.groups.parked {
+            let key = Rc::as_ptr(parked);
+            if let Some(count) = self.shared.get_mut(&key) {
+                *count -= 1;
+                if *count == 0 {
+                    self.shared.remove(&key);
+                    self.bytes -= parked.bytes();
+                }
+            }
+        }
     }
 
     /// Drops those after a time.

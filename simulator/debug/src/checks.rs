@@ -64,6 +64,14 @@ impl Observer for Recorder<'_> {
         self.inner.group_started(workgroup, waves);
     }
 
+    fn group_parked(&mut self, workgroup: [u32; 3]) {
+        self.inner.group_parked(workgroup);
+    }
+
+    fn group_resumed(&mut self, workgroup: [u32; 3]) {
+        self.inner.group_resumed(workgroup);
+    }
+
     fn unobserved(&mut self, step: &Step<'_>) -> Skip {
         let skip = self.inner.unobserved(step);
         if self.accesses.is_some() { Skip::default() } else { skip }

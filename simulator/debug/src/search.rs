@@ -95,12 +95,30 @@ pub struct StoreSearch {
     pub address: u64,
     /// Number of bytes.
     pub len: u64,
+    /// LDS and scratch belong to a workgroup.
+    pub workgroup: Option<[u32; 3]>,
     /// Scratch belongs to a wave and a lane.
     pub owner: Option<(usize, u32)>,
     /// The lane of the last match.
     pub lane: Option<u8>,
     /// Stops after accesses to the bytes.
     pub gate: Gate,
+    /// Whether the steps are of another workgroup.
+    foreign: bool,
+}
+
+impl StoreSearch {
+    /// The last store to `len` bytes at an address of the workgroup that runs, in scratch of a wave and a lane.
+    pub fn new(
+        timeline: &Timeline<'_>,
+        effects: &[Effects],
+        (place, address, len): (Place, u64, u64),
+        owner: Option<(usize, u32)>,
+    ) -> StoreSearch {
+        let workgroup = (place != Place::Global).then(|| timeline.workgroup());
+        let gate = Gate::memory(effects, place, address, len);
+        StoreSearch { place, address, len, workgroup, owner, lane: None, gate, foreign: false }
+    }
 }
 
 impl Search for StoreSearch {
@@ -112,7 +130,15 @@ impl Search for StoreSearch {
         true
     }
 
+    fn before(&mut self, timeline: &Timeline<'_>, _wave: usize) -> bool {
+        self.foreign = self.workgroup.is_some_and(|own| own != timeline.workgroup());
+        false
+    }
+
     fn after(&mut self, timeline: &Timeline<'_>, wave: usize) -> bool {
+        if self.foreign {
+            return false;
+        }
         let stores = timeline.accesses().iter().filter(|a| a.write && !a.outside && a.place == self.place);
         let hit = stores.flat_map(|a| a.each()).filter(|a| {
             a.address < self.address + self.len
@@ -131,6 +157,10 @@ pub struct ChangeSearch {
     /// What is compared, and when it stops.
     pub watch: Watchpoint,
     read: bool,
+    /// The workgroup that runs, by its number.
+    group: u64,
+    /// The only one whose steps count.
+    only: Option<u64>,
     gate: Gate,
 }
 
@@ -138,11 +168,12 @@ impl ChangeSearch {
     /// Stops as a watchpoint does.
     pub fn of(watch: Watchpoint, effects: &[Effects]) -> ChangeSearch {
         let gate = Gate::new(effects, |_| false, std::iter::once(&watch.what));
-        ChangeSearch { watch, read: false, gate }
+        ChangeSearch { watch, read: false, group: 0, only: None, gate }
     }
 
-    /// The last change of a value.
-    pub fn value(what: Watched, effects: &[Effects]) -> ChangeSearch {
+    /// The last change of a value; in LDS, by the workgroup that runs.
+    pub fn value(what: Watched, timeline: &Timeline<'_>, effects: &[Effects]) -> ChangeSearch {
+        let only = (!matches!(what, Watched::Memory { .. })).then(|| timeline.position().0);
         let watch = Watchpoint {
             number: 0,
             text: String::new(),
@@ -153,11 +184,12 @@ impl ChangeSearch {
             hits: 0,
             count: None,
         };
-        ChangeSearch::of(watch, effects)
+        ChangeSearch { only, ..ChangeSearch::of(watch, effects) }
     }
 
     fn start(&mut self, timeline: &Timeline<'_>, wave: usize, effects: &[Effects]) {
         self.watch.last = self.watch.what.content(timeline);
+        self.group = timeline.position().0;
         self.read = false;
         if self.watch.access != Access::Change {
             let w = timeline.wave(wave);
@@ -178,7 +210,10 @@ impl Search for ChangeSearch {
     }
 
     fn after(&mut self, timeline: &Timeline<'_>, wave: usize) -> bool {
-        let changed = self.watch.what.content(timeline) != self.watch.last;
+        if self.only.is_some_and(|only| only != self.group) {
+            return false;
+        }
+        let changed = self.watch.what.has_changed(timeline, self.group, &self.watch.last);
         let read = self.read || self.watch.what.is_read_in(timeline.accesses());
         let stops = match self.watch.access {
             Access::Change => changed,

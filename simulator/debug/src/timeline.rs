@@ -8,11 +8,15 @@
 //! commands.
 
 mod edit;
+mod groups;
 mod journal;
 mod replay;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 pub use edit::Edit;
+pub(crate) use groups::{Groups, Parked};
 
 use super::checkpoints::{Checkpoint, Checkpoints};
 use super::checks::{Checks, Recorder};
@@ -65,10 +69,16 @@ pub struct Timeline<'a> {
     pub group: Group<'a>,
     /// Number of the workgroup in the grid.
     index: u64,
+    /// Those that have begun and wait.
+    groups: Groups<'a>,
+    /// Whether workgroups take turns in the steps that are being taken.
+    may_switch: bool,
     /// Steps taken.
     time: u64,
     /// The wave of each step, run-length encoded: the wave, and the time after its last step.
     log: Vec<(u32, u64)>,
+    /// The times at which a workgroup was parked.
+    switches: Vec<u64>,
     /// Edits with the time at which they were made.
     edits: Vec<(u64, Edit)>,
     checkpoints: Checkpoints<'a>,
@@ -115,8 +125,11 @@ impl<'a> Timeline<'a> {
             dispatch,
             group,
             index: 0,
+            groups: Groups::new(dispatch.cooperative),
+            may_switch: false,
             time: 0,
             log: Vec::new(),
+            switches: Vec::new(),
             edits: Vec::new(),
             checkpoints: Checkpoints::new(CHECKPOINT_BYTES),
             last_checkpoint: 0,
@@ -246,7 +259,8 @@ impl<'a> Timeline<'a> {
         self.fault.is_none() && self.group.can_run(at)
     }
 
-    /// Executes one instruction of a wave. The last instruction of a workgroup starts the next workgroup.
+    /// Executes one instruction of a wave. The last instruction of a workgroup starts the next workgroup, or goes on with
+    /// one that is parked.
     ///
     /// Where the recorded run goes on with this wave, this repeats the recorded step; else the record ends here.
     pub fn step(&mut self, wave: usize) -> Outcome {
@@ -254,8 +268,9 @@ impl<'a> Timeline<'a> {
     }
 
     /// Executes at most `n` instructions of a wave, up to a place of the gate. The first instruction runs even if it is
-    /// such a place.
+    /// such a place. With a gate, workgroups take turns.
     pub fn run(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> Outcome {
+        self.may_switch = gate.is_some();
         // Where no other wave can run, a new turn begins.
         if self.turn.0 != wave || self.turn.1 >= self.turn_length() {
             self.turn = (wave, 0);
@@ -347,7 +362,8 @@ impl<'a> Timeline<'a> {
             let any = (0..self.waves()).any(|at| self.can_run(at));
             return if any { Outcome::Blocked } else { Outcome::Finished };
         }
-        let n = n.min(self.dispatch.max_instructions.saturating_sub(self.time));
+        let replay = self.is_replay();
+        let n = n.min(self.dispatch.max_instructions.saturating_sub(self.time)).min(self.until_switch());
         if n == 0 {
             return Outcome::Limit;
         }
@@ -372,28 +388,9 @@ impl<'a> Timeline<'a> {
                 Outcome::Fault(fault)
             }
             Ok(()) => {
-                if self.group.slots.iter().all(|s| s.status == Status::Ended) {
-                    observer.group_ended(self.dispatch.workgroup(self.index));
-                    if self.index + 1 < self.dispatch.workgroups() {
-                        observer
-                            .group_started(self.dispatch.workgroup(self.index + 1), self.group.slots.len());
-                    }
-                    self.next_group();
-                }
+                self.stepped(steps, replay, observer);
                 Outcome::Stepped
             }
-        }
-    }
-
-    /// Starts the next workgroup, if there is one.
-    fn next_group(&mut self) {
-        if self.index + 1 < self.dispatch.workgroups() {
-            self.index += 1;
-            self.starts.truncate(self.index as usize);
-            self.starts.push(self.time);
-            self.group.start(self.dispatch.workgroup(self.index));
-            self.written.fill(written::at_start(self.prepared));
-            self.turn = self.first_turn();
         }
     }
 

@@ -48,7 +48,11 @@ pub fn waves(timeline: &Timeline<'_>, focus: Focus) -> String {
     let (at, total) = timeline.position();
     let [x, y, z] = timeline.workgroup();
     // Writing to a string does not fail.
-    let _ = writeln!(out, "workgroup ({x},{y},{z}), number {} of {total}", at + 1);
+    let others = match timeline.parked() {
+        0 => String::new(),
+        n => format!("; {n} more {} begun", if n == 1 { "has" } else { "have" }),
+    };
+    let _ = writeln!(out, "workgroup ({x},{y},{z}), number {} of {total}{others}", at + 1);
     for wave in 0..timeline.waves() {
         let w = timeline.wave(wave);
         let mark = if wave == focus.wave { '*' } else { ' ' };

@@ -127,7 +127,10 @@ impl Debugger<'_> {
                 self.effects = effects;
                 found
             }
-            what => self.timeline.find_back(0, &mut ChangeSearch::value(what, &self.effects)),
+            what => {
+                let mut search = ChangeSearch::value(what, &self.timeline, &self.effects);
+                self.timeline.find_back(0, &mut search)
+            }
         };
         let time = found.ok_or_else(|| format!("nothing before this step wrote {text}"))?;
         if let Some(wave) = self.timeline.wave_of_step(time) {

@@ -14,6 +14,9 @@ use std::fmt::Write as _;
 use wavesim_engine::sched::group::Status;
 use wavesim_machine::exec::effects::{Class, File};
 
+/// Steps of other waves, at most, before a command that steps one wave gives up on it.
+const LONGEST_WAIT: u64 = 1 << 20;
+
 /// What ends a run beside breakpoints: called before each step but the first, with the wave that is about to run.
 pub type Until<'u> = &'u mut dyn FnMut(&Timeline<'_>, usize) -> bool;
 
@@ -99,7 +102,7 @@ impl Debugger<'_> {
         let following = pc + program.insts[at].size as u64;
         self.begin();
         self.run_while(true, &[following], &mut move |m, w| {
-            m.position().0 != group || w == wave && m.wave(w).pc == following
+            m.has_ended(group) || m.position().0 == group && w == wave && m.wave(w).pc == following
         })
     }
 
@@ -170,7 +173,9 @@ impl Debugger<'_> {
         let wave = self.focus.wave;
         let group = self.timeline.position().0;
         self.begin();
-        self.run_while(true, &[], &mut move |m, _| m.position().0 != group || m.status(wave) == Status::Ended)
+        self.run_while(true, &[], &mut move |m, _| {
+            m.has_ended(group) || m.position().0 == group && m.status(wave) == Status::Ended
+        })
     }
 
     /// Forgets why the run stopped before.
@@ -211,9 +216,10 @@ impl Debugger<'_> {
     /// Executes at most `n` instructions, up to a place of the gate.
     fn stops_after_run(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> bool {
         let read: Vec<bool> = self.watchpoints.iter().map(|w| self.reads_next(w, wave)).collect();
+        let group = self.timeline.position().0;
         let outcome = self.timeline.run(wave, n, gate);
         let step = self.timeline.time().saturating_sub(1);
-        let stop = self.stops_after(&outcome, wave, &read, step);
+        let stop = self.stops_after(&outcome, (group, wave), &read, step);
         if stop && !matches!(outcome, Outcome::Blocked | Outcome::Finished) {
             self.focus.wave = wave.min(self.timeline.waves() - 1);
         }
@@ -228,7 +234,13 @@ impl Debugger<'_> {
             && at.is_some_and(|at| watch.what.is_read_by(&self.effects[at], wave, w))
     }
 
-    fn stops_after(&mut self, outcome: &Outcome, wave: usize, read: &[bool], step: u64) -> bool {
+    fn stops_after(
+        &mut self,
+        outcome: &Outcome,
+        (group, wave): (u64, usize),
+        read: &[bool],
+        step: u64,
+    ) -> bool {
         match outcome {
             Outcome::Fault(fault) => {
                 self.focus.wave = fault.wave as usize;
@@ -257,7 +269,7 @@ impl Debugger<'_> {
         let focus = Focus { wave, lane: self.focus.lane };
         for (watch, read_register) in self.watchpoints.iter_mut().zip(read) {
             let now = watch.what.content(&self.timeline);
-            let changed = now != watch.last;
+            let changed = watch.what.has_changed(&self.timeline, group, &watch.last);
             let read = *read_register
                 || watch.access != Access::Change && watch.what.is_read_in(self.timeline.accesses());
             let what = match watch.access {
@@ -341,6 +353,14 @@ impl Debugger<'_> {
             }
             let Some(other) = self.timeline.next_wave() else { return Ok(false) };
             if self.stops_before(other)? || self.stops_after_step(other) || self.interrupted() {
+                return Ok(false);
+            }
+            if self.timeline.time() - from >= LONGEST_WAIT {
+                let why = format!(
+                    "wave {wave} waits; others have run {LONGEST_WAIT} steps, perhaps for a workgroup that has not started: \
+                     `continue` lets workgroups take turns"
+                );
+                self.stops.push(Stop::Short(why));
                 return Ok(false);
             }
         }

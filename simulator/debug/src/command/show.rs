@@ -138,16 +138,13 @@ impl Debugger<'_> {
             let [x, y, z] = dims;
             return Err(format!("the grid has {x} x {y} x {z} workgroups"));
         }
-        let index = |g: [u32; 3]| g[0] as u64 + dims[0] as u64 * (g[1] as u64 + dims[1] as u64 * g[2] as u64);
-        // Workgroups run in order: an earlier one is in the past.
-        if index(wanted) <= self.timeline.position().0 {
-            let start = self.timeline.group_start(index(wanted)).unwrap_or(0);
+        if let Some(start) = self.timeline.start_of(wanted) {
             self.travel(start);
         } else {
             self.begin();
             self.focus.wave = self.timeline.next_wave().unwrap_or(0);
-            self.run_while(true, &[], &mut |m, _| m.position().0 >= index(wanted))?;
-            if self.timeline.position().0 < index(wanted) {
+            self.run_while(true, &[], &mut |m, _| m.start_of(wanted).is_some())?;
+            if self.timeline.workgroup() != wanted {
                 self.show_stop(out);
                 return Ok(());
             }

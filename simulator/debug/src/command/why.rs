@@ -3,7 +3,6 @@
 
 use super::{Debugger, Done};
 use crate::expr::{self, Register};
-use crate::gate::Gate;
 use crate::search::{StoreSearch, WriteSearch};
 use crate::view;
 use isa_spec::tables::Role;
@@ -223,8 +222,7 @@ impl Debugger<'_> {
         let start = self.timeline.group_start(self.timeline.position().0).unwrap_or(0);
         // LDS and scratch begin with the workgroup.
         let earliest = if place == Place::Global { 0 } else { start };
-        let gate = Gate::memory(&self.effects, place, address, len);
-        let mut search = StoreSearch { place, address, len, owner, lane: None, gate };
+        let mut search = StoreSearch::new(&self.timeline, &self.effects, (place, address, len), owner);
         let found = self.timeline.find_back(earliest, &mut search);
         trace.lines += 1;
         let Some(time) = found else {

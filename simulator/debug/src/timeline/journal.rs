@@ -10,6 +10,11 @@ impl Timeline<'_> {
         self.edits.last().is_none_or(|e| e.0 <= self.time).then_some(run.1 - self.time)
     }
 
+    /// Whether the next step repeats one that is recorded.
+    pub(super) fn is_replay(&self) -> bool {
+        self.log.last().is_some_and(|last| last.1 > self.time)
+    }
+
     /// The last step before now that this wave took.
     pub fn last_step_of(&self, wave: usize) -> Option<u64> {
         let now = self.time;
@@ -34,5 +39,11 @@ impl Timeline<'_> {
     /// The time at which a workgroup started, if it has.
     pub fn group_start(&self, index: u64) -> Option<u64> {
         self.starts.get(index as usize).copied()
+    }
+
+    /// The time at which the workgroup with these coordinates started, if it has by now.
+    pub fn start_of(&self, workgroup: [u32; 3]) -> Option<u64> {
+        let started = (0..).zip(&self.starts).take_while(|(_, start)| **start <= self.time);
+        started.into_iter().find(|(index, _)| self.dispatch.workgroup(*index) == workgroup).map(|(_, at)| *at)
     }
 }

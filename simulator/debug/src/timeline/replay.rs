@@ -117,7 +117,10 @@ impl Timeline<'_> {
         let start = self.group_start(self.index).unwrap_or(0);
         self.go_to(start);
         observer.group_started(self.workgroup(), self.waves());
+        let index = self.index;
         while self.time < now {
+            // Others may have had turns in between.
+            let observer = if self.index == index { &mut *observer } else { &mut Unobserved };
             self.replay_step(observer);
         }
     }
@@ -169,6 +172,7 @@ impl Timeline<'_> {
             self.log.clear();
         }
         self.edits.retain(|e| e.0 <= time);
+        self.switches.retain(|at| *at <= time);
         self.checkpoints.truncate(time);
         self.last_checkpoint = self.last_checkpoint.min(self.checkpoints.before(time).time);
         if let Some(checks) = &mut self.checks {
@@ -182,6 +186,7 @@ impl Timeline<'_> {
             time: self.time,
             group: self.group.clone(),
             index: self.index,
+            groups: self.groups.clone(),
             turn: self.turn,
             written: self.written.clone(),
             pages,
@@ -194,6 +199,7 @@ impl Timeline<'_> {
         let c = self.checkpoints.before(time);
         self.group = c.group.clone();
         self.index = c.index;
+        self.groups = c.groups.clone();
         self.time = c.time;
         self.turn = c.turn;
         self.written.clone_from(&c.written);
