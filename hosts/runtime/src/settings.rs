@@ -15,7 +15,7 @@ pub const VARIABLES: [(&str, &str); 10] = [
     ("WAVESIM_THREADS", "host threads that run the workgroups of a launch (default 1)"),
     (
         "WAVESIM_ENGINE",
-        "interpreter (default); jit: code of the host; auto: the interpreter, and code that is compiled beside it for kernels that run for long",
+        "interpreter (default); jit: machine code, on x86-64 hosts with AVX2; auto: the interpreter, and where there can be machine code, it is compiled in the background for kernels that run for long. Launches that are checked or traced are interpreted",
     ),
     ("WAVESIM_MAX_INSTRUCTIONS", "wave-instructions after which a launch faults (default 10^10)"),
     (
