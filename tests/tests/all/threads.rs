@@ -71,6 +71,39 @@ fn no_atomic_is_lost() {
     }
 }
 
+/// A float control of this thread, until it is dropped: a test that fails leaves none to the next one.
+#[cfg(target_arch = "x86_64")]
+struct Control(u32);
+
+#[cfg(target_arch = "x86_64")]
+impl Control {
+    fn set(to: u32) -> Control {
+        let before = Control(Control::now());
+        Control::write(to);
+        before
+    }
+
+    fn now() -> u32 {
+        let mut now = 0u32;
+        // SAFETY: four bytes are written.
+        unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut now) };
+        now
+    }
+
+    fn write(to: u32) {
+        // SAFETY: a value without reserved bits. What the test does until it is set back computes no floats but those of waves, which run
+        // under the usual control: that is what is tested.
+        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &to) };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Drop for Control {
+    fn drop(&mut self) {
+        Control::write(self.0);
+    }
+}
+
 /// A program that is linked with `-ffast-math` flushes denormals in all its threads; kernels decide by their own MODE.
 #[test]
 #[cfg(target_arch = "x86_64")]
@@ -90,17 +123,11 @@ fn the_callers_float_control_changes_nothing() {
     let insts = lines.map(|line| (parse(line, &options, &NoSymbols).expect(line).inst, 0));
     let program = Program::new(Arch::Rdna3, insts.to_vec()).expect("a small program");
     for threads in [1, 2] {
-        let (mut data, mut after) = ([u64::MAX; 8], 0u32);
-        let control = |to: u32| {
-            // SAFETY: a value without reserved bits. What this test does until it is set back computes no floats but those of waves, which
-            // run under the usual control: that is what is tested.
-            unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &to) };
-        };
-        control(FLUSHED);
+        let mut data = [u64::MAX; 8];
+        let control = Control::set(FLUSHED);
         run(&program, threads, &mut data);
-        // SAFETY: four bytes are written.
-        unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut after) };
-        control(0x1f80);
+        let after = Control::now();
+        drop(control);
         assert_eq!(data[0] as u32, 0x20_0000, "{threads} threads");
         assert_eq!(after & !0x3f, FLUSHED);
     }
