@@ -51,29 +51,6 @@ pub fn processor_time() -> Duration {
     read.and_then(on_processor).unwrap_or_else(|| START.elapsed())
 }
 
-/// Whether the files of expectations are to be rewritten: `BLESS=1`.
-pub fn bless() -> bool {
-    std::env::var_os("BLESS").is_some()
-}
-
-/// Compares with a file of what is expected, or writes it.
-pub fn compare(expected: &Path, found: &str) -> Result<(), String> {
-    if bless() {
-        return std::fs::write(expected, found).map_err(|e| format!("{}: {e}", expected.display()));
-    }
-    let wanted = std::fs::read_to_string(expected)
-        .map_err(|e| format!("{}: {e}; BLESS=1 writes it:\n{found}", expected.display()))?;
-    same(&format!("differs from {} (BLESS=1 rewrites it)", expected.display()), &wanted, found)
-}
-
-/// An error that begins with `what` if two texts differ.
-pub fn same(what: &str, expected: &str, found: &str) -> Result<(), String> {
-    if expected.replace("\r\n", "\n") == found {
-        return Ok(());
-    }
-    Err(format!("{what}\n--- expected\n{expected}\n--- found\n{found}"))
-}
-
 /// A command's exit code and standard output.
 pub fn wavesim(args: &[&str]) -> (u8, String) {
     let cli = Cli::try_parse_from(std::iter::once("wavesim").chain(args.iter().copied()))

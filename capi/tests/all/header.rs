@@ -31,10 +31,5 @@ fn header_is_that_of_the_sources() {
     let mut made = Vec::new();
     bindings.write(&mut made);
     let made = String::from_utf8(made).expect("text");
-    let file = here.join("include/wavesim.h");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&file, &made).expect("writable");
-    }
-    let kept = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(made == kept, "include/wavesim.h is not what the sources say; BLESS=1 writes it:\n{made}");
+    wavesim_golden::check(&here.join("include/wavesim.h"), &made);
 }

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use wavesim::arch::Arch;
 use wavesim::loader::assembly::Reading;
-use wavesim_tests::{bless, shared};
+use wavesim_golden::blessing;
+use wavesim_tests::shared;
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -45,7 +46,7 @@ fn ok(path: &Path) -> Result<(), Failed> {
     let mcpu = mcpu_of(path);
     let llvm = llvm(path, &mcpu, "");
     let golden = path.with_extension("expected");
-    if let (true, Some(llvm)) = (bless(), &llvm) {
+    if let (true, Some(llvm)) = (blessing(), &llvm) {
         std::fs::write(&golden, hex(llvm))?;
     }
     let expected = unhex(&std::fs::read_to_string(&golden)?);

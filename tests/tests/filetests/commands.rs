@@ -11,7 +11,8 @@ use crate::{expect, files, files_in};
 use libtest_mimic::{Failed, Trial};
 use std::fmt::Write as _;
 use std::path::Path;
-use wavesim_tests::{compare, wavesim};
+use wavesim_golden::compare;
+use wavesim_tests::wavesim;
 
 pub fn trials() -> Vec<Trial> {
     let documents = ["debugging", "riscv-gpu"].map(|name| {

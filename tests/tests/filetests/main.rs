@@ -18,7 +18,8 @@ mod vectors;
 use isa_spec::data::files_below;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
-use wavesim_tests::{compare, root};
+use wavesim_golden::compare;
+use wavesim_tests::root;
 
 /// Runs one file.
 type Run = fn(&Path) -> Result<(), Failed>;

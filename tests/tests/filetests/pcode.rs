@@ -10,7 +10,8 @@ use isa_spec::{data, diag, report, tables::ArchTable};
 use libtest_mimic::{Failed, Trial};
 use std::path::Path;
 use std::sync::LazyLock;
-use wavesim_tests::{root, same};
+use wavesim_golden::same;
+use wavesim_tests::root;
 
 pub fn trials() -> Vec<Trial> {
     [files("pcode/ok", "pcode", ok), files("pcode/fail", "pcode", fail)].into_iter().flatten().collect()

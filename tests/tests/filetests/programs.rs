@@ -9,7 +9,8 @@ use std::path::Path;
 use wavesim::arch::Arch;
 use wavesim::exec::observe::Many;
 use wavesim::sched::dispatch::{self, Dispatch, Schedule};
-use wavesim_tests::{bless, compare, programs, same};
+use wavesim_golden::{blessing, compare, same};
+use wavesim_tests::programs;
 
 /// Wave-instructions of a program.
 const LIMIT: u64 = 1_000_000;
@@ -43,7 +44,7 @@ fn pass(path: &Path, arch: Arch) -> Result<(), Failed> {
         words.map(|(address, value)| format!("{address}: {value}\n")).collect::<String>()
     };
     let expected = path.with_extension("expected");
-    if bless() {
+    if blessing() {
         let prepared = programs::prepare(path, arch)?;
         dispatch::run(&prepared.dispatch(LIMIT), &prepared.memory).map_err(|e| e.to_string())?;
         return Ok(compare(&expected, &lines(&mut prepared.memory.touched()))?);

@@ -6,12 +6,7 @@ use isa_emit::Host;
 use std::path::Path;
 
 fn compare(file: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/golden").join(file);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(expected == text, "{file} has changed (BLESS=1 rewrites it):\n{text}");
+    wavesim_golden::check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/golden").join(file), text);
 }
 
 fn golden(name: &str) {

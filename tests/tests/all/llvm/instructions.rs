@@ -146,9 +146,9 @@ fn golden_text(arch: Arch) -> Option<String> {
 #[test]
 fn golden_text_and_words() {
     for arch in refereed() {
-        if std::env::var_os("BLESS").is_some() {
+        if wavesim_golden::blessing() {
             match golden_text(arch) {
-                Some(text) => std::fs::write(golden(arch), text).unwrap(),
+                Some(text) => wavesim_golden::write(&golden(arch), &text).unwrap(),
                 None => println!("{} is not installed: nothing blessed", tool(arch)),
             }
         }

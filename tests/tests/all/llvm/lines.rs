@@ -66,7 +66,7 @@ fn written_lines_come_to_llvms_words_or_are_refused() {
                 .map(|w| format!("{}: ours {}, LLVM {}", w.text, show(&w.ours), show(&w.llvm)))
                 .collect();
             assert!(unexplained.is_empty(), "{}:\n{}", arch.name(), unexplained.join("\n"));
-            if std::env::var_os("BLESS").is_some() {
+            if wavesim_golden::blessing() {
                 let mut out = format!(
                     "# What lines.txt comes to for {}, and after ` ! ` how LLVM 19 differs.\n",
                     processor(arch)
@@ -76,7 +76,7 @@ fn written_lines_come_to_llvms_words_or_are_refused() {
                     let class = class.map(|id| format!(" ! {id}")).unwrap_or_default();
                     let _ = writeln!(out, "{} | {}{class}", show(&w.ours), w.text);
                 }
-                std::fs::write(&golden, out).unwrap();
+                wavesim_golden::write(&golden, &out).unwrap();
             }
         }
         let golden = std::fs::read_to_string(&golden).unwrap();
