@@ -139,7 +139,8 @@ impl<'a> Checker<'a> {
         let on = On {
             mem: chosen(Check::Mem),
             init: chosen(Check::Init),
-            race: chosen(Check::Race),
+            // It finds the accesses that are not waited for before a barrier or a flag, too.
+            race: chosen(Check::Race) || chosen(Check::Waits),
             waits: chosen(Check::Waits),
             barrier: chosen(Check::Barrier),
             hazard: chosen(Check::Hazard),

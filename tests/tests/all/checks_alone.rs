@@ -1,0 +1,67 @@
+//! A check that runs alone finds what it finds beside the others: each shares bookkeeping with them, which is skipped where
+//! nobody needs it.
+
+use clap::Parser;
+use std::path::Path;
+use wavesim::check::{Check, Checker, Finding, GUARD_BYTES};
+use wavesim::cli::{Cli, Command};
+use wavesim_tests::root;
+
+/// The findings of some checks in a file of `filetests/check`, and whether the run ended in a fault.
+fn findings(path: &Path, checks: &[Check]) -> (Vec<Finding>, bool) {
+    let source = std::fs::read_to_string(path).unwrap();
+    let line = source.lines().next().and_then(|l| l.strip_prefix("; args: ")).unwrap_or("");
+    let name = path.display().to_string();
+    let words = ["wavesim", "check", &name].into_iter().chain(line.split_whitespace());
+    let cli = Cli::try_parse_from(words).unwrap();
+    let Command::Check(args) = cli.command else { panic!("not a check") };
+    let prepared = args.input.prepare(GUARD_BYTES).unwrap_or_else(|e| panic!("{name}: {e:#}"));
+    let dispatch = args.input.dispatch(&prepared).unwrap();
+    let checks: Vec<Check> =
+        checks.iter().copied().filter(|c| Check::of(prepared.program.arch).contains(c)).collect();
+    if checks.is_empty() {
+        return (Vec::new(), false);
+    }
+    let mut checker = Checker::new(&prepared, &checks).unwrap();
+    let fault = checker.run(&dispatch).1.err();
+    (checker.finish(fault.as_deref()), fault.is_some())
+}
+
+#[test]
+fn checks_find_the_same_alone() {
+    let folder = root().join("tests/filetests/check");
+    let mut wrong = Vec::new();
+    let mut compared = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "rdna") {
+            continue;
+        }
+        let (all, fault) = findings(&path, &Check::ALL);
+        for check in Check::ALL {
+            let mut alone = findings(&path, &[check]);
+            if alone.1 && !fault {
+                // Without the check of memory, the first access outside ends the run.
+                alone = findings(&path, &[check, Check::Mem]);
+            }
+            if let Some(other) = alone.0.iter().find(|f| f.check != check && f.check != Check::Mem) {
+                wrong.push(format!("{}: {other}", check.name()));
+            }
+            let of_kind = |list: &[Finding]| -> Vec<String> {
+                let mut list: Vec<String> =
+                    list.iter().filter(|f| f.check == check).map(Finding::to_string).collect();
+                list.sort();
+                list
+            };
+            let (expected, found) = (of_kind(&all), of_kind(&alone.0));
+            compared += expected.len();
+            if expected != found {
+                let name = path.file_name().unwrap_or_default().display();
+                let (expected, found) = (expected.join("\n"), found.join("\n"));
+                wrong.push(format!("{name}: {}\n--- with all\n{expected}\n--- alone\n{found}", check.name()));
+            }
+        }
+    }
+    assert!(compared > 300, "{compared} findings");
+    assert!(wrong.is_empty(), "{} of them differ:\n{}", wrong.len(), wrong.join("\n\n"));
+}
