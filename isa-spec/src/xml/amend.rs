@@ -11,7 +11,8 @@
 //! `Of` lists patterns of instruction names, `*` standing for any text. A pattern that matches nothing, and an
 //! element that changes nothing, are errors: what it was written for is not there.
 
-use super::load::{Loader, child, text_of};
+use super::element::{child, text_of};
+use super::load::Loader;
 use super::model::*;
 use crate::diag::nearest;
 use crate::pattern::matches;

@@ -1,6 +1,6 @@
 //! Checks of a whole document: references between elements, uniqueness, and the limits of the tables.
 
-use super::load::low_bits;
+use super::element::low_bits;
 use super::model::*;
 use crate::diag::{Diagnostic, nearest};
 use crate::source::Span;

@@ -3,7 +3,8 @@
 //! AMD's form is `op type="…"` (operators, and `.fieldderef` for `INST.VOP3.SRC0`), `id val="…"` and `lit
 //! val="…"`, with `ty` > `t base size` beside the arguments.
 
-use super::load::{Loader, child, text_of};
+use super::element::{child, text_of};
+use super::load::Loader;
 use super::model::*;
 use crate::diag::nearest;
 use crate::tables::CondOp;

@@ -2,6 +2,8 @@
 //! differ. Collects errors; each names file, line, element and, where inside one, the instruction.
 
 use super::check::check;
+use super::document::parse;
+use super::element::{child, elements, low_bits, text_of};
 use super::model::*;
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceMap, Span};
@@ -24,80 +26,6 @@ pub fn load_into(sources: &SourceMap, file: FileId) -> Result<Spec, Vec<Diagnost
         check(&spec, &mut loader.errors);
     }
     if loader.errors.is_empty() { Ok(spec) } else { Err(loader.errors) }
-}
-
-pub(super) fn parse(text: &str, file: FileId) -> Result<roxmltree::Document<'_>, Diagnostic> {
-    if let Some(at) = too_deep(text) {
-        let message = format!("elements nested deeper than {MAX_NESTING}");
-        return Err(Diagnostic::error(Span::new(file, at, at + 1), message));
-    }
-    // Without DTDs there are no entities that could grow without bound; the documents use none.
-    let options = roxmltree::ParsingOptions { allow_dtd: false, nodes_limit: 4_000_000 };
-    roxmltree::Document::parse_with_options(text, options).map_err(|e| {
-        let at = offset_of(text, e.pos());
-        let next = text[at..].chars().next().map_or(0, char::len_utf8);
-        Diagnostic::error(Span::new(file, at, at + next), format!("not well-formed XML: {e}"))
-    })
-}
-
-/// AMD's files nest 20 deep.
-const MAX_NESTING: usize = 256;
-
-/// Where elements nest deeper than [`MAX_NESTING`]. The XML parser recurses without a limit of its own, so
-/// this runs first; text that is not well-formed may be misjudged here, but never as less deep than the
-/// parser would go.
-fn too_deep(text: &str) -> Option<usize> {
-    let mut depth = 0usize;
-    let mut at = 0;
-    while let Some(found) = text[at..].find('<') {
-        let start = at + found;
-        let rest = &text[start..];
-        let skip = |open: &str, close: &str| {
-            rest.strip_prefix(open)
-                .map(|r| r.find(close).map_or(rest.len(), |n| open.len() + n + close.len()))
-        };
-        let skipped = skip("<!--", "-->").or_else(|| skip("<![CDATA[", "]]>")).or_else(|| skip("<?", "?>"));
-        let (length, change) = match skipped {
-            Some(length) => (length, 0),
-            None if rest.starts_with("</") => (2, -1),
-            None => match tag_end(rest) {
-                Some((length, true)) => (length, 0),
-                Some((length, false)) => (length, 1),
-                None => (1, 1),
-            },
-        };
-        depth = depth.saturating_add_signed(change);
-        if depth > MAX_NESTING {
-            return Some(start);
-        }
-        at = start + length;
-    }
-    None
-}
-
-/// Length of the start tag at the start of `text`, and whether it closes itself.
-fn tag_end(text: &str) -> Option<(usize, bool)> {
-    let mut quote = None;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match (quote, byte) {
-            (Some(q), b) if q == b => quote = None,
-            (Some(_), _) => {}
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (None, b'>') => return Some((at + 1, text.as_bytes()[at - 1] == b'/')),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The byte that a row and column (1-based, in characters) name, on a character boundary.
-fn offset_of(text: &str, pos: roxmltree::TextPos) -> usize {
-    let line_start: usize =
-        text.split_inclusive('\n').take((pos.row as usize).saturating_sub(1)).map(str::len).sum();
-    let line = &text[line_start..];
-    line.char_indices()
-        .nth((pos.col as usize).saturating_sub(1))
-        .map_or(text.len(), |(at, _)| line_start + at)
 }
 
 /// Walks one document. Methods return what they could read and leave a message for what they could not.
@@ -428,121 +356,6 @@ impl Loader {
             span: self.span(node),
         })
     }
-
-    fn need<'a, 'd>(&mut self, node: Node<'a, 'd>, tag: &str) -> Option<Node<'a, 'd>> {
-        let found = child(node, tag);
-        if found.is_none() {
-            self.error(node, format!("element `{}` lacks `{tag}`", node.tag_name().name()));
-        }
-        found
-    }
-
-    /// Text of the first of `tags` that is there.
-    pub(super) fn need_text(&mut self, node: Node<'_, '_>, tags: &[&str]) -> String {
-        match tags.iter().find_map(|tag| child(node, tag)) {
-            Some(n) if !text_of(n).is_empty() => text_of(n),
-            Some(n) => {
-                self.error(n, format!("element `{}` is empty", n.tag_name().name()));
-                String::new()
-            }
-            None => {
-                self.error(node, format!("element `{}` lacks `{}`", node.tag_name().name(), tags[0]));
-                String::new()
-            }
-        }
-    }
-
-    /// The number in element `tag`, refused above `limit`.
-    pub(super) fn at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> Option<u64> {
-        let found = self.need(node, tag)?;
-        let value = self.number(found)?;
-        if value > limit {
-            self.error(found, format!("{value} in `{tag}` is above {limit}"));
-            return None;
-        }
-        Some(value)
-    }
-
-    /// As `at_most`, with 0 where a message was reported.
-    fn need_at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> u64 {
-        self.at_most(node, tag, limit).unwrap_or(0)
-    }
-
-    pub(super) fn attribute_number(&mut self, node: Node<'_, '_>, name: &str) -> Option<u64> {
-        let text = node.attribute(name)?;
-        let value = text.trim().parse().ok();
-        if value.is_none() {
-            self.error(node, format!("attribute {name}=\"{text}\" is not a number"));
-        }
-        value
-    }
-
-    pub(super) fn flag_attribute(&mut self, node: Node<'_, '_>, name: &str) -> Option<bool> {
-        node.attribute(name).map(|text| self.flag(node, text))
-    }
-
-    /// `TRUE` in elements, `true` in attributes, `True` in the schema document.
-    fn flag(&mut self, node: Node<'_, '_>, text: &str) -> bool {
-        let text = text.trim();
-        let yes = text.eq_ignore_ascii_case("true");
-        if !yes && !text.eq_ignore_ascii_case("false") {
-            self.error(node, format!("`{text}` in `{}` is neither TRUE nor FALSE", node.tag_name().name()));
-        }
-        yes
-    }
-
-    fn radix(&mut self, node: Node<'_, '_>, default: u32) -> u32 {
-        let Some(text) = node.attribute("Radix") else { return default };
-        match text.trim().parse() {
-            Ok(radix @ (2 | 8 | 10 | 16)) => radix,
-            _ => {
-                self.error(node, format!("Radix=\"{text}\" is not 2, 8, 10 or 16"));
-                default
-            }
-        }
-    }
-
-    fn number(&mut self, node: Node<'_, '_>) -> Option<u64> {
-        let text = text_of(node);
-        let radix = self.radix(node, 10);
-        let parsed = parse_radix(&text, radix).and_then(|v| u64::try_from(v).ok());
-        if parsed.is_none() {
-            self.error(
-                node,
-                format!("`{text}` in `{}` is not a number of radix {radix}", node.tag_name().name()),
-            );
-        }
-        parsed
-    }
-
-    fn wide_number(&mut self, node: Node<'_, '_>, default_radix: u32) -> u128 {
-        let text = text_of(node);
-        let radix = self.radix(node, default_radix);
-        parse_radix(&text, radix).unwrap_or_else(|| {
-            self.error(
-                node,
-                format!("`{text}` in `{}` is not a number of radix {radix}", node.tag_name().name()),
-            );
-            0
-        })
-    }
-}
-
-fn parse_radix(text: &str, radix: u32) -> Option<u128> {
-    // `from_str_radix` takes a leading `+`; a number in these files has digits alone, or a prefix.
-    let (digits, radix) = match text.strip_prefix("0x") {
-        Some(hex) => (hex, 16),
-        None => (text, radix),
-    };
-    if !digits.starts_with(|c: char| c.is_ascii_hexdigit()) {
-        return None;
-    }
-    u128::from_str_radix(digits, radix).ok()
-}
-
-/// The `bits` lowest bits set.
-pub(super) fn low_bits(bits: u16) -> u128 {
-    if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
 }
 
 fn bitmap_fields<'a, 'd>(node: Node<'a, 'd>) -> impl Iterator<Item = Node<'a, 'd>> {
@@ -552,22 +365,4 @@ fn bitmap_fields<'a, 'd>(node: Node<'a, 'd>) -> impl Iterator<Item = Node<'a, 'd
 
 fn description(node: Node<'_, '_>) -> String {
     child(node, "Description").map(text_of).unwrap_or_default()
-}
-
-pub(super) fn child<'a, 'd>(node: Node<'a, 'd>, tag: &str) -> Option<Node<'a, 'd>> {
-    node.children().find(|n| n.is_element() && n.tag_name().name() == tag)
-}
-
-pub(super) fn elements<'a, 'd>(node: Node<'a, 'd>, tag: &'static str) -> impl Iterator<Item = Node<'a, 'd>> {
-    node.children().filter(move |n| n.is_element() && n.tag_name().name() == tag)
-}
-
-pub(super) fn text_of(node: Node<'_, '_>) -> String {
-    // A comment splits text into several nodes.
-    let mut texts = node.children().filter(Node::is_text).filter_map(|n| n.text());
-    let first = texts.next().unwrap_or("");
-    match texts.next() {
-        None => first.trim().to_string(),
-        Some(second) => [first, second].into_iter().chain(texts).collect::<String>().trim().to_string(),
-    }
 }

@@ -4,6 +4,8 @@
 mod amend;
 mod check;
 mod condition;
+mod document;
+mod element;
 mod errata;
 pub mod load;
 pub mod model;

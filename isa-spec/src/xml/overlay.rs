@@ -15,7 +15,9 @@
 
 use super::amend;
 use super::check::check;
-use super::load::{Loader, elements, low_bits, parse};
+use super::document::parse;
+use super::element::{elements, low_bits};
+use super::load::Loader;
 use super::model::*;
 use crate::diag::{Diagnostic, nearest};
 use crate::source::{FileId, SourceMap};

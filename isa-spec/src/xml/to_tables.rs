@@ -1,6 +1,6 @@
 //! [`Spec`] -> [`ArchTable`]: names resolved to indices, operand lists deduplicated, roles assigned.
 
-use super::load::low_bits;
+use super::element::low_bits;
 use super::model::{self, CondExpr, Spec};
 use crate::roles;
 use crate::tables::*;

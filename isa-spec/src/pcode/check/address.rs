@@ -1,7 +1,7 @@
 //! Addresses of memory accesses: how `ADDR` and the address builtins expand for each address space.
 
 use super::convert::constant;
-use super::stmt::local_name;
+use super::place::local_name;
 use super::{Binding, Checker, R, TExpr};
 use crate::mnemonic;
 use crate::pcode::ast::{self, BinaryOp};

@@ -1,7 +1,7 @@
 //! Checks what is in brackets: elements of memory, registers by number, parts of values.
 
 use super::convert::constant;
-use super::stmt::next_register;
+use super::place::next_register;
 use super::{Binding, Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, BinaryOp};
 use crate::pcode::ir::{Expr, ExprKind, Pure, Space, Ty};

@@ -8,6 +8,7 @@ mod expr;
 mod index;
 mod names;
 mod operator;
+mod place;
 mod sequence;
 mod stmt;
 mod typed;

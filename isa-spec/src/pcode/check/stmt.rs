@@ -1,11 +1,11 @@
-//! Checks statements and the places that they assign.
+//! Checks statements.
 
 use super::convert::constant;
-use super::index::vgpr_parts;
+use super::place::local_name;
 use super::{Binding, Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, StmtKind};
 use crate::pcode::builtins::{self, Builtin};
-use crate::pcode::ir::{BinOp, Expr, ExprKind, Local, LocalId, Place, PlaceKind, Space, Stmt, Ty, UnOp};
+use crate::pcode::ir::{BinOp, Expr, ExprKind, Local, LocalId, Place, PlaceKind, Stmt, Ty, UnOp};
 use crate::pcode::sig::Family;
 use crate::source::Span;
 use crate::tables::Role;
@@ -384,237 +384,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A place, stored as `ty` if given.
-    fn place(&mut self, e: &'a ast::Expr, ty: Option<Ty>) -> R<Place> {
-        let span = e.span;
-        self.spend(span)?;
-        match &e.kind {
-            ast::ExprKind::Paren(inner) => self.place(inner, ty),
-            ast::ExprKind::View(inner, name) => {
-                let ty = self.ty_named(*name, span)?;
-                self.place(inner, Some(ty))
-            }
-            ast::ExprKind::Name(name) => self.named_place(name, ty, span),
-            ast::ExprKind::Slice(base, hi, lo) => {
-                let at = lo;
-                let (lo, width) = self.slice_bounds(hi, lo, span)?;
-                if let Some(place) = self.far_register(base, at, width, ty, span)? {
-                    return Ok(place);
-                }
-                let base = self.place(base, None)?;
-                self.within(at, width, base.ty.width(), span)?;
-                let ty = self.slice_ty(width, ty, span)?;
-                Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo: Box::new(lo) }, ty })
-            }
-            ast::ExprKind::Part(base, lo, width) => {
-                let at = lo;
-                let (lo, width) = self.part_bounds(lo, width)?;
-                let base = self.place(base, None)?;
-                self.within(at, width, base.ty.width(), span)?;
-                let ty = self.slice_ty(width, ty, span)?;
-                Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo: Box::new(lo) }, ty })
-            }
-            ast::ExprKind::Index(base, index) => {
-                if let ast::ExprKind::Name(name) = &base.kind {
-                    if let Some(space) = self.space(name, base.span)? {
-                        let ty = ty.unwrap_or(Ty::B(32));
-                        let addr = self.address(space, index, ty)?;
-                        return Ok(Place { kind: PlaceKind::Mem { space, addr: Box::new(addr) }, ty });
-                    }
-                    if name == "SGPR" {
-                        let reg = self.register(index)?;
-                        return self.registers(reg, ty, span, |reg| PlaceKind::Sgpr { reg: Box::new(reg) });
-                    }
-                    if let Some(Binding::Local(id)) =
-                        self.frames.last().and_then(|f| f.names.get(name.as_str())).cloned()
-                        && self.locals[id as usize].len.is_some()
-                    {
-                        self.element_within(id, index)?;
-                        let index = self.expr(index)?;
-                        let index = self.cast(index, Ty::I(32));
-                        let element = self.locals[id as usize].ty;
-                        let ty = self.viewed_place(ty, element, span)?.unwrap_or(element);
-                        self.assigned_locals.insert(id);
-                        return Ok(Place { kind: PlaceKind::Element(id, Box::new(index)), ty });
-                    }
-                }
-                if let Some((lane, reg)) = vgpr_parts(base, index) {
-                    let lane = self.expr(lane)?;
-                    let lane = self.cast(lane, Ty::U(32));
-                    let reg = self.register(reg)?;
-                    return self.registers(reg, ty, span, |reg| PlaceKind::Vgpr {
-                        lane: Box::new(lane.clone()),
-                        reg: Box::new(reg),
-                    });
-                }
-                let base = self.place(base, None)?;
-                self.within(index, 1, base.ty.width(), span)?;
-                let bit = self.expr(index)?;
-                let bit = self.cast(bit, Ty::U(32));
-                let ty = self.slice_ty(1, ty, span)?;
-                Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo: Box::new(bit) }, ty })
-            }
-            ast::ExprKind::Concat(parts) => {
-                let places: Result<Vec<Place>, ()> = parts.iter().map(|p| self.place(p, None)).collect();
-                let places = places?;
-                let width: u32 = places.iter().map(|p| p.ty.width()).sum();
-                Ok(Place { kind: PlaceKind::Concat(places), ty: ty.unwrap_or(Ty::B(width as u16)) })
-            }
-            _ => self.error(span, "this cannot be assigned to"),
-        }
-    }
-
-    fn slice_ty(&mut self, width: u16, ty: Option<Ty>, span: Span) -> R<Ty> {
-        match ty {
-            None if width == 1 => Ok(Ty::U(1)),
-            None => Ok(Ty::B(width)),
-            Some(ty) if ty.width() == width as u32 => Ok(ty),
-            Some(ty) => {
-                self.error(span, format!("a slice of {width} bits is viewed with {} bits", ty.width()))
-            }
-        }
-    }
-
-    fn named_place(&mut self, name: &str, ty: Option<Ty>, span: Span) -> R<Place> {
-        match self.frames.last().and_then(|f| f.names.get(name)).cloned() {
-            Some(Binding::Local(id)) => {
-                let Local { ty: local_ty, len, .. } = self.locals[id as usize];
-                if len.is_some() {
-                    return self.error_help(
-                        span,
-                        format!("`{name}` is an array"),
-                        format!("assign an element: {name}[i]"),
-                    );
-                }
-                self.assigned_locals.insert(id);
-                let base = Place { kind: PlaceKind::Local(id), ty: local_ty };
-                return self.viewed(base, ty, span);
-            }
-            Some(Binding::Value(_)) => {
-                return self.error(span, format!("parameter `{name}` cannot be assigned to"));
-            }
-            None => {}
-        }
-        if let Some(role) = self.operand_role(name, true) {
-            let output = match self.sig.operands.get(&role) {
-                Some(info) => info.output || matches!(role, Role::D0 | Role::D1),
-                None => true,
-            };
-            if !output && role != Role::Vcc {
-                return self
-                    .error(span, format!("`{name}` is an input of {}; it cannot be written", self.sig.name));
-            }
-            let width = self.operand_width(role);
-            // A register has 32 bits, whatever the instruction's result takes of it.
-            if let Some(ty) = ty
-                && ty.width() > width.max(32) as u32
-                && !self.sig.permissive
-            {
-                return self.error(
-                    span,
-                    format!(
-                        "{} bits are stored into `{name}`, which has {width} in {}",
-                        ty.width(),
-                        self.sig.name
-                    ),
-                );
-            }
-            return Ok(Place { kind: PlaceKind::Operand(role), ty: ty.unwrap_or(Ty::B(width)) });
-        }
-        if let Some((state, state_ty)) = Self::state(name) {
-            // A flag is one bit however it is viewed.
-            let ty = ty.filter(|_| state_ty.width() > 1);
-            return self.viewed(Place { kind: PlaceKind::State(state), ty: state_ty }, ty, span);
-        }
-        self.unknown(name, span)
-    }
-
-    /// `base`, or the lowest bits of it that `ty` covers.
-    fn viewed(&mut self, base: Place, ty: Option<Ty>, span: Span) -> R<Place> {
-        match self.viewed_place(ty, base.ty, span)? {
-            Some(ty) if ty.width() == base.ty.width() => Ok(Place { ty, ..base }),
-            Some(ty) => {
-                let lo = Box::new(constant(0, Ty::U(32), span));
-                Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo }, ty })
-            }
-            None => Ok(base),
-        }
-    }
-
-    fn viewed_place(&mut self, ty: Option<Ty>, base: Ty, span: Span) -> R<Option<Ty>> {
-        match ty {
-            Some(ty) if ty.width() > base.width() => self.error(
-                span,
-                format!("{} bits are stored into a place that has {}", ty.width(), base.width()),
-            ),
-            ty => Ok(ty),
-        }
-    }
-
-    /// A register by number, or several from there on if the type is wider.
-    fn registers(
-        &mut self,
-        reg: Expr,
-        ty: Option<Ty>,
-        span: Span,
-        kind: impl Fn(Expr) -> PlaceKind,
-    ) -> R<Place> {
-        let ty = ty.unwrap_or(Ty::B(32));
-        let count = ty.width() as u128 / 32;
-        if ty.width() < 32 {
-            let base = Place { kind: kind(reg), ty: Ty::B(32) };
-            return self.viewed(base, Some(ty), span);
-        }
-        if !ty.width().is_multiple_of(32) {
-            return self.error(span, format!("{} bits are not a whole number of registers", ty.width()));
-        }
-        if count == 1 {
-            return Ok(Place { kind: kind(reg), ty });
-        }
-        let parts = (0..count).rev().map(|k| Place { kind: kind(next_register(&reg, k)), ty: Ty::B(32) });
-        Ok(Place { kind: PlaceKind::Concat(parts.collect()), ty })
-    }
-
-    /// `SDATA[159 : 128]`: a register of a result that is wider than a value can be.
-    fn far_register(
-        &mut self,
-        base: &ast::Expr,
-        lo: &ast::Expr,
-        width: u16,
-        ty: Option<Ty>,
-        span: Span,
-    ) -> R<Option<Place>> {
-        let ast::ExprKind::Name(name) = &base.kind else { return Ok(None) };
-        let Some((first, last)) = self.range(lo) else { return Ok(None) };
-        let Some(role @ Role::D0) = self.operand_role(name, true) else { return Ok(None) };
-        let Some(info) = self.sig.operands.get(&role) else { return Ok(None) };
-        if first != last || last < 128 || last + width as i128 > info.width as i128 {
-            return Ok(None);
-        }
-        if width != 32 || last % 32 != 0 || self.sig.family != Family::Memory(Space::Scalar) {
-            return self.error_help(
-                span,
-                "beyond bit 127 only whole registers can be assigned",
-                "[159 : 128] …",
-            );
-        }
-        let at = Expr { kind: ExprKind::OperandIndex(role), ty: Ty::U(32), span };
-        let reg = Box::new(next_register(&at, last as u128 / 32));
-        Ok(Some(Place { kind: PlaceKind::Sgpr { reg }, ty: ty.unwrap_or(Ty::B(32)) }))
-    }
-
-    /// Refuses an element that an array surely does not have.
-    pub(super) fn element_within(&mut self, id: LocalId, index: &ast::Expr) -> R<()> {
-        let Some(len) = self.locals[id as usize].len else { return Ok(()) };
-        match self.range(index) {
-            Some((first, last)) if first < 0 || last >= len as i128 => {
-                let at = if first < 0 { first } else { last };
-                self.error(index.span, format!("element {at} of an array of {len}"))
-            }
-            _ => Ok(()),
-        }
-    }
-
     pub(super) fn simple(e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Const(_)
@@ -648,13 +417,6 @@ fn unless(flag: LocalId, body: Vec<Stmt>, span: Span) -> Stmt {
     Stmt::If { arms: vec![(not(flag, span), body)], otherwise: Vec::new(), span }
 }
 
-/// The number of the register `k` after `reg`.
-pub(super) fn next_register(reg: &Expr, k: u128) -> Expr {
-    let ty = Ty::U(32);
-    let add = |k| ExprKind::Binary(BinOp::Add, Box::new(reg.clone()), Box::new(constant(k, ty, reg.span)));
-    if k == 0 { reg.clone() } else { Expr { kind: add(k), ty, span: reg.span } }
-}
-
 /// Names of operands in any instruction.
 fn is_operand(name: &str) -> bool {
     matches!(
@@ -682,20 +444,5 @@ fn plain(e: &ast::Expr) -> &ast::Expr {
     match &e.kind {
         ast::ExprKind::View(inner, _) | ast::ExprKind::Paren(inner) => plain(inner),
         _ => e,
-    }
-}
-
-/// The bare name a place starts with, and its view's type.
-pub(super) fn local_name(e: &ast::Expr) -> Option<(&str, Option<ast::TypeName>)> {
-    match &e.kind {
-        ast::ExprKind::Name(name) => Some((name, None)),
-        ast::ExprKind::View(inner, ty) => match &inner.kind {
-            ast::ExprKind::Name(name) => Some((name, Some(*ty))),
-            _ => local_name(inner),
-        },
-        ast::ExprKind::Slice(base, ..) | ast::ExprKind::Part(base, ..) | ast::ExprKind::Index(base, _) => {
-            local_name(base)
-        }
-        _ => None,
     }
 }

@@ -1,0 +1,209 @@
+//! From an entry of the tables to its plan: fields by the names that the descriptions have.
+
+use super::{Fmt, Half, Holds, ModFields, Operand, Plan, Scalars, SdwaFields};
+use crate::arch::Arch;
+use isa_spec::tables::{Encoding, Entry, OperandSig, Role};
+
+/// The plan of an entry.
+pub(super) fn plan(arch: Arch, entry: &Entry) -> Plan {
+    let table = arch.table();
+    let encoding = &table.encodings[entry.enc as usize];
+    let inst = &table.instructions[entry.inst as usize];
+    let find = |name: &str| encoding.fields.iter().position(|f| f.name == name).map(|at| at as u8);
+    let sig = table.signatures[entry.sig as usize];
+    let mut sources = 0;
+    let mut operands: Vec<Operand> = sig.iter().map(|o| operand(arch, entry, o, &mut sources)).collect();
+    let mut y = Vec::new();
+    if encoding.name.starts_with("VOPD") {
+        let mut sources = 0;
+        for o in sig {
+            let field = o.field.map(|f| encoding.fields[f as usize].name);
+            let role = match field {
+                Some("VDSTY") => Role::D0,
+                Some("SRCY0") => Role::S0,
+                Some("VSRCY1") => Role::S1,
+                // LITERAL and VCC serve both halves.
+                None => o.role,
+                _ => continue,
+            };
+            y.push(Operand { role, ..operand(arch, entry, o, &mut sources) });
+        }
+        let fields: Vec<Option<&str>> =
+            sig.iter().map(|o| o.field.map(|f| encoding.fields[f as usize].name)).collect();
+        let mut at = 0;
+        operands.retain(|_| {
+            at += 1;
+            !matches!(fields[at - 1], Some("VDSTY" | "SRCY0" | "VSRCY1"))
+        });
+    }
+    // CDNA's manuals have no such rule.
+    if !arch.is_cdna() {
+        replicate_constants(&mut operands);
+        replicate_constants(&mut y);
+    }
+    let offset = find("OFFSET").or(find("IOFFSET"));
+    Plan {
+        operands,
+        y,
+        mods: ModFields {
+            abs: find("ABS"),
+            neg: find("NEG"),
+            neg_hi: find("NEG_HI"),
+            op_sel: find("OP_SEL"),
+            op_sel_hi: find("OP_SEL_HI"),
+            op_sel_hi_2: find("OP_SEL_HI_2"),
+            clamp: find("CLAMP"),
+            omod: find("OMOD"),
+            src0_abs: find("SRC0_ABS"),
+            src0_neg: find("SRC0_NEG"),
+            src1_abs: find("SRC1_ABS"),
+            src1_neg: find("SRC1_NEG"),
+            dpp_ctrl: find("DPP_CTRL"),
+            fi: find("FI"),
+            bound_ctrl: find("BOUND_CTRL"),
+            row_mask: find("ROW_MASK"),
+            bank_mask: find("BANK_MASK"),
+            lane_sel: find("LANE_SEL_0"),
+            src0: find("SRC0"),
+            literal: find("LITERAL").or(find("SIMM32")),
+            glc: find("GLC").or(find("TH")).or(find("SC0")),
+            simm16: find("SIMM16"),
+            offset,
+            offset0: find("OFFSET0"),
+            offset1: find("OFFSET1"),
+            imm: find("IMM"),
+            soffset_en: find("SOFFSET_EN"),
+            sdwa: find("SRC0_SEL").map(|_| SdwaFields {
+                dst_sel: find("DST_SEL"),
+                dst_unused: find("DST_UNUSED"),
+                sel: [find("SRC0_SEL"), find("SRC1_SEL")],
+                sext: [find("SRC0_SEXT"), find("SRC1_SEXT")],
+                scalar: [find("S0"), find("S1")],
+                has_sdst: find("SD"),
+            }),
+        },
+        // Matrix operands of CDNA, and accumulation registers that are moved, have no halves to select.
+        packed: encoding.name.contains("VOP3P")
+            && find("ACC_CD").is_none()
+            && !sig.iter().any(|o| table.operand_types[o.ty as usize].name.contains("ACCVGPR")),
+        // CDNA has no true 16-bit registers.
+        e32: !arch.is_cdna()
+            && ["ENC_VOP1", "ENC_VOP2", "ENC_VOPC", "VOP1_", "VOP2_", "VOPC_"]
+                .iter()
+                .any(|p| encoding.name.starts_with(p)),
+        atomic: inst.subgroup == "ATOMIC" && encoding.name != "ENC_DS" && encoding.name != "ENC_VDS",
+        clears_upper_half: arch.is_cdna() && inst.group == "VALU" && !encoding.name.contains("VOP3P"),
+        gfx9: arch.is_cdna(),
+        signed_offset: offset.is_some_and(|f| encoding.fields[f as usize].width() > 12),
+    }
+}
+
+fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Operand {
+    let table = arch.table();
+    let encoding = &table.encodings[entry.enc as usize];
+    let source = *sources;
+    let numbered =
+        matches!(o.role, Role::S0 | Role::S1 | Role::S2 | Role::S3 | Role::S4 | Role::Y0Src0 | Role::Y0Src1);
+    if numbered {
+        *sources += 1;
+    }
+    let ty = table.operand_types[o.ty as usize].name;
+    let fmt = match fmt(table.formats[o.format as usize].name, ty) {
+        // One half with zeros above: the result of V_S_EXP_F16 and its like.
+        Fmt::Packed(Half::F16) if o.output && ty.starts_with("OPR_SREG") => Fmt::F16,
+        // CDNA 4 manual, *MFMA with Block Exponent Scaling*.
+        _ if o.field.is_some_and(|f| encoding.fields[f as usize].name.starts_with("SCALE_SRC")) => Fmt::Scale,
+        fmt => fmt,
+    };
+    Operand {
+        role: o.role,
+        field: o.field,
+        size_bits: o.size_bits,
+        fmt,
+        holds: holds(arch, entry, o, ty, fmt),
+        source,
+        output: o.output,
+        input: o.input,
+        replicated: false,
+        acc: acc(encoding, ty, o),
+        scalars: scalars(arch, encoding, o),
+        preserves: o.preserves,
+    }
+}
+
+/// What makes an accumulation VGPR of an operand that can be one.
+fn acc(encoding: &Encoding, ty: &str, o: &OperandSig) -> Option<(u8, u8)> {
+    if !ty.contains("_OR_ACCVGPR") {
+        return None;
+    }
+    let find = |name: &str| encoding.fields.iter().position(|f| f.name == name).map(|at| at as u8);
+    let field = encoding.fields[o.field? as usize].name;
+    match find("ACC_CD") {
+        Some(result) if matches!(field, "VDST" | "SRC2") => Some((result, 0)),
+        Some(_) => Some((find("ACC")?, (field == "SRC1") as u8)),
+        None => Some((find("ACC")?, 0)),
+    }
+}
+
+fn scalars(arch: Arch, encoding: &Encoding, o: &OperandSig) -> Scalars {
+    let field = o.field.map(|f| encoding.fields[f as usize].name);
+    match field {
+        _ if !arch.is_cdna() => Scalars::Rdna,
+        Some("SADDR") => Scalars::CdnaBase,
+        Some("SOFFSET") if encoding.name == "ENC_SMEM" => Scalars::CdnaSmemOffset,
+        _ => Scalars::Cdna,
+    }
+}
+
+/// The packed sources of a dot product of 16-bit floats: sources of two halves whose result has none. Their
+/// inline constants apply to both halves (RDNA4 manual, *Inline constants with V_DOT2…*, and RDNA 3 and 4,
+/// *Inline Constants with Packed Math*). Literals are 32 bits as written, and so are the constants of the
+/// other packed instructions, which have op_sel to choose a half.
+fn replicate_constants(operands: &mut [Operand]) {
+    if operands.iter().any(|o| o.output && matches!(o.fmt, Fmt::Packed(_))) {
+        return;
+    }
+    for o in operands.iter_mut().filter(|o| o.input && o.size_bits == 32) {
+        o.replicated = matches!(o.fmt, Fmt::Packed(Half::F16 | Half::BF16));
+    }
+}
+
+fn holds(arch: Arch, entry: &Entry, o: &OperandSig, ty: &str, fmt: Fmt) -> Holds {
+    match ty {
+        "OPR_VGPR" | "OPR_VGPR_OR_ACCVGPR" => return Holds::Vgpr,
+        "OPR_ACCVGPR" | "OPR_SRC_ACCVGPR" => return Holds::Acc,
+        // Messages have the codes of inline constants.
+        "OPR_SENDMSG_RTN" => return Holds::Number { bits: 8, signed: false },
+        _ => {}
+    }
+    if let (true, Some(field)) = (ty.starts_with("OPR_IMM"), o.field) {
+        let bits = arch.table().encodings[entry.enc as usize].fields[field as usize].width();
+        return Holds::Number { bits, signed: fmt == Fmt::Signed };
+    }
+    let Some(machine) = arch.machine() else { return Holds::Code };
+    if machine.vector.operand_types.contains(&ty) {
+        return Holds::Vector(&machine.vector);
+    }
+    if machine.scalar.operand_types.contains(&ty) { Holds::Scalar(&machine.scalar) } else { Holds::Code }
+}
+
+fn fmt(name: &str, ty: &str) -> Fmt {
+    if ty == "OPR_VCC" {
+        return Fmt::Mask;
+    }
+    match name.trim_start_matches("FMT_").trim_start_matches("NUM_") {
+        "M64" | "M32" => Fmt::Mask,
+        "F16" => Fmt::F16,
+        "BF16" => Fmt::BF16,
+        "F32" => Fmt::F32,
+        "F64" => Fmt::F64,
+        "PK2_F16" | "WMMA_AB_F16" | "WMMA_DC_F16" => Fmt::Packed(Half::F16),
+        "PK2_BF16" | "WMMA_AB_BF16" | "WMMA_DC_BF16" => Fmt::Packed(Half::BF16),
+        "PK2_I16" | "PK2_U16" | "PK2_B16" => Fmt::Packed(Half::Int),
+        "WMMA_DC_F32" => Fmt::F32,
+        n if n.starts_with('U') => Fmt::Unsigned,
+        n if n.starts_with('I') => Fmt::Signed,
+        n if n.starts_with('B') || n == "ANY" => Fmt::Bits,
+        _ => Fmt::Other,
+    }
+}

@@ -1,0 +1,184 @@
+//! What the codes of sources and the numbers of scalar registers name.
+
+use super::{Holds, Operand};
+use crate::arch::Arch;
+use isa_spec::tables::ArchTable;
+use std::sync::LazyLock;
+
+/// Number of the first accumulation VGPR: they follow the others in a wave's file.
+pub const ACC: usize = 256;
+/// SGPR file indices by operand code (RDNA manuals, *Scalar Source Operands*).
+pub const VCC_LO: usize = 106;
+/// VCC of lanes 32..63.
+pub const VCC_HI: usize = 107;
+/// The trap handler's registers.
+pub const TTMP: std::ops::Range<usize> = 108..124;
+/// Reads zero; writes are dropped.
+pub const NULL: usize = 124;
+/// The M0 register.
+pub const M0: usize = 125;
+/// EXEC of lanes 0..31.
+pub const EXEC_LO: usize = 126;
+/// EXEC of lanes 32..63.
+pub const EXEC_HI: usize = 127;
+
+/// What a source code names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// Index in the SGPR file.
+    Sgpr(u16),
+    /// A VGPR by number.
+    Vgpr(u16),
+    /// A VGPR that instructions read and none can write.
+    Fixed(u16),
+    /// An inline integer: -16..=64.
+    Int(i32),
+    /// Index in [`FLOATS`].
+    Float(u8),
+    /// The 32 bits that follow the instruction.
+    Literal,
+    /// SCC as 0 or 1.
+    Scc,
+    /// 1 if VCC is zero.
+    Vccz,
+    /// 1 if EXEC is zero.
+    Execz,
+    /// Base of the LDS aperture.
+    SharedBase,
+    /// Limit of the LDS aperture.
+    SharedLimit,
+    /// Base of the scratch aperture.
+    PrivateBase,
+    /// Limit of the scratch aperture.
+    PrivateLimit,
+    /// A code that names no operand.
+    Invalid,
+}
+
+/// Inline float constants as f16, bf16, f32 and f64 bits.
+pub const FLOATS: [(u16, u16, u32, u64); 9] = [
+    (0x3800, 0x3f00, 0x3f00_0000, 0x3fe0_0000_0000_0000),
+    (0xb800, 0xbf00, 0xbf00_0000, 0xbfe0_0000_0000_0000),
+    (0x3c00, 0x3f80, 0x3f80_0000, 0x3ff0_0000_0000_0000),
+    (0xbc00, 0xbf80, 0xbf80_0000, 0xbff0_0000_0000_0000),
+    (0x4000, 0x4000, 0x4000_0000, 0x4000_0000_0000_0000),
+    (0xc000, 0xc000, 0xc000_0000, 0xc000_0000_0000_0000),
+    (0x4400, 0x4080, 0x4080_0000, 0x4010_0000_0000_0000),
+    (0xc400, 0xc080, 0xc080_0000, 0xc010_0000_0000_0000),
+    (0x3118, 0x3e22, 0x3e22_f983, 0x3fc4_5f30_6dc9_c882),
+];
+
+/// Source codes 0..511 by the names the XML gives them in `OPR_SRC`.
+static CODES: LazyLock<Vec<[Code; 512]>> =
+    LazyLock::new(|| Arch::ALL.into_iter().map(|a| codes(a.table())).collect());
+
+/// [`Scalars`] have been translated: M0 and null have one number each.
+fn codes(table: &ArchTable) -> [Code; 512] {
+    let mut out = [Code::Invalid; 512];
+    out[NULL] = Code::Sgpr(NULL as u16);
+    let names = table.operand_types.iter().find(|t| t.name == "OPR_SRC").map_or(&[][..], |t| t.values);
+    for &(name, value) in names {
+        let Some(slot) = out.get_mut(value as usize) else { continue };
+        let number = |prefix: &str| name.strip_prefix(prefix).and_then(|n| n.parse::<u16>().ok());
+        *slot = if let Some(v) = number("v") {
+            Code::Vgpr(v)
+        } else if name == "m0" {
+            out[M0] = Code::Sgpr(M0 as u16);
+            continue;
+        } else if value < 128 {
+            Code::Sgpr(value as u16)
+        } else if let Ok(int) = name.parse::<i32>() {
+            Code::Int(int)
+        } else if let Ok(float) = name.parse::<f32>() {
+            let at = FLOATS.iter().position(|f| (f32::from_bits(f.2) - float).abs() < 1e-6);
+            at.map_or(Code::Invalid, |at| Code::Float(at as u8))
+        } else {
+            match name {
+                "src_literal" => Code::Literal,
+                "src_scc" => Code::Scc,
+                "src_vccz" => Code::Vccz,
+                "src_execz" => Code::Execz,
+                "src_shared_base" => Code::SharedBase,
+                "src_shared_limit" => Code::SharedLimit,
+                "src_private_base" => Code::PrivateBase,
+                "src_private_limit" => Code::PrivateLimit,
+                _ => Code::Invalid,
+            }
+        };
+    }
+    out
+}
+
+/// The meaning of an operand's field value.
+pub fn code(arch: Arch, operand: &Operand, value: u32) -> Code {
+    match operand.holds {
+        Holds::Code if value >= 512 => Code::Vgpr(ACC as u16 + (value & 255) as u16),
+        Holds::Code => CODES[arch as usize][value as usize & 511],
+        Holds::Vgpr if value & SDWA_SCALAR != 0 => CODES[arch as usize][(value & 511) as usize],
+        Holds::Vgpr => Code::Vgpr(value as u16),
+        Holds::Acc => Code::Vgpr(ACC as u16 + (value & 255) as u16),
+        Holds::Vector(file) if (value as usize) < file.read_only.len() => Code::Fixed(value as u16),
+        Holds::Vector(_) => Code::Vgpr(value as u16),
+        Holds::Scalar(file) => Code::Sgpr(file.code(value as u16)),
+        Holds::Number { bits, signed } => Code::Int(number(value, bits, signed)),
+    }
+}
+
+/// A field's value as a signed or unsigned number of `bits` bits.
+pub fn number(value: u32, bits: u32, signed: bool) -> i32 {
+    if signed && (1..32).contains(&bits) {
+        return (value << (32 - bits)) as i32 >> (32 - bits);
+    }
+    value as i32
+}
+
+/// The scalar register that holds a lane mask.
+pub fn mask_register(operand: &Operand, value: u32) -> u16 {
+    match operand.holds {
+        Holds::Scalar(file) => file.code(value as u16),
+        _ => value as u16,
+    }
+}
+
+/// A register of CDNA by its number here.
+pub(super) fn cdna_scalar(value: u32) -> u32 {
+    match value {
+        124 => M0 as u32,
+        125 => NULL as u32,
+        _ => value,
+    }
+}
+
+/// Marks an SGPR in a field that otherwise holds a VGPR.
+pub(super) const SDWA_SCALAR: u32 = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of registers are the ISA descriptions'.
+    #[test]
+    fn registers_have_the_numbers_of_the_descriptions() {
+        let numbers = [
+            ("s0", 0),
+            ("s105", VCC_LO - 1),
+            ("vcc_lo", VCC_LO),
+            ("vcc_hi", VCC_HI),
+            ("ttmp0", TTMP.start),
+            ("ttmp15", TTMP.end - 1),
+            ("null", NULL),
+            ("m0", M0),
+            ("exec_lo", EXEC_LO),
+            ("exec_hi", EXEC_HI),
+        ];
+        for arch in Arch::RDNA {
+            for (name, number) in numbers {
+                let types = arch.table().operand_types.iter();
+                let listed: Vec<u32> =
+                    types.flat_map(|t| t.values.iter()).filter(|v| v.0 == name).map(|v| v.1).collect();
+                assert!(!listed.is_empty(), "{}: no operand is {name}", arch.name());
+                assert!(listed.iter().all(|n| *n as usize == number), "{}: {name} {listed:?}", arch.name());
+            }
+        }
+    }
+}

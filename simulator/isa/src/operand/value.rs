@@ -1,0 +1,191 @@
+//! The values of an instruction's fields, by its plan.
+
+use super::code::{SDWA_SCALAR, cdna_scalar};
+use super::{Code, EXEC_HI, FLOATS, Fmt, Half, Holds, NULL, Operand, Plan, Scalars, SdwaFields, VCC_LO};
+use crate::inst::Inst;
+use isa_spec::tables::ArchTable;
+
+impl Plan {
+    /// An inline integer or float constant, or a literal, as the operand's bits.
+    pub fn constant(&self, inst: &Inst, code: Code, operand: &Operand) -> u128 {
+        let size = operand.size_bits as u32;
+        let bits = match code {
+            Code::Int(v) => match operand.fmt {
+                Fmt::Packed(_) => v as u32 as u128 & if size > 32 { 0xffff } else { 0xffff_ffff },
+                _ => v as i128 as u128 & mask(size.max(16)),
+            },
+            Code::Float(at) => {
+                let (h, b, s, d) = FLOATS[at as usize];
+                match operand.fmt {
+                    Fmt::F16 | Fmt::Packed(Half::F16) => h as u128,
+                    Fmt::BF16 | Fmt::Packed(Half::BF16) => b as u128,
+                    _ if size == 64 => d as u128,
+                    _ if self.is_half_of_mix(inst, operand) => h as u128,
+                    _ => s as u128,
+                }
+            }
+            // RDNA manuals, *Literal Expansion to 64 bits*.
+            Code::Literal => {
+                let literal = self.get(inst, self.mods.literal);
+                match operand.fmt {
+                    Fmt::F64 => (literal as u128) << 32,
+                    Fmt::Signed if size == 64 => literal as i32 as u64 as u128,
+                    _ => literal as u128,
+                }
+            }
+            _ => 0,
+        };
+        match code {
+            _ if operand.fmt == Fmt::Scale => (bits >> 23 & 0xff) * 0x0101_0101,
+            Code::Int(_) | Code::Float(_) if operand.replicated => bits & 0xffff | (bits & 0xffff) << 16,
+            _ => bits,
+        }
+    }
+
+    /// Whether a source is f16 by its OPSEL_HI bit. Sources that can be f32 or f16 (V_FMA_MIX_F32 and its
+    /// like) are the only ones of packed encodings that the XML leaves untyped.
+    fn is_half_of_mix(&self, inst: &Inst, operand: &Operand) -> bool {
+        let halves = self.get(inst, self.mods.op_sel_hi) | self.get(inst, self.mods.op_sel_hi_2) << 2;
+        self.packed && operand.fmt == Fmt::Bits && halves >> operand.source & 1 != 0
+    }
+
+    /// What an operand's field holds, for [`code`] and [`mask_register`]: with the bit that makes an accumulation VGPR of it, and with
+    /// scalar registers by the numbers that they have here.
+    pub fn value(&self, inst: &Inst, operand: &Operand) -> Option<u32> {
+        let value = inst.fields[operand.field? as usize];
+        let value = if matches!(operand.holds, Holds::Vgpr) { value & !SDWA_SCALAR } else { value };
+        let value = match operand.acc {
+            // Codes of sources count VGPRs from 256 on, and others have the numbers below.
+            Some((field, bit)) if inst.fields[field as usize] >> bit & 1 == 1 => {
+                if matches!(operand.holds, Holds::Code) && value < 256 { value } else { value + 256 }
+            }
+            _ => value,
+        };
+        // A source in SDWA's word is a VGPR, or an SGPR if a bit says so.
+        if let Some(sdwa) = &self.mods.sdwa
+            && matches!(operand.holds, Holds::Vgpr)
+            && operand.input
+            && !operand.output
+        {
+            let scalar = sdwa.scalar.get(operand.source as usize).copied().flatten();
+            if self.get(inst, scalar) != 0 {
+                return Some(cdna_scalar(value) | SDWA_SCALAR);
+            }
+        }
+        // A compare's result goes to VCC unless SDST counts.
+        if let Some(SdwaFields { has_sdst: Some(has), .. }) = self.mods.sdwa
+            && operand.output
+        {
+            return Some(if inst.fields[has as usize] == 0 { VCC_LO as u32 } else { cdna_scalar(value) });
+        }
+        Some(match operand.scalars {
+            _ if matches!(operand.holds, Holds::Vgpr | Holds::Acc) => value,
+            Scalars::Rdna => value,
+            Scalars::Cdna => cdna_scalar(value),
+            Scalars::CdnaBase if value == EXEC_HI as u32 => NULL as u32,
+            Scalars::CdnaBase => cdna_scalar(value),
+            Scalars::CdnaSmemOffset => {
+                let offset = self.get(inst, self.mods.offset) & 0x7f;
+                match (self.get(inst, self.mods.soffset_en), self.get(inst, self.mods.imm)) {
+                    (0, 0) => cdna_scalar(offset),
+                    (0, _) => NULL as u32,
+                    _ => cdna_scalar(value),
+                }
+            }
+        })
+    }
+
+    /// The value of a modifier field; 0 if the encoding does not have it.
+    pub fn get(&self, inst: &Inst, field: Option<u8>) -> u32 {
+        field.map_or(0, |f| inst.fields[f as usize])
+    }
+
+    /// Whether the encoding has a DPP16 or DPP8 word.
+    pub fn has_dpp(&self) -> bool {
+        self.mods.dpp_ctrl.is_some() || self.mods.lane_sel.is_some()
+    }
+
+    /// Value of a field that pseudocode names.
+    pub fn named_field(&self, inst: &Inst, table: &'static ArchTable, name: &str) -> u32 {
+        let m = &self.mods;
+        match name {
+            "OFFSET" => match m.offset {
+                // SMEM of CDNA: the field names a register.
+                Some(_) if m.imm.is_some_and(|imm| inst.fields[imm as usize] == 0) => 0,
+                Some(at) => {
+                    let value = inst.fields[at as usize];
+                    let width = inst.encoding(table).fields[at as usize].width();
+                    if self.signed_offset {
+                        ((value << (32 - width)) as i32 >> (32 - width)) as u32
+                    } else {
+                        value
+                    }
+                }
+                // DS: one 16-bit offset out of two.
+                None => self.get(inst, m.offset1) << 8 | self.get(inst, m.offset0),
+            },
+            "OFFSET0" => self.get(inst, m.offset0),
+            "OFFSET1" => self.get(inst, m.offset1),
+            "NEG" => self.get(inst, m.neg),
+            "NEG_HI" => self.get(inst, m.neg_hi),
+            "ABS" => self.get(inst, m.abs),
+            "OPSEL" if m.op_sel.is_none() => self.half_bits(inst),
+            "OPSEL" => self.get(inst, m.op_sel),
+            "OPSEL_HI" => self.get(inst, m.op_sel_hi) | self.get(inst, m.op_sel_hi_2) << 2,
+            "CLAMP" => self.get(inst, m.clamp),
+            "OMOD" => self.get(inst, m.omod),
+            "GLC" => self.get(inst, m.glc) & 1,
+            "SIMM16" => self.get(inst, m.simm16),
+            "SIMM4" => inst.field(table, "SSRC1").unwrap_or(0),
+            "SIMM32" => self.get(inst, m.literal),
+            "GFX9" => self.gfx9 as u32,
+            "TO_LDS" => inst.field(table, "LDS").unwrap_or(0),
+            // The two parts of gfx9, as in its descriptors.
+            "FORMAT" if self.gfx9 => {
+                let part = |name| inst.field(table, name).unwrap_or(0);
+                part("DFMT") << 3 | part("NFMT")
+            }
+            other => inst.field(table, other).unwrap_or(0),
+        }
+    }
+
+    /// What OP_SEL would be for the halves that an e32 form names in its register numbers.
+    fn half_bits(&self, inst: &Inst) -> u32 {
+        let high = |o: &&Operand| {
+            let value = self.get(inst, o.field);
+            // A source code counts VGPRs from 256 on.
+            self.e32
+                && o.size_bits == 16
+                && (matches!(o.holds, Holds::Vgpr) || value >= 256)
+                && value & 0x80 != 0
+        };
+        let bit = |o: &Operand| if o.output { 3 } else { o.source };
+        self.operands.iter().filter(high).fold(0, |bits, o| bits | 1 << bit(o))
+    }
+
+    /// Whether an atomic gives its old value back.
+    pub fn returns(&self, inst: &Inst) -> bool {
+        !self.atomic || self.mods.glc.is_none() || self.get(inst, self.mods.glc) & 1 != 0
+    }
+
+    /// The half of a 16-bit register operand: bits to shift.
+    pub fn half_shift(&self, inst: &Inst, operand: &Operand, reg: u16, dest: bool) -> u32 {
+        if operand.size_bits != 16 || self.packed {
+            return 0;
+        }
+        if self.e32 {
+            return if reg & 0x80 != 0 { 16 } else { 0 };
+        }
+        let bit = if dest { 3 } else { operand.source as u32 };
+        if self.get(inst, self.mods.op_sel) >> bit & 1 != 0 { 16 } else { 0 }
+    }
+
+    /// The register number without the half bit of e32 forms.
+    pub fn register(&self, operand: &Operand, reg: u16) -> u16 {
+        if operand.size_bits == 16 && self.e32 { reg & 0x7f } else { reg }
+    }
+}
+
+fn mask(width: u32) -> u128 {
+    if width >= 128 { u128::MAX } else { (1 << width) - 1 }
+}
