@@ -1,0 +1,113 @@
+//! From tokens to the fields of an instruction.
+
+use super::syntax::{Part, Placed, Syntax, Token};
+use super::{Labels, TARGET};
+use crate::error::{AsmError, Span};
+use crate::names::names;
+use isa_spec::tables::{EntryId, Field, MAX_FIELDS, OperandSig};
+use wavesim_isa::inst::Inst;
+
+/// Reads the operands of one instruction by one of its syntaxes.
+pub(super) struct Matcher<'a> {
+    pub syntax: &'a Syntax,
+    pub tokens: &'a [Placed<'a>],
+    /// The token that is next.
+    pub at: usize,
+    /// Byte offset of the instruction.
+    pub here: u64,
+    pub label: Labels<'a>,
+}
+
+impl Matcher<'_> {
+    pub fn run(&mut self, entry: EntryId, pattern: &[Part]) -> Result<Inst, AsmError> {
+        let arch = self.syntax.arch;
+        let table = arch.table();
+        let mut inst = Inst { entry, entry_y: EntryId::MAX, size: 0, fields: [0; MAX_FIELDS] };
+        let encoding = inst.encoding(table);
+        inst.size = (encoding.bits / 8) as u8;
+        for part in pattern {
+            match part {
+                Part::Mark(mark) => self.mark(*mark)?,
+                Part::Operand(o, field) => {
+                    inst.fields[o.field.unwrap_or(0) as usize] = self.operand(o, field)?;
+                }
+            }
+        }
+        if let Some((_, span)) = self.tokens.get(self.at) {
+            return Err(AsmError::new(*span, "the instruction ends before this"));
+        }
+        for (at, field) in encoding.fields.iter().enumerate() {
+            if let Some(value) = field.fixed {
+                inst.fields[at] = value;
+            }
+            if encoding.op_field == Some(at as u8) {
+                inst.fields[at] = inst.entry(table).opcode as u32;
+            }
+        }
+        Ok(inst)
+    }
+
+    /// Where the line's last token ends.
+    fn end(&self) -> Span {
+        let end = self.tokens.last().map_or(0, |t| t.1.end);
+        Span::new(end, end)
+    }
+
+    fn mark(&mut self, mark: char) -> Result<(), AsmError> {
+        match self.tokens.get(self.at) {
+            Some((Token::Mark(found), _)) if *found == mark => {
+                self.at += 1;
+                Ok(())
+            }
+            Some((_, span)) => Err(AsmError::new(*span, format!("expected `{mark}`"))),
+            None => {
+                Err(AsmError::new(self.end(), format!("the instruction is incomplete: expected `{mark}`")))
+            }
+        }
+    }
+
+    /// The field's value.
+    fn operand(&mut self, o: &OperandSig, field: &Field) -> Result<u32, AsmError> {
+        let arch = self.syntax.arch;
+        let ty = &arch.table().operand_types[o.ty as usize];
+        let wanted = self.syntax.wanted(ty);
+        let Some((token, span)) = self.tokens.get(self.at) else {
+            return Err(AsmError::new(
+                self.end(),
+                format!("the instruction is incomplete: expected {wanted}"),
+            ));
+        };
+        let value = match token {
+            Token::Word(word) if !ty.values.is_empty() => names(arch, o.ty)
+                .value(&word.to_lowercase())
+                .ok_or_else(|| AsmError::new(*span, format!("expected {wanted}, found `{word}`")))?,
+            Token::Word(word) if ty.name.starts_with("OPR_IMM") => {
+                let target = (self.label)(word).map_err(|help| AsmError {
+                    span: *span,
+                    message: format!("there is no label `{word}`").into(),
+                    help,
+                })?;
+                let from = if ty.name == TARGET { self.here } else { 0 };
+                let distance = arch.own_pc(target) as i64 - arch.own_pc(from) as i64;
+                self.fit(distance, o, field, *span)?
+            }
+            Token::Number(value) if ty.name.starts_with("OPR_IMM") => self.fit(*value, o, field, *span)?,
+            _ => return Err(AsmError::new(*span, format!("expected {wanted}"))),
+        };
+        self.at += 1;
+        Ok(value)
+    }
+
+    fn fit(&self, value: i64, o: &OperandSig, field: &Field, span: Span) -> Result<u32, AsmError> {
+        let bits = field.width();
+        let (low, high) = match self.syntax.is_signed(o) {
+            true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
+            false => (0, (1i64 << bits) - 1),
+        };
+        if !(low..=high).contains(&value) {
+            let message = format!("{value} does not fit here: numbers from {low} to {high} do");
+            return Err(AsmError::new(span, message));
+        }
+        Ok(value as u32 & ((1u64 << bits) - 1) as u32)
+    }
+}

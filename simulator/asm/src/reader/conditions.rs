@@ -1,0 +1,82 @@
+//! Directives of conditionals.
+
+use super::Reader;
+use crate::error::{AsmError, Span};
+use crate::expr::Symbols;
+use crate::program::{Base, Values};
+use crate::scan::Scanner;
+
+impl Reader<'_> {
+    /// A line that is not read, of which only the conditionals count.
+    pub(super) fn skipped(&mut self, s: &mut Scanner, word: &str) -> Result<(), AsmError> {
+        if word.starts_with(".if") {
+            let span = Span::new(0, s.rest().len());
+            return self.conditionals.begin(self.place, self.line.clone(), span, false);
+        }
+        if matches!(word, ".else" | ".elseif" | ".endif") {
+            while let Some((name, span)) = s.ident() {
+                if name == word {
+                    return self.conditional(name, span, s).map(|_| ());
+                }
+                s.eat(':');
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this is a conditional's directive; what it says is done.
+    pub(super) fn conditional(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<bool, AsmError> {
+        let floor = self.input.floor();
+        match name {
+            ".else" => self.conditionals.otherwise(name, span, true, true, floor)?,
+            ".elseif" => {
+                let holds = self.conditionals.asks() && self.value(s)?.0 != 0;
+                self.conditionals.otherwise(name, span, holds, false, floor)?;
+            }
+            ".endif" => self.conditionals.end(span, floor)?,
+            _ if name.starts_with(".if") => {
+                // A condition that cannot be read is one that does not hold, so that its `.endif` has a
+                // partner.
+                let holds = self.condition(name, span, s);
+                let known = *holds.as_ref().unwrap_or(&false);
+                self.conditionals.begin(self.place, self.line.clone(), span, known)?;
+                holds?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn condition(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<bool, AsmError> {
+        Ok(match name {
+            ".if" | ".ifne" => self.value(s)?.0 != 0,
+            ".ifeq" => self.value(s)?.0 == 0,
+            ".ifge" => self.value(s)?.0 >= 0,
+            ".ifgt" => self.value(s)?.0 > 0,
+            ".ifle" => self.value(s)?.0 <= 0,
+            ".iflt" => self.value(s)?.0 < 0,
+            ".ifdef" | ".ifndef" | ".ifnotdef" => {
+                let Some((symbol, _)) = s.ident() else {
+                    return Err(AsmError::new(s.here(), "expected a symbol"));
+                };
+                let defined = Values::new(&self.program.symbols, Base::Apart(0)).value(symbol).is_some()
+                    || self.program.symbols.contains_key(symbol);
+                defined == (name == ".ifdef")
+            }
+            ".ifb" | ".ifnb" => s.rest().trim().is_empty() == (name == ".ifb"),
+            ".ifc" | ".ifnc" => {
+                let rest = s.rest();
+                let Some((a, b)) = rest.split_once(',') else {
+                    return Err(AsmError::new(s.here(), "expected two texts with a comma between"));
+                };
+                (a.trim() == b.trim()) == (name == ".ifc")
+            }
+            ".ifeqs" | ".ifnes" => {
+                let a = s.string()?;
+                s.expect(',')?;
+                (a == s.string()?) == (name == ".ifeqs")
+            }
+            _ => return Err(AsmError::new(span, format!("there is no directive `{name}`"))),
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! Macros, repetitions and included files: directives that change what is read next.
+
+use super::{Reader, at, file_name};
+use crate::error::{AsmError, Span};
+use crate::macros::{self, Macro};
+use crate::scan::Scanner;
+use crate::source::SourceLine;
+use std::rc::Rc;
+
+impl Reader<'_> {
+    /// Whether this is a directive that changes what is read next; what it says is done.
+    pub(super) fn expansion(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<bool, AsmError> {
+        let open = self.conditionals.open.len();
+        match name {
+            ".macro" => {
+                let lines =
+                    self.body(name, span, |w| w == ".macro", |w| matches!(w, ".endm" | ".endmacro"))?;
+                let start = s.here();
+                let own = Macro::define(s, lines)?;
+                if self.macros.contains_key(&own.name) {
+                    let error = AsmError::new(start, format!("there is a macro `{}` already", own.name));
+                    return Err(error.help("`.purgem` takes it back"));
+                }
+                self.macros.insert(own.name.clone(), Rc::new(own));
+            }
+            ".purgem" => {
+                let Some((name, at)) = s.ident() else {
+                    return Err(AsmError::new(s.here(), "expected a macro's name"));
+                };
+                if self.macros.remove(name).is_none() {
+                    return Err(AsmError::new(at, format!("there is no macro `{name}`")));
+                }
+            }
+            ".exitm" => match self.input.leave_macro() {
+                Some(conditionals) => self.conditionals.open.truncate(conditionals),
+                None => return Err(AsmError::new(span, "this is in no macro")),
+            },
+            ".rept" | ".rep" => {
+                let times = self.value(s);
+                let lines = self.repetition(name, span)?;
+                let (times, at_count) = times?;
+                let times =
+                    u64::try_from(times).map_err(|_| AsmError::new(at_count, "a count is not negative"))?;
+                at(span, self.input.repeat(lines, times, open))?;
+            }
+            ".irp" | ".irpc" => {
+                let symbol = s.ident().map(|i| i.0.to_string());
+                let here = s.here();
+                let lines = self.repetition(name, span)?;
+                let Some(symbol) = symbol else {
+                    return Err(AsmError::new(here, "expected a symbol"));
+                };
+                s.expect(',')?;
+                let mut values = Vec::new();
+                if name == ".irpc" {
+                    values.extend(s.rest().trim().trim_matches('"').chars().map(String::from));
+                } else {
+                    loop {
+                        values.push(macros::argument(s)?);
+                        if !s.eat(',') && s.done() {
+                            break;
+                        }
+                    }
+                }
+                at(span, self.input.each(lines, &symbol, values, self.calls, open))?;
+            }
+            ".include" => {
+                let (name, span) = file_name(s)?;
+                let bytes =
+                    (self.file.open)(&name).map_err(|e| AsmError::new(span, format!("{name}: {e}")))?;
+                let text = String::from_utf8(bytes)
+                    .map_err(|_| AsmError::new(span, format!("{name} is not text (UTF-8)")))?;
+                self.grow(text.len(), span)?;
+                at(span, self.input.include(&name, &text, open))?;
+            }
+            ".end" => self.input.finish(),
+            ".endm" | ".endmacro" | ".endr" => {
+                let begin = if name == ".endr" { ".rept" } else { ".macro" };
+                return Err(AsmError::new(span, format!("`{name}` without `{begin}`")));
+            }
+            ".altmacro" | ".noaltmacro" => self.other_macros = name == ".altmacro",
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn repetition(&mut self, name: &str, span: Span) -> Result<Vec<SourceLine>, AsmError> {
+        self.body(name, span, |w| matches!(w, ".rept" | ".rep" | ".irp" | ".irpc"), |w| w == ".endr")
+    }
+
+    fn body(
+        &mut self,
+        name: &str,
+        span: Span,
+        begins: impl Fn(&str) -> bool,
+        ends: impl Fn(&str) -> bool,
+    ) -> Result<Vec<SourceLine>, AsmError> {
+        let lines = self.input.block(begins, ends)?;
+        // What comes of the block is called where it begins.
+        self.input.place = self.place;
+        lines.ok_or_else(|| {
+            let end = if name == ".macro" { ".endm" } else { ".endr" };
+            AsmError::new(span, format!("`{name}` has no `{end}`"))
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Instructions.
+
+use super::{Block, Reader, USED};
+use crate::error::{AsmError, Span};
+use crate::expr::Expr;
+use crate::operand::{self, Line, RegBase, Value};
+use crate::program::{Base, Definition, Listed, Pending, Values};
+use crate::scan::Scanner;
+use crate::{Fixup, matching};
+use wavesim_isa::codec::encode;
+
+impl Reader<'_> {
+    /// The instruction whose mnemonic is at `span`, before what `s` reads.
+    pub(super) fn instruction<'t>(
+        &mut self,
+        line: &'t str,
+        (name, span): (&'t str, Span),
+        s: &mut Scanner<'t>,
+    ) -> Result<(), AsmError> {
+        let start = span.start;
+        if matches!(self.block, Block::Kernel(_)) {
+            let message = "only .amdhsa_ directives belong in an .amdhsa_kernel block";
+            return Err(AsmError::new(Span::new(start, line.trim_end().len()), message));
+        }
+        let before = self.used;
+        let parsed = {
+            let symbols = Values::new(&self.program.symbols, Base::Nowhere);
+            let mut read = Line::new(name, span);
+            read.read_rest(s, &symbols)?;
+            let parsed = matching::assemble(&read, &self.options)?;
+            count_registers(&read, &mut self.used);
+            parsed
+        };
+        for (name, used) in USED.iter().zip(self.used).filter(|_| before != self.used) {
+            if let Some(Definition::Expr(e)) = self.program.symbols.get_mut(*name) {
+                *e = Expr::Int(used);
+            }
+        }
+        let span = || Span::new(start, line.trim_end().len());
+        let words =
+            encode(self.options.arch, &parsed.inst).map_err(|e| AsmError::new(span(), e.to_string()))?;
+        let offset = self.here();
+        self.grow(4 * words.len(), Span::default()).map_err(|e| e.or_at(span()))?;
+        let bytes = &mut self.program.sections[self.current].bytes;
+        words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+        let listed = self.program.listing.len();
+        self.program.listing.push(Listed {
+            line: self.input.sources.main_line(self.place) as usize,
+            section: self.current,
+            offset,
+            inst: parsed.inst,
+            words,
+            options: self.options,
+            label: None,
+        });
+        if !parsed.fixups.is_empty() {
+            let fast = |f: Fixup| Fixup { expr: self.fast(f.expr), ..f };
+            let fixups = parsed.fixups.into_iter().map(fast).collect();
+            self.wait(offset, Pending::Inst { listed, inst: parsed.inst, fixups });
+        }
+        Ok(())
+    }
+}
+
+/// Raises `used` to one beyond the registers of a line.
+fn count_registers(line: &Line, used: &mut [i64; 2]) {
+    let mut count = |reg: operand::Reg| {
+        let (at, first) = match reg.base {
+            RegBase::Vgpr(n) => (0, n),
+            RegBase::Sgpr(n) => (1, n),
+            _ => return,
+        };
+        used[at] = used[at].max(first as i64 + reg.count as i64);
+    };
+    for operand in line.operands.iter().chain(line.second.iter().flat_map(|l| &l.operands)) {
+        match &operand.value {
+            Value::Reg(reg) => count(*reg),
+            Value::List(regs) => regs.iter().copied().for_each(&mut count),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Sections, and what is appended to them.
+
+use super::Reader;
+use crate::error::{AsmError, Span};
+use crate::program::{Definition, MAX_BYTES, Memory, Pending, Section, Waiting};
+
+impl Reader<'_> {
+    /// Byte offset in the current section.
+    pub fn here(&self) -> u64 {
+        self.program.sections[self.current].bytes.len() as u64
+    }
+
+    /// Switches to a section, which is created if there is none of this name.
+    pub fn section(&mut self, name: &str, memory: Memory) {
+        self.previous = self.current;
+        if let Some(found) = self.sections.get(name) {
+            self.current = *found;
+            return;
+        }
+        self.program.sections.push(Section::new(name, memory));
+        let section = self.program.sections.len() - 1;
+        // Its name is the address of its start.
+        let start = Definition::Label { section, offset: 0 };
+        self.program.symbols.entry(name.to_string()).or_insert(start);
+        self.sections.insert(name.to_string(), section);
+        self.current = section;
+    }
+
+    /// Accounts for so many bytes more; an error beyond [`MAX_BYTES`].
+    pub fn grow(&mut self, bytes: usize, span: Span) -> Result<(), AsmError> {
+        match self.total.checked_add(bytes).filter(|n| *n <= MAX_BYTES) {
+            Some(total) => {
+                self.total = total;
+                Ok(())
+            }
+            None => Err(AsmError::new(span, format!("the file comes to more than {} MiB", MAX_BYTES >> 20))),
+        }
+    }
+
+    /// Appends bytes to the current section; an error beyond [`MAX_BYTES`].
+    pub fn push(&mut self, bytes: &[u8], span: Span) -> Result<(), AsmError> {
+        self.grow(bytes.len(), span)?;
+        self.program.sections[self.current].bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// `count` times `pattern`.
+    pub fn fill(&mut self, count: usize, pattern: &[u8], span: Span) -> Result<(), AsmError> {
+        self.grow(count.saturating_mul(pattern.len()), span)?;
+        let bytes = &mut self.program.sections[self.current].bytes;
+        match pattern {
+            [byte] => bytes.resize(bytes.len() + count, *byte),
+            _ => bytes.extend(std::iter::repeat_n(pattern, count).flatten()),
+        }
+        Ok(())
+    }
+
+    /// Something that waits for symbols, at `offset` of the section.
+    pub fn wait(&mut self, offset: u64, what: Pending) {
+        let (section, place, line) = (self.current, self.place, self.line.clone());
+        self.program.pending.push(Waiting { section, offset, place, line, what });
+    }
+}

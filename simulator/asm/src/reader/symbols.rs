@@ -1,0 +1,117 @@
+//! Labels and symbols.
+
+use super::{Reader, USED};
+use crate::error::{AsmError, Span};
+use crate::expr::{self, Expr};
+use crate::program::{Base, Definition, Values};
+use crate::scan::Scanner;
+
+impl Reader<'_> {
+    /// Defines a label here; an error if the symbol has a definition.
+    pub fn label(&mut self, name: &str, span: Span) -> Result<(), AsmError> {
+        if self.program.symbols.contains_key(name) {
+            return Err(AsmError::new(span, format!("`{name}` is defined already")));
+        }
+        let definition = Definition::Label { section: self.current, offset: self.here() };
+        self.program.symbols.insert(name.to_string(), definition);
+        self.program.order.push(name.to_string());
+        Ok(())
+    }
+
+    /// `1:`, which may be defined again.
+    pub(super) fn numbered(&mut self, digits: &str, line: &str) -> Result<(), AsmError> {
+        let count = self.numbered.entry(digits.to_string()).or_default();
+        *count += 1;
+        let name = format!("{digits}#{count}");
+        self.label(&name, Span::new(0, line.len()))
+    }
+
+    /// Binds what depends on this place: numbered labels get their full names, `.` becomes an anonymous label
+    /// here.
+    pub fn fast(&mut self, e: Expr) -> Expr {
+        let mut here = None;
+        let e = e.renamed(&mut |name| {
+            if name == "." {
+                here = Some(format!(".#{}", self.anonymous));
+                return here.clone();
+            }
+            let (digits, direction) = name.split_at(name.len().checked_sub(1)?);
+            if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+                return None;
+            }
+            let defined = self.numbered.get(digits).copied().unwrap_or(0);
+            Some(format!("{digits}#{}", if direction == "b" { defined } else { defined + 1 }))
+        });
+        if let Some(name) = here {
+            self.anonymous += 1;
+            let definition = Definition::Label { section: self.current, offset: self.here() };
+            self.program.symbols.insert(name, definition);
+        }
+        e
+    }
+
+    /// Defines a symbol, or defines it again.
+    pub fn set(&mut self, name: &str, e: Expr) {
+        self.program.symbols.insert(name.to_string(), Definition::Expr(e));
+    }
+
+    /// `name = expression`. What is known now stays so: `n = n + 1` counts. Distances of labels stay
+    /// expressions, which instructions take as literals, as in LLVM.
+    pub fn define(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
+        let e = expr::parse(s, true)?;
+        let e = self.fast(e);
+        let known = match e.mentions(name) {
+            true => Values::constant(&self.program.symbols, &e),
+            false => e.eval(&Values::new(&self.program.symbols, Base::Nowhere)),
+        };
+        let e = known.map_or(e, Expr::Int);
+        if !s.done() {
+            return Err(AsmError::new(s.here(), "the expression ends before this"));
+        }
+        if matches!(self.program.symbols.get(name), Some(Definition::Label { .. })) {
+            return Err(AsmError::new(span, format!("`{name}` is a label already")));
+        }
+        if name == "." {
+            return Err(AsmError::new(span, "the place is moved by `.org`"));
+        }
+        if let Some(at) = USED.iter().position(|u| *u == name) {
+            self.used[at] = if let Expr::Int(v) = e { v } else { self.used[at] };
+        }
+        self.set(name, e);
+        Ok(())
+    }
+
+    /// An expression, as its value where that is known already.
+    pub fn expression(&mut self, s: &mut Scanner) -> Result<Expr, AsmError> {
+        let e = expr::parse(s, true)?;
+        let e = self.fast(e);
+        Ok(Values::constant(&self.program.symbols, &e).map_or(e, Expr::Int))
+    }
+
+    /// An expression whose value must be known here.
+    pub fn value(&mut self, s: &mut Scanner) -> Result<(i64, Span), AsmError> {
+        s.space();
+        let start = s.at();
+        let e = expr::parse(s, true)?;
+        let e = self.fast(e);
+        let span = s.since(start);
+        let value = Values::constant(&self.program.symbols, &e);
+        match value {
+            Ok(value) => Ok((value, span)),
+            Err(e) => Err(if e.span == Span::default() { AsmError { span, ..e } } else { e }),
+        }
+    }
+}
+
+/// `1:`
+pub(super) fn numbered_label<'t>(s: &mut Scanner<'t>) -> Option<&'t str> {
+    s.byte().filter(u8::is_ascii_digit)?;
+    let rest = s.rest();
+    let len = rest.find(|c: char| !c.is_ascii_digit())?;
+    let after = rest[len..].trim_start();
+    if !after.starts_with(':') || after.starts_with("::") {
+        return None;
+    }
+    s.skip(rest.len() - after.len() + 1);
+    Some(&rest[..len])
+}
