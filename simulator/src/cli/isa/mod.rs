@@ -1,0 +1,240 @@
+//! `wavesim isa list | show | ir | rust | coverage`: what the tables and the pseudocode say about instructions, and what is compiled
+//! of them.
+//!
+//! [`run`] is the entry point; each command has a function that gives its text or JSON, so that tests need no process.
+
+mod coverage;
+mod show;
+#[cfg(test)]
+mod tests;
+
+use super::engine::Engine;
+use super::output::emit;
+use super::target::Target;
+use coverage::{compiled, coverage};
+use isa_spec::canonical::Operation;
+use isa_spec::pcode::ir::Stmt;
+use isa_spec::tables::{ArchTable, Instruction};
+use serde_json::json;
+use show::{show_json, show_text};
+#[cfg(feature = "lowering")]
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write;
+use wavesim_asm::describe;
+use wavesim_isa::arch::Arch;
+use wavesim_machine::isa;
+
+/// `wavesim isa …`
+#[derive(Debug, clap::Args)]
+pub struct IsaArgs {
+    #[command(subcommand)]
+    pub command: IsaCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum IsaCommand {
+    /// List instructions, one per line: name, encodings, functional group, and where the semantics come from
+    List {
+        #[command(flatten)]
+        target: Target,
+        /// Only instructions of this functional group (VALU, SALU, VMEM …)
+        #[arg(long)]
+        group: Option<String>,
+        /// JSON Lines
+        #[arg(long)]
+        json: bool,
+    },
+    /// Encodings, operands, fields and pseudocode of one instruction
+    Show {
+        /// The instruction, in any case; a suffix as in `v_add_f32_e64` is ignored
+        name: String,
+        #[command(flatten)]
+        target: Target,
+        #[arg(long)]
+        json: bool,
+    },
+    /// The lane loops of one instruction: its pseudocode lowered, before it becomes Rust
+    #[cfg(feature = "lowering")]
+    Ir {
+        /// The instruction, as for `show`
+        name: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// The handlers of one instruction, as they are compiled
+    #[cfg(feature = "lowering")]
+    Rust {
+        /// The instruction, as for `show`
+        name: String,
+        #[command(flatten)]
+        target: Target,
+        /// The handler for any host and float mode, instead of those for hosts with AVX2
+        #[arg(long)]
+        portable: bool,
+    },
+    /// How many instructions have semantics, by architecture and functional group
+    Coverage {
+        #[command(flatten)]
+        target: Target,
+        /// How many of them this engine has code for; the interpreter has handlers for all that have semantics
+        #[arg(long, value_name = "ENGINE", default_value = "interpreter")]
+        engine: Engine,
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Runs one command. The exit code: 0, or 2 for a name that is not an instruction.
+pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let text = match &args.command {
+        IsaCommand::List { target, group, json } => list(&target.archs(), group.as_deref(), *json),
+        IsaCommand::Show { name, target, json } => show(&target.archs(), name, *json),
+        #[cfg(feature = "lowering")]
+        IsaCommand::Ir { name, target } => lowered(&target.archs(), name, |_, handlers| handlers.to_string()),
+        #[cfg(feature = "lowering")]
+        IsaCommand::Rust { name, target, portable } => {
+            let host = if *portable { isa_emit::Host::Any } else { isa_emit::Host::Avx2 };
+            lowered(&target.archs(), name, |number, handlers| {
+                isa_emit::text(isa_emit::emit(number, handlers, host))
+            })
+        }
+        IsaCommand::Coverage { target, engine: Engine::Interpreter, json } => {
+            Ok(coverage(&target.archs(), *json))
+        }
+        IsaCommand::Coverage { target, engine: Engine::Jit | Engine::Auto, json } => {
+            compiled(&target.archs(), *json)
+        }
+    };
+    match text {
+        Ok(text) => {
+            out.write_all(text.as_bytes())?;
+            Ok(super::OK)
+        }
+        Err(message) => {
+            emit(format!("error: {message}"));
+            Ok(super::BAD_INPUT)
+        }
+    }
+}
+
+/// Where an instruction's meaning comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Meaning {
+    /// A body in the pseudocode language.
+    Pseudocode,
+    /// A body that does nothing but call machine builtins (barriers, waits, messages).
+    Builtin,
+    None,
+}
+
+impl Meaning {
+    pub fn name(self) -> &'static str {
+        match self {
+            Meaning::Pseudocode => "pseudocode",
+            Meaning::Builtin => "builtin",
+            Meaning::None => "none",
+        }
+    }
+}
+
+fn operation(arch: Arch, at: usize) -> Option<&'static Operation> {
+    let set = &*isa::SEMANTICS;
+    let op = (*set.by_arch.get(arch as usize)?.get(at)?)?;
+    set.operations.get(op as usize)
+}
+
+fn meaning(operation: Option<&Operation>) -> Meaning {
+    match operation {
+        None => Meaning::None,
+        Some(op) if op.sem.uses.control && op.sem.body.iter().all(|s| matches!(s, Stmt::Call { .. })) => {
+            Meaning::Builtin
+        }
+        Some(_) => Meaning::Pseudocode,
+    }
+}
+
+/// One instruction per line. With several architectures, each line says its own.
+pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, String> {
+    let groups: BTreeSet<&str> = archs.iter().flat_map(|a| a.table().instructions).map(|i| i.group).collect();
+    if let Some(wanted) = group
+        && !groups.iter().any(|g| g.eq_ignore_ascii_case(wanted))
+    {
+        let known: Vec<&str> = groups.into_iter().collect();
+        return Err(format!("no functional group is called `{wanted}`; they are {}", known.join(", ")));
+    }
+    let mut out = String::new();
+    for &arch in archs {
+        let table = arch.table();
+        let width = table.instructions.iter().map(|i| i.name.len()).max().unwrap_or(0);
+        for (at, inst) in table.instructions.iter().enumerate() {
+            if group.is_some_and(|g| !g.eq_ignore_ascii_case(inst.group)) {
+                continue;
+            }
+            let meaning = meaning(operation(arch, at)).name();
+            let name = inst.name.to_lowercase();
+            let encodings = encoding_names(table, inst);
+            if json {
+                let mut line = json!({
+                    "name": name, "encodings": encodings, "group": inst.group, "semantics": meaning
+                });
+                if archs.len() > 1 {
+                    line["arch"] = arch.name().into();
+                }
+                let _ = writeln!(out, "{line}");
+            } else {
+                if archs.len() > 1 {
+                    let _ = write!(out, "{:8}", arch.name());
+                }
+                let _ =
+                    writeln!(out, "{name:width$}  {:12} {meaning:10}  {}", inst.group, encodings.join(" "));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Each encoding once, in the order of the tables.
+fn encoding_names(table: &'static ArchTable, inst: &Instruction) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for entry in table.entries_of(inst) {
+        let name = table.encodings[entry.enc as usize].name;
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Everything about one instruction; or why there is none of that name.
+pub fn show(archs: &[Arch], name: &str, json: bool) -> Result<String, String> {
+    let found = describe::find(archs, name)?;
+    Ok(if json { show_json(&found) } else { show_text(&found) })
+}
+
+/// What `text` says of each operation that an instruction is, under a line that names its architectures and its pseudocode.
+#[cfg(feature = "lowering")]
+pub fn lowered(
+    archs: &[Arch],
+    name: &str,
+    text: impl Fn(usize, &isa_lower::ir::Handlers) -> String,
+) -> Result<String, String> {
+    let set = &*isa::SEMANTICS;
+    let mut operations: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    for (arch, at) in describe::find(archs, name)? {
+        if let Some(number) = set.by_arch[arch as usize][at] {
+            operations.entry(number).or_default().push(arch.name());
+        }
+    }
+    if operations.is_empty() {
+        return Err(format!("`{name}` has no semantics: {}", coverage::reason(name)));
+    }
+    let mut out = String::new();
+    for (number, archs) in operations {
+        let op = &set.operations[number as usize];
+        let _ = writeln!(out, "// {} ({})", archs.join(", "), isa::place(op.sem.span));
+        let _ = writeln!(out, "{}", text(number as usize, &isa_lower::lower(op)));
+    }
+    Ok(out)
+}
