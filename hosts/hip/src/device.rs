@@ -4,10 +4,9 @@ use crate::ffi::{Memory, Out, Text};
 use crate::gpu::{Gpu, gpu};
 use crate::memory::TOTAL_BYTES;
 use crate::status::{Outcome, Status, call};
-use crate::stream::Handle;
 use std::ffi::{c_char, c_int, c_uint};
 
-/// Multiprocessors that the device says that it has: programs size their grids by it.
+/// Multiprocessors that the device reports: programs size their grids by it.
 pub const PROCESSORS: c_int = 8;
 /// Work-items that a multiprocessor holds.
 pub const ITEMS_PER_PROCESSOR: c_int = 2048;
@@ -180,7 +179,7 @@ fn properties_r0000(gpu: &Gpu) -> [u8; 792] {
     f.0
 }
 
-fn only(device: c_int) -> Outcome<&'static Gpu> {
+pub(crate) fn only(device: c_int) -> Outcome<&'static Gpu> {
     if device != 0 {
         return Err(Status::INVALID_DEVICE.into());
     }
@@ -430,104 +429,4 @@ pub extern "C" fn hipProfilerStart() -> c_int {
 /// `hipProfilerStop`.
 pub extern "C" fn hipProfilerStop() -> c_int {
     0
-}
-
-/// The one context.
-const CONTEXT: Handle = 0x20;
-
-/// `hipCtxCreate`.
-pub extern "C" fn hipCtxCreate(context: Out<Handle>, _flags: c_uint, device: c_int) -> c_int {
-    hipDevicePrimaryCtxRetain(context, device)
-}
-
-/// `hipCtxDestroy`.
-pub extern "C" fn hipCtxDestroy(_context: Handle) -> c_int {
-    0
-}
-
-/// `hipCtxGetCurrent`.
-pub extern "C" fn hipCtxGetCurrent(context: Out<Handle>) -> c_int {
-    hipDevicePrimaryCtxRetain(context, 0)
-}
-
-/// `hipCtxSetCurrent`.
-pub extern "C" fn hipCtxSetCurrent(_context: Handle) -> c_int {
-    0
-}
-
-/// `hipCtxPushCurrent`.
-pub extern "C" fn hipCtxPushCurrent(_context: Handle) -> c_int {
-    0
-}
-
-/// `hipCtxPopCurrent`.
-pub extern "C" fn hipCtxPopCurrent(context: Out<Handle>) -> c_int {
-    context.put_if_wanted(CONTEXT);
-    0
-}
-
-/// `hipCtxGetDevice`.
-pub extern "C" fn hipCtxGetDevice(device: Out<c_int>) -> c_int {
-    hipGetDevice(device)
-}
-
-/// `hipDevicePrimaryCtxRetain`.
-pub extern "C" fn hipDevicePrimaryCtxRetain(context: Out<Handle>, device: c_int) -> c_int {
-    call("hipDevicePrimaryCtxRetain", || {
-        only(device)?;
-        context.put(CONTEXT)
-    })
-}
-
-/// `hipDevicePrimaryCtxRelease`.
-pub extern "C" fn hipDevicePrimaryCtxRelease(_device: c_int) -> c_int {
-    0
-}
-
-/// `hipDevicePrimaryCtxGetState`.
-pub extern "C" fn hipDevicePrimaryCtxGetState(
-    _device: c_int,
-    flags: Out<c_uint>,
-    active: Out<c_int>,
-) -> c_int {
-    flags.put_if_wanted(0);
-    active.put_if_wanted(1);
-    0
-}
-
-/// `hipGetLastError`.
-pub extern "C" fn hipGetLastError() -> c_int {
-    let last = crate::status::last();
-    crate::status::set_last(Status::SUCCESS);
-    last.0
-}
-
-/// `hipExtGetLastError`.
-pub extern "C" fn hipExtGetLastError() -> c_int {
-    hipGetLastError()
-}
-
-/// `hipPeekAtLastError`.
-pub extern "C" fn hipPeekAtLastError() -> c_int {
-    crate::status::last().0
-}
-
-/// `hipGetErrorString`.
-pub extern "C" fn hipGetErrorString(status: c_int) -> *const c_char {
-    Status(status).text().unwrap_or(c"unrecognized error code").as_ptr()
-}
-
-/// `hipGetErrorName`.
-pub extern "C" fn hipGetErrorName(status: c_int) -> *const c_char {
-    Status(status).name().unwrap_or(c"hipErrorUnknown").as_ptr()
-}
-
-/// `hipDrvGetErrorString`.
-pub extern "C" fn hipDrvGetErrorString(status: c_int, text: Out<*const c_char>) -> c_int {
-    call("hipDrvGetErrorString", || text.put(Status(status).text().ok_or(Status::INVALID_VALUE)?.as_ptr()))
-}
-
-/// `hipDrvGetErrorName`.
-pub extern "C" fn hipDrvGetErrorName(status: c_int, text: Out<*const c_char>) -> c_int {
-    call("hipDrvGetErrorName", || text.put(Status(status).name().ok_or(Status::INVALID_VALUE)?.as_ptr()))
 }

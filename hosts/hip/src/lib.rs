@@ -8,7 +8,7 @@
 //! - [`memory`], [`copy`]: allocations, copies, fills
 //! - [`stream`]: streams and events; [`op`]: what they do; [`graph`]: graphs
 //! - [`rtc`]: `hiprtc`; [`link`]: linking of what it compiles
-//! - [`device`]: properties, attributes, contexts, error strings
+//! - [`device`]: properties, attributes; [`context`]: contexts; [`error`]: the last error, error strings
 //!
 //! The table of `wavesim-hip-api` has every function of the API, with the version of its symbol and its state. `build.rs` exports
 //! all of them: those that are not supported say so when they are called.
@@ -17,8 +17,10 @@
 #![allow(non_snake_case)]
 #![cfg(target_os = "linux")]
 
+pub mod context;
 pub mod copy;
 pub mod device;
+pub mod error;
 pub mod ffi;
 pub mod gpu;
 pub mod graph;
@@ -34,8 +36,10 @@ pub mod stream;
 
 /// All functions of the table that are supported.
 mod functions {
+    pub use crate::context::*;
     pub use crate::copy::*;
     pub use crate::device::*;
+    pub use crate::error::*;
     pub use crate::graph::*;
     pub use crate::launch::*;
     pub use crate::link::*;

@@ -1,0 +1,231 @@
+//! Nodes of graphs.
+
+use super::{Node, with};
+use crate::ffi::{HostFunction, In, Memory, Out};
+use crate::gpu::{gpu, lock};
+use crate::launch::{Dim3, LaunchParameters};
+use crate::op::{Copy, Fill, Op, Pitched};
+use crate::status::{Outcome, Status, call};
+use crate::stream::{Handle, new_handle};
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+
+/// `hipGraphNodeType`.
+const KERNEL: c_int = 0;
+const MEMCPY: c_int = 1;
+const MEMSET: c_int = 2;
+const HOST: c_int = 3;
+const GRAPH: c_int = 4;
+const EMPTY: c_int = 5;
+
+/// Adds a node to a graph.
+fn add(node: &Out<Handle>, graph: Handle, after: In<Handle>, count: usize, op: Op) -> Outcome {
+    let after: Vec<Handle> = (0..count).map(|at| after.at(at)).collect::<Outcome<_>>()?;
+    let handle = with(|graphs| {
+        let found = graphs.graph(graph)?;
+        graphs.check_nodes(graph, &after)?;
+        let handle = new_handle();
+        lock(&found).nodes.push(Node { handle, op, after });
+        graphs.nodes.insert(handle, graph);
+        Ok(handle)
+    })?;
+    node.put(handle)
+}
+
+/// `hipGraphAddKernelNode`.
+pub extern "C" fn hipGraphAddKernelNode(
+    node: Out<Handle>,
+    graph: Handle,
+    after: In<Handle>,
+    count: usize,
+    parameters: In<KernelNode>,
+) -> c_int {
+    call("hipGraphAddKernelNode", || add(&node, graph, after, count, parameters.get()?.op()?))
+}
+
+/// `hipGraphKernelNodeSetParams`.
+pub extern "C" fn hipGraphKernelNodeSetParams(node: Handle, parameters: In<KernelNode>) -> c_int {
+    call("hipGraphKernelNodeSetParams", || {
+        let op = parameters.get()?.op()?;
+        with(|graphs| graphs.edit(node, |node| node.op = op))
+    })
+}
+
+/// `hipGraphExecKernelNodeSetParams`.
+pub extern "C" fn hipGraphExecKernelNodeSetParams(
+    executable: Handle,
+    node: Handle,
+    parameters: In<KernelNode>,
+) -> c_int {
+    call("hipGraphExecKernelNodeSetParams", || {
+        let op = parameters.get()?.op()?;
+        with(|graphs| {
+            let found = graphs.executables.get_mut(&executable).ok_or(Status::INVALID_VALUE)?;
+            let node = found.order.iter_mut().find(|n| n.handle == node).ok_or(Status::INVALID_VALUE)?;
+            node.op = op;
+            Ok(())
+        })
+    })
+}
+
+/// `hipKernelNodeParams`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct KernelNode {
+    block: Dim3,
+    extra: In<usize>,
+    function: usize,
+    grid: Dim3,
+    arguments: In<Memory>,
+    dynamic_lds: c_uint,
+}
+
+impl KernelNode {
+    fn op(self) -> Outcome<Op> {
+        let launch = LaunchParameters { grid: self.grid, block: self.block, dynamic_lds: self.dynamic_lds };
+        Ok(Op::Kernel(Arc::new(launch.of_host_function(self.function, self.arguments)?)))
+    }
+}
+
+/// `hipGraphAddMemcpyNode1D`.
+pub extern "C" fn hipGraphAddMemcpyNode1D(
+    node: Out<Handle>,
+    graph: Handle,
+    after: In<Handle>,
+    count: usize,
+    to: Memory,
+    from: Memory,
+    len: usize,
+    kind: c_int,
+) -> c_int {
+    call("hipGraphAddMemcpyNode1D", || {
+        let copy = Copy::linear(to, from, len);
+        crate::copy::check(gpu()?, &copy, kind)?;
+        add(&node, graph, after, count, Op::Copy(copy))
+    })
+}
+
+/// `hipMemsetParams`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct FillNode {
+    to: Memory,
+    size: c_uint,
+    height: usize,
+    pitch: usize,
+    value: c_uint,
+    width: usize,
+}
+
+/// `hipGraphAddMemsetNode`.
+pub extern "C" fn hipGraphAddMemsetNode(
+    node: Out<Handle>,
+    graph: Handle,
+    after: In<Handle>,
+    count: usize,
+    parameters: In<FillNode>,
+) -> c_int {
+    call("hipGraphAddMemsetNode", || {
+        let given = parameters.get()?;
+        let fill = Fill {
+            to: Pitched::rows(given.to, given.pitch),
+            value: given.value,
+            size: given.size as usize,
+            width: given.width,
+            height: given.height,
+            depth: 1,
+        };
+        crate::copy::check_fill(gpu()?, &fill)?;
+        add(&node, graph, after, count, Op::Fill(fill))
+    })
+}
+
+/// `hipGraphAddHostNode`.
+pub extern "C" fn hipGraphAddHostNode(
+    node: Out<Handle>,
+    graph: Handle,
+    after: In<Handle>,
+    count: usize,
+    parameters: In<HostFunction>,
+) -> c_int {
+    call("hipGraphAddHostNode", || add(&node, graph, after, count, Op::Host(parameters.get()?)))
+}
+
+/// `hipGraphAddEmptyNode`.
+pub extern "C" fn hipGraphAddEmptyNode(
+    node: Out<Handle>,
+    graph: Handle,
+    after: In<Handle>,
+    count: usize,
+) -> c_int {
+    call("hipGraphAddEmptyNode", || add(&node, graph, after, count, Op::Nothing))
+}
+
+/// `hipGraphAddChildGraphNode`.
+pub extern "C" fn hipGraphAddChildGraphNode(
+    node: Out<Handle>,
+    graph: Handle,
+    after: In<Handle>,
+    count: usize,
+    child: Handle,
+) -> c_int {
+    call("hipGraphAddChildGraphNode", || {
+        let order = with(|graphs| lock(&*graphs.graph(child)?).order())?;
+        let ops = order.into_iter().map(|node| node.op).collect();
+        add(&node, graph, after, count, Op::Batch(Arc::new(ops)))
+    })
+}
+
+/// `hipGraphAddDependencies`.
+pub extern "C" fn hipGraphAddDependencies(
+    graph: Handle,
+    from: In<Handle>,
+    to: In<Handle>,
+    count: usize,
+) -> c_int {
+    call("hipGraphAddDependencies", || {
+        for at in 0..count {
+            let (from, to) = (from.at(at)?, to.at(at)?);
+            with(|graphs| {
+                graphs.graph(graph)?;
+                graphs.check_nodes(graph, &[from, to])?;
+                graphs.edit(to, |node| node.after.push(from))
+            })?;
+        }
+        Ok(())
+    })
+}
+
+/// `hipGraphGetNodes`.
+pub extern "C" fn hipGraphGetNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) -> c_int {
+    call("hipGraphGetNodes", || list(graph, &nodes, &count, |_| true))
+}
+
+/// `hipGraphGetRootNodes`.
+pub extern "C" fn hipGraphGetRootNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) -> c_int {
+    call("hipGraphGetRootNodes", || list(graph, &nodes, &count, |node| node.after.is_empty()))
+}
+
+fn list(graph: Handle, nodes: &Out<Handle>, count: &Out<usize>, wanted: impl Fn(&Node) -> bool) -> Outcome {
+    let found = with(|graphs| graphs.graph(graph))?;
+    let handles: Vec<Handle> =
+        lock(&found).nodes.iter().filter(|node| wanted(node)).map(|node| node.handle).collect();
+    handles.iter().enumerate().for_each(|(at, handle)| nodes.put_at(at, *handle));
+    count.put(handles.len())
+}
+
+/// `hipGraphNodeGetType`.
+pub extern "C" fn hipGraphNodeGetType(node: Handle, kind: Out<c_int>) -> c_int {
+    call("hipGraphNodeGetType", || {
+        kind.put(with(|graphs| {
+            graphs.edit(node, |node| match node.op {
+                Op::Kernel(_) => KERNEL,
+                Op::Copy(_) => MEMCPY,
+                Op::Fill(_) => MEMSET,
+                Op::Host(_) | Op::Callback(_) => HOST,
+                Op::Batch(_) => GRAPH,
+                Op::Nothing => EMPTY,
+            })
+        })?)
+    })
+}
