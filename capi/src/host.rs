@@ -194,7 +194,7 @@ impl Finder for Process {
     fn find(&self, address: u64) -> Option<HostRange> {
         let range = self.0.find(address)?;
         let (mut base, mut end) = (range.base, range.base + range.len);
-        // The kernel keeps neighbours apart that differ in what is no matter here.
+        // The system lists adjacent ranges that differ in attributes other than whether they are writable.
         let alike = |at: u64| self.0.find(at).filter(|other| other.writable == range.writable);
         while let Some(before) = base.checked_sub(1).and_then(alike) {
             base = before.base;
