@@ -27,13 +27,17 @@ macro_rules! operations {
 }
 
 operations! {
+    /// `a + b`.
     add(a, b) = soft::add;
+    /// `a - b`.
     sub(a, b) = soft::sub;
+    /// `a * b`.
     mul(a, b) = soft::mul;
     /// IEEE division.
     div_float(a, b) = soft::div;
     /// `a * b + c`, rounded once.
     fma(a, b, c) = soft::fma;
+    /// The square root, rounded once.
     sqrt(x) = soft::sqrt;
     /// `1 / x`, rounded once.
     rcp(x) = soft::rcp;
@@ -68,6 +72,7 @@ macro_rules! approximated {
 approximated! {
     /// 2 to the `x`.
     exp2 = Exp2;
+    /// The logarithm to base 2.
     log2 = Log2;
     /// Sine of `x` turns.
     sin = Sin;
@@ -85,11 +90,17 @@ macro_rules! tests {
 }
 
 tests! {
+    /// Any NaN.
     is_nan = is_nan;
+    /// A signalling NaN.
     is_signal_nan = is_signal_nan;
+    /// A quiet NaN.
     is_quiet_nan = is_quiet_nan;
+    /// An infinity.
     is_inf = is_infinite;
+    /// A denormal number, not zero.
     is_denorm = is_denormal;
+    /// A zero of either sign.
     is_zero = is_zero;
 }
 

@@ -194,6 +194,7 @@ impl Format {
 
 /// A float's value, by class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Value {
     /// Any NaN; the payload is lost.
     Nan,

@@ -39,18 +39,25 @@ pub trait Machine {
     fn operand_lane(&mut self, role: Role, lane: u32, index: u32) -> u32;
     /// A raw encoding field by its canonical name; 0 if the encoding has none.
     fn field(&mut self, name: &str) -> u32;
+    /// The value of architectural state.
     fn state(&mut self, state: State, lane: Option<u32>) -> u128;
     /// As `destination`, for state.
     fn state_destination(&mut self, state: State) -> u128;
+    /// Writes architectural state.
     fn set_state(&mut self, state: State, value: u128) -> Result<(), Stop>;
+    /// A VGPR of a lane by its number.
     fn vgpr(&mut self, lane: u32, reg: u32) -> u32;
     /// As `destination`, for a register by its number.
     fn old_vgpr(&mut self, lane: u32, reg: u32) -> u32;
+    /// Writes a VGPR of a lane.
     fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32);
+    /// An SGPR by its number.
     fn sgpr(&mut self, reg: u32) -> u32;
+    /// Writes an SGPR.
     fn set_sgpr(&mut self, reg: u32, value: u32);
     /// Little-endian value of `bytes` bytes.
     fn load(&mut self, space: Space, addr: u64, bytes: u32, lane: Option<u32>) -> Result<u128, Stop>;
+    /// Stores `bytes` bytes of a little-endian value.
     fn store(
         &mut self,
         space: Space,

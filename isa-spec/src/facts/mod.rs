@@ -57,6 +57,7 @@ pub struct Touch {
 
 /// What a [`Touch`] reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum What {
     /// The registers of an operand.
     Operand(Role),

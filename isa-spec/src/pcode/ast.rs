@@ -102,6 +102,7 @@ pub struct Stmt {
 
 /// The kinds of statement.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum StmtKind {
     /// `declare x : 32'B;`, `declare x : 32'U[64];`
     Declare { name: Name, ty: TypeName, len: Option<Expr> },
@@ -136,6 +137,7 @@ pub struct Expr {
 
 /// The kinds of expression.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum ExprKind {
     /// A local, operand, state or field, by name.
     Name(String),

@@ -106,6 +106,7 @@ pub struct Uses {
 
 /// A statement.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Stmt {
     /// Stores a value; its type has the place's width.
     Assign { place: Place, value: Expr, span: Span },
@@ -133,6 +134,7 @@ pub struct Place {
 
 /// The kinds of [`Place`].
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum PlaceKind {
     /// A variable that is not an array.
     Local(LocalId),
@@ -168,6 +170,7 @@ pub struct Expr {
 
 /// The kinds of [`Expr`].
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum ExprKind {
     /// A constant: the bit pattern of `ty`.
     Const(u128),

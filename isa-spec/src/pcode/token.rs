@@ -6,6 +6,7 @@ use crate::source::{FileId, Span};
 
 /// The kinds of token.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Tok {
     /// Identifiers and keywords; may contain template holes (`V_${OP}_$T`) before expansion.
     Ident(String),

@@ -17,6 +17,7 @@ macro_rules! visitor {
             fn stmts(&mut self, list: &'a $($mutable)? $List) {
                 $stmts(self, list);
             }
+            /// A statement.
             fn stmt(&mut self, stmt: &'a $($mutable)? Stmt) {
                 $stmt(self, stmt);
             }
@@ -24,6 +25,7 @@ macro_rules! visitor {
             fn place(&mut self, place: &'a $($mutable)? Place) {
                 $place(self, place);
             }
+            /// An expression.
             fn expr(&mut self, expr: &'a $($mutable)? Expr) {
                 $expr(self, expr);
             }

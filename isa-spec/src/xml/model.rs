@@ -81,6 +81,7 @@ pub struct Condition {
 /// A node of a condition's tree: `op type`, `id val` or `lit val`, each possibly with a `ty`, see
 /// [`TypeMark`].
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum CondExpr {
     /// An operator by its schema name, with its arguments.
     Op { op: String, args: Vec<CondExpr>, ty: Option<TypeMark> },

@@ -52,6 +52,7 @@ struct Frame {
 }
 
 /// What [`Input::read`] finds.
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Next {
     /// A line, macro parameters substituted.
     Line(SourceLine, Place),

@@ -26,7 +26,7 @@
 //!
 //! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here depends on
 //! where a field's bits lie.
-
+#![warn(missing_docs)]
 // No files, threads, processes or clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

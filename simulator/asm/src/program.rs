@@ -154,6 +154,7 @@ impl Section {
 
 /// What a symbol is defined as.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Definition {
     /// A place in a section, in bytes.
     Label { section: usize, offset: u64 },
@@ -189,6 +190,7 @@ impl SymbolInfo {
 
 /// A value that waits for symbols.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Pending {
     /// Fields of an instruction; `listed` is its index in the listing.
     Inst { listed: usize, inst: Inst, fixups: Vec<Fixup> },

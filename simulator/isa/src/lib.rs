@@ -6,7 +6,7 @@
 //! - [`inst`]: the one instruction type; [`codec`]: words to instructions and back
 //! - [`operand`]: how an instruction's operands are found in its fields; [`dpp`]: which lanes DPP moves where;
 //!   [`relative`]: VGPRs that M0 offsets
-
+#![warn(missing_docs)]
 // No files, threads, processes or clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -17,4 +17,5 @@ pub mod dpp;
 pub mod inst;
 pub mod operand;
 pub mod relative;
+#[expect(missing_docs, reason = "generated enums have the names of the descriptions")]
 pub mod tables;

@@ -14,6 +14,7 @@ use wavesim_isa::descriptor::{self, Descriptor};
 
 /// Why a file is not a code object with the kernel wanted.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum LoadError {
     /// It does not parse as ELF.
     #[error("not a code object: {0}")]
@@ -21,6 +22,7 @@ pub enum LoadError {
     /// It is something else that is recognised, named with its article: "this is …".
     #[error("this is {0}")]
     Foreign(String),
+    /// The ELF header names a processor that is not simulated.
     #[error("processor 0x{0:02x} of e_flags is none of rdna3, rdna3.5, rdna4, cdna3, cdna4")]
     Processor(u32),
     /// No descriptor `name.kd`; `has` lists the kernels that there are.

@@ -55,6 +55,7 @@ pub struct Arg {
 /// What an argument is.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Kind {
     /// An array in global memory; the kernel gets its address.
     Buffer { dtype: String, shape: Vec<u64>, init: Init },
@@ -69,6 +70,7 @@ pub enum Kind {
 /// What a buffer holds before the launch.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Init {
     /// The array of this NPY file, whose path is relative to the launch file.
     File(String),

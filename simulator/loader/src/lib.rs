@@ -5,7 +5,7 @@
 //! - [`launch`]: `launch.json`; [`request`]: a launch, from there or the command line; [`compare`]: expected outputs
 //! - [`plain`]: programs of machines that are not AMD's
 //! - [`prepared`]: what all of these, and the text format, come to
-
+#![warn(missing_docs)]
 // No files, threads, processes or clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

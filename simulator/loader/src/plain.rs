@@ -62,6 +62,7 @@ pub fn raw_data(bytes: &[u8]) -> Data {
 
 /// Why a program cannot be made ready.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum PrepareError {
     /// The host has no memory of the requested size.
     #[error(transparent)]

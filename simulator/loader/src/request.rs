@@ -47,6 +47,7 @@ const ALIGN: u64 = 256;
 
 /// Why a launch cannot be made ready.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum LaunchError {
     /// Two buffers have this name.
     #[error("two arguments are called `{0}`")]
@@ -72,10 +73,12 @@ pub enum LaunchError {
     /// A kernarg segment of more bytes than any real kernel's.
     #[error("a kernarg segment of {0} bytes: at most {MAX_KERNARG} are possible")]
     KernargSize(u32),
+    /// More work-items than the kernel was compiled for.
     #[error(
         "a workgroup of {block:?} work-items: the kernel was compiled for at most {most} (.max_flat_workgroup_size)"
     )]
     Items { block: [u32; 3], most: u32 },
+    /// More LDS than a workgroup can have.
     #[error("{0} bytes of LDS: a workgroup has at most {max}", max = wavesim_engine::sched::dispatch::MAX_LDS)]
     Lds(u64),
     /// The code object's image cannot be placed.
@@ -94,6 +97,7 @@ pub enum LaunchError {
 
 /// Why a value does not fit its parameter.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum ArgumentError {
     /// A number that a parameter of `size` bytes cannot hold.
     #[error("{value} does not fit a parameter of {size} bytes")]
@@ -360,7 +364,7 @@ fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
         (n, size) => {
             let int = n.as_int().unwrap_or_default();
             let bytes = int.to_le_bytes();
-            // Of the bytes left out, none may tell anything: all are the sign's.
+            // The bytes left out are copies of the sign.
             let kept = 8 * size.min(16);
             let fits = kept == 128 || kept != 0 && (int >> (kept - 1) == -1 || int >> kept == 0);
             return match fits {

@@ -68,6 +68,7 @@ impl<'a> Iterator for Lines<'a> {
 
 /// A statement of the instruction block.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Statement<'a> {
     /// `name:`.
     Label(&'a str),

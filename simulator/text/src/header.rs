@@ -22,8 +22,9 @@ pub struct Header {
     pub local: ([u32; 3], usize),
     /// Workgroups, and how many dimensions were written.
     pub global: ([u32; 3], usize),
-    /// Where it says so.
+    /// Lanes of a wave, where it says so.
     pub wave: Option<u32>,
+    /// The architecture, where it says so.
     pub arch: Option<Arch>,
     /// How kernels receive ids and arguments.
     pub abi: Abi,

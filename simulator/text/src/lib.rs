@@ -7,7 +7,7 @@
 //! - [`header`]: arguments, initialisers, launch configuration
 //! - [`body`], [`print`]: lines, and statements of the instruction block; [`instruction`], [`rules`]: its
 //!   instructions, on the assembler's operands
-
+#![warn(missing_docs)]
 // No files, threads, processes or clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

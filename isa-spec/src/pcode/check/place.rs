@@ -229,7 +229,7 @@ impl<'a> Checker<'a> {
         Ok(Some(Place { kind: PlaceKind::Sgpr { reg }, ty: ty.unwrap_or(Ty::B(32)) }))
     }
 
-    /// Refuses an element that an array surely does not have.
+    /// Refuses an element that an array certainly does not have.
     pub(super) fn element_within(&mut self, id: LocalId, index: &ast::Expr) -> R<()> {
         let Some(len) = self.locals[id as usize].len else { return Ok(()) };
         match self.range(index) {

@@ -79,11 +79,13 @@ pub const VERSION_BITS: [(&str, u32); 3] =
 /// A lane movement.
 #[derive(Debug, Clone, Copy)]
 pub struct Movement {
+    /// In assembly.
     pub name: &'static str,
     /// The architectures that have it by this name.
     of: Of,
-    /// Its first code, and how many there are.
+    /// Its first code.
     pub first: u32,
+    /// How many codes it has.
     pub count: u32,
     /// The value that the first code means; `None` for movements without one.
     pub from: Option<u32>,

@@ -130,6 +130,7 @@ pub struct Slot {
     pub scalars: Option<&'static TypeNames>,
     /// Field that makes a signed integer of the selected part (SDWA).
     pub sext: Option<u8>,
+    /// How many registers it takes.
     pub size: Size,
     /// How constants are encoded.
     pub constant: Constant,

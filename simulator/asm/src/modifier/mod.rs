@@ -14,101 +14,47 @@ use wavesim_isa::arch::Arch;
 
 /// A modifier of a form, with the fields that it sets.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Mod {
     /// Present or absent: 1 or 0.
-    Flag {
-        name: &'static str,
-        field: u8,
-    },
+    Flag { name: &'static str, field: u8 },
     /// `name:n`.
-    Number {
-        name: &'static str,
-        field: u8,
-        style: Style,
-    },
+    Number { name: &'static str, field: u8, style: Style },
     /// DS: one offset in two fields.
-    Offset16 {
-        low: u8,
-        high: u8,
-        swizzle: bool,
-    },
+    Offset16 { low: u8, high: u8, swizzle: bool },
     /// A bit for each source of `of`, and for the destination if `dest`. Not `printed`: read only, where
     /// registers' names express it.
-    Bits {
-        name: &'static str,
-        field: u8,
-        of: u8,
-        dest: bool,
-        printed: bool,
-    },
+    Bits { name: &'static str, field: u8, of: u8, dest: bool, printed: bool },
     /// Which set of a sparse matrix's indices; `bits` are those that a wave needs.
-    IndexKey {
-        field: u8,
-        bits: u32,
-    },
+    IndexKey { field: u8, bits: u32 },
     /// Two bits of OP_SEL that choose a byte, in this order.
-    Byte {
-        field: u8,
-        bits: [u8; 2],
-    },
+    Byte { field: u8, bits: [u8; 2] },
     /// `op_sel_hi`: its third bit lies elsewhere.
-    OpSelHi {
-        field: u8,
-        third: u8,
-        ones: bool,
-    },
+    OpSelHi { field: u8, third: u8, ones: bool },
     /// `mul:2`, `mul:4`, `div:2`.
-    Omod {
-        field: u8,
-    },
+    Omod { field: u8 },
     /// DPP16's control: `quad_perm:[…]`, `row_shl:1` …
-    DppCtrl {
-        field: u8,
-    },
+    DppCtrl { field: u8 },
     /// `dpp8:[…]`: eight lane selections, from field `first` on.
-    Dpp8 {
-        first: u8,
-    },
+    Dpp8 { first: u8 },
     /// Fetch of inactive lanes beside `dpp8:`, which is another code of the source.
-    Dpp8Fetch {
-        source: u8,
-    },
+    Dpp8Fetch { source: u8 },
     /// Buffer format of MTBUF: `format:[…]`.
-    Format {
-        field: u8,
-    },
+    Format { field: u8 },
     /// `dim:SQ_RSRC_IMG_…`.
-    Dim {
-        field: u8,
-    },
+    Dim { field: u8 },
     /// Temporal hint; the scope decides the name of one.
-    Th {
-        field: u8,
-        scope: u8,
-        kind: ThKind,
-    },
-    Scope {
-        field: u8,
-    },
+    Th { field: u8, scope: u8, kind: ThKind },
+    /// Scope of a memory access: `scope:SCOPE_DEV`.
+    Scope { field: u8 },
     /// A name of a list; always printed.
-    Select {
-        name: &'static str,
-        field: u8,
-        names: &'static [&'static str],
-    },
+    Select { name: &'static str, field: u8, names: &'static [&'static str] },
     /// Data and number format of gfx9's typed buffers: `format:[…,…]`.
-    TwoFormats {
-        data: u8,
-        number: u8,
-    },
+    TwoFormats { data: u8, number: u8 },
     /// Upper bits of the bytes that hold the scales of a matrix product: `op_sel_hi:[…]`, always written.
-    ScaleBytes {
-        field: u8,
-    },
+    ScaleBytes { field: u8 },
     /// Signs of the operands of a matrix product of doubles: `neg:[…]`.
-    Signs {
-        field: u8,
-    },
+    Signs { field: u8 },
 }
 
 /// Parts of a register that SDWA selects.
@@ -117,6 +63,7 @@ const PARTS: &[&str] = &["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD
 /// What becomes of the bits that SDWA does not write.
 const UNUSED: &[&str] = &["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"];
 
+/// How a number is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Unsigned, in decimal.

@@ -74,11 +74,13 @@ pub struct Record {
     /// Every VGPR written, by number in decimal, all lanes.
     #[serde(default)]
     pub vgpr_out: BTreeMap<String, String>,
-    /// Accumulation VGPRs.
+    /// Accumulation VGPRs before.
     #[serde(default)]
     pub acc_in: BTreeMap<String, String>,
+    /// Accumulation VGPRs written.
     #[serde(default)]
     pub acc_out: BTreeMap<String, String>,
+    /// SCC after.
     #[serde(default)]
     pub scc_out: Option<u32>,
     /// VCC after.
@@ -160,6 +162,7 @@ pub struct Tolerance {
 
 /// Why a vector file cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum ReadError {
     /// It cannot be read.
     #[error(transparent)]
@@ -243,6 +246,7 @@ impl Record {
         vgprs.chain(accumulation.iter().map(move |(reg, values)| (number(reg, ACC), values)))
     }
 
+    /// Global memory before.
     pub fn mem_in(&self) -> &[Region] {
         match &self.mem_in {
             None => &[],

@@ -15,8 +15,11 @@ pub enum Arch {
     Rdna35,
     /// RDNA 4: gfx1200 and gfx1201.
     Rdna4,
+    /// CDNA 3: gfx940 to gfx942.
     Cdna3,
+    /// CDNA 4: gfx950.
     Cdna4,
+    /// A GPU with RISC-V instructions, as an example of an architecture that is not AMD's.
     RiscvGpu,
 }
 
@@ -69,11 +72,14 @@ impl Processor {
 }
 
 impl Arch {
+    /// All of them.
     pub const ALL: [Arch; 6] =
         [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4, Arch::RiscvGpu];
     /// Those of AMD.
     pub const AMD: [Arch; 5] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4];
+    /// Those of RDNA: waves have 32 or 64 lanes.
     pub const RDNA: [Arch; 3] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4];
+    /// Those of CDNA: waves have 64 lanes.
     pub const CDNA: [Arch; 2] = [Arch::Cdna3, Arch::Cdna4];
 
     /// The name on the command line.
@@ -97,6 +103,7 @@ impl Arch {
         }
     }
 
+    /// Whether it is one of [`Arch::CDNA`].
     pub fn is_cdna(self) -> bool {
         matches!(self, Arch::Cdna3 | Arch::Cdna4)
     }

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 /// Why words are not an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum DecodeError {
     /// No encoding and opcode of the architecture match the first word.
     #[error("0x{word:08x} is not an instruction of {arch}")]

@@ -23,6 +23,7 @@ impl Deref for Words {
 
 /// Why field values do not encode an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum EncodeError {
     /// An entry index out of range.
     #[error("there is no entry {0} in the tables")]

@@ -55,6 +55,7 @@ pub enum Half {
 
 /// What an operand's field encodes.
 #[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Holds {
     /// A source code of AMD's ISAs: see [`Code`].
     Code,
