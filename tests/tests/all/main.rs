@@ -19,6 +19,7 @@ mod launch;
 mod llvm;
 mod manual;
 mod matrices;
+mod names_in_rust;
 mod observe;
 mod program_scale;
 mod properties;

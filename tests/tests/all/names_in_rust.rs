@@ -1,0 +1,77 @@
+//! Instructions have names in the descriptions, in the pseudocode and in one table of the assembler, its dialect. No other
+//! Rust code outside of tests decides anything by the name of an instruction; messages may mention one.
+
+use std::collections::HashSet;
+use std::path::Path;
+use wavesim::arch::Arch;
+use wavesim_tests::root;
+
+/// Folders without code that could, and the assembler's dialect.
+const LEFT_OUT: [&str; 7] = ["tests", "benches", "bench", "examples", "target", "node_modules", "dialect"];
+
+/// `V_ADD3_U32` as the variant of an enum: `VAdd3U32`.
+fn variant(name: &str) -> String {
+    let word = |word: &str| match word.split_at(1) {
+        (first, rest) => first.to_string() + &rest.to_lowercase(),
+    };
+    name.split('_').filter(|part| !part.is_empty()).map(word).collect()
+}
+
+/// What a line of Rust says apart from its comment.
+fn code(line: &str) -> &str {
+    match line.trim_start().starts_with("//") {
+        true => "",
+        false => line.split(" // ").next().unwrap_or_default(),
+    }
+}
+
+fn walk(folder: &Path, visit: &mut dyn FnMut(&Path, &str)) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && !LEFT_OUT.contains(&&*name) {
+            walk(&path, visit);
+        } else if name.ends_with(".rs") && !["test.rs", "tests.rs"].contains(&&*name) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            // Tests stand at the end of a file.
+            let end =
+                ["\n#[cfg(test)]\nmod tests {", "\n#[cfg(all(test"].iter().filter_map(|t| text.find(t)).min();
+            visit(&path, &text[..end.unwrap_or(text.len())]);
+        }
+    }
+}
+
+#[test]
+fn only_the_dialect_names_instructions() {
+    let mut names: HashSet<String> = HashSet::new();
+    for instruction in Arch::AMD.iter().flat_map(|arch| arch.table().instructions) {
+        let all = [instruction.name].into_iter().chain(instruction.aliases.iter().copied());
+        for name in all.filter(|name| name.contains('_')) {
+            names.insert(name.to_uppercase());
+            names.insert(variant(name));
+        }
+    }
+    let (mut found, mut lines) = (Vec::new(), 0);
+    for folder in ["capi/src", "hosts", "isa-macros", "isa-spec/src", "simulator"] {
+        walk(&root().join(folder), &mut |path, text| {
+            for (number, line) in (1..).zip(text.lines()) {
+                lines += 1;
+                let line = code(line);
+                // A literal that is a name; sentences with spaces are messages.
+                let literals = line.split('"').skip(1).step_by(2).map(|literal| {
+                    let plain = literal.to_uppercase();
+                    let suffixes = ["_DPP", "_SDWA", "_E64", "_E32"];
+                    suffixes
+                        .iter()
+                        .fold(plain.clone(), |s, end| s.strip_suffix(end).unwrap_or(&s).to_string())
+                });
+                let variants = line.split(|c: char| !c.is_alphanumeric()).map(str::to_string);
+                if let Some(name) = literals.chain(variants).find(|word| names.contains(word)) {
+                    found.push(format!("{}:{number}: {name}", path.display()));
+                }
+            }
+        });
+    }
+    assert!(lines > 50_000, "{lines} lines were read");
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
