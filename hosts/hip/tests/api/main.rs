@@ -1,6 +1,8 @@
 //! The functions of the library as C programs call them: what is done when a call has returned, and what is an error.
 #![cfg(target_os = "linux")]
 
+mod launches;
+
 use amdhip64 as _;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -382,101 +384,6 @@ fn clones_of_graphs_have_nodes_of_their_own() {
     assert_eq!(hipGraphInstantiate(&mut other, clone, 0, 0, 0), INVALID_VALUE);
     assert_eq!(hipGraphDestroy(graph), SUCCESS);
     assert_eq!(hipGraphAddDependencies(clone, &nodes[0], &nodes[1], 1), SUCCESS);
-}
-
-#[test]
-fn attributes_make_a_launch_cooperative() {
-    let empty = kernel(c"empty");
-    let launch = |attribute: Attribute, x: u32| {
-        let (grid, block, attributes) = ([x, 1, 1], [1; 3], &raw const attribute);
-        let config = LaunchConfig { grid, block, dynamic_lds: 0, stream: null_mut(), attributes, count: 1 };
-        // SAFETY: the kernel takes no arguments.
-        unsafe { hipLaunchKernelExC(&config, empty, null_mut()) }
-    };
-    let attribute = |id, value| {
-        let mut words = [0; 16];
-        words[0] = value;
-        Attribute { id, padding: 0, value: words }
-    };
-    let large = (1 << 16) + 1;
-    assert_eq!(launch(attribute(2, 1), 4), SUCCESS);
-    assert_eq!(launch(attribute(2, 1), large), COOPERATIVE_LAUNCH_TOO_LARGE);
-    assert_eq!(launch(attribute(2, 0), large), SUCCESS);
-    assert_eq!(launch(attribute(3, 1), large), SUCCESS);
-    assert_eq!(hipStreamSynchronize(null_mut()), SUCCESS);
-}
-
-/// A launch between two events that the stream records.
-type Timed<'a> = &'a dyn Fn(u32, Handle, Handle) -> c_int;
-
-#[test]
-fn a_launch_between_events_records_both_or_none() {
-    let count = kernel(c"count");
-    // SAFETY: memory for one number, which is the kernel's argument.
-    let mut memory = made(|out| unsafe { hipMalloc(out, 4) });
-    let mut arguments = [(&raw mut memory).cast::<c_void>()];
-    let arguments = arguments.as_mut_ptr();
-    let none = null_mut();
-    // SAFETY: the argument is there as long as the launches.
-    let ext: Timed = &|block, start, stop| unsafe {
-        hipExtLaunchKernel(count, Dim3([3, 2, 1]), Dim3([block, 1, 1]), arguments, 0, none, start, stop, 0)
-    };
-    // SAFETY: as above. The grid is in work-items.
-    let module: Timed = &|block, start, stop| unsafe {
-        hipExtModuleLaunchKernel(count, 96, 4, 2, block, 2, 1, 0, none, arguments, null_mut(), start, stop, 0)
-    };
-    let mut items = 0;
-    // The block that is refused has too many work-items, or does not divide the grid.
-    for (launch, block, refused, launched) in [(ext, 32, 257, 192), (module, 32, 33, 768)] {
-        let [start, stop] = [0, 1].map(|_| made(|out| hipEventCreate(out)));
-        let mut milliseconds = 0.0;
-        let mut elapsed = |start, stop| hipEventElapsedTime(&mut milliseconds, start, stop);
-        assert_eq!(launch(refused, start, stop), INVALID_CONFIGURATION);
-        // An event that is not recorded has no time.
-        assert_eq!(elapsed(start, start), INVALID_HANDLE);
-        assert_eq!(elapsed(stop, stop), INVALID_HANDLE);
-        // A handle that is none, too.
-        assert_eq!(launch(block, start, memory), INVALID_HANDLE);
-        assert_eq!(elapsed(start, start), INVALID_HANDLE);
-        assert_eq!(launch(block, start, stop), SUCCESS);
-        assert_eq!(hipStreamSynchronize(none), SUCCESS);
-        assert_eq!(elapsed(start, stop), SUCCESS);
-        assert_eq!(launch(block, none, none), SUCCESS);
-        assert_eq!(hipStreamSynchronize(none), SUCCESS);
-        items += 2 * launched;
-        // SAFETY: device memory is the host's, and no kernel runs.
-        assert_eq!(unsafe { memory.cast::<i32>().read() }, items);
-    }
-}
-
-#[test]
-fn occupancy_with_flags_is_that_without() {
-    let count = kernel(c"count");
-    // A multiprocessor has 2048 work-items and 128 KiB of LDS, a workgroup at most 64 KiB; the kernel has 1 KiB itself.
-    for (block, dynamic_lds, expected) in
-        [(256, 0, 8), (33, 0, 32), (32, 0, 64), (256, 31 << 10, 4), (256, 63 << 10, 2), (256, 64 << 10, 0)]
-    {
-        let mut groups = [-1; 3];
-        let [plain, module, host] = &mut groups;
-        let calls = [
-            hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(plain, count, block, dynamic_lds),
-            hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(module, count, block, dynamic_lds, 1),
-            hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(host, count, block, dynamic_lds, 1),
-        ];
-        assert_eq!((calls, groups), ([SUCCESS; 3], [expected; 3]), "{block}, {dynamic_lds}");
-    }
-    let mut none = -1;
-    assert_eq!(
-        hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&mut none, count, 0, 0, 0),
-        INVALID_VALUE
-    );
-    // Of 8 multiprocessors; the kernel has at most 256 work-items, the limit may be less.
-    for (limit, expected) in [(0, (64, 256)), (64, (256, 64)), (1024, (64, 256))] {
-        let (mut groups, mut block) = (-1, -1);
-        let status =
-            hipModuleOccupancyMaxPotentialBlockSizeWithFlags(&mut groups, &mut block, count, 0, limit, 1);
-        assert_eq!((status, (groups, block)), (SUCCESS, expected), "{limit}");
-    }
 }
 
 #[test]
