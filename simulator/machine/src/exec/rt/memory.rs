@@ -15,9 +15,39 @@ use crate::state::host::Avx2;
 use crate::state::wave::LAST_ADDRESSES;
 use isa_spec::pcode::ir::Space;
 
-/// `BYTES` bytes as a number.
+/// Whether the access of one lane, or of the wave, is part of the handler. Others are calls: there are hundreds of handlers that have one.
+#[inline(always)]
+const fn is_inline(space: Space, bytes: usize) -> bool {
+    matches!(space, Space::Lds) || matches!(space, Space::Scalar) && bytes <= 8
+}
+
+/// `BYTES` bytes as a number. The space is a constant of the handler.
 #[inline(always)]
 pub fn load<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    lane: Option<u32>,
+) -> Result<u128, Flow> {
+    if is_inline(space, BYTES) {
+        load_here::<BYTES>(cx, space, addr, lane)
+    } else {
+        load_apart::<BYTES>(cx, space, addr, lane)
+    }
+}
+
+#[inline(never)]
+fn load_apart<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    lane: Option<u32>,
+) -> Result<u128, Flow> {
+    load_here::<BYTES>(cx, space, addr, lane)
+}
+
+#[inline(always)]
+fn load_here<const BYTES: usize>(
     cx: &mut Cx<'_>,
     space: Space,
     addr: u64,
@@ -42,8 +72,11 @@ pub fn load<const BYTES: usize>(
         },
         Place::Nowhere => return Ok(0),
     };
+    // Here and below, no `copy_from_slice`: it would stay a call.
     let mut wide = [0; 16];
-    wide[..BYTES].copy_from_slice(&bytes);
+    if let Some(low) = wide.first_chunk_mut() {
+        *low = bytes;
+    }
     Ok(u128::from_le_bytes(wide))
 }
 
@@ -56,9 +89,34 @@ pub fn store<const BYTES: usize>(
     value: u128,
     lane: Option<u32>,
 ) -> Result<(), Flow> {
+    if is_inline(space, BYTES) {
+        store_here::<BYTES>(cx, space, addr, value, lane)
+    } else {
+        store_apart::<BYTES>(cx, space, addr, value, lane)
+    }
+}
+
+#[inline(never)]
+fn store_apart<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    value: u128,
+    lane: Option<u32>,
+) -> Result<(), Flow> {
+    store_here::<BYTES>(cx, space, addr, value, lane)
+}
+
+#[inline(always)]
+fn store_here<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    value: u128,
+    lane: Option<u32>,
+) -> Result<(), Flow> {
     let wide = value.to_le_bytes();
-    let mut bytes = [0; BYTES];
-    bytes.copy_from_slice(&wide[..BYTES]);
+    let bytes = *wide.first_chunk::<BYTES>().unwrap_or(&[0; BYTES]);
     match Place::of(space, addr) {
         Place::Global(_) => {
             if let Err(e) = cx.memory.store(addr, bytes) {
@@ -68,12 +126,12 @@ pub fn store<const BYTES: usize>(
                 cx.memory.touch(addr, 1);
             }
         }
-        Place::Lds(at) => match lds(cx, at, BYTES) {
-            Some(s) => s.copy_from_slice(&bytes),
+        Place::Lds(at) => match lds(cx, at, BYTES).and_then(|s| s.first_chunk_mut()) {
+            Some(s) => *s = bytes,
             None => return missed_lds_store(cx, at, lane, &bytes),
         },
-        Place::Scratch(at) => match scratch(cx, at, BYTES, lane) {
-            Some(s) => s.copy_from_slice(&bytes),
+        Place::Scratch(at) => match scratch(cx, at, BYTES, lane).and_then(|s| s.first_chunk_mut()) {
+            Some(s) => *s = bytes,
             None => return missed_scratch_store(cx, at, lane, &bytes),
         },
         Place::Nowhere => {}
@@ -91,6 +149,34 @@ pub fn exchange<const BYTES: usize>(
     value: u128,
     lane: Option<u32>,
 ) -> Result<bool, Flow> {
+    if is_inline(space, BYTES) {
+        exchange_here::<BYTES>(cx, space, addr, old, value, lane)
+    } else {
+        exchange_apart::<BYTES>(cx, space, addr, old, value, lane)
+    }
+}
+
+#[inline(never)]
+fn exchange_apart<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    old: u128,
+    value: u128,
+    lane: Option<u32>,
+) -> Result<bool, Flow> {
+    exchange_here::<BYTES>(cx, space, addr, old, value, lane)
+}
+
+#[inline(always)]
+fn exchange_here<const BYTES: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    old: u128,
+    value: u128,
+    lane: Option<u32>,
+) -> Result<bool, Flow> {
     if let Place::Global(_) = Place::of(space, addr) {
         if !addr.is_multiple_of(BYTES as u64) {
             let e = MemError { address: addr, size_bytes: BYTES as u32, write: true };
@@ -100,7 +186,7 @@ pub fn exchange<const BYTES: usize>(
             return exchange_shared(cx, addr, BYTES, old, value, lane);
         }
     }
-    store::<BYTES>(cx, space, addr, value, lane).map(|()| true)
+    store_here::<BYTES>(cx, space, addr, value, lane).map(|()| true)
 }
 
 #[inline(never)]
@@ -690,7 +776,7 @@ fn load_lanes<const BYTES: usize, const DWORDS: usize>(
 ) -> Result<[LaneVec; DWORDS], Flow> {
     let mut rows = [LaneVec::ZERO; DWORDS];
     for l in (0..32).filter(|l| exec >> l & 1 == 1) {
-        let value = load::<BYTES>(cx, space, addresses[l], Some(lane_base + l as u32))?;
+        let value = load_here::<BYTES>(cx, space, addresses[l], Some(lane_base + l as u32))?;
         for (k, row) in rows.iter_mut().enumerate() {
             row.0[l] = (value >> (32 * k)) as u32;
         }
@@ -730,7 +816,7 @@ fn store_lanes<const BYTES: usize, const DWORDS: usize>(
 ) -> Result<(), Flow> {
     for l in (0..32).filter(|l| exec >> l & 1 == 1) {
         let value = rows.iter().enumerate().fold(0, |v, (k, row)| v | (row.0[l] as u128) << (32 * k));
-        store::<BYTES>(cx, space, addresses[l], value, Some(lane_base + l as u32))?;
+        store_here::<BYTES>(cx, space, addresses[l], value, Some(lane_base + l as u32))?;
     }
     Ok(())
 }

@@ -140,7 +140,7 @@ fn are_in<const N: usize>(
 }
 
 /// Element by element. Those beyond an array are zero, and none is written there.
-#[inline(always)]
+#[inline(never)]
 fn each<T: Copy, const N: usize>(
     [depth, rows]: [usize; 2],
     (a, a_part): Matrix<'_>,

@@ -99,22 +99,24 @@ fn each_operand_lane<const N: usize>(cx: &Cx<'_>, source: Source, lane: u32, ind
 /// A register of an operand, in all lanes; 0 in those that the wave has not.
 #[inline(always)]
 pub fn operand_wave(cx: &Cx<'_>, source: Source, index: u32) -> [u32; 64] {
-    let mut out = [0; 64];
     let low = operand_lanes::<32>(cx, source, 0, index);
-    out[..32].copy_from_slice(&low);
-    if cx.wave.halves() == 2 || !source.is_vector() {
-        out[32..].copy_from_slice(&operand_lanes::<32>(cx, source, 32, index));
-    }
-    out
+    let both = cx.wave.halves() == 2 || !source.is_vector();
+    whole(low, if both { operand_lanes::<32>(cx, source, 32, index) } else { [0; 32] })
 }
 
 /// A VGPR by a number that an instruction computed, in all lanes; 0 in those that the wave has not.
 #[inline(always)]
 pub fn vgpr_wave(cx: &Cx<'_>, reg: u32) -> [u32; 64] {
+    let low = vgpr_lanes::<32>(cx, 0, reg);
+    whole(low, if cx.wave.halves() == 2 { vgpr_lanes::<32>(cx, 32, reg) } else { [0; 32] })
+}
+
+/// Both halves of a row. Not by `copy_from_slice`, which would stay a call.
+#[inline(always)]
+fn whole(low: [u32; 32], high: [u32; 32]) -> [u32; 64] {
     let mut out = [0; 64];
-    out[..32].copy_from_slice(&vgpr_lanes::<32>(cx, 0, reg));
-    if cx.wave.halves() == 2 {
-        out[32..].copy_from_slice(&vgpr_lanes::<32>(cx, 32, reg));
+    for k in 0..32 {
+        (out[k], out[32 + k]) = (low[k], high[k]);
     }
     out
 }
