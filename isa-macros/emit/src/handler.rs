@@ -42,6 +42,11 @@ pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Toke
     let fast = function(at, handlers, mode);
     let own = |name: Ident| quote! { #module::#name };
     let [general, broadcast] = ["general", "broadcast"].map(|variant| own(format_ident!("{fast}_{variant}")));
+    let general = if handlers.by_fast {
+        quote! { general }
+    } else {
+        general
+    };
     let fast = own(fast);
     match &handlers.fast {
         _ if mode == Mode::Base => [fast.clone(), fast.clone(), fast],
@@ -74,22 +79,28 @@ pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
         #[inline(always)]
         unsafe fn #general<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M #half) -> Flow { #body }
     };
-    if host == Host::Any {
-        out.extend(any_mode(at, handlers, halved));
-        return out;
-    }
     let fast = match &handlers.fast {
         Fast::Lanes(lanes) => Some(body::lanes(lanes, &handlers.locals)),
         Fast::Scalar(once) => Some(body::once(once, &handlers.locals)),
         Fast::None | Fast::Block(_) => None,
     };
     let body = format_ident!("fast{at}");
-    out.extend(fast.map(|fast| {
+    let fast = fast.map(|fast| {
         quote! {
             #[inline(always)]
             unsafe fn #body<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow { #fast }
         }
-    }));
+    });
+    // Where the fast body is all there is, under a line that says so.
+    if handlers.by_fast {
+        out = quote! { #[doc = #doc] #fast };
+    } else if host == Host::Avx2 {
+        out.extend(fast);
+    }
+    if host == Host::Any {
+        out.extend(any_mode(at, handlers, halved));
+        return out;
+    }
     let [keep, flush] = [Mode::Keep, Mode::Flush].map(|mode| function(at, handlers, mode));
     let functions = Functions { at, handlers, halved };
     out.extend(functions.of(&keep, quote! { let m = Keep; }, None));
@@ -108,6 +119,16 @@ fn any_mode(at: usize, handlers: &Handlers, halved: bool) -> TokenStream {
     } else {
         quote! { Keep }
     };
+    if handlers.by_fast {
+        let (body, half) = (format_ident!("fast{at}"), format_ident!("{name}_half"));
+        return quote! {
+            unsafe fn #half(cx: &mut Cx<'_>, op: &Op) -> Flow {
+                let m = #mode;
+                unsafe { #body(cx, op, &m) }
+            }
+            pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { unsafe { rt::any_variant(cx, op, #half) } }
+        };
+    }
     let first = halved.then(|| quote! { , 0 });
     let both = halved.then(|| {
         quote! {
@@ -163,13 +184,18 @@ impl Functions<'_> {
                 }
             }
         });
+        let own_general = (!self.handlers.by_fast).then(|| {
+            quote! {
+                #features
+                pub unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
+            }
+        });
         quote! {
             #features
             pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #fast }
             #broadcasting
             #rest
-            #features
-            pub unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
+            #own_general
         }
     }
 

@@ -76,9 +76,17 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let staged = matches!(handlers.fast, Fast::Lanes(_) | Fast::Scalar(_));
         let block = matches!(handlers.fast, Fast::Block(_));
         let wide = matches!(handlers.fast, Fast::Block(Block::Global { wide: Some(_), .. }));
+        let output = match handlers.output() {
+            Some(output) => {
+                let output = format_ident!("{}", format!("{output:?}"));
+                quote! { Some(crate::exec::rt::Out::#output) }
+            }
+            None => quote! { None },
+        };
         quote! {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
-                indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, block: #block, wide: #wide,
+                indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, output: #output, block: #block,
+                wide: #wide,
                 facts: [#facts_32, #facts_64], text: #text, file: #file, line: #line as u32 }
         }
     });
@@ -114,6 +122,8 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub sources: [u8; 4],
             /// Registers of the result.
             pub result: u8,
+            /// Which output modifiers apply to a result of whole registers that lanes write.
+            pub output: Option<crate::exec::rt::Out>,
             /// Whether the fast handler copies coalesced elements as a block: it needs VGPRs for the lanes'
             /// part of the address and for data, and SGPRs for the wave's part.
             pub block: bool,
@@ -196,7 +206,7 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
         }
     });
     let halves = (host == Host::Avx2).then(|| {
-        quote! { use wavesim_machine::exec::rt::{both_halves, both_halves_broadcast, each_half}; }
+        quote! { use wavesim_machine::exec::rt::{both_halves, both_halves_broadcast, each_half, general}; }
     });
     quote! {
         #tracked

@@ -741,6 +741,9 @@ pub struct Handlers {
     pub general: Body,
     /// The handler for operands without modifiers, if there is one.
     pub fast: Fast,
+    /// The general handler needs no code of its own: what `fast`, which is [`Fast::Lanes`], makes of staged operands with their modifiers
+    /// applied, followed by output modifiers, is the same.
+    pub by_fast: bool,
     /// Whether results depend on MODE at all.
     pub floats: bool,
     /// Whether results depend on how MODE treats f32.
@@ -756,5 +759,14 @@ impl Handlers {
             true => 0,
             false => self.operands.widths.get(&Role::D0).map_or(0, |width| width.div_ceil(32)),
         }
+    }
+
+    /// Which output modifiers the general handler applies to a result of whole registers, if it has one.
+    pub fn output(&self) -> Option<Output> {
+        let Body::Lanes(lanes) = &self.general else { return None };
+        lanes.steps.iter().find_map(|step| match step {
+            Step::Write { how: WriteBack::General { output }, .. } => Some(*output),
+            _ => None,
+        })
     }
 }

@@ -40,5 +40,6 @@ pub fn lower(op: &Operation) -> Handlers {
     if let Body::Lanes(lanes) = &mut handlers.general {
         passes::simd::run(lanes);
     }
+    handlers.by_fast = passes::fast::is_enough(&handlers);
     handlers
 }

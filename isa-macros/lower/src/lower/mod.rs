@@ -81,6 +81,7 @@ pub fn handlers(op: &Operation) -> Handlers {
         mask_result: is_mask(op),
         general,
         fast: Fast::None,
+        by_fast: false,
         floats: !float.is_empty(),
         // MODE[5:4] governs both.
         floats_f32: float.contains(&Ty::F32) || float.contains(&Ty::BF16),

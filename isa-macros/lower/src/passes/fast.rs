@@ -4,6 +4,7 @@ use super::peel;
 use crate::ir::*;
 use crate::lower::Lower;
 use crate::lower::operands::slot;
+use crate::visit::{any_in, any_value};
 use isa_spec::canonical::Operation;
 use isa_spec::pcode::ir::{Role, Shape, Ty};
 use isa_spec::pcode::sig::Family;
@@ -27,6 +28,39 @@ pub fn run(handlers: &mut Handlers, op: &Operation) {
         Flushing { sources: sources.collect(), direct }
     });
     handlers.fast = Fast::Lanes(lanes(general, direct));
+}
+
+/// Whether the fast handler does what the general one does, once sources are staged: unless the body reads the clamp bit, which a fast
+/// handler takes for 0, or operands otherwise than as staged lane vectors.
+pub fn is_enough(handlers: &Handlers) -> bool {
+    let (Body::Lanes(general), Fast::Lanes(_)) = (&handlers.general, &handlers.fast) else { return false };
+    let other = |v: &Value| {
+        matches!(
+            v.kind,
+            ValueKind::Saturate { .. }
+                | ValueKind::Field("CLAMP")
+                | ValueKind::OperandNumber(_)
+                | ValueKind::OperandLane { .. }
+                | ValueKind::Scalar { .. }
+                | ValueKind::Vgpr { .. }
+                | ValueKind::Control { .. }
+        )
+    };
+    let modified = general.steps.iter().any(|step| matches!(step, Step::Modify { .. }));
+    let staged = general.steps.iter().all(|step| match step {
+        Step::Loop(lanes) => !any_value(&lanes.body, &other),
+        Step::Simd { calls, lanes, .. } => {
+            !any_value(&lanes.body, &other) && !calls.iter().flatten().any(|v| any_in(v, &other))
+        }
+        Step::StoreRoom { .. } | Step::Memory(_) => false,
+        Step::Stage { .. }
+        | Step::StageOld
+        | Step::Modify { .. }
+        | Step::ReadMask
+        | Step::Gather { .. }
+        | Step::Write { .. } => true,
+    });
+    modified && staged && handlers.operands.indexed.is_empty()
 }
 
 /// Whether the operation is a scalar instruction on SGPRs and constants alone.

@@ -1,7 +1,7 @@
 //! The dense operation that the interpreter runs: what an instruction becomes once its operands are resolved.
 
 use crate::isa::OPERATION_COUNT;
-use crate::state::wave::{ALL_VGPRS, NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE_VECS};
+use crate::state::wave::{ALL_VGPRS, NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_VECS};
 
 /// What a source of an operation names. 16 bits, in ranges that cannot overlap: the words of the scalar file (SGPRs by operand code, then
 /// the program's first constants), the lane vectors of the register file, and the rest. Constructors give nothing else.
@@ -91,6 +91,12 @@ impl Source {
     /// A lane vector of the register file. Behind it are at least as many as the widest source has.
     pub const fn vector(at: usize) -> Option<Source> {
         if at + STAGE_VECS <= ROWS { Some(Source(VECTOR + at as u16)) } else { None }
+    }
+
+    /// The staged source of a slot of an operation.
+    pub(crate) const fn staged(slot: usize) -> Source {
+        assert!(slot < 4);
+        Source(VECTOR + (STAGE + STAGE_VECS * slot) as u16)
     }
 
     /// `dwords` constants in the scalar file, from one on.

@@ -121,12 +121,12 @@ impl Half {
         unsafe { *self.at(MASK) }
     }
 
-    /// Sets both.
+    /// Sets both. Outside of `state`, for the time of one handler: the EXEC registers stay as they are.
     ///
     /// # Safety
     /// As for [`Half::exec`].
     #[inline(always)]
-    pub(super) unsafe fn set_exec(self, bits: u32) {
+    pub(crate) unsafe fn set_exec(self, bits: u32) {
         // SAFETY: by the contract, W1.
         unsafe {
             (*self.at(EXEC)).0[0] = bits;

@@ -316,8 +316,9 @@ impl Wave {
         }
     }
 
+    /// Of one half.
     #[inline]
-    fn rebuild_mask(&mut self, half: usize) {
+    pub(crate) fn rebuild_mask(&mut self, half: usize) {
         #[cfg(target_arch = "x86_64")]
         if self.avx2.is_some() {
             // SAFETY: the host has AVX2.

@@ -1,41 +1,5 @@
 ///V_ADD_F32 (Lane).
 #[inline(always)]
-unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
-    let mut flow = Flow::NEXT;
-    let clamp = rt::clamp(op);
-    let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
-    if op.flags & Op::BROADCAST != 0 {
-        rt::broadcast(cx, op);
-    }
-    for half in 0..cx.wave.halves() {
-        let file = rt::file(cx, half);
-        let lane_base: u32 = 32 * half as u32;
-        let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
-        let mut r_s0 = rt::stage::<1usize>(cx, file, op.src[0usize], 0usize);
-        let mut r_s1 = rt::stage::<1usize>(cx, file, op.src[1usize], 1usize);
-        if op.flags & Op::MODIFY != 0 {
-            let mut list: [(usize, *const LaneVec); 2usize] = [
-                (0usize, r_s0),
-                (1usize, r_s1),
-            ];
-            exec = rt::modify(cx, op, half, exec, &mut list);
-            r_s0 = list[0usize].1;
-            r_s1 = list[1usize].1;
-        }
-        let mut o0 = LaneVec::ZERO;
-        for l in 0..32usize {
-            let lane: u32 = lane_base + l as u32;
-            let s0 = (*r_s0.add(0)).0[l];
-            let s1 = (*r_s1.add(0)).0[l];
-            let mut d0: u32 = 0;
-            d0 = rt::add_f32(m, s0, s1);
-            o0.0[l] = (d0 >> 0u32) as u32;
-        }
-        rt::write::<1usize>(cx, file, op, exec, rt::Out::F32, [o0]);
-    }
-    flow
-}
-#[inline(always)]
 unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     const clamp: bool = false;
@@ -85,14 +49,6 @@ pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
     target_arch = "x86_64",
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
-pub unsafe fn op0_keep_general(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    let m = Keep;
-    unsafe { op0(cx, op, &m) }
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
 pub unsafe fn op0_flush(cx: &mut Cx<'_>, op: &Op) -> Flow {
     if unsafe { rt::have_no_denormals(cx.file, [op.src[0usize], op.src[1usize]]) } {
         let m = FlushRows;
@@ -119,12 +75,4 @@ unsafe fn op0_flush_slow(cx: &mut Cx<'_>, op: &Op) -> Flow {
     }
     let m = Flush;
     rt::tail_call(unsafe { fast0(cx, op, &m) })
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
-pub unsafe fn op0_flush_general(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    let m = Flush;
-    unsafe { op0(cx, op, &m) }
 }

@@ -1,43 +1,5 @@
 ///V_CMP_LT_I32 (Lane).
 #[inline(always)]
-unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
-    let mut flow = Flow::NEXT;
-    let clamp = rt::clamp(op);
-    let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
-    if op.flags & Op::BROADCAST != 0 {
-        rt::broadcast(cx, op);
-    }
-    for half in 0..cx.wave.halves() {
-        let file = rt::file(cx, half);
-        let lane_base: u32 = 32 * half as u32;
-        let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
-        let mut r_s0 = rt::stage::<1usize>(cx, file, op.src[0usize], 0usize);
-        let mut r_s1 = rt::stage::<1usize>(cx, file, op.src[1usize], 1usize);
-        if op.flags & Op::MODIFY != 0 {
-            let mut list: [(usize, *const LaneVec); 2usize] = [
-                (0usize, r_s0),
-                (1usize, r_s1),
-            ];
-            exec = rt::modify(cx, op, half, exec, &mut list);
-            r_s0 = list[0usize].1;
-            r_s1 = list[1usize].1;
-        }
-        let mut k_d0 = LaneVec::ZERO;
-        for l in 0..32usize {
-            let lane: u32 = lane_base + l as u32;
-            let s0 = (*r_s0.add(0)).0[l];
-            let s1 = (*r_s1.add(0)).0[l];
-            let mut m_d0: u32 = 0;
-            m_d0 = ((s0 as i32) < (s1 as i32)) as u32;
-            k_d0.0[l] = (m_d0 & 1) << l;
-        }
-        let bits = rt::gather(&k_d0) & exec;
-        all_d0 |= (bits as u64) << lane_base;
-    }
-    rt::set_mask(cx, op.d, all_d0);
-    flow
-}
-#[inline(always)]
 unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     const clamp: bool = false;
@@ -76,12 +38,4 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
 pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
     unsafe { rt::fast_broadcast(cx, op, cx.file) };
     unsafe { op0_keep(cx, op) }
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
-pub unsafe fn op0_keep_general(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    let m = Keep;
-    unsafe { op0(cx, op, &m) }
 }

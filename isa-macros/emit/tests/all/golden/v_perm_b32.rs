@@ -1,82 +1,5 @@
 ///V_PERM_B32 (Lane).
 #[inline(always)]
-unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
-    let mut flow = Flow::NEXT;
-    let clamp = rt::clamp(op);
-    let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
-    if op.flags & Op::BROADCAST != 0 {
-        rt::broadcast(cx, op);
-    }
-    for half in 0..cx.wave.halves() {
-        let file = rt::file(cx, half);
-        let lane_base: u32 = 32 * half as u32;
-        let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
-        let mut r_s0 = rt::stage::<1usize>(cx, file, op.src[0usize], 0usize);
-        let mut r_s1 = rt::stage::<1usize>(cx, file, op.src[1usize], 1usize);
-        let mut r_s2 = rt::stage::<1usize>(cx, file, op.src[2usize], 2usize);
-        if op.flags & Op::MODIFY != 0 {
-            let mut list: [(usize, *const LaneVec); 3usize] = [
-                (0usize, r_s0),
-                (1usize, r_s1),
-                (2usize, r_s2),
-            ];
-            exec = rt::modify(cx, op, half, exec, &mut list);
-            r_s0 = list[0usize].1;
-            r_s1 = list[1usize].1;
-            r_s2 = list[2usize].1;
-        }
-        let mut o0 = LaneVec::ZERO;
-        let mut simd0 = LaneVec::ZERO;
-        let mut simd1 = LaneVec::ZERO;
-        for vector in 0..4usize {
-            let mut args0 = [rt::U32x8::ZERO; 3usize];
-            let mut args1 = [rt::U32x8::ZERO; 3usize];
-            for k in 0..8usize {
-                let l = 8 * vector + k;
-                let lane: u32 = lane_base + l as u32;
-                let s0 = (*r_s0.add(0)).0[l];
-                let s1 = (*r_s1.add(0)).0[l];
-                let s2 = (*r_s2.add(0)).0[l];
-                let mut t0: u32 = 0;
-                let mut t1: u32 = 0;
-                t0 = ((((rt::sar32(((s1 << 16u32) as i32), 31u32) as u32) & 255u32)
-                    | ((rt::sar32((s1 as i32), 31u32) as u32) & 65280u32))
-                    | ((rt::sar32(((s0 << 16u32) as i32), 31u32) as u32) & 16711680u32))
-                    | ((rt::sar32((s0 as i32), 31u32) as u32) & 4278190080u32);
-                t1 = ((((s2 >> 1u32) & 2021161080u32).wrapping_add(2021161080u32))
-                    >> 7u32) & 16843009u32;
-                args0[0usize].0[k] = s0;
-                args0[1usize].0[k] = s1;
-                args0[2usize].0[k] = s2;
-                args1[0usize].0[k] = 4294967040u32;
-                args1[1usize].0[k] = t0;
-                args1[2usize].0[k] = s2 ^ 134744072u32;
-            }
-            rt::select_bytes_x8(m, args0).put(&mut simd0, vector);
-            rt::select_bytes_x8(m, args1).put(&mut simd1, vector);
-        }
-        for l in 0..32usize {
-            let lane: u32 = lane_base + l as u32;
-            let s0 = (*r_s0.add(0)).0[l];
-            let s1 = (*r_s1.add(0)).0[l];
-            let s2 = (*r_s2.add(0)).0[l];
-            let mut d0: u32 = 0;
-            let mut t0: u32 = 0;
-            let mut t1: u32 = 0;
-            t0 = ((((rt::sar32(((s1 << 16u32) as i32), 31u32) as u32) & 255u32)
-                | ((rt::sar32((s1 as i32), 31u32) as u32) & 65280u32))
-                | ((rt::sar32(((s0 << 16u32) as i32), 31u32) as u32) & 16711680u32))
-                | ((rt::sar32((s0 as i32), 31u32) as u32) & 4278190080u32);
-            t1 = ((((s2 >> 1u32) & 2021161080u32).wrapping_add(2021161080u32)) >> 7u32)
-                & 16843009u32;
-            d0 = ((simd0.0[l]) | (simd1.0[l])) | ((t1 << 8u32).wrapping_sub(t1));
-            o0.0[l] = (d0 >> 0u32) as u32;
-        }
-        rt::write::<1usize>(cx, file, op, exec, rt::Out::Bits, [o0]);
-    }
-    flow
-}
-#[inline(always)]
 unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     const clamp: bool = false;
@@ -153,12 +76,4 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
 pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
     unsafe { rt::fast_broadcast(cx, op, cx.file) };
     unsafe { op0_keep(cx, op) }
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
-pub unsafe fn op0_keep_general(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    let m = Keep;
-    unsafe { op0(cx, op, &m) }
 }

@@ -1,95 +1,5 @@
 ///V_PK_MUL_F32 (Lane).
 #[inline(always)]
-unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
-    let mut flow = Flow::NEXT;
-    let clamp = rt::clamp(op);
-    let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
-    if op.flags & Op::BROADCAST != 0 {
-        rt::broadcast(cx, op);
-    }
-    for half in 0..cx.wave.halves() {
-        let file = rt::file(cx, half);
-        let lane_base: u32 = 32 * half as u32;
-        let mut exec: u32 = (cx.wave.exec() >> lane_base) as u32;
-        let mut r_s0 = rt::stage::<2usize>(cx, file, op.src[0usize], 0usize);
-        let mut r_s1 = rt::stage::<2usize>(cx, file, op.src[1usize], 1usize);
-        if op.flags & Op::MODIFY != 0 {
-            let mut list: [(usize, *const LaneVec); 2usize] = [
-                (0usize, r_s0),
-                (1usize, r_s1),
-            ];
-            exec = rt::modify(cx, op, half, exec, &mut list);
-            r_s0 = list[0usize].1;
-            r_s1 = list[1usize].1;
-        }
-        let mut o0 = LaneVec::ZERO;
-        let mut o1 = LaneVec::ZERO;
-        for l in 0..32usize {
-            let lane: u32 = lane_base + l as u32;
-            let s0 = ((*r_s0.add(0)).0[l] as u64 | ((*r_s0.add(1)).0[l] as u64) << 32);
-            let s1 = ((*r_s1.add(0)).0[l] as u64 | ((*r_s1.add(1)).0[l] as u64) << 32);
-            let mut d0: u64 = 0;
-            let mut t0: u32 = 0;
-            let mut t1: u32 = 0;
-            let mut t2: u32 = 0;
-            let mut t3: u32 = 0;
-            let mut t4: u32 = 0;
-            let mut t5: u32 = 0;
-            t0 = if ((((cx.raw(op).op_sel) & 15u32) >> 0u32) & 1u32) != 0 {
-                (s0 >> 32u32) as u32
-            } else {
-                s0 as u32
-            };
-            t1 = if ((((cx.raw(op).op_sel) & 15u32) >> 1u32) & 1u32) != 0 {
-                (s1 >> 32u32) as u32
-            } else {
-                s1 as u32
-            };
-            t2 = rt::mul_f32(
-                m,
-                if ((((cx.raw(op).neg) & 7u32) >> 0u32) & 1u32) != 0 {
-                    t0 ^ 2147483648u32
-                } else {
-                    t0
-                },
-                if ((((cx.raw(op).neg) & 7u32) >> 1u32) & 1u32) != 0 {
-                    t1 ^ 2147483648u32
-                } else {
-                    t1
-                },
-            );
-            t3 = if ((((cx.raw(op).op_sel_hi) & 7u32) >> 0u32) & 1u32) != 0 {
-                (s0 >> 32u32) as u32
-            } else {
-                s0 as u32
-            };
-            t4 = if ((((cx.raw(op).op_sel_hi) & 7u32) >> 1u32) & 1u32) != 0 {
-                (s1 >> 32u32) as u32
-            } else {
-                s1 as u32
-            };
-            t5 = rt::mul_f32(
-                m,
-                if ((((cx.raw(op).neg_hi) & 7u32) >> 0u32) & 1u32) != 0 {
-                    t3 ^ 2147483648u32
-                } else {
-                    t3
-                },
-                if ((((cx.raw(op).neg_hi) & 7u32) >> 1u32) & 1u32) != 0 {
-                    t4 ^ 2147483648u32
-                } else {
-                    t4
-                },
-            );
-            d0 = ((t5 as u64) << 32u32) | (t2 as u64);
-            o0.0[l] = (d0 >> 0u32) as u32;
-            o1.0[l] = (d0 >> 32u32) as u32;
-        }
-        rt::write::<2usize>(cx, file, op, exec, rt::Out::Bits, [o0, o1]);
-    }
-    flow
-}
-#[inline(always)]
 unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let mut flow = Flow::NEXT;
     const clamp: bool = false;
@@ -154,14 +64,6 @@ pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
     target_arch = "x86_64",
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
-pub unsafe fn op0_keep_general(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    let m = Keep;
-    unsafe { op0(cx, op, &m) }
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
 pub unsafe fn op0_flush(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let m = Flush;
     unsafe { fast0(cx, op, &m) }
@@ -173,12 +75,4 @@ pub unsafe fn op0_flush(cx: &mut Cx<'_>, op: &Op) -> Flow {
 pub unsafe fn op0_flush_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
     unsafe { rt::fast_broadcast(cx, op, cx.file) };
     unsafe { op0_flush(cx, op) }
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
-pub unsafe fn op0_flush_general(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    let m = Flush;
-    unsafe { op0(cx, op, &m) }
 }

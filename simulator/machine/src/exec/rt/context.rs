@@ -131,7 +131,7 @@ pub struct Cx<'a> {
     /// The handlers for this host, MODE and wave size.
     pub handlers: &'static Table,
     /// Those for 32 lanes, which [`both_halves`] calls.
-    narrow: &'static Table,
+    pub(super) narrow: &'static Table,
     /// The file of the half that a handler for 32 lanes runs on. In waves of 64, only [`both_halves`] and its like set it.
     pub file: Half,
     /// The file of the first half.

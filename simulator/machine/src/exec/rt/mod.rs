@@ -8,6 +8,7 @@ mod context;
 mod double;
 mod dpp;
 mod float;
+mod general;
 mod half;
 mod int;
 mod lds;
@@ -33,6 +34,7 @@ pub use context::{
 };
 pub use double::*;
 pub use float::*;
+pub use general::{any_variant, general};
 pub use half::*;
 pub use int::*;
 pub use isa_spec::pcode::builtins::{Control, Pure};

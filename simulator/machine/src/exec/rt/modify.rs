@@ -68,54 +68,89 @@ unsafe fn by<const AVX2: bool>(
     exec: u32,
     sources: &mut [(usize, *const LaneVec)],
 ) -> u32 {
-    let ext = cx.raw(op);
-    let (mut active, mut valid) = (exec, u32::MAX);
-    // It switches lanes off even if the body reads no source.
-    if let Some(moves) = &ext.dpp {
-        valid = match &moves.across {
-            Some(from) => dpp::across_valid(from, cx.wave.exec(), half) & !moves.outside[half & 1],
-            None => dpp::with_source(moves, exec, half),
-        };
-        active &= !moves.disabled[half & 1] & if moves.bound { u32::MAX } else { valid };
-    }
-    for (index, rows) in sources.iter_mut() {
-        let i = *index;
-        let bit = |bits: u8| bits >> i & 1 == 1;
-        let dwords = if ext.sign_at[i] == 63 { 2 } else { 1 };
-        let moved = if i == 0 { ext.dpp.as_ref() } else { None };
-        let part = ext.sdwa.filter(|s| s.sources.get(i).is_some_and(|part| *part != Part::WHOLE));
-        let changed = bit(ext.abs_bits | ext.neg_bits | ext.high_bits | ext.narrow_bits | ext.packed_bits);
-        if !changed && moved.is_none() && part.is_none() {
-            continue;
+    let lanes = lanes(cx, op, half, exec);
+    for (slot, rows) in sources.iter_mut() {
+        // SAFETY: by the contract.
+        if unsafe { source::<AVX2>(cx, op, *slot, half, lanes, *rows) } {
+            *rows = cx.wave.half(half).at(STAGE + STAGE_VECS * *slot);
         }
-        let staged = STAGE + STAGE_VECS * i;
-        for k in 0..dwords {
-            // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four after them.
-            let mut row = unsafe { *rows.add(k) };
-            if let Some(moves) = moved {
-                row = match &moves.across {
-                    Some(from) => dpp::across(cx, op.src[i].number() as usize + k, half, from),
-                    // SAFETY: by the contract.
-                    None => unsafe { dpp::permuted::<AVX2>(&row, &moves.from) },
-                };
-                if valid != u32::MAX {
-                    let mask = lanes_of(valid);
-                    for l in 0..32 {
-                        row.0[l] &= mask.0[l];
-                    }
+    }
+    lanes.active
+}
+
+/// What DPP leaves of the lanes of a half.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes {
+    /// Those that execute.
+    pub active: u32,
+    /// Those that have a source; the others read zero.
+    valid: u32,
+}
+
+/// The lanes that execute an operation with modifiers, of those of EXEC. DPP switches lanes off even if the body reads no source.
+#[inline(always)]
+pub(super) fn lanes(cx: &Cx<'_>, op: &Op, half: usize, exec: u32) -> Lanes {
+    let Some(moves) = &cx.raw(op).dpp else { return Lanes { active: exec, valid: u32::MAX } };
+    let valid = match &moves.across {
+        Some(from) => dpp::across_valid(from, cx.wave.exec(), half) & !moves.outside[half & 1],
+        None => dpp::with_source(moves, exec, half),
+    };
+    let active = exec & !moves.disabled[half & 1] & if moves.bound { u32::MAX } else { valid };
+    Lanes { active, valid }
+}
+
+/// Applies the modifiers of the source in this slot of an operation, if it has any: it is staged then. Whether it has.
+///
+/// # Safety
+/// `rows` is where [`stage`](super::stage) found it, in this half of the wave; `AVX2` only if the host has it.
+#[inline(always)]
+pub(super) unsafe fn source<const AVX2: bool>(
+    cx: &mut Cx<'_>,
+    op: &Op,
+    i: usize,
+    half: usize,
+    lanes: Lanes,
+    rows: *const LaneVec,
+) -> bool {
+    let ext = cx.raw(op);
+    let bit = |bits: u8| bits >> i & 1 == 1;
+    let moved = if i == 0 { ext.dpp.as_ref() } else { None };
+    let part = ext.sdwa.filter(|s| s.sources.get(i).is_some_and(|part| *part != Part::WHOLE));
+    let changed = bit(ext.abs_bits | ext.neg_bits | ext.high_bits | ext.narrow_bits | ext.packed_bits);
+    if !changed && moved.is_none() && part.is_none() {
+        return false;
+    }
+    let dwords = if ext.sign_at[i] == 63 { 2 } else { 1 };
+    for k in 0..dwords {
+        // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four after them.
+        let mut row = unsafe { *rows.add(k) };
+        if let Some(moves) = moved {
+            row = match &moves.across {
+                Some(from) => dpp::across(cx, op.src[i].number() as usize + k, half, from),
+                // SAFETY: by the contract.
+                None => unsafe { dpp::permuted::<AVX2>(&row, &moves.from) },
+            };
+            if lanes.valid != u32::MAX {
+                let mask = lanes_of(lanes.valid);
+                for l in 0..32 {
+                    row.0[l] &= mask.0[l];
                 }
             }
-            if let Some(sdwa) = part {
-                row.0.iter_mut().for_each(|value| *value = sdwa.sources[i].read(*value, sdwa.signed[i]));
-            }
-            if changed {
-                change(ext, i, k + 1 == dwords, &mut row);
-            }
-            cx.wave.vectors[staged + k] = row;
         }
-        *rows = cx.wave.vectors[staged..].as_ptr();
+        if let Some(sdwa) = part {
+            row.0.iter_mut().for_each(|value| *value = sdwa.sources[i].read(*value, sdwa.signed[i]));
+        }
+        if changed {
+            change(ext, i, k + 1 == dwords, &mut row);
+        }
+        let (file, at) = (cx.wave.half(half), STAGE + STAGE_VECS * i + k);
+        // SAFETY: W1: the staged sources are part of every file. A fast handler may ask for the flags.
+        unsafe {
+            *file.at(at) = row;
+            file.set_no_denormals(at, false);
+        }
     }
-    active
+    true
 }
 
 /// Halves, absolute value and sign of source `i`; `last`: this dword has the sign.

@@ -57,12 +57,26 @@ pub unsafe fn stage<const DWORDS: usize>(
         debug_assert!(at + DWORDS <= ROWS);
         return file.at(at);
     }
+    let words = scalar_words(cx, source, DWORDS);
     for k in 0..DWORDS {
-        let value = scalar_dword(cx, source, k as u32);
         // SAFETY: W1: the staged sources are part of every file.
-        unsafe { *file.at(STAGE + STAGE_VECS * slot + k) = LaneVec::splat(value) };
+        unsafe { *file.at(STAGE + STAGE_VECS * slot + k) = LaneVec::splat((words >> (32 * k)) as u32) };
     }
     file.at(STAGE + STAGE_VECS * slot)
+}
+
+/// The first `dwords` words of a scalar source, 4 at most. What is above them means nothing.
+#[inline(never)]
+pub(super) fn scalar_words(cx: &Cx<'_>, source: Source, dwords: usize) -> u128 {
+    let at = source.scalar_word();
+    if at + 4 <= NULL {
+        let word = |k| cx.wave.sgprs[at + k] as u128;
+        return word(0) | word(1) << 32 | word(2) << 64 | word(3) << 96;
+    }
+    if source == Source::NULL {
+        return scalar_dword(cx, source, 0) as u128;
+    }
+    (0..dwords.min(4)).fold(0, |words, k| words | (scalar_dword(cx, source, k as u32) as u128) << (32 * k))
 }
 
 /// [`stage`] for a fast handler: every source is a lane vector of the wave's file.
@@ -157,7 +171,7 @@ pub unsafe fn fast_broadcast_both(cx: &Cx<'_>, op: &Op) {
 /// # Safety
 /// The host has AVX2 (H1).
 #[inline(always)]
-unsafe fn fill(row: &mut LaneVec, value: u32) {
+pub(super) unsafe fn fill(row: &mut LaneVec, value: u32) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
@@ -650,7 +664,7 @@ pub(super) fn lanes_of(exec: u32) -> LaneVec {
 
 /// The part of the register that a result is for (SDWA, and 16-bit results of CDNA), with what becomes of the rest. Whether there is one.
 #[inline(never)]
-fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, rows: &mut [LaneVec]) -> bool {
+pub(super) fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, rows: &mut [LaneVec]) -> bool {
     if let Some(sdwa) = cx.raw(op).sdwa
         && sdwa.result != Part::WHOLE
         && let [row] = rows
@@ -665,7 +679,7 @@ fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, rows: &mut [LaneVec]) -> bool {
 
 /// omod and float clamp.
 #[inline(never)]
-fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [LaneVec]) {
+pub(super) fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [LaneVec]) {
     let ext = cx.raw(op);
     let ty = match fmt {
         Out::Bits => return,
