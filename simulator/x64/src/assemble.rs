@@ -101,6 +101,7 @@ impl<'a> Assembler<'a> {
                 let cc = self.condition(*cc, *width, *a, *b);
                 self.out.jump(jump_code(cc), *to);
             }
+            Inst::BranchAny { a, b, to } => self.branch_any(*a, *b, *to),
             Inst::Table { index, to } => self.jump_table(*index, to),
             Inst::Return { v } => {
                 self.load_src(RAX, *v);

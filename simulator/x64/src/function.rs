@@ -18,6 +18,8 @@ pub struct Function {
     body: Option<Vec<Inst>>,
     /// For each value, whether it was made outside of a loop.
     outside: Vec<bool>,
+    /// Constants of the loop that is built.
+    loop_constants: HashMap<u32, V>,
 }
 
 impl Function {
@@ -59,9 +61,11 @@ impl Function {
         self.body.as_mut().unwrap_or(&mut self.insts).push(inst);
     }
 
-    /// From here on, instructions are of a loop: [`Function::hoisted`] puts others in front of it.
+    /// From here on, instructions are of a loop: [`Function::hoisted`] puts others in front of it. Operations on vectors from outside of it,
+    /// which may not be assigned in it, are put there, too.
     pub fn begin_loop(&mut self) {
         debug_assert!(self.body.is_none());
+        self.loop_constants.clear();
         self.body = Some(Vec::new());
     }
 
@@ -125,10 +129,23 @@ impl Function {
         self.push(Inst::Store { size, to: Mem { base, disp }, v });
     }
 
+    /// Builds a vector, in front of the loop if its sources are from there.
+    fn vector(&mut self, sources: &[V], make: impl FnOnce(V) -> Inst) -> V {
+        if self.body.is_some() && sources.iter().all(|v| self.is_outside(*v)) {
+            return self.hoisted(|f| f.with(Class::Vec, make));
+        }
+        self.with(Class::Vec, make)
+    }
+
     /// Calls a function that gives an integer.
     pub fn call(&mut self, function: u64, args: &[Src]) -> V {
         let args = args.to_vec();
         self.with(Class::Int, |d| Inst::Call { function, args, d: Some(d) })
+    }
+
+    /// Jumps if a bit is set in both vectors.
+    pub fn branch_if_any(&mut self, a: V, b: V, to: Label) {
+        self.push(Inst::BranchAny { a, b, to });
     }
 
     pub fn branch(&mut self, cc: Cc, width: Width, a: V, b: impl Into<Src>, to: Label) {
@@ -143,7 +160,15 @@ impl Function {
         if constant == next {
             self.constants.push(words);
         }
-        self.hoisted(|f| f.with(Class::Vec, |d| Inst::VecConst { d, constant }))
+        let in_loop = self.body.is_some();
+        if let (true, Some(v)) = (in_loop, self.loop_constants.get(&constant)) {
+            return *v;
+        }
+        let v = self.hoisted(|f| f.with(Class::Vec, |d| Inst::VecConst { d, constant }));
+        if in_loop {
+            self.loop_constants.insert(constant, v);
+        }
+        v
     }
 
     pub fn vload(&mut self, base: V, disp: i32, stays: bool) -> V {
@@ -155,28 +180,28 @@ impl Function {
     }
 
     pub fn rm(&mut self, code: Code, b: V, imm: Option<u8>) -> V {
-        self.with(Class::Vec, |d| Inst::Rm { code, d, b, imm })
+        self.vector(&[b], |d| Inst::Rm { code, d, b, imm })
     }
 
     pub fn rvm(&mut self, code: Code, a: V, b: V, imm: Option<u8>) -> V {
-        self.with(Class::Vec, |d| Inst::Rvm { code, d, a, b, imm })
+        self.vector(&[a, b], |d| Inst::Rvm { code, d, a, b, imm })
     }
 
     pub fn fma(&mut self, wide: bool, a: V, b: V, c: V) -> V {
-        self.with(Class::Vec, |d| Inst::Fma { wide, d, a, b, c })
+        self.vector(&[a, b, c], |d| Inst::Fma { wide, d, a, b, c })
     }
 
     /// `yes` where the highest bit of the mask's element is set, else `no`.
     pub fn blend(&mut self, wide: bool, mask: V, yes: V, no: V) -> V {
-        self.with(Class::Vec, |d| Inst::Blend { wide, d, a: no, b: yes, mask })
+        self.vector(&[mask, yes, no], |d| Inst::Blend { wide, d, a: no, b: yes, mask })
     }
 
     pub fn upper_half(&mut self, b: V) -> V {
-        self.with(Class::Vec, |d| Inst::UpperHalf { d, b })
+        self.vector(&[b], |d| Inst::UpperHalf { d, b })
     }
 
     pub fn splat(&mut self, wide: bool, a: V) -> V {
-        self.with(Class::Vec, |d| Inst::Splat { wide, d, a })
+        self.vector(&[a], |d| Inst::Splat { wide, d, a })
     }
 
     pub fn low_int(&mut self, a: V) -> V {

@@ -169,6 +169,12 @@ pub enum Inst {
         b: Src,
         to: Label,
     },
+    /// Jumps if a bit is set in both vectors, else goes on.
+    BranchAny {
+        a: V,
+        b: V,
+        to: Label,
+    },
     /// Jumps to the `index`-th label; the last, if there are not so many.
     Table {
         index: V,

@@ -30,6 +30,7 @@ pub(crate) fn written(inst: &Inst) -> Option<V> {
         | Inst::Label(_)
         | Inst::Jump(_)
         | Inst::Branch { .. }
+        | Inst::BranchAny { .. }
         | Inst::Table { .. }
         | Inst::VecStore { .. }
         | Inst::StoreHalves { .. }
@@ -87,7 +88,7 @@ pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
             read(*v, None);
         }
         Inst::Rm { b, .. } | Inst::UpperHalf { b, .. } => read(*b, None),
-        Inst::Rvm { a, b, .. } => {
+        Inst::Rvm { a, b, .. } | Inst::BranchAny { a, b, .. } => {
             read(*a, None);
             read(*b, None);
         }
@@ -111,7 +112,7 @@ pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
 /// Calls `target` with each label that an instruction may jump to.
 pub(crate) fn each_target(inst: &Inst, mut target: impl FnMut(Label)) {
     match inst {
-        Inst::Jump(to) | Inst::Branch { to, .. } => target(*to),
+        Inst::Jump(to) | Inst::Branch { to, .. } | Inst::BranchAny { to, .. } => target(*to),
         Inst::Table { to, .. } => to.iter().copied().for_each(target),
         _ => {}
     }

@@ -3,7 +3,7 @@
 use crate::allocate::Place;
 use crate::assemble::{Assembler, RAX, RCX, X14, X15};
 use crate::encode::{Kind, Rm};
-use crate::inst::{Inst, Mem, V};
+use crate::inst::{Inst, Label, Mem, V};
 use crate::shape::Shape;
 use iced_x86::{Code, Register};
 
@@ -189,6 +189,16 @@ impl Assembler<'_> {
             }
             _ => unreachable!("`inst` and `int_inst` have the others"),
         }
+    }
+
+    pub fn branch_any(&mut self, mut a: V, mut b: V, to: Label) {
+        if self.in_register(a).is_none() && self.in_register(b).is_some() {
+            (a, b) = (b, a);
+        }
+        let a = self.vec(a, X14);
+        let b = self.rm(b, RAX);
+        self.out.r_rm(Code::VEX_Vptest_ymm_ymmm256, y(a), b, YMM);
+        self.out.jump(Code::Jne_rel32_64, to);
     }
 
     fn vec_constant(&mut self, to: u8, constant: u32) {

@@ -167,17 +167,17 @@ impl Emitter<'_> {
 
     /// The bits of lanes as they are seen: a raw result with its denormals flushed.
     pub fn exact(&mut self, v: V) -> V {
-        if !self.raw.contains(&v) {
+        if !self.known.raw.contains(&v) {
             return v;
         }
-        if let Some(found) = self.flushes.get(&v) {
+        if let Some(found) = self.known.flushes.get(&v) {
             return *found;
         }
         // A source that is denormal is zero; minus zero changes no number.
         let nothing = self.lanes_constant(Hold::W32, 0x8000_0000);
         let out = self.f.rvm(SINGLE.add, v, nothing, None);
-        self.flushes.insert(v, out);
-        self.normal.insert(out);
+        self.known.flushes.insert(v, out);
+        self.known.normal.insert(out);
         out
     }
 
@@ -192,18 +192,18 @@ impl Emitter<'_> {
             let flip = self.lanes_constant(Hold::W32, flip as u64);
             out = self.bxor(Hold::W32, out, flip);
         }
-        if self.raw.contains(&v) {
-            self.raw.insert(out);
+        if self.known.raw.contains(&v) {
+            self.known.raw.insert(out);
         }
         out
     }
 
     /// A denormal of f32 as a zero of its sign.
     fn flushed(&mut self, v: V) -> V {
-        if self.normal.contains(&v) {
+        if self.known.normal.contains(&v) {
             return v;
         }
-        if let Some(found) = self.flushes.get(&v) {
+        if let Some(found) = self.known.flushes.get(&v) {
             return *found;
         }
         let hold = Hold::W32;
@@ -213,8 +213,8 @@ impl Emitter<'_> {
         let is_zero = self.icmp(Cc::Eq, hold, exponent, zero);
         let dropped = self.band(hold, is_zero, magnitude);
         let out = self.without(hold, dropped, v);
-        self.flushes.insert(v, out);
-        self.normal.insert(out);
+        self.known.flushes.insert(v, out);
+        self.known.normal.insert(out);
         out
     }
 
@@ -231,7 +231,7 @@ impl Emitter<'_> {
         match denormals {
             Denormals::Keep => v,
             Denormals::Flush if self.daz => {
-                self.raw.insert(v);
+                self.known.raw.insert(v);
                 v
             }
             Denormals::Flush => self.flushed(v),
@@ -263,7 +263,7 @@ impl Emitter<'_> {
                 };
                 v.push(self.raw_lanes(val)?);
                 if denormals == Denormals::Flush && matches!(val, Val::Known(_)) {
-                    self.normal.insert(v[v.len() - 1]);
+                    self.known.normal.insert(v[v.len() - 1]);
                 }
             }
             let r = one(self, std::array::from_fn(|k| v[k]));
@@ -421,7 +421,7 @@ impl Emitter<'_> {
                 let v = self.exact_val(v)?;
                 self.float_of(keep, &SINGLE, [v], |e, [v]| {
                     let v = e.f.rm(Code::VEX_Vcvtdq2ps_ymm_ymmm256, v, None);
-                    e.normal.insert(v);
+                    e.known.normal.insert(v);
                     v
                 })
             }
@@ -465,7 +465,7 @@ impl Emitter<'_> {
         let high = self.bor(hold, high, at_high);
         let high = self.f.rvm(SINGLE.sub, high, less, None);
         let sum = self.f.rvm(SINGLE.add, high, low, None);
-        self.normal.insert(sum);
+        self.known.normal.insert(sum);
         sum
     }
 

@@ -1,7 +1,9 @@
 //! Code for a unit. Between blocks, all state is in the wave; within one, scalar registers are values, and vector
 //! instructions wait in a [`run`] that becomes one loop over packets of eight lanes.
 
+mod bytes;
 mod float;
+mod known;
 mod memory;
 mod moves;
 mod once;
@@ -19,6 +21,7 @@ use crate::unit::{Block as Straight, Unit};
 use isa_lower::ir::Stmt;
 use isa_lower::visit::any_stmt;
 use isa_spec::pcode::ir::State;
+use known::Known;
 use memory::Offsets;
 use once::Scalars;
 use run::Run;
@@ -89,19 +92,9 @@ pub struct Emitter<'f> {
     ranges: usize,
     /// Offsets of lanes that have been looked at, by register, and what they are counted from.
     offsets: HashMap<(u16, Option<[V; 2]>), Offsets>,
-    /// Values in all lanes, of 32 bits or not.
-    spreads: HashMap<(V, bool), V>,
-    /// Values without their denormals.
-    flushes: HashMap<V, V>,
-    /// Values that have no f32 denormal.
-    normal: HashSet<V>,
-    /// Values of which denormals are still to be flushed.
-    raw: HashSet<V>,
-    /// Values of 64 bits that 32 were extended to.
-    zero_extended: HashSet<V>,
-    sign_extended: HashSet<V>,
-    /// Values of 64 bits, by their low and high words.
-    wholes: HashMap<(V, V), [V; 2]>,
+    known: Known,
+    /// Integers of which only the low word is not zero.
+    words: HashSet<V>,
 }
 
 /// Emits a unit as a function. Entry `n` is its `n`-th block.
@@ -135,13 +128,8 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         zeros_between: false,
         ranges: 0,
         offsets: HashMap::new(),
-        spreads: HashMap::new(),
-        flushes: HashMap::new(),
-        normal: HashSet::new(),
-        raw: HashSet::new(),
-        zero_extended: HashSet::new(),
-        sign_extended: HashSet::new(),
-        wholes: HashMap::new(),
+        known: Known::default(),
+        words: HashSet::new(),
     };
     emitter.all(unit)?;
     Ok(emitter.f)
@@ -188,13 +176,7 @@ impl Emitter<'_> {
 
     /// Nothing is known of vectors, whose values are those of a packet.
     fn forget_vectors(&mut self) {
-        self.spreads.clear();
-        self.flushes.clear();
-        self.normal.clear();
-        self.raw.clear();
-        self.zero_extended.clear();
-        self.sign_extended.clear();
-        self.wholes.clear();
+        self.known = Known::default();
     }
 
     /// The operations of a block.

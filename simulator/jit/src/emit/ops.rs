@@ -47,15 +47,11 @@ impl Emitter<'_> {
     /// One value in all lanes. In front of the loop over lanes, if it is known there.
     pub fn spread(&mut self, hold: Hold, one: V) -> V {
         let key = (one, hold == Hold::W32);
-        if let Some(v) = self.spreads.get(&key) {
+        if let Some(v) = self.known.spreads.get(&key) {
             return *v;
         }
-        let v = if self.f.is_outside(one) {
-            self.f.hoisted(|f| f.splat(hold != Hold::W32, one))
-        } else {
-            self.f.splat(hold != Hold::W32, one)
-        };
-        self.spreads.insert(key, v);
+        let v = self.f.splat(hold != Hold::W32, one);
+        self.known.spreads.insert(key, v);
         v
     }
 
@@ -101,8 +97,13 @@ impl Emitter<'_> {
         if !self.is_vector(v) {
             return self.f.int1(Int1::Not, width(hold), v);
         }
+        if let Some(complement) = self.known.complements.get(&v) {
+            return *complement;
+        }
         let ones = self.lanes_constant(hold, u64::MAX);
-        self.bxor(hold, v, ones)
+        let out = self.bxor(hold, v, ones);
+        self.known.complements.insert(out, v);
+        out
     }
 
     pub fn ineg(&mut self, hold: Hold, v: V) -> V {
@@ -120,7 +121,7 @@ impl Emitter<'_> {
         if hold == Hold::W32 {
             return self.f.rvm(Code::VEX_Vpmulld_ymm_ymm_ymmm256, a, b, None);
         }
-        let signed = self.sign_extended.contains(&a) && self.sign_extended.contains(&b);
+        let signed = self.known.sign_extended.contains(&a) && self.known.sign_extended.contains(&b);
         if signed {
             return self.f.rvm(Code::VEX_Vpmuldq_ymm_ymm_ymmm256, a, b, None);
         }
@@ -128,7 +129,7 @@ impl Emitter<'_> {
         let low = product(self, a, b);
         let mut crossed = Vec::new();
         for (x, y) in [(a, b), (b, a)] {
-            if !self.zero_extended.contains(&x) {
+            if !self.known.zero_extended.contains(&x) {
                 let high = self.shift_by(Shift::Right, hold, x, 32);
                 crossed.push(product(self, high, y));
             }
@@ -193,6 +194,14 @@ impl Emitter<'_> {
         if !self.is_vector(a) {
             return self.f.compare(cc, width(hold), a, b);
         }
+        let v = self.vector_compare(cc, hold, a, b);
+        if hold == Hold::W32 {
+            self.known.comparisons.insert(v, (cc, a, b));
+        }
+        v
+    }
+
+    fn vector_compare(&mut self, cc: Cc, hold: Hold, a: V, b: V) -> V {
         let equal = by(hold, Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, Code::VEX_Vpcmpeqq_ymm_ymm_ymmm256);
         let greater = by(hold, Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256, Code::VEX_Vpcmpgtq_ymm_ymm_ymmm256);
         match cc {
@@ -245,6 +254,17 @@ impl Emitter<'_> {
         } else {
             self.f.select(truth, a, b)
         }
+    }
+
+    /// The greater or the lesser of two vectors of words.
+    pub fn extreme(&mut self, greater: bool, signed: bool, a: V, b: V) -> V {
+        let code = match (greater, signed) {
+            (true, true) => Code::VEX_Vpmaxsd_ymm_ymm_ymmm256,
+            (true, false) => Code::VEX_Vpmaxud_ymm_ymm_ymmm256,
+            (false, true) => Code::VEX_Vpminsd_ymm_ymm_ymmm256,
+            (false, false) => Code::VEX_Vpminud_ymm_ymm_ymmm256,
+        };
+        self.f.rvm(code, a, b, None)
     }
 
     /// The least of two unsigned words.
@@ -349,12 +369,18 @@ impl Emitter<'_> {
 
     /// The low words of 64 bits in each lane.
     pub fn low_words(&mut self, v: [V; 2]) -> V {
-        self.taken_words(v, 0x88)
+        match self.known.words.get(&v) {
+            Some((low, _)) => *low,
+            None => self.taken_words(v, 0x88),
+        }
     }
 
     /// The high words of 64 bits in each lane.
     pub fn high_words(&mut self, v: [V; 2]) -> V {
-        self.taken_words(v, 0xdd)
+        match self.known.words.get(&v) {
+            Some((_, high)) => *high,
+            None => self.taken_words(v, 0xdd),
+        }
     }
 
     fn taken_words(&mut self, v: [V; 2], which: u8) -> V {
@@ -364,10 +390,13 @@ impl Emitter<'_> {
     /// 64 bits in each lane, of low and high words. By halves of the host's vectors, which its instructions take apart and put together:
     /// lanes 0, 1, 4 and 5, then the others.
     pub fn joined(&mut self, low: V, high: V) -> [V; 2] {
-        if let Some(whole) = self.wholes.get(&(low, high)) {
+        if let Some(whole) = self.known.wholes.get(&(low, high)) {
             return *whole;
         }
-        self.interleaved(low, high)
+        let whole = self.interleaved(low, high);
+        self.known.wholes.insert((low, high), whole);
+        self.known.words.insert(whole, (low, high));
+        whole
     }
 
     fn interleaved(&mut self, low: V, high: V) -> [V; 2] {
@@ -381,8 +410,8 @@ impl Emitter<'_> {
             true => self.shift_by(Shift::Arithmetic, Hold::W32, v, 31),
             false => self.lanes_constant(Hold::W32, 0),
         };
-        let both = self.interleaved(v, high);
-        let set = if signed { &mut self.sign_extended } else { &mut self.zero_extended };
+        let both = self.joined(v, high);
+        let set = if signed { &mut self.known.sign_extended } else { &mut self.known.zero_extended };
         set.extend(both);
         both
     }

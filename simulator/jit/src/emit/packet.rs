@@ -179,7 +179,6 @@ impl Emitter<'_> {
 
     /// An instruction.
     pub fn packet_op(&mut self, buffered: &Buffered, packet: &mut Packet) -> R<()> {
-        let op = self.ops[buffered.at as usize];
         let lanes = plan::lanes(&buffered.handlers).ok_or(Unsupported("an operation"))?;
         self.env = Env::new(buffered.at);
         let mut sources: Vec<(Role, Vec<Val>)> = Vec::new();
@@ -195,7 +194,7 @@ impl Emitter<'_> {
                 {
                     let sign = keep | 1 << 31 == u32::MAX && flip << 1 == 0;
                     if let (Val::Lanes(raw), true) = (v, sign)
-                        && self.raw.contains(&raw)
+                        && self.known.raw.contains(&raw)
                     {
                         words.push(Val::Lanes(self.with_sign(raw, keep, flip)));
                         continue;
@@ -216,10 +215,20 @@ impl Emitter<'_> {
                 Some(Val::Mask(self.lanes_of(bits)?))
             }
         };
+        match self.unsure_selector(lanes, &sources)? {
+            Some(at) => self.by_selector(at, buffered, &sources, packet),
+            None => self.steps(buffered, &sources, packet),
+        }
+    }
+
+    /// The steps of an instruction whose sources are staged.
+    pub fn steps(&mut self, buffered: &Buffered, sources: &[(Role, Vec<Val>)], packet: &mut Packet) -> R<()> {
+        let op = self.ops[buffered.at as usize];
+        let lanes = plan::lanes(&buffered.handlers).ok_or(Unsupported("an operation"))?;
         for step in &lanes.steps {
             match step {
                 Step::Simd { calls, lanes, .. } => {
-                    self.read_lanes(lanes, &sources)?;
+                    self.read_lanes(lanes, sources)?;
                     self.stmts(&lanes.body)?;
                     let mut results = Vec::new();
                     for args in calls {
@@ -230,7 +239,7 @@ impl Emitter<'_> {
                     self.env.locals.clear();
                 }
                 Step::Loop(lane_loop) => {
-                    self.read_lanes(lane_loop, &sources)?;
+                    self.read_lanes(lane_loop, sources)?;
                     if let Some(result) = &lane_loop.result {
                         let old = match result.start {
                             Start::Zero => Val::Known(0),
@@ -257,7 +266,7 @@ impl Emitter<'_> {
                     } else {
                         let v = self.wide(v)?;
                         let (low, high) = (self.low_words(v), self.high_words(v));
-                        self.wholes.insert((low, high), v);
+                        self.known.wholes.insert((low, high), v);
                         packet.registers.insert(op.d, (low, true));
                         packet.registers.insert(op.d + 1, (high, true));
                     }
@@ -329,7 +338,7 @@ impl Emitter<'_> {
             self.f.vstore(packet.base, place(*register), *v);
         }
         self.f.push(Inst::Label(on));
-        Ok(written.iter().map(|(register, v)| (*register, self.normal.contains(v))).collect())
+        Ok(written.iter().map(|(register, v)| (*register, self.known.normal.contains(v))).collect())
     }
 
     /// The flags of the registers that were written: those without denormals keep theirs.

@@ -1,10 +1,11 @@
 //! Values of the lane-loop representation while they are compiled: known, the same in all lanes, or one for each of
 //! eight lanes.
 
+use super::known::Bits;
 use super::ops::{Shift, width};
 use super::{Emitter, R, Unsupported};
 use isa_lower::ir::Hold;
-use wavesim_x64::inst::{Int1, V};
+use wavesim_x64::inst::{Cc, Int1, V};
 
 /// A value. Its holder is known from where it stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,7 +60,12 @@ impl Emitter<'_> {
         Ok(match val {
             Val::Known(bits) => self.lanes_constant(Hold::W32, bits as u64),
             Val::Lanes(v) => v,
-            Val::Mask(v) => self.shift_by(Shift::Right, Hold::W32, v, 31),
+            Val::Mask(mask) => {
+                let v = self.shift_by(Shift::Right, Hold::W32, mask, 31);
+                self.known.truths.insert(v, mask);
+                self.known.bits.insert(v, Bits { zeros: !1, ones: 0 });
+                v
+            }
             Val::One(_) | Val::Truth(_) => {
                 let one = self.one(val, Hold::W32)?;
                 self.spread(Hold::W32, one)
@@ -125,7 +131,10 @@ impl Emitter<'_> {
             // What is no longer than 64 bits stays so until it is taken apart.
             (_, _, Hold::W128) => self.resized(val, from, Hold::W64)?,
             (_, Hold::W128, Hold::W64) => val,
-            (Val::One(_), _, Hold::W64) => val,
+            (Val::One(v), _, Hold::W64) => {
+                self.words.insert(v);
+                val
+            }
             (Val::One(v), _, Hold::W32) => Val::One(self.f.int1(Int1::ZeroExtend32, width(Hold::W32), v)),
             (Val::Wide(v), _, Hold::W32) => Val::Lanes(self.low_words(v)),
             (Val::Lanes(_) | Val::Mask(_), ..) => {
@@ -209,6 +218,13 @@ impl Emitter<'_> {
             let (a, b) = (self.mask(a)?, self.mask(b)?);
             return Ok(Val::Mask(self.f.blend(false, mask, a, b)));
         }
+        let (truth, a, b) = match truth {
+            Val::Mask(mask) => match self.known.complements.get(&mask) {
+                Some(mask) => (Val::Mask(*mask), b, a),
+                None => (truth, a, b),
+            },
+            _ => (truth, a, b),
+        };
         match truth {
             Val::Truth(truth) if !a.varies() && !b.varies() => {
                 self.both(hold, a, b, |e, _, a, b| e.f.select(truth, a, b))
@@ -217,8 +233,17 @@ impl Emitter<'_> {
                 let mask = self.mask(truth)?;
                 Ok(match narrow(hold) {
                     Hold::W32 => {
+                        let zero = [a, b].map(|val| val == Val::Known(0));
                         let (a, b) = (self.lanes(a)?, self.lanes(b)?);
-                        Val::Lanes(self.f.blend(false, mask, a, b))
+                        Val::Lanes(match (self.known.comparisons.get(&mask), zero) {
+                            (Some(comparison), _) if let Some(v) = extreme(*comparison, a, b) => {
+                                let (greater, signed) = v;
+                                self.extreme(greater, signed, a, b)
+                            }
+                            (_, [_, true]) => self.band(Hold::W32, mask, a),
+                            (_, [true, _]) => self.without(Hold::W32, mask, b),
+                            _ => self.f.blend(false, mask, a, b),
+                        })
                     }
                     _ => {
                         let (a, b, mask) = (self.wide(a)?, self.wide(b)?, self.wide_mask(mask));
@@ -228,6 +253,22 @@ impl Emitter<'_> {
             }
             _ => Err(Unsupported("no truth")),
         }
+    }
+}
+
+/// Whether `a` where a comparison holds, else `b`, is the greater of both (`true`) or the lesser, and whether they are signed.
+fn extreme((cc, x, y): (Cc, V, V), a: V, b: V) -> Option<(bool, bool)> {
+    let (greater, signed) = match cc {
+        Cc::GtS | Cc::GeS => (true, true),
+        Cc::LtS | Cc::LeS => (false, true),
+        Cc::GtU | Cc::GeU => (true, false),
+        Cc::LtU | Cc::LeU => (false, false),
+        Cc::Eq | Cc::Ne => return None,
+    };
+    match (a == x && b == y, a == y && b == x) {
+        (true, _) => Some((greater, signed)),
+        (_, true) => Some((!greater, signed)),
+        _ => None,
     }
 }
 

@@ -1,12 +1,12 @@
 //! Values of the lane-loop representation: one node, a few instructions.
 
+use super::known::Bits;
 use super::ops::{Shift, width};
 use super::val::{Val, low, narrow};
 use super::{Emitter, R, Unsupported};
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Pure, State};
 use wavesim_machine::exec::op::Op;
-use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Int1, Int2, V};
 
 impl Emitter<'_> {
@@ -93,6 +93,13 @@ impl Emitter<'_> {
                 self.op2(Op2::Or, hold, kept, new)
             }
             ValueKind::Concat(parts) => {
+                if let (Hold::W64, Some([low, high])) = (hold, words_of(parts)) {
+                    let (low, high) = (self.value(low)?, self.value(high)?);
+                    if low.varies() || high.varies() {
+                        let (low, high) = (self.lanes(low)?, self.lanes(high)?);
+                        return Ok(Val::Wide(self.joined(low, high)));
+                    }
+                }
                 let mut all = Val::Known(0);
                 for (part, lo) in parts {
                     let v = self.value(part)?;
@@ -153,6 +160,30 @@ impl Emitter<'_> {
             ValueKind::ShlConst(inner, n) => {
                 let v = self.low_word(inner)?;
                 self.shifted(Shift::Left, hold, v, Val::Known(*n as u128))
+            }
+            ValueKind::ShrConst(inner, 32) if value.hold == Hold::W64 => match self.value(inner)? {
+                Val::Wide(v) => Ok(Val::Lanes(self.high_words(v))),
+                v => {
+                    let v = self.shifted(Shift::Right, Hold::W64, v, Val::Known(32))?;
+                    self.resized(v, Hold::W64, hold)
+                }
+            },
+            ValueKind::Shr(inner, n) if value.hold == Hold::W64 => {
+                let (v, n) = (self.value(inner)?, self.bounded(n, hold)?);
+                match v {
+                    Val::Wide(v) if n.sure => {
+                        // What comes from above is not there by a count of 0: from 32 on, everything is shifted out.
+                        let (low, high) = (self.low_words(v), self.high_words(v));
+                        let more = self.op2(Op2::Sub, hold, Val::Known(32), n.v)?;
+                        let low = self.shifted(Shift::Right, hold, Val::Lanes(low), n)?;
+                        let high = self.shifted(Shift::Left, hold, Val::Lanes(high), more)?;
+                        self.op2(Op2::Or, hold, low, high)
+                    }
+                    v => {
+                        let v = self.shifted(Shift::Right, Hold::W64, v, n)?;
+                        self.resized(v, Hold::W64, hold)
+                    }
+                }
             }
             ValueKind::Select(cond, a, b) => {
                 let v = self.value(cond)?;
@@ -337,14 +368,30 @@ impl Emitter<'_> {
         if hold == Hold::W128 && !bitwise {
             return Err(Unsupported("128 bits"));
         }
-        self.both(hold, a, b, |e, hold, a, b| match op {
+        let mut result = Bits::default();
+        if let (Hold::W32, true, (Val::Lanes(v), Val::Known(bits)) | (Val::Known(bits), Val::Lanes(v))) =
+            (hold, bitwise, (a, b))
+        {
+            let v = self.exact(v);
+            match self.by_bits(op, v, bits as u32) {
+                Ok(val) => return Ok(val),
+                Err(bits) => result = bits,
+            }
+        }
+        let val = self.both(hold, a, b, |e, hold, a, b| match op {
             Op2::Add => e.iadd(hold, a, b),
             Op2::Sub => e.isub(hold, a, b),
             Op2::Mul => e.imul(hold, a, b),
             Op2::And => e.band(hold, a, b),
             Op2::Or => e.bor(hold, a, b),
             Op2::Xor => e.bxor(hold, a, b),
-        })
+        })?;
+        match (op, val) {
+            (_, Val::Lanes(v)) => self.known.note_bits(v, result),
+            (Op2::Add, Val::Wide(v)) => self.note_sum(v, a, b)?,
+            _ => {}
+        }
+        Ok(val)
     }
 
     fn logical(&mut self, and: bool, a: &Value, b: &Value) -> R<Val> {
@@ -375,6 +422,11 @@ impl Emitter<'_> {
         let ordered = !matches!(op, Compare::Eq | Compare::Ne);
         if int.signed && ordered {
             (x, y) = (self.signed(x, hold, int.width)?, self.signed(y, hold, int.width)?);
+        }
+        if let (Hold::W64, Compare::Ge, Val::Wide(sum), Val::Known(0x1_0000_0000)) = (hold, op, x, y)
+            && let Some(carry) = self.known.carries.get(&sum)
+        {
+            return Ok(Val::Mask(*carry));
         }
         if let (Compare::Ne | Compare::Eq, Val::Known(0)) = (op, y) {
             let truth = self.truth(x, hold)?;
@@ -475,29 +527,24 @@ impl Emitter<'_> {
         if n >= bits && shift != Shift::Arithmetic {
             return Ok(Val::Known(0));
         }
-        self.each(narrow(hold), v, |e, hold, v| e.shift_by(shift, hold, v, n.min(bits - 1)))
-    }
-
-    /// Bytes of two words by the bytes of a third: 0 to 7 choose one, others give zero.
-    pub fn select_bytes(&mut self, [high, words_low, at]: [Val; 3]) -> R<Val> {
-        let [high, words_low, at] = [self.lanes(high)?, self.lanes(words_low)?, self.lanes(at)?];
-        let four = self.f.vconst([0x0404_0404; 8]);
-        let of_high = self.bxor(Hold::W32, at, four);
-        let (high, words_low) = (self.chosen_bytes(high, of_high), self.chosen_bytes(words_low, at));
-        Ok(Val::Lanes(self.bor(Hold::W32, high, words_low)))
-    }
-
-    /// Bytes of a word by the bytes of another: 0 to 3 choose one, others give zero.
-    fn chosen_bytes(&mut self, word: V, at: V) -> V {
-        // Above 3, the highest bit is set, for which the host's shuffle gives zero.
-        let beyond = self.f.vconst([0x7c7c_7c7c; 8]);
-        let at = self.f.rvm(Code::VEX_Vpaddusb_ymm_ymm_ymmm256, at, beyond, None);
-        let kept = self.f.vconst([0x8383_8383; 8]);
-        let at = self.band(Hold::W32, at, kept);
-        // It chooses among sixteen bytes, of which a lane's own begin at its word.
-        let own = self.bytes(std::array::from_fn(|k| (k / 4 * 4) as u8));
-        let at = self.bor(Hold::W32, at, own);
-        self.f.rvm(Code::VEX_Vpshufb_ymm_ymm_ymmm256, word, at, None)
+        let mut result = Bits::default();
+        if let (Hold::W32, Val::Lanes(v)) = (hold, v) {
+            let v = self.exact(v);
+            let Bits { zeros, ones } = self.known.bits_of(v);
+            result = match shift {
+                Shift::Left => Bits { zeros: zeros << n | !(u32::MAX << n), ones: ones << n },
+                Shift::Right => Bits { zeros: zeros >> n | !(u32::MAX >> n), ones: ones >> n },
+                Shift::Arithmetic => Bits::default(),
+            };
+            if let Some(all) = result.all() {
+                return Ok(Val::Known(all as u128));
+            }
+        }
+        let val = self.each(narrow(hold), v, |e, hold, v| e.shift_by(shift, hold, v, n.min(bits - 1)))?;
+        if let Val::Lanes(v) = val {
+            self.known.note_bits(v, result);
+        }
+        Ok(val)
     }
 
     /// A truth as an integer, for branches.
@@ -508,6 +555,18 @@ impl Emitter<'_> {
             _ => Err(Unsupported("a branch by a lane")),
         }
     }
+}
+
+/// The low and the high word of what is put together from two.
+fn words_of(parts: &[(Value, u32)]) -> Option<[&Value; 2]> {
+    let word = |at: u32| {
+        let (part, _) = parts.iter().find(|(_, lo)| *lo == at)?;
+        match &part.kind {
+            ValueKind::Resize(inner) if inner.hold == Hold::W32 => Some(&**inner),
+            _ => None,
+        }
+    };
+    if parts.len() == 2 { Some([word(0)?, word(32)?]) } else { None }
 }
 
 /// A shift count in 32 bits.
