@@ -10,7 +10,7 @@ use isa_lower::ir::{Block, Fast, Handlers, Hold, Op2, Slot, Value, ValueKind, Va
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
 use isa_spec::tables::Role;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::{ALL_VGPRS, LAST_ADDRESSES};
 use wavesim_x64::Code;
@@ -32,6 +32,27 @@ pub struct Access {
     base: Val,
     /// Its operation.
     at: u32,
+}
+
+impl Access {
+    /// What is added to the lanes' offsets in LDS, if it is known, and where the element ends that begins there.
+    fn known_in_lds(&self) -> Option<(i32, i32)> {
+        match self.base {
+            Val::Known(base) if self.lds && base < 1 << 30 => {
+                Some((base as i32, base as i32 + 4 * self.dwords as i32))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// LDS, in a run.
+#[derive(Default)]
+struct LdsPlaces {
+    /// Where it is, and its bytes.
+    memory: Option<[V; 2]>,
+    /// By the register with offsets, what they may be at most.
+    limits: BTreeMap<u16, V>,
 }
 
 /// Where the lanes of an access are: each at the host's address plus its offset, which is below the limit.
@@ -160,17 +181,12 @@ impl Emitter<'_> {
     /// Finds the memory of accesses, or refuses.
     pub fn locate(&mut self, accesses: &[Access], [exec, full]: [V; 2], refused: Label) -> R<Places> {
         let mut located: Vec<Located> = Vec::new();
-        let mut lds = None;
+        let mut lds = LdsPlaces::default();
         for access in accesses {
             let base = self.one(access.base, Hold::W64)?;
             let group = located.len();
             located.push(match (access.lds, access.wide) {
-                (true, _) => {
-                    let lds = *lds.get_or_insert_with(|| {
-                        [at::LDS, at::LDS_BYTES].map(|part| self.f.load(Size::B8, self.frame, part))
-                    });
-                    self.in_lds(access, lds, base, refused)
-                }
+                (true, _) => self.in_lds(access, accesses, &mut lds, base, refused),
                 (false, false) => {
                     let (range, rest) = self.in_range(access, base, refused);
                     let host = self.f.int2(Int2::Add, Width::W64, range.host, base);
@@ -227,16 +243,32 @@ impl Emitter<'_> {
         }
     }
 
-    fn in_lds(&mut self, access: &Access, [lds, bytes]: [V; 2], base: V, refused: Label) -> Located {
-        let end = self.plus(base, 4 * access.dwords as i64);
-        self.f.branch(Cc::LtU, Width::W64, bytes, end, refused);
-        let limit = self.f.int2(Int2::Sub, Width::W64, bytes, end);
-        // One address for all accesses whose places differ by known numbers.
-        let (host, disp) = match access.base {
-            Val::Known(base) if base < 1 << 30 => (lds, base as i32),
-            _ => (self.f.int2(Int2::Add, Width::W64, lds, base), 0),
+    fn in_lds(
+        &mut self,
+        access: &Access,
+        all: &[Access],
+        lds: &mut LdsPlaces,
+        base: V,
+        refused: Label,
+    ) -> Located {
+        let [start, bytes] = *lds.memory.get_or_insert_with(|| {
+            [at::LDS, at::LDS_BYTES].map(|part| self.f.load(Size::B8, self.frame, part))
+        });
+        let Some((disp, _)) = access.known_in_lds() else {
+            let end = self.plus(base, 4 * access.dwords as i64);
+            self.f.branch(Cc::LtU, Width::W64, bytes, end, refused);
+            let limit = self.f.int2(Int2::Sub, Width::W64, bytes, end);
+            let host = self.f.int2(Int2::Add, Width::W64, start, base);
+            return Located { access: access.clone(), host, disp: 0, limit, from: None, group: 0 };
         };
-        Located { access: access.clone(), host, disp, limit, from: None, group: 0 }
+        // One address and one limit for all accesses whose places differ by known numbers.
+        let limit = *lds.limits.entry(access.register).or_insert_with(|| {
+            let beside = all.iter().filter(|other| other.register == access.register);
+            let end = beside.filter_map(Access::known_in_lds).map(|(_, end)| end).max().unwrap_or(0);
+            self.f.branch(Cc::LtU, Width::W64, bytes, end, refused);
+            self.plus(bytes, -(end as i64))
+        });
+        Located { access: access.clone(), host: start, disp, limit, from: None, group: 0 }
     }
 
     /// The range that an address is in, with an element after it, and how much further it goes on.
@@ -304,8 +336,12 @@ impl Emitter<'_> {
             }
         }
         self.look_at(&kinds, [exec, full])?;
+        let mut checked = HashSet::new();
         for place in located.iter() {
             let farthest = self.offsets_of(place).farthest;
+            if !checked.insert((place.limit, farthest)) {
+                continue;
+            }
             self.f.branch(Cc::LtU, Width::W64, place.limit, farthest, refused);
         }
         Ok(kinds
@@ -333,27 +369,33 @@ impl Emitter<'_> {
         if kinds.is_empty() {
             return Ok(());
         }
-        // The highest offsets, and a bit for each lane of a packet, of all packets together.
-        let farthest: Vec<V> = kinds.iter().map(|_| self.f.fresh(Class::Vec)).collect();
-        let orders: Vec<[V; 2]> = kinds.iter().map(|_| [(); 2].map(|()| self.f.fresh(Class::Int))).collect();
-        let zero = self.f.vconst([0; 8]);
-        farthest.iter().for_each(|all| self.f.assign(*all, zero));
-        orders.iter().flatten().for_each(|all| self.f.push(Inst::Const { d: *all, bits: 0xff }));
+        // The highest offsets, and lanes of a packet that are in order, in all packets.
+        let mut found = Vec::new();
         self.each_packet(|e, base| {
             let mut packet = Packet::new(base);
-            for ((place, farthest), [together, same]) in kinds.iter().zip(&farthest).zip(&orders) {
+            let (none, all) = (e.f.vconst([0; 8]), e.f.vconst([u32::MAX; 8]));
+            for place in &kinds {
+                // They are the loop's own: what is made of them stays in it.
+                let [farthest, together, same] = [none, all, all].map(|first| {
+                    let v = e.f.fresh(Class::Vec);
+                    e.f.hoisted(|f| f.assign(v, first));
+                    v
+                });
                 let offsets = e.offsets(place, exec, &mut packet)?;
-                let most = e.f.rvm(HIGHER, *farthest, offsets, None);
-                e.f.assign(*farthest, most);
                 let in_order = e.in_steps(offsets, 4 * place.access.dwords as u32, &mut packet);
                 let one = e.in_steps(offsets, 0, &mut packet);
-                e.keep_bits(*together, in_order);
-                e.keep_bits(*same, one);
+                let and = Code::VEX_Vpand_ymm_ymm_ymmm256;
+                for (code, v, b) in [(HIGHER, farthest, offsets), (and, together, in_order), (and, same, one)]
+                {
+                    e.f.push(Inst::Rvm { code, d: v, a: v, b, imm: None });
+                }
+                found.push((farthest, [together, same]));
             }
             Ok(())
         })?;
-        for ((kind, farthest), order) in kinds.iter().zip(farthest).zip(orders) {
-            let [together, same] = order.map(|bits| {
+        for (kind, (farthest, orders)) in kinds.iter().zip(found) {
+            let [together, same] = orders.map(|lanes| {
+                let bits = self.f.sign_bits(lanes);
                 let all = self.f.compare(Cc::Eq, Width::W32, bits, 0xff);
                 self.f.int2(Int2::And, Width::W32, all, full)
             });
@@ -385,12 +427,6 @@ impl Emitter<'_> {
     pub fn forget_offsets(&mut self, written: impl Fn(u16) -> bool) {
         // What 64-bit addresses are counted from is another value in each run.
         self.offsets.retain(|(register, from), _| from.is_none() && !written(*register));
-    }
-
-    /// Keeps the bits that lanes of a mask have.
-    fn keep_bits(&mut self, all: V, mask: V) {
-        let bits = self.f.sign_bits(mask);
-        self.f.push(Inst::Int2 { op: Int2::And, width: Width::W32, d: all, a: all, b: Src::Value(bits) });
     }
 
     /// Lanes that are by a step above the one before them, if those before are, too.

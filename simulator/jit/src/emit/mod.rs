@@ -24,6 +24,7 @@ use isa_spec::pcode::ir::State;
 use known::Known;
 use memory::Offsets;
 use once::Scalars;
+use packet::PacketAt;
 use run::Run;
 use std::collections::{HashMap, HashSet};
 use stmt::Env;
@@ -80,8 +81,8 @@ pub struct Emitter<'f> {
     scalars: Scalars,
     run: Run,
     env: Env,
-    /// While a loop over lanes is emitted: eight times the number of its packet, which is the first lane's.
-    packet: Option<V>,
+    /// While a loop over lanes is emitted.
+    packet: Option<PacketAt>,
     /// The host takes f32 denormals for zeros in this run.
     daz: bool,
     /// Whether it does so at this place of the code.
@@ -102,12 +103,12 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
     let mut f = Function::new(2);
     let (frame, entry) = (f.param(0), f.param(1));
     let (top, leave, flow) = (f.label(), f.label(), f.fresh(Class::Int));
-    let (vectors, sgprs) = (f.load(Size::B8, frame, at::VECTORS), f.load(Size::B8, frame, at::SGPRS));
+    let vectors = f.load(Size::B8, frame, at::VECTORS);
     let mut emitter = Emitter {
         f,
         frame,
         vectors,
-        sgprs,
+        sgprs: frame,
         machine,
         ops: &machine.source.ops,
         exts: &machine.source.exts,
@@ -172,6 +173,8 @@ impl Emitter<'_> {
         self.scalars = Scalars::default();
         self.offsets.clear();
         self.forget_vectors();
+        // Where they are is loaded again, so that it is in a register.
+        self.sgprs = self.f.load(Size::B8, self.frame, at::SGPRS);
     }
 
     /// Nothing is known of vectors, whose values are those of a packet.

@@ -1,7 +1,7 @@
 //! Loads and stores of a packet's lanes. Lanes that follow each other in memory are moved together.
 
 use super::memory::{Located, Places};
-use super::packet::Packet;
+use super::packet::{Packet, PacketAt};
 use super::run::Words;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{LANE_VEC_BYTES, at};
@@ -139,7 +139,7 @@ impl Emitter<'_> {
         let group = &places.groups[place.group];
         self.each_packet(|e, base| {
             let mut packet = Packet::new(base);
-            let n = e.packet.ok_or(Unsupported("a packet"))?;
+            let PacketAt { n, .. } = e.packet.ok_or(Unsupported("a packet"))?;
             let [apart, done] = [(); 2].map(|()| e.f.label());
             e.f.branch(Cc::Eq, Width::W32, group.together, 0, apart);
             let rows: Vec<V> = (0..dwords as u16).map(|k| e.register(&mut packet, data + k)).collect();

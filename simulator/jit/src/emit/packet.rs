@@ -75,7 +75,7 @@ impl Emitter<'_> {
             f.assign(base, vectors);
         });
         self.f.push(Inst::Label(top));
-        self.packet = Some(n);
+        self.packet = Some(PacketAt { n, base });
         let made = body(self, base);
         self.packet = None;
         // The next packet.
@@ -111,7 +111,7 @@ impl Emitter<'_> {
                 None => self.packet_op(op, &mut packet)?,
             }
         }
-        let n = self.packet.ok_or(Unsupported("a packet"))?;
+        let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
         // The masks of these lanes, at their place.
         let mut keeps = Vec::new();
         for (code, sum) in masks {
@@ -135,22 +135,26 @@ impl Emitter<'_> {
 
     /// Numbers of the lanes.
     pub fn lane_id(&mut self) -> R<Val> {
-        let n = self.packet.ok_or(Unsupported("a lane's number"))?;
+        let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a lane's number"))?;
         let (first, each) = (self.spread(Hold::W32, n), self.f.vconst(std::array::from_fn(|k| k as u32)));
         Ok(Val::Lanes(self.iadd(Hold::W32, first, each)))
     }
 
     /// The bits of lanes as a mask.
     pub fn lanes_of(&mut self, bits: V) -> R<V> {
-        let n = self.packet.ok_or(Unsupported("a lane's bit"))?;
+        let PacketAt { n, base } = self.packet.ok_or(Unsupported("a lane's bit"))?;
         let (all, own) = if self.wide_wave {
             let bits = self.f.int2(Int2::Shr, Width::W64, bits, n);
             (self.f.splat(false, bits), self.f.vconst(std::array::from_fn(|k| 1 << k)))
         } else {
+            // The table is as long as a register: its place moves on as that of registers does.
             let table = LANE_BITS.as_ptr().addr() as u64;
-            let table = self.f.hoisted(|f| f.iconst(table));
-            let place = self.f.int2(Int2::Shl, Width::W64, n, 2);
-            let place = self.f.int2(Int2::Add, Width::W64, place, table);
+            let vectors = self.vectors;
+            let away = self.f.hoisted(|f| {
+                let table = f.iconst(table);
+                f.int2(Int2::Sub, Width::W64, table, vectors)
+            });
+            let place = self.f.int2(Int2::Add, Width::W64, base, away);
             (self.spread(Hold::W32, bits), self.f.vload(place, 0, true))
         };
         let own_bits = self.band(Hold::W32, all, own);
@@ -341,27 +345,48 @@ impl Emitter<'_> {
         Ok(written.iter().map(|(register, v)| (*register, self.known.normal.contains(v))).collect())
     }
 
-    /// The flags of the registers that were written: those without denormals keep theirs.
+    /// The flags of the registers that were written: those without denormals keep theirs. Several at once, where registers follow each other.
     pub fn set_flags(&mut self, full: V, normal: &[(u16, bool)]) {
         if normal.is_empty() {
             return;
         }
         let flags = self.f.load(Size::B8, self.frame, at::FLAGS);
-        let known = self.f.iconst(NO_DENORMALS as u64);
         let halves = if self.wide_wave { 2 } else { 1 };
-        for (register, normal) in normal {
-            for place in (0..halves).map(|half| (half * HALF_BYTES + *register as usize) as i32) {
-                let value = if *normal {
-                    let old = self.f.load(Size::B1, flags, place);
-                    let old = self.f.int2(Int2::And, Width::W32, old, known);
+        let mut rest = normal;
+        while let Some((first, _)) = rest.first() {
+            let together =
+                (*first..).zip(rest).take_while(|(register, (other, _))| register == other).count();
+            let (size, count) = match together {
+                8.. => (Size::B8, 8),
+                4..8 => (Size::B4, 4),
+                _ => (Size::B1, 1),
+            };
+            let (these, others) = rest.split_at(count);
+            rest = others;
+            let byte = |normal: bool| if normal { NO_DENORMALS as u64 } else { 0 };
+            let known = (0..).zip(these).fold(0, |all, (k, (_, normal))| all | byte(*normal) << (8 * k));
+            for place in (0..halves).map(|half| (half * HALF_BYTES + *first as usize) as i32) {
+                let value = if known != 0 {
+                    let known = self.f.iconst(known);
+                    let old = self.f.load(size, flags, place);
+                    let old = self.f.int2(Int2::And, Width::W64, old, known);
                     Src::Value(self.f.select(full, known, old))
                 } else {
                     Src::Imm(0)
                 };
-                self.f.store(Size::B1, flags, place, value);
+                self.f.store(size, flags, place, value);
             }
         }
     }
+}
+
+/// Where a packet is while it is emitted.
+#[derive(Clone, Copy)]
+pub struct PacketAt {
+    /// Eight times its number, which is the first lane's.
+    pub n: V,
+    /// Its lanes in the first register.
+    pub base: V,
 }
 
 /// Lanes of a packet while they are emitted.

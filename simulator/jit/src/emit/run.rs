@@ -19,7 +19,7 @@ use wavesim_machine::state::wave::{CONSTS, MAX_CONSTS, NULL, SCALARS, SGPRS, STA
 use wavesim_x64::inst::{Cc, Inst, Int2, Label, Mem, V, Width};
 
 /// Loads of one loop at most.
-const ACCESSES: usize = 24;
+const ACCESSES: usize = 64;
 
 /// Instructions of one loop at most: beyond, values no longer fit into the host's registers anyway.
 const LONGEST: usize = 64;
