@@ -257,6 +257,13 @@ impl Buffer {
         ));
     }
 
+    /// Words at a register plus offsets, where a mask has its highest bits.
+    pub fn gather(&mut self, a: Register, base: Register, offsets: Register, disp: i32, mask: Register) {
+        let from =
+            MemoryOperand::new(base, offsets, 1, disp.into(), u32::from(disp != 0), false, Register::None);
+        self.put(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, a, from, mask));
+    }
+
     /// A jump, or one of a condition.
     pub fn jump(&mut self, code: Code, to: Label) {
         let before = self.at;

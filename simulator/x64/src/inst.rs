@@ -267,6 +267,12 @@ pub enum Inst {
         low: Mem,
         high: Mem,
     },
+    /// 32 bits of memory for each element, at its offset, which is signed.
+    Gather {
+        d: V,
+        from: Mem,
+        offsets: V,
+    },
     /// Has the host load what is there into its cache. Any address will do.
     Prefetch {
         from: Mem,

@@ -23,6 +23,7 @@ pub(crate) fn written(inst: &Inst) -> Option<V> {
         | Inst::Splat { d, .. }
         | Inst::LowInt { d, .. }
         | Inst::SignBits { d, .. }
+        | Inst::Gather { d, .. }
         | Inst::LoadHalves { d, .. } => Some(d),
         Inst::Call { d, .. } => d,
         Inst::Store { .. }
@@ -96,6 +97,10 @@ pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
             read(*a, None);
             read(*b, None);
             read(*c, None);
+        }
+        Inst::Gather { from, offsets, .. } => {
+            mem(from, &mut read);
+            read(*offsets, None);
         }
         Inst::LoadHalves { low, high, .. } => {
             mem(low, &mut read);

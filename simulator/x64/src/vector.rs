@@ -172,6 +172,7 @@ impl Assembler<'_> {
                 self.finish(d, to);
             }
             Inst::LoadHalves { d, low, high } => self.load_halves(d, low, high),
+            Inst::Gather { d, from, offsets } => self.gather(d, from, offsets),
             Inst::StoreHalves { v, low, high } => {
                 let v = self.vec(v, X15);
                 let low = self.memory(low, RAX);
@@ -206,7 +207,7 @@ impl Assembler<'_> {
         if words == [0; 8] {
             self.out.rr_rm(Code::VEX_Vpxor_xmm_xmm_xmmm128, x(to), x(to), Rm::Register(to), XMM);
         } else if words == [u32::MAX; 8] {
-            self.out.rr_rm(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, y(to), y(to), Rm::Register(to), YMM);
+            self.vec_ones(to);
         } else {
             self.vec_load(to, Rm::Constant(constant));
         }
@@ -266,6 +267,34 @@ impl Assembler<'_> {
         let last = self.rm(last, RAX);
         self.out.rr_rm(code, y(to), y(second), last, YMM);
         self.vec_finish(d, to);
+    }
+
+    fn gather(&mut self, d: V, from: Mem, offsets: V) {
+        // The result, the offsets and the mask of lanes, which the host clears, are in different registers.
+        const BORROWED: u8 = 0;
+        let (to, mut offsets) = (self.vec_target(d), self.vec(offsets, X15));
+        let base = self.int(from.base, RAX);
+        let borrows = to == X15 && offsets == X15;
+        if borrows {
+            let slot = self.rm(d, RCX);
+            self.out.rm_r(Code::VEX_Vmovups_ymmm256_ymm, slot, YMM, y(BORROWED));
+            self.vec_load(BORROWED, Rm::Register(X15));
+            offsets = BORROWED;
+        } else if to == offsets {
+            self.vec_load(X15, Rm::Register(offsets));
+            offsets = X15;
+        }
+        self.vec_ones(X14);
+        self.out.gather(y(to), Kind::R64.register(base), y(offsets), from.disp, y(X14));
+        if borrows {
+            let slot = self.rm(d, RCX);
+            self.vec_load(BORROWED, slot);
+        }
+        self.vec_finish(d, to);
+    }
+
+    fn vec_ones(&mut self, to: u8) {
+        self.out.rr_rm(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, y(to), y(to), Rm::Register(to), YMM);
     }
 
     fn load_halves(&mut self, d: V, low: Mem, high: Mem) {

@@ -234,6 +234,64 @@ fn blends() {
     assert_eq!(wide, std::array::from_fn(|i| if sign(i) { B[i] } else { A[i].wrapping_add(1) }));
 }
 
+/// Result, offsets and mask are in different registers, whichever of them have one.
+#[test]
+fn gathers() {
+    if host().is_none() {
+        return;
+    }
+    let table: Vec<u32> = (0..64).map(|n| 0x100 + n).collect();
+    let offsets: Vector = std::array::from_fn(|lane| 4 * (lane as u32 * 13 % 32));
+    for count in [0, 30] {
+        for (dies, spilled) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut buffer = [&offsets[..], &UNWRITTEN, &[0; 8]].concat();
+            let mut f = Function::new(2);
+            let (base, from) = (f.param(0), f.param(1));
+            let at = f.vload(base, 0, false);
+            let others: Vec<V> = (0..count).map(|n| f.splat(false, f.param(n & 1))).collect();
+            let keep = |f: &mut Function| others.iter().for_each(|&v| f.vstore(base, 64, v));
+            (0..9).for_each(|_| keep(&mut f));
+            let d = f.fresh(wavesim_x64::inst::Class::Vec);
+            f.push(Inst::Gather { d, from: Mem { base: from, disp: 8 }, offsets: at });
+            if spilled {
+                (0..9).for_each(|_| keep(&mut f));
+            }
+            f.vstore(base, 32, d);
+            if !dies {
+                f.vstore(base, 0, at);
+            }
+            keep(&mut f);
+            f.push(Inst::Return { v: Src::Imm(0) });
+            run(&f, buffer.as_mut_ptr() as u64, table.as_ptr() as u64);
+            assert_eq!(buffer[..8], offsets);
+            let expected: Vector = std::array::from_fn(|lane| table[offsets[lane] as usize / 4 + 2]);
+            assert_eq!(buffer[8..16], expected, "{count} {dies} {spilled}");
+        }
+    }
+}
+
+#[test]
+fn branches_on_common_bits() {
+    if host().is_none() {
+        return;
+    }
+    for (a, b, jumps) in [([0; 8], [7; 8], 0), ([8; 8], [7; 8], 0), ([0, 0, 0, 0, 0, 0, 0, 9], [1; 8], 1)] {
+        for constants in [false, true] {
+            let mut f = Function::new(2);
+            let base = f.param(0);
+            let b_v = if constants { f.vconst(b) } else { f.vload(base, 32, true) };
+            let a_v = if constants { f.vconst(a) } else { f.vload(base, 0, false) };
+            let there = f.label();
+            f.branch_if_any(a_v, b_v, there);
+            f.push(Inst::Return { v: Src::Imm(0) });
+            f.push(Inst::Label(there));
+            f.push(Inst::Return { v: Src::Imm(1) });
+            let mut buffer = [a, b].concat();
+            assert_eq!(run(&f, buffer.as_mut_ptr() as u64, 0), jumps, "{a:?} {b:?}");
+        }
+    }
+}
+
 #[test]
 fn halves() {
     if host().is_none() {

@@ -50,35 +50,51 @@ impl Emitter<'_> {
         }
         self.f.push(Inst::Jump(done));
         self.f.push(Inst::Label(apart));
-        for ((_, place), out) in members.iter().zip(&results) {
-            // Values that are made on the way here are not there on the others.
-            let mut inner = Packet::new(packet.base);
-            self.load_apart(place, out, exec, &mut inner)?;
-        }
+        // Values that are made on the way here are not there on the others.
+        let (known, mut inner) = (self.known.clone(), Packet::new(packet.base));
+        self.load_apart(&members, &results, exec, &mut inner)?;
+        self.known = known;
         self.f.push(Inst::Label(done));
         packet.loaded.extend(members.iter().map(|(at, _)| *at).zip(results));
         Ok(())
     }
 
-    /// Loads an access of which packets differ.
-    fn load_apart(&mut self, place: &Located, out: &[V], exec: V, packet: &mut Packet) -> R<()> {
-        let dwords = out.len();
-        let offsets = self.offsets(place, exec, packet)?;
-        let (host, disp) = place.host();
-        let host = self.plus(host, disp.into());
+    /// Loads a group of which packets differ.
+    fn load_apart(
+        &mut self,
+        members: &[(usize, &Located)],
+        results: &[Vec<V>],
+        exec: V,
+        packet: &mut Packet,
+    ) -> R<()> {
+        let dwords = members[0].1.access.dwords;
+        let offsets = self.offsets(members[0].1, exec, packet)?;
+        let [same, each, done] = [(); 3].map(|()| self.f.label());
         let first = self.f.low_int(offsets);
-        let from = Mem { base: self.f.int2(Int2::Add, Width::W64, host, first), disp: 0 };
-        let [other, each, done] = [(); 3].map(|()| self.f.label());
-        self.unless_in_steps(offsets, 4 * dwords as u32, other, packet);
-        self.load_together(out, from);
+        let mut first = First { offset: first, addresses: HashMap::new() };
+        let mut from = Vec::new();
+        for (_, place) in members {
+            from.push(first.of_lane(self, place));
+        }
+        self.unless_in_steps(offsets, 4 * dwords as u32, same, packet);
+        results.iter().zip(&from).for_each(|(out, from)| self.load_together(out, *from));
         self.f.push(Inst::Jump(done));
-        self.f.push(Inst::Label(other));
+        self.f.push(Inst::Label(same));
         self.unless_in_steps(offsets, 0, each, packet);
-        self.load_same(out, from);
+        results.iter().zip(&from).for_each(|(out, from)| self.load_same(out, *from));
         self.f.push(Inst::Jump(done));
         self.f.push(Inst::Label(each));
-        let loaded = self.loaded_apart(host, offsets, dwords);
-        out.iter().zip(&loaded).for_each(|(to, from)| self.f.assign(*to, *from));
+        let mut addresses = HashMap::new();
+        for ((_, place), out) in members.iter().zip(results) {
+            let (base, disp) = place.host();
+            if let [d] = out[..] {
+                self.f.push(Inst::Gather { d, from: Mem { base, disp }, offsets });
+                continue;
+            }
+            let from = *addresses.entry(base).or_insert_with(|| self.addresses(base, offsets));
+            let loaded = self.loaded_apart(from.map(|base| Mem { base, disp }), dwords);
+            out.iter().zip(&loaded).for_each(|(to, from)| self.f.assign(*to, *from));
+        }
         self.f.push(Inst::Label(done));
         Ok(())
     }
@@ -118,17 +134,14 @@ impl Emitter<'_> {
     }
 
     /// As [`Emitter::loaded`], of lanes anywhere.
-    fn loaded_apart(&mut self, host: V, offsets: V, dwords: usize) -> Vec<V> {
-        let from = self.addresses(host, offsets);
+    fn loaded_apart(&mut self, from: [Mem; 8], dwords: usize) -> Vec<V> {
         if dwords == 4 {
-            let rows =
-                [0, 1, 2, 3].map(|k| self.load_halves([k, k + 4].map(|k| Mem { base: from[k], disp: 0 })));
+            let rows = [0, 1, 2, 3].map(|k| self.load_halves([from[k], from[k + 4]]));
             return self.transposed(rows).to_vec();
         }
-        let size = if dwords == 1 { Size::B4 } else { Size::B8 };
-        for (lane, from) in (0..).zip(from) {
-            let v = self.f.load(size, from, 0);
-            self.f.store(size, self.frame, at::ROOM + 4 * dwords as i32 * lane, v);
+        for (lane, Mem { base, disp }) in (0..).zip(from) {
+            let v = self.f.load(Size::B8, base, disp);
+            self.f.store(Size::B8, self.frame, at::ROOM + 8 * lane, v);
         }
         self.loaded(Mem { base: self.frame, disp: at::ROOM }, dwords)
     }

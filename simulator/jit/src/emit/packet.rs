@@ -75,7 +75,7 @@ impl Emitter<'_> {
             f.assign(base, vectors);
         });
         self.f.push(Inst::Label(top));
-        self.packet = Some(PacketAt { n, base });
+        self.packet = Some(PacketAt { n, base, away: None });
         let made = body(self, base);
         self.packet = None;
         // The next packet.
@@ -142,18 +142,20 @@ impl Emitter<'_> {
 
     /// The bits of lanes as a mask.
     pub fn lanes_of(&mut self, bits: V) -> R<V> {
-        let PacketAt { n, base } = self.packet.ok_or(Unsupported("a lane's bit"))?;
+        let PacketAt { n, base, away } = self.packet.ok_or(Unsupported("a lane's bit"))?;
         let (all, own) = if self.wide_wave {
             let bits = self.f.int2(Int2::Shr, Width::W64, bits, n);
             (self.f.splat(false, bits), self.f.vconst(std::array::from_fn(|k| 1 << k)))
         } else {
             // The table is as long as a register: its place moves on as that of registers does.
-            let table = LANE_BITS.as_ptr().addr() as u64;
             let vectors = self.vectors;
-            let away = self.f.hoisted(|f| {
-                let table = f.iconst(table);
-                f.int2(Int2::Sub, Width::W64, table, vectors)
+            let away = away.unwrap_or_else(|| {
+                self.f.hoisted(|f| {
+                    let table = f.iconst(LANE_BITS.as_ptr().addr() as u64);
+                    f.int2(Int2::Sub, Width::W64, table, vectors)
+                })
             });
+            self.packet = Some(PacketAt { n, base, away: Some(away) });
             let place = self.f.int2(Int2::Add, Width::W64, base, away);
             (self.spread(Hold::W32, bits), self.f.vload(place, 0, true))
         };
@@ -387,6 +389,8 @@ pub struct PacketAt {
     pub n: V,
     /// Its lanes in the first register.
     pub base: V,
+    /// How far the table of lanes' bits is from the registers.
+    away: Option<V>,
 }
 
 /// Lanes of a packet while they are emitted.
