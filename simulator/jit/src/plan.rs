@@ -334,6 +334,12 @@ fn value(value: &Value, lane: bool) -> bool {
                 | Conversion::F32ToU32
                 | Conversion::F32ToI16
                 | Conversion::F32ToU16
+                | Conversion::F32ToF64
+                | Conversion::F64ToF32
+                | Conversion::I32ToF64
+                | Conversion::U32ToF64
+                | Conversion::F64ToI32
+                | Conversion::F64ToU32
         ),
         ValueKind::Simd { builtin, .. } => *builtin == Pure::SelectBytes && lane,
         ValueKind::SimdResult { .. } => lane,
@@ -361,18 +367,16 @@ fn float(op: FloatOp, ty: Ty) -> bool {
             | FloatOp::MaximumNumber
             | FloatOp::Minimum
             | FloatOp::Maximum
-    );
-    let single = matches!(
-        op,
-        FloatOp::Floor
+            | FloatOp::Floor
             | FloatOp::Ceil
             | FloatOp::Trunc
             | FloatOp::Rndne
             | FloatOp::Sqrt
             | FloatOp::Rcp
             | FloatOp::Fract
+            | FloatOp::Ldexp
     );
-    ty == Ty::F32 && (any || single) || ty == Ty::F64 && any
+    ty == Ty::F32 && (any || op == FloatOp::Rsq) || ty == Ty::F64 && any
 }
 
 /// Where a value as PC leads, as an offset in the program, if that is known: the PC plus what the instruction says.

@@ -8,29 +8,31 @@
 use super::ops::width;
 use super::val::{Val, narrow};
 use super::{Emitter, R, Unsupported};
-use isa_lower::ir::{Conversion, FloatBits, FloatOp, Hold, Value};
+use isa_lower::ir::{FloatBits, FloatOp, Hold, Value};
 use isa_spec::pcode::ir::Ty;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Int2, V};
 
 /// What a format's bits are, and the host's instructions for it.
-struct Format {
-    hold: Hold,
-    infinity: u64,
-    quiet: u64,
-    significand: u32,
-    one: u64,
-    below_one: u64,
-    add: Code,
-    sub: Code,
-    mul: Code,
-    div: Code,
-    min: Code,
-    max: Code,
-    compare: Code,
+pub struct Format {
+    pub hold: Hold,
+    pub infinity: u64,
+    pub quiet: u64,
+    pub significand: u32,
+    pub one: u64,
+    pub below_one: u64,
+    pub add: Code,
+    pub sub: Code,
+    pub mul: Code,
+    pub div: Code,
+    pub min: Code,
+    pub max: Code,
+    pub compare: Code,
+    pub round: Code,
+    pub sqrt: Code,
 }
 
-const SINGLE: Format = Format {
+pub const SINGLE: Format = Format {
     hold: Hold::W32,
     infinity: 0x7f80_0000,
     quiet: 0x0040_0000,
@@ -44,8 +46,10 @@ const SINGLE: Format = Format {
     min: Code::VEX_Vminps_ymm_ymm_ymmm256,
     max: Code::VEX_Vmaxps_ymm_ymm_ymmm256,
     compare: Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8,
+    round: Code::VEX_Vroundps_ymm_ymmm256_imm8,
+    sqrt: Code::VEX_Vsqrtps_ymm_ymmm256,
 };
-const DOUBLE: Format = Format {
+pub const DOUBLE: Format = Format {
     hold: Hold::W64,
     infinity: 0x7ff0 << 48,
     quiet: 8 << 48,
@@ -59,10 +63,12 @@ const DOUBLE: Format = Format {
     min: Code::VEX_Vminpd_ymm_ymm_ymmm256,
     max: Code::VEX_Vmaxpd_ymm_ymm_ymmm256,
     compare: Code::VEX_Vcmppd_ymm_ymm_ymmm256_imm8,
+    round: Code::VEX_Vroundpd_ymm_ymmm256_imm8,
+    sqrt: Code::VEX_Vsqrtpd_ymm_ymmm256,
 };
 
 /// Comparisons of floats, as the host numbers them; none but `UNORDERED` and `NOT_EQUAL` holds for NaN.
-mod holds {
+pub mod holds {
     pub const EQUAL: u8 = 0x00;
     pub const UNORDERED: u8 = 0x03;
     pub const NOT_EQUAL: u8 = 0x04;
@@ -75,7 +81,7 @@ mod holds {
 }
 
 /// Rounding to an integer, as the host numbers it, without its exception.
-mod rounds {
+pub mod rounds {
     pub const NEAREST: u8 = 8;
     pub const DOWN: u8 = 9;
     pub const UP: u8 = 10;
@@ -84,7 +90,7 @@ mod rounds {
 
 /// How an operation treats denormals of f32.
 #[derive(Clone, Copy, PartialEq)]
-enum Denormals {
+pub enum Denormals {
     Keep,
     Flush,
 }
@@ -126,10 +132,8 @@ impl Emitter<'_> {
             FloatOp::Rndne => Some(rounds::NEAREST),
             _ => None,
         };
-        if let Some(how) = rounded
-            && single
-        {
-            return self.float_of(denormals, format, [a], |e, [v]| e.rounded(v, how));
+        if let Some(how) = rounded {
+            return self.float_of(denormals, format, [a], |e, [v]| e.f.rm(format.round, v, Some(how)));
         }
         match op {
             FloatOp::Add => {
@@ -150,19 +154,16 @@ impl Emitter<'_> {
             FloatOp::MaximumNumber => self.least(denormals, format, false, false, a, b),
             FloatOp::Minimum => self.least(denormals, format, true, true, a, b),
             FloatOp::Maximum => self.least(denormals, format, false, true, a, b),
-            FloatOp::Sqrt if single => {
-                self.float_of(without, format, [a], |e, [v]| e.f.rm(Code::VEX_Vsqrtps_ymm_ymmm256, v, None))
-            }
-            FloatOp::Rcp if single => {
+            FloatOp::Sqrt => self.float_of(without, format, [a], |e, [v]| e.f.rm(format.sqrt, v, None)),
+            FloatOp::Rcp => {
                 self.float_of(without, format, [one, a], |e, [a, b]| e.f.rvm(format.div, a, b, None))
             }
-            FloatOp::Fract if single => self.fract(denormals, format, a),
+            FloatOp::Rsq if single => self.reciprocal_root(a),
+            FloatOp::Fract => self.fract(denormals, format, a),
+            FloatOp::Ldexp if single => self.scaled_single(denormals, a, b),
+            FloatOp::Ldexp => self.scaled_double(a, b),
             _ => Err(Unsupported("a float operation")),
         }
-    }
-
-    fn rounded(&mut self, v: V, how: u8) -> V {
-        self.f.rm(Code::VEX_Vroundps_ymm_ymmm256_imm8, v, Some(how))
     }
 
     /// The bits of lanes as they are seen: a raw result with its denormals flushed.
@@ -219,7 +220,7 @@ impl Emitter<'_> {
     }
 
     /// A source.
-    fn source(&mut self, denormals: Denormals, v: V) -> V {
+    pub fn source(&mut self, denormals: Denormals, v: V) -> V {
         match denormals {
             Denormals::Flush if !self.daz => self.flushed(v),
             _ => v,
@@ -227,7 +228,7 @@ impl Emitter<'_> {
     }
 
     /// A result.
-    fn result(&mut self, denormals: Denormals, v: V) -> V {
+    pub fn result(&mut self, denormals: Denormals, v: V) -> V {
         match denormals {
             Denormals::Keep => v,
             Denormals::Flush if self.daz => {
@@ -239,7 +240,7 @@ impl Emitter<'_> {
     }
 
     /// An operation on floats, by vectors. Of values of the wave, the result is one.
-    fn float_of<const N: usize>(
+    pub fn float_of<const N: usize>(
         &mut self,
         denormals: Denormals,
         format: &Format,
@@ -367,13 +368,17 @@ impl Emitter<'_> {
 
     fn fract(&mut self, denormals: Denormals, format: &Format, a: Val) -> R<Val> {
         self.float_of(denormals, format, [a], |e, [x]| {
-            let below = e.rounded(x, rounds::DOWN);
-            let r = e.f.rvm(format.sub, x, below, None);
+            let wide = format.hold != Hold::W32;
+            let below = e.f.rm(format.round, x, Some(rounds::DOWN));
+            let mut r = e.f.rvm(format.sub, x, below, None);
             let [most, zero] = [format.below_one, 0].map(|bits| e.lanes_constant(format.hold, bits));
             let beyond = e.f.rvm(format.compare, r, most, Some(holds::GREATER));
-            let none = e.f.rvm(format.compare, r, zero, Some(holds::EQUAL));
-            let r = e.f.blend(false, none, zero, r);
-            e.f.blend(false, beyond, most, r)
+            if !wide {
+                // A zero is positive.
+                let none = e.f.rvm(format.compare, r, zero, Some(holds::EQUAL));
+                r = e.f.blend(false, none, zero, r);
+            }
+            e.f.blend(wide, beyond, most, r)
         })
     }
 
@@ -412,90 +417,6 @@ impl Emitter<'_> {
                 self.resized(exponent, hold, Hold::W32)
             }
         }
-    }
-
-    pub fn conversion(&mut self, conversion: Conversion, v: Val) -> R<Val> {
-        let keep = Denormals::Keep;
-        match conversion {
-            Conversion::I32ToF32 => {
-                let v = self.exact_val(v)?;
-                self.float_of(keep, &SINGLE, [v], |e, [v]| {
-                    let v = e.f.rm(Code::VEX_Vcvtdq2ps_ymm_ymmm256, v, None);
-                    e.known.normal.insert(v);
-                    v
-                })
-            }
-            Conversion::U32ToF32 => {
-                let v = self.exact_val(v)?;
-                self.float_of(keep, &SINGLE, [v], |e, [v]| e.float_of_unsigned(v))
-            }
-            Conversion::F32ToI32 => self.float_of(keep, &SINGLE, [v], |e, [v]| e.signed_of(v)),
-            Conversion::F32ToU32 => self.float_of(keep, &SINGLE, [v], |e, [v]| e.unsigned_of(v)),
-            Conversion::F32ToI16 | Conversion::F32ToU16 => {
-                let (least, most) =
-                    if conversion == Conversion::F32ToI16 { (-0x8000, 0x7fff) } else { (0, 0xffff) };
-                let v = self.float_of(keep, &SINGLE, [v], |e, [v]| {
-                    let r = e.signed_of(v);
-                    let [least, most] =
-                        [least, most].map(|n: i32| e.lanes_constant(Hold::W32, n as u32 as u64));
-                    let r = e.f.rvm(Code::VEX_Vpminsd_ymm_ymm_ymmm256, r, most, None);
-                    e.f.rvm(Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, r, least, None)
-                })?;
-                self.op2(isa_lower::ir::Op2::And, Hold::W32, v, Val::Known(0xffff))
-            }
-            _ => Err(Unsupported("a conversion")),
-        }
-    }
-
-    fn exact_val(&mut self, v: Val) -> R<Val> {
-        Ok(match v {
-            Val::Lanes(v) => Val::Lanes(self.exact(v)),
-            v => v,
-        })
-    }
-
-    /// Both halves of the word exactly, with one rounding of their sum.
-    fn float_of_unsigned(&mut self, v: V) -> V {
-        let hold = Hold::W32;
-        let [mask, at_low, at_high, less] =
-            [0xffff, 0x4b00_0000, 0x5300_0000, 0x5300_0080].map(|bits| self.lanes_constant(hold, bits));
-        let low = self.band(hold, v, mask);
-        let low = self.bor(hold, low, at_low);
-        let high = self.shift_by(super::ops::Shift::Right, hold, v, 16);
-        let high = self.bor(hold, high, at_high);
-        let high = self.f.rvm(SINGLE.sub, high, less, None);
-        let sum = self.f.rvm(SINGLE.add, high, low, None);
-        self.known.normal.insert(sum);
-        sum
-    }
-
-    /// Toward zero, saturating; 0 for NaN.
-    fn signed_of(&mut self, v: V) -> V {
-        let hold = Hold::W32;
-        let limit = self.lanes_constant(hold, 0x4f00_0000);
-        let r = self.f.rm(Code::VEX_Vcvttps2dq_ymm_ymmm256, v, None);
-        // The host gives the least number for what does not fit.
-        let above = self.f.rvm(SINGLE.compare, v, limit, Some(holds::GREATER_OR_EQUAL));
-        let r = self.bxor(hold, r, above);
-        let number = self.f.rvm(SINGLE.compare, v, v, Some(holds::ORDERED));
-        self.band(hold, r, number)
-    }
-
-    /// Likewise, for unsigned numbers.
-    fn unsigned_of(&mut self, v: V) -> V {
-        let hold = Hold::W32;
-        let [zero, half, all, top] =
-            [0, 0x4f00_0000, 0x4f80_0000, 0x8000_0000].map(|bits| self.lanes_constant(hold, bits));
-        // Zero for NaN, the second source.
-        let v = self.f.rvm(SINGLE.max, v, zero, None);
-        let small = self.f.rm(Code::VEX_Vcvttps2dq_ymm_ymmm256, v, None);
-        let rest = self.f.rvm(SINGLE.sub, v, half, None);
-        let large = self.f.rm(Code::VEX_Vcvttps2dq_ymm_ymmm256, rest, None);
-        let large = self.bxor(hold, large, top);
-        let is_large = self.f.rvm(SINGLE.compare, v, half, Some(holds::GREATER_OR_EQUAL));
-        let r = self.f.blend(false, is_large, large, small);
-        let beyond = self.f.rvm(SINGLE.compare, v, all, Some(holds::GREATER_OR_EQUAL));
-        self.bor(hold, r, beyond)
     }
 }
 

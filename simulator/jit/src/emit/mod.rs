@@ -2,6 +2,7 @@
 //! instructions wait in a [`run`] that becomes one loop over packets of eight lanes.
 
 mod bytes;
+mod convert;
 mod float;
 mod known;
 mod memory;
