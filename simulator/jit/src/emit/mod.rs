@@ -263,11 +263,7 @@ impl Emitter<'_> {
 
     /// Goes on with the wave that is in the frame now.
     fn take_turn(&mut self) {
-        let parts = [
-            (Size::B8, at::VECTORS, self.vectors),
-            (Size::B8, at::SGPRS, self.sgprs),
-            (Size::B4, at::ENTRY, self.entry),
-        ];
+        let parts = [(Size::B8, at::VECTORS, self.vectors), (Size::B4, at::ENTRY, self.entry)];
         for (size, place, v) in parts {
             let of_wave = self.f.load(size, self.frame, place);
             self.f.assign(v, of_wave);
