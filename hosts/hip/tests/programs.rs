@@ -27,6 +27,11 @@ fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// In names of folders: tests by compiled code run beside those by the interpreter.
+fn engine() -> &'static str {
+    if variable("WAVESIM_ENGINE").is_some() { "-compiled" } else { "" }
+}
+
 /// What names them.
 const HEADERS: &str = "WAVESIM_ROCM_PATH, WAVESIM_DEVICE_LIBS";
 
@@ -49,7 +54,7 @@ fn compile(name: &str, needs_rocm: bool) -> Option<Program> {
     // Tests run at once: each has a folder of its own.
     static FOLDERS: AtomicU32 = AtomicU32::new(0);
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{number}"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{number}{}", engine()));
     let library = folder.join("lib");
     std::fs::create_dir_all(&library).unwrap();
     // Beside the test, where cargo puts the library.
@@ -285,4 +290,17 @@ fn algorithms_of_hipcub() {
     let names = ["reduce", "scan", "scans of workgroups", "select", "partition", "radix sort"];
     let expected: String = names.map(|name| format!("{name}: as the host\n")).concat();
     assert_eq!(out, expected, "{errors}");
+}
+
+/// All of these again by compiled code. The hosts of other instructions have none.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn all_pass_by_compiled_code() {
+    // It is set in the run below.
+    if std::env::var_os("WAVESIM_ENGINE").is_some() || !std::is_x86_feature_detected!("avx2") {
+        return;
+    }
+    let tests = std::env::current_exe().unwrap();
+    let output = std::process::Command::new(tests).env("WAVESIM_ENGINE", "jit").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

@@ -19,8 +19,9 @@ fn compile(name: &str, test: &str) -> Option<Program> {
         return None;
     }
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    // Tests run at once: each has a folder of its own.
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("opencl-{test}"));
+    // Tests run at once: each has a folder of its own, also those by compiled code.
+    let engine = if std::env::var_os("WAVESIM_ENGINE").is_some() { "-compiled" } else { "" };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("opencl-{test}{engine}"));
     let vendors = folder.join("vendors");
     std::fs::create_dir_all(&vendors).unwrap();
     // Beside the test, where cargo puts the library.
@@ -123,4 +124,17 @@ build -11, program.cl:1:43: error: use of undeclared identifier 'y'
     ] {
         assert!(errors.contains(part), "no `{part}` in\n{errors}");
     }
+}
+
+/// All of these again by compiled code. The hosts of other instructions have none.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn all_pass_by_compiled_code() {
+    // It is set in the run below.
+    if std::env::var_os("WAVESIM_ENGINE").is_some() || !std::is_x86_feature_detected!("avx2") {
+        return;
+    }
+    let tests = std::env::current_exe().unwrap();
+    let output = std::process::Command::new(tests).env("WAVESIM_ENGINE", "jit").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
