@@ -11,9 +11,7 @@ const LEFT_OUT: [&str; 7] = ["tests", "benches", "bench", "examples", "target", 
 
 /// `V_ADD3_U32` as the variant of an enum: `VAdd3U32`.
 fn variant(name: &str) -> String {
-    let word = |word: &str| match word.split_at(1) {
-        (first, rest) => first.to_string() + &rest.to_lowercase(),
-    };
+    let word = |word: &str| word[..1].to_string() + &word[1..].to_lowercase();
     name.split('_').filter(|part| !part.is_empty()).map(word).collect()
 }
 
