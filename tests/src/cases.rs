@@ -177,7 +177,7 @@ fn case(words: &[u32], run: &str, arch: Arch, size: u32, engine: Engine) -> Resu
     compare(&state, &expected, &named)
 }
 
-/// Registers that tell which one they are.
+/// Registers with different values, made of their numbers.
 fn start(size: u32) -> State {
     let mut wave = Wave::new(size);
     for reg in 0..VGPRS as u32 {

@@ -25,7 +25,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The device.
 pub fn gpu() -> Outcome<&'static Gpu> {
     static GPU: OnceLock<Result<Gpu, Failure>> = OnceLock::new();
-    // The reason is said once: every later call fails for it.
+    // The reason is reported once: every later call fails for it.
     let open = || Gpu::open().inspect_err(|e| complain(e.message.as_deref().unwrap_or("there is no device")));
     GPU.get_or_init(open).as_ref().map_err(|e| e.status.into())
 }

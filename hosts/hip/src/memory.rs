@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
 use wavesim_runtime::HostMemory;
 
-/// Memory that the device says that it has.
+/// Bytes of memory that the device reports.
 pub const TOTAL_BYTES: u64 = 16 << 30;
 /// Rows of pitched allocations begin at multiples of it.
 const PITCH: usize = 256;

@@ -61,7 +61,7 @@ pub struct Fill {
     pub depth: usize,
 }
 
-/// A function that is told the stream and its status.
+/// A function of the program that gets the stream and its status.
 #[derive(Clone, Copy)]
 pub struct Callback {
     /// `hipStreamCallback_t`: stream, status, argument.

@@ -11,7 +11,7 @@ const SOURCE: &str = "program.cl";
 pub struct Built {
     /// The code object, or LLVM bitcode; `None`: it failed.
     pub binary: Option<Vec<u8>>,
-    /// What the compiler said.
+    /// The compiler's messages.
     pub log: String,
 }
 

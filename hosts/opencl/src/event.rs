@@ -43,7 +43,7 @@ struct State {
     callbacks: Vec<Callback>,
 }
 
-/// A function of the program that is told a status.
+/// A function of the program that gets a status.
 struct Callback {
     at: c_int,
     function: Notify,
@@ -53,7 +53,7 @@ struct Callback {
 type Notify = extern "C" fn(Handle, c_int, UserData);
 
 impl Callback {
-    /// Tells it the status that it was added for, or the error.
+    /// Calls it with the status that it was added for, or the error.
     fn call(&self, handle: Handle, status: c_int) {
         (self.function)(handle, if status < COMPLETE { status } else { self.at }, self.data);
     }

@@ -28,7 +28,7 @@ pub struct Kernel {
 enum Argument {
     Bytes(Vec<u8>),
     Local(u32),
-    /// The kernel does not keep the buffer: the program cannot tell it to let go.
+    /// The kernel does not keep the buffer: the program has no call that releases it.
     Buffer(Weak<Buffer>),
 }
 

@@ -23,7 +23,7 @@ const EXTENSIONS: [&str; 9] = [
     "cl_khr_fp64",
     "cl_khr_fp16",
 ];
-/// Bytes of the device's memory, as it is said to be.
+/// Bytes of memory that the device reports.
 pub const TOTAL_BYTES: u64 = 16 << 30;
 /// The largest allocation.
 pub const MAX_ALLOCATION: u64 = TOTAL_BYTES / 4;

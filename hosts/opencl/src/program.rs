@@ -201,7 +201,7 @@ pub extern "C" fn clCreateProgramWithBinary(
     })
 }
 
-/// A function of the program that is told the end of a build.
+/// A function of the program that is called at the end of a build.
 type Notify = Option<extern "C" fn(Handle, UserData)>;
 
 /// The devices of a build: none, or the device.
@@ -247,7 +247,7 @@ pub extern "C" fn clBuildProgram(
         };
         if let Some(notify) = notify {
             notify(program, data);
-            // The function is told; the call itself has succeeded.
+            // The function gets the status; the call itself has succeeded.
             let failed = |failure: &Failure| failure.status == Status::BUILD_PROGRAM_FAILURE;
             return result.or_else(|failure| if failed(&failure) { Ok(()) } else { Err(failure) });
         }

@@ -54,7 +54,7 @@ impl CommandQueue {
     }
 }
 
-/// What the program says of a command beside what it does.
+/// Where and when a command runs.
 pub struct Order {
     /// The queue.
     pub queue: Arc<CommandQueue>,

@@ -57,7 +57,7 @@ pub extern "C" fn clSVMFree(context: Handle, memory: Memory) {
     });
 }
 
-/// The program's own way to free memory.
+/// The program's function that frees memory.
 type Free = Option<extern "C" fn(Handle, c_uint, In<Memory>, UserData)>;
 
 /// `clEnqueueSVMFree`.

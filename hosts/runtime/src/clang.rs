@@ -43,7 +43,7 @@ pub enum Libraries {
     Libclc(PathBuf),
 }
 
-/// What clang has said.
+/// A run of clang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     /// It has done what it should.
@@ -100,7 +100,7 @@ impl Clang {
         Ok(Run { success: output.status.success(), log: log.replace(&own, "") })
     }
 
-    /// Links bitcode for a processor: the result, if there is one, and what clang said.
+    /// Links bitcode for a processor: the result, if there is one, and clang's messages.
     pub fn link(
         &self,
         processor: &str,

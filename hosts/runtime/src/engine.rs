@@ -11,10 +11,10 @@ pub enum Engine {
     /// The interpreter.
     #[default]
     Interpreter,
-    /// Code of the host, compiled before a kernel goes on.
+    /// Machine code, compiled before a kernel goes on.
     Jit,
-    /// The interpreter, and code of the host that another thread compiles for kernels that run for long; the interpreter
-    /// alone on hosts that code is not made for.
+    /// The interpreter, and machine code that is compiled in the background for kernels that run for long; the interpreter
+    /// alone on hosts without it.
     Auto,
 }
 

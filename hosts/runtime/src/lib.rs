@@ -10,7 +10,7 @@
 //! - [`hostcall`]: what kernels ask the host for while they run: `printf`, `malloc`
 //! - [`Settings`]: the environment variables
 //! - [`ffi`]: arguments of C callers; [`clang`]: kernels that are compiled while the program runs
-//! - [`pitched`]: copies of boxes; [`message`]: what hosts say on standard error
+//! - [`pitched`]: copies of boxes; [`message`]: what hosts write to standard error
 //!
 //! ```
 //! use wavesim::loader::assembly::Reading;

@@ -1,4 +1,4 @@
-//! What hosts say on standard error, and what kernels print.
+//! What hosts write to standard error, and what kernels print.
 
 use crate::hostcall::Stream;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ pub fn complain(message: &str) {
     let _ = writeln!(std::io::stderr(), "wavesim: {message}");
 }
 
-/// Says, the first time, that a function is not supported. `list` is the command that lists what is.
+/// Reports, the first time, that a function is not supported. `list` is the command that lists what is.
 pub fn unsupported(name: &'static str, list: &str) {
     static NAMED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     if NAMED.lock().unwrap_or_else(PoisonError::into_inner).insert(name) {

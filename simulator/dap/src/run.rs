@@ -176,7 +176,7 @@ impl Session<'_, '_> {
         self.report("step");
     }
 
-    /// Tells the client that the kernel has stopped. `done`: the reason, if the command is done.
+    /// Reports to the client that the kernel has stopped. `done`: the reason, if the command is done.
     pub fn report(&mut self, done: &str) {
         self.show_threads();
         let stops = self.debugger.stops.clone();
@@ -235,7 +235,7 @@ impl Session<'_, '_> {
         self.sender.event("stopped", body);
     }
 
-    /// Tells which threads have started and ended, when another workgroup runs.
+    /// Reports which threads have started and ended, when another workgroup runs.
     fn show_threads(&mut self) {
         let now: Vec<i64> = (0..self.debugger.timeline.waves()).map(|wave| self.thread(wave)).collect();
         if now == self.shown {

@@ -404,7 +404,7 @@ impl<'a> Timeline<'a> {
         self.poll = Some(poll);
     }
 
-    /// Whether a search or a travel has given up, of which its caller must tell; the next one begins afresh.
+    /// Whether a search or a travel has given up, which its caller has to report; the next one begins afresh.
     pub fn take_gave_up(&mut self) -> bool {
         std::mem::take(&mut self.gave_up)
     }

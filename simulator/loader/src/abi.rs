@@ -7,7 +7,7 @@ use wavesim_engine::sched::dispatch::{InitialState, Layout};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, Descriptor};
 
-/// The launch's shape, as the hidden arguments and the packet tell it.
+/// The launch's shape, as the hidden arguments and the packet have it.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     /// In workgroups.

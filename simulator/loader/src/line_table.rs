@@ -141,7 +141,7 @@ pub(super) fn source_file(
     Ok(SourceFile { name: Arc::from(within(&folder, &path)), path })
 }
 
-/// A path as the compiler's host was told it: without the folder that it ran in.
+/// A path as it was given to the compiler: without the folder that it ran in.
 fn within<'a>(folder: &str, path: &'a str) -> &'a str {
     let separators = ['/', '\\'];
     let rest = path.strip_prefix(folder.trim_end_matches(separators));

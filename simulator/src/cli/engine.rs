@@ -8,10 +8,10 @@ pub enum Engine {
     /// The interpreter
     #[default]
     Interpreter,
-    /// Code of the host, compiled as soon as the kernel needs it
+    /// Machine code, compiled as soon as the kernel needs it
     Jit,
-    /// The interpreter, and code of the host that another thread compiles if the kernel runs for long; the interpreter
-    /// alone on hosts that code is not made for
+    /// The interpreter, and machine code that is compiled in the background if the kernel runs for long; the interpreter
+    /// alone on hosts without it
     Auto,
 }
 

@@ -25,7 +25,7 @@ fn arguments_on_the_command_line() {
 }
 
 #[test]
-fn a_wrong_expectation_is_told() {
+fn a_wrong_expectation_is_reported() {
     let dir = std::env::temp_dir().join(format!("wavesim-launch-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     for entry in std::fs::read_dir(vadd()).unwrap().flatten() {

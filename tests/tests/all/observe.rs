@@ -1,4 +1,4 @@
-//! What runs tell of themselves: traces, timelines, figures and listings. Kernels are small enough to count by hand, in
+//! What observers record of runs: traces, timelines, figures and listings. Kernels are small enough to count by hand, in
 //! `tests/filetests/observe/`; what they print whole is in files there.
 
 use serde_json::{Value, json};

@@ -22,7 +22,7 @@ const MAX_INSTRUCTIONS: u64 = 1 << 20;
 
 /// How the engines are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Way {
+enum Execution {
     /// The interpreter runs from start to end, without anything whose NaNs depend on the host.
     Uninterrupted,
     /// In turns; a NaN whose payload differs is taken over from the evaluator.
@@ -87,13 +87,18 @@ fn first_difference(program: &Program, start: &Machine, budget: u64) -> Option<(
 }
 
 /// Runs a program; why it stopped before its end, or what differs.
-fn check(rng: &mut Rng, program: &Program, start: Machine, way: Way) -> Result<Option<String>, String> {
+fn check(
+    rng: &mut Rng,
+    program: &Program,
+    start: Machine,
+    execution: Execution,
+) -> Result<Option<String>, String> {
     let mut machine = start;
     let mut executed = 0;
     loop {
-        let budget = match way {
-            Way::Uninterrupted => MAX_INSTRUCTIONS,
-            Way::Turns => 1 + rng.below(LONGEST_TURN),
+        let budget = match execution {
+            Execution::Uninterrupted => MAX_INSTRUCTIONS,
+            Execution::Turns => 1 + rng.below(LONGEST_TURN),
         };
         let from = machine.wave.pc;
         let ended = match turn(program, &machine, budget) {
@@ -104,7 +109,7 @@ fn check(rng: &mut Rng, program: &Program, start: Machine, way: Way) -> Result<O
             Err(what) => {
                 let whole = format!("from PC 0x{from:x}: {what}");
                 match first_difference(program, &machine, budget) {
-                    Some((_, true)) if way == Way::Turns => {}
+                    Some((_, true)) if execution == Execution::Turns => {}
                     Some((first, _)) => return Err(format!("{first}; {whole}")),
                     None => return Err(format!("not in single steps; {whole}")),
                 }
@@ -137,12 +142,12 @@ fn programs_agree(arch: Arch, seed: u64) {
     for size in [32, 64] {
         let kinds = [
             // (floats, instructions that change MODE, modes to start in)
-            (Way::Turns, true, true, &[0xf0, 0xc0, 0x3c0, 0xff][..]),
-            (Way::Uninterrupted, false, false, &[0xf0, 0xc0]),
+            (Execution::Turns, true, true, &[0xf0, 0xc0, 0x3c0, 0xff][..]),
+            (Execution::Uninterrupted, false, false, &[0xf0, 0xc0]),
             // Rounded toward zero, nothing is computed by the host.
-            (Way::Uninterrupted, true, false, &[0xff]),
+            (Execution::Uninterrupted, true, false, &[0xff]),
         ];
-        for (number, (way, floats, mode, modes)) in kinds.into_iter().enumerate() {
+        for (number, (execution, floats, mode, modes)) in kinds.into_iter().enumerate() {
             let kind = Kind { arch, size, floats, mode, memory: true };
             let entries = Entries::new(kind);
             for case in 0..env("WAVESIM_PROGRAMS", 4) {
@@ -150,12 +155,12 @@ fn programs_agree(arch: Arch, seed: u64) {
                 let length = 1 + rng.below(length) as usize;
                 let program = whole::program(&mut rng, kind, &entries, length).for_wave_size(size);
                 let start = machine(&mut rng, size, modes);
-                match check(&mut rng, &program, start, way) {
+                match check(&mut rng, &program, start, execution) {
                     Ok(None) => ended += 1,
-                    Ok(Some(event)) => stopped.push(format!("wave{size} {way:?} case {case}: {event}")),
+                    Ok(Some(event)) => stopped.push(format!("wave{size} {execution:?} case {case}: {event}")),
                     Err(what) => {
                         panic!(
-                            "{} wave{size} {way:?} case {case}, {length} instructions: {what}",
+                            "{} wave{size} {execution:?} case {case}, {length} instructions: {what}",
                             arch.name()
                         )
                     }
@@ -192,7 +197,7 @@ fn long_programs_agree(arch: Arch) {
             let program = whole::program(&mut rng, kind, &entries, 10_000).for_wave_size(size);
             assert!(program.insts.len() >= 10_000);
             let start = machine(&mut rng, size, &[0xff]);
-            let ended = check(&mut rng, &program, start, Way::Uninterrupted);
+            let ended = check(&mut rng, &program, start, Execution::Uninterrupted);
             assert_eq!(ended, Ok(None), "{} wave{size} case {case}", arch.name());
         }
     }

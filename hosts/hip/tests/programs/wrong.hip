@@ -1,4 +1,4 @@
-// What a program is told that uses the API or memory wrongly.
+// Wrong uses of the API and of memory, and what the calls return.
 #if __has_include(<hip/hip_runtime.h>)
 #include <hip/hip_runtime.h>
 #endif

@@ -60,7 +60,7 @@ pub struct Debugger<'a> {
     pub log: Vec<String>,
     /// The checks whose findings stop the run; `None`: all that run.
     pub stop_at: Option<Vec<Check>>,
-    /// What a command has to say beside why it stopped.
+    /// Messages of a command beside why it stopped.
     notes: Vec<String>,
     effects: Vec<Effects>,
     next_number: u32,

@@ -14,8 +14,8 @@ impl Debugger<'_> {
     pub(super) fn info(&mut self, what: &str, out: &mut String) -> Done {
         match what {
             "" => {
-                let told = self.stops.iter().filter(|stop| **stop != Stop::Start);
-                told.for_each(|stop| out.push_str(&stop.to_string()));
+                let reported = self.stops.iter().filter(|stop| **stop != Stop::Start);
+                reported.for_each(|stop| out.push_str(&stop.to_string()));
                 self.show_position(out);
             }
             "checks" => self.findings(out),

@@ -48,7 +48,7 @@ pub struct Shadow {
 }
 
 impl Shadow {
-    /// Looks at every instruction once for what it is by itself; `effects` are theirs.
+    /// Checks every instruction once by itself; `effects` are theirs.
     pub fn new(program: &Program, effects: &[Effects], shape: &Shape) -> Shadow {
         let wrong = |(inst, effects): (&Inst, &Effects)| {
             undeclared(program.arch, effects, shape.registers)
@@ -167,7 +167,7 @@ fn dependent_matrices(program: &Program, effects: &[Effects]) -> HashSet<usize> 
         while let Some(from) = reached.pop() {
             let successors = wait_states::successors(program, from);
             if effects[from].class == Class::Branch && successors == [None; 2] {
-                // To where a register says: all may be the next.
+                // An indirect jump: all may be the next.
                 return (0..effects.len()).filter(|at| is_vector(*at)).collect();
             }
             let new = successors.into_iter().flatten().filter(|to| seen.insert(*to));

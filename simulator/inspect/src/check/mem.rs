@@ -174,8 +174,8 @@ impl Shadow {
         }
     }
 
-    /// Whether nothing is to be said of a plain access: it is where the last ones were, aligned, and of bytes that were written, which is
-    /// noted of a store. Whatever else it may be is for [`Shadow::after`].
+    /// Whether a plain access is certainly right: it is where the last ones were, aligned, and of bytes that were written, which is noted of
+    /// a store. All others are for [`Shadow::after`].
     #[inline(always)]
     pub fn is_fine(&mut self, a: &Access, unaligned_lds: bool) -> bool {
         if !unaligned_lds && a.address & 3 != 0 {

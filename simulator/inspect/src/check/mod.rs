@@ -194,7 +194,7 @@ impl<'a> Checker<'a> {
         self.report.finish(self.prepared)
     }
 
-    /// Tells the race check what of a wave is complete, and the scoreboard what the race check knows the operation just issued as.
+    /// Passes what of a wave is complete to the race check, and to the scoreboard the epoch of the operation just issued.
     #[inline]
     fn follow(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let wave = step.wave.id;
@@ -207,7 +207,7 @@ impl<'a> Checker<'a> {
         self.retire(wave);
     }
 
-    /// The short way for plain loads and stores with defined registers: in bounds, of bytes that have been written.
+    /// The fast path of plain loads and stores with defined registers: in bounds, of bytes that have been written.
     fn plain_access(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let wave = step.wave.id;
         let access = self.race.plain(step, done, &self.waits, self.prepared, &mut self.report);
@@ -225,7 +225,7 @@ impl<'a> Checker<'a> {
         true
     }
 
-    /// Tells the race check what of a wave is complete.
+    /// Passes what of a wave is complete to the race check.
     #[inline(always)]
     fn retire(&mut self, wave: u32) {
         if self.waits.has_retired(wave) {

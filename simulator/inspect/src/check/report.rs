@@ -138,7 +138,7 @@ pub struct Finding {
     pub check: Check,
     /// A mistake or a note.
     pub severity: Severity,
-    /// Tells kinds of mistakes of one check apart.
+    /// Which mistake of those that the check finds.
     pub kind: &'static str,
     /// What is wrong, in a sentence without place.
     pub message: String,

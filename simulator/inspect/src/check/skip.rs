@@ -71,7 +71,7 @@ pub struct Prover<'p> {
 }
 
 impl Prover<'_> {
-    /// Lanes with which an instruction is proven; it is asked of them in order.
+    /// Lanes with which an instruction is proven. To be called for instructions in order.
     fn one(&mut self, at: usize) -> Option<u64> {
         match &mut self.init {
             Some(init) => init.prove(self.wave, at),

@@ -100,7 +100,7 @@ impl Definedness {
         vgprs.iter().zip(&self.full).fold(0, |absent, (needed, full)| absent | needed & !full) == 0
     }
 
-    /// All bits of scalar registers, by operand code, are defined, and SCC if it is so said.
+    /// All bits of scalar registers, by operand code, are defined, and SCC if `scc`.
     #[inline]
     pub fn define_scalars(&mut self, sgprs: u128, scc: bool) {
         self.sgprs |= sgprs;

@@ -31,7 +31,7 @@ use wavesim_machine::state::{ALL_VGPRS, Wave};
 /// The registers of a wave.
 struct Registers {
     defined: Definedness,
-    /// Undefined values in scratch, by lane and address of the dword. Bytes that [`mem`] knows as unwritten and that are not here are
+    /// Undefined values in scratch, by lane and address of the dword. Bytes that are unwritten for [`mem`] and that are not here are
     /// wholly undefined.
     spilled: HashMap<(u32, u64), (u32, Root)>,
     /// Of the instruction at hand: numbers and lanes of the registers it writes.
@@ -45,7 +45,7 @@ struct Registers {
     undefines: u64,
 }
 
-/// What it knows of the waves of a workgroup.
+/// The state of the waves of a workgroup.
 #[derive(Default)]
 pub struct Group(Vec<Registers>);
 

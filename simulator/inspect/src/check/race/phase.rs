@@ -101,8 +101,8 @@ impl Shadow {
         self.record_loads(scoreboard);
     }
 
-    /// Records the loads that were kept: also where a wave learns what others have done, as of two loads the later one would take the place
-    /// of the earlier one then.
+    /// Records the loads that were kept: also where a wave acquires, as of two loads the later one would take the place of the earlier one
+    /// then.
     #[inline]
     pub(super) fn record_loads(&mut self, scoreboard: &Scoreboard) {
         if !self.phase.loads.is_empty() {

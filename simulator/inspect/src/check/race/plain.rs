@@ -141,7 +141,7 @@ impl Shadow {
     }
 }
 
-/// Lanes in half a row: those of a matrix's other half often load the same bytes.
+/// Half of the lanes of a wave of 32: those of a matrix's other half often load the same bytes.
 const HALF: usize = 16;
 
 /// Whether access `n` is a load of what other lanes have just loaded, which stand for it.

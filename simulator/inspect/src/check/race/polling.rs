@@ -35,7 +35,7 @@ pub fn loads(program: &Program, effects: &[Effects]) -> Vec<bool> {
     out
 }
 
-/// Whether other waves can see what an instruction does, or it goes who knows where.
+/// Whether other waves can see what an instruction does, or where it jumps is unknown.
 fn is_seen(effects: &Effects) -> bool {
     match effects.class {
         Class::Lds | Class::Vmem | Class::Flat => {
@@ -85,7 +85,7 @@ impl<'g> Graph<'g> {
         }
         let offset = |(inst, e): (&Inst, &Effects)| {
             let field = |name| inst.field(program.arch.table(), name);
-            // Negative ones are rare, and need not be told apart.
+            // Negative ones are rare, and need not be distinguished.
             let offset = field("OFFSET").or_else(|| field("IOFFSET")).filter(|offset| *offset < 1 << 12);
             offset.filter(|_| e.class == Class::Scratch).map(i64::from)
         };

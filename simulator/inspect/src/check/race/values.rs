@@ -1,4 +1,4 @@
-//! Stores that leave memory as it was: two waves that store the same value are told from two that store different ones.
+//! Stores that leave memory as it was: two waves that store the same value, and not different ones, are a note.
 //!
 //! Memory has what the last of the earlier stores left. An older one that races with the present store, and stored something else, either
 //! races with that last one, which was reported when it ran, or happened before it: then the same bytes are left in every order.

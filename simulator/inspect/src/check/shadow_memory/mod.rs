@@ -1,6 +1,6 @@
 //! The race check's shadow memory of LDS and global memory: who accessed which bytes last.
 //!
-//! A dword has a shadow cell with its last two writers and two readers. Neighbouring dwords share one cell for as long as every access
+//! A dword has a shadow cell with its last two writers and two readers. Consecutive dwords share one cell for as long as every access
 //! covers all of them, which is how waves use memory: one cell is then compared for 32 dwords, or for those of a part ([`SIZES`]).
 
 mod cell;

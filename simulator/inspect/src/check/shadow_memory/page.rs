@@ -47,7 +47,7 @@ impl Last {
     }
 }
 
-/// Neighbouring blocks.
+/// Consecutive blocks.
 pub(super) struct Page {
     alone: Box<[Alone]>,
     /// Made for the first block that needs one.

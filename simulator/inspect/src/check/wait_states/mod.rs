@@ -1,6 +1,6 @@
 //! Wait states that CDNA leaves to software: an instruction that depends on an earlier one too soon after it.
 //!
-//! The program is looked at once, without running it: from each instruction that a rule may be about forward through the code, on both
+//! The program is analysed once, without running it: from each instruction that a rule may be about forward through the code, on both
 //! sides of branches, until enough wait states have passed. What is found is reported where the later instruction runs. Every
 //! instruction is a wait state, and S_NOP as many as it says.
 
@@ -168,7 +168,7 @@ fn wait_states(node: &Node<'_>) -> u32 {
     }
 }
 
-/// The instructions that may follow one: the next, and a branch's target. None are known of a jump to where a register says.
+/// The instructions that may follow one: the next, and a branch's target. None are known of an indirect jump.
 pub(super) type Successors = [Option<usize>; 2];
 
 pub(super) fn successors(program: &Program, at: usize) -> Successors {

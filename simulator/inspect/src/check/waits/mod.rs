@@ -64,7 +64,7 @@ struct Pending {
     counters: Counters,
     order: Order,
     writes: Summary,
-    /// An access to memory that waves share, as the race check knows it: others may meet it until it is complete.
+    /// An access to memory that waves share, by its epoch in the race check: others may meet it until it is complete.
     access: Option<Retired>,
 }
 
@@ -276,7 +276,7 @@ impl Scoreboard {
         self.briefs[index].issue.is_some_and(|issue| issue.order != Order::Both)
     }
 
-    /// Takes in what an instruction without waits issues, which the race check knows as `access`.
+    /// Takes in what an instruction without waits issues; `access` has its epoch in the race check.
     #[inline]
     pub fn issue(&mut self, wave: u32, index: usize, pc: u64, access: Retired) {
         let brief = &self.briefs[index];
@@ -293,7 +293,7 @@ impl Scoreboard {
         waits.iter().for_each(|(counter, n)| wave.wait(*counter, *n as usize));
     }
 
-    /// The race check knows the operation just issued as this access.
+    /// The operation just issued has this epoch in the race check.
     pub fn stamp(&mut self, wave: u32, access: Retired) {
         let wave = &mut self.waves[wave as usize];
         let last = if wave.stored_last { wave.stores.back_mut() } else { wave.pending.last_mut() };
