@@ -6,8 +6,8 @@
 //! words --codec::decode--> Inst --print::instruction--> text
 //! ```
 //!
-//! [`parse`] does the first line in one call. A front end with rules of its own calls the two steps itself: it may
-//! change the [`operand::Line`] between them (another spelling of an operand, a default), or read operands
+//! [`parse`] does the first line in one call. A front end with rules of its own calls the two steps itself:
+//! it may change the [`operand::Line`] between them (another spelling of an operand, a default), or read operands
 //! one by one with [`operand::parse_operand`], [`operand::parse_register`] and `parse_modifier` on
 //! a [`scan::Scanner`].
 //!

@@ -1,4 +1,4 @@
-//! Assembly of machines with a description of their own ([`Assembly`]): one instruction a line, mnemonic and
+//! Assembly of machines with a description of their own ([`Assembly`](wavesim_isa::arch::machine::Assembly)): one instruction a line, mnemonic and
 //! operands; labels; comments; directives for the size of the launch. Operands are described by the tables:
 //! registers by the names of the operand type, numbers (`OPR_IMM…`) by the width of their field. A label in a
 //! number's place is an instruction's number, or the distance to it where the type is a target

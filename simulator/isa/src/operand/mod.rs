@@ -90,7 +90,7 @@ pub struct Operand {
     pub output: bool,
     /// The instruction reads it.
     pub input: bool,
-    /// An inline constant applies to both halves: see [`replicate_constants`].
+    /// An inline constant applies to both halves: see `build::replicate_constants`.
     pub replicated: bool,
     /// Field and bit that make an accumulation VGPR of it.
     pub acc: Option<(u8, u8)>,

@@ -49,7 +49,7 @@ impl Plan {
         self.packed && operand.fmt == Fmt::Bits && halves >> operand.source & 1 != 0
     }
 
-    /// What an operand's field holds, for [`code`] and [`mask_register`]: with the bit that makes an accumulation VGPR of it, and with
+    /// What an operand's field holds, for `code` and `mask_register`: with the bit that makes an accumulation VGPR of it, and with
     /// scalar registers by the numbers that they have here.
     pub fn value(&self, inst: &Inst, operand: &Operand) -> Option<u32> {
         let value = inst.fields[operand.field? as usize];
