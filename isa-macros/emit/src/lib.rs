@@ -62,7 +62,6 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
     let (facts, numbers) = facts::table(set);
     let infos = set.operations.iter().zip(numbers).map(|(op, [facts_32, facts_64])| {
         let name = &op.name;
-        let text = &op.sem.text;
         let (line, _) = loaded.sources.line_col(op.file, op.sem.span.start);
         let file = &loaded.sources.file(op.file).name;
         let shape = format_ident!("{}", format!("{:?}", op.sem.shape));
@@ -87,7 +86,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
                 indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, output: #output, block: #block,
                 wide: #wide,
-                facts: [#facts_32, #facts_64], text: #text, file: #file, line: #line as u32 }
+                facts: [#facts_32, #facts_64], file: #file, line: #line as u32 }
         }
     });
     let archs = set.by_arch.len();
@@ -131,8 +130,6 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub wide: bool,
             /// Rows of [`FACTS`]: in waves of 32 and of 64.
             pub facts: [u16; 2],
-            /// The body as written, with the holes of its templates filled.
-            pub text: &'static str,
             /// Pseudocode file of the body.
             pub file: &'static str,
             /// First line of the block, from 1.

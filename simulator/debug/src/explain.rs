@@ -15,7 +15,7 @@ use wavesim_isa::inst::Inst;
 use wavesim_isa::operand;
 use wavesim_machine::exec::effects::{self, File, register_name};
 use wavesim_machine::exec::lower;
-use wavesim_machine::isa::{self, OpInfo};
+use wavesim_machine::isa;
 use wavesim_machine::state::Wave;
 
 /// The pseudocode of the instruction at the PC, with its operands in the selected lane, or in `lanes`.
@@ -41,8 +41,7 @@ pub fn explain(
     for (half, entry) in entries.into_iter().enumerate() {
         let table = program.arch.table();
         let name = table.instructions[table.entries[entry as usize].inst as usize].name;
-        let built_in =
-            lower::operation(program.arch, entry).map(|code| Body::built_in(&isa::OPERATIONS[code as usize]));
+        let built_in = lower::operation(program.arch, entry).map(Body::built_in);
         // Of a dual instruction, one half may be as it was.
         let own = changed[half].filter(|sem| built_in.as_ref().is_none_or(|body| body.text != sem.text));
         let Some(body) = own.map(|sem| Body::changed(name, sem)).or(built_in) else {
@@ -83,11 +82,12 @@ struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn built_in(info: &'static OpInfo) -> Body<'a> {
+    fn built_in(operation: u16) -> Body<'a> {
+        let info = &isa::OPERATIONS[operation as usize];
         Body {
             name: info.name,
             place: format!("{}:{}", info.file, info.line),
-            text: info.text,
+            text: isa::text(operation),
             shape: info.shape,
             fields: info.fields.to_vec(),
         }

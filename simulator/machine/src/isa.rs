@@ -33,6 +33,11 @@ pub fn facts(arch: Arch, entry: EntryId, wave_size: u32) -> Option<&'static Fact
 pub static SEMANTICS: LazyLock<SemanticsSet> =
     LazyLock::new(|| canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables).0);
 
+/// The body of an operation as written, with the holes of its templates filled.
+pub fn text(operation: u16) -> &'static str {
+    SEMANTICS.operations.get(operation as usize).map_or("", |op| &op.sem.text)
+}
+
 /// Lines of `pseudocode/unsupported.txt`: the architecture, if it is one alone; name, or prefix with `*`; and reason.
 fn unsupported() -> impl Iterator<Item = (Option<&'static str>, &'static str, &'static str)> {
     let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../pseudocode/unsupported.txt"));
@@ -72,7 +77,10 @@ mod tests {
         let (set, diagnostics) = canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables);
         assert_eq!(diagnostics.len(), 0);
         for (op, compiled) in set.operations.iter().zip(OPERATIONS) {
-            assert_eq!((op.name.as_str(), op.sem.text.as_str()), (compiled.name, compiled.text));
+            let (line, _) = LOADED.sources.line_col(op.file, op.sem.span.start);
+            let file = LOADED.sources.file(op.file).name.as_str();
+            let compiled = (compiled.name, compiled.shape, compiled.file, compiled.line);
+            assert_eq!((op.name.as_str(), op.sem.shape, file, line as u32), compiled);
         }
         for (at_run_time, compiled) in set.by_arch.iter().zip(BY_ARCH) {
             let codes: Vec<u16> = at_run_time.iter().map(|op| op.map_or(u16::MAX, |op| op as u16)).collect();

@@ -25,8 +25,9 @@ pub fn names(arch: Arch) -> Result<Value, String> {
     }))
 }
 
-fn operation(arch: Arch, at: usize) -> Option<&'static isa::OpInfo> {
-    isa::OPERATIONS.get(isa::BY_ARCH[arch as usize][at] as usize)
+fn operation(arch: Arch, at: usize) -> Option<u16> {
+    let operation = isa::BY_ARCH[arch as usize][at];
+    ((operation as usize) < isa::OPERATIONS.len()).then_some(operation)
 }
 
 /// One instruction: its group, encodings with operands and fields, and pseudocode.
@@ -57,14 +58,15 @@ pub fn instruction(arch: Arch, name: &str) -> Result<Value, String> {
             json!({"operands": operands, "fields": fields, "encodings": encodings})
         })
         .collect();
-    let info = operation(arch, at);
+    let operation = operation(arch, at);
+    let info = operation.map(|number| &isa::OPERATIONS[number as usize]);
     Ok(json!({
         "name": inst.name.to_lowercase(),
         "group": inst.group,
         "aliases": inst.aliases.iter().map(|a| a.to_lowercase()).collect::<Vec<_>>(),
         "syntax": syntax(arch, inst.entries.0),
         "forms": forms,
-        "pseudocode": info.map(|i| describe::unindented(i.text).join("\n")),
+        "pseudocode": operation.map(|number| describe::unindented(isa::text(number)).join("\n")),
         "place": info.map(|i| format!("{}:{}", i.file, i.line)),
         "unsupported": match info {
             Some(_) => None,
